@@ -1,0 +1,126 @@
+/*
+ * A layout: what rbdump knows of one Ruby's structs.
+ *
+ * Nothing of Ruby's is declared in C. Every offset, size and enumerator is looked up here, by an id that
+ * gen/fields.py made from gen/fields.def (F_, S_, E_, C_, Y_, P_, W_ in layout_fields.h). What this Ruby does not
+ * have is absent, which is not the same as 0: ask with layout_has_*() before use, unless fields.def says that it is
+ * required, in which case both the generator and the reader of layout files have refused a layout without it.
+ *
+ * A layout is plain data, immutable once made, and may be shared between threads.
+ */
+#ifndef RBDUMP_LAYOUT_H
+#define RBDUMP_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "layout_fields.h"
+
+/* Format version of layout files; see doc/layout-format.md. */
+#define LAYOUT_FORMAT 1
+
+struct layout_member {
+	bool present;
+	uint8_t shift;	 /* bitfield: lowest bit within the `size` bytes at `offset`, little-endian */
+	uint8_t width;	 /* bitfield: number of bits; 0 if it is not one */
+	uint32_t offset; /* bytes from the start of the struct */
+	uint32_t size;	 /* bytes; 0 for a flexible array */
+	uint8_t alternative; /* which of fields.def's names for it was found, from 0; with alternatives of the struct's
+				name as the outer loop */
+};
+
+struct layout_number {
+	bool present;
+	int64_t value;
+};
+
+struct layout_symbol {
+	bool present;
+	uint64_t address; /* as in the ELF file, before it is loaded */
+};
+
+/* A range of code in which a stack is being changed: [low, high), as in the ELF file. */
+struct layout_window {
+	enum layout_window_id id;
+	uint64_t low, high;
+	char *function; /* the function that the code lies in; never NULL */
+};
+
+struct layout {
+	/* Header; NULL if not given. */
+	char *arch, *build_id, *description, *producer, *source, *version;
+
+	/* By id. A struct's size is absent if the struct is. */
+	struct layout_number sizes[LAYOUT_STRUCTS];
+	struct layout_member members[LAYOUT_MEMBERS];
+	struct layout_number enumerators[LAYOUT_ENUMERATORS];
+	struct layout_number constants[LAYOUT_CONSTANTS];
+	struct layout_symbol symbols[LAYOUT_SYMBOLS];
+	bool functions[LAYOUT_FUNCTIONS];
+
+	/* Sorted by id, then low. */
+	struct layout_window *windows;
+	size_t nr_windows;
+
+	/* Which of fields.def's alternative names each struct was found under, from 0. */
+	uint8_t struct_alternative[LAYOUT_STRUCTS];
+};
+
+/* What fields.def says of one entry; made by gen/fields.py. */
+struct layout_spec {
+	const char *const *names; /* alternatives, NULL-terminated */
+	const char *label;	  /* how messages name it: "cfp.iseq", or the name itself */
+	const char *purpose;	  /* one line */
+	bool required;
+	int parent; /* members: the struct's id; else -1 */
+};
+
+extern const struct layout_spec layout_struct_specs[LAYOUT_STRUCTS];
+extern const struct layout_spec layout_member_specs[LAYOUT_MEMBERS];
+extern const struct layout_spec layout_enumerator_specs[LAYOUT_ENUMERATORS];
+extern const struct layout_spec layout_constant_specs[LAYOUT_CONSTANTS];
+extern const struct layout_spec layout_symbol_specs[LAYOUT_SYMBOLS];
+extern const struct layout_spec layout_function_specs[LAYOUT_FUNCTIONS];
+extern const struct layout_spec layout_window_specs[LAYOUT_WINDOWS];
+
+/* fields.def's `anyof` lines: lists of member ids, each ended by -1; a list that begins with -1 ends them all. */
+extern const int layout_anyof[];
+
+struct layout *layout_create(void); /* all absent; NULL if out of memory */
+void layout_destroy(struct layout *layout); /* NULL is fine */
+
+static inline bool layout_has(const struct layout *l, enum layout_member_id id)
+{
+	return l->members[id].present;
+}
+
+/*
+ * Checks that everything is there that fields.def requires, symbols left out (they are needed only for a build that
+ * is to be found without its own symbol table).
+ * Returns NULL, or a malloc'ed sentence that names the first thing missing.
+ */
+char *layout_missing(const struct layout *layout);
+
+/*
+ * Reads a layout file.
+ *   file   read to its end, at most 1 MiB; not closed
+ *   ret    the layout, to be destroyed by the caller
+ * Returns NULL and sets *ret, or returns a malloc'ed sentence (without the file's name) that says what is wrong with it,
+ * and where. The content may be hostile: numbers are range-checked (offset + size within the struct's size and below
+ * 64 KiB, sizes below 64 KiB, shift + width within size, low < high), duplicates refused.
+ */
+char *layout_read(FILE *file, struct layout **ret);
+
+/* Reads only the header, for choosing among many files; facts stay absent. Otherwise as layout_read(). */
+char *layout_read_header(FILE *file, struct layout **ret);
+
+/*
+ * Writes a layout file; the same layout gives the same bytes.
+ *   any_build   leave out the build-id and what is valid for one build only: symbols and windows
+ * Returns false if the stream is in error after that (errno is that of the write).
+ */
+bool layout_write(const struct layout *layout, bool any_build, FILE *file);
+
+#endif
