@@ -23,12 +23,11 @@
 
 struct layout_member {
 	bool present;
-	uint8_t shift;	 /* bitfield: lowest bit within the `size` bytes at `offset`, little-endian */
-	uint8_t width;	 /* bitfield: number of bits; 0 if it is not one */
-	uint32_t offset; /* bytes from the start of the struct */
-	uint32_t size;	 /* bytes; 0 for a flexible array */
-	uint8_t alternative; /* which of fields.def's names for it was found, from 0; with alternatives of the struct's
-				name as the outer loop */
+	uint8_t shift;	     /* bitfield: lowest bit within the `size` bytes at `offset`, little-endian */
+	uint8_t width;	     /* bitfield: number of bits; 0 if it is not one */
+	uint32_t offset;     /* bytes from the start of the struct */
+	uint32_t size;	     /* bytes; 0 for a flexible array */
+	uint8_t alternative; /* which of its spec's names it was found under, from 0 */
 };
 
 struct layout_number {
@@ -70,9 +69,10 @@ struct layout {
 
 /* What fields.def says of one entry; made by gen/fields.py. */
 struct layout_spec {
-	const char *const *names; /* alternatives, NULL-terminated */
-	const char *label;	  /* how messages name it: "cfp.iseq", or the name itself */
-	const char *purpose;	  /* one line */
+	/* Alternatives, NULL-terminated. A member's are STRUCT.PATH, the struct's alternatives being the outer loop. */
+	const char *const *names;
+	const char *label;   /* how fields.def names it: "cfp.iseq", or the name itself */
+	const char *purpose; /* one line; empty for structs */
 	bool required;
 	int parent; /* members: the struct's id; else -1 */
 };
@@ -88,7 +88,7 @@ extern const struct layout_spec layout_window_specs[LAYOUT_WINDOWS];
 /* fields.def's `anyof` lines: lists of member ids, each ended by -1; a list that begins with -1 ends them all. */
 extern const int layout_anyof[];
 
-struct layout *layout_create(void); /* all absent; NULL if out of memory */
+struct layout *layout_create(void);	    /* all absent; NULL if out of memory */
 void layout_destroy(struct layout *layout); /* NULL is fine */
 
 static inline bool layout_has(const struct layout *l, enum layout_member_id id)
@@ -98,28 +98,35 @@ static inline bool layout_has(const struct layout *l, enum layout_member_id id)
 
 /*
  * Checks that everything is there that fields.def requires, symbols left out (they are needed only for a build that
- * is to be found without its own symbol table).
+ * is to be found without its own symbol table). What an absent optional struct should have is not missing.
  * Returns NULL, or a malloc'ed sentence that names the first thing missing.
  */
 char *layout_missing(const struct layout *layout);
+
+/* Puts the windows into their order: whoever adds windows calls it once at the end. */
+void layout_sort_windows(struct layout *layout);
 
 /*
  * Reads a layout file.
  *   file   read to its end, at most 1 MiB; not closed
  *   ret    the layout, to be destroyed by the caller
- * Returns NULL and sets *ret, or returns a malloc'ed sentence (without the file's name) that says what is wrong with it,
- * and where. The content may be hostile: numbers are range-checked (offset + size within the struct's size and below
- * 64 KiB, sizes below 64 KiB, shift + width within size, low < high), duplicates refused.
+ * Returns NULL and sets *ret, or returns a malloc'ed sentence (without the file's name) that says what is wrong with
+ * it, and where. The content may be hostile: lines must be printable ASCII, in order and not repeated, numbers are
+ * range-checked (sizes from 1 to below 64 KiB, offset + size within the struct's size, shift + width within size,
+ * low < high), and what fields.def requires must be there (layout_missing()).
  */
 char *layout_read(FILE *file, struct layout **ret);
 
-/* Reads only the header, for choosing among many files; facts stay absent. Otherwise as layout_read(). */
+/* Reads only the header, for choosing among many files; facts stay absent. Otherwise as layout_read(), but the rest of
+ * the file is not looked at. */
 char *layout_read_header(FILE *file, struct layout **ret);
 
 /*
  * Writes a layout file; the same layout gives the same bytes.
- *   any_build   leave out the build-id and what is valid for one build only: symbols and windows
- * Returns false if the stream is in error after that (errno is that of the write).
+ *   any_build   leave out the build-id and what is valid for one build only: symbols and windows. They are left out,
+ *               too, if the layout has no build-id.
+ * arch, source and version must be set, header values and window functions printable ASCII.
+ * Flushes the stream. Returns false if it is in error after that (errno is that of the write).
  */
 bool layout_write(const struct layout *layout, bool any_build, FILE *file);
 
