@@ -1,0 +1,144 @@
+#include "gen_offsets.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "gen/gen.h"
+#include "layout.h"
+#include "sentence.h"
+
+/* The folder for a layout that was not given a place; malloc'ed, NULL if there is none. */
+static char *default_folder(void)
+{
+	const char *given = getenv("RBDUMP_OFFSETS_D"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	struct stat status;
+
+	if (given && *given)
+		return sentence("%s", given);
+	if (stat("offsets.d", &status) == 0 && S_ISDIR(status.st_mode))
+		return sentence("offsets.d");
+	if (cache && cache[0] == '/')
+		return sentence("%s/rbdump/offsets.d", cache);
+	if (home && home[0] == '/')
+		return sentence("%s/.cache/rbdump/offsets.d", home);
+	return NULL;
+}
+
+/* Makes a folder and those above it. False with errno. */
+static bool make_folder(char *path)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		int failed = mkdir(path, 0777) != 0 && errno != EEXIST;
+
+		*slash = '/';
+		if (failed)
+			return false;
+	}
+	return mkdir(path, 0777) == 0 || errno == EEXIST;
+}
+
+static struct error *default_output(const struct layout *layout, bool any_build, char **ret)
+{
+	char *folder = default_folder();
+
+	if (!folder)
+		return error_create(EXIT_FAILED, "no place for the layout: HOME is not set; name a file with -o");
+	if (!make_folder(folder)) {
+		struct error *error =
+		    error_take(EXIT_FAILED, sentence("%s: cannot be made: %s", folder, strerror(errno)));
+
+		free(folder);
+		return error;
+	}
+	bool exact = layout->build_id && !any_build;
+
+	*ret = sentence("%s/%s-%s%s%.12s.layout", folder, layout->version, layout->arch, exact ? "-" : "",
+			exact ? layout->build_id : "");
+	free(folder);
+	return NULL;
+}
+
+/* Writes to a stream, which it closes if it is not stdout. */
+static bool write_stream(const struct layout *layout, bool any_build, FILE *file)
+{
+	bool written = layout_write(layout, any_build, file);
+	int saved = errno;
+
+	if (file != stdout && fclose(file) != 0 && written) {
+		saved = errno;
+		written = false;
+	}
+	errno = saved;
+	return written;
+}
+
+/* Writes a file beside its place and renames it. False with errno. */
+static bool write_file(const struct layout *layout, bool any_build, const char *path)
+{
+	char *temporary = sentence("%s.XXXXXX", path);
+	int fd = mkostemp(temporary, O_CLOEXEC);
+	mode_t mask = umask(0);
+
+	umask(mask);
+	FILE *file = fd >= 0 && fchmod(fd, 0666 & ~mask) == 0 ? fdopen(fd, "w") : NULL;
+	bool written = file && write_stream(layout, any_build, file) && rename(temporary, path) == 0;
+	int saved = errno;
+
+	if (!file && fd >= 0)
+		close(fd);
+	if (!written && fd >= 0)
+		unlink(temporary);
+	free(temporary);
+	errno = saved;
+	return written;
+}
+
+static struct error *write_output(const struct layout *layout, bool any_build, const char *path)
+{
+	struct stat status;
+	bool written;
+
+	if (strcmp(path, "-") == 0) {
+		written = write_stream(layout, any_build, stdout);
+	} else if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+		/* A pipe or a device is not to be replaced. */
+		FILE *file = fopen(path, "we");
+
+		written = file && write_stream(layout, any_build, file);
+	} else {
+		written = write_file(layout, any_build, path);
+	}
+	return written ? NULL : error_take(EXIT_FAILED, sentence("%s: cannot be written: %s", path, strerror(errno)));
+}
+
+int gen_offsets_main(const char *elf, const char *output, bool any_build)
+{
+	struct gen_report report = {0};
+	struct layout *layout = NULL;
+	char *chosen = NULL;
+	struct error *error = gen_layout(elf, NULL, &report, &layout);
+
+	if (!error && !output)
+		error = default_output(layout, any_build, &chosen);
+	if (!error)
+		error = write_output(layout, any_build, output ? output : chosen);
+	int status = error ? (int)error->status : EXIT_COMPLETE;
+
+	if (error)
+		fprintf(stderr, "rbdump: %s\n", error->message);
+	else
+		fprintf(stderr, "%s: %u fields, %u absent (optional)\n", output ? output : chosen, report.fields,
+			report.absent);
+	error_destroy(error);
+	free(chosen);
+	gen_report_deinit(&report);
+	layout_destroy(layout);
+	return status;
+}

@@ -1,0 +1,182 @@
+#include "layout/find.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gen/gen.h"
+
+static const char suffix[] = ".layout";
+
+void layout_found_clear(struct layout_found *found)
+{
+	layout_destroy(found->layout);
+	free(found->file);
+	*found = (struct layout_found){0};
+}
+
+char *layout_cache_folder(void)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	char *folder = NULL;
+
+	if (cache && cache[0] == '/') {
+		if (asprintf(&folder, "%s/rbdump/offsets.d", cache) < 0)
+			return NULL;
+	} else if (home && home[0] == '/') {
+		if (asprintf(&folder, "%s/.cache/rbdump/offsets.d", home) < 0)
+			return NULL;
+	}
+	return folder;
+}
+
+char *layout_file_name(const struct layout *layout)
+{
+	char *name = NULL;
+	int length;
+
+	if (layout->build_id)
+		length = asprintf(&name, "%s-%s-%.12s%s", layout->version, layout->arch, layout->build_id, suffix);
+	else
+		length = asprintf(&name, "%s-%s%s", layout->version, layout->arch, suffix);
+	return length < 0 ? NULL : name;
+}
+
+/* offsets.d of the tree that this binary was built in (build/rbdump, build/san/rbdump); NULL if it is not in one. */
+static char *tree_folder(void)
+{
+	char self[4096], *folder, *slash;
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (length <= 0)
+		return NULL;
+	self[length] = '\0';
+	for (int up = 0; up < 3; up++) {
+		slash = strrchr(self, '/');
+		if (!slash)
+			return NULL;
+		*slash = '\0';
+		if (asprintf(&folder, "%s/gen/fields.def", self) < 0)
+			return NULL;
+		if (access(folder, F_OK) == 0) {
+			free(folder);
+			return asprintf(&folder, "%s/offsets.d", self) < 0 ? NULL : folder;
+		}
+		free(folder);
+	}
+	return NULL;
+}
+
+enum match { MATCH_BUILD_ID, MATCH_VERSION };
+
+static bool matches(const struct layout *layout, const struct layout_wish *wish, enum match match)
+{
+	if (!layout->version || !layout->arch || strcmp(layout->arch, wish->arch) != 0 ||
+	    strcmp(layout->version, wish->version) != 0)
+		return false;
+	if (match == MATCH_BUILD_ID)
+		return wish->build_id && layout->build_id && strcmp(layout->build_id, wish->build_id) == 0;
+	return !layout->build_id;
+}
+
+/* Reads one file if its header matches. */
+static bool try_file(const char *path, const struct layout_wish *wish, enum match match, struct layout_found *ret)
+{
+	FILE *file = fopen(path, "re");
+	struct layout *layout = NULL;
+	bool found;
+
+	if (!file)
+		return false;
+	free(layout_read_header(file, &layout));
+	found = layout && matches(layout, wish, match);
+	layout_destroy(layout);
+	layout = NULL;
+	if (found) {
+		rewind(file);
+		free(layout_read(file, &layout));
+	}
+	fclose(file);
+	if (!layout)
+		return false;
+	ret->layout = layout;
+	ret->source = match == MATCH_BUILD_ID ? LAYOUT_BY_BUILD_ID : LAYOUT_BY_VERSION;
+	ret->file = strdup(path);
+	return true;
+}
+
+static bool search_folder(const char *folder, const struct layout_wish *wish, enum match match,
+			  struct layout_found *ret)
+{
+	struct dirent **entries;
+	int count = scandir(folder, &entries, NULL, alphasort);
+	bool found = false;
+
+	for (int i = 0; i < count; i++) {
+		size_t length = strlen(entries[i]->d_name);
+		char *path;
+
+		if (!found && length > strlen(suffix) &&
+		    strcmp(entries[i]->d_name + length - strlen(suffix), suffix) == 0 &&
+		    asprintf(&path, "%s/%s", folder, entries[i]->d_name) >= 0) {
+			found = try_file(path, wish, match, ret);
+			free(path);
+		}
+		free(entries[i]);
+	}
+	if (count >= 0)
+		free(entries);
+	return found;
+}
+
+static bool search(const struct layout_wish *wish, enum match match, struct layout_found *ret)
+{
+	const char *given = getenv("RBDUMP_OFFSETS_D");
+	char *list = given ? strdup(given) : NULL, *cache = layout_cache_folder(), *tree = tree_folder();
+	char *rest = NULL;
+	bool found = false;
+
+	for (char *folder = list ? strtok_r(list, ":", &rest) : NULL; folder && !found;
+	     folder = strtok_r(NULL, ":", &rest))
+		found = search_folder(folder, wish, match, ret);
+	found = found || (cache && search_folder(cache, wish, match, ret)) ||
+		search_folder(RBDUMP_SYSTEM_OFFSETS, wish, match, ret) ||
+		(tree && search_folder(tree, wish, match, ret));
+	free(list);
+	free(cache);
+	free(tree);
+	return found;
+}
+
+bool layout_find_kept(const struct layout_wish *wish, struct layout_found *ret)
+{
+	*ret = (struct layout_found){0};
+	return search(wish, MATCH_BUILD_ID, ret) || search(wish, MATCH_VERSION, ret);
+}
+
+struct error *layout_find_given(const char *path, struct layout_found *ret)
+{
+	FILE *file = fopen(path, "re");
+	struct layout *layout = NULL;
+	struct error *error;
+	char *wrong;
+
+	*ret = (struct layout_found){0};
+	if (!file)
+		return error_create(EXIT_NO_RUBY, "%s cannot be read: %s", path, strerror(errno));
+	wrong = layout_read(file, &layout);
+	fclose(file);
+	if (wrong) {
+		error = error_create(EXIT_NO_RUBY, "%s is no layout that can be used: %s", path, wrong);
+		free(wrong);
+		return error;
+	}
+	ret->layout = layout;
+	ret->source = LAYOUT_GIVEN;
+	ret->file = strdup(path);
+	return NULL;
+}

@@ -1,0 +1,56 @@
+/*
+ * Which layout for this Ruby: the search through the folders of layouts, and the making of one on the spot.
+ *
+ * The folders, in order: $RBDUMP_OFFSETS_D (colon-separated), the user's cache ($XDG_CACHE_HOME/rbdump/offsets.d, else
+ * ~/.cache/rbdump/offsets.d), the system's (PREFIX/share/rbdump/offsets.d), and, for a build tree, its own offsets.d.
+ */
+#ifndef RBDUMP_FIND_H
+#define RBDUMP_FIND_H
+
+#include "error.h"
+#include "layout.h"
+#include "trace/trace.h"
+
+/* What the layout is wanted for. */
+struct layout_wish {
+	const char *version;  /* of the running Ruby: "3.4.5" */
+	const char *arch;     /* "x86_64" */
+	const char *build_id; /* hexadecimal, of the ELF that Ruby is in; NULL if it has none */
+};
+
+/* A layout and where it came from. */
+struct layout_found {
+	struct layout *layout;
+	enum layout_source source;
+	char *file; /* NULL if it is in none */
+};
+
+/* Drops what a search found; all-zero is fine. */
+void layout_found_clear(struct layout_found *found);
+
+/* Reads the file that the user gave. Fails, naming the file, with EXIT_NO_RUBY. */
+struct error *layout_find_given(const char *file, struct layout_found *ret);
+
+/*
+ * Looks for the layout of this very build in all folders, then for one of this version and architecture that says
+ * nothing of a build. Files that cannot be read are passed over.
+ * Returns false if there is none.
+ */
+bool layout_find_kept(const struct layout_wish *wish, struct layout_found *ret);
+
+/*
+ * Makes a layout from an ELF's debug info and keeps it in the user's cache, if that can be written to.
+ *   elf   path of the ELF
+ *   root  where the ELF's own root folder is: "/proc/PID/root", or "" for this system's
+ * Fails with the sentence of the generator.
+ */
+struct error *layout_find_generate(const struct layout_wish *wish, const char *elf, const char *root,
+				   struct layout_found *ret);
+
+/* The user's cache folder for layouts, malloc'ed; NULL if there is no home. */
+char *layout_cache_folder(void);
+
+/* The name that a layout's file has in a folder, malloc'ed: VERSION-ARCH.layout, or VERSION-ARCH-BUILDID12.layout. */
+char *layout_file_name(const struct layout *layout);
+
+#endif

@@ -1,0 +1,502 @@
+#include "gen/gen.h"
+
+#include <elfutils/libdwelf.h>
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gen/facts.h"
+#include "gen/image.h"
+#include "gen/libruby.h"
+#include "gen/types.h"
+#include "gen/wanted.h"
+#include "gen/windows.h"
+#include "sentence.h"
+
+/* Entries that may be looked at: Ruby 3.4 has 140,000 that matter. Enough for a program that embeds it. */
+#define MAX_STEPS (UINT64_C(1) << 25)
+
+#define MAX_TEXT 512 /* bytes of ruby_description; usual are 100 */
+
+/* A string of Ruby's: where its symbol says it is. */
+struct text_symbol {
+	bool present;
+	uint64_t address; /* as in the ELF file, or within the section */
+	uint64_t size;	  /* 0 if not known */
+	size_t section;	  /* of a relocatable object; else 0 */
+};
+
+/* One generation. */
+struct generation {
+	const char *sysroot;
+	const char *source;	  /* NULL: base name of the path */
+	char *path;		  /* of the ELF file that is read */
+	char *followed;		  /* what was looked at while following libraries; NULL if none was */
+	char *folders;		  /* for libdwfl: where debug files are */
+	int fd;			  /* until libdwfl has it; else -1 */
+	Dwfl_Callbacks callbacks; /* libdwfl keeps a pointer to them */
+	Dwfl *dwfl;
+	Dwfl_Module *module;
+	Elf *elf;
+	uint64_t elf_bias, dwarf_bias; /* of libdwfl's addresses over those in the file */
+	bool relocatable;
+	const char *debug_path; /* NULL if the debug info is in the file itself */
+	Dwarf *dwarf;
+	struct wanted_table *table;
+	struct die_budget budget;
+	struct facts facts;
+	struct text_symbol version, description;
+	struct layout_symbol suffixed[LAYOUT_SYMBOLS]; /* found with a suffix of link-time optimisation */
+};
+
+/* ---- opening */
+
+static struct error *open_file(struct generation *g, const int *fd)
+{
+	g->fd = fd ? fcntl(*fd, F_DUPFD_CLOEXEC, 0) : open(g->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (g->fd < 0)
+		return error_take(EXIT_FAILED, sentence("%s: cannot be opened: %s", g->path, strerror(errno)));
+	char *problem = image_check(g->path, g->fd);
+
+	return problem ? error_take(EXIT_FAILED, problem) : NULL;
+}
+
+/* If the file has no Ruby in it, goes on to the library that it has it from. */
+static struct error *follow(struct generation *g)
+{
+	Elf *elf = elf_begin(g->fd, ELF_C_READ_MMAP, NULL);
+	size_t length;
+
+	if (!elf)
+		return error_take(EXIT_FAILED, sentence("%s: a damaged ELF file: %s", g->path, elf_errmsg(-1)));
+	bool complete = image_defines(elf, "ruby_version") || !image_dynamic_string(elf, DT_NEEDED, 0);
+
+	elf_end(elf);
+	if (complete)
+		return NULL;
+	FILE *looked = open_memstream(&g->followed, &length);
+
+	if (!looked)
+		return error_no_memory();
+	char *library = libruby_find(g->path, g->sysroot, looked);
+
+	fclose(looked);
+	/* Otherwise its symbols may be in a debug file. */
+	if (!library)
+		return NULL;
+	close(g->fd);
+	free(g->path);
+	g->path = library;
+	return open_file(g, NULL);
+}
+
+static struct error *open_module(struct generation *g)
+{
+	g->folders = *g->sysroot ? sentence(":.debug:%s/usr/lib/debug:/usr/lib/debug", g->sysroot)
+				 : sentence(":.debug:/usr/lib/debug");
+	g->callbacks = (Dwfl_Callbacks){
+	    .find_elf = dwfl_build_id_find_elf,
+	    .find_debuginfo = dwfl_standard_find_debuginfo,
+	    .section_address = dwfl_offline_section_address,
+	    .debuginfo_path = &g->folders,
+	};
+	g->dwfl = dwfl_begin(&g->callbacks);
+	if (!g->dwfl)
+		return error_take(EXIT_FAILED, sentence("%s: %s", g->path, dwfl_errmsg(-1)));
+	dwfl_report_begin(g->dwfl);
+	g->module = dwfl_report_offline(g->dwfl, g->path, g->path, g->fd);
+	if (!g->module)
+		return error_take(EXIT_FAILED, sentence("%s: a damaged ELF file: %s", g->path, dwfl_errmsg(-1)));
+	g->fd = -1; /* libdwfl closes it */
+	dwfl_report_end(g->dwfl, NULL, NULL);
+	g->elf = dwfl_module_getelf(g->module, &g->elf_bias);
+	if (!g->elf)
+		return error_take(EXIT_FAILED, sentence("%s: a damaged ELF file: %s", g->path, dwfl_errmsg(-1)));
+	GElf_Ehdr header;
+
+	g->relocatable = gelf_getehdr(g->elf, &header) && header.e_type == ET_REL;
+	return NULL;
+}
+
+/* The build-id in hexadecimal digits, malloc'ed; NULL if the file has none. */
+static char *build_id_of(Elf *elf)
+{
+	const void *bits;
+	ssize_t length = dwelf_elf_gnu_build_id(elf, &bits);
+
+	if (length <= 0 || length > 64)
+		return NULL;
+	char *text = sentence("%*s", (int)length * 2, "");
+
+	for (ssize_t i = 0; i < length; i++)
+		snprintf(text + 2 * i, 3, "%02x", ((const unsigned char *)bits)[i]);
+	return text;
+}
+
+/* Says where debug info was looked for. */
+static char *no_debug_info(struct generation *g)
+{
+	GElf_Word checksum;
+	const char *link = dwelf_elf_gnu_debuglink(g->elf, &checksum);
+	char *build_id = build_id_of(g->elf);
+	char *by_link =
+	    link ? sentence(", nor in %s, to which it links (or its checksum differs)", link) : sentence("%s", "");
+	char *by_id =
+	    build_id ? sentence(", nor in %s/usr/lib/debug/.build-id/%.2s/%s.debug", g->sysroot, build_id, build_id + 2)
+		     : sentence(", and it has no build-id to find it by");
+	char *text = sentence("%s: no debug info: there is none in the file%s%s%s", g->path, by_link, by_id,
+			      !build_id			  ? ""
+			      : getenv("DEBUGINFOD_URLS") ? ", nor did debuginfod have it"
+							  : "; DEBUGINFOD_URLS is not set, so no server was asked");
+
+	free(by_link);
+	free(by_id);
+	free(build_id);
+	return text;
+}
+
+static struct error *open_debug_info(struct generation *g)
+{
+	const char *name, *alternate;
+	const void *id;
+
+	g->dwarf = dwfl_module_getdwarf(g->module, &g->dwarf_bias);
+	dwfl_module_info(g->module, NULL, NULL, NULL, NULL, NULL, NULL, &g->debug_path);
+	if (g->debug_path && strcmp(g->debug_path, g->path) == 0)
+		g->debug_path = NULL;
+	if (!g->dwarf)
+		return NULL;
+	name = g->debug_path ? g->debug_path : g->path;
+	if (dwelf_dwarf_gnu_debugaltlink(g->dwarf, &alternate, &id) > 0 && !dwarf_getalt(g->dwarf))
+		return error_take(EXIT_FAILED,
+				  sentence("%s: dwz has moved part of its debug info to %s, which is not to be "
+					   "found",
+					   name, alternate));
+	return NULL;
+}
+
+/* ---- symbols */
+
+/* Whether what follows a name is a suffix that link-time optimisation gives to a static variable. */
+static bool is_suffix(const char *text)
+{
+	return strncmp(text, ".lto_priv.", strlen(".lto_priv.")) == 0 ||
+	       strncmp(text, ".llvm.", strlen(".llvm.")) == 0 ||
+	       (text[0] == '.' && text[1] && strspn(text + 1, "0123456789") == strlen(text + 1));
+}
+
+static void note_symbol(struct generation *g, struct layout *layout, const char *name, uint64_t address)
+{
+	const struct wanted *wanted = wanted_find(g->table, WANTED_SYMBOL, name);
+
+	if (wanted) {
+		layout->symbols[wanted->id] = (struct layout_symbol){.present = true, .address = address};
+		return;
+	}
+	const char *dot = strchr(name, '.');
+
+	if (!dot || !is_suffix(dot) || dot - name > 200)
+		return;
+	char *bare = sentence("%.*s", (int)(dot - name), name);
+
+	wanted = wanted_find(g->table, WANTED_SYMBOL, bare);
+	if (wanted)
+		g->suffixed[wanted->id] = (struct layout_symbol){.present = true, .address = address};
+	free(bare);
+}
+
+/* Goes through the symbol table: the file's own, or its debug file's, or the dynamic one, as libdwfl finds. */
+static void read_symbols(struct generation *g, struct layout *layout)
+{
+	int count = dwfl_module_getsymtab(g->module);
+
+	for (int i = 0; i < count; i++) {
+		GElf_Sym symbol;
+		GElf_Addr address;
+		GElf_Word section;
+		const char *name = dwfl_module_getsym_info(g->module, i, &symbol, &address, &section, NULL, NULL);
+		int type = GELF_ST_TYPE(symbol.st_info);
+
+		if (!name || section == SHN_UNDEF || (type != STT_OBJECT && type != STT_NOTYPE))
+			continue;
+		struct text_symbol text = {
+		    .present = true,
+		    .address = g->relocatable ? symbol.st_value : address - g->elf_bias,
+		    .size = symbol.st_size,
+		    .section = g->relocatable ? section : 0,
+		};
+
+		if (strcmp(name, "ruby_version") == 0)
+			g->version = text;
+		else if (strcmp(name, "ruby_description") == 0)
+			g->description = text;
+		else if (!g->relocatable)
+			note_symbol(g, layout, name, text.address);
+	}
+}
+
+/* What the symbol table lacks: by a suffix, else by the debug info. */
+static void complete_symbols(struct generation *g, struct layout *layout)
+{
+	for (size_t i = 0; i < LAYOUT_SYMBOLS && !g->relocatable; i++) {
+		if (layout->symbols[i].present)
+			continue;
+		if (g->facts.symbols[i].present)
+			layout->symbols[i] = (struct layout_symbol){
+			    .present = true,
+			    .address = g->facts.symbols[i].address + g->dwarf_bias - g->elf_bias,
+			};
+		else
+			layout->symbols[i] = g->suffixed[i];
+	}
+}
+
+/* ---- version, description, constants in memory */
+
+/* A string at a symbol, malloc'ed; NULL if the file does not hold it. */
+static char *read_text(Elf *elf, const struct text_symbol *symbol)
+{
+	char text[MAX_TEXT + 1] = "";
+
+	if (!symbol->present)
+		return NULL;
+	for (size_t i = 0; i < MAX_TEXT; i++) {
+		if (!image_read(elf, symbol->section, symbol->address + i, text + i, 1))
+			return NULL;
+		if (!text[i])
+			return i ? sentence("%s", text) : NULL;
+	}
+	return NULL;
+}
+
+/* A version is short and plain: it becomes part of a file name. */
+static bool is_version(const char *text)
+{
+	size_t length = strlen(text);
+
+	return text[0] >= '0' && text[0] <= '9' && length <= 32 &&
+	       strspn(text, "0123456789abcdefghijklmnopqrstuvwxyz.-") == length;
+}
+
+static struct error *read_version(struct generation *g, struct layout *layout)
+{
+	layout->version = read_text(g->elf, &g->version);
+	layout->description = read_text(g->elf, &g->description);
+	if (!layout->version)
+		return error_take(EXIT_FAILED,
+				  sentence("%s: has no ruby_version to read, so its version is not known", g->path));
+	if (!is_version(layout->version))
+		return error_take(EXIT_FAILED,
+				  sentence("%s: ruby_version is not a version: %s", g->path, layout->version));
+	return NULL;
+}
+
+/* Constants that the compiler has put into memory. */
+static void read_constants(struct generation *g, struct layout *layout)
+{
+	for (size_t i = 0; i < LAYOUT_CONSTANTS && !g->relocatable; i++) {
+		const struct facts_variable *variable = &g->facts.constants[i];
+		uint64_t size = g->facts.constant_sizes[i], address = variable->address + g->dwarf_bias - g->elf_bias;
+		unsigned char bytes[8];
+
+		if (layout->constants[i].present || !variable->present || size < 1 || size > sizeof(bytes) ||
+		    !image_read(g->elf, 0, address, bytes, size))
+			continue;
+		int64_t value = (signed char)bytes[size - 1];
+
+		for (size_t b = size - 1; b-- > 0;)
+			value = value * 256 + bytes[b];
+		layout->constants[i] = (struct layout_number){.present = true, .value = value};
+	}
+}
+
+/* ---- the whole */
+
+static struct error *read_windows(struct generation *g, struct layout *layout)
+{
+	for (size_t i = 0; i < g->facts.nr_window_units && !g->relocatable; i++) {
+		if (!windows_add(layout, &g->facts.window_units[i], g->table, g->dwarf_bias - g->elf_bias, &g->budget))
+			return error_take(
+			    EXIT_FAILED, sentence("%s: its debug info has impossibly many inlined functions", g->path));
+	}
+	windows_finish(layout);
+	return NULL;
+}
+
+/* "FILE" or "FILE, debug info in FILE: 79 units, 79 of them in C" */
+static char *looked_at(const struct generation *g)
+{
+	return sentence("looked at %s%s%s: %u units, %u of them in C%s%s", g->path,
+			g->debug_path ? ", debug info in " : "", g->debug_path ? g->debug_path : "", g->facts.nr_units,
+			g->facts.nr_c_units,
+			g->facts.split_file ? "; its debug info is split, and this part of it was not found: " : "",
+			g->facts.split_file ? g->facts.split_file : "");
+}
+
+/* Takes a sentence that says what is missing, and adds what was looked at. */
+static struct error *missing_error(const struct generation *g, char *missing)
+{
+	char *looked = looked_at(g);
+	char *text = sentence("%s: %s; %s", g->path, missing, looked);
+
+	free(missing);
+	free(looked);
+	return error_take(EXIT_FAILED, text);
+}
+
+static struct error *not_a_ruby(const struct generation *g)
+{
+	return error_take(EXIT_NO_RUBY, sentence("%s: not a Ruby: it does not define ruby_version%s%s", g->path,
+						 g->followed ? ", nor does any library that it needs: " : "",
+						 g->followed ? g->followed : ""));
+}
+
+/* Checks that all that is required was found, and that the whole could be read back from a file. */
+static struct error *check(const struct generation *g, const struct layout *layout)
+{
+	char *missing = layout_missing(layout);
+
+	for (size_t i = 0; !missing && i < LAYOUT_SYMBOLS && !g->relocatable; i++) {
+		if (layout_symbol_specs[i].required && !layout->symbols[i].present)
+			missing = sentence("the symbol %s is missing (%s)", layout_symbol_specs[i].label,
+					   layout_symbol_specs[i].purpose);
+	}
+	if (missing)
+		return missing_error(g, missing);
+
+	struct layout *again = NULL;
+	char *content = NULL;
+	size_t length;
+	FILE *file = open_memstream(&content, &length);
+	char *problem = NULL;
+	bool written = file && layout_write(layout, false, file);
+
+	if (file)
+		fclose(file);
+	file = written ? fmemopen(content, length, "r") : NULL;
+	if (file) {
+		problem = layout_read(file, &again);
+		fclose(file);
+	}
+	free(content);
+	layout_destroy(again);
+	if (!file)
+		return error_no_memory();
+	if (!problem)
+		return NULL;
+	char *text = sentence("%s: what its debug info says cannot be true: %s", g->path, problem);
+
+	free(problem);
+	return error_take(EXIT_FAILED, text);
+}
+
+/* Fills in g->facts.layout. */
+static struct error *generate(struct generation *g)
+{
+	struct error *error = open_debug_info(g);
+
+	if (error)
+		return error;
+	g->table = wanted_create();
+	if (!g->table)
+		return error_no_memory();
+	g->budget.steps = MAX_STEPS;
+	if (g->dwarf) {
+		if (!facts_init(&g->facts, g->dwarf, g->table, &g->budget))
+			return g->budget.steps
+				   ? error_no_memory()
+				   : error_take(EXIT_FAILED,
+						sentence("%s: its debug info is too large or never ends", g->path));
+	}
+	if (!g->facts.layout)
+		g->facts.layout = layout_create();
+	struct layout *layout = g->facts.layout;
+
+	if (!layout)
+		return error_no_memory();
+	read_symbols(g, layout);
+	if (!g->version.present && !layout->sizes[S_cfp].present)
+		return not_a_ruby(g);
+	if (!g->dwarf || !g->facts.nr_units)
+		return error_take(EXIT_FAILED, no_debug_info(g));
+	if (g->facts.conflict)
+		return error_take(EXIT_FAILED, sentence("%s: %s", g->path, g->facts.conflict));
+	complete_symbols(g, layout);
+	read_constants(g, layout);
+	error = read_windows(g, layout);
+	if (error)
+		return error;
+	error = read_version(g, layout);
+	if (error)
+		return error;
+	const char *slash = strrchr(g->path, '/');
+
+	layout->arch = sentence("x86_64");
+	layout->source = sentence("%s", g->source ? g->source : slash ? slash + 1 : g->path);
+	layout->build_id = build_id_of(g->elf);
+	layout->producer = g->facts.producer;
+	g->facts.producer = NULL;
+	return check(g, layout);
+}
+
+static void count(const struct layout *layout, struct gen_report *report)
+{
+	report->fields = report->absent = 0;
+	for (size_t i = 0; i < LAYOUT_MEMBERS; i++)
+		*(layout->members[i].present ? &report->fields : &report->absent) += 1;
+	for (size_t i = 0; i < LAYOUT_ENUMERATORS; i++)
+		*(layout->enumerators[i].present ? &report->fields : &report->absent) += 1;
+	for (size_t i = 0; i < LAYOUT_CONSTANTS; i++)
+		*(layout->constants[i].present ? &report->fields : &report->absent) += 1;
+}
+
+struct error *gen_layout(const char *path, const struct gen_options *options, struct gen_report *report,
+			 struct layout **ret)
+{
+	static const struct gen_options defaults;
+	const struct gen_options *o = options ? options : &defaults;
+	struct generation g = {
+	    .sysroot = o->sysroot ? o->sysroot : "",
+	    .source = o->source,
+	    .path = sentence("%s", path),
+	    .fd = -1,
+	};
+	struct error *error;
+
+	elf_version(EV_CURRENT);
+	error = open_file(&g, o->fd);
+	if (!error)
+		error = follow(&g);
+	if (!error)
+		error = open_module(&g);
+	if (!error)
+		error = generate(&g);
+	if (!error) {
+		*ret = g.facts.layout;
+		g.facts.layout = NULL;
+		if (report) {
+			report->elf = sentence("%s", g.path);
+			report->debug = g.debug_path ? sentence("%s", g.debug_path) : NULL;
+			count(*ret, report);
+		}
+	}
+	facts_deinit(&g.facts);
+	wanted_destroy(g.table);
+	if (g.dwfl)
+		dwfl_end(g.dwfl);
+	if (g.fd >= 0)
+		close(g.fd);
+	free(g.folders);
+	free(g.followed);
+	free(g.path);
+	return error;
+}
+
+void gen_report_deinit(struct gen_report *report)
+{
+	free(report->elf);
+	free(report->debug);
+}

@@ -1,0 +1,34 @@
+/*
+ * An ELF file as a program's image: what it is, what it defines, and the bytes at its addresses.
+ *
+ * The file may be hostile: all offsets and counts are checked, by libelf or here.
+ */
+#ifndef RBDUMP_IMAGE_H
+#define RBDUMP_IMAGE_H
+
+#include <gelf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Checks that an open file is an ELF file that rbdump can read: x86_64, and an executable, a shared library or a
+ * relocatable object. Returns NULL, or a malloc'ed sentence that begins with the name.
+ */
+char *image_check(const char *name, int fd);
+
+/* Whether one of the symbol tables defines that name. */
+bool image_defines(Elf *elf, const char *name);
+
+/*
+ * Copies bytes from an address as in the ELF file.
+ *   section   of a relocatable object, the section that the address is relative to; else 0
+ * False if the file does not hold all of them (as a separate debug file does not).
+ */
+bool image_read(Elf *elf, size_t section, uint64_t address, void *buffer, size_t length);
+
+/* The dynamic section's string for an entry that names one: DT_NEEDED (the nth, from 0), DT_RPATH, DT_RUNPATH.
+ * NULL if there is none. Owned by the Elf. */
+const char *image_dynamic_string(Elf *elf, int64_t tag, size_t n);
+
+#endif
