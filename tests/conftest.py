@@ -1,0 +1,78 @@
+"""The Rubies, rbdump, and targets that are ready to be dumped."""
+
+import os
+import pathlib
+import stat
+import sys
+
+import pytest
+
+TESTS = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(TESTS))
+
+from harness.rubies import find_rubies  # noqa: E402
+from harness.target import Target  # noqa: E402
+
+RUBIES = find_rubies()
+not_applicable = []  # what is not there to be tested, and why
+
+
+def note_not_applicable(what):
+    if what not in not_applicable:
+        not_applicable.append(what)
+
+
+def pytest_configure():
+    if not RUBIES:
+        raise pytest.UsageError("there is no Ruby to test against: run tests/rubies/build, or install ruby")
+
+
+def pytest_report_header():
+    return ["rubies: " + ", ".join(f"{ruby.id} ({ruby.version})" for ruby in RUBIES)]
+
+
+def pytest_terminal_summary(terminalreporter):
+    if not_applicable:
+        terminalreporter.section("not applicable")
+        for line in not_applicable:
+            terminalreporter.write_line(line)
+
+
+def pytest_generate_tests(metafunc):
+    if "ruby" in metafunc.fixturenames:
+        metafunc.parametrize("ruby", RUBIES, ids=lambda ruby: ruby.id, scope="session")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory):
+    """The user's cache is one of the session's own, which begins empty; nothing of the user's is used or changed."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        patch.delenv("RBDUMP_OFFSETS_D", raising=False)
+        patch.delenv("DEBUGINFOD_URLS", raising=False)
+        patch.delenv("NO_COLOR", raising=False)
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def rbdump():
+    """Path of the rbdump to test: $RBDUMP, else the one that make built (with SAN=1 the sanitized one)."""
+    built = TESTS.parent / "build" / ("san" if os.environ.get("SAN") == "1" else "") / "rbdump"
+    path = pathlib.Path(os.environ.get("RBDUMP", built)).resolve()
+    assert path.exists() and path.stat().st_mode & stat.S_IXUSR, f"{path} is not there: run make"
+    return str(path)
+
+
+@pytest.fixture
+def start():
+    """Starts targets, and ends them after the test: start(ruby, "script.rb", arguments…)."""
+    started = []
+
+    def start_target(ruby, script, *arguments, **options):
+        started.append(Target(ruby.path, script, *arguments, **options))
+        return started[-1]
+
+    yield start_target
+    for target in started:
+        target.close()

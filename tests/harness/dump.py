@@ -1,0 +1,125 @@
+"""Running rbdump, and comparing what it says with what Ruby says of itself."""
+
+import json
+import subprocess
+
+
+def run(rbdump, *arguments, **options):
+    """Runs rbdump to its end; standard output and error as text."""
+    return subprocess.run(
+        [rbdump, *[str(argument) for argument in arguments]],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+        **options,
+    )
+
+
+def dump(rbdump, pid, *arguments, status=0):
+    """`rbdump -p PID --json`, with its exit status checked; gives the parsed JSON."""
+    done = run(rbdump, "-p", pid, "--json", *arguments)
+    assert done.returncode == status, f"exit status {done.returncode}: {done.stderr or done.stdout[:2000]}"
+    assert done.stderr == ""
+    return json.loads(done.stdout)
+
+
+def as_text(raw):
+    """Bytes as rbdump writes them: each that is no part of well-formed UTF-8, and NUL, as \\xNN."""
+    if raw is None:
+        return None
+    text = ""
+    while raw:
+        try:
+            text += raw.decode("utf-8")
+            break
+        except UnicodeDecodeError as error:
+            text += raw[: error.start].decode("utf-8")
+            text += "".join(f"\\x{byte:02X}" for byte in raw[error.start : error.end])
+            raw = raw[error.end :]
+    return text.replace("\0", "\\x00")
+
+
+def current(answer):
+    """The threads with what they do now, without their suspended fibers."""
+    return [thread for thread in answer["threads"] if not thread.get("fiber") or thread["fiber"].get("current", True)]
+
+
+def thread_of(answer, subject):
+    """rbdump's entry of a subject: by being main, by its name, else by its kernel thread."""
+    threads = current(answer)
+    if subject["key"] == b"main":
+        found = [thread for thread in threads if thread["main"]]
+    elif subject["name"] is not None:
+        found = [thread for thread in threads if thread["name"] == as_text(subject["name"])]
+    else:
+        found = [thread for thread in threads if thread["tid"] == subject["tid"]]
+    assert len(found) == 1, f"{subject['key']}: {len(found)} threads match"
+    return found[0]
+
+
+def rubys_frames(subject):
+    """(path, absolute path, line, label) of each frame as Ruby itself told it. No line is None."""
+    return [
+        (as_text(path), as_text(absolute), line or None, as_text(label))
+        for path, absolute, line, label in subject["frames"]
+    ]
+
+
+def rbdumps_frames(thread):
+    """The same as rbdump told it; a frame that is neither Ruby's nor a C function's is not like any of Ruby's."""
+    return [
+        (frame.get("path"), frame.get("absolute_path"), frame.get("line") or None, frame["label"])
+        if frame["kind"] in ("ruby", "cfunc")
+        else frame
+        for frame in thread["frames"]
+    ]
+
+
+def difference(ours, rubys):
+    """None if two lists of frames are the same, else what differs, readably."""
+    if ours == rubys:
+        return None
+    at = next((i for i, pair in enumerate(zip(ours, rubys)) if pair[0] != pair[1]), min(len(ours), len(rubys)))
+    lines = [f"{len(ours)} frames, Ruby has {len(rubys)}; the first difference is frame {at}:"]
+    lines += [f"  rbdump {frame}" for frame in ours[at : at + 3]] + [f"  Ruby   {frame}" for frame in rubys[at : at + 3]]
+    return "\n".join(lines)
+
+
+def check_thread(answer, subject):
+    """One subject: verdict, kernel thread, name and every frame. Gives a list of complaints."""
+    key = as_text(subject["key"])
+    thread = thread_of(answer, subject)
+    complaints = []
+    if (thread["verdict"], thread["reason"]) != ("complete", None):
+        complaints.append(f"{key}: verdict {thread['verdict']}: {thread['reason']}")
+    if subject["tid"] is not None and thread["tid"] != subject["tid"]:
+        complaints.append(f"{key}: tid {thread['tid']}, Ruby says {subject['tid']}")
+    if subject["name"] is not None and thread["name"] != as_text(subject["name"]):
+        complaints.append(f"{key}: name {thread['name']!r}, Ruby says {subject['name']}")
+    differs = difference(rbdumps_frames(thread), rubys_frames(subject))
+    if differs:
+        complaints.append(f"{key}: {differs}")
+    return complaints
+
+
+def check(answer, target, ruby, mode="paused"):
+    """A whole dump of a target at its still points."""
+    assert answer["schema_version"] == 1
+    assert answer["pid"] == target.pid
+    assert answer["ruby_version"] == ruby.version
+    assert answer["mode"] == mode
+    assert answer["gc"]["running"] is False
+    if mode == "paused":
+        assert 0 < answer["pause_us"] < 10_000_000
+    assert [thread["main"] for thread in current(answer)].count(True) == 1
+    complaints = [
+        f"{thread['name']}: verdict {thread['verdict']}: {thread['reason']}"
+        for thread in answer["threads"]
+        if thread["verdict"] != "complete"
+    ]
+    for subject in target.ready["threads"]:
+        complaints += check_thread(answer, subject)
+    assert not complaints, "\n".join(complaints)

@@ -1,0 +1,56 @@
+"""What the kernel says of a process, and waiting for it to say something, bounded in time."""
+
+import pathlib
+import time
+
+
+class Bound:
+    """A time limit, in seconds from now."""
+
+    def __init__(self, seconds):
+        self.end = time.monotonic() + seconds
+
+    def left(self):
+        return max(0, self.end - time.monotonic())
+
+
+def status(pid, field, task=None):
+    """A field of /proc/PID/status, or of one of the process's tasks: "TracerPid", "State", …"""
+    folder = pathlib.Path(f"/proc/{pid}") if task is None else pathlib.Path(f"/proc/{pid}/task/{task}")
+    for line in (folder / "status").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name == field:
+            return value.strip()
+    raise KeyError(field)
+
+
+def tasks(pid):
+    """The ids of its kernel threads."""
+    return [int(entry.name) for entry in pathlib.Path(f"/proc/{pid}/task").iterdir()]
+
+
+def task_states(pid):
+    """The letters that the kernel gives the states of its threads: R, S, T (stopped), t (by a tracer), …"""
+    states = set()
+    for task in tasks(pid):
+        try:
+            states.add(status(pid, "State", task)[0])
+        except FileNotFoundError:
+            continue  # it has ended since
+    return states
+
+
+def wait_until(condition, what, seconds=20):
+    """Polls until `condition()` is true, and gives that; fails if it never is."""
+    bound = Bound(seconds)
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert bound.left() > 0, f"waited {seconds} s until {what}"
+        time.sleep(0.002)
+
+
+def is_untouched(pid):
+    """Whether it runs as if nobody had looked: no tracer, and no thread is stopped."""
+    return all(status(pid, "TracerPid", task) == "0" for task in tasks(pid)) and not task_states(pid) & {"T", "t"}

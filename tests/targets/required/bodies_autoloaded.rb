@@ -1,0 +1,3 @@
+module BodiesAutoloaded
+  Still::GATE.pop
+end

@@ -1,0 +1,3 @@
+class Required
+  require_relative "bodies_required_relatively"
+end

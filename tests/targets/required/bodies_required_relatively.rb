@@ -1,0 +1,1 @@
+load File.join(__dir__, "bodies_loaded.rb")

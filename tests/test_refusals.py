@@ -1,0 +1,320 @@
+"""What rbdump refuses: one sentence, the right exit status, nothing on standard output, and the target untouched."""
+
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import pytest
+from harness.dump import check, dump, run
+from harness.process import is_untouched, wait_until
+
+TRACER = pathlib.Path(__file__).parent / "harness/tracer.py"
+NOBODY = 65534
+FAILED, NOT_RUBY, NO_PERMISSION, USAGE = 2, 3, 4, 64
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
+
+
+def check_refusal(done, status, *words):
+    """One line on standard error which holds all the words, whatever their case."""
+    assert done.returncode == status, f"exit status {done.returncode}: {done.stderr}"
+    assert done.stdout == ""
+    assert re.fullmatch(r"rbdump: [^\n]+\n", done.stderr), done.stderr
+    for word in words:
+        assert word.lower() in done.stderr.lower(), done.stderr
+
+
+def unused_pid():
+    """A process id that nothing has: of a child that has ended and was waited for."""
+    with subprocess.Popen(["true"]) as child:
+        pass
+    return child.pid
+
+
+@pytest.fixture
+def public_rbdump(rbdump):
+    """A copy of rbdump that every user can run."""
+    folder = tempfile.mkdtemp(prefix="rbdump-public-")
+    os.chmod(folder, 0o755)
+    yield shutil.copy(rbdump, folder)
+    shutil.rmtree(folder)
+
+
+def generate_layout(ruby, rbdump, path):
+    """The layout of a Ruby: from its debug info if it has it, else the shipped one for its version."""
+    if ruby.has_debug:
+        subprocess.run([rbdump, "--gen-offsets", ruby.elf, "-o", path], capture_output=True, timeout=60, check=True)
+        return path
+    for shipped in sorted((pathlib.Path(__file__).parent.parent / "offsets.d").glob("*")):
+        if re.search(rf"^version {re.escape(ruby.version)}$", shipped.read_text(), re.M):
+            return pathlib.Path(shutil.copy(shipped, path))
+    pytest.fail(f"no layout for {ruby.id}: no debug info, and none is shipped for {ruby.version}")
+
+
+@pytest.fixture(scope="session")
+def layouts(rbdump, tmp_path_factory):
+    """layouts(ruby) gives the file of its layout, made once."""
+    folder = tmp_path_factory.mktemp("layouts")
+    made = {}
+
+    def layout(ruby):
+        if ruby not in made:
+            made[ruby] = generate_layout(ruby, rbdump, folder / f"{ruby.id}.layout")
+        return made[ruby]
+
+    return layout
+
+
+# ---- processes
+
+
+@pytest.mark.parametrize("more", [[], ["--json"], ["--no-stop"]], ids=["paused", "json", "unpaused"])
+def test_no_such_process(rbdump, more):
+    pid = unused_pid()
+    check_refusal(run(rbdump, "-p", pid, *more), FAILED, "no process", str(pid))
+
+
+@pytest.mark.parametrize("more", [[], ["--no-stop"]], ids=["paused", "unpaused"])
+def test_not_a_ruby(rbdump, more):
+    with subprocess.Popen(["sleep", "1000"]) as sleeper:
+        try:
+            check_refusal(run(rbdump, "-p", sleeper.pid, *more), NOT_RUBY, "ruby", str(sleeper.pid))
+            assert is_untouched(sleeper.pid)
+        finally:
+            sleeper.kill()
+
+
+def test_kernel_thread(rbdump):
+    """A process without a program: a zombie."""
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    try:
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+        check_refusal(run(rbdump, "-p", child), FAILED, str(child), "ended")
+    finally:
+        os.waitpid(child, 0)
+
+
+# ---- permission
+
+
+@needs_root
+@pytest.mark.parametrize("more", [[], ["--no-stop"]], ids=["paused", "unpaused"])
+def test_other_user(ruby, start, public_rbdump, more):
+    target = start(ruby, "waits.rb")
+    nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    done = subprocess.run(
+        [*nobody, public_rbdump, "-p", str(target.pid), *more], capture_output=True, text=True, timeout=60, check=False
+    )
+    check_refusal(done, NO_PERMISSION, "nobody", "root", "sudo")
+    assert is_untouched(target.pid)
+
+
+@needs_root
+@pytest.mark.parametrize("more", [[], ["--no-stop"]], ids=["paused", "unpaused"])
+def test_missing_capability(public_rbdump, more):
+    """Root that may not trace (as in a container), and a process of another user."""
+    nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    with subprocess.Popen([*nobody, "sleep", "1000"]) as sleeper:
+        try:
+            wait_until(lambda: pathlib.Path(f"/proc/{sleeper.pid}/comm").read_text() == "sleep\n", "sleep has started")
+            done = subprocess.run(
+                ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace", public_rbdump]
+                + ["-p", str(sleeper.pid), *more],
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
+            check_refusal(done, NO_PERMISSION, "CAP_SYS_PTRACE")
+            assert is_untouched(sleeper.pid)
+        finally:
+            sleeper.kill()
+
+
+def test_already_traced(ruby, start, rbdump):
+    target = start(ruby, "waits.rb")
+    with subprocess.Popen(
+        [sys.executable, str(TRACER), str(target.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout.readline() == b"traced\n"
+        check_refusal(run(rbdump, "-p", target.pid), NO_PERMISSION, "traced", "python", str(other.pid), "--no-stop")
+        # The cure that it names is one.
+        check(dump(rbdump, target.pid, "--no-stop"), target, ruby, mode="unpaused")
+        other.stdin.close()
+        assert other.wait(30) == 0
+    wait_until(lambda: is_untouched(target.pid), "the other tracer has gone")
+    check(dump(rbdump, target.pid), target, ruby)
+
+
+# ---- layout files
+
+
+def check_layout_refused(rbdump, target, path, status, *words):
+    check_refusal(run(rbdump, "-p", target.pid, "--offsets", path), status, *words)
+    assert is_untouched(target.pid)
+
+
+def test_given_layout_serves(ruby, start, rbdump, layouts):
+    """So that the refusals below are for what was changed."""
+    target = start(ruby, "waits.rb")
+    answer = dump(rbdump, target.pid, "--offsets", layouts(ruby))
+    check(answer, target, ruby)
+    assert answer["layout"]["source"] == "given"
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda text: "", ["empty"]),
+        (lambda text: text[: len(text) // 2], ["line"]),
+        (lambda text: text[: text.rindex("end ")], ["cut short"]),
+        (lambda text: text[:100], []),
+        (lambda text: text.replace("rbdump-layout 1\n", "rbdump-layout 2\n"), ["format", "2"]),
+        (lambda text: text.replace("rbdump-layout 1\n", "rbdump-layout 99999999999999999999\n"), ["format"]),
+        (lambda text: "not a layout\n" + text, []),
+        (lambda text: re.sub(r"(member rb_execution_context_struct.cfp) \d+", r"\1 9223372036854775808", text), ["line"]),
+        (lambda text: re.sub(r"(member rb_execution_context_struct.cfp) \d+", r"\1 -8", text), ["line"]),
+        (lambda text: re.sub(r"(member rb_execution_context_struct.cfp) \d+", r"\1 4294967312", text), ["line"]),
+        (lambda text: re.sub(r"(member rb_execution_context_struct.cfp) \d+", r"\1 70000", text), ["line"]),
+        (lambda text: re.sub(r"(size rb_control_frame_struct) \d+", r"\1 0", text), []),
+        (lambda text: re.sub(r"(size rb_control_frame_struct) \d+", r"\1 1000000000", text), ["line"]),
+        (lambda text: re.sub(r"(size rb_control_frame_struct) \d+", r"\1 0x40", text), ["line"]),
+        (lambda text: re.sub(r"(size rb_control_frame_struct) \d+\n", "", text), []),
+        (lambda text: re.sub(r"(member rb_execution_context_struct.cfp) .*\n", "", text), []),
+        (lambda text: re.sub(r"(enumerator VM_FRAME_MAGIC_MASK) \d+", r"\1 many", text), ["line"]),
+        (lambda text: re.sub(r"(member \S+ .*\n)", r"\1\1", text, count=1), ["line"]),
+        (lambda text: re.sub(r"(producer|source) .*", lambda m: f"{m[1]} {'x' * 2000}", text), ["line"]),
+        (lambda text: text + "x" * (2 << 20), []),
+        (lambda text: text.replace("\narch x86_64\n", "\narch mips\n"), ["mips"]),
+    ],
+    ids=[
+        "empty", "half", "no-end", "first-bytes", "format-2", "format-huge", "no-layout", "offset-2^63", "offset-negative",
+        "offset-2^32", "offset-beyond-64k", "size-0", "size-huge", "size-in-hex", "size-missing", "member-missing",
+        "no-number", "line-twice", "long-line", "too-big", "other-architecture",
+    ],
+)  # fmt: skip
+def test_broken_layout(ruby, start, rbdump, layouts, tmp_path, change, words):
+    target = start(ruby, "waits.rb")
+    broken = tmp_path / "broken.layout"
+    text = change(layouts(ruby).read_text())
+    assert text != layouts(ruby).read_text()
+    broken.write_text(text)
+    check_layout_refused(rbdump, target, broken, NOT_RUBY, "broken.layout", *words)
+
+
+def test_layout_file_not_there(ruby, start, rbdump, tmp_path):
+    target = start(ruby, "waits.rb")
+    check_layout_refused(rbdump, target, tmp_path / "none", NOT_RUBY, "none", "no such file")
+
+
+def test_layout_file_is_a_folder(ruby, start, rbdump, tmp_path):
+    target = start(ruby, "waits.rb")
+    check_layout_refused(rbdump, target, tmp_path, NOT_RUBY, str(tmp_path))
+
+
+def test_layout_of_another_ruby(ruby, start, rbdump, layouts, tmp_path):
+    """Each other Ruby's layout, as it is and under this one's version, is refused on the target itself."""
+    from conftest import RUBIES
+
+    target = start(ruby, "waits.rb")
+    others = [other for other in RUBIES if other.version != ruby.version]
+    assert others, "one version alone has no other"
+    for other in others:
+        check_layout_refused(rbdump, target, layouts(other), NOT_RUBY, ruby.version, other.version)
+        disguised = tmp_path / f"{other.id}-as-{ruby.id}.layout"
+        text = layouts(other).read_text()
+        disguised.write_text(re.sub(r"^version .*", f"version {ruby.version}", text, flags=re.M))
+        check_layout_refused(rbdump, target, disguised, NOT_RUBY, "self-test")
+
+
+def mutants(text):
+    """(what was changed, text) for each member of a layout, moved by a word (a bitfield by a bit within its byte)."""
+    for line in re.findall(r"^member .*", text, re.M):
+        word, name, offset, size, *bits = line.split()
+        if bits:
+            changed = [word, name, offset, size, bits[0], str((int(bits[1]) + 1) % 8), bits[2]]
+        else:
+            changed = [word, name, str(int(offset) + 8), size]
+        yield name, text.replace(line + "\n", " ".join(changed) + "\n")
+
+
+def test_layout_with_one_member_moved(ruby, start, rbdump, layouts, tmp_path):
+    """Each must be refused by the self-test: a layout that is wrong in one place prints no stack."""
+    target = start(ruby, "waits.rb")
+    mutant = tmp_path / "mutant.layout"
+    accepted, otherwise = [], []
+    tried = 0
+    for name, text in mutants(layouts(ruby).read_text()):
+        mutant.write_text(text)
+        done = run(rbdump, "-p", target.pid, "--offsets", mutant)
+        tried += 1
+        if done.returncode in (0, 1):
+            accepted.append(name)
+        elif done.returncode != NOT_RUBY or "self-test" not in done.stderr or done.stdout:
+            otherwise.append(f"{name}: {done.returncode} {done.stderr}")
+    assert tried > 50
+    assert is_untouched(target.pid)
+    assert not accepted, f"{len(accepted)} of {tried} are not refused: {' '.join(accepted)}"
+    assert not otherwise, "".join(otherwise)
+
+
+# ---- usage
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [], ["-p"], ["-p", "x"], ["-p", ""], ["-p", "0"], ["-p", "-1"], ["-p", "1x"], ["-p", "99999999999999999999"],
+        ["-p", "1", "more"], ["--no-such-option"], ["-p", "1", "--offsets"], ["--json"], ["--gen-offsets"],
+        ["-p", "1", "--gen-offsets", "/usr/bin/ruby"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_usage(rbdump, arguments):
+    check_refusal(run(rbdump, *arguments), USAGE)
+
+
+@pytest.mark.parametrize("arguments, words", [(["--help"], ["-p", "--json", "--no-stop"]), (["--version"], ["rbdump"])])
+def test_help_and_version(rbdump, arguments, words):
+    done = run(rbdump, *arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(word in done.stdout for word in words)
+
+
+# ---- rbdump itself goes wrong
+
+
+def test_standard_output_is_full(ruby, start, rbdump):
+    target = start(ruby, "waits.rb")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [rbdump, "-p", str(target.pid)], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+        )
+    assert done.returncode == FAILED
+    assert re.fullmatch(r"rbdump: [^\n]+\n", done.stderr), done.stderr
+    assert is_untouched(target.pid)
+
+
+def test_killed_in_the_middle(ruby, start, rbdump):
+    """However rbdump ends, the target runs on, untraced, and is as it was."""
+    target = start(ruby, "threads.rb")
+    dump(rbdump, target.pid)  # with the layout in the cache, the kills hit the reading
+    times = random.Random(1)
+    for _ in range(50):
+        with subprocess.Popen(
+            [rbdump, "-p", str(target.pid), "--json"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as running:
+            try:
+                running.wait(times.uniform(0, 0.010))
+            except subprocess.TimeoutExpired:
+                running.kill()
+        wait_until(lambda: is_untouched(target.pid), "the target is as it was", 5)
+    check(dump(rbdump, target.pid), target, ruby)
+    assert target.release() == 0

@@ -1,0 +1,152 @@
+"""What each thread is doing, what it is called, and whether garbage is being collected."""
+
+import os
+import signal
+import subprocess
+
+import pytest
+from harness.dump import as_text, check, current, difference, dump, rbdumps_frames, rubys_frames, thread_of
+from harness.process import is_untouched, status, task_states, wait_until
+
+STATES = {
+    b"timed": "sleeping",
+    b"forever": "sleeping_forever",
+    b"queue": "sleeping_forever",
+    b"mutex": "sleeping_forever",
+    b"reader": "blocked",
+    b"main": "sleeping_forever",
+}
+BUSY = {"running", "waiting_gvl"}
+
+
+def busy_threads(answer):
+    return [thread for thread in current(answer) if (thread["name"] or "").startswith("busy ")]
+
+
+def test_at_rest(ruby, start, rbdump):
+    target = start(ruby, "states.rb", "0")
+    answer = dump(rbdump, target.pid)
+    check(answer, target, ruby)
+    for subject in target.ready["threads"]:
+        if subject["key"] in STATES:
+            assert (subject["key"], thread_of(answer, subject)["state"]) == (subject["key"], STATES[subject["key"]])
+
+
+def test_thread_names(ruby, start, rbdump):
+    target = start(ruby, "states.rb", "0")
+    names = [thread["name"] for thread in current(dump(rbdump, target.pid)) if not thread["main"]]
+    told = [as_text(subject["name"]) for subject in target.ready["threads"] if subject["key"] != b"main"]
+    # Beside the subjects there is the watcher.
+    assert sorted(names, key=str) == sorted([*told, "watcher"], key=str)
+    assert {"\u540d\u524d", "second name", None} < set(names)
+
+
+def test_one_busy_thread_is_running(ruby, start, rbdump):
+    target = start(ruby, "states.rb", "1")
+
+    def is_running():
+        (busy,) = busy_threads(dump(rbdump, target.pid))
+        assert busy["state"] in BUSY
+        return busy["state"] == "running"
+
+    # Until the watcher has come to rest the two take turns.
+    wait_until(is_running, "the only busy thread runs")
+    (busy,) = busy_threads(dump(rbdump, target.pid))
+    labels = [frame["label"].rpartition("#")[2] for frame in busy["frames"]]
+    assert labels[0] == "spin"
+    assert labels[-1] == "block (2 levels) in <main>"
+    assert 12 <= busy["frames"][0]["line"] <= 15
+    assert is_untouched(target.pid)
+
+
+def test_busy_threads_take_turns(ruby, start, rbdump):
+    """At most one runs, the other waits; and both keep running."""
+    target = start(ruby, "states.rb", "2")
+    seen = []
+
+    def one_runs_one_waits():
+        answer = dump(rbdump, target.pid)
+        busy = busy_threads(answer)
+        assert len(busy) == 2
+        seen.append({thread["state"] for thread in busy})
+        assert seen[-1] <= BUSY
+        assert [thread["state"] for thread in current(answer)].count("running") <= 1
+        assert all(thread["verdict"] == "complete" for thread in busy)
+        return seen[-1] == BUSY
+
+    wait_until(one_runs_one_waits, "one runs and one waits")
+
+
+def test_running_target_goes_on(ruby, start, rbdump):
+    target = start(ruby, "states.rb", "1")
+    for arguments in ([], ["--no-stop"]):
+        dump(rbdump, target.pid, *arguments)
+        wait_until(lambda: "R" in task_states(target.pid), "the busy thread runs on")
+        assert is_untouched(target.pid)
+    assert target.release() == 0
+
+
+@pytest.mark.parametrize("mode", [[], ["--no-stop"]], ids=["paused", "unpaused"])
+def test_stopped_target_stays_stopped(ruby, start, rbdump, mode):
+    target = start(ruby, "waits.rb")
+    os.kill(target.pid, signal.SIGSTOP)
+    wait_until(lambda: task_states(target.pid) == {"T"}, "it has stopped")
+    check(dump(rbdump, target.pid, *mode), target, ruby, mode="unpaused" if mode else "paused")
+    assert task_states(target.pid) == {"T"}
+    assert status(target.pid, "TracerPid") == "0"
+    os.kill(target.pid, signal.SIGCONT)
+    wait_until(lambda: "T" not in task_states(target.pid), "it goes on")
+    assert target.release() == 0
+
+
+def test_in_the_middle_of_a_collection(ruby, start, rbdump):
+    """gdb lets the target run into the marking of its roots, and leaves it stopped there."""
+    target = start(ruby, "garbage.rb")
+    assert dump(rbdump, target.pid)["gc"]["running"] is False
+    with subprocess.Popen(
+        # rb_gc_mark is exported by every Ruby, stripped or not, and called in no other situation.
+        ["gdb", "-nx", "-batch", "-p", str(target.pid)]
+        + [argument for command in (
+            "set pagination off",
+            "break rb_gc_mark",
+            "echo ready\\n",
+            "continue",
+            f"shell kill -STOP {target.pid}",
+            "detach",
+        ) for argument in ("-ex", command)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as gdb:
+        said = []
+        for line in gdb.stdout:
+            said.append(line)
+            if line == "ready\n":
+                break
+        target.tell("collect")
+        said += gdb.stdout.read()
+        assert gdb.wait(60) == 0, "".join(said)
+    wait_until(lambda: task_states(target.pid) == {"T"}, "".join(said))
+    assert status(target.pid, "TracerPid") == "0"
+
+    for arguments in ([], ["--no-stop"]):
+        answer = dump(rbdump, target.pid, *arguments)
+        assert answer["gc"]["running"] is True
+        assert {thread["verdict"] for thread in answer["threads"]} == {"complete"}
+        # What Ruby itself showed at that line before the collection, with GC.start on top.
+        collecting, *below = rbdumps_frames(thread_of(answer, {"key": b"main"}))
+        assert collecting[0] == "<internal:gc>"
+        assert collecting[3] in ("start", "GC.start")
+        expected = rubys_frames({"frames": target.ready["here"]})
+        # The line of the outermost frame is that of the second call.
+        assert not difference(below[:-1], expected[:-1])
+        assert below[-1][3] == expected[-1][3] == "<main>"
+        (beside,) = [subject for subject in target.ready["threads"] if subject["key"] == b"beside"]
+        assert rbdumps_frames(thread_of(answer, beside)) == rubys_frames(beside)
+
+    assert task_states(target.pid) == {"T"}
+    os.kill(target.pid, signal.SIGCONT)
+    assert target.line() == b"collected"
+    assert dump(rbdump, target.pid)["gc"]["running"] is False
+    assert target.release() == 0
