@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gen/contents.h"
 #include "gen/facts.h"
 #include "gen/image.h"
 #include "gen/libruby.h"
@@ -121,27 +122,12 @@ static struct error *open_module(struct generation *g)
 	return NULL;
 }
 
-/* The build-id in hexadecimal digits, malloc'ed; NULL if the file has none. */
-static char *build_id_of(Elf *elf)
-{
-	const void *bits;
-	ssize_t length = dwelf_elf_gnu_build_id(elf, &bits);
-
-	if (length <= 0 || length > 64)
-		return NULL;
-	char *text = sentence("%*s", (int)length * 2, "");
-
-	for (ssize_t i = 0; i < length; i++)
-		snprintf(text + 2 * i, 3, "%02x", ((const unsigned char *)bits)[i]);
-	return text;
-}
-
 /* Says where debug info was looked for. */
 static char *no_debug_info(struct generation *g)
 {
 	GElf_Word checksum;
 	const char *link = dwelf_elf_gnu_debuglink(g->elf, &checksum);
-	char *build_id = build_id_of(g->elf);
+	char *build_id = contents_build_id(g->elf);
 	char *by_link =
 	    link ? sentence(", nor in %s, to which it links (or its checksum differs)", link) : sentence("%s", "");
 	char *by_id =
@@ -281,13 +267,27 @@ static bool is_version(const char *text)
 	       strspn(text, "0123456789abcdefghijklmnopqrstuvwxyz.-") == length;
 }
 
+/* From the file itself; if that is a debug file without contents, from the file that it was split from. */
 static struct error *read_version(struct generation *g, struct layout *layout)
 {
 	layout->version = read_text(g->elf, &g->version);
 	layout->description = read_text(g->elf, &g->description);
+	if (!layout->version && layout->build_id) {
+		struct contents contents;
+
+		contents_find(g->path, layout->build_id, g->sysroot, &contents);
+		if (contents.elf) {
+			layout->version = read_text(contents.elf, &g->version);
+			layout->description = read_text(contents.elf, &g->description);
+		}
+		contents_close(&contents);
+	}
 	if (!layout->version)
-		return error_take(EXIT_FAILED,
-				  sentence("%s: has no ruby_version to read, so its version is not known", g->path));
+		return error_take(
+		    EXIT_FAILED,
+		    sentence("%s: does not hold the bytes of ruby_version, so its version is not known; if it is a "
+			     "separate debug file, give the file that it was split from: rbdump finds the debug file",
+			     g->path));
 	if (!is_version(layout->version))
 		return error_take(EXIT_FAILED,
 				  sentence("%s: ruby_version is not a version: %s", g->path, layout->version));
@@ -429,17 +429,15 @@ static struct error *generate(struct generation *g)
 	error = read_windows(g, layout);
 	if (error)
 		return error;
-	error = read_version(g, layout);
-	if (error)
-		return error;
 	const char *slash = strrchr(g->path, '/');
 
 	layout->arch = sentence("x86_64");
 	layout->source = sentence("%s", g->source ? g->source : slash ? slash + 1 : g->path);
-	layout->build_id = build_id_of(g->elf);
+	layout->build_id = contents_build_id(g->elf);
 	layout->producer = g->facts.producer;
 	g->facts.producer = NULL;
-	return check(g, layout);
+	error = read_version(g, layout);
+	return error ? error : check(g, layout);
 }
 
 static void count(const struct layout *layout, struct gen_report *report)

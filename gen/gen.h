@@ -7,11 +7,8 @@
  * is set; what dwz moved to a common file is found likewise.
  *
  * ruby_version and ruby_description are read from the ELF file's own data. A separate debug file has no data: then the
- * file that it was split from is looked for where such files are installed (beside it, above its .debug folder, or
- * below / for one in /usr/lib/debug; by build-id there; by debuginfod), and must have the same build-id. Failing that,
- * the version is put together from the macros that Ruby's version.h defines, which debug info of -g3 has; there is no
- * description then. Otherwise it is an error, and the file that was split is to be given instead: a version is not
- * guessed.
+ * file that it was split from is looked for where such files are installed (gen/contents.h), and must have the same
+ * build-id. Failing that it is an error, and the file that was split is to be given instead: a version is not guessed.
  *
  * All that these files say may be hostile. Nothing here takes more time or memory than in proportion to their size.
  */

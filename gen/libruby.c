@@ -37,7 +37,7 @@ struct cache_entry {
 
 /* A library on the list of what is to be looked at. */
 struct library {
-	char *name;	 /* as DT_NEEDED has it; NULL for the first */
+	char *name;	 /* as DT_NEEDED has it */
 	char *requester; /* path of what needs it */
 };
 
