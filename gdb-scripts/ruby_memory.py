@@ -1,0 +1,66 @@
+"""Reads of the process or core that gdb has open, by member names. Nothing is ever called or written there."""
+
+import gdb
+
+from ruby_types import Types
+
+MAX_READ = 1 << 20  # bytes that one read may ask for; no string or table that is looked at is longer
+
+
+class Unreadable(Exception):
+    """What is there cannot be read, or is not what it should be. Its text is one clause that says which."""
+
+
+class Memory:
+    """Raw reads; every failure is an Unreadable that names the address."""
+
+    def __init__(self, types: Types):
+        self.types = types
+        self._inferior = gdb.selected_inferior()
+
+    def read(self, address, size) -> bytes:
+        if not 0 <= size <= MAX_READ:
+            raise Unreadable(f"a length of {size} bytes at {address:#x} is not credible")
+        try:
+            return bytes(self._inferior.read_memory(address, size))
+        except (gdb.error, OverflowError, ValueError):
+            raise Unreadable(f"cannot read memory at {address:#x}") from None
+
+    def word(self, address) -> int:
+        return int.from_bytes(self.read(address, 8), "little")
+
+    def member(self, struct, *paths):
+        """As Types.member(), but for a member that must be there."""
+        found = self.types.member(struct, *paths)
+        if found is None:
+            raise Unreadable(f"this Ruby's debug info has no {struct}.{paths[0]}")
+        return found
+
+    def has(self, struct, *paths) -> bool:
+        return self.types.member(struct, *paths) is not None
+
+    def get(self, address, struct, *paths) -> int:
+        """The unsigned value of a member of the STRUCT at ADDRESS."""
+        return self.extract(self.member(struct, *paths), lambda offset, size: self.read(address + offset, size))
+
+    def get_signed(self, address, struct, *paths) -> int:
+        value, bits = self.get(address, struct, *paths), 8 * self.member(struct, *paths).size
+        return value - (1 << bits) if value >> (bits - 1) else value
+
+    @staticmethod
+    def extract(member, read) -> int:
+        value = int.from_bytes(read(member.offset, member.size), "little")
+        return (value >> member.shift) & ((1 << member.width) - 1) if member.width else value
+
+    def constant(self, name) -> int:
+        found = self.types.constant(name)
+        if found is None:
+            raise Unreadable(f"this Ruby's debug info has no {name}")
+        return found
+
+    def pointer(self, symbol) -> int:
+        """The pointer that the global SYMBOL holds."""
+        address = self.types.address(symbol)
+        if address is None:
+            raise Unreadable(f"gdb finds no {symbol}; is this Ruby's debug info loaded?")
+        return self.word(address)

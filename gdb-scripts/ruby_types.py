@@ -1,0 +1,148 @@
+"""What gdb's debug info says of Ruby's types: structs, members, enumerators, addresses.
+
+Everything is looked up by Ruby's own names, when asked. What this Ruby does not have is None, which is not the same
+as 0: callers ask for a member and choose their way by whether it is there.
+"""
+
+from typing import NamedTuple, Optional
+
+import gdb
+
+
+class Member(NamedTuple):
+    """Where a member lies in its struct. A bitfield's shift counts from the lowest bit of the bytes it lies in."""
+
+    offset: int  # bytes from the start of the struct
+    size: int  # bytes; 0 for a flexible array
+    shift: int  # bits
+    width: int  # bits; 0 if it is no bitfield
+
+
+_RECORDS = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION)
+
+
+def find_struct(name: str) -> Optional[gdb.Type]:
+    """The struct or union of that tag, or of that typedef if no tag is called so."""
+    for kind in ("struct ", "union ", ""):
+        try:
+            found = gdb.lookup_type(kind + name).strip_typedefs()
+        except gdb.error:
+            continue
+        if found.code in _RECORDS and found.sizeof > 0:
+            return found
+    # Rubies with YJIT hold opaque Rust look-alikes of size 0 under the same names; gdb may have stumbled over one.
+    for symbol in gdb.lookup_static_symbols(name, gdb.SYMBOL_STRUCT_DOMAIN):
+        found = symbol.type.strip_typedefs() if symbol.type else None
+        if found is not None and found.code in _RECORDS and found.sizeof > 0:
+            return found
+    return None
+
+
+def _find_field(record: gdb.Type, name: str):
+    """The field of that name and the bits from the start of RECORD to it, looking into anonymous members."""
+    for field in record.fields():
+        if not hasattr(field, "bitpos"):
+            continue
+        if field.name == name:
+            return field, field.bitpos
+        inner = field.type.strip_typedefs()
+        if not field.name and inner.code in _RECORDS:
+            found = _find_field(inner, name)
+            if found:
+                return found[0], field.bitpos + found[1]
+    return None
+
+
+def find_member(record: gdb.Type, path: str) -> Optional[Member]:
+    """Where `record.path` lies, PATH being what C would write after the variable (`as.heap.len`)."""
+    bits = 0
+    field = None
+    for name in path.split("."):
+        if field is not None:
+            record = field.type.strip_typedefs()
+        if record.code not in _RECORDS:
+            return None
+        found = _find_field(record, name)
+        if not found:
+            return None
+        field = found[0]
+        bits += found[1]
+    if field.bitsize:
+        shift = bits % 8
+        return Member(bits // 8, (shift + field.bitsize + 7) // 8, shift, field.bitsize)
+    return Member(bits // 8, field.type.strip_typedefs().sizeof, 0, 0)
+
+
+def find_constant(name: str) -> Optional[gdb.Value]:
+    """The value of an enumerator, or of a `static const` variable that is nowhere in memory."""
+    symbol = gdb.lookup_static_symbol(name) or gdb.lookup_global_symbol(name)
+    if symbol is None or not (symbol.is_constant or symbol.is_variable):
+        return None
+    try:
+        return symbol.value()
+    except (gdb.error, TypeError):
+        return None
+
+
+def find_address(name: str) -> Optional[int]:
+    """Where the global of that name lies: in memory if there is a process, else as in the ELF file."""
+    try:
+        return int(gdb.parse_and_eval("&" + name))
+    except gdb.error:
+        return None
+
+
+def has_function(name: str) -> bool:
+    """Whether there is code of a C function of that name, be it only inlined in others."""
+    try:
+        return bool(gdb.decode_line(name)[1])
+    except gdb.error:
+        return False
+
+
+class Types:
+    """The lookups above, each made once. Valid as long as gdb's symbol files stay the same."""
+
+    def __init__(self):
+        self._structs = {}
+        self._members = {}
+        self._constants = {}
+        self._addresses = {}
+        self._functions = {}
+
+    @staticmethod
+    def _once(cache, key, find):
+        if key not in cache:
+            cache[key] = find()
+        return cache[key]
+
+    def struct(self, name):
+        return self._once(self._structs, name, lambda: find_struct(name))
+
+    def size(self, name):
+        record = self.struct(name)
+        return record.sizeof if record is not None else None
+
+    def member(self, struct, *paths) -> Optional[Member]:
+        """The first of PATHS that STRUCT has: renames of one thing."""
+
+        def find():
+            record = self.struct(struct)
+            if record is None:
+                return None
+            return next((m for m in (find_member(record, path) for path in paths) if m), None)
+
+        return self._once(self._members, (struct, paths), find)
+
+    def constant(self, name) -> Optional[int]:
+        def find():
+            value = find_constant(name)
+            return int(value) if value is not None else None
+
+        return self._once(self._constants, name, find)
+
+    def address(self, name) -> Optional[int]:
+        return self._once(self._addresses, name, lambda: find_address(name))
+
+    def function(self, name) -> bool:
+        return self._once(self._functions, name, lambda: has_function(name))

@@ -1,0 +1,110 @@
+"""Ruby objects → bytes and numbers: strings, arrays, symbols' names, class paths."""
+
+from ruby_memory import Memory, Unreadable
+
+# Bits that are no enumerators: a VALUE is an object if none of its low 3 bits is set and it is no special constant
+# (special_consts.h); the kind of an imemo is 4 bits above the first user flag (IMEMO_MASK, internal/imemo.h, 2.7–3.4).
+IMMEDIATE_MASK = 7
+IMEMO_MASK = 0x0F
+
+
+class Values:
+    def __init__(self, memory: Memory):
+        self.memory = memory
+
+    def flags(self, value) -> int:
+        if value & IMMEDIATE_MASK or value <= self.memory.constant("RUBY_Qnil"):
+            raise Unreadable(f"{value:#x} is not an object")
+        return self.memory.get(value, "RBasic", "flags")
+
+    def type_of(self, value) -> int:
+        return self.flags(value) & self.memory.constant("RUBY_T_MASK")
+
+    def is_a(self, value, *types) -> bool:
+        return self.type_of(value) in [self.memory.constant(name) for name in types]
+
+    def imemo_kind(self, value) -> int:
+        flags = self.flags(value)
+        if flags & self.memory.constant("RUBY_T_MASK") != self.memory.constant("RUBY_T_IMEMO"):
+            raise Unreadable(f"{value:#x} is not an object of the VM's own")
+        return (flags >> self.memory.constant("RUBY_FL_USHIFT")) & IMEMO_MASK
+
+    def _embedded_length(self, flags, kind) -> int:
+        memory = self.memory
+        return (flags & memory.constant(kind + "_EMBED_LEN_MASK")) >> memory.constant(kind + "_EMBED_LEN_SHIFT")
+
+    def string(self, value) -> bytes:
+        memory = self.memory
+        flags = self.flags(value)
+        if flags & memory.constant("RUBY_T_MASK") != memory.constant("RUBY_T_STRING"):
+            raise Unreadable(f"{value:#x} is not a String")
+        embedded = not flags & memory.constant("RSTRING_NOEMBED")
+        if memory.has("RString", "len"):
+            length = memory.get(value, "RString", "len")
+        elif not embedded:
+            length = memory.get(value, "RString", "as.heap.len")
+        elif memory.has("RString", "as.embed.len"):
+            length = memory.get(value, "RString", "as.embed.len")
+        else:
+            length = self._embedded_length(flags, "RSTRING")
+        if embedded:
+            start = value + memory.member("RString", "as.embed.ary", "as.ary").offset
+        else:
+            start = memory.get(value, "RString", "as.heap.ptr")
+        return memory.read(start, length)
+
+    def array(self, value):
+        """Where the elements of an Array lie, and how many they are."""
+        memory = self.memory
+        flags = self.flags(value)
+        if flags & memory.constant("RUBY_T_MASK") != memory.constant("RUBY_T_ARRAY"):
+            raise Unreadable(f"{value:#x} is not an Array")
+        if flags & memory.constant("RARRAY_EMBED_FLAG"):
+            return value + memory.member("RArray", "as.ary").offset, self._embedded_length(flags, "RARRAY")
+        return memory.get(value, "RArray", "as.heap.ptr"), memory.get(value, "RArray", "as.heap.len")
+
+    def element(self, value, index) -> int:
+        start, length = self.array(value)
+        if index >= length:
+            raise Unreadable(f"the Array {value:#x} has only {length} elements")
+        return self.memory.word(start + 8 * index)
+
+    def id_name(self, number):
+        """The name of an ID: ids is an Array of Arrays of [String, Symbol, …] (get_id_serial_entry, symbol.c)."""
+        memory = self.memory
+        serial = number
+        if number > memory.constant("tLAST_OP_ID"):
+            serial = number >> memory.constant("RUBY_ID_SCOPE_SHIFT")
+        unit = memory.constant("ID_ENTRY_UNIT")
+        symbols = memory.types.address("ruby_global_symbols")
+        if symbols is None:
+            raise Unreadable("gdb finds no ruby_global_symbols")
+        names = self.element(memory.get(symbols, "rb_symbols_t", "ids"), serial // unit)
+        name = self.element(names, 2 * (serial % unit))
+        return None if name == memory.constant("RUBY_Qnil") else self.string(name)
+
+    def permanent_name(self, module):
+        """The path of a class or module, if it can no longer change; else None (classname(), variable.c, 3.3+)."""
+        memory = self.memory
+        path = memory.get(module, "RClass_and_rb_classext_t", "classext.classpath")
+        if not path or not memory.get(module, "RClass_and_rb_classext_t", "classext.permanent_classpath"):
+            return None
+        return None if path == memory.constant("RUBY_Qnil") else self.string(path)
+
+    def is_singleton(self, module) -> bool:
+        memory = self.memory
+        return self.is_a(module, "RUBY_T_CLASS") and bool(self.flags(module) & memory.constant("RUBY_FL_SINGLETON"))
+
+    def qualified(self, owner, name):
+        """`Owner#name` or `Owner.name` as rb_gen_method_name() makes it (vm_backtrace.c, 3.4); OWNER may be 0."""
+        memory = self.memory
+        if not owner or name is None or not self.is_a(owner, "RUBY_T_CLASS", "RUBY_T_MODULE"):
+            return name
+        if not self.is_singleton(owner):
+            path = self.permanent_name(owner)
+            return name if path is None else path + b"#" + name
+        attached = memory.get(owner, "RClass_and_rb_classext_t", "classext.as.singleton_class.attached_object")
+        if attached & IMMEDIATE_MASK or not self.is_a(attached, "RUBY_T_CLASS", "RUBY_T_MODULE"):
+            return name
+        path = self.permanent_name(attached)
+        return name if path is None else path + b"." + name

@@ -1,0 +1,385 @@
+"""Which Ruby stacks there are, and their frames: ractors → threads → control frames, and the fibers set aside.
+
+The presence of a member decides how to go about it; there is no question of versions. Names in comments are those of
+Ruby's own functions that do the same.
+"""
+
+from dataclasses import dataclass, field
+from typing import Optional
+
+import gdb
+
+from ruby_iseq import Iseq
+from ruby_memory import Memory, Unreadable
+from ruby_types import Types
+from ruby_values import Values
+
+CFP = "rb_control_frame_struct"
+EC = "rb_execution_context_struct"
+THREAD = "rb_thread_struct"
+RACTOR = "rb_ractor_struct"
+MENT = "rb_callable_method_entry_struct"
+MDEF = "rb_method_definition_struct"
+
+# Where an environment's own words lie, from its ep (VM_ENV_DATA_INDEX_*, vm_core.h, 2.4–3.4), and the bits of the
+# previous ep that are no address (VM_ENV_PREV_EP).
+ME_CREF, SPECVAL = -16, -8
+PREV_EP_BITS = 3
+
+MAX_LIST = 100_000  # ractors, threads or fibers; a longer list is a loop
+MAX_STACK_WORDS = 1 << 27  # a VM stack of 1 GiB
+MAX_ENVIRONMENTS = 10_000  # nested in one method
+
+FRAME_KINDS = ("METHOD", "BLOCK", "CLASS", "TOP", "CFUNC", "IFUNC", "EVAL", "RESCUE", "DUMMY")
+
+
+@dataclass
+class Frame:
+    cfp: int
+    kind: str  # ruby, cfunc, unreadable
+    path: Optional[bytes] = None  # None: of a C function that no Ruby code has called
+    line: Optional[int] = None  # None: not to be known, a JIT has left no pc. 0: Ruby has none either
+    label: Optional[bytes] = None  # as that Ruby prints it
+    reason: Optional[str] = None  # why it is unreadable
+    pc: int = 0
+    iseq: int = 0
+    ep: int = 0
+
+
+@dataclass
+class Stack:
+    """A thread, with the stack that it runs on; or a fiber that has been set aside, with its own."""
+
+    thread: int
+    ec: int
+    name: Optional[bytes] = None
+    ractor: Optional[int] = None
+    main: bool = False
+    status: str = "unknown"
+    tid: Optional[int] = None
+    gdb_thread: Optional[int] = None
+    self_value: int = 0
+    fiber: Optional[int] = None  # rb_fiber_struct, if this is a fiber that has been set aside
+    frames: list = field(default_factory=list)
+    reason: Optional[str] = None  # why frames is not the whole stack
+
+
+class Walk:
+    """One look at the process or core. problems: sentences about what could not be read on the way to the stacks."""
+
+    def __init__(self):
+        self.types = Types()
+        self.memory = Memory(self.types)
+        self.values = Values(self.memory)
+        self.problems = []
+        self._iseqs = {}
+        self._native = None
+        # vm_backtrace.c leaves out the frame below a rescue or ensure (3.4+), and qualifies labels by class (3.4+).
+        self._skips_below_rescue = self.types.function("is_rescue_or_ensure_frame")
+        self._qualifies = self.memory.has("rb_backtrace_location_struct", "cme")
+        self._names_zjit_frames = self.memory.has(CFP, "_iseq")
+
+    # ---- which stacks there are
+
+    def stacks(self):
+        """All threads of all ractors, then the fibers that have been set aside, without their frames."""
+        vm = self.memory.pointer("ruby_current_vm_ptr")
+        if not vm:
+            raise Unreadable("ruby_current_vm_ptr is NULL: Ruby has not started yet")
+        found = []
+        if self.memory.has("rb_vm_struct", "living_threads"):
+            self._add_threads(found, vm + self.memory.member("rb_vm_struct", "living_threads").offset, vm, None)
+        else:
+            head = vm + self.memory.member("rb_vm_struct", "ractor.set").offset
+            for ractor in self._list(head, RACTOR, "vmlr_node"):
+                number = self._optional(ractor, RACTOR, "pub.id", "id")
+                self._add_threads(found, ractor + self.memory.member(RACTOR, "threads.set").offset, vm, number)
+        self._add_fibers(found)
+        return found
+
+    def _optional(self, address, struct, *paths):
+        try:
+            return self.memory.get(address, struct, *paths) if self.memory.has(struct, *paths) else None
+        except Unreadable as problem:
+            self.problems.append(str(problem))
+            return None
+
+    def _list(self, head, struct, *nodes):
+        """Members of a list of ccan/list/list.h, which is a ring through its head."""
+        node_name = next((name for name in nodes if self.memory.has(struct, name)), nodes[0])
+        link = self.memory.member(struct, node_name).offset
+        following = self.memory.member(struct, node_name + ".next").offset - link
+        try:
+            node = self.memory.word(head + following)
+            for _ in range(MAX_LIST):
+                if node == head:
+                    return
+                yield node - link
+                node = self.memory.word(node + following)
+            self.problems.append(f"the list at {head:#x} does not end")
+        except Unreadable as problem:
+            self.problems.append(f"the list at {head:#x} is cut short: {problem}")
+
+    def _add_threads(self, found, head, vm, ractor):
+        main = self._optional(vm, "rb_vm_struct", "ractor.main_thread", "main_thread")
+        for thread in self._list(head, THREAD, "lt_node", "vmlt_node"):
+            try:
+                ec = self.memory.get(thread, THREAD, "ec")
+            except Unreadable as problem:
+                found.append(Stack(thread, 0, ractor=ractor, reason=str(problem)))
+                continue
+            stack = Stack(thread, ec, ractor=ractor, main=thread == main)
+            stack.name = self._thread_name(thread)
+            stack.status = self._enumerator(THREAD, "status", thread, "THREAD_")
+            stack.self_value = self._optional(thread, THREAD, "self") or 0
+            stack.tid, stack.gdb_thread = self._native_thread(thread)
+            found.append(stack)
+
+    def _add_fibers(self, found):
+        """first_jit_cont holds every execution context there is, of threads and of fibers (cont.c, 3.3+)."""
+        if self.types.address("first_jit_cont") is None:
+            return
+        threads = {stack.thread: stack for stack in found}
+        running = {stack.ec for stack in found}
+        try:
+            item = self.memory.pointer("first_jit_cont")
+            for _ in range(MAX_LIST):
+                if not item:
+                    return
+                ec = self.memory.get(item, "rb_jit_cont", "ec")
+                if ec not in running and self.memory.get(ec, EC, "vm_stack"):
+                    found.append(self._fiber(ec, threads))
+                item = self.memory.get(item, "rb_jit_cont", "next")
+            self.problems.append("the list of fibers does not end")
+        except Unreadable as problem:
+            self.problems.append(f"the list of fibers is cut short: {problem}")
+
+    def _fiber(self, ec, threads):
+        thread = self.memory.get(ec, EC, "thread_ptr")
+        fiber = self.memory.get(ec, EC, "fiber_ptr")
+        stack = Stack(thread, ec, fiber=fiber)
+        owner = threads.get(thread)
+        if owner:
+            stack.name, stack.ractor = owner.name, owner.ractor
+        stack.status = self._enumerator("rb_fiber_struct", "status", fiber, "FIBER_")
+        return stack
+
+    def _enumerator(self, struct, path, address, prefix):
+        number = self._optional(address, struct, path)
+        names = {
+            "THREAD_": ("RUNNABLE", "STOPPED", "STOPPED_FOREVER", "KILLED"),
+            "FIBER_": ("CREATED", "RESUMED", "SUSPENDED", "TERMINATED"),
+        }[prefix]
+        for name in names:
+            if number is not None and self.types.constant(prefix + name) == number:
+                return name.lower()
+        return "unknown"
+
+    def _thread_name(self, thread):
+        value = self._optional(thread, THREAD, "name")
+        if not value or value == self.types.constant("RUBY_Qnil"):
+            return None
+        try:
+            return self.values.string(value)
+        except Unreadable as problem:
+            self.problems.append(f"name of the thread {thread:#x}: {problem}")
+            return None
+
+    def _native_thread(self, thread):
+        """The kernel's id of a Ruby thread, and gdb's number of it, found by its pthread_t.
+
+        Ruby's own note of the id is the second choice: 3.1 and 3.2 keep the parent's after a fork.
+        """
+        native = self._optional(thread, THREAD, "nt")
+        if native:
+            pthread = self._optional(native, "rb_native_thread", "thread_id")
+            noted = self._optional(native, "rb_native_thread", "tid")
+        else:
+            pthread = self._optional(thread, THREAD, "thread_id")
+            noted = self._optional(thread, THREAD, "tid")
+        if self._native is None:
+            self._native = _native_threads()
+        if pthread in self._native:
+            return self._native[pthread]
+        for tid, number in self._native.values():
+            if noted and tid == noted:
+                return tid, number
+        return None, None
+
+    # ---- frames
+
+    def fill(self, stack: Stack):
+        """Reads the frames of STACK, innermost first."""
+        if stack.reason:
+            return
+        try:
+            cfps = self._control_frames(stack.ec)
+        except Unreadable as problem:
+            stack.reason = str(problem)
+            return
+        # As rb_ec_partial_backtrace_object() (vm_backtrace.c).
+        waiting = []  # C functions; path and line are those of the next older Ruby frame
+        skip = False
+        for cfp in cfps:
+            frame = Frame(cfp, "unreadable")
+            try:
+                iseq = self._read_frame(frame)
+            except Unreadable as problem:
+                frame.kind, frame.reason = "unreadable", str(problem)
+                stack.frames.append(frame)
+                waiting.clear()
+                skip = False
+                continue
+            if frame.kind == "none":
+                continue
+            if iseq is None:
+                stack.frames.append(frame)
+                waiting.append(frame)
+                continue
+            if not skip:
+                stack.frames.append(frame)
+                if iseq.is_traced_as_c:
+                    waiting.append(frame)
+                else:
+                    frame.path = iseq.path
+                    for younger in waiting:
+                        younger.path, younger.line = frame.path, frame.line
+                    waiting.clear()
+            skip = self._skips_below_rescue and iseq.is_type("RESCUE", "ENSURE")
+        for frame in waiting:
+            frame.line = 0
+
+    def _control_frames(self, ec):
+        """The addresses of the control frames of EC; the oldest is a dummy and left out."""
+        memory = self.memory
+        start = memory.get(ec, EC, "vm_stack")
+        words = memory.get(ec, EC, "vm_stack_size")
+        cfp = memory.get(ec, EC, "cfp")
+        size = self.types.size(CFP)
+        if not start:
+            raise Unreadable("it has no VM stack: not started, or at its end")
+        end = start + 8 * words
+        if words > MAX_STACK_WORDS or not start <= cfp <= end or (end - cfp) % size:
+            raise Unreadable(f"its control frame {cfp:#x} is not in its VM stack {start:#x}–{end:#x}")
+        return range(cfp, end - size, size)
+
+    def _read_frame(self, frame):
+        """Fills in FRAME but for its path. Returns its code, or None if it is a C function's. kind is `none` for a
+        frame that no backtrace shows."""
+        memory = self.memory
+        raw = memory.read(frame.cfp, self.types.size(CFP))
+
+        def get(*paths):
+            return memory.extract(memory.member(CFP, *paths), lambda offset, size: raw[offset : offset + size])
+
+        frame.pc, frame.iseq, frame.ep = get("pc"), get("iseq", "_iseq"), get("ep")
+        if self._names_zjit_frames and get("jit_return") and memory.pointer("rb_zjit_entry"):
+            raise Unreadable("ZJIT has not written this frame down")
+        magic = self._environment(frame.ep)[1] & memory.constant("VM_FRAME_MAGIC_MASK")
+        kind = next((k for k in FRAME_KINDS if self.types.constant("VM_FRAME_MAGIC_" + k) == magic), None)
+        if kind is None:
+            raise Unreadable(f"{magic:#x} is no kind of frame")
+        if not frame.iseq:
+            if kind == "CFUNC":
+                self._read_c_function(frame)
+            else:
+                frame.kind = "none"
+            return None
+        if not frame.pc and kind in ("IFUNC", "DUMMY"):
+            frame.kind = "none"
+            return None
+        iseq = self.iseq(frame.iseq)
+        frame.kind = "cfunc" if iseq.is_traced_as_c else "ruby"
+        frame.line = iseq.line(frame.pc)
+        frame.label = self._ruby_label(frame, iseq)
+        return iseq
+
+    def _read_c_function(self, frame):
+        entry = self.method_entry(frame.ep)
+        if not entry:
+            raise Unreadable("a C function without a method entry")
+        frame.kind = "cfunc"
+        frame.label = self._method_label(entry)
+
+    def _method_label(self, entry):
+        name = self.values.id_name(self.memory.get(self._definition(entry), MDEF, "original_id"))
+        return self.values.qualified(self.memory.get(entry, MENT, "owner"), name) if self._qualifies else name
+
+    def _definition(self, entry):
+        return self.memory.get(entry, MENT, "def")
+
+    def _ruby_label(self, frame, iseq):
+        if not self._qualifies:
+            return iseq.label
+        entry = self.method_entry(frame.ep)
+        if entry and self._is_shown_as_c(entry):
+            return self._method_label(entry)
+        return iseq.qualified_label(self.memory.get(entry, MENT, "owner") if entry else 0)
+
+    def _is_shown_as_c(self, entry):
+        """As location_cfunc_p()."""
+        definition = self._definition(entry)
+        kind = self.memory.get(definition, MDEF, "type")
+        if kind == self.memory.constant("VM_METHOD_TYPE_CFUNC"):
+            return True
+        if kind != self.memory.constant("VM_METHOD_TYPE_ISEQ"):
+            return False
+        return self.iseq(self.memory.get(definition, MDEF, "body.iseq.iseqptr")).is_traced_as_c
+
+    def iseq(self, address) -> Iseq:
+        if address not in self._iseqs:
+            self._iseqs[address] = Iseq(self.values, address)
+        return self._iseqs[address]
+
+    def _environment(self, ep):
+        """Where the environment of EP is now, and its flags."""
+        flags = self.memory.word(ep)
+        if not flags & 1:
+            # It has moved to the heap, and its object has taken the flags' place (vm_make_env_each(), vm.c).
+            if self.values.imemo_kind(flags) != self.memory.constant("imemo_env"):
+                raise Unreadable(f"{ep:#x} is no environment")
+            ep = self.memory.get(flags, "rb_env_t", "ep")
+            flags = self.memory.word(ep)
+            if not flags & 1:
+                raise Unreadable(f"{ep:#x} is no environment")
+        return ep, flags
+
+    def method_entry(self, ep):
+        """The method that a frame belongs to, or 0. As rb_vm_frame_method_entry() (vm_insnhelper.c)."""
+        memory = self.memory
+        for _ in range(MAX_ENVIRONMENTS):
+            ep, flags = self._environment(ep)
+            local = flags & memory.constant("VM_ENV_FLAG_LOCAL")
+            value = memory.word(ep + ME_CREF)
+            if value:
+                kind = self.values.imemo_kind(value)
+                if local and kind == memory.constant("imemo_svar"):
+                    value = memory.get(value, "vm_svar", "cref_or_me")
+                    kind = self.values.imemo_kind(value) if value else None
+                if kind == memory.constant("imemo_ment"):
+                    return value
+            if local:
+                return 0
+            ep = memory.word(ep + SPECVAL) & ~PREV_EP_BITS
+        raise Unreadable("its environments go round in a ring")
+
+
+def _native_threads():
+    """pthread_t → (kernel's thread id, gdb's number), of all threads of the process or core."""
+    found = {}
+    selected = gdb.selected_thread()
+    try:
+        frame = gdb.selected_frame() if selected else None
+    except gdb.error:
+        frame = None
+    for thread in gdb.selected_inferior().threads():
+        try:
+            thread.switch()
+            found[int(gdb.parse_and_eval("$fs_base"))] = (thread.ptid[1], thread.num)  # glibc: pthread_t is %fs:0
+        except gdb.error:
+            continue
+    if selected and selected.is_valid():
+        selected.switch()
+        if frame and frame.is_valid():
+            frame.select()
+    return found
