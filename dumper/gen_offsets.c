@@ -11,23 +11,20 @@
 #include "error.h"
 #include "gen/gen.h"
 #include "layout.h"
+#include "layout/find.h"
 #include "sentence.h"
 
 /* The folder for a layout that was not given a place; malloc'ed, NULL if there is none. */
 static char *default_folder(void)
 {
-	const char *given = getenv("RBDUMP_OFFSETS_D"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	const char *given = getenv("RBDUMP_OFFSETS_D");
 	struct stat status;
 
-	if (given && *given)
-		return sentence("%s", given);
+	if (given && strcspn(given, ":") > 0)
+		return sentence("%.*s", (int)strcspn(given, ":"), given);
 	if (stat("offsets.d", &status) == 0 && S_ISDIR(status.st_mode))
 		return sentence("offsets.d");
-	if (cache && cache[0] == '/')
-		return sentence("%s/rbdump/offsets.d", cache);
-	if (home && home[0] == '/')
-		return sentence("%s/.cache/rbdump/offsets.d", home);
-	return NULL;
+	return layout_cache_folder();
 }
 
 /* Makes a folder and those above it. False with errno. */
@@ -44,31 +41,28 @@ static bool make_folder(char *path)
 	return mkdir(path, 0777) == 0 || errno == EEXIST;
 }
 
-static struct error *default_output(const struct layout *layout, bool any_build, char **ret)
+static struct error *default_output(const struct layout *layout, char **ret)
 {
-	char *folder = default_folder();
+	char *folder = default_folder(), *name = layout_file_name(layout);
+	struct error *error = NULL;
 
 	if (!folder)
-		return error_create(EXIT_FAILED, "no place for the layout: HOME is not set; name a file with -o");
-	if (!make_folder(folder)) {
-		struct error *error =
-		    error_take(EXIT_FAILED, sentence("%s: cannot be made: %s", folder, strerror(errno)));
-
-		free(folder);
-		return error;
-	}
-	bool exact = layout->build_id && !any_build;
-
-	*ret = sentence("%s/%s-%s%s%.12s.layout", folder, layout->version, layout->arch, exact ? "-" : "",
-			exact ? layout->build_id : "");
+		error = error_create(EXIT_FAILED, "no place for the layout: HOME is not set; name a file with -o");
+	else if (!name)
+		error = error_no_memory();
+	else if (!make_folder(folder))
+		error = error_take(EXIT_FAILED, sentence("%s: cannot be made: %s", folder, strerror(errno)));
+	else
+		*ret = sentence("%s/%s", folder, name);
 	free(folder);
-	return NULL;
+	free(name);
+	return error;
 }
 
 /* Writes to a stream, which it closes if it is not stdout. */
-static bool write_stream(const struct layout *layout, bool any_build, FILE *file)
+static bool write_stream(const struct layout *layout, FILE *file)
 {
-	bool written = layout_write(layout, any_build, file);
+	bool written = layout_write(layout, false, file);
 	int saved = errno;
 
 	if (file != stdout && fclose(file) != 0 && written) {
@@ -80,7 +74,7 @@ static bool write_stream(const struct layout *layout, bool any_build, FILE *file
 }
 
 /* Writes a file beside its place and renames it. False with errno. */
-static bool write_file(const struct layout *layout, bool any_build, const char *path)
+static bool write_file(const struct layout *layout, const char *path)
 {
 	char *temporary = sentence("%s.XXXXXX", path);
 	int fd = mkostemp(temporary, O_CLOEXEC);
@@ -88,7 +82,7 @@ static bool write_file(const struct layout *layout, bool any_build, const char *
 
 	umask(mask);
 	FILE *file = fd >= 0 && fchmod(fd, 0666 & ~mask) == 0 ? fdopen(fd, "w") : NULL;
-	bool written = file && write_stream(layout, any_build, file) && rename(temporary, path) == 0;
+	bool written = file && write_stream(layout, file) && rename(temporary, path) == 0;
 	int saved = errno;
 
 	if (!file && fd >= 0)
@@ -100,20 +94,20 @@ static bool write_file(const struct layout *layout, bool any_build, const char *
 	return written;
 }
 
-static struct error *write_output(const struct layout *layout, bool any_build, const char *path)
+static struct error *write_output(const struct layout *layout, const char *path)
 {
 	struct stat status;
 	bool written;
 
 	if (strcmp(path, "-") == 0) {
-		written = write_stream(layout, any_build, stdout);
+		written = write_stream(layout, stdout);
 	} else if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
 		/* A pipe or a device is not to be replaced. */
 		FILE *file = fopen(path, "we");
 
-		written = file && write_stream(layout, any_build, file);
+		written = file && write_stream(layout, file);
 	} else {
-		written = write_file(layout, any_build, path);
+		written = write_file(layout, path);
 	}
 	return written ? NULL : error_take(EXIT_FAILED, sentence("%s: cannot be written: %s", path, strerror(errno)));
 }
@@ -125,10 +119,15 @@ int gen_offsets_main(const char *elf, const char *output, bool any_build)
 	char *chosen = NULL;
 	struct error *error = gen_layout(elf, NULL, &report, &layout);
 
+	if (!error && any_build) {
+		/* Without it, what holds for one build only is left out as well. */
+		free(layout->build_id);
+		layout->build_id = NULL;
+	}
 	if (!error && !output)
-		error = default_output(layout, any_build, &chosen);
+		error = default_output(layout, &chosen);
 	if (!error)
-		error = write_output(layout, any_build, output ? output : chosen);
+		error = write_output(layout, output ? output : chosen);
 	int status = error ? (int)error->status : EXIT_COMPLETE;
 
 	if (error)

@@ -11,8 +11,8 @@
  *   elf        an executable, shared library, debug file or object file (gen/gen.h says how it is read)
  *   output     the file to write, "-" for stdout; NULL for a file of its own name, VERSION-ARCH-BUILDID.layout with the
  *              first 12 digits of the build-id (without them for any build), in a folder in which `rbdump -p` will
- *              find it: $RBDUMP_OFFSETS_D if that is set, else ./offsets.d if there is one, else the user's cache,
- *              $XDG_CACHE_HOME/rbdump/offsets.d or ~/.cache/rbdump/offsets.d. It is made if it is not there.
+ *              find it: the first of $RBDUMP_OFFSETS_D if that is set, else ./offsets.d if there is one (as in
+ *              rbdump's own tree), else the user's cache (layout/find.h). It is made if it is not there.
  *   any_build  make it for any build of this version: without build-id, symbols and windows
  * The file is written beside its place and renamed, so that it is there whole or not at all. On success one line is
  * written to stderr: `FILE: N fields, M absent (optional)`; on failure one sentence, and nothing is left behind.
