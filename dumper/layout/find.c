@@ -180,3 +180,72 @@ struct error *layout_find_given(const char *path, struct layout_found *ret)
 	ret->file = strdup(path);
 	return NULL;
 }
+
+/* Makes every folder on the way to a path. */
+static void make_folders(char *path)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(path, 0700);
+		*slash = '/';
+	}
+	mkdir(path, 0700);
+}
+
+/* Keeps a layout in the user's cache; NULL if that cannot be written to. */
+static char *keep(const struct layout *layout)
+{
+	char *folder = layout_cache_folder(), *name = layout_file_name(layout), *path = NULL, *part = NULL;
+	FILE *file = NULL;
+	bool kept = false;
+	int fd;
+
+	if (folder && name) {
+		make_folders(folder);
+		if (asprintf(&path, "%s/%s", folder, name) < 0)
+			path = NULL;
+		if (asprintf(&part, "%s/.%s.XXXXXX", folder, name) < 0)
+			part = NULL;
+	}
+	fd = path && part ? mkstemp(part) : -1;
+	if (fd >= 0)
+		file = fdopen(fd, "w");
+	if (file) {
+		kept = layout_write(layout, false, file);
+		kept = fclose(file) == 0 && kept && rename(part, path) == 0;
+	} else if (fd >= 0) {
+		close(fd);
+	}
+	if (fd >= 0 && !kept)
+		unlink(part);
+	free(folder);
+	free(name);
+	free(part);
+	if (kept)
+		return path;
+	free(path);
+	return NULL;
+}
+
+struct error *layout_find_generate(const struct layout_wish *wish, int fd, const char *path, const char *root,
+				   struct layout_found *ret)
+{
+	struct gen_options options = {.sysroot = root, .fd = &fd};
+	struct layout *layout;
+	struct error *error;
+
+	*ret = (struct layout_found){0};
+	error = gen_layout(path, &options, NULL, &layout);
+	if (error)
+		return error;
+	if (strcmp(layout->version, wish->version) != 0) {
+		error = error_create(EXIT_NO_RUBY, "the debug info of %s is that of Ruby %s, the process runs %s", path,
+				     layout->version, wish->version);
+		layout_destroy(layout);
+		return error;
+	}
+	ret->layout = layout;
+	ret->source = LAYOUT_GENERATED;
+	ret->file = keep(layout);
+	return NULL;
+}

@@ -40,11 +40,12 @@ bool layout_find_kept(const struct layout_wish *wish, struct layout_found *ret);
 
 /*
  * Makes a layout from an ELF's debug info and keeps it in the user's cache, if that can be written to.
- *   elf   path of the ELF
- *   root  where the ELF's own root folder is: "/proc/PID/root", or "" for this system's
+ *   fd    the ELF, open; not closed
+ *   path  its name, for messages and for finding what belongs to it
+ *   root  where the root folder is that the path is in: "/proc/PID/root", or "" for this system's
  * Fails with the sentence of the generator.
  */
-struct error *layout_find_generate(const struct layout_wish *wish, const char *elf, const char *root,
+struct error *layout_find_generate(const struct layout_wish *wish, int fd, const char *path, const char *root,
 				   struct layout_found *ret);
 
 /* The user's cache folder for layouts, malloc'ed; NULL if there is no home. */

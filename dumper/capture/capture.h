@@ -1,0 +1,27 @@
+/*
+ * What happens while the target is stopped: its registers are taken and the pages copied that are known to be wanted,
+ * and nothing else.
+ */
+#ifndef RBDUMP_CAPTURE_H
+#define RBDUMP_CAPTURE_H
+
+#include "error.h"
+#include "memory/memory.h"
+#include "target/target.h"
+
+/*
+ * Stops the target, copies the pages that were ever wanted of the memory, lets the target go on, and seals the memory.
+ *   chase     NULL, or called before the target goes on, to read on through the memory what else there is: for a target
+ *             that has moved on to pages that nobody knew of
+ *   pause_us  receives how long it took from the first thread's stop to the last one's going on, in microseconds
+ */
+struct error *capture_paused(struct target *target, struct memory *memory, void (*chase)(void *context), void *context,
+			     double *pause_us);
+
+/*
+ * Copies the same pages of a target that goes on. What they hold need not fit together: memory_has_changed() tells what
+ * has stayed the same. The memory is not sealed.
+ */
+struct error *capture_unpaused(struct memory *memory);
+
+#endif

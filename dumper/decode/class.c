@@ -1,0 +1,288 @@
+#include "decode/class.h"
+
+#include "decode/symbol.h"
+
+/* How deep singletons of singletons, and chains of superclasses, are followed. */
+#define MAX_NESTING    8
+#define MAX_SUPERCLASS 64
+/* The most instance variables of a class that are looked through. */
+#define MAX_IVARS 256
+
+static bool is_type(struct access *access, uint64_t object, enum layout_enumerator_id type)
+{
+	return value_is_object(object) && value_type(access, object) == access_enum(access, type) && !access->failed;
+}
+
+static bool is_class_or_module(struct access *access, uint64_t object)
+{
+	return is_type(access, object, E_RUBY_T_CLASS) || is_type(access, object, E_RUBY_T_MODULE);
+}
+
+/*
+ * Value of an instance variable of a class, by its name; 0 if it has none such. Until 3.1 a class keeps them in a table
+ * of its rb_classext_struct, by ID.
+ */
+static uint64_t class_ivar(const struct ruby *ruby, struct access *access, uint64_t klass, const char *name)
+{
+	uint64_t table, entries, at, end;
+
+	if (!layout_has(access->layout, F_class_ptr) || !layout_has(access->layout, F_classext_iv_tbl))
+		return 0;
+	table = access_member(access, access_member(access, klass, F_class_ptr), F_classext_iv_tbl);
+	if (table == 0)
+		return 0;
+	entries = access_member(access, table, F_st_entries);
+	at = access_member(access, table, F_st_entries_start);
+	end = access_member(access, table, F_st_entries_bound);
+	for (uint64_t seen = 0; at < end && seen < MAX_IVARS && !access->failed; at++, seen++) {
+		uint64_t entry = entries + at * access_sizeof(access, S_st_entry);
+		struct access try = *access;
+		struct bytes key;
+
+		/* st.c: DELETED_ENTRY, RESERVED_HASH_VAL. */
+		if (access_member(access, entry, F_st_entry_hash) == UINT64_MAX)
+			continue;
+		key = symbol_name(ruby, &try, access_member(access, entry, F_st_entry_key));
+		if (!try.failed && value_bytes_are(&try, key, name))
+			return access_member(access, entry, F_st_entry_record);
+	}
+	return 0;
+}
+
+/* An included module stands in the hierarchy as a T_ICLASS, whose klass is the module (class.c, rb_include_class_new).
+ */
+static uint64_t real_module(struct access *access, uint64_t klass)
+{
+	if (is_type(access, klass, E_RUBY_T_ICLASS))
+		return access_member(access, klass, F_basic_klass);
+	return klass;
+}
+
+void class_path(const struct ruby *ruby, struct access *access, uint64_t klass, struct bytes *ret, bool *permanent)
+{
+	uint64_t path;
+
+	*ret = (struct bytes){0, 0};
+	*permanent = false;
+	if (layout_has(access->layout, F_class_slot_classpath)) {
+		path = access_member(access, klass, F_class_slot_classpath);
+		*permanent = layout_has(access->layout, F_class_slot_permanent) &&
+			     access_member(access, klass, F_class_slot_permanent) & 1;
+	} else {
+		path = class_ivar(ruby, access, klass, "__classpath__");
+		*permanent = path != 0;
+		if (path == 0)
+			path = class_ivar(ruby, access, klass, "__tmp_classpath__");
+	}
+	if (path != 0 && path != access_enum(access, E_RUBY_Qnil))
+		*ret = value_string(access, path);
+	if (access->failed || ret->address == 0) {
+		*ret = (struct bytes){0, 0};
+		*permanent = false;
+	}
+}
+
+bool class_is_singleton(struct access *access, uint64_t klass)
+{
+	return is_type(access, klass, E_RUBY_T_CLASS) &&
+	       value_flags(access, klass) & access_enum(access, E_RUBY_FL_SINGLETON);
+}
+
+uint64_t class_attached_object(const struct ruby *ruby, struct access *access, uint64_t klass)
+{
+	if (layout_has(access->layout, F_class_slot_attached_object))
+		return access_member(access, klass, F_class_slot_attached_object);
+	return class_ivar(ruby, access, klass, "__attached__");
+}
+
+void class_add_ruby_prefix(const struct ruby *ruby, struct access *access, uint64_t owner, struct text *text)
+{
+	const char *separator = "#";
+	struct bytes path;
+	bool permanent;
+
+	if (!is_class_or_module(access, owner))
+		return;
+	if (class_is_singleton(access, owner)) {
+		owner = class_attached_object(ruby, access, owner);
+		separator = ".";
+		if (!is_class_or_module(access, owner))
+			return;
+	}
+	class_path(ruby, access, owner, &path, &permanent);
+	if (permanent && text_add_target(text, access, path))
+		text_add(text, separator, 1);
+}
+
+static uint64_t superclass(struct access *access, uint64_t klass)
+{
+	if (layout_has(access->layout, F_class_super))
+		return access_member(access, klass, F_class_super);
+	if (layout_has(access->layout, F_class_slot_super))
+		return access_member(access, klass, F_class_slot_super);
+	return 0;
+}
+
+/*
+ * Whether `module` is a refinement, of which class, and in which module. eval.c, rb_mod_refine(): a new refinement gets
+ * the refined class as superclass, which no other module has, then the instance variables __refined_class__ and
+ * __defined_at__, before it can get any other.
+ */
+static bool read_refinement(const struct ruby *ruby, struct access *access, uint64_t module, uint64_t *refined,
+			    uint64_t *defined_at)
+{
+	*refined = *defined_at = 0;
+	if (!is_type(access, module, E_RUBY_T_MODULE))
+		return false;
+	if (layout_has(access->layout, F_class_slot_iv_ptr)) {
+		uint64_t ivars = access_member(access, module, F_class_slot_iv_ptr);
+		uint64_t super = superclass(access, module);
+
+		if (!value_is_object(super) || ivars == 0)
+			return false;
+		*refined = access_word(access, ivars);
+		*defined_at = access_word(access, ivars + 8);
+		if (*refined != super)
+			return false;
+	} else {
+		*refined = class_ivar(ruby, access, module, "__refined_class__");
+		*defined_at = class_ivar(ruby, access, module, "__defined_at__");
+	}
+	return is_class_or_module(access, *refined) && is_class_or_module(access, *defined_at);
+}
+
+/* A temporary path names its anonymous part by address: "#<Class:0x00007f…>::Foo" becomes "#<Class>::Foo". */
+static void add_without_addresses(struct text *text, struct access *access, struct bytes path)
+{
+	struct text raw = {0};
+
+	if (text_add_target(&raw, access, path)) {
+		const char *at = raw.data ? raw.data : "";
+
+		while (*at) {
+			size_t digits = 0;
+
+			if (at[0] == ':' && at[1] == '0' && at[2] == 'x')
+				for (digits = 3; (at[digits] >= '0' && at[digits] <= '9') ||
+						 (at[digits] >= 'a' && at[digits] <= 'f');)
+					digits++;
+			if (digits > 3) {
+				at += digits;
+				continue;
+			}
+			text_format(text, "%c", *at++);
+		}
+	}
+	text_clear(&raw);
+}
+
+static void add_class(const struct ruby *ruby, struct access *access, uint64_t klass, int nesting, struct text *text);
+
+/* The first superclass that is a class of its own, not a singleton or an included module. */
+static uint64_t real_superclass(struct access *access, uint64_t klass)
+{
+	for (int i = 0; i < MAX_SUPERCLASS && !access->failed; i++) {
+		klass = superclass(access, klass);
+		if (!value_is_object(klass))
+			return 0;
+		if (is_type(access, klass, E_RUBY_T_CLASS) && !class_is_singleton(access, klass))
+			return klass;
+	}
+	return 0;
+}
+
+static void add_anonymous(const struct ruby *ruby, struct access *access, uint64_t klass, int nesting,
+			  struct text *text)
+{
+	uint64_t super;
+
+	if (is_type(access, klass, E_RUBY_T_MODULE)) {
+		text_format(text, "#<anonymous module>");
+		return;
+	}
+	super = real_superclass(access, klass);
+	if (super == 0) {
+		text_format(text, "#<anonymous class>");
+		return;
+	}
+	text_format(text, "#<anonymous subclass of ");
+	add_class(ruby, access, super, nesting + 1, text);
+	text_format(text, ">");
+}
+
+static void add_singleton(const struct ruby *ruby, struct access *access, uint64_t klass, int nesting,
+			  struct text *text)
+{
+	uint64_t object = class_attached_object(ruby, access, klass);
+	uint64_t of;
+
+	if (is_class_or_module(access, object)) {
+		text_format(text, "#<singleton of ");
+		add_class(ruby, access, object, nesting + 1, text);
+		text_format(text, ">");
+		return;
+	}
+	of = real_superclass(access, klass);
+	text_format(text, "#<instance of ");
+	if (of != 0)
+		add_class(ruby, access, of, nesting + 1, text);
+	else
+		text_format(text, "?");
+	text_format(text, ">");
+}
+
+static void add_class(const struct ruby *ruby, struct access *access, uint64_t klass, int nesting, struct text *text)
+{
+	uint64_t refined, defined_at;
+	struct bytes path;
+	bool permanent;
+
+	klass = real_module(access, klass);
+	if (nesting > MAX_NESTING || !is_class_or_module(access, klass)) {
+		text_format(text, "?");
+		return;
+	}
+	if (class_is_singleton(access, klass)) {
+		add_singleton(ruby, access, klass, nesting, text);
+		return;
+	}
+	class_path(ruby, access, klass, &path, &permanent);
+	if (permanent)
+		text_add_target(text, access, path);
+	else if (read_refinement(ruby, access, klass, &refined, &defined_at)) {
+		text_format(text, "#<refinement ");
+		add_class(ruby, access, refined, nesting + 1, text);
+		text_format(text, " of ");
+		add_class(ruby, access, defined_at, nesting + 1, text);
+		text_format(text, ">");
+	} else if (path.address != 0)
+		add_without_addresses(text, access, path);
+	else
+		add_anonymous(ruby, access, klass, nesting, text);
+}
+
+void class_add_prefix(const struct ruby *ruby, struct access *access, uint64_t owner, struct text *text)
+{
+	size_t begin = text->length;
+	const char *separator = "#";
+
+	owner = real_module(access, owner);
+	if (!is_class_or_module(access, owner))
+		return;
+	if (class_is_singleton(access, owner)) {
+		uint64_t object = class_attached_object(ruby, access, owner);
+
+		/* A method of the class itself: named by the class. Of anything else: by what the singleton is of. */
+		if (is_class_or_module(access, object)) {
+			owner = object;
+			separator = ".";
+		}
+	}
+	add_class(ruby, access, owner, 0, text);
+	if (access->failed && text->data) {
+		text->length = begin;
+		text->data[begin] = '\0';
+		return;
+	}
+	text_format(text, "%s", separator);
+}

@@ -1,0 +1,111 @@
+#include "decode/code.h"
+
+/* vm_core.h: PATHOBJ_PATH, PATHOBJ_REALPATH. */
+enum { PATHOBJ_PATH = 0, PATHOBJ_REALPATH = 1 };
+
+/* iseq.c, succ_index_table: widths of the packed ranks. */
+enum { IMMEDIATE_RANKS_A_WORD = 9, IMMEDIATE_RANK_BITS = 7, SMALL_RANK_BITS = 9, BLOCK_POSITIONS = 512 };
+
+static void fail(struct access *access, uint64_t address)
+{
+	if (access->failed)
+		return;
+	access->failed = true;
+	access->address = address;
+}
+
+static void read_paths(struct access *access, uint64_t pathobj, struct code *code)
+{
+	uint64_t object = value_object(access, pathobj);
+	uint64_t elements, count;
+
+	/* rb_iseq_path, rb_iseq_realpath: a String stands for both. */
+	if (value_type(access, object) == access_enum(access, E_RUBY_T_STRING)) {
+		code->path = code->absolute_path = value_string(access, object);
+		return;
+	}
+	count = value_array(access, object, &elements);
+	if (count <= PATHOBJ_REALPATH) {
+		fail(access, object);
+		return;
+	}
+	code->path = value_string(access, access_word(access, elements + PATHOBJ_PATH * 8));
+	object = access_word(access, elements + PATHOBJ_REALPATH * 8);
+	if (object != access_enum(access, E_RUBY_Qnil))
+		code->absolute_path = value_string(access, object);
+}
+
+bool code_read(struct access *access, uint64_t iseq, struct code *ret)
+{
+	const struct layout *layout = access->layout;
+
+	*ret = (struct code){0};
+	ret->iseq = value_object(access, iseq);
+	if (!access->failed && !value_is_imemo(access, ret->iseq, E_imemo_iseq))
+		fail(access, iseq);
+	ret->body = access_member(access, ret->iseq, F_iseq_body);
+	ret->type = access_member(access, ret->body, F_body_type);
+	ret->encoded = access_member(access, ret->body, F_body_iseq_encoded);
+	ret->size = access_member(access, ret->body, F_body_iseq_size);
+	ret->parent = access_member(access, ret->body, F_body_parent_iseq);
+	ret->local = access_member(access, ret->body, F_body_local_iseq);
+	if (layout_has(layout, F_body_builtin_attrs))
+		ret->builtin_attrs = access_member(access, ret->body, F_body_builtin_attrs);
+	ret->first_line = access_signed(access, ret->body, F_body_first_lineno);
+	if (layout->members[F_body_first_lineno].size == 8)
+		ret->first_line >>= 1; /* a Fixnum until 3.1 */
+	ret->label = value_string(access, access_member(access, ret->body, F_body_label));
+	read_paths(access, access_member(access, ret->body, F_body_pathobj), ret);
+	return !access->failed;
+}
+
+bool code_has_pc(const struct code *code, uint64_t pc)
+{
+	return pc >= code->encoded && (pc - code->encoded) % 8 == 0 && (pc - code->encoded) / 8 <= code->size;
+}
+
+/* iseq.c, succ_index_lookup(): how many entries of the table begin at or before `position`. */
+static uint64_t rank_of(struct access *access, uint64_t table, uint64_t position)
+{
+	const struct layout_member *imm_part = &access->layout->members[F_succ_imm_part];
+	const struct layout_member *bits_member = &access->layout->members[F_succ_block_bits];
+	uint64_t immediate = imm_part->size / 8 * IMMEDIATE_RANKS_A_WORD;
+	uint64_t block, small_ranks, bits, at, word;
+
+	if (position < immediate) {
+		word = access_word(access, table + imm_part->offset + position / IMMEDIATE_RANKS_A_WORD * 8);
+		return (word >> (position % IMMEDIATE_RANKS_A_WORD * IMMEDIATE_RANK_BITS)) &
+		       ((1u << IMMEDIATE_RANK_BITS) - 1);
+	}
+	position -= immediate;
+	block = access_address(access, table, F_succ_succ_part) +
+		position / BLOCK_POSITIONS * access_sizeof(access, S_succ_block);
+	at = position % BLOCK_POSITIONS;
+	small_ranks = access_member(access, block, F_succ_block_small_block_ranks);
+	bits = access_word(access, block + bits_member->offset + at / 64 * 8);
+	word = access_member(access, block, F_succ_block_rank);
+	if (at / 64 > 0)
+		word += (small_ranks >> ((at / 64 - 1) * SMALL_RANK_BITS)) & ((1u << SMALL_RANK_BITS) - 1);
+	return word + (uint64_t)__builtin_popcountll(bits << (63 - at % 64));
+}
+
+int64_t code_line(struct access *access, const struct code *code, uint64_t pc)
+{
+	uint64_t position = (pc - code->encoded) / 8;
+	uint64_t entries = access_member(access, code->body, F_body_insns_size);
+	uint64_t rank = 1;
+
+	/* vm_backtrace.c, calc_lineno(): pc points at the next instruction, but at the start of a method. */
+	if (position > 0)
+		position--;
+	if (entries == 0)
+		return 0;
+	if (entries > 1) {
+		rank = rank_of(access, access_member(access, code->body, F_body_succ_index_table), position);
+		if (rank < 1 || rank > entries)
+			fail(access, code->body);
+	}
+	return access_signed(
+	    access, access_member(access, code->body, F_body_insns) + (rank - 1) * access_sizeof(access, S_insn),
+	    F_insn_line_no);
+}

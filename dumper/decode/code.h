@@ -1,0 +1,34 @@
+/*
+ * Code: what an rb_iseq_t says of itself, and lines. Facts: vm_core.h (rb_iseq_constant_body), iseq.c
+ * (succ_index_lookup, get_insn_info_succinct), vm_backtrace.c (calc_lineno), 2.7.4 to 3.4.5.
+ */
+#ifndef RBDUMP_CODE_H
+#define RBDUMP_CODE_H
+
+#include "decode/value.h"
+#include "vm/ruby.h"
+
+struct code {
+	uint64_t iseq; /* address of the rb_iseq_t, after compaction */
+	uint64_t body;
+	uint64_t type;		/* ISEQ_TYPE_ */
+	uint64_t encoded;	/* address of the first word of code */
+	uint64_t size;		/* in words */
+	uint64_t parent, local; /* rb_iseq_t; parent may be 0 */
+	uint64_t builtin_attrs; /* 0 if this Ruby has none */
+	int64_t first_line;
+	struct bytes label;
+	struct bytes path;
+	struct bytes absolute_path; /* none for code from eval */
+};
+
+/* Reads the code at `iseq`. Fails the read if it is not an iseq, or not a whole one. */
+bool code_read(struct access *access, uint64_t iseq, struct code *ret);
+
+/* Whether `pc` lies in the code: what a frame of the interpreter has, and one of a JIT may not. */
+bool code_has_pc(const struct code *code, uint64_t pc);
+
+/* Line that `pc`, which code_has_pc(), is at; 0 if the code has no lines. */
+int64_t code_line(struct access *access, const struct code *code, uint64_t pc);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * What a frame is called. Facts: vm_backtrace.c (location_label, calculate_iseq_label, rb_gen_method_name,
+ * location_cfunc_p), iseq.c, 2.7.4 to 3.4.5.
+ */
+#ifndef RBDUMP_LABEL_H
+#define RBDUMP_LABEL_H
+
+#include "decode/code.h"
+#include "decode/text.h"
+
+/* What an rb_callable_method_entry_t says. */
+struct method {
+	uint64_t owner;	      /* class or module that it was defined in */
+	uint64_t original_id; /* the name that it was defined with */
+	bool acts_as_cfunc;   /* written in C, or in Ruby but shown as if it were */
+};
+
+/* Reads a method entry. Fails the read if that cannot be. */
+bool method_read(struct access *access, uint64_t method, struct method *ret);
+
+/* The label that Ruby itself prints for a frame of `code`, `method` being its method entry or NULL. */
+void label_of_code(const struct ruby *ruby, struct access *access, const struct code *code, const struct method *method,
+		   struct text *label);
+/* The label that Ruby itself prints for the frame of a C function. */
+void label_of_method(const struct ruby *ruby, struct access *access, const struct method *method, struct text *label);
+
+/* The same two, qualified by class in every Ruby and for every class: see class_add_prefix(). */
+void name_of_code(const struct ruby *ruby, struct access *access, const struct code *code, const struct method *method,
+		  struct text *name);
+void name_of_method(const struct ruby *ruby, struct access *access, const struct method *method, struct text *name);
+
+/* Whether this Ruby shows frames of that code as if it were a C function (vm_backtrace.c, 3.4+: BUILTIN_ATTR_C_TRACE).
+ */
+bool code_acts_as_cfunc(const struct layout *layout, const struct code *code);
+
+/* Whether this Ruby leaves out the frame that called this one (vm_backtrace.c, 3.4+: is_rescue_or_ensure_frame). */
+bool code_hides_caller(const struct layout *layout, const struct code *code);
+
+#endif

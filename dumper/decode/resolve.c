@@ -1,0 +1,251 @@
+#include "decode/resolve.h"
+
+#include <stdlib.h>
+
+#include "decode/label.h"
+
+/* What is the same for every frame of one method's code: what does not depend on pc. */
+struct entry {
+	uint64_t iseq, method; /* key; both 0 in an unused slot */
+	struct code code;
+	enum reason reason;
+	bool acts_as_cfunc, hides_caller;
+	const char *label, *name, *path, *absolute_path;
+};
+
+struct resolver {
+	const struct ruby *ruby;
+	struct trace *trace;
+	struct entry *entries; /* hash table, open addressing */
+	size_t capacity;       /* a power of two */
+	size_t count;
+};
+
+struct resolver *resolver_create(const struct ruby *ruby, struct trace *trace)
+{
+	struct resolver *resolver = calloc(1, sizeof(*resolver));
+
+	if (!resolver)
+		return NULL;
+	resolver->ruby = ruby;
+	resolver->trace = trace;
+	resolver->capacity = 256;
+	resolver->entries = calloc(resolver->capacity, sizeof(*resolver->entries));
+	if (!resolver->entries) {
+		free(resolver);
+		return NULL;
+	}
+	return resolver;
+}
+
+void resolver_destroy(struct resolver *resolver)
+{
+	if (!resolver)
+		return;
+	free(resolver->entries);
+	free(resolver);
+}
+
+static struct entry *find_entry(const struct resolver *resolver, uint64_t iseq, uint64_t method)
+{
+	size_t i = (size_t)(((iseq ^ (method << 1)) * 0x9e3779b97f4a7c15ULL) >> 20) & (resolver->capacity - 1);
+
+	while ((resolver->entries[i].iseq != 0 || resolver->entries[i].method != 0) &&
+	       (resolver->entries[i].iseq != iseq || resolver->entries[i].method != method))
+		i = (i + 1) & (resolver->capacity - 1);
+	return &resolver->entries[i];
+}
+
+static bool grow(struct resolver *resolver)
+{
+	struct resolver old = *resolver;
+
+	resolver->capacity *= 2;
+	resolver->entries = calloc(resolver->capacity, sizeof(*resolver->entries));
+	if (!resolver->entries) {
+		*resolver = old;
+		return false;
+	}
+	for (size_t i = 0; i < old.capacity; i++)
+		if (old.entries[i].iseq != 0 || old.entries[i].method != 0)
+			*find_entry(resolver, old.entries[i].iseq, old.entries[i].method) = old.entries[i];
+	free(old.entries);
+	return true;
+}
+
+/* Hands a text over to the trace. */
+static const char *keep(struct resolver *resolver, struct text *text)
+{
+	const char *kept = text->failed ? NULL : trace_string(resolver->trace, text->data ? text->data : "");
+
+	text_clear(text);
+	return kept;
+}
+
+static const char *keep_bytes(struct resolver *resolver, struct access *access, struct bytes bytes)
+{
+	struct text text = {0};
+
+	if (bytes.address == 0)
+		return NULL;
+	text_add_target(&text, access, bytes);
+	return keep(resolver, &text);
+}
+
+const char *resolver_string(struct resolver *resolver, uint64_t value)
+{
+	struct access access = ruby_access(resolver->ruby);
+	struct bytes bytes;
+
+	if (!value_is_object(value))
+		return NULL;
+	bytes = value_string(&access, value);
+	return access.failed ? NULL : keep_bytes(resolver, &access, bytes);
+}
+
+/*
+ * Writes a label and, apart from it, a name: a class whose name cannot be read costs the qualification, not the frame.
+ */
+static void describe(struct resolver *resolver, const struct method *method, struct entry *entry)
+{
+	const struct ruby *ruby = resolver->ruby;
+	struct access access = ruby_access(ruby), name_access = ruby_access(ruby);
+	struct text label = {0}, name = {0};
+
+	if (entry->iseq != 0) {
+		label_of_code(ruby, &access, &entry->code, method, &label);
+		name_of_code(ruby, &name_access, &entry->code, method, &name);
+	} else {
+		label_of_method(ruby, &access, method, &label);
+		name_of_method(ruby, &name_access, method, &name);
+	}
+	if (access.failed) {
+		entry->reason = entry->iseq != 0 ? REASON_CODE_UNREADABLE : REASON_NO_NAME;
+		text_clear(&label);
+		text_clear(&name);
+		return;
+	}
+	entry->label = keep(resolver, &label);
+	entry->name = name_access.failed ? entry->label : keep(resolver, &name);
+	text_clear(&name);
+}
+
+static void fill_entry(struct resolver *resolver, struct entry *entry)
+{
+	const struct ruby *ruby = resolver->ruby;
+	struct access access = ruby_access(ruby);
+	struct method method;
+
+	if (entry->method != 0 && !method_read(&access, entry->method, &method)) {
+		entry->reason = REASON_METHOD_UNREADABLE;
+		return;
+	}
+	if (entry->iseq != 0) {
+		if (!code_read(&access, entry->iseq, &entry->code)) {
+			entry->reason = REASON_CODE_UNREADABLE;
+			return;
+		}
+		entry->acts_as_cfunc = code_acts_as_cfunc(ruby->layout, &entry->code);
+		entry->hides_caller = code_hides_caller(ruby->layout, &entry->code);
+		entry->path = keep_bytes(resolver, &access, entry->code.path);
+		entry->absolute_path = keep_bytes(resolver, &access, entry->code.absolute_path);
+		if (access.failed) {
+			entry->reason = REASON_CODE_UNREADABLE;
+			return;
+		}
+	}
+	describe(resolver, entry->method != 0 ? &method : NULL, entry);
+}
+
+/* The entry for a frame; NULL if out of memory. */
+static const struct entry *look_up(struct resolver *resolver, const struct frame *frame)
+{
+	uint64_t iseq = frame->kind == FRAME_RUBY ? frame->iseq : 0;
+	struct entry *entry = find_entry(resolver, iseq, frame->method);
+
+	if (entry->iseq != 0 || entry->method != 0)
+		return entry;
+	if (resolver->count * 2 >= resolver->capacity) {
+		if (!grow(resolver))
+			return NULL;
+		entry = find_entry(resolver, iseq, frame->method);
+	}
+	*entry = (struct entry){.iseq = iseq, .method = frame->method};
+	resolver->count++;
+	fill_entry(resolver, entry);
+	return entry;
+}
+
+static void note(struct trace_thread *thread, enum reason reason)
+{
+	if (thread->reason == REASON_NONE)
+		thread->reason = reason;
+}
+
+bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct trace_thread *thread)
+{
+	bool hide_next = false;
+	size_t without_place = 0; /* C functions just seen: they take their place from the next older Ruby frame */
+
+	thread->reason = stack->reason;
+	thread->frames = calloc(stack->nr_frames + 1, sizeof(*thread->frames));
+	if (!thread->frames)
+		return false;
+	for (size_t i = 0; i < stack->nr_frames; i++) {
+		const struct frame *frame = &stack->frames[i];
+		struct trace_frame *to = &thread->frames[thread->nr_frames];
+		struct access access = ruby_access(resolver->ruby);
+		const struct entry *entry;
+		bool hidden;
+
+		*to = (struct trace_frame){.kind = TRACE_UNREADABLE, .address = frame->cfp, .reason = frame->reason};
+		if (frame->kind == FRAME_HIDDEN)
+			continue;
+		if (frame->kind == FRAME_UNREADABLE) {
+			thread->nr_frames++;
+			continue;
+		}
+		entry = look_up(resolver, frame);
+		if (!entry)
+			return false;
+		hidden = frame->kind == FRAME_RUBY && hide_next;
+		if (frame->kind == FRAME_RUBY)
+			hide_next = entry->hides_caller;
+		if (hidden)
+			continue;
+		thread->nr_frames++;
+		to->reason = entry->reason;
+		if (entry->reason != REASON_NONE) {
+			note(thread, entry->reason);
+			continue;
+		}
+		to->label = entry->label;
+		to->name = entry->name;
+		if (frame->kind == FRAME_CFUNC || entry->acts_as_cfunc) {
+			to->kind = TRACE_CFUNC;
+			without_place++;
+			continue;
+		}
+		to->kind = TRACE_RUBY;
+		to->path = entry->path;
+		to->absolute_path = entry->absolute_path;
+		if (code_has_pc(&entry->code, frame->pc))
+			to->line = code_line(&access, &entry->code, frame->pc);
+		if (access.failed) {
+			to->kind = TRACE_UNREADABLE;
+			to->reason = REASON_CODE_UNREADABLE;
+			note(thread, to->reason);
+			continue;
+		}
+		for (struct trace_frame *callee = to; without_place > 0; without_place--) {
+			callee--;
+			while (callee->kind == TRACE_UNREADABLE)
+				callee--;
+			callee->path = to->path;
+			callee->absolute_path = to->absolute_path;
+			callee->line = to->line;
+		}
+	}
+	thread->verdict = validate_verdict(thread->reason);
+	return true;
+}

@@ -1,0 +1,17 @@
+/*
+ * IDs: names of methods and variables. Facts: symbol.c and symbol.h (rb_symbols_t, rb_id_to_serial,
+ * get_id_serial_entry), id.h (tLAST_OP_ID), 2.7.4 to 3.4.5.
+ */
+#ifndef RBDUMP_SYMBOL_H
+#define RBDUMP_SYMBOL_H
+
+#include "decode/value.h"
+#include "vm/ruby.h"
+
+/*
+ * The name of an ID. Fails the read if Ruby's symbol table is not known (ruby->symbols is 0), or if the table has no
+ * such ID.
+ */
+struct bytes symbol_name(const struct ruby *ruby, struct access *access, uint64_t id);
+
+#endif

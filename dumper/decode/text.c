@@ -1,0 +1,122 @@
+#include "decode/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void text_clear(struct text *text)
+{
+	free(text->data);
+	*text = (struct text){0};
+}
+
+static char *reserve(struct text *text, size_t length)
+{
+	size_t needed = text->length + length + 1;
+
+	if (needed > text->capacity) {
+		size_t capacity = needed < 64 ? 64 : needed * 2;
+		char *data = text->failed ? NULL : realloc(text->data, capacity);
+
+		if (!data) {
+			text->failed = true;
+			return NULL;
+		}
+		text->data = data;
+		text->capacity = capacity;
+	}
+	return text->data + text->length;
+}
+
+static void append(struct text *text, const char *bytes, size_t length)
+{
+	char *to = reserve(text, length);
+
+	if (!to)
+		return;
+	memcpy(to, bytes, length);
+	to[length] = '\0';
+	text->length += length;
+}
+
+/* Unicode 15, table 3-7: well-formed UTF-8 byte sequences. */
+size_t text_character(const uint8_t *bytes, size_t length)
+{
+	uint8_t low = 0x80, high = 0xbf;
+	size_t size;
+
+	if (length == 0 || bytes[0] == 0)
+		return 0;
+	if (bytes[0] < 0x80)
+		return 1;
+	if (bytes[0] < 0xc2 || bytes[0] > 0xf4)
+		return 0;
+	size = bytes[0] < 0xe0 ? 2 : bytes[0] < 0xf0 ? 3 : 4;
+	if (bytes[0] == 0xe0)
+		low = 0xa0;
+	else if (bytes[0] == 0xed)
+		high = 0x9f;
+	else if (bytes[0] == 0xf0)
+		low = 0x90;
+	else if (bytes[0] == 0xf4)
+		high = 0x8f;
+	if (length < size || bytes[1] < low || bytes[1] > high)
+		return 0;
+	for (size_t i = 2; i < size; i++)
+		if (bytes[i] < 0x80 || bytes[i] > 0xbf)
+			return 0;
+	return size;
+}
+
+void text_add(struct text *text, const void *bytes, size_t length)
+{
+	const uint8_t *at = bytes, *end = at + length;
+
+	while (at < end) {
+		size_t size = text_character(at, (size_t)(end - at));
+		char escaped[5];
+
+		if (size > 0) {
+			append(text, (const char *)at, size);
+			at += size;
+			continue;
+		}
+		snprintf(escaped, sizeof(escaped), "\\x%02X", *at++);
+		append(text, escaped, 4);
+	}
+}
+
+void text_format(struct text *text, const char *format, ...)
+{
+	va_list args;
+	char *formatted;
+	int length;
+
+	va_start(args, format);
+	length = vasprintf(&formatted, format, args);
+	va_end(args);
+	if (length < 0) {
+		text->failed = true;
+		return;
+	}
+	append(text, formatted, (size_t)length);
+	free(formatted);
+}
+
+bool text_add_target(struct text *text, struct access *access, struct bytes bytes)
+{
+	uint8_t *buffer;
+
+	if (bytes.length > VALUE_STRING_MAX || access->failed)
+		return false;
+	buffer = malloc(bytes.length + 1);
+	if (!buffer) {
+		text->failed = true;
+		return false;
+	}
+	if (access_bytes(access, bytes.address, buffer, bytes.length))
+		text_add(text, buffer, bytes.length);
+	free(buffer);
+	return !access->failed;
+}

@@ -1,0 +1,103 @@
+#include "decode/value.h"
+
+#include <string.h>
+
+/* internal/imemo.h: IMEMO_MASK, a macro in every Ruby since 2.5; the type's place is RUBY_FL_USHIFT. */
+#define IMEMO_MASK 0x0f
+
+static void fail(struct access *access, uint64_t address)
+{
+	if (access->failed)
+		return;
+	access->failed = true;
+	access->address = address;
+}
+
+uint64_t value_flags(struct access *access, uint64_t object)
+{
+	return access_member(access, object, F_basic_flags);
+}
+
+uint64_t value_type(struct access *access, uint64_t object)
+{
+	return value_flags(access, object) & access_enum(access, E_RUBY_T_MASK);
+}
+
+uint64_t value_object(struct access *access, uint64_t value)
+{
+	if (!value_is_object(value)) {
+		fail(access, value);
+		return 0;
+	}
+	if (layout_has(access->layout, F_moved_destination) && access->layout->enumerators[E_RUBY_T_MOVED].present &&
+	    value_type(access, value) == access_enum(access, E_RUBY_T_MOVED) && !access->failed)
+		return access_member(access, value, F_moved_destination);
+	return value;
+}
+
+bool value_is_imemo(struct access *access, uint64_t object, enum layout_enumerator_id imemo_type)
+{
+	uint64_t flags;
+
+	if (!value_is_object(object))
+		return false;
+	flags = value_flags(access, object);
+	return !access->failed && (flags & access_enum(access, E_RUBY_T_MASK)) == access_enum(access, E_RUBY_T_IMEMO) &&
+	       ((flags >> access_enum(access, E_RUBY_FL_USHIFT)) & IMEMO_MASK) == access_enum(access, imemo_type);
+}
+
+struct bytes value_string(struct access *access, uint64_t value)
+{
+	const struct layout *layout = access->layout;
+	uint64_t object = value_object(access, value);
+	uint64_t flags = value_flags(access, object);
+	bool heap = flags & access_enum(access, E_RSTRING_NOEMBED);
+	struct bytes bytes;
+
+	if (!access->failed && (flags & access_enum(access, E_RUBY_T_MASK)) != access_enum(access, E_RUBY_T_STRING))
+		fail(access, object);
+	if (layout_has(layout, F_string_len))
+		bytes.length = access_member(access, object, F_string_len);
+	else if (heap)
+		bytes.length = access_member(access, object, F_string_heap_len);
+	else if (layout_has(layout, F_string_embed_len))
+		bytes.length = access_member(access, object, F_string_embed_len);
+	else
+		bytes.length = (flags & access_enum(access, E_RSTRING_EMBED_LEN_MASK)) >>
+			       access_enum(access, E_RSTRING_EMBED_LEN_SHIFT);
+	bytes.address = heap ? access_member(access, object, F_string_heap_ptr)
+			     : access_address(access, object, F_string_embed_ary);
+	if (bytes.length > VALUE_STRING_MAX)
+		fail(access, object);
+	if (access->failed)
+		return (struct bytes){0, 0};
+	return bytes;
+}
+
+uint64_t value_array(struct access *access, uint64_t value, uint64_t *elements)
+{
+	uint64_t object = value_object(access, value);
+	uint64_t flags = value_flags(access, object);
+
+	*elements = 0;
+	if (!access->failed && (flags & access_enum(access, E_RUBY_T_MASK)) != access_enum(access, E_RUBY_T_ARRAY))
+		fail(access, object);
+	if (access->failed)
+		return 0;
+	if (flags & access_enum(access, E_RARRAY_EMBED_FLAG)) {
+		*elements = access_address(access, object, F_array_ary);
+		return (flags & access_enum(access, E_RARRAY_EMBED_LEN_MASK)) >>
+		       access_enum(access, E_RARRAY_EMBED_LEN_SHIFT);
+	}
+	*elements = access_member(access, object, F_array_heap_ptr);
+	return access_member(access, object, F_array_heap_len);
+}
+
+bool value_bytes_are(struct access *access, struct bytes bytes, const char *expected)
+{
+	char buffer[256];
+	size_t length = strlen(expected);
+
+	return bytes.address != 0 && bytes.length == length && length <= sizeof(buffer) &&
+	       access_bytes(access, bytes.address, buffer, length) && memcmp(buffer, expected, length) == 0;
+}

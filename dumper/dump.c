@@ -1,0 +1,471 @@
+#include "dump.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/capture.h"
+#include "decode/resolve.h"
+#include "layout/find.h"
+#include "layout/self_test.h"
+#include "render/render.h"
+#include "target/diagnose.h"
+#include "target/module.h"
+#include "vm/roots.h"
+
+/* How much of the target is copied at most: 256 MiB. */
+#define MAX_PAGES 65536
+
+/* How often a paused target is looked at until one look found all it wanted, and passed the self-test. */
+#define PAUSED_TRIES 4
+
+/* How long a running target is tried until no stack moved during a look. */
+#define UNPAUSED_NS 200000000L
+
+static const char arch[] = "x86_64";
+
+/* One look at a target through one layout: everything that was read in it, and what came of it. */
+struct look {
+	struct ruby ruby;
+	struct ruby_threads threads;
+	struct stack *stacks; /* one for each thread */
+	struct trace *trace;
+	char *refused; /* what the self-test has against the layout; NULL if nothing */
+	bool no_memory;
+};
+
+struct dump {
+	const struct dump_options *options;
+	struct target *target;
+	struct module *module;
+	struct roots module_roots;
+	struct memory *memory;
+	struct layout_found found;
+	char version[64], description[256];
+	bool foreign_pids; /* the target has its own pid namespace: the tids it knows are not ours */
+};
+
+static void look_clear(struct look *look)
+{
+	for (size_t i = 0; look->stacks && i < look->threads.count; i++)
+		stack_clear(&look->stacks[i]);
+	free(look->stacks);
+	threads_clear(&look->threads);
+	trace_destroy(look->trace);
+	free(look->refused);
+	*look = (struct look){.ruby = look->ruby};
+}
+
+static const struct native_thread *native_of(const struct dump *dump, const struct ruby_thread *thread)
+{
+	const struct target *target = dump->target;
+
+	for (size_t i = 0; thread->pthread != 0 && i < target->nr_threads; i++)
+		if (target->threads[i].stopped && target->threads[i].fs_base == thread->pthread)
+			return &target->threads[i];
+	return NULL;
+}
+
+/* Whether that is a native thread of the target: Ruby's own note of it can be that of its parent process. */
+static bool has_task(const struct dump *dump, uint64_t tid)
+{
+	char path[64];
+
+	if (dump->foreign_pids || tid == 0 || tid > INT32_MAX)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", dump->target->pid, (int)tid);
+	return access(path, F_OK) == 0;
+}
+
+static bool in_window(const struct dump *dump, uint64_t ip)
+{
+	const struct layout *layout = dump->found.layout;
+	uint64_t address = ip - dump->module->bias;
+
+	if (!layout->build_id || !dump->module->build_id || strcmp(layout->build_id, dump->module->build_id) != 0)
+		return false;
+	for (size_t i = 0; i < layout->nr_windows; i++)
+		if (address >= layout->windows[i].low && address < layout->windows[i].high)
+			return true;
+	return false;
+}
+
+static void describe_thread(const struct dump *dump, struct resolver *resolver, const struct ruby_thread *thread,
+			    struct trace_thread *ret)
+{
+	const struct native_thread *native = native_of(dump, thread);
+
+	ret->ractor = thread->ractor;
+	ret->name = resolver_string(resolver, thread->name);
+	ret->main = thread->main;
+	ret->state = thread->state;
+	ret->fiber = thread->fiber;
+	ret->fiber_state = thread->fiber_state;
+	if (native)
+		ret->tid = native->tid;
+	else if (has_task(dump, thread->tid))
+		ret->tid = (pid_t)thread->tid;
+	else if (thread->main)
+		ret->tid = dump->target->pid;
+	if (!dump->options->no_stop && ret->verdict == VERDICT_COMPLETE && thread->state == STATE_RUNNING) {
+		if (native && in_window(dump, native->ip))
+			ret->reason = REASON_WINDOW;
+		for (size_t i = 0; i < dump->target->nr_threads; i++)
+			if (dump->target->threads[i].tid == ret->tid && !dump->target->threads[i].stopped)
+				ret->reason = REASON_NOT_STOPPED;
+		ret->verdict = validate_verdict(ret->reason);
+	}
+}
+
+static void run_self_test(const struct dump *dump, struct look *look)
+{
+	const struct target *target = dump->target;
+	uint64_t *pthreads = calloc(target->nr_threads + 1, sizeof(*pthreads));
+	struct self_test test = {
+	    .ruby = &look->ruby,
+	    .version = dump->version,
+	    .threads = &look->threads,
+	    .stacks = look->stacks,
+	    .exact = dump->found.source == LAYOUT_BY_BUILD_ID || dump->found.source == LAYOUT_GENERATED,
+	};
+
+	for (size_t i = 0; pthreads && i < target->nr_threads; i++)
+		if (target->threads[i].stopped)
+			pthreads[test.nr_pthreads++] = target->threads[i].fs_base;
+	if (!dump->options->no_stop && test.nr_pthreads == target->nr_threads && target->nr_threads > 0)
+		test.pthreads = pthreads;
+	look->refused = self_test_run(&test);
+	free(pthreads);
+}
+
+/* Reads everything that is wanted through the memory, once. */
+static void look_once(const struct dump *dump, struct look *look)
+{
+	struct resolver *resolver = NULL;
+	struct trace *trace;
+
+	look_clear(look);
+	look->no_memory = true;
+	look->trace = trace = trace_create();
+	if (!trace)
+		return;
+	if (!threads_list(&look->ruby, &look->threads))
+		return;
+	look->stacks = calloc(look->threads.count + 1, sizeof(*look->stacks));
+	trace->threads = calloc(look->threads.count + 1, sizeof(*trace->threads));
+	resolver = resolver_create(&look->ruby, trace);
+	if (!look->stacks || !trace->threads || !resolver)
+		goto out;
+	for (size_t i = 0; i < look->threads.count; i++) {
+		const struct ruby_thread *thread = &look->threads.threads[i];
+
+		if (!stack_walk(&look->ruby, thread->ec, thread->address, &look->stacks[i]) ||
+		    !resolver_stack(resolver, &look->stacks[i], &trace->threads[i]))
+			goto out;
+		trace->nr_threads++;
+		describe_thread(dump, resolver, thread, &trace->threads[i]);
+	}
+	trace->gc_running = threads_gc_running(&look->ruby, &trace->gc_known);
+	run_self_test(dump, look);
+	look->no_memory = false;
+out:
+	resolver_destroy(resolver);
+}
+
+struct chase {
+	const struct dump *dump;
+	struct look *look;
+};
+
+static void chase(void *context)
+{
+	const struct chase *chase = context;
+
+	look_once(chase->dump, chase->look);
+}
+
+static struct error *look_paused(const struct dump *dump, struct look *look)
+{
+	struct chase chased = {dump, look};
+	double pause_us = 0;
+
+	/* On the running target, to learn which pages there are. */
+	look_once(dump, look);
+	for (int try = 0; try < PAUSED_TRIES; try++) {
+		/* The first time only what is known is copied, which is all there is to do unless the target has moved
+		 * on. */
+		struct error *error =
+		    capture_paused(dump->target, dump->memory, try > 0 ? chase : NULL, &chased, &pause_us);
+
+		if (error)
+			return error;
+		look_once(dump, look);
+		if (look->no_memory)
+			return error_no_memory();
+		if (memory_missed(dump->memory) == 0 && !look->refused)
+			break;
+	}
+	look->trace->paused = true;
+	look->trace->pause_us = pause_us;
+	return NULL;
+}
+
+/* Marks the threads whose execution context or control frames are no longer what was copied; returns how many. */
+static size_t mark_moved(const struct dump *dump, struct look *look)
+{
+	const struct layout *layout = dump->found.layout;
+	size_t moved = 0;
+
+	for (size_t i = 0; i < look->trace->nr_threads; i++) {
+		const struct stack *stack = &look->stacks[i];
+		const struct stack_facts *facts = &stack->facts;
+		struct trace_thread *thread = &look->trace->threads[i];
+		bool changed = memory_has_changed(dump->memory, stack->ec, (size_t)layout->sizes[S_ec].value);
+
+		if (stack->started && stack->nr_frames > 0 && !changed)
+			changed = memory_has_changed(dump->memory, facts->cfp,
+						     facts->vm_stack + facts->words * 8 - facts->cfp);
+		if (!changed)
+			continue;
+		moved++;
+		thread->reason = REASON_MOVED;
+		thread->verdict = validate_verdict(REASON_MOVED);
+	}
+	return moved;
+}
+
+static struct error *look_unpaused(const struct dump *dump, struct look *look)
+{
+	struct timespec began, now;
+	size_t moved;
+
+	look_once(dump, look);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	do {
+		struct error *error = capture_unpaused(dump->memory);
+
+		if (error)
+			return error;
+		look_once(dump, look);
+		if (look->no_memory)
+			return error_no_memory();
+		moved = mark_moved(dump, look);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while ((moved > 0 || look->refused) &&
+		 (now.tv_sec - began.tv_sec) * 1000000000L + now.tv_nsec - began.tv_nsec < UNPAUSED_NS);
+	return NULL;
+}
+
+/*
+ * Looks through the layout at hand. *refused receives a malloc'ed sentence if the self-test has something against it;
+ * then there is no trace.
+ */
+static struct error *look_through(struct dump *dump, struct trace **ret, char **refused)
+{
+	struct roots roots = dump->module_roots;
+	const struct layout *layout = dump->found.layout;
+	struct look look = {.ruby = {.layout = layout}};
+	struct access access;
+	struct error *error;
+
+	*ret = NULL;
+	*refused = NULL;
+	roots_from_layout(layout, dump->module, &roots);
+	if (roots.current_vm == 0 || roots.global_symbols == 0) {
+		struct memory *memory = memory_create(target_read_pages, dump->target, MAX_PAGES);
+
+		if (!memory)
+			return error_no_memory();
+		roots_scan(dump->module, memory, layout, &roots);
+		memory_destroy(memory);
+	}
+	if (roots.current_vm == 0) {
+		*refused = strdup("no VM that it fits was found in the process's data");
+		return *refused ? NULL : error_no_memory();
+	}
+	memory_destroy(dump->memory);
+	dump->memory = memory_create(target_read_pages, dump->target, MAX_PAGES);
+	if (!dump->memory)
+		return error_no_memory();
+	access = access_begin(dump->memory, layout);
+	look.ruby.memory = dump->memory;
+	look.ruby.symbols = roots.global_symbols;
+	look.ruby.object_class = roots.object_class;
+	look.ruby.vm = access_word(&access, roots.current_vm);
+	if (access.failed || look.ruby.vm == 0)
+		return error_create(
+		    EXIT_FAILED,
+		    "process %d has no Ruby VM (yet, or any more): it is just starting or ending; try again",
+		    dump->target->pid);
+	error = dump->options->no_stop ? look_unpaused(dump, &look) : look_paused(dump, &look);
+	if (!error && look.refused) {
+		*refused = look.refused;
+		look.refused = NULL;
+	} else if (!error) {
+		*ret = look.trace;
+		look.trace = NULL;
+	}
+	look_clear(&look);
+	return error;
+}
+
+static struct error *refuse(const struct dump *dump, const char *found, const char *refused)
+{
+	return error_create(
+	    EXIT_NO_RUBY,
+	    "%s does not fit process %d: self-test: %s; make the layout of this Ruby with `rbdump --gen-offsets` "
+	    "from its debug info (build-id %s)",
+	    found, dump->target->pid, refused, dump->module->build_id ? dump->module->build_id : "none");
+}
+
+/* No layout at all: what was looked for, and what would help. */
+static struct error *no_layout(const struct dump *dump, const struct error *why_not_made)
+{
+	const char *build_id = dump->module->build_id;
+
+	return error_create(
+	    EXIT_NO_RUBY,
+	    "there is no layout for Ruby %s (%s, build-id %s), and none could be made: %s; install the debug "
+	    "symbols of that package, or run `rbdump --gen-offsets` on a build with debug info and the same "
+	    "version",
+	    dump->version, dump->module->path, build_id ? build_id : "none", why_not_made->message);
+}
+
+static struct error *generate(struct dump *dump)
+{
+	struct layout_wish wish = {dump->version, arch, dump->module->build_id};
+	char root[64];
+
+	layout_found_clear(&dump->found);
+	snprintf(root, sizeof(root), "/proc/%d/root", dump->target->pid);
+	return layout_find_generate(&wish, dump->module->fd, dump->module->path, root, &dump->found);
+}
+
+/* Finds a layout that passes the self-test, and the trace that was seen through it. */
+static struct error *find_and_look(struct dump *dump, struct trace **ret)
+{
+	struct layout_wish wish = {dump->version, arch, dump->module->build_id};
+	char *refused = NULL, *refused_file = NULL;
+	struct error *error, *why;
+
+	if (dump->options->offsets) {
+		error = layout_find_given(dump->options->offsets, &dump->found);
+		if (!error)
+			error = look_through(dump, ret, &refused);
+		if (!error && refused)
+			error = refuse(dump, dump->options->offsets, refused);
+		free(refused);
+		return error;
+	}
+	if (layout_find_kept(&wish, &dump->found)) {
+		error = look_through(dump, ret, &refused);
+		if (error || *ret)
+			return error;
+		refused_file = dump->found.file;
+		dump->found.file = NULL;
+	}
+	why = generate(dump);
+	if (!why) {
+		free(refused);
+		refused = NULL;
+		error = look_through(dump, ret, &refused);
+		if (!error && refused)
+			error = refuse(dump, "the layout made from its debug info", refused);
+	} else if (refused) {
+		error = refuse(dump, refused_file ? refused_file : "the layout", refused);
+	} else {
+		error = no_layout(dump, why);
+	}
+	error_destroy(why);
+	free(refused);
+	free(refused_file);
+	return error;
+}
+
+/* A NUL-terminated string of the target. */
+static void read_string(struct memory *memory, uint64_t address, char *buffer, size_t size)
+{
+	size_t length = 0;
+
+	if (address != 0)
+		while (length < size - 1 && memory_read(memory, address + length, buffer + length, 1) &&
+		       buffer[length] != '\0')
+			length++;
+	buffer[length] = '\0';
+}
+
+static bool in_other_pid_namespace(pid_t pid)
+{
+	struct stat theirs, ours;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
+	return stat(path, &theirs) != 0 || stat("/proc/self/ns/pid", &ours) != 0 || theirs.st_ino != ours.st_ino;
+}
+
+static struct error *print(const struct dump *dump, struct trace *trace)
+{
+	bool colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR"), written;
+
+	trace->pid = dump->target->pid;
+	trace->ruby_version = trace_string(trace, dump->version);
+	trace->ruby_description = dump->description[0] ? trace_string(trace, dump->description) : NULL;
+	trace->arch = arch;
+	trace->layout_source = dump->found.source;
+	trace->layout_file = trace_string(trace, dump->found.file);
+	trace->layout_build_id = trace_string(trace, dump->module->build_id);
+	if (dump->options->json)
+		written = render_json(trace, stdout);
+	else {
+		render_text(trace, colour, stdout);
+		written = true;
+	}
+	if (!written || fflush(stdout) != 0 || ferror(stdout))
+		return error_create(EXIT_FAILED, "the output cannot be written: %s", strerror(errno));
+	return NULL;
+}
+
+static struct error *run(struct dump *dump, enum exit_status *status)
+{
+	struct trace *trace = NULL;
+	struct error *error;
+
+	error = target_open(dump->options->pid, &dump->target);
+	if (error)
+		return error;
+	error = module_find_ruby(dump->target, &dump->module);
+	if (error)
+		return error;
+	dump->foreign_pids = in_other_pid_namespace(dump->target->pid);
+	roots_from_module(dump->module, &dump->module_roots);
+	dump->memory = memory_create(target_read_pages, dump->target, MAX_PAGES);
+	if (!dump->memory)
+		return error_no_memory();
+	read_string(dump->memory, dump->module_roots.version, dump->version, sizeof(dump->version));
+	read_string(dump->memory, dump->module_roots.description, dump->description, sizeof(dump->description));
+	if (dump->version[0] == '\0')
+		return diagnose_refusal("/proc", dump->target->pid, EPERM);
+	error = find_and_look(dump, &trace);
+	if (!error) {
+		*status = (enum exit_status)trace_exit_status(trace);
+		error = print(dump, trace);
+	}
+	trace_destroy(trace);
+	return error;
+}
+
+struct error *dump_main(const struct dump_options *options, enum exit_status *status)
+{
+	struct dump dump = {.options = options};
+	struct error *error = run(&dump, status);
+
+	layout_found_clear(&dump.found);
+	memory_destroy(dump.memory);
+	module_close(dump.module);
+	target_close(dump.target);
+	return error;
+}

@@ -1,0 +1,307 @@
+#include "layout/self_test.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/class.h"
+#include "decode/label.h"
+#include "decode/symbol.h"
+
+/* id.h: an operator of one character is its own ID. */
+static const char single_operators[] = "!%&*+-/<>^`|~";
+
+/* How much is looked at of what can be much. */
+enum { MAX_SYMBOLS = 512, MAX_ENTRIES = 4096, MAX_FRAMES = 256 };
+
+static char *finding(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static char *finding(const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	return text ? text : strdup("out of memory");
+}
+
+static char *unreadable(const struct access *access, const char *what)
+{
+	return finding("%s cannot be read (at 0x%llx)", what, (unsigned long long)access->address);
+}
+
+/* VM, ractors, threads and execution contexts point at each other. */
+static char *test_threads(const struct self_test *test)
+{
+	const struct ruby *ruby = test->ruby;
+	const struct layout *layout = ruby->layout;
+	struct access access = ruby_access(ruby);
+	uint64_t main_ractor = 0;
+	size_t mains = 0;
+
+	if (test->threads->broken)
+		return finding("the list of threads does not end where it began");
+	if (test->threads->count == 0)
+		return finding("the VM has no thread");
+	if (layout_has(layout, F_vm_main_ractor))
+		main_ractor = access_member(&access, ruby->vm, F_vm_main_ractor);
+	for (size_t i = 0; i < test->threads->count; i++) {
+		const struct ruby_thread *thread = &test->threads->threads[i];
+
+		mains += thread->main;
+		if (layout_has(layout, F_thread_vm) && access_member(&access, thread->address, F_thread_vm) != ruby->vm)
+			return finding("a thread does not belong to the VM that lists it");
+		if (thread->main && main_ractor != 0 && layout_has(layout, F_thread_ractor) &&
+		    access_member(&access, thread->address, F_thread_ractor) != main_ractor)
+			return finding("the main thread does not belong to the main ractor");
+		if (thread->main && thread->ractor != 1)
+			return finding("the main ractor has the number %llu, not 1",
+				       (unsigned long long)thread->ractor);
+		if (access_member(&access, thread->ec, F_ec_thread_ptr) != thread->address)
+			return finding("a thread's execution context does not belong to it");
+		if (thread->fiber != 0 && layout_has(layout, F_fiber_ec) &&
+		    access_address(&access, thread->fiber, F_fiber_ec) != thread->ec)
+			return finding("a thread's execution context is not that of its fiber");
+		if (thread->fiber != 0 && layout_has(layout, F_fiber_status) && thread->state != STATE_DEAD &&
+		    (!thread->fiber_state || strcmp(thread->fiber_state, "suspended") == 0))
+			return finding("a thread's fiber has an impossible state");
+		if (thread->name != 0 && thread->name != access_enum(&access, E_RUBY_Qnil)) {
+			struct access name_access = access;
+
+			value_string(&name_access, thread->name);
+			if (name_access.failed)
+				return finding("a thread's name is not a String");
+		}
+		if (layout_has(layout, F_thread_status) && thread->state == STATE_UNKNOWN)
+			return finding("a thread has an impossible status");
+		if (access.failed)
+			return unreadable(&access, "a thread");
+	}
+	if (layout_has(layout, F_vm_main_thread) && mains != 1)
+		return finding("the VM's main thread is not in its list of threads");
+	return NULL;
+}
+
+/* A pthread_t is the thread pointer of a native thread, as the registers show it. */
+static char *test_pthreads(const struct self_test *test)
+{
+	if (!test->pthreads)
+		return NULL;
+	for (size_t i = 0; i < test->threads->count; i++) {
+		const struct ruby_thread *thread = &test->threads->threads[i];
+		bool found = thread->pthread == 0 || thread->state == STATE_DEAD;
+
+		for (size_t j = 0; j < test->nr_pthreads && !found; j++)
+			found = test->pthreads[j] == thread->pthread;
+		if (!found)
+			return finding("a thread's pthread_t is that of no native thread");
+	}
+	return NULL;
+}
+
+/*
+ * The oldest frame of a stack is a dummy that vm.c, rb_ec_initialize_vm_stack() made, and that stays for the thread's
+ * life. The main thread's gets the code of the main script later on (vm.c, vm_set_main_stack), and a heap environment.
+ */
+static char *test_stack_base(const struct self_test *test, const struct stack *stack)
+{
+	struct access access = ruby_access(test->ruby);
+	uint64_t base = stack->facts.vm_stack + stack->facts.words * 8 - stack->facts.frame_size;
+	uint64_t ep = access_member(&access, base, F_cfp_ep);
+	uint64_t flags = access_word(&access, ep);
+
+	if (ep % 8 != 0 || access.failed || !(flags & 1) ||
+	    (flags & access_enum(&access, E_VM_FRAME_MAGIC_MASK)) != access_enum(&access, E_VM_FRAME_MAGIC_DUMMY) ||
+	    !(flags & access_enum(&access, E_VM_ENV_FLAG_LOCAL)))
+		return finding("a stack's oldest frame is no dummy");
+	if ((ep < stack->facts.vm_stack || ep >= base) && !(flags & access_enum(&access, E_VM_ENV_FLAG_ESCAPED)))
+		return finding("the environment of a stack's oldest frame is not on that stack");
+	return NULL;
+}
+
+/* What every Ruby has: the class Object, its superclass and its singleton class. */
+static char *test_classes(const struct self_test *test)
+{
+	const struct ruby *ruby = test->ruby;
+	const struct layout *layout = ruby->layout;
+	struct access access = ruby_access(ruby);
+	uint64_t object, singleton, super;
+	struct text name = {0};
+	struct bytes path;
+	bool permanent, right;
+
+	if (ruby->object_class == 0)
+		return NULL;
+	object = access_word(&access, ruby->object_class);
+	if (value_type(&access, object) != access_enum(&access, E_RUBY_T_CLASS))
+		return finding("rb_cObject is not a class");
+	if (!layout_has(layout, F_class_slot_classpath) &&
+	    (!layout_has(layout, F_classext_iv_tbl) || ruby->symbols == 0))
+		return NULL;
+	class_path(ruby, &access, object, &path, &permanent);
+	if (!value_bytes_are(&access, path, "Object") || !permanent)
+		return finding("the class Object is not called so");
+	singleton = access_member(&access, object, F_basic_klass);
+	if (!class_is_singleton(&access, singleton) || class_attached_object(ruby, &access, singleton) != object)
+		return finding("the class of Object is not its singleton class");
+	super = layout_has(layout, F_class_super) ? access_member(&access, object, F_class_super) : 0;
+	if (super != 0) {
+		/* Kernel's iclass comes first; a program may have included more, and cannot take that one away. */
+		for (int i = 0; i < 64 && value_type(&access, super) == access_enum(&access, E_RUBY_T_ICLASS); i++)
+			super = access_member(&access, super, F_class_super);
+		class_path(ruby, &access, super, &path, &permanent);
+		if (!value_bytes_are(&access, path, "BasicObject"))
+			return finding("the superclass of Object is not BasicObject");
+	}
+	class_add_prefix(ruby, &access, singleton, &name);
+	right = name.data && strcmp(name.data, "Object.") == 0;
+	text_clear(&name);
+	return right ? NULL : finding("the singleton class of Object is not read as such");
+}
+
+/* The first names in the symbol table: operators are known, all are Strings that hold text. */
+static char *test_symbols(const struct self_test *test)
+{
+	const struct ruby *ruby = test->ruby;
+	struct access access = ruby_access(ruby);
+	uint64_t last, shift = access_enum(&access, E_RUBY_ID_SCOPE_SHIFT);
+
+	if (ruby->symbols == 0)
+		return NULL;
+	for (const char *at = single_operators; *at; at++) {
+		struct bytes name = symbol_name(ruby, &access, (uint64_t)*at);
+		const char expected[] = {*at, '\0'};
+
+		if (!value_bytes_are(&access, name, expected))
+			return finding("the symbol table does not know the operator %s", expected);
+	}
+	last = access_member(&access, ruby->symbols, F_symbols_last_id);
+	if (last <= access_enum(&access, E_tLAST_OP_ID))
+		return finding("the symbol table holds nothing but operators");
+	for (uint64_t serial = access_enum(&access, E_tLAST_OP_ID) + 1; serial <= last && serial < MAX_SYMBOLS;
+	     serial++) {
+		struct access try = access;
+		struct bytes name = symbol_name(ruby, &try, serial << shift);
+		char text[256];
+
+		/* Not every serial is in use. */
+		if (try.failed)
+			continue;
+		if (name.length == 0 || name.length >= sizeof(text) ||
+		    !access_bytes(&try, name.address, text, name.length + 1) || memchr(text, '\0', name.length) ||
+		    text[name.length] != '\0')
+			return finding("a name in the symbol table is no text");
+	}
+	return NULL;
+}
+
+static char *test_lines(const struct self_test *test, const struct code *code)
+{
+	struct access access = ruby_access(test->ruby);
+	uint64_t entries = access_member(&access, code->body, F_body_insns_size);
+	uint64_t table = access_member(&access, code->body, F_body_insns);
+	int64_t last_line;
+
+	if (entries > code->size)
+		return finding("code has more line entries than words");
+	last_line = entries > 0 ? code_line(&access, code, code->encoded + code->size * 8) : 0;
+	for (uint64_t i = 0; i < entries && i < MAX_ENTRIES; i++) {
+		int64_t line = access_signed(&access, table + i * access_sizeof(&access, S_insn), F_insn_line_no);
+
+		if (line < 0 || line > INT32_MAX / 2)
+			return finding("a line number is impossible");
+		if (i == entries - 1 && line != last_line)
+			return finding("the end of code does not have the last of its lines");
+	}
+	if (access.failed)
+		return unreadable(&access, "a table of lines");
+	return NULL;
+}
+
+static char *test_code(const struct self_test *test, const struct frame *frame)
+{
+	const struct ruby *ruby = test->ruby;
+	struct access access = ruby_access(ruby);
+	struct code code, local;
+	struct text name = {0};
+	struct method method;
+	char *wrong = NULL;
+
+	if (!code_read(&access, frame->iseq, &code))
+		return unreadable(&access, "the code of a frame");
+	if (!code_read(&access, code.local, &local) || local.local != local.iseq)
+		return finding("the method that code is in is not its own local code");
+	if (code.parent != 0 && !value_is_imemo(&access, code.parent, E_imemo_iseq))
+		return finding("what encloses code is not code");
+	if (code.size == 0 || code.encoded == 0 || code.label.length == 0 || code.first_line < 0)
+		return finding("code has no instructions or no name");
+	wrong = test_lines(test, &code);
+	if (wrong || frame->method == 0)
+		return wrong;
+	/* A method that `def` made has the same name twice: in its entry and in its code (2.7: iseq.c, method.h). */
+	if (!method_read(&access, frame->method, &method))
+		return unreadable(&access, "the method entry of a frame");
+	if (layout_has(ruby->layout, F_mdef_iseq)) {
+		uint64_t definition = access_member(&access, frame->method, F_ment_def);
+
+		if (access_member(&access, definition, F_mdef_type) == access_enum(&access, E_VM_METHOD_TYPE_ISEQ) &&
+		    value_object(&access, access_member(&access, definition, F_mdef_iseq)) != local.iseq)
+			return finding("a frame's method entry has other code than the frame");
+	}
+	if (ruby->symbols != 0) {
+		text_add_target(&name, &access, symbol_name(ruby, &access, method.original_id));
+		text_clear(&name);
+		if (access.failed)
+			return unreadable(&access, "the name of a method");
+	}
+	class_add_prefix(ruby, &access, method.owner, &name);
+	if (!name.data)
+		wrong = finding("what owns a method is neither class nor module");
+	text_clear(&name);
+	return wrong;
+}
+
+/* Frames, and the code in them: a few of each stack, oldest first, since those move least. */
+static char *test_frames(const struct self_test *test, const struct stack *stack, size_t *budget)
+{
+	char *wrong;
+
+	if (!stack->started && stack->reason == REASON_NONE)
+		return NULL;
+	if (stack->reason != REASON_NONE && stack->nr_frames == 0)
+		return test->exact ? NULL : finding("%s", validate_reason_text(stack->reason));
+	wrong = test_stack_base(test, stack);
+	for (size_t i = stack->nr_frames; i-- > 0 && *budget > 0 && !wrong; --*budget) {
+		const struct frame *frame = &stack->frames[i];
+
+		if (frame->kind == FRAME_RUBY)
+			wrong = test_code(test, frame);
+		else if (frame->kind == FRAME_UNREADABLE && !test->exact)
+			wrong = finding("%s", validate_reason_text(frame->reason));
+	}
+	return wrong;
+}
+
+char *self_test_run(const struct self_test *test)
+{
+	const char *made_for = test->ruby->layout->version;
+	size_t budget = MAX_FRAMES;
+	char *wrong;
+
+	if (made_for && strcmp(made_for, test->version) != 0)
+		return finding("it is for Ruby %s, and the process runs %s", made_for, test->version);
+	wrong = test_symbols(test);
+	if (!wrong)
+		wrong = test_classes(test);
+	if (!wrong)
+		wrong = test_threads(test);
+	if (!wrong)
+		wrong = test_pthreads(test);
+	for (size_t i = 0; i < test->threads->count && !wrong; i++)
+		wrong = test_frames(test, &test->stacks[i], &budget);
+	return wrong;
+}

@@ -1,0 +1,27 @@
+/*
+ * Whether a layout is that of the Ruby that runs: nothing is printed before this has been found.
+ *
+ * What is known of every Ruby without a layout (exported globals, names that every Ruby has, structs that point at each
+ * other) is read through the layout, and must come out as known. Pure over a snapshot.
+ */
+#ifndef RBDUMP_SELF_TEST_H
+#define RBDUMP_SELF_TEST_H
+
+#include "vm/frame.h"
+#include "vm/threads.h"
+
+struct self_test {
+	const struct ruby *ruby;
+	const char *version; /* of the running Ruby */
+	const struct ruby_threads *threads;
+	const struct stack *stacks; /* one for each of the threads */
+	const uint64_t *pthreads;   /* pthread_t of the native threads; NULL if not known */
+	size_t nr_pthreads;
+	bool exact; /* the layout is known to be this build's: a frame that cannot be read then says nothing against it
+		     */
+};
+
+/* Returns NULL, or a malloc'ed sentence that says what does not fit. */
+char *self_test_run(const struct self_test *test);
+
+#endif

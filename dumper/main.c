@@ -1,0 +1,146 @@
+/*
+ * rbdump: which verb, and its options. Each verb has a file of its own.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump.h"
+#include "error.h"
+#include "gen_offsets.h"
+
+static const char help[] =
+    "Usage: rbdump -p PID [--json] [--no-stop] [--offsets FILE]\n"
+    "       rbdump --gen-offsets ELF [-o FILE] [--any-build]\n"
+    "\n"
+    "Prints what every thread of a running Ruby is doing, as Ruby itself would.\n"
+    "\n"
+    "  -p, --pid PID        the process\n"
+    "      --json           print JSON (schema 1) instead of text\n"
+    "      --no-stop        read without pausing the process; stacks that move are marked\n"
+    "      --offsets FILE   use this layout, do not look for one\n"
+    "\n"
+    "  -g, --gen-offsets ELF\n"
+    "                       make the layout of a Ruby from its debug info: an executable, a libruby,\n"
+    "                       a debug file or an object file\n"
+    "  -o, --output FILE    write it there (\"-\": standard output) instead of the folder where it is found\n"
+    "      --any-build      make it for every build of this version: no build-id, no addresses\n"
+    "\n"
+    "  -h, --help           print this\n"
+    "  -V, --version        print the version\n"
+    "\n"
+    "Layouts are looked for in $RBDUMP_OFFSETS_D, in the user's cache and in " RBDUMP_SYSTEM_OFFSETS ".\n"
+    "\n"
+    "Exit status: 0 complete; 1 some thread is truncated, torn or unreadable; 2 failed; 3 not a Ruby, or\n"
+    "no layout for it; 4 no permission; 64 usage.\n";
+
+enum { OPTION_JSON = 256, OPTION_NO_STOP, OPTION_OFFSETS, OPTION_ANY_BUILD };
+
+static const struct option long_options[] = {
+    {"pid", required_argument, NULL, 'p'},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"no-stop", no_argument, NULL, OPTION_NO_STOP},
+    {"offsets", required_argument, NULL, OPTION_OFFSETS},
+    {"gen-offsets", required_argument, NULL, 'g'},
+    {"output", required_argument, NULL, 'o'},
+    {"any-build", no_argument, NULL, OPTION_ANY_BUILD},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
+};
+
+/* Says what is wrong with the command line: `what`, an argument or "", and why. */
+static int usage(const char *what, const char *why)
+{
+	fprintf(stderr, "rbdump: %s%s; see rbdump --help\n", what, why);
+	return EXIT_USAGE;
+}
+
+/* A process id; 0 if it is none. */
+static pid_t parse_pid(const char *text)
+{
+	char *end;
+	long pid;
+
+	errno = 0;
+	pid = strtol(text, &end, 10);
+	if (!isdigit((unsigned char)text[0]) || *end != '\0' || errno != 0 || pid > INT_MAX)
+		return 0;
+	return (pid_t)pid;
+}
+
+static int dump(const struct dump_options *options)
+{
+	enum exit_status status = EXIT_FAILED;
+	struct error *error = dump_main(options, &status);
+
+	if (error) {
+		fprintf(stderr, "rbdump: %s\n", error->message);
+		status = error->status;
+		error_destroy(error);
+	}
+	return (int)status;
+}
+
+int main(int argc, char **argv)
+{
+	struct dump_options options = {0};
+	const char *elf = NULL, *output = NULL;
+	bool any_build = false;
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":p:g:o:hV", long_options, NULL)) != -1) {
+		switch (option) {
+		case 'p':
+			options.pid = parse_pid(optarg);
+			if (options.pid == 0)
+				return usage(optarg, " is not a process id");
+			break;
+		case OPTION_JSON:
+			options.json = true;
+			break;
+		case OPTION_NO_STOP:
+			options.no_stop = true;
+			break;
+		case OPTION_OFFSETS:
+			options.offsets = optarg;
+			break;
+		case 'g':
+			elf = optarg;
+			break;
+		case 'o':
+			output = optarg;
+			break;
+		case OPTION_ANY_BUILD:
+			any_build = true;
+			break;
+		case 'h':
+			return fputs(help, stdout) == EOF || fflush(stdout) == EOF ? EXIT_FAILED : EXIT_COMPLETE;
+		case 'V':
+			return puts("rbdump " RBDUMP_VERSION) == EOF || fflush(stdout) == EOF ? EXIT_FAILED
+											      : EXIT_COMPLETE;
+		case ':':
+			return usage(argv[optind - 1], " needs an argument");
+		default:
+			return usage(argv[optind - 1], " is not an option");
+		}
+	}
+	if (optind < argc)
+		return usage(argv[optind], " is too much");
+	if (elf && options.pid != 0)
+		return usage("", "give either -p or --gen-offsets");
+	if (elf && (options.json || options.no_stop || options.offsets))
+		return usage("", "--json, --no-stop and --offsets go with -p");
+	if (elf)
+		return gen_offsets_main(elf, output, any_build);
+	if (options.pid == 0)
+		return usage("", "give -p PID or --gen-offsets ELF");
+	if (output || any_build)
+		return usage("", "-o and --any-build go with --gen-offsets");
+	return dump(&options);
+}

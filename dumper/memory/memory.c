@@ -1,0 +1,298 @@
+#include "memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum page_state {
+	PAGE_EMPTY = 0,	 /* slot not in use */
+	PAGE_WANTED,	 /* known to be needed, not copied */
+	PAGE_COPIED,	 /* `data` holds it */
+	PAGE_UNREADABLE, /* the source could not give it */
+};
+
+struct page {
+	uint64_t number; /* address / MEMORY_PAGE */
+	uint8_t *data;
+	enum page_state state;
+};
+
+/* Room for copies of pages, never moved. */
+struct block {
+	struct block *next;
+	size_t used, capacity; /* in pages */
+	uint8_t data[];
+};
+
+#define PAGES_PER_BLOCK 64
+
+struct memory {
+	memory_source *source;
+	void *context;
+	size_t max_pages;
+	bool sealed;
+	size_t missed;
+
+	struct page *pages; /* hash table, open addressing */
+	size_t capacity;    /* a power of two */
+	size_t count;
+	struct page *last; /* the page of the last read */
+
+	struct block *blocks; /* the newest first */
+
+	/* What memory_forget() has made ready: */
+	uint64_t *plan; /* addresses, ascending */
+	bool *plan_ok;
+	size_t plan_count;
+	uint8_t *plan_data;
+};
+
+static size_t slot_of(const struct memory *memory, uint64_t number)
+{
+	return (size_t)((number * 0x9e3779b97f4a7c15ULL) >> 20) & (memory->capacity - 1);
+}
+
+static struct page *find_page(const struct memory *memory, uint64_t number)
+{
+	size_t i = slot_of(memory, number);
+
+	while (memory->pages[i].state != PAGE_EMPTY && memory->pages[i].number != number)
+		i = (i + 1) & (memory->capacity - 1);
+	return &memory->pages[i];
+}
+
+static bool grow(struct memory *memory)
+{
+	struct page *old = memory->pages;
+	size_t old_capacity = memory->capacity;
+	struct page *pages = calloc(old_capacity * 2, sizeof(*pages));
+
+	if (!pages)
+		return false;
+	memory->pages = pages;
+	memory->capacity = old_capacity * 2;
+	for (size_t i = 0; i < old_capacity; i++)
+		if (old[i].state != PAGE_EMPTY)
+			*find_page(memory, old[i].number) = old[i];
+	free(old);
+	memory->last = NULL;
+	return true;
+}
+
+/* The page's slot, entered as wanted if it was not known; NULL if there is no room. */
+static struct page *enter_page(struct memory *memory, uint64_t number)
+{
+	struct page *page = find_page(memory, number);
+
+	if (page->state != PAGE_EMPTY)
+		return page;
+	if (memory->count >= memory->max_pages)
+		return NULL;
+	if (memory->count * 2 >= memory->capacity) {
+		if (!grow(memory))
+			return NULL;
+		page = find_page(memory, number);
+	}
+	page->number = number;
+	page->state = PAGE_WANTED;
+	memory->count++;
+	return page;
+}
+
+struct memory *memory_create(memory_source *source, void *context, size_t max_pages)
+{
+	struct memory *memory = calloc(1, sizeof(*memory));
+
+	if (!memory)
+		return NULL;
+	memory->source = source;
+	memory->context = context;
+	memory->max_pages = max_pages;
+	memory->capacity = 1024;
+	memory->pages = calloc(memory->capacity, sizeof(*memory->pages));
+	if (!memory->pages) {
+		free(memory);
+		return NULL;
+	}
+	return memory;
+}
+
+static void drop_copies(struct memory *memory)
+{
+	while (memory->blocks) {
+		struct block *block = memory->blocks;
+
+		memory->blocks = block->next;
+		free(block);
+	}
+	free(memory->plan);
+	free(memory->plan_ok);
+	memory->plan = NULL;
+	memory->plan_ok = NULL;
+	memory->plan_count = 0;
+}
+
+void memory_destroy(struct memory *memory)
+{
+	if (!memory)
+		return;
+	drop_copies(memory);
+	free(memory->pages);
+	free(memory);
+}
+
+/* Room for `count` pages in one piece; NULL if out of memory. */
+static uint8_t *reserve(struct memory *memory, size_t count)
+{
+	struct block *block = memory->blocks;
+
+	if (!block || block->capacity - block->used < count) {
+		size_t capacity = count > PAGES_PER_BLOCK ? count : PAGES_PER_BLOCK;
+
+		block = malloc(sizeof(*block) + capacity * MEMORY_PAGE);
+		if (!block)
+			return NULL;
+		block->next = memory->blocks;
+		block->used = 0;
+		block->capacity = capacity;
+		memory->blocks = block;
+	}
+	block->used += count;
+	return block->data + (block->used - count) * MEMORY_PAGE;
+}
+
+static void copy_page(struct memory *memory, struct page *page)
+{
+	uint64_t address = page->number * MEMORY_PAGE;
+	bool ok = false;
+
+	page->data = reserve(memory, 1);
+	if (page->data)
+		memory->source(memory->context, &address, 1, page->data, &ok);
+	page->state = ok ? PAGE_COPIED : PAGE_UNREADABLE;
+}
+
+static const uint8_t *page_data(struct memory *memory, uint64_t number)
+{
+	struct page *page = memory->last;
+
+	if (!page || page->number != number) {
+		page = enter_page(memory, number);
+		if (!page)
+			return NULL;
+		memory->last = page;
+	}
+	if (page->state == PAGE_WANTED) {
+		if (memory->sealed) {
+			memory->missed++;
+			return NULL;
+		}
+		copy_page(memory, page);
+	}
+	return page->state == PAGE_COPIED ? page->data : NULL;
+}
+
+bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t length)
+{
+	uint8_t *to = buffer;
+
+	if (length > UINT64_MAX - address)
+		return false;
+	while (length > 0) {
+		size_t offset = address % MEMORY_PAGE;
+		size_t here = MEMORY_PAGE - offset < length ? MEMORY_PAGE - offset : length;
+		const uint8_t *data = page_data(memory, address / MEMORY_PAGE);
+
+		if (!data)
+			return false;
+		memcpy(to, data + offset, here);
+		to += here;
+		address += here;
+		length -= here;
+	}
+	return true;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+bool memory_forget(struct memory *memory)
+{
+	drop_copies(memory);
+	memory->sealed = false;
+	memory->missed = 0;
+	memory->plan = malloc((memory->count + 1) * sizeof(*memory->plan));
+	memory->plan_ok = malloc((memory->count + 1) * sizeof(*memory->plan_ok));
+	memory->plan_data = reserve(memory, memory->count);
+	for (size_t i = 0; i < memory->capacity; i++) {
+		if (memory->pages[i].state == PAGE_EMPTY)
+			continue;
+		memory->pages[i].state = PAGE_WANTED;
+		if (memory->plan)
+			memory->plan[memory->plan_count++] = memory->pages[i].number * MEMORY_PAGE;
+	}
+	if (!memory->plan || !memory->plan_ok || !memory->plan_data) {
+		memory->plan_count = 0;
+		return false;
+	}
+	qsort(memory->plan, memory->plan_count, sizeof(*memory->plan), ascending);
+	memset(memory->plan_ok, 0, memory->plan_count * sizeof(*memory->plan_ok));
+	memset(memory->plan_data, 0, memory->plan_count * MEMORY_PAGE);
+	return true;
+}
+
+void memory_prefetch(struct memory *memory)
+{
+	memory->source(memory->context, memory->plan, memory->plan_count, memory->plan_data, memory->plan_ok);
+	for (size_t i = 0; i < memory->plan_count; i++) {
+		struct page *page = find_page(memory, memory->plan[i] / MEMORY_PAGE);
+
+		page->data = memory->plan_data + i * MEMORY_PAGE;
+		page->state = memory->plan_ok[i] ? PAGE_COPIED : PAGE_UNREADABLE;
+	}
+	memory->plan_count = 0;
+}
+
+bool memory_has_changed(struct memory *memory, uint64_t address, size_t length)
+{
+	uint64_t first = address / MEMORY_PAGE, count = (address + length - 1) / MEMORY_PAGE - first + 1;
+	uint8_t *copy, *now;
+	uint64_t *pages;
+	bool *ok, changed = true;
+
+	if (length == 0)
+		return false;
+	if (length > UINT64_MAX - address || count > memory->max_pages)
+		return true;
+	copy = malloc(length);
+	now = malloc(count * MEMORY_PAGE);
+	pages = malloc(count * sizeof(*pages));
+	ok = calloc(count, sizeof(*ok));
+	if (copy && now && pages && ok && memory_read(memory, address, copy, length)) {
+		for (size_t i = 0; i < count; i++)
+			pages[i] = (first + i) * MEMORY_PAGE;
+		memory->source(memory->context, pages, count, now, ok);
+		changed = memcmp(now + address % MEMORY_PAGE, copy, length) != 0;
+		for (size_t i = 0; i < count; i++)
+			changed |= !ok[i];
+	}
+	free(copy);
+	free(now);
+	free(pages);
+	free(ok);
+	return changed;
+}
+
+void memory_seal(struct memory *memory)
+{
+	memory->sealed = true;
+	memory->missed = 0;
+}
+
+size_t memory_missed(const struct memory *memory)
+{
+	return memory->missed;
+}

@@ -1,0 +1,57 @@
+/*
+ * The target's memory, as a snapshot of pages.
+ *
+ * Every read of the target goes through here, so that what is printed comes from bytes that were copied once, while
+ * the target stood still, however often they are looked at afterwards. A page is copied when it is first read, or
+ * ahead of that by memory_prefetch() in as few system calls as there can be. A sealed snapshot copies no more: a read
+ * of a page that it lacks fails, and the page is noted as wanted.
+ *
+ * One snapshot belongs to one thread at a time.
+ */
+#ifndef RBDUMP_MEMORY_H
+#define RBDUMP_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MEMORY_PAGE ((uint64_t)4096)
+
+/*
+ * Where pages come from: copies `count` pages, whose addresses are in `pages`, ascending, to `buffer`, one after the
+ * other, and sets ok[i] for each that could be read.
+ */
+typedef void memory_source(void *context, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok);
+
+struct memory;
+
+/*
+ *   source, context  where pages come from; called from the functions below only
+ *   max_pages        how many pages it may hold at most; a read beyond that fails
+ * Returns NULL if out of memory.
+ */
+struct memory *memory_create(memory_source *source, void *context, size_t max_pages);
+void memory_destroy(struct memory *memory); /* NULL is fine */
+
+/* Copies `length` bytes at `address`; false if any of them cannot be had. */
+bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t length);
+
+/*
+ * Drops every copy, takes the seal off, and makes ready to copy every page that was ever read or missed: room for them
+ * is allocated and touched here, so that memory_prefetch() need not. False if out of memory.
+ */
+bool memory_forget(struct memory *memory);
+
+/* Copies the pages that memory_forget() made ready, and does nothing else: it runs while the target is stopped. */
+void memory_prefetch(struct memory *memory);
+
+/* Whether the target has other bytes now than the copy has: reads those pages again, apart from the copy. */
+bool memory_has_changed(struct memory *memory, uint64_t address, size_t length);
+
+/* From now on nothing is copied. */
+void memory_seal(struct memory *memory);
+
+/* How many reads since the seal hit a page that is not there and was noted as wanted. */
+size_t memory_missed(const struct memory *memory);
+
+#endif

@@ -1,0 +1,71 @@
+#include <jansson.h>
+
+#include "render/render.h"
+
+static json_t *string_or_null(const char *text)
+{
+	return text ? json_string(text) : json_null();
+}
+
+static json_t *integer_or_null(int64_t value)
+{
+	return value != 0 ? json_integer(value) : json_null();
+}
+
+static json_t *address(uint64_t value)
+{
+	return json_sprintf("0x%llx", (unsigned long long)value);
+}
+
+static json_t *frame_object(const struct trace_frame *frame)
+{
+	json_t *object = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "kind", trace_frame_kind_name(frame->kind),
+				   "label", string_or_null(frame->label), "name", string_or_null(frame->name), "path",
+				   string_or_null(frame->path), "absolute_path", string_or_null(frame->absolute_path),
+				   "line", integer_or_null(frame->line));
+
+	if (frame->kind == TRACE_UNREADABLE && object) {
+		json_object_set_new(object, "address", address(frame->address));
+		json_object_set_new(object, "reason", string_or_null(validate_reason_name(frame->reason)));
+	}
+	return object;
+}
+
+static json_t *thread_object(const struct trace_thread *thread)
+{
+	json_t *frames = json_array();
+	json_t *fiber = json_null();
+
+	for (size_t i = 0; i < thread->nr_frames; i++)
+		json_array_append_new(frames, frame_object(&thread->frames[i]));
+	if (thread->fiber != 0)
+		fiber = json_pack("{s:o, s:o, s:b}", "id", address(thread->fiber), "state",
+				  string_or_null(thread->fiber_state), "current", 1);
+	return json_pack("{s:o, s:I, s:o, s:b, s:s, s:s, s:o, s:o, s:o}", "tid", integer_or_null(thread->tid), "ractor",
+			 (json_int_t)thread->ractor, "name", string_or_null(thread->name), "main", (int)thread->main,
+			 "state", trace_state_name(thread->state), "verdict", validate_verdict_name(thread->verdict),
+			 "reason", string_or_null(validate_reason_name(thread->reason)), "fiber", fiber, "frames",
+			 frames);
+}
+
+bool render_json(const struct trace *trace, FILE *stream)
+{
+	json_t *threads = json_array();
+	json_t *root;
+	bool written;
+
+	for (size_t i = 0; i < trace->nr_threads; i++)
+		json_array_append_new(threads, thread_object(&trace->threads[i]));
+	root = json_pack(
+	    "{s:i, s:s, s:i, s:o, s:o, s:o, s:{s:s, s:o, s:o}, s:s, s:o, s:{s:o}, s:o}", "schema_version", 1, "tool",
+	    "rbdump " RBDUMP_VERSION, "pid", (int)trace->pid, "ruby_version", string_or_null(trace->ruby_version),
+	    "ruby_description", string_or_null(trace->ruby_description), "arch", string_or_null(trace->arch), "layout",
+	    "source", trace_layout_source_name(trace->layout_source), "file", string_or_null(trace->layout_file),
+	    "build_id", string_or_null(trace->layout_build_id), "mode", trace->paused ? "paused" : "unpaused",
+	    "pause_us", trace->paused ? json_real(trace->pause_us) : json_null(), "gc", "running",
+	    trace->gc_known ? json_boolean(trace->gc_running) : json_null(), "threads", threads);
+	written =
+	    root && json_dumpf(root, stream, JSON_COMPACT | JSON_REAL_PRECISION(7)) == 0 && fputc('\n', stream) != EOF;
+	json_decref(root);
+	return written;
+}

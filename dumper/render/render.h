@@ -1,0 +1,22 @@
+/*
+ * Ways to show a trace. A renderer sees the trace and the stream, and nothing else.
+ */
+#ifndef RBDUMP_RENDER_H
+#define RBDUMP_RENDER_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "trace/trace.h"
+
+/*
+ * For people: a header line, then each thread with its frames, innermost first, as `path:line:in 'label'`, which
+ * terminals and editors make clickable. Control characters in names come out as \xNN, so that a name cannot drive the
+ * terminal. colour  with ANSI colours
+ */
+void render_text(const struct trace *trace, bool colour, FILE *stream);
+
+/* For programs: JSON, schema 1, one object and a newline. Returns false if out of memory. */
+bool render_json(const struct trace *trace, FILE *stream);
+
+#endif

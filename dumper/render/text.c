@@ -1,0 +1,108 @@
+#include <string.h>
+
+#include "render/render.h"
+
+/* ANSI SGR codes; empty without colour. */
+struct palette {
+	const char *reset, *bold, *dim, *path, *label, *bad;
+};
+
+static const struct palette plain = {"", "", "", "", "", ""};
+static const struct palette coloured = {"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[33m", "\x1b[31m"};
+
+/* Text of the target, C0 and C1 control characters and DEL escaped. */
+static void put(const char *text, FILE *stream)
+{
+	for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+		if (*at < 0x20 || *at == 0x7f) {
+			fprintf(stream, "\\x%02X", *at);
+		} else if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f) {
+			fprintf(stream, "\\x%02X\\x%02X", at[0], at[1]);
+			at++;
+		} else {
+			fputc(*at, stream);
+		}
+	}
+}
+
+static void put_frame(const struct trace_frame *frame, const struct palette *palette, FILE *stream)
+{
+	fputs("    ", stream);
+	if (frame->kind == TRACE_UNREADABLE) {
+		fprintf(stream, "%s[unreadable frame at 0x%llx: %s]%s\n", palette->bad,
+			(unsigned long long)frame->address, validate_reason_text(frame->reason), palette->reset);
+		return;
+	}
+	fputs(palette->path, stream);
+	put(frame->path ? frame->path : "?", stream);
+	if (frame->line > 0)
+		fprintf(stream, ":%lld", (long long)frame->line);
+	fprintf(stream, "%s:in %s'", palette->reset, palette->label);
+	put(frame->label, stream);
+	fprintf(stream, "'%s", palette->reset);
+	if (frame->kind == TRACE_CFUNC)
+		fprintf(stream, " %s(C)%s", palette->dim, palette->reset);
+	fputc('\n', stream);
+}
+
+static const char *state_text(enum trace_state state)
+{
+	static const char *const texts[] = {
+	    [STATE_UNKNOWN] = "state unknown",
+	    [STATE_RUNNING] = "running",
+	    [STATE_WAITING_GVL] = "waiting for the GVL",
+	    [STATE_SLEEPING] = "sleeping",
+	    [STATE_SLEEPING_FOREVER] = "sleeping forever",
+	    [STATE_BLOCKED] = "blocked",
+	    [STATE_DEAD] = "dead",
+	};
+
+	return texts[state];
+}
+
+static void put_thread(const struct trace_thread *thread, bool with_ractor, const struct palette *palette, FILE *stream)
+{
+	fprintf(stream, "\n%sThread", palette->bold);
+	if (thread->tid != 0)
+		fprintf(stream, " %d", thread->tid);
+	if (thread->main)
+		fputs(" (main)", stream);
+	if (thread->name) {
+		fputs(" \"", stream);
+		put(thread->name, stream);
+		fputc('"', stream);
+	}
+	fprintf(stream, "%s", palette->reset);
+	if (with_ractor)
+		fprintf(stream, " ractor %llu", (unsigned long long)thread->ractor);
+	fprintf(stream, " %s", state_text(thread->state));
+	if (thread->verdict != VERDICT_COMPLETE)
+		fprintf(stream, " %s[%s: %s]%s", palette->bad, validate_verdict_name(thread->verdict),
+			validate_reason_text(thread->reason), palette->reset);
+	fputc('\n', stream);
+	if (thread->nr_frames == 0)
+		fprintf(stream, "    %s(no frames)%s\n", palette->dim, palette->reset);
+	for (size_t i = 0; i < thread->nr_frames; i++)
+		put_frame(&thread->frames[i], palette, stream);
+}
+
+void render_text(const struct trace *trace, bool colour, FILE *stream)
+{
+	const struct palette *palette = colour ? &coloured : &plain;
+	bool with_ractor = false;
+
+	for (size_t i = 0; i < trace->nr_threads; i++)
+		with_ractor |= trace->threads[i].ractor > 1;
+	fprintf(stream, "%sProcess %d%s: ", palette->bold, trace->pid, palette->reset);
+	put(trace->ruby_description ? trace->ruby_description : trace->ruby_version, stream);
+	fprintf(stream, "\n%zu thread%s", trace->nr_threads, trace->nr_threads == 1 ? "" : "s");
+	if (trace->paused)
+		fprintf(stream, ", paused for %.0f us", trace->pause_us);
+	else
+		fputs(", not paused", stream);
+	if (trace->gc_known && trace->gc_running)
+		fprintf(stream, ", %sGC is running%s", palette->bold, palette->reset);
+	fputc('\n', stream);
+	for (size_t i = 0; i < trace->nr_threads; i++)
+		put_thread(&trace->threads[i], with_ractor, palette, stream);
+}

@@ -1,0 +1,378 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "memory/memory.h"
+#include "target/diagnose.h"
+#include "target/target.h"
+
+#if !defined(__x86_64__)
+#error "registers are known for x86_64 only: see native_thread and take_registers()"
+#endif
+
+/* The most remote pieces that one process_vm_readv takes (IOV_MAX). */
+#define MAX_PIECES 1024
+
+/* How long a thread may take to stop, and how often new threads are looked for. */
+#define STOP_TIMEOUT_NS 500000000L
+#define STOP_ROUNDS	32
+
+static bool read_mappings(struct target *target)
+{
+	char path[64], *line = NULL;
+	size_t size = 0, capacity = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", target->pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	while (getline(&line, &size, file) > 0) {
+		unsigned long start, end, offset;
+		char protection[8];
+		int name = 0;
+		struct mapping *mapping;
+
+		if (sscanf(line, "%lx-%lx %7s %lx %*s %*s %n", &start, &end, protection, &offset, &name) < 4 ||
+		    name == 0)
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		if (target->nr_mappings == capacity) {
+			size_t more = capacity ? capacity * 2 : 256;
+			struct mapping *mappings = reallocarray(target->mappings, more, sizeof(*mappings));
+
+			if (!mappings)
+				break;
+			target->mappings = mappings;
+			capacity = more;
+		}
+		mapping = &target->mappings[target->nr_mappings];
+		*mapping = (struct mapping){
+		    .start = start,
+		    .end = end,
+		    .offset = offset,
+		    .readable = protection[0] == 'r',
+		    .writable = protection[1] == 'w',
+		    .executable = protection[2] == 'x',
+		    .path = strdup(line + name),
+		};
+		if (!mapping->path)
+			break;
+		target->nr_mappings++;
+	}
+	free(line);
+	fclose(file);
+	return true;
+}
+
+struct error *target_open(pid_t pid, struct target **ret)
+{
+	struct target *target = calloc(1, sizeof(*target));
+	char path[64];
+
+	if (!target)
+		return error_no_memory();
+	target->pid = pid;
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	target->memory_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (target->memory_fd < 0 || !read_mappings(target)) {
+		struct error *error = diagnose_refusal("/proc", pid, errno);
+
+		target_close(target);
+		return error;
+	}
+	*ret = target;
+	return NULL;
+}
+
+void target_close(struct target *target)
+{
+	if (!target)
+		return;
+	target_resume(target);
+	for (size_t i = 0; i < target->nr_mappings; i++)
+		free(target->mappings[i].path);
+	free(target->mappings);
+	free(target->threads);
+	if (target->memory_fd >= 0)
+		close(target->memory_fd);
+	free(target);
+}
+
+static int ascending(const void *a, const void *b)
+{
+	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+pid_t *target_list_threads(pid_t pid, size_t *count)
+{
+	char path[64];
+	size_t capacity = 0;
+	pid_t *tids = NULL;
+	struct dirent *entry;
+	DIR *dir;
+
+	*count = 0;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	if (!dir)
+		return NULL;
+	while ((entry = readdir(dir))) {
+		char *end;
+		long tid = strtol(entry->d_name, &end, 10);
+
+		if (*end != '\0' || tid <= 0)
+			continue;
+		if (*count == capacity) {
+			size_t more = capacity ? capacity * 2 : 64;
+			pid_t *grown = reallocarray(tids, more, sizeof(*tids));
+
+			if (!grown)
+				break;
+			tids = grown;
+			capacity = more;
+		}
+		tids[(*count)++] = (pid_t)tid;
+	}
+	closedir(dir);
+	if (tids)
+		qsort(tids, *count, sizeof(*tids), ascending);
+	return tids;
+}
+
+static struct native_thread *find_thread(struct target *target, pid_t tid)
+{
+	for (size_t i = 0; i < target->nr_threads; i++)
+		if (target->threads[i].tid == tid)
+			return &target->threads[i];
+	return NULL;
+}
+
+static struct native_thread *add_thread(struct target *target, pid_t tid)
+{
+	if (target->nr_threads == target->threads_capacity) {
+		size_t more = target->threads_capacity ? target->threads_capacity * 2 : 64;
+		struct native_thread *threads = reallocarray(target->threads, more, sizeof(*threads));
+
+		if (!threads)
+			return NULL;
+		target->threads = threads;
+		target->threads_capacity = more;
+	}
+	target->threads[target->nr_threads] = (struct native_thread){.tid = tid};
+	return &target->threads[target->nr_threads++];
+}
+
+static long elapsed_ns(const struct timespec *since)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (now.tv_sec - since->tv_sec) * 1000000000L + (now.tv_nsec - since->tv_nsec);
+}
+
+static void take_registers(struct native_thread *thread)
+{
+	struct user_regs_struct registers;
+
+	if (ptrace(PTRACE_GETREGS, thread->tid, NULL, &registers) != 0)
+		return;
+	thread->ip = registers.rip;
+	thread->sp = registers.rsp;
+	thread->fs_base = registers.fs_base;
+}
+
+/* Waits until a seized and interrupted thread has stopped, or ended, or time is up. */
+static void wait_for_stop(struct native_thread *thread, const struct timespec *began)
+{
+	for (;;) {
+		int status;
+		pid_t tid = waitpid(thread->tid, &status, __WALL | WNOHANG);
+		long waited;
+
+		if (tid < 0)
+			return; /* gone */
+		if (tid == thread->tid && !WIFSTOPPED(status))
+			return; /* ended */
+		if (tid == thread->tid) {
+			/* Either our interrupt, or a stop by a signal, or a signal that was just being delivered: all
+			   of them stand still; the last must be delivered when the thread goes on. */
+			thread->stopped = true;
+			if (status >> 16 != PTRACE_EVENT_STOP)
+				thread->pending_signal = WSTOPSIG(status);
+			take_registers(thread);
+			return;
+		}
+		waited = elapsed_ns(began);
+		if (waited > STOP_TIMEOUT_NS)
+			return;
+		/* It stops within microseconds unless it has to be scheduled first: let it have this CPU. */
+		if (waited < 1000000)
+			sched_yield();
+		else
+			nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+	}
+}
+
+struct error *target_stop(struct target *target)
+{
+	struct timespec began;
+
+	target->nr_threads = 0;
+	target->stopped = true;
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	/* A running thread can start another one until it is stopped itself: go on until a round finds no new thread.
+	 */
+	for (int round = 0; round < STOP_ROUNDS; round++) {
+		size_t count, first_new = target->nr_threads;
+		pid_t *tids = target_list_threads(target->pid, &count);
+
+		for (size_t i = 0; i < count; i++) {
+			int errnum;
+
+			if (find_thread(target, tids[i]))
+				continue;
+			if (ptrace(PTRACE_SEIZE, tids[i], NULL, NULL) == 0) {
+				if (add_thread(target, tids[i]))
+					ptrace(PTRACE_INTERRUPT, tids[i], NULL, NULL);
+				continue;
+			}
+			errnum = errno;
+			/* A thread that has just ended is refused like one that must not be traced. */
+			if (target->nr_threads == 0 && (errnum == EPERM || errnum == EACCES) &&
+			    tids[i] == target->pid) {
+				struct error *error = diagnose_refusal("/proc", target->pid, errnum);
+
+				if (count == 1 || error->status == EXIT_NO_PERMISSION) {
+					free(tids);
+					target_resume(target);
+					return error;
+				}
+				error_destroy(error);
+			}
+		}
+		free(tids);
+		if (target->nr_threads == first_new)
+			break;
+		for (size_t i = first_new; i < target->nr_threads; i++)
+			wait_for_stop(&target->threads[i], &began);
+	}
+	if (target->nr_threads == 0) {
+		target->stopped = false;
+		return diagnose_refusal("/proc", target->pid, ESRCH);
+	}
+	return NULL;
+}
+
+void target_resume(struct target *target)
+{
+	if (!target->stopped)
+		return;
+	for (size_t i = 0; i < target->nr_threads; i++) {
+		const struct native_thread *thread = &target->threads[i];
+
+		if (thread->stopped)
+			ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(long)thread->pending_signal);
+	}
+	target->stopped = false;
+}
+
+/* Reads one page through /proc/PID/mem, which also reads what is mapped PROT_NONE. */
+static bool read_page(const struct target *target, uint64_t page, uint8_t *buffer)
+{
+	size_t done = 0;
+
+	while (done < MEMORY_PAGE) {
+		ssize_t n = pread(target->memory_fd, buffer + done, MEMORY_PAGE - done, (off_t)(page + done));
+
+		if (n <= 0)
+			return false;
+		done += (size_t)n;
+	}
+	return true;
+}
+
+void target_read_pages(void *context, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok)
+{
+	const struct target *target = context;
+	struct iovec remote[MAX_PIECES];
+	size_t done = 0;
+
+	while (done < count) {
+		struct iovec local = {.iov_base = buffer + done * MEMORY_PAGE};
+		size_t pieces = 0, end = done, whole;
+		ssize_t n;
+
+		while (end < count) {
+			if (pieces > 0 && pages[end] == pages[end - 1] + MEMORY_PAGE) {
+				remote[pieces - 1].iov_len += MEMORY_PAGE;
+			} else if (pieces < MAX_PIECES) {
+				remote[pieces].iov_base = (void *)(uintptr_t)pages[end];
+				remote[pieces++].iov_len = MEMORY_PAGE;
+			} else {
+				break;
+			}
+			end++;
+		}
+		local.iov_len = (end - done) * MEMORY_PAGE;
+		n = process_vm_readv(target->pid, &local, 1, remote, pieces, 0);
+		whole = n > 0 ? (size_t)n / MEMORY_PAGE : 0;
+		for (size_t i = 0; i < whole; i++)
+			ok[done + i] = true;
+		done += whole;
+		/* What stopped it short is the page that it stopped at. */
+		if (done < end) {
+			ok[done] = read_page(target, pages[done], buffer + done * MEMORY_PAGE);
+			done++;
+		}
+	}
+}
+
+int target_open_file(const struct target *target, const struct mapping *mapping)
+{
+	char path[4096];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", target->pid, (unsigned long)mapping->start,
+		 (unsigned long)mapping->end);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0)
+		return fd;
+	if (mapping->path[0] != '/') {
+		errno = ENOENT;
+		return -1;
+	}
+	snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, mapping->path);
+	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+bool target_is_mapped(const struct target *target, uint64_t address)
+{
+	size_t low = 0, high = target->nr_mappings;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (address < target->mappings[middle].start)
+			high = middle;
+		else if (address >= target->mappings[middle].end)
+			low = middle + 1;
+		else
+			return target->mappings[middle].readable;
+	}
+	return false;
+}

@@ -1,0 +1,208 @@
+#include "target/module.h"
+
+#include <elfutils/libdwelf.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char deleted_suffix[] = " (deleted)";
+
+static char *hexadecimal(const uint8_t *bytes, size_t length)
+{
+	static const char digits[] = "0123456789abcdef";
+	char *text = malloc(length * 2 + 1);
+
+	if (!text)
+		return NULL;
+	for (size_t i = 0; i < length; i++) {
+		text[i * 2] = digits[bytes[i] >> 4];
+		text[i * 2 + 1] = digits[bytes[i] & 15];
+	}
+	text[length * 2] = '\0';
+	return text;
+}
+
+/* Reads the program headers: bias from the one that `mapping` shows, and the writable segments. */
+static bool read_segments(struct module *module, const struct mapping *mapping)
+{
+	Elf *elf = module->elf;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	bool placed = false;
+	size_t count;
+
+	if (elf_getphdrnum(elf, &count) != 0)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		GElf_Phdr header;
+
+		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD)
+			continue;
+		if (mapping->offset >= (header.p_offset & ~(page - 1)) &&
+		    mapping->offset < header.p_offset + header.p_filesz) {
+			module->bias = mapping->start - (header.p_vaddr - header.p_offset + mapping->offset);
+			placed = true;
+			break;
+		}
+	}
+	if (!placed)
+		return false;
+	module->data = calloc(count, sizeof(*module->data));
+	if (!module->data)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		GElf_Phdr header;
+
+		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD || !(header.p_flags & PF_W))
+			continue;
+		module->data[module->nr_data++] = (struct module_segment){
+		    .start = header.p_vaddr + module->bias,
+		    .end = header.p_vaddr + header.p_memsz + module->bias,
+		};
+	}
+	return true;
+}
+
+/* Opens what `mapping` shows, if it is an ELF file of this machine; NULL otherwise. */
+static struct module *open_module(const struct target *target, const struct mapping *mapping)
+{
+	struct module *module = calloc(1, sizeof(*module));
+	size_t length = strlen(mapping->path);
+	const void *build_id;
+	GElf_Ehdr header;
+	ssize_t size;
+
+	if (!module)
+		return NULL;
+	if (length > strlen(deleted_suffix) &&
+	    strcmp(mapping->path + length - strlen(deleted_suffix), deleted_suffix) == 0)
+		length -= strlen(deleted_suffix);
+	module->path = strndup(mapping->path, length);
+	module->fd = target_open_file(target, mapping);
+	if (module->fd >= 0)
+		module->elf = elf_begin(module->fd, ELF_C_READ_MMAP, NULL);
+	if (!module->path || !module->elf || !gelf_getehdr(module->elf, &header) || header.e_machine != EM_X86_64 ||
+	    header.e_ident[EI_CLASS] != ELFCLASS64 || !read_segments(module, mapping)) {
+		module_close(module);
+		return NULL;
+	}
+	size = dwelf_elf_gnu_build_id(module->elf, &build_id);
+	if (size > 0)
+		module->build_id = hexadecimal(build_id, (size_t)size);
+	return module;
+}
+
+void module_close(struct module *module)
+{
+	if (!module)
+		return;
+	if (module->elf)
+		elf_end(module->elf);
+	if (module->fd >= 0)
+		close(module->fd);
+	free(module->path);
+	free(module->build_id);
+	free(module->data);
+	free(module);
+}
+
+static void lookup_in_section(const struct module *module, Elf_Scn *section, const GElf_Shdr *header,
+			      struct module_symbol *symbols, size_t count)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	size_t entries = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
+
+	for (size_t i = 0; data && i < entries; i++) {
+		const char *name;
+		GElf_Sym symbol;
+
+		if (!gelf_getsym(data, (int)i, &symbol))
+			break;
+		if (symbol.st_shndx == SHN_UNDEF || GELF_ST_TYPE(symbol.st_info) != STT_OBJECT)
+			continue;
+		name = elf_strptr(module->elf, header->sh_link, symbol.st_name);
+		for (size_t j = 0; name && j < count; j++)
+			if (symbols[j].address == 0 && strcmp(name, symbols[j].name) == 0)
+				symbols[j].address = symbol.st_value + module->bias;
+	}
+}
+
+void module_lookup(const struct module *module, struct module_symbol *symbols, size_t count)
+{
+	static const uint32_t kinds[] = {SHT_DYNSYM, SHT_SYMTAB};
+
+	for (size_t i = 0; i < count; i++)
+		symbols[i].address = 0;
+	for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
+		Elf_Scn *section = NULL;
+
+		while ((section = elf_nextscn(module->elf, section))) {
+			GElf_Shdr header;
+
+			if (gelf_getshdr(section, &header) && header.sh_type == kinds[kind])
+				lookup_in_section(module, section, &header, symbols, count);
+		}
+	}
+}
+
+static bool defines_ruby(const struct module *module)
+{
+	struct module_symbol version = {.name = "ruby_version"};
+
+	module_lookup(module, &version, 1);
+	return version.address != 0;
+}
+
+/* How likely a mapping is Ruby's, so that the usual places are looked at first: 0 is the executable. */
+enum { LIKELY_EXECUTABLE, LIKELY_NAMED_SO, UNLIKELY, LIKELIHOODS };
+
+static int likelihood(const struct mapping *mapping, const char *executable)
+{
+	const char *name = strrchr(mapping->path, '/');
+
+	if (strcmp(mapping->path, executable) == 0)
+		return LIKELY_EXECUTABLE;
+	return name && strstr(name, "ruby") ? LIKELY_NAMED_SO : UNLIKELY;
+}
+
+struct error *module_find_ruby(const struct target *target, struct module **ret)
+{
+	char link[64], executable[4096];
+	ssize_t length;
+
+	elf_version(EV_CURRENT);
+	snprintf(link, sizeof(link), "/proc/%d/exe", target->pid);
+	length = readlink(link, executable, sizeof(executable) - 1);
+	executable[length > 0 ? length : 0] = '\0';
+	for (int wanted = 0; wanted < LIKELIHOODS; wanted++) {
+		const char *last = "";
+
+		for (size_t i = 0; i < target->nr_mappings; i++) {
+			const struct mapping *mapping = &target->mappings[i];
+			struct module *module;
+
+			/* A file's mappings follow each other: the first of them will do. */
+			if (mapping->path[0] != '/' || strncmp(mapping->path, "/dev/", 5) == 0 ||
+			    strcmp(mapping->path, last) == 0)
+				continue;
+			last = mapping->path;
+			if (likelihood(mapping, executable) != wanted)
+				continue;
+			module = open_module(target, mapping);
+			if (module && defines_ruby(module)) {
+				*ret = module;
+				return NULL;
+			}
+			module_close(module);
+		}
+	}
+	if (length <= 0)
+		return error_create(EXIT_NO_RUBY,
+				    "process %d is no Ruby: it runs no program (a kernel thread, or it is ending)",
+				    target->pid);
+	return error_create(EXIT_NO_RUBY,
+			    "process %d is no Ruby: neither %s nor a library that it has loaded defines ruby_version",
+			    target->pid, executable);
+}

@@ -1,0 +1,40 @@
+/*
+ * The ELF file in the target that holds Ruby: the executable itself, or a libruby.
+ */
+#ifndef RBDUMP_MODULE_H
+#define RBDUMP_MODULE_H
+
+#include "target/target.h"
+
+struct module_segment {
+	uint64_t start, end; /* in the target's memory, [start, end) */
+};
+
+struct module {
+	char *path;	/* as in the mappings, without " (deleted)" */
+	char *build_id; /* hexadecimal; NULL if it has none */
+	uint64_t bias;	/* address in the target = address in the ELF + bias */
+	int fd;
+	void *elf; /* Elf *, open on fd */
+
+	/* Writable segments: where globals are. */
+	struct module_segment *data;
+	size_t nr_data;
+};
+
+/*
+ * Finds the mapped file that defines `ruby_version`. Fails with EXIT_NO_RUBY if there is none.
+ */
+struct error *module_find_ruby(const struct target *target, struct module **ret);
+void module_close(struct module *module); /* NULL is fine */
+
+/* A symbol to look up, and where it is in the target; 0 if it is not there. */
+struct module_symbol {
+	const char *name;
+	uint64_t address;
+};
+
+/* Looks symbols up in .symtab if there is one, and .dynsym. */
+void module_lookup(const struct module *module, struct module_symbol *symbols, size_t count);
+
+#endif

@@ -1,0 +1,104 @@
+#include "trace/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+
+struct trace_pool {
+	struct trace_pool *next;
+	size_t used, capacity;
+	char data[];
+};
+
+#define POOL_BLOCK (64u * 1024)
+
+struct trace *trace_create(void)
+{
+	return calloc(1, sizeof(struct trace));
+}
+
+void trace_destroy(struct trace *trace)
+{
+	if (!trace)
+		return;
+	for (size_t i = 0; i < trace->nr_threads; i++)
+		free(trace->threads[i].frames);
+	free(trace->threads);
+	while (trace->pool) {
+		struct trace_pool *pool = trace->pool;
+
+		trace->pool = pool->next;
+		free(pool);
+	}
+	free(trace);
+}
+
+const char *trace_string(struct trace *trace, const char *text)
+{
+	struct trace_pool *pool = trace->pool;
+	size_t size = text ? strlen(text) + 1 : 0;
+
+	if (!text)
+		return NULL;
+	if (!pool || pool->capacity - pool->used < size) {
+		size_t capacity = size > POOL_BLOCK ? size : POOL_BLOCK;
+
+		pool = malloc(sizeof(*pool) + capacity);
+		if (!pool)
+			return NULL;
+		pool->next = trace->pool;
+		pool->used = 0;
+		pool->capacity = capacity;
+		trace->pool = pool;
+	}
+	memcpy(pool->data + pool->used, text, size);
+	pool->used += size;
+	return pool->data + pool->used - size;
+}
+
+const char *trace_state_name(enum trace_state state)
+{
+	static const char *const names[] = {
+	    [STATE_UNKNOWN] = "unknown",
+	    [STATE_RUNNING] = "running",
+	    [STATE_WAITING_GVL] = "waiting_gvl",
+	    [STATE_SLEEPING] = "sleeping",
+	    [STATE_SLEEPING_FOREVER] = "sleeping_forever",
+	    [STATE_BLOCKED] = "blocked",
+	    [STATE_DEAD] = "dead",
+	};
+
+	return names[state];
+}
+
+const char *trace_layout_source_name(enum layout_source source)
+{
+	static const char *const names[] = {
+	    [LAYOUT_BY_BUILD_ID] = "build-id",
+	    [LAYOUT_BY_VERSION] = "version",
+	    [LAYOUT_GENERATED] = "generated",
+	    [LAYOUT_GIVEN] = "given",
+	};
+
+	return names[source];
+}
+
+const char *trace_frame_kind_name(enum trace_frame_kind kind)
+{
+	static const char *const names[] = {
+	    [TRACE_RUBY] = "ruby",
+	    [TRACE_CFUNC] = "cfunc",
+	    [TRACE_UNREADABLE] = "unreadable",
+	};
+
+	return names[kind];
+}
+
+int trace_exit_status(const struct trace *trace)
+{
+	for (size_t i = 0; i < trace->nr_threads; i++)
+		if (trace->threads[i].verdict != VERDICT_COMPLETE)
+			return EXIT_PARTIAL;
+	return EXIT_COMPLETE;
+}

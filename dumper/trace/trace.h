@@ -1,0 +1,85 @@
+/*
+ * A trace: what one look at a Ruby process found. The only thing that render/ sees; it outlives the target.
+ *
+ * All strings are valid UTF-8, owned by the trace, and may be NULL where it says so. Field names and values are those
+ * of schema 1 of the JSON output.
+ */
+#ifndef RBDUMP_TRACE_H
+#define RBDUMP_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "validate/validate.h"
+
+enum trace_frame_kind { TRACE_RUBY, TRACE_CFUNC, TRACE_UNREADABLE };
+
+struct trace_frame {
+	enum trace_frame_kind kind;
+	const char *label;	   /* as that Ruby prints it; NULL if unreadable */
+	const char *name;	   /* qualified by class; NULL if unreadable */
+	const char *path;	   /* NULL if there is none */
+	const char *absolute_path; /* NULL if there is none (eval) */
+	int64_t line;		   /* 0 if there is none */
+	uint64_t address;	   /* of the control frame, in the target */
+	enum reason reason;	   /* for TRACE_UNREADABLE */
+};
+
+enum trace_state {
+	STATE_UNKNOWN,
+	STATE_RUNNING,
+	STATE_WAITING_GVL,
+	STATE_SLEEPING,
+	STATE_SLEEPING_FOREVER,
+	STATE_BLOCKED,
+	STATE_DEAD,
+};
+
+struct trace_thread {
+	pid_t tid;	  /* 0 if not known */
+	uint64_t ractor;  /* number; 1 is the main one */
+	const char *name; /* NULL if it has none */
+	bool main;
+	enum trace_state state;
+	enum verdict verdict;
+	enum reason reason;
+	uint64_t fiber;		    /* address of the current fiber; 0 if not known */
+	const char *fiber_state;    /* NULL if not known */
+	struct trace_frame *frames; /* innermost first */
+	size_t nr_frames;
+};
+
+enum layout_source { LAYOUT_BY_BUILD_ID, LAYOUT_BY_VERSION, LAYOUT_GENERATED, LAYOUT_GIVEN };
+
+struct trace {
+	pid_t pid;
+	const char *ruby_version, *ruby_description, *arch;
+	enum layout_source layout_source;
+	const char *layout_file;     /* NULL if it was not kept in a file */
+	const char *layout_build_id; /* of the ELF that Ruby is in; NULL if it has none */
+	bool paused;
+	double pause_us; /* from the first thread's stop to the last one's going on; 0 if not paused */
+	bool gc_known, gc_running;
+	struct trace_thread *threads;
+	size_t nr_threads;
+
+	struct trace_pool *pool; /* what owns the strings */
+};
+
+struct trace *trace_create(void);	 /* NULL if out of memory */
+void trace_destroy(struct trace *trace); /* NULL is fine */
+
+/* A copy of `text` that lives as long as the trace; NULL if `text` is NULL or memory is out. */
+const char *trace_string(struct trace *trace, const char *text);
+
+/* The names that JSON has for these. */
+const char *trace_state_name(enum trace_state state);
+const char *trace_layout_source_name(enum layout_source source);
+const char *trace_frame_kind_name(enum trace_frame_kind kind);
+
+/* EXIT_COMPLETE or EXIT_PARTIAL of error.h. */
+int trace_exit_status(const struct trace *trace);
+
+#endif

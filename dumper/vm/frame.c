@@ -1,0 +1,181 @@
+#include "vm/frame.h"
+
+#include <stdlib.h>
+
+#include "decode/value.h"
+
+/* vm_core.h: VM_ENV_DATA_INDEX_, words from ep. */
+enum { INDEX_ME_CREF = -2, INDEX_SPECVAL = -1, INDEX_FLAGS = 0, INDEX_ENV = 1 };
+
+/* vm_core.h: GC_GUARDED_PTR_REF, the low bits of a block or previous ep are a tag. */
+#define EP_TAG UINT64_C(3)
+
+/* vm_core.h: VM_ENV_FLAGS are always a Fixnum, so bit 0 is set. */
+#define FLAGS_ARE_FIXNUM UINT64_C(1)
+
+/* How many enclosing environments are climbed: blocks nested deeper than this do not parse. */
+#define MAX_NESTING 4096
+
+static uint64_t env_word(struct access *access, uint64_t ep, int index)
+{
+	return access_word(access, ep + (uint64_t)(int64_t)(index * 8));
+}
+
+static enum pointee classify(struct access *access, uint64_t value)
+{
+	if (value == 0)
+		return POINTEE_NULL;
+	if (value_is_object(value))
+		value = value_object(access, value); /* an iseq may have been moved */
+	if (value_is_imemo(access, value, E_imemo_iseq))
+		return POINTEE_CODE;
+	if (value_is_imemo(access, value, E_imemo_ment))
+		return POINTEE_METHOD;
+	if (value_is_imemo(access, value, E_imemo_cref))
+		return POINTEE_CREF;
+	if (value_is_imemo(access, value, E_imemo_svar))
+		return POINTEE_SVAR;
+	if (value_is_imemo(access, value, E_imemo_ifunc))
+		return POINTEE_IFUNC;
+	return POINTEE_OTHER;
+}
+
+/* check_method_entry() of vm_insnhelper.c: the method entry that a me_cref slot leads to, 0 if none. */
+static uint64_t method_of_slot(struct access *access, uint64_t value, bool may_be_svar)
+{
+	switch (classify(access, value)) {
+	case POINTEE_METHOD:
+		return value;
+	case POINTEE_SVAR:
+		if (!may_be_svar)
+			return 0;
+		return method_of_slot(access, access_member(access, value, F_svar_cref_or_me), false);
+	default:
+		return 0;
+	}
+}
+
+/*
+ * A heap environment that is being made has its flags slot on the stack overwritten with a pointer to the rb_env_t
+ * (vm.c, vm_make_env_each): the slots are then at env->ep.
+ */
+static uint64_t settled_ep(struct access *access, uint64_t ep, uint64_t *flags)
+{
+	*flags = env_word(access, ep, INDEX_FLAGS);
+	if (!(*flags & FLAGS_ARE_FIXNUM) && layout_has(access->layout, F_env_ep) &&
+	    value_is_imemo(access, *flags, E_imemo_env)) {
+		ep = access_member(access, *flags, F_env_ep);
+		*flags = env_word(access, ep, INDEX_FLAGS);
+	}
+	return ep;
+}
+
+/* rb_vm_frame_method_entry(): climbs up to and including the local environment. */
+static uint64_t method_of_frame(struct access *access, uint64_t ep)
+{
+	for (int i = 0; i < MAX_NESTING && !access->failed; i++) {
+		uint64_t flags, method;
+		bool local;
+
+		ep = settled_ep(access, ep, &flags);
+		local = flags & access_enum(access, E_VM_ENV_FLAG_LOCAL);
+		method = method_of_slot(access, env_word(access, ep, INDEX_ME_CREF), local);
+		if (method != 0 || local)
+			return method;
+		ep = env_word(access, ep, INDEX_SPECVAL) & ~EP_TAG;
+	}
+	return 0;
+}
+
+static void read_frame(const struct ruby *ruby, const struct stack *stack, uint64_t cfp, struct frame *ret)
+{
+	struct access access = ruby_access(ruby);
+	struct frame_facts facts = {
+	    .vm_stack = stack->facts.vm_stack,
+	    .stack_end = stack->facts.vm_stack + stack->facts.words * 8,
+	};
+
+	*ret = (struct frame){.cfp = cfp, .kind = FRAME_UNREADABLE, .reason = REASON_FRAME_UNREADABLE};
+	ret->pc = facts.pc = access_member(&access, cfp, F_cfp_pc);
+	ret->iseq = access_member(&access, cfp, F_cfp_iseq);
+	facts.ep = access_member(&access, cfp, F_cfp_ep);
+	if (access.failed)
+		return;
+
+	ret->reason = REASON_ENV_UNREADABLE;
+	facts.ep = settled_ep(&access, facts.ep, &facts.flags);
+	facts.me_cref = classify(&access, env_word(&access, facts.ep, INDEX_ME_CREF));
+	if (facts.ep < facts.vm_stack || facts.ep >= facts.stack_end)
+		facts.env = value_is_imemo(&access, env_word(&access, facts.ep, INDEX_ENV), E_imemo_env);
+	if (access.failed)
+		return;
+
+	ret->reason = REASON_NOT_CODE;
+	facts.iseq = classify(&access, ret->iseq);
+	if (access.failed)
+		return;
+
+	ret->reason = validate_frame(ruby->layout, &facts, &ret->kind);
+	if (ret->kind != FRAME_RUBY && ret->kind != FRAME_CFUNC)
+		return;
+	ret->method = method_of_frame(&access, facts.ep);
+	if (access.failed)
+		ret->reason = REASON_METHOD_UNREADABLE;
+	else if (ret->kind == FRAME_CFUNC && ret->method == 0)
+		ret->reason = REASON_NO_METHOD;
+	if (ret->reason != REASON_NONE)
+		ret->kind = FRAME_UNREADABLE;
+}
+
+bool stack_walk(const struct ruby *ruby, uint64_t ec, uint64_t thread, struct stack *ret)
+{
+	struct access access = ruby_access(ruby);
+	uint64_t end, count, owner;
+
+	*ret = (struct stack){.ec = ec};
+	ret->facts = (struct stack_facts){
+	    .vm_stack = access_member(&access, ec, F_ec_vm_stack),
+	    .words = access_member(&access, ec, F_ec_vm_stack_size),
+	    .cfp = access_member(&access, ec, F_ec_cfp),
+	    .frame_size = access_sizeof(&access, S_cfp),
+	};
+	owner = access_member(&access, ec, F_ec_thread_ptr);
+	if (access.failed) {
+		ret->reason = REASON_EC_UNREADABLE;
+		return true;
+	}
+	if (owner != thread) {
+		ret->reason = REASON_EC_FOREIGN;
+		return true;
+	}
+	/* A thread that has not begun to run, or has ended, has no stack (vm.c, thread.c: since 2.7). */
+	if (ret->facts.vm_stack == 0)
+		return true;
+	ret->started = true;
+	ret->reason = validate_stack(&ret->facts);
+	if (ret->reason != REASON_NONE && ret->reason != REASON_TOO_DEEP)
+		return true;
+
+	end = ret->facts.vm_stack + ret->facts.words * 8 - ret->facts.frame_size;
+	count = (end - ret->facts.cfp) / ret->facts.frame_size;
+	if (count > VALIDATE_FRAMES)
+		count = VALIDATE_FRAMES;
+	ret->frames = calloc(count + 1, sizeof(*ret->frames));
+	if (!ret->frames)
+		return false;
+	for (uint64_t cfp = ret->facts.cfp; ret->nr_frames < count; cfp += ret->facts.frame_size) {
+		struct frame *frame = &ret->frames[ret->nr_frames++];
+
+		read_frame(ruby, ret, cfp, frame);
+		if (frame->reason != REASON_NONE && ret->reason == REASON_NONE)
+			ret->reason = frame->reason;
+	}
+	return true;
+}
+
+void stack_clear(struct stack *stack)
+{
+	free(stack->frames);
+	stack->frames = NULL;
+	stack->nr_frames = 0;
+}

@@ -1,0 +1,39 @@
+/*
+ * Control frames: which calls an execution context is in the middle of. Facts: vm_core.h (rb_control_frame_t,
+ * VM_ENV_DATA_INDEX_), vm.c, vm_insnhelper.c (rb_vm_frame_method_entry, check_method_entry), 2.7.4 to 3.4.5.
+ */
+#ifndef RBDUMP_FRAME_H
+#define RBDUMP_FRAME_H
+
+#include "validate/validate.h"
+#include "vm/ruby.h"
+
+struct frame {
+	uint64_t cfp; /* its address */
+	uint64_t pc;
+	uint64_t iseq;	 /* rb_iseq_t; for FRAME_RUBY */
+	uint64_t method; /* rb_callable_method_entry_t, 0 if the frame has none */
+	enum frame_kind kind;
+	enum reason reason; /* for FRAME_UNREADABLE */
+};
+
+struct stack {
+	uint64_t ec;
+	struct stack_facts facts;
+	bool started;	    /* false: the thread or fiber has no stack yet, or no longer, and so no frames */
+	enum reason reason; /* why there are no frames, or not all */
+
+	struct frame *frames; /* innermost first */
+	size_t nr_frames;
+};
+
+/*
+ * Walks the frames of an execution context (rb_execution_context_t at `ec`).
+ *   thread  the rb_thread_t that it must belong to
+ *   ret     to be given to stack_clear(); frames that fail a check are in it as FRAME_UNREADABLE
+ * Returns false if out of memory.
+ */
+bool stack_walk(const struct ruby *ruby, uint64_t ec, uint64_t thread, struct stack *ret);
+void stack_clear(struct stack *stack);
+
+#endif

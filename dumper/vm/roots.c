@@ -1,0 +1,90 @@
+#include "vm/roots.h"
+
+#include <string.h>
+
+#include "decode/symbol.h"
+
+/* id.h: an operator of one character is its own ID. */
+#define ID_PLUS ((uint64_t)'+')
+
+void roots_from_module(const struct module *module, struct roots *ret)
+{
+	enum { VM, SYMBOLS, OBJECT, VERSION, DESCRIPTION, COUNT };
+	struct module_symbol symbols[COUNT] = {
+	    [VM] = {.name = "ruby_current_vm_ptr"},
+	    [SYMBOLS] = {.name = "ruby_global_symbols"},
+	    [OBJECT] = {.name = "rb_cObject"},
+	    [VERSION] = {.name = "ruby_version"},
+	    [DESCRIPTION] = {.name = "ruby_description"},
+	};
+
+	module_lookup(module, symbols, COUNT);
+	*ret = (struct roots){
+	    .current_vm = symbols[VM].address,
+	    .global_symbols = symbols[SYMBOLS].address,
+	    .object_class = symbols[OBJECT].address,
+	    .version = symbols[VERSION].address,
+	    .description = symbols[DESCRIPTION].address,
+	};
+}
+
+static void take(uint64_t *root, const struct layout *layout, enum layout_symbol_id id, uint64_t bias)
+{
+	if (*root == 0 && layout->symbols[id].present)
+		*root = layout->symbols[id].address + bias;
+}
+
+void roots_from_layout(const struct layout *layout, const struct module *module, struct roots *roots)
+{
+	if (!layout->build_id || !module->build_id || strcmp(layout->build_id, module->build_id) != 0)
+		return;
+	take(&roots->current_vm, layout, Y_ruby_current_vm_ptr, module->bias);
+	take(&roots->global_symbols, layout, Y_ruby_global_symbols, module->bias);
+}
+
+static bool is_vm(struct memory *memory, const struct layout *layout, uint64_t vm)
+{
+	struct access access = access_begin(memory, layout);
+	uint64_t thread, ec;
+
+	if (!value_is_object(vm) || !layout_has(layout, F_vm_main_thread) || !layout_has(layout, F_thread_vm))
+		return false;
+	thread = access_member(&access, vm, F_vm_main_thread);
+	if (access.failed || !value_is_object(thread) || access_member(&access, thread, F_thread_vm) != vm)
+		return false;
+	ec = access_member(&access, thread, F_thread_ec);
+	return access_member(&access, ec, F_ec_thread_ptr) == thread && !access.failed;
+}
+
+static bool is_symbol_table(struct memory *memory, const struct layout *layout, uint64_t address)
+{
+	struct ruby ruby = {.memory = memory, .layout = layout, .symbols = address};
+	struct access access = ruby_access(&ruby);
+	uint64_t last_id = access_member(&access, address, F_symbols_last_id);
+
+	if (last_id <= access_enum(&access, E_tLAST_OP_ID) ||
+	    !value_is_object(access_member(&access, address, F_symbols_ids)))
+		return false;
+	return value_bytes_are(&access, symbol_name(&ruby, &access, ID_PLUS), "+") && !access.failed;
+}
+
+void roots_scan(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots)
+{
+	for (size_t i = 0; i < module->nr_data; i++) {
+		for (uint64_t at = (module->data[i].start + 7) & ~UINT64_C(7);
+		     at + 8 <= module->data[i].end && (roots->current_vm == 0 || roots->global_symbols == 0); at += 8) {
+			struct access access = access_begin(memory, layout);
+			uint64_t word = access_word(&access, at);
+
+			if (access.failed) {
+				/* Not a page that is there: go on with the next one. */
+				at = (at & ~(MEMORY_PAGE - 1)) + MEMORY_PAGE - 8;
+				continue;
+			}
+			if (roots->current_vm == 0 && is_vm(memory, layout, word))
+				roots->current_vm = at;
+			if (roots->global_symbols == 0 && is_symbol_table(memory, layout, at))
+				roots->global_symbols = at;
+		}
+	}
+}

@@ -1,0 +1,25 @@
+/*
+ * One Ruby in one target: its memory, its layout and where its roots are. Everything in vm/ and decode/ works on this
+ * and is pure: it reads the snapshot, and nothing else.
+ */
+#ifndef RBDUMP_RUBY_H
+#define RBDUMP_RUBY_H
+
+#include "vm/access.h"
+
+struct ruby {
+	struct memory *memory;
+	const struct layout *layout;
+
+	uint64_t vm;	       /* rb_vm_struct, what ruby_current_vm_ptr points to */
+	uint64_t symbols;      /* rb_symbols_t, address of ruby_global_symbols; 0 if not known */
+	uint64_t shape_tree;   /* address of the variable rb_shape_tree_ptr; 0 if not known */
+	uint64_t object_class; /* address of the variable rb_cObject; 0 if not known */
+};
+
+static inline struct access ruby_access(const struct ruby *ruby)
+{
+	return access_begin(ruby->memory, ruby->layout);
+}
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * Ractors and threads: which stacks there are, and what each thread is about. Facts: vm_core.h, ractor_core.h, thread.c
+ * (sleep_forever, sleep_hrtime, blocking_region_begin), thread_pthread.{c,h}, ccan/list/list.h, 2.7.4 to 3.4.5.
+ */
+#ifndef RBDUMP_THREADS_H
+#define RBDUMP_THREADS_H
+
+#include "trace/trace.h"
+#include "vm/ruby.h"
+
+struct ruby_thread {
+	uint64_t address;	 /* rb_thread_t */
+	uint64_t ec;		 /* 0 if it cannot be read */
+	uint64_t ractor;	 /* number; 1 where there are none (2.7) */
+	uint64_t name;		 /* VALUE; 0 if this Ruby has none */
+	uint64_t pthread;	 /* pthread_t; 0 if not known */
+	uint64_t tid;		 /* as Ruby has noted it; 0 if not known. Wrong after a fork in 3.1 and 3.2 */
+	uint64_t fiber;		 /* rb_fiber_t that it runs; 0 if not known */
+	const char *fiber_state; /* "created", "resumed", "suspended", "terminated"; NULL if not known */
+	bool main;
+	enum trace_state state;
+};
+
+struct ruby_threads {
+	struct ruby_thread *threads;
+	size_t count;
+	bool broken; /* some list could not be read to its end: there may be more */
+};
+
+/* The most threads that are listed. */
+#define THREADS_MAX 100000u
+
+/*
+ * Lists the threads of all ractors. Returns false if out of memory; otherwise `ret` is to be given to threads_clear().
+ */
+bool threads_list(const struct ruby *ruby, struct ruby_threads *ret);
+void threads_clear(struct ruby_threads *threads);
+
+/* Whether the garbage collector is running; false if this cannot be known. */
+bool threads_gc_running(const struct ruby *ruby, bool *known);
+
+#endif
