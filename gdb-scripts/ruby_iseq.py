@@ -81,7 +81,7 @@ class Iseq:
         rank = 1 if count == 1 else self._rank(position)
         if not 1 <= rank <= count:
             raise Unreadable(f"the line table of the iseq {self.address:#x} has no entry {rank}")
-        entry = self._get("insns_info.body") + (rank - 1) * self.memory.types.size("iseq_insn_info_entry")
+        entry = self._get("insns_info.body") + (rank - 1) * self.memory.size("iseq_insn_info_entry")
         return self.memory.get_signed(entry, "iseq_insn_info_entry", "line_no")  # `eval` takes negative ones
 
     def _rank(self, position) -> int:
@@ -94,7 +94,7 @@ class Iseq:
             return word >> (IMMEDIATE_BITS * (position % IMMEDIATE_RANKS)) & ((1 << IMMEDIATE_BITS) - 1)
         position -= first
         block = table + memory.member("succ_index_table", "succ_part").offset
-        block += position // BLOCK * memory.types.size("succ_dict_block")
+        block += position // BLOCK * memory.size("succ_dict_block")
         small = position % BLOCK // SMALL_BLOCK
         rank = memory.get(block, "succ_dict_block", "rank")
         if small:

@@ -36,6 +36,13 @@ class Memory:
             raise Unreadable(f"this Ruby's debug info has no {struct}.{paths[0]}")
         return found
 
+    def size(self, struct) -> int:
+        """As Types.size(), but for a struct that must be there."""
+        found = self.types.size(struct)
+        if found is None:
+            raise Unreadable(f"this Ruby's debug info has no {struct}")
+        return found
+
     def has(self, struct, *paths) -> bool:
         return self.types.member(struct, *paths) is not None
 

@@ -255,7 +255,7 @@ class Walk:
         start = memory.get(ec, EC, "vm_stack")
         words = memory.get(ec, EC, "vm_stack_size")
         cfp = memory.get(ec, EC, "cfp")
-        size = self.types.size(CFP)
+        size = memory.size(CFP)
         if not start:
             raise Unreadable("it has no VM stack: not started, or at its end")
         end = start + 8 * words
@@ -267,7 +267,7 @@ class Walk:
         """Fills in FRAME but for its path. Returns its code, or None if it is a C function's. kind is `none` for a
         frame that no backtrace shows."""
         memory = self.memory
-        raw = memory.read(frame.cfp, self.types.size(CFP))
+        raw = memory.read(frame.cfp, memory.size(CFP))
 
         def get(*paths):
             return memory.extract(memory.member(CFP, *paths), lambda offset, size: raw[offset : offset + size])

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.dump import as_text
-from harness.process import is_untouched
+from harness.process import is_untouched, status, tasks
 from harness.rubies import probe
 from harness.target import TARGETS, Target, needs
 
@@ -126,7 +126,7 @@ def cases():
     """Every Ruby with every target but those that tell later what they show."""
     for ruby in DEBUG_RUBIES:
         for script in sorted(path.name for path in TARGETS.glob("*.rb")):
-            if script in ("still.rb", "garbage.rb"):
+            if script in ("still.rb", "garbage.rb", "forked.rb"):
                 continue
             if ruby.series < needs(script):
                 continue  # test_dump.py notes it
@@ -144,6 +144,26 @@ def test_live(ruby_here, script, flags):
     with running(ruby_here, script, flags) as target:
         (stacks,) = stacks_of(attach(target.pid, "rb-bt --json"))
         compare(target, stacks)
+
+
+def test_forked(debug_ruby):
+    """In a child, 3.1 itself takes its parent's kernel thread for its main thread's: here it is the kernel's word."""
+    with running(debug_ruby, "forked.rb") as target:
+        child = target.ready["pid"]
+        for subject in target.ready["threads"]:
+            subject["tid"] = kernel_thread(child, subject)
+        (stacks,) = stacks_of(attach(child, "rb-bt --json"))
+        compare(target, stacks)
+        assert is_untouched(child)
+
+
+def kernel_thread(pid, subject):
+    """By the name that Ruby gives it in the kernel too; main is the process's first."""
+    if subject["key"] == b"main":
+        return pid
+    found = [tid for tid in tasks(pid) if status(pid, "Name", tid).encode() == subject["name"]]
+    assert len(found) == 1
+    return found[0]
 
 
 def test_core(debug_ruby, tmp_path):
