@@ -5,8 +5,9 @@ import signal
 import subprocess
 
 import pytest
+from conftest import RUBIES, note_not_applicable
 from harness.dump import as_text, check, current, difference, dump, rbdumps_frames, rubys_frames, thread_of
-from harness.process import is_untouched, status, task_states, wait_until
+from harness.process import is_untouched, kernel_name, status, task_states, wait_until
 
 STATES = {
     b"timed": "sleeping",
@@ -39,6 +40,31 @@ def test_thread_names(ruby, start, rbdump):
     # Beside the subjects there is the watcher.
     assert sorted(names, key=str) == sorted([*told, "watcher"], key=str)
     assert {"\u540d\u524d", "second name", None} < set(names)
+
+
+def check_kernel_threads(answer, names):
+    """Each thread of these names has the kernel thread that Ruby gave the name to, whatever Ruby says that it is."""
+    found = {t["name"]: kernel_name(answer["pid"], t["tid"]) for t in current(answer) if t["name"] in names}
+    assert found == {name: name.encode() for name in names}
+    (main,) = [thread for thread in answer["threads"] if thread["main"]]
+    assert main["tid"] == answer["pid"]
+
+
+def test_kernel_threads(ruby, start, rbdump):
+    target = start(ruby, "states.rb", "0")
+    check_kernel_threads(dump(rbdump, target.pid), ["timed", "forever", "queue", "mutex", "reader", "second name"])
+
+
+def test_kernel_threads_after_fork(ruby, start, rbdump):
+    """In a child process: some Rubies go on to tell its parent's kernel threads for theirs."""
+    target = start(ruby, "forked.rb")
+    answer = dump(rbdump, target.ready["pid"])
+    check_kernel_threads(answer, ["after one", "after two"])
+    for subject in target.ready["threads"]:
+        assert not difference(rbdumps_frames(thread_of(answer, subject)), rubys_frames(subject))
+    assert len(current(answer)) == 4
+    assert {thread["verdict"] for thread in answer["threads"]} == {"complete"}
+    assert target.release() == 0
 
 
 def test_one_busy_thread_is_running(ruby, start, rbdump):
@@ -99,16 +125,26 @@ def test_stopped_target_stays_stopped(ruby, start, rbdump, mode):
     assert target.release() == 0
 
 
-def test_in_the_middle_of_a_collection(ruby, start, rbdump):
-    """gdb lets the target run into the marking of its roots, and leaves it stopped there."""
-    target = start(ruby, "garbage.rb")
+def collecting_places():
+    """(Ruby, name, C function) to stop in. rb_gc_mark is exported by every Ruby; nothing of sweeping is."""
+    for ruby in RUBIES:
+        yield pytest.param(ruby, "rb_gc_mark", id=f"{ruby.id}-mark")
+        if ruby.has_debug:
+            yield pytest.param(ruby, "gc_sweep_step", id=f"{ruby.id}-sweep")
+        else:
+            note_not_applicable(f"stopping in the sweep of {ruby.id}: gdb cannot find it without debug info")
+
+
+@pytest.mark.parametrize("collector, function", collecting_places())
+def test_in_the_middle_of_a_collection(collector, function, start, rbdump):
+    """gdb lets the target run into that function, and leaves it stopped there."""
+    target = start(collector, "garbage.rb")
     assert dump(rbdump, target.pid)["gc"]["running"] is False
     with subprocess.Popen(
-        # rb_gc_mark is exported by every Ruby, stripped or not, and called in no other situation.
         ["gdb", "-nx", "-batch", "-p", str(target.pid)]
         + [argument for command in (
             "set pagination off",
-            "break rb_gc_mark",
+            f"break {function}",
             "echo ready\\n",
             "continue",
             f"shell kill -STOP {target.pid}",

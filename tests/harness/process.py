@@ -17,7 +17,7 @@ class Bound:
 def status(pid, field, task=None):
     """A field of /proc/PID/status, or of one of the process's tasks: "TracerPid", "State", …"""
     folder = pathlib.Path(f"/proc/{pid}") if task is None else pathlib.Path(f"/proc/{pid}/task/{task}")
-    for line in (folder / "status").read_text().splitlines():
+    for line in (folder / "status").read_text(errors="backslashreplace").splitlines():
         name, _, value = line.partition(":")
         if name == field:
             return value.strip()
@@ -27,6 +27,11 @@ def status(pid, field, task=None):
 def tasks(pid):
     """The ids of its kernel threads."""
     return [int(entry.name) for entry in pathlib.Path(f"/proc/{pid}/task").iterdir()]
+
+
+def kernel_name(pid, task):
+    """The name of a kernel thread: Ruby gives it the first 15 bytes of Thread#name."""
+    return pathlib.Path(f"/proc/{pid}/task/{task}/comm").read_bytes().rstrip(b"\n")
 
 
 def task_states(pid):
