@@ -89,6 +89,16 @@ static uint64_t rank_of(struct access *access, uint64_t table, uint64_t position
 	return word + (uint64_t)__builtin_popcountll(bits << (63 - at % 64));
 }
 
+bool code_lines_hold(struct access *access, const struct code *code)
+{
+	uint64_t entries = access_member(access, code->body, F_body_insns_size);
+
+	if (entries > code->size || code->size == 0)
+		return false;
+	return entries <= 1 ||
+	       rank_of(access, access_member(access, code->body, F_body_succ_index_table), code->size - 1) == entries;
+}
+
 int64_t code_line(struct access *access, const struct code *code, uint64_t pc)
 {
 	uint64_t position = (pc - code->encoded) / 8;

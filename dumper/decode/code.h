@@ -28,6 +28,12 @@ bool code_read(struct access *access, uint64_t iseq, struct code *ret);
 /* Whether `pc` lies in the code: what a frame of the interpreter has, and one of a JIT may not. */
 bool code_has_pc(const struct code *code, uint64_t pc);
 
+/*
+ * Whether the code's index from positions to lines holds: the last position must lead to the last entry. (vm_core.h,
+ * iseq.c: as many entries as the index counts.)
+ */
+bool code_lines_hold(struct access *access, const struct code *code);
+
 /* Line that `pc`, which code_has_pc(), is at; 0 if the code has no lines. */
 int64_t code_line(struct access *access, const struct code *code, uint64_t pc);
 

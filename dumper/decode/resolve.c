@@ -149,7 +149,7 @@ static void fill_entry(struct resolver *resolver, struct entry *entry)
 		entry->hides_caller = code_hides_caller(ruby->layout, &entry->code);
 		entry->path = keep_bytes(resolver, &access, entry->code.path);
 		entry->absolute_path = keep_bytes(resolver, &access, entry->code.absolute_path);
-		if (access.failed) {
+		if (!code_lines_hold(&access, &entry->code) || access.failed) {
 			entry->reason = REASON_CODE_UNREADABLE;
 			return;
 		}

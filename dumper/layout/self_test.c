@@ -13,7 +13,7 @@
 static const char single_operators[] = "!%&*+-/<>^`|~";
 
 /* How much is looked at of what can be much. */
-enum { MAX_SYMBOLS = 512, MAX_ENTRIES = 4096, MAX_FRAMES = 256 };
+enum { MAX_SYMBOLS = 512, MAX_ENTRIES = 4096, MAX_FRAMES = 256, MAX_LINE = 1 << 30 };
 
 static char *finding(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -206,13 +206,13 @@ static char *test_lines(const struct self_test *test, const struct code *code)
 	uint64_t table = access_member(&access, code->body, F_body_insns);
 	int64_t last_line;
 
-	if (entries > code->size)
-		return finding("code has more line entries than words");
+	if (!code_lines_hold(&access, code))
+		return finding("the index of code's lines does not end with the last of them");
 	last_line = entries > 0 ? code_line(&access, code, code->encoded + code->size * 8) : 0;
 	for (uint64_t i = 0; i < entries && i < MAX_ENTRIES; i++) {
 		int64_t line = access_signed(&access, table + i * access_sizeof(&access, S_insn), F_insn_line_no);
 
-		if (line < 0 || line > INT32_MAX / 2)
+		if (line < -MAX_LINE || line > MAX_LINE) /* eval takes any first line, also a negative one */
 			return finding("a line number is impossible");
 		if (i == entries - 1 && line != last_line)
 			return finding("the end of code does not have the last of its lines");
@@ -237,8 +237,8 @@ static char *test_code(const struct self_test *test, const struct frame *frame)
 		return finding("the method that code is in is not its own local code");
 	if (code.parent != 0 && !value_is_imemo(&access, code.parent, E_imemo_iseq))
 		return finding("what encloses code is not code");
-	if (code.size == 0 || code.encoded == 0 || code.label.length == 0 || code.first_line < 0)
-		return finding("code has no instructions or no name");
+	if (code.size == 0 || code.encoded == 0)
+		return finding("code has no instructions");
 	wrong = test_lines(test, &code);
 	if (wrong || frame->method == 0)
 		return wrong;
