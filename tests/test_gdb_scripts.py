@@ -215,8 +215,9 @@ def test_other_commands(debug_ruby):
         # gdb attaches with the main thread selected, which is the one whose id is the process's.
         assert sum(at.startswith("#") and at.endswith(shown) for at in lines) == 3  # rb-bt twice, rb-frame
         assert sum(re.search(r" \d+ frames, ", at) is not None for at in lines) >= len(subjects(target))
-        assert any(re.fullmatch(rf"{re.escape(as_text(path))}:\d+:in '{re.escape(as_text(label))}'", at) for at in lines)
-        assert f'"{as_text(label)}"' in lines
+        path, label = re.escape(as_text(path)), re.escape(as_text(label))
+        assert any(re.fullmatch(rf"{path}:\d+:in '{label}'", at) for at in lines)
+        assert any(re.fullmatch(f'"{label}"', at) for at in lines)
 
 
 def test_unreadable_frame(debug_ruby):
