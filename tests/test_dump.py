@@ -103,12 +103,12 @@ def test_text(target, rbdump):
     done = run(rbdump, "-p", target.pid)
     assert (done.returncode, done.stderr) == (0, "")
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", done.stdout)
-    shown = re.findall(r"^ *(.+):(\d+):in '(.*)'", done.stdout, re.M)
+    shown = re.findall(r"^ *(.+):(-?\d+):in '(.*)'", done.stdout, re.M)
     expected = [
         (frame["path"], str(frame["line"]), frame["label"])
         for thread in current(dump(rbdump, target.pid))
         for frame in thread["frames"]
-        if frame.get("line")
+        if frame["line"] is not None
     ]
     printable = [frame for frame in expected if "".join(frame).isprintable()]
     assert [frame for frame in shown if frame in set(printable)] == printable

@@ -229,7 +229,8 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
 		to->kind = TRACE_RUBY;
 		to->path = entry->path;
 		to->absolute_path = entry->absolute_path;
-		if (code_has_pc(&entry->code, frame->pc))
+		to->has_line = code_has_pc(&entry->code, frame->pc);
+		if (to->has_line)
 			to->line = code_line(&access, &entry->code, frame->pc);
 		if (access.failed) {
 			to->kind = TRACE_UNREADABLE;
@@ -243,6 +244,7 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
 				callee--;
 			callee->path = to->path;
 			callee->absolute_path = to->absolute_path;
+			callee->has_line = to->has_line;
 			callee->line = to->line;
 		}
 	}

@@ -22,7 +22,7 @@ static json_t *frame_object(const struct trace_frame *frame)
 	json_t *object = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "kind", trace_frame_kind_name(frame->kind),
 				   "label", string_or_null(frame->label), "name", string_or_null(frame->name), "path",
 				   string_or_null(frame->path), "absolute_path", string_or_null(frame->absolute_path),
-				   "line", integer_or_null(frame->line));
+				   "line", frame->has_line ? json_integer(frame->line) : json_null());
 
 	if (frame->kind == TRACE_UNREADABLE && object) {
 		json_object_set_new(object, "address", address(frame->address));

@@ -35,7 +35,7 @@ static void put_frame(const struct trace_frame *frame, const struct palette *pal
 	}
 	fputs(palette->path, stream);
 	put(frame->path ? frame->path : "?", stream);
-	if (frame->line > 0)
+	if (frame->has_line)
 		fprintf(stream, ":%lld", (long long)frame->line);
 	fprintf(stream, "%s:in %s'", palette->reset, palette->label);
 	put(frame->label, stream);

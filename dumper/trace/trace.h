@@ -22,9 +22,10 @@ struct trace_frame {
 	const char *name;	   /* qualified by class; NULL if unreadable */
 	const char *path;	   /* NULL if there is none */
 	const char *absolute_path; /* NULL if there is none (eval) */
-	int64_t line;		   /* 0 if there is none */
-	uint64_t address;	   /* of the control frame, in the target */
-	enum reason reason;	   /* for TRACE_UNREADABLE */
+	bool has_line;
+	int64_t line;	    /* may be 0 or negative: eval takes any number */
+	uint64_t address;   /* of the control frame, in the target */
+	enum reason reason; /* for TRACE_UNREADABLE */
 };
 
 enum trace_state {

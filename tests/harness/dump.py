@@ -3,6 +3,9 @@
 import json
 import subprocess
 
+# What Thread#inspect says of a thread at its still point, and how rbdump may put it.
+STATES = {b"sleep": {"sleeping", "blocked"}, b"sleep_forever": {"sleeping_forever"}}
+
 
 def run(rbdump, *arguments, **options):
     """Runs rbdump to its end; standard output and error as text."""
@@ -48,14 +51,16 @@ def current(answer):
 
 
 def thread_of(answer, subject):
-    """rbdump's entry of a subject: by being main, by its name, else by its kernel thread."""
+    """rbdump's entry of a subject: by being main, by its name, by its kernel thread, or the only one without a name."""
     threads = current(answer)
     if subject["key"] == b"main":
         found = [thread for thread in threads if thread["main"]]
     elif subject["name"] is not None:
         found = [thread for thread in threads if thread["name"] == as_text(subject["name"])]
-    else:
+    elif subject["tid"] is not None:
         found = [thread for thread in threads if thread["tid"] == subject["tid"]]
+    else:
+        found = [thread for thread in threads if thread["name"] is None and not thread["main"]]
     assert len(found) == 1, f"{subject['key']}: {len(found)} threads match"
     return found[0]
 
@@ -89,7 +94,7 @@ def difference(ours, rubys):
 
 
 def check_thread(answer, subject):
-    """One subject: verdict, kernel thread, name and every frame. Gives a list of complaints."""
+    """One subject: verdict, kernel thread, name, state and every frame. Gives a list of complaints."""
     key = as_text(subject["key"])
     thread = thread_of(answer, subject)
     complaints = []
@@ -99,6 +104,8 @@ def check_thread(answer, subject):
         complaints.append(f"{key}: tid {thread['tid']}, Ruby says {subject['tid']}")
     if subject["name"] is not None and thread["name"] != as_text(subject["name"]):
         complaints.append(f"{key}: name {thread['name']!r}, Ruby says {subject['name']}")
+    if thread["state"] not in STATES[subject["state"]]:
+        complaints.append(f"{key}: state {thread['state']}, Ruby says {subject['state']}")
     differs = difference(rbdumps_frames(thread), rubys_frames(subject))
     if differs:
         complaints.append(f"{key}: {differs}")

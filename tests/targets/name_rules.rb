@@ -64,7 +64,9 @@ end
 module Refining
   refine Plain do
     def refined
-      1.then { Outer::Inner::Deeper.new.call } # names: #<refinement Plain of Refining>#refined > Kernel#then
+      1.then do # names: #<refinement Plain of Refining>#refined > Kernel#then
+        Outer::Inner::Deeper.new.call # names: block in #<refinement Plain of Refining>#refined
+      end
     end
   end
 end

@@ -17,15 +17,15 @@ ractor = Ractor.new(told_write.fileno) do |fileno|
     frames = subject.backtrace_locations.map { |at| [at.path, at.absolute_path, at.lineno, at.label] }
     tid = subject.respond_to?(:native_thread_id) ? subject.native_thread_id : nil
     told = IO.for_fd(fileno, autoclose: false)
-    told.write(Marshal.dump([tid, frames]))
+    told.write(Marshal.dump([tid, subject.inspect[/\w+(?=>\z)/], frames]))
     told.close
     sleep
   end
   receive_in_method
 end
 
-tid, frames = Marshal.load(told_read)
-Still.extra["ractor"] = { "key" => "receiver", "name" => "receiver", "tid" => tid, "frames" => frames }
+tid, state, frames = Marshal.load(told_read)
+Still.extra["ractor"] = { "key" => "receiver", "name" => "receiver", "tid" => tid, "state" => state, "frames" => frames }
 Still.thread("worker") { Still::GATE.pop }
 Still.watch("take")
 [ractor].each { ractor.take }
