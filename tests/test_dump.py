@@ -103,7 +103,7 @@ def test_text(target, rbdump):
     done = run(rbdump, "-p", target.pid)
     assert (done.returncode, done.stderr) == (0, "")
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", done.stdout)
-    shown = re.findall(r"^ *(.+):(-?\d+):in '(.*)'", done.stdout, re.M)
+    shown = re.findall(r"^ {4}(.*):(-?\d+):in '(.*)'", done.stdout, re.M)
     expected = [
         (frame["path"], str(frame["line"]), frame["label"])
         for thread in current(dump(rbdump, target.pid))
