@@ -1,5 +1,6 @@
 """What rbdump refuses: one sentence, the right exit status, nothing on standard output, and the target untouched."""
 
+import json
 import os
 import pathlib
 import random
@@ -89,8 +90,8 @@ def test_not_a_ruby(rbdump, more):
             sleeper.kill()
 
 
-def test_kernel_thread(rbdump):
-    """A process without a program: a zombie."""
+def test_zombie(rbdump):
+    """A process that has ended, and is there until its parent notices."""
     child = os.fork()
     if child == 0:
         os._exit(0)
@@ -235,34 +236,44 @@ def test_layout_of_another_ruby(ruby, start, rbdump, layouts, tmp_path):
 
 
 def mutants(text):
-    """(what was changed, text) for each member of a layout, moved by a word (a bitfield by a bit within its byte)."""
+    """(what was changed, text) for each member of a layout: a word further, and a word back; a bitfield by one bit."""
     for line in re.findall(r"^member .*", text, re.M):
         word, name, offset, size, *bits = line.split()
         if bits:
-            changed = [word, name, offset, size, bits[0], str((int(bits[1]) + 1) % 8), bits[2]]
+            changed = [[word, name, offset, size, bits[0], str((int(bits[1]) + 1) % 8), bits[2]]]
         else:
-            changed = [word, name, str(int(offset) + 8), size]
-        yield name, text.replace(line + "\n", " ".join(changed) + "\n")
+            changed = [[word, name, str(int(offset) + by), size] for by in (8, -8) if int(offset) + by >= 0]
+        for new in changed:
+            yield f"{name} {offset}→{new[2]}", text.replace(line + "\n", " ".join(new) + "\n")
+
+
+def stacks(done):
+    """What is printed, but for how long it took and by which layout."""
+    answer = json.loads(done.stdout)
+    del answer["pause_us"], answer["layout"]
+    return answer
 
 
 def test_layout_with_one_member_moved(ruby, start, rbdump, layouts, tmp_path):
-    """Each must be refused by the self-test: a layout that is wrong in one place prints no stack."""
+    """Each is refused, by the self-test or for lying outside its struct: a layout that is wrong prints no stack."""
     target = start(ruby, "waits.rb")
+    right = stacks(run(rbdump, "-p", target.pid, "--json", "--offsets", layouts(ruby)))
     mutant = tmp_path / "mutant.layout"
-    accepted, otherwise = [], []
     tried = 0
+    wrongs = []
     for name, text in mutants(layouts(ruby).read_text()):
         mutant.write_text(text)
-        done = run(rbdump, "-p", target.pid, "--offsets", mutant)
+        done = run(rbdump, "-p", target.pid, "--json", "--offsets", mutant)
         tried += 1
-        if done.returncode in (0, 1):
-            accepted.append(name)
-        elif done.returncode != NOT_RUBY or "self-test" not in done.stderr or done.stdout:
-            otherwise.append(f"{name}: {done.returncode} {done.stderr}")
+        if done.returncode == 0:
+            wrongs.append(f"{name}: accepted, " + ("unused" if stacks(done) == right else "AND PRINTS WRONG STACKS"))
+        elif done.returncode == 1:
+            wrongs.append(f"{name}: accepted, and stacks are marked")
+        elif done.returncode != NOT_RUBY or not re.search("self-test|beyond its struct", done.stderr) or done.stdout:
+            wrongs.append(f"{name}: exit status {done.returncode} {done.stderr.strip()}")
     assert tried > 50
     assert is_untouched(target.pid)
-    assert not accepted, f"{len(accepted)} of {tried} are not refused: {' '.join(accepted)}"
-    assert not otherwise, "".join(otherwise)
+    assert not wrongs, f"{len(wrongs)} of {tried} are not refused:\n" + "\n".join(wrongs)
 
 
 # ---- usage
