@@ -34,23 +34,26 @@ HEADERS := $(wildcard dumper/*.h dumper/*/*.h gen/*.h)
 OBJECTS := $(SOURCES:%.c=$(B)/%.o) $(GENERATED:.c=.o)
 LIB_OBJECTS := $(filter-out $(B)/dumper/main.o,$(OBJECTS))
 
+# `make V=1` shows the commands.
+say = $(if $(V),,@printf '%-4s%s\n' '$(1)' '$@';)
+
 .DEFAULT_GOAL := all
 .PHONY: all
 all: $(B)/rbdump
 
 $(B)/rbdump: $(OBJECTS)
-	$(CC) -o $@ $^ $(ALL_LDLIBS)
+	$(call say,LD)$(CC) -o $@ $^ $(ALL_LDLIBS)
 
 $(B)/gen/layout_fields.h $(B)/gen/layout_fields.c &: gen/fields.def gen/fields.py
 	@mkdir -p $(B)/gen
-	$(PYTHON) gen/fields.py gen/fields.def $(B)/gen
+	$(call say,GEN)$(PYTHON) gen/fields.py gen/fields.def $(B)/gen
 
 $(B)/%.o: %.c $(B)/gen/layout_fields.h
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -c -o $@ $<
+	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -c -o $@ $<
 
 $(B)/gen/%.o: $(B)/gen/%.c
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -c -o $@ $<
+	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -c -o $@ $<
 
 # Unit tests: tests/unit/test_X.c is one cmocka program, linked with everything but main.
 UNIT := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
@@ -60,7 +63,89 @@ unit: $(UNIT)
 
 $(B)/unit/%: tests/unit/%.c $(LIB_OBJECTS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MF $@.d -o $@ $< $(LIB_OBJECTS) -lcmocka $(ALL_LDLIBS)
+	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MF $@.d -o $@ $< $(LIB_OBJECTS) -lcmocka $(ALL_LDLIBS)
+
+# ---- what must be there; installed by apt-get where it is not
+
+BUILD_PACKAGES = gcc make pkg-config python3 libdw-dev libelf-dev libjansson-dev libc6-dev
+DEMO_PACKAGES = $(BUILD_PACKAGES) ruby
+LINT_PACKAGES = $(BUILD_PACKAGES) clang-tidy clang-format cppcheck shellcheck
+CHECK_PACKAGES = $(BUILD_PACKAGES) ruby gdb gcc libcmocka-dev python3-pytest binutils dwz util-linux procps \
+	apt dpkg-dev debian-archive-keyring autoconf bison rustc zlib1g-dev libyaml-dev libgmp-dev
+BENCH_PACKAGES = $(CHECK_PACKAGES) hyperfine strace elfutils
+
+.PHONY: packages-build packages-demo packages-lint packages-check packages-bench
+packages-build: ; @tests/packages $(BUILD_PACKAGES)
+packages-demo: ; @tests/packages $(DEMO_PACKAGES)
+packages-lint: ; @tests/packages $(LINT_PACKAGES)
+packages-check: ; @tests/packages $(CHECK_PACKAGES)
+packages-bench: ; @tests/packages $(BENCH_PACKAGES)
+
+# ---- the two commands of the README
+
+.PHONY: demo
+demo: packages-demo
+	@$(MAKE) --no-print-directory all
+	@doc/demo/run
+
+# Debian's own python3 has Debian's own pytest; another python3 may come first in PATH.
+PYTEST = /usr/bin/python3 -m pytest
+
+.PHONY: check
+check: packages-check
+	@$(MAKE) --no-print-directory all unit
+	tests/rubies/build
+	$(PYTEST) -q tests
+
+# ---- quality
+
+C_FILES = $(wildcard dumper/*.c dumper/*/*.c gen/*.c bench/*.c)
+TIDY_FILES = $(C_FILES:%=%.tidy)
+.PHONY: lint $(TIDY_FILES)
+lint: packages-lint
+	@$(MAKE) --no-print-directory $(B)/gen/layout_fields.h
+	clang-format --dry-run -Werror $(C_FILES) $(HEADERS) $(wildcard tests/unit/*.c tests/unit/*.h)
+	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+		-I$(B)/gen -Idumper/layout -Idumper -I. dumper gen
+	shellcheck $(SHELL_FILES)
+	@$(MAKE) --no-print-directory -j$(shell nproc) $(TIDY_FILES)
+
+SHELL_FILES = .ci/run doc/demo/run tests/packages tests/rubies/build
+
+$(TIDY_FILES): %.tidy:
+	clang-tidy --quiet $* -- -std=gnu11 $(ALL_CPPFLAGS)
+
+.PHONY: bench
+bench: packages-bench
+	@$(MAKE) --no-print-directory all
+	tests/rubies/build 3.4
+	/usr/bin/python3 bench/bench.py
+
+# ---- install
+
+.PHONY: install
+install: all
+	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(sysoffsetsdir) $(DESTDIR)$(mandir)/man1 \
+		$(DESTDIR)$(datadir)/rbdump/gdb-scripts $(DESTDIR)$(datadir)/bash-completion/completions \
+		$(DESTDIR)$(datadir)/zsh/site-functions
+	install -m 755 $(B)/rbdump $(DESTDIR)$(bindir)/rbdump
+	install -m 644 $(wildcard offsets.d/*.layout) $(DESTDIR)$(sysoffsetsdir)
+	install -m 644 $(wildcard gdb-scripts/*.py) $(DESTDIR)$(datadir)/rbdump/gdb-scripts
+	install -m 644 doc/rbdump.1 $(DESTDIR)$(mandir)/man1/rbdump.1
+	install -m 644 completions/rbdump.bash $(DESTDIR)$(datadir)/bash-completion/completions/rbdump
+	install -m 644 completions/_rbdump $(DESTDIR)$(datadir)/zsh/site-functions/_rbdump
+
+.PHONY: help
+help:
+	@echo 'make            build build/rbdump'
+	@echo 'make demo       install what is missing, build, and dump a small Ruby program on Debian'"'"'s own Ruby'
+	@echo 'make check      install what the tests need, and run them all (the first time builds Rubies: some 25 minutes)'
+	@echo 'make SAN=1 check  the same under AddressSanitizer and UBSan'
+	@echo 'make unit       only the unit tests'
+	@echo 'make lint       clang-format, cppcheck, shellcheck, clang-tidy'
+	@echo 'make bench      measure'
+	@echo 'make install    honours DESTDIR and prefix'
+	@echo 'make clean'
 
 .PHONY: clean
 clean:

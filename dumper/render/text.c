@@ -40,6 +40,11 @@ static void put_frame(const struct trace_frame *frame, const struct palette *pal
 	fprintf(stream, "%s:in %s'", palette->reset, palette->label);
 	put(frame->label, stream);
 	fprintf(stream, "'%s", palette->reset);
+	if (strcmp(frame->name, frame->label) != 0) {
+		fprintf(stream, " %s", palette->dim);
+		put(frame->name, stream);
+		fputs(palette->reset, stream);
+	}
 	if (frame->kind == TRACE_CFUNC)
 		fprintf(stream, " %s(C)%s", palette->dim, palette->reset);
 	fputc('\n', stream);
