@@ -25,14 +25,31 @@ static void put(const char *text, FILE *stream)
 	}
 }
 
+/* What a name says beyond the label: "block in Shop#open" is to "block in open" no more than "Shop#open". */
+static const char *qualification(const char *name, const char *label)
+{
+	size_t same = 0;
+
+	while (name[same] && name[same] == label[same])
+		same++;
+	if (name[same] == label[same])
+		return NULL;
+	while (same > 0 && !(same >= 4 && strncmp(name + same - 4, " in ", 4) == 0))
+		same--;
+	return name + same;
+}
+
 static void put_frame(const struct trace_frame *frame, const struct palette *palette, FILE *stream)
 {
+	const char *qualified = NULL;
+
 	fputs("    ", stream);
 	if (frame->kind == TRACE_UNREADABLE) {
 		fprintf(stream, "%s[unreadable frame at 0x%llx: %s]%s\n", palette->bad,
 			(unsigned long long)frame->address, validate_reason_text(frame->reason), palette->reset);
 		return;
 	}
+	qualified = qualification(frame->name, frame->label);
 	fputs(palette->path, stream);
 	put(frame->path ? frame->path : "?", stream);
 	if (frame->has_line)
@@ -40,9 +57,9 @@ static void put_frame(const struct trace_frame *frame, const struct palette *pal
 	fprintf(stream, "%s:in %s'", palette->reset, palette->label);
 	put(frame->label, stream);
 	fprintf(stream, "'%s", palette->reset);
-	if (strcmp(frame->name, frame->label) != 0) {
+	if (qualified) {
 		fprintf(stream, " %s", palette->dim);
-		put(frame->name, stream);
+		put(qualified, stream);
 		fputs(palette->reset, stream);
 	}
 	if (frame->kind == TRACE_CFUNC)
