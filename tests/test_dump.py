@@ -111,7 +111,8 @@ def test_text(target, rbdump):
         if frame["line"] is not None
     ]
     printable = [frame for frame in expected if "".join(frame).isprintable()]
-    assert [frame for frame in shown if frame in set(printable)] == printable
+    known = set(printable)
+    assert [frame for frame in shown if frame in known] == printable
     assert len(shown) == len(expected)
 
 

@@ -75,7 +75,7 @@ module Still
         "key" => subject.key,
         "name" => thread.name,
         "tid" => thread.respond_to?(:native_thread_id) ? thread.native_thread_id : nil,
-        "state" => thread.inspect[/\w+(?=>\z)/],
+        "state" => thread.inspect.b[/\w+(?=>\z)/],
         "frames" => frames(thread.backtrace_locations)
       }
     end
