@@ -5,7 +5,7 @@ prefix ?= /usr/local
 bindir = $(prefix)/bin
 datadir = $(prefix)/share
 mandir = $(datadir)/man
-sysoffsetsdir = $(datadir)/rbdump/offsets.d
+offsetsdir = $(datadir)/rbdump/offsets.d
 
 CC = gcc
 CFLAGS ?= -O2 -g
@@ -23,8 +23,7 @@ endif
 
 WARNINGS = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wundef \
 	-Wwrite-strings -Wvla -Wformat=2 -Wnull-dereference
-ALL_CPPFLAGS = -D_GNU_SOURCE -DRBDUMP_VERSION='"$(VERSION)"' -DRBDUMP_SYSTEM_OFFSETS='"$(sysoffsetsdir)"' \
-	-I$(B)/gen -Idumper/layout -Idumper -I. $(CPPFLAGS)
+ALL_CPPFLAGS = -D_GNU_SOURCE -DRBDUMP_VERSION='"$(VERSION)"' -I$(B)/gen -Idumper/layout -Idumper -I. $(CPPFLAGS)
 ALL_CFLAGS = -std=gnu11 $(CFLAGS) $(WARNINGS) $(SANFLAGS) $(shell pkg-config --cflags $(PKGS))
 ALL_LDLIBS = $(LDFLAGS) $(SANFLAGS) $(shell pkg-config --libs $(PKGS))
 
@@ -125,11 +124,11 @@ bench: packages-bench
 
 .PHONY: install
 install: all
-	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(sysoffsetsdir) $(DESTDIR)$(mandir)/man1 \
+	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(offsetsdir) $(DESTDIR)$(mandir)/man1 \
 		$(DESTDIR)$(datadir)/rbdump/gdb-scripts $(DESTDIR)$(datadir)/bash-completion/completions \
 		$(DESTDIR)$(datadir)/zsh/site-functions
 	install -m 755 $(B)/rbdump $(DESTDIR)$(bindir)/rbdump
-	install -m 644 $(wildcard offsets.d/*.layout) $(DESTDIR)$(sysoffsetsdir)
+	install -m 644 $(wildcard offsets.d/*.layout) $(DESTDIR)$(offsetsdir)
 	install -m 644 $(wildcard gdb-scripts/*.py) $(DESTDIR)$(datadir)/rbdump/gdb-scripts
 	install -m 644 doc/rbdump.1 $(DESTDIR)$(mandir)/man1/rbdump.1
 	install -m 644 completions/rbdump.bash $(DESTDIR)$(datadir)/bash-completion/completions/rbdump

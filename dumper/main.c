@@ -33,7 +33,7 @@ static const char help[] =
     "  -h, --help           print this\n"
     "  -V, --version        print the version\n"
     "\n"
-    "Layouts are looked for in $RBDUMP_OFFSETS_D, in the user's cache and in " RBDUMP_SYSTEM_OFFSETS ".\n"
+    "Layouts are looked for in $RBDUMP_OFFSETS_D, in the user's cache, and in PREFIX/share/rbdump/offsets.d.\n"
     "\n"
     "Exit status: 0 complete; 1 some thread is truncated, torn or unreadable; 2 failed; 3 not a Ruby, or\n"
     "no layout for it; 4 no permission; 64 usage.\n";

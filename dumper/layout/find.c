@@ -46,27 +46,32 @@ char *layout_file_name(const struct layout *layout)
 	return length < 0 ? NULL : name;
 }
 
-/* offsets.d of the tree that this binary was built in (build/rbdump, build/san/rbdump); NULL if it is not in one. */
-static char *tree_folder(void)
+/*
+ * The folder that comes with this binary: ../share/rbdump/offsets.d beside it where it is installed, or the offsets.d
+ * of the tree that it was built in (build/rbdump, build/san/rbdump). NULL if there is neither.
+ */
+static char *program_folder(void)
 {
-	char self[4096], *folder, *slash;
+	char self[4096], *folder;
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	if (length <= 0)
 		return NULL;
 	self[length] = '\0';
 	for (int up = 0; up < 3; up++) {
-		slash = strrchr(self, '/');
+		static const char *const places[] = {"share/rbdump/offsets.d", "gen/../offsets.d"};
+		char *slash = strrchr(self, '/');
+
 		if (!slash)
 			return NULL;
 		*slash = '\0';
-		if (asprintf(&folder, "%s/gen/fields.def", self) < 0)
-			return NULL;
-		if (access(folder, F_OK) == 0) {
+		for (size_t i = 0; up > 0 && i < sizeof(places) / sizeof(places[0]); i++) {
+			if (asprintf(&folder, "%s/%s", self, places[i]) < 0)
+				return NULL;
+			if (access(folder, R_OK | X_OK) == 0)
+				return folder;
 			free(folder);
-			return asprintf(&folder, "%s/offsets.d", self) < 0 ? NULL : folder;
 		}
-		free(folder);
 	}
 	return NULL;
 }
@@ -136,7 +141,7 @@ static bool search_folder(const char *folder, const struct layout_wish *wish, en
 static bool search(const struct layout_wish *wish, enum match match, struct layout_found *ret)
 {
 	const char *given = getenv("RBDUMP_OFFSETS_D");
-	char *list = given ? strdup(given) : NULL, *cache = layout_cache_folder(), *tree = tree_folder();
+	char *list = given ? strdup(given) : NULL, *cache = layout_cache_folder(), *program = program_folder();
 	char *rest = NULL;
 	bool found = false;
 
@@ -144,11 +149,10 @@ static bool search(const struct layout_wish *wish, enum match match, struct layo
 	     folder = strtok_r(NULL, ":", &rest))
 		found = search_folder(folder, wish, match, ret);
 	found = found || (cache && search_folder(cache, wish, match, ret)) ||
-		search_folder(RBDUMP_SYSTEM_OFFSETS, wish, match, ret) ||
-		(tree && search_folder(tree, wish, match, ret));
+		(program && search_folder(program, wish, match, ret));
 	free(list);
 	free(cache);
-	free(tree);
+	free(program);
 	return found;
 }
 

@@ -2,7 +2,8 @@
  * Which layout for this Ruby: the search through the folders of layouts, and the making of one on the spot.
  *
  * The folders, in order: $RBDUMP_OFFSETS_D (colon-separated), the user's cache ($XDG_CACHE_HOME/rbdump/offsets.d, else
- * ~/.cache/rbdump/offsets.d), the system's (PREFIX/share/rbdump/offsets.d), and, for a build tree, its own offsets.d.
+ * ~/.cache/rbdump/offsets.d), and the one that comes with the program: PREFIX/share/rbdump/offsets.d, or offsets.d of
+ * the tree that it was built in.
  */
 #ifndef RBDUMP_FIND_H
 #define RBDUMP_FIND_H
