@@ -52,25 +52,31 @@ char *layout_file_name(const struct layout *layout)
  */
 static char *program_folder(void)
 {
-	char self[4096], *folder;
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	static const struct {
+		const char *sign, *folder; /* what tells that it is such a place, and its folder */
+	} places[] = {
+	    {"share/rbdump/offsets.d", "share/rbdump/offsets.d"},
+	    {"gen/fields.def", "offsets.d"},
+	};
+	char top[4096], *path;
+	ssize_t length = readlink("/proc/self/exe", top, sizeof(top) - 1);
 
-	if (length <= 0)
-		return NULL;
-	self[length] = '\0';
+	top[length > 0 ? length : 0] = '\0';
 	for (int up = 0; up < 3; up++) {
-		static const char *const places[] = {"share/rbdump/offsets.d", "gen/../offsets.d"};
-		char *slash = strrchr(self, '/');
+		char *slash = strrchr(top, '/');
 
 		if (!slash)
 			return NULL;
 		*slash = '\0';
-		for (size_t i = 0; up > 0 && i < sizeof(places) / sizeof(places[0]); i++) {
-			if (asprintf(&folder, "%s/%s", self, places[i]) < 0)
+		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+			bool found;
+
+			if (asprintf(&path, "%s/%s", top, places[i].sign) < 0)
 				return NULL;
-			if (access(folder, R_OK | X_OK) == 0)
-				return folder;
-			free(folder);
+			found = access(path, R_OK) == 0;
+			free(path);
+			if (found)
+				return asprintf(&path, "%s/%s", top, places[i].folder) < 0 ? NULL : path;
 		}
 	}
 	return NULL;
