@@ -1,5 +1,6 @@
 """What the kernel says of a process, and waiting for it to say something, bounded in time."""
 
+import contextlib
 import pathlib
 import time
 
@@ -34,15 +35,18 @@ def kernel_name(pid, task):
     return pathlib.Path(f"/proc/{pid}/task/{task}/comm").read_bytes().rstrip(b"\n")
 
 
+def of_tasks(pid, field):
+    """A field of /proc/PID/task/*/status: the set of its values. A thread that ends meanwhile is left out."""
+    values = set()
+    for task in tasks(pid):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            values.add(status(pid, field, task))
+    return values
+
+
 def task_states(pid):
     """The letters that the kernel gives the states of its threads: R, S, T (stopped), t (by a tracer), …"""
-    states = set()
-    for task in tasks(pid):
-        try:
-            states.add(status(pid, "State", task)[0])
-        except FileNotFoundError:
-            continue  # it has ended since
-    return states
+    return {state[0] for state in of_tasks(pid, "State")}
 
 
 def wait_until(condition, what, seconds=20):
@@ -58,4 +62,4 @@ def wait_until(condition, what, seconds=20):
 
 def is_untouched(pid):
     """Whether it runs as if nobody had looked: no tracer, and no thread is stopped."""
-    return all(status(pid, "TracerPid", task) == "0" for task in tasks(pid)) and not task_states(pid) & {"T", "t"}
+    return of_tasks(pid, "TracerPid") == {"0"} and not task_states(pid) & {"T", "t"}

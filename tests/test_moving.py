@@ -1,0 +1,75 @@
+"""Targets that never stand still: what is printed is right, or marked; and they run on."""
+
+import json
+import re
+
+import pytest
+from harness.dump import current, run
+from harness.process import is_untouched, wait_until
+
+DUMPS = 25
+# What the main thread's oldest frame may be while it runs fibers: a fiber's stack begins with the fiber's block, or
+# with the method that an Enumerator runs; one that has just been made, or is about to end, has no frame.
+OLDEST = {"fibers": {"<main>", "block in fibers", "block in Object#fibers", "each", "Array#each", None}}
+
+
+def impossible(frames):
+    """What cannot be of the stack of the target's `calls`, innermost frame first; None if it can all be."""
+    if frames and frames[0]["kind"] == "cfunc":
+        frames = frames[1:]  # what any method may be in
+    steps = [frame for frame in frames if frame["path"] == "calls.rb"]
+    if steps != frames[: len(steps)] or len(steps) > 21:
+        return "frames of calls.rb among others, or too many"
+    numbers = [int(re.fullmatch(r"(?:Calls#)?step_(\d+)", frame["label"])[1]) for frame in steps]
+    for callee, caller, frame in zip(numbers, numbers[1:], steps[1:]):
+        called = {4: (caller * 5 + 1) % 16, 6: (caller * 3 + 2) % 16}.get(frame["line"])
+        if callee != called:
+            return f"step_{caller} at line {frame['line']} has not called step_{callee}"
+    if numbers and numbers[-1] != 0:
+        return f"the first step is step_{numbers[-1]}"
+    return None
+
+
+def check_marks(status, answer):
+    """The exit status and the verdicts agree; a thread that is complete has no frame that could not be read."""
+    verdicts = {thread["verdict"] for thread in answer["threads"]}
+    assert verdicts <= {"complete", "truncated", "torn", "unreadable"}
+    assert status == (0 if verdicts == {"complete"} else 1)
+    for thread in answer["threads"]:
+        if thread["verdict"] == "complete":
+            assert {frame["kind"] for frame in thread["frames"]} <= {"ruby", "cfunc"}
+            assert thread["reason"] is None
+        else:
+            assert thread["reason"]
+
+
+@pytest.mark.parametrize("mode", [[], ["--no-stop"]], ids=["paused", "unpaused"])
+@pytest.mark.parametrize(
+    "churn", ["calls", "blocks", "threads", "fibers", "garbage", "compaction", "code", "exceptions"]
+)
+def test_right_or_marked(ruby, start, rbdump, churn, mode):
+    target = start(ruby, "churn.rb", churn)
+    mains = 0
+    for _ in range(DUMPS):
+        done = run(rbdump, "-p", target.pid, "--json", *mode)
+        assert done.stderr == ""
+        assert done.returncode in (0, 1)
+        answer = json.loads(done.stdout)
+        check_marks(done.returncode, answer)
+        for thread in current(answer):
+            if thread["verdict"] != "complete":
+                continue
+            labels = [frame["label"].rpartition("#")[2] for frame in thread["frames"]]
+            if thread["name"] == "beside":
+                assert labels == ["pop", "block in <main>"]
+            if thread["main"]:
+                mains += 1
+                oldest = thread["frames"][-1]["label"] if thread["frames"] else None
+                assert oldest in OLDEST.get(churn, {"<main>"})
+                if churn == "calls":
+                    assert not impossible(thread["frames"]), impossible(thread["frames"])
+        assert target.process.poll() is None
+    if not mode:
+        assert mains > DUMPS * 0.8, "a pause is there to get whole stacks"
+    wait_until(lambda: is_untouched(target.pid), "it runs on")
+    assert target.release() == 0
