@@ -12,7 +12,8 @@
 /* One definition of a struct. */
 struct candidate {
 	bool present;
-	unsigned int shortfall; /* how much of what is required it lacks */
+	unsigned int missing; /* how much of what is required it lacks */
+	unsigned int absent;  /* how much of what is optional it lacks, twice; odd if it is found by a typedef */
 	int64_t size;
 	struct layout_member *members; /* of LAYOUT_MEMBERS; only the struct's own are used */
 	char *unit;
@@ -97,8 +98,10 @@ static void measure(struct walk *walk, Dwarf_Die *type, int id, unsigned int alt
 				break;
 			}
 		}
-		if (spec->required && !ret->members[m].present)
-			ret->shortfall++;
+		if (!ret->members[m].present && spec->required)
+			ret->missing++;
+		else if (!ret->members[m].present)
+			ret->absent += 2;
 	}
 }
 
@@ -125,6 +128,14 @@ static void candidate_deinit(struct candidate *candidate)
 	free(candidate->conflict);
 }
 
+/* Below 0 if the first has more of what is wanted, 0 if both have as much. */
+static int compare(const struct candidate *a, const struct candidate *b)
+{
+	if (a->missing != b->missing)
+		return a->missing < b->missing ? -1 : 1;
+	return a->absent < b->absent ? -1 : a->absent > b->absent;
+}
+
 static void add_struct(struct walk *walk, Dwarf_Die *type, const struct wanted *wanted, bool by_typedef)
 {
 	struct candidate *best =
@@ -141,16 +152,16 @@ static void add_struct(struct walk *walk, Dwarf_Die *type, const struct wanted *
 		return;
 	}
 	measure(walk, type, wanted->id, (unsigned int)wanted->alternative, &found);
-	/* Among equals, a tag is more than a typedef. */
-	found.shortfall = 2 * found.shortfall + by_typedef;
-	if (!best->present || found.shortfall < best->shortfall) {
+	found.absent += by_typedef; /* among equals, a tag is more */
+	int order = best->present ? compare(&found, best) : -1;
+
+	if (order < 0) {
 		found.unit = sentence("%s", walk->unit);
 		candidate_deinit(best);
 		*best = found;
 		return;
 	}
-	const char *differs =
-	    found.shortfall == best->shortfall && !best->conflict ? difference(best, &found, wanted->id) : NULL;
+	const char *differs = order == 0 && !best->conflict ? difference(best, &found, wanted->id) : NULL;
 
 	if (differs)
 		best->conflict = sentence("%s is defined differently in %s and %s (%s)", wanted->name, best->unit,
@@ -189,8 +200,7 @@ static void choose_structs(struct walk *walk)
 		for (unsigned int c = walk->first_candidate[id]; c < walk->first_candidate[id + 1]; c++) {
 			struct candidate *candidate = &walk->candidates[c];
 
-			/* The lowest bit says typedef, which is no shortfall. */
-			if (candidate->present && (!chosen || candidate->shortfall / 2 < chosen->shortfall / 2)) {
+			if (candidate->present && (!chosen || candidate->missing < chosen->missing)) {
 				chosen = candidate;
 				alternative = c - walk->first_candidate[id];
 			}

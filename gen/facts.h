@@ -1,10 +1,11 @@
 /*
  * What DWARF says of the wanted names: one pass over the top level of every C unit, partial and type units included.
  *
- * A struct may be defined in many units. The definition counts that has the most of what fields.def requires of it (a
- * look-alike of the same name has less); two such definitions that differ in a wanted member are a conflict, and an
- * error, for then nothing says which of them is Ruby's. Of a struct's alternative names the first counts under which it
- * is complete. Units that are not C (Rust has opaque look-alikes of Ruby's structs: yjit and zjit) are passed over.
+ * A struct may be defined in many units. The definition counts that has the most of the members that are wanted, those
+ * first that fields.def requires: a look-alike of the same name has less. Two such definitions that differ in a wanted
+ * member are a conflict, and an error, for nothing says which of them is Ruby's. Of a struct's alternative names the
+ * first counts under which it is complete. Units that are not C (Rust has opaque look-alikes of Ruby's structs: yjit
+ * and zjit) are passed over.
  */
 #ifndef RBDUMP_FACTS_H
 #define RBDUMP_FACTS_H
