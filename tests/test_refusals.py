@@ -233,6 +233,9 @@ def test_layout_of_another_ruby(ruby, start, rbdump, layouts, tmp_path):
         text = layouts(other).read_text()
         disguised.write_text(re.sub(r"^version .*", f"version {ruby.version}", text, flags=re.M))
         check_layout_refused(rbdump, target, disguised, NOT_RUBY, "self-test")
+    newer = tmp_path / "newer.layout"
+    newer.write_text(re.sub(r"^version .*", "version 4.0.0", layouts(ruby).read_text(), flags=re.M))
+    check_layout_refused(rbdump, target, newer, NOT_RUBY, "4.0.0", ruby.version)
 
 
 def mutants(text):
@@ -274,6 +277,22 @@ def test_layout_with_one_member_moved(ruby, start, rbdump, layouts, tmp_path):
     assert tried > 50
     assert is_untouched(target.pid)
     assert not wrongs, f"{len(wrongs)} of {tried} are not refused:\n" + "\n".join(wrongs)
+
+
+@pytest.mark.parametrize("by", [8, -8])
+@pytest.mark.parametrize("struct", ["rb_control_frame_struct", "iseq_insn_info_entry", "succ_dict_block"])
+def test_layout_with_another_size(ruby, start, rbdump, layouts, tmp_path, struct, by):
+    """Of structs that stand in a row, of which the size is the step from one to the next."""
+    target = start(ruby, "multiline.rb")
+    mutant = tmp_path / "mutant.layout"
+
+    def changed(match):
+        return f"{match[1]} {int(match[2]) + by}"
+
+    text, changes = re.subn(rf"^(size {struct}) (\d+)$", changed, layouts(ruby).read_text(), flags=re.M)
+    assert changes == 1
+    mutant.write_text(text)
+    check_layout_refused(rbdump, target, mutant, NOT_RUBY)
 
 
 # ---- usage

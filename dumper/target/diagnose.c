@@ -91,11 +91,13 @@ struct error *diagnose_refusal(const char *proc, pid_t pid, int errnum)
 
 	snprintf(number, sizeof(number), "%d", pid);
 	target = read_status(proc, number);
-	if (!target.found || errnum == ESRCH)
+	if (!target.found)
 		return error_create(EXIT_FAILED, "there is no process %d", pid);
 	if (target.state == 'Z' || target.state == 'X')
 		return error_create(EXIT_FAILED, "process %d (%s) has ended and waits for its parent to notice", pid,
 				    target.name);
+	if (errnum == ESRCH)
+		return error_create(EXIT_FAILED, "there is no process %d", pid);
 	if (target.tracer != 0) {
 		snprintf(number, sizeof(number), "%d", target.tracer);
 		tracer = read_status(proc, number);
