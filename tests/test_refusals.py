@@ -139,6 +139,33 @@ def test_missing_capability(public_rbdump, more):
             sleeper.kill()
 
 
+@needs_root
+def test_own_process_of_an_ordinary_user(ruby, public_rbdump, layouts):
+    """What those two must not refuse: the same user, without any capability."""
+    nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all"]
+    own_layout = shutil.copy(layouts(ruby), pathlib.Path(public_rbdump).parent)
+    os.chmod(own_layout, 0o644)
+    sources = pathlib.Path(public_rbdump).parent / "rest.rb"
+    sources.write_text("def rest\n  STDOUT.puts\n  STDOUT.flush\n  STDIN.read\nend\nrest\n")
+    program = shutil.copy(ruby.path, pathlib.Path(public_rbdump).parent)  # it may lie where only root can enter
+    with subprocess.Popen(
+        [*nobody, program, "--disable-gems", sources], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as target:
+        assert target.stdout.readline() == b"\n"
+        done = subprocess.run(
+            [*nobody, public_rbdump, "-p", str(target.pid), "--json", "--offsets", own_layout],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        (thread,) = json.loads(done.stdout)["threads"]
+        assert [frame["label"].rpartition("#")[2] for frame in thread["frames"]] == ["read", "rest", "<main>"]
+        target.stdin.close()
+        assert target.wait(30) == 0
+
+
 def test_already_traced(ruby, start, rbdump):
     target = start(ruby, "waits.rb")
     with subprocess.Popen(
