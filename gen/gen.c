@@ -73,7 +73,7 @@ static struct error *follow(struct generation *g)
 
 	if (!elf)
 		return error_take(EXIT_FAILED, sentence("%s: a damaged ELF file: %s", g->path, elf_errmsg(-1)));
-	bool complete = image_defines(elf, "ruby_version") || !image_dynamic_string(elf, DT_NEEDED, 0);
+	bool complete = image_defines_constant(elf, "ruby_version") || !image_dynamic_string(elf, DT_NEEDED, 0);
 
 	elf_end(elf);
 	if (complete)
@@ -203,7 +203,8 @@ static void read_symbols(struct generation *g, struct layout *layout)
 		GElf_Sym symbol;
 		GElf_Addr address;
 		GElf_Word section;
-		const char *name = dwfl_module_getsym_info(g->module, i, &symbol, &address, &section, NULL, NULL);
+		Elf *elf;
+		const char *name = dwfl_module_getsym_info(g->module, i, &symbol, &address, &section, &elf, NULL);
 		int type = GELF_ST_TYPE(symbol.st_info);
 
 		if (!name || section == SHN_UNDEF || (type != STT_OBJECT && type != STT_NOTYPE))
@@ -215,9 +216,9 @@ static void read_symbols(struct generation *g, struct layout *layout)
 		    .section = g->relocatable ? section : 0,
 		};
 
-		if (strcmp(name, "ruby_version") == 0)
+		if (strcmp(name, "ruby_version") == 0 && image_is_constant(elf, section))
 			g->version = text;
-		else if (strcmp(name, "ruby_description") == 0)
+		else if (strcmp(name, "ruby_description") == 0 && image_is_constant(elf, section))
 			g->description = text;
 		else if (!g->relocatable)
 			note_symbol(g, layout, name, text.address);
@@ -433,7 +434,8 @@ static struct error *generate(struct generation *g)
 
 	layout->arch = sentence("x86_64");
 	layout->source = sentence("%s", g->source ? g->source : slash ? slash + 1 : g->path);
-	layout->build_id = contents_build_id(g->elf);
+	/* An object file is not what will be loaded. */
+	layout->build_id = g->relocatable ? NULL : contents_build_id(g->elf);
 	layout->producer = g->facts.producer;
 	g->facts.producer = NULL;
 	error = read_version(g, layout);

@@ -61,6 +61,14 @@ char *image_check(const char *name, int fd)
 	return NULL;
 }
 
+bool image_is_constant(Elf *elf, size_t section)
+{
+	Elf_Scn *place = section == SHN_UNDEF ? NULL : elf_getscn(elf, section);
+	GElf_Shdr header;
+
+	return place && gelf_getshdr(place, &header) && !(header.sh_flags & SHF_WRITE);
+}
+
 static bool table_defines(Elf_Scn *section, const GElf_Shdr *header, Elf *elf, const char *name)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
@@ -72,7 +80,7 @@ static bool table_defines(Elf_Scn *section, const GElf_Shdr *header, Elf *elf, c
 
 		if (!gelf_getsym(data, i, &symbol))
 			return false;
-		if (symbol.st_shndx == SHN_UNDEF)
+		if (!image_is_constant(elf, symbol.st_shndx))
 			continue;
 		const char *text = elf_strptr(elf, header->sh_link, symbol.st_name);
 
@@ -82,7 +90,7 @@ static bool table_defines(Elf_Scn *section, const GElf_Shdr *header, Elf *elf, c
 	return false;
 }
 
-bool image_defines(Elf *elf, const char *name)
+bool image_defines_constant(Elf *elf, const char *name)
 {
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;

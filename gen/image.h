@@ -17,8 +17,14 @@
  */
 char *image_check(const char *name, int fd);
 
-/* Whether one of the symbol tables defines that name. */
-bool image_defines(Elf *elf, const char *name);
+/*
+ * Whether a section, by its number, is memory that is not written to. A constant of a shared library may have a symbol
+ * in the executable, too, where the loader copies it to (R_X86_64_COPY): that is writable.
+ */
+bool image_is_constant(Elf *elf, size_t section);
+
+/* Whether one of the symbol tables defines a constant of that name. */
+bool image_defines_constant(Elf *elf, const char *name);
 
 /*
  * Copies bytes from an address as in the ELF file.

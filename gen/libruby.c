@@ -303,7 +303,7 @@ static bool look_at(struct loader *loader, const char *path)
 
 	if (!file_open(path, &file))
 		return false;
-	found = image_defines(file.elf, "ruby_version");
+	found = image_defines_constant(file.elf, "ruby_version");
 	enlist(loader, file.elf, path, true);
 	enlist(loader, file.elf, path, false);
 	file_close(&file);

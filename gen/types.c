@@ -212,12 +212,31 @@ static bool member_place(Dwarf_Die *member, struct die_budget *budget, struct di
 	return true;
 }
 
-static bool find(Dwarf_Die *type, const char *path, struct die_budget *budget, int depth, struct die_member *ret)
+/* The structs around the one that is searched. */
+struct scope {
+	const void *type;
+	const struct scope *outer; /* NULL for the outermost */
+	int depth;
+};
+
+/* No struct can be in itself: nor is it searched there. */
+static bool is_within_itself(const struct scope *scope)
 {
+	for (const struct scope *outer = scope->outer; outer; outer = outer->outer) {
+		if (outer->type == scope->type)
+			return true;
+	}
+	return false;
+}
+
+static bool find(Dwarf_Die *type, const char *path, struct die_budget *budget, const struct scope *outer_scope,
+		 struct die_member *ret)
+{
+	const struct scope scope = {type->addr, outer_scope, outer_scope ? outer_scope->depth + 1 : 0};
 	size_t length = strcspn(path, ".");
 	Dwarf_Die member, inner;
 
-	if (depth >= MAX_DEPTH || !die_first_child(type, budget, &member))
+	if (scope.depth >= MAX_DEPTH || is_within_itself(&scope) || !die_first_child(type, budget, &member))
 		return false;
 	do {
 		struct die_member outer;
@@ -234,7 +253,7 @@ static bool find(Dwarf_Die *type, const char *path, struct die_budget *budget, i
 			return member_place(&member, budget, ret);
 		/* Into the member, or into an anonymous one if the name is there. */
 		if (!die_type(&member, &inner) || !die_is_definition(&inner) ||
-		    !find(&inner, rest, budget, depth + 1, ret)) {
+		    !find(&inner, rest, budget, &scope, ret)) {
 			if (name)
 				return false;
 			continue;
@@ -249,5 +268,5 @@ static bool find(Dwarf_Die *type, const char *path, struct die_budget *budget, i
 
 bool die_find_member(Dwarf_Die *type, const char *path, struct die_budget *budget, struct die_member *ret)
 {
-	return find(type, path, budget, 0, ret);
+	return find(type, path, budget, NULL, ret);
 }
