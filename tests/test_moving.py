@@ -9,8 +9,8 @@ from harness.process import is_untouched, wait_until
 
 DUMPS = 25
 # What the main thread's oldest frame may be while it runs fibers: a fiber's stack begins with the fiber's block, or
-# with the method that an Enumerator runs; one that has just been made, or is about to end, has no frame.
-OLDEST = {"fibers": {"<main>", "block in fibers", "block in Object#fibers", "each", "Array#each", None}}
+# with a method that an Enumerator calls; one that has just been made, or is about to end, has no frame.
+OLDEST = {"fibers": {"<main>", "block in fibers", "block in Object#fibers", "each", "Array#each", "Enumerator#each", None}}
 
 
 def impossible(frames):

@@ -58,8 +58,7 @@ end
 
 Still.thread("beside") { Still::GATE.pop }
 Thread.new do
-  $stdout.write(Still.json("threads" => []), "\n")
-  $stdout.flush
+  Still.report
   $stdin.read
   exit!(0)
 end
