@@ -289,13 +289,17 @@ static void visit_variable(struct walk *walk, Dwarf_Die *die)
 	}
 }
 
-/* Returns whether it is a function whose windows are wanted. */
+/* Returns whether it is a function whose windows are wanted, or may have one inlined. */
 static bool visit_function(struct walk *walk, Dwarf_Die *die)
 {
 	const char *name = die_name(die);
 	Dwarf_Attribute attribute;
 
-	if (!name || dwarf_attr(die, DW_AT_declaration, &attribute))
+	/* Link-time optimisation has the code of all units in some of its own, which refer to the others. */
+	if (!name)
+		return dwarf_attr(die, DW_AT_abstract_origin, &attribute) &&
+		       dwarf_whatform(&attribute) == DW_FORM_ref_addr;
+	if (dwarf_attr(die, DW_AT_declaration, &attribute))
 		return false;
 	const struct wanted *function = wanted_find(walk->table, WANTED_FUNCTION, name);
 

@@ -128,7 +128,16 @@ static bool type_size(Dwarf_Die *type, struct die_budget *budget, int depth, uin
 {
 	if (dwarf_tag(type) == DW_TAG_array_type)
 		return depth < MAX_DEPTH && array_size(type, budget, depth + 1, ret);
-	return die_number(type, DW_AT_byte_size, ret);
+	if (die_number(type, DW_AT_byte_size, ret))
+		return true;
+	/* clang leaves out the size of pointers. */
+	Dwarf_Die unit;
+	uint8_t address_size;
+
+	if (dwarf_tag(type) != DW_TAG_pointer_type || !dwarf_diecu(type, &unit, &address_size, NULL))
+		return false;
+	*ret = address_size;
+	return true;
 }
 
 static bool array_size(Dwarf_Die *array, struct die_budget *budget, int depth, uint64_t *ret)
