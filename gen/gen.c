@@ -127,16 +127,23 @@ static char *no_debug_info(struct generation *g)
 {
 	GElf_Word checksum;
 	const char *link = dwelf_elf_gnu_debuglink(g->elf, &checksum);
+	const char *obstacle = image_debug_info_obstacle(g->elf);
+
+	if (obstacle)
+		return sentence("%s: has debug info, which %s", g->path, obstacle);
 	char *build_id = contents_build_id(g->elf);
 	char *by_link =
 	    link ? sentence(", nor in %s, to which it links (or its checksum differs)", link) : sentence("%s", "");
 	char *by_id =
 	    build_id ? sentence(", nor in %s/usr/lib/debug/.build-id/%.2s/%s.debug", g->sysroot, build_id, build_id + 2)
 		     : sentence(", and it has no build-id to find it by");
-	char *text = sentence("%s: no debug info: there is none in the file%s%s%s", g->path, by_link, by_id,
-			      !build_id			  ? ""
-			      : getenv("DEBUGINFOD_URLS") ? ", nor did debuginfod have it"
-							  : "; DEBUGINFOD_URLS is not set, so no server was asked");
+	char *text =
+	    sentence("%s: no debug info: there is none in the file%s%s%s; install its debug symbols (of Debian's "
+		     "packages: -dbgsym)",
+		     g->path, by_link, by_id,
+		     !build_id			 ? ""
+		     : getenv("DEBUGINFOD_URLS") ? ", nor did debuginfod have it"
+						 : "; DEBUGINFOD_URLS is not set, so no server was asked");
 
 	free(by_link);
 	free(by_id);
@@ -278,6 +285,7 @@ static struct error *read_version(struct generation *g, struct layout *layout)
 
 		contents_find(g->path, layout->build_id, g->sysroot, &contents);
 		if (contents.elf) {
+			free(layout->description);
 			layout->version = read_text(contents.elf, &g->version);
 			layout->description = read_text(contents.elf, &g->description);
 		}

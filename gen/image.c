@@ -127,6 +127,29 @@ bool image_read(Elf *elf, size_t section, uint64_t address, void *buffer, size_t
 	return false;
 }
 
+const char *image_debug_info_obstacle(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	GElf_Chdr compression;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) != 0)
+		return NULL;
+	while ((section = elf_nextscn(elf, section))) {
+		const char *name = gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+
+		if (!name || header.sh_type == SHT_NOBITS || strcmp(name, ".debug_info") != 0)
+			continue;
+		if (header.sh_flags & SHF_COMPRESSED && gelf_getchdr(section, &compression) &&
+		    compression.ch_type != ELFCOMPRESS_ZLIB)
+			return "is compressed in a way that this elfutils does not know (zstd?); objcopy "
+			       "--decompress-debug-sections makes it readable";
+		return "cannot be read";
+	}
+	return NULL;
+}
+
 const char *image_dynamic_string(Elf *elf, int64_t tag, size_t n)
 {
 	Elf_Scn *section = NULL;

@@ -33,6 +33,12 @@ bool image_defines_constant(Elf *elf, const char *name);
  */
 bool image_read(Elf *elf, size_t section, uint64_t address, void *buffer, size_t length);
 
+/*
+ * Why a file that has a .debug_info section cannot be read: NULL if it has none, else words that follow "which ", owned
+ * by nobody.
+ */
+const char *image_debug_info_obstacle(Elf *elf);
+
 /* The dynamic section's string for an entry that names one: DT_NEEDED (the nth, from 0), DT_RPATH, DT_RUNPATH.
  * NULL if there is none. Owned by the Elf. */
 const char *image_dynamic_string(Elf *elf, int64_t tag, size_t n);

@@ -167,6 +167,28 @@ def test_debug_file_of_another_build(rbdump, program, tmp_path):
     refused(rbdump, stripped, FAILED, "no debug info", "ruby.debug", "build-id")
 
 
+def test_debuglink_without_build_id(rbdump, tmp_path):
+    """Then the checksum says whether it is the right one."""
+    (tmp_path / "program").mkdir()
+    program = compile_program(tmp_path / "program", "-gdwarf-5", "-O2", "-Wl,--build-id=none")
+    stripped, debug = split_debug(program, tmp_path)
+    layout = generate(rbdump, stripped)
+    assert sorted(facts(layout)) == truth(program)
+    assert not facts(layout, ("build-id", "symbol", "window"))
+    with debug.open("ab") as file:
+        file.write(b"more")
+    refused(rbdump, stripped, FAILED, "no debug info", "ruby.debug", "checksum")
+
+
+def test_unknown_compression(rbdump, program, tmp_path):
+    tool("objcopy", "--compress-debug-sections=zlib", program, tmp_path / "ruby", folder=tmp_path)
+    content = bytearray((tmp_path / "ruby").read_bytes())
+    offset, _ = section(tmp_path / "ruby", ".debug_info")
+    content[offset] = 2  # ELFCOMPRESS_ZSTD
+    (tmp_path / "ruby").write_bytes(content)
+    refused(rbdump, tmp_path / "ruby", FAILED, "zstd")
+
+
 def test_debug_file_itself(rbdump, program, tmp_path):
     """Its version is in the file that it was split from."""
     stripped, debug = split_debug(program, tmp_path)
