@@ -121,7 +121,11 @@ static void describe_thread(const struct dump *dump, struct resolver *resolver, 
 	}
 }
 
-static void run_self_test(const struct dump *dump, struct look *look)
+/*
+ * What the self-test has against the layout goes to look->refused.
+ *   moved  NULL, or for each thread whether its stack is known to have changed while it was copied
+ */
+static void run_self_test(const struct dump *dump, struct look *look, const bool *moved)
 {
 	const struct target *target = dump->target;
 	uint64_t *pthreads = calloc(target->nr_threads + 1, sizeof(*pthreads));
@@ -130,6 +134,7 @@ static void run_self_test(const struct dump *dump, struct look *look)
 	    .version = dump->version,
 	    .threads = &look->threads,
 	    .stacks = look->stacks,
+	    .moved = moved,
 	    .exact = dump->found.source == LAYOUT_BY_BUILD_ID || dump->found.source == LAYOUT_GENERATED,
 	};
 
@@ -138,6 +143,7 @@ static void run_self_test(const struct dump *dump, struct look *look)
 			pthreads[test.nr_pthreads++] = target->threads[i].fs_base;
 	if (!dump->options->no_stop && test.nr_pthreads == target->nr_threads && target->nr_threads > 0)
 		test.pthreads = pthreads;
+	free(look->refused);
 	look->refused = self_test_run(&test);
 	free(pthreads);
 }
@@ -170,7 +176,7 @@ static void look_once(const struct dump *dump, struct look *look)
 		describe_thread(dump, resolver, thread, &trace->threads[i]);
 	}
 	trace->gc_running = threads_gc_running(&look->ruby, &trace->gc_known);
-	run_self_test(dump, look);
+	run_self_test(dump, look, NULL);
 	look->no_memory = false;
 out:
 	resolver_destroy(resolver);
@@ -214,33 +220,45 @@ static struct error *look_paused(const struct dump *dump, struct look *look)
 	return NULL;
 }
 
-/* Marks the threads whose execution context or control frames are no longer what was copied; returns how many. */
+/*
+ * Marks the threads whose execution context or control frames are no longer what was copied, and tests the layout on
+ * the others. Returns how many have moved.
+ */
 static size_t mark_moved(const struct dump *dump, struct look *look)
 {
 	const struct layout *layout = dump->found.layout;
-	size_t moved = 0;
+	bool *moved = calloc(look->trace->nr_threads + 1, sizeof(*moved));
+	size_t count = 0;
 
+	if (!moved) {
+		look->no_memory = true;
+		return 0;
+	}
 	for (size_t i = 0; i < look->trace->nr_threads; i++) {
 		const struct stack *stack = &look->stacks[i];
 		const struct stack_facts *facts = &stack->facts;
 		struct trace_thread *thread = &look->trace->threads[i];
-		bool changed = memory_has_changed(dump->memory, stack->ec, (size_t)layout->sizes[S_ec].value);
 
-		if (stack->started && stack->nr_frames > 0 && !changed)
-			changed = memory_has_changed(dump->memory, facts->cfp,
-						     facts->vm_stack + facts->words * 8 - facts->cfp);
-		if (!changed)
+		moved[i] = memory_has_changed(dump->memory, stack->ec, (size_t)layout->sizes[S_ec].value);
+		if (stack->started && stack->nr_frames > 0 && !moved[i])
+			moved[i] = memory_has_changed(dump->memory, facts->cfp,
+						      facts->vm_stack + facts->words * 8 - facts->cfp);
+		if (!moved[i])
 			continue;
-		moved++;
+		count++;
 		thread->reason = REASON_MOVED;
 		thread->verdict = validate_verdict(REASON_MOVED);
 	}
-	return moved;
+	if (count > 0 && look->refused)
+		run_self_test(dump, look, moved);
+	free(moved);
+	return count;
 }
 
 static struct error *look_unpaused(const struct dump *dump, struct look *look)
 {
 	struct timespec began, now;
+	bool fitted = false;
 	size_t moved;
 
 	look_once(dump, look);
@@ -251,12 +269,19 @@ static struct error *look_unpaused(const struct dump *dump, struct look *look)
 		if (error)
 			return error;
 		look_once(dump, look);
+		if (!look->no_memory)
+			moved = mark_moved(dump, look);
 		if (look->no_memory)
 			return error_no_memory();
-		moved = mark_moved(dump, look);
+		fitted |= !look->refused;
 		clock_gettime(CLOCK_MONOTONIC, &now);
 	} while ((moved > 0 || look->refused) &&
 		 (now.tv_sec - began.tv_sec) * 1000000000L + now.tv_nsec - began.tv_nsec < UNPAUSED_NS);
+	/* A layout that fitted once is right: what did not fit in the last look was moving. */
+	if (fitted) {
+		free(look->refused);
+		look->refused = NULL;
+	}
 	return NULL;
 }
 
@@ -353,7 +378,7 @@ static struct error *find_and_look(struct dump *dump, struct trace **ret)
 	struct error *error, *why;
 
 	if (dump->options->offsets) {
-		error = layout_find_given(dump->options->offsets, &dump->found);
+		error = layout_find_given(dump->options->offsets, &wish, &dump->found);
 		if (!error)
 			error = look_through(dump, ret, &refused);
 		if (!error && refused)

@@ -168,7 +168,7 @@ bool layout_find_kept(const struct layout_wish *wish, struct layout_found *ret)
 	return search(wish, MATCH_BUILD_ID, ret) || search(wish, MATCH_VERSION, ret);
 }
 
-struct error *layout_find_given(const char *path, struct layout_found *ret)
+struct error *layout_find_given(const char *path, const struct layout_wish *wish, struct layout_found *ret)
 {
 	FILE *file = fopen(path, "re");
 	struct layout *layout = NULL;
@@ -183,6 +183,12 @@ struct error *layout_find_given(const char *path, struct layout_found *ret)
 	if (wrong) {
 		error = error_create(EXIT_NO_RUBY, "%s is no layout that can be used: %s", path, wrong);
 		free(wrong);
+		return error;
+	}
+	if (strcmp(layout->arch, wish->arch) != 0) {
+		error =
+		    error_create(EXIT_NO_RUBY, "%s is a layout for %s, and this is %s", path, layout->arch, wish->arch);
+		layout_destroy(layout);
 		return error;
 	}
 	ret->layout = layout;

@@ -29,8 +29,8 @@ struct layout_found {
 /* Drops what a search found; all-zero is fine. */
 void layout_found_clear(struct layout_found *found);
 
-/* Reads the file that the user gave. Fails, naming the file, with EXIT_NO_RUBY. */
-struct error *layout_find_given(const char *file, struct layout_found *ret);
+/* Reads the file that the user gave. Fails, naming the file, with EXIT_NO_RUBY, also if it is for another machine. */
+struct error *layout_find_given(const char *file, const struct layout_wish *wish, struct layout_found *ret);
 
 /*
  * Looks for the layout of this very build in all folders, then for one of this version and architecture that says

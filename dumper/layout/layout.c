@@ -25,6 +25,7 @@ void layout_destroy(struct layout *layout)
 	free(layout->arch);
 	free(layout->build_id);
 	free(layout->description);
+	free(layout->digest);
 	free(layout->producer);
 	free(layout->source);
 	free(layout->version);
@@ -39,6 +40,7 @@ enum header {
 	HEADER_ARCH,
 	HEADER_BUILD_ID,
 	HEADER_DESCRIPTION,
+	HEADER_DIGEST,
 	HEADER_PRODUCER,
 	HEADER_SOURCE,
 	HEADER_VERSION,
@@ -53,6 +55,7 @@ static const struct {
     [HEADER_ARCH] = {"arch", offsetof(struct layout, arch), true},
     [HEADER_BUILD_ID] = {"build-id", offsetof(struct layout, build_id), false},
     [HEADER_DESCRIPTION] = {"description", offsetof(struct layout, description), false},
+    [HEADER_DIGEST] = {"digest", offsetof(struct layout, digest), false},
     [HEADER_PRODUCER] = {"producer", offsetof(struct layout, producer), false},
     [HEADER_SOURCE] = {"source", offsetof(struct layout, source), true},
     [HEADER_VERSION] = {"version", offsetof(struct layout, version), true},
@@ -508,11 +511,37 @@ static char *read_header(struct reader *r, struct layout *layout)
 	}
 }
 
-/* Reads the facts, of which r->line is the first, and the end line. */
-static char *read_facts(struct reader *r, struct layout *layout)
+/* FNV-1a, 64 bits: finds what was changed by accident or by hand, and is no protection against malice. */
+#define DIGEST_BEGIN UINT64_C(0xcbf29ce484222325)
+
+static uint64_t digest_line(uint64_t digest, const char *line)
+{
+	for (const char *at = line; *at; at++)
+		digest = (digest ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+	return (digest ^ '\n') * UINT64_C(0x100000001b3);
+}
+
+/* Checks the digest of the facts, if the file has one: a layout that a person wrote has none. */
+static char *check_digest(const struct layout *layout, uint64_t digest)
+{
+	char expected[17];
+
+	snprintf(expected, sizeof(expected), "%016" PRIx64, digest);
+	if (!layout->digest || strcmp(layout->digest, expected) == 0)
+		return NULL;
+	return sentence(
+	    "its facts were changed after it was made (their digest is %s, not %.20s); make it again, or, if "
+	    "the change is meant, take the `digest` line out",
+	    expected, layout->digest);
+}
+
+/* Reads the facts, of which r->line is the first, and the end line; *digest receives the facts'. */
+static char *read_facts(struct reader *r, struct layout *layout, uint64_t *digest)
 {
 	char previous[MAX_LINE + 1] = "";
 	uint64_t facts = 0, announced;
+
+	*digest = DIGEST_BEGIN;
 
 	for (;; facts++) {
 		if (r->at_end)
@@ -524,6 +553,7 @@ static char *read_facts(struct reader *r, struct layout *layout)
 		if (strcmp(previous, r->line) >= 0)
 			return sentence("line %u: there twice or out of order", r->number);
 		memcpy(previous, r->line, sizeof(previous));
+		*digest = digest_line(*digest, previous);
 		switch (fact(layout, r->line)) {
 		case FACT_KEPT:
 			break;
@@ -624,13 +654,16 @@ char *layout_read(FILE *file, struct layout **ret)
 	if (!layout)
 		return sentence("out of memory");
 	char *error = read_header(&r, layout);
+	uint64_t digest;
 
 	if (!error)
-		error = read_facts(&r, layout);
+		error = read_facts(&r, layout, &digest);
 	if (!error)
 		error = check_members(layout);
 	if (!error)
 		error = layout_missing(layout);
+	if (!error)
+		error = check_digest(layout, digest);
 	if (error) {
 		layout_destroy(layout);
 		return error;
@@ -727,19 +760,25 @@ static int by_bytes(const void *a, const void *b)
 bool layout_write(const struct layout *layout, bool any_build, FILE *file)
 {
 	struct lines lines = {NULL, 0};
+	uint64_t digest = DIGEST_BEGIN;
 
-	fprintf(file, MAGIC " %d\n", LAYOUT_FORMAT);
-	for (enum header h = 0; h < HEADERS; h++) {
-		const char *value = *header_value(layout, h);
-
-		if (value && !(any_build && h == HEADER_BUILD_ID))
-			fprintf(file, "%s %s\n", headers[h].word, value);
-	}
 	add_facts(&lines, layout);
 	if (layout->build_id && !any_build)
 		add_addresses(&lines, layout);
 	if (lines.count)
 		qsort(lines.lines, lines.count, sizeof(*lines.lines), by_bytes);
+	for (size_t i = 0; i < lines.count; i++)
+		digest = digest_line(digest, lines.lines[i]);
+
+	fprintf(file, MAGIC " %d\n", LAYOUT_FORMAT);
+	for (enum header h = 0; h < HEADERS; h++) {
+		const char *value = *header_value(layout, h);
+
+		if (h == HEADER_DIGEST)
+			fprintf(file, "%s %016" PRIx64 "\n", headers[h].word, digest);
+		else if (value && !(any_build && h == HEADER_BUILD_ID))
+			fprintf(file, "%s %s\n", headers[h].word, value);
+	}
 	for (size_t i = 0; i < lines.count; i++) {
 		fprintf(file, "%s\n", lines.lines[i]);
 		free(lines.lines[i]);

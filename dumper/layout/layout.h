@@ -49,7 +49,7 @@ struct layout_window {
 
 struct layout {
 	/* Header; NULL if not given. */
-	char *arch, *build_id, *description, *producer, *source, *version;
+	char *arch, *build_id, *description, *digest, *producer, *source, *version;
 
 	/* By id. A struct's size is absent if the struct is. */
 	struct layout_number sizes[LAYOUT_STRUCTS];

@@ -13,7 +13,7 @@
 static const char single_operators[] = "!%&*+-/<>^`|~";
 
 /* How much is looked at of what can be much. */
-enum { MAX_SYMBOLS = 512, MAX_ENTRIES = 4096, MAX_FRAMES = 256, MAX_LINE = 1 << 30 };
+enum { MAX_SYMBOLS = 512, MAX_ENTRIES = 4096, MAX_FRAMES = 256, MAX_LINES = 1 << 24, MAX_PARENTS = 4096 };
 
 static char *finding(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -41,7 +41,8 @@ static char *test_threads(const struct self_test *test)
 	const struct layout *layout = ruby->layout;
 	struct access access = ruby_access(ruby);
 	uint64_t main_ractor = 0;
-	size_t mains = 0;
+	size_t mains = 0, runners = 0;
+	bool gc_known, gc_running = threads_gc_running(ruby, &gc_known);
 
 	if (test->threads->broken)
 		return finding("the list of threads does not end where it began");
@@ -53,6 +54,7 @@ static char *test_threads(const struct self_test *test)
 		const struct ruby_thread *thread = &test->threads->threads[i];
 
 		mains += thread->main;
+		runners += thread->state == STATE_RUNNING;
 		if (layout_has(layout, F_thread_vm) && access_member(&access, thread->address, F_thread_vm) != ruby->vm)
 			return finding("a thread does not belong to the VM that lists it");
 		if (thread->main && main_ractor != 0 && layout_has(layout, F_thread_ractor) &&
@@ -63,12 +65,12 @@ static char *test_threads(const struct self_test *test)
 				       (unsigned long long)thread->ractor);
 		if (access_member(&access, thread->ec, F_ec_thread_ptr) != thread->address)
 			return finding("a thread's execution context does not belong to it");
-		if (thread->fiber != 0 && layout_has(layout, F_fiber_ec) &&
+		if (layout_has(layout, F_ec_fiber_ptr) && layout_has(layout, F_fiber_ec) && test->stacks[i].started &&
 		    access_address(&access, thread->fiber, F_fiber_ec) != thread->ec)
 			return finding("a thread's execution context is not that of its fiber");
-		if (thread->fiber != 0 && layout_has(layout, F_fiber_status) && thread->state != STATE_DEAD &&
-		    (!thread->fiber_state || strcmp(thread->fiber_state, "suspended") == 0))
-			return finding("a thread's fiber has an impossible state");
+		if (layout_has(layout, F_fiber_status) && test->stacks[i].started &&
+		    (!thread->fiber_state || strcmp(thread->fiber_state, "resumed") != 0))
+			return finding("the fiber that a thread runs is not running");
 		if (thread->name != 0 && thread->name != access_enum(&access, E_RUBY_Qnil)) {
 			struct access name_access = access;
 
@@ -81,6 +83,8 @@ static char *test_threads(const struct self_test *test)
 		if (access.failed)
 			return unreadable(&access, "a thread");
 	}
+	if (runners == 0 && gc_running)
+		return finding("the garbage collector runs, and no thread does");
 	if (layout_has(layout, F_vm_main_thread) && mains != 1)
 		return finding("the VM's main thread is not in its list of threads");
 	return NULL;
@@ -93,7 +97,9 @@ static char *test_pthreads(const struct self_test *test)
 		return NULL;
 	for (size_t i = 0; i < test->threads->count; i++) {
 		const struct ruby_thread *thread = &test->threads->threads[i];
-		bool found = thread->pthread == 0 || thread->state == STATE_DEAD;
+		/* With M:N threads, one that does not run has no native thread. */
+		bool found = !test->stacks[i].started || thread->state == STATE_DEAD ||
+			     (thread->pthread == 0 && layout_has(test->ruby->layout, F_thread_nt));
 
 		for (size_t j = 0; j < test->nr_pthreads && !found; j++)
 			found = test->pthreads[j] == thread->pthread;
@@ -101,6 +107,17 @@ static char *test_pthreads(const struct self_test *test)
 			return finding("a thread's pthread_t is that of no native thread");
 	}
 	return NULL;
+}
+
+/* Whether bytes of the target begin with a text. */
+static bool starts_with(struct access *access, struct bytes bytes, const char *text)
+{
+	size_t length = strlen(text);
+
+	if (bytes.address == 0 || bytes.length < length)
+		return false;
+	bytes.length = length;
+	return value_bytes_are(access, bytes, text);
 }
 
 /*
@@ -171,7 +188,7 @@ static char *test_symbols(const struct self_test *test)
 	uint64_t last, shift = access_enum(&access, E_RUBY_ID_SCOPE_SHIFT);
 
 	if (ruby->symbols == 0)
-		return NULL;
+		return test->exact ? NULL : finding("there is no symbol table that it fits");
 	for (const char *at = single_operators; *at; at++) {
 		struct bytes name = symbol_name(ruby, &access, (uint64_t)*at);
 		const char expected[] = {*at, '\0'};
@@ -206,14 +223,16 @@ static char *test_lines(const struct self_test *test, const struct code *code)
 	uint64_t table = access_member(&access, code->body, F_body_insns);
 	int64_t last_line;
 
-	if (!code_lines_hold(&access, code))
+	if (entries == 0 || !code_lines_hold(&access, code))
 		return finding("the index of code's lines does not end with the last of them");
 	last_line = entries > 0 ? code_line(&access, code, code->encoded + code->size * 8) : 0;
 	for (uint64_t i = 0; i < entries && i < MAX_ENTRIES; i++) {
 		int64_t line = access_signed(&access, table + i * access_sizeof(&access, S_insn), F_insn_line_no);
 
-		if (line < -MAX_LINE || line > MAX_LINE) /* eval takes any first line, also a negative one */
-			return finding("a line number is impossible");
+		/* eval takes any first line, 0 and negative ones too; in 2.7, some entries between have the line 0. */
+		if ((i == 0 && code->first_line > 0 && line <= 0) || line < code->first_line - MAX_LINES ||
+		    line > code->first_line + MAX_LINES)
+			return finding("the lines of code are not near its first line");
 		if (i == entries - 1 && line != last_line)
 			return finding("the end of code does not have the last of its lines");
 	}
@@ -222,36 +241,65 @@ static char *test_lines(const struct self_test *test, const struct code *code)
 	return NULL;
 }
 
-static char *test_code(const struct self_test *test, const struct frame *frame)
+static bool is_code_type(const struct layout *layout, const struct code *code, enum layout_enumerator_id type)
+{
+	return layout->enumerators[type].present && code->type == (uint64_t)layout->enumerators[type].value;
+}
+
+/*
+ * iseq.c, set_relations(); compile.c, NEW_ISEQ and NEW_CHILD_ISEQ: a method is enclosed by nothing; what is within one
+ * is enclosed, at last, by what its local code says.
+ */
+static char *test_nesting(const struct self_test *test, const struct code *code)
+{
+	static const enum layout_enumerator_id types[] = {
+	    E_ISEQ_TYPE_TOP,	E_ISEQ_TYPE_METHOD, E_ISEQ_TYPE_BLOCK, E_ISEQ_TYPE_CLASS, E_ISEQ_TYPE_RESCUE,
+	    E_ISEQ_TYPE_ENSURE, E_ISEQ_TYPE_EVAL,   E_ISEQ_TYPE_MAIN,  E_ISEQ_TYPE_PLAIN,
+	};
+	const struct layout *layout = test->ruby->layout;
+	struct access access = ruby_access(test->ruby);
+	struct code local, outer = *code;
+	bool known = false;
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]) && !known; i++)
+		known = is_code_type(layout, code, types[i]);
+	if (!known)
+		return finding("code is of no known type");
+	if (!code_read(&access, code->local, &local) || local.local != local.iseq)
+		return finding("the method that code is in is not its own local code");
+	if (is_code_type(layout, code, E_ISEQ_TYPE_METHOD) && (code->parent != 0 || local.iseq != code->iseq))
+		return finding("a method is within other code");
+	for (int i = 0; outer.iseq != local.iseq && i < MAX_PARENTS; i++)
+		if (!code_read(&access, outer.parent, &outer))
+			return finding("what encloses code is not code");
+	if (is_code_type(layout, code, E_ISEQ_TYPE_BLOCK) && local.iseq != code->iseq &&
+	    !starts_with(&access, code->label, "block "))
+		return finding("the label of a block is not that of a block");
+	if (is_code_type(layout, code, E_ISEQ_TYPE_MAIN) && !starts_with(&access, code->label, "<main>"))
+		return finding("the label of the main script is not <main>");
+	/* BUILTIN_ATTR_: only Ruby's own core is marked with them. */
+	if (code->builtin_attrs != 0 && !starts_with(&access, code->path, "<internal:"))
+		return finding("code that is not Ruby's own has attributes of such");
+	return NULL;
+}
+
+static char *test_method(const struct self_test *test, const struct frame *frame, const struct code *local)
 {
 	const struct ruby *ruby = test->ruby;
 	struct access access = ruby_access(ruby);
-	struct code code, local;
+	uint64_t definition = access_member(&access, frame->method, F_ment_def);
+	uint64_t type = access_member(&access, definition, F_mdef_type);
 	struct text name = {0};
 	struct method method;
-	char *wrong = NULL;
+	bool owned;
 
-	if (!code_read(&access, frame->iseq, &code))
-		return unreadable(&access, "the code of a frame");
-	if (!code_read(&access, code.local, &local) || local.local != local.iseq)
-		return finding("the method that code is in is not its own local code");
-	if (code.parent != 0 && !value_is_imemo(&access, code.parent, E_imemo_iseq))
-		return finding("what encloses code is not code");
-	if (code.size == 0 || code.encoded == 0)
-		return finding("code has no instructions");
-	wrong = test_lines(test, &code);
-	if (wrong || frame->method == 0)
-		return wrong;
-	/* A method that `def` made has the same name twice: in its entry and in its code (2.7: iseq.c, method.h). */
 	if (!method_read(&access, frame->method, &method))
 		return unreadable(&access, "the method entry of a frame");
-	if (layout_has(ruby->layout, F_mdef_iseq)) {
-		uint64_t definition = access_member(&access, frame->method, F_ment_def);
-
-		if (access_member(&access, definition, F_mdef_type) == access_enum(&access, E_VM_METHOD_TYPE_ISEQ) &&
-		    value_object(&access, access_member(&access, definition, F_mdef_iseq)) != local.iseq)
-			return finding("a frame's method entry has other code than the frame");
-	}
+	if (local && layout_has(ruby->layout, F_mdef_iseq) && type == access_enum(&access, E_VM_METHOD_TYPE_ISEQ) &&
+	    value_object(&access, access_member(&access, definition, F_mdef_iseq)) != local->iseq)
+		return finding("a frame's method entry has other code than the frame");
+	if (!local && type == access_enum(&access, E_VM_METHOD_TYPE_ISEQ))
+		return finding("the frame of a C function has a method written in Ruby");
 	if (ruby->symbols != 0) {
 		text_add_target(&name, &access, symbol_name(ruby, &access, method.original_id));
 		text_clear(&name);
@@ -259,10 +307,31 @@ static char *test_code(const struct self_test *test, const struct frame *frame)
 			return unreadable(&access, "the name of a method");
 	}
 	class_add_prefix(ruby, &access, method.owner, &name);
-	if (!name.data)
-		wrong = finding("what owns a method is neither class nor module");
+	owned = name.length > 0;
 	text_clear(&name);
-	return wrong;
+	return owned ? NULL : finding("what owns a method is neither class nor module");
+}
+
+static char *test_code(const struct self_test *test, const struct frame *frame, bool innermost)
+{
+	struct access access = ruby_access(test->ruby);
+	struct code code, local;
+	char *wrong;
+
+	if (!code_read(&access, frame->iseq, &code))
+		return unreadable(&access, "the code of a frame");
+	if (code.size == 0 || code.encoded == 0)
+		return finding("code has no instructions");
+	/* A JIT may leave the innermost frame's pc as it was (yjit: the interpreter's own is set before each call). */
+	if (!innermost && !code_has_pc(&code, frame->pc))
+		return finding("a caller's pc is not in its code");
+	wrong = test_nesting(test, &code);
+	if (!wrong)
+		wrong = test_lines(test, &code);
+	if (wrong || frame->method == 0)
+		return wrong;
+	code_read(&access, code.local, &local);
+	return test_method(test, frame, &local);
 }
 
 /* Frames, and the code in them: a few of each stack, oldest first, since those move least. */
@@ -279,7 +348,9 @@ static char *test_frames(const struct self_test *test, const struct stack *stack
 		const struct frame *frame = &stack->frames[i];
 
 		if (frame->kind == FRAME_RUBY)
-			wrong = test_code(test, frame);
+			wrong = test_code(test, frame, i == 0);
+		else if (frame->kind == FRAME_CFUNC)
+			wrong = test_method(test, frame, NULL);
 		else if (frame->kind == FRAME_UNREADABLE && !test->exact)
 			wrong = finding("%s", validate_reason_text(frame->reason));
 	}
@@ -302,6 +373,7 @@ char *self_test_run(const struct self_test *test)
 	if (!wrong)
 		wrong = test_pthreads(test);
 	for (size_t i = 0; i < test->threads->count && !wrong; i++)
-		wrong = test_frames(test, &test->stacks[i], &budget);
+		if (!test->moved || !test->moved[i])
+			wrong = test_frames(test, &test->stacks[i], &budget);
 	return wrong;
 }

@@ -15,7 +15,8 @@ struct self_test {
 	const char *version; /* of the running Ruby */
 	const struct ruby_threads *threads;
 	const struct stack *stacks; /* one for each of the threads */
-	const uint64_t *pthreads;   /* pthread_t of the native threads; NULL if not known */
+	const bool *moved;	  /* for each: its stack changed while it was copied, and is not tested; NULL if none */
+	const uint64_t *pthreads; /* pthread_t of the native threads; NULL if not known */
 	size_t nr_pthreads;
 	bool exact; /* the layout is known to be this build's: a frame that cannot be read then says nothing against it
 		     */

@@ -213,6 +213,31 @@ static void test_alternative_names(void **state)
 	layout_destroy(layout);
 }
 
+/* Takes the digest line out, as a person does who has changed a fact. */
+static void without_digest(char *content)
+{
+	char *line = strstr(content, "\ndigest "), *next = line ? strchr(line + 1, '\n') : NULL;
+
+	assert_non_null(next);
+	memmove(line, next, strlen(next) + 1);
+}
+
+static void test_digest(void **state)
+{
+	struct layout *again;
+	char *content = with_replaced("constant ID_ENTRY_UNIT -9", "constant ID_ENTRY_UNIT -8");
+
+	(void)state;
+	assert_refused(content, "its facts were changed after it was made");
+	without_digest(content);
+	assert_null(read_text(content, &again));
+	layout_destroy(again);
+	free(content);
+	content = with_replaced("\ndigest ", "\ndigest 0");
+	assert_refused(content, "its facts were changed after it was made");
+	free(content);
+}
+
 static void test_unknown_facts(void **state)
 {
 	struct layout *again;
@@ -224,6 +249,7 @@ static void test_unknown_facts(void **state)
 	unsigned long facts = strtoul(end + strlen("\nend "), NULL, 10);
 
 	snprintf(end, strlen(end) + 1, "\nend %lu\n", facts + 1);
+	without_digest(content);
 	assert_null(read_text(content, &again));
 	layout_destroy(again);
 	free(content);
@@ -448,14 +474,23 @@ static void test_write_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_round_trip),	  cmocka_unit_test(test_any_build),
-	    cmocka_unit_test(test_no_build_id),	  cmocka_unit_test(test_alternative_names),
-	    cmocka_unit_test(test_unknown_facts), cmocka_unit_test(test_absent_is_not_zero),
-	    cmocka_unit_test(test_required),	  cmocka_unit_test(test_first_line),
-	    cmocka_unit_test(test_header),	  cmocka_unit_test(test_truncated),
-	    cmocka_unit_test(test_end),		  cmocka_unit_test(test_hostile_numbers),
-	    cmocka_unit_test(test_bitfields),	  cmocka_unit_test(test_order),
-	    cmocka_unit_test(test_bytes),	  cmocka_unit_test(test_header_only),
+	    cmocka_unit_test(test_round_trip),
+	    cmocka_unit_test(test_any_build),
+	    cmocka_unit_test(test_no_build_id),
+	    cmocka_unit_test(test_alternative_names),
+	    cmocka_unit_test(test_digest),
+	    cmocka_unit_test(test_unknown_facts),
+	    cmocka_unit_test(test_absent_is_not_zero),
+	    cmocka_unit_test(test_required),
+	    cmocka_unit_test(test_first_line),
+	    cmocka_unit_test(test_header),
+	    cmocka_unit_test(test_truncated),
+	    cmocka_unit_test(test_end),
+	    cmocka_unit_test(test_hostile_numbers),
+	    cmocka_unit_test(test_bitfields),
+	    cmocka_unit_test(test_order),
+	    cmocka_unit_test(test_bytes),
+	    cmocka_unit_test(test_header_only),
 	    cmocka_unit_test(test_write_error),
 	};
 
