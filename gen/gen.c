@@ -12,6 +12,7 @@
 #include "gen/facts.h"
 #include "gen/image.h"
 #include "gen/libruby.h"
+#include "gen/macros.h"
 #include "gen/types.h"
 #include "gen/wanted.h"
 #include "gen/windows.h"
@@ -275,7 +276,10 @@ static bool is_version(const char *text)
 	       strspn(text, "0123456789abcdefghijklmnopqrstuvwxyz.-") == length;
 }
 
-/* From the file itself; if that is a debug file without contents, from the file that it was split from. */
+/*
+ * From the file itself; if that is a debug file without contents, from the file that it was split from, else from
+ * macros if what they say has the length of ruby_version.
+ */
 static struct error *read_version(struct generation *g, struct layout *layout)
 {
 	layout->version = read_text(g->elf, &g->version);
@@ -290,6 +294,14 @@ static struct error *read_version(struct generation *g, struct layout *layout)
 			layout->description = read_text(contents.elf, &g->description);
 		}
 		contents_close(&contents);
+	}
+	if (!layout->version && g->version.present) {
+		char *version = macros_version(g->dwarf, &g->budget);
+
+		if (version && g->version.size == strlen(version) + 1)
+			layout->version = version;
+		else
+			free(version);
 	}
 	if (!layout->version)
 		return error_take(
@@ -314,9 +326,10 @@ static void read_constants(struct generation *g, struct layout *layout)
 		if (layout->constants[i].present || !variable->present || size < 1 || size > sizeof(bytes) ||
 		    !image_read(g->elf, 0, address, bytes, size))
 			continue;
-		int64_t value = (signed char)bytes[size - 1];
+		/* Signed and little-endian. */
+		int64_t value = bytes[size - 1] & 0x80 ? -1 : 0;
 
-		for (size_t b = size - 1; b-- > 0;)
+		for (size_t b = size; b-- > 0;)
 			value = value * 256 + bytes[b];
 		layout->constants[i] = (struct layout_number){.present = true, .value = value};
 	}
@@ -450,15 +463,23 @@ static struct error *generate(struct generation *g)
 	return error ? error : check(g, layout);
 }
 
+static void count_one(struct gen_report *report, bool present)
+{
+	if (present)
+		report->fields++;
+	else
+		report->absent++;
+}
+
 static void count(const struct layout *layout, struct gen_report *report)
 {
 	report->fields = report->absent = 0;
 	for (size_t i = 0; i < LAYOUT_MEMBERS; i++)
-		*(layout->members[i].present ? &report->fields : &report->absent) += 1;
+		count_one(report, layout->members[i].present);
 	for (size_t i = 0; i < LAYOUT_ENUMERATORS; i++)
-		*(layout->enumerators[i].present ? &report->fields : &report->absent) += 1;
+		count_one(report, layout->enumerators[i].present);
 	for (size_t i = 0; i < LAYOUT_CONSTANTS; i++)
-		*(layout->constants[i].present ? &report->fields : &report->absent) += 1;
+		count_one(report, layout->constants[i].present);
 }
 
 struct error *gen_layout(const char *path, const struct gen_options *options, struct gen_report *report,
@@ -482,7 +503,7 @@ struct error *gen_layout(const char *path, const struct gen_options *options, st
 		error = open_module(&g);
 	if (!error)
 		error = generate(&g);
-	if (!error) {
+	if (!error && g.facts.layout) {
 		*ret = g.facts.layout;
 		g.facts.layout = NULL;
 		if (report) {

@@ -8,7 +8,9 @@
  *
  * ruby_version and ruby_description are read from the ELF file's own data. A separate debug file has no data: then the
  * file that it was split from is looked for where such files are installed (gen/contents.h), and must have the same
- * build-id. Failing that it is an error, and the file that was split is to be given instead: a version is not guessed.
+ * build-id. Failing that, the version comes from the macros that debug info of -g3 has (gen/macros.h), and there is no
+ * description. Failing that, it is an error, and the file that was split is to be given instead: a version is not
+ * guessed.
  *
  * All that these files say may be hostile. Nothing here takes more time or memory than in proportion to their size.
  */

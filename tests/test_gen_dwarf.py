@@ -199,6 +199,19 @@ def test_debug_file_itself(rbdump, program, tmp_path):
     refused(rbdump, debug, FAILED, "ruby_version", "split")
 
 
+@pytest.mark.parametrize("dwarf", ["-gdwarf-5", "-gdwarf-4"])
+def test_debug_file_alone(rbdump, tmp_path, dwarf):
+    """Its version is in its macros, if it has any."""
+    program = compile_program(tmp_path, dwarf, "-g3", "-O2", sources=("version.c", "vm.c"))
+    whole = generate(rbdump, program)
+    tool("objcopy", "--only-keep-debug", program, "alone.debug", folder=tmp_path)
+    program.unlink()
+    layout = generate(rbdump, tmp_path / "alone.debug")
+    kinds = (*FACTS, "version", "build-id", "symbol", "window")
+    assert facts(layout, kinds) == facts(whole, kinds)
+    assert not facts(layout, ("description",))
+
+
 def stub(folder, *flags):
     """A libruby, and an executable that has its Ruby from it."""
     lib = folder / "lib"
