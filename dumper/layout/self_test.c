@@ -1,5 +1,6 @@
 #include "layout/self_test.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,6 +110,18 @@ static char *test_pthreads(const struct self_test *test)
 	return NULL;
 }
 
+static bool same_bytes(struct access *access, struct bytes a, struct bytes b)
+{
+	struct text text_a = {0}, text_b = {0};
+	bool same = a.length == b.length && text_add_target(&text_a, access, a) &&
+		    text_add_target(&text_b, access, b) && text_a.length == text_b.length && a.length > 0 &&
+		    memcmp(text_a.data, text_b.data, text_a.length) == 0;
+
+	text_clear(&text_a);
+	text_clear(&text_b);
+	return same;
+}
+
 /* Whether bytes of the target begin with a text. */
 static bool starts_with(struct access *access, struct bytes bytes, const char *text)
 {
@@ -216,11 +229,18 @@ static char *test_symbols(const struct self_test *test)
 	return NULL;
 }
 
+static bool is_code_type(const struct layout *layout, const struct code *code, enum layout_enumerator_id type)
+{
+	return layout->enumerators[type].present && code->type == (uint64_t)layout->enumerators[type].value;
+}
+
 static char *test_lines(const struct self_test *test, const struct code *code)
 {
 	struct access access = ruby_access(test->ruby);
 	uint64_t entries = access_member(&access, code->body, F_body_insns_size);
 	uint64_t table = access_member(&access, code->body, F_body_insns);
+	bool handler = is_code_type(access.layout, code, E_ISEQ_TYPE_RESCUE) ||
+		       is_code_type(access.layout, code, E_ISEQ_TYPE_ENSURE);
 	int64_t last_line;
 
 	if (entries == 0 || !code_lines_hold(&access, code))
@@ -229,9 +249,10 @@ static char *test_lines(const struct self_test *test, const struct code *code)
 	for (uint64_t i = 0; i < entries && i < MAX_ENTRIES; i++) {
 		int64_t line = access_signed(&access, table + i * access_sizeof(&access, S_insn), F_insn_line_no);
 
-		/* eval takes any first line, 0 and negative ones too; in 2.7, some entries between have the line 0. */
-		if ((i == 0 && code->first_line > 0 && line <= 0) || line < code->first_line - MAX_LINES ||
-		    line > code->first_line + MAX_LINES)
+		/* A rescue or ensure may begin behind its code. In 2.7 some entries have the line 0; and eval takes any
+		 * first line, also a negative one. */
+		if ((line != 0 && line < code->first_line && !handler) || line < -MAX_LINES ||
+		    line > code->first_line + MAX_LINES || (i == 0 && line == 0 && code->first_line > 0))
 			return finding("the lines of code are not near its first line");
 		if (i == entries - 1 && line != last_line)
 			return finding("the end of code does not have the last of its lines");
@@ -241,9 +262,17 @@ static char *test_lines(const struct self_test *test, const struct code *code)
 	return NULL;
 }
 
-static bool is_code_type(const struct layout *layout, const struct code *code, enum layout_enumerator_id type)
+/* compile.c, make_name_for_block(): how deep a block is by its label; more than there can be if it is not that of one.
+ */
+static int labelled_levels(struct access *access, struct bytes label)
 {
-	return layout->enumerators[type].present && code->type == (uint64_t)layout->enumerators[type].value;
+	char text[32] = "";
+	int levels;
+
+	if (!starts_with(access, label, "block "))
+		return INT_MAX;
+	access_bytes(access, label.address, text, label.length < sizeof(text) ? label.length : sizeof(text) - 1);
+	return sscanf(text, "block (%d levels)", &levels) == 1 ? levels : 1;
 }
 
 /*
@@ -260,6 +289,7 @@ static char *test_nesting(const struct self_test *test, const struct code *code)
 	struct access access = ruby_access(test->ruby);
 	struct code local, outer = *code;
 	bool known = false;
+	int levels = 0;
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]) && !known; i++)
 		known = is_code_type(layout, code, types[i]);
@@ -269,12 +299,16 @@ static char *test_nesting(const struct self_test *test, const struct code *code)
 		return finding("the method that code is in is not its own local code");
 	if (is_code_type(layout, code, E_ISEQ_TYPE_METHOD) && (code->parent != 0 || local.iseq != code->iseq))
 		return finding("a method is within other code");
-	for (int i = 0; outer.iseq != local.iseq && i < MAX_PARENTS; i++)
+	for (int i = 0; outer.iseq != local.iseq && i < MAX_PARENTS; i++) {
+		levels += is_code_type(layout, &outer, E_ISEQ_TYPE_BLOCK);
 		if (!code_read(&access, outer.parent, &outer))
 			return finding("what encloses code is not code");
+	}
 	if (is_code_type(layout, code, E_ISEQ_TYPE_BLOCK) && local.iseq != code->iseq &&
-	    !starts_with(&access, code->label, "block "))
-		return finding("the label of a block is not that of a block");
+	    labelled_levels(&access, code->label) > levels)
+		return finding("the label of a block is not that of a block so deep");
+	if (code->iseq == local.iseq && same_bytes(&access, code->path, code->label))
+		return finding("the path of code is its label");
 	if (is_code_type(layout, code, E_ISEQ_TYPE_MAIN) && !starts_with(&access, code->label, "<main>"))
 		return finding("the label of the main script is not <main>");
 	/* BUILTIN_ATTR_: only Ruby's own core is marked with them. */
