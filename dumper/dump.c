@@ -475,12 +475,12 @@ static struct error *run(struct dump *dump, enum exit_status *status)
 	if (dump->version[0] == '\0')
 		return diagnose_refusal("/proc", dump->target->pid, EPERM);
 	error = find_and_look(dump, &trace);
-	if (!error && !trace)
-		error = error_no_memory();
-	if (!error) {
-		*status = (enum exit_status)trace_exit_status(trace);
-		error = print(dump, trace);
-	}
+	if (error)
+		return error;
+	if (!trace)
+		return error_no_memory();
+	*status = (enum exit_status)trace_exit_status(trace);
+	error = print(dump, trace);
 	trace_destroy(trace);
 	return error;
 }

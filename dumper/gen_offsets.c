@@ -126,8 +126,10 @@ int gen_offsets_main(const char *elf, const char *output, bool any_build)
 	}
 	if (!error && !output)
 		error = default_output(layout, &chosen);
-	if (!error)
-		error = write_output(layout, output ? output : chosen);
+	if (!output)
+		output = chosen;
+	if (!error && output)
+		error = write_output(layout, output);
 	int status = error ? (int)error->status : EXIT_COMPLETE;
 
 	if (error)

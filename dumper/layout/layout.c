@@ -583,7 +583,7 @@ static char *read_facts(struct reader *r, struct layout *layout, uint64_t *diges
 /* How many alternative paths a member has under one name of its struct. */
 static unsigned int paths_per_struct_name(const struct layout_spec *member)
 {
-	unsigned int names = 0, structs = 0;
+	unsigned int names = 0, structs = 1; /* fields.py gives each struct at least one name */
 
 	while (member->names[names])
 		names++;
