@@ -135,8 +135,7 @@ int gen_offsets_main(const char *elf, const char *output, bool any_build)
 	if (error)
 		fprintf(stderr, "rbdump: %s\n", error->message);
 	else
-		fprintf(stderr, "%s: %u fields, %u absent (optional)\n", output ? output : chosen, report.fields,
-			report.absent);
+		fprintf(stderr, "%s: %u fields, %u absent (optional)\n", output, report.fields, report.absent);
 	error_destroy(error);
 	free(chosen);
 	gen_report_deinit(&report);

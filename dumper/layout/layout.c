@@ -583,12 +583,13 @@ static char *read_facts(struct reader *r, struct layout *layout, uint64_t *diges
 /* How many alternative paths a member has under one name of its struct. */
 static unsigned int paths_per_struct_name(const struct layout_spec *member)
 {
-	unsigned int names = 0, structs = 1; /* fields.py gives each struct at least one name */
+	unsigned int names = 0, structs = 0;
 
 	while (member->names[names])
 		names++;
-	while (layout_struct_specs[member->parent].names[structs])
+	do /* fields.py gives each struct at least one name */
 		structs++;
+	while (layout_struct_specs[member->parent].names[structs]);
 	return names / structs;
 }
 
