@@ -36,6 +36,9 @@ class Shop
   end
 
   def count
+    Thread.pass until (Thread.list - [Thread.current]).all? { |thread| thread.status == 'sleep' }
+    $stdout.puts 'ready'
+    $stdout.flush
     n = 0
     n += 1 while true
   end
@@ -46,9 +49,6 @@ class Shop
     threads = %w[serve work count].map do |job|
       Thread.new { send(job) }.tap { |thread| thread.name = job }
     end
-    Thread.pass until threads.first(2).all? { |thread| thread.status == 'sleep' }
-    $stdout.puts 'ready'
-    $stdout.flush
     threads.each(&:join)
   end
 end
