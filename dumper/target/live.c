@@ -344,9 +344,11 @@ void target_read_pages(void *context, const uint64_t *pages, size_t count, uint8
 
 int target_open_file(const struct target *target, const struct mapping *mapping)
 {
-	char path[4096];
+	char path[4096], executable[4096];
+	ssize_t length;
 	int fd;
 
+	/* Needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE: */
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", target->pid, (unsigned long)mapping->start,
 		 (unsigned long)mapping->end);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -356,6 +358,11 @@ int target_open_file(const struct target *target, const struct mapping *mapping)
 		errno = ENOENT;
 		return -1;
 	}
+	snprintf(path, sizeof(path), "/proc/%d/exe", target->pid);
+	length = readlink(path, executable, sizeof(executable) - 1);
+	executable[length > 0 ? length : 0] = '\0';
+	if (strcmp(executable, mapping->path) == 0)
+		return open(path, O_RDONLY | O_CLOEXEC);
 	snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, mapping->path);
 	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
