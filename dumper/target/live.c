@@ -1,7 +1,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,7 +202,7 @@ static void wait_for_stop(struct native_thread *thread, const struct timespec *b
 	for (;;) {
 		int status;
 		pid_t tid = waitpid(thread->tid, &status, __WALL | WNOHANG);
-		long waited;
+		sigset_t child;
 
 		if (tid < 0)
 			return; /* gone */
@@ -217,14 +217,14 @@ static void wait_for_stop(struct native_thread *thread, const struct timespec *b
 			take_registers(thread);
 			return;
 		}
-		waited = elapsed_ns(began);
-		if (waited > STOP_TIMEOUT_NS)
+		if (elapsed_ns(began) > STOP_TIMEOUT_NS)
 			return;
-		/* It stops within microseconds unless it has to be scheduled first: let it have this CPU. */
-		if (waited < 1000000)
-			sched_yield();
-		else
-			nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+		/* Asleep until the kernel tells of a stop: a waiter that spins or yields is scheduled late on a busy
+		   machine, with the target stopped. One signal may tell of several stops, and none comes if rbdump's
+		   parent had it ignore them: so look again after a while. */
+		sigemptyset(&child);
+		sigaddset(&child, SIGCHLD);
+		sigtimedwait(&child, NULL, &(struct timespec){.tv_nsec = 1000000});
 	}
 }
 

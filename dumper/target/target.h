@@ -4,7 +4,8 @@
  * The target survives whatever happens to rbdump: threads are seized, not attached to, so that nothing is sent to them,
  * and the kernel lets them go on if the tracer dies. A process that was stopped (SIGSTOP) before stays stopped.
  *
- * All calls for one target come from the thread that stopped it (a rule of ptrace(2)).
+ * All calls for one target come from the thread that stopped it (a rule of ptrace(2)). It has SIGCHLD blocked from before
+ * target_stop(), which waits for it, until after target_resume().
  */
 #ifndef RBDUMP_TARGET_H
 #define RBDUMP_TARGET_H
