@@ -23,6 +23,9 @@
 /* How often a paused target is looked at until one look found all it wanted, and passed the self-test. */
 #define PAUSED_TRIES 4
 
+/* How often a running target is looked at before it is paused. */
+#define LEARNING_TRIES 8
+
 /* How long a running target is tried until no stack moved during a look. */
 #define UNPAUSED_NS 200000000L
 
@@ -194,29 +197,50 @@ static void chase(void *context)
 	look_once(chase->dump, chase->look);
 }
 
+/*
+ * Looks at the running target, to learn which pages there are to copy. One that moves is looked at until that brings
+ * nothing new: each look sees it in another method.
+ */
+static struct error *learn_pages(const struct dump *dump, struct look *look)
+{
+	struct error *error = NULL;
+	size_t known;
+	int tries = 0;
+
+	do {
+		known = memory_pages(dump->memory);
+		error = capture_unpaused(dump->memory);
+		if (!error)
+			look_once(dump, look);
+	} while (!error && memory_pages(dump->memory) > known && ++tries < LEARNING_TRIES);
+	return error;
+}
+
 static struct error *look_paused(const struct dump *dump, struct look *look)
 {
 	struct chase chased = {dump, look};
-	double pause_us = 0;
+	struct error *error = learn_pages(dump, look);
+	double pause_us = 0, pauses_us = 0;
+	unsigned int pauses = 0;
 
-	/* On the running target, to learn which pages there are. */
-	look_once(dump, look);
-	for (int try = 0; try < PAUSED_TRIES; try++) {
-		/* The first time only what is known is copied, which is all there is to do unless the target has moved
-		 * on. */
-		struct error *error =
-		    capture_paused(dump->target, dump->memory, try > 0 ? chase : NULL, &chased, &pause_us);
-
+	while (!error && pauses < PAUSED_TRIES) {
+		/* The first time only what is known is copied, which is all there is to do unless the target has
+		   moved on. */
+		error = capture_paused(dump->target, dump->memory, pauses > 0 ? chase : NULL, &chased, &pause_us);
 		if (error)
-			return error;
+			break;
+		pauses++;
+		pauses_us += pause_us;
 		look_once(dump, look);
 		if (look->no_memory)
 			return error_no_memory();
 		if (memory_missed(dump->memory) == 0 && !look->refused)
 			break;
 	}
-	look->trace->paused = true;
-	look->trace->pause_us = pause_us;
+	if (error)
+		return error;
+	look->trace->pauses = pauses;
+	look->trace->pause_us = pauses_us;
 	return NULL;
 }
 

@@ -292,6 +292,11 @@ void memory_seal(struct memory *memory)
 	memory->missed = 0;
 }
 
+size_t memory_pages(const struct memory *memory)
+{
+	return memory->count;
+}
+
 size_t memory_missed(const struct memory *memory)
 {
 	return memory->missed;

@@ -48,6 +48,9 @@ void memory_prefetch(struct memory *memory);
 /* Whether the target has other bytes now than the copy has: reads those pages again, apart from the copy. */
 bool memory_has_changed(struct memory *memory, uint64_t address, size_t length);
 
+/* How many pages were ever read or missed. */
+size_t memory_pages(const struct memory *memory);
+
 /* From now on nothing is copied. */
 void memory_seal(struct memory *memory);
 

@@ -57,12 +57,13 @@ bool render_json(const struct trace *trace, FILE *stream)
 	for (size_t i = 0; i < trace->nr_threads; i++)
 		json_array_append_new(threads, thread_object(&trace->threads[i]));
 	root = json_pack(
-	    "{s:i, s:s, s:i, s:o, s:o, s:o, s:{s:s, s:o, s:o}, s:s, s:o, s:{s:o}, s:o}", "schema_version", 1, "tool",
-	    "rbdump " RBDUMP_VERSION, "pid", (int)trace->pid, "ruby_version", string_or_null(trace->ruby_version),
-	    "ruby_description", string_or_null(trace->ruby_description), "arch", string_or_null(trace->arch), "layout",
-	    "source", trace_layout_source_name(trace->layout_source), "file", string_or_null(trace->layout_file),
-	    "build_id", string_or_null(trace->layout_build_id), "mode", trace->paused ? "paused" : "unpaused",
-	    "pause_us", trace->paused ? json_real(trace->pause_us) : json_null(), "gc", "running",
+	    "{s:i, s:s, s:i, s:o, s:o, s:o, s:{s:s, s:o, s:o}, s:s, s:o, s:i, s:{s:o}, s:o}", "schema_version", 1,
+	    "tool", "rbdump " RBDUMP_VERSION, "pid", (int)trace->pid, "ruby_version",
+	    string_or_null(trace->ruby_version), "ruby_description", string_or_null(trace->ruby_description), "arch",
+	    string_or_null(trace->arch), "layout", "source", trace_layout_source_name(trace->layout_source), "file",
+	    string_or_null(trace->layout_file), "build_id", string_or_null(trace->layout_build_id), "mode",
+	    trace->pauses > 0 ? "paused" : "unpaused", "pause_us",
+	    trace->pauses > 0 ? json_real(trace->pause_us) : json_null(), "pauses", (int)trace->pauses, "gc", "running",
 	    trace->gc_known ? json_boolean(trace->gc_running) : json_null(), "threads", threads);
 	written =
 	    root && json_dumpf(root, stream, JSON_COMPACT | JSON_REAL_PRECISION(7)) == 0 && fputc('\n', stream) != EOF;

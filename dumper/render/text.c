@@ -118,7 +118,7 @@ void render_text(const struct trace *trace, bool colour, FILE *stream)
 	fprintf(stream, "%sProcess %d%s: ", palette->bold, trace->pid, palette->reset);
 	put(trace->ruby_description ? trace->ruby_description : trace->ruby_version, stream);
 	fprintf(stream, "\n%zu thread%s", trace->nr_threads, trace->nr_threads == 1 ? "" : "s");
-	if (trace->paused)
+	if (trace->pauses > 0)
 		fprintf(stream, ", paused for %.0f us", trace->pause_us);
 	else
 		fputs(", not paused", stream);

@@ -60,8 +60,8 @@ struct trace {
 	enum layout_source layout_source;
 	const char *layout_file;     /* NULL if it was not kept in a file */
 	const char *layout_build_id; /* of the ELF that Ruby is in; NULL if it has none */
-	bool paused;
-	double pause_us; /* from the first thread's stop to the last one's going on; 0 if not paused */
+	unsigned int pauses; /* how often the target was stopped; 0 if it was read without */
+	double pause_us;     /* from the first thread's stop to the last one's going on, all pauses together */
 	bool gc_known, gc_running;
 	struct trace_thread *threads;
 	size_t nr_threads;
