@@ -23,6 +23,9 @@
 /* How often a paused target is looked at until one look found all it wanted, and passed the self-test. */
 #define PAUSED_TRIES 4
 
+/* How long a target goes on between two pauses, at least. */
+#define RETRY_NS 2000000L
+
 /* How often a running target is looked at before it is paused. */
 #define LEARNING_TRIES 8
 
@@ -236,6 +239,8 @@ static struct error *look_paused(const struct dump *dump, struct look *look)
 			return error_no_memory();
 		if (memory_missed(dump->memory) == 0 && !look->refused)
 			break;
+		/* Let it get somewhere else. */
+		nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
 	}
 	if (error)
 		return error;
