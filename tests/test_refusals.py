@@ -12,7 +12,7 @@ import tempfile
 
 import pytest
 from harness.dump import check, dump, run
-from harness.process import is_untouched, wait_until
+from harness.process import is_untouched, task_states, wait_until
 
 TRACER = pathlib.Path(__file__).parent / "harness/tracer.py"
 NOBODY = 65534
@@ -157,6 +157,7 @@ def test_own_process_of_an_ordinary_user(ruby, public_rbdump, layouts):
         [*nobody, program, "--disable-gems", sources], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as target:
         assert target.stdout.readline() == b"\n"
+        wait_until(lambda: task_states(target.pid) == {"S"}, "it has gone on to read")
         done = subprocess.run(
             [*nobody, public_rbdump, "-p", str(target.pid), "--json", "--offsets", own_layout],
             capture_output=True,
