@@ -1,0 +1,218 @@
+/* Every cause of a refusal, from a procfs that says what is wanted. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "target/diagnose.h"
+
+#define PID    4711
+#define NOBODY 65534
+
+static char proc[] = "/tmp/rbdump-proc-XXXXXX";
+
+static void write_file(const char *name, const char *content)
+{
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", proc, name);
+	for (char *slash = strchr(path + strlen(proc) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(path, 0700);
+		*slash = '/';
+	}
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(content, file);
+	fclose(file);
+}
+
+static void write_status(const char *who, const char *name, char state, int tracer, int uid,
+			 unsigned long long capabilities)
+{
+	char content[512], path[64];
+
+	snprintf(
+	    content, sizeof(content),
+	    "Name:\t%s\nUmask:\t0022\nState:\t%c (whatever)\nTracerPid:\t%d\nUid:\t%d\t%d\t%d\t%d\nCapEff:\t%016llx\n",
+	    name, state, tracer, uid, uid, uid, uid, capabilities);
+	snprintf(path, sizeof(path), "%s/status", who);
+	write_file(path, content);
+}
+
+static void remove_file(const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", proc, name);
+	unlink(path);
+}
+
+/* A Ruby of user nobody, sleeping; rbdump runs as nobody without capabilities; no Yama. */
+static int set_up(void **state)
+{
+	(void)state;
+	write_status("4711", "ruby", 'S', 0, NOBODY, 0);
+	write_status("self", "rbdump", 'R', 0, NOBODY, 0);
+	remove_file("sys/kernel/yama/ptrace_scope");
+	return 0;
+}
+
+static void assert_diagnosed(int errnum, enum exit_status status, const char *message)
+{
+	struct error *error = diagnose_refusal(proc, PID, errnum);
+
+	assert_string_equal(error->message, message);
+	assert_int_equal(error->status, status);
+	error_destroy(error);
+}
+
+static void test_no_process(void **state)
+{
+	(void)state;
+	remove_file("4711/status");
+	assert_diagnosed(ENOENT, EXIT_FAILED, "there is no process 4711");
+}
+
+static void test_zombie(void **state)
+{
+	(void)state;
+	write_status("4711", "ruby", 'Z', 0, NOBODY, 0);
+	assert_diagnosed(EPERM, EXIT_FAILED, "process 4711 (ruby) has ended and waits for its parent to notice");
+}
+
+static void test_traced(void **state)
+{
+	(void)state;
+	write_status("4711", "ruby", 't', 99, NOBODY, 0);
+	write_status("99", "gdb", 'S', 0, NOBODY, 0);
+	assert_diagnosed(
+	    EPERM, EXIT_NO_PERMISSION,
+	    "process 4711 is already traced by gdb (pid 99), and a process has one tracer at a time; end that one, or "
+	    "read without stopping the process: --no-stop");
+}
+
+static void test_other_user(void **state)
+{
+	(void)state;
+	write_status("4711", "ruby", 'S', 0, 0, 0);
+	assert_diagnosed(
+	    EACCES, EXIT_NO_PERMISSION,
+	    "process 4711 belongs to root (uid 0) and rbdump runs as nobody (uid 65534); run rbdump as that user, or "
+	    "with sudo");
+}
+
+static void test_other_user_before_yama(void **state)
+{
+	(void)state;
+	write_status("4711", "ruby", 'S', 0, 4242, 0);
+	write_file("sys/kernel/yama/ptrace_scope", "1\n");
+	assert_diagnosed(
+	    EACCES, EXIT_NO_PERMISSION,
+	    "process 4711 belongs to uid 4242 and rbdump runs as nobody (uid 65534); run rbdump as that user, or with "
+	    "sudo");
+}
+
+static void test_root_without_capability(void **state)
+{
+	(void)state;
+	write_status("self", "rbdump", 'R', 0, 0, 0x1fffffffffULL & ~(1ULL << 19));
+	assert_diagnosed(EACCES, EXIT_NO_PERMISSION,
+			 "process 4711 belongs to nobody (uid 65534), and rbdump is root without the capability "
+			 "CAP_SYS_PTRACE; give "
+			 "it that capability (in a container: --cap-add SYS_PTRACE), or run rbdump as that user");
+}
+
+static void test_yama_1(void **state)
+{
+	(void)state;
+	write_file("sys/kernel/yama/ptrace_scope", "1\n");
+	assert_diagnosed(
+	    EPERM, EXIT_NO_PERMISSION,
+	    "Yama lets only a parent trace a process (kernel.yama.ptrace_scope is 1); run rbdump with sudo, or allow "
+	    "it: sudo sysctl kernel.yama.ptrace_scope=0");
+}
+
+static void test_yama_2(void **state)
+{
+	(void)state;
+	write_file("sys/kernel/yama/ptrace_scope", "2\n");
+	assert_diagnosed(EPERM, EXIT_NO_PERMISSION,
+			 "Yama lets only root trace a process (kernel.yama.ptrace_scope is 2); run rbdump with sudo");
+}
+
+static void test_yama_3(void **state)
+{
+	(void)state;
+	/* Not even root. */
+	write_status("self", "rbdump", 'R', 0, 0, 0x1fffffffffULL);
+	write_file("sys/kernel/yama/ptrace_scope", "3\n");
+	assert_diagnosed(
+	    EPERM, EXIT_NO_PERMISSION,
+	    "Yama forbids everyone to trace a process (kernel.yama.ptrace_scope is 3), until a reboot with another "
+	    "value");
+}
+
+static void test_not_dumpable(void **state)
+{
+	(void)state;
+	write_file("sys/kernel/yama/ptrace_scope", "0\n");
+	assert_diagnosed(
+	    EPERM, EXIT_NO_PERMISSION,
+	    "process 4711 is protected from its own user (it has changed its user or gained capabilities since it "
+	    "started); run rbdump with sudo");
+}
+
+static void test_security_module(void **state)
+{
+	(void)state;
+	write_status("self", "rbdump", 'R', 0, 0, 0x1fffffffffULL);
+	assert_diagnosed(
+	    EACCES, EXIT_NO_PERMISSION,
+	    "the kernel refuses access to process 4711 (Permission denied); a security module (SELinux, AppArmor, "
+	    "seccomp) or a user namespace stands in the way: try from the host, as root");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(test_no_process, set_up),
+	    cmocka_unit_test_setup(test_zombie, set_up),
+	    cmocka_unit_test_setup(test_traced, set_up),
+	    cmocka_unit_test_setup(test_other_user, set_up),
+	    cmocka_unit_test_setup(test_other_user_before_yama, set_up),
+	    cmocka_unit_test_setup(test_root_without_capability, set_up),
+	    cmocka_unit_test_setup(test_yama_1, set_up),
+	    cmocka_unit_test_setup(test_yama_2, set_up),
+	    cmocka_unit_test_setup(test_yama_3, set_up),
+	    cmocka_unit_test_setup(test_not_dumpable, set_up),
+	    cmocka_unit_test_setup(test_security_module, set_up),
+	};
+	int failed;
+
+	if (!mkdtemp(proc))
+		return 1;
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	remove_file("4711/status");
+	remove_file("self/status");
+	remove_file("99/status");
+	remove_file("sys/kernel/yama/ptrace_scope");
+	for (size_t i = 0; i < 6; i++) {
+		static const char *const folders[] = {"/4711",	     "/self", "/99", "/sys/kernel/yama",
+						      "/sys/kernel", "/sys"};
+		char path[256];
+
+		snprintf(path, sizeof(path), "%s%s", proc, folders[i]);
+		rmdir(path);
+	}
+	rmdir(proc);
+	return failed;
+}
