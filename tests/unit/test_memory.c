@@ -1,0 +1,170 @@
+/* The snapshot of pages, over a target that is an array. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "memory/memory.h"
+
+#define BASE  UINT64_C(0x7f0000000000)
+#define PAGES 64
+
+static uint8_t target[PAGES * 4096];
+static bool readable[PAGES];
+static size_t calls, pages_copied;
+
+static void source(void *context, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok)
+{
+	assert_ptr_equal(context, target);
+	calls++;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t page = (pages[i] - BASE) / MEMORY_PAGE;
+
+		assert_true(i == 0 || pages[i] > pages[i - 1]);
+		assert_int_equal(pages[i] % MEMORY_PAGE, 0);
+		ok[i] = page < PAGES && readable[page];
+		if (ok[i])
+			memcpy(buffer + i * MEMORY_PAGE, target + page * MEMORY_PAGE, MEMORY_PAGE);
+		pages_copied++;
+	}
+}
+
+static int set_up(void **state)
+{
+	for (size_t i = 0; i < sizeof(target); i++)
+		target[i] = (uint8_t)(i * 7 + i / 4096);
+	memset(readable, true, sizeof(readable));
+	calls = pages_copied = 0;
+	*state = memory_create(source, target, PAGES);
+	return *state ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	memory_destroy(*state);
+	return 0;
+}
+
+static void assert_reads(struct memory *memory, uint64_t offset, size_t length)
+{
+	uint8_t buffer[3 * 4096];
+
+	assert_true(length <= sizeof(buffer));
+	assert_true(memory_read(memory, BASE + offset, buffer, length));
+	assert_memory_equal(buffer, target + offset, length);
+}
+
+static void test_each_page_once(void **state)
+{
+	assert_reads(*state, 4090, 4096);
+	assert_reads(*state, 100, 8);
+	assert_reads(*state, 4096, 8);
+	assert_int_equal(pages_copied, 2);
+	assert_int_equal(memory_pages(*state), 2);
+}
+
+static void test_copies_stay(void **state)
+{
+	uint8_t byte, before = target[5];
+
+	assert_reads(*state, 5, 1);
+	target[5] ^= 0xff;
+	assert_true(memory_read(*state, BASE + 5, &byte, 1));
+	assert_int_equal(byte, before);
+	assert_true(memory_has_changed(*state, BASE, 8));
+	assert_false(memory_has_changed(*state, BASE + 6, 4096 - 6));
+	assert_true(memory_forget(*state));
+	assert_reads(*state, 5, 1);
+}
+
+static void test_unreadable_page_between(void **state)
+{
+	uint8_t buffer[8192];
+
+	readable[1] = false;
+	assert_false(memory_read(*state, BASE + 4000, buffer, sizeof(buffer)));
+	assert_reads(*state, 0, 4096);
+	assert_reads(*state, 8192, 4096);
+	assert_true(memory_has_changed(*state, BASE + 4000, 200));
+}
+
+static void test_sealed(void **state)
+{
+	uint8_t byte;
+
+	assert_reads(*state, 0, 1);
+	assert_true(memory_forget(*state));
+	memory_prefetch(*state);
+	memory_seal(*state);
+	calls = 0;
+	assert_reads(*state, 0, 4096);
+	assert_int_equal(memory_missed(*state), 0);
+	assert_false(memory_read(*state, BASE + 4096, &byte, 1));
+	assert_int_equal(memory_missed(*state), 1);
+	assert_int_equal(calls, 0);
+	/* What was missed is wanted the next time. */
+	assert_true(memory_forget(*state));
+	assert_int_equal(memory_missed(*state), 0);
+	memory_prefetch(*state);
+	memory_seal(*state);
+	assert_reads(*state, 0, 8192);
+	assert_int_equal(calls, 1);
+}
+
+static void test_prefetch_is_one_call(void **state)
+{
+	for (int page = PAGES - 1; page >= 0; page -= 3)
+		assert_reads(*state, (uint64_t)page * 4096, 8);
+	readable[3] = false;
+	assert_true(memory_forget(*state));
+	calls = pages_copied = 0;
+	memory_prefetch(*state);
+	assert_int_equal(calls, 1);
+	assert_int_equal(pages_copied, memory_pages(*state));
+	assert_reads(*state, 0, 8);
+	assert_int_equal(calls, 1);
+}
+
+static void test_limit(void **state)
+{
+	struct memory *small = memory_create(source, target, 3);
+	uint8_t byte;
+
+	(void)state;
+	for (uint64_t page = 0; page < 3; page++)
+		assert_reads(small, page * 4096, 1);
+	assert_false(memory_read(small, BASE + 3 * 4096, &byte, 1));
+	assert_reads(small, 0, 1);
+	memory_destroy(small);
+}
+
+static void test_hostile_addresses(void **state)
+{
+	uint8_t buffer[64];
+
+	assert_false(memory_read(*state, UINT64_MAX - 8, buffer, sizeof(buffer)));
+	assert_false(memory_read(*state, 0, buffer, sizeof(buffer)));
+	assert_false(memory_read(*state, BASE + sizeof(target), buffer, 1));
+	assert_true(memory_read(*state, UINT64_MAX, buffer, 0));
+	assert_true(memory_has_changed(*state, UINT64_MAX - 8, 64));
+	assert_true(memory_has_changed(*state, BASE, (size_t)1 << 40));
+	assert_false(memory_has_changed(*state, 0, 0));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(test_each_page_once, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_copies_stay, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_unreadable_page_between, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_sealed, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_prefetch_is_one_call, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_limit, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_hostile_addresses, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
