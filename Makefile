@@ -54,15 +54,17 @@ $(B)/%.o: %.c $(B)/gen/layout_fields.h
 $(B)/gen/%.o: $(B)/gen/%.c
 	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -c -o $@ $<
 
-# Unit tests: tests/unit/test_X.c is one cmocka program, linked with everything but main.
+# Unit tests: tests/unit/test_X.c is one cmocka program, linked with everything but main, and the fixture.
 UNIT := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
+UNIT_FIXTURE := $(B)/tests/unit/synthetic.o
 .PHONY: unit
 unit: $(UNIT)
 	@set -e; for t in $(UNIT); do echo "== $$t"; $$t; done
 
-$(B)/unit/%: tests/unit/%.c $(LIB_OBJECTS)
+$(B)/unit/%: tests/unit/%.c $(LIB_OBJECTS) $(UNIT_FIXTURE)
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MF $@.d -o $@ $< $(LIB_OBJECTS) -lcmocka $(ALL_LDLIBS)
+	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MF $@.d -o $@ $< $(LIB_OBJECTS) $(UNIT_FIXTURE) \
+		-lcmocka $(ALL_LDLIBS)
 
 # ---- what must be there; installed by apt-get where it is not
 
@@ -150,4 +152,4 @@ help:
 clean:
 	rm -rf build
 
--include $(OBJECTS:.o=.d) $(UNIT:=.d)
+-include $(OBJECTS:.o=.d) $(UNIT_FIXTURE:.o=.d) $(UNIT:=.d)
