@@ -10,6 +10,7 @@
 
 #include "capture/capture.h"
 #include "decode/resolve.h"
+#include "decode/text.h"
 #include "layout/find.h"
 #include "layout/self_test.h"
 #include "render/render.h"
@@ -26,8 +27,19 @@
 /* How long a target goes on between two pauses, at least. */
 #define RETRY_NS 2000000L
 
+/* How many layouts that say they are for this Ruby are tried. */
+#define KEPT_TRIES 8
+
 /* How often a running target is looked at before it is paused. */
 #define LEARNING_TRIES 8
+
+/*
+ * How much a look may take, whatever the target says: of frames in all its stacks, and of time; and of time while the
+ * target is stopped. What is left out then is marked.
+ */
+#define MAX_FRAMES 2000000u
+#define LOOK_NS	   5000000000L
+#define CHASE_NS   100000000L
 
 /* How long a running target is tried until no stack moved during a look. */
 #define UNPAUSED_NS 200000000L
@@ -54,6 +66,14 @@ struct dump {
 	char version[64], description[256];
 	bool foreign_pids; /* the target has its own pid namespace: the tids it knows are not ours */
 };
+
+static long elapsed_ns(const struct timespec *since)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (now.tv_sec - since->tv_sec) * 1000000000L + (now.tv_nsec - since->tv_nsec);
+}
 
 static void look_clear(struct look *look)
 {
@@ -155,11 +175,14 @@ static void run_self_test(const struct dump *dump, struct look *look, const bool
 }
 
 /* Reads everything that is wanted through the memory, once. */
-static void look_once(const struct dump *dump, struct look *look)
+static void look_once(const struct dump *dump, struct look *look, long limit_ns)
 {
 	struct resolver *resolver = NULL;
+	size_t frames_left = MAX_FRAMES;
+	struct timespec began;
 	struct trace *trace;
 
+	clock_gettime(CLOCK_MONOTONIC, &began);
 	look_clear(look);
 	look->no_memory = true;
 	look->trace = trace = trace_create();
@@ -175,10 +198,16 @@ static void look_once(const struct dump *dump, struct look *look)
 	for (size_t i = 0; i < look->threads.count; i++) {
 		const struct ruby_thread *thread = &look->threads.threads[i];
 
-		if (!stack_walk(&look->ruby, thread->ec, thread->address, &look->stacks[i]) ||
+		trace->nr_threads++;
+		if (elapsed_ns(&began) > limit_ns) {
+			trace->threads[i].reason = REASON_OUT_OF_TIME;
+			trace->threads[i].verdict = validate_verdict(REASON_OUT_OF_TIME);
+			continue;
+		}
+		if (!stack_walk(&look->ruby, thread->ec, thread->address, frames_left, &look->stacks[i]) ||
 		    !resolver_stack(resolver, &look->stacks[i], &trace->threads[i]))
 			goto out;
-		trace->nr_threads++;
+		frames_left -= look->stacks[i].nr_frames;
 		describe_thread(dump, resolver, thread, &trace->threads[i]);
 	}
 	trace->gc_running = threads_gc_running(&look->ruby, &trace->gc_known);
@@ -197,7 +226,7 @@ static void chase(void *context)
 {
 	const struct chase *chase = context;
 
-	look_once(chase->dump, chase->look);
+	look_once(chase->dump, chase->look, CHASE_NS);
 }
 
 /*
@@ -214,7 +243,7 @@ static struct error *learn_pages(const struct dump *dump, struct look *look)
 		known = memory_pages(dump->memory);
 		error = capture_unpaused(dump->memory);
 		if (!error)
-			look_once(dump, look);
+			look_once(dump, look, LOOK_NS);
 	} while (!error && memory_pages(dump->memory) > known && ++tries < LEARNING_TRIES);
 	return error;
 }
@@ -234,7 +263,7 @@ static struct error *look_paused(const struct dump *dump, struct look *look)
 			break;
 		pauses++;
 		pauses_us += pause_us;
-		look_once(dump, look);
+		look_once(dump, look, LOOK_NS);
 		if (look->no_memory)
 			return error_no_memory();
 		if (memory_missed(dump->memory) == 0 && !look->refused)
@@ -286,26 +315,24 @@ static size_t mark_moved(const struct dump *dump, struct look *look)
 
 static struct error *look_unpaused(const struct dump *dump, struct look *look)
 {
-	struct timespec began, now;
+	struct timespec began;
 	bool fitted = false;
 	size_t moved;
 
-	look_once(dump, look);
+	look_once(dump, look, LOOK_NS);
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	do {
 		struct error *error = capture_unpaused(dump->memory);
 
 		if (error)
 			return error;
-		look_once(dump, look);
+		look_once(dump, look, LOOK_NS);
 		if (!look->no_memory)
 			moved = mark_moved(dump, look);
 		if (look->no_memory)
 			return error_no_memory();
 		fitted |= !look->refused;
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while ((moved > 0 || look->refused) &&
-		 (now.tv_sec - began.tv_sec) * 1000000000L + now.tv_nsec - began.tv_nsec < UNPAUSED_NS);
+	} while ((moved > 0 || look->refused) && elapsed_ns(&began) < UNPAUSED_NS);
 	/* A layout that fitted once is right: what did not fit in the last look was moving. */
 	if (fitted) {
 		free(look->refused);
@@ -369,11 +396,18 @@ static struct error *look_through(struct dump *dump, struct trace **ret, char **
 
 static struct error *refuse(const struct dump *dump, const char *found, const char *refused)
 {
-	return error_create(
-	    EXIT_NO_RUBY,
-	    "%s does not fit process %d: self-test: %s; make the layout of this Ruby with `rbdump --gen-offsets` "
-	    "from its debug info (build-id %s)",
-	    found, dump->target->pid, refused, dump->module->build_id ? dump->module->build_id : "none");
+	const char *build_id = dump->module->build_id ? dump->module->build_id : "none";
+
+	if (dump->found.source == LAYOUT_GENERATED || dump->found.source == LAYOUT_BY_BUILD_ID)
+		return error_create(
+		    EXIT_NO_RUBY,
+		    "%s does not fit process %d: self-test: %s; since it was made for this very Ruby (%s, "
+		    "build-id %s), this rbdump does not understand that Ruby",
+		    found, dump->target->pid, refused, dump->version, build_id);
+	return error_create(EXIT_NO_RUBY,
+			    "%s does not fit process %d: self-test: %s; make the layout of this Ruby with `rbdump "
+			    "--gen-offsets` from its debug info (build-id %s)",
+			    found, dump->target->pid, refused, build_id);
 }
 
 /* No layout at all: what was looked for, and what would help. */
@@ -389,55 +423,61 @@ static struct error *no_layout(const struct dump *dump, const struct error *why_
 	    dump->version, dump->module->path, build_id ? build_id : "none", why_not_made->message);
 }
 
-static struct error *generate(struct dump *dump)
+static struct error *generate(struct dump *dump, const struct layout_wish *wish)
 {
-	struct layout_wish wish = {dump->version, arch, dump->module->build_id};
 	char root[64];
 
 	layout_found_clear(&dump->found);
 	snprintf(root, sizeof(root), "/proc/%d/root", dump->target->pid);
-	return layout_find_generate(&wish, dump->module->fd, dump->module->path, root, &dump->found);
+	return layout_find_generate(wish, dump->module->fd, dump->module->path, root, &dump->found);
+}
+
+/*
+ * Looks through the layout in dump->found; one that the self-test refuses is an error. *refusal receives the error of
+ * the first layout that was refused, and *ret the trace of one that was not.
+ */
+static struct error *try_layout(struct dump *dump, const char *name, struct error **refusal, struct trace **ret)
+{
+	char *refused = NULL;
+	struct error *error = look_through(dump, ret, &refused);
+
+	if (!error && refused && !*refusal)
+		*refusal = refuse(dump, name, refused);
+	free(refused);
+	return error;
 }
 
 /* Finds a layout that passes the self-test, and the trace that was seen through it. */
 static struct error *find_and_look(struct dump *dump, struct trace **ret)
 {
 	struct layout_wish wish = {dump->version, arch, dump->module->build_id};
-	char *refused = NULL, *refused_file = NULL;
-	struct error *error, *why;
+	struct error *error = NULL, *refusal = NULL, *why = NULL;
 
 	if (dump->options->offsets) {
 		error = layout_find_given(dump->options->offsets, &wish, &dump->found);
 		if (!error)
-			error = look_through(dump, ret, &refused);
-		if (!error && refused)
-			error = refuse(dump, dump->options->offsets, refused);
-		free(refused);
-		return error;
-	}
-	if (layout_find_kept(&wish, &dump->found)) {
-		error = look_through(dump, ret, &refused);
-		if (error || *ret)
-			return error;
-		refused_file = dump->found.file;
-		dump->found.file = NULL;
-	}
-	why = generate(dump);
-	if (!why) {
-		free(refused);
-		refused = NULL;
-		error = look_through(dump, ret, &refused);
-		if (!error && refused)
-			error = refuse(dump, "the layout made from its debug info", refused);
-	} else if (refused) {
-		error = refuse(dump, refused_file ? refused_file : "the layout", refused);
+			error = try_layout(dump, dump->options->offsets, &refusal, ret);
 	} else {
-		error = no_layout(dump, why);
+		for (unsigned int skip = 0; !error && !*ret && skip < KEPT_TRIES; skip++) {
+			layout_found_clear(&dump->found);
+			if (!layout_find_kept(&wish, skip, &dump->found))
+				break;
+			error = try_layout(dump, dump->found.file, &refusal, ret);
+		}
+		if (!error && !*ret) {
+			why = generate(dump, &wish);
+			if (!why)
+				error = try_layout(dump, "the layout made from its debug info", &refusal, ret);
+			else if (!refusal)
+				error = no_layout(dump, why);
+		}
 	}
 	error_destroy(why);
-	free(refused);
-	free(refused_file);
-	return error;
+	if (error || *ret) {
+		error_destroy(refusal);
+		return error;
+	}
+	return refusal;
 }
 
 /* A NUL-terminated string of the target. */
@@ -461,17 +501,31 @@ static bool in_other_pid_namespace(pid_t pid)
 	return stat(path, &theirs) != 0 || stat("/proc/self/ns/pid", &ours) != 0 || theirs.st_ino != ours.st_ino;
 }
 
+/* A copy of bytes from outside as text that the trace owns. */
+static const char *keep(struct trace *trace, const char *bytes)
+{
+	struct text text = {0};
+	const char *kept;
+
+	if (!bytes || !bytes[0])
+		return NULL;
+	text_add(&text, bytes, strlen(bytes));
+	kept = text.failed ? NULL : trace_string(trace, text.data);
+	text_clear(&text);
+	return kept;
+}
+
 static struct error *print(const struct dump *dump, struct trace *trace)
 {
 	bool colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR"), written;
 
 	trace->pid = dump->target->pid;
-	trace->ruby_version = trace_string(trace, dump->version);
-	trace->ruby_description = dump->description[0] ? trace_string(trace, dump->description) : NULL;
+	trace->ruby_version = keep(trace, dump->version);
+	trace->ruby_description = keep(trace, dump->description);
 	trace->arch = arch;
 	trace->layout_source = dump->found.source;
-	trace->layout_file = trace_string(trace, dump->found.file);
-	trace->layout_build_id = trace_string(trace, dump->module->build_id);
+	trace->layout_file = keep(trace, dump->found.file);
+	trace->layout_build_id = keep(trace, dump->module->build_id);
 	if (dump->options->json)
 		written = render_json(trace, stdout);
 	else {

@@ -14,15 +14,26 @@
 #include "layout/find.h"
 #include "sentence.h"
 
+/* Whether ./offsets.d is the one that comes with the program: layouts in any other would not be found. */
+static bool is_in_program_tree(void)
+{
+	char *program = layout_program_folder();
+	struct stat here, there;
+	bool same = program && stat("offsets.d", &here) == 0 && stat(program, &there) == 0 &&
+		    here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+
+	free(program);
+	return same;
+}
+
 /* The folder for a layout that was not given a place; malloc'ed, NULL if there is none. */
 static char *default_folder(void)
 {
 	const char *given = getenv("RBDUMP_OFFSETS_D");
-	struct stat status;
 
 	if (given && strcspn(given, ":") > 0)
 		return sentence("%.*s", (int)strcspn(given, ":"), given);
-	if (stat("offsets.d", &status) == 0 && S_ISDIR(status.st_mode))
+	if (is_in_program_tree())
 		return sentence("offsets.d");
 	return layout_cache_folder();
 }

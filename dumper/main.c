@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/text.h"
 #include "dump.h"
 #include "error.h"
 #include "gen_offsets.h"
@@ -79,7 +80,10 @@ static int dump(const struct dump_options *options)
 	struct error *error = dump_main(options, &status);
 
 	if (error) {
-		fprintf(stderr, "rbdump: %s\n", error->message);
+		/* A message can name what the target is called. */
+		fputs("rbdump: ", stderr);
+		text_print(error->message, stderr);
+		fputc('\n', stderr);
 		status = error->status;
 		error_destroy(error);
 	}
@@ -90,6 +94,7 @@ int main(int argc, char **argv)
 {
 	struct dump_options options = {0};
 	const char *elf = NULL, *output = NULL;
+	char unknown[] = "-?";
 	bool any_build = false;
 	int option;
 
@@ -127,7 +132,10 @@ int main(int argc, char **argv)
 		case ':':
 			return usage(argv[optind - 1], " needs an argument");
 		default:
-			return usage(argv[optind - 1], " is not an option");
+			if (optopt == 0)
+				return usage(argv[optind - 1], " is not an option");
+			unknown[1] = (char)optopt;
+			return usage(unknown, " is not an option");
 		}
 	}
 	if (optind < argc)

@@ -1,7 +1,9 @@
 #include "capture/capture.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <time.h>
 
 static double microseconds(const struct timespec *from, const struct timespec *to)
@@ -9,50 +11,65 @@ static double microseconds(const struct timespec *from, const struct timespec *t
 	return (double)(to->tv_sec - from->tv_sec) * 1e6 + (double)(to->tv_nsec - from->tv_nsec) / 1e3;
 }
 
-/*
- * With a target that is stopped, rbdump must not wait for a CPU that others keep busy: for as long as that takes it
- * goes before them, if it may (root, or CAP_SYS_NICE).
- */
-static int hurry(struct sched_param *before)
-{
-	int policy = sched_getscheduler(0);
+/* What the tracing thread is to do, and what came of it. */
+struct pause {
+	struct target *target;
+	struct memory *memory;
+	void (*chase)(void *context);
+	void *context;
+	double length_us;
+	struct error *error;
+};
 
-	sched_getparam(0, before);
-	if (policy == SCHED_OTHER)
+/*
+ * A thread of its own is the tracer, and ends with the pause: the kernel then detaches whatever it has still seized,
+ * also a thread that did not stop in time (in vfork(2), say), so that none can be caught in a stop later on.
+ */
+static void *trace(void *argument)
+{
+	struct pause *pause = argument;
+	struct timespec began, ended;
+
+	/* With a target that is stopped, rbdump must not wait for a CPU that others keep busy: it goes before them, if
+	   it may (root, or CAP_SYS_NICE). */
+	if (sched_getscheduler(0) == SCHED_OTHER)
 		sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
-	return policy;
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	pause->error = target_stop(pause->target);
+	if (!pause->error) {
+		memory_prefetch(pause->memory);
+		if (pause->chase)
+			pause->chase(pause->context);
+		target_resume(pause->target);
+	}
+	clock_gettime(CLOCK_MONOTONIC, &ended);
+	pause->length_us = microseconds(&began, &ended);
+	return NULL;
 }
 
 struct error *capture_paused(struct target *target, struct memory *memory, void (*chase)(void *context), void *context,
 			     double *pause_us)
 {
-	struct timespec began, ended;
-	struct sched_param priority;
+	struct pause pause = {target, memory, chase, context, 0, NULL};
 	sigset_t all, before;
-	struct error *error;
-	int policy;
+	pthread_t tracer;
+	int errnum;
 
 	if (!memory_forget(memory))
 		return error_no_memory();
 	/* If rbdump dies, the kernel lets the target go on; if it is stopped (^Z), it does not. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
-	policy = hurry(&priority);
-	clock_gettime(CLOCK_MONOTONIC, &began);
-	error = target_stop(target);
-	if (!error) {
-		memory_prefetch(memory);
-		if (chase)
-			chase(context);
-		target_resume(target);
-	}
-	clock_gettime(CLOCK_MONOTONIC, &ended);
-	sched_setscheduler(0, policy, &priority);
+	errnum = pthread_create(&tracer, NULL, trace, &pause);
+	if (errnum == 0)
+		pthread_join(tracer, NULL);
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	if (error)
-		return error;
+	if (errnum != 0)
+		return error_create(EXIT_FAILED, "no thread can be started: %s", strerror(errnum));
+	if (pause.error)
+		return pause.error;
 	memory_seal(memory);
-	*pause_us = microseconds(&began, &ended);
+	*pause_us = pause.length_us;
 	return NULL;
 }
 

@@ -87,6 +87,21 @@ void text_add(struct text *text, const void *bytes, size_t length)
 	}
 }
 
+void text_print(const char *bytes, FILE *stream)
+{
+	const uint8_t *at = (const uint8_t *)bytes, *end = at + strlen(bytes);
+
+	while (at < end) {
+		size_t size = text_character(at, (size_t)(end - at));
+		/* C0, DEL, and C1, which is C2 80 to C2 9F in UTF-8 */
+		bool control = *at < 0x20 || *at == 0x7f || (size == 2 && at[0] == 0xc2 && at[1] < 0xa0);
+
+		for (size_t i = 0; i < (size > 0 ? size : 1); i++)
+			fprintf(stream, size == 0 || control ? "\\x%02X" : "%c", at[i]);
+		at += size > 0 ? size : 1;
+	}
+}
+
 void text_format(struct text *text, const char *format, ...)
 {
 	va_list args;

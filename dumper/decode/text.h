@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "decode/value.h"
 
@@ -22,6 +23,9 @@ void text_clear(struct text *text);
 
 /* Appends bytes, each that is not part of well-formed UTF-8, and NUL, as \xNN. */
 void text_add(struct text *text, const void *bytes, size_t length);
+
+/* Writes bytes to a terminal or a log: what is not UTF-8, and every control character, as \xNN. */
+void text_print(const char *bytes, FILE *stream);
 
 /* Appends printf-like text, which must be UTF-8 already. */
 void text_format(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));

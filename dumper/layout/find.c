@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,11 +47,7 @@ char *layout_file_name(const struct layout *layout)
 	return length < 0 ? NULL : name;
 }
 
-/*
- * The folder that comes with this binary: ../share/rbdump/offsets.d beside it where it is installed, or the offsets.d
- * of the tree that it was built in (build/rbdump, build/san/rbdump). NULL if there is neither.
- */
-static char *program_folder(void)
+char *layout_program_folder(void)
 {
 	static const struct {
 		const char *sign, *folder; /* what tells that it is such a place, and its folder */
@@ -94,10 +91,30 @@ static bool matches(const struct layout *layout, const struct layout_wish *wish,
 	return !layout->build_id;
 }
 
+/* Opens a regular file: what else may have the name, a FIFO for one, could keep us waiting. */
+static FILE *open_regular(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat status;
+	FILE *file;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+		close(fd);
+		errno = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
+		return NULL;
+	}
+	file = fdopen(fd, "r");
+	if (!file)
+		close(fd);
+	return file;
+}
+
 /* Reads one file if its header matches. */
 static bool try_file(const char *path, const struct layout_wish *wish, enum match match, struct layout_found *ret)
 {
-	FILE *file = fopen(path, "re");
+	FILE *file = open_regular(path);
 	struct layout *layout = NULL;
 	bool found;
 
@@ -120,7 +137,7 @@ static bool try_file(const char *path, const struct layout_wish *wish, enum matc
 	return true;
 }
 
-static bool search_folder(const char *folder, const struct layout_wish *wish, enum match match,
+static bool search_folder(const char *folder, const struct layout_wish *wish, enum match match, unsigned int *skip,
 			  struct layout_found *ret)
 {
 	struct dirent **entries;
@@ -136,6 +153,11 @@ static bool search_folder(const char *folder, const struct layout_wish *wish, en
 		    asprintf(&path, "%s/%s", folder, entries[i]->d_name) >= 0) {
 			found = try_file(path, wish, match, ret);
 			free(path);
+			if (found && *skip > 0) {
+				--*skip;
+				layout_found_clear(ret);
+				found = false;
+			}
 		}
 		free(entries[i]);
 	}
@@ -144,33 +166,33 @@ static bool search_folder(const char *folder, const struct layout_wish *wish, en
 	return found;
 }
 
-static bool search(const struct layout_wish *wish, enum match match, struct layout_found *ret)
+static bool search(const struct layout_wish *wish, enum match match, unsigned int *skip, struct layout_found *ret)
 {
 	const char *given = getenv("RBDUMP_OFFSETS_D");
-	char *list = given ? strdup(given) : NULL, *cache = layout_cache_folder(), *program = program_folder();
+	char *list = given ? strdup(given) : NULL, *cache = layout_cache_folder(), *program = layout_program_folder();
 	char *rest = NULL;
 	bool found = false;
 
 	for (char *folder = list ? strtok_r(list, ":", &rest) : NULL; folder && !found;
 	     folder = strtok_r(NULL, ":", &rest))
-		found = search_folder(folder, wish, match, ret);
-	found = found || (cache && search_folder(cache, wish, match, ret)) ||
-		(program && search_folder(program, wish, match, ret));
+		found = search_folder(folder, wish, match, skip, ret);
+	found = found || (cache && search_folder(cache, wish, match, skip, ret)) ||
+		(program && search_folder(program, wish, match, skip, ret));
 	free(list);
 	free(cache);
 	free(program);
 	return found;
 }
 
-bool layout_find_kept(const struct layout_wish *wish, struct layout_found *ret)
+bool layout_find_kept(const struct layout_wish *wish, unsigned int skip, struct layout_found *ret)
 {
 	*ret = (struct layout_found){0};
-	return search(wish, MATCH_BUILD_ID, ret) || search(wish, MATCH_VERSION, ret);
+	return search(wish, MATCH_BUILD_ID, &skip, ret) || search(wish, MATCH_VERSION, &skip, ret);
 }
 
 struct error *layout_find_given(const char *path, const struct layout_wish *wish, struct layout_found *ret)
 {
-	FILE *file = fopen(path, "re");
+	FILE *file = open_regular(path);
 	struct layout *layout = NULL;
 	struct error *error;
 	char *wrong;

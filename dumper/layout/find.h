@@ -35,9 +35,10 @@ struct error *layout_find_given(const char *file, const struct layout_wish *wish
 /*
  * Looks for the layout of this very build in all folders, then for one of this version and architecture that says
  * nothing of a build. Files that cannot be read are passed over.
- * Returns false if there is none.
+ *   skip  how many of those to pass over: they did not fit
+ * Returns false if there is none, or no more.
  */
-bool layout_find_kept(const struct layout_wish *wish, struct layout_found *ret);
+bool layout_find_kept(const struct layout_wish *wish, unsigned int skip, struct layout_found *ret);
 
 /*
  * Makes a layout from an ELF's debug info and keeps it in the user's cache, if that can be written to.
@@ -51,6 +52,12 @@ struct error *layout_find_generate(const struct layout_wish *wish, int fd, const
 
 /* The user's cache folder for layouts, malloc'ed; NULL if there is no home. */
 char *layout_cache_folder(void);
+
+/*
+ * The folder that comes with this binary: ../share/rbdump/offsets.d beside it where it is installed, or the offsets.d
+ * of the tree that it was built in (build/rbdump, build/san/rbdump); malloc'ed. NULL if there is neither.
+ */
+char *layout_program_folder(void);
 
 /* The name that a layout's file has in a folder, malloc'ed: VERSION-ARCH.layout, or VERSION-ARCH-BUILDID12.layout. */
 char *layout_file_name(const struct layout *layout);

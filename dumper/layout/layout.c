@@ -593,6 +593,26 @@ static unsigned int paths_per_struct_name(const struct layout_spec *member)
 	return names / structs;
 }
 
+/* Checks that what is shifted by can be. */
+static char *check_shifts(const struct layout *layout)
+{
+	static const enum layout_enumerator_id shifts[] = {
+	    E_RUBY_FL_USHIFT,
+	    E_RUBY_ID_SCOPE_SHIFT,
+	    E_RSTRING_EMBED_LEN_SHIFT,
+	    E_RARRAY_EMBED_LEN_SHIFT,
+	};
+
+	for (size_t i = 0; i < sizeof(shifts) / sizeof(shifts[0]); i++) {
+		const struct layout_number *shift = &layout->enumerators[shifts[i]];
+
+		if (shift->present && (shift->value < 0 || shift->value > 63))
+			return sentence("enumerator %s: a shift of %" PRId64 " bits is out of range",
+					layout_enumerator_specs[shifts[i]].names[0], shift->value);
+	}
+	return NULL;
+}
+
 /* Checks that each member lies within its struct. */
 static char *check_members(const struct layout *layout)
 {
@@ -661,6 +681,8 @@ char *layout_read(FILE *file, struct layout **ret)
 		error = read_facts(&r, layout, &digest);
 	if (!error)
 		error = check_members(layout);
+	if (!error)
+		error = check_shifts(layout);
 	if (!error)
 		error = layout_missing(layout);
 	if (!error)

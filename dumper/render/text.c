@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "decode/text.h"
 #include "render/render.h"
 
 /* ANSI SGR codes; empty without colour. */
@@ -9,21 +10,6 @@ struct palette {
 
 static const struct palette plain = {"", "", "", "", "", ""};
 static const struct palette coloured = {"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[33m", "\x1b[31m"};
-
-/* Text of the target, C0 and C1 control characters and DEL escaped. */
-static void put(const char *text, FILE *stream)
-{
-	for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-		if (*at < 0x20 || *at == 0x7f) {
-			fprintf(stream, "\\x%02X", *at);
-		} else if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f) {
-			fprintf(stream, "\\x%02X\\x%02X", at[0], at[1]);
-			at++;
-		} else {
-			fputc(*at, stream);
-		}
-	}
-}
 
 /* What a name says beyond the label: "block in Shop#open" is to "block in open" no more than "Shop#open". */
 static const char *qualification(const char *name, const char *label)
@@ -51,15 +37,15 @@ static void put_frame(const struct trace_frame *frame, const struct palette *pal
 	}
 	qualified = qualification(frame->name, frame->label);
 	fputs(palette->path, stream);
-	put(frame->path ? frame->path : "?", stream);
+	text_print(frame->path ? frame->path : "?", stream);
 	if (frame->has_line)
 		fprintf(stream, ":%lld", (long long)frame->line);
 	fprintf(stream, "%s:in %s'", palette->reset, palette->label);
-	put(frame->label, stream);
+	text_print(frame->label, stream);
 	fprintf(stream, "'%s", palette->reset);
 	if (qualified) {
 		fprintf(stream, " %s", palette->dim);
-		put(qualified, stream);
+		text_print(qualified, stream);
 		fputs(palette->reset, stream);
 	}
 	if (frame->kind == TRACE_CFUNC)
@@ -91,7 +77,7 @@ static void put_thread(const struct trace_thread *thread, bool with_ractor, cons
 		fputs(" (main)", stream);
 	if (thread->name) {
 		fputs(" \"", stream);
-		put(thread->name, stream);
+		text_print(thread->name, stream);
 		fputc('"', stream);
 	}
 	fprintf(stream, "%s", palette->reset);
@@ -116,7 +102,7 @@ void render_text(const struct trace *trace, bool colour, FILE *stream)
 	for (size_t i = 0; i < trace->nr_threads; i++)
 		with_ractor |= trace->threads[i].ractor > 1;
 	fprintf(stream, "%sProcess %d%s: ", palette->bold, trace->pid, palette->reset);
-	put(trace->ruby_description ? trace->ruby_description : trace->ruby_version, stream);
+	text_print(trace->ruby_description ? trace->ruby_description : trace->ruby_version, stream);
 	fprintf(stream, "\n%zu thread%s", trace->nr_threads, trace->nr_threads == 1 ? "" : "s");
 	if (trace->pauses > 0)
 		fprintf(stream, ", paused for %.0f us", trace->pause_us);

@@ -25,9 +25,14 @@
 /* The most remote pieces that one process_vm_readv takes (IOV_MAX). */
 #define MAX_PIECES 1024
 
-/* How long a thread may take to stop, and how often new threads are looked for. */
-#define STOP_TIMEOUT_NS 500000000L
-#define STOP_ROUNDS	32
+/*
+ * How long a thread may take to stop: one that can run has to be given a CPU first; one in an uninterruptible sleep,
+ * such as vfork(2), which Ruby starts programs with, can take for ever, and runs no Ruby code meanwhile. And how often
+ * new threads are looked for.
+ */
+#define STOP_TIMEOUT_NS	 500000000L
+#define STOP_PATIENCE_NS 5000000L
+#define STOP_ROUNDS	 32
 
 static bool read_mappings(struct target *target)
 {
@@ -41,12 +46,10 @@ static bool read_mappings(struct target *target)
 		return false;
 	while (getline(&line, &size, file) > 0) {
 		unsigned long start, end, offset;
-		char protection[8];
 		int name = 0;
 		struct mapping *mapping;
 
-		if (sscanf(line, "%lx-%lx %7s %lx %*s %*s %n", &start, &end, protection, &offset, &name) < 4 ||
-		    name == 0)
+		if (sscanf(line, "%lx-%lx %*s %lx %*s %*s %n", &start, &end, &offset, &name) < 3 || name == 0)
 			continue;
 		line[strcspn(line, "\n")] = '\0';
 		if (target->nr_mappings == capacity) {
@@ -63,9 +66,6 @@ static bool read_mappings(struct target *target)
 		    .start = start,
 		    .end = end,
 		    .offset = offset,
-		    .readable = protection[0] == 'r',
-		    .writable = protection[1] == 'w',
-		    .executable = protection[2] == 'x',
 		    .path = strdup(line + name),
 		};
 		if (!mapping->path)
@@ -192,8 +192,26 @@ static void take_registers(struct native_thread *thread)
 	if (ptrace(PTRACE_GETREGS, thread->tid, NULL, &registers) != 0)
 		return;
 	thread->ip = registers.rip;
-	thread->sp = registers.rsp;
 	thread->fs_base = registers.fs_base;
+}
+
+/* Whether a thread is in the state D. */
+static bool is_uninterruptible(pid_t tid)
+{
+	char path[64], content[512];
+	const char *state;
+	ssize_t length;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	length = fd >= 0 ? read(fd, content, sizeof(content) - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	content[length > 0 ? length : 0] = '\0';
+	/* proc(5): the name is in parentheses, and may have some itself. */
+	state = strrchr(content, ')');
+	return state && state[1] == ' ' && state[2] == 'D';
 }
 
 /* Waits until a seized and interrupted thread has stopped, or ended, or time is up. */
@@ -203,6 +221,7 @@ static void wait_for_stop(struct native_thread *thread, const struct timespec *b
 		int status;
 		pid_t tid = waitpid(thread->tid, &status, __WALL | WNOHANG);
 		sigset_t child;
+		long waited;
 
 		if (tid < 0)
 			return; /* gone */
@@ -217,7 +236,8 @@ static void wait_for_stop(struct native_thread *thread, const struct timespec *b
 			take_registers(thread);
 			return;
 		}
-		if (elapsed_ns(began) > STOP_TIMEOUT_NS)
+		waited = elapsed_ns(began);
+		if (waited > STOP_TIMEOUT_NS || (waited > STOP_PATIENCE_NS && is_uninterruptible(thread->tid)))
 			return;
 		/* Asleep until the kernel tells of a stop: a waiter that spins or yields is scheduled late on a busy
 		   machine, with the target stopped. One signal may tell of several stops, and none comes if rbdump's
@@ -365,21 +385,4 @@ int target_open_file(const struct target *target, const struct mapping *mapping)
 		return open(path, O_RDONLY | O_CLOEXEC);
 	snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, mapping->path);
 	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-}
-
-bool target_is_mapped(const struct target *target, uint64_t address)
-{
-	size_t low = 0, high = target->nr_mappings;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (address < target->mappings[middle].start)
-			high = middle;
-		else if (address >= target->mappings[middle].end)
-			low = middle + 1;
-		else
-			return target->mappings[middle].readable;
-	}
-	return false;
 }

@@ -4,8 +4,8 @@
  * The target survives whatever happens to rbdump: threads are seized, not attached to, so that nothing is sent to them,
  * and the kernel lets them go on if the tracer dies. A process that was stopped (SIGSTOP) before stays stopped.
  *
- * All calls for one target come from the thread that stopped it (a rule of ptrace(2)). It has SIGCHLD blocked from before
- * target_stop(), which waits for it, until after target_resume().
+ * All calls for one target come from the thread that stopped it (a rule of ptrace(2)). It has SIGCHLD blocked from
+ * before target_stop(), which waits for it, until after target_resume().
  */
 #ifndef RBDUMP_TARGET_H
 #define RBDUMP_TARGET_H
@@ -21,15 +21,14 @@
 struct mapping {
 	uint64_t start, end; /* [start, end) */
 	uint64_t offset;     /* in the file */
-	bool readable, writable, executable;
-	char *path; /* as the kernel names it, " (deleted)" included; "" if there is no file */
+	char *path;	     /* as the kernel names it, " (deleted)" included; "" if there is no file */
 };
 
 /* A native thread, as it was when the target was last stopped. */
 struct native_thread {
 	pid_t tid;	    /* in rbdump's pid namespace */
 	bool stopped;	    /* false: it did not stop in time, and may have moved */
-	uint64_t ip, sp;    /* instruction and stack pointer; 0 if not stopped */
+	uint64_t ip;	    /* instruction pointer; 0 if not stopped */
 	uint64_t fs_base;   /* thread pointer: what pthread_self() returns with glibc and musl */
 	int pending_signal; /* was about to be delivered; is delivered when the thread goes on */
 };
@@ -54,8 +53,9 @@ struct error *target_open(pid_t pid, struct target **ret);
 void target_close(struct target *target); /* NULL is fine; lets it go on if it is stopped */
 
 /*
- * Stops every thread of the target and takes its registers. A thread that does not stop within half a second (it is in
- * an uninterruptible sleep) is left, and marked. Fails, with the target going on, if the kernel refuses.
+ * Stops every thread of the target and takes its registers. A thread that is in an uninterruptible sleep, or does not
+ * stop within half a second, is left, and marked; it stays seized until the calling thread ends. Fails, with the target
+ * going on, if the kernel refuses.
  */
 struct error *target_stop(struct target *target);
 
@@ -78,8 +78,5 @@ int target_open_file(const struct target *target, const struct mapping *mapping)
 
 /* Ids of the process's native threads, in ascending order, malloc'ed; NULL and 0 if it is gone. */
 pid_t *target_list_threads(pid_t pid, size_t *count);
-
-/* Whether `address` lies in a mapping that can be read. */
-bool target_is_mapped(const struct target *target, uint64_t address);
 
 #endif

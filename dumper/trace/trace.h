@@ -40,7 +40,7 @@ enum trace_state {
 
 struct trace_thread {
 	pid_t tid;	  /* 0 if not known */
-	uint64_t ractor;  /* number; 1 is the main one */
+	uint64_t ractor;  /* number; the first has 1 */
 	const char *name; /* NULL if it has none */
 	bool main;
 	enum trace_state state;
@@ -60,8 +60,8 @@ struct trace {
 	enum layout_source layout_source;
 	const char *layout_file;     /* NULL if it was not kept in a file */
 	const char *layout_build_id; /* of the ELF that Ruby is in; NULL if it has none */
-	unsigned int pauses; /* how often the target was stopped; 0 if it was read without */
-	double pause_us;     /* from the first thread's stop to the last one's going on, all pauses together */
+	unsigned int pauses;	     /* how often the target was stopped; 0 if it was read without */
+	double pause_us;	     /* from the first thread's stop to the last one's going on, all pauses together */
 	bool gc_known, gc_running;
 	struct trace_thread *threads;
 	size_t nr_threads;

@@ -16,7 +16,7 @@ static const struct {
     [REASON_MOVED] = {"moved", "the stack changed while it was copied", VERDICT_TORN},
     [REASON_WINDOW] = {"window", "the thread was stopped while it was making a frame", VERDICT_TORN},
     [REASON_NOT_STOPPED] = {"not-stopped", "the native thread did not stop within half a second", VERDICT_TORN},
-    [REASON_LIST_BROKEN] = {"list-broken", "the list of threads cannot be read to its end", VERDICT_UNREADABLE},
+    [REASON_OUT_OF_TIME] = {"out-of-time", "there was no time left to read it", VERDICT_UNREADABLE},
     [REASON_FRAME_UNREADABLE] = {"frame-unreadable", "a control frame cannot be read", VERDICT_TRUNCATED},
     [REASON_EP_OUTSIDE] = {"ep-outside", "a frame's environment is neither on the stack nor on the heap", VERDICT_TORN},
     [REASON_ENV_UNREADABLE] = {"env-unreadable", "a frame's environment cannot be read", VERDICT_TRUNCATED},
@@ -62,7 +62,7 @@ enum reason validate_stack(const struct stack_facts *facts)
 	if (facts->words == 0 || facts->words > VALIDATE_STACK_WORDS || facts->vm_stack % 8 != 0 ||
 	    facts->vm_stack > UINT64_MAX - facts->words * 8 || facts->words * 8 < facts->frame_size)
 		return REASON_STACK_SIZE;
-	/* The oldest frame is a dummy, end - 1 (vm.c, th_init): it is never left. */
+	/* The oldest frame is a dummy, end - 1 (vm.c, rb_ec_initialize_vm_stack): it is never left. */
 	end = facts->vm_stack + facts->words * 8;
 	top = end - facts->frame_size;
 	if (facts->cfp < facts->vm_stack || facts->cfp > top)

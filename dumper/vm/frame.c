@@ -127,7 +127,7 @@ static void read_frame(const struct ruby *ruby, const struct stack *stack, uint6
 		ret->kind = FRAME_UNREADABLE;
 }
 
-bool stack_walk(const struct ruby *ruby, uint64_t ec, uint64_t thread, struct stack *ret)
+bool stack_walk(const struct ruby *ruby, uint64_t ec, uint64_t thread, size_t limit, struct stack *ret)
 {
 	struct access access = ruby_access(ruby);
 	uint64_t end, count, owner;
@@ -158,8 +158,10 @@ bool stack_walk(const struct ruby *ruby, uint64_t ec, uint64_t thread, struct st
 
 	end = ret->facts.vm_stack + ret->facts.words * 8 - ret->facts.frame_size;
 	count = (end - ret->facts.cfp) / ret->facts.frame_size;
-	if (count > VALIDATE_FRAMES)
-		count = VALIDATE_FRAMES;
+	if (count > limit) {
+		count = limit;
+		ret->reason = REASON_TOO_DEEP;
+	}
 	ret->frames = calloc(count + 1, sizeof(*ret->frames));
 	if (!ret->frames)
 		return false;

@@ -42,6 +42,9 @@ void roots_from_layout(const struct layout *layout, const struct module *module,
 	take(&roots->global_symbols, layout, Y_ruby_global_symbols, module->bias);
 }
 
+/* How many words are looked at: Ruby's own data is some 100 KiB. */
+#define SCAN_MAX (UINT64_C(1) << 21)
+
 static bool is_vm(struct memory *memory, const struct layout *layout, uint64_t vm)
 {
 	struct access access = access_begin(memory, layout);
@@ -70,9 +73,13 @@ static bool is_symbol_table(struct memory *memory, const struct layout *layout, 
 
 void roots_scan(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots)
 {
+	uint64_t left = SCAN_MAX;
+
 	for (size_t i = 0; i < module->nr_data; i++) {
 		for (uint64_t at = (module->data[i].start + 7) & ~UINT64_C(7);
-		     at + 8 <= module->data[i].end && (roots->current_vm == 0 || roots->global_symbols == 0); at += 8) {
+		     at + 8 <= module->data[i].end && (roots->current_vm == 0 || roots->global_symbols == 0) &&
+		     left > 0;
+		     at += 8, left--) {
 			struct access access = access_begin(memory, layout);
 			uint64_t word = access_word(&access, at);
 

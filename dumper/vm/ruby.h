@@ -13,7 +13,6 @@ struct ruby {
 
 	uint64_t vm;	       /* rb_vm_struct, what ruby_current_vm_ptr points to */
 	uint64_t symbols;      /* rb_symbols_t, address of ruby_global_symbols; 0 if not known */
-	uint64_t shape_tree;   /* address of the variable rb_shape_tree_ptr; 0 if not known */
 	uint64_t object_class; /* address of the variable rb_cObject; 0 if not known */
 };
 

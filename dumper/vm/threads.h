@@ -28,7 +28,7 @@ struct ruby_threads {
 };
 
 /* The most threads that are listed. */
-#define THREADS_MAX 100000u
+#define THREADS_MAX 16384u
 
 /*
  * Lists the threads of all ractors. Returns false if out of memory; otherwise `ret` is to be given to threads_clear().

@@ -30,6 +30,10 @@ static struct layout *full_layout(void)
 	    (struct layout_member){.present = true, .offset = 100, .size = 2, .shift = 7, .width = 3};
 	for (size_t i = 0; i < LAYOUT_ENUMERATORS; i++)
 		l->enumerators[i] = (struct layout_number){.present = true, .value = -(int64_t)i};
+	l->enumerators[E_RUBY_FL_USHIFT].value = 63;
+	l->enumerators[E_RUBY_ID_SCOPE_SHIFT].value = 0;
+	l->enumerators[E_RSTRING_EMBED_LEN_SHIFT].value = 1;
+	l->enumerators[E_RARRAY_EMBED_LEN_SHIFT].value = 2;
 	for (size_t i = 0; i < LAYOUT_CONSTANTS; i++)
 		l->constants[i] = (struct layout_number){.present = true, .value = INT64_MIN};
 	for (size_t i = 0; i < LAYOUT_SYMBOLS; i++)
@@ -345,6 +349,10 @@ static void test_truncated(void **state)
 static void test_end(void **state)
 {
 	(void)state;
+	refuse_replaced("enumerator RUBY_FL_USHIFT 63", "enumerator RUBY_FL_USHIFT 64",
+			"a shift of 64 bits is out of range");
+	refuse_replaced("enumerator RUBY_ID_SCOPE_SHIFT 0", "enumerator RUBY_ID_SCOPE_SHIFT -1",
+			"a shift of -1 bits is out of range");
 	refuse_replaced("\nend ", "\nend 1", "does not match the number of facts");
 	refuse_replaced("\nend ", "\nend -", "does not match the number of facts");
 	refuse_replaced("\nend ", "\nend 0\nend ", "does not match the number of facts");
