@@ -1,6 +1,7 @@
 """What each thread is doing, what it is called, and whether garbage is being collected."""
 
 import os
+import shutil
 import signal
 import subprocess
 
@@ -179,3 +180,33 @@ def test_in_the_middle_of_a_collection(collector, function, start, rbdump):
     assert target.line() == b"collected"
     assert dump(rbdump, target.pid)["gc"]["running"] is False
     assert target.release() == 0
+
+
+VFORK = """
+#include <unistd.h>
+int vfork_for(int fd) { char c; if (vfork() == 0) { read(fd, &c, 1); _exit(0); } return 7; }
+"""
+
+
+@pytest.mark.skipif(not shutil.which("gcc") or not os.path.exists("/usr/bin/ruby"), reason="needs gcc and Debian's Ruby")
+def test_thread_that_cannot_be_stopped(rbdump, tmp_path):
+    """One in vfork(2) is in an uninterruptible sleep. It is not waited for, and not caught when it wakes up."""
+    (tmp_path / "vfork.c").write_text(VFORK)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", tmp_path / "vfork.so", tmp_path / "vfork.c"], check=True)
+    script = (
+        "require 'fiddle'; f = Fiddle::Function.new(Fiddle.dlopen(ARGV[0])['vfork_for'], [Fiddle::TYPE_INT], "
+        "Fiddle::TYPE_INT); r, w = IO.pipe; puts w.fileno; $stdout.flush; exit f.call(0)"
+    )
+    with subprocess.Popen(
+        ["/usr/bin/ruby", "-e", script, tmp_path / "vfork.so"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as target:
+        assert target.stdout.readline()
+        wait_until(lambda: task_states(target.pid) == {"D"}, "it is in vfork")
+        answer = dump(rbdump, target.pid)
+        assert answer["pause_us"] < 400_000
+        (thread,) = answer["threads"]
+        assert [frame["label"] for frame in thread["frames"]] == ["call", "<main>"]
+        # It ends as it would have, with rbdump gone or not.
+        target.stdin.write(b"x")
+        target.stdin.close()
+        assert target.wait(30) == 7

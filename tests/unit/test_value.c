@@ -293,7 +293,7 @@ static void test_imemo(void **state)
 	assert_true(value_is_imemo(&access, code, E_imemo_iseq));
 	/* An object that has the same bits. */
 	synthetic_set(s, code, F_basic_flags,
-		      synthetic_enum(s, E_RUBY_T_OBJECT) | synthetic_enum(s, E_imemo_iseq)
+		      synthetic_enum(s, E_RUBY_T_STRING) | synthetic_enum(s, E_imemo_iseq)
 							       << synthetic_enum(s, E_RUBY_FL_USHIFT));
 	access = ruby_access(&s->ruby);
 	assert_false(value_is_imemo(&access, code, E_imemo_iseq));
