@@ -45,11 +45,12 @@ static uint64_t method_of_slot(struct access *access, uint64_t value, bool may_b
 {
 	switch (classify(access, value)) {
 	case POINTEE_METHOD:
-		return value;
+		return value_object(access, value);
 	case POINTEE_SVAR:
 		if (!may_be_svar)
 			return 0;
-		return method_of_slot(access, access_member(access, value, F_svar_cref_or_me), false);
+		value = access_member(access, value_object(access, value), F_svar_cref_or_me);
+		return method_of_slot(access, value, false);
 	default:
 		return 0;
 	}
