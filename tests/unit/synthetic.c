@@ -5,8 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+
+/* A test that takes longer is in an endless loop: its program is ended. */
+#define TEST_SECONDS 60
 
 #define PAGES (SYNTHETIC_SIZE / MEMORY_PAGE)
 
@@ -36,6 +40,7 @@ static const struct {
     {E_imemo_ment, 14},
     {E_imemo_iseq, 10},
     {E_RUBY_T_MASK, 0x3f},
+    {E_RUBY_T_OBJECT, 0x21},
     {E_RUBY_T_CLASS, 0x22},
     {E_RUBY_T_MODULE, 0x23},
     {E_RUBY_T_ICLASS, 0x24},
@@ -151,6 +156,7 @@ static struct layout *create_layout(void)
 	for (int id = 0; id < LAYOUT_STRUCTS; id++)
 		if (id != S_basic)
 			place_members(layout, id);
+	layout->members[F_iseq_flags] = layout->members[F_basic_flags];
 	for (size_t i = 0; i < sizeof(enumerators) / sizeof(enumerators[0]); i++)
 		layout->enumerators[enumerators[i].id] =
 		    (struct layout_number){.present = true, .value = enumerators[i].value};
@@ -192,6 +198,7 @@ int synthetic_set_up(void **state)
 	struct synthetic *s = calloc(1, sizeof(*s));
 
 	assert_non_null(s);
+	alarm(TEST_SECONDS);
 	s->bytes =
 	    mmap(NULL, SYNTHETIC_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	assert_ptr_not_equal(s->bytes, MAP_FAILED);
@@ -211,6 +218,7 @@ int synthetic_tear_down(void **state)
 {
 	struct synthetic *s = *state;
 
+	alarm(0);
 	memory_destroy(s->ruby.memory);
 	layout_destroy(s->layout);
 	munmap(s->bytes, SYNTHETIC_SIZE);

@@ -3,7 +3,8 @@
  * whatever comes out right has been read through the layout.
  *
  * The layout has everything of fields.def: a test that wants an older Ruby takes members away. What lies between an
- * object's members is filled with POISON. All failures are those of the test that runs.
+ * object's members is filled with POISON. All failures are those of the test that runs; one that takes longer than a
+ * minute, which is an endless loop, ends its program.
  */
 #ifndef RBDUMP_SYNTHETIC_H
 #define RBDUMP_SYNTHETIC_H
