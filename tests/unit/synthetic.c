@@ -40,7 +40,6 @@ static const struct {
     {E_imemo_ment, 14},
     {E_imemo_iseq, 10},
     {E_RUBY_T_MASK, 0x3f},
-    {E_RUBY_T_OBJECT, 0x21},
     {E_RUBY_T_CLASS, 0x22},
     {E_RUBY_T_MODULE, 0x23},
     {E_RUBY_T_ICLASS, 0x24},
@@ -156,7 +155,6 @@ static struct layout *create_layout(void)
 	for (int id = 0; id < LAYOUT_STRUCTS; id++)
 		if (id != S_basic)
 			place_members(layout, id);
-	layout->members[F_iseq_flags] = layout->members[F_basic_flags];
 	for (size_t i = 0; i < sizeof(enumerators) / sizeof(enumerators[0]); i++)
 		layout->enumerators[enumerators[i].id] =
 		    (struct layout_number){.present = true, .value = enumerators[i].value};

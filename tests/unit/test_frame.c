@@ -12,7 +12,7 @@
 #define NOWHERE (SYNTHETIC_BASE + SYNTHETIC_SIZE)
 #define PC	UINT64_C(0x5550)
 
-enum { STACK_WORDS = 4096 };
+enum { STACK_WORDS = 4096, LIMIT = 1000 };
 
 /* A VM stack: environments grow from its start, frames from its end. */
 struct vm_stack {
@@ -93,7 +93,7 @@ static struct stack walk(const struct vm_stack *stack)
 {
 	struct stack walked;
 
-	assert_true(stack_walk(&stack->s->ruby, stack->ec, stack->thread, &walked));
+	assert_true(stack_walk(&stack->s->ruby, stack->ec, stack->thread, LIMIT, &walked));
 	assert_int_equal(walked.ec, stack->ec);
 	return walked;
 }
@@ -207,7 +207,7 @@ static void test_stacks_refused(void **state)
 	assert_refused(&stack, REASON_STACK_SIZE);
 }
 
-/* Hostile: a stack that claims more frames than any Ruby has, none of which is there. */
+/* Hostile: a stack that claims as many frames as there may be, none of which is there. */
 static void test_too_deep(void **state)
 {
 	struct synthetic *s = *state;
@@ -216,14 +216,16 @@ static void test_too_deep(void **state)
 	struct stack walked;
 
 	synthetic_set(s, stack.ec, F_ec_vm_stack, NOWHERE);
-	synthetic_set(s, stack.ec, F_ec_vm_stack_size, (VALIDATE_FRAMES + UINT64_C(2)) * frame / 8);
-	set_cfp(&stack, NOWHERE);
-	walked = walk(&stack);
-	assert_int_equal(walked.reason, REASON_TOO_DEEP);
-	assert_int_equal(walked.nr_frames, VALIDATE_FRAMES);
-	assert_int_equal(walked.frames[VALIDATE_FRAMES - 1].reason, REASON_FRAME_UNREADABLE);
-	assert_int_equal(walked.frames[VALIDATE_FRAMES - 1].cfp, NOWHERE + (VALIDATE_FRAMES - 1) * frame);
-	stack_clear(&walked);
+	for (uint64_t frames = LIMIT; frames <= VALIDATE_FRAMES + 1; frames += VALIDATE_FRAMES + 1 - LIMIT) {
+		synthetic_set(s, stack.ec, F_ec_vm_stack_size, (frames + 1) * frame / 8);
+		set_cfp(&stack, NOWHERE);
+		walked = walk(&stack);
+		assert_int_equal(walked.reason, frames == LIMIT ? REASON_FRAME_UNREADABLE : REASON_TOO_DEEP);
+		assert_int_equal(walked.nr_frames, LIMIT);
+		assert_int_equal(walked.frames[LIMIT - 1].reason, REASON_FRAME_UNREADABLE);
+		assert_int_equal(walked.frames[LIMIT - 1].cfp, NOWHERE + (LIMIT - 1) * frame);
+		stack_clear(&walked);
+	}
 }
 
 static void test_page_lost_in_the_middle(void **state)
