@@ -66,6 +66,8 @@ static size_t list_threads(pid_t pid)
 	return count;
 }
 
+static char *buffer; /* what is copied; kept until the end */
+
 /* Seizes and interrupts all, then takes the registers of each once it stands still. */
 static int stop(size_t nr_threads)
 {
@@ -91,9 +93,9 @@ int main(int argc, char **argv)
 {
 	pid_t pid = argc == 2 ? (pid_t)strtol(argv[1], NULL, 10) : 0;
 	size_t bytes, copied = 0, nr_pieces = read_pieces(&bytes), nr_threads = pid > 0 ? list_threads(pid) : 0;
-	char *buffer = malloc(bytes + 1);
 	struct timespec began, ended;
 
+	buffer = malloc(bytes + 1);
 	if (nr_pieces == 0 || nr_threads == 0 || !buffer) {
 		fprintf(stderr, "usage: bare_cycle PID < PIECES\n");
 		return 1;
@@ -122,6 +124,5 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	printf("%.1f\n", (double)(ended.tv_sec - began.tv_sec) * 1e6 + (double)(ended.tv_nsec - began.tv_nsec) / 1e3);
-	free(buffer);
 	return 0;
 }
