@@ -1,6 +1,7 @@
 #include "dump.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -568,10 +569,32 @@ static struct error *run(struct dump *dump, enum exit_status *status)
 	return error;
 }
 
+/*
+ * Looking for debug info can take long: a server may be asked for it, and a file of the target's own may be anything.
+ * Nothing is held up by that but rbdump itself; and it does not wait for ever.
+ */
+#define TIME_LIMIT_S 120
+
+static void out_of_time(int signal)
+{
+	static const char message[] =
+	    "rbdump: nothing to show after two minutes; looking for debug info takes too long\n";
+	ssize_t written = write(STDERR_FILENO, message, sizeof(message) - 1);
+
+	(void)signal;
+	(void)written;
+	_exit(EXIT_FAILED);
+}
+
 struct error *dump_main(const struct dump_options *options, enum exit_status *status)
 {
 	struct dump dump = {.options = options};
-	struct error *error = run(&dump, status);
+	struct error *error;
+
+	signal(SIGALRM, out_of_time);
+	alarm(TIME_LIMIT_S);
+	error = run(&dump, status);
+	alarm(0);
 
 	layout_found_clear(&dump.found);
 	memory_destroy(dump.memory);

@@ -128,6 +128,9 @@ static void describe(struct resolver *resolver, const struct method *method, str
 	entry->label = keep(resolver, &label);
 	entry->name = name_access.failed ? entry->label : keep(resolver, &name);
 	text_clear(&name);
+	/* Out of memory, or of the trace's limit: a frame without its label is not shown as if it had one. */
+	if (!entry->label || !entry->name)
+		entry->reason = REASON_CODE_UNREADABLE;
 }
 
 static void fill_entry(struct resolver *resolver, struct entry *entry)

@@ -44,9 +44,10 @@ const char *trace_string(struct trace *trace, const char *text)
 	if (!pool || pool->capacity - pool->used < size) {
 		size_t capacity = size > POOL_BLOCK ? size : POOL_BLOCK;
 
-		pool = malloc(sizeof(*pool) + capacity);
+		pool = trace->pool_size + capacity <= TRACE_STRINGS_MAX ? malloc(sizeof(*pool) + capacity) : NULL;
 		if (!pool)
 			return NULL;
+		trace->pool_size += capacity;
 		pool->next = trace->pool;
 		pool->used = 0;
 		pool->capacity = capacity;

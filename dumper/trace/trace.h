@@ -67,12 +67,16 @@ struct trace {
 	size_t nr_threads;
 
 	struct trace_pool *pool; /* what owns the strings */
+	size_t pool_size;	 /* bytes in all of it */
 };
 
 struct trace *trace_create(void);	 /* NULL if out of memory */
 void trace_destroy(struct trace *trace); /* NULL is fine */
 
-/* A copy of `text` that lives as long as the trace; NULL if `text` is NULL or memory is out. */
+/* The most bytes of strings that a trace holds. */
+#define TRACE_STRINGS_MAX (256u * 1024 * 1024)
+
+/* A copy of `text` that lives as long as the trace; NULL if `text` is NULL, or memory or the limit is reached. */
 const char *trace_string(struct trace *trace, const char *text);
 
 /* The names that JSON has for these. */
