@@ -448,31 +448,47 @@ static struct error *try_layout(struct dump *dump, const char *name, struct erro
 	return error;
 }
 
-/* Finds a layout that passes the self-test, and the trace that was seen through it. */
+/* Tries to make a layout and to look through it; *why receives why it could not be made. */
+static struct error *try_generated(struct dump *dump, const struct layout_wish *wish, struct error **why,
+				   struct error **refusal, struct trace **ret)
+{
+	*why = generate(dump, wish);
+	return *why ? NULL : try_layout(dump, "the layout made from its debug info", refusal, ret);
+}
+
+/*
+ * Finds a layout that passes the self-test, and the trace that was seen through it. One for the version only is second
+ * to one that can be made of the file's own debug info: that one has the torn windows, too, and is kept.
+ */
 static struct error *find_and_look(struct dump *dump, struct trace **ret)
 {
 	struct layout_wish wish = {dump->version, arch, dump->module->build_id};
 	struct error *error = NULL, *refusal = NULL, *why = NULL;
+	bool generated = false;
+	unsigned int tried = 0;
 
 	if (dump->options->offsets) {
 		error = layout_find_given(dump->options->offsets, &wish, &dump->found);
 		if (!error)
 			error = try_layout(dump, dump->options->offsets, &refusal, ret);
-	} else {
-		for (unsigned int skip = 0; !error && !*ret && skip < KEPT_TRIES; skip++) {
-			layout_found_clear(&dump->found);
-			if (!layout_find_kept(&wish, skip, &dump->found))
-				break;
-			error = try_layout(dump, dump->found.file, &refusal, ret);
-		}
-		if (!error && !*ret) {
-			why = generate(dump, &wish);
-			if (!why)
-				error = try_layout(dump, "the layout made from its debug info", &refusal, ret);
-			else if (!refusal)
-				error = no_layout(dump, why);
-		}
+		return error || *ret ? error : refusal;
 	}
+	while (!error && !*ret && tried < KEPT_TRIES) {
+		layout_found_clear(&dump->found);
+		if (!layout_find_kept(&wish, tried, &dump->found))
+			break;
+		if (dump->found.source == LAYOUT_BY_VERSION && !generated && module_has_debug_info(dump->module)) {
+			generated = true;
+			error = try_generated(dump, &wish, &why, &refusal, ret);
+			continue;
+		}
+		tried++;
+		error = try_layout(dump, dump->found.file, &refusal, ret);
+	}
+	if (!error && !*ret && !generated)
+		error = try_generated(dump, &wish, &why, &refusal, ret);
+	if (!error && !*ret && !refusal)
+		error = why ? no_layout(dump, why) : error_no_memory();
 	error_destroy(why);
 	if (error || *ret) {
 		error_destroy(refusal);

@@ -1,8 +1,11 @@
 """The generator on real Rubies: the layout is the same, however its debug info is kept."""
 
+import http.server
 import pathlib
 import re
 import shutil
+import subprocess
+import threading
 
 import pytest
 from conftest import RUBIES, note_not_applicable
@@ -121,8 +124,47 @@ def split_debug(elf, folder):
     return folder / "ruby"
 
 
+def test_dwarf_versions(debug_ruby):
+    """Of a Ruby with both, the builds are what their comparison is there for: DWARF 5 with macros, and 4 without."""
+    if not debug_ruby.shared:
+        note_not_applicable(f"{debug_ruby.id}: there is no build of it with libruby")
+        return
+    (libruby,) = (path for path in pathlib.Path(debug_ruby.shared).parents[1].glob("lib/libruby*.so*") if not path.is_symlink())
+    for elf, version, macros in [(debug_ruby.elf, "5", True), (libruby, "4", False)]:
+        assert (".debug_macro" in tool("readelf", "-SW", elf, folder=".")) == macros
+        with subprocess.Popen(["readelf", "--debug-dump=info", "--dwarf-depth=1", elf], stdout=subprocess.PIPE) as dump:
+            found = next(line for line in dump.stdout if b"Version:" in line)
+            dump.kill()
+        assert found.split()[-1].decode() == version
+
+
 def test_stripped_with_debuglink(rbdump, debug_ruby, layout, tmp_path):
     assert without_source(generate(rbdump, split_debug(debug_ruby.elf, tmp_path))) == without_source(layout)
+
+
+def test_debuginfod(rbdump, debug_ruby, layout, tmp_path, monkeypatch):
+    """From a server on the loopback interface that has the debug file under its build-id, and nothing else."""
+    split_debug(debug_ruby.elf, tmp_path)
+    build_id = re.search("^build-id (.*)", layout, re.M)[1]
+    place = tmp_path / "served" / "buildid" / build_id
+    place.mkdir(parents=True)
+    (tmp_path / "ruby.debug").rename(place / "debuginfo")
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *arguments):
+            super().__init__(*arguments, directory=tmp_path / "served")
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        monkeypatch.setenv("DEBUGINFOD_URLS", f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setenv("DEBUGINFOD_CACHE_PATH", str(tmp_path / "cache"))
+        try:
+            assert without_source(generate(rbdump, tmp_path / "ruby")) == without_source(layout)
+        finally:
+            server.shutdown()
 
 
 def test_debug_file(rbdump, debug_ruby, layout, tmp_path):

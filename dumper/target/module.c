@@ -147,6 +147,25 @@ void module_lookup(const struct module *module, struct module_symbol *symbols, s
 	}
 }
 
+bool module_has_debug_info(const struct module *module)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(module->elf, &names) != 0)
+		return false;
+	while ((section = elf_nextscn(module->elf, section))) {
+		GElf_Shdr header;
+		const char *name =
+		    gelf_getshdr(section, &header) ? elf_strptr(module->elf, names, header.sh_name) : NULL;
+
+		if (name && (strcmp(name, ".debug_info") == 0 || strcmp(name, ".zdebug_info") == 0) &&
+		    header.sh_type != SHT_NOBITS)
+			return true;
+	}
+	return false;
+}
+
 static bool defines_ruby(const struct module *module)
 {
 	struct module_symbol version = {.name = "ruby_version"};

@@ -28,6 +28,9 @@ struct module {
 struct error *module_find_ruby(const struct target *target, struct module **ret);
 void module_close(struct module *module); /* NULL is fine */
 
+/* Whether the file has debug info of its own. */
+bool module_has_debug_info(const struct module *module);
+
 /* A symbol to look up, and where it is in the target; 0 if it is not there. */
 struct module_symbol {
 	const char *name;

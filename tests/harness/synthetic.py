@@ -70,7 +70,9 @@ def types(special):
         users += f"struct {name} use_{name};\n"
     values = []
     for number, entry in enumerate(fields.entries["enumerator"]):
-        values.append(f"\t{entry.names[0]} = {number * 37 - 50},\n")
+        # What is shifted by must be a number of bits.
+        value = number % 64 if "SHIFT" in entry.names[0] else number * 37 - 50
+        values.append(f"\t{entry.names[0]} = {value},\n")
         truth.append(f"ENUMERATOR({entry.names[0]})")
     text += f"enum all_of_them {{\n{''.join(values)}}};\n"
     users += "enum all_of_them use_enumerators;\n"
