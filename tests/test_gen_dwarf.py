@@ -366,7 +366,7 @@ def named(folder):
 
 
 def test_default_places(rbdump, program, tmp_path):
-    """$RBDUMP_OFFSETS_D, else offsets.d here, else the user's cache."""
+    """$RBDUMP_OFFSETS_D, else offsets.d here if it is the program's own, else the user's cache."""
     build_id = re.search(r"^build-id (.{12})", generate(rbdump, program), re.M).group(1)
     name = f"9.8.7-x86_64-{build_id}.layout"
     given, cache, here = tmp_path / "a/b", tmp_path / "cache", tmp_path / "here"
@@ -381,8 +381,15 @@ def test_default_places(rbdump, program, tmp_path):
     assert make(XDG_CACHE_HOME=str(cache)) == f"{cache}/rbdump/offsets.d/{name}"
     assert make(HOME=str(tmp_path)) == f"{tmp_path}/.cache/rbdump/offsets.d/{name}"
     (here / "offsets.d").mkdir()
-    assert make("--any-build") == "offsets.d/9.8.7-x86_64.layout"
+    assert make(XDG_CACHE_HOME=str(cache)) == f"{cache}/rbdump/offsets.d/{name}"
     assert named(given) == [name] and named(cache / "rbdump/offsets.d") == [name]
+    assert named(here / "offsets.d") == []
+    installed = tmp_path / "prefix"
+    (installed / "bin").mkdir(parents=True)
+    (installed / "share/rbdump/offsets.d").mkdir(parents=True)
+    rbdump = shutil.copy(rbdump, installed / "bin/rbdump")
+    here = installed / "share/rbdump"
+    assert make("--any-build") == "offsets.d/9.8.7-x86_64.layout"
     assert named(here / "offsets.d") == ["9.8.7-x86_64.layout"]
 
 
