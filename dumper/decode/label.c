@@ -61,12 +61,14 @@ static void add_code_label(const struct ruby *ruby, struct access *access, struc
 			int level = 0;
 
 			outer = code;
-			while (code.parent != 0 && outer.iseq != local && level < MAX_NESTING && !access->failed) {
+			for (; code.parent != 0 && outer.iseq != local && climbed < MAX_NESTING; climbed++) {
 				if (is_code_type(access, &outer, E_ISEQ_TYPE_BLOCK))
 					level++;
 				if (!code_read(access, outer.parent, &outer))
 					return;
 			}
+			if (climbed >= MAX_NESTING)
+				break;
 			if (level <= 1)
 				text_format(text, "block in ");
 			else
@@ -95,6 +97,11 @@ static void add_code_label(const struct ruby *ruby, struct access *access, struc
 		text_add_target(text, access, code.label);
 		return;
 	}
+	if (access->failed)
+		return;
+	/* Code that encloses itself. */
+	access->failed = true;
+	access->address = code.iseq;
 }
 
 static void add_method_label(const struct ruby *ruby, struct access *access, const struct method *method,
