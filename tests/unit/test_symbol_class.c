@@ -1,0 +1,668 @@
+/* Names: of IDs, of classes and modules as several eras of Ruby keep them, and of frames. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "decode/class.h"
+#include "decode/label.h"
+#include "decode/symbol.h"
+#include "synthetic.h"
+
+#define NOWHERE (SYNTHETIC_BASE + SYNTHETIC_SIZE)
+
+/* ---- IDs */
+
+static void assert_symbol(struct synthetic *s, uint64_t id, const char *expected)
+{
+	struct access access = ruby_access(&s->ruby);
+	struct bytes name = symbol_name(&s->ruby, &access, id);
+
+	assert_false(access.failed);
+	assert_true(value_bytes_are(&access, name, expected));
+}
+
+static void assert_no_symbol(struct synthetic *s, uint64_t id)
+{
+	struct access access = ruby_access(&s->ruby);
+
+	assert_int_equal(symbol_name(&s->ruby, &access, id).address, 0);
+	assert_true(access.failed);
+}
+
+static void test_symbols(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t ids[60];
+	char name[32];
+
+	/* Over several of the inner Arrays. */
+	for (size_t i = 0; i < 60; i++) {
+		snprintf(name, sizeof(name), "name_%zu", i);
+		ids[i] = synthetic_id(s, name);
+	}
+	for (size_t i = 0; i < 60; i++) {
+		snprintf(name, sizeof(name), "name_%zu", i);
+		assert_symbol(s, ids[i], name);
+		/* The scope (local, constant, …) is no part of the serial. */
+		assert_symbol(s, ids[i] ^ 0x1f, name);
+	}
+	synthetic_name_id(s, '+', "+");
+	synthetic_name_id(s, synthetic_enum(s, E_tLAST_OP_ID), "!~");
+	assert_symbol(s, '+', "+");
+	assert_symbol(s, synthetic_enum(s, E_tLAST_OP_ID), "!~");
+}
+
+static void test_no_symbols(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t id = synthetic_id(s, "name"), next = id + (UINT64_C(1) << synthetic_enum(s, E_RUBY_ID_SCOPE_SHIFT));
+
+	assert_symbol(s, id, "name");
+	assert_no_symbol(s, 0);
+	assert_no_symbol(s, next); /* beyond the last */
+	assert_no_symbol(s, UINT64_MAX);
+	assert_no_symbol(s, '-'); /* in the table, but not used yet */
+	/* Hostile: a table that ends before its last ID. */
+	synthetic_set(s, s->ruby.symbols, F_symbols_last_id, UINT32_MAX);
+	assert_no_symbol(s, next);
+	assert_no_symbol(s, UINT64_C(0xfffffff0) << synthetic_enum(s, E_RUBY_ID_SCOPE_SHIFT));
+	synthetic_set(s, s->ruby.symbols, F_symbols_ids, synthetic_string(s, "no Array"));
+	assert_no_symbol(s, id);
+	s->ruby.symbols = 0;
+	assert_no_symbol(s, id);
+}
+
+/* An inner Array that is shorter than it should be; and the unit that every Ruby has, where DWARF does not tell it. */
+static void test_short_table(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t elements[34] = {0}, inner;
+
+	elements[16 * 2] = synthetic_string(s, "sixteen");
+	inner = synthetic_array(s, elements, 34);
+	synthetic_set(s, s->ruby.symbols, F_symbols_ids, synthetic_array(s, &inner, 1));
+	s->layout->constants[C_ID_ENTRY_UNIT] = (struct layout_number){0};
+	assert_symbol(s, 16, "sixteen");
+	assert_no_symbol(s, 17);
+	s->layout->constants[C_ID_ENTRY_UNIT] = (struct layout_number){.present = true, .value = 16};
+	assert_no_symbol(s, 16);
+}
+
+/* ---- classes */
+
+static void assert_path(struct synthetic *s, uint64_t klass, const char *expected, bool permanent)
+{
+	struct access access = ruby_access(&s->ruby);
+	struct bytes path;
+	bool found;
+
+	class_path(&s->ruby, &access, klass, &path, &found);
+	assert_false(access.failed);
+	assert_int_equal(found, permanent);
+	if (expected)
+		assert_true(value_bytes_are(&access, path, expected));
+	else
+		assert_int_equal(path.address, 0);
+}
+
+/* What a method of that owner is called: as Ruby 3.4 does, and as rbdump does. Either may be "". */
+static void assert_prefixes(struct synthetic *s, uint64_t owner, const char *by_ruby, const char *by_us)
+{
+	struct access access = ruby_access(&s->ruby);
+	struct text text = {0};
+	char *expected;
+
+	text_format(&text, "(");
+	class_add_ruby_prefix(&s->ruby, &access, owner, &text);
+	text_format(&text, ")(");
+	access = ruby_access(&s->ruby);
+	class_add_prefix(&s->ruby, &access, owner, &text);
+	text_format(&text, ")");
+	assert_true(asprintf(&expected, "(%s)(%s)", by_ruby, by_us) > 0);
+	assert_string_equal(text.data, expected);
+	free(expected);
+	text_clear(&text);
+}
+
+static uint64_t new_class(struct synthetic *s, const char *path)
+{
+	return synthetic_class(s, E_RUBY_T_CLASS, path, path && path[0] != '#');
+}
+
+static uint64_t new_module(struct synthetic *s, const char *path)
+{
+	return synthetic_class(s, E_RUBY_T_MODULE, path, path && path[0] != '#');
+}
+
+static uint64_t new_object(struct synthetic *s)
+{
+	return synthetic_object(s, S_class, 0x21);
+}
+
+static void set_super(struct synthetic *s, uint64_t klass, uint64_t super)
+{
+	synthetic_set(s, klass, F_class_super, super);
+}
+
+static void test_paths(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t klass = new_class(s, NULL);
+
+	assert_path(s, new_class(s, "Foo::Bar"), "Foo::Bar", true);
+	assert_path(s, new_class(s, "#<Class:0x0000>::Foo"), "#<Class:0x0000>::Foo", false);
+	assert_path(s, klass, NULL, false);
+	/* Without a path there is nothing permanent about it. */
+	synthetic_set(s, klass, F_class_slot_permanent, 1);
+	assert_path(s, klass, NULL, false);
+	synthetic_set(s, klass, F_class_slot_classpath, synthetic_enum(s, E_RUBY_Qnil));
+	assert_path(s, klass, NULL, false);
+}
+
+static void test_classes_and_modules(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t included = synthetic_class(s, E_RUBY_T_ICLASS, "Wrong", true);
+
+	assert_prefixes(s, new_class(s, "Foo::Bar"), "Foo::Bar#", "Foo::Bar#");
+	assert_prefixes(s, new_module(s, "Kernel"), "Kernel#", "Kernel#");
+	/* An included module stands for the module itself. */
+	synthetic_set(s, included, F_basic_klass, new_module(s, "Enumerable"));
+	assert_prefixes(s, included, "", "Enumerable#");
+}
+
+static void test_singletons(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t foo = new_class(s, "Foo"), of_foo = synthetic_singleton(s, foo), of_object, of_module, deep;
+
+	assert_prefixes(s, of_foo, "Foo.", "Foo.");
+	of_module = synthetic_singleton(s, new_module(s, "Kernel"));
+	assert_prefixes(s, of_module, "Kernel.", "Kernel.");
+	of_object = synthetic_singleton(s, new_object(s));
+	set_super(s, of_object, foo);
+	assert_prefixes(s, of_object, "", "#<instance of Foo>#");
+	/* With modules included in between. */
+	set_super(s, of_object, synthetic_class(s, E_RUBY_T_ICLASS, NULL, false));
+	assert_prefixes(s, of_object, "", "#<instance of ?>#");
+	/* Of the singleton class itself, and of an object's. */
+	assert_prefixes(s, synthetic_singleton(s, of_foo), "", "#<singleton of Foo>.");
+	deep = synthetic_singleton(s, synthetic_singleton(s, of_foo));
+	assert_prefixes(s, deep, "", "#<singleton of #<singleton of Foo>>.");
+	set_super(s, of_object, foo);
+	assert_prefixes(s, synthetic_singleton(s, of_object), "", "#<instance of Foo>.");
+	assert_prefixes(s, synthetic_singleton(s, new_class(s, NULL)), "", "#<anonymous class>.");
+}
+
+static void test_anonymous(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t foo = new_class(s, "Foo"), klass = new_class(s, NULL), below = new_class(s, NULL);
+	uint64_t included = synthetic_class(s, E_RUBY_T_ICLASS, NULL, false);
+
+	assert_prefixes(s, klass, "", "#<anonymous class>#");
+	assert_prefixes(s, new_module(s, NULL), "", "#<anonymous module>#");
+	/* Past an included module and a singleton class. */
+	set_super(s, included, synthetic_singleton(s, foo));
+	set_super(s, synthetic_singleton(s, foo), foo);
+	set_super(s, klass, foo);
+	assert_prefixes(s, klass, "", "#<anonymous subclass of Foo>#");
+	set_super(s, included, foo);
+	set_super(s, klass, included);
+	assert_prefixes(s, klass, "", "#<anonymous subclass of Foo>#");
+	set_super(s, below, klass);
+	assert_prefixes(s, below, "", "#<anonymous subclass of #<anonymous subclass of Foo>>#");
+	assert_prefixes(s, synthetic_singleton(s, klass), "", "#<anonymous subclass of Foo>.");
+}
+
+/* Addresses differ from process to process: names must not. */
+static void test_temporary_paths(void **state)
+{
+	struct synthetic *s = *state;
+
+	assert_prefixes(s, new_class(s, "#<Class:0x00007f12ab34cd56>::Foo"), "", "#<Class>::Foo#");
+	assert_prefixes(s, new_module(s, "#<Module:0x0123456789abcdef>::A::B"), "", "#<Module>::A::B#");
+	assert_prefixes(s, synthetic_singleton(s, new_class(s, "#<Class:0x1>::Foo")), "", "#<Class>::Foo.");
+	/* What only looks like one in part, or is cut short. */
+	assert_prefixes(s, new_class(s, "#<Class:0x>::Foo"), "", "#<Class:0x>::Foo#");
+	assert_prefixes(s, new_class(s, "#<Class:"), "", "#<Class:#");
+	assert_prefixes(s, new_class(s, "#<\xe3\x81\x82:0xf>"), "", "#<\xe3\x81\x82>#");
+	assert_prefixes(s, new_class(s, "#<\xff:0xf>"), "", "#<\\xFF>#");
+}
+
+static uint64_t new_refinement(struct synthetic *s, uint64_t refined, uint64_t defined_at)
+{
+	uint64_t module = new_module(s, NULL), ivars = synthetic_allocate(s, 16);
+
+	synthetic_put_word(s, ivars, refined);
+	synthetic_put_word(s, ivars + 8, defined_at);
+	synthetic_set(s, module, F_class_slot_iv_ptr, ivars);
+	set_super(s, module, refined);
+	return module;
+}
+
+/* 3.2 and later: by the place of its instance variables, and a superclass, which no other module has. */
+static void test_refinements(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t string = new_class(s, "String"), extensions = new_module(s, "Extensions"), other;
+	uint64_t refinement = new_refinement(s, string, extensions);
+
+	assert_prefixes(s, refinement, "", "#<refinement String of Extensions>#");
+	assert_prefixes(s, new_refinement(s, synthetic_singleton(s, string), extensions), "",
+			"#<refinement #<singleton of String> of Extensions>#");
+	/* A module that has instance variables, and is none. */
+	other = new_refinement(s, string, extensions);
+	set_super(s, other, 0);
+	assert_prefixes(s, other, "", "#<anonymous module>#");
+	set_super(s, other, new_class(s, "Integer"));
+	assert_prefixes(s, other, "", "#<anonymous module>#");
+	other = new_refinement(s, string, new_object(s));
+	assert_prefixes(s, other, "", "#<anonymous module>#");
+	/* From 4.0 the superclass is kept elsewhere. */
+	synthetic_set(s, refinement, F_class_slot_super, string);
+	set_super(s, refinement, 0);
+	assert_prefixes(s, refinement, "", "#<anonymous module>#");
+	synthetic_without(s, F_class_super);
+	assert_prefixes(s, refinement, "", "#<refinement String of Extensions>#");
+}
+
+/* Hostile: names that have no end. */
+static void test_circles(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t klass = new_class(s, NULL), singleton = synthetic_singleton(s, 0), refinement, ivars;
+	struct access access;
+	struct text text = {0};
+
+	set_super(s, klass, klass);
+	synthetic_set(s, singleton, F_class_slot_attached_object, singleton);
+	set_super(s, singleton, singleton);
+	refinement = new_refinement(s, klass, klass);
+	access = ruby_access(&s->ruby);
+	class_add_prefix(&s->ruby, &access, klass, &text);
+	class_add_prefix(&s->ruby, &access, singleton, &text);
+	class_add_prefix(&s->ruby, &access, refinement, &text);
+	assert_false(access.failed);
+	assert_true(text.length < 4096);
+	assert_non_null(strstr(text.data, "#<anonymous subclass of #<anonymous subclass of "));
+	assert_non_null(strstr(text.data, "#<singleton of #<singleton of "));
+	text_clear(&text);
+	/* A refinement of itself, defined in itself: two ways down at each step. */
+	refinement = new_refinement(s, 0, 0);
+	access = ruby_access(&s->ruby);
+	ivars = access_member(&access, refinement, F_class_slot_iv_ptr);
+	synthetic_put_word(s, ivars, refinement);
+	synthetic_put_word(s, ivars + 8, refinement);
+	set_super(s, refinement, refinement);
+	access = ruby_access(&s->ruby);
+	class_add_prefix(&s->ruby, &access, refinement, &text);
+	assert_non_null(strstr(text.data, "#<refinement #<refinement "));
+	assert_true(text.length < 100000);
+	text_clear(&text);
+}
+
+/* What is no class has no name; what cannot be read costs the whole prefix. */
+static void test_no_class(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t klass = new_class(s, "Foo"), singleton;
+
+	assert_prefixes(s, 0, "", "");
+	assert_prefixes(s, synthetic_enum(s, E_RUBY_Qnil), "", "");
+	assert_prefixes(s, synthetic_string(s, "Foo"), "", "");
+	assert_prefixes(s, NOWHERE, "", "");
+	synthetic_set(s, klass, F_class_slot_classpath, NOWHERE);
+	assert_prefixes(s, klass, "", "");
+	singleton = synthetic_singleton(s, klass);
+	assert_prefixes(s, singleton, "", "");
+	synthetic_set(s, klass, F_class_slot_classpath, synthetic_class(s, E_RUBY_T_CLASS, "no String", true));
+	assert_prefixes(s, klass, "", "");
+}
+
+/* ---- classes until 3.1: instance variables in an st_table, by ID */
+
+/* A class of such a Ruby, of RUBY_T_ type `type`, with these instance variables; a name of NULL is a deleted one. */
+static uint64_t old_class(struct synthetic *s, uint64_t flags, const char *const *names, const uint64_t *values,
+			  size_t count)
+{
+	uint64_t klass = synthetic_object(s, S_class, flags), ext = synthetic_struct(s, S_classext);
+	uint64_t table = synthetic_struct(s, S_st), size = (uint64_t)s->layout->sizes[S_st_entry].value;
+	uint64_t entries = synthetic_allocate(s, count * size + 1);
+
+	for (size_t i = 0; i < count; i++) {
+		synthetic_set(s, entries + i * size, F_st_entry_hash, names[i] ? 0x1234 + i : UINT64_MAX);
+		/* The remains of a deleted entry look like any other. */
+		synthetic_set(s, entries + i * size, F_st_entry_key,
+			      synthetic_id(s, names[i] ? names[i] : "__classpath__"));
+		synthetic_set(s, entries + i * size, F_st_entry_record, values[i]);
+	}
+	synthetic_set(s, klass, F_class_ptr, ext);
+	synthetic_set(s, ext, F_classext_iv_tbl, table);
+	synthetic_set(s, table, F_st_entries, entries);
+	synthetic_set(s, table, F_st_entries_bound, count);
+	return klass;
+}
+
+static int set_up_old(void **state)
+{
+	static const enum layout_member_id newer[] = {F_class_slot_classpath, F_class_slot_permanent,
+						      F_class_slot_attached_object, F_class_slot_iv_ptr,
+						      F_class_slot_super};
+	struct synthetic *s;
+
+	synthetic_set_up(state);
+	s = *state;
+	for (size_t i = 0; i < sizeof(newer) / sizeof(newer[0]); i++)
+		synthetic_without(s, newer[i]);
+	return 0;
+}
+
+static uint64_t old_named(struct synthetic *s, enum layout_enumerator_id type, const char *path)
+{
+	static const char *const names[] = {"__classpath__"};
+	uint64_t value = synthetic_string(s, path);
+
+	return old_class(s, synthetic_enum(s, type), names, &value, 1);
+}
+
+static uint64_t old_singleton(struct synthetic *s, uint64_t of)
+{
+	static const char *const names[] = {"__attached__"};
+
+	return old_class(s, synthetic_enum(s, E_RUBY_T_CLASS) | synthetic_enum(s, E_RUBY_FL_SINGLETON), names, &of, 1);
+}
+
+static void test_old_paths(void **state)
+{
+	static const char *const deleted[] = {"@a", NULL, "@b", "__classpath__"};
+	static const char *const temporary[] = {"@classpath", "__tmp_classpath__"};
+	static const char *const none[] = {"@a", NULL};
+	struct synthetic *s = *state;
+	uint64_t values[4], klass, type = synthetic_enum(s, E_RUBY_T_CLASS);
+
+	values[0] = values[1] = values[2] = synthetic_string(s, "Wrong");
+	values[3] = synthetic_string(s, "Right");
+	klass = old_class(s, type, deleted, values, 4);
+	assert_path(s, klass, "Right", true);
+	assert_prefixes(s, klass, "Right#", "Right#");
+	values[1] = synthetic_string(s, "#<Class:0x00007f0011>::Foo");
+	klass = old_class(s, type, temporary, values, 2);
+	assert_path(s, klass, "#<Class:0x00007f0011>::Foo", false);
+	assert_prefixes(s, klass, "", "#<Class>::Foo#");
+	klass = old_class(s, type, none, values, 2);
+	assert_path(s, klass, NULL, false);
+	assert_prefixes(s, klass, "", "#<anonymous class>#");
+	/* A class that never had one has no table. */
+	klass = synthetic_object(s, S_class, type);
+	synthetic_set(s, klass, F_class_ptr, synthetic_struct(s, S_classext));
+	assert_path(s, klass, NULL, false);
+}
+
+/* The table's first used entry, and its end, are taken from it. */
+static void test_old_bounds(void **state)
+{
+	static const char *const names[] = {"__classpath__", "__classpath__", "__classpath__"};
+	struct synthetic *s = *state;
+	const uint64_t values[] = {synthetic_string(s, "Zero"), synthetic_string(s, "One"), synthetic_string(s, "Two")};
+	uint64_t klass = old_class(s, synthetic_enum(s, E_RUBY_T_CLASS), names, values, 3), table;
+	struct access access = ruby_access(&s->ruby);
+	struct bytes path;
+	bool permanent;
+
+	table = access_member(&access, access_member(&access, klass, F_class_ptr), F_classext_iv_tbl);
+	assert_path(s, klass, "Zero", true);
+	synthetic_set(s, table, F_st_entries_start, 2);
+	assert_path(s, klass, "Two", true);
+	synthetic_set(s, table, F_st_entries_start, 3);
+	assert_path(s, klass, NULL, false);
+	/* Hostile: more entries than there is memory. */
+	synthetic_set(s, table, F_st_entries_start, 0);
+	synthetic_set(s, table, F_st_entries_bound, UINT64_MAX);
+	assert_path(s, klass, "Zero", true);
+	synthetic_set(s, table, F_st_entries, NOWHERE);
+	access = ruby_access(&s->ruby);
+	class_path(&s->ruby, &access, klass, &path, &permanent);
+	assert_true(access.failed);
+	assert_int_equal(path.address, 0);
+	assert_false(permanent);
+}
+
+/* An ID that has no name, as of a variable that is being made, does not hide those behind it. */
+static void test_old_unnamed_id(void **state)
+{
+	static const char *const names[] = {"@a", "__classpath__"};
+	struct synthetic *s = *state;
+	const uint64_t values[] = {0, synthetic_string(s, "Foo")};
+	uint64_t klass = old_class(s, synthetic_enum(s, E_RUBY_T_CLASS), names, values, 2);
+	struct access access = ruby_access(&s->ruby);
+	uint64_t table = access_member(&access, access_member(&access, klass, F_class_ptr), F_classext_iv_tbl);
+
+	synthetic_set(s, access_member(&access, table, F_st_entries), F_st_entry_key, UINT64_MAX);
+	assert_path(s, klass, "Foo", true);
+}
+
+static void test_old_singletons(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t foo = old_named(s, E_RUBY_T_CLASS, "Foo"), of_foo = old_singleton(s, foo), of_object;
+
+	assert_prefixes(s, of_foo, "Foo.", "Foo.");
+	assert_prefixes(s, old_singleton(s, of_foo), "", "#<singleton of Foo>.");
+	of_object = old_singleton(s, new_object(s));
+	set_super(s, of_object, foo);
+	assert_prefixes(s, of_object, "", "#<instance of Foo>#");
+}
+
+static void test_old_refinements(void **state)
+{
+	static const char *const names[] = {"@a", "__defined_at__", "__refined_class__"};
+	struct synthetic *s = *state;
+	const uint64_t values[] = {0, old_named(s, E_RUBY_T_MODULE, "Extensions"),
+				   old_named(s, E_RUBY_T_CLASS, "String")};
+
+	assert_prefixes(s, old_class(s, synthetic_enum(s, E_RUBY_T_MODULE), names, values, 3), "",
+			"#<refinement String of Extensions>#");
+	assert_prefixes(s, old_class(s, synthetic_enum(s, E_RUBY_T_MODULE), names, values, 2), "",
+			"#<anonymous module>#");
+	/* A class is no refinement, whatever variables it has. */
+	assert_prefixes(s, old_class(s, synthetic_enum(s, E_RUBY_T_CLASS), names, values, 3), "",
+			"#<anonymous class>#");
+}
+
+/* ---- methods and labels */
+
+static void assert_labels(struct synthetic *s, uint64_t code_address, uint64_t method_address, const char *label,
+			  const char *name)
+{
+	struct access access = ruby_access(&s->ruby);
+	struct text text = {0};
+	struct method method;
+	struct code code;
+
+	if (method_address != 0)
+		assert_true(method_read(&access, method_address, &method));
+	if (code_address != 0) {
+		assert_true(code_read(&access, code_address, &code));
+		label_of_code(&s->ruby, &access, &code, method_address ? &method : NULL, &text);
+	} else {
+		label_of_method(&s->ruby, &access, &method, &text);
+	}
+	assert_string_equal(text.data, label);
+	text_clear(&text);
+	if (code_address != 0)
+		name_of_code(&s->ruby, &access, &code, method_address ? &method : NULL, &text);
+	else
+		name_of_method(&s->ruby, &access, &method, &text);
+	assert_string_equal(text.data, name);
+	assert_false(access.failed);
+	text_clear(&text);
+}
+
+static uint64_t inner_code(struct synthetic *s, enum layout_enumerator_id type, const char *label, uint64_t parent,
+			   uint64_t local)
+{
+	uint64_t code = synthetic_code(s, type, label);
+
+	synthetic_set(s, synthetic_body(s, code), F_body_parent_iseq, parent);
+	synthetic_set(s, synthetic_body(s, code), F_body_local_iseq, local);
+	return code;
+}
+
+static void test_labels(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t method = synthetic_method(s, E_VM_METHOD_TYPE_ISEQ, new_class(s, "Foo"), "alias");
+	uint64_t cfunc = synthetic_method(s, E_VM_METHOD_TYPE_CFUNC, new_class(s, "Array"), "each");
+	uint64_t code = synthetic_code(s, E_ISEQ_TYPE_METHOD, "bar"), one, two, rescue;
+
+	one = inner_code(s, E_ISEQ_TYPE_BLOCK, "block in bar", code, code);
+	rescue = inner_code(s, E_ISEQ_TYPE_RESCUE, "rescue in block in bar", one, code);
+	two = inner_code(s, E_ISEQ_TYPE_BLOCK, "block (2 levels) in bar", rescue, code);
+	assert_labels(s, code, method, "Foo#bar", "Foo#bar");
+	assert_labels(s, one, method, "block in Foo#bar", "block in Foo#bar");
+	assert_labels(s, rescue, method, "block in Foo#bar", "block in Foo#bar");
+	assert_labels(s, two, method, "block (2 levels) in Foo#bar", "block (2 levels) in Foo#bar");
+	assert_labels(s, 0, cfunc, "Array#each", "Array#each");
+	assert_labels(s, synthetic_code(s, E_ISEQ_TYPE_MAIN, "<main>"), 0, "<main>", "<main>");
+	/* Only a method's own label is qualified, not that of a body that runs within it. */
+	assert_labels(s, synthetic_code(s, E_ISEQ_TYPE_CLASS, "<class:Foo>"), method, "<class:Foo>", "<class:Foo>");
+	assert_labels(s, inner_code(s, E_ISEQ_TYPE_EVAL, "eval", code, code), method, "Foo#bar", "Foo#bar");
+	/* Before 3.4 Ruby prints what the code says. */
+	synthetic_without(s, F_location_cme);
+	assert_labels(s, code, method, "bar", "Foo#bar");
+	assert_labels(s, two, method, "block (2 levels) in bar", "block (2 levels) in Foo#bar");
+	assert_labels(s, rescue, method, "rescue in block in bar", "block in Foo#bar");
+	assert_labels(s, 0, cfunc, "each", "Array#each");
+}
+
+/* Methods that are written in Ruby and shown as if in C are labelled by the method, whatever code runs. */
+static void test_c_trace(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t code = synthetic_code(s, E_ISEQ_TYPE_METHOD, "each");
+	uint64_t address = synthetic_method(s, E_VM_METHOD_TYPE_ISEQ, new_class(s, "Array"), "each");
+	uint64_t block = inner_code(s, E_ISEQ_TYPE_BLOCK, "block in each", code, code);
+	struct access access = ruby_access(&s->ruby);
+	struct method method;
+	struct code read;
+
+	synthetic_set(s, access_member(&access, address, F_ment_def), F_mdef_iseq, code);
+	assert_true(method_read(&access, address, &method));
+	assert_false(method.acts_as_cfunc);
+	assert_labels(s, block, address, "block in Array#each", "block in Array#each");
+	synthetic_set(s, synthetic_body(s, code), F_body_builtin_attrs,
+		      synthetic_enum(s, E_BUILTIN_ATTR_C_TRACE) | 0x3);
+	access = ruby_access(&s->ruby);
+	assert_true(method_read(&access, address, &method));
+	assert_true(method.acts_as_cfunc);
+	assert_true(code_read(&access, code, &read));
+	assert_true(code_acts_as_cfunc(s->layout, &read));
+	assert_labels(s, block, address, "Array#each", "block in Array#each");
+	synthetic_without_enumerator(s, E_BUILTIN_ATTR_C_TRACE);
+	assert_false(code_acts_as_cfunc(s->layout, &read));
+	assert_true(method_read(&access, address, &method));
+	assert_false(method.acts_as_cfunc);
+	access = ruby_access(&s->ruby);
+	assert_false(method_read(&access, NOWHERE, &method));
+}
+
+static void test_hidden_callers(void **state)
+{
+	struct synthetic *s = *state;
+	struct code code = {.type = synthetic_enum(s, E_ISEQ_TYPE_RESCUE)};
+
+	assert_true(code_hides_caller(s->layout, &code));
+	code.type = synthetic_enum(s, E_ISEQ_TYPE_ENSURE);
+	assert_true(code_hides_caller(s->layout, &code));
+	code.type = synthetic_enum(s, E_ISEQ_TYPE_BLOCK);
+	assert_false(code_hides_caller(s->layout, &code));
+	code.type = synthetic_enum(s, E_ISEQ_TYPE_RESCUE);
+	s->layout->functions[P_is_rescue_or_ensure_frame] = false;
+	assert_false(code_hides_caller(s->layout, &code));
+}
+
+static void assert_no_label(struct synthetic *s, uint64_t address)
+{
+	struct access access = ruby_access(&s->ruby);
+	struct text text = {0};
+	struct code code;
+
+	assert_true(code_read(&access, address, &code));
+	label_of_code(&s->ruby, &access, &code, NULL, &text);
+	assert_true(access.failed);
+	text_clear(&text);
+}
+
+/* Hostile: code of that type in a ring, which encloses itself and a block; its local code is nowhere. */
+static void assert_ring_fails(struct synthetic *s, enum layout_enumerator_id type, size_t length)
+{
+	uint64_t ring[3];
+
+	for (size_t i = 0; i < length; i++)
+		ring[i] = inner_code(s, type, "ring", 0, 0);
+	for (size_t i = 0; i < length; i++)
+		synthetic_set(s, synthetic_body(s, ring[i]), F_body_parent_iseq, ring[(i + 1) % length]);
+	assert_no_label(s, inner_code(s, E_ISEQ_TYPE_BLOCK, "block", ring[0], 0));
+	if (type != E_ISEQ_TYPE_METHOD)
+		assert_no_label(s, ring[0]);
+}
+
+static void test_labels_without_end(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t block = synthetic_code(s, E_ISEQ_TYPE_BLOCK, "<compiled>");
+	struct access access = ruby_access(&s->ruby);
+	struct text text = {0};
+	struct code code;
+
+	for (size_t length = 1; length <= 3; length++) {
+		assert_ring_fails(s, E_ISEQ_TYPE_BLOCK, length);
+		assert_ring_fails(s, E_ISEQ_TYPE_ENSURE, length);
+		assert_ring_fails(s, E_ISEQ_TYPE_EVAL, length);
+		assert_ring_fails(s, E_ISEQ_TYPE_METHOD, length);
+	}
+	/* A block that is compiled alone is its own local code. */
+	access = ruby_access(&s->ruby);
+	assert_true(code_read(&access, block, &code));
+	label_of_code(&s->ruby, &access, &code, NULL, &text);
+	assert_false(access.failed);
+	assert_string_equal(text.data, "block in <compiled>");
+	text_clear(&text);
+}
+
+#define MODERN(test) cmocka_unit_test_setup_teardown(test, synthetic_set_up, synthetic_tear_down)
+#define OLD(test)    cmocka_unit_test_setup_teardown(test, set_up_old, synthetic_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    MODERN(test_symbols),
+	    MODERN(test_no_symbols),
+	    MODERN(test_short_table),
+	    MODERN(test_paths),
+	    MODERN(test_classes_and_modules),
+	    MODERN(test_singletons),
+	    MODERN(test_anonymous),
+	    MODERN(test_temporary_paths),
+	    MODERN(test_refinements),
+	    MODERN(test_circles),
+	    MODERN(test_no_class),
+	    OLD(test_old_paths),
+	    OLD(test_old_bounds),
+	    OLD(test_old_unnamed_id),
+	    OLD(test_old_singletons),
+	    OLD(test_old_refinements),
+	    MODERN(test_labels),
+	    MODERN(test_c_trace),
+	    MODERN(test_hidden_callers),
+	    MODERN(test_labels_without_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
