@@ -37,7 +37,7 @@ static struct process_status read_status(const char *proc, const char *pid)
 		unsigned long long capabilities;
 		int tracer;
 
-		if (sscanf(line, "Name: %31s", status.name) == 1)
+		if (sscanf(line, "Name: %31[^\n]", status.name) == 1)
 			continue;
 		if (sscanf(line, "State: %c", &status.state) == 1)
 			continue;
@@ -119,7 +119,7 @@ struct error *diagnose_refusal(const char *proc, pid_t pid, int errnum)
 		    "process %d belongs to %s, and rbdump is root without the capability CAP_SYS_PTRACE; give it "
 		    "that capability (in a container: --cap-add SYS_PTRACE), or run rbdump as that user",
 		    pid, user_name(target.effective, theirs, sizeof(theirs)));
-	if (!capable && !same_user)
+	if (!capable && self.effective != target.effective)
 		return error_create(
 		    EXIT_NO_PERMISSION,
 		    "process %d belongs to %s and rbdump runs as %s; run rbdump as that user, or with sudo", pid,
@@ -134,7 +134,7 @@ struct error *diagnose_refusal(const char *proc, pid_t pid, int errnum)
 		return error_create(
 		    EXIT_NO_PERMISSION,
 		    "Yama lets only root trace a process (kernel.yama.ptrace_scope is 2); run rbdump with sudo");
-	if (!capable && yama == 1)
+	if (!capable && same_user && yama == 1)
 		return error_create(
 		    EXIT_NO_PERMISSION,
 		    "Yama lets only a parent trace a process (kernel.yama.ptrace_scope is 1); run rbdump with "

@@ -100,6 +100,48 @@ static void test_traced(void **state)
 	    "read without stopping the process: --no-stop");
 }
 
+static void test_traced_by_a_name_with_spaces(void **state)
+{
+	(void)state;
+	write_status("4711", "ruby", 't', 99, NOBODY, 0);
+	write_status("99", "tmux: server 1", 'S', 0, NOBODY, 0);
+	assert_diagnosed(
+	    EPERM, EXIT_NO_PERMISSION,
+	    "process 4711 is already traced by tmux: server 1 (pid 99), and a process has one tracer at a time; end "
+	    "that one, or read without stopping the process: --no-stop");
+}
+
+/* Another namespace's, or one that has just ended. */
+static void test_traced_by_nobody_known(void **state)
+{
+	(void)state;
+	write_status("4711", "ruby", 't', 98, NOBODY, 0);
+	assert_diagnosed(
+	    EPERM, EXIT_NO_PERMISSION,
+	    "process 4711 is already traced by another process (pid 98), and a process has one tracer at a time; end "
+	    "that one, or read without stopping the process: --no-stop");
+}
+
+static void test_ended_meanwhile(void **state)
+{
+	(void)state;
+	assert_diagnosed(ESRCH, EXIT_FAILED, "there is no process 4711");
+	write_status("4711", "ruby", 'X', 0, NOBODY, 0);
+	assert_diagnosed(ESRCH, EXIT_FAILED, "process 4711 (ruby) has ended and waits for its parent to notice");
+}
+
+/* One that could be root again is of three users, and all of them count; nor is Yama's value its cure. */
+static void test_other_saved_user(void **state)
+{
+	(void)state;
+	write_file("4711/status", "Name:\truby\nState:\tS (sleeping)\nTracerPid:\t0\nUid:\t65534\t65534\t0\t65534\n");
+	write_file("sys/kernel/yama/ptrace_scope", "1\n");
+	assert_diagnosed(
+	    EPERM, EXIT_NO_PERMISSION,
+	    "process 4711 is protected from its own user (it has changed its user or gained capabilities since it "
+	    "started); run rbdump with sudo");
+}
+
 static void test_other_user(void **state)
 {
 	(void)state;
@@ -187,6 +229,10 @@ int main(void)
 	    cmocka_unit_test_setup(test_no_process, set_up),
 	    cmocka_unit_test_setup(test_zombie, set_up),
 	    cmocka_unit_test_setup(test_traced, set_up),
+	    cmocka_unit_test_setup(test_traced_by_a_name_with_spaces, set_up),
+	    cmocka_unit_test_setup(test_traced_by_nobody_known, set_up),
+	    cmocka_unit_test_setup(test_ended_meanwhile, set_up),
+	    cmocka_unit_test_setup(test_other_saved_user, set_up),
 	    cmocka_unit_test_setup(test_other_user, set_up),
 	    cmocka_unit_test_setup(test_other_user_before_yama, set_up),
 	    cmocka_unit_test_setup(test_root_without_capability, set_up),
