@@ -154,6 +154,93 @@ static void test_hostile_addresses(void **state)
 	assert_false(memory_has_changed(*state, 0, 0));
 }
 
+/* A page that could not be read is known to be so: it is not wanted again before the next copy. */
+static void test_sealed_unreadable(void **state)
+{
+	uint8_t byte;
+
+	readable[2] = false;
+	assert_false(memory_read(*state, BASE + 2 * 4096, &byte, 1));
+	assert_true(memory_forget(*state));
+	memory_prefetch(*state);
+	memory_seal(*state);
+	readable[2] = true;
+	assert_false(memory_read(*state, BASE + 2 * 4096, &byte, 1));
+	assert_int_equal(memory_missed(*state), 0);
+	/* Each read that misses counts, and what comes before the page it lacks is not given. */
+	assert_false(memory_read(*state, BASE + 7 * 4096, &byte, 1));
+	assert_false(memory_read(*state, BASE + 7 * 4096 + 8, &byte, 1));
+	assert_int_equal(memory_missed(*state), 2);
+	assert_true(memory_forget(*state));
+	memory_prefetch(*state);
+	assert_reads(*state, 2 * 4096, 8);
+	assert_reads(*state, 7 * 4096, 8);
+}
+
+static void test_changed_over_pages(void **state)
+{
+	assert_reads(*state, 4000, 200);
+	assert_false(memory_has_changed(*state, BASE + 4000, 200));
+	target[4096] ^= 1;
+	assert_true(memory_has_changed(*state, BASE + 4000, 200));
+	assert_true(memory_has_changed(*state, BASE + 4096, 1));
+	assert_false(memory_has_changed(*state, BASE + 4000, 96));
+	assert_false(memory_has_changed(*state, BASE + 4097, 100));
+	/* The copy has stayed as it was. */
+	target[4096] ^= 1;
+	assert_reads(*state, 4000, 200);
+	assert_false(memory_has_changed(*state, BASE + 4000, 200));
+	readable[1] = false; /* unmapped since */
+	assert_true(memory_has_changed(*state, BASE + 4000, 200));
+	assert_false(memory_has_changed(*state, BASE + 4000, 96));
+}
+
+static void test_nothing_to_copy(void **state)
+{
+	assert_true(memory_forget(*state));
+	memory_prefetch(*state);
+	assert_int_equal(memory_pages(*state), 0);
+	assert_int_equal(pages_copied, 0);
+	assert_reads(*state, 0, 8);
+}
+
+/* Pages all over the address space, each full of its own number. */
+static void numbers(void *context, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok)
+{
+	(void)context;
+	for (size_t i = 0; i < count; i++) {
+		for (size_t at = 0; at < MEMORY_PAGE; at += 8)
+			memcpy(buffer + i * MEMORY_PAGE + at, &pages[i], 8);
+		ok[i] = pages[i] / MEMORY_PAGE % 5 != 0;
+	}
+}
+
+static void assert_numbers(struct memory *memory, size_t count)
+{
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t page = i * i * 0x3f001000 & ~(MEMORY_PAGE - 1), word;
+		bool there = page / MEMORY_PAGE % 5 != 0;
+
+		assert_int_equal(memory_read(memory, page + 8 * (i % 512), &word, 8), there);
+		if (there)
+			assert_int_equal(word, page);
+	}
+}
+
+static void test_many_pages(void **state)
+{
+	struct memory *memory = memory_create(numbers, NULL, 5000);
+
+	(void)state;
+	assert_numbers(memory, 5000);
+	assert_true(memory_forget(memory));
+	memory_prefetch(memory);
+	memory_seal(memory);
+	assert_numbers(memory, 5000);
+	assert_int_equal(memory_missed(memory), 0);
+	memory_destroy(memory);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +251,10 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_prefetch_is_one_call, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_limit, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_hostile_addresses, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_sealed_unreadable, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_changed_over_pages, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_nothing_to_copy, set_up, tear_down),
+	    cmocka_unit_test(test_many_pages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,11 +2,14 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "decode/text.h"
+#include "synthetic.h"
 
 static void assert_text(const char *bytes, size_t length, const char *expected)
 {
@@ -49,6 +52,84 @@ static void test_ill_formed(void **state)
 	CHECK("\xa4\xa2\xe3\x81\x82", "\\xA4\\xA2\xe3\x81\x82"); /* EUC-JP, then UTF-8 */
 }
 
+/* Every sequence of up to three bytes, and some of four, against the definition by code points. */
+static void test_every_character(void **state)
+{
+	(void)state;
+	for (uint32_t first = 0; first < 256; first++) {
+		for (uint32_t rest = 0; rest < 0x10000; rest++) {
+			const uint8_t bytes[4] = {(uint8_t)first, (uint8_t)(rest >> 8), (uint8_t)rest, 0x80};
+			size_t size = first < 0x80 ? 1 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+			static const uint32_t lowest[] = {0, 1, 0x80, 0x800, 0x10000};
+			uint32_t point = size == 1 ? first : first & (0x7f >> size);
+			bool well_formed = first < 0x80 || (first >= 0xc0 && first < 0xf8);
+
+			for (size_t i = 1; i < size; i++) {
+				well_formed &= (bytes[i] & 0xc0) == 0x80;
+				point = point << 6 | (bytes[i] & 0x3f);
+			}
+			well_formed &=
+			    point >= lowest[size] && point <= 0x10ffff && !(point >= 0xd800 && point <= 0xdfff);
+			if (text_character(bytes, 4) != (well_formed ? size : 0))
+				fail_msg("%02x %02x %02x 80", bytes[0], bytes[1], bytes[2]);
+			/* Cut short. */
+			for (size_t length = 0; length < size; length++)
+				if (text_character(bytes, length) != 0)
+					fail_msg("%02x %02x %02x of length %zu", bytes[0], bytes[1], bytes[2], length);
+		}
+	}
+}
+
+static void assert_printed(const char *bytes, const char *expected)
+{
+	char *printed = NULL;
+	size_t length;
+	FILE *stream = open_memstream(&printed, &length);
+
+	assert_non_null(stream);
+	text_print(bytes, stream);
+	fclose(stream);
+	assert_string_equal(printed, expected);
+	free(printed);
+}
+
+static void test_printed(void **state)
+{
+	(void)state;
+	assert_printed("", "");
+	assert_printed("a \x41 %s", "a \x41 %s");
+	assert_printed("\x01\x1b[1m\x1f\x20\x7e\x7f", "\\x01\\x1B[1m\\x1F ~\\x7F");
+	assert_printed("\xc2\x80\xc2\x9f\xc2\xa0", "\\xC2\\x80\\xC2\\x9F\xc2\xa0");
+	assert_printed("\xe3\x81\x82\xe3\x81", "\xe3\x81\x82\\xE3\\x81");
+	assert_printed("\xff\xc0\x80", "\\xFF\\xC0\\x80");
+}
+
+static void test_of_the_target(void **state)
+{
+	struct synthetic *s = *state;
+	struct bytes bytes = {.address = synthetic_allocate(s, 8), .length = 8};
+	struct access access;
+	struct text text = {0};
+
+	synthetic_put(s, bytes.address, "one\xfftwo\0", 8);
+	access = ruby_access(&s->ruby);
+	text_format(&text, "<");
+	assert_true(text_add_target(&text, &access, bytes));
+	bytes.length = 0;
+	assert_true(text_add_target(&text, &access, bytes));
+	assert_string_equal(text.data, "<one\\xFFtwo\\x00");
+	/* What cannot be had leaves the text as it was. */
+	bytes = (struct bytes){.address = SYNTHETIC_BASE + SYNTHETIC_SIZE, .length = 4};
+	assert_false(text_add_target(&text, &access, bytes));
+	assert_true(access.failed);
+	assert_string_equal(text.data, "<one\\xFFtwo\\x00");
+	access = ruby_access(&s->ruby);
+	bytes = (struct bytes){.address = synthetic_allocate(s, VALUE_STRING_MAX + 1), .length = VALUE_STRING_MAX + 1};
+	assert_false(text_add_target(&text, &access, bytes));
+	assert_string_equal(text.data, "<one\\xFFtwo\\x00");
+	text_clear(&text);
+}
+
 static void test_grows(void **state)
 {
 	struct text text = {0};
@@ -68,6 +149,9 @@ int main(void)
 	    cmocka_unit_test(test_well_formed),
 	    cmocka_unit_test(test_ill_formed),
 	    cmocka_unit_test(test_grows),
+	    cmocka_unit_test(test_every_character),
+	    cmocka_unit_test(test_printed),
+	    cmocka_unit_test_setup_teardown(test_of_the_target, synthetic_set_up, synthetic_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -146,19 +146,78 @@ static void test_heap_environment(void **state)
 	assert_frame(facts, REASON_EP_OUTSIDE, FRAME_UNREADABLE);
 }
 
+/* What programs are told: all of it, by name, for these may not change within a schema. */
 static void test_reasons(void **state)
 {
+	static const struct {
+		enum reason reason;
+		const char *name, *verdict;
+	} expected[] = {
+	    {REASON_NONE, NULL, "complete"},
+	    {REASON_EC_UNREADABLE, "ec-unreadable", "unreadable"},
+	    {REASON_EC_FOREIGN, "ec-foreign", "torn"},
+	    {REASON_STACK_SIZE, "stack-size", "torn"},
+	    {REASON_CFP_OUTSIDE, "cfp-outside", "torn"},
+	    {REASON_CFP_MISALIGNED, "cfp-misaligned", "torn"},
+	    {REASON_TOO_DEEP, "too-deep", "truncated"},
+	    {REASON_MOVED, "moved", "torn"},
+	    {REASON_WINDOW, "window", "torn"},
+	    {REASON_NOT_STOPPED, "not-stopped", "torn"},
+	    {REASON_OUT_OF_TIME, "out-of-time", "unreadable"},
+	    {REASON_FRAME_UNREADABLE, "frame-unreadable", "truncated"},
+	    {REASON_EP_OUTSIDE, "ep-outside", "torn"},
+	    {REASON_ENV_UNREADABLE, "env-unreadable", "truncated"},
+	    {REASON_FRAME_KIND, "frame-kind", "torn"},
+	    {REASON_NOT_CODE, "not-code", "torn"},
+	    {REASON_CODE_UNREADABLE, "code-unreadable", "truncated"},
+	    {REASON_METHOD_UNREADABLE, "method-unreadable", "truncated"},
+	    {REASON_NO_METHOD, "no-method", "torn"},
+	    {REASON_NO_NAME, "no-name", "truncated"},
+	};
+
 	(void)state;
-	assert_null(validate_reason_name(REASON_NONE));
-	assert_int_equal(validate_verdict(REASON_NONE), VERDICT_COMPLETE);
-	for (enum reason reason = REASON_NONE + 1; reason < REASONS; reason++) {
-		assert_non_null(validate_reason_name(reason));
+	assert_int_equal(sizeof(expected) / sizeof(expected[0]), REASONS);
+	for (enum reason reason = REASON_NONE; reason < REASONS; reason++) {
+		assert_int_equal(expected[reason].reason, reason);
+		assert_string_equal(validate_verdict_name(validate_verdict(reason)), expected[reason].verdict);
+		if (reason == REASON_NONE) {
+			assert_null(validate_reason_name(reason));
+			assert_null(validate_reason_text(reason));
+			continue;
+		}
+		assert_string_equal(validate_reason_name(reason), expected[reason].name);
 		assert_non_null(validate_reason_text(reason));
-		assert_int_not_equal(validate_verdict(reason), VERDICT_COMPLETE);
-		for (enum reason other = REASON_NONE + 1; other < reason; other++)
+		for (enum reason other = REASON_NONE + 1; other < reason; other++) {
 			assert_string_not_equal(validate_reason_name(reason), validate_reason_name(other));
+			assert_string_not_equal(validate_reason_text(reason), validate_reason_text(other));
+		}
 	}
-	assert_string_equal(validate_verdict_name(VERDICT_TORN), "torn");
+}
+
+/* The largest that is let through, and the next. */
+static void test_limits(void **state)
+{
+	struct stack_facts facts = {.vm_stack = 0x10000, .words = VALIDATE_STACK_WORDS, .frame_size = 48};
+
+	(void)state;
+	facts.cfp = facts.vm_stack + facts.words * 8 - 48 * UINT64_C(2);
+	assert_int_equal(validate_stack(&facts), REASON_NONE);
+	facts.words++;
+	assert_int_equal(validate_stack(&facts), REASON_STACK_SIZE);
+	facts.words = (VALIDATE_FRAMES + 1) * UINT64_C(6);
+	facts.cfp = facts.vm_stack;
+	assert_int_equal(validate_stack(&facts), REASON_NONE);
+	facts.words += 6;
+	assert_int_equal(validate_stack(&facts), REASON_TOO_DEEP);
+	/* Up to the end of the address space, and beyond. */
+	facts = (struct stack_facts){.vm_stack = UINT64_MAX - 7 - 96, .words = 12, .frame_size = 48};
+	facts.cfp = facts.vm_stack;
+	assert_int_equal(validate_stack(&facts), REASON_NONE);
+	facts.vm_stack += 8;
+	facts.cfp = facts.vm_stack;
+	assert_int_equal(validate_stack(&facts), REASON_STACK_SIZE);
+	facts = (struct stack_facts){.vm_stack = 0x10000, .words = 6, .cfp = 0x10000, .frame_size = 48};
+	assert_int_equal(validate_stack(&facts), REASON_NONE); /* the dummy alone */
 }
 
 int main(void)
@@ -166,7 +225,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_stack),	   cmocka_unit_test(test_kinds),
 	    cmocka_unit_test(test_contradictions), cmocka_unit_test(test_heap_environment),
-	    cmocka_unit_test(test_reasons),
+	    cmocka_unit_test(test_reasons),	   cmocka_unit_test(test_limits),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
