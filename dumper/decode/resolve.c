@@ -206,6 +206,9 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
 			continue;
 		if (frame->kind == FRAME_UNREADABLE) {
 			thread->nr_frames++;
+			/* It may be the one to leave out, or where a C function was called. */
+			hide_next = false;
+			without_place = 0;
 			continue;
 		}
 		entry = look_up(resolver, frame);
@@ -220,6 +223,8 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
 		to->reason = entry->reason;
 		if (entry->reason != REASON_NONE) {
 			note(thread, entry->reason);
+			if (frame->kind == FRAME_RUBY)
+				without_place = 0;
 			continue;
 		}
 		to->label = entry->label;
@@ -236,9 +241,10 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
 		if (to->has_line)
 			to->line = code_line(&access, &entry->code, frame->pc);
 		if (access.failed) {
-			to->kind = TRACE_UNREADABLE;
+			*to = (struct trace_frame){.kind = TRACE_UNREADABLE, .address = frame->cfp};
 			to->reason = REASON_CODE_UNREADABLE;
 			note(thread, to->reason);
+			without_place = 0;
 			continue;
 		}
 		for (struct trace_frame *callee = to; without_place > 0; without_place--) {
