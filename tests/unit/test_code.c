@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "decode/code.h"
+#include "synthetic.h"
 
 #define BASE UINT64_C(0x100000)
 
@@ -207,6 +208,168 @@ static void test_pc(void **state)
 	assert_false(code_has_pc(&code, 0));
 }
 
+/* Many codes, from entries at every word to hardly any, each at every position. */
+static void test_random_entries(void **state)
+{
+	unsigned int random = 12345;
+
+	(void)state;
+	for (unsigned int round = 0; round < 24; round++) {
+		const unsigned int size = 1 + round * 53, density = 1 + round % 6 * 7;
+		unsigned int positions[1300], entry = 0;
+		size_t count = 0;
+		struct access access;
+		struct code code = {.body = BASE + BODY, .encoded = BASE + CODE, .size = size};
+
+		/* The first entry is that of the first word. */
+		for (unsigned int position = 0; position < size; position++) {
+			random = random * 1103515245 + 12345;
+			if (position == 0 || (random >> 16) % density == 0)
+				positions[count++] = position;
+		}
+		memset(target + INDEX, 0, CODE - INDEX);
+		make_lines(positions, count, size);
+		access = look();
+		assert_true(code_lines_hold(&access, &code));
+		for (unsigned int pc = 0; pc <= size; pc++) {
+			while (entry + 1 < count && pc > 0 && positions[entry + 1] <= pc - 1)
+				entry++;
+			access = look();
+			assert_int_equal(code_line(&access, &code, code.encoded + pc * 8), 100 + entry);
+			assert_false(access.failed);
+		}
+	}
+}
+
+/* Hostile: ranks beyond the table, in the words and in the blocks. */
+static void test_rank_beyond(void **state)
+{
+	static const unsigned int positions[] = {0, 30, 600};
+	bool failed;
+
+	(void)state;
+	make_lines(positions, 3, 700);
+	assert_int_equal(line_at(700, 700, NULL), 102);
+	put(INDEX + 8, UINT64_MAX, 8);
+	line_at(700, 5, &failed);
+	assert_true(failed);
+	put(INDEX + 32 + BLOCK, UINT32_MAX, 4); /* the block's rank; as many positions again make it wrap around */
+	line_at(700, 700, &failed);
+	assert_true(failed);
+	put(INDEX + 32 + BLOCK, 3, 4);
+	line_at(700, 700, &failed);
+	assert_true(failed);
+	put(INDEX + 32 + BLOCK, 2, 4);
+	assert_int_equal(line_at(700, 700, NULL), 102);
+}
+
+static struct code read_code(struct synthetic *s, uint64_t address)
+{
+	struct access access = ruby_access(&s->ruby);
+	struct code code;
+
+	assert_true(code_read(&access, address, &code));
+	return code;
+}
+
+static void assert_no_code(struct synthetic *s, uint64_t address)
+{
+	struct access access = ruby_access(&s->ruby);
+	struct code code;
+
+	assert_false(code_read(&access, address, &code));
+	assert_true(access.failed);
+}
+
+static void assert_bytes(struct synthetic *s, struct bytes bytes, const char *expected)
+{
+	struct access access = ruby_access(&s->ruby);
+
+	assert_true(value_bytes_are(&access, bytes, expected));
+}
+
+static void test_read(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t address = synthetic_code(s, E_ISEQ_TYPE_BLOCK, "block in m"), body = synthetic_body(s, address);
+	uint64_t moved = synthetic_object(s, S_moved, synthetic_enum(s, E_RUBY_T_MOVED));
+	struct code code;
+
+	synthetic_set(s, body, F_body_parent_iseq, 0x1110);
+	synthetic_set(s, body, F_body_local_iseq, 0x2220);
+	synthetic_set(s, body, F_body_builtin_attrs, 9);
+	synthetic_set(s, body, F_body_first_lineno, (uint32_t)-2);
+	synthetic_set(s, moved, F_moved_destination, address);
+	code = read_code(s, moved); /* by compaction */
+	assert_int_equal(code.iseq, address);
+	assert_int_equal(code.body, body);
+	assert_int_equal(code.type, synthetic_enum(s, E_ISEQ_TYPE_BLOCK));
+	assert_int_equal(code.size, 100);
+	assert_int_equal(code.parent, 0x1110);
+	assert_int_equal(code.local, 0x2220);
+	assert_int_equal(code.builtin_attrs, 9);
+	assert_true(code.first_line == -2);
+	assert_bytes(s, code.label, "block in m");
+	assert_bytes(s, code.path, "/app/x.rb");
+	assert_bytes(s, code.absolute_path, "/app/x.rb");
+	synthetic_without(s, F_body_builtin_attrs);
+	assert_int_equal(read_code(s, address).builtin_attrs, 0);
+}
+
+/* Until 3.1 the first line is a Fixnum. */
+static void test_first_line_as_fixnum(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t address = synthetic_code(s, E_ISEQ_TYPE_MAIN, "<main>"), body = synthetic_body(s, address);
+
+	/* As wide as a VALUE; what follows it in this layout is not looked at. */
+	s->layout->members[F_body_first_lineno].size = 8;
+	synthetic_set(s, body, F_body_first_lineno, 42 * 2 + 1);
+	assert_true(read_code(s, address).first_line == 42);
+	synthetic_set(s, body, F_body_first_lineno, (uint64_t)(-7 * 2 + 1));
+	assert_true(read_code(s, address).first_line == -7);
+}
+
+static void test_paths(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t address = synthetic_code(s, E_ISEQ_TYPE_MAIN, "<main>"), body = synthetic_body(s, address);
+	uint64_t both[] = {synthetic_string(s, "x.rb"), synthetic_string(s, "/srv/x.rb")};
+	struct code code;
+
+	synthetic_set(s, body, F_body_pathobj, synthetic_array(s, both, 2));
+	code = read_code(s, address);
+	assert_bytes(s, code.path, "x.rb");
+	assert_bytes(s, code.absolute_path, "/srv/x.rb");
+	both[1] = synthetic_enum(s, E_RUBY_Qnil); /* eval */
+	synthetic_set(s, body, F_body_pathobj, synthetic_array(s, both, 2));
+	code = read_code(s, address);
+	assert_bytes(s, code.path, "x.rb");
+	assert_int_equal(code.absolute_path.address, 0);
+	synthetic_set(s, body, F_body_pathobj, synthetic_array(s, both, 1));
+	assert_no_code(s, address);
+	both[0] = 0;
+	synthetic_set(s, body, F_body_pathobj, synthetic_array(s, both, 2));
+	assert_no_code(s, address);
+	synthetic_set(s, body, F_body_pathobj, synthetic_enum(s, E_RUBY_Qnil));
+	assert_no_code(s, address);
+}
+
+static void test_no_code(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t address = synthetic_code(s, E_ISEQ_TYPE_MAIN, "<main>"), body = synthetic_body(s, address);
+
+	assert_no_code(s, 0);
+	assert_no_code(s, SYNTHETIC_BASE + SYNTHETIC_SIZE);
+	assert_no_code(s, synthetic_imemo(s, S_iseq, E_imemo_ifunc));
+	assert_no_code(s, synthetic_string(s, "<main>"));
+	synthetic_set(s, body, F_body_label, 0);
+	assert_no_code(s, address);
+	synthetic_set(s, address, F_iseq_body, 0);
+	assert_no_code(s, address);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +378,12 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_negative_line, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_broken_index, set_up, tear_down),
 	    cmocka_unit_test(test_pc),
+	    cmocka_unit_test_setup_teardown(test_random_entries, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_rank_beyond, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_read, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_first_line_as_fixnum, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_paths, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_no_code, synthetic_set_up, synthetic_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
