@@ -59,6 +59,8 @@ static void test_bitfields(void **state)
 	assert_int_equal(access_member(&access, object, F_ec_cfp), 2);
 	place(s, F_ec_cfp, 2, 2, 6, 5); /* across two bytes of 0x6745 */
 	assert_int_equal(access_member(&access, object, F_ec_cfp), 0x1d);
+	place(s, F_ec_cfp, 0, 8, 4, 36);
+	assert_int_equal(access_member(&access, object, F_ec_cfp), 0x896745230);
 	place(s, F_ec_cfp, 0, 8, 1, 63);
 	assert_int_equal(access_member(&access, object, F_ec_cfp), 0xefcdab8967452301 >> 1);
 	place(s, F_ec_cfp, 0, 8, 0, 64);

@@ -64,12 +64,14 @@ static void test_no_symbols(void **state)
 
 	assert_symbol(s, id, "name");
 	assert_no_symbol(s, 0);
+	synthetic_name_id(s, next, "later");
 	assert_no_symbol(s, next); /* beyond the last */
 	assert_no_symbol(s, UINT64_MAX);
 	assert_no_symbol(s, '-'); /* in the table, but not used yet */
 	/* Hostile: a table that ends before its last ID. */
 	synthetic_set(s, s->ruby.symbols, F_symbols_last_id, UINT32_MAX);
-	assert_no_symbol(s, next);
+	assert_symbol(s, next, "later");
+	assert_no_symbol(s, next + (UINT64_C(1) << synthetic_enum(s, E_RUBY_ID_SCOPE_SHIFT)));
 	assert_no_symbol(s, UINT64_C(0xfffffff0) << synthetic_enum(s, E_RUBY_ID_SCOPE_SHIFT));
 	synthetic_set(s, s->ruby.symbols, F_symbols_ids, synthetic_string(s, "no Array"));
 	assert_no_symbol(s, id);
@@ -89,6 +91,9 @@ static void test_short_table(void **state)
 	s->layout->constants[C_ID_ENTRY_UNIT] = (struct layout_number){0};
 	assert_symbol(s, 16, "sixteen");
 	assert_no_symbol(s, 17);
+	synthetic_set(s, inner, F_array_heap_len, 32); /* what lies behind is another's */
+	assert_no_symbol(s, 16);
+	synthetic_set(s, inner, F_array_heap_len, 34);
 	s->layout->constants[C_ID_ENTRY_UNIT] = (struct layout_number){.present = true, .value = 16};
 	assert_no_symbol(s, 16);
 }
@@ -203,16 +208,15 @@ static void test_anonymous(void **state)
 {
 	struct synthetic *s = *state;
 	uint64_t foo = new_class(s, "Foo"), klass = new_class(s, NULL), below = new_class(s, NULL);
-	uint64_t included = synthetic_class(s, E_RUBY_T_ICLASS, NULL, false);
+	uint64_t included = synthetic_class(s, E_RUBY_T_ICLASS, NULL, false), singleton = synthetic_singleton(s, klass);
 
 	assert_prefixes(s, klass, "", "#<anonymous class>#");
 	assert_prefixes(s, new_module(s, NULL), "", "#<anonymous module>#");
-	/* Past an included module and a singleton class. */
-	set_super(s, included, synthetic_singleton(s, foo));
-	set_super(s, synthetic_singleton(s, foo), foo);
 	set_super(s, klass, foo);
 	assert_prefixes(s, klass, "", "#<anonymous subclass of Foo>#");
-	set_super(s, included, foo);
+	/* Past an included module and a singleton class. */
+	set_super(s, singleton, foo);
+	set_super(s, included, singleton);
 	set_super(s, klass, included);
 	assert_prefixes(s, klass, "", "#<anonymous subclass of Foo>#");
 	set_super(s, below, klass);

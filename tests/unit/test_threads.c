@@ -242,7 +242,7 @@ static void test_too_many(void **state)
 {
 	struct synthetic *s = *state;
 	struct ruby_threads listed;
-	uint64_t *threads;
+	uint64_t *threads, ractors[2];
 
 	threads = test_calloc(THREADS_MAX + 1, sizeof(*threads));
 	for (size_t i = 0; i <= THREADS_MAX; i++)
@@ -253,6 +253,14 @@ static void test_too_many(void **state)
 	assert_int_equal(listed.count, THREADS_MAX);
 	threads_clear(&listed);
 	one_ractor(s, threads, THREADS_MAX + 1);
+	listed = list(s);
+	assert_true(listed.broken);
+	assert_int_equal(listed.count, THREADS_MAX);
+	threads_clear(&listed);
+	/* In all ractors together. */
+	ractors[0] = new_ractor(s, 1, threads, THREADS_MAX / 2);
+	ractors[1] = new_ractor(s, 2, threads + THREADS_MAX / 2, THREADS_MAX / 2 + 1);
+	link_ring(s, s->ruby.vm, F_vm_ractors, F_ractor_node, ractors, 2);
 	listed = list(s);
 	assert_true(listed.broken);
 	assert_int_equal(listed.count, THREADS_MAX);
