@@ -14,6 +14,7 @@ import pytest
 from harness.dump import check, dump, run
 from harness.process import is_untouched, task_states, wait_until
 
+OFFSETS_D = pathlib.Path(__file__).parent.parent / "offsets.d"
 TRACER = pathlib.Path(__file__).parent / "harness/tracer.py"
 NOBODY = 65534
 FAILED, NOT_RUBY, NO_PERMISSION, USAGE = 2, 3, 4, 64
@@ -56,7 +57,7 @@ def generate_layout(ruby, rbdump, path):
     if ruby.has_debug:
         subprocess.run([rbdump, "--gen-offsets", ruby.elf, "-o", path], capture_output=True, timeout=60, check=True)
         return path
-    for shipped in sorted((pathlib.Path(__file__).parent.parent / "offsets.d").glob("*")):
+    for shipped in sorted(OFFSETS_D.glob("*")):
         if re.search(rf"^version {re.escape(ruby.version)}$", shipped.read_text(), re.M):
             return pathlib.Path(shutil.copy(shipped, path))
     pytest.fail(f"no layout for {ruby.id}: no debug info, and none is shipped for {ruby.version}")
@@ -254,22 +255,21 @@ def test_layout_file_is_a_folder(ruby, start, rbdump, tmp_path):
     check_layout_refused(rbdump, target, tmp_path, NOT_RUBY, str(tmp_path))
 
 
-def test_layout_of_another_ruby(ruby, start, rbdump, layouts, tmp_path):
-    """Each other Ruby's layout, as it is and under this one's version, is refused on the target itself."""
-    from conftest import RUBIES
-
+def test_layout_of_another_ruby(ruby, start, rbdump, tmp_path):
+    """Every shipped layout of another version, as it is and under this one's version, is refused on the target itself."""
     target = start(ruby, "waits.rb")
-    others = [other for other in RUBIES if other.version != ruby.version]
-    assert others, "one version alone has no other"
-    for other in others:
-        check_layout_refused(rbdump, target, layouts(other), NOT_RUBY, ruby.version, other.version)
-        disguised = tmp_path / f"{other.id}-as-{ruby.id}.layout"
-        text = without_digest(layouts(other).read_text())
-        disguised.write_text(re.sub(r"^version .*", f"version {ruby.version}", text, flags=re.M))
+    versions = set()
+    for shipped in sorted(OFFSETS_D.glob("*.layout")):
+        text = shipped.read_text()
+        version = re.search(r"^version (.*)", text, re.M)[1]
+        if version == ruby.version:
+            continue
+        versions.add(version)
+        check_layout_refused(rbdump, target, shipped, NOT_RUBY, ruby.version, version)
+        disguised = tmp_path / f"{version}-as-{ruby.version}.layout"
+        disguised.write_text(re.sub(r"^version .*", f"version {ruby.version}", without_digest(text), flags=re.M))
         check_layout_refused(rbdump, target, disguised, NOT_RUBY, "self-test")
-    newer = tmp_path / "newer.layout"
-    newer.write_text(re.sub(r"^version .*", "version 4.0.0", layouts(ruby).read_text(), flags=re.M))
-    check_layout_refused(rbdump, target, newer, NOT_RUBY, "4.0.0", ruby.version)
+    assert versions >= {"2.7.4", "3.1.2", "3.3.8", "3.4.5", "4.0.5"} - {ruby.version}
 
 
 def mutants(text):
@@ -331,21 +331,14 @@ def test_layout_with_one_member_moved(ruby, start, rbdump, layouts, tmp_path):
 def test_layout_of_a_person_with_one_member_moved(ruby, start, rbdump, layouts, tmp_path):
     """Without a digest the target is all that can tell: what passes the self-test prints no wrong stack unmarked.
 
-    A target at rest cannot contradict whether one of its threads is in a blocking region, stopped, or has a name, nor
-    where the collector keeps its state: where these are wrong, a detail is, and no frame.
+    A target at rest cannot contradict that no thread of it is in a blocking region: where that is wrong, the state of a
+    thread is, and no frame.
     """
     target = start(ruby, "waits.rb")
     outcomes = try_mutants(rbdump, target, without_digest(layouts(ruby).read_text()), tmp_path)
     assert not outcomes.get("wrong stacks"), outcomes["wrong stacks"]
     details = {name.split()[0] for name in outcomes.get("wrong details", [])}
-    assert details <= {
-        "rb_thread_struct.blocking_region_buffer",
-        "rb_thread_struct.status",
-        "rb_thread_struct.name",
-        "rb_vm_struct.main_thread",
-        "rb_vm_struct.objspace",
-        "rb_vm_struct.gc.objspace",
-    }
+    assert details <= {"rb_thread_struct.blocking_region_buffer"}
     assert len(outcomes["refused"]) > 50
 
 

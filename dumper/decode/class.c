@@ -123,6 +123,22 @@ static uint64_t superclass(struct access *access, uint64_t klass)
 	return 0;
 }
 
+/* Where a class's own instance variables are, in the order in which they were first set; 0 if it has none. */
+static uint64_t ivars_in_order(struct access *access, uint64_t klass)
+{
+	uint64_t fields;
+
+	if (!layout_has(access->layout, F_class_slot_fields))
+		return access_member(access, klass, F_class_slot_iv_ptr);
+	/* internal/imemo.h, rb_imemo_fields_ptr(), 4.0.5. */
+	fields = access_member(access, klass, F_class_slot_fields);
+	if (!value_is_object(fields))
+		return 0;
+	return value_flags(access, fields) & access_enum(access, E_ROBJECT_HEAP)
+		   ? access_member(access, fields, F_fields_ptr)
+		   : access_address(access, fields, F_fields_embed);
+}
+
 /*
  * Whether `module` is a refinement, of which class, and in which module. eval.c, rb_mod_refine(): a new refinement gets
  * the refined class as superclass, which no other module has, then the instance variables __refined_class__ and
@@ -134,8 +150,8 @@ static bool read_refinement(const struct ruby *ruby, struct access *access, uint
 	*refined = *defined_at = 0;
 	if (!is_type(access, module, E_RUBY_T_MODULE))
 		return false;
-	if (layout_has(access->layout, F_class_slot_iv_ptr)) {
-		uint64_t ivars = access_member(access, module, F_class_slot_iv_ptr);
+	if (layout_has(access->layout, F_class_slot_iv_ptr) || layout_has(access->layout, F_class_slot_fields)) {
+		uint64_t ivars = ivars_in_order(access, module);
 		uint64_t super = superclass(access, module);
 
 		if (!value_is_object(super) || ivars == 0)

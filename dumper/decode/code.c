@@ -6,14 +6,6 @@ enum { PATHOBJ_PATH = 0, PATHOBJ_REALPATH = 1 };
 /* iseq.c, succ_index_table: widths of the packed ranks. */
 enum { IMMEDIATE_RANKS_A_WORD = 9, IMMEDIATE_RANK_BITS = 7, SMALL_RANK_BITS = 9, BLOCK_POSITIONS = 512 };
 
-static void fail(struct access *access, uint64_t address)
-{
-	if (access->failed)
-		return;
-	access->failed = true;
-	access->address = address;
-}
-
 static void read_paths(struct access *access, uint64_t pathobj, struct code *code)
 {
 	uint64_t object = value_object(access, pathobj);
@@ -26,7 +18,7 @@ static void read_paths(struct access *access, uint64_t pathobj, struct code *cod
 	}
 	count = value_array(access, object, &elements);
 	if (count <= PATHOBJ_REALPATH) {
-		fail(access, object);
+		access_fail(access, object);
 		return;
 	}
 	code->path = value_string(access, access_word(access, elements + PATHOBJ_PATH * 8));
@@ -42,7 +34,7 @@ bool code_read(struct access *access, uint64_t iseq, struct code *ret)
 	*ret = (struct code){0};
 	ret->iseq = value_object(access, iseq);
 	if (!access->failed && !value_is_imemo(access, ret->iseq, E_imemo_iseq))
-		fail(access, iseq);
+		access_fail(access, iseq);
 	ret->body = access_member(access, ret->iseq, F_iseq_body);
 	ret->type = access_member(access, ret->body, F_body_type);
 	ret->encoded = access_member(access, ret->body, F_body_iseq_encoded);
@@ -57,6 +49,11 @@ bool code_read(struct access *access, uint64_t iseq, struct code *ret)
 	ret->label = value_string(access, access_member(access, ret->body, F_body_label));
 	read_paths(access, access_member(access, ret->body, F_body_pathobj), ret);
 	return !access->failed;
+}
+
+bool code_is_internal(struct access *access, const struct code *code)
+{
+	return value_bytes_begin(access, code->path, "<internal:");
 }
 
 bool code_has_pc(const struct code *code, uint64_t pc)
@@ -113,7 +110,7 @@ int64_t code_line(struct access *access, const struct code *code, uint64_t pc)
 	if (entries > 1) {
 		rank = rank_of(access, access_member(access, code->body, F_body_succ_index_table), position);
 		if (rank < 1 || rank > entries)
-			fail(access, code->body);
+			access_fail(access, code->body);
 	}
 	return access_signed(
 	    access, access_member(access, code->body, F_body_insns) + (rank - 1) * access_sizeof(access, S_insn),

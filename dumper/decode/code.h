@@ -1,6 +1,6 @@
 /*
  * Code: what an rb_iseq_t says of itself, and lines. Facts: vm_core.h (rb_iseq_constant_body), iseq.c
- * (succ_index_lookup, get_insn_info_succinct), vm_backtrace.c (calc_lineno), 2.7.4 to 3.4.5.
+ * (succ_index_lookup, get_insn_info_succinct), vm_backtrace.c (calc_lineno), 2.7.4 to 4.0.5.
  */
 #ifndef RBDUMP_CODE_H
 #define RBDUMP_CODE_H
@@ -24,6 +24,9 @@ struct code {
 
 /* Reads the code at `iseq`. Fails the read if it is not an iseq, or not a whole one. */
 bool code_read(struct access *access, uint64_t iseq, struct code *ret);
+
+/* Whether the code is of Ruby's own core: its path is that of no file, <internal:kernel> and the like. */
+bool code_is_internal(struct access *access, const struct code *code);
 
 /* Whether `pc` lies in the code: what a frame of the interpreter has, and one of a JIT may not. */
 bool code_has_pc(const struct code *code, uint64_t pc);

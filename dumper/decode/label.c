@@ -20,19 +20,27 @@ bool method_read(struct access *access, uint64_t method, struct method *ret)
 	type = access_member(access, definition, F_mdef_type);
 	if (type == access_enum(access, E_VM_METHOD_TYPE_CFUNC)) {
 		ret->acts_as_cfunc = true;
-	} else if (type == access_enum(access, E_VM_METHOD_TYPE_ISEQ) && layout_has(layout, F_mdef_iseq) &&
-		   layout->enumerators[E_BUILTIN_ATTR_C_TRACE].present) {
+	} else if (type == access_enum(access, E_VM_METHOD_TYPE_ISEQ) && layout_has(layout, F_mdef_iseq)) {
 		struct access try = *access;
 		struct code code;
 
 		if (code_read(&try, access_member(&try, definition, F_mdef_iseq), &code))
-			ret->acts_as_cfunc = code_acts_as_cfunc(layout, &code);
+			ret->acts_as_cfunc = code_acts_as_cfunc(&try, &code);
 	}
 	return !access->failed;
 }
 
-bool code_acts_as_cfunc(const struct layout *layout, const struct code *code)
+bool code_hides_cfuncs(struct access *access, const struct code *code)
 {
+	return access->layout->functions[P_bt_backpatch_loc] && code_is_internal(access, code);
+}
+
+bool code_acts_as_cfunc(struct access *access, const struct code *code)
+{
+	const struct layout *layout = access->layout;
+
+	if (layout->functions[P_bt_backpatch_loc])
+		return code_is_internal(access, code);
 	return layout->enumerators[E_BUILTIN_ATTR_C_TRACE].present &&
 	       code->builtin_attrs & (uint64_t)layout->enumerators[E_BUILTIN_ATTR_C_TRACE].value;
 }

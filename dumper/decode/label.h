@@ -1,6 +1,6 @@
 /*
  * What a frame is called. Facts: vm_backtrace.c (location_label, calculate_iseq_label, rb_gen_method_name,
- * location_cfunc_p), iseq.c, 2.7.4 to 3.4.5.
+ * location_cfunc_p), iseq.c, 2.7.4 to 4.0.5.
  */
 #ifndef RBDUMP_LABEL_H
 #define RBDUMP_LABEL_H
@@ -29,9 +29,17 @@ void name_of_code(const struct ruby *ruby, struct access *access, const struct c
 		  struct text *name);
 void name_of_method(const struct ruby *ruby, struct access *access, const struct method *method, struct text *name);
 
-/* Whether this Ruby shows frames of that code as if it were a C function (vm_backtrace.c, 3.4+: BUILTIN_ATTR_C_TRACE).
+/*
+ * Whether this Ruby shows frames of that code as if it were a C function (vm_backtrace.c: BUILTIN_ATTR_C_TRACE in 3.4;
+ * is_internal_location from 4.0 on).
  */
-bool code_acts_as_cfunc(const struct layout *layout, const struct code *code);
+bool code_acts_as_cfunc(struct access *access, const struct code *code);
+
+/*
+ * Whether this Ruby also leaves out the C functions, and what acts as one, that such code has called, up to the next
+ * frame that has a place (vm_backtrace.c, 4.0+).
+ */
+bool code_hides_cfuncs(struct access *access, const struct code *code);
 
 /* Whether this Ruby leaves out the frame that called this one (vm_backtrace.c, 3.4+: is_rescue_or_ensure_frame). */
 bool code_hides_caller(const struct layout *layout, const struct code *code);

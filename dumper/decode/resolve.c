@@ -9,7 +9,7 @@ struct entry {
 	uint64_t iseq, method; /* key; both 0 in an unused slot */
 	struct code code;
 	enum reason reason;
-	bool acts_as_cfunc, hides_caller;
+	bool acts_as_cfunc, hides_cfuncs, hides_caller;
 	const char *label, *name, *path, *absolute_path;
 };
 
@@ -148,7 +148,8 @@ static void fill_entry(struct resolver *resolver, struct entry *entry)
 			entry->reason = REASON_CODE_UNREADABLE;
 			return;
 		}
-		entry->acts_as_cfunc = code_acts_as_cfunc(ruby->layout, &entry->code);
+		entry->acts_as_cfunc = code_acts_as_cfunc(&access, &entry->code);
+		entry->hides_cfuncs = code_hides_cfuncs(&access, &entry->code);
 		entry->hides_caller = code_hides_caller(ruby->layout, &entry->code);
 		entry->path = keep_bytes(resolver, &access, entry->code.path);
 		entry->absolute_path = keep_bytes(resolver, &access, entry->code.absolute_path);
@@ -185,10 +186,29 @@ static void note(struct trace_thread *thread, enum reason reason)
 		thread->reason = reason;
 }
 
+static void take_place(const struct trace_frame *from, struct trace_frame *to)
+{
+	to->path = from->path;
+	to->absolute_path = from->absolute_path;
+	to->has_line = from->has_line;
+	to->line = from->line;
+}
+
+/* Where a frame of Ruby code is. Fails the read if that cannot be. */
+static void place(struct access *access, const struct entry *entry, const struct frame *frame, struct trace_frame *to)
+{
+	to->path = entry->path;
+	to->absolute_path = entry->absolute_path;
+	to->has_line = code_has_pc(&entry->code, frame->pc);
+	if (to->has_line)
+		to->line = code_line(access, &entry->code, frame->pc);
+}
+
 bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct trace_thread *thread)
 {
 	bool hide_next = false;
-	size_t without_place = 0; /* C functions just seen: they take their place from the next older Ruby frame */
+	/* C functions just seen, the last frames so far: they take their place from the next older Ruby frame. */
+	size_t without_place = 0, first_without = 0;
 
 	thread->reason = stack->reason;
 	thread->frames = calloc(stack->nr_frames + 1, sizeof(*thread->frames));
@@ -219,6 +239,12 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
 			hide_next = entry->hides_caller;
 		if (hidden)
 			continue;
+		if (entry->hides_cfuncs && without_place > 0) {
+			thread->frames[first_without] = *to;
+			to = &thread->frames[first_without];
+			thread->nr_frames = first_without;
+			without_place = 0;
+		}
 		thread->nr_frames++;
 		to->reason = entry->reason;
 		if (entry->reason != REASON_NONE) {
@@ -229,17 +255,9 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
 		}
 		to->label = entry->label;
 		to->name = entry->name;
-		if (frame->kind == FRAME_CFUNC || entry->acts_as_cfunc) {
-			to->kind = TRACE_CFUNC;
-			without_place++;
-			continue;
-		}
-		to->kind = TRACE_RUBY;
-		to->path = entry->path;
-		to->absolute_path = entry->absolute_path;
-		to->has_line = code_has_pc(&entry->code, frame->pc);
-		if (to->has_line)
-			to->line = code_line(&access, &entry->code, frame->pc);
+		/* Ruby's own code keeps its place if it was called from nowhere else (4.0+: prelude.rb). */
+		if (frame->kind == FRAME_RUBY && (!entry->acts_as_cfunc || entry->hides_cfuncs))
+			place(&access, entry, frame, to);
 		if (access.failed) {
 			*to = (struct trace_frame){.kind = TRACE_UNREADABLE, .address = frame->cfp};
 			to->reason = REASON_CODE_UNREADABLE;
@@ -247,15 +265,18 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
 			without_place = 0;
 			continue;
 		}
-		for (struct trace_frame *callee = to; without_place > 0; without_place--) {
-			callee--;
-			while (callee->kind == TRACE_UNREADABLE)
-				callee--;
-			callee->path = to->path;
-			callee->absolute_path = to->absolute_path;
-			callee->has_line = to->has_line;
-			callee->line = to->line;
+		if (frame->kind == FRAME_CFUNC || entry->acts_as_cfunc) {
+			to->kind = TRACE_CFUNC;
+			if (without_place++ == 0)
+				first_without = thread->nr_frames - 1;
+			continue;
 		}
+		to->kind = TRACE_RUBY;
+		for (struct trace_frame *callee = &thread->frames[first_without]; callee < to && without_place > 0;
+		     callee++)
+			if (callee->kind != TRACE_UNREADABLE)
+				take_place(to, callee);
+		without_place = 0;
 	}
 	thread->verdict = validate_verdict(thread->reason);
 	return true;

@@ -5,13 +5,17 @@
 #define ID_ENTRY_UNIT_DEFAULT 512
 #define ID_ENTRY_SIZE	      2
 
-static struct bytes fail(struct access *access, uint64_t address)
+static struct bytes none(struct access *access, uint64_t address)
 {
-	if (!access->failed) {
-		access->failed = true;
-		access->address = address;
-	}
+	access_fail(access, address);
 	return (struct bytes){0, 0};
+}
+
+uint64_t symbol_serials_end(struct access *access, uint64_t symbols)
+{
+	if (layout_has(access->layout, F_symbols_next_id))
+		return access_member(access, symbols, F_symbols_next_id);
+	return access_member(access, symbols, F_symbols_last_id) + 1;
 }
 
 struct bytes symbol_name(const struct ruby *ruby, struct access *access, uint64_t id)
@@ -24,14 +28,14 @@ struct bytes symbol_name(const struct ruby *ruby, struct access *access, uint64_
 	uint64_t outer, inner, count;
 
 	if (ruby->symbols == 0 || id == 0)
-		return fail(access, ruby->symbols);
-	if (serial > access_member(access, ruby->symbols, F_symbols_last_id))
-		return fail(access, ruby->symbols);
+		return none(access, ruby->symbols);
+	if (serial >= symbol_serials_end(access, ruby->symbols))
+		return none(access, ruby->symbols);
 	count = value_array(access, access_member(access, ruby->symbols, F_symbols_ids), &outer);
 	if (serial / unit >= count)
-		return fail(access, ruby->symbols);
+		return none(access, ruby->symbols);
 	count = value_array(access, access_word(access, outer + serial / unit * 8), &inner);
 	if (serial % unit * ID_ENTRY_SIZE >= count)
-		return fail(access, ruby->symbols);
+		return none(access, ruby->symbols);
 	return value_string(access, access_word(access, inner + serial % unit * ID_ENTRY_SIZE * 8));
 }

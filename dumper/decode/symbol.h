@@ -1,6 +1,6 @@
 /*
  * IDs: names of methods and variables. Facts: symbol.c and symbol.h (rb_symbols_t, rb_id_to_serial,
- * get_id_serial_entry), id.h (tLAST_OP_ID), 2.7.4 to 3.4.5.
+ * get_id_serial_entry), id.h (tLAST_OP_ID), 2.7.4 to 4.0.5.
  */
 #ifndef RBDUMP_SYMBOL_H
 #define RBDUMP_SYMBOL_H
@@ -13,5 +13,8 @@
  * such ID.
  */
 struct bytes symbol_name(const struct ruby *ruby, struct access *access, uint64_t id);
+
+/* The lowest serial number of an ID that is not in use yet; `symbols` is the address of the table. */
+uint64_t symbol_serials_end(struct access *access, uint64_t symbols);
 
 #endif

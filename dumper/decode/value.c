@@ -5,14 +5,6 @@
 /* internal/imemo.h: IMEMO_MASK, a macro in every Ruby since 2.5; the type's place is RUBY_FL_USHIFT. */
 #define IMEMO_MASK 0x0f
 
-static void fail(struct access *access, uint64_t address)
-{
-	if (access->failed)
-		return;
-	access->failed = true;
-	access->address = address;
-}
-
 uint64_t value_flags(struct access *access, uint64_t object)
 {
 	return access_member(access, object, F_basic_flags);
@@ -26,7 +18,7 @@ uint64_t value_type(struct access *access, uint64_t object)
 uint64_t value_object(struct access *access, uint64_t value)
 {
 	if (!value_is_object(value)) {
-		fail(access, value);
+		access_fail(access, value);
 		return 0;
 	}
 	if (layout_has(access->layout, F_moved_destination) && access->layout->enumerators[E_RUBY_T_MOVED].present &&
@@ -55,7 +47,7 @@ struct bytes value_string(struct access *access, uint64_t value)
 	struct bytes bytes;
 
 	if (!access->failed && (flags & access_enum(access, E_RUBY_T_MASK)) != access_enum(access, E_RUBY_T_STRING))
-		fail(access, object);
+		access_fail(access, object);
 	if (layout_has(layout, F_string_len))
 		bytes.length = access_member(access, object, F_string_len);
 	else if (heap)
@@ -68,7 +60,7 @@ struct bytes value_string(struct access *access, uint64_t value)
 	bytes.address = heap ? access_member(access, object, F_string_heap_ptr)
 			     : access_address(access, object, F_string_embed_ary);
 	if (bytes.length > VALUE_STRING_MAX)
-		fail(access, object);
+		access_fail(access, object);
 	if (access->failed)
 		return (struct bytes){0, 0};
 	return bytes;
@@ -81,7 +73,7 @@ uint64_t value_array(struct access *access, uint64_t value, uint64_t *elements)
 
 	*elements = 0;
 	if (!access->failed && (flags & access_enum(access, E_RUBY_T_MASK)) != access_enum(access, E_RUBY_T_ARRAY))
-		fail(access, object);
+		access_fail(access, object);
 	if (access->failed)
 		return 0;
 	if (flags & access_enum(access, E_RARRAY_EMBED_FLAG)) {
@@ -91,6 +83,16 @@ uint64_t value_array(struct access *access, uint64_t value, uint64_t *elements)
 	}
 	*elements = access_member(access, object, F_array_heap_ptr);
 	return access_member(access, object, F_array_heap_len);
+}
+
+bool value_bytes_begin(struct access *access, struct bytes bytes, const char *expected)
+{
+	size_t length = strlen(expected);
+
+	if (bytes.length < length)
+		return false;
+	bytes.length = length;
+	return value_bytes_are(access, bytes, expected);
 }
 
 bool value_bytes_are(struct access *access, struct bytes bytes, const char *expected)

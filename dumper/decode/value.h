@@ -46,4 +46,7 @@ uint64_t value_array(struct access *access, uint64_t value, uint64_t *elements);
 /* Whether the bytes in the target are just these. False too if they cannot be read. */
 bool value_bytes_are(struct access *access, struct bytes bytes, const char *expected);
 
+/* Whether they begin with these. False too if they cannot be read. */
+bool value_bytes_begin(struct access *access, struct bytes bytes, const char *expected);
+
 #endif

@@ -43,6 +43,67 @@ static char *unreadable(const struct access *access, const char *what)
 	return finding("%s cannot be read (at 0x%llx)", what, (unsigned long long)access->address);
 }
 
+/*
+ * thread.c, thread_create_core(): a thread that Ruby made has a kind of invocation, the first one none. After a fork
+ * the main thread can be one that was made (thread.c, rb_thread_atfork).
+ */
+static char *test_main_thread(const struct self_test *test)
+{
+	struct access access = ruby_access(test->ruby);
+
+	if (!layout_has(access.layout, F_thread_invoke_type) ||
+	    !access.layout->enumerators[E_thread_invoke_type_none].present)
+		return NULL;
+	for (size_t i = 0; i < test->threads->count; i++) {
+		const struct ruby_thread *thread = &test->threads->threads[i];
+
+		if (!thread->main && access_member(&access, thread->address, F_thread_invoke_type) ==
+					 access_enum(&access, E_thread_invoke_type_none))
+			return finding("a thread that is not the main one was not made by another");
+	}
+	return access.failed ? unreadable(&access, "a thread") : NULL;
+}
+
+/* thread.c, blocking_region_begin(): whoever is in a blocking region has stopped, until it has the GVL again. */
+static char *test_blocking_region(const struct self_test *test, const struct ruby_thread *thread)
+{
+	struct access access = ruby_access(test->ruby);
+	uint64_t region, status;
+
+	if (!layout_has(access.layout, F_thread_blocking_region) || thread->state == STATE_RUNNING ||
+	    thread->state == STATE_DEAD)
+		return NULL;
+	region = access_member(&access, thread->address, F_thread_blocking_region);
+	if (region == 0)
+		return NULL;
+	status = access_member(&access, thread->address, F_thread_status);
+	if (status != access_enum(&access, E_THREAD_STOPPED))
+		return finding("a thread is in a blocking region and has not stopped");
+	if (!layout_has(access.layout, F_blocking_region_prev_status))
+		return NULL;
+	status = access_member(&access, region, F_blocking_region_prev_status);
+	if (access.failed ||
+	    (status != access_enum(&access, E_THREAD_RUNNABLE) && status != access_enum(&access, E_THREAD_STOPPED) &&
+	     status != access_enum(&access, E_THREAD_STOPPED_FOREVER)))
+		return finding("a thread in a blocking region had an impossible status before");
+	return NULL;
+}
+
+/* gc.c, heap_pages_himem: all objects lie in the GC's heap. A GC that is not Ruby's own has another state. */
+static char *test_objspace(const struct self_test *test)
+{
+	struct access access = ruby_access(test->ruby);
+	uint64_t range, object;
+
+	if (test->exact || !layout_has(access.layout, F_objspace_range) || test->ruby->object_class == 0)
+		return NULL;
+	object = access_word(&access, test->ruby->object_class);
+	range = access_address(&access, access_member(&access, test->ruby->vm, F_vm_objspace), F_objspace_range);
+	if (access_word(&access, range) > object || access_word(&access, range + 8) <= object || access.failed)
+		return finding("the GC's heap does not hold the class Object");
+	return NULL;
+}
+
 /* VM, ractors, threads and execution contexts point at each other. */
 static char *test_threads(const struct self_test *test)
 {
@@ -51,6 +112,7 @@ static char *test_threads(const struct self_test *test)
 	struct access access = ruby_access(ruby);
 	uint64_t main_ractor = 0;
 	size_t mains = 0, runners = 0;
+	char *wrong;
 	bool gc_known, gc_running = threads_gc_running(ruby, &gc_known);
 
 	if (test->threads->broken)
@@ -82,6 +144,9 @@ static char *test_threads(const struct self_test *test)
 		if (layout_has(layout, F_fiber_status) && test->stacks[i].started && thread->state != STATE_RUNNING &&
 		    (!thread->fiber_state || strcmp(thread->fiber_state, "resumed") != 0))
 			return finding("the fiber that a thread runs is not running");
+		/* vm.c, th_init(): nil at first. */
+		if (layout_has(layout, F_thread_name) && thread->name == 0)
+			return finding("a thread's name is not a String");
 		if (thread->name != 0 && thread->name != access_enum(&access, E_RUBY_Qnil)) {
 			struct access name_access = access;
 
@@ -89,6 +154,9 @@ static char *test_threads(const struct self_test *test)
 			if (name_access.failed)
 				return finding("a thread's name is not a String");
 		}
+		wrong = test_blocking_region(test, thread);
+		if (wrong)
+			return wrong;
 		if (layout_has(layout, F_thread_status) && thread->state == STATE_UNKNOWN)
 			return finding("a thread has an impossible status");
 		if (access.failed)
@@ -98,7 +166,7 @@ static char *test_threads(const struct self_test *test)
 		return finding("the garbage collector runs, and no thread does");
 	if (layout_has(layout, F_vm_main_thread) && mains != 1)
 		return finding("the VM's main thread is not in its list of threads");
-	return NULL;
+	return test_main_thread(test);
 }
 
 /* A pthread_t is the thread pointer of a native thread, as the registers show it. */
@@ -130,17 +198,6 @@ static bool same_bytes(struct access *access, struct bytes a, struct bytes b)
 	text_clear(&text_a);
 	text_clear(&text_b);
 	return same;
-}
-
-/* Whether bytes of the target begin with a text. */
-static bool starts_with(struct access *access, struct bytes bytes, const char *text)
-{
-	size_t length = strlen(text);
-
-	if (bytes.address == 0 || bytes.length < length)
-		return false;
-	bytes.length = length;
-	return value_bytes_are(access, bytes, text);
 }
 
 /*
@@ -208,7 +265,7 @@ static char *test_symbols(const struct self_test *test)
 {
 	const struct ruby *ruby = test->ruby;
 	struct access access = ruby_access(ruby);
-	uint64_t last, shift = access_enum(&access, E_RUBY_ID_SCOPE_SHIFT);
+	uint64_t end, shift = access_enum(&access, E_RUBY_ID_SCOPE_SHIFT);
 
 	if (ruby->symbols == 0)
 		return test->exact ? NULL : finding("there is no symbol table that it fits");
@@ -219,10 +276,10 @@ static char *test_symbols(const struct self_test *test)
 		if (!value_bytes_are(&access, name, expected))
 			return finding("the symbol table does not know the operator %s", expected);
 	}
-	last = access_member(&access, ruby->symbols, F_symbols_last_id);
-	if (last <= access_enum(&access, E_tLAST_OP_ID))
+	end = symbol_serials_end(&access, ruby->symbols);
+	if (end <= access_enum(&access, E_tLAST_OP_ID) + 1)
 		return finding("the symbol table holds nothing but operators");
-	for (uint64_t serial = access_enum(&access, E_tLAST_OP_ID) + 1; serial <= last && serial < MAX_SYMBOLS;
+	for (uint64_t serial = access_enum(&access, E_tLAST_OP_ID) + 1; serial < end && serial < MAX_SYMBOLS;
 	     serial++) {
 		struct access try = access;
 		struct bytes name = symbol_name(ruby, &try, serial << shift);
@@ -279,7 +336,7 @@ static int labelled_levels(struct access *access, struct bytes label)
 	char text[32] = "";
 	int levels;
 
-	if (!starts_with(access, label, "block "))
+	if (!value_bytes_begin(access, label, "block "))
 		return INT_MAX;
 	access_bytes(access, label.address, text, label.length < sizeof(text) ? label.length : sizeof(text) - 1);
 	return sscanf(text, "block (%d levels)", &levels) == 1 ? levels : 1;
@@ -319,10 +376,10 @@ static char *test_nesting(const struct self_test *test, const struct code *code)
 		return finding("the label of a block is not that of a block so deep");
 	if (code->iseq == local.iseq && same_bytes(&access, code->path, code->label))
 		return finding("the path of code is its label");
-	if (is_code_type(layout, code, E_ISEQ_TYPE_MAIN) && !starts_with(&access, code->label, "<main>"))
+	if (is_code_type(layout, code, E_ISEQ_TYPE_MAIN) && !value_bytes_begin(&access, code->label, "<main>"))
 		return finding("the label of the main script is not <main>");
 	/* BUILTIN_ATTR_: only Ruby's own core is marked with them. */
-	if (code->builtin_attrs != 0 && !starts_with(&access, code->path, "<internal:"))
+	if (code->builtin_attrs != 0 && !code_is_internal(&access, code))
 		return finding("code that is not Ruby's own has attributes of such");
 	return NULL;
 }
@@ -419,6 +476,8 @@ char *self_test_run(const struct self_test *test)
 		wrong = test_threads(test);
 	if (!wrong)
 		wrong = test_pthreads(test);
+	if (!wrong)
+		wrong = test_objspace(test);
 	for (size_t i = 0; i < test->threads->count && !wrong; i++)
 		if (!test->moved || !test->moved[i])
 			wrong = test_frames(test, i, &budget);

@@ -2,12 +2,18 @@
 
 #include <string.h>
 
+void access_fail(struct access *access, uint64_t address)
+{
+	if (access->failed)
+		return;
+	access->failed = true;
+	access->address = address;
+}
+
 bool access_bytes(struct access *access, uint64_t address, void *buffer, size_t length)
 {
-	if (!access->failed && !memory_read(access->memory, address, buffer, length)) {
-		access->failed = true;
-		access->address = address;
-	}
+	if (!access->failed && !memory_read(access->memory, address, buffer, length))
+		access_fail(access, address);
 	if (access->failed)
 		memset(buffer, 0, length);
 	return !access->failed;
@@ -27,10 +33,7 @@ uint64_t access_member(struct access *access, uint64_t object, enum layout_membe
 	uint64_t value = 0;
 
 	if (!member->present || member->size == 0 || member->size > sizeof(value)) {
-		if (!access->failed) {
-			access->failed = true;
-			access->address = object;
-		}
+		access_fail(access, object);
 		return 0;
 	}
 	access_bytes(access, object + member->offset, &value, member->size);

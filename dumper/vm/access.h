@@ -23,6 +23,9 @@ static inline struct access access_begin(struct memory *memory, const struct lay
 	return (struct access){.memory = memory, .layout = layout};
 }
 
+/* What was read is not what it must be: the read fails as if `address` could not be read. */
+void access_fail(struct access *access, uint64_t address);
+
 /* Copies bytes; on failure `buffer` is all zero. */
 bool access_bytes(struct access *access, uint64_t address, void *buffer, size_t length);
 

@@ -63,9 +63,8 @@ static bool is_symbol_table(struct memory *memory, const struct layout *layout, 
 {
 	struct ruby ruby = {.memory = memory, .layout = layout, .symbols = address};
 	struct access access = ruby_access(&ruby);
-	uint64_t last_id = access_member(&access, address, F_symbols_last_id);
 
-	if (last_id <= access_enum(&access, E_tLAST_OP_ID) ||
+	if (symbol_serials_end(&access, address) <= access_enum(&access, E_tLAST_OP_ID) + 1 ||
 	    !value_is_object(access_member(&access, address, F_symbols_ids)))
 		return false;
 	return value_bytes_are(&access, symbol_name(&ruby, &access, ID_PLUS), "+") && !access.failed;

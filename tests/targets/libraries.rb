@@ -13,7 +13,7 @@ unless Still.extra["lacks"]
   Still.thread("holder") { held.synchronize { Still::GATE.pop } }
   Still.wait_until("the monitor is held") { held.mon_locked? }
   Still.thread("monitor", "synchronize") { held.synchronize { 1 } }
-  Still.thread("monitor condition", "sleep") do
+  Still.thread("monitor condition", /sleep|wait/) do
     own = Monitor.new
     condition = own.new_cond
     own.synchronize { condition.wait }

@@ -27,5 +27,6 @@ end
 tid, state, frames = Marshal.load(told_read)
 Still.extra["ractor"] = { "key" => "receiver", "name" => "receiver", "tid" => tid, "state" => state, "frames" => frames }
 Still.thread("worker") { Still::GATE.pop }
-Still.watch("take")
-[ractor].each { ractor.take }
+# Ractor#value took the place of #take in 4.0.
+Still.watch(/take|value|receive/)
+[ractor].each { ractor.respond_to?(:take) ? ractor.take : ractor.value }

@@ -17,7 +17,8 @@ module Still
   class << self
     attr_reader :extra # more for the line of JSON: String => Integer, String, Array, Hash, nil, true, false
 
-    # A subject: a thread of that name, which runs the block and comes to rest in a method of the name `top`.
+    # A subject: a thread of that name, which runs the block and comes to rest in a method of the name `top`, a
+    # String or Regexp.
     def thread(name, top = "pop", &block)
       made = Thread.new(&block)
       made.name = name
@@ -66,7 +67,7 @@ module Still
     def rests?(subject)
       return false unless subject.thread.status == "sleep"
       top = subject.thread.backtrace_locations(0, 1)
-      !top.nil? && !top.empty? && top[0].base_label == subject.top
+      !top.nil? && !top.empty? && subject.top === top[0].base_label
     end
 
     def describe(subject)

@@ -36,6 +36,7 @@ int synthetic_tear_down(void **state);
 
 /* Takes a member, or an enumerator, out of the layout. */
 void synthetic_without(struct synthetic *s, enum layout_member_id id);
+void synthetic_with(struct synthetic *s, enum layout_member_id id);
 void synthetic_without_enumerator(struct synthetic *s, enum layout_enumerator_id id);
 
 /* Room in the target, aligned to 8 and full of POISON. */

@@ -255,6 +255,55 @@ static void test_acts_as_c_function(void **state)
 	drop(&found);
 }
 
+/* Code of a path that is Ruby's own. */
+static uint64_t internal_code(struct synthetic *s, const char *label)
+{
+	uint64_t code = code_at(s, E_ISEQ_TYPE_METHOD, label, 589);
+
+	synthetic_set(s, synthetic_body(s, code), F_body_pathobj, synthetic_string(s, "<internal:kernel>"));
+	return code;
+}
+
+/* 4.0 shows Ruby's own code as a C function, and nothing that is called by it up to code of a file. */
+static void test_internal_code(void **state)
+{
+	struct synthetic *s = *state;
+	struct frame frames[6];
+	struct found found;
+
+	frames[0] = c_frame(s, "sleep");
+	frames[1] = ruby_frame(s, internal_code(s, "wait"), 0);
+	frames[2] = ruby_frame(s, internal_code(s, "loop"), 0);
+	frames[3] = c_frame(s, "each");
+	frames[4] = ruby_frame(s, code_at(s, E_ISEQ_TYPE_MAIN, "<main>", 99), 0);
+	frames[5] = ruby_frame(s, internal_code(s, "require"), 0);
+	found = resolve(s, frames, 6);
+	assert_int_equal(found.thread.nr_frames, 6);
+	assert_int_equal(found.thread.frames[1].kind, TRACE_RUBY);
+	assert_string_equal(found.thread.frames[1].path, "<internal:kernel>");
+	drop(&found);
+	s->layout->functions[P_bt_backpatch_loc] = true;
+	found = resolve(s, frames, 6);
+	assert_int_equal(found.thread.nr_frames, 4);
+	assert_frame(&found.thread.frames[0], TRACE_CFUNC, "loop", 99);
+	assert_frame(&found.thread.frames[1], TRACE_CFUNC, "Array#each", 99);
+	assert_frame(&found.thread.frames[2], TRACE_RUBY, "<main>", 99);
+	/* Nothing has called the last one. */
+	assert_int_equal(found.thread.frames[3].kind, TRACE_CFUNC);
+	assert_string_equal(found.thread.frames[3].label, "require");
+	assert_string_equal(found.thread.frames[3].path, "<internal:kernel>");
+	assert_int_equal(found.thread.frames[3].line, 589);
+	drop(&found);
+	/* A caller that cannot be read is none: nobody's place is taken for its own. */
+	frames[3] = unreadable;
+	found = resolve(s, frames, 6);
+	assert_int_equal(found.thread.nr_frames, 4);
+	assert_string_equal(found.thread.frames[0].label, "loop");
+	assert_string_equal(found.thread.frames[0].path, "<internal:kernel>");
+	assert_unreadable(&found.thread.frames[1], 0x3000, REASON_EP_OUTSIDE);
+	drop(&found);
+}
+
 /* A JIT may leave no pc: the frame is shown without a line. */
 static void test_pc_outside(void **state)
 {
@@ -355,6 +404,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_nameless, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_hidden_caller, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_acts_as_c_function, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_internal_code, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_pc_outside, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_owner_gone, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_much_code, synthetic_set_up, synthetic_tear_down),

@@ -79,6 +79,20 @@ static void test_no_symbols(void **state)
 	assert_no_symbol(s, id);
 }
 
+/* 4.0 counts to the first ID that is not in use. */
+static void test_next_id(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t id = synthetic_id(s, "name"), shift = synthetic_enum(s, E_RUBY_ID_SCOPE_SHIFT);
+
+	synthetic_with(s, F_symbols_next_id);
+	synthetic_without(s, F_symbols_last_id);
+	synthetic_set(s, s->ruby.symbols, F_symbols_next_id, (id >> shift) + 1);
+	assert_symbol(s, id, "name");
+	synthetic_set(s, s->ruby.symbols, F_symbols_next_id, id >> shift);
+	assert_no_symbol(s, id);
+}
+
 /* An inner Array that is shorter than it should be; and the unit that every Ruby has, where DWARF does not tell it. */
 static void test_short_table(void **state)
 {
@@ -273,6 +287,30 @@ static void test_refinements(void **state)
 	set_super(s, refinement, 0);
 	assert_prefixes(s, refinement, "", "#<anonymous module>#");
 	synthetic_without(s, F_class_super);
+	assert_prefixes(s, refinement, "", "#<refinement String of Extensions>#");
+}
+
+/* 4.0: the instance variables of a class are in an object of their own, or where that says. */
+static void test_refinements_fields(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t string = new_class(s, "String"), extensions = new_module(s, "Extensions");
+	uint64_t refinement = new_refinement(s, string, extensions), ivars, fields;
+	struct access access = ruby_access(&s->ruby);
+
+	ivars = access_member(&access, refinement, F_class_slot_iv_ptr);
+	fields = synthetic_object(s, S_fields, synthetic_enum(s, E_RUBY_T_IMEMO) | synthetic_enum(s, E_ROBJECT_HEAP));
+	synthetic_with(s, F_class_slot_fields);
+	synthetic_without(s, F_class_slot_iv_ptr);
+	assert_prefixes(s, refinement, "", "#<anonymous module>#");
+	synthetic_set(s, refinement, F_class_slot_fields, fields);
+	synthetic_set(s, fields, F_fields_ptr, ivars);
+	assert_prefixes(s, refinement, "", "#<refinement String of Extensions>#");
+	fields = synthetic_object(s, S_fields, synthetic_enum(s, E_RUBY_T_IMEMO));
+	synthetic_set(s, refinement, F_class_slot_fields, fields);
+	assert_prefixes(s, refinement, "", "#<anonymous module>#");
+	synthetic_put_word(s, access_address(&access, fields, F_fields_embed), string);
+	synthetic_put_word(s, access_address(&access, fields, F_fields_embed) + 8, extensions);
 	assert_prefixes(s, refinement, "", "#<refinement String of Extensions>#");
 }
 
@@ -566,10 +604,10 @@ static void test_c_trace(void **state)
 	assert_true(method_read(&access, address, &method));
 	assert_true(method.acts_as_cfunc);
 	assert_true(code_read(&access, code, &read));
-	assert_true(code_acts_as_cfunc(s->layout, &read));
+	assert_true(code_acts_as_cfunc(&access, &read));
 	assert_labels(s, block, address, "Array#each", "block in Array#each");
 	synthetic_without_enumerator(s, E_BUILTIN_ATTR_C_TRACE);
-	assert_false(code_acts_as_cfunc(s->layout, &read));
+	assert_false(code_acts_as_cfunc(&access, &read));
 	assert_true(method_read(&access, address, &method));
 	assert_false(method.acts_as_cfunc);
 	access = ruby_access(&s->ruby);
@@ -648,6 +686,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    MODERN(test_symbols),
 	    MODERN(test_no_symbols),
+	    MODERN(test_next_id),
 	    MODERN(test_short_table),
 	    MODERN(test_paths),
 	    MODERN(test_classes_and_modules),
@@ -655,6 +694,7 @@ int main(void)
 	    MODERN(test_anonymous),
 	    MODERN(test_temporary_paths),
 	    MODERN(test_refinements),
+	    MODERN(test_refinements_fields),
 	    MODERN(test_circles),
 	    MODERN(test_no_class),
 	    OLD(test_old_paths),
