@@ -1,0 +1,587 @@
+#include "session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/capture.h"
+#include "decode/resolve.h"
+#include "layout/self_test.h"
+#include "target/diagnose.h"
+
+/* How much of the target is copied at most: 256 MiB. */
+#define MAX_PAGES 65536
+
+/* How often a paused target is looked at until one look found all it wanted, and passed the self-test. */
+#define PAUSED_TRIES 4
+
+/* How long a target goes on between two pauses, at least. */
+#define RETRY_NS 2000000L
+
+/* How many layouts that say they are for this Ruby are tried. */
+#define KEPT_TRIES 8
+
+/* How often a running target is looked at before it is paused. */
+#define LEARNING_TRIES 8
+
+/*
+ * How much a look may take, whatever the target says: of frames in all its stacks, and of time; and of time while the
+ * target is stopped. What is left out then is marked.
+ */
+#define MAX_FRAMES 2000000u
+#define LOOK_NS	   5000000000L
+#define CHASE_NS   100000000L
+
+/* How long a running target is tried until no stack moved during a look. */
+#define UNPAUSED_NS 200000000L
+
+/* One look at a target through one layout: everything that was read in it, and what came of it. */
+struct look {
+	struct ruby ruby;
+	struct ruby_threads threads;
+	struct stack *stacks; /* one for each thread */
+	struct trace *trace;
+	char *refused; /* what the self-test has against the layout; NULL if nothing */
+	bool no_memory;
+};
+
+static long elapsed_ns(const struct timespec *since)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (now.tv_sec - since->tv_sec) * 1000000000L + (now.tv_nsec - since->tv_nsec);
+}
+
+static void look_clear(struct look *look)
+{
+	for (size_t i = 0; look->stacks && i < look->threads.count; i++)
+		stack_clear(&look->stacks[i]);
+	free(look->stacks);
+	threads_clear(&look->threads);
+	trace_destroy(look->trace);
+	free(look->refused);
+	*look = (struct look){.ruby = look->ruby};
+}
+
+static const struct native_thread *native_of(const struct session *session, const struct ruby_thread *thread)
+{
+	const struct target *target = session->target;
+
+	for (size_t i = 0; thread->pthread != 0 && i < target->nr_threads; i++)
+		if (target->threads[i].stopped && target->threads[i].fs_base == thread->pthread)
+			return &target->threads[i];
+	return NULL;
+}
+
+/* Whether that is a native thread of the target: Ruby's own note of it can be that of its parent process. */
+static bool has_task(const struct session *session, uint64_t tid)
+{
+	char path[64];
+
+	if (session->foreign_pids || tid == 0 || tid > INT32_MAX)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", session->target->pid, (int)tid);
+	return access(path, F_OK) == 0;
+}
+
+bool session_has_windows(const struct session *session)
+{
+	const struct layout *layout = session->layout.layout;
+
+	return layout->nr_windows > 0 && layout->build_id && session->module->build_id &&
+	       strcmp(layout->build_id, session->module->build_id) == 0;
+}
+
+const struct layout_window *session_window(const struct session *session, uint64_t ip)
+{
+	const struct layout *layout = session->layout.layout;
+	uint64_t address = ip - session->module->bias;
+
+	if (!session_has_windows(session))
+		return NULL;
+	for (size_t i = 0; i < layout->nr_windows; i++)
+		if (address >= layout->windows[i].low && address < layout->windows[i].high)
+			return &layout->windows[i];
+	return NULL;
+}
+
+static void describe_thread(const struct session *session, struct resolver *resolver, const struct ruby_thread *thread,
+			    struct trace_thread *ret)
+{
+	const struct native_thread *native = native_of(session, thread);
+
+	ret->ractor = thread->ractor;
+	ret->name = resolver_string(resolver, thread->name);
+	ret->main = thread->main;
+	ret->state = thread->state;
+	ret->fiber = thread->fiber;
+	ret->fiber_state = thread->fiber_state;
+	if (native)
+		ret->tid = native->tid;
+	else if (has_task(session, thread->tid))
+		ret->tid = (pid_t)thread->tid;
+	else if (thread->main)
+		ret->tid = session->target->pid;
+	if (!session->no_stop && ret->verdict == VERDICT_COMPLETE && thread->state == STATE_RUNNING) {
+		if (native && session_window(session, native->ip))
+			ret->reason = REASON_WINDOW;
+		for (size_t i = 0; i < session->target->nr_threads; i++)
+			if (session->target->threads[i].tid == ret->tid && !session->target->threads[i].stopped)
+				ret->reason = REASON_NOT_STOPPED;
+		ret->verdict = validate_verdict(ret->reason);
+	}
+}
+
+/*
+ * What the self-test has against the layout goes to look->refused.
+ *   moved  NULL, or for each thread whether its stack is known to have changed while it was copied
+ */
+static void run_self_test(const struct session *session, struct look *look, const bool *moved)
+{
+	const struct target *target = session->target;
+	uint64_t *pthreads = calloc(target->nr_threads + 1, sizeof(*pthreads));
+	struct self_test test = {
+	    .ruby = &look->ruby,
+	    .version = session->version,
+	    .threads = &look->threads,
+	    .stacks = look->stacks,
+	    .moved = moved,
+	    .exact = session->layout.source == LAYOUT_BY_BUILD_ID || session->layout.source == LAYOUT_GENERATED,
+	};
+
+	for (size_t i = 0; pthreads && i < target->nr_threads; i++)
+		if (target->threads[i].stopped)
+			pthreads[test.nr_pthreads++] = target->threads[i].fs_base;
+	if (!session->no_stop && test.nr_pthreads == target->nr_threads && target->nr_threads > 0)
+		test.pthreads = pthreads;
+	free(look->refused);
+	look->refused = self_test_run(&test);
+	free(pthreads);
+}
+
+/* Reads everything that is wanted through the memory, once. */
+static void look_once(const struct session *session, struct look *look, long limit_ns)
+{
+	struct resolver *resolver = NULL;
+	size_t frames_left = MAX_FRAMES;
+	struct timespec began;
+	struct trace *trace;
+
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	look_clear(look);
+	look->no_memory = true;
+	look->trace = trace = trace_create();
+	if (!trace)
+		return;
+	if (!threads_list(&look->ruby, &look->threads))
+		return;
+	look->stacks = calloc(look->threads.count + 1, sizeof(*look->stacks));
+	trace->threads = calloc(look->threads.count + 1, sizeof(*trace->threads));
+	resolver = resolver_create(&look->ruby, trace);
+	if (!look->stacks || !trace->threads || !resolver)
+		goto out;
+	for (size_t i = 0; i < look->threads.count; i++) {
+		const struct ruby_thread *thread = &look->threads.threads[i];
+
+		trace->nr_threads++;
+		if (elapsed_ns(&began) > limit_ns) {
+			trace->threads[i].reason = REASON_OUT_OF_TIME;
+			trace->threads[i].verdict = validate_verdict(REASON_OUT_OF_TIME);
+			continue;
+		}
+		if (!stack_walk(&look->ruby, thread->ec, thread->address, frames_left, &look->stacks[i]) ||
+		    !resolver_stack(resolver, &look->stacks[i], &trace->threads[i]))
+			goto out;
+		frames_left -= look->stacks[i].nr_frames;
+		describe_thread(session, resolver, thread, &trace->threads[i]);
+	}
+	trace->gc_running = threads_gc_running(&look->ruby, &trace->gc_known);
+	run_self_test(session, look, NULL);
+	look->no_memory = false;
+out:
+	resolver_destroy(resolver);
+}
+
+struct chase {
+	const struct session *session;
+	struct look *look;
+};
+
+static void chase(void *context)
+{
+	const struct chase *chase = context;
+
+	look_once(chase->session, chase->look, CHASE_NS);
+}
+
+/*
+ * Looks at the running target, to learn which pages there are to copy. One that moves is looked at until that brings
+ * nothing new: each look sees it in another method.
+ */
+static struct error *learn_pages(const struct session *session, struct look *look)
+{
+	struct error *error = NULL;
+	size_t known;
+	int tries = 0;
+
+	do {
+		known = memory_pages(session->memory);
+		error = capture_unpaused(session->memory);
+		if (!error)
+			look_once(session, look, LOOK_NS);
+	} while (!error && memory_pages(session->memory) > known && ++tries < LEARNING_TRIES);
+	return error;
+}
+
+static struct error *look_paused(const struct session *session, struct look *look)
+{
+	struct chase chased = {session, look};
+	struct error *error = learn_pages(session, look);
+	double pause_us = 0, pauses_us = 0;
+	unsigned int pauses = 0;
+
+	while (!error && pauses < PAUSED_TRIES) {
+		/* The first time only what is known is copied, which is all there is to do unless the target has
+		   moved on. */
+		error = capture_paused(session->target, session->memory, pauses > 0 ? chase : NULL, &chased, &pause_us);
+		if (error)
+			break;
+		pauses++;
+		pauses_us += pause_us;
+		look_once(session, look, LOOK_NS);
+		if (look->no_memory)
+			return error_no_memory();
+		if (memory_missed(session->memory) == 0 && !look->refused)
+			break;
+		/* Let it get somewhere else. */
+		nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
+	}
+	if (error)
+		return error;
+	look->trace->pauses = pauses;
+	look->trace->pause_us = pauses_us;
+	return NULL;
+}
+
+/*
+ * Marks the threads whose execution context or control frames are no longer what was copied, and tests the layout on
+ * the others. Returns how many have moved.
+ */
+static size_t mark_moved(const struct session *session, struct look *look)
+{
+	const struct layout *layout = session->layout.layout;
+	bool *moved = calloc(look->trace->nr_threads + 1, sizeof(*moved));
+	size_t count = 0;
+
+	if (!moved) {
+		look->no_memory = true;
+		return 0;
+	}
+	for (size_t i = 0; i < look->trace->nr_threads; i++) {
+		const struct stack *stack = &look->stacks[i];
+		const struct stack_facts *facts = &stack->facts;
+		struct trace_thread *thread = &look->trace->threads[i];
+
+		moved[i] = memory_has_changed(session->memory, stack->ec, (size_t)layout->sizes[S_ec].value);
+		if (stack->started && stack->nr_frames > 0 && !moved[i])
+			moved[i] = memory_has_changed(session->memory, facts->cfp,
+						      facts->vm_stack + facts->words * 8 - facts->cfp);
+		if (!moved[i])
+			continue;
+		count++;
+		thread->reason = REASON_MOVED;
+		thread->verdict = validate_verdict(REASON_MOVED);
+	}
+	if (count > 0 && look->refused)
+		run_self_test(session, look, moved);
+	free(moved);
+	return count;
+}
+
+static struct error *look_unpaused(const struct session *session, struct look *look)
+{
+	struct timespec began;
+	bool fitted = false;
+	size_t moved;
+
+	look_once(session, look, LOOK_NS);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	do {
+		struct error *error = capture_unpaused(session->memory);
+
+		if (error)
+			return error;
+		look_once(session, look, LOOK_NS);
+		if (!look->no_memory)
+			moved = mark_moved(session, look);
+		if (look->no_memory)
+			return error_no_memory();
+		fitted |= !look->refused;
+	} while ((moved > 0 || look->refused) && elapsed_ns(&began) < UNPAUSED_NS);
+	/* A layout that fitted once is right: what did not fit in the last look was moving. */
+	if (fitted) {
+		free(look->refused);
+		look->refused = NULL;
+	}
+	return NULL;
+}
+
+/*
+ * Looks through the layout at hand. *refused receives a malloc'ed sentence if the self-test has something against it;
+ * then there is no trace.
+ */
+static struct error *look_through(struct session *session, struct trace **ret, char **refused)
+{
+	struct roots roots = session->module_roots;
+	const struct layout *layout = session->layout.layout;
+	struct look look = {.ruby = {.layout = layout}};
+	struct access access;
+	struct error *error;
+
+	*ret = NULL;
+	*refused = NULL;
+	roots_from_layout(layout, session->module, &roots);
+	if (roots.current_vm == 0 || roots.global_symbols == 0) {
+		struct memory *memory = memory_create(target_read_pages, session->target, MAX_PAGES);
+
+		if (!memory)
+			return error_no_memory();
+		roots_scan(session->module, memory, layout, &roots);
+		memory_destroy(memory);
+	}
+	if (roots.current_vm == 0) {
+		*refused = strdup("no VM that it fits was found in the process's data");
+		return *refused ? NULL : error_no_memory();
+	}
+	memory_destroy(session->memory);
+	session->memory = memory_create(target_read_pages, session->target, MAX_PAGES);
+	if (!session->memory)
+		return error_no_memory();
+	access = access_begin(session->memory, layout);
+	look.ruby.memory = session->memory;
+	look.ruby.symbols = roots.global_symbols;
+	look.ruby.object_class = roots.object_class;
+	look.ruby.vm = access_word(&access, roots.current_vm);
+	if (access.failed || look.ruby.vm == 0)
+		return error_create(
+		    EXIT_FAILED,
+		    "process %d has no Ruby VM (yet, or any more): it is just starting or ending; try again",
+		    session->target->pid);
+	error = session->no_stop ? look_unpaused(session, &look) : look_paused(session, &look);
+	if (!error && look.refused) {
+		*refused = look.refused;
+		look.refused = NULL;
+	} else if (!error) {
+		session->ruby = look.ruby;
+		*ret = look.trace;
+		look.trace = NULL;
+	}
+	look_clear(&look);
+	return error;
+}
+
+static struct error *refuse(const struct session *session, const char *found, const char *refused)
+{
+	const char *build_id = session->module->build_id ? session->module->build_id : "none";
+
+	if (session->layout.source == LAYOUT_GENERATED || session->layout.source == LAYOUT_BY_BUILD_ID)
+		return error_create(
+		    EXIT_NO_RUBY,
+		    "%s does not fit process %d: self-test: %s; since it was made for this very Ruby (%s, "
+		    "build-id %s), this rbdump does not understand that Ruby",
+		    found, session->target->pid, refused, session->version, build_id);
+	return error_create(EXIT_NO_RUBY,
+			    "%s does not fit process %d: self-test: %s; make the layout of this Ruby with `rbdump "
+			    "--gen-offsets` from its debug info (build-id %s)",
+			    found, session->target->pid, refused, build_id);
+}
+
+/* No layout at all: what was looked for, and what would help. */
+static struct error *no_layout(const struct session *session, const struct error *why_not_made)
+{
+	const char *build_id = session->module->build_id;
+
+	return error_create(
+	    EXIT_NO_RUBY,
+	    "there is no layout for Ruby %s (%s, build-id %s), and none could be made: %s; install the debug "
+	    "symbols of that package, or run `rbdump --gen-offsets` on a build with debug info and the same "
+	    "version",
+	    session->version, session->module->path, build_id ? build_id : "none", why_not_made->message);
+}
+
+static struct error *generate(struct session *session, const struct layout_wish *wish)
+{
+	char root[64];
+
+	layout_found_clear(&session->layout);
+	snprintf(root, sizeof(root), "/proc/%d/root", session->target->pid);
+	return layout_find_generate(wish, session->module->fd, session->module->path, root, &session->layout);
+}
+
+/*
+ * Looks through the layout in session->layout; one that the self-test refuses is an error. *refusal receives the error
+ * of the first layout that was refused, and *ret the trace of one that was not.
+ */
+static struct error *try_layout(struct session *session, const char *name, struct error **refusal, struct trace **ret)
+{
+	char *refused = NULL;
+	struct error *error = look_through(session, ret, &refused);
+
+	if (!error && refused && !*refusal)
+		*refusal = refuse(session, name, refused);
+	free(refused);
+	return error;
+}
+
+/* Tries to make a layout and to look through it; *why receives why it could not be made. */
+static struct error *try_generated(struct session *session, const struct layout_wish *wish, struct error **why,
+				   struct error **refusal, struct trace **ret)
+{
+	*why = generate(session, wish);
+	return *why ? NULL : try_layout(session, "the layout made from its debug info", refusal, ret);
+}
+
+/*
+ * Finds a layout that passes the self-test, and the trace that was seen through it. One for the version only is second
+ * to one that can be made of the file's own debug info: that one has the torn windows, too, and is kept.
+ */
+static struct error *find_and_look(struct session *session, struct trace **ret)
+{
+	struct layout_wish wish = {session->version, SESSION_ARCH, session->module->build_id};
+	struct error *error = NULL, *refusal = NULL, *why = NULL;
+	bool generated = false;
+	unsigned int tried = 0;
+
+	if (session->offsets) {
+		error = layout_find_given(session->offsets, &wish, &session->layout);
+		if (!error)
+			error = try_layout(session, session->offsets, &refusal, ret);
+		return error || *ret ? error : refusal;
+	}
+	while (!error && !*ret && tried < KEPT_TRIES) {
+		layout_found_clear(&session->layout);
+		if (!layout_find_kept(&wish, tried, &session->layout))
+			break;
+		if (session->layout.source == LAYOUT_BY_VERSION && !generated &&
+		    module_has_debug_info(session->module)) {
+			generated = true;
+			error = try_generated(session, &wish, &why, &refusal, ret);
+			continue;
+		}
+		tried++;
+		error = try_layout(session, session->layout.file, &refusal, ret);
+	}
+	if (!error && !*ret && !generated)
+		error = try_generated(session, &wish, &why, &refusal, ret);
+	if (!error && !*ret && !refusal)
+		error = why ? no_layout(session, why) : error_no_memory();
+	error_destroy(why);
+	if (error || *ret) {
+		error_destroy(refusal);
+		return error;
+	}
+	return refusal;
+}
+
+/* A NUL-terminated string of the target. */
+static void read_string(struct memory *memory, uint64_t address, char *buffer, size_t size)
+{
+	size_t length = 0;
+
+	if (address != 0)
+		while (length < size - 1 && memory_read(memory, address + length, buffer + length, 1) &&
+		       buffer[length] != '\0')
+			length++;
+	buffer[length] = '\0';
+}
+
+static bool in_other_pid_namespace(pid_t pid)
+{
+	struct stat theirs, ours;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
+	return stat(path, &theirs) != 0 || stat("/proc/self/ns/pid", &ours) != 0 || theirs.st_ino != ours.st_ino;
+}
+
+/*
+ * Looking for debug info can take long: a server may be asked for it, and a file of the target's own may be anything.
+ * Nothing is held up by that but rbdump itself; and it does not wait for ever.
+ */
+#define TIME_LIMIT_S 120
+
+static void out_of_time(int signal)
+{
+	static const char message[] =
+	    "rbdump: nothing to show after two minutes; looking for debug info takes too long\n";
+	ssize_t written = write(STDERR_FILENO, message, sizeof(message) - 1);
+
+	(void)signal;
+	(void)written;
+	_exit(EXIT_FAILED);
+}
+
+static struct error *open_session(struct session *session, pid_t pid, struct trace **trace)
+{
+	struct error *error;
+
+	error = target_open(pid, &session->target);
+	if (error)
+		return error;
+	error = module_find_ruby(session->target, &session->module);
+	if (error)
+		return error;
+	session->foreign_pids = in_other_pid_namespace(session->target->pid);
+	roots_from_module(session->module, &session->module_roots);
+	session->memory = memory_create(target_read_pages, session->target, MAX_PAGES);
+	if (!session->memory)
+		return error_no_memory();
+	read_string(session->memory, session->module_roots.version, session->version, sizeof(session->version));
+	read_string(session->memory, session->module_roots.description, session->description,
+		    sizeof(session->description));
+	if (session->version[0] == '\0')
+		return diagnose_refusal("/proc", session->target->pid, EPERM);
+	error = find_and_look(session, trace);
+	if (!error && !*trace)
+		error = error_no_memory();
+	return error;
+}
+
+struct error *session_open(pid_t pid, const struct session_options *options, struct session **ret, struct trace **trace)
+{
+	struct session *session = calloc(1, sizeof(*session));
+	struct error *error;
+
+	*trace = NULL;
+	if (!session)
+		return error_no_memory();
+	session->no_stop = options->no_stop;
+	session->offsets = options->offsets;
+	signal(SIGALRM, out_of_time);
+	alarm(TIME_LIMIT_S);
+	error = open_session(session, pid, trace);
+	alarm(0);
+	if (error) {
+		session_close(session);
+		return error;
+	}
+	*ret = session;
+	return NULL;
+}
+
+void session_close(struct session *session)
+{
+	if (!session)
+		return;
+	layout_found_clear(&session->layout);
+	memory_destroy(session->memory);
+	module_close(session->module);
+	target_close(session->target);
+	free(session);
+}

@@ -1,0 +1,55 @@
+/*
+ * A session: a live Ruby process, and a layout that has passed its self-test there. Every verb that looks at a process
+ * begins with one.
+ */
+#ifndef RBDUMP_SESSION_H
+#define RBDUMP_SESSION_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "error.h"
+#include "layout/find.h"
+#include "target/module.h"
+#include "trace/trace.h"
+#include "vm/roots.h"
+#include "vm/ruby.h"
+
+/* The architecture whose registers and layouts are known. */
+#define SESSION_ARCH "x86_64"
+
+struct session_options {
+	bool no_stop;	     /* do not pause the target */
+	const char *offsets; /* layout file; NULL to look for one */
+};
+
+struct session {
+	bool no_stop;
+	const char *offsets;
+	struct target *target;
+	struct module *module; /* what Ruby is in */
+	struct roots module_roots;
+	struct memory *memory; /* what the trace was read from */
+	struct layout_found layout;
+	struct ruby ruby; /* through that memory and layout */
+	char version[64], description[256];
+	bool foreign_pids; /* the target has its own pid namespace: the tids it knows are not ours */
+};
+
+/*
+ * Opens a process, finds the layout for its Ruby, and tests it there by looking at every stack once.
+ *   trace  receives what that look has found, without a header; the caller destroys it
+ * Fails if there is no such process, no access, no Ruby, or no layout that fits; gives up after two minutes (ends
+ * rbdump), since the search for debug info can take any time.
+ */
+struct error *session_open(pid_t pid, const struct session_options *options, struct session **ret,
+			   struct trace **trace);
+void session_close(struct session *session); /* NULL is fine; lets the target go on if it is stopped */
+
+/* Whether the torn windows of this very build are known. */
+bool session_has_windows(const struct session *session);
+
+/* The torn window that an instruction pointer of the target lies in; NULL if it is in none that is known. */
+const struct layout_window *session_window(const struct session *session, uint64_t ip);
+
+#endif
