@@ -12,11 +12,13 @@
 #include "decode/text.h"
 #include "dump.h"
 #include "error.h"
+#include "experiment/experiment.h"
 #include "gen_offsets.h"
 
 static const char help[] =
     "Usage: rbdump -p PID [--json] [--no-stop] [--offsets FILE]\n"
     "       rbdump --gen-offsets ELF [-o FILE] [--any-build]\n"
+    "       rbdump experiment (-p PID | -- COMMAND …) [options]\n"
     "\n"
     "Prints what every thread of a running Ruby is doing, as Ruby itself would.\n"
     "\n"
@@ -30,6 +32,8 @@ static const char help[] =
     "                       a debug file or an object file\n"
     "  -o, --output FILE    write it there (\"-\": standard output) instead of the folder where it is found\n"
     "      --any-build      make it for every build of this version: no build-id, no addresses\n"
+    "\n"
+    "  experiment           how far can sampled stacks of a process be trusted: see rbdump experiment --help\n"
     "\n"
     "  -h, --help           print this\n"
     "  -V, --version        print the version\n"
@@ -98,6 +102,8 @@ int main(int argc, char **argv)
 	bool any_build = false;
 	int option;
 
+	if (argc > 1 && strcmp(argv[1], "experiment") == 0)
+		return experiment_command(argc - 1, argv + 1);
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, ":p:g:o:hV", long_options, NULL)) != -1) {
 		switch (option) {

@@ -39,6 +39,10 @@ struct memory {
 
 	struct block *blocks; /* the newest first */
 
+	const struct memory_piece *pieces; /* laid over the pages */
+	size_t nr_pieces;
+	uint64_t pieces_low, pieces_high; /* no page is read there */
+
 	/* What memory_forget() has made ready: */
 	uint64_t *plan; /* addresses, ascending */
 	bool *plan_ok;
@@ -191,12 +195,53 @@ static const uint8_t *page_data(struct memory *memory, uint64_t number)
 	return page->state == PAGE_COPIED ? page->data : NULL;
 }
 
+void memory_overlay(struct memory *memory, const struct memory_piece *pieces, size_t count, uint64_t low, uint64_t high)
+{
+	memory->pieces = pieces;
+	memory->nr_pieces = count;
+	memory->pieces_low = low;
+	memory->pieces_high = high;
+}
+
+/* The piece that holds all of those bytes; NULL if none does. */
+static const struct memory_piece *find_piece(const struct memory *memory, uint64_t address, size_t length)
+{
+	size_t low = 0, high = memory->nr_pieces;
+	const struct memory_piece *piece;
+	uint64_t offset;
+
+	/* The last one that does not begin behind it. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (memory->pieces[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0)
+		return NULL;
+	piece = &memory->pieces[low - 1];
+	offset = address - piece->address;
+	return offset <= piece->length && length <= piece->length - offset ? piece : NULL;
+}
+
 bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t length)
 {
 	uint8_t *to = buffer;
 
 	if (length > UINT64_MAX - address)
 		return false;
+	if (memory->nr_pieces > 0) {
+		const struct memory_piece *piece = find_piece(memory, address, length);
+
+		if (piece) {
+			memcpy(buffer, piece->data + (address - piece->address), length);
+			return true;
+		}
+		if (address >= memory->pieces_low && address < memory->pieces_high)
+			return false;
+	}
 	while (length > 0) {
 		size_t offset = address % MEMORY_PAGE;
 		size_t here = MEMORY_PAGE - offset < length ? MEMORY_PAGE - offset : length;

@@ -36,6 +36,22 @@ void memory_destroy(struct memory *memory); /* NULL is fine */
 /* Copies `length` bytes at `address`; false if any of them cannot be had. */
 bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t length);
 
+/* Bytes that were copied otherwise: those of the target from `address` on. */
+struct memory_piece {
+	uint64_t address;
+	size_t length;
+	const uint8_t *data;
+};
+
+/*
+ * Lays pieces over the snapshot: a read that lies within one gets its bytes. The pieces are the caller's, ascending by
+ * address, and stay until the next call; `count` 0 takes them away.
+ *   low, high  a range [low, high) that must come from the pieces alone: a read that begins there and lies within no
+ *              piece fails
+ */
+void memory_overlay(struct memory *memory, const struct memory_piece *pieces, size_t count, uint64_t low,
+		    uint64_t high);
+
 /*
  * Drops every copy, takes the seal off, and makes ready to copy every page that was ever read or missed: room for them
  * is allocated and touched here, so that memory_prefetch() need not. False if out of memory.

@@ -31,13 +31,19 @@ static json_t *frame_object(const struct trace_frame *frame)
 	return object;
 }
 
-static json_t *thread_object(const struct trace_thread *thread)
+json_t *render_json_frames(const struct trace_thread *thread)
 {
 	json_t *frames = json_array();
-	json_t *fiber = json_null();
 
 	for (size_t i = 0; i < thread->nr_frames; i++)
 		json_array_append_new(frames, frame_object(&thread->frames[i]));
+	return frames;
+}
+
+static json_t *thread_object(const struct trace_thread *thread)
+{
+	json_t *fiber = json_null();
+
 	if (thread->fiber != 0)
 		fiber = json_pack("{s:o, s:o, s:b}", "id", address(thread->fiber), "state",
 				  string_or_null(thread->fiber_state), "current", 1);
@@ -45,7 +51,7 @@ static json_t *thread_object(const struct trace_thread *thread)
 			 (json_int_t)thread->ractor, "name", string_or_null(thread->name), "main", (int)thread->main,
 			 "state", trace_state_name(thread->state), "verdict", validate_verdict_name(thread->verdict),
 			 "reason", string_or_null(validate_reason_name(thread->reason)), "fiber", fiber, "frames",
-			 frames);
+			 render_json_frames(thread));
 }
 
 bool render_json(const struct trace *trace, FILE *stream)

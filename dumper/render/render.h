@@ -19,4 +19,8 @@ void render_text(const struct trace *trace, bool colour, FILE *stream);
 /* For programs: JSON, schema 1, one object and a newline. Returns false if out of memory. */
 bool render_json(const struct trace *trace, FILE *stream);
 
+/* The frames of one thread as JSON has them: an array (jansson's json_t), owned by the caller; NULL if out of memory.
+ */
+struct json_t *render_json_frames(const struct trace_thread *thread);
+
 #endif

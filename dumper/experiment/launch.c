@@ -1,0 +1,78 @@
+#include "experiment/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* How long a program may take to become a Ruby, and how often it is looked at. */
+#define START_S 30
+#define LOOK_NS 20000000L
+
+struct error *launch(char *const command[], pid_t *ret)
+{
+	int report[2], errnum = 0;
+	sigset_t none;
+	ssize_t n;
+	pid_t pid;
+
+	if (pipe2(report, O_CLOEXEC) != 0)
+		return error_create(EXIT_FAILED, "%s cannot be started: %s", command[0], strerror(errno));
+	pid = fork();
+	if (pid == 0) {
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		signal(SIGPIPE, SIG_DFL);
+		execvp(command[0], command);
+		errnum = errno;
+		n = write(report[1], &errnum, sizeof(errnum));
+		_exit(n == sizeof(errnum) ? 127 : 126);
+	}
+	errnum = errno;
+	close(report[1]);
+	if (pid > 0) {
+		do
+			n = read(report[0], &errnum, sizeof(errnum));
+		while (n < 0 && errno == EINTR);
+		if (n == 0)
+			errnum = 0; /* the pipe was closed by exec */
+		else
+			waitpid(pid, NULL, 0);
+	}
+	close(report[0]);
+	if (errnum != 0)
+		return error_create(EXIT_FAILED, "%s cannot be started: %s", command[0], strerror(errnum));
+	*ret = pid;
+	return NULL;
+}
+
+struct error *launch_session(pid_t pid, const struct session_options *options, const volatile int *stop,
+			     struct session **ret)
+{
+	struct timespec began, now;
+	struct error *error;
+
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	for (;;) {
+		struct trace *trace;
+		siginfo_t ended = {0};
+
+		error = session_open(pid, options, ret, &trace);
+		trace_destroy(trace);
+		if (!error)
+			return NULL;
+		if (waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == pid) {
+			error_destroy(error);
+			return error_create(EXIT_FAILED,
+					    "the program ended before it was a Ruby that could be looked at");
+		}
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		if (*stop || now.tv_sec - began.tv_sec > START_S)
+			return error;
+		error_destroy(error);
+		nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+	}
+}

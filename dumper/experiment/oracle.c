@@ -1,0 +1,203 @@
+#include "experiment/oracle.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_MAX (16 << 20)
+
+/*
+ * The file as it was read, with its lists turned to sets, so that a look-up costs no search:
+ *   roots   {name: true}
+ *   frames  {name: {"lines": {line: true}, "calls": {callee: {line or "*": true}}}}
+ */
+struct oracle {
+	json_t *roots, *frames;
+};
+
+const char *oracle_verdict_name(enum oracle_verdict verdict)
+{
+	static const char *const names[ORACLE_VERDICTS] = {
+	    [ORACLE_LEGAL] = "legal", [ORACLE_UNKNOWN] = "unknown", [ORACLE_ROOT] = "root",
+	    [ORACLE_EDGE] = "edge",   [ORACLE_LINE] = "line",
+	};
+
+	return names[verdict];
+}
+
+/* A set of the strings (or of the numbers, as strings) in a list; NULL if it is not one. */
+static json_t *set_of(const json_t *list)
+{
+	json_t *set, *item;
+	char number[32];
+	size_t i;
+
+	if (!json_is_array(list))
+		return NULL;
+	set = json_object();
+	json_array_foreach(list, i, item)
+	{
+		const char *key = json_string_value(item);
+
+		if (json_is_integer(item)) {
+			snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(item));
+			key = number;
+		}
+		if (!key || json_object_set_new(set, key, json_true()) != 0) {
+			json_decref(set);
+			return NULL;
+		}
+	}
+	return set;
+}
+
+/* {callee: {line: true}} of {line: [callee]}; NULL if it is not that. */
+static json_t *invert_calls(json_t *calls)
+{
+	json_t *inverted = json_object(), *callees, *callee;
+	const char *line;
+	size_t i;
+
+	json_object_foreach(calls, line, callees)
+	{
+		if (!json_is_array(callees))
+			goto wrong;
+		json_array_foreach(callees, i, callee)
+		{
+			const char *name = json_string_value(callee);
+			json_t *lines;
+
+			if (!name)
+				goto wrong;
+			lines = json_object_get(inverted, name);
+			if (!lines) {
+				lines = json_object();
+				if (json_object_set_new(inverted, name, lines) != 0)
+					goto wrong;
+			}
+			json_object_set_new(lines, line, json_true());
+		}
+	}
+	return inverted;
+wrong:
+	json_decref(inverted);
+	return NULL;
+}
+
+/* What is wrong with the file's content; NULL if nothing. */
+static const char *digest(json_t *root, struct oracle *oracle)
+{
+	json_t *frames = json_object_get(root, "frames"), *frame;
+	const char *name;
+
+	if (json_integer_value(json_object_get(root, "schema_version")) != 1)
+		return "it is not of schema version 1";
+	oracle->roots = set_of(json_object_get(root, "roots"));
+	if (!oracle->roots)
+		return "\"roots\" is not a list of names";
+	if (!json_is_object(frames))
+		return "\"frames\" is not an object";
+	oracle->frames = json_object();
+	json_object_foreach(frames, name, frame)
+	{
+		json_t *lines = json_object_get(frame, "lines"), *calls = json_object_get(frame, "calls"), *mine;
+
+		if (!json_is_object(frame) || (lines && !json_is_array(lines)) || (calls && !json_is_object(calls)))
+			return "a frame is not {\"lines\": […], \"calls\": {…}}";
+		mine = json_object();
+		if (json_object_set_new(oracle->frames, name, mine) != 0)
+			return "a frame's name is no text";
+		if (lines && json_object_set_new(mine, "lines", set_of(lines)) != 0)
+			return "the lines of a frame are not numbers";
+		if (json_object_set_new(mine, "calls", calls ? invert_calls(calls) : json_object()) != 0)
+			return "the calls of a frame are not lists of names by line";
+	}
+	return NULL;
+}
+
+struct error *oracle_read(const char *path, struct oracle **ret)
+{
+	struct oracle *oracle = calloc(1, sizeof(*oracle));
+	const char *wrong = NULL;
+	json_error_t parsing;
+	struct stat status;
+	json_t *root = NULL;
+	FILE *file;
+
+	if (!oracle)
+		return error_no_memory();
+	if (stat(path, &status) != 0)
+		wrong = strerror(errno);
+	else if (!S_ISREG(status.st_mode))
+		wrong = "it is not a regular file";
+	else if (status.st_size > FILE_MAX)
+		wrong = "it has more than 16 MiB";
+	file = wrong ? NULL : fopen(path, "re");
+	if (!wrong && !file)
+		wrong = strerror(errno);
+	if (file) {
+		root = json_loadf(file, JSON_REJECT_DUPLICATES, &parsing);
+		fclose(file);
+		wrong = root ? digest(root, oracle) : parsing.text;
+	}
+	json_decref(root);
+	if (!wrong) {
+		*ret = oracle;
+		return NULL;
+	}
+	oracle_destroy(oracle);
+	return error_create(EXIT_FAILED, "the oracle %s cannot be used: %s", path, wrong);
+}
+
+void oracle_destroy(struct oracle *oracle)
+{
+	if (!oracle)
+		return;
+	json_decref(oracle->roots);
+	json_decref(oracle->frames);
+	free(oracle);
+}
+
+/* Whether a set of lines has that of a frame. */
+static bool has_line(const json_t *lines, const struct trace_frame *frame)
+{
+	char line[32];
+
+	if (!frame->has_line || json_object_get(lines, "*"))
+		return true;
+	snprintf(line, sizeof(line), "%" PRId64, frame->line);
+	return json_object_get(lines, line);
+}
+
+enum oracle_verdict oracle_judge(const struct oracle *oracle, const struct trace_frame *frames, size_t count)
+{
+	const json_t *caller = NULL;
+
+	for (size_t i = count; i-- > 0;) {
+		const struct trace_frame *frame = &frames[i];
+		const json_t *known = frame->name ? json_object_get(oracle->frames, frame->name) : NULL, *lines;
+
+		if (!known)
+			return ORACLE_UNKNOWN;
+		if (!caller && !json_object_get(oracle->roots, frame->name))
+			return ORACLE_ROOT;
+		if (caller) {
+			lines = json_object_get(json_object_get(caller, "calls"), frame->name);
+			if (!lines)
+				return ORACLE_EDGE;
+			/* A C function's line is that of its caller. */
+			if (frames[i + 1].kind == TRACE_RUBY && !has_line(lines, &frames[i + 1]))
+				return ORACLE_LINE;
+		}
+		caller = known;
+		lines = json_object_get(known, "lines");
+		if (i == 0 && frame->kind == TRACE_RUBY && lines && !has_line(lines, frame))
+			return ORACLE_LINE;
+	}
+	return count > 0 ? ORACLE_LEGAL : ORACLE_ROOT;
+}

@@ -1,0 +1,272 @@
+#include "experiment/report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "decode/text.h"
+
+/* How many places the table shows. */
+#define PLACES_SHOWN 10u
+
+/* ---- JSON */
+
+static json_t *string_or_null(const char *text)
+{
+	return text && text[0] ? json_string(text) : json_null();
+}
+
+/* A share and its 95 % interval. */
+static json_t *share(uint64_t count, uint64_t of)
+{
+	struct interval interval = interval_of_share(count, of);
+
+	return json_pack("{s:f, s:f, s:f}", "value", of > 0 ? (double)count / (double)of : 0, "low", interval.low,
+			 "high", interval.high);
+}
+
+static json_t *quantiles(const struct distribution *distribution)
+{
+	if (distribution_count(distribution) == 0)
+		return json_null();
+	return json_pack("{s:f, s:f, s:f, s:f}", "p50", distribution_quantile(distribution, 0.5), "p90",
+			 distribution_quantile(distribution, 0.9), "p99", distribution_quantile(distribution, 0.99),
+			 "max", distribution_max(distribution));
+}
+
+static json_t *impossible_of(const struct tally *tally, const char *const oracle)
+{
+	uint64_t count = tally_impossible(tally);
+	struct interval interval = interval_of_share(count, tally->judged);
+
+	if (!oracle)
+		return json_null();
+	return json_pack("{s:I, s:I, s:f, s:f, s:f}", "count", (json_int_t)count, "of", (json_int_t)tally->judged,
+			 "value", tally->judged > 0 ? (double)count / (double)tally->judged : 0, "low", interval.low,
+			 "high", interval.high);
+}
+
+static json_t *kinds_of(const struct tally *tally)
+{
+	json_t *kinds = json_object();
+
+	for (int i = 0; i < ORACLE_VERDICTS; i++)
+		if (i != ORACLE_LEGAL)
+			json_object_set_new(kinds, oracle_verdict_name((enum oracle_verdict)i),
+					    json_integer((json_int_t)tally->impossible[i]));
+	return kinds;
+}
+
+/* What the target ran a second, against what it ran in undisturbed blocks; negative if that is not known. */
+static double progress_share(const struct tally *tally, const struct tally *undisturbed)
+{
+	if (tally->target_wall_us <= 0 || undisturbed->target_wall_us <= 0 || undisturbed->target_us <= 0)
+		return -1;
+	return tally->target_us / tally->target_wall_us / (undisturbed->target_us / undisturbed->target_wall_us);
+}
+
+static double per_sample(double value, const struct tally *tally)
+{
+	return tally->samples > 0 ? value / (double)tally->samples : 0;
+}
+
+static double achieved_rate(const struct tally *tally)
+{
+	return tally->wall_us > 0 ? (double)tally->samples / tally->wall_us * 1e6 : 0;
+}
+
+static json_t *mode_object(enum sample_mode mode, const struct tally *tally, const struct tally *undisturbed,
+			   const char *oracle)
+{
+	double progress = progress_share(tally, undisturbed);
+	uint64_t rejected = tally->samples - tally->accepted;
+	json_t *object = json_pack(
+	    "{s:s, s:I, s:I, s:o, s:O, s:o, s:o, s:o, s:{s:I, s:i}, s:{s:I, s:I, s:i, s:f}, s:o, s:o, s:f, s:I, s:f, "
+	    "s:o, s:O, s:O}",
+	    "mode", sample_mode_name(mode), "samples", (json_int_t)tally->samples, "accepted",
+	    (json_int_t)tally->accepted, "accepted_share", share(tally->accepted, tally->samples), "rejected",
+	    tally->rejected, "rejected_share", share(rejected, tally->samples), "impossible",
+	    impossible_of(tally, oracle), "impossible_kinds", oracle ? kinds_of(tally) : json_null(), "tries", "total",
+	    (json_int_t)tally->tries, "max", (int)tally->max_tries, "steps", "samples", (json_int_t)tally->stepped,
+	    "total", (json_int_t)tally->steps, "max", (int)tally->max_steps, "us", tally->step_us, "pause_us",
+	    quantiles(tally->pause), "sample_us", quantiles(tally->took), "cpu_us_per_sample",
+	    per_sample(tally->cpu_us, tally), "late", (json_int_t)tally->late, "achieved_rate", achieved_rate(tally),
+	    "progress_share", progress < 0 ? json_null() : json_real(progress), "depths", tally->depths, "leaves",
+	    tally->leaves);
+
+	return object;
+}
+
+static const char *on_torn_name(enum on_torn on_torn)
+{
+	return on_torn == ON_TORN_STEP ? "step" : on_torn == ON_TORN_DROP ? "drop" : "report";
+}
+
+static json_t *report_object(const struct experiment_options *options, const struct session *session,
+			     const struct tally *tallies, const struct report_facts *facts)
+{
+	json_t *modes = json_array();
+
+	for (int mode = 0; mode < SAMPLE_MODES; mode++)
+		if (options->modes[mode])
+			json_array_append_new(modes, mode_object((enum sample_mode)mode, &tallies[mode],
+								 &tallies[MODE_UNDISTURBED], options->oracle));
+	return json_pack("{s:i, s:s, s:i, s:o, s:o, s:s, s:o, s:b, s:f, s:I, s:i, s:s, s:f, s:s, s:I, s:s, s:o, s:O}",
+			 "schema_version", 1, "tool", "rbdump " RBDUMP_VERSION, "pid", (int)session->target->pid,
+			 "ruby_version", string_or_null(session->version), "ruby_description",
+			 string_or_null(session->description), "arch", SESSION_ARCH, "build_id",
+			 string_or_null(session->module->build_id), "windows_known", session_has_windows(session),
+			 "rate", options->rate, "seed", (json_int_t)options->seed, "budget_us",
+			 (int)options->sampler.budget_us, "on_torn", on_torn_name(options->sampler.on_torn),
+			 "duration_s", facts->duration_s, "ended", facts->ended, "blocks", (json_int_t)facts->blocks,
+			 "progress_unit", "cpu_time", "modes", modes, "where", facts->where);
+}
+
+static struct error *write_json(const char *path, const json_t *report)
+{
+	bool standard = strcmp(path, "-") == 0;
+	FILE *file = standard ? stdout : fopen(path, "we");
+	bool written = file && json_dumpf(report, file, JSON_INDENT(1) | JSON_REAL_PRECISION(7)) == 0 &&
+		       fputc('\n', file) != EOF && fflush(file) == 0 && !ferror(file);
+	struct error *error = NULL;
+
+	if (!written)
+		error = error_create(EXIT_FAILED, "the report %s cannot be written: %s",
+				     standard ? "on standard output" : path, strerror(errno));
+	if (file && !standard)
+		fclose(file);
+	return error;
+}
+
+/* ---- the table */
+
+/* A share for people, in percent or as 1 in so many, with its interval. */
+static void print_share(uint64_t count, uint64_t of)
+{
+	struct interval interval = interval_of_share(count, of);
+
+	if (of == 0)
+		printf("%26s", "-");
+	else
+		printf("%9.4g%% (%.2g–%.2g)", 100.0 * (double)count / (double)of, 100.0 * interval.low,
+		       100.0 * interval.high);
+}
+
+static void print_mode(enum sample_mode mode, const struct tally *tally, const struct tally *undisturbed,
+		       const char *oracle)
+{
+	double progress = progress_share(tally, undisturbed);
+	const char *reason;
+	json_t *count;
+
+	printf("%s\n  samples     %llu, %.5g a second", sample_mode_name(mode), (unsigned long long)tally->samples,
+	       achieved_rate(tally));
+	if (tally->late > 0)
+		printf(", %llu late", (unsigned long long)tally->late);
+	printf("\n  accepted  ");
+	print_share(tally->accepted, tally->samples);
+	printf("\n  rejected  ");
+	print_share(tally->samples - tally->accepted, tally->samples);
+	json_object_foreach(tally->rejected, reason, count)
+	    printf("  %s %lld", reason, (long long)json_integer_value(count));
+	if (oracle) {
+		printf("\n  impossible");
+		print_share(tally_impossible(tally), tally->judged);
+		for (int i = 0; i < ORACLE_VERDICTS; i++)
+			if (i != ORACLE_LEGAL && tally->impossible[i] > 0)
+				printf("  %s %llu", oracle_verdict_name((enum oracle_verdict)i),
+				       (unsigned long long)tally->impossible[i]);
+	}
+	printf("\n  tries       %.3g a sample, %u at most", per_sample((double)tally->tries, tally), tally->max_tries);
+	if (tally->stepped > 0)
+		printf("; stepped %llu samples, %.3g steps each, %.4g µs a step", (unsigned long long)tally->stepped,
+		       (double)tally->steps / (double)tally->stepped, tally->step_us / (double)tally->steps);
+	printf("\n  time        sample p50 %.3g p99 %.3g max %.4g µs", distribution_quantile(tally->took, 0.5),
+	       distribution_quantile(tally->took, 0.99), distribution_max(tally->took));
+	if (sample_mode_pauses(mode))
+		printf("; pause p50 %.3g p90 %.3g p99 %.3g max %.4g µs", distribution_quantile(tally->pause, 0.5),
+		       distribution_quantile(tally->pause, 0.9), distribution_quantile(tally->pause, 0.99),
+		       distribution_max(tally->pause));
+	printf("\n  cost        %.3g µs CPU a sample", per_sample(tally->cpu_us, tally));
+	if (progress >= 0)
+		printf("; the target ran %.4g of its undisturbed time", progress);
+	printf("\n\n");
+}
+
+static void print_where(const json_t *where)
+{
+	size_t i;
+	json_t *place;
+
+	if (json_array_size(where) > 0)
+		printf("where the threads of rejected and impossible samples were stopped\n");
+	json_array_foreach(where, i, place)
+	{
+		const char *function = json_string_value(json_object_get(place, "function"));
+		const char *window = json_string_value(json_object_get(place, "window"));
+		const char *file = json_string_value(json_object_get(place, "file"));
+		json_t *inlined = json_object_get(place, "inlined"), *name;
+		size_t j;
+
+		if (i >= PLACES_SHOWN) {
+			printf("  … %zu more\n", json_array_size(where) - i);
+			break;
+		}
+		printf("  %5.1f %%  %s  %s  ", 100 * json_real_value(json_object_get(place, "share")),
+		       json_string_value(json_object_get(place, "mode")),
+		       json_string_value(json_object_get(place, "reason")));
+		text_print(function ? function : "?", stdout);
+		printf("+%lld  ", (long long)json_integer_value(json_object_get(place, "offset")));
+		json_array_foreach(inlined, j, name)
+		{
+			if (j > 0)
+				printf(" < ");
+			text_print(json_string_value(name) ? json_string_value(name) : "?", stdout);
+		}
+		if (file) {
+			const char *slash = strrchr(file, '/');
+
+			printf("  ");
+			text_print(slash ? slash + 1 : file, stdout);
+			printf(":%lld", (long long)json_integer_value(json_object_get(place, "line")));
+		}
+		printf("%s%s\n", window ? "  window " : "  in no known window", window ? window : "");
+	}
+}
+
+static void print_table(const struct experiment_options *options, const struct session *session,
+			const struct tally *tallies, const struct report_facts *facts)
+{
+	printf("process %d: ", session->target->pid);
+	text_print(session->description, stdout);
+	printf("\n%.1f s, %llu blocks at %g samples a second, ended by: %s; shares with their 95 %% intervals\n",
+	       facts->duration_s, (unsigned long long)facts->blocks, options->rate, facts->ended);
+	if (!session_has_windows(session))
+		printf("the torn windows of this build are not known: make its layout with rbdump --gen-offsets from "
+		       "debug "
+		       "info\n");
+	printf("\n");
+	for (int mode = 0; mode < SAMPLE_MODES; mode++)
+		if (options->modes[mode])
+			print_mode((enum sample_mode)mode, &tallies[mode], &tallies[MODE_UNDISTURBED], options->oracle);
+	print_where(facts->where);
+}
+
+struct error *report_write(const struct experiment_options *options, const struct session *session,
+			   const struct tally *tallies, const struct report_facts *facts)
+{
+	struct error *error = NULL;
+
+	if (!options->json || strcmp(options->json, "-") != 0) {
+		print_table(options, session, tallies, facts);
+		if (fflush(stdout) != 0 || ferror(stdout))
+			error = error_create(EXIT_FAILED, "the output cannot be written: %s", strerror(errno));
+	}
+	if (options->json && !error) {
+		json_t *report = report_object(options, session, tallies, facts);
+
+		error = report ? write_json(options->json, report) : error_no_memory();
+		json_decref(report);
+	}
+	return error;
+}

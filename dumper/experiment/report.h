@@ -1,0 +1,26 @@
+/*
+ * What an experiment found: a table for people, JSON (schema 1, doc/json.md) for programs.
+ */
+#ifndef RBDUMP_REPORT_H
+#define RBDUMP_REPORT_H
+
+#include "experiment/experiment.h"
+#include "experiment/tally.h"
+#include "session.h"
+
+/* What belongs to no mode. */
+struct report_facts {
+	const char *ended; /* "samples", "duration", "interrupted", "target-exited", "target-execed" */
+	double duration_s;
+	uint64_t blocks;
+	json_t *where; /* where the threads of rejected and impossible samples were stopped; see torn_log.h */
+};
+
+/*
+ * Writes the table to standard output, and JSON where it was asked for.
+ *   tallies  one for each of SAMPLE_MODES; those of modes that were not asked for are empty
+ */
+struct error *report_write(const struct experiment_options *options, const struct session *session,
+			   const struct tally *tallies, const struct report_facts *facts);
+
+#endif

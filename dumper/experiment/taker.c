@@ -1,0 +1,176 @@
+#include "experiment/taker.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Samples that are taken and not yet decoded. */
+#define SLOTS 32
+
+struct taker {
+	struct sampler *sampler;
+	struct sample slots[SLOTS];
+
+	pthread_mutex_t mutex; /* guards the four below */
+	pthread_cond_t changed;
+	size_t taken, given; /* ever; the difference is what waits */
+	bool ended;
+
+	pthread_t thread;
+	struct block block;
+	const volatile int *stop;
+	struct block_result result;
+};
+
+struct taker *taker_create(const struct session *session, struct sampler *sampler)
+{
+	struct taker *taker = calloc(1, sizeof(*taker));
+	bool room = taker;
+
+	for (size_t i = 0; room && i < SLOTS; i++)
+		room = sample_init(&taker->slots[i], session);
+	if (!room) {
+		taker_destroy(taker);
+		return NULL;
+	}
+	taker->sampler = sampler;
+	pthread_mutex_init(&taker->mutex, NULL);
+	pthread_cond_init(&taker->changed, NULL);
+	return taker;
+}
+
+void taker_destroy(struct taker *taker)
+{
+	if (!taker)
+		return;
+	for (size_t i = 0; i < SLOTS; i++)
+		sample_clear(&taker->slots[i]);
+	if (taker->sampler) {
+		pthread_mutex_destroy(&taker->mutex);
+		pthread_cond_destroy(&taker->changed);
+	}
+	free(taker);
+}
+
+static struct timespec plus_ns(struct timespec time, long long ns)
+{
+	ns += time.tv_nsec;
+	time.tv_sec += (time_t)(ns / 1000000000);
+	time.tv_nsec = (long)(ns % 1000000000);
+	return time;
+}
+
+static long long ns_between(const struct timespec *from, const struct timespec *to)
+{
+	return (to->tv_sec - from->tv_sec) * 1000000000LL + (to->tv_nsec - from->tv_nsec);
+}
+
+/* A slot to take the next sample into: waits while all hold samples that have not been decoded. */
+static struct sample *free_slot(struct taker *taker)
+{
+	struct sample *slot;
+
+	pthread_mutex_lock(&taker->mutex);
+	while (taker->taken - taker->given >= SLOTS)
+		pthread_cond_wait(&taker->changed, &taker->mutex);
+	slot = &taker->slots[taker->taken % SLOTS];
+	pthread_mutex_unlock(&taker->mutex);
+	return slot;
+}
+
+static void publish(struct taker *taker, bool ended)
+{
+	pthread_mutex_lock(&taker->mutex);
+	if (ended)
+		taker->ended = true;
+	else
+		taker->taken++;
+	pthread_cond_signal(&taker->changed);
+	pthread_mutex_unlock(&taker->mutex);
+}
+
+static void *take_block(void *argument)
+{
+	struct taker *taker = argument;
+	const struct block *block = &taker->block;
+	long long period = (long long)(1e9 / block->rate);
+	struct timespec began, due, now, cpu;
+	size_t gone = 0;
+
+	sampler_enter(taker->sampler);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	due = began;
+	for (uint64_t i = 0; i < block->samples && !*taker->stop && gone < block->nr_subjects; i++) {
+		struct subject *subject = &block->subjects[(block->first + i) % block->nr_subjects];
+		struct sample *slot = free_slot(taker);
+
+		due = plus_ns(due, period);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		if (ns_between(&now, &due) < TAKER_GAP_US * 1000LL) {
+			/* Behind: the schedule begins anew, none is made up for in haste. */
+			if (ns_between(&due, &now) > 0)
+				taker->result.late++;
+			due = plus_ns(now, TAKER_GAP_US * 1000LL);
+		}
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
+		sampler_take(taker->sampler, block->mode, subject, slot);
+		gone = slot->gone ? gone + 1 : 0;
+		publish(taker, false);
+	}
+	taker->result.all_gone = gone >= block->nr_subjects;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+	taker->result.wall_us = (double)ns_between(&began, &now) / 1e3;
+	taker->result.cpu_us = (double)cpu.tv_sec * 1e6 + (double)cpu.tv_nsec / 1e3;
+	publish(taker, true);
+	return NULL;
+}
+
+struct error *taker_begin(struct taker *taker, const struct block *block, const volatile int *stop)
+{
+	sigset_t all, before;
+	int errnum;
+
+	taker->block = *block;
+	taker->stop = stop;
+	taker->taken = taker->given = 0;
+	taker->ended = false;
+	taker->result = (struct block_result){0};
+	/* Signals go to the other thread; SIGCHLD is waited for (target/tracee.h). */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	errnum = pthread_create(&taker->thread, NULL, take_block, taker);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (errnum != 0)
+		return error_create(EXIT_FAILED, "no thread can be started: %s", strerror(errnum));
+	return NULL;
+}
+
+struct sample *taker_next(struct taker *taker)
+{
+	struct sample *slot = NULL;
+
+	pthread_mutex_lock(&taker->mutex);
+	while (taker->taken == taker->given && !taker->ended)
+		pthread_cond_wait(&taker->changed, &taker->mutex);
+	if (taker->taken != taker->given)
+		slot = &taker->slots[taker->given % SLOTS];
+	pthread_mutex_unlock(&taker->mutex);
+	return slot;
+}
+
+void taker_done(struct taker *taker)
+{
+	pthread_mutex_lock(&taker->mutex);
+	taker->given++;
+	pthread_cond_signal(&taker->changed);
+	pthread_mutex_unlock(&taker->mutex);
+}
+
+void taker_end(struct taker *taker, struct block_result *ret)
+{
+	pthread_join(taker->thread, NULL);
+	*ret = taker->result;
+}

@@ -1,0 +1,58 @@
+/*
+ * A block of samples: a thread of its own takes them at their times, on the target's CPU where the mode asks for it;
+ * whoever began the block decodes them meanwhile, elsewhere.
+ *
+ * The taking thread ends with its block, so that the kernel gives up whatever it may still trace.
+ */
+#ifndef RBDUMP_TAKER_H
+#define RBDUMP_TAKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error.h"
+#include "sample/sampler.h"
+
+/* The shortest time that the target is left alone between two samples, whatever the rate, in microseconds. */
+#define TAKER_GAP_US 30
+
+struct taker;
+
+/* Makes room for the samples on their way. NULL if out of memory. */
+struct taker *taker_create(const struct session *session, struct sampler *sampler);
+void taker_destroy(struct taker *taker); /* NULL is fine; no block may be under way */
+
+struct block {
+	enum sample_mode mode;
+	struct subject *subjects; /* take turns; must stay until taker_end() */
+	size_t nr_subjects;
+	size_t first;	  /* whose turn it is */
+	uint64_t samples; /* how many to take */
+	double rate;	  /* a second */
+};
+
+/* What a block cost. */
+struct block_result {
+	uint64_t late;	/* samples that were not begun within a period of their time */
+	double wall_us; /* from the first sample's time to the end of the last one */
+	double cpu_us;	/* of the taking thread */
+	bool all_gone;	/* no thread was left to take samples of */
+};
+
+/*
+ * Begins a block.
+ *   stop  is looked at before each sample: if it is set, the block ends early
+ */
+struct error *taker_begin(struct taker *taker, const struct block *block, const volatile int *stop);
+
+/* The next sample; NULL when there are no more. Valid until taker_done(). */
+struct sample *taker_next(struct taker *taker);
+
+/* Gives the sample that taker_next() gave last back. */
+void taker_done(struct taker *taker);
+
+/* Ends a block whose samples have all been given. */
+void taker_end(struct taker *taker, struct block_result *ret);
+
+#endif

@@ -1,0 +1,299 @@
+#include "sample/sampler.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "target/tracee.h"
+#include "vm/frame.h"
+
+/* How often a guess where the stack is may be off, or a paused sample be taken again. */
+#define AIMS  6
+#define TRIES 8
+
+/* Instructions from inside a torn window to its end: vm_push_frame has some thirty. */
+#define STEPS_MAX 200
+
+/* How long a thread may take to stop; and what it is given between two tries. */
+#define STOP_TIMEOUT_US 200000L
+#define BETWEEN_NS	20000L
+
+/* The deepest stack that a sample holds. */
+#define FRAMES_MAX 65536u
+
+struct sampler {
+	const struct session *session;
+	struct sampler_options options;
+	struct memory *memory; /* holds nothing but what is laid over it */
+	struct ruby ruby;      /* through that */
+	cpu_set_t cpus;	       /* that rbdump may run on */
+	int cpu;	       /* that the thread is bound to; -1 if to none */
+};
+
+const char *sample_mode_name(enum sample_mode mode)
+{
+	static const char *const names[SAMPLE_MODES] = {
+	    [MODE_UNPAUSED_NAIVE] = "unpaused-naive",
+	    [MODE_UNPAUSED_DOUBLE] = "unpaused-double",
+	    [MODE_UNPAUSED] = "unpaused",
+	    [MODE_PAUSED_NAIVE] = "paused-naive",
+	    [MODE_PAUSED] = "paused",
+	    [MODE_UNDISTURBED] = "undisturbed",
+	};
+
+	return names[mode];
+}
+
+bool sample_mode_pauses(enum sample_mode mode)
+{
+	return mode == MODE_PAUSED_NAIVE || mode == MODE_PAUSED;
+}
+
+void subject_open(struct subject *subject, pid_t pid, pid_t tid, uint64_t thread, uint64_t ec)
+{
+	char path[64];
+
+	*subject = (struct subject){.tid = tid, .aim = {.thread = thread, .ec = ec}, .stat_fd = -1};
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	subject->stat_fd = open(path, O_RDONLY | O_CLOEXEC);
+}
+
+void subject_close(struct subject *subject)
+{
+	if (subject->stat_fd >= 0)
+		close(subject->stat_fd);
+	subject->stat_fd = -1;
+}
+
+bool sample_init(struct sample *sample, const struct session *session)
+{
+	*sample = (struct sample){.shot = shot_create(session->layout.layout, session->target->pid)};
+	return sample->shot;
+}
+
+void sample_clear(struct sample *sample)
+{
+	shot_destroy(sample->shot);
+	*sample = (struct sample){0};
+}
+
+static void no_pages(void *context, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok)
+{
+	(void)context;
+	(void)pages;
+	(void)buffer;
+	for (size_t i = 0; i < count; i++)
+		ok[i] = false;
+}
+
+struct sampler *sampler_create(const struct session *session, const struct sampler_options *options)
+{
+	struct sampler *sampler = calloc(1, sizeof(*sampler));
+
+	if (!sampler)
+		return NULL;
+	sampler->session = session;
+	sampler->options = *options;
+	sampler->cpu = -1;
+	sched_getaffinity(0, sizeof(sampler->cpus), &sampler->cpus);
+	sampler->memory = memory_create(no_pages, NULL, 1);
+	if (!sampler->memory) {
+		free(sampler);
+		return NULL;
+	}
+	memory_seal(sampler->memory);
+	sampler->ruby = session->ruby;
+	sampler->ruby.memory = sampler->memory;
+	return sampler;
+}
+
+void sampler_destroy(struct sampler *sampler)
+{
+	if (!sampler)
+		return;
+	memory_destroy(sampler->memory);
+	free(sampler);
+}
+
+void sampler_enter(struct sampler *sampler)
+{
+	sampler->cpu = -1;
+	sched_setaffinity(0, sizeof(sampler->cpus), &sampler->cpus);
+	if (sched_getscheduler(0) == SCHED_OTHER)
+		sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
+}
+
+static double microseconds_since(const struct timespec *from)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)(now.tv_sec - from->tv_sec) * 1e6 + (double)(now.tv_nsec - from->tv_nsec) / 1e3;
+}
+
+/* The CPU that a thread runs on, or last ran on (proc(5): field 39 of stat); -1 if that cannot be read. */
+static int cpu_of(const struct subject *subject)
+{
+	char content[1024], *at;
+	ssize_t length = subject->stat_fd < 0 ? -1 : pread(subject->stat_fd, content, sizeof(content) - 1, 0);
+
+	if (length <= 0)
+		return -1;
+	content[length] = '\0';
+	at = strrchr(content, ')');
+	/* The name in parentheses is field 2. */
+	for (int field = 2; at && field < 39; field++)
+		at = strchr(at + 1, ' ');
+	return at ? atoi(at + 1) : -1;
+}
+
+/* Goes where the thread runs: it is then not running. */
+static void follow(struct sampler *sampler, const struct subject *subject)
+{
+	int cpu = cpu_of(subject);
+	cpu_set_t set;
+
+	if (cpu < 0 || cpu >= CPU_SETSIZE || cpu == sampler->cpu)
+		return;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set) == 0)
+		sampler->cpu = cpu;
+}
+
+/* What the stack's own checks say of a covered shot: bytes only, no further read of the target. */
+static enum reason check(struct sampler *sampler, const struct subject *subject, const struct shot *shot)
+{
+	enum reason reason = REASON_EC_UNREADABLE;
+	struct stack stack;
+
+	shot_lay(shot, sampler->memory);
+	if (stack_walk(&sampler->ruby, subject->aim.ec, subject->aim.thread, FRAMES_MAX, &stack))
+		reason = stack.reason;
+	stack_clear(&stack);
+	memory_overlay(sampler->memory, NULL, 0, 0, 0);
+	return reason;
+}
+
+/* Copies the stack, and again as long as the aim is off. */
+static enum shot_result copy(struct subject *subject, struct sample *sample, enum shot_way way)
+{
+	enum shot_result result = SHOT_MISSED;
+
+	for (int aims = 0; result == SHOT_MISSED && aims < AIMS; aims++)
+		result = shot_copy(sample->shot, &subject->aim, way, &sample->reason);
+	sample->copied = result == SHOT_COVERED;
+	sample->ec = subject->aim.ec;
+	return result;
+}
+
+static void take_unpaused_naive(struct subject *subject, struct sample *sample)
+{
+	sample->tries = 1;
+	if (copy(subject, sample, SHOT_NAIVE) == SHOT_COVERED)
+		shot_copy_objects(sample->shot);
+}
+
+static void take_unpaused(struct sampler *sampler, struct subject *subject, struct sample *sample, bool on_its_cpu)
+{
+	struct timespec began;
+
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	do {
+		sample->tries++;
+		if (on_its_cpu)
+			follow(sampler, subject);
+		if (copy(subject, sample, SHOT_TWICE) != SHOT_COVERED)
+			continue;
+		shot_copy_objects(sample->shot);
+		sample->reason = check(sampler, subject, sample->shot);
+	} while (sample->reason != REASON_NONE && microseconds_since(&began) < (double)sampler->options.budget_us);
+}
+
+/* Steps a stopped thread out of the torn window that it is in. */
+static bool step_out(struct sampler *sampler, struct tracee *tracee, struct sample *sample)
+{
+	struct timespec began;
+	bool out = false;
+
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	for (int steps = 0; steps < STEPS_MAX && !out && tracee_step(tracee); steps++) {
+		sample->steps++;
+		out = !session_window(sampler->session, tracee->registers.rip);
+	}
+	sample->step_us += microseconds_since(&began);
+	return out;
+}
+
+/* Stops the thread and copies its stack. */
+static void stop_and_copy(struct sampler *sampler, struct subject *subject, struct sample *sample)
+{
+	bool naive = sample->mode == MODE_PAUSED_NAIVE, wanted = true;
+	enum tracee_result result;
+	struct timespec began;
+	struct tracee tracee;
+	double pause_us;
+
+	sample->reason = REASON_NOT_STOPPED;
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	result = tracee_stop(sample->tid, STOP_TIMEOUT_US, &tracee);
+	if (result == TRACEE_STOPPED) {
+		sample->has_registers = true;
+		sample->registers = tracee.registers;
+		sample->window = session_window(sampler->session, tracee.registers.rip);
+		if (!naive && sample->window && sampler->options.on_torn == ON_TORN_STEP)
+			wanted = step_out(sampler, &tracee, sample);
+		else if (!naive && sample->window && sampler->options.on_torn == ON_TORN_DROP)
+			wanted = false;
+		if (wanted && copy(subject, sample, SHOT_ONCE) == SHOT_COVERED)
+			shot_copy_objects(sample->shot);
+	}
+	tracee_resume(&tracee);
+	pause_us = microseconds_since(&began);
+	if (pause_us > sample->pause_us)
+		sample->pause_us = pause_us;
+	sample->gone = result == TRACEE_GONE || result == TRACEE_REFUSED;
+	if (!naive && sample->window && (!wanted || sampler->options.on_torn == ON_TORN_REPORT))
+		sample->reason = REASON_WINDOW;
+}
+
+static void take_paused(struct sampler *sampler, struct subject *subject, struct sample *sample)
+{
+	struct timespec began;
+
+	follow(sampler, subject);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	for (;;) {
+		sample->tries++;
+		sample->copied = false;
+		stop_and_copy(sampler, subject, sample);
+		if (sample->reason == REASON_NONE && sample->mode == MODE_PAUSED)
+			sample->reason = check(sampler, subject, sample->shot);
+		if (sample->mode == MODE_PAUSED_NAIVE || sample->reason == REASON_NONE || sample->gone ||
+		    sampler->options.on_torn != ON_TORN_STEP || sample->tries >= TRIES ||
+		    microseconds_since(&began) > 10 * (double)sampler->options.budget_us)
+			break;
+		nanosleep(&(struct timespec){.tv_nsec = BETWEEN_NS}, NULL);
+	}
+}
+
+void sampler_take(struct sampler *sampler, enum sample_mode mode, struct subject *subject, struct sample *sample)
+{
+	struct shot *shot = sample->shot;
+	struct timespec began;
+
+	*sample = (struct sample){
+	    .mode = mode, .tid = subject->tid, .thread = subject->aim.thread, .ec = subject->aim.ec, .shot = shot};
+	clock_gettime(CLOCK_REALTIME, &sample->time);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	if (mode == MODE_UNPAUSED_NAIVE)
+		take_unpaused_naive(subject, sample);
+	else if (mode == MODE_UNPAUSED_DOUBLE || mode == MODE_UNPAUSED)
+		take_unpaused(sampler, subject, sample, mode == MODE_UNPAUSED);
+	else if (sample_mode_pauses(mode))
+		take_paused(sampler, subject, sample);
+	sample->took_us = microseconds_since(&began);
+}

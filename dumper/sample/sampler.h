@@ -1,0 +1,95 @@
+/*
+ * Taking one stack of a running target: the protocols that rbdump knows, and what each of them saw.
+ *
+ * A sampler belongs to one thread of rbdump, the one that calls sampler_enter(): it takes that thread onto the target's
+ * CPU, and ahead of what runs there.
+ */
+#ifndef RBDUMP_SAMPLER_H
+#define RBDUMP_SAMPLER_H
+
+#include <stdbool.h>
+#include <sys/user.h>
+#include <time.h>
+
+#include "sample/shot.h"
+#include "session.h"
+
+enum sample_mode {
+	/* As a profiler does that knows no better: context, frames and values by reads of their own, no check that they
+	   belong together. */
+	MODE_UNPAUSED_NAIVE,
+	/* All of it twice in one system call; what differs is tried again until the time is up. */
+	MODE_UNPAUSED_DOUBLE,
+	/* The same, from the CPU that the thread runs on: while rbdump reads there, the thread waits for its turn. */
+	MODE_UNPAUSED,
+	/* The thread is stopped and its stack copied once. */
+	MODE_PAUSED_NAIVE,
+	/* The same; stepped out of a torn window before, and tried again if it contradicts itself. */
+	MODE_PAUSED,
+	/* Nothing is done: what the target does by itself. */
+	MODE_UNDISTURBED,
+	SAMPLE_MODES
+};
+
+/* "unpaused-naive" and so on. */
+const char *sample_mode_name(enum sample_mode mode);
+bool sample_mode_pauses(enum sample_mode mode);
+
+/* What MODE_PAUSED does with a thread that was stopped in a torn window. */
+enum on_torn {
+	ON_TORN_STEP,	/* steps it out, then copies */
+	ON_TORN_REPORT, /* copies, and calls it torn */
+	ON_TORN_DROP,	/* does not copy */
+};
+
+struct sampler_options {
+	long budget_us; /* for all tries of one sample */
+	enum on_torn on_torn;
+};
+
+/* A thread whose stack is sampled. */
+struct subject {
+	pid_t tid;
+	struct shot_aim aim;
+	int stat_fd; /* /proc/PID/task/TID/stat; -1 if it is not open */
+};
+
+/* Opens what sampler_take() needs of a thread; closes it again. */
+void subject_open(struct subject *subject, pid_t pid, pid_t tid, uint64_t thread, uint64_t ec);
+void subject_close(struct subject *subject);
+
+/* What came of one sample. */
+struct sample {
+	enum sample_mode mode;
+	pid_t tid;
+	uint64_t thread, ec;
+	struct timespec time;		   /* CLOCK_REALTIME, when it was begun */
+	enum reason reason;		   /* what the protocol has against it; REASON_NONE: it stands behind it */
+	bool gone;			   /* the thread has ended, or cannot be traced: there is nothing */
+	bool copied;			   /* whether `shot` holds the stack */
+	struct shot *shot;		   /* as copied last */
+	unsigned int tries, steps;	   /* tries: how often it was copied, or the thread stopped */
+	double took_us, pause_us, step_us; /* all of it; the longest pause; what stepping took of the pauses */
+	bool has_registers;
+	struct user_regs_struct registers;  /* where the thread was stopped (last), before any step */
+	const struct layout_window *window; /* the torn window it was stopped in; NULL if none */
+};
+
+/* Makes room for a sample's shot. False if out of memory. */
+bool sample_init(struct sample *sample, const struct session *session);
+void sample_clear(struct sample *sample);
+
+struct sampler;
+struct sampler *sampler_create(const struct session *session, const struct sampler_options *options);
+void sampler_destroy(struct sampler *sampler); /* NULL is fine */
+
+/*
+ * Called by the thread that will take the samples, before the first of a mode: it goes before others, where it may, and
+ * runs on any CPU again.
+ */
+void sampler_enter(struct sampler *sampler);
+
+/* Takes one sample; never fails: what went wrong is in it. MODE_UNDISTURBED takes none. */
+void sampler_take(struct sampler *sampler, enum sample_mode mode, struct subject *subject, struct sample *sample);
+
+#endif

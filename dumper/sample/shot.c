@@ -1,0 +1,509 @@
+#include "sample/shot.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "vm/access.h"
+
+/* The pieces that a stack has, in the order in which they are copied. */
+enum { PIECE_THREAD, PIECE_EC, PIECE_FRAMES, PIECE_VALUES, STACK_PIECES };
+
+/*
+ * vm_core.h: VM_ENV_DATA_INDEX_: from two words before an ep (ME_CREF, SPECVAL, FLAGS) to one behind it (ENV, on the
+ * heap). The low bits of SPECVAL, a previous ep, are a tag.
+ */
+#define EP_TAG	   UINT64_C(3)
+#define ENV_BEFORE 16u
+#define ENV_LENGTH 32u
+
+/* How much more than the last stack took is copied: a stack grows and shrinks between two shots. */
+#define SLACK_FRAMES 16u
+#define SLACK_VALUES 2048u
+
+/* After how many shots the aim is drawn in to what the last one took. */
+#define AIM_AGE 256u
+
+/* Objects: how many, how often what they lead to is looked for, and the most pieces of a call (IOV_MAX). */
+#define OBJECTS_MAX  4096u
+#define OBJECT_BYTES (1u << 20)
+#define SEEN_SLOTS   (2 * OBJECTS_MAX)
+#define ROUNDS	     6
+#define MAX_PIECES   1024u
+
+/* vm_core.h: VM_ENV_FLAGS are always a Fixnum; internal/imemo.h: IMEMO_MASK. */
+#define FLAGS_ARE_FIXNUM UINT64_C(1)
+#define IMEMO_MASK	 0x0fu
+
+/* An object that is to be copied. */
+struct want {
+	uint64_t address;
+	uint32_t length;
+};
+
+struct seen {
+	uint64_t address, generation;
+};
+
+struct shot {
+	const struct layout *layout;
+	pid_t pid;
+	uint64_t calls;
+	uint32_t ec_offset, ec_length; /* what is copied of an execution context */
+	uint32_t object_length;	       /* what is copied of an object */
+
+	uint8_t *stack; /* the stack's pieces, and behind them their second copies */
+	size_t stack_size;
+	struct shot_aim aim; /* what the pieces were copied by */
+	struct stack_facts facts;
+	uint64_t values_end; /* behind the highest environment on the stack */
+
+	struct want *wants; /* what is to be copied next */
+	size_t nr_wants;
+	struct seen *seen; /* all that was ever wanted of this shot: a hash table */
+	size_t nr_seen;
+	uint64_t generation; /* the slots of other generations are empty */
+	uint8_t *objects;
+	size_t objects_used;
+
+	struct memory_piece *pieces; /* ascending, once the objects are there */
+	size_t nr_pieces;
+};
+
+static void reach(const struct layout *layout, enum layout_member_id id, uint32_t *end)
+{
+	const struct layout_member *member = &layout->members[id];
+
+	if (member->present && member->offset + member->size > *end)
+		*end = member->offset + member->size;
+}
+
+struct shot *shot_create(const struct layout *layout, pid_t pid)
+{
+	static const enum layout_member_id of_ec[] = {F_ec_vm_stack, F_ec_vm_stack_size, F_ec_cfp, F_ec_thread_ptr,
+						      F_ec_fiber_ptr};
+	static const enum layout_member_id of_object[] = {
+	    F_basic_flags, F_iseq_body, F_ment_def, F_ment_owner, F_svar_cref_or_me, F_env_ep, F_moved_destination,
+	};
+	struct shot *shot = calloc(1, sizeof(*shot));
+	uint32_t start = UINT32_MAX, end = 0;
+
+	if (!shot)
+		return NULL;
+	shot->layout = layout;
+	shot->pid = pid;
+	for (size_t i = 0; i < sizeof(of_ec) / sizeof(of_ec[0]); i++) {
+		const struct layout_member *member = &layout->members[of_ec[i]];
+
+		if (member->present && member->offset < start)
+			start = member->offset;
+		reach(layout, of_ec[i], &end);
+	}
+	shot->ec_offset = start;
+	shot->ec_length = end - start;
+	for (size_t i = 0; i < sizeof(of_object) / sizeof(of_object[0]); i++)
+		reach(layout, of_object[i], &shot->object_length);
+	shot->wants = calloc(OBJECTS_MAX, sizeof(*shot->wants));
+	shot->seen = calloc(SEEN_SLOTS, sizeof(*shot->seen));
+	shot->objects = calloc(1, OBJECT_BYTES);
+	shot->pieces = calloc(OBJECTS_MAX + STACK_PIECES, sizeof(*shot->pieces));
+	if (!shot->wants || !shot->seen || !shot->pieces || !shot->objects) {
+		shot_destroy(shot);
+		return NULL;
+	}
+	return shot;
+}
+
+void shot_destroy(struct shot *shot)
+{
+	if (!shot)
+		return;
+	free(shot->stack);
+	free(shot->wants);
+	free(shot->seen);
+	free(shot->objects);
+	free(shot->pieces);
+	free(shot);
+}
+
+void shot_swap(struct shot *a, struct shot *b)
+{
+	struct shot c = *a;
+
+	*a = *b;
+	*b = c;
+}
+
+uint64_t shot_calls(const struct shot *shot)
+{
+	return shot->calls;
+}
+
+/* Where the pieces are in the target, and how long they are. */
+static void lay_out(const struct shot *shot, const struct shot_aim *aim, struct iovec remote[STACK_PIECES])
+{
+	remote[PIECE_THREAD].iov_base = (void *)(uintptr_t)(aim->thread + shot->layout->members[F_thread_ec].offset);
+	remote[PIECE_THREAD].iov_len = 8;
+	remote[PIECE_EC].iov_base = (void *)(uintptr_t)(aim->ec + shot->ec_offset);
+	remote[PIECE_EC].iov_len = shot->ec_length;
+	remote[PIECE_FRAMES].iov_base = (void *)(uintptr_t)aim->frames_start;
+	remote[PIECE_FRAMES].iov_len = (size_t)(aim->end - aim->frames_start);
+	remote[PIECE_VALUES].iov_base = (void *)(uintptr_t)aim->vm_stack;
+	remote[PIECE_VALUES].iov_len = (size_t)(aim->values_end - aim->vm_stack);
+}
+
+static bool make_room(uint8_t **buffer, size_t *size, size_t wanted)
+{
+	uint8_t *grown;
+
+	if (wanted <= *size)
+		return true;
+	grown = realloc(*buffer, wanted * 2);
+	if (!grown)
+		return false;
+	/* Touched here, not while the target is stopped. */
+	memset(grown + *size, 0, wanted * 2 - *size);
+	*buffer = grown;
+	*size = wanted * 2;
+	return true;
+}
+
+static uint64_t word_at(const uint8_t *bytes)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes, sizeof(word));
+	return word;
+}
+
+/* A member of the copied execution context, a word of 8 bytes. */
+static uint64_t ec_word(const struct shot *shot, const uint8_t *ec, enum layout_member_id id)
+{
+	return word_at(ec + shot->layout->members[id].offset - shot->ec_offset);
+}
+
+static uint64_t member_at(const struct shot *shot, const uint8_t *object, enum layout_member_id id)
+{
+	return word_at(object + shot->layout->members[id].offset);
+}
+
+/* Draws the aim to a stack as it was found: with some slack, and never further than to its ends. */
+static bool correct(struct shot_aim *aim, uint64_t ec, const struct stack_facts *facts, uint64_t values_end)
+{
+	uint64_t end = facts->vm_stack + facts->words * 8;
+	uint64_t frames_start = facts->cfp, frame_slack = SLACK_FRAMES * facts->frame_size;
+
+	if (aim->ec != ec || aim->vm_stack != facts->vm_stack || aim->end != end || ++aim->shots >= AIM_AGE) {
+		aim->ec = ec;
+		aim->vm_stack = facts->vm_stack;
+		aim->end = end;
+		aim->frames_start = end;
+		aim->values_end = facts->vm_stack;
+		aim->shots = 0;
+	}
+	frames_start = facts->cfp - facts->vm_stack > frame_slack ? facts->cfp - frame_slack : facts->vm_stack;
+	values_end = facts->cfp - values_end > SLACK_VALUES ? values_end + SLACK_VALUES : facts->cfp;
+	if (frames_start < aim->frames_start)
+		aim->frames_start = frames_start;
+	if (values_end > aim->values_end)
+		aim->values_end = values_end;
+	/* The two grow towards each other, and may meet in a stack that is nearly full. */
+	return aim->end - aim->frames_start + (aim->values_end - aim->vm_stack) <= SHOT_STACK_MAX;
+}
+
+/*
+ * The end of the values that the frames refer to. Younger frames have higher environments, but one that is just being
+ * made may have any: only those on the stack count.
+ */
+static uint64_t find_values_end(const struct shot *shot, const uint8_t *frames, size_t length,
+				const struct stack_facts *facts)
+{
+	uint64_t highest = facts->vm_stack;
+
+	for (size_t at = 0; at + facts->frame_size <= length; at += facts->frame_size) {
+		uint64_t ep = member_at(shot, frames + at, F_cfp_ep);
+
+		if (ep % 8 == 0 && ep >= facts->vm_stack && ep < facts->cfp && ep + 8 > highest)
+			highest = ep + 8;
+	}
+	return highest;
+}
+
+static bool read_pieces(struct shot *shot, const struct iovec *local, const struct iovec *remote, size_t count)
+{
+	ssize_t wanted = 0, n;
+
+	for (size_t i = 0; i < count; i++)
+		wanted += (ssize_t)remote[i].iov_len;
+	shot->calls++;
+	n = process_vm_readv(shot->pid, local, 1, remote, count, 0);
+	return n == wanted;
+}
+
+/* Copies the pieces; in the buffer, the second copies follow in the reverse order. */
+static bool copy_pieces(struct shot *shot, const struct iovec remote[STACK_PIECES], enum shot_way way, size_t total)
+{
+	struct iovec local = {.iov_base = shot->stack, .iov_len = total}, both[2 * STACK_PIECES];
+	uint8_t *to = shot->stack;
+
+	if (way == SHOT_ONCE)
+		return read_pieces(shot, &local, remote, STACK_PIECES);
+	if (way == SHOT_TWICE) {
+		for (size_t i = 0; i < STACK_PIECES; i++)
+			both[i] = both[2 * STACK_PIECES - 1 - i] = remote[i];
+		local.iov_len = 2 * total;
+		return read_pieces(shot, &local, both, (size_t)2 * STACK_PIECES);
+	}
+	for (size_t i = 0; i < STACK_PIECES; i++) {
+		local = (struct iovec){.iov_base = to, .iov_len = remote[i].iov_len};
+		if (!read_pieces(shot, &local, &remote[i], 1))
+			return false;
+		to += remote[i].iov_len;
+	}
+	return true;
+}
+
+enum shot_result shot_copy(struct shot *shot, struct shot_aim *aim, enum shot_way way, enum reason *reason)
+{
+	struct iovec remote[STACK_PIECES];
+	const uint8_t *piece[STACK_PIECES], *again[STACK_PIECES];
+	struct stack_facts facts = {.frame_size = (uint64_t)shot->layout->sizes[S_cfp].value};
+	uint64_t ec, values_end, end;
+	size_t total = 0;
+
+	lay_out(shot, aim, remote);
+	for (size_t i = 0; i < STACK_PIECES; i++)
+		total += remote[i].iov_len;
+	*reason = REASON_EC_UNREADABLE;
+	shot->nr_pieces = 0;
+	if (!make_room(&shot->stack, &shot->stack_size, 2 * total) || !copy_pieces(shot, remote, way, total))
+		return SHOT_FAILED;
+	piece[0] = shot->stack;
+	for (size_t i = 1; i < STACK_PIECES; i++)
+		piece[i] = piece[i - 1] + remote[i - 1].iov_len;
+	again[STACK_PIECES - 1] = shot->stack + total;
+	for (size_t i = STACK_PIECES - 1; i-- > 0;)
+		again[i] = again[i + 1] + remote[i + 1].iov_len;
+
+	/* Fibers: the thread may be in another execution context than last time. */
+	ec = word_at(piece[PIECE_THREAD]);
+	if (way == SHOT_TWICE && word_at(again[PIECE_THREAD]) != ec) {
+		*reason = REASON_MOVED;
+		return SHOT_MOVED;
+	}
+	if (ec != aim->ec) {
+		aim->ec = ec;
+		return SHOT_MISSED;
+	}
+	facts.vm_stack = ec_word(shot, piece[PIECE_EC], F_ec_vm_stack);
+	facts.words = ec_word(shot, piece[PIECE_EC], F_ec_vm_stack_size);
+	facts.cfp = ec_word(shot, piece[PIECE_EC], F_ec_cfp);
+	*reason = REASON_MOVED;
+	if (way == SHOT_TWICE && memcmp(piece[PIECE_EC], again[PIECE_EC], shot->ec_length) != 0)
+		return SHOT_MOVED;
+	*reason = validate_stack(&facts);
+	if (*reason != REASON_NONE)
+		return way == SHOT_TWICE || facts.vm_stack != 0 ? SHOT_MOVED : SHOT_FAILED;
+	end = facts.vm_stack + facts.words * 8;
+	values_end = facts.vm_stack;
+	if (facts.vm_stack == aim->vm_stack && end == aim->end && facts.cfp >= aim->frames_start)
+		values_end = find_values_end(shot, piece[PIECE_FRAMES] + (facts.cfp - aim->frames_start),
+					     (size_t)(end - facts.frame_size - facts.cfp), &facts);
+	if (facts.vm_stack != aim->vm_stack || end != aim->end || facts.cfp < aim->frames_start ||
+	    values_end > aim->values_end) {
+		*reason = REASON_TOO_DEEP;
+		return correct(aim, ec, &facts, values_end) ? SHOT_MISSED : SHOT_FAILED;
+	}
+	*reason = REASON_MOVED;
+	if (way == SHOT_TWICE &&
+	    (memcmp(piece[PIECE_FRAMES] + (facts.cfp - aim->frames_start),
+		    again[PIECE_FRAMES] + (facts.cfp - aim->frames_start), (size_t)(end - facts.cfp)) != 0 ||
+	     memcmp(piece[PIECE_VALUES], again[PIECE_VALUES], (size_t)(values_end - facts.vm_stack)) != 0))
+		return SHOT_MOVED;
+	*reason = REASON_NONE;
+	shot->aim = *aim;
+	shot->facts = facts;
+	shot->values_end = values_end;
+	for (size_t i = 0; i < STACK_PIECES; i++)
+		shot->pieces[shot->nr_pieces++] = (struct memory_piece){
+		    .address = (uint64_t)(uintptr_t)remote[i].iov_base,
+		    .length = remote[i].iov_len,
+		    .data = piece[i],
+		};
+	correct(aim, ec, &facts, values_end);
+	return SHOT_COVERED;
+}
+
+/* ---- objects */
+
+static int wants_by_address(const void *a, const void *b)
+{
+	const struct want *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static int pieces_by_address(const void *a, const void *b)
+{
+	const struct memory_piece *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/* Notes that an object is wanted, unless it was before. */
+static void want(struct shot *shot, uint64_t address, uint32_t length)
+{
+	size_t i = (size_t)((address * 0x9e3779b97f4a7c15ULL) >> 32) % SEEN_SLOTS;
+
+	if (address < MEMORY_PAGE || address % 8 != 0 || address > UINT64_MAX - length)
+		return;
+	while (shot->seen[i].generation == shot->generation && shot->seen[i].address != address)
+		i = (i + 1) % SEEN_SLOTS;
+	if (shot->seen[i].generation == shot->generation || shot->nr_seen >= OBJECTS_MAX)
+		return;
+	shot->seen[i] = (struct seen){address, shot->generation};
+	shot->nr_seen++;
+	shot->wants[shot->nr_wants++] = (struct want){address, length};
+}
+
+/* The words from ME_CREF to FLAGS of an environment: a method entry or what stands for it, and what encloses it. */
+static void want_of_env(struct shot *shot, const uint8_t *words)
+{
+	uint64_t flags = word_at(words + 16), previous = word_at(words + 8) & ~EP_TAG;
+
+	want(shot, word_at(words), shot->object_length);
+	if (!(flags & FLAGS_ARE_FIXNUM))
+		want(shot, flags, shot->object_length);
+	else if (!(flags & (uint64_t)shot->layout->enumerators[E_VM_ENV_FLAG_LOCAL].value) &&
+		 (previous < shot->facts.vm_stack || previous >= shot->facts.cfp) && previous > ENV_BEFORE)
+		want(shot, previous - ENV_BEFORE, ENV_LENGTH);
+}
+
+static void want_of_frames(struct shot *shot)
+{
+	const struct memory_piece *frames = &shot->pieces[PIECE_FRAMES], *values = &shot->pieces[PIECE_VALUES];
+
+	for (uint64_t cfp = shot->facts.cfp; cfp + shot->facts.frame_size <= shot->aim.end;
+	     cfp += shot->facts.frame_size) {
+		const uint8_t *frame = frames->data + (cfp - frames->address);
+		uint64_t ep = member_at(shot, frame, F_cfp_ep);
+
+		want(shot, member_at(shot, frame, F_cfp_iseq), shot->object_length);
+		if (ep % 8 == 0 && ep >= shot->facts.vm_stack + ENV_BEFORE && ep + 8 <= shot->values_end)
+			want_of_env(shot, values->data + (ep - ENV_BEFORE - values->address));
+		else if (ep > ENV_BEFORE)
+			want(shot, ep - ENV_BEFORE, ENV_LENGTH);
+	}
+}
+
+/* What an object that was just copied leads to. */
+static void want_of_object(struct shot *shot, const struct memory_piece *object)
+{
+	const struct layout *layout = shot->layout;
+	uint64_t flags, type;
+
+	if (object->length == ENV_LENGTH) {
+		want_of_env(shot, object->data);
+		want(shot, word_at(object->data + ENV_BEFORE + 8), shot->object_length);
+		return;
+	}
+	flags = member_at(shot, object->data, F_basic_flags);
+	type = flags & (uint64_t)layout->enumerators[E_RUBY_T_MASK].value;
+	if (layout->enumerators[E_RUBY_T_MOVED].present && layout_has(layout, F_moved_destination) &&
+	    type == (uint64_t)layout->enumerators[E_RUBY_T_MOVED].value) {
+		want(shot, member_at(shot, object->data, F_moved_destination), shot->object_length);
+		return;
+	}
+	if (type != (uint64_t)layout->enumerators[E_RUBY_T_IMEMO].value)
+		return;
+	type = (flags >> layout->enumerators[E_RUBY_FL_USHIFT].value) & IMEMO_MASK;
+	if (type == (uint64_t)layout->enumerators[E_imemo_svar].value)
+		want(shot, member_at(shot, object->data, F_svar_cref_or_me), shot->object_length);
+	else if (type == (uint64_t)layout->enumerators[E_imemo_env].value && layout_has(layout, F_env_ep))
+		want(shot, member_at(shot, object->data, F_env_ep) - ENV_BEFORE, ENV_LENGTH);
+}
+
+/* A run of wanted objects that lie in one page: copied together, since a page costs more than its bytes. */
+static size_t run_length(const struct want *wants, size_t count, size_t *length)
+{
+	uint64_t start = wants[0].address, end = start + wants[0].length;
+	size_t n = 1;
+
+	while (n < count && wants[n].address / MEMORY_PAGE == start / MEMORY_PAGE) {
+		if (wants[n].address + wants[n].length > end)
+			end = wants[n].address + wants[n].length;
+		n++;
+	}
+	*length = (size_t)(end - start);
+	return n;
+}
+
+/* Copies what is wanted, and enters each object as a piece. What cannot be read is left out. */
+static void copy_wants(struct shot *shot)
+{
+	struct iovec remote[MAX_PIECES];
+	size_t first[MAX_PIECES + 1], done = 0;
+
+	qsort(shot->wants, shot->nr_wants, sizeof(*shot->wants), wants_by_address);
+	while (done < shot->nr_wants) {
+		struct iovec local = {.iov_base = shot->objects + shot->objects_used};
+		size_t runs = 0, end = done;
+		ssize_t got;
+
+		while (end < shot->nr_wants && runs < MAX_PIECES) {
+			size_t length, n = run_length(&shot->wants[end], shot->nr_wants - end, &length);
+
+			if (shot->objects_used + local.iov_len + length > OBJECT_BYTES)
+				break;
+			remote[runs].iov_base = (void *)(uintptr_t)shot->wants[end].address;
+			remote[runs].iov_len = length;
+			first[runs++] = end;
+			local.iov_len += length;
+			end += n;
+		}
+		if (runs == 0)
+			return;
+		first[runs] = end;
+		shot->calls++;
+		got = process_vm_readv(shot->pid, &local, 1, remote, runs, 0);
+		for (size_t run = 0; run < runs; run++) {
+			const uint8_t *data = shot->objects + shot->objects_used;
+
+			done = first[run + 1];
+			if (got < (ssize_t)remote[run].iov_len)
+				break; /* what stopped it short: go on behind that */
+			for (size_t i = first[run]; i < first[run + 1]; i++)
+				shot->pieces[shot->nr_pieces++] = (struct memory_piece){
+				    .address = shot->wants[i].address,
+				    .length = shot->wants[i].length,
+				    .data = data + (shot->wants[i].address - shot->wants[first[run]].address),
+				};
+			shot->objects_used += remote[run].iov_len;
+			got -= (ssize_t)remote[run].iov_len;
+		}
+	}
+}
+
+void shot_copy_objects(struct shot *shot)
+{
+	size_t looked_at = shot->nr_pieces;
+
+	shot->generation++;
+	shot->nr_seen = 0;
+	shot->nr_wants = 0;
+	shot->objects_used = 0;
+	want_of_frames(shot);
+	for (int round = 0; round < ROUNDS && shot->nr_wants > 0; round++) {
+		copy_wants(shot);
+		shot->nr_wants = 0;
+		for (; looked_at < shot->nr_pieces; looked_at++)
+			want_of_object(shot, &shot->pieces[looked_at]);
+	}
+	qsort(shot->pieces, shot->nr_pieces, sizeof(*shot->pieces), pieces_by_address);
+}
+
+void shot_lay(const struct shot *shot, struct memory *memory)
+{
+	memory_overlay(memory, shot->pieces, shot->nr_pieces, shot->facts.vm_stack,
+		       shot->facts.vm_stack + shot->facts.words * 8);
+}

@@ -1,0 +1,101 @@
+#include "target/tracee.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+
+/* How long to sleep between two looks for a stop that the kernel has not told of. */
+#define LOOK_NS 5000000L
+
+static long elapsed_us(const struct timespec *since)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (now.tv_sec - since->tv_sec) * 1000000L + (now.tv_nsec - since->tv_nsec) / 1000;
+}
+
+/*
+ * Waits for the next stop. The wait is asleep until the kernel tells of it (SIGCHLD, which is blocked): a tracer that
+ * spins or yields on the CPU of its tracee would only keep it from stopping.
+ */
+static enum tracee_result wait_for_stop(struct tracee *tracee, long timeout_us, int *status)
+{
+	struct timespec began;
+	sigset_t child;
+
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	for (;;) {
+		pid_t tid = waitpid(tracee->tid, status, __WALL | WNOHANG);
+
+		if (tid < 0 || (tid == tracee->tid && !WIFSTOPPED(*status))) {
+			tracee->seized = tracee->stopped = false;
+			return TRACEE_GONE;
+		}
+		if (tid == tracee->tid) {
+			tracee->stopped = true;
+			return TRACEE_STOPPED;
+		}
+		if (elapsed_us(&began) > timeout_us)
+			return TRACEE_TIMEOUT;
+		sigtimedwait(&child, NULL, &(struct timespec){.tv_nsec = LOOK_NS});
+	}
+}
+
+enum tracee_result tracee_stop(pid_t tid, long timeout_us, struct tracee *ret)
+{
+	enum tracee_result result;
+	int status;
+
+	*ret = (struct tracee){.tid = tid};
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0)
+		return errno == ESRCH ? TRACEE_GONE : TRACEE_REFUSED;
+	ret->seized = true;
+	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0)
+		return TRACEE_GONE;
+	result = wait_for_stop(ret, timeout_us, &status);
+	if (result != TRACEE_STOPPED)
+		return result;
+	/* A stop that is not our interrupt's, nor that of a process that was stopped before, is a signal on its way. */
+	if (status >> 16 != PTRACE_EVENT_STOP)
+		ret->pending_signal = WSTOPSIG(status);
+	return ptrace(PTRACE_GETREGS, tid, NULL, &ret->registers) == 0 ? TRACEE_STOPPED : TRACEE_GONE;
+}
+
+bool tracee_step(struct tracee *tracee)
+{
+	int status;
+
+	if (!tracee->stopped || tracee->pending_signal != 0)
+		return false;
+	tracee->stopped = false;
+	if (ptrace(PTRACE_SINGLESTEP, tracee->tid, NULL, NULL) != 0)
+		return false;
+	/* An instruction of a thread that can run takes no time; one that faults may wait for its page. */
+	if (wait_for_stop(tracee, 1000000, &status) != TRACEE_STOPPED)
+		return false;
+	if (status >> 16 != PTRACE_EVENT_STOP && WSTOPSIG(status) != SIGTRAP)
+		tracee->pending_signal = WSTOPSIG(status);
+	return ptrace(PTRACE_GETREGS, tracee->tid, NULL, &tracee->registers) == 0 && tracee->pending_signal == 0;
+}
+
+void tracee_resume(struct tracee *tracee)
+{
+	int status;
+
+	if (!tracee->seized)
+		return;
+	/* A thread that did not stop can only be given up once it has; it is not waited for long. What is left is given
+	   up by the kernel when the tracer ends. */
+	if (!tracee->stopped && wait_for_stop(tracee, 1000, &status) == TRACEE_STOPPED &&
+	    status >> 16 != PTRACE_EVENT_STOP)
+		tracee->pending_signal = WSTOPSIG(status);
+	if (tracee->stopped)
+		ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(long)tracee->pending_signal);
+	tracee->seized = tracee->stopped = false;
+}
