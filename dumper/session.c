@@ -139,13 +139,14 @@ static void describe_thread(const struct session *session, struct resolver *reso
 }
 
 /*
- * What the self-test has against the layout goes to look->refused.
+ * Returns what the self-test has against the layout, malloc'ed; NULL if nothing.
  *   moved  NULL, or for each thread whether its stack is known to have changed while it was copied
  */
-static void run_self_test(const struct session *session, struct look *look, const bool *moved)
+static char *run_self_test(const struct session *session, const struct look *look, const bool *moved)
 {
 	const struct target *target = session->target;
 	uint64_t *pthreads = calloc(target->nr_threads + 1, sizeof(*pthreads));
+	char *refused;
 	struct self_test test = {
 	    .ruby = &look->ruby,
 	    .version = session->version,
@@ -160,9 +161,9 @@ static void run_self_test(const struct session *session, struct look *look, cons
 			pthreads[test.nr_pthreads++] = target->threads[i].fs_base;
 	if (!session->no_stop && test.nr_pthreads == target->nr_threads && target->nr_threads > 0)
 		test.pthreads = pthreads;
-	free(look->refused);
-	look->refused = self_test_run(&test);
+	refused = self_test_run(&test);
 	free(pthreads);
+	return refused;
 }
 
 /* Reads everything that is wanted through the memory, once. */
@@ -202,7 +203,7 @@ static void look_once(const struct session *session, struct look *look, long lim
 		describe_thread(session, resolver, thread, &trace->threads[i]);
 	}
 	trace->gc_running = threads_gc_running(&look->ruby, &trace->gc_known);
-	run_self_test(session, look, NULL);
+	look->refused = run_self_test(session, look, NULL);
 	look->no_memory = false;
 out:
 	resolver_destroy(resolver);
@@ -298,8 +299,10 @@ static size_t mark_moved(const struct session *session, struct look *look)
 		thread->reason = REASON_MOVED;
 		thread->verdict = validate_verdict(REASON_MOVED);
 	}
-	if (count > 0 && look->refused)
-		run_self_test(session, look, moved);
+	if (count > 0 && look->refused) {
+		free(look->refused);
+		look->refused = run_self_test(session, look, moved);
+	}
 	free(moved);
 	return count;
 }

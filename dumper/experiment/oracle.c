@@ -33,16 +33,12 @@ const char *oracle_verdict_name(enum oracle_verdict verdict)
 /* A set of the strings (or of the numbers, as strings) in a list; NULL if it is not one. */
 static json_t *set_of(const json_t *list)
 {
-	json_t *set, *item;
-	char number[32];
-	size_t i;
+	json_t *set = json_is_array(list) ? json_object() : NULL;
 
-	if (!json_is_array(list))
-		return NULL;
-	set = json_object();
-	json_array_foreach(list, i, item)
-	{
+	for (size_t i = 0; set && i < json_array_size(list); i++) {
+		const json_t *item = json_array_get(list, i);
 		const char *key = json_string_value(item);
+		char number[32];
 
 		if (json_is_integer(item)) {
 			snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(item));
@@ -56,44 +52,63 @@ static json_t *set_of(const json_t *list)
 	return set;
 }
 
+/* Adds one line's callees to {callee: {line: true}}; false if they are no list of names. */
+static bool add_calls(json_t *inverted, const char *line, const json_t *callees)
+{
+	if (!json_is_array(callees))
+		return false;
+	for (size_t i = 0; i < json_array_size(callees); i++) {
+		const char *name = json_string_value(json_array_get(callees, i));
+		json_t *lines = name ? json_object_get(inverted, name) : NULL;
+
+		if (!name)
+			return false;
+		if (!lines) {
+			lines = json_object();
+			if (json_object_set_new(inverted, name, lines) != 0)
+				return false;
+		}
+		json_object_set_new(lines, line, json_true());
+	}
+	return true;
+}
+
 /* {callee: {line: true}} of {line: [callee]}; NULL if it is not that. */
 static json_t *invert_calls(json_t *calls)
 {
-	json_t *inverted = json_object(), *callees, *callee;
-	const char *line;
-	size_t i;
+	json_t *inverted = json_object();
 
-	json_object_foreach(calls, line, callees)
-	{
-		if (!json_is_array(callees))
-			goto wrong;
-		json_array_foreach(callees, i, callee)
-		{
-			const char *name = json_string_value(callee);
-			json_t *lines;
-
-			if (!name)
-				goto wrong;
-			lines = json_object_get(inverted, name);
-			if (!lines) {
-				lines = json_object();
-				if (json_object_set_new(inverted, name, lines) != 0)
-					goto wrong;
-			}
-			json_object_set_new(lines, line, json_true());
+	for (void *at = json_object_iter(calls); at; at = json_object_iter_next(calls, at)) {
+		if (!add_calls(inverted, json_object_iter_key(at), json_object_iter_value(at))) {
+			json_decref(inverted);
+			return NULL;
 		}
 	}
 	return inverted;
-wrong:
-	json_decref(inverted);
+}
+
+/* What is wrong with one frame; NULL if nothing. */
+static const char *digest_frame(const char *name, const json_t *frame, json_t *frames)
+{
+	json_t *lines = json_object_get(frame, "lines"), *calls = json_object_get(frame, "calls"), *mine;
+
+	if (!json_is_object(frame) || (lines && !json_is_array(lines)) || (calls && !json_is_object(calls)))
+		return "a frame is not {\"lines\": […], \"calls\": {…}}";
+	mine = json_object();
+	if (json_object_set_new(frames, name, mine) != 0)
+		return "a frame's name is no text";
+	if (lines && json_object_set_new(mine, "lines", set_of(lines)) != 0)
+		return "the lines of a frame are not numbers";
+	if (json_object_set_new(mine, "calls", calls ? invert_calls(calls) : json_object()) != 0)
+		return "the calls of a frame are not lists of names by line";
 	return NULL;
 }
 
 /* What is wrong with the file's content; NULL if nothing. */
 static const char *digest(json_t *root, struct oracle *oracle)
 {
-	json_t *frames = json_object_get(root, "frames"), *frame;
-	const char *name;
+	json_t *frames = json_object_get(root, "frames");
+	const char *wrong = NULL;
 
 	if (json_integer_value(json_object_get(root, "schema_version")) != 1)
 		return "it is not of schema version 1";
@@ -103,21 +118,9 @@ static const char *digest(json_t *root, struct oracle *oracle)
 	if (!json_is_object(frames))
 		return "\"frames\" is not an object";
 	oracle->frames = json_object();
-	json_object_foreach(frames, name, frame)
-	{
-		json_t *lines = json_object_get(frame, "lines"), *calls = json_object_get(frame, "calls"), *mine;
-
-		if (!json_is_object(frame) || (lines && !json_is_array(lines)) || (calls && !json_is_object(calls)))
-			return "a frame is not {\"lines\": […], \"calls\": {…}}";
-		mine = json_object();
-		if (json_object_set_new(oracle->frames, name, mine) != 0)
-			return "a frame's name is no text";
-		if (lines && json_object_set_new(mine, "lines", set_of(lines)) != 0)
-			return "the lines of a frame are not numbers";
-		if (json_object_set_new(mine, "calls", calls ? invert_calls(calls) : json_object()) != 0)
-			return "the calls of a frame are not lists of names by line";
-	}
-	return NULL;
+	for (void *at = json_object_iter(frames); at && !wrong; at = json_object_iter_next(frames, at))
+		wrong = digest_frame(json_object_iter_key(at), json_object_iter_value(at), oracle->frames);
+	return wrong;
 }
 
 struct error *oracle_read(const char *path, struct oracle **ret)

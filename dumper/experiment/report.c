@@ -156,8 +156,6 @@ static void print_mode(enum sample_mode mode, const struct tally *tally, const s
 		       const char *oracle)
 {
 	double progress = progress_share(tally, undisturbed);
-	const char *reason;
-	json_t *count;
 
 	printf("%s\n  samples     %llu, %.5g a second", sample_mode_name(mode), (unsigned long long)tally->samples,
 	       achieved_rate(tally));
@@ -167,8 +165,9 @@ static void print_mode(enum sample_mode mode, const struct tally *tally, const s
 	print_share(tally->accepted, tally->samples);
 	printf("\n  rejected  ");
 	print_share(tally->samples - tally->accepted, tally->samples);
-	json_object_foreach(tally->rejected, reason, count)
-	    printf("  %s %lld", reason, (long long)json_integer_value(count));
+	for (void *at = json_object_iter(tally->rejected); at; at = json_object_iter_next(tally->rejected, at))
+		printf("  %s %lld", json_object_iter_key(at),
+		       (long long)json_integer_value(json_object_iter_value(at)));
 	if (oracle) {
 		printf("\n  impossible");
 		print_share(tally_impossible(tally), tally->judged);
@@ -193,45 +192,45 @@ static void print_mode(enum sample_mode mode, const struct tally *tally, const s
 	printf("\n\n");
 }
 
+static void print_name(const char *name)
+{
+	text_print(name ? name : "?", stdout);
+}
+
+static void print_place(const json_t *place)
+{
+	const char *window = json_string_value(json_object_get(place, "window"));
+	const char *file = json_string_value(json_object_get(place, "file"));
+	const json_t *inlined = json_object_get(place, "inlined");
+
+	printf("  %5.1f %%  %s  %s  ", 100 * json_real_value(json_object_get(place, "share")),
+	       json_string_value(json_object_get(place, "mode")), json_string_value(json_object_get(place, "reason")));
+	print_name(json_string_value(json_object_get(place, "function")));
+	printf("+%lld  ", (long long)json_integer_value(json_object_get(place, "offset")));
+	for (size_t i = 0; i < json_array_size(inlined); i++) {
+		printf("%s", i > 0 ? " < " : "");
+		print_name(json_string_value(json_array_get(inlined, i)));
+	}
+	if (file) {
+		const char *slash = strrchr(file, '/');
+
+		printf("  ");
+		print_name(slash ? slash + 1 : file);
+		printf(":%lld", (long long)json_integer_value(json_object_get(place, "line")));
+	}
+	printf("%s%s\n", window ? "  window " : "  in no known window", window ? window : "");
+}
+
 static void print_where(const json_t *where)
 {
-	size_t i;
-	json_t *place;
+	size_t count = json_array_size(where);
 
-	if (json_array_size(where) > 0)
+	if (count > 0)
 		printf("where the threads of rejected and impossible samples were stopped\n");
-	json_array_foreach(where, i, place)
-	{
-		const char *function = json_string_value(json_object_get(place, "function"));
-		const char *window = json_string_value(json_object_get(place, "window"));
-		const char *file = json_string_value(json_object_get(place, "file"));
-		json_t *inlined = json_object_get(place, "inlined"), *name;
-		size_t j;
-
-		if (i >= PLACES_SHOWN) {
-			printf("  … %zu more\n", json_array_size(where) - i);
-			break;
-		}
-		printf("  %5.1f %%  %s  %s  ", 100 * json_real_value(json_object_get(place, "share")),
-		       json_string_value(json_object_get(place, "mode")),
-		       json_string_value(json_object_get(place, "reason")));
-		text_print(function ? function : "?", stdout);
-		printf("+%lld  ", (long long)json_integer_value(json_object_get(place, "offset")));
-		json_array_foreach(inlined, j, name)
-		{
-			if (j > 0)
-				printf(" < ");
-			text_print(json_string_value(name) ? json_string_value(name) : "?", stdout);
-		}
-		if (file) {
-			const char *slash = strrchr(file, '/');
-
-			printf("  ");
-			text_print(slash ? slash + 1 : file, stdout);
-			printf(":%lld", (long long)json_integer_value(json_object_get(place, "line")));
-		}
-		printf("%s%s\n", window ? "  window " : "  in no known window", window ? window : "");
-	}
+	for (size_t i = 0; i < count && i < PLACES_SHOWN; i++)
+		print_place(json_array_get(where, i));
+	if (count > PLACES_SHOWN)
+		printf("  … %zu more\n", count - PLACES_SHOWN);
 }
 
 static void print_table(const struct experiment_options *options, const struct session *session,

@@ -210,11 +210,11 @@ static int by_count(const void *a, const void *b)
 static json_t *sort_places(const struct torn_log *log)
 {
 	size_t count = json_object_size(log->places), n = 0;
-	json_t **all = calloc(count + 1, sizeof(json_t *)), *array = json_array(), *place;
-	const char *key;
+	json_t **all = calloc(count + 1, sizeof(json_t *)), *array = json_array();
 
 	if (all) {
-		json_object_foreach(log->places, key, place) all[n++] = place;
+		for (void *at = json_object_iter(log->places); at; at = json_object_iter_next(log->places, at))
+			all[n++] = json_object_iter_value(at);
 		qsort(all, n, sizeof(json_t *), by_count);
 	}
 	for (size_t i = 0; i < n; i++) {
