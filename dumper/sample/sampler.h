@@ -49,8 +49,8 @@ struct sampler_options {
 
 /* A thread whose stack is sampled. */
 struct subject {
-	pid_t tid;
 	struct shot_aim aim;
+	pid_t tid;
 	int stat_fd; /* /proc/PID/task/TID/stat; -1 if it is not open */
 };
 

@@ -191,7 +191,7 @@ static uint64_t member_at(const struct shot *shot, const uint8_t *object, enum l
 static bool correct(struct shot_aim *aim, uint64_t ec, const struct stack_facts *facts, uint64_t values_end)
 {
 	uint64_t end = facts->vm_stack + facts->words * 8;
-	uint64_t frames_start = facts->cfp, frame_slack = SLACK_FRAMES * facts->frame_size;
+	uint64_t frames_start, frame_slack = SLACK_FRAMES * facts->frame_size;
 
 	if (aim->ec != ec || aim->vm_stack != facts->vm_stack || aim->end != end || ++aim->shots >= AIM_AGE) {
 		aim->ec = ec;
