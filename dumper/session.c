@@ -37,6 +37,12 @@
 #define LOOK_NS	   5000000000L
 #define CHASE_NS   100000000L
 
+/*
+ * Between two ranges of one window the compiler has put instructions of the code around it: a thread that is stopped
+ * there is still in the middle. So many bytes at most are taken for such.
+ */
+#define WINDOW_GAP 64u
+
 /* How long a running target is tried until no stack moved during a look. */
 #define UNPAUSED_NS 200000000L
 
@@ -105,9 +111,16 @@ const struct layout_window *session_window(const struct session *session, uint64
 
 	if (!session_has_windows(session))
 		return NULL;
-	for (size_t i = 0; i < layout->nr_windows; i++)
-		if (address >= layout->windows[i].low && address < layout->windows[i].high)
-			return &layout->windows[i];
+	for (size_t i = 0; i < layout->nr_windows; i++) {
+		const struct layout_window *window = &layout->windows[i];
+		uint64_t high = window->high;
+
+		if (i + 1 < layout->nr_windows && window[1].id == window->id && window[1].low > high &&
+		    window[1].low - high <= WINDOW_GAP && strcmp(window[1].function, window->function) == 0)
+			high = window[1].low;
+		if (address >= window->low && address < high)
+			return window;
+	}
 	return NULL;
 }
 

@@ -29,6 +29,10 @@
 /* How much of the target is kept of what names, code and method entries say, while one block lasts: 64 MiB. */
 #define NAME_PAGES 16384u
 
+/* How often names that cannot be read are read again, and how long the target has until then. */
+#define NAME_TRIES    3
+#define NAME_RETRY_NS 1000000L
+
 /* The most threads that are sampled in turn, and the most frames of one. */
 #define SUBJECTS_MAX 256u
 #define FRAMES_MAX   65536u
@@ -224,7 +228,7 @@ static bool begin_decoding(struct experiment *experiment)
 }
 
 /* From the bytes of a sample to frames and a verdict. */
-static void decode(struct experiment *experiment, const struct sample *sample, struct trace_thread *thread)
+static void decode_once(struct experiment *experiment, const struct sample *sample, struct trace_thread *thread)
 {
 	struct stack stack = {0};
 
@@ -240,6 +244,22 @@ static void decode(struct experiment *experiment, const struct sample *sample, s
 			thread->reason = sample->reason;
 	}
 	thread->verdict = validate_verdict(thread->reason);
+}
+
+/*
+ * Names are read while the target goes on, page by page. What a collection has moved meanwhile may not fit what was
+ * read before: it is read anew.
+ */
+static void decode(struct experiment *experiment, const struct sample *sample, struct trace_thread *thread)
+{
+	decode_once(experiment, sample, thread);
+	for (int i = 0; i < NAME_TRIES && sample->reason == REASON_NONE && thread->verdict == VERDICT_TRUNCATED; i++) {
+		nanosleep(&(struct timespec){.tv_nsec = NAME_RETRY_NS}, NULL);
+		if (!begin_decoding(experiment))
+			return;
+		free(thread->frames);
+		decode_once(experiment, sample, thread);
+	}
 }
 
 static void count_sample(struct experiment *experiment, const struct sample *sample)

@@ -202,5 +202,5 @@ enum oracle_verdict oracle_judge(const struct oracle *oracle, const struct trace
 		if (i == 0 && frame->kind == TRACE_RUBY && lines && !has_line(lines, frame))
 			return ORACLE_LINE;
 	}
-	return count > 0 ? ORACLE_LEGAL : ORACLE_ROOT;
+	return count > 0 || json_object_get(oracle->roots, "") ? ORACLE_LEGAL : ORACLE_ROOT;
 }

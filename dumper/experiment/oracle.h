@@ -2,7 +2,7 @@
  * Which stacks a target of known calls can have: a file that the target itself writes (tests/targets/graph.rb).
  *
  *   {"schema_version": 1,
- *    "roots": ["<main>"],                     names of the frames that a stack may begin with
+ *    "roots": ["<main>"],                     names of the frames that a stack may begin with; "": it may have none
  *    "frames": {
  *      "Graph#m1": {"lines": [10, 11, 12],    lines that it may be at while it is the innermost
  *                   "calls": {"11": ["Graph#m3"], "12": ["Array#each"]}},

@@ -70,7 +70,7 @@ void subject_close(struct subject *subject)
 
 bool sample_init(struct sample *sample, const struct session *session)
 {
-	*sample = (struct sample){.shot = shot_create(session->layout.layout, session->target->pid)};
+	*sample = (struct sample){.shot = shot_create(session->layout.layout, session->target)};
 	return sample->shot;
 }
 
@@ -202,15 +202,20 @@ static void take_unpaused(struct sampler *sampler, struct subject *subject, stru
 	struct timespec began;
 
 	clock_gettime(CLOCK_MONOTONIC, &began);
-	do {
+	for (;;) {
 		sample->tries++;
 		if (on_its_cpu)
 			follow(sampler, subject);
-		if (copy(subject, sample, SHOT_TWICE) != SHOT_COVERED)
-			continue;
-		shot_copy_objects(sample->shot);
-		sample->reason = check(sampler, subject, sample->shot);
-	} while (sample->reason != REASON_NONE && microseconds_since(&began) < (double)sampler->options.budget_us);
+		if (copy(subject, sample, SHOT_TWICE) == SHOT_COVERED) {
+			shot_copy_objects(sample->shot);
+			sample->reason = check(sampler, subject, sample->shot);
+		}
+		if (sample->reason == REASON_NONE || microseconds_since(&began) >= (double)sampler->options.budget_us)
+			break;
+		/* The thread has to get on, and may be waiting for this CPU. */
+		if (on_its_cpu)
+			nanosleep(&(struct timespec){.tv_nsec = BETWEEN_NS}, NULL);
+	}
 }
 
 /* Steps a stopped thread out of the torn window that it is in. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "vm/access.h"
 
@@ -36,9 +37,12 @@ enum { PIECE_THREAD, PIECE_EC, PIECE_FRAMES, PIECE_VALUES, STACK_PIECES };
 #define IMEMO_MASK	 0x0fu
 
 /* An object that is to be copied. */
+enum object_kind { OBJECT_VALUE, OBJECT_ENV, OBJECT_DEFINITION };
+
 struct want {
 	uint64_t address;
 	uint32_t length;
+	enum object_kind kind;
 };
 
 struct seen {
@@ -48,9 +52,11 @@ struct seen {
 struct shot {
 	const struct layout *layout;
 	pid_t pid;
+	int memory_fd; /* /proc/PID/mem */
 	uint64_t calls;
 	uint32_t ec_offset, ec_length; /* what is copied of an execution context */
 	uint32_t object_length;	       /* what is copied of an object */
+	uint32_t definition_length;    /* and of a method definition */
 
 	uint8_t *stack; /* the stack's pieces, and behind them their second copies */
 	size_t stack_size;
@@ -66,6 +72,7 @@ struct shot {
 	uint8_t *objects;
 	size_t objects_used;
 
+	enum object_kind *kinds;     /* of the pieces behind the stack's, in the order in which they were copied */
 	struct memory_piece *pieces; /* ascending, once the objects are there */
 	size_t nr_pieces;
 };
@@ -78,7 +85,7 @@ static void reach(const struct layout *layout, enum layout_member_id id, uint32_
 		*end = member->offset + member->size;
 }
 
-struct shot *shot_create(const struct layout *layout, pid_t pid)
+struct shot *shot_create(const struct layout *layout, const struct target *target)
 {
 	static const enum layout_member_id of_ec[] = {F_ec_vm_stack, F_ec_vm_stack_size, F_ec_cfp, F_ec_thread_ptr,
 						      F_ec_fiber_ptr};
@@ -91,7 +98,8 @@ struct shot *shot_create(const struct layout *layout, pid_t pid)
 	if (!shot)
 		return NULL;
 	shot->layout = layout;
-	shot->pid = pid;
+	shot->pid = target->pid;
+	shot->memory_fd = target->memory_fd;
 	for (size_t i = 0; i < sizeof(of_ec) / sizeof(of_ec[0]); i++) {
 		const struct layout_member *member = &layout->members[of_ec[i]];
 
@@ -103,11 +111,15 @@ struct shot *shot_create(const struct layout *layout, pid_t pid)
 	shot->ec_length = end - start;
 	for (size_t i = 0; i < sizeof(of_object) / sizeof(of_object[0]); i++)
 		reach(layout, of_object[i], &shot->object_length);
+	reach(layout, F_mdef_type, &shot->definition_length);
+	reach(layout, F_mdef_original_id, &shot->definition_length);
+	reach(layout, F_mdef_iseq, &shot->definition_length);
 	shot->wants = calloc(OBJECTS_MAX, sizeof(*shot->wants));
 	shot->seen = calloc(SEEN_SLOTS, sizeof(*shot->seen));
 	shot->objects = calloc(1, OBJECT_BYTES);
 	shot->pieces = calloc(OBJECTS_MAX + STACK_PIECES, sizeof(*shot->pieces));
-	if (!shot->wants || !shot->seen || !shot->pieces || !shot->objects) {
+	shot->kinds = calloc(OBJECTS_MAX + STACK_PIECES, sizeof(*shot->kinds));
+	if (!shot->wants || !shot->seen || !shot->pieces || !shot->kinds || !shot->objects) {
 		shot_destroy(shot);
 		return NULL;
 	}
@@ -123,6 +135,7 @@ void shot_destroy(struct shot *shot)
 	free(shot->seen);
 	free(shot->objects);
 	free(shot->pieces);
+	free(shot->kinds);
 	free(shot);
 }
 
@@ -351,8 +364,14 @@ static int pieces_by_address(const void *a, const void *b)
 }
 
 /* Notes that an object is wanted, unless it was before. */
-static void want(struct shot *shot, uint64_t address, uint32_t length)
+static void want(struct shot *shot, uint64_t address, enum object_kind kind)
 {
+	const uint32_t lengths[] = {
+	    [OBJECT_VALUE] = shot->object_length,
+	    [OBJECT_ENV] = ENV_LENGTH,
+	    [OBJECT_DEFINITION] = shot->definition_length,
+	};
+	uint32_t length = lengths[kind];
 	size_t i = (size_t)((address * 0x9e3779b97f4a7c15ULL) >> 32) % SEEN_SLOTS;
 
 	if (address < MEMORY_PAGE || address % 8 != 0 || address > UINT64_MAX - length)
@@ -363,7 +382,7 @@ static void want(struct shot *shot, uint64_t address, uint32_t length)
 		return;
 	shot->seen[i] = (struct seen){address, shot->generation};
 	shot->nr_seen++;
-	shot->wants[shot->nr_wants++] = (struct want){address, length};
+	shot->wants[shot->nr_wants++] = (struct want){address, length, kind};
 }
 
 /* The words from ME_CREF to FLAGS of an environment: a method entry or what stands for it, and what encloses it. */
@@ -371,12 +390,12 @@ static void want_of_env(struct shot *shot, const uint8_t *words)
 {
 	uint64_t flags = word_at(words + 16), previous = word_at(words + 8) & ~EP_TAG;
 
-	want(shot, word_at(words), shot->object_length);
+	want(shot, word_at(words), OBJECT_VALUE);
 	if (!(flags & FLAGS_ARE_FIXNUM))
-		want(shot, flags, shot->object_length);
+		want(shot, flags, OBJECT_VALUE);
 	else if (!(flags & (uint64_t)shot->layout->enumerators[E_VM_ENV_FLAG_LOCAL].value) &&
 		 (previous < shot->facts.vm_stack || previous >= shot->facts.cfp) && previous > ENV_BEFORE)
-		want(shot, previous - ENV_BEFORE, ENV_LENGTH);
+		want(shot, previous - ENV_BEFORE, OBJECT_ENV);
 }
 
 static void want_of_frames(struct shot *shot)
@@ -388,39 +407,43 @@ static void want_of_frames(struct shot *shot)
 		const uint8_t *frame = frames->data + (cfp - frames->address);
 		uint64_t ep = member_at(shot, frame, F_cfp_ep);
 
-		want(shot, member_at(shot, frame, F_cfp_iseq), shot->object_length);
+		want(shot, member_at(shot, frame, F_cfp_iseq), OBJECT_VALUE);
 		if (ep % 8 == 0 && ep >= shot->facts.vm_stack + ENV_BEFORE && ep + 8 <= shot->values_end)
 			want_of_env(shot, values->data + (ep - ENV_BEFORE - values->address));
 		else if (ep > ENV_BEFORE)
-			want(shot, ep - ENV_BEFORE, ENV_LENGTH);
+			want(shot, ep - ENV_BEFORE, OBJECT_ENV);
 	}
 }
 
 /* What an object that was just copied leads to. */
-static void want_of_object(struct shot *shot, const struct memory_piece *object)
+static void want_of_object(struct shot *shot, enum object_kind kind, const struct memory_piece *object)
 {
 	const struct layout *layout = shot->layout;
 	uint64_t flags, type;
 
-	if (object->length == ENV_LENGTH) {
+	if (kind == OBJECT_DEFINITION)
+		return;
+	if (kind == OBJECT_ENV) {
 		want_of_env(shot, object->data);
-		want(shot, word_at(object->data + ENV_BEFORE + 8), shot->object_length);
+		want(shot, word_at(object->data + ENV_BEFORE + 8), OBJECT_VALUE);
 		return;
 	}
 	flags = member_at(shot, object->data, F_basic_flags);
 	type = flags & (uint64_t)layout->enumerators[E_RUBY_T_MASK].value;
 	if (layout->enumerators[E_RUBY_T_MOVED].present && layout_has(layout, F_moved_destination) &&
 	    type == (uint64_t)layout->enumerators[E_RUBY_T_MOVED].value) {
-		want(shot, member_at(shot, object->data, F_moved_destination), shot->object_length);
+		want(shot, member_at(shot, object->data, F_moved_destination), OBJECT_VALUE);
 		return;
 	}
 	if (type != (uint64_t)layout->enumerators[E_RUBY_T_IMEMO].value)
 		return;
 	type = (flags >> layout->enumerators[E_RUBY_FL_USHIFT].value) & IMEMO_MASK;
-	if (type == (uint64_t)layout->enumerators[E_imemo_svar].value)
-		want(shot, member_at(shot, object->data, F_svar_cref_or_me), shot->object_length);
+	if (type == (uint64_t)layout->enumerators[E_imemo_ment].value)
+		want(shot, member_at(shot, object->data, F_ment_def), OBJECT_DEFINITION);
+	else if (type == (uint64_t)layout->enumerators[E_imemo_svar].value)
+		want(shot, member_at(shot, object->data, F_svar_cref_or_me), OBJECT_VALUE);
 	else if (type == (uint64_t)layout->enumerators[E_imemo_env].value && layout_has(layout, F_env_ep))
-		want(shot, member_at(shot, object->data, F_env_ep) - ENV_BEFORE, ENV_LENGTH);
+		want(shot, member_at(shot, object->data, F_env_ep) - ENV_BEFORE, OBJECT_ENV);
 }
 
 /* A run of wanted objects that lie in one page: copied together, since a page costs more than its bytes. */
@@ -436,6 +459,22 @@ static size_t run_length(const struct want *wants, size_t count, size_t *length)
 	}
 	*length = (size_t)(end - start);
 	return n;
+}
+
+/* Enters the objects of a run, whose bytes have just been copied, as pieces. */
+static void enter_run(struct shot *shot, const struct want *wants, size_t count, size_t length)
+{
+	const uint8_t *data = shot->objects + shot->objects_used;
+
+	for (size_t i = 0; i < count; i++) {
+		shot->kinds[shot->nr_pieces] = wants[i].kind;
+		shot->pieces[shot->nr_pieces++] = (struct memory_piece){
+		    .address = wants[i].address,
+		    .length = wants[i].length,
+		    .data = data + (wants[i].address - wants[0].address),
+		};
+	}
+	shot->objects_used += length;
 }
 
 /* Copies what is wanted, and enters each object as a piece. What cannot be read is left out. */
@@ -467,18 +506,17 @@ static void copy_wants(struct shot *shot)
 		shot->calls++;
 		got = process_vm_readv(shot->pid, &local, 1, remote, runs, 0);
 		for (size_t run = 0; run < runs; run++) {
-			const uint8_t *data = shot->objects + shot->objects_used;
+			bool stopped_here = got < (ssize_t)remote[run].iov_len;
 
 			done = first[run + 1];
-			if (got < (ssize_t)remote[run].iov_len)
-				break; /* what stopped it short: go on behind that */
-			for (size_t i = first[run]; i < first[run + 1]; i++)
-				shot->pieces[shot->nr_pieces++] = (struct memory_piece){
-				    .address = shot->wants[i].address,
-				    .length = shot->wants[i].length,
-				    .data = data + (shot->wants[i].address - shot->wants[first[run]].address),
-				};
-			shot->objects_used += remote[run].iov_len;
+			/* What stopped it short may be a page that Ruby protects while it compacts its heap. */
+			if (!stopped_here ||
+			    pread(shot->memory_fd, shot->objects + shot->objects_used, remote[run].iov_len,
+				  (off_t)(uintptr_t)remote[run].iov_base) == (ssize_t)remote[run].iov_len)
+				enter_run(shot, &shot->wants[first[run]], first[run + 1] - first[run],
+					  remote[run].iov_len);
+			if (stopped_here)
+				break;
 			got -= (ssize_t)remote[run].iov_len;
 		}
 	}
@@ -497,7 +535,7 @@ void shot_copy_objects(struct shot *shot)
 		copy_wants(shot);
 		shot->nr_wants = 0;
 		for (; looked_at < shot->nr_pieces; looked_at++)
-			want_of_object(shot, &shot->pieces[looked_at]);
+			want_of_object(shot, shot->kinds[looked_at], &shot->pieces[looked_at]);
 	}
 	qsort(shot->pieces, shot->nr_pieces, sizeof(*shot->pieces), pieces_by_address);
 }

@@ -14,10 +14,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "layout.h"
 #include "memory/memory.h"
+#include "target/target.h"
 #include "validate/validate.h"
 
 /* The most bytes of one stack that are copied: 10,000 frames of ordinary methods fit. */
@@ -36,8 +36,8 @@ struct shot_aim {
 
 struct shot;
 
-/* Makes room for shots of targets with that layout, which must outlive it. NULL if out of memory. */
-struct shot *shot_create(const struct layout *layout, pid_t pid);
+/* Makes room for shots of a target with that layout; both must outlive it. NULL if out of memory. */
+struct shot *shot_create(const struct layout *layout, const struct target *target);
 void shot_destroy(struct shot *shot); /* NULL is fine */
 
 enum shot_result {

@@ -88,6 +88,24 @@ static uint64_t method_of_frame(struct access *access, uint64_t ep)
 	return 0;
 }
 
+/*
+ * Whether a method's frame and its method entry have the same code (vm_insnhelper.c, vm_call_iseq_setup_normal: both
+ * are of the same callable). A definition that cannot be read, or is no longer one of code (refined since, eval.c,
+ * rb_add_refined_method_entry), says nothing.
+ */
+static bool is_code_of_method(const struct access *from, uint64_t method, uint64_t iseq)
+{
+	struct access access = *from;
+	uint64_t definition = access_member(&access, method, F_ment_def), code;
+	uint64_t type = access_member(&access, definition, F_mdef_type);
+
+	if (access.failed || type != access_enum(&access, E_VM_METHOD_TYPE_ISEQ) ||
+	    !layout_has(access.layout, F_mdef_iseq))
+		return access.failed || type != access_enum(&access, E_VM_METHOD_TYPE_CFUNC);
+	code = value_object(&access, access_member(&access, definition, F_mdef_iseq));
+	return access.failed || code == value_object(&access, iseq) || access.failed;
+}
+
 static void read_frame(const struct ruby *ruby, const struct stack *stack, uint64_t cfp, struct frame *ret)
 {
 	struct access access = ruby_access(ruby);
@@ -122,6 +140,11 @@ static void read_frame(const struct ruby *ruby, const struct stack *stack, uint6
 	ret->method = method_of_frame(&access, facts.ep);
 	if (access.failed)
 		ret->reason = REASON_METHOD_UNREADABLE;
+	else if (ret->kind == FRAME_RUBY && ret->method != 0 &&
+		 (facts.flags & access_enum(&access, E_VM_FRAME_MAGIC_MASK)) ==
+		     access_enum(&access, E_VM_FRAME_MAGIC_METHOD) &&
+		 !is_code_of_method(&access, ret->method, ret->iseq))
+		ret->reason = REASON_METHOD_OTHER;
 	else if (ret->kind == FRAME_CFUNC && ret->method == 0)
 		ret->reason = REASON_NO_METHOD;
 	if (ret->reason != REASON_NONE)

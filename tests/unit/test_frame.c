@@ -289,6 +289,39 @@ static void test_c_functions(void **state)
 	assert_one(&stack, FRAME_UNREADABLE, REASON_NO_METHOD, 0);
 }
 
+/* A frame in the making may have the method entry of the one that was there before. */
+static void test_method_other(void **state)
+{
+	struct synthetic *s = *state;
+	struct vm_stack stack = new_stack(s);
+	uint64_t code = synthetic_imemo(s, S_iseq, E_imemo_iseq), other = synthetic_imemo(s, S_iseq, E_imemo_iseq);
+	uint64_t method = new_method(s), cfunc = synthetic_method(s, E_VM_METHOD_TYPE_CFUNC, 0, "c"), definition;
+	struct access access = ruby_access(&s->ruby);
+
+	definition = access_member(&access, method, F_ment_def);
+	synthetic_set(s, definition, F_mdef_iseq, other);
+	push(&stack, PC, code, env(&stack, method, 0, local(s, E_VM_FRAME_MAGIC_METHOD)));
+	assert_one(&stack, FRAME_UNREADABLE, REASON_METHOD_OTHER, 0);
+	synthetic_set(s, definition, F_mdef_iseq, code);
+	stack = new_stack(s);
+	push(&stack, PC, code, env(&stack, method, 0, local(s, E_VM_FRAME_MAGIC_METHOD)));
+	assert_one(&stack, FRAME_RUBY, REASON_NONE, method);
+	/* That of a C function is none for Ruby code. */
+	stack = new_stack(s);
+	push(&stack, PC, code, env(&stack, cfunc, 0, local(s, E_VM_FRAME_MAGIC_METHOD)));
+	assert_one(&stack, FRAME_UNREADABLE, REASON_METHOD_OTHER, 0);
+	/* A block has the method entry of what it is in. */
+	stack = new_stack(s);
+	synthetic_set(s, definition, F_mdef_iseq, other);
+	push(&stack, PC, code, env(&stack, method, 0, local(s, E_VM_FRAME_MAGIC_BLOCK)));
+	assert_one(&stack, FRAME_RUBY, REASON_NONE, method);
+	/* A definition that cannot be read says nothing. */
+	stack = new_stack(s);
+	synthetic_set(s, method, F_ment_def, NOWHERE);
+	push(&stack, PC, code, env(&stack, method, 0, local(s, E_VM_FRAME_MAGIC_METHOD)));
+	assert_one(&stack, FRAME_RUBY, REASON_NONE, method);
+}
+
 static void test_hidden(void **state)
 {
 	static const enum layout_enumerator_id magics[] = {E_VM_FRAME_MAGIC_IFUNC, E_VM_FRAME_MAGIC_DUMMY,
@@ -533,6 +566,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_page_lost_in_the_middle, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_first_reason, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_c_functions, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_method_other, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_hidden, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_contradictions, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_blocks, synthetic_set_up, synthetic_tear_down),

@@ -241,12 +241,43 @@ static void test_many_pages(void **state)
 	memory_destroy(memory);
 }
 
+/* What was copied otherwise comes before pages, and instead of them where that is asked for. */
+static void test_overlay(void **state)
+{
+	static const uint8_t first[16] = "first piece", second[8] = "second";
+	const struct memory_piece pieces[] = {{BASE + 100, 16, first}, {BASE + 5000, 8, second}};
+	struct memory *memory = *state;
+	uint8_t buffer[16];
+
+	memory_overlay(memory, pieces, 2, BASE + 4096, BASE + 8192);
+	assert_true(memory_read(memory, BASE + 100, buffer, 16));
+	assert_memory_equal(buffer, first, 16);
+	assert_true(memory_read(memory, BASE + 104, buffer, 4));
+	assert_memory_equal(buffer, first + 4, 4);
+	assert_true(memory_read(memory, BASE + 5000, buffer, 8));
+	assert_memory_equal(buffer, second, 8);
+	assert_int_equal(calls, 0);
+	/* Beside a piece, or across its end: the page. */
+	assert_reads(memory, 99, 1);
+	assert_reads(memory, 110, 7);
+	assert_reads(memory, 0, 16);
+	/* But not in the range that only pieces serve. */
+	assert_false(memory_read(memory, BASE + 4999, buffer, 1));
+	assert_false(memory_read(memory, BASE + 5004, buffer, 8));
+	assert_false(memory_read(memory, BASE + 4096, buffer, 1));
+	assert_reads(memory, 8192, 16);
+	memory_overlay(memory, NULL, 0, 0, 0);
+	assert_reads(memory, 100, 16);
+	assert_reads(memory, 5000, 8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_each_page_once, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_copies_stay, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_unreadable_page_between, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_overlay, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_sealed, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_prefetch_is_one_call, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_limit, set_up, tear_down),

@@ -172,6 +172,7 @@ static void test_reasons(void **state)
 	    {REASON_CODE_UNREADABLE, "code-unreadable", "truncated"},
 	    {REASON_METHOD_UNREADABLE, "method-unreadable", "truncated"},
 	    {REASON_NO_METHOD, "no-method", "torn"},
+	    {REASON_METHOD_OTHER, "method-other", "torn"},
 	    {REASON_NO_NAME, "no-name", "truncated"},
 	};
 
