@@ -66,6 +66,15 @@ $(B)/unit/%: tests/unit/%.c $(LIB_OBJECTS) $(UNIT_FIXTURE)
 	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MF $@.d -o $@ $< $(LIB_OBJECTS) $(UNIT_FIXTURE) \
 		-lcmocka $(ALL_LDLIBS)
 
+# Probes: programs that show the tests one part of rbdump from outside.
+PROBES := $(patsubst tests/probes/%.c,$(B)/tests/probes/%,$(sort $(wildcard tests/probes/*.c)))
+.PHONY: probes
+probes: $(PROBES)
+
+$(B)/tests/probes/%: tests/probes/%.c $(LIB_OBJECTS)
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MF $@.d -o $@ $< $(LIB_OBJECTS) $(ALL_LDLIBS)
+
 # ---- what must be there; installed by apt-get where it is not
 
 BUILD_PACKAGES = gcc make pkg-config python3 libdw-dev libelf-dev libjansson-dev libc6-dev
@@ -94,7 +103,7 @@ PYTEST = /usr/bin/python3 -m pytest
 
 .PHONY: check
 check: packages-check
-	@$(MAKE) --no-print-directory all unit
+	@$(MAKE) --no-print-directory all unit probes
 	tests/rubies/build
 	$(PYTEST) -q tests
 
@@ -105,7 +114,7 @@ TIDY_FILES = $(C_FILES:%=%.tidy)
 .PHONY: lint $(TIDY_FILES)
 lint: packages-lint
 	@$(MAKE) --no-print-directory $(B)/gen/layout_fields.h
-	clang-format --dry-run -Werror $(C_FILES) $(HEADERS) $(wildcard tests/unit/*.c tests/unit/*.h)
+	clang-format --dry-run -Werror $(C_FILES) $(HEADERS) $(wildcard tests/unit/*.c tests/unit/*.h tests/probes/*.c)
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 		-I$(B)/gen -Idumper/layout -Idumper -I. dumper gen
 	shellcheck $(SHELL_FILES)
@@ -152,4 +161,4 @@ help:
 clean:
 	rm -rf build
 
--include $(OBJECTS:.o=.d) $(UNIT_FIXTURE:.o=.d) $(UNIT:=.d)
+-include $(OBJECTS:.o=.d) $(UNIT_FIXTURE:.o=.d) $(UNIT:=.d) $(PROBES:=.d)

@@ -1,43 +1,198 @@
 #include "symbolize/symbolize.h"
 
-#include <dwarf.h>
 #include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gen/image.h"
+#include "symbolize/debug_info.h"
+#include "symbolize/symbols.h"
+#include "target/target.h"
 
 /* How many addresses are kept: a direct-mapped cache. */
 #define KEPT 1024u
 
+/* The most files that are opened, each with a file descriptor of its own. */
+#define MAX_FILES 512
+
+static const char deleted_suffix[] = " (deleted)";
+static const char vdso[] = "[vdso]";
+
+/* A file that the target has mapped as a program. */
+struct mapped_file {
+	char *path;	     /* as the target has it */
+	Dwfl_Module *module; /* NULL: the kernel's [vdso] */
+	uint64_t start;	     /* in the target's memory */
+
+	bool read;	 /* what follows has been looked for */
+	Elf *elf;	 /* NULL: damaged */
+	uint64_t bias;	 /* of the target's addresses over those in the file */
+	Dwarf *dwarf;	 /* NULL: no debug info */
+	uint64_t unbias; /* of the target's addresses over those in the debug info */
+	/* What symbols there are; those of the debug file only if it is another, and the file has no .symtab. */
+	struct symbols *symbols, *debug_symbols;
+};
+
 struct symbolizer {
+	struct target *target; /* for its mappings only */
+	struct mapped_file **file_of;
+	struct mapped_file *files;
+	size_t nr_files;
+
+	int root_fd; /* the target's root folder, which stays there when the target has ended; -1 if it is ours */
+	char *root;  /* a path to it; "" if it is ours */
+	Dwfl_Callbacks callbacks;
+	char *folders; /* for libdwfl: where debug files are */
 	Dwfl *dwfl;
+
+	void *strings; /* tsearch(3) */
 	struct kept {
 		uint64_t address;
-		bool known;
+		bool filled, known;
 		struct symbolized answer;
 	} * kept;
 };
 
-static char *debuginfo_path; /* NULL: where libdwfl looks by default */
+/* ---- opening */
 
-static const Dwfl_Callbacks callbacks = {
-    .find_elf = dwfl_linux_proc_find_elf,
-    .find_debuginfo = dwfl_standard_find_debuginfo,
-    .debuginfo_path = &debuginfo_path,
-};
+/* The files are ours to open: libdwfl asks only for those that it was not given. */
+static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, char **file, Elf **elf)
+{
+	(void)module, (void)data, (void)name, (void)base, (void)file, (void)elf;
+	return -1;
+}
+
+/* Finds a path to the target's root folder that outlives the target. */
+static bool open_root(struct symbolizer *symbolizer, pid_t pid)
+{
+	struct stat theirs, ours;
+	char path[64];
+
+	symbolizer->root_fd = -1;
+	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	if (stat(path, &theirs) == 0 && stat("/", &ours) == 0 &&
+	    (theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino))
+		symbolizer->root_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (symbolizer->root_fd < 0) {
+		symbolizer->root = strdup("");
+		symbolizer->folders = strdup(":.debug:/usr/lib/debug");
+		return symbolizer->root && symbolizer->folders;
+	}
+	if (asprintf(&symbolizer->root, "/proc/self/fd/%d", symbolizer->root_fd) < 0)
+		symbolizer->root = NULL;
+	if (!symbolizer->root ||
+	    asprintf(&symbolizer->folders, ":.debug:%s/usr/lib/debug:/usr/lib/debug", symbolizer->root) < 0)
+		symbolizer->folders = NULL;
+	return symbolizer->root && symbolizer->folders;
+}
+
+/* Whether that is a program: a file of another kind may be mapped, too, and a pipe would be waited for. */
+static bool is_program(const char *path, int fd)
+{
+	GElf_Ehdr header;
+	struct stat status;
+	char *problem;
+	Elf *elf;
+	bool is;
+
+	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+		return false;
+	problem = image_check(path, fd);
+	free(problem);
+	if (problem)
+		return false;
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	is = elf && gelf_getehdr(elf, &header) && header.e_type != ET_REL;
+	elf_end(elf);
+	return is;
+}
+
+/* Opens what a mapping shows the beginning of. Returns NULL if it is no program. */
+static struct mapped_file *open_file(struct symbolizer *symbolizer, const struct mapping *mapping)
+{
+	struct mapped_file *file = &symbolizer->files[symbolizer->nr_files];
+	size_t length = strlen(mapping->path), suffix = strlen(deleted_suffix);
+	char *path = NULL;
+	int fd = -1;
+
+	*file = (struct mapped_file){.start = mapping->start};
+	if (length > suffix && strcmp(mapping->path + length - suffix, deleted_suffix) == 0)
+		length -= suffix;
+	file->path = strndup(mapping->path, length);
+	if (file->path && strcmp(mapping->path, vdso) == 0) {
+		symbolizer->nr_files++;
+		return file;
+	}
+	if (file->path && mapping->path[0] == '/' && asprintf(&path, "%s%s", symbolizer->root, file->path) > 0)
+		fd = target_open_file(symbolizer->target, mapping);
+	if (fd >= 0 && is_program(file->path, fd))
+		file->module = dwfl_report_elf(symbolizer->dwfl, file->path, path, fd, mapping->start, false);
+	free(path);
+	if (file->module) {
+		symbolizer->nr_files++; /* the descriptor is libdwfl's now */
+		return file;
+	}
+	if (fd >= 0)
+		close(fd);
+	free(file->path);
+	return NULL;
+}
+
+static bool open_files(struct symbolizer *symbolizer)
+{
+	const struct target *target = symbolizer->target;
+	const struct mapping *last = NULL;
+	struct mapped_file *file = NULL;
+
+	symbolizer->file_of = calloc(target->nr_mappings + 1, sizeof(struct mapped_file *));
+	symbolizer->files = calloc(MAX_FILES, sizeof(*symbolizer->files));
+	if (!symbolizer->file_of || !symbolizer->files)
+		return false;
+	dwfl_report_begin(symbolizer->dwfl);
+	for (size_t i = 0; i < target->nr_mappings; i++) {
+		const struct mapping *mapping = &target->mappings[i];
+
+		/* A program's mappings follow each other; the first has its headers. */
+		if (!last || mapping->offset <= last->offset || strcmp(mapping->path, last->path) != 0)
+			file = mapping->offset == 0 && symbolizer->nr_files < MAX_FILES ? open_file(symbolizer, mapping)
+											: NULL;
+		last = mapping;
+		symbolizer->file_of[i] = file;
+	}
+	return dwfl_report_end(symbolizer->dwfl, NULL, NULL) == 0;
+}
 
 struct error *symbolizer_open(pid_t pid, struct symbolizer **ret)
 {
 	struct symbolizer *symbolizer = calloc(1, sizeof(*symbolizer));
+	struct error *error;
 
 	if (!symbolizer)
 		return error_no_memory();
-	symbolizer->kept = calloc(KEPT, sizeof(*symbolizer->kept));
-	symbolizer->dwfl = dwfl_begin(&callbacks);
-	if (!symbolizer->kept || !symbolizer->dwfl || dwfl_linux_proc_report(symbolizer->dwfl, pid) != 0 ||
-	    dwfl_report_end(symbolizer->dwfl, NULL, NULL) != 0) {
+	symbolizer->root_fd = -1;
+	elf_version(EV_CURRENT);
+	error = target_open(pid, &symbolizer->target);
+	if (error) {
 		symbolizer_close(symbolizer);
-		return error_create(EXIT_FAILED, "the files that process %d has mapped cannot be read: %s", pid,
-				    dwfl_errmsg(-1));
+		return error;
+	}
+	symbolizer->kept = calloc(KEPT, sizeof(*symbolizer->kept));
+	symbolizer->callbacks = (Dwfl_Callbacks){
+	    .find_elf = find_no_elf,
+	    .find_debuginfo = dwfl_standard_find_debuginfo,
+	    .section_address = dwfl_offline_section_address,
+	    .debuginfo_path = &symbolizer->folders,
+	};
+	symbolizer->dwfl = dwfl_begin(&symbolizer->callbacks);
+	if (!symbolizer->kept || !symbolizer->dwfl || !open_root(symbolizer, pid) || !open_files(symbolizer)) {
+		symbolizer_close(symbolizer);
+		return error_no_memory();
 	}
 	*ret = symbolizer;
 	return NULL;
@@ -47,82 +202,144 @@ void symbolizer_close(struct symbolizer *symbolizer)
 {
 	if (!symbolizer)
 		return;
+	for (size_t i = 0; i < symbolizer->nr_files; i++) {
+		free(symbolizer->files[i].path);
+		symbols_destroy(symbolizer->files[i].symbols);
+		symbols_destroy(symbolizer->files[i].debug_symbols);
+	}
 	if (symbolizer->dwfl)
 		dwfl_end(symbolizer->dwfl);
+	if (symbolizer->root_fd >= 0)
+		close(symbolizer->root_fd);
+	tdestroy(symbolizer->strings, free);
+	target_close(symbolizer->target);
+	free(symbolizer->files);
+	free(symbolizer->file_of);
+	free(symbolizer->root);
+	free(symbolizer->folders);
 	free(symbolizer->kept);
 	free(symbolizer);
 }
 
-/* Where an inlined function was called: the place of the function around it. */
-static void place_of_call(Dwarf_Die *unit, Dwarf_Die *inlined, struct symbolized_function *ret)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Files *files;
-	Dwarf_Word number;
-	size_t count;
+/* ---- answers */
 
-	if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &number) == 0 && number <= INT32_MAX)
-		ret->line = (int)number;
-	if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &number) == 0 &&
-	    dwarf_getsrcfiles(unit, &files, &count) == 0 && number < count)
-		ret->file = dwarf_filesrc(files, (size_t)number, NULL, NULL);
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(a, b);
 }
 
-static void find_inlined(Dwfl_Module *module, uint64_t address, struct symbolized *ret)
+/* Keeps a malloc'ed string, once, for as long as the symbolizer. */
+static const char *keep(struct symbolizer *symbolizer, char *text)
 {
-	struct symbolized_function place = {0};
-	Dwarf_Die *unit, *scopes = NULL, *chain = NULL;
-	Dwarf_Addr bias;
-	Dwfl_Line *line;
-	int count;
+	char *const *kept = text ? tsearch(text, &symbolizer->strings, by_text) : NULL;
 
-	unit = dwfl_module_addrdie(module, address, &bias);
-	if (!unit)
-		return;
-	line = dwfl_module_getsrc(module, address);
-	if (line)
-		place.file = dwfl_lineinfo(line, NULL, &place.line, NULL, NULL, NULL);
-	/* The scopes of an address lead to the abstract function that its innermost one is an instance of; the scopes
-	   of that innermost one are those that it lies in. */
-	if (dwarf_getscopes(unit, address - bias, &scopes) <= 0)
-		return;
-	count = dwarf_getscopes_die(&scopes[0], &chain);
-	for (int i = 0; i < count && ret->nr_inlined < SYMBOLIZED_INLINED_MAX; i++) {
-		int tag = dwarf_tag(&chain[i]);
+	if (!kept || *kept != text)
+		free(text);
+	return kept ? *kept : NULL;
+}
 
-		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram)
-			continue;
-		place.function = dwarf_diename(&chain[i]);
-		ret->inlined[ret->nr_inlined++] = place;
-		place = (struct symbolized_function){0};
-		if (tag == DW_TAG_subprogram)
-			break;
-		place_of_call(unit, &chain[i], &place);
+/* A file's path, absolute if that can be said. */
+static const char *path_of(struct symbolizer *symbolizer, Dwarf_Die *unit, const char *file)
+{
+	const char *folder = debug_info_folder(unit);
+	char *path;
+
+	if (!file || file[0] == '/' || !folder)
+		return file;
+	return asprintf(&path, "%s/%s", folder, file) < 0 ? NULL : keep(symbolizer, path);
+}
+
+static void find_functions(struct symbolizer *symbolizer, const struct mapped_file *file, uint64_t address,
+			   struct symbolized *ret)
+{
+	Dwarf_Die functions[SYMBOLIZED_INLINED_MAX], unit;
+	struct debug_info_line line;
+
+	if (!debug_info_unit(file->dwarf, address - file->unbias, &unit))
+		return;
+	ret->nr_inlined = debug_info_functions(&unit, address - file->unbias, functions, SYMBOLIZED_INLINED_MAX);
+	line = debug_info_line(&unit, address - file->unbias);
+	ret->file = path_of(symbolizer, &unit, line.file);
+	ret->line = line.number;
+	for (size_t i = 0; i < ret->nr_inlined; i++) {
+		ret->inlined[i] = (struct symbolized_function){
+		    .function = debug_info_name(&functions[i]),
+		    .file = path_of(symbolizer, &unit, line.file),
+		    .line = line.number,
+		};
+		line = debug_info_call(&unit, &functions[i]);
 	}
-	free(scopes);
-	free(chain);
+}
+
+static bool has_symtab(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(elf, section)))
+		if (gelf_getshdr(section, &header) && header.sh_type == SHT_SYMTAB)
+			return true;
+	return false;
+}
+
+static void read_file(struct mapped_file *file)
+{
+	GElf_Addr bias = 0;
+	Elf *debug;
+
+	file->read = true;
+	file->elf = dwfl_module_getelf(file->module, &bias);
+	if (!file->elf)
+		return;
+	file->bias = bias;
+	file->symbols = symbols_read(file->elf);
+	file->dwarf = dwfl_module_getdwarf(file->module, &bias);
+	file->unbias = bias;
+	debug = file->dwarf ? dwarf_getelf(file->dwarf) : NULL;
+	if (debug && debug != file->elf && !has_symtab(file->elf))
+		file->debug_symbols = symbols_read(debug);
+}
+
+/* Of two symbols that an address may belong to, the one that begins closer to it. */
+static void find_symbol(const struct mapped_file *file, uint64_t address, struct symbolized *ret)
+{
+	uint64_t start, debug_start;
+	const char *name = file->symbols ? symbols_find(file->symbols, address - file->bias, &start) : NULL;
+	const char *debug_name =
+	    file->debug_symbols ? symbols_find(file->debug_symbols, address - file->unbias, &debug_start) : NULL;
+
+	if (name)
+		start += file->bias;
+	if (debug_name)
+		debug_start += file->unbias;
+	if (debug_name && (!name || debug_start > start)) {
+		name = debug_name;
+		start = debug_start;
+	}
+	ret->function = name;
+	ret->offset = name ? address - start : 0;
 }
 
 static bool find(struct symbolizer *symbolizer, uint64_t address, struct symbolized *ret)
 {
-	Dwfl_Module *module = dwfl_addrmodule(symbolizer->dwfl, address);
-	const char *name, *file = NULL;
-	GElf_Addr bias = 0;
-	GElf_Off offset;
-	GElf_Sym symbol;
+	const struct target *target = symbolizer->target;
+	struct mapped_file *file = NULL;
 
-	if (!module)
+	for (size_t i = 0; i < target->nr_mappings && !file; i++)
+		if (address >= target->mappings[i].start && address < target->mappings[i].end)
+			file = symbolizer->file_of[i];
+	if (!file)
 		return false;
-	name = dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, &file, NULL);
-	if (!dwfl_module_getelf(module, &bias))
-		return false;
-	/* After getelf(): before it, the main file is not known. */
-	name = dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, &file, NULL) ? name : NULL;
-	ret->module = file ? file : name;
-	ret->module_address = address - bias;
-	ret->function = dwfl_module_addrinfo(module, address, &offset, &symbol, NULL, NULL, NULL);
-	ret->offset = ret->function ? offset : 0;
-	find_inlined(module, address, ret);
+	ret->module = file->path;
+	ret->module_address = address - file->start;
+	if (file->module && !file->read)
+		read_file(file);
+	if (!file->elf)
+		return true;
+	ret->module_address = address - file->bias;
+	find_symbol(file, address, ret);
+	if (file->dwarf)
+		find_functions(symbolizer, file, address, ret);
 	return true;
 }
 
@@ -130,8 +347,8 @@ bool symbolize(struct symbolizer *symbolizer, uint64_t address, struct symbolize
 {
 	struct kept *kept = &symbolizer->kept[(address * 0x9e3779b97f4a7c15ULL >> 32) % KEPT];
 
-	if (kept->address != address || address == 0) {
-		*kept = (struct kept){.address = address};
+	if (!kept->filled || kept->address != address) {
+		*kept = (struct kept){.address = address, .filled = true};
 		kept->known = find(symbolizer, address, &kept->answer);
 	}
 	*ret = kept->answer;
