@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "decode/text.h"
 #include "gen/image.h"
 #include "symbolize/debug_info.h"
 #include "symbolize/symbols.h"
@@ -20,6 +21,9 @@
 
 /* The most files that are opened, each with a file descriptor of its own. */
 #define MAX_FILES 512
+
+/* The most of a name that is kept, in bytes. Names of Rust functions can have some hundreds. */
+#define MAX_NAME 4096
 
 static const char deleted_suffix[] = " (deleted)";
 static const char vdso[] = "[vdso]";
@@ -228,25 +232,29 @@ static int by_text(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* Keeps a malloc'ed string, once, for as long as the symbolizer. */
-static const char *keep(struct symbolizer *symbolizer, char *text)
+/* Keeps a string, once, as UTF-8, for as long as the symbolizer. Names in a file may be any bytes, and any number. */
+static const char *keep(struct symbolizer *symbolizer, const char *folder, const char *name)
 {
-	char *const *kept = text ? tsearch(text, &symbolizer->strings, by_text) : NULL;
+	struct text text = {0};
+	char *const *kept;
 
-	if (!kept || *kept != text)
-		free(text);
+	if (!name)
+		return NULL;
+	if (folder) {
+		text_add(&text, folder, strnlen(folder, MAX_NAME));
+		text_add(&text, "/", 1);
+	}
+	text_add(&text, name, strnlen(name, MAX_NAME));
+	kept = text.data && !text.failed ? tsearch(text.data, &symbolizer->strings, by_text) : NULL;
+	if (!kept || *kept != text.data)
+		text_clear(&text);
 	return kept ? *kept : NULL;
 }
 
 /* A file's path, absolute if that can be said. */
-static const char *path_of(struct symbolizer *symbolizer, Dwarf_Die *unit, const char *file)
+static const char *keep_path(struct symbolizer *symbolizer, Dwarf_Die *unit, const char *file)
 {
-	const char *folder = debug_info_folder(unit);
-	char *path;
-
-	if (!file || file[0] == '/' || !folder)
-		return file;
-	return asprintf(&path, "%s/%s", folder, file) < 0 ? NULL : keep(symbolizer, path);
+	return keep(symbolizer, file && file[0] != '/' ? debug_info_folder(unit) : NULL, file);
 }
 
 static void find_functions(struct symbolizer *symbolizer, const struct mapped_file *file, uint64_t address,
@@ -259,12 +267,12 @@ static void find_functions(struct symbolizer *symbolizer, const struct mapped_fi
 		return;
 	ret->nr_inlined = debug_info_functions(&unit, address - file->unbias, functions, SYMBOLIZED_INLINED_MAX);
 	line = debug_info_line(&unit, address - file->unbias);
-	ret->file = path_of(symbolizer, &unit, line.file);
+	ret->file = keep_path(symbolizer, &unit, line.file);
 	ret->line = line.number;
 	for (size_t i = 0; i < ret->nr_inlined; i++) {
 		ret->inlined[i] = (struct symbolized_function){
-		    .function = debug_info_name(&functions[i]),
-		    .file = path_of(symbolizer, &unit, line.file),
+		    .function = keep(symbolizer, NULL, debug_info_name(&functions[i])),
+		    .file = keep_path(symbolizer, &unit, line.file),
 		    .line = line.number,
 		};
 		line = debug_info_call(&unit, &functions[i]);
@@ -301,7 +309,8 @@ static void read_file(struct mapped_file *file)
 }
 
 /* Of two symbols that an address may belong to, the one that begins closer to it. */
-static void find_symbol(const struct mapped_file *file, uint64_t address, struct symbolized *ret)
+static void find_symbol(struct symbolizer *symbolizer, const struct mapped_file *file, uint64_t address,
+			struct symbolized *ret)
 {
 	uint64_t start, debug_start;
 	const char *name = file->symbols ? symbols_find(file->symbols, address - file->bias, &start) : NULL;
@@ -316,7 +325,7 @@ static void find_symbol(const struct mapped_file *file, uint64_t address, struct
 		name = debug_name;
 		start = debug_start;
 	}
-	ret->function = name;
+	ret->function = keep(symbolizer, NULL, name);
 	ret->offset = name ? address - start : 0;
 }
 
@@ -330,14 +339,14 @@ static bool find(struct symbolizer *symbolizer, uint64_t address, struct symboli
 			file = symbolizer->file_of[i];
 	if (!file)
 		return false;
-	ret->module = file->path;
+	ret->module = keep(symbolizer, NULL, file->path);
 	ret->module_address = address - file->start;
 	if (file->module && !file->read)
 		read_file(file);
 	if (!file->elf)
 		return true;
 	ret->module_address = address - file->bias;
-	find_symbol(file, address, ret);
+	find_symbol(symbolizer, file, address, ret);
 	if (file->dwarf)
 		find_functions(symbolizer, file, address, ret);
 	return true;

@@ -28,7 +28,7 @@ struct symbolized_function {
 		     known */
 };
 
-/* All strings belong to the symbolizer. */
+/* All strings are UTF-8, other bytes as \xNN, and belong to the symbolizer. */
 struct symbolized {
 	const char *module;	 /* path of the file that is mapped there, as the target has it; "[vdso]" */
 	uint64_t module_address; /* as in that file */

@@ -1,5 +1,7 @@
-"""Inside gdb: what gdb says of addresses. `gdb … -ex 'python FILE = "…"' -x gdb_symbolize.py`: FILE has one address a
-line, in hexadecimal; prints a line of JSON for each."""
+"""Inside gdb: what gdb says of addresses. `gdb … -ex 'python FILE = "…"' -x gdb_symbolize.py`.
+
+FILE has one address a line, in hexadecimal; for each, a line of JSON is printed.
+"""
 
 import json
 import re
