@@ -228,38 +228,43 @@ static bool begin_decoding(struct experiment *experiment)
 }
 
 /* From the bytes of a sample to frames and a verdict. */
-static void decode_once(struct experiment *experiment, const struct sample *sample, struct trace_thread *thread)
+static struct trace_thread decode_once(struct experiment *experiment, const struct sample *sample)
 {
+	struct trace_thread thread = {.tid = sample->tid, .reason = sample->reason};
 	struct stack stack = {0};
 
-	*thread = (struct trace_thread){.tid = sample->tid, .reason = sample->reason};
+	/* A profiler that knows no better does not look whether what it has read fits together. */
+	experiment->ruby.unchecked = sample->mode == MODE_UNPAUSED_NAIVE || sample->mode == MODE_PAUSED_NAIVE;
 	if (sample->copied) {
 		shot_lay(sample->shot, experiment->memory);
 		if (!stack_walk(&experiment->ruby, sample->ec, sample->thread, FRAMES_MAX, &stack) ||
-		    !resolver_stack(experiment->resolver, &stack, thread))
-			thread->reason = REASON_OUT_OF_TIME;
+		    !resolver_stack(experiment->resolver, &stack, &thread))
+			thread.reason = REASON_OUT_OF_TIME;
 		stack_clear(&stack);
 		memory_overlay(experiment->memory, NULL, 0, 0, 0);
 		if (sample->reason != REASON_NONE)
-			thread->reason = sample->reason;
+			thread.reason = sample->reason;
 	}
-	thread->verdict = validate_verdict(thread->reason);
+	thread.verdict = validate_verdict(thread.reason);
+	return thread;
 }
 
 /*
  * Names are read while the target goes on, page by page. What a collection has moved meanwhile may not fit what was
  * read before: it is read anew.
  */
-static void decode(struct experiment *experiment, const struct sample *sample, struct trace_thread *thread)
+static struct trace_thread decode(struct experiment *experiment, const struct sample *sample)
 {
-	decode_once(experiment, sample, thread);
-	for (int i = 0; i < NAME_TRIES && sample->reason == REASON_NONE && thread->verdict == VERDICT_TRUNCATED; i++) {
+	struct trace_thread thread = decode_once(experiment, sample);
+
+	for (int i = 0; i < NAME_TRIES && sample->reason == REASON_NONE && thread.verdict == VERDICT_TRUNCATED; i++) {
 		nanosleep(&(struct timespec){.tv_nsec = NAME_RETRY_NS}, NULL);
 		if (!begin_decoding(experiment))
-			return;
-		free(thread->frames);
-		decode_once(experiment, sample, thread);
+			break;
+		free(thread.frames);
+		thread = decode_once(experiment, sample);
 	}
+	return thread;
 }
 
 static void count_sample(struct experiment *experiment, const struct sample *sample)
@@ -267,9 +272,9 @@ static void count_sample(struct experiment *experiment, const struct sample *sam
 	enum oracle_verdict verdict = ORACLE_LEGAL;
 	struct trace_thread thread;
 
-	if (sample->gone)
+	if (sample->gone || sample->no_stack)
 		return;
-	decode(experiment, sample, &thread);
+	thread = decode(experiment, sample);
 	if (experiment->oracle && thread.verdict == VERDICT_COMPLETE)
 		verdict = oracle_judge(experiment->oracle, thread.frames, thread.nr_frames);
 	tally_sample(&experiment->tallies[sample->mode], sample, &thread, experiment->oracle, verdict);

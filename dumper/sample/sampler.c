@@ -186,6 +186,7 @@ static enum shot_result copy(struct subject *subject, struct sample *sample, enu
 	for (int aims = 0; result == SHOT_MISSED && aims < AIMS; aims++)
 		result = shot_copy(sample->shot, &subject->aim, way, &sample->reason);
 	sample->copied = result == SHOT_COVERED;
+	sample->no_stack = result == SHOT_NONE;
 	sample->ec = subject->aim.ec;
 	return result;
 }
@@ -210,7 +211,8 @@ static void take_unpaused(struct sampler *sampler, struct subject *subject, stru
 			shot_copy_objects(sample->shot);
 			sample->reason = check(sampler, subject, sample->shot);
 		}
-		if (sample->reason == REASON_NONE || microseconds_since(&began) >= (double)sampler->options.budget_us)
+		if (sample->reason == REASON_NONE || sample->no_stack ||
+		    microseconds_since(&began) >= (double)sampler->options.budget_us)
 			break;
 		/* The thread has to get on, and may be waiting for this CPU. */
 		if (on_its_cpu)
@@ -275,7 +277,7 @@ static void take_paused(struct sampler *sampler, struct subject *subject, struct
 		sample->tries++;
 		sample->copied = false;
 		stop_and_copy(sampler, subject, sample);
-		if (sample->reason == REASON_NONE && sample->mode == MODE_PAUSED)
+		if (sample->copied && sample->reason == REASON_NONE && sample->mode == MODE_PAUSED)
 			sample->reason = check(sampler, subject, sample->shot);
 		if (sample->mode == MODE_PAUSED_NAIVE || sample->reason == REASON_NONE || sample->gone ||
 		    sampler->options.on_torn != ON_TORN_STEP || sample->tries >= TRIES ||

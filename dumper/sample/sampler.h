@@ -66,6 +66,7 @@ struct sample {
 	struct timespec time;		   /* CLOCK_REALTIME, when it was begun */
 	enum reason reason;		   /* what the protocol has against it; REASON_NONE: it stands behind it */
 	bool gone;			   /* the thread has ended, or cannot be traced: there is nothing */
+	bool no_stack;			   /* the thread has not begun, or is about to end: there is nothing, either */
 	bool copied;			   /* whether `shot` holds the stack */
 	struct shot *shot;		   /* as copied last */
 	unsigned int tries, steps;	   /* tries: how often it was copied, or the thread stopped */

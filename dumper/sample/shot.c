@@ -314,9 +314,12 @@ enum shot_result shot_copy(struct shot *shot, struct shot_aim *aim, enum shot_wa
 	*reason = REASON_MOVED;
 	if (way == SHOT_TWICE && memcmp(piece[PIECE_EC], again[PIECE_EC], shot->ec_length) != 0)
 		return SHOT_MOVED;
+	*reason = REASON_NONE;
+	if (facts.vm_stack == 0)
+		return SHOT_NONE;
 	*reason = validate_stack(&facts);
 	if (*reason != REASON_NONE)
-		return way == SHOT_TWICE || facts.vm_stack != 0 ? SHOT_MOVED : SHOT_FAILED;
+		return SHOT_MOVED;
 	end = facts.vm_stack + facts.words * 8;
 	values_end = facts.vm_stack;
 	if (facts.vm_stack == aim->vm_stack && end == aim->end && facts.cfp >= aim->frames_start)

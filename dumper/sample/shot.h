@@ -45,6 +45,7 @@ enum shot_result {
 	SHOT_MISSED,  /* the aim was off; it has been corrected: copy again */
 	SHOT_MOVED,   /* the stack changed between the two copies, or contradicts itself: *reason says how */
 	SHOT_FAILED,  /* it cannot be read: *reason says why */
+	SHOT_NONE,    /* there is none: the thread has not begun, or has ended */
 };
 
 /* How a stack is copied. */

@@ -140,7 +140,7 @@ static void read_frame(const struct ruby *ruby, const struct stack *stack, uint6
 	ret->method = method_of_frame(&access, facts.ep);
 	if (access.failed)
 		ret->reason = REASON_METHOD_UNREADABLE;
-	else if (ret->kind == FRAME_RUBY && ret->method != 0 &&
+	else if (!ruby->unchecked && ret->kind == FRAME_RUBY && ret->method != 0 &&
 		 (facts.flags & access_enum(&access, E_VM_FRAME_MAGIC_MASK)) ==
 		     access_enum(&access, E_VM_FRAME_MAGIC_METHOD) &&
 		 !is_code_of_method(&access, ret->method, ret->iseq))

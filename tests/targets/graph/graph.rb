@@ -20,7 +20,7 @@ class Program
                 Kernel#method Enumerator#initialize Fiber#resume Fiber.yield Fiber#initialize Fiber.new Array#size
                 GC.start GC.compact Array#<< String#<< String#* Array#push Kernel#class Kernel#block_given?
                 Kernel#Integer StopIteration#result Integer#^ Integer#to_s Module#=== Array#clear
-                Kernel#respond_to? Kernel#lambda RubyVM::FrozenCore#lambda #<instance\ of\ Class>#lambda].freeze
+                Kernel#respond_to? Kernel#puts IO#puts IO#write IO#flush Kernel#lambda RubyVM::FrozenCore#lambda #<instance\ of\ Class>#lambda].freeze
 
   def initialize(variant, seed, depth)
     @variant = variant
@@ -164,7 +164,7 @@ class Program
     end
     # The code that runs all this, in this file.
     @roots << "<main>"
-    frame("<main>", 1, 1000, "*" => ["block in <top (required)>", "Proc#call"])
+    frame("<main>", 1, 1000, "*" => ["block in <top (required)>", "Proc#call"] + BUILTINS)
     frame("Proc#call", 1, 1, "*" => ["block in <top (required)>"])
   end
 
@@ -221,7 +221,8 @@ if rounds
   puts "ready"
   $stdout.flush
 else
-  Thread.new { $stdin.read; exit!(0) }
+  watcher = Thread.new { $stdin.read; exit!(0) }
+  Thread.pass until watcher.status == "sleep"
   puts "ready"
   $stdout.flush
 end

@@ -1,0 +1,325 @@
+"""rbdump experiment: its verdicts against a target whose every legal call is known (targets/graph/graph.rb)."""
+
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+
+import pytest
+from conftest import RUBIES
+from harness.dump import run
+from harness.process import is_untouched, wait_until
+
+GRAPH = pathlib.Path(__file__).parent / "targets/graph/graph.rb"
+VARIANTS = ["churn", "deep", "blocks", "exceptions", "fibers", "threads", "ractors", "gc"]
+FAILED, NOT_RUBY, USAGE = 2, 3, 64
+
+with_windows = pytest.mark.parametrize(
+    "windowed", [ruby for ruby in RUBIES if ruby.has_debug], ids=lambda ruby: ruby.id
+)
+
+
+class Graph:
+    """A running target: for ever, or so many rounds if they are given."""
+
+    def __init__(self, ruby, variant, folder, rounds=None, flags=()):
+        self.folder = folder
+        self.oracle = folder / "oracle.json"
+        command = [ruby.path, *flags, "--disable-gems", GRAPH, variant, "1", folder]
+        self.command = [str(word) for word in command + ([] if rounds is None else [rounds])]
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.pid = self.process.pid
+        self.supported = self.process.stdout.readline() == "ready\n"
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(30)
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+def experiment(rbdump, graph, *arguments, timeout=300):
+    """The report of an experiment, and the lines of its torn log."""
+    report, log = graph.folder / "report.json", graph.folder / "torn.log"
+    done = subprocess.run(
+        [rbdump, "experiment", "-p", str(graph.pid), "--oracle", graph.oracle, "--json", report, "--torn-log", log]
+        + [str(argument) for argument in arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    answer = json.loads(report.read_text())
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    return answer, {mode["mode"]: mode for mode in answer["modes"]}, lines
+
+
+def summary(mode):
+    return {key: mode[key] for key in ("mode", "samples", "accepted", "rejected", "impossible", "impossible_kinds")}
+
+
+def test_paused_is_right(ruby, rbdump, tmp_path):
+    """20,000 stacks under tight churn: all accepted, each a legal one."""
+    with Graph(ruby, "churn", tmp_path) as graph:
+        _, modes, lines = experiment(rbdump, graph, "-m", "paused", "-r", 20000, "-n", 20000)
+        assert is_untouched(graph.pid)
+    paused = modes["paused"]
+    assert paused["samples"] == 20000
+    assert (paused["rejected"], paused["impossible"]["count"]) == ({}, 0), (summary(paused), lines[:3])
+    assert paused["accepted"] == paused["impossible"]["of"] == 20000
+    assert 0 < paused["impossible"]["high"] < 4 / 20000
+    assert 0 < paused["pause_us"]["p50"] <= paused["pause_us"]["p99"] <= paused["pause_us"]["max"]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_variant(ruby, rbdump, tmp_path, variant):
+    """Blocks, C functions, exceptions, fibers, threads, ractors, compaction: paused, no stack is wrong."""
+    with Graph(ruby, variant, tmp_path) as graph:
+        if not graph.supported:
+            assert variant == "ractors" and ruby.series < (3, 0)
+            return
+        _, modes, lines = experiment(rbdump, graph, "-m", "paused,unpaused", "-r", 2000, "-n", 1000)
+        assert is_untouched(graph.pid)
+    assert modes["paused"]["samples"] == modes["unpaused"]["samples"] == 1000
+    assert modes["paused"]["impossible"]["count"] == 0, (summary(modes["paused"]), lines[:3])
+    assert modes["paused"]["accepted"] >= 999, summary(modes["paused"])
+    assert modes["unpaused"]["accepted"] >= 900, summary(modes["unpaused"])
+    if ruby.series >= (3, 0):
+        assert modes["unpaused"]["impossible"]["count"] == 0, (summary(modes["unpaused"]), lines[:3])
+
+
+def test_with_yjit(ruby, rbdump, tmp_path):
+    if not ruby.has_yjit:
+        pytest.skip("YJIT is not built in")
+    with Graph(ruby, "blocks", tmp_path, flags=["--yjit"]) as graph:
+        _, modes, lines = experiment(rbdump, graph, "-m", "paused,unpaused", "-r", 2000, "-n", 2000)
+    for mode in modes.values():
+        assert mode["impossible"]["count"] == 0, (summary(mode), lines[:3])
+        assert mode["accepted"] >= 1800, summary(mode)
+
+
+def test_naive_modes_show_errors(ruby, rbdump, tmp_path):
+    """So that it is seen to measure."""
+    with Graph(ruby, "churn", tmp_path) as graph:
+        _, modes, lines = experiment(rbdump, graph, "-m", "unpaused-naive,unpaused", "-r", 5000, "-n", 2000)
+    naive = modes["unpaused-naive"]
+    assert naive["impossible"]["count"] > 200, summary(naive)
+    assert naive["impossible"]["low"] < naive["impossible"]["value"] < naive["impossible"]["high"]
+    assert len([line for line in lines if line["mode"] == "unpaused-naive"]) == (
+        naive["impossible"]["count"] + sum(naive["rejected"].values())
+    )
+    assert modes["unpaused"]["accepted"] >= 1800, summary(modes["unpaused"])
+
+
+@with_windows
+def test_paused_naive_errors_lie_in_windows(windowed, rbdump, tmp_path):
+    """2.7 publishes a frame before it is filled in; later Rubies do not, and show no error at all."""
+    with Graph(windowed, "churn", tmp_path) as graph:
+        answer, modes, lines = experiment(rbdump, graph, "-m", "paused-naive", "-r", 20000, "-n", 20000)
+    wrong = modes["paused-naive"]["impossible"]["count"]
+    assert answer["windows_known"] is True
+    assert sum(place["count"] for place in answer["where"]) == len(lines)
+    if windowed.series >= (3, 0):
+        assert wrong == 0, (summary(modes["paused-naive"]), lines[:3])
+        return
+    assert wrong > 0
+    inside = [line for line in lines if line["ip"]["window"] == "vm_push_frame"]
+    assert len(inside) >= 0.99 * len(lines), [line["ip"] for line in lines if line not in inside]
+    for line in inside:
+        assert line["registers"]["rip"] == line["ip"]["address"]
+        assert line["ip"]["function"] and line["ip"]["offset"] >= 0
+        assert line["ip"]["inlined"][0]["line"] > 0
+        assert line["ip"]["inlined"][-1]["function"] in line["ip"]["function"]
+
+
+# ---- the target survives
+
+
+@pytest.fixture(scope="session")
+def result(tmp_path_factory):
+    """result(ruby, rounds): what a target that nothing is done to answers."""
+    known = {}
+
+    def answer(ruby, rounds):
+        if (ruby, rounds) not in known:
+            with Graph(ruby, "churn", tmp_path_factory.mktemp("undisturbed"), rounds) as graph:
+                known[ruby, rounds] = (graph.process.stdout.read(), graph.process.wait(120))
+        return known[ruby, rounds]
+
+    return answer
+
+
+def test_command_ends_as_it_would(ruby, rbdump, tmp_path, result):
+    rounds = 300000
+    graph = Graph(ruby, "churn", tmp_path, rounds)
+    done = subprocess.run(
+        [rbdump, "experiment", "-r", "5000", "-d", "2", "--json", tmp_path / "report.json", "--", *graph.command],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "ready\n" + result(ruby, rounds)[0] in done.stdout
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["ended"] in ("duration", "target-exited")
+    assert sum(mode["samples"] for mode in report["modes"]) > 100
+
+
+def test_killed_at_random_moments(ruby, rbdump, tmp_path, result):
+    """kill -9 of rbdump, also while it steps the target out of a window: the target's result is right."""
+    rounds = 400000
+    times = random.Random(3)
+    with Graph(ruby, "churn", tmp_path, rounds) as graph:
+        for _ in range(40):
+            with subprocess.Popen(
+                [rbdump, "experiment", "-p", str(graph.pid), "-m", "paused", "-r", "20000", "-d", "10"],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            ) as running:
+                try:
+                    running.wait(times.uniform(0.02, 0.15))
+                except subprocess.TimeoutExpired:
+                    running.kill()
+            assert graph.process.poll() in (None, 0)
+            if graph.process.poll() is not None:
+                break
+        answer = graph.process.stdout.read()
+        assert (answer, graph.process.wait(60)) == result(ruby, rounds)
+
+
+def test_target_that_ends(ruby, rbdump, tmp_path):
+    with Graph(ruby, "churn", tmp_path) as graph:
+        with subprocess.Popen(
+            [rbdump, "experiment", "-p", str(graph.pid), "-r", "1000", "-d", "60", "--json", "-"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as running:
+            wait_until(lambda: status_of_tracer(graph.pid), "it is traced", 30)
+            graph.process.stdin.close()
+            report = json.loads(running.stdout.read())
+            assert (running.wait(30), running.stderr.read()) == (0, "")
+        assert graph.process.wait(30) == 0
+    assert report["ended"] == "target-exited"
+    assert report["duration_s"] < 50
+
+
+def status_of_tracer(pid):
+    lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+    return any(line.startswith("TracerPid:") and line.split()[1] != "0" for line in lines)
+
+
+def test_target_that_becomes_another_program(ruby, rbdump, tmp_path):
+    (tmp_path / "exec.rb").write_text(
+        "def spin; x = 0; x += 1 until $go; end\nThread.new { STDIN.gets; $go = true }\n"
+        "puts; STDOUT.flush\nspin\nexec 'cat'\n"
+    )
+    with subprocess.Popen(
+        [ruby.path, "--disable-gems", tmp_path / "exec.rb"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as target:
+        assert target.stdout.readline() == "\n"
+        with subprocess.Popen(
+            [rbdump, "experiment", "-p", str(target.pid), "-r", "1000", "-d", "60", "--json", "-"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as running:
+            wait_until(lambda: status_of_tracer(target.pid), "it is traced", 30)
+            target.stdin.write("go\n")
+            target.stdin.flush()
+            report = json.loads(running.stdout.read())
+            assert (running.wait(30), running.stderr.read()) == (0, "")
+        assert report["ended"] in ("target-execed", "target-exited")
+        wait_until(lambda: is_untouched(target.pid), "nobody traces it", 10)
+        target.stdin.write("still here\n")
+        target.stdin.close()
+        assert target.stdout.read().endswith("still here\n")
+        assert target.wait(30) == 0
+
+
+@pytest.mark.parametrize("with_signal", [signal.SIGINT, signal.SIGTERM], ids=["INT", "TERM"])
+def test_ended_early(ruby, rbdump, tmp_path, with_signal):
+    with Graph(ruby, "churn", tmp_path) as graph:
+        with subprocess.Popen(
+            [rbdump, "experiment", "-p", str(graph.pid), "-r", "1000", "-n", "1000000", "--json", "-"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as running:
+            wait_until(lambda: status_of_tracer(graph.pid), "it is traced", 30)
+            running.send_signal(with_signal)
+            report = json.loads(running.stdout.read())
+            assert (running.wait(30), running.stderr.read()) == (0, "")
+        assert is_untouched(graph.pid)
+    assert report["ended"] == "interrupted"
+
+
+# ---- bad input
+
+
+def check_refusal(done, status, *words):
+    assert done.returncode == status, done.stderr
+    assert done.stdout == ""
+    assert done.stderr.startswith("rbdump: ") and done.stderr.count("\n") == 1, done.stderr
+    for word in words:
+        assert word in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "{", "[]", "{}", '{"schema_version": 2, "roots": [], "frames": {}}', '{"schema_version": 1, "roots": 3}',
+        '{"schema_version": 1, "roots": ["a"], "frames": {"a": 3}}',
+        '{"schema_version": 1, "roots": ["a"], "frames": {"a": {"lines": ["x", {}]}}}',
+        '{"schema_version": 1, "roots": ["a"], "frames": {"a": {"calls": {"1": "b"}}}}', "[" * 100000,
+    ],
+)  # fmt: skip
+def test_bad_oracle(rbdump, tmp_path, text):
+    oracle = tmp_path / "oracle.json"
+    oracle.write_text(text)
+    check_refusal(run(rbdump, "experiment", "-p", os.getpid(), "--oracle", oracle), FAILED, "oracle.json")
+
+
+def test_no_oracle_file(rbdump, tmp_path):
+    check_refusal(run(rbdump, "experiment", "-p", os.getpid(), "--oracle", tmp_path / "none"), FAILED, "No such file")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [], ["-p", "1", "--", "true"], ["-p", "x"], ["-p", "1", "-r", "0"], ["-p", "1", "-r", "-5"], ["-p", "1", "-r", "nan"],
+        ["-p", "1", "-r", "1e9"], ["-p", "1", "-n", "0"], ["-p", "1", "-n", "1.5"], ["-p", "1", "-d", "0"],
+        ["-p", "1", "-n", "5", "-d", "5"], ["-p", "1", "-m", "none"], ["-p", "1", "-m", ""], ["-p", "1", "--on-torn", "x"],
+        ["-p", "1", "--seed", "0"], ["-p", "1", "--budget", "0"], ["-p", "1", "--no-such"], ["-p"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_usage(rbdump, arguments):
+    check_refusal(run(rbdump, "experiment", *arguments), USAGE)
+
+
+def test_no_such_command(rbdump):
+    check_refusal(run(rbdump, "experiment", "--", "/no/such/program"), FAILED, "/no/such/program")
+
+
+def test_no_ruby(rbdump):
+    with subprocess.Popen(["sleep", "1000"]) as sleeper:
+        try:
+            check_refusal(run(rbdump, "experiment", "-p", sleeper.pid), NOT_RUBY, str(sleeper.pid))
+        finally:
+            sleeper.kill()
+
+
+def test_rate_that_cannot_be_held(ruby, rbdump, tmp_path):
+    with Graph(ruby, "churn", tmp_path) as graph:
+        _, modes, _ = experiment(rbdump, graph, "-m", "paused", "-r", 1000000, "-n", 2000)
+    assert modes["paused"]["achieved_rate"] < 100000
+    assert modes["paused"]["late"] > 1000
