@@ -1,0 +1,267 @@
+"""Shows the code that a torn sample was in: a line of a torn log of rbdump's. `source` this file; then: help rb-torn.
+
+    gdb -batch -nx -x torn.py -ex 'rb-torn FILE [N]'
+
+Nothing is run: no process is needed, only the file that was running, and its debug info.
+"""
+
+import itertools
+import json
+import os
+import re
+import struct
+
+import gdb
+
+AROUND = 16  # instructions shown before and after
+MAX_LINE = 1 << 20  # characters of a line of the log; usual are 3,000
+MAX_FUNCTION = 1 << 20  # bytes of code; Ruby's largest function has 60,000
+MAX_FRAMES = 10  # Ruby frames shown
+MAX_SECTIONS = 1000
+
+SHT_PROGBITS = 1
+SHF_EXECINSTR = 4
+
+SECTION = re.compile(r"^\s*(0x[0-9a-f]+) - 0x[0-9a-f]+ is (\S+)(?: in (.*))?$", re.M)
+SYMBOL = re.compile(r"^(.*?)(?: \+ (\d+))? in section ")
+INSTRUCTION = re.compile(r"^(?:=> |   )(?=(0x[0-9a-f]+)[ :\t])")
+
+
+def shown(value):
+    """A word of the log as it may be printed: it can have any characters."""
+    if value is None:
+        return "?"
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02X}" for c in str(value))
+
+
+def quoted(path):
+    return '"' + re.sub(r'(["\\])', r"\\\1", path) + '"'
+
+
+# ---- the log
+
+
+def read_sample(path, number):
+    """The sample of that number, from 1."""
+    with open(path, encoding="utf-8", errors="backslashreplace") as log:
+        for at in itertools.count(1):
+            line = log.readline(MAX_LINE)
+            if not line:
+                raise gdb.GdbError(f"{path} has {at - 1} samples.")
+            if at == number:
+                break
+    try:
+        sample = json.loads(line)
+    except (ValueError, RecursionError) as problem:
+        raise gdb.GdbError(f"{path}: line {number} is not JSON: {problem}") from None
+    if not isinstance(sample, dict) or sample.get("schema_version") != 1:
+        raise gdb.GdbError(f"{path}: line {number} is no sample of a torn log (schema 1).")
+    return sample
+
+
+def member(record, name, kind):
+    """A member of that type, or None."""
+    value = record.get(name)
+    return value if isinstance(value, kind) else None
+
+
+def address_of(record, name):
+    text = member(record, name, str)
+    if not text or not re.fullmatch(r"0x[0-9a-f]{1,16}", text):
+        raise gdb.GdbError(f"rb-torn: the sample has no {name} that makes sense")
+    return int(text, 16)
+
+
+# ---- the file
+
+
+def first_code(path):
+    """Name and address of the first section with code, as in the ELF file."""
+    with open(path, "rb") as file:
+        header = file.read(64)
+        if len(header) < 64 or header[:6] != b"\x7fELF\x02\x01":
+            raise gdb.GdbError(f"{path} is no ELF file of 64 bits.")
+        (start,) = struct.unpack_from("<Q", header, 0x28)
+        size, count, names = struct.unpack_from("<HHH", header, 0x3A)
+        if size != 64 or not names < count <= MAX_SECTIONS:
+            raise gdb.GdbError(f"{path} has no section headers.")
+        file.seek(start)
+        table = file.read(size * count)
+        if len(table) < size * count:
+            raise gdb.GdbError(f"{path} is cut short.")
+        sections = [struct.unpack_from("<IIQQQQ", table, index * size) for index in range(count)]
+        file.seek(sections[names][4])
+        strings = file.read(min(sections[names][5], 1 << 16))
+        for name, kind, flags, address, _, _ in sections:
+            if kind == SHT_PROGBITS and flags & SHF_EXECINSTR:
+                return strings[name : strings.find(b"\0", name)].decode("ascii", "replace"), address
+    raise gdb.GdbError(f"{path} has no code.")
+
+
+def same_file(one, other):
+    return bool(one and other) and os.path.realpath(one) == os.path.realpath(other)
+
+
+def load(module):
+    """Has gdb read the file that the instruction pointer was in, unless it has; gives it."""
+    files = [file for file in gdb.objfiles() if file.owner is None and file.is_valid()]
+    for file in files:
+        if same_file(file.filename, module):
+            return file
+    if gdb.current_progspace().filename:
+        raise gdb.GdbError(
+            f"The sample was in {shown(module)}, which gdb does not have; it has "
+            f"{gdb.current_progspace().filename}. Start gdb without a file."
+        )
+    if not os.path.isfile(module):
+        raise gdb.GdbError(f"{shown(module)}, which the sample was in, is not there: load the same file (`file PATH`).")
+    gdb.execute(f"file {quoted(module)}", to_string=True)
+    for file in gdb.objfiles():
+        if same_file(file.filename, module):
+            return file
+    raise gdb.GdbError(f"gdb cannot read {shown(module)}.")
+
+
+def file_for(ip, sample):
+    """The file to look at: the one that the sample names, or else the one of the same build that gdb has."""
+    module, build_id = member(ip, "module", str), member(sample, "build_id", str)
+    if module is None:
+        raise gdb.GdbError("The instruction pointer was in no file: JIT code, for example.")
+    if not module.startswith("/"):
+        raise gdb.GdbError(f"The instruction pointer was in {shown(module)}, which is no file.")
+    is_ruby = module == sample.get("elf")
+    file = None
+    if is_ruby and build_id:
+        file = next((file for file in gdb.objfiles() if file.owner is None and file.build_id == build_id), None)
+    file = file or load(module)
+    if is_ruby and build_id and file.build_id != build_id:
+        gdb.write(
+            f"rb-torn: {file.filename} is another build ({file.build_id or 'no build-id'}) than the one that ran "
+            f"({shown(build_id)}): what follows is a guess\n",
+            gdb.STDERR,
+        )
+    return file
+
+
+def slide(file):
+    """What is to be added to an address in the file to have it in gdb, which may have a process or a core."""
+    wanted, address = first_code(file.filename)
+    for start, name, where in SECTION.findall(gdb.execute("info files", to_string=True)):
+        if name == wanted and same_file(where or gdb.current_progspace().filename, file.filename):
+            return int(start, 16) - address
+    raise gdb.GdbError(f"gdb does not say where {file.filename} is.")
+
+
+# ---- what is shown
+
+
+def show_head(sample, number):
+    words = [sample.get("verdict"), sample.get("reason"), sample.get("oracle")]
+    why = ", ".join(dict.fromkeys(shown(word) for word in words if word is not None))
+    gdb.write(
+        f"sample {number}: {why}; mode {shown(sample.get('mode'))}, process {shown(sample.get('pid'))}, thread "
+        f"{shown(sample.get('tid'))}, {shown(sample.get('time'))}\n"
+    )
+    frames = [frame for frame in member(sample, "frames", list) or [] if isinstance(frame, dict)]
+    for frame in frames[:MAX_FRAMES]:
+        where = f"{shown(frame.get('path'))}:{shown(frame.get('line'))}"
+        gdb.write(f"    {where}:in '{shown(frame.get('label'))}'\n")
+    if len(frames) > MAX_FRAMES:
+        gdb.write(f"    ({len(frames) - MAX_FRAMES} more)\n")
+
+
+def show_place(ip):
+    """What the log says of the place."""
+    place = f"{shown(ip['module_address'])} of {shown(ip['module'])}"
+    if ip.get("function") is not None:
+        place = f"{shown(ip['function'])}+{shown(ip.get('offset'))} ({place})"
+    window = f", in the torn window {shown(ip['window'])}" if ip.get("window") else ""
+    gdb.write(f"\n{place}{window}\n")
+    chain = [inlined for inlined in member(ip, "inlined", list) or [] if isinstance(inlined, dict)]
+    for index, inlined in enumerate(chain):
+        verb = "at" if index == 0 else "calls it at"
+        gdb.write(
+            f"    {shown(inlined.get('function'))} {verb} {shown(inlined.get('file'))}:{shown(inlined.get('line'))}\n"
+        )
+
+
+def check_place(ip, address):
+    """Whether gdb finds the same function there; gives the offset in it, or None."""
+    match = SYMBOL.match(gdb.execute(f"info symbol {address:#x}", to_string=True))
+    found = (match[1], int(match[2] or 0)) if match else (None, None)
+    if found != (ip.get("function"), ip.get("offset")):
+        said = f"{found[0]}+{found[1]}" if match else "no function"
+        gdb.write(f"rb-torn: gdb finds {said} there: it has another file, or other debug info\n", gdb.STDERR)
+    return found[1]
+
+
+def show_source(address):
+    symtab_and_line = gdb.find_pc_line(address)
+    symtab = symtab_and_line.symtab
+    gdb.write("\n")
+    if symtab is None:
+        gdb.write("No line is known: there is no debug info for this code.\n")
+    elif os.path.isfile(symtab.fullname()):
+        gdb.write(gdb.execute(f"list *{address:#x}", to_string=True))
+    else:
+        gdb.write(f"The source is not there. It was {shown(symtab.fullname())}:{symtab_and_line.line}\n")
+
+
+def show_code(address, offset):
+    """The instructions around the address, with an arrow at it."""
+    architecture = gdb.selected_inferior().architecture()
+    low = address
+    if offset and offset <= MAX_FUNCTION:
+        before = architecture.disassemble(address - offset, address - 1)
+        low = before[-AROUND:][0]["addr"]
+    last = architecture.disassemble(address, count=AROUND + 1)[-1]
+    text = gdb.execute(f"disassemble /s {low:#x},{last['addr'] + last['length']:#x}", to_string=True)
+    gdb.write("\n")
+    for line in text.splitlines():
+        match = INSTRUCTION.match(line)
+        if match:
+            line = ("=> " if int(match[1], 16) == address else "   ") + line[3:]
+        gdb.write(line + "\n")
+
+
+class Torn(gdb.Command):
+    """Show the code that a torn sample was in: rb-torn FILE [N]
+
+FILE  a torn log (rbdump experiment --torn-log)
+N     which line of it; 1 if not given
+
+Shows why the sample was rejected, function and offset, the functions inlined there, the source, and the instructions
+around. The file that was running is loaded if gdb has none yet. $rb_torn is set to the address."""
+
+    name = "rb-torn"
+
+    def __init__(self):
+        super().__init__(self.name, gdb.COMMAND_DATA, gdb.COMPLETE_FILENAME)
+
+    def invoke(self, argument, from_tty):
+        words = gdb.string_to_argv(argument)
+        if not 1 <= len(words) <= 2 or not all(re.fullmatch("[0-9]{1,9}", word) for word in words[1:]):
+            raise gdb.GdbError("Usage: rb-torn FILE [N]")
+        try:
+            self.show(os.path.expanduser(words[0]), max(1, int(words[1])) if len(words) > 1 else 1)
+        except (gdb.error, OSError) as problem:
+            raise gdb.GdbError(f"{self.name}: {problem}") from None
+
+    def show(self, path, number):
+        sample = read_sample(path, number)
+        show_head(sample, number)
+        ip = member(sample, "ip", dict)
+        if ip is None:
+            raise gdb.GdbError("It has no registers: in this mode the process is not stopped.")
+        file = file_for(ip, sample)
+        address = address_of(ip, "module_address") + slide(file)
+        if address >= 1 << 64:
+            raise gdb.GdbError("rb-torn: the sample has no module_address that makes sense")
+        show_place(ip)
+        gdb.set_convenience_variable("rb_torn", address)
+        offset = check_place(ip, address)
+        show_source(address)
+        show_code(address, offset)
+
+
+Torn()
