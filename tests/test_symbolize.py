@@ -206,16 +206,38 @@ def own_ruby(tmp_path):
     return shutil.copy(WITH_DEBUG[0].path, tmp_path / "ruby")
 
 
-def test_debug_file(own_ruby, tmp_path):
-    """Stripped, with a debug file that it links to."""
-    run("objcopy", "--only-keep-debug", own_ruby, f"{own_ruby}.debug")
-    run("strip", own_ruby)
-    run("objcopy", f"--add-gnu-debuglink={own_ruby}.debug", own_ruby)
+def split(ruby):
+    """Strips it, and gives it a debug file that it links to."""
+    run("objcopy", "--only-keep-debug", ruby, f"{ruby}.debug")
+    run("strip", ruby)
+    run("objcopy", f"--add-gnu-debuglink={ruby}.debug", ruby)
+
+
+@pytest.mark.parametrize("dwz", [False, True], ids=["plain", "dwz"])
+def test_debug_file(own_ruby, tmp_path, dwz):
+    """Stripped, with a debug file that it links to, which dwz may have moved a part of to a common one."""
+    split(own_ruby)
+    if dwz:
+        shutil.copy(tmp_path / "ruby.debug", tmp_path / "other.debug")
+        run("dwz", "-m", tmp_path / "common", tmp_path / "ruby.debug", tmp_path / "other.debug")
+        assert ".gnu_debugaltlink" in run("readelf", "-SW", tmp_path / "ruby.debug")
     with resting(own_ruby) as process:
         addresses = spread(Image(str(own_ruby)), process.pid, 200)
         answers = ask_rbdump(process.pid, addresses)
         compare(answers, ask_gdb(process.pid, addresses, tmp_path))
     assert sum(bool(answer["inlined"]) for answer in answers) > 150
+
+
+@pytest.mark.parametrize("where", ["ruby.debug", ".debug/ruby.debug"])
+def test_pipe_for_debug_file(own_ruby, tmp_path, where):
+    """What has the debug file's name may be a pipe that nobody writes to: then there is no debug info."""
+    split(own_ruby)
+    (tmp_path / "ruby.debug").unlink()
+    (tmp_path / ".debug").mkdir()
+    os.mkfifo(tmp_path / where)
+    with resting(own_ruby) as process:
+        answers = ask_rbdump(process.pid, spread(Image(str(own_ruby)), process.pid, 20))
+    assert all(answer["known"] and not answer["inlined"] for answer in answers)
 
 
 def test_after_the_end(own_ruby):

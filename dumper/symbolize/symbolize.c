@@ -12,6 +12,7 @@
 
 #include "decode/text.h"
 #include "gen/image.h"
+#include "symbolize/debug_file.h"
 #include "symbolize/debug_info.h"
 #include "symbolize/symbols.h"
 #include "target/target.h"
@@ -70,6 +71,20 @@ static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf
 {
 	(void)module, (void)data, (void)name, (void)base, (void)file, (void)elf;
 	return -1;
+}
+
+static int find_debug_file(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, const char *file,
+			   const char *link, GElf_Word checksum, char **path)
+{
+	const struct symbolizer *symbolizer = *data;
+	const unsigned char *build_id = NULL;
+	GElf_Addr address;
+	int length = dwfl_module_build_id(module, &build_id, &address);
+
+	if (!debug_file_is_safe(symbolizer->folders, file ? file : name, link, build_id,
+				length > 0 ? (size_t)length : 0))
+		return -1;
+	return dwfl_standard_find_debuginfo(module, data, name, base, file, link, checksum, path);
 }
 
 /* Finds a path to the target's root folder that outlives the target. */
@@ -139,6 +154,10 @@ static struct mapped_file *open_file(struct symbolizer *symbolizer, const struct
 		file->module = dwfl_report_elf(symbolizer->dwfl, file->path, path, fd, mapping->start, false);
 	free(path);
 	if (file->module) {
+		void **data;
+
+		dwfl_module_info(file->module, &data, NULL, NULL, NULL, NULL, NULL, NULL);
+		*data = symbolizer;
 		symbolizer->nr_files++; /* the descriptor is libdwfl's now */
 		return file;
 	}
@@ -189,7 +208,7 @@ struct error *symbolizer_open(pid_t pid, struct symbolizer **ret)
 	symbolizer->kept = calloc(KEPT, sizeof(*symbolizer->kept));
 	symbolizer->callbacks = (Dwfl_Callbacks){
 	    .find_elf = find_no_elf,
-	    .find_debuginfo = dwfl_standard_find_debuginfo,
+	    .find_debuginfo = find_debug_file,
 	    .section_address = dwfl_offline_section_address,
 	    .debuginfo_path = &symbolizer->folders,
 	};
