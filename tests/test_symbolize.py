@@ -206,21 +206,22 @@ def own_ruby(tmp_path):
     return shutil.copy(WITH_DEBUG[0].path, tmp_path / "ruby")
 
 
-def split(ruby):
+def split(ruby, dwz=False):
     """Strips it, and gives it a debug file that it links to."""
-    run("objcopy", "--only-keep-debug", ruby, f"{ruby}.debug")
+    debug = ruby.with_name("ruby.debug")
+    run("objcopy", "--only-keep-debug", ruby, debug)
+    if dwz:
+        other = shutil.copy(debug, ruby.with_name("other.debug"))
+        run("dwz", "-m", ruby.with_name("common"), debug, other)
+        assert ".gnu_debugaltlink" in run("readelf", "-SW", debug)
     run("strip", ruby)
-    run("objcopy", f"--add-gnu-debuglink={ruby}.debug", ruby)
+    run("objcopy", f"--add-gnu-debuglink={debug}", ruby)
 
 
 @pytest.mark.parametrize("dwz", [False, True], ids=["plain", "dwz"])
 def test_debug_file(own_ruby, tmp_path, dwz):
     """Stripped, with a debug file that it links to, which dwz may have moved a part of to a common one."""
-    split(own_ruby)
-    if dwz:
-        shutil.copy(tmp_path / "ruby.debug", tmp_path / "other.debug")
-        run("dwz", "-m", tmp_path / "common", tmp_path / "ruby.debug", tmp_path / "other.debug")
-        assert ".gnu_debugaltlink" in run("readelf", "-SW", tmp_path / "ruby.debug")
+    split(own_ruby, dwz)
     with resting(own_ruby) as process:
         addresses = spread(Image(str(own_ruby)), process.pid, 200)
         answers = ask_rbdump(process.pid, addresses)
