@@ -8,7 +8,7 @@ import signal
 import subprocess
 
 import pytest
-from conftest import RUBIES
+from conftest import RUBIES, note_not_applicable
 from harness.dump import run
 from harness.process import is_untouched, wait_until
 
@@ -87,17 +87,19 @@ def test_every_variant(ruby, rbdump, tmp_path, variant):
             return
         _, modes, lines = experiment(rbdump, graph, "-m", "paused,unpaused", "-r", 2000, "-n", 1000)
         assert is_untouched(graph.pid)
-    assert modes["paused"]["samples"] == modes["unpaused"]["samples"] == 1000
-    assert modes["paused"]["impossible"]["count"] == 0, (summary(modes["paused"]), lines[:3])
-    assert modes["paused"]["accepted"] >= 999, summary(modes["paused"])
-    assert modes["unpaused"]["accepted"] >= 900, summary(modes["unpaused"])
-    if ruby.series >= (3, 0):
-        assert modes["unpaused"]["impossible"]["count"] == 0, (summary(modes["unpaused"]), lines[:3])
+    for mode in modes.values():
+        # A thread that has not begun gives no sample.
+        assert 500 < mode["samples"] <= 1000, summary(mode)
+        assert mode["impossible"]["count"] == 0, (summary(mode), lines[:3])
+    assert modes["paused"]["accepted"] >= modes["paused"]["samples"] - 1, summary(modes["paused"])
+    assert modes["unpaused"]["accepted"] >= 0.9 * modes["unpaused"]["samples"], summary(modes["unpaused"])
 
 
 def test_with_yjit(ruby, rbdump, tmp_path):
-    if not ruby.has_yjit:
-        pytest.skip("YJIT is not built in")
+    """3.1's YJIT publishes a frame before it is filled in, as 2.7 does, and no window tells where: left out here."""
+    if not ruby.has_yjit or ruby.series < (3, 2):
+        note_not_applicable(f"an experiment with YJIT on {ruby.id}: not built in, or that of 3.1")
+        return
     with Graph(ruby, "blocks", tmp_path, flags=["--yjit"]) as graph:
         _, modes, lines = experiment(rbdump, graph, "-m", "paused,unpaused", "-r", 2000, "-n", 2000)
     for mode in modes.values():
@@ -106,9 +108,16 @@ def test_with_yjit(ruby, rbdump, tmp_path):
 
 
 def test_naive_modes_show_errors(ruby, rbdump, tmp_path):
-    """So that it is seen to measure."""
+    """So that it is seen to measure. A reader that happens to share the target's CPU reads while that does not run."""
+    assert os.cpu_count() > 1, "with one CPU no process is read while it runs"
     with Graph(ruby, "churn", tmp_path) as graph:
-        _, modes, lines = experiment(rbdump, graph, "-m", "unpaused-naive,unpaused", "-r", 5000, "-n", 2000)
+        os.sched_setaffinity(graph.pid, {0})
+        before = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {1})
+        try:
+            _, modes, lines = experiment(rbdump, graph, "-m", "unpaused-naive,unpaused", "-r", 5000, "-n", 2000)
+        finally:
+            os.sched_setaffinity(0, before)
     naive = modes["unpaused-naive"]
     assert naive["impossible"]["count"] > 200, summary(naive)
     assert naive["impossible"]["low"] < naive["impossible"]["value"] < naive["impossible"]["high"]

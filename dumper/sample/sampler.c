@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "target/tracee.h"
+#include "vm/call_site.h"
 #include "vm/frame.h"
 
 /* How often a guess where the stack is may be off, or a paused sample be taken again. */
@@ -21,13 +22,16 @@
 #define STOP_TIMEOUT_US 200000L
 #define BETWEEN_NS	20000L
 
+/* How much of the code is kept: 16 MiB. */
+#define CODE_PAGES 4096u
+
 /* The deepest stack that a sample holds. */
 #define FRAMES_MAX 65536u
 
 struct sampler {
 	const struct session *session;
 	struct sampler_options options;
-	struct memory *memory; /* holds nothing but what is laid over it */
+	struct memory *memory; /* what shots are laid over: code, and what is called there, while one block lasts */
 	struct ruby ruby;      /* through that */
 	cpu_set_t cpus;	       /* that rbdump may run on */
 	int cpu;	       /* that the thread is bound to; -1 if to none */
@@ -80,13 +84,16 @@ void sample_clear(struct sample *sample)
 	*sample = (struct sample){0};
 }
 
-static void no_pages(void *context, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok)
+/* Forgets what was read of code: it may be freed, and something else be there. */
+static bool renew_memory(struct sampler *sampler)
 {
-	(void)context;
-	(void)pages;
-	(void)buffer;
-	for (size_t i = 0; i < count; i++)
-		ok[i] = false;
+	struct memory *memory = memory_create(target_read_pages, sampler->session->target, CODE_PAGES);
+
+	if (!memory)
+		return false;
+	memory_destroy(sampler->memory);
+	sampler->memory = sampler->ruby.memory = memory;
+	return true;
 }
 
 struct sampler *sampler_create(const struct session *session, const struct sampler_options *options)
@@ -99,14 +106,11 @@ struct sampler *sampler_create(const struct session *session, const struct sampl
 	sampler->options = *options;
 	sampler->cpu = -1;
 	sched_getaffinity(0, sizeof(sampler->cpus), &sampler->cpus);
-	sampler->memory = memory_create(no_pages, NULL, 1);
-	if (!sampler->memory) {
+	sampler->ruby = session->ruby;
+	if (!renew_memory(sampler)) {
 		free(sampler);
 		return NULL;
 	}
-	memory_seal(sampler->memory);
-	sampler->ruby = session->ruby;
-	sampler->ruby.memory = sampler->memory;
 	return sampler;
 }
 
@@ -120,6 +124,7 @@ void sampler_destroy(struct sampler *sampler)
 
 void sampler_enter(struct sampler *sampler)
 {
+	renew_memory(sampler);
 	sampler->cpu = -1;
 	sched_setaffinity(0, sizeof(sampler->cpus), &sampler->cpus);
 	if (sched_getscheduler(0) == SCHED_OTHER)
@@ -164,7 +169,7 @@ static void follow(struct sampler *sampler, const struct subject *subject)
 		sampler->cpu = cpu;
 }
 
-/* What the stack's own checks say of a covered shot: bytes only, no further read of the target. */
+/* What the stack's own checks say of a covered shot. What it leads to beyond that is code, which does not change. */
 static enum reason check(struct sampler *sampler, const struct subject *subject, const struct shot *shot)
 {
 	enum reason reason = REASON_EC_UNREADABLE;
@@ -173,6 +178,10 @@ static enum reason check(struct sampler *sampler, const struct subject *subject,
 	shot_lay(shot, sampler->memory);
 	if (stack_walk(&sampler->ruby, subject->aim.ec, subject->aim.thread, FRAMES_MAX, &stack))
 		reason = stack.reason;
+	/* Only the innermost frame can be one in the making. */
+	if (reason == REASON_NONE && stack.nr_frames > 1 &&
+	    call_site_judge(&sampler->ruby, &stack.frames[1], &stack.frames[0]) == CALL_SITE_CONTRADICTS)
+		reason = REASON_CALL_SITE;
 	stack_clear(&stack);
 	memory_overlay(sampler->memory, NULL, 0, 0, 0);
 	return reason;

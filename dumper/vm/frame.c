@@ -89,11 +89,11 @@ static uint64_t method_of_frame(struct access *access, uint64_t ep)
 }
 
 /*
- * Whether a method's frame and its method entry have the same code (vm_insnhelper.c, vm_call_iseq_setup_normal: both
- * are of the same callable). A definition that cannot be read, or is no longer one of code (refined since, eval.c,
- * rb_add_refined_method_entry), says nothing.
+ * Whether a frame and its method entry have the same code (vm_insnhelper.c, vm_call_iseq_setup_normal: both are of the
+ * same callable; iseq.c, set_relations: code within a method knows the method's). A definition that cannot be read, or
+ * is not one of code (refined since, eval.c, rb_add_refined_method_entry; define_method), says nothing.
  */
-static bool is_code_of_method(const struct access *from, uint64_t method, uint64_t iseq)
+static bool is_code_of_method(const struct access *from, uint64_t method, uint64_t iseq, bool own)
 {
 	struct access access = *from;
 	uint64_t definition = access_member(&access, method, F_ment_def), code;
@@ -103,12 +103,17 @@ static bool is_code_of_method(const struct access *from, uint64_t method, uint64
 	    !layout_has(access.layout, F_mdef_iseq))
 		return access.failed || type != access_enum(&access, E_VM_METHOD_TYPE_CFUNC);
 	code = value_object(&access, access_member(&access, definition, F_mdef_iseq));
-	return access.failed || code == value_object(&access, iseq) || access.failed;
+	iseq = value_object(&access, iseq);
+	if (!own)
+		iseq = value_object(
+		    &access, access_member(&access, access_member(&access, iseq, F_iseq_body), F_body_local_iseq));
+	return access.failed || code == iseq;
 }
 
 static void read_frame(const struct ruby *ruby, const struct stack *stack, uint64_t cfp, struct frame *ret)
 {
 	struct access access = ruby_access(ruby);
+	uint64_t magic;
 	struct frame_facts facts = {
 	    .vm_stack = stack->facts.vm_stack,
 	    .stack_end = stack->facts.vm_stack + stack->facts.words * 8,
@@ -138,14 +143,15 @@ static void read_frame(const struct ruby *ruby, const struct stack *stack, uint6
 	if (ret->kind != FRAME_RUBY && ret->kind != FRAME_CFUNC)
 		return;
 	ret->method = method_of_frame(&access, facts.ep);
+	magic = facts.flags & access_enum(&access, E_VM_FRAME_MAGIC_MASK);
+	ret->own_method = magic == access_enum(&access, E_VM_FRAME_MAGIC_METHOD) ||
+			  magic == access_enum(&access, E_VM_FRAME_MAGIC_CFUNC);
 	if (access.failed)
 		ret->reason = REASON_METHOD_UNREADABLE;
 	else if (!ruby->unchecked && ret->kind == FRAME_RUBY && ret->method != 0 &&
-		 (facts.flags & access_enum(&access, E_VM_FRAME_MAGIC_MASK)) ==
-		     access_enum(&access, E_VM_FRAME_MAGIC_METHOD) &&
-		 !is_code_of_method(&access, ret->method, ret->iseq))
+		 !is_code_of_method(&access, ret->method, ret->iseq, ret->own_method))
 		ret->reason = REASON_METHOD_OTHER;
-	else if (ret->kind == FRAME_CFUNC && ret->method == 0)
+	else if ((ret->kind == FRAME_CFUNC || (ret->own_method && !ruby->unchecked)) && ret->method == 0)
 		ret->reason = REASON_NO_METHOD;
 	if (ret->reason != REASON_NONE)
 		ret->kind = FRAME_UNREADABLE;

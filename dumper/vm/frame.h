@@ -14,6 +14,8 @@ struct frame {
 	uint64_t iseq;	 /* rb_iseq_t; for FRAME_RUBY */
 	uint64_t method; /* rb_callable_method_entry_t, 0 if the frame has none */
 	enum frame_kind kind;
+	bool own_method; /* the method entry is that of the frame itself: it is no block's, nor of code within a method
+			  */
 	enum reason reason; /* for FRAME_UNREADABLE */
 };
 

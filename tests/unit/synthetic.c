@@ -57,6 +57,8 @@ static const struct {
     {E_RARRAY_EMBED_LEN_MASK, INT64_C(0xf) << 30},
     {E_RARRAY_EMBED_LEN_SHIFT, 30},
     {E_RUBY_ID_SCOPE_SHIFT, ID_SHIFT},
+    {E_imemo_callinfo, 6},
+    {E_imemo_callcache, 8},
     {E_ROBJECT_HEAP, 1 << 14},
     {E_tLAST_OP_ID, LAST_OPERATOR},
     {E_THREAD_RUNNABLE, 2},

@@ -315,6 +315,10 @@ static void test_method_other(void **state)
 	synthetic_set(s, definition, F_mdef_iseq, other);
 	push(&stack, PC, code, env(&stack, method, 0, local(s, E_VM_FRAME_MAGIC_BLOCK)));
 	assert_one(&stack, FRAME_RUBY, REASON_NONE, method);
+	/* A method's frame without a method entry. */
+	stack = new_stack(s);
+	push(&stack, PC, code, env(&stack, 0, 0, local(s, E_VM_FRAME_MAGIC_METHOD)));
+	assert_one(&stack, FRAME_UNREADABLE, REASON_NO_METHOD, 0);
 	/* A definition that cannot be read says nothing. */
 	stack = new_stack(s);
 	synthetic_set(s, method, F_ment_def, NOWHERE);
@@ -423,7 +427,8 @@ static void test_svar(void **state)
 {
 	struct synthetic *s = *state;
 	uint64_t code = synthetic_imemo(s, S_iseq, E_imemo_iseq), block = synthetic_enum(s, E_VM_FRAME_MAGIC_BLOCK);
-	uint64_t method = local(s, E_VM_FRAME_MAGIC_METHOD), right = new_method(s), wrong = new_method(s), ep;
+	uint64_t method = local(s, E_VM_FRAME_MAGIC_METHOD), right = new_method(s), wrong = new_method(s),
+		 top = local(s, E_VM_FRAME_MAGIC_TOP), ep;
 	struct vm_stack stack = new_stack(s);
 
 	push(&stack, PC, code, env(&stack, new_svar(s, right), 0, method));
@@ -433,19 +438,19 @@ static void test_svar(void **state)
 	push(&stack, PC, code, env(&stack, new_svar(s, wrong), ep, block));
 	assert_one(&stack, FRAME_RUBY, REASON_NONE, right);
 	stack = new_stack(s);
-	push(&stack, PC, code, env(&stack, new_svar(s, synthetic_imemo(s, S_svar, E_imemo_cref)), 0, method));
+	push(&stack, PC, code, env(&stack, new_svar(s, synthetic_imemo(s, S_svar, E_imemo_cref)), 0, top));
 	assert_one(&stack, FRAME_RUBY, REASON_NONE, 0);
 	stack = new_stack(s);
-	push(&stack, PC, code, env(&stack, new_svar(s, 0), 0, method));
+	push(&stack, PC, code, env(&stack, new_svar(s, 0), 0, top));
 	assert_one(&stack, FRAME_RUBY, REASON_NONE, 0);
 	/* Hostile: svars behind svars, in a circle too. */
 	stack = new_stack(s);
-	push(&stack, PC, code, env(&stack, new_svar(s, new_svar(s, wrong)), 0, method));
+	push(&stack, PC, code, env(&stack, new_svar(s, new_svar(s, wrong)), 0, top));
 	assert_one(&stack, FRAME_RUBY, REASON_NONE, 0);
 	ep = new_svar(s, 0);
 	synthetic_set(s, ep, F_svar_cref_or_me, ep);
 	stack = new_stack(s);
-	push(&stack, PC, code, env(&stack, ep, 0, method));
+	push(&stack, PC, code, env(&stack, ep, 0, top));
 	assert_one(&stack, FRAME_RUBY, REASON_NONE, 0);
 }
 

@@ -173,6 +173,7 @@ static void test_reasons(void **state)
 	    {REASON_METHOD_UNREADABLE, "method-unreadable", "truncated"},
 	    {REASON_NO_METHOD, "no-method", "torn"},
 	    {REASON_METHOD_OTHER, "method-other", "torn"},
+	    {REASON_CALL_SITE, "call-site", "torn"},
 	    {REASON_NO_NAME, "no-name", "truncated"},
 	};
 

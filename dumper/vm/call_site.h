@@ -1,0 +1,27 @@
+/*
+ * Call-site evidence: what the code of a caller says it was calling when its pc was saved, against the frame that is on
+ * top of it. A stack that was put together from two moments, or a frame that is still being made, can be found out by
+ * it without a second look: in a stopped process, and in a core file.
+ *
+ * The instruction before a caller's pc has, where it sends a message, call data among its operands: the name of what is
+ * called, and the method entry that was found for it last.
+ *
+ * It is decided only where a plain method was found last (of Ruby code, or a C function) by the very name that is
+ * called: not for aliases, method_missing, send, Proc#call, refinements, super; and only against the frame of a method
+ * or a C function, not of a block. What runs between two instructions (a trap, a finalizer) is a block, or called by
+ * one of Ruby's own C functions.
+ *
+ * Facts: insns.def (send, opt_send_without_block: operands), vm_callinfo.h (rb_call_data, vm_ci_packed_p), vm_method.c
+ * (rb_alias), 2.7.4 to 4.0.5.
+ */
+#ifndef RBDUMP_CALL_SITE_H
+#define RBDUMP_CALL_SITE_H
+
+#include "vm/frame.h"
+
+enum call_site_verdict { CALL_SITE_UNDECIDED, CALL_SITE_AGREES, CALL_SITE_CONTRADICTS };
+
+/* What `caller`'s code says of `callee`, the next younger frame of the same stack. */
+enum call_site_verdict call_site_judge(const struct ruby *ruby, const struct frame *caller, const struct frame *callee);
+
+#endif
