@@ -16,8 +16,7 @@ struct torn_log {
 	const char *path;
 	FILE *file; /* NULL: nothing is written, only counted */
 	const struct session *session;
-	struct symbolizer *symbolizer; /* NULL until the first address, or if it cannot be had */
-	bool no_symbolizer;
+	struct symbolizer *symbolizer;	/* NULL if it cannot be had: then addresses have no names */
 	json_t *places;			/* by mode, reason and address */
 	uint64_t of_mode[SAMPLE_MODES]; /* samples that have registers */
 };
@@ -32,6 +31,8 @@ struct error *torn_log_open(const char *path, const struct session *session, str
 	}
 	log->path = path;
 	log->session = session;
+	/* Now: the target may have ended by the time that there is an address. */
+	error_destroy(symbolizer_open(session->target->pid, &log->symbolizer));
 	if (path && !(log->file = fopen(path, "we"))) {
 		struct error *error =
 		    error_create(EXIT_FAILED, "the torn log %s cannot be written: %s", path, strerror(errno));
@@ -97,12 +98,6 @@ static json_t *registers_of(const struct user_regs_struct *registers)
 
 static bool find(struct torn_log *log, uint64_t ip, struct symbolized *ret)
 {
-	if (!log->symbolizer && !log->no_symbolizer) {
-		struct error *error = symbolizer_open(log->session->target->pid, &log->symbolizer);
-
-		log->no_symbolizer = error;
-		error_destroy(error);
-	}
 	return log->symbolizer && symbolize(log->symbolizer, ip, ret);
 }
 
