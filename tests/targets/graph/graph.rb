@@ -146,14 +146,14 @@ class Program
     case @variant
     when "threads"
       line = emit("ANSWER = ->(rounds) { (1..4).map { |n| Thread.new { Graph.new.run(n, rounds) } }.sum(&:value) }")
-      @roots << "block (3 levels) in <top (required)>"
+      @roots.push("block (3 levels) in <top (required)>", "") # a thread that is about to begin has no frame
       frame("block (3 levels) in <top (required)>", line, line, line => ["Graph#run"])
       waiting(line, "Thread#value", "Array#sum", "Range#each", "Enumerable#map", "Array#map", "Thread.new",
               "Thread#initialize", "block (2 levels) in <top (required)>")
     when "ractors"
       line = emit("ANSWER = ->(rounds) { rs = (1..3).map { |n| Ractor.new(n, rounds) { |m, r| Graph.new.run(m, r) } }; " \
                   "rs.sum { |r| r.respond_to?(:take) ? r.take : r.value } }")
-      @roots.push("block (3 levels) in <top (required)>")
+      @roots.push("block (3 levels) in <top (required)>", "")
       frame("block (3 levels) in <top (required)>", line, line, line => ["Graph#run"])
       waiting(line, "Ractor#take", "Ractor#value", "Ractor#join", "Ractor.new", "Array#sum", "Array#each", "Range#each",
               "Enumerable#map", "Ractor.receive", "Ractor::Port#receive", "Ractor#initialize", "Ractor#monitor",
