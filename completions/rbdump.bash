@@ -4,6 +4,22 @@ _rbdump()
 {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
 
+	if [[ ${COMP_WORDS[1]} == experiment ]]; then
+		case $previous in
+		-m | --modes)
+			mapfile -t COMPREPLY < <(compgen -W "unpaused-naive unpaused-double unpaused paused-naive paused" -- "$current")
+			return
+			;;
+		--on-torn)
+			mapfile -t COMPREPLY < <(compgen -W "step report drop" -- "$current")
+			return
+			;;
+		--oracle | --json | --torn-log)
+			mapfile -t COMPREPLY < <(compgen -f -- "$current")
+			return
+			;;
+		esac
+	fi
 	case $previous in
 	-p | --pid)
 		mapfile -t COMPREPLY < <(compgen -W "$(pgrep ruby 2>/dev/null)" -- "$current")
@@ -14,7 +30,12 @@ _rbdump()
 		return
 		;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "-p --pid --json --no-stop --offsets -g --gen-offsets -o --output --any-build \
+	if [[ ${COMP_WORDS[1]} == experiment && $COMP_CWORD -gt 1 ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "-p --pid -r --rate -n --samples -d --duration -m --modes --budget --on-torn \
+			--seed --oracle --json --torn-log --offsets -h --help" -- "$current")
+		return
+	fi
+	mapfile -t COMPREPLY < <(compgen -W "experiment -p --pid --json --no-stop --offsets -g --gen-offsets -o --output --any-build \
 		-h --help -V --version" -- "$current")
 }
 
