@@ -6,11 +6,12 @@ import pathlib
 import random
 import signal
 import subprocess
+import threading
 
 import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.dump import run
-from harness.process import is_untouched, wait_until
+from harness.process import is_untouched, task_states, wait_until
 
 GRAPH = pathlib.Path(__file__).parent / "targets/graph/graph.rb"
 VARIANTS = ["churn", "deep", "blocks", "exceptions", "fibers", "threads", "ractors", "gc"]
@@ -146,6 +147,92 @@ def test_paused_naive_errors_lie_in_windows(windowed, rbdump, tmp_path):
         assert line["ip"]["function"] and line["ip"]["offset"] >= 0
         assert line["ip"]["inlined"][0]["line"] > 0
         assert line["ip"]["inlined"][-1]["function"] in line["ip"]["function"]
+
+
+# ---- pinned: gdb stops a thread right where its stack is torn
+
+STOP_IN_WINDOW = """
+import gdb, re
+gdb.execute("set pagination off")
+function = "vm_call_iseq_setup_normal_0start_2params_2locals"
+frame = gdb.lookup_global_symbol(function) or gdb.lookup_static_symbol(function)
+start = int(frame.value().address)
+# The store of ec->cfp: the first store at 0x10 from the register that holds ec, the first argument.
+code = gdb.selected_inferior().architecture().disassemble(start, start + 200)
+stored = next(i for i, at in enumerate(code) if re.search(r"mov +%r\\w+,0x10\\(%rdi\\)", at["asm"]))
+gdb.execute(f"break *{code[stored + 1]['addr']}")
+print("ready", flush=True)
+gdb.execute("continue")
+gdb.execute(f"shell kill -STOP {gdb.selected_inferior().pid}")
+gdb.execute("detach")
+"""
+
+
+@with_windows
+def test_pinned_in_a_window(windowed, rbdump, tmp_path):
+    """2.7: stopped right after the new control frame was published, and before it is filled in."""
+    if windowed.series >= (3, 0):
+        note_not_applicable(f"a thread pinned in vm_push_frame of {windowed.id}: its frame is published last")
+        return
+    (tmp_path / "stop.py").write_text(STOP_IN_WINDOW)
+    oracle = tmp_path / "oracle.json"
+    frames = {
+        "<main>": {"calls": {"15": ["Object#outer"]}},
+        "Object#outer": {"calls": {"8": ["Object#inner"]}},
+        "Object#inner": {"lines": [3, 4]},
+    }
+    oracle.write_text(json.dumps({"schema_version": 1, "roots": ["<main>"], "frames": frames}))
+    with subprocess.Popen(
+        [windowed.path, "--disable-gems", GRAPH.parent / "pinned.rb"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as target:  # fmt: skip
+        assert target.stdout.readline() == "ready\n"
+        with subprocess.Popen(
+            ["gdb", "-nx", "-batch", "-p", str(target.pid), "-x", tmp_path / "stop.py"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        ) as gdb:  # fmt: skip
+            limit = threading.Timer(60, gdb.kill)
+            limit.start()
+            said = []
+            for line in gdb.stdout:
+                said.append(line)
+                if line == "ready\n":
+                    break
+            target.stdin.write("go\n")
+            target.stdin.flush()
+            said += gdb.stdout.read()
+            limit.cancel()
+            assert gdb.wait(60) == 0, "".join(said)
+        wait_until(lambda: task_states(target.pid) == {"T"}, "".join(said))
+
+        done = run(rbdump, "-p", target.pid, "--json")
+        (thread,) = json.loads(done.stdout)["threads"]
+        assert (done.returncode, thread["verdict"]) == (1, "torn")
+
+        def sample(*arguments):
+            command = [rbdump, "experiment", "-p", str(target.pid), "-m", "paused", "-n", "1", "--oracle", str(oracle)]
+            log = tmp_path / "torn.log"
+            run_ = subprocess.run(
+                [*command, "--json", "-", "--torn-log", log, *arguments], capture_output=True, text=True, timeout=60, check=True
+            )
+            (mode,) = json.loads(run_.stdout)["modes"]
+            return mode, [json.loads(line) for line in log.read_text().splitlines()]
+
+        mode, (line,) = sample("--on-torn", "report")
+        assert mode["rejected"] == {"window": 1}
+        assert (line["verdict"], line["reason"], line["ip"]["window"]) == ("torn", "window", "vm_push_frame")
+        assert [at["function"] for at in line["ip"]["inlined"]][0] == "vm_push_frame"
+        mode, (line,) = sample("--on-torn", "drop")
+        assert (mode["rejected"], line["frames"]) == ({"window": 1}, [])
+        # Stepped out: the stack that Ruby itself tells below.
+        mode, lines = sample()
+        assert (mode["accepted"], mode["impossible"]["count"], lines) == (1, 0, [])
+        assert mode["steps"]["samples"] == 1 and 1 <= mode["steps"]["total"] < 100
+        assert (mode["depths"], mode["leaves"]) == ({"3": 1}, {"Object#inner": 1})
+
+        os.kill(target.pid, signal.SIGCONT)
+        assert target.stdout.readline() == "inner:4 outer:8 <main>:15\n"
+        assert target.wait(30) == 0
 
 
 # ---- the target survives
