@@ -131,7 +131,7 @@ bench: packages-bench
 	tests/rubies/build 3.4
 	/usr/bin/python3 bench/bench.py
 
-# What doc/experiments.md says, measured anew: some 40 minutes.
+# What doc/experiments.md says, measured anew: some 15 minutes.
 .PHONY: experiments
 experiments: packages-check
 	@$(MAKE) --no-print-directory all
@@ -161,7 +161,7 @@ help:
 	@echo 'make unit       only the unit tests'
 	@echo 'make lint       clang-format, cppcheck, shellcheck, clang-tidy'
 	@echo 'make bench      measure'
-	@echo 'make experiments  measure paused against unpaused sampling anew (some 40 minutes)'
+	@echo 'make experiments  measure paused against unpaused sampling anew (some 15 minutes)'
 	@echo 'make install    honours DESTDIR and prefix'
 	@echo 'make clean'
 

@@ -73,7 +73,7 @@ def run_all(samples, long):
             if suffix:
                 continue
             for rate in (100, 1000):
-                arguments = ["-r", str(rate), "-d", "60"]
+                arguments = ["-r", str(rate), "-d", "25"]
                 keep(f"cost-{rate}-{series}", measure(ruby, flags, arguments))
 
 
