@@ -73,7 +73,7 @@ static struct error *default_output(const struct layout *layout, char **ret)
 /* Writes to a stream, which it closes if it is not stdout. */
 static bool write_stream(const struct layout *layout, FILE *file)
 {
-	bool written = layout_write(layout, false, file);
+	bool written = layout_write(layout, file);
 	int saved = errno;
 
 	if (file != stdout && fclose(file) != 0 && written) {

@@ -394,7 +394,7 @@ static struct error *check(const struct generation *g, const struct layout *layo
 	size_t length;
 	FILE *file = open_memstream(&content, &length);
 	char *problem = NULL;
-	bool written = file && layout_write(layout, false, file);
+	bool written = file && layout_write(layout, file);
 
 	if (file)
 		fclose(file);

@@ -249,7 +249,7 @@ static char *keep(const struct layout *layout)
 	if (fd >= 0)
 		file = fdopen(fd, "w");
 	if (file) {
-		kept = layout_write(layout, false, file);
+		kept = layout_write(layout, file);
 		kept = fclose(file) == 0 && kept && rename(part, path) == 0;
 	} else if (fd >= 0) {
 		close(fd);

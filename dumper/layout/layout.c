@@ -780,13 +780,13 @@ static int by_bytes(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-bool layout_write(const struct layout *layout, bool any_build, FILE *file)
+bool layout_write(const struct layout *layout, FILE *file)
 {
 	struct lines lines = {NULL, 0};
 	uint64_t digest = DIGEST_BEGIN;
 
 	add_facts(&lines, layout);
-	if (layout->build_id && !any_build)
+	if (layout->build_id)
 		add_addresses(&lines, layout);
 	if (lines.count)
 		qsort(lines.lines, lines.count, sizeof(*lines.lines), by_bytes);
@@ -799,7 +799,7 @@ bool layout_write(const struct layout *layout, bool any_build, FILE *file)
 
 		if (h == HEADER_DIGEST)
 			fprintf(file, "%s %016" PRIx64 "\n", headers[h].word, digest);
-		else if (value && !(any_build && h == HEADER_BUILD_ID))
+		else if (value)
 			fprintf(file, "%s %s\n", headers[h].word, value);
 	}
 	for (size_t i = 0; i < lines.count; i++) {

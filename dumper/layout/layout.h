@@ -123,11 +123,10 @@ char *layout_read_header(FILE *file, struct layout **ret);
 
 /*
  * Writes a layout file; the same layout gives the same bytes.
- *   any_build   leave out the build-id and what is valid for one build only: symbols and windows. They are left out,
- *               too, if the layout has no build-id.
- * arch, source and version must be set, header values and window functions printable ASCII.
+ * What holds for one build only, symbols and windows, is left out if the layout has no build-id. arch, source and
+ * version must be set, header values and window functions printable ASCII.
  * Flushes the stream. Returns false if it is in error after that (errno is that of the write).
  */
-bool layout_write(const struct layout *layout, bool any_build, FILE *file);
+bool layout_write(const struct layout *layout, FILE *file);
 
 #endif

@@ -89,7 +89,7 @@ static char *content(const char *version, const char *arch, const char *build_id
 		layout->members[i] = (struct layout_member){.present = true, .offset = (uint32_t)(8 * i), .size = 8};
 	for (size_t i = 0; i < LAYOUT_ENUMERATORS; i++)
 		layout->enumerators[i] = (struct layout_number){.present = true, .value = (int64_t)(i % 32)};
-	assert_true(layout_write(layout, false, file));
+	assert_true(layout_write(layout, file));
 	fclose(file);
 	layout_destroy(layout);
 	return text;
