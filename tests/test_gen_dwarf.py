@@ -393,6 +393,16 @@ def test_default_places(rbdump, program, tmp_path):
     assert named(here / "offsets.d") == ["9.8.7-x86_64.layout"]
 
 
+def test_names_of_any_bytes(rbdump, program, tmp_path):
+    """Messages are in ASCII; where a file goes to is not bound to it."""
+    for name in ("é", "a\tb"):
+        done = run(rbdump, "--gen-offsets", program, "--any-build", env={"RBDUMP_OFFSETS_D": str(tmp_path / name)})
+        assert done.returncode == 0, done.stderr
+        output = tmp_path / name / "given.layout"
+        assert run(rbdump, "--gen-offsets", program, "--any-build", "-o", output).returncode == 0
+        assert named(tmp_path / name) == ["9.8.7-x86_64.layout", "given.layout"]
+
+
 def test_output_file(rbdump, program, tmp_path):
     output = tmp_path / "a.layout"
     output.write_text("what was there before")

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "gen/gen.h"
+#include "layout/store.h"
 
 static const char suffix[] = ".layout";
 
@@ -219,46 +220,15 @@ struct error *layout_find_given(const char *path, const struct layout_wish *wish
 	return NULL;
 }
 
-/* Makes every folder on the way to a path. */
-static void make_folders(char *path)
-{
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(path, 0700);
-		*slash = '/';
-	}
-	mkdir(path, 0700);
-}
-
-/* Keeps a layout in the user's cache; NULL if that cannot be written to. */
+/* Keeps a layout in the user's cache and gives its file, malloc'ed; NULL if that cannot be written to. */
 static char *keep(const struct layout *layout)
 {
-	char *folder = layout_cache_folder(), *name = layout_file_name(layout), *path = NULL, *part = NULL;
-	FILE *file = NULL;
-	bool kept = false;
-	int fd;
+	char *folder = layout_cache_folder(), *name = layout_file_name(layout), *path = NULL;
+	bool kept = folder && name && store_make_folder(folder) && asprintf(&path, "%s/%s", folder, name) >= 0 &&
+		    store_layout(layout, path);
 
-	if (folder && name) {
-		make_folders(folder);
-		if (asprintf(&path, "%s/%s", folder, name) < 0)
-			path = NULL;
-		if (asprintf(&part, "%s/.%s.XXXXXX", folder, name) < 0)
-			part = NULL;
-	}
-	fd = path && part ? mkstemp(part) : -1;
-	if (fd >= 0)
-		file = fdopen(fd, "w");
-	if (file) {
-		kept = layout_write(layout, file);
-		kept = fclose(file) == 0 && kept && rename(part, path) == 0;
-	} else if (fd >= 0) {
-		close(fd);
-	}
-	if (fd >= 0 && !kept)
-		unlink(part);
 	free(folder);
 	free(name);
-	free(part);
 	if (kept)
 		return path;
 	free(path);

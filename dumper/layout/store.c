@@ -1,0 +1,77 @@
+#include "layout/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool store_make_folder(const char *folder)
+{
+	char *path = strdup(folder);
+	bool made = path != NULL;
+
+	for (char *slash = path ? strchr(path + 1, '/') : NULL; slash && made; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		made = mkdir(path, 0777) == 0 || errno == EEXIST;
+		*slash = '/';
+	}
+	made = made && (mkdir(path, 0777) == 0 || errno == EEXIST);
+	free(path);
+	return made;
+}
+
+/* A stream to a new file with the modes that umask(2) leaves, which mkostemp() does not ask. NULL with errno. */
+static FILE *open_temporary(char *template)
+{
+	int fd = mkostemp(template, O_CLOEXEC), saved;
+	mode_t mask = umask(0);
+	FILE *file;
+
+	umask(mask);
+	if (fd < 0)
+		return NULL;
+	file = fchmod(fd, 0666 & ~mask) == 0 ? fdopen(fd, "w") : NULL;
+	if (file)
+		return file;
+	saved = errno;
+	close(fd);
+	unlink(template);
+	errno = saved;
+	return NULL;
+}
+
+bool store_layout(const struct layout *layout, const char *path)
+{
+	char *temporary;
+	bool written;
+	FILE *file;
+	int saved;
+
+	if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
+		return false;
+	file = open_temporary(temporary);
+	if (!file) {
+		saved = errno;
+		free(temporary);
+		errno = saved;
+		return false;
+	}
+	written = layout_write(layout, file);
+	saved = errno;
+	if (fclose(file) != 0 && written) {
+		saved = errno;
+		written = false;
+	}
+	if (written && rename(temporary, path) != 0) {
+		saved = errno;
+		written = false;
+	}
+	if (!written)
+		unlink(temporary);
+	free(temporary);
+	errno = saved;
+	return written;
+}
