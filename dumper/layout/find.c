@@ -92,22 +92,26 @@ static bool matches(const struct layout *layout, const struct layout_wish *wish,
 	return !layout->build_id;
 }
 
-/* Opens a regular file: what else may have the name, a FIFO for one, could keep us waiting. */
-static FILE *open_regular(const char *path)
+/*
+ * Opens a regular file: what else may have the name, a FIFO for one, could keep us waiting. Gives NULL, and why not in
+ * `wrong`.
+ */
+static FILE *open_regular(const char *path, const char **wrong)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat status;
-	FILE *file;
+	FILE *file = NULL;
 
-	if (fd < 0)
-		return NULL;
-	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-		close(fd);
-		errno = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
-		return NULL;
+	*wrong = NULL;
+	if (fd >= 0 && fstat(fd, &status) == 0) {
+		if (S_ISREG(status.st_mode))
+			file = fdopen(fd, "r");
+		else
+			*wrong = S_ISDIR(status.st_mode) ? "it is a folder" : "it is not a regular file";
 	}
-	file = fdopen(fd, "r");
-	if (!file)
+	if (!file && !*wrong)
+		*wrong = strerror(errno);
+	if (!file && fd >= 0)
 		close(fd);
 	return file;
 }
@@ -115,7 +119,8 @@ static FILE *open_regular(const char *path)
 /* Reads one file if its header matches. */
 static bool try_file(const char *path, const struct layout_wish *wish, enum match match, struct layout_found *ret)
 {
-	FILE *file = open_regular(path);
+	const char *why_not;
+	FILE *file = open_regular(path, &why_not);
 	struct layout *layout = NULL;
 	bool found;
 
@@ -193,14 +198,15 @@ bool layout_find_kept(const struct layout_wish *wish, unsigned int skip, struct 
 
 struct error *layout_find_given(const char *path, const struct layout_wish *wish, struct layout_found *ret)
 {
-	FILE *file = open_regular(path);
+	const char *why_not;
+	FILE *file = open_regular(path, &why_not);
 	struct layout *layout = NULL;
 	struct error *error;
 	char *wrong;
 
 	*ret = (struct layout_found){0};
 	if (!file)
-		return error_create(EXIT_NO_RUBY, "%s cannot be read: %s", path, strerror(errno));
+		return error_create(EXIT_NO_RUBY, "%s cannot be read: %s", path, why_not);
 	wrong = layout_read(file, &layout);
 	fclose(file);
 	if (wrong) {

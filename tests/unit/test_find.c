@@ -322,9 +322,11 @@ static void test_given_refused(void **state)
 {
 	(void)state;
 	assert_refused("gone", "cannot be read: No such file or directory");
-	assert_refused("a", "cannot be read: Is a directory");
+	assert_refused("a", "cannot be read: it is a folder");
 	assert_int_equal(mkfifo(at("fifo"), 0600), 0);
-	assert_refused("fifo", "cannot be read: Invalid argument");
+	assert_refused("fifo", "cannot be read: it is not a regular file");
+	assert_int_equal(symlink("/dev/null", at("device")), 0);
+	assert_refused("device", "cannot be read: it is not a regular file");
 	write_layout("other", VERSION, "x86_64", NULL);
 	assert_refused("other", "is a layout for x86_64, and this is pdp11");
 	write_file("empty", "", 0);
