@@ -4,26 +4,20 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "build_id.h"
 #include "gen/image.h"
 #include "sentence.h"
 
 char *contents_build_id(Elf *elf)
 {
-	const void *bits;
+	const void *bits = NULL;
 	ssize_t length = dwelf_elf_gnu_build_id(elf, &bits);
 
-	if (length <= 0 || length > 64)
-		return NULL;
-	char *text = sentence("%*s", (int)length * 2, "");
-
-	for (ssize_t i = 0; i < length; i++)
-		snprintf(text + 2 * i, 3, "%02x", ((const unsigned char *)bits)[i]);
-	return text;
+	return build_id_digits(bits, length);
 }
 
 void contents_close(struct contents *contents)

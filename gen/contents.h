@@ -6,7 +6,7 @@
 
 #include <gelf.h>
 
-/* The build-id in hexadecimal digits, malloc'ed; NULL if the file has none, or one of more than 64 bytes. */
+/* The build-id in hexadecimal digits, malloc'ed; NULL if the file has none, or one of more than BUILD_ID_MAX bytes. */
 char *contents_build_id(Elf *elf);
 
 /* An ELF file that is open for reading; elf is NULL if none is. */

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "build_id.h"
 #include "sentence.h"
 
-#define MAGIC		 "rbdump-layout"
-#define MAX_LINE	 1023	   /* bytes, without the newline */
-#define MAX_FILE	 (1 << 20) /* bytes */
-#define MAX_STRUCT	 (1 << 16) /* bytes; all of Ruby's structs are far below it */
-#define MAX_BUILD_ID_HEX (2 * 64)  /* digits; SHA-1 has 40 */
+#define MAGIC	   "rbdump-layout"
+#define MAX_LINE   1023	     /* bytes, without the newline */
+#define MAX_FILE   (1 << 20) /* bytes */
+#define MAX_STRUCT (1 << 16) /* bytes; all of Ruby's structs are far below it */
 
 struct layout *layout_create(void)
 {
@@ -464,7 +464,7 @@ static bool build_id_is_valid(const char *id)
 {
 	size_t length = strlen(id);
 
-	return length >= 2 && length <= MAX_BUILD_ID_HEX && length % 2 == 0 && strspn(id, "0123456789abcdef") == length;
+	return length >= 2 && length <= 2 * BUILD_ID_MAX && length % 2 == 0 && strspn(id, "0123456789abcdef") == length;
 }
 
 /* Reads the first line and the header; r->line is then the first line after it. */

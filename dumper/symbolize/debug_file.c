@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MAX_BUILD_ID 64 /* bytes, as libdwfl has it; usual are 20 */
+#include "layout/build_id.h"
 
 /* Takes over the path. */
 static bool is_safe(char *path)
@@ -33,14 +33,16 @@ __attribute__((format(printf, 1, 2))) static char *path_of(const char *format, .
 /* FOLDER/.build-id/xx/yyyy.debug, and the like without .debug. */
 static bool build_id_is_safe(const char *folder, const uint8_t *build_id, size_t length)
 {
-	char digits[2 * MAX_BUILD_ID + 1] = "";
+	char *digits;
+	bool safe;
 
-	if (length < 2 || length > MAX_BUILD_ID)
+	if (length < 2 || length > BUILD_ID_MAX)
 		return true;
-	for (size_t i = 0; i < length; i++)
-		snprintf(digits + 2 * i, 3, "%02x", build_id[i]);
-	return is_safe(path_of("%s/.build-id/%.2s/%s.debug", folder, digits, digits + 2)) &&
+	digits = build_id_digits(build_id, (ssize_t)length);
+	safe = digits && is_safe(path_of("%s/.build-id/%.2s/%s.debug", folder, digits, digits + 2)) &&
 	       is_safe(path_of("%s/.build-id/%.2s/%s", folder, digits, digits + 2));
+	free(digits);
+	return safe;
 }
 
 /* In a folder for all debug files, one is looked for below the whole path of the file's own, then below less of it. */

@@ -8,22 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "layout/build_id.h"
+
 static const char deleted_suffix[] = " (deleted)";
-
-static char *hexadecimal(const uint8_t *bytes, size_t length)
-{
-	static const char digits[] = "0123456789abcdef";
-	char *text = malloc(length * 2 + 1);
-
-	if (!text)
-		return NULL;
-	for (size_t i = 0; i < length; i++) {
-		text[i * 2] = digits[bytes[i] >> 4];
-		text[i * 2 + 1] = digits[bytes[i] & 15];
-	}
-	text[length * 2] = '\0';
-	return text;
-}
 
 /* Reads the program headers: bias from the one that `mapping` shows, and the writable segments. */
 static bool read_segments(struct module *module, const struct mapping *mapping)
@@ -70,7 +57,7 @@ static struct module *open_module(const struct target *target, const struct mapp
 {
 	struct module *module = calloc(1, sizeof(*module));
 	size_t length = strlen(mapping->path);
-	const void *build_id;
+	const void *build_id = NULL;
 	GElf_Ehdr header;
 	ssize_t size;
 
@@ -89,8 +76,7 @@ static struct module *open_module(const struct target *target, const struct mapp
 		return NULL;
 	}
 	size = dwelf_elf_gnu_build_id(module->elf, &build_id);
-	if (size > 0)
-		module->build_id = hexadecimal(build_id, (size_t)size);
+	module->build_id = build_id_digits(build_id, size);
 	return module;
 }
 
