@@ -193,6 +193,47 @@ static bool add_ractor(void *context, struct access *access, uint64_t node)
 	return !listing->no_memory;
 }
 
+struct place {
+	uint64_t address;
+	size_t index;
+};
+
+static int by_address_then_index(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/*
+ * Keeps each thread once, where it came first: a circle is gone round before it is noticed, and lists that lead into
+ * each other have what follows in common. False if out of memory.
+ */
+static bool drop_repeated(struct ruby_threads *threads)
+{
+	struct place *places = calloc(threads->count + 1, sizeof(*places));
+	bool *repeated = calloc(threads->count + 1, sizeof(*repeated));
+	bool enough = places && repeated;
+	size_t kept = 0;
+
+	for (size_t i = 0; enough && i < threads->count; i++)
+		places[i] = (struct place){threads->threads[i].address, i};
+	if (enough)
+		qsort(places, threads->count, sizeof(*places), by_address_then_index);
+	for (size_t i = 1; enough && i < threads->count; i++)
+		repeated[places[i].index] = places[i].address == places[i - 1].address;
+	for (size_t i = 0; enough && i < threads->count; i++)
+		if (!repeated[i])
+			threads->threads[kept++] = threads->threads[i];
+	if (enough)
+		threads->count = kept;
+	free(places);
+	free(repeated);
+	return enough;
+}
+
 bool threads_list(const struct ruby *ruby, struct ruby_threads *ret)
 {
 	const struct layout *layout = ruby->layout;
@@ -211,6 +252,8 @@ bool threads_list(const struct ruby *ruby, struct ruby_threads *ret)
 			listing.gvl_owner = access_member(&access, ruby->vm, F_vm_gvl_owner);
 		list_threads(&listing, ruby->vm, F_vm_living_threads, F_vm_gvl_queue);
 	}
+	if (ret->broken && !drop_repeated(ret))
+		listing.no_memory = true;
 	return !listing.no_memory;
 }
 

@@ -221,7 +221,6 @@ static void test_circles(void **state)
 {
 	struct synthetic *s = *state;
 	uint64_t threads[40];
-	struct ruby_threads listed;
 
 	for (size_t i = 0; i < 40; i++)
 		threads[i] = new_thread(s, E_THREAD_RUNNABLE);
@@ -229,13 +228,39 @@ static void test_circles(void **state)
 		one_ractor(s, threads, 40);
 		synthetic_put_word(s, link_of(s, threads[39]),
 				   threads[40 - length] + s->layout->members[F_thread_node].offset);
-		listed = list(s);
-		assert_true(listed.broken);
-		assert_in_range(listed.count, 40, 200);
-		for (size_t i = 0; i < 40; i++)
-			assert_int_equal(listed.threads[i].address, threads[i]);
-		threads_clear(&listed);
+		assert_listed(s, threads, 40, true);
 	}
+}
+
+/* A list that leads into another's: what follows is in both, and is listed once. */
+static void test_lists_that_run_together(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t threads[4], ractors[2];
+	struct ruby_threads listed;
+
+	for (size_t i = 0; i < 4; i++)
+		threads[i] = new_thread(s, E_THREAD_RUNNABLE);
+	ractors[0] = new_ractor(s, 1, threads, 2);
+	ractors[1] = new_ractor(s, 2, threads + 2, 2);
+	link_ring(s, s->ruby.vm, F_vm_ractors, F_ractor_node, ractors, 2);
+	synthetic_put_word(s, link_of(s, threads[1]), threads[3] + s->layout->members[F_thread_node].offset);
+	listed = list(s);
+	assert_true(listed.broken);
+	for (size_t i = 0; i < listed.count; i++)
+		for (size_t j = 0; j < i; j++)
+			assert_int_not_equal(listed.threads[i].address, listed.threads[j].address);
+	assert_int_equal(listed.threads[0].address, threads[0]);
+	assert_int_equal(listed.threads[1].address, threads[1]);
+	assert_int_equal(listed.threads[2].address, threads[3]);
+	threads_clear(&listed);
+	/* So with ractors. */
+	ractors[0] = new_ractor(s, 1, threads, 2);
+	ractors[1] = new_ractor(s, 2, threads + 2, 2);
+	link_ring(s, s->ruby.vm, F_vm_ractors, F_ractor_node, ractors, 2);
+	synthetic_put_word(s, next_of(s, ractors[1] + s->layout->members[F_ractor_node].offset),
+			   ractors[0] + s->layout->members[F_ractor_node].offset);
+	assert_listed(s, threads, 4, true);
 }
 
 static void test_too_many(void **state)
@@ -480,6 +505,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_list_broken_off, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_heads_that_cannot_be_read, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_circles, set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_lists_that_run_together, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_too_many, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_one_ractor_broken, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_states, set_up, synthetic_tear_down),
