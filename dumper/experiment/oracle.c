@@ -30,21 +30,15 @@ const char *oracle_verdict_name(enum oracle_verdict verdict)
 	return names[verdict];
 }
 
-/* A set of the strings (or of the numbers, as strings) in a list; NULL if it is not one. */
-static json_t *set_of(const json_t *list)
+/* A set of the names in a list; NULL if it is not one. */
+static json_t *set_of_names(const json_t *list)
 {
 	json_t *set = json_is_array(list) ? json_object() : NULL;
 
 	for (size_t i = 0; set && i < json_array_size(list); i++) {
-		const json_t *item = json_array_get(list, i);
-		const char *key = json_string_value(item);
-		char number[32];
+		const char *name = json_string_value(json_array_get(list, i));
 
-		if (json_is_integer(item)) {
-			snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(item));
-			key = number;
-		}
-		if (!key || json_object_set_new(set, key, json_true()) != 0) {
+		if (!name || json_object_set_new(set, name, json_true()) != 0) {
 			json_decref(set);
 			return NULL;
 		}
@@ -52,10 +46,37 @@ static json_t *set_of(const json_t *list)
 	return set;
 }
 
+/* A set of the line numbers in a list, as text; NULL if it is not one. */
+static json_t *set_of_lines(const json_t *list)
+{
+	json_t *set = json_is_array(list) ? json_object() : NULL;
+
+	for (size_t i = 0; set && i < json_array_size(list); i++) {
+		const json_t *item = json_array_get(list, i);
+		char line[32];
+
+		snprintf(line, sizeof(line), "%" JSON_INTEGER_FORMAT, json_integer_value(item));
+		if (!json_is_integer(item) || json_object_set_new(set, line, json_true()) != 0) {
+			json_decref(set);
+			return NULL;
+		}
+	}
+	return set;
+}
+
+/* Whether a key of "calls" is "*" or a number as has_line() writes it: any other would never be found. */
+static bool is_line(const char *key)
+{
+	char line[32];
+
+	snprintf(line, sizeof(line), "%lld", strtoll(key, NULL, 10));
+	return strcmp(key, "*") == 0 || strcmp(key, line) == 0;
+}
+
 /* Adds one line's callees to {callee: {line: true}}; false if they are no list of names. */
 static bool add_calls(json_t *inverted, const char *line, const json_t *callees)
 {
-	if (!json_is_array(callees))
+	if (!is_line(line) || !json_is_array(callees))
 		return false;
 	for (size_t i = 0; i < json_array_size(callees); i++) {
 		const char *name = json_string_value(json_array_get(callees, i));
@@ -97,7 +118,7 @@ static const char *digest_frame(const char *name, const json_t *frame, json_t *f
 	mine = json_object();
 	if (json_object_set_new(frames, name, mine) != 0)
 		return "a frame's name is no text";
-	if (lines && json_object_set_new(mine, "lines", set_of(lines)) != 0)
+	if (lines && json_object_set_new(mine, "lines", set_of_lines(lines)) != 0)
 		return "the lines of a frame are not numbers";
 	if (json_object_set_new(mine, "calls", calls ? invert_calls(calls) : json_object()) != 0)
 		return "the calls of a frame are not lists of names by line";
@@ -112,7 +133,7 @@ static const char *digest(json_t *root, struct oracle *oracle)
 
 	if (json_integer_value(json_object_get(root, "schema_version")) != 1)
 		return "it is not of schema version 1";
-	oracle->roots = set_of(json_object_get(root, "roots"));
+	oracle->roots = set_of_names(json_object_get(root, "roots"));
 	if (!oracle->roots)
 		return "\"roots\" is not a list of names";
 	if (!json_is_object(frames))

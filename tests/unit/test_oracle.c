@@ -1,4 +1,5 @@
-/* Which stacks an oracle calls legal. Files that are none are offered to the verb itself (test_experiment.py). */
+/* Which stacks an oracle calls legal, and values that would never match. More files that are none are offered to the
+ * verb itself (test_experiment.py). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "error.h"
 #include "experiment/oracle.h"
 
 static const char text[] = "{\"schema_version\": 1, \"roots\": [\"<main>\"], \"frames\": {"
@@ -30,6 +32,25 @@ static int set_up(void **state)
 	unlink(path);
 	assert_null(error);
 	return 0;
+}
+
+static void assert_refused(const char *roots, const char *frame)
+{
+	char path[] = "/tmp/rbdump-oracle-XXXXXX";
+	struct oracle *oracle = NULL;
+	struct error *error;
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_true(dprintf(fd, "{\"schema_version\": 1, \"roots\": %s, \"frames\": {\"a\": %s}}", roots, frame) > 0);
+	close(fd);
+	error = oracle_read(path, &oracle);
+	unlink(path);
+	if (!error)
+		fail_msg("taken: roots %s, frame %s", roots, frame);
+	assert_null(oracle);
+	assert_int_equal(error->status, EXIT_FAILED);
+	error_destroy(error);
 }
 
 static int tear_down(void **state)
@@ -77,11 +98,35 @@ static void test_c_functions(void **state)
 	assert_int_equal(oracle_judge(*state, stack + 1, 3), ORACLE_LEGAL);
 }
 
+/* A name that is no text, a line that is no number: refused, since it would make legal stacks impossible. */
+static void test_refused(void **state)
+{
+	static const char *const roots[] = {"[1]", "[null]", "{}"};
+	static const char *const frames[] = {
+	    "{\"lines\": [\"3\"]}",
+	    "{\"lines\": [3.5]}",
+	    "{\"lines\": 3}",
+	    "{\"calls\": {\"x\": [\"a\"]}}",
+	    "{\"calls\": {\"3 \": [\"a\"]}}",
+	    "{\"calls\": {\"\": [\"a\"]}}",
+	    "{\"calls\": {\"03\": [\"a\"]}}",
+	    "{\"calls\": {\"3\": [3]}}",
+	    "{\"calls\": {\"3\": \"a\"}}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		assert_refused(roots[i], "{}");
+	for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++)
+		assert_refused("[\"a\"]", frames[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_judging, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_c_functions, set_up, tear_down),
+	    cmocka_unit_test(test_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
