@@ -20,7 +20,7 @@ class Program
                 Kernel#method Enumerator#initialize Fiber#resume Fiber.yield Fiber#initialize Fiber.new Array#size
                 GC.start GC.compact Array#<< String#<< String#* Array#push Kernel#class Kernel#block_given?
                 Kernel#Integer StopIteration#result Integer#^ Integer#to_s Module#=== Array#clear
-                Kernel#respond_to? Kernel#puts IO#puts IO#write IO#flush Kernel#lambda RubyVM::FrozenCore#lambda #<instance\ of\ Class>#lambda].freeze
+                Kernel#respond_to? Kernel#puts IO#puts IO#write IO#flush Kernel#lambda RubyVM::FrozenCore#lambda RubyVM::FrozenCore.lambda #<instance\ of\ Class>#lambda].freeze
 
   def initialize(variant, seed, depth)
     @variant = variant
@@ -172,6 +172,8 @@ class Program
   def waiting(line, *names)
     frame("block in <top (required)>", line, line, "*" => names)
     names.each { |name| frame(name, line, line, "*" => names) }
+    # Some of these are in Ruby, with lines of their own (<internal:ractor>).
+    names.each { |name| @frames[name].delete("lines") unless name.start_with?("block") }
   end
 
   def builtins
@@ -180,7 +182,7 @@ class Program
     @frames.each_value { |known| known["calls"]["*"] = (known["calls"]["*"] || []) }
     @frames.each do |name, known|
       lines = known["lines"]
-      next if BUILTINS.include?(name)
+      next if BUILTINS.include?(name) || !lines
       lines.each { |at| known["calls"][at.to_s] = (known["calls"][at.to_s] || []) | BUILTINS } unless lines.size > 999
     end
     BUILTINS.each do |name|
