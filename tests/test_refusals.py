@@ -11,6 +11,7 @@ import sys
 import tempfile
 
 import pytest
+from conftest import note_not_applicable
 from harness.dump import check, dump, run
 from harness.process import is_untouched, task_states, wait_until
 
@@ -169,6 +170,44 @@ def test_own_process_of_an_ordinary_user(ruby, public_rbdump, layouts):
         assert (done.returncode, done.stderr) == (0, "")
         (thread,) = json.loads(done.stdout)["threads"]
         assert [frame["label"].rpartition("#")[2] for frame in thread["frames"]] == ["read", "rest", "<main>"]
+        target.stdin.close()
+        assert target.wait(30) == 0
+
+
+@needs_root
+def test_library_replaced(ruby, public_rbdump):
+    """Who may not open what is mapped itself is told that its name is another file's now; root sees the old one."""
+    if not pathlib.Path(ruby.elf).name.startswith("libruby"):
+        note_not_applicable(f"{ruby.id}: it has no libruby that could be replaced")
+        return
+    folder = pathlib.Path(public_rbdump).parent
+    library = pathlib.Path(shutil.copy(ruby.elf, folder))
+    for name in pathlib.Path(ruby.elf).parent.glob("libruby*.so*"):
+        if name.is_symlink():
+            (folder / name.name).symlink_to(library)
+    nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all"]
+    with subprocess.Popen(
+        [*nobody, ruby.path, "--disable-gems", "-e", "STDOUT.puts; STDOUT.flush; STDIN.read"],
+        env={**os.environ, "LD_LIBRARY_PATH": str(folder)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as target:
+        assert target.stdout.readline() == b"\n"
+        wait_until(lambda: task_states(target.pid) == {"S"}, "it has gone on to read")
+
+        def look(*before):
+            return subprocess.run(
+                [*before, public_rbdump, "-p", str(target.pid)], capture_output=True, text=True, timeout=60, check=False
+            )
+
+        assert "the file of this name" not in look(*nobody).stderr
+        library.unlink()
+        check_refusal(look(*nobody), NOT_RUBY, str(library), "replaced", "root")
+        # The kernel says " (deleted)" after the name; a file may be called so.
+        for name in (library.name, f"{library.name} (deleted)"):
+            shutil.copy("/usr/bin/true", folder / name)
+            check_refusal(look(*nobody), NOT_RUBY, str(library), "replaced", "root")
+        assert "the file of this name" not in look().stderr
         target.stdin.close()
         assert target.wait(30) == 0
 

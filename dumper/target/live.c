@@ -45,11 +45,13 @@ static bool read_mappings(struct target *target)
 	if (!file)
 		return false;
 	while (getline(&line, &size, file) > 0) {
-		unsigned long start, end, offset;
+		unsigned long start, end, offset, inode;
+		unsigned int major, minor;
 		int name = 0;
 		struct mapping *mapping;
 
-		if (sscanf(line, "%lx-%lx %*s %lx %*s %*s %n", &start, &end, &offset, &name) < 3 || name == 0)
+		sscanf(line, "%lx-%lx %*s %lx %x:%x %lu %n", &start, &end, &offset, &major, &minor, &inode, &name);
+		if (name == 0)
 			continue;
 		line[strcspn(line, "\n")] = '\0';
 		if (target->nr_mappings == capacity) {
@@ -66,6 +68,8 @@ static bool read_mappings(struct target *target)
 		    .start = start,
 		    .end = end,
 		    .offset = offset,
+		    .device = makedev(major, minor),
+		    .inode = inode,
 		    .path = strdup(line + name),
 		};
 		if (!mapping->path)
@@ -362,9 +366,41 @@ void target_read_pages(void *context, const uint64_t *pages, size_t count, uint8
 	}
 }
 
+/*
+ * Whether an open file is the one that is mapped. Overlays and btrfs show other numbers in maps than in stat(2): there,
+ * the mapped bytes decide. The first page of a program has its headers, and most often its build-id.
+ */
+static bool is_mapped(const struct target *target, const struct mapping *mapping, int fd)
+{
+	uint8_t mapped[MEMORY_PAGE], page[MEMORY_PAGE];
+	struct stat status;
+	ssize_t length;
+
+	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+		return false;
+	if (status.st_dev == mapping->device && status.st_ino == mapping->inode)
+		return true;
+	length = pread(fd, page, sizeof(page), (off_t)mapping->offset);
+	return length > 0 && read_page(target, mapping->start, mapped) && memcmp(mapped, page, (size_t)length) == 0;
+}
+
+/* Opens what may be the file that is mapped. Returns -1 with ESTALE if it is another one. */
+static int open_if_mapped(const struct target *target, const struct mapping *mapping, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0 || is_mapped(target, mapping, fd))
+		return fd;
+	close(fd);
+	errno = ESTALE;
+	return -1;
+}
+
 int target_open_file(const struct target *target, const struct mapping *mapping)
 {
+	static const char deleted[] = " (deleted)";
 	char path[4096], executable[4096];
+	size_t name = strlen(mapping->path), suffix = strlen(deleted);
 	ssize_t length;
 	int fd;
 
@@ -381,8 +417,10 @@ int target_open_file(const struct target *target, const struct mapping *mapping)
 	snprintf(path, sizeof(path), "/proc/%d/exe", target->pid);
 	length = readlink(path, executable, sizeof(executable) - 1);
 	executable[length > 0 ? length : 0] = '\0';
-	if (strcmp(executable, mapping->path) == 0)
-		return open(path, O_RDONLY | O_CLOEXEC);
-	snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, mapping->path);
-	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (strcmp(executable, mapping->path) != 0)
+		snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, mapping->path);
+	fd = open_if_mapped(target, mapping, path);
+	if (fd < 0 && errno == ENOENT && name > suffix && strcmp(mapping->path + name - suffix, deleted) == 0)
+		errno = ESTALE;
+	return fd;
 }

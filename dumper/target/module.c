@@ -1,6 +1,7 @@
 #include "target/module.h"
 
 #include <elfutils/libdwelf.h>
+#include <errno.h>
 #include <gelf.h>
 #include <libelf.h>
 #include <stdio.h>
@@ -52,8 +53,11 @@ static bool read_segments(struct module *module, const struct mapping *mapping)
 	return true;
 }
 
-/* Opens what `mapping` shows, if it is an ELF file of this machine; NULL otherwise. */
-static struct module *open_module(const struct target *target, const struct mapping *mapping)
+/*
+ * Opens what `mapping` shows, if it is an ELF file of this machine; NULL otherwise. `stale` is set if the file of that
+ * name is not the one that is mapped.
+ */
+static struct module *open_module(const struct target *target, const struct mapping *mapping, bool *stale)
 {
 	struct module *module = calloc(1, sizeof(*module));
 	size_t length = strlen(mapping->path);
@@ -68,6 +72,7 @@ static struct module *open_module(const struct target *target, const struct mapp
 		length -= strlen(deleted_suffix);
 	module->path = strndup(mapping->path, length);
 	module->fd = target_open_file(target, mapping);
+	*stale = module->fd < 0 && errno == ESTALE;
 	if (module->fd >= 0)
 		module->elf = elf_begin(module->fd, ELF_C_READ_MMAP, NULL);
 	if (!module->path || !module->elf || !gelf_getehdr(module->elf, &header) || header.e_machine != EM_X86_64 ||
@@ -174,6 +179,7 @@ static int likelihood(const struct mapping *mapping, const char *executable)
 
 struct error *module_find_ruby(const struct target *target, struct module **ret)
 {
+	const char *lost = NULL;
 	char link[64], executable[4096];
 	ssize_t length;
 
@@ -187,6 +193,7 @@ struct error *module_find_ruby(const struct target *target, struct module **ret)
 		for (size_t i = 0; i < target->nr_mappings; i++) {
 			const struct mapping *mapping = &target->mappings[i];
 			struct module *module;
+			bool stale = false;
 
 			/* A file's mappings follow each other: the first of them will do. */
 			if (mapping->path[0] != '/' || strncmp(mapping->path, "/dev/", 5) == 0 ||
@@ -195,7 +202,9 @@ struct error *module_find_ruby(const struct target *target, struct module **ret)
 			last = mapping->path;
 			if (likelihood(mapping, executable) != wanted)
 				continue;
-			module = open_module(target, mapping);
+			module = open_module(target, mapping, &stale);
+			if (stale && !lost && wanted != UNLIKELY)
+				lost = mapping->path;
 			if (module && defines_ruby(module)) {
 				*ret = module;
 				return NULL;
@@ -207,6 +216,12 @@ struct error *module_find_ruby(const struct target *target, struct module **ret)
 		return error_create(EXIT_NO_RUBY,
 				    "process %d is no Ruby: it runs no program (a kernel thread, or it is ending)",
 				    target->pid);
+	if (lost)
+		return error_create(
+		    EXIT_NO_RUBY,
+		    "process %d has %s mapped, and that is not the file of this name now: it was replaced "
+		    "or removed since; root can still read it",
+		    target->pid, lost);
 	return error_create(EXIT_NO_RUBY,
 			    "process %d is no Ruby: neither %s nor a library that it has loaded defines ruby_version",
 			    target->pid, executable);

@@ -23,7 +23,8 @@ struct module {
 };
 
 /*
- * Finds the mapped file that defines `ruby_version`. Fails with EXIT_NO_RUBY if there is none.
+ * Finds the mapped file that defines `ruby_version`. Fails with EXIT_NO_RUBY if there is none, or if it may be one
+ * whose name is another file's now.
  */
 struct error *module_find_ruby(const struct target *target, struct module **ret);
 void module_close(struct module *module); /* NULL is fine */

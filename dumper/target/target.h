@@ -21,6 +21,8 @@
 struct mapping {
 	uint64_t start, end; /* [start, end) */
 	uint64_t offset;     /* in the file */
+	dev_t device;	     /* of the file, as the kernel numbers it there: stat(2) may say otherwise (is_mapped()) */
+	ino_t inode;
 	char *path;	     /* as the kernel names it, " (deleted)" included; "" if there is no file */
 };
 
@@ -70,9 +72,9 @@ void target_resume(struct target *target);
 void target_read_pages(void *target, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok);
 
 /*
- * Opens the file behind a mapping: through /proc/PID/exe or map_files if it is deleted or another file now has its
- * name, through the target's own root (it may live in a container) otherwise. Returns a file descriptor, or -1 with
- * errno.
+ * Opens the file behind a mapping: through map_files if that is allowed, /proc/PID/exe if it is the executable, else by
+ * its name below the target's own root (it may live in a container). Returns a file descriptor, or -1 with errno:
+ * ESTALE if another file has that name now, or none has and it is deleted.
  */
 int target_open_file(const struct target *target, const struct mapping *mapping);
 
