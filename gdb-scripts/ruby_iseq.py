@@ -52,8 +52,15 @@ class Iseq:
         return number >> 1 if self.memory.member(BODY, "location.first_lineno").size == 8 else number  # Fixnum ≤3.1
 
     @property
-    def is_traced_as_c(self) -> bool:
-        """Whether Ruby shows it as a C function: `Primitive.attr! :c_trace`, 3.4+."""
+    def hides_c_functions(self) -> bool:
+        """Whether Ruby leaves out the C functions that it calls: is_internal_location() (vm_backtrace.c, 4.0+)."""
+        return self.memory.types.function("bt_backpatch_loc") and self.path.startswith(b"<internal:")
+
+    @property
+    def acts_as_c(self) -> bool:
+        """Whether Ruby shows it as a C function: `Primitive.attr! :c_trace` in 3.4, all of Ruby's own code in 4.0+."""
+        if self.memory.types.function("bt_backpatch_loc"):
+            return self.hides_c_functions
         bit = self.memory.types.constant("BUILTIN_ATTR_C_TRACE")
         return bit is not None and bool(self._get("builtin_attrs") & bit)
 

@@ -237,17 +237,27 @@ class Walk:
                 waiting.append(frame)
                 continue
             if not skip:
-                stack.frames.append(frame)
-                if iseq.is_traced_as_c:
-                    waiting.append(frame)
-                else:
-                    frame.path = iseq.path
-                    for younger in waiting:
-                        younger.path, younger.line = frame.path, frame.line
-                    waiting.clear()
+                self._add_ruby_frame(stack.frames, waiting, frame, iseq)
             skip = self._skips_below_rescue and iseq.is_type("RESCUE", "ENSURE")
         for frame in waiting:
-            frame.line = 0
+            if frame.path is None:
+                frame.line = 0
+
+    @staticmethod
+    def _add_ruby_frame(frames, waiting, frame, iseq):
+        """WAITING: C functions, the last of FRAMES, whose place is that of the next older Ruby frame."""
+        if iseq.hides_c_functions and waiting:
+            del frames[-len(waiting) :]
+            waiting.clear()
+        frames.append(frame)
+        if not iseq.acts_as_c or iseq.hides_c_functions:
+            frame.path = iseq.path  # stays if no other Ruby code has called it (4.0+)
+        if iseq.acts_as_c:
+            waiting.append(frame)
+            return
+        for younger in waiting:
+            younger.path, younger.line = frame.path, frame.line
+        waiting.clear()
 
     def _control_frames(self, ec):
         """The addresses of the control frames of EC; the oldest is a dummy and left out."""
@@ -289,7 +299,7 @@ class Walk:
             frame.kind = "none"
             return None
         iseq = self.iseq(frame.iseq)
-        frame.kind = "cfunc" if iseq.is_traced_as_c else "ruby"
+        frame.kind = "cfunc" if iseq.acts_as_c else "ruby"
         frame.line = iseq.line(frame.pc)
         frame.label = self._ruby_label(frame, iseq)
         return iseq
@@ -324,7 +334,7 @@ class Walk:
             return True
         if kind != self.memory.constant("VM_METHOD_TYPE_ISEQ"):
             return False
-        return self.iseq(self.memory.get(definition, MDEF, "body.iseq.iseqptr")).is_traced_as_c
+        return self.iseq(self.memory.get(definition, MDEF, "body.iseq.iseqptr")).acts_as_c
 
     def iseq(self, address) -> Iseq:
         if address not in self._iseqs:
