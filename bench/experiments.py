@@ -108,6 +108,8 @@ def rates(prefix):
                 [name, f"`{mode['mode']}`", f"{mode['samples']:,}", share(mode["accepted_share"]), reasons]
                 + [mode["impossible"]["count"], share(mode["impossible"])]
             )
+    if not rows:
+        return f"Not run yet: `bench/experiments.py --long 1000000` ({prefix}*.json)."
     return table(["Ruby", "mode", "samples", "accepted, %", "rejected", "impossible", "of the accepted, %"], rows)
 
 
