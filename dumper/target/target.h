@@ -23,7 +23,7 @@ struct mapping {
 	uint64_t offset;     /* in the file */
 	dev_t device;	     /* of the file, as the kernel numbers it there: stat(2) may say otherwise (is_mapped()) */
 	ino_t inode;
-	char *path;	     /* as the kernel names it, " (deleted)" included; "" if there is no file */
+	char *path; /* as the kernel names it, " (deleted)" included; "" if there is no file */
 };
 
 /* A native thread, as it was when the target was last stopped. */

@@ -31,7 +31,8 @@ struct ruby_threads {
 #define THREADS_MAX 16384u
 
 /*
- * Lists the threads of all ractors, each once. Returns false if out of memory; otherwise `ret` is to be given to threads_clear().
+ * Lists the threads of all ractors, each once. Returns false if out of memory; otherwise `ret` is to be given to
+ * threads_clear().
  */
 bool threads_list(const struct ruby *ruby, struct ruby_threads *ret);
 void threads_clear(struct ruby_threads *threads);
