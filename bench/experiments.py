@@ -19,8 +19,8 @@ TREE = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = TREE / "doc/experiments"
 PAGE = TREE / "doc/experiments.md"
 GRAPH = TREE / "tests/targets/graph/graph.rb"
-MODES = ["unpaused-naive", "unpaused-double", "unpaused", "paused-naive", "paused"]
-COLOURS = dict(zip(MODES, ["#b0413e", "#d98e32", "#3b7a57", "#7a6fb0", "#2f5d8a"]))
+MODES = ["unpaused-naive", "unpaused-once", "unpaused-double", "unpaused", "paused-naive", "paused"]
+COLOURS = dict(zip(MODES, ["#b0413e", "#c77f9b", "#d98e32", "#3b7a57", "#7a6fb0", "#2f5d8a"]))
 TIMEOUT = 3600
 sys.path.insert(0, str(TREE / "tests"))
 

@@ -7,7 +7,7 @@ _rbdump()
 	if [[ ${COMP_WORDS[1]} == experiment ]]; then
 		case $previous in
 		-m | --modes)
-			mapfile -t COMPREPLY < <(compgen -W "unpaused-naive unpaused-double unpaused paused-naive paused" -- "$current")
+			mapfile -t COMPREPLY < <(compgen -W "unpaused-naive unpaused-once unpaused-double unpaused paused-naive paused" -- "$current")
 			return
 			;;
 		--on-torn)

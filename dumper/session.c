@@ -107,7 +107,8 @@ bool session_has_windows(const struct session *session)
 const struct layout_window *session_window(const struct session *session, uint64_t ip)
 {
 	const struct layout *layout = session->layout.layout;
-	uint64_t address = ip - session->module->bias;
+	const struct layout_window *innermost = NULL;
+	uint64_t address = ip - session->module->bias, length = UINT64_MAX;
 
 	if (!session_has_windows(session))
 		return NULL;
@@ -118,10 +119,13 @@ const struct layout_window *session_window(const struct session *session, uint64
 		if (i + 1 < layout->nr_windows && window[1].id == window->id && window[1].low > high &&
 		    window[1].low - high <= WINDOW_GAP && strcmp(window[1].function, window->function) == 0)
 			high = window[1].low;
-		if (address >= window->low && address < high)
-			return window;
+		/* One that was inlined into another lies within it. */
+		if (address >= window->low && address < high && high - window->low < length) {
+			innermost = window;
+			length = high - window->low;
+		}
 	}
-	return NULL;
+	return innermost;
 }
 
 static void describe_thread(const struct session *session, struct resolver *resolver, const struct ruby_thread *thread,
@@ -464,9 +468,20 @@ static struct error *try_generated(struct session *session, const struct layout_
 }
 
 /*
- * Finds a layout that passes the self-test, and the trace that was seen through it. One for the version only is second
- * to one that can be made of the file's own debug info: that one has the torn windows, too, and is kept.
+ * Whether one that is made now may know more than the layout at hand. One for the version only is second to one that
+ * can be made of the file's own debug info: that has the torn windows, too. One that was made for this very build, by
+ * an rbdump that did not look for all that this one reads, is second to any.
  */
+static bool is_second(const struct session *session)
+{
+	const struct layout *layout = session->layout.layout;
+
+	if (session->layout.source == LAYOUT_BY_VERSION)
+		return module_has_debug_info(session->module);
+	return layout->asked && strcmp(layout->asked, LAYOUT_FIELDS_ASKED) != 0;
+}
+
+/* Finds a layout that passes the self-test, and the trace that was seen through it; one that is made is kept. */
 static struct error *find_and_look(struct session *session, struct trace **ret)
 {
 	struct layout_wish wish = {session->version, SESSION_ARCH, session->module->build_id};
@@ -484,8 +499,7 @@ static struct error *find_and_look(struct session *session, struct trace **ret)
 		layout_found_clear(&session->layout);
 		if (!layout_find_kept(&wish, tried, &session->layout))
 			break;
-		if (session->layout.source == LAYOUT_BY_VERSION && !generated &&
-		    module_has_debug_info(session->module)) {
+		if (!generated && is_second(session)) {
 			generated = true;
 			error = try_generated(session, &wish, &why, &refusal, ret);
 			continue;

@@ -4,12 +4,14 @@
 usage: fields.py FIELDS_DEF OUTPUT_FOLDER
 
 The header has one enum a kind of entry (S_ structs, F_ members, E_ enumerators, C_ constants, Y_ symbols,
-P_ functions, W_ windows) in the order of fields.def, the source the tables of `struct layout_spec` (layout.h) by
+P_ functions, W_ windows) in the order of fields.def, and LAYOUT_FIELDS_ASKED, which is another for every other list of
+things to look for; the source the tables of `struct layout_spec` (layout.h) by
 these ids. An id is its letter and the names as fields.def spells them: F_cfp_iseq, E_tLAST_OP_ID.
 
 fields.def is read strictly: whatever is not understood is an error with its line number, and nothing is written.
 """
 
+import hashlib
 import os
 import re
 import sys
@@ -163,9 +165,15 @@ def quoted(text):
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def asked(fields):
+    """A digest of what is looked for: not of its order, its ids, or what it is for."""
+    lines = sorted(f"{kind} {'|'.join(entry.names)}" for kind, entries in fields.entries.items() for entry in entries)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
 def header(fields):
     out = ["/* Made by gen/fields.py from gen/fields.def. */", "#ifndef RBDUMP_LAYOUT_FIELDS_H"]
-    out += ["#define RBDUMP_LAYOUT_FIELDS_H", ""]
+    out += ["#define RBDUMP_LAYOUT_FIELDS_H", "", f'#define LAYOUT_FIELDS_ASKED "{asked(fields)}"', ""]
     for kind, (_, word) in KINDS.items():
         out.append(f"enum layout_{word}_id {{")
         for entry in fields.entries[kind]:

@@ -454,6 +454,7 @@ static struct error *generate(struct generation *g)
 	const char *slash = strrchr(g->path, '/');
 
 	layout->arch = sentence("x86_64");
+	layout->asked = sentence("%s", LAYOUT_FIELDS_ASKED);
 	layout->source = sentence("%s", g->source ? g->source : slash ? slash + 1 : g->path);
 	/* An object file is not what will be loaded. */
 	layout->build_id = g->relocatable ? NULL : contents_build_id(g->elf);

@@ -14,7 +14,7 @@ from harness.dump import run
 from harness.process import is_untouched, task_states, wait_until
 
 GRAPH = pathlib.Path(__file__).parent / "targets/graph/graph.rb"
-VARIANTS = ["churn", "deep", "blocks", "exceptions", "fibers", "threads", "ractors", "gc"]
+VARIANTS = ["churn", "deep", "blocks", "exceptions", "fibers", "tailcalls", "threads", "ractors", "gc"]
 FAILED, NOT_RUBY, USAGE = 2, 3, 64
 
 with_windows = pytest.mark.parametrize(

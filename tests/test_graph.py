@@ -10,7 +10,7 @@ from harness.dump import run
 from harness.process import is_untouched
 
 GRAPH = pathlib.Path(__file__).parent / "targets/graph/graph.rb"
-VARIANTS = ["churn", "deep", "blocks", "exceptions", "fibers", "threads", "ractors", "gc"]
+VARIANTS = ["churn", "deep", "blocks", "exceptions", "fibers", "tailcalls", "threads", "ractors", "gc"]
 DUMPS = 20
 
 

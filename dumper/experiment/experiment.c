@@ -234,7 +234,7 @@ static struct trace_thread decode_once(struct experiment *experiment, const stru
 	struct stack stack = {0};
 
 	/* A profiler that knows no better does not look whether what it has read fits together. */
-	experiment->ruby.unchecked = sample->mode == MODE_UNPAUSED_NAIVE || sample->mode == MODE_PAUSED_NAIVE;
+	experiment->ruby.unchecked = sample_mode_naive(sample->mode);
 	if (sample->copied) {
 		shot_lay(sample->shot, experiment->memory);
 		if (!stack_walk(&experiment->ruby, sample->ec, sample->thread, FRAMES_MAX, &stack) ||
@@ -267,6 +267,26 @@ static struct trace_thread decode(struct experiment *experiment, const struct sa
 	return thread;
 }
 
+static double own_us(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
+}
+
+/* What the checks would have said of a stack that was accepted without them. It is no cost of that mode. */
+static void hear_witness(struct experiment *experiment, const struct sample *sample, enum oracle_verdict verdict)
+{
+	struct tally *tally = &experiment->tallies[sample->mode];
+	enum truth truth = verdict != ORACLE_LEGAL ? TRUTH_IMPOSSIBLE : sample->window ? TRUTH_IN_WINDOW : TRUTH_LEGAL;
+	double before = own_us();
+	struct testimony testimony = witness_hear(&experiment->ruby, sample);
+
+	witness_count(&tally->witness, &testimony, truth);
+	tally->cpu_us -= own_us() - before;
+}
+
 static void count_sample(struct experiment *experiment, const struct sample *sample)
 {
 	enum oracle_verdict verdict = ORACLE_LEGAL;
@@ -275,8 +295,11 @@ static void count_sample(struct experiment *experiment, const struct sample *sam
 	if (sample->gone || sample->no_stack)
 		return;
 	thread = decode(experiment, sample);
-	if (experiment->oracle && thread.verdict == VERDICT_COMPLETE)
+	if (experiment->oracle && thread.verdict == VERDICT_COMPLETE) {
 		verdict = oracle_judge(experiment->oracle, thread.frames, thread.nr_frames);
+		if (sample_mode_naive(sample->mode))
+			hear_witness(experiment, sample, verdict);
+	}
 	tally_sample(&experiment->tallies[sample->mode], sample, &thread, experiment->oracle, verdict);
 	if (thread.verdict != VERDICT_COMPLETE || verdict != ORACLE_LEGAL)
 		torn_log_add(experiment->torn_log, sample, &thread, verdict);
@@ -291,14 +314,6 @@ static double target_us(const struct experiment *experiment)
 
 	if (!experiment->has_target_clock || clock_gettime(experiment->target_clock, &time) != 0)
 		return 0;
-	return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
-}
-
-static double own_us(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
 	return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
 }
 

@@ -82,7 +82,7 @@ static json_t *mode_object(enum sample_mode mode, const struct tally *tally, con
 	uint64_t rejected = tally->samples - tally->accepted;
 	json_t *object = json_pack(
 	    "{s:s, s:I, s:I, s:o, s:O, s:o, s:o, s:o, s:{s:I, s:i}, s:{s:I, s:I, s:i, s:f}, s:o, s:o, s:f, s:I, s:f, "
-	    "s:o, s:O, s:O}",
+	    "s:o, s:o, s:O, s:O}",
 	    "mode", sample_mode_name(mode), "samples", (json_int_t)tally->samples, "accepted",
 	    (json_int_t)tally->accepted, "accepted_share", share(tally->accepted, tally->samples), "rejected",
 	    tally->rejected, "rejected_share", share(rejected, tally->samples), "impossible",
@@ -91,8 +91,9 @@ static json_t *mode_object(enum sample_mode mode, const struct tally *tally, con
 	    "total", (json_int_t)tally->steps, "max", (int)tally->max_steps, "us", tally->step_us, "pause_us",
 	    quantiles(tally->pause), "sample_us", quantiles(tally->took), "cpu_us_per_sample",
 	    per_sample(tally->cpu_us, tally), "late", (json_int_t)tally->late, "achieved_rate", achieved_rate(tally),
-	    "progress_share", progress < 0 ? json_null() : json_real(progress), "depths", tally->depths, "leaves",
-	    tally->leaves);
+	    "progress_share", progress < 0 ? json_null() : json_real(progress), "checks",
+	    oracle && sample_mode_naive(mode) ? witness_object(&tally->witness) : json_null(), "depths", tally->depths,
+	    "leaves", tally->leaves);
 
 	return object;
 }
@@ -152,6 +153,39 @@ static void print_share(uint64_t count, uint64_t of)
 		       100.0 * interval.high);
 }
 
+static uint64_t rejected_by_witness(const struct witness *witness, enum truth truth)
+{
+	const json_t *rejected = witness->rejected[truth];
+	uint64_t count = 0;
+
+	for (void *at = json_object_iter((json_t *)rejected); at; at = json_object_iter_next((json_t *)rejected, at))
+		count += (uint64_t)json_integer_value(json_object_iter_value(at));
+	return count;
+}
+
+/* What the checks would have found. */
+static void print_checks(const struct witness *witness)
+{
+	static const struct {
+		enum truth truth;
+		const char *name;
+	} lines[] = {
+	    {TRUTH_LEGAL, "legal"}, {TRUTH_IMPOSSIBLE, "impossible"}, {TRUTH_IN_WINDOW, "legal, but in a window"}};
+	const char *lead = "\n  checks      ";
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		enum truth truth = lines[i].truth;
+		uint64_t rejected = rejected_by_witness(witness, truth), all = rejected + witness->accepted[truth];
+
+		if (all == 0)
+			continue;
+		printf("%s%llu %s: %llu fail, %llu more contradict their call sites", lead, (unsigned long long)all,
+		       lines[i].name, (unsigned long long)rejected,
+		       (unsigned long long)witness->innermost[truth][CALL_SITE_CONTRADICTS]);
+		lead = "\n              ";
+	}
+}
+
 static void print_mode(enum sample_mode mode, const struct tally *tally, const struct tally *undisturbed,
 		       const char *oracle)
 {
@@ -176,6 +210,8 @@ static void print_mode(enum sample_mode mode, const struct tally *tally, const s
 				printf("  %s %llu", oracle_verdict_name((enum oracle_verdict)i),
 				       (unsigned long long)tally->impossible[i]);
 	}
+	if (oracle && sample_mode_naive(mode))
+		print_checks(&tally->witness);
 	printf("\n  tries       %.3g a sample, %u at most", per_sample((double)tally->tries, tally), tally->max_tries);
 	if (tally->stepped > 0)
 		printf("; stepped %llu samples, %.3g steps each, %.4g µs a step", (unsigned long long)tally->stepped,

@@ -15,11 +15,13 @@ bool tally_init(struct tally *tally)
 	    .pause = distribution_create(),
 	    .took = distribution_create(),
 	};
-	return tally->rejected && tally->depths && tally->leaves && tally->pause && tally->took;
+	return witness_init(&tally->witness) && tally->rejected && tally->depths && tally->leaves && tally->pause &&
+	       tally->took;
 }
 
 void tally_clear(struct tally *tally)
 {
+	witness_clear(&tally->witness);
 	json_decref(tally->rejected);
 	json_decref(tally->depths);
 	json_decref(tally->leaves);

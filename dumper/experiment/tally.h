@@ -9,6 +9,7 @@
 #include "experiment/oracle.h"
 #include "experiment/statistics.h"
 #include "experiment/taker.h"
+#include "experiment/witness.h"
 #include "trace/trace.h"
 
 struct tally {
@@ -24,6 +25,7 @@ struct tally {
 	struct distribution *pause, *took; /* microseconds */
 	double wall_us, cpu_us;		   /* all blocks; of rbdump, both threads */
 	double target_wall_us, target_us;  /* between the ends of blocks, and what the target ran meanwhile */
+	struct witness witness;		   /* of the naive modes, where there is an oracle */
 	json_t *depths, *leaves; /* of accepted samples: count by number of frames, by name of the innermost */
 };
 

@@ -23,6 +23,7 @@ void layout_destroy(struct layout *layout)
 	if (!layout)
 		return;
 	free(layout->arch);
+	free(layout->asked);
 	free(layout->build_id);
 	free(layout->description);
 	free(layout->digest);
@@ -38,6 +39,7 @@ void layout_destroy(struct layout *layout)
 /* Header lines in file order. */
 enum header {
 	HEADER_ARCH,
+	HEADER_ASKED,
 	HEADER_BUILD_ID,
 	HEADER_DESCRIPTION,
 	HEADER_DIGEST,
@@ -53,6 +55,7 @@ static const struct {
 	bool required;
 } headers[HEADERS] = {
     [HEADER_ARCH] = {"arch", offsetof(struct layout, arch), true},
+    [HEADER_ASKED] = {"asked", offsetof(struct layout, asked), false},
     [HEADER_BUILD_ID] = {"build-id", offsetof(struct layout, build_id), false},
     [HEADER_DESCRIPTION] = {"description", offsetof(struct layout, description), false},
     [HEADER_DIGEST] = {"digest", offsetof(struct layout, digest), false},

@@ -48,8 +48,8 @@ struct layout_window {
 };
 
 struct layout {
-	/* Header; NULL if not given. */
-	char *arch, *build_id, *description, *digest, *producer, *source, *version;
+	/* Header; NULL if not given. `asked` is the LAYOUT_FIELDS_ASKED of the generator that made it. */
+	char *arch, *asked, *build_id, *description, *digest, *producer, *source, *version;
 
 	/* By id. A struct's size is absent if the struct is. */
 	struct layout_number sizes[LAYOUT_STRUCTS];

@@ -40,11 +40,9 @@ struct sampler {
 const char *sample_mode_name(enum sample_mode mode)
 {
 	static const char *const names[SAMPLE_MODES] = {
-	    [MODE_UNPAUSED_NAIVE] = "unpaused-naive",
-	    [MODE_UNPAUSED_DOUBLE] = "unpaused-double",
-	    [MODE_UNPAUSED] = "unpaused",
-	    [MODE_PAUSED_NAIVE] = "paused-naive",
-	    [MODE_PAUSED] = "paused",
+	    [MODE_UNPAUSED_NAIVE] = "unpaused-naive",	[MODE_UNPAUSED_ONCE] = "unpaused-once",
+	    [MODE_UNPAUSED_DOUBLE] = "unpaused-double", [MODE_UNPAUSED] = "unpaused",
+	    [MODE_PAUSED_NAIVE] = "paused-naive",	[MODE_PAUSED] = "paused",
 	    [MODE_UNDISTURBED] = "undisturbed",
 	};
 
@@ -54,6 +52,11 @@ const char *sample_mode_name(enum sample_mode mode)
 bool sample_mode_pauses(enum sample_mode mode)
 {
 	return mode == MODE_PAUSED_NAIVE || mode == MODE_PAUSED;
+}
+
+bool sample_mode_naive(enum sample_mode mode)
+{
+	return mode == MODE_UNPAUSED_NAIVE || mode == MODE_UNPAUSED_ONCE || mode == MODE_PAUSED_NAIVE;
 }
 
 void subject_open(struct subject *subject, pid_t pid, pid_t tid, uint64_t thread, uint64_t ec)
@@ -200,10 +203,10 @@ static enum shot_result copy(struct subject *subject, struct sample *sample, enu
 	return result;
 }
 
-static void take_unpaused_naive(struct subject *subject, struct sample *sample)
+static void take_unpaused_naive(struct subject *subject, struct sample *sample, enum shot_way way)
 {
 	sample->tries = 1;
-	if (copy(subject, sample, SHOT_NAIVE) == SHOT_COVERED)
+	if (copy(subject, sample, way) == SHOT_COVERED)
 		shot_copy_objects(sample->shot);
 }
 
@@ -306,7 +309,9 @@ void sampler_take(struct sampler *sampler, enum sample_mode mode, struct subject
 	clock_gettime(CLOCK_REALTIME, &sample->time);
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	if (mode == MODE_UNPAUSED_NAIVE)
-		take_unpaused_naive(subject, sample);
+		take_unpaused_naive(subject, sample, SHOT_NAIVE);
+	else if (mode == MODE_UNPAUSED_ONCE)
+		take_unpaused_naive(subject, sample, SHOT_ONCE);
 	else if (mode == MODE_UNPAUSED_DOUBLE || mode == MODE_UNPAUSED)
 		take_unpaused(sampler, subject, sample, mode == MODE_UNPAUSED);
 	else if (sample_mode_pauses(mode))

@@ -18,6 +18,8 @@ enum sample_mode {
 	/* As a profiler does that knows no better: context, frames and values by reads of their own, no check that they
 	   belong together. */
 	MODE_UNPAUSED_NAIVE,
+	/* The same in one system call. */
+	MODE_UNPAUSED_ONCE,
 	/* All of it twice in one system call; what differs is tried again until the time is up. */
 	MODE_UNPAUSED_DOUBLE,
 	/* The same, from the CPU that the thread runs on: while rbdump reads there, the thread waits for its turn. */
@@ -34,6 +36,8 @@ enum sample_mode {
 /* "unpaused-naive" and so on. */
 const char *sample_mode_name(enum sample_mode mode);
 bool sample_mode_pauses(enum sample_mode mode);
+/* Whether the mode takes a stack as it was read, without a look whether it fits together. */
+bool sample_mode_naive(enum sample_mode mode);
 
 /* What MODE_PAUSED does with a thread that was stopped in a torn window. */
 enum on_torn {

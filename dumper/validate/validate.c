@@ -14,7 +14,7 @@ static const struct {
     [REASON_CFP_MISALIGNED] = {"cfp-misaligned", "the control frame pointer is between two frames", VERDICT_TORN},
     [REASON_TOO_DEEP] = {"too-deep", "the stack has more frames than rbdump walks", VERDICT_TRUNCATED},
     [REASON_MOVED] = {"moved", "the stack changed while it was copied", VERDICT_TORN},
-    [REASON_WINDOW] = {"window", "the thread was stopped while it was making a frame", VERDICT_TORN},
+    [REASON_WINDOW] = {"window", "the thread was stopped while its stack was being changed", VERDICT_TORN},
     [REASON_NOT_STOPPED] = {"not-stopped", "the native thread did not stop within half a second", VERDICT_TORN},
     [REASON_OUT_OF_TIME] = {"out-of-time", "there was no time left to read it", VERDICT_UNREADABLE},
     [REASON_FRAME_UNREADABLE] = {"frame-unreadable", "a control frame cannot be read", VERDICT_TRUNCATED},

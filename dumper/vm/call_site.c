@@ -2,9 +2,13 @@
 
 #include "decode/value.h"
 
-/* vm_callinfo.h: CI_EMBED_TAG_bits, CI_EMBED_ID_SHFT, macros in every Ruby since 3.0, for words of 64 bits. */
-#define PACKED_TAG	UINT64_C(1)
-#define PACKED_ID_SHIFT 32
+/* vm_callinfo.h: CI_EMBED_TAG_bits, _FLAG_SHFT, _ID_SHFT, macros in every Ruby since 3.0, for words of 64 bits. */
+#define PACKED_TAG	  UINT64_C(1)
+#define PACKED_FLAG_SHIFT 16
+#define PACKED_ID_SHIFT	  32
+
+/* The most calls of one method that are looked at. */
+#define CALLS_MAX 4096u
 
 /* What one send says. */
 struct site {
@@ -57,29 +61,80 @@ static struct site read_site(const struct access *from, uint64_t pc, struct acce
 	return site;
 }
 
+/* The flags of a call (enum vm_call_flag_bits). */
+static uint64_t read_flags(struct access *access, uint64_t call_data)
+{
+	uint64_t info;
+
+	if (layout_has(access->layout, F_call_data_ci_flag))
+		return access_member(access, call_data, F_call_data_ci_flag);
+	info = access_member(access, call_data, F_call_data_ci);
+	return info & PACKED_TAG ? info >> PACKED_FLAG_SHIFT : access_member(access, info, F_call_info_flag);
+}
+
+/*
+ * Whether code may put the frame of another method in the place of its own: then there is no telling whose frame its
+ * caller has above it. True if that cannot be read. 2.7 has calls with keywords in a struct of their own.
+ */
+static bool may_tail_call(const struct access *from, uint64_t iseq)
+{
+	struct access access = *from;
+	uint64_t body = access_member(&access, iseq, F_iseq_body);
+	uint64_t call_data = access_member(&access, body, F_body_call_data);
+	uint64_t count = access_member(&access, body, F_body_ci_size);
+	bool found =
+	    layout_has(access.layout, F_body_ci_kw_size) && access_member(&access, body, F_body_ci_kw_size) > 0;
+
+	for (uint64_t i = 0; !found && !access.failed && i < count && i < CALLS_MAX; i++)
+		found = (read_flags(&access, call_data + i * access_sizeof(&access, S_call_data)) >>
+			 access_enum(&access, E_VM_CALL_TAILCALL_bit)) &
+			1;
+	return found || access.failed || count > CALLS_MAX;
+}
+
+/*
+ * Whether a method may be called by another name than its own. The call data of a caller further down says what was
+ * found last by the same call on top of it, and not what the caller itself has found.
+ */
+static bool has_other_names(struct access *access, uint64_t method, uint64_t definition)
+{
+	const struct layout *layout = access->layout;
+
+	if (layout->enumerators[E_idMethodMissing].present &&
+	    access_member(access, method, F_ment_called_id) == access_enum(access, E_idMethodMissing))
+		return true;
+	if (layout_has(layout, F_mdef_alias_count))
+		return access_member(access, definition, F_mdef_alias_count) > 0;
+	return !layout_has(layout, F_mdef_reference_count) ||
+	       access_member(access, definition, F_mdef_reference_count) > 1;
+}
+
 static bool has_facts(const struct layout *layout)
 {
-	if (!layout_has(layout, F_ment_called_id))
+	if (!layout_has(layout, F_ment_called_id) || !layout_has(layout, F_mdef_iseq) ||
+	    !layout_has(layout, F_body_call_data) || !layout_has(layout, F_body_ci_size) ||
+	    !layout->enumerators[E_VM_CALL_TAILCALL_bit].present)
 		return false;
 	if (layout_has(layout, F_call_data_ci_mid))
-		return layout_has(layout, F_call_data_cc_me);
+		return layout_has(layout, F_call_data_ci_flag) && layout_has(layout, F_call_data_cc_me);
 	return layout_has(layout, F_call_data_ci) && layout_has(layout, F_call_data_cc) &&
-	       layout_has(layout, F_call_info_mid) && layout_has(layout, F_call_cache_cme) &&
-	       layout->enumerators[E_imemo_callinfo].present && layout->enumerators[E_imemo_callcache].present;
+	       layout_has(layout, F_call_info_mid) && layout_has(layout, F_call_info_flag) &&
+	       layout_has(layout, F_call_cache_cme) && layout->enumerators[E_imemo_callinfo].present &&
+	       layout->enumerators[E_imemo_callcache].present;
 }
 
 enum call_site_verdict call_site_judge(const struct ruby *ruby, const struct frame *caller, const struct frame *callee)
 {
 	struct access access, from = ruby_access(ruby);
-	uint64_t definition, type, original;
+	uint64_t found, definition, type, original;
 	struct site site;
 
 	if (!has_facts(ruby->layout) || caller->kind != FRAME_RUBY || !callee->own_method || callee->method == 0 ||
 	    caller->pc < 16)
 		return CALL_SITE_UNDECIDED;
 	site = read_site(&from, caller->pc, &access);
-	definition = access_member(&access, site.method, F_ment_def);
-	type = access_member(&access, definition, F_mdef_type);
+	found = access_member(&access, site.method, F_ment_def);
+	type = access_member(&access, found, F_mdef_type);
 	if (access.failed ||
 	    (type != access_enum(&access, E_VM_METHOD_TYPE_ISEQ) &&
 	     type != access_enum(&access, E_VM_METHOD_TYPE_CFUNC)) ||
@@ -89,5 +144,9 @@ enum call_site_verdict call_site_judge(const struct ruby *ruby, const struct fra
 	original = access_member(&access, definition, F_mdef_original_id);
 	if (access_member(&access, callee->method, F_ment_called_id) == site.name || original == site.name)
 		return CALL_SITE_AGREES;
+	if (has_other_names(&access, callee->method, definition) || access.failed ||
+	    (type == access_enum(&access, E_VM_METHOD_TYPE_ISEQ) &&
+	     may_tail_call(&from, access_member(&access, found, F_mdef_iseq))))
+		return CALL_SITE_UNDECIDED;
 	return access.failed ? CALL_SITE_UNDECIDED : CALL_SITE_CONTRADICTS;
 }

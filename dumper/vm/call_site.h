@@ -7,19 +7,22 @@
  * called, and the method entry that was found for it last.
  *
  * It is decided only where a plain method was found last (of Ruby code, or a C function) by the very name that is
- * called: not for aliases, method_missing, send, Proc#call, refinements, super; and only against the frame of a method
- * or a C function, not of a block. What runs between two instructions (a trap, a finalizer) is a block, or called by
- * one of Ruby's own C functions.
+ * called, and the frame is that of a method or a C function, not of a block. It contradicts only if
+ *   the frame's method cannot be called by another name: it has no alias, and is not method_missing;
+ *   the method found has no call that takes the place of its own frame (tailcall_optimization of
+ *   RubyVM::InstructionSequence.compile_option).
+ * What runs between two instructions (a trap, a finalizer) is a block, or called by one of Ruby's own C functions.
  *
- * Facts: insns.def (send, opt_send_without_block: operands), vm_callinfo.h (rb_call_data, vm_ci_packed_p), vm_method.c
- * (rb_alias), 2.7.4 to 4.0.5.
+ * Facts: insns.def (send, opt_send_without_block: operands), vm_callinfo.h (rb_call_data, vm_ci_packed_p,
+ * VM_CALL_TAILCALL), vm_method.c (rb_alias), method.h
+ * (rb_method_definition_struct), 2.7.4 to 4.0.5.
  */
 #ifndef RBDUMP_CALL_SITE_H
 #define RBDUMP_CALL_SITE_H
 
 #include "vm/frame.h"
 
-enum call_site_verdict { CALL_SITE_UNDECIDED, CALL_SITE_AGREES, CALL_SITE_CONTRADICTS };
+enum call_site_verdict { CALL_SITE_UNDECIDED, CALL_SITE_AGREES, CALL_SITE_CONTRADICTS, CALL_SITE_VERDICTS };
 
 /* What `caller`'s code says of `callee`, the next younger frame of the same stack. */
 enum call_site_verdict call_site_judge(const struct ruby *ruby, const struct frame *caller, const struct frame *callee);

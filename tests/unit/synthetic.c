@@ -59,6 +59,8 @@ static const struct {
     {E_RUBY_ID_SCOPE_SHIFT, ID_SHIFT},
     {E_imemo_callinfo, 6},
     {E_imemo_callcache, 8},
+    {E_idMethodMissing, 0xb01},
+    {E_VM_CALL_TAILCALL_bit, 3},
     {E_ROBJECT_HEAP, 1 << 14},
     {E_tLAST_OP_ID, LAST_OPERATOR},
     {E_THREAD_RUNNABLE, 2},
@@ -99,7 +101,10 @@ static const struct {
     {F_nt_tid, 4, 0, 0},
     {F_fiber_status, 1, 5, 2},
     {F_mdef_type, 2, 6, 4},
+    {F_mdef_alias_count, 4, 3, 20},
     {F_body_type, 4, 0, 0},
+    {F_body_ci_size, 4, 0, 0},
+    {F_body_ci_kw_size, 4, 0, 0},
     {F_body_iseq_size, 4, 0, 0},
     {F_body_first_lineno, 4, 0, 0},
     {F_body_insns_size, 4, 0, 0},
@@ -117,7 +122,7 @@ static const struct {
     {F_objspace_during_gc, 1, 4, 1},
 };
 
-static const enum layout_member_id later[] = {F_symbols_next_id, F_class_slot_fields};
+static const enum layout_member_id later[] = {F_symbols_next_id, F_class_slot_fields, F_mdef_reference_count};
 
 static bool is_object(enum layout_struct_id id)
 {
@@ -132,6 +137,8 @@ static bool is_object(enum layout_struct_id id)
 	case S_class_slot:
 	case S_moved:
 	case S_fields:
+	case S_call_info:
+	case S_call_cache:
 		return true;
 	default:
 		return false;

@@ -28,6 +28,7 @@ class Program
     @depth = depth
     @lines = []
     @frames = {}
+    @tails = Hash.new { |tails, name| tails[name] = [] }
   end
 
   def emit(line)
@@ -50,6 +51,11 @@ class Program
     case way
     when :plain
       { name => { emit("      x = #{callee}(d - 1, x)") => [target] } }
+    when :tail
+      # The frame of what is called takes the place of this one.
+      line = emit("      return #{callee}(d - 1, x)")
+      @tails[name] << target
+      { name => { line => [] } }
     when :each
       line = emit("      [1].each { x = #{callee}(d - 1, x) }")
       { name => { line => ["Array#each"] }, "Array#each" => { "*" => ["block in #{name}"] },
@@ -95,7 +101,7 @@ class Program
   WAYS = {
     "churn" => [:plain], "deep" => [:plain], "threads" => [:plain], "ractors" => [:plain], "gc" => [:plain],
     "blocks" => %i[plain each times yield proc method], "exceptions" => %i[plain rescue catch],
-    "fibers" => [:plain, :plain, :plain, :plain, :fiber]
+    "fibers" => [:plain, :plain, :plain, :plain, :fiber], "tailcalls" => %i[plain plain tail]
   }.freeze
 
   def method(index)
@@ -138,6 +144,7 @@ class Program
     frame("Graph#run", first, last, entry => ["Graph#m0"])
     emit("end")
     main
+    tails
     builtins
     @lines.join("\n") << "\n"
   end
@@ -161,11 +168,21 @@ class Program
     else
       line = emit("ANSWER = ->(rounds) { Graph.new.run(1, rounds) }")
       frame("block in <top (required)>", line, line, line => ["Graph#run"])
+      @tails["block in <top (required)>"] << "Graph#run" if @variant == "tailcalls"
     end
     # The code that runs all this, in this file.
     @roots << "<main>"
     frame("<main>", 1, 1000, "*" => ["block in <top (required)>", "Proc#call"] + BUILTINS)
     frame("Proc#call", 1, 1, "*" => ["block in <top (required)>"])
+  end
+
+  # Where a method is called, one that it calls in its own place may be on top, too.
+  def tails
+    @frames.each_value do |known|
+      known["calls"].each_value do |callees|
+        callees.each { |callee| callees.concat(@tails[callee] - callees) } # grows while it is gone through
+      end
+    end
   end
 
   # The thread that waits for the others.
@@ -218,6 +235,7 @@ text = program.text
 File.write("#{folder}/program.rb", text)
 File.write("#{folder}/oracle.json", json(program.oracle))
 program = nil
+RubyVM::InstructionSequence.compile_option = { tailcall_optimization: true, trace_instruction: false } if variant == "tailcalls"
 load "#{folder}/program.rb"
 if rounds
   puts "ready"
