@@ -14,7 +14,7 @@ _rbdump()
 			mapfile -t COMPREPLY < <(compgen -W "step report drop" -- "$current")
 			return
 			;;
-		--oracle | --json | --torn-log)
+		--oracle | --progress | --json | --torn-log)
 			mapfile -t COMPREPLY < <(compgen -f -- "$current")
 			return
 			;;
@@ -32,7 +32,7 @@ _rbdump()
 	esac
 	if [[ ${COMP_WORDS[1]} == experiment && $COMP_CWORD -gt 1 ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "-p --pid -r --rate -n --samples -d --duration -m --modes --budget --on-torn \
-			--seed --oracle --json --torn-log --offsets -h --help" -- "$current")
+			--seed --oracle --progress --json --torn-log --offsets -h --help" -- "$current")
 		return
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "experiment -p --pid --json --no-stop --offsets -g --gen-offsets -o --output --any-build \

@@ -25,6 +25,7 @@ static const char help[] =
     "                         report, drop (step)\n"
     "      --seed N           of the order of the blocks (1)\n"
     "      --oracle FILE      the target's legal calls, to find impossible stacks by\n"
+    "      --progress FILE    where the target counts how far it has got: 8 bytes, little-endian (its CPU time)\n"
     "      --json FILE        write the report as JSON; \"-\": to standard output, instead of the table\n"
     "      --torn-log FILE    write each rejected or impossible sample as a line of JSON\n"
     "      --offsets FILE     use this layout, do not look for one\n"
@@ -34,7 +35,16 @@ static const char help[] =
     "\n"
     "Exit status: 0 there is a report; 2 failed; 3 not a Ruby, or no layout for it; 4 no permission; 64 usage.\n";
 
-enum { OPTION_BUDGET = 256, OPTION_ON_TORN, OPTION_SEED, OPTION_ORACLE, OPTION_JSON, OPTION_TORN_LOG, OPTION_OFFSETS };
+enum {
+	OPTION_BUDGET = 256,
+	OPTION_ON_TORN,
+	OPTION_SEED,
+	OPTION_ORACLE,
+	OPTION_PROGRESS,
+	OPTION_JSON,
+	OPTION_TORN_LOG,
+	OPTION_OFFSETS
+};
 
 static const struct option long_options[] = {
     {"pid", required_argument, NULL, 'p'},
@@ -46,6 +56,7 @@ static const struct option long_options[] = {
     {"on-torn", required_argument, NULL, OPTION_ON_TORN},
     {"seed", required_argument, NULL, OPTION_SEED},
     {"oracle", required_argument, NULL, OPTION_ORACLE},
+    {"progress", required_argument, NULL, OPTION_PROGRESS},
     {"json", required_argument, NULL, OPTION_JSON},
     {"torn-log", required_argument, NULL, OPTION_TORN_LOG},
     {"offsets", required_argument, NULL, OPTION_OFFSETS},
@@ -172,6 +183,9 @@ int experiment_command(int argc, char **argv)
 			break;
 		case OPTION_ORACLE:
 			options.oracle = optarg;
+			break;
+		case OPTION_PROGRESS:
+			options.progress = optarg;
 			break;
 		case OPTION_JSON:
 			options.json = optarg;

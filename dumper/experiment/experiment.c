@@ -14,6 +14,7 @@
 #include "experiment/guard.h"
 #include "experiment/launch.h"
 #include "experiment/oracle.h"
+#include "experiment/progress.h"
 #include "experiment/report.h"
 #include "experiment/taker.h"
 #include "experiment/tally.h"
@@ -43,6 +44,7 @@
 struct experiment {
 	const struct experiment_options *options;
 	struct session *session;
+	struct progress *progress;
 	struct sampler *sampler;
 	struct taker *taker;
 	struct oracle *oracle;
@@ -61,8 +63,6 @@ struct experiment {
 
 	struct timespec began;
 	struct stat executable;
-	clockid_t target_clock;
-	bool has_target_clock;
 	uint64_t random;
 	int target_status; /* as waitpid() gives it */
 	bool target_reaped;
@@ -279,7 +279,10 @@ static double own_us(void)
 static void hear_witness(struct experiment *experiment, const struct sample *sample, enum oracle_verdict verdict)
 {
 	struct tally *tally = &experiment->tallies[sample->mode];
-	enum truth truth = verdict != ORACLE_LEGAL ? TRUTH_IMPOSSIBLE : sample->window ? TRUTH_IN_WINDOW : TRUTH_LEGAL;
+	enum truth truth = !experiment->oracle	     ? TRUTH_UNKNOWN
+			   : verdict != ORACLE_LEGAL ? TRUTH_IMPOSSIBLE
+			   : sample->window	     ? TRUTH_IN_WINDOW
+						     : TRUTH_LEGAL;
 	double before = own_us();
 	struct testimony testimony = witness_hear(&experiment->ruby, sample);
 
@@ -295,11 +298,10 @@ static void count_sample(struct experiment *experiment, const struct sample *sam
 	if (sample->gone || sample->no_stack)
 		return;
 	thread = decode(experiment, sample);
-	if (experiment->oracle && thread.verdict == VERDICT_COMPLETE) {
+	if (experiment->oracle && thread.verdict == VERDICT_COMPLETE)
 		verdict = oracle_judge(experiment->oracle, thread.frames, thread.nr_frames);
-		if (sample_mode_naive(sample->mode))
-			hear_witness(experiment, sample, verdict);
-	}
+	if (sample_mode_naive(sample->mode) && thread.verdict == VERDICT_COMPLETE)
+		hear_witness(experiment, sample, verdict);
 	tally_sample(&experiment->tallies[sample->mode], sample, &thread, experiment->oracle, verdict);
 	if (thread.verdict != VERDICT_COMPLETE || verdict != ORACLE_LEGAL)
 		torn_log_add(experiment->torn_log, sample, &thread, verdict);
@@ -307,15 +309,6 @@ static void count_sample(struct experiment *experiment, const struct sample *sam
 }
 
 /* ---- blocks */
-
-static double target_us(const struct experiment *experiment)
-{
-	struct timespec time;
-
-	if (!experiment->has_target_clock || clock_gettime(experiment->target_clock, &time) != 0)
-		return 0;
-	return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
-}
 
 static void show_progress(struct experiment *experiment, bool last)
 {
@@ -367,7 +360,7 @@ static struct error *run_block(struct experiment *experiment, enum sample_mode m
 	};
 	struct block_result result = {0};
 	struct timespec began;
-	double target_before = target_us(experiment), own_before = own_us();
+	double progress_before = progress_now(experiment->progress), own_before = own_us();
 	struct sample *sample;
 	struct error *error = NULL;
 
@@ -387,7 +380,7 @@ static struct error *run_block(struct experiment *experiment, enum sample_mode m
 		taker_end(experiment->taker, &result);
 	}
 	tally->target_wall_us += seconds_since(&began) * 1e6;
-	tally->target_us += target_us(experiment) - target_before;
+	tally->progress += progress_now(experiment->progress) - progress_before;
 	tally->late += result.late;
 	tally->wall_us += result.wall_us;
 	tally->cpu_us += result.cpu_us + own_us() - own_before;
@@ -500,7 +493,10 @@ static struct error *prepare(struct experiment *experiment)
 	for (int mode = 0; mode < SAMPLE_MODES; mode++)
 		if (!tally_init(&experiment->tallies[mode]))
 			return error_no_memory();
-	experiment->has_target_clock = clock_getcpuclockid(pid, &experiment->target_clock) == 0;
+	error = progress_open(pid, options->progress, &experiment->progress);
+	if (error)
+		return error;
+	experiment->facts.progress_unit = progress_unit(experiment->progress);
 	executable_of(experiment, &experiment->executable);
 	return torn_log_open(options->torn_log, experiment->session, &experiment->torn_log);
 }
@@ -557,6 +553,7 @@ static int work(void *context)
 	torn_log_close(experiment.torn_log, NULL);
 	for (int mode = 0; mode < SAMPLE_MODES; mode++)
 		tally_clear(&experiment.tallies[mode]);
+	progress_close(experiment.progress);
 	json_decref(experiment.facts.where);
 	taker_destroy(experiment.taker);
 	sampler_destroy(experiment.sampler);

@@ -21,6 +21,7 @@ struct experiment_options {
 	struct sampler_options sampler;
 	const char *offsets;  /* layout file; NULL to look for one */
 	const char *oracle;   /* NULL: nothing is known of the target's calls */
+	const char *progress; /* see progress.h; NULL: CPU time */
 	const char *json;     /* NULL: no report in JSON; "-": standard output, in the place of the table */
 	const char *torn_log; /* NULL: none */
 };

@@ -57,12 +57,12 @@ static json_t *kinds_of(const struct tally *tally)
 	return kinds;
 }
 
-/* What the target ran a second, against what it ran in undisturbed blocks; negative if that is not known. */
+/* How far the target got a second, against undisturbed blocks; negative if that is not known. */
 static double progress_share(const struct tally *tally, const struct tally *undisturbed)
 {
-	if (tally->target_wall_us <= 0 || undisturbed->target_wall_us <= 0 || undisturbed->target_us <= 0)
+	if (tally->target_wall_us <= 0 || undisturbed->target_wall_us <= 0 || undisturbed->progress <= 0)
 		return -1;
-	return tally->target_us / tally->target_wall_us / (undisturbed->target_us / undisturbed->target_wall_us);
+	return tally->progress / tally->target_wall_us / (undisturbed->progress / undisturbed->target_wall_us);
 }
 
 static double per_sample(double value, const struct tally *tally)
@@ -92,8 +92,8 @@ static json_t *mode_object(enum sample_mode mode, const struct tally *tally, con
 	    quantiles(tally->pause), "sample_us", quantiles(tally->took), "cpu_us_per_sample",
 	    per_sample(tally->cpu_us, tally), "late", (json_int_t)tally->late, "achieved_rate", achieved_rate(tally),
 	    "progress_share", progress < 0 ? json_null() : json_real(progress), "checks",
-	    oracle && sample_mode_naive(mode) ? witness_object(&tally->witness) : json_null(), "depths", tally->depths,
-	    "leaves", tally->leaves);
+	    sample_mode_naive(mode) ? witness_object(&tally->witness) : json_null(), "depths", tally->depths, "leaves",
+	    tally->leaves);
 
 	return object;
 }
@@ -120,7 +120,7 @@ static json_t *report_object(const struct experiment_options *options, const str
 			 "rate", options->rate, "seed", (json_int_t)options->seed, "budget_us",
 			 (int)options->sampler.budget_us, "on_torn", on_torn_name(options->sampler.on_torn),
 			 "duration_s", facts->duration_s, "ended", facts->ended, "blocks", (json_int_t)facts->blocks,
-			 "progress_unit", "cpu_time", "modes", modes, "where", facts->where);
+			 "progress_unit", facts->progress_unit, "modes", modes, "where", facts->where);
 }
 
 static struct error *write_json(const char *path, const json_t *report)
@@ -169,8 +169,10 @@ static void print_checks(const struct witness *witness)
 	static const struct {
 		enum truth truth;
 		const char *name;
-	} lines[] = {
-	    {TRUTH_LEGAL, "legal"}, {TRUTH_IMPOSSIBLE, "impossible"}, {TRUTH_IN_WINDOW, "legal, but in a window"}};
+	} lines[] = {{TRUTH_UNKNOWN, "in all"},
+		     {TRUTH_LEGAL, "legal"},
+		     {TRUTH_IMPOSSIBLE, "impossible"},
+		     {TRUTH_IN_WINDOW, "legal, but in a window"}};
 	const char *lead = "\n  checks      ";
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
@@ -210,7 +212,7 @@ static void print_mode(enum sample_mode mode, const struct tally *tally, const s
 				printf("  %s %llu", oracle_verdict_name((enum oracle_verdict)i),
 				       (unsigned long long)tally->impossible[i]);
 	}
-	if (oracle && sample_mode_naive(mode))
+	if (sample_mode_naive(mode))
 		print_checks(&tally->witness);
 	printf("\n  tries       %.3g a sample, %u at most", per_sample((double)tally->tries, tally), tally->max_tries);
 	if (tally->stepped > 0)
@@ -224,7 +226,7 @@ static void print_mode(enum sample_mode mode, const struct tally *tally, const s
 		       distribution_max(tally->pause));
 	printf("\n  cost        %.3g µs CPU a sample", per_sample(tally->cpu_us, tally));
 	if (progress >= 0)
-		printf("; the target ran %.4g of its undisturbed time", progress);
+		printf("; the target got %.4g as far as undisturbed", progress);
 	printf("\n\n");
 }
 

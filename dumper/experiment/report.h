@@ -10,7 +10,8 @@
 
 /* What belongs to no mode. */
 struct report_facts {
-	const char *ended; /* "samples", "duration", "interrupted", "target-exited", "target-execed" */
+	const char *ended;	   /* "samples", "duration", "interrupted", "target-exited", "target-execed" */
+	const char *progress_unit; /* see progress.h */
 	double duration_s;
 	uint64_t blocks;
 	json_t *where; /* where the threads of rejected and impossible samples were stopped; see torn_log.h */

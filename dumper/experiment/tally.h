@@ -24,8 +24,8 @@ struct tally {
 	double step_us;
 	struct distribution *pause, *took; /* microseconds */
 	double wall_us, cpu_us;		   /* all blocks; of rbdump, both threads */
-	double target_wall_us, target_us;  /* between the ends of blocks, and what the target ran meanwhile */
-	struct witness witness;		   /* of the naive modes, where there is an oracle */
+	double target_wall_us, progress;   /* between the ends of blocks, and how far the target got meanwhile */
+	struct witness witness;		   /* of the naive modes */
 	json_t *depths, *leaves; /* of accepted samples: count by number of frames, by name of the innermost */
 };
 

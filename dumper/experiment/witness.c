@@ -81,6 +81,7 @@ static json_t *truth_object(const struct witness *witness, enum truth truth)
 
 json_t *witness_object(const struct witness *witness)
 {
-	return json_pack("{s:o, s:o, s:o}", "legal", truth_object(witness, TRUTH_LEGAL), "impossible",
-			 truth_object(witness, TRUTH_IMPOSSIBLE), "in_window", truth_object(witness, TRUTH_IN_WINDOW));
+	return json_pack("{s:o, s:o, s:o, s:o}", "unknown", truth_object(witness, TRUTH_UNKNOWN), "legal",
+			 truth_object(witness, TRUTH_LEGAL), "impossible", truth_object(witness, TRUTH_IMPOSSIBLE),
+			 "in_window", truth_object(witness, TRUTH_IN_WINDOW));
 }

@@ -26,6 +26,7 @@ struct testimony witness_hear(const struct ruby *ruby, const struct sample *samp
 
 /* What is known of a stack by other means. */
 enum truth {
+	TRUTH_UNKNOWN,	  /* there is no oracle */
 	TRUTH_LEGAL,	  /* by the oracle */
 	TRUTH_IMPOSSIBLE, /* by the oracle */
 	TRUTH_IN_WINDOW,  /* legal by its names, but the thread was stopped where its stack is torn */

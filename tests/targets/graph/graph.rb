@@ -6,7 +6,8 @@
 # digraph, in which most pairs of methods never call each other. Writes FOLDER/oracle.json, which names each legal caller,
 # line and callee (dumper/experiment/oracle.h has the form), and runs the program: for ever, or so many rounds. Prints
 # "ready" once it does, ends when standard input does, and prints at the end of ROUNDS the result of all its sums, which
-# is the same for the same variant, seed and rounds, whatever was done to the process meanwhile.
+# is the same for the same variant, seed and rounds, whatever was done to the process meanwhile. FOLDER/progress holds the
+# number of rounds that are done (8 bytes, little-endian), now and then; where there is but one thread.
 #
 # A stack that was put together from two moments has, with these odds, a pair in it that cannot be.
 
@@ -20,10 +21,11 @@ class Program
                 Kernel#method Enumerator#initialize Fiber#resume Fiber.yield Fiber#initialize Fiber.new Array#size
                 GC.start GC.compact Array#<< String#<< String#* Array#push Kernel#class Kernel#block_given?
                 Kernel#Integer StopIteration#result Integer#^ Integer#to_s Module#=== Array#clear
-                Kernel#respond_to? Kernel#puts IO#puts IO#write IO#flush Kernel#lambda RubyVM::FrozenCore#lambda RubyVM::FrozenCore.lambda #<instance\ of\ Class>#lambda].freeze
+                Kernel#respond_to? Kernel#puts IO#puts IO#write IO#pwrite IO#flush Array#pack Kernel#lambda RubyVM::FrozenCore#lambda RubyVM::FrozenCore.lambda #<instance\ of\ Class>#lambda].freeze
 
-  def initialize(variant, seed, depth)
+  def initialize(variant, seed, depth, folder)
     @variant = variant
+    @folder = folder
     @random = Random.new(seed)
     @depth = depth
     @lines = []
@@ -127,6 +129,7 @@ class Program
   def text
     @roots = []
     emit("KEEP = []") if @variant == "gc"
+    emit("DONE = File.open(#{@folder.inspect} + '/progress', 'wb')")
     emit("class Graph")
     first = emit("  def given")
     @given = emit("    yield")
@@ -137,6 +140,7 @@ class Program
     emit("    while rounds != 0")
     entry = emit("      x = m0(#{@depth}, x)")
     emit("      rounds -= 1")
+    emit("      DONE.pwrite([@done = (@done || 0) + 1024].pack('Q<'), 0) if rounds & 1023 == 0") unless %w[threads ractors].include?(@variant)
     emit("      GC.compact if rounds % 64 == 0 && GC.respond_to?(:compact)") if @variant == "gc"
     emit("    end")
     emit("    x")
@@ -230,7 +234,7 @@ if variant == "ractors" && !defined?(Ractor)
 end
 Warning[:experimental] = false if Warning.respond_to?(:[]=)
 depth = variant == "deep" ? 400 : 20
-program = Program.new(variant, seed.to_i, depth)
+program = Program.new(variant, seed.to_i, depth, folder)
 text = program.text
 File.write("#{folder}/program.rb", text)
 File.write("#{folder}/oracle.json", json(program.oracle))
