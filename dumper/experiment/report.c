@@ -243,8 +243,12 @@ static void print_place(const json_t *place)
 
 	printf("  %5.1f %%  %s  %s  ", 100 * json_real_value(json_object_get(place, "share")),
 	       json_string_value(json_object_get(place, "mode")), json_string_value(json_object_get(place, "reason")));
-	print_name(json_string_value(json_object_get(place, "function")));
-	printf("+%lld  ", (long long)json_integer_value(json_object_get(place, "offset")));
+	if (json_is_string(json_object_get(place, "function"))) {
+		print_name(json_string_value(json_object_get(place, "function")));
+		printf("+%lld  ", (long long)json_integer_value(json_object_get(place, "offset")));
+	} else {
+		printf("code without a name  ");
+	}
 	for (size_t i = 0; i < json_array_size(inlined); i++) {
 		printf("%s", i > 0 ? " < " : "");
 		print_name(json_string_value(json_array_get(inlined, i)));

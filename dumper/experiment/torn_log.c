@@ -128,7 +128,9 @@ static void count_place(struct torn_log *log, const struct sample *sample, const
 	json_t *place, *inlined;
 	char key[256];
 
-	snprintf(key, sizeof(key), "%d %s %llx", (int)sample->mode, reason, (unsigned long long)sample->registers.rip);
+	/* Code of no file, which a JIT has made, is one place: its addresses mean nothing to anyone. */
+	snprintf(key, sizeof(key), "%d %s %llx", (int)sample->mode, reason,
+		 at->module ? (unsigned long long)sample->registers.rip : 0);
 	log->of_mode[sample->mode]++;
 	place = json_object_get(log->places, key);
 	if (place) {

@@ -172,6 +172,21 @@ static void follow(struct sampler *sampler, const struct subject *subject)
 		sampler->cpu = cpu;
 }
 
+/*
+ * Goes where the thread does not run, if there is such a place: woken up on its CPU by chance, any reader has taken
+ * that away from it. On a machine of many CPUs, the chance is small.
+ */
+static void avoid(const struct sampler *sampler, const struct subject *subject)
+{
+	int cpu = cpu_of(subject);
+	cpu_set_t set = sampler->cpus;
+
+	if (cpu < 0 || cpu >= CPU_SETSIZE || CPU_COUNT(&set) < 2)
+		return;
+	CPU_CLR(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
 /* What the stack's own checks say of a covered shot. What it leads to beyond that is code, which does not change. */
 static enum reason check(struct sampler *sampler, const struct subject *subject, const struct shot *shot)
 {
@@ -203,9 +218,11 @@ static enum shot_result copy(struct subject *subject, struct sample *sample, enu
 	return result;
 }
 
-static void take_unpaused_naive(struct subject *subject, struct sample *sample, enum shot_way way)
+static void take_unpaused_naive(const struct sampler *sampler, struct subject *subject, struct sample *sample,
+				enum shot_way way)
 {
 	sample->tries = 1;
+	avoid(sampler, subject);
 	if (copy(subject, sample, way) == SHOT_COVERED)
 		shot_copy_objects(sample->shot);
 }
@@ -219,6 +236,8 @@ static void take_unpaused(struct sampler *sampler, struct subject *subject, stru
 		sample->tries++;
 		if (on_its_cpu)
 			follow(sampler, subject);
+		else
+			avoid(sampler, subject);
 		if (copy(subject, sample, SHOT_TWICE) == SHOT_COVERED) {
 			shot_copy_objects(sample->shot);
 			sample->reason = check(sampler, subject, sample->shot);
@@ -309,9 +328,9 @@ void sampler_take(struct sampler *sampler, enum sample_mode mode, struct subject
 	clock_gettime(CLOCK_REALTIME, &sample->time);
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	if (mode == MODE_UNPAUSED_NAIVE)
-		take_unpaused_naive(subject, sample, SHOT_NAIVE);
+		take_unpaused_naive(sampler, subject, sample, SHOT_NAIVE);
 	else if (mode == MODE_UNPAUSED_ONCE)
-		take_unpaused_naive(subject, sample, SHOT_ONCE);
+		take_unpaused_naive(sampler, subject, sample, SHOT_ONCE);
 	else if (mode == MODE_UNPAUSED_DOUBLE || mode == MODE_UNPAUSED)
 		take_unpaused(sampler, subject, sample, mode == MODE_UNPAUSED);
 	else if (sample_mode_pauses(mode))

@@ -16,7 +16,7 @@
 
 enum sample_mode {
 	/* As a profiler does that knows no better: context, frames and values by reads of their own, no check that they
-	   belong together. */
+	   belong together. From another CPU than the thread's, as the next two. */
 	MODE_UNPAUSED_NAIVE,
 	/* The same in one system call. */
 	MODE_UNPAUSED_ONCE,

@@ -1,0 +1,161 @@
+"""The tables of doc/experiments.md, made from the reports in the tree; the words around them stay."""
+
+import sys
+
+from experiment_reports import TREE, chance, distance, modes_of, reports
+
+PAGE = TREE / "doc/experiments.md"
+# How many places where threads were stopped a Ruby has in the table.
+PLACES = 6
+
+
+def percent(value):
+    return f"{100 * value:.3g}"
+
+
+def share(part):
+    if part is None or not part.get("of", 1):
+        return "–"
+    return f"{percent(part['value'])} ({percent(part['low'])}–{percent(part['high'])})"
+
+
+def table(heads, rows):
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])
+
+
+def counts(by_reason):
+    return ", ".join(f"{key} {count:,}" for key, count in sorted(by_reason.items())) or "–"
+
+
+def rates(part):
+    rows = []
+    for name, report in reports(part).items():
+        for mode in report["modes"]:
+            rows.append(
+                [name, f"`{mode['mode']}`", f"{mode['samples']:,}", share(mode["accepted_share"]), counts(mode["rejected"])]
+                + [f"{mode['impossible']['count']:,}", share(mode["impossible"])]
+            )
+    return table(["Ruby", "mode", "samples", "accepted, %", "rejected", "impossible", "of the accepted, %"], rows)
+
+
+def long_runs():
+    rows = []
+    for name, report in reports("long").items():
+        for mode in report["modes"]:
+            rows.append(
+                [name, f"`{mode['mode']}`", f"{mode['samples']:,}", f"{mode['accepted']:,}", counts(mode["rejected"])]
+                + [mode["impossible"]["count"], f"{1e6 * mode['impossible']['high']:.3g}"]
+                + [f"{mode['steps']['samples']:,}", mode["tries"]["max"]]
+            )
+    heads = ["Ruby", "mode", "samples", "accepted", "rejected", "impossible", "in a million, at most (95 %)"]
+    return table([*heads, "stepped", "tries, at most"], rows)
+
+
+def rubocop():
+    rows = []
+    for name, report in reports("rubocop").items():
+        for mode in report["modes"]:
+            checks = mode["checks"]
+            wrong = "–"
+            if checks:
+                found = checks["unknown"]
+                contradicting = found["call_site"]["innermost"]["contradicts"]
+                wrong = f"{sum(found['rejected'].values()) + contradicting:,}"
+            rows.append(
+                [name, f"`{mode['mode']}`", f"{mode['samples']:,}", share(mode["accepted_share"]), counts(mode["rejected"])]
+                + [wrong, sum(int(depth) * n for depth, n in mode["depths"].items()) // max(1, mode["accepted"])]
+            )
+    heads = ["Ruby", "mode", "samples", "accepted, %", "rejected", "accepted unchecked, and contradict themselves"]
+    return table([*heads, "frames, on average"], rows)
+
+
+def costs():
+    rows = []
+    for rate in (100, 1000):
+        for name, report in reports(f"cost-{rate}").items():
+            for mode in report["modes"]:
+                pause = mode["pause_us"]
+                rows.append(
+                    [rate, name, f"`{mode['mode']}`", share(mode["impossible"])]
+                    + [f"{pause['p50']:.3g} / {pause['p99']:.3g}" if pause else "–"]
+                    + [f"{mode['sample_us']['p50']:.3g}", f"{mode['cpu_us_per_sample']:.3g}"]
+                    + [f"{mode['progress_share']:.4f}" if mode["progress_share"] is not None else "–"]
+                )
+    heads = ["Hz", "Ruby", "mode", "impossible, %", "pause p50 / p99, µs", "sample p50, µs", "CPU a sample, µs"]
+    return table([*heads, "target's progress"], rows)
+
+
+def biases():
+    rows = []
+    for part in ("churn", "rubocop"):
+        for name, report in reports(part).items():
+            modes = modes_of(report)
+            for mode in report["modes"]:
+                if not mode["accepted"]:
+                    continue
+                depth = sum(int(depth) * count for depth, count in mode["depths"].items()) / mode["accepted"]
+                cells = [f"{part} {name}", f"`{mode['mode']}`", f"{mode['accepted']:,}", f"{depth:.2f}"]
+                for key in ("depths", "leaves"):
+                    one, other = mode[key], modes["paused"][key]
+                    if mode["mode"] == "paused":
+                        cells.append("–")
+                    else:
+                        cells.append(f"{distance(one, other):.3f} ({chance(one, other):.3f})")
+                rows.append(cells)
+    heads = ["target, Ruby", "mode", "accepted", "mean depth", "depths: distance (by chance)", "leaves: distance (by chance)"]
+    return table(heads, rows)
+
+
+def places():
+    rows = []
+    for name, report in reports("churn").items():
+        for place in [place for place in report["where"] if place["mode"] == "paused-naive"][:PLACES]:
+            where = f"{place['file'].rsplit('/', 1)[-1]}:{place['line']}" if place["file"] else "–"
+            function = f"`{place['function']}+{place['offset']}`" if place["function"] else "code of no file (JIT)"
+            inlined = " < ".join(f"`{name}`" for name in place["inlined"]) or "–"
+            rows.append([name, f"{100 * place['share']:.1f}", function, inlined, where, place["window"] or "none"])
+    return table(["Ruby", "%", "instruction pointer", "inlined there", "line", "window"], rows)
+
+
+def evidence():
+    """What the checks say of stacks that nobody checked, over all variants of the target."""
+    rows = []
+    for series in sorted({name.split("-")[0] for name in [*reports("churn"), *reports("variants")]}):
+        found = [report for name, report in reports("churn").items() if name == series]
+        found += [report for name, report in reports("variants").items() if name.startswith(f"{series}-")]
+        for name in ("unpaused-once", "paused-naive"):
+            total = {}
+            for report in found:
+                for truth, part in modes_of(report)[name]["checks"].items():
+                    sums = total.setdefault(truth, {"all": 0, "hard": 0, "site": 0, "undecided": 0})
+                    site = part["call_site"]["innermost"]
+                    sums["hard"] += sum(part["rejected"].values())
+                    sums["all"] += part["accepted"] + sum(part["rejected"].values())
+                    sums["site"] += site["contradicts"]
+                    sums["undecided"] += site["undecided"]
+            for truth, words in (("impossible", "impossible"), ("legal", "legal"), ("in_window", "legal, in a window")):
+                sums = total[truth]
+                if sums["all"]:
+                    open_ = percent(sums["undecided"] / max(1, sums["all"] - sums["hard"]))
+                    rows.append(
+                        [series, f"`{name}`", words, f"{sums['all']:,}", f"{sums['hard']:,}", f"{sums['site']:,}"]
+                        + [f"{sums['all'] - sums['hard'] - sums['site']:,}", open_]
+                    )
+    heads = ["Ruby", "mode", "stacks", "in all", "fail a hard check", "else contradict their call site", "pass both"]
+    return table([*heads, "call site undecided, %"], rows)
+
+
+def write():
+    page = PAGE.read_text()
+    made = {
+        "churn": rates("churn"), "variants": rates("variants"), "long": long_runs(), "rubocop": rubocop(),
+        "cost": costs(), "bias": biases(), "where": places(), "evidence": evidence(),
+    }  # fmt: skip
+    for name, content in made.items():
+        begin, end = f"<!-- {name} -->\n", f"<!-- end {name} -->"
+        if page.count(begin) != 1 or page.count(end) != 1:
+            sys.exit(f"{PAGE}: there is no place for {name}")
+        before, rest = page.split(begin)
+        page = before + begin + content + "\n" + end + rest.split(end)[1]
+    PAGE.write_text(page)

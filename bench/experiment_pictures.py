@@ -1,0 +1,173 @@
+"""The pictures of doc/experiments.md, drawn as SVG from the reports in the tree."""
+
+import html
+import math
+
+from experiment_reports import COLOURS, FOLDER, MODES, chance, distance, modes_of, reports
+
+# How many places a Ruby has in the picture of where threads were stopped.
+PLACES = 12
+
+
+def svg(width, height, parts):
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="12">'
+    return "\n".join([head, f'<rect width="{width}" height="{height}" fill="white"/>', *parts, "</svg>"]) + "\n"
+
+
+def text(x, y, words, anchor="start", colour="black"):
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">{html.escape(words)}</text>'
+
+
+def line(x1, y1, x2, y2, colour, width=1):
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" stroke-width="{width}"/>'
+
+
+def dot(x, y, colour):
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}" fill-opacity="0.8"/>'
+
+
+class LogAxis:
+    """Shares from 10^low to 1, from left to right."""
+
+    def __init__(self, left, right, low):
+        self.left, self.right, self.low = left, right, low
+
+    def x(self, value):
+        power = max(self.low, math.log10(max(value, 10.0**self.low)))
+        return self.left + (power - self.low) / -self.low * (self.right - self.left)
+
+    def grid(self, top, bottom):
+        parts = []
+        for power in range(self.low, 1):
+            parts.append(line(self.x(10.0**power), top, self.x(10.0**power), bottom, "#ddd"))
+            parts.append(text(self.x(10.0**power), top - 6, f"1e{power}" if power else "1", "middle"))
+        return parts
+
+
+class LinearAxis:
+    """Values from 0 to `high`, from left to right."""
+
+    def __init__(self, left, right, high, words):
+        self.left, self.right, self.high, self.words = left, right, high, words
+
+    def x(self, value):
+        return self.left + min(max(value, 0), self.high) / self.high * (self.right - self.left)
+
+    def grid(self, top, bottom):
+        parts = []
+        for step in range(5):
+            value = self.high * step / 4
+            parts.append(line(self.x(value), top, self.x(value), bottom, "#ddd"))
+            parts.append(text(self.x(value), top - 6, self.words(value), "middle"))
+        return parts
+
+
+def draw_rates():
+    """Impossible stacks by Ruby and mode, with their intervals; in the long runs, too."""
+    rows = []
+    for part, label in (("churn", ""), ("long", ", long run")):
+        for name, report in reports(part).items():
+            rows += [(name, mode, label) for mode in report["modes"] if mode["impossible"]["of"]]
+    axis = LogAxis(260, 700, -7)
+    parts = axis.grid(20, 40 + 18 * len(rows))
+    for number, (name, mode, label) in enumerate(rows):
+        y = 38 + 18 * number
+        part, colour = mode["impossible"], COLOURS[mode["mode"]]
+        parts.append(text(10, y + 4, f"{name}  {mode['mode']}{label}"))
+        parts.append(line(axis.x(part["low"]), y, axis.x(part["high"]), y, colour, 3))
+        if part["count"]:
+            parts.append(dot(axis.x(part["value"]), y, colour))
+    parts.append(text(10, 60 + 18 * len(rows), "share of accepted stacks that cannot be; 95 % intervals; no dot: none seen"))
+    (FOLDER / "rates.svg").write_text(svg(720, 76 + 18 * len(rows), parts))
+
+
+def legend(top):
+    parts = []
+    for number, mode in enumerate(MODES):
+        parts.append(f'<rect x="{10 + 118 * number}" y="{top + 4}" width="10" height="10" fill="{COLOURS[mode]}"/>')
+        parts.append(text(24 + 118 * number, top + 14, mode))
+    return parts
+
+
+def draw_depths():
+    """How deep accepted stacks were: each mode against paused."""
+    parts, top = [], 0
+    for name, report in reports("churn").items():
+        modes = {name: mode for name, mode in modes_of(report).items() if mode["accepted"]}
+        depths = sorted({int(depth) for mode in modes.values() for depth in mode["depths"]})
+        peak = max(count / mode["accepted"] for mode in modes.values() for count in mode["depths"].values())
+        parts.append(text(10, top + 16, f"{name}: share of accepted stacks by depth"))
+        for mode in modes.values():
+            points = " ".join(
+                f"{40 + 640 * (depth - depths[0]) / max(1, depths[-1] - depths[0]):.1f},"
+                f"{top + 130 - 100 * mode['depths'].get(str(depth), 0) / mode['accepted'] / peak:.1f}"
+                for depth in depths
+            )
+            parts.append(f'<polyline points="{points}" fill="none" stroke="{COLOURS[mode["mode"]]}" stroke-width="1.5"/>')
+        parts += [text(40, top + 146, str(depths[0])), text(680, top + 146, str(depths[-1]), "end")]
+        top += 160
+    (FOLDER / "depths.svg").write_text(svg(720, top + 30, parts + legend(top)))
+
+
+def draw_places():
+    """Where the threads of wrong stacks were stopped, as an address in a function and what is inlined there."""
+    parts, top = [], 10
+    for name, report in reports("churn").items():
+        places = [place for place in report["where"] if place["mode"] == "paused-naive"]
+        if not places:
+            continue
+        total = sum(place["count"] for place in places)
+        parts.append(text(10, top + 14, f"{name}: {total} wrong stacks of paused-naive", colour="#444"))
+        top += 24
+        for place in places[:PLACES]:
+            words = f"{place['function']}+{place['offset']}" if place["function"] else "code of no file (JIT)"
+            if place["file"]:
+                words += f"   {place['inlined'][0]}, {place['file'].rsplit('/', 1)[-1]}:{place['line']}"
+            width = 180 * place["count"] / total
+            colour = COLOURS["paused"] if place["window"] else COLOURS["unpaused-naive"]
+            parts.append(f'<rect x="10" y="{top}" width="{width:.1f}" height="13" fill="{colour}"/>')
+            parts.append(text(196, top + 11, f"{100 * place['count'] / total:.1f} %   {words}"))
+            top += 17
+        top += 8
+    parts.append(text(10, top + 14, "blue: in a torn window of the layout; red: in none that is known", colour="#444"))
+    (FOLDER / "where.svg").write_text(svg(820, top + 26, parts))
+
+
+def draw_answer():
+    """Should I pause? Errors, bias and cost of each mode, at 100 and at 1,000 Hz; a dot for each Ruby."""
+    error = LogAxis(150, 370, -4)
+    bias = LinearAxis(410, 610, 0.4, lambda value: f"{value:.1f}")
+    cost = LinearAxis(650, 850, 0.2, lambda value: f"{100 * value:.0f} %")
+    parts, top = [], 16
+    for rate in (100, 1000):
+        found = reports(f"cost-{rate}")
+        parts += [text(10, top, f"{rate} Hz"), text(error.left, top, "impossible, of the accepted")]
+        parts += [text(bias.left, top, "bias: leaf methods, beyond chance"), text(cost.left, top, "progress that the target lost")]
+        bottom = top + 36 + 20 * len(MODES)
+        for axis in (error, bias, cost):
+            parts += axis.grid(top + 26, bottom)
+        for number, name in enumerate(MODES):
+            y = top + 40 + 20 * number
+            parts.append(text(10, y + 4, name))
+            for report in found.values():
+                modes = modes_of(report)
+                mode, paused, colour = modes[name], modes["paused"], COLOURS[name]
+                share = mode["impossible"]
+                if share["of"]:
+                    parts.append(line(error.x(share["low"]), y, error.x(share["high"]), y, colour, 2))
+                    parts += [dot(error.x(share["value"]), y, colour)] if share["count"] else []
+                beyond = distance(mode["leaves"], paused["leaves"]) - chance(mode["leaves"], paused["leaves"])
+                if name != "paused" and mode["accepted"]:
+                    parts.append(dot(bias.x(beyond), y, colour))
+                if mode["progress_share"] is not None:
+                    parts.append(dot(cost.x(1 - mode["progress_share"]), y, colour))
+        top = bottom + 30
+    parts.append(text(10, top, "one dot for each of 2.7, 3.1, 3.3, 3.4; lines: 95 % intervals; no dot in the first column: none seen"))
+    (FOLDER / "answer.svg").write_text(svg(880, top + 14, parts))
+
+
+def draw():
+    draw_rates()
+    draw_depths()
+    draw_places()
+    draw_answer()

@@ -1,0 +1,38 @@
+"""The reports of experiments that are in the tree, and what tables and pictures take from them."""
+
+import json
+import math
+import pathlib
+
+TREE = pathlib.Path(__file__).resolve().parent.parent
+FOLDER = TREE / "doc/experiments"
+MODES = ["unpaused-naive", "unpaused-once", "unpaused-double", "unpaused", "paused-naive", "paused"]
+COLOURS = dict(zip(MODES, ["#b0413e", "#c77f9b", "#d98e32", "#3b7a57", "#7a6fb0", "#2f5d8a"]))
+
+
+def reports(part):
+    """The reports of one part, by the rest of their names."""
+    found = sorted(FOLDER.glob(f"{part}-*.json"))
+    return {path.stem[len(part) + 1 :]: json.loads(path.read_text()) for path in found}
+
+
+def modes_of(report):
+    return {mode["mode"]: mode for mode in report["modes"]}
+
+
+def distance(one, other):
+    """Half the sum of the differences of two distributions' shares: 0 if they are the same, 1 if nothing is in common."""
+    keys = set(one) | set(other)
+    total_one, total_other = sum(one.values()) or 1, sum(other.values()) or 1
+    return sum(abs(one.get(key, 0) / total_one - other.get(key, 0) / total_other) for key in keys) / 2
+
+
+def chance(one, other):
+    """The distance that two samples of one distribution have, of these sizes: the mean of a normal's absolute value."""
+    keys = set(one) | set(other)
+    total_one, total_other = sum(one.values()) or 1, sum(other.values()) or 1
+    expected = 0
+    for key in keys:
+        share = (one.get(key, 0) + other.get(key, 0)) / (total_one + total_other)
+        expected += math.sqrt(2 / math.pi * share * (1 - share) * (1 / total_one + 1 / total_other))
+    return expected / 2
