@@ -1,5 +1,6 @@
 """rbdump experiment: its verdicts against a target whose every legal call is known (targets/graph/graph.rb)."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -141,6 +142,16 @@ def test_paused_naive_errors_lie_in_windows(windowed, rbdump, tmp_path):
     wrong = modes["paused-naive"]["impossible"]["count"]
     assert answer["windows_known"] is True
     assert sum(place["count"] for place in answer["where"]) == len(lines)
+    # What the checks say of them: nothing against any that was legal and stopped outside of a window.
+    checks = modes["paused-naive"]["checks"]
+    legal, impossible = checks["legal"], checks["impossible"]
+    assert legal["accepted"] > 18000
+    assert (legal["rejected"], legal["call_site"]["any"]["contradicts"]) == ({}, 0), legal
+    assert legal["call_site"]["innermost"]["agrees"] > 0.5 * legal["accepted"], legal
+    assert checks["unknown"]["accepted"] == 0
+    passed = impossible["call_site"]["innermost"]
+    found = sum(impossible["rejected"].values()) + passed["contradicts"]
+    assert found >= 0.9 * wrong, impossible
     if windowed.series >= (3, 0):
         assert wrong == 0, (summary(modes["paused-naive"]), lines[:3])
         return
@@ -152,6 +163,41 @@ def test_paused_naive_errors_lie_in_windows(windowed, rbdump, tmp_path):
         assert line["ip"]["function"] and line["ip"]["offset"] >= 0
         assert line["ip"]["inlined"][0]["line"] > 0
         assert line["ip"]["inlined"][-1]["function"] in line["ip"]["function"]
+
+
+def test_progress(ruby, rbdump, tmp_path):
+    """By the target's own count, and by its CPU time."""
+    with Graph(ruby, "churn", tmp_path) as graph:
+        counted, modes, _ = experiment(
+            rbdump, graph, "-m", "paused", "-r", 1000, "-n", 500, "--progress", tmp_path / "progress"
+        )
+        timed, _, _ = experiment(rbdump, graph, "-m", "paused", "-r", 1000, "-n", 500)
+    assert (counted["progress_unit"], timed["progress_unit"]) == ("count", "cpu_time")
+    assert 0.2 < modes["paused"]["progress_share"] < 2
+
+
+def test_stopped_target_is_never_rejected(ruby, rbdump, tmp_path):
+    """Stopped from outside at moments of no one's choosing: what stands still is read as it is, every time.
+
+    Rubies before 3.0 may stand still in the middle of making a frame.
+    """
+    moments = random.Random(5)
+    with Graph(ruby, "blocks", tmp_path) as graph:
+        experiment(rbdump, graph, "-m", "paused", "-n", 1, "-r", 1000)
+        for _ in range(20):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                graph.process.wait(moments.uniform(0.001, 0.02))
+            os.kill(graph.pid, signal.SIGSTOP)
+            wait_until(lambda: task_states(graph.pid) == {"T"}, "it is stopped", 10)
+            _, modes, lines = experiment(
+                rbdump, graph, "-m", "paused-naive,unpaused-double,unpaused", "-n", 3, "-r", 1000
+            )
+            os.kill(graph.pid, signal.SIGCONT)
+            torn = ruby.series < (3, 0) and any(line["mode"] == "paused-naive" and line["ip"]["window"] for line in lines)
+            for mode in modes.values():
+                assert torn or mode["accepted"] == mode["samples"] == 3, (summary(mode), lines)
+                assert torn or mode["impossible"]["count"] == 0, (summary(mode), lines)
+        assert is_untouched(graph.pid)
 
 
 # ---- pinned: gdb stops a thread right where its stack is torn
@@ -405,6 +451,13 @@ def test_no_oracle_file(rbdump, tmp_path):
 )  # fmt: skip
 def test_usage(rbdump, arguments):
     check_refusal(run(rbdump, "experiment", *arguments), USAGE)
+
+
+def test_no_progress_file(ruby, rbdump, tmp_path):
+    with Graph(ruby, "churn", tmp_path) as graph:
+        missing = tmp_path / "none"
+        check_refusal(run(rbdump, "experiment", "-p", graph.pid, "--progress", missing), FAILED, "none", "No such file")
+        assert is_untouched(graph.pid)
 
 
 def test_no_such_command(rbdump):

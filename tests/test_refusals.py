@@ -381,6 +381,25 @@ def test_layout_of_a_person_with_one_member_moved(ruby, start, rbdump, layouts, 
     assert len(outcomes["refused"]) > 50
 
 
+def test_outdated_layout_is_made_anew(ruby, start, rbdump, layouts, tmp_path, monkeypatch):
+    """One of this very build, in the cache, whose generator did not look for all that this rbdump reads."""
+    if not ruby.has_debug:
+        note_not_applicable(f"making the layout of {ruby.id} anew: it has no debug info")
+        return
+    target = start(ruby, "waits.rb")
+    cache = tmp_path / "rbdump/offsets.d"
+    cache.mkdir(parents=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    right = layouts(ruby).read_text()
+    build_id = re.search(r"^build-id ([0-9a-f]{12})", right, re.M)[1]
+    kept = cache / f"{ruby.version}-x86_64-{build_id}.layout"
+    kept.write_text(re.sub(r"^asked \w+$", "asked 0123456789abcdef", without_digest(right), flags=re.M))
+    answer_ = dump(rbdump, target.pid)
+    assert answer_["layout"] == {**answer_["layout"], "source": "generated", "file": str(kept)}
+    assert kept.read_text() == right
+    assert dump(rbdump, target.pid)["layout"]["source"] == "build-id"
+
+
 @pytest.mark.parametrize("by", [8, -8])
 @pytest.mark.parametrize("struct", ["rb_control_frame_struct", "iseq_insn_info_entry", "succ_dict_block"])
 def test_layout_with_another_size(ruby, start, rbdump, layouts, tmp_path, struct, by):
