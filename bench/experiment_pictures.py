@@ -151,6 +151,8 @@ def draw_answer():
             parts.append(text(10, y + 4, name))
             for report in found.values():
                 modes = modes_of(report)
+                if name not in modes:
+                    continue
                 mode, paused, colour = modes[name], modes["paused"], COLOURS[name]
                 share = mode["impossible"]
                 if share["of"]:
