@@ -1,0 +1,19 @@
+/* The same mutations for libFuzzer, which has its own as well. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "image.h"
+#include "mutate.h"
+
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+	uint64_t state = (uint64_t)seed << 1 | 1;
+
+	if (size < IMAGE_HEADER + 8 || mutate_random(&state) >> 63)
+		return LLVMFuzzerMutate(data, size, max_size);
+	mutate(data, size, NULL, 0, &state);
+	return size;
+}
