@@ -73,7 +73,7 @@ $(B)/unit/%: tests/unit/%.c $(LIB_OBJECTS) $(UNIT_FIXTURE)
 # Fuzzing (tests/fuzz/): a driver with a fixed number of runs, which `make unit` runs; and libFuzzer.
 FUZZ_OBJECTS := $(patsubst %,$(B)/tests/fuzz/%.o,layouts mutate target)
 FUZZ_DRIVER_OBJECTS := $(FUZZ_OBJECTS) $(patsubst %,$(B)/tests/fuzz/%.o,program drive)
-FUZZ_FUZZER_OBJECTS := $(FUZZ_OBJECTS) $(B)/tests/fuzz/evolve.o
+FUZZERS = stacks layouts
 FUZZ_RUNS ?= $(if $(filter 1,$(SAN)),30000,200000)
 FUZZ_SECONDS ?= 60
 
@@ -81,18 +81,19 @@ $(B)/fuzz/drive: $(FUZZ_DRIVER_OBJECTS) $(LIB_OBJECTS)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) -o $@ $^ -Wl,--wrap=memory_read $(ALL_LDLIBS)
 
-$(B)/fuzz/stacks: $(FUZZ_FUZZER_OBJECTS) $(LIB_OBJECTS)
+$(B)/fuzz/%: $(B)/tests/fuzz/fuzz_%.o $(FUZZ_OBJECTS) $(LIB_OBJECTS)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) -o $@ $^ -fsanitize=fuzzer -Wl,--wrap=memory_read $(ALL_LDLIBS)
 
-# What it finds new stays in build/libfuzzer/corpus, and is where the next run goes on.
+# What they find new stays in build/libfuzzer/corpus, and is where the next run goes on.
 .PHONY: fuzz
 fuzz: packages-fuzz $(B)/fuzz/drive
-	@$(MAKE) --no-print-directory CC=clang FUZZ=1 build/libfuzzer/fuzz/stacks
-	@mkdir -p build/libfuzzer/corpus build/libfuzzer/seeds
+	@$(MAKE) --no-print-directory CC=clang FUZZ=1 $(FUZZERS:%=build/libfuzzer/fuzz/%)
+	@mkdir -p $(FUZZERS:%=build/libfuzzer/corpus/%) $(FUZZERS:%=build/libfuzzer/seeds/%)
 	$(B)/fuzz/drive --seeds build/libfuzzer/seeds
-	build/libfuzzer/fuzz/stacks -max_len=32768 -max_total_time=$(FUZZ_SECONDS) -timeout=25 -print_final_stats=1 \
-		-artifact_prefix=build/libfuzzer/ build/libfuzzer/corpus build/libfuzzer/seeds
+	set -e; for f in $(FUZZERS); do build/libfuzzer/fuzz/$$f -max_len=65536 -max_total_time=$(FUZZ_SECONDS) \
+		-timeout=25 -print_final_stats=1 -artifact_prefix=build/libfuzzer/$$f- build/libfuzzer/corpus/$$f \
+		build/libfuzzer/seeds/$$f; done
 
 # Probes: programs that show the tests one part of rbdump from outside.
 PROBES := $(patsubst tests/probes/%.c,$(B)/tests/probes/%,$(sort $(wildcard tests/probes/*.c)))
@@ -203,4 +204,4 @@ clean:
 	rm -rf build
 
 -include $(OBJECTS:.o=.d) $(UNIT_FIXTURE:.o=.d) $(UNIT:=.d) $(PROBES:=.d) \
-	$(FUZZ_DRIVER_OBJECTS:.o=.d) $(FUZZ_FUZZER_OBJECTS:.o=.d)
+	$(FUZZ_DRIVER_OBJECTS:.o=.d) $(FUZZERS:%=$(B)/tests/fuzz/fuzz_%.d)

@@ -3,7 +3,7 @@
  * the end everything must have been reached that bytes can do to a stack, through each layout.
  *
  *   drive [RUNS [SEED]]       runs them; if one does not hold, it is in the file drive.failed, beside the program
- *   drive --seeds FOLDER      writes the seeds, one a file
+ *   drive --seeds FOLDER      writes the seeds, one a file, to FOLDER/stacks and FOLDER/layouts, which are there
  *   drive --replay FILE…      runs files, and says what was found
  */
 #include <errno.h>
@@ -27,7 +27,7 @@
 #define RUN_SECONDS 60
 
 /* What is fuzzed, for whoever finds it broken. */
-static uint8_t input[IMAGE_MAX];
+static uint8_t input[2 * IMAGE_MAX];
 static volatile size_t input_length;
 static char failed_path[4096];
 
@@ -210,6 +210,48 @@ static void print_counts(const struct counts *counts, const char *version)
 	       (unsigned long long)counts->call_sites[CALL_SITE_CONTRADICTS]);
 }
 
+/* ---- layout files */
+
+/* Writes a layout file and an image behind it to `input`. */
+static void put_layout(const char *text, const struct program *seed)
+{
+	size_t length = strlen(text) + 1;
+
+	if (length + seed->length > sizeof(input))
+		fail("a layout file is too long");
+	memcpy(input, text, length);
+	memcpy(input + length, seed->image, seed->length);
+	input_length = length + seed->length;
+}
+
+/* Changed layouts, with seeds that were made through the right one. */
+static void drive_layouts(size_t index, uint64_t runs, uint64_t *state)
+{
+	static struct outcome outcome;
+	static char text[IMAGE_MAX];
+	uint64_t accepted = 0, walked = 0, complete = 0;
+
+	put_layout(layouts_text(index), &seeds[0]);
+	if (!target_run_layout(input, input_length, &outcome) || outcome.thread != REASON_NONE || !outcome.walked)
+		fail("a layout without its digest is another");
+	for (uint64_t i = 0; i < runs; i++) {
+		snprintf(text, sizeof(text) - MUTATE_LAYOUT_ROOM, "%s", layouts_text(index));
+		mutate_layout(text, state);
+		put_layout(text, &seeds[mutate_random(state) % PROGRAM_MOMENTS]);
+		alarm(RUN_SECONDS);
+		if (target_run_layout(input, input_length, &outcome))
+			accepted++;
+		alarm(0);
+		walked += outcome.walked;
+		complete += outcome.walked && outcome.thread == REASON_NONE;
+	}
+	printf("    %llu changed layouts: %llu accepted, by %llu of them a stack was found, by %llu a complete one\n",
+	       (unsigned long long)runs, (unsigned long long)accepted, (unsigned long long)walked,
+	       (unsigned long long)complete);
+	if (accepted == 0 || accepted == runs || walked == 0 || complete == walked)
+		fail("changed layouts are all the same");
+}
+
 static int drive(uint64_t runs, uint64_t seed)
 {
 	struct timespec begin, end;
@@ -229,6 +271,7 @@ static int drive(uint64_t runs, uint64_t seed)
 			run_once(&state, &counts);
 		print_counts(&counts, layouts_get(index)->version);
 		check_reached(&counts, layouts_get(index)->version);
+		drive_layouts(index, runs / layouts_count() / 16, &state);
 	}
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	printf("%llu runs from seed %#llx in %.1f s: all held\n", (unsigned long long)runs, (unsigned long long)seed,
@@ -238,21 +281,28 @@ static int drive(uint64_t runs, uint64_t seed)
 
 /* ---- files */
 
+static void write_file(const char *folder, const char *kind, size_t index, size_t moment, const void *bytes,
+		       size_t length)
+{
+	char path[4096];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s/%s-%zu", folder, kind, layouts_get(index)->version, moment);
+	file = fopen(path, "we");
+	if (file && fwrite(bytes, 1, length, file) == length && fclose(file) == 0)
+		return;
+	fprintf(stderr, "drive: %s: %s\n", path, strerror(errno));
+	exit(EXIT_FAILURE);
+}
+
 static int write_seeds(const char *folder)
 {
 	for (size_t index = 0; index < layouts_count(); index++) {
 		build_seeds(index);
 		for (size_t i = 0; i < PROGRAM_MOMENTS; i++) {
-			char path[4096];
-			FILE *file;
-
-			snprintf(path, sizeof(path), "%s/%s-%zu", folder, layouts_get(index)->version, i);
-			file = fopen(path, "we");
-			if (!file || fwrite(seeds[i].image, 1, seeds[i].length, file) != seeds[i].length ||
-			    fclose(file) != 0) {
-				fprintf(stderr, "drive: %s: %s\n", path, strerror(errno));
-				return EXIT_FAILURE;
-			}
+			write_file(folder, "stacks", index, i, seeds[i].image, seeds[i].length);
+			put_layout(layouts_text(index), &seeds[i]);
+			write_file(folder, "layouts", index, i, input, input_length);
 		}
 	}
 	return EXIT_SUCCESS;
@@ -271,7 +321,11 @@ static int replay(char **paths)
 		}
 		length = fread(input, 1, sizeof(input), file);
 		fclose(file);
-		run(input, length, &outcome);
+		/* A layout file begins with its name: as an image, that would be a stack of 0x6462 bytes. */
+		if (length > 0 && input[0] == 'r')
+			target_run_layout(input, length, &outcome);
+		else
+			run(input, length, &outcome);
 		printf("%s: %s, %llu reads, %zu frames\n%s", *paths,
 		       outcome.thread == REASON_NONE ? "complete" : validate_reason_name(outcome.thread),
 		       (unsigned long long)outcome.reads, outcome.nr_frames, outcome.names);

@@ -3,6 +3,7 @@
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Not *.layout: that would take in what this machine has generated for a build of its own. */
 #define PATTERN "offsets.d/*-x86_64.layout"
@@ -10,12 +11,31 @@
 enum { LAYOUTS_MAX = 64 };
 
 static struct layout *layouts[LAYOUTS_MAX];
+static char *texts[LAYOUTS_MAX];
 static size_t nr_layouts;
 
 static void clear(void)
 {
-	for (size_t i = 0; i < nr_layouts; i++)
+	for (size_t i = 0; i < nr_layouts; i++) {
 		layout_destroy(layouts[i]);
+		free(texts[i]);
+	}
+}
+
+static char *read_text(FILE *file)
+{
+	char *text = NULL, line[1100];
+	size_t length;
+	FILE *stream = open_memstream(&text, &length);
+
+	rewind(file);
+	if (!stream)
+		abort();
+	while (fgets(line, sizeof(line), file))
+		if (strncmp(line, "digest ", strlen("digest ")) != 0)
+			fputs(line, stream);
+	fclose(stream);
+	return text;
 }
 
 static void read_layouts(void)
@@ -37,6 +57,7 @@ static void read_layouts(void)
 			fprintf(stderr, "fuzz: %s: %s\n", found.gl_pathv[i], wrong ? wrong : "cannot be read");
 			exit(EXIT_FAILURE);
 		}
+		texts[nr_layouts] = read_text(file);
 		fclose(file);
 		nr_layouts++;
 	}
@@ -55,4 +76,9 @@ size_t layouts_count(void)
 const struct layout *layouts_get(size_t index)
 {
 	return layouts[index % layouts_count()];
+}
+
+const char *layouts_text(size_t index)
+{
+	return texts[index % layouts_count()];
 }

@@ -15,4 +15,7 @@
 size_t layouts_count(void);
 const struct layout *layouts_get(size_t index);
 
+/* The file that it was read from, without the line of its digest, so that changes to it are not found out by that. */
+const char *layouts_text(size_t index);
+
 #endif

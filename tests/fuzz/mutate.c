@@ -1,6 +1,8 @@
 #include "mutate.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "image.h"
@@ -152,4 +154,74 @@ void mutate_tear(const uint8_t *a, const uint8_t *b, size_t length, uint64_t *st
 		memcpy(ret + at, b + at, length - at);
 	else
 		memcpy(ret + IMAGE_HEADER + context, b + IMAGE_HEADER + context, at - IMAGE_HEADER - context);
+}
+
+/* Where some line begins that is a fact; NULL if there is none. */
+static char *some_fact(char *text, uint64_t *state)
+{
+	static const char *const kinds[] = {"\nmember ", "\nenumerator ", "\nsize ", "\nconstant ", "\nfunction "};
+	/* There are as many members as there is all else. */
+	const char *kind = kinds[below(state, 2) ? 0 : below(state, sizeof(kinds) / sizeof(kinds[0]))];
+	uint64_t skip = below(state, 150);
+	char *at = strstr(text, kind), *next;
+
+	for (; at && skip > 0; skip--) {
+		next = strstr(at + 1, kind);
+		at = next ? next : strstr(text, kind);
+	}
+	return at ? at + 1 : NULL;
+}
+
+/* The number of the last line, which says how many facts there are, becomes one less. */
+static void count_down(char *text)
+{
+	char *end = strstr(text, "\nend ");
+	unsigned int count;
+
+	if (end && sscanf(end, "\nend %u\n", &count) == 1)
+		snprintf(end, strlen(end) + 1, "\nend %u\n", count - 1);
+}
+
+static void change_fact(char *text, uint64_t *state)
+{
+	static const int64_t numbers[] = {0,   1,    2,	    3,	   4,	      7,	 8,	    9,	16,
+					  31,  32,   40,    48,	   56,	      63,	 64,	    65, 127,
+					  255, 4096, 65535, 65536, INT32_MAX, INT64_MAX, INT64_MIN, -1, -8};
+	char *line = some_fact(text, state), *end = line ? strchr(line, '\n') : NULL, *at, number[24];
+	uint64_t words;
+	size_t length;
+
+	if (!end)
+		return;
+	if (below(state, 8) == 0) {
+		memmove(line, end + 1, strlen(end + 1) + 1);
+		count_down(text);
+		return;
+	}
+	/* A number: the first ones are behind the second word. */
+	at = strchr(line, ' ');
+	for (words = 1 + below(state, 4); at && at < end && words > 0; words--) {
+		char *next = strchr(at + 1, ' ');
+
+		if (!next || next > end)
+			break;
+		at = next;
+	}
+	if (!at || at >= end)
+		return;
+	at++;
+	length = strcspn(at, " \n");
+	snprintf(number, sizeof(number), "%" PRId64, numbers[below(state, sizeof(numbers) / sizeof(numbers[0]))]);
+	if (strspn(at, "-0123456789") != length) {
+		at[below(state, length)] = (char)(' ' + below(state, 95));
+		return;
+	}
+	memmove(at + strlen(number), at + length, strlen(at + length) + 1);
+	memcpy(at, number, strlen(number));
+}
+
+void mutate_layout(char *text, uint64_t *state)
+{
+	for (uint64_t changes = 1 + below(state, 3); changes > 0; changes--)
+		change_fact(text, state);
 }

@@ -22,4 +22,11 @@ void mutate(uint8_t *image, size_t length, const uint64_t *objects, size_t nr_ob
  */
 void mutate_tear(const uint8_t *a, const uint8_t *b, size_t length, uint64_t *state, uint8_t *ret);
 
+/*
+ * Changes a layout file, in place, in one or a few of its facts: a number, or the word before it; or takes one out, and
+ * counts again. `text` ends with a NUL, and has room for a few digits more for each change: MUTATE_LAYOUT_ROOM.
+ */
+void mutate_layout(char *text, uint64_t *state);
+#define MUTATE_LAYOUT_ROOM 256
+
 #endif

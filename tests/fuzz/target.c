@@ -14,10 +14,11 @@
 enum { FRAMES_MAX = 8 };
 
 /*
- * How many reads one walk and its names may take. What is followed is bounded by itself (enclosing code, environments,
- * superclasses, variables of a class), so that this is far from what any stack of a real Ruby needs, and from forever.
+ * How many reads one walk and its names may take. A frame can lead to 4,096 environments of some 10 reads, twice to
+ * 4,096 enclosing pieces of code of some 25, and to a few classes of 256 variables each: half a million. The seeds take
+ * 500.
  */
-#define READS_MAX UINT64_C(20000000)
+#define READS_MAX (FRAMES_MAX * UINT64_C(600000))
 
 /* ---- what is asserted */
 
@@ -429,7 +430,7 @@ static size_t take_length(const uint8_t *at, size_t *left)
 	return length;
 }
 
-static void run_image(const uint8_t *data, size_t size, struct outcome *ret)
+static void run_image(const struct layout *layout, const uint8_t *data, size_t size, struct outcome *ret)
 {
 	static struct memory *memory;
 	size_t left = size - IMAGE_HEADER;
@@ -441,7 +442,7 @@ static void run_image(const uint8_t *data, size_t size, struct outcome *ret)
 	    {.address = IMAGE_HEAP, .length = left, .data = at + context + stack},
 	};
 	struct ruby ruby = {
-	    .layout = layouts_get(data[0]),
+	    .layout = layout,
 	    .symbols = data[1] & IMAGE_NO_SYMBOLS ? 0 : IMAGE_SYMBOLS,
 	    .unchecked = data[1] & IMAGE_UNCHECKED,
 	};
@@ -479,11 +480,78 @@ void target_run(const uint8_t *data, size_t size, struct outcome *ret)
 	if (data[0] >= IMAGE_FACTS)
 		run_facts(data, size);
 	else
-		run_image(data, size, ret);
+		run_image(layouts_get(data[0]), data, size, ret);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* ---- layout files */
+
+static char *write_layout(const struct layout *layout)
 {
-	target_run(data, size, NULL);
-	return 0;
+	char *text = NULL;
+	size_t length;
+	FILE *stream = open_memstream(&text, &length);
+
+	REQUIRE(stream && layout_write(layout, stream));
+	fclose(stream);
+	REQUIRE(strlen(text) == length);
+	return text;
+}
+
+static char *read_layout(const void *text, size_t length, struct layout **ret)
+{
+	FILE *file = fmemopen((void *)text, length, "r");
+	char *error;
+
+	REQUIRE(file);
+	error = layout_read(file, ret);
+	fclose(file);
+	return error;
+}
+
+static void check_refusal(const char *sentence)
+{
+	REQUIRE(*sentence);
+	for (; *sentence; sentence++)
+		REQUIRE(*sentence >= 0x20 && *sentence <= 0x7e);
+}
+
+/* What is written of it is read as the same, and has a digest of its own. */
+static void check_written(const struct layout *layout)
+{
+	char *written = write_layout(layout), *again, *error;
+	struct layout *second;
+
+	error = read_layout(written, strlen(written), &second);
+	REQUIRE(!error);
+	again = write_layout(second);
+	REQUIRE(strcmp(written, again) == 0);
+	layout_destroy(second);
+	free(written);
+	free(again);
+}
+
+bool target_run_layout(const uint8_t *data, size_t size, struct outcome *ret)
+{
+	const uint8_t *end = memchr(data, 0, size);
+	size_t length = end ? (size_t)(end - data) : size;
+	struct layout *layout;
+	char *error;
+
+	if (ret)
+		*ret = (struct outcome){0};
+	/* fmemopen(3) has no empty files. */
+	if (length == 0)
+		return false;
+	error = read_layout(data, length, &layout);
+	if (error) {
+		check_refusal(error);
+		free(error);
+		return false;
+	}
+	REQUIRE(!layout_missing(layout));
+	check_written(layout);
+	if (end && size - length - 1 >= IMAGE_HEADER)
+		run_image(layout, end + 1, size - length - 1, ret);
+	layout_destroy(layout);
+	return true;
 }

@@ -25,10 +25,13 @@ struct outcome {
 	char names[4096];    /* of the trace's frames, innermost first, each ended by a newline; as many as fit */
 };
 
-/* The standard entry of a fuzzer; always 0. */
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* The same; ret may be NULL. */
+/* An image, through the layout that it chooses. ret may be NULL. */
 void target_run(const uint8_t *data, size_t size, struct outcome *ret);
+
+/*
+ * A layout file, then a byte 0 and an image, or nothing. The file is refused with a sentence, or is written again as it
+ * must be, and the image is run through it. Says whether the layout was accepted.
+ */
+bool target_run_layout(const uint8_t *data, size_t size, struct outcome *ret);
 
 #endif

@@ -1,10 +1,12 @@
-/* The same mutations for libFuzzer, which has its own as well. */
+/* libFuzzer's entry for images; with the driver's mutations, besides its own. */
 #include <stddef.h>
 #include <stdint.h>
 
 #include "image.h"
 #include "mutate.h"
+#include "target.h"
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 
@@ -16,4 +18,10 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 		return LLVMFuzzerMutate(data, size, max_size);
 	mutate(data, size, NULL, 0, &state);
 	return size;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	target_run(data, size, NULL);
+	return 0;
 }
