@@ -229,7 +229,9 @@ static void drive_layouts(size_t index, uint64_t runs, uint64_t *state)
 {
 	static struct outcome outcome;
 	static char text[IMAGE_MAX];
+	static uint8_t torn[IMAGE_MAX];
 	uint64_t accepted = 0, walked = 0, complete = 0;
+	size_t at;
 
 	put_layout(layouts_text(index), &seeds[0]);
 	if (!target_run_layout(input, input_length, &outcome) || outcome.thread != REASON_NONE || !outcome.walked)
@@ -238,6 +240,11 @@ static void drive_layouts(size_t index, uint64_t runs, uint64_t *state)
 		snprintf(text, sizeof(text) - MUTATE_LAYOUT_ROOM, "%s", layouts_text(index));
 		mutate_layout(text, state);
 		put_layout(text, &seeds[mutate_random(state) % PROGRAM_MOMENTS]);
+		/* Whatever reads further where a stack contradicts itself does so in a torn one. */
+		at = strlen(text) + 1;
+		mutate_tear(input + at, seeds[mutate_random(state) % PROGRAM_MOMENTS].image, seeds[0].length, state,
+			    torn);
+		memcpy(input + at, torn, seeds[0].length);
 		alarm(RUN_SECONDS);
 		if (target_run_layout(input, input_length, &outcome))
 			accepted++;

@@ -189,7 +189,7 @@ static void change_fact(char *text, uint64_t *state)
 					  255, 4096, 65535, 65536, INT32_MAX, INT64_MAX, INT64_MIN, -1, -8};
 	char *line = some_fact(text, state), *end = line ? strchr(line, '\n') : NULL, *at, number[24];
 	uint64_t words;
-	size_t length;
+	size_t length, digits;
 
 	if (!end)
 		return;
@@ -211,13 +211,14 @@ static void change_fact(char *text, uint64_t *state)
 		return;
 	at++;
 	length = strcspn(at, " \n");
-	snprintf(number, sizeof(number), "%" PRId64, numbers[below(state, sizeof(numbers) / sizeof(numbers[0]))]);
+	digits = (size_t)snprintf(number, sizeof(number), "%" PRId64,
+				  numbers[below(state, sizeof(numbers) / sizeof(numbers[0]))]);
 	if (strspn(at, "-0123456789") != length) {
 		at[below(state, length)] = (char)(' ' + below(state, 95));
 		return;
 	}
-	memmove(at + strlen(number), at + length, strlen(at + length) + 1);
-	memcpy(at, number, strlen(number));
+	memmove(at + digits, at + length, strlen(at + length) + 1);
+	memcpy(at, number, digits);
 }
 
 void mutate_layout(char *text, uint64_t *state)

@@ -377,6 +377,7 @@ static struct routine new_method(struct writer *w, enum layout_enumerator_id typ
 	set_if_there(w, routine.entry, F_ment_called_id, routine.id);
 	set(w, definition, F_mdef_type, enumerator(w, type));
 	set(w, definition, F_mdef_original_id, routine.id);
+	set_if_there(w, definition, F_mdef_reference_count, 1);
 	if (code)
 		set_if_there(w, definition, F_mdef_iseq, code->iseq);
 	return routine;
@@ -407,6 +408,8 @@ static void put_send(struct writer *w, const struct piece *code, const struct ro
 	put_word(w, pc - (block ? 16 : 8), data);
 	if (block)
 		put_word(w, pc - 8, *block);
+	set_if_there(w, code->body, F_body_call_data, data);
+	set_if_there(w, code->body, F_body_ci_size, 1);
 }
 
 /*
