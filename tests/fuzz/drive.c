@@ -97,7 +97,7 @@ static void check_seed(size_t index, const struct program *seed)
 /* ---- mutations */
 
 struct counts {
-	uint64_t complete, refused, facts, reads_max;
+	uint64_t complete, none, refused, facts, reads_max;
 	uint64_t torn, torn_complete; /* mixes that were not changed besides */
 	uint64_t reasons[REASONS], kinds[FRAME_UNREADABLE + 1], call_sites[CALL_SITE_CONTRADICTS + 1];
 };
@@ -112,6 +112,8 @@ static void count(struct counts *counts, const struct outcome *outcome)
 {
 	if (outcome->walked && outcome->thread == REASON_NONE)
 		counts->complete++;
+	else if (outcome->none)
+		counts->none++;
 	else
 		counts->refused++;
 	count_bits(counts->reasons, REASONS, outcome->reasons);
@@ -188,6 +190,7 @@ static void check_reached(const struct counts *counts, const char *version)
 	};
 
 	require_reached(counts->complete, "complete", version);
+	require_reached(counts->none, "no stack", version);
 	for (size_t i = 0; i < sizeof(reachable) / sizeof(reachable[0]); i++)
 		require_reached(counts->reasons[reachable[i]], validate_reason_name(reachable[i]), version);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
@@ -198,10 +201,12 @@ static void check_reached(const struct counts *counts, const char *version)
 
 static void print_counts(const struct counts *counts, const char *version)
 {
-	printf("%s: %llu complete, %llu not (of %llu torn mixes, %llu), %llu of facts; at most %llu reads\n   ",
-	       version, (unsigned long long)counts->complete, (unsigned long long)counts->refused,
-	       (unsigned long long)counts->torn, (unsigned long long)(counts->torn - counts->torn_complete),
-	       (unsigned long long)counts->facts, (unsigned long long)counts->reads_max);
+	printf("%s: %llu complete, %llu without a stack, %llu neither (of %llu torn mixes, %llu), %llu of facts; at "
+	       "most %llu reads\n   ",
+	       version, (unsigned long long)counts->complete, (unsigned long long)counts->none,
+	       (unsigned long long)counts->refused, (unsigned long long)counts->torn,
+	       (unsigned long long)(counts->torn - counts->torn_complete), (unsigned long long)counts->facts,
+	       (unsigned long long)counts->reads_max);
 	for (size_t i = REASON_NONE + 1; i < REASONS; i++)
 		if (counts->reasons[i] > 0)
 			printf(" %s %llu", validate_reason_name((enum reason)i),

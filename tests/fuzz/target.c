@@ -311,6 +311,8 @@ static void check_walk(const struct ruby *ruby, const struct stack *stack)
 	REQUIRE(stack->reason == REASON_NONE || is_of_a_stack(stack->reason) || is_of_a_frame(stack->reason));
 	REQUIRE(stack->nr_frames <= FRAMES_MAX);
 	REQUIRE(stack->started || stack->nr_frames == 0);
+	/* A thread that has not begun, or has ended. */
+	REQUIRE(!stack->started || stack->facts.vm_stack != 0);
 	if (is_of_a_stack(stack->reason) && stack->reason != REASON_TOO_DEEP)
 		REQUIRE(stack->nr_frames == 0);
 	for (size_t i = 0; i < stack->nr_frames; i++) {
@@ -397,6 +399,7 @@ static void report(const struct pass *pass, struct outcome *ret)
 	size_t used = 0;
 
 	ret->walked = pass->stack.started;
+	ret->none = !pass->stack.started && pass->stack.reason == REASON_NONE;
 	ret->stack = pass->stack.reason;
 	ret->thread = thread->reason;
 	ret->reasons = 1u << pass->stack.reason | 1u << thread->reason;
@@ -515,6 +518,20 @@ static void check_refusal(const char *sentence)
 		REQUIRE(*sentence >= 0x20 && *sentence <= 0x7e);
 }
 
+static void check_layout(const struct layout *layout)
+{
+	REQUIRE(!layout_missing(layout));
+	for (size_t i = 0; i < LAYOUT_MEMBERS; i++) {
+		const struct layout_member *m = &layout->members[i];
+		const struct layout_number *size = &layout->sizes[layout_member_specs[i].parent];
+
+		if (!m->present)
+			continue;
+		REQUIRE(size->present && (uint64_t)m->offset + m->size <= (uint64_t)size->value);
+		REQUIRE(m->shift + m->width <= 8 * m->size);
+	}
+}
+
 /* What is written of it is read as the same, and has a digest of its own. */
 static void check_written(const struct layout *layout)
 {
@@ -548,7 +565,7 @@ bool target_run_layout(const uint8_t *data, size_t size, struct outcome *ret)
 		free(error);
 		return false;
 	}
-	REQUIRE(!layout_missing(layout));
+	check_layout(layout);
 	check_written(layout);
 	if (end && size - length - 1 >= IMAGE_HEADER)
 		run_image(layout, end + 1, size - length - 1, ret);

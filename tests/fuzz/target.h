@@ -15,6 +15,7 @@
 /* What was seen of an image. */
 struct outcome {
 	bool walked;	     /* it was an image of memory, and had a stack */
+	bool none;	     /* the thread has no stack, and says so */
 	enum reason stack;   /* of the walk */
 	enum reason thread;  /* of the walk, then of naming */
 	uint32_t reasons;    /* of the stack, the frames, the thread: bits */
