@@ -229,6 +229,46 @@ static void put_layout(const char *text, const struct program *seed)
 	input_length = length + seed->length;
 }
 
+/*
+ * Each enumerator in turn is what none may be that is shifted by, over stacks that contradict themselves: those are
+ * read furthest. Chance does not come to each of them.
+ */
+static void drive_enumerators(size_t index, uint64_t *state)
+{
+	enum { TORN = 3, TRIES = 10000 };
+	static const char kind[] = "\nenumerator ";
+	static const char *const values[] = {"200", "-1"};
+	static struct program torn[TORN];
+	static struct outcome outcome;
+	size_t nr_torn = 0;
+
+	for (int tries = 0; nr_torn < TORN; tries++) {
+		const struct program *seed = &seeds[mutate_random(state) % PROGRAM_MOMENTS];
+
+		if (tries == TRIES)
+			fail("no stack contradicts itself");
+		torn[nr_torn].length = seed->length;
+		mutate_tear(seed->image, seeds[mutate_random(state) % PROGRAM_MOMENTS].image, seed->length, state,
+			    torn[nr_torn].image);
+		run(torn[nr_torn].image, seed->length, &outcome);
+		nr_torn += outcome.call_sites >> CALL_SITE_CONTRADICTS & 1;
+	}
+	for (const char *line = strstr(layouts_text(index), kind); line; line = strstr(line + 1, kind)) {
+		const char *end = line + strcspn(line + 1, "\n") + 1, *value = memrchr(line, ' ', (size_t)(end - line));
+
+		for (size_t i = 0; i < 2 * TORN; i++) {
+			static char text[IMAGE_MAX];
+			int before = (int)(value + 1 - layouts_text(index));
+
+			snprintf(text, sizeof(text), "%.*s%s%s", before, layouts_text(index), values[i % 2], end);
+			put_layout(text, &torn[i / 2]);
+			alarm(RUN_SECONDS);
+			target_run_layout(input, input_length, &outcome);
+			alarm(0);
+		}
+	}
+}
+
 /* Changed layouts, with seeds that were made through the right one. */
 static void drive_layouts(size_t index, uint64_t runs, uint64_t *state)
 {
@@ -283,6 +323,7 @@ static int drive(uint64_t runs, uint64_t seed)
 			run_once(&state, &counts);
 		print_counts(&counts, layouts_get(index)->version);
 		check_reached(&counts, layouts_get(index)->version);
+		drive_enumerators(index, &state);
 		drive_layouts(index, runs / layouts_count() / 16, &state);
 	}
 	clock_gettime(CLOCK_MONOTONIC, &end);
