@@ -16,6 +16,9 @@ PKGS = libdw libelf jansson
 ifeq ($(SAN),1)
 B := build/san
 SANFLAGS = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+else ifeq ($(FUZZ),1)
+B := build/libfuzzer
+SANFLAGS = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 else
 B := build
 SANFLAGS =
@@ -58,13 +61,39 @@ $(B)/gen/%.o: $(B)/gen/%.c
 UNIT := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
 UNIT_FIXTURE := $(B)/tests/unit/synthetic.o
 .PHONY: unit
-unit: $(UNIT)
+unit: $(UNIT) $(B)/fuzz/drive
 	@set -e; for t in $(UNIT); do echo "== $$t"; $$t; done
+	@echo "== $(B)/fuzz/drive"; $(B)/fuzz/drive $(FUZZ_RUNS)
 
 $(B)/unit/%: tests/unit/%.c $(LIB_OBJECTS) $(UNIT_FIXTURE)
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MF $@.d -o $@ $< $(LIB_OBJECTS) $(UNIT_FIXTURE) \
 		-lcmocka $(ALL_LDLIBS)
+
+# Fuzzing (tests/fuzz/): a driver with a fixed number of runs, which `make unit` runs; and libFuzzer.
+FUZZ_OBJECTS := $(patsubst %,$(B)/tests/fuzz/%.o,layouts mutate target)
+FUZZ_DRIVER_OBJECTS := $(FUZZ_OBJECTS) $(patsubst %,$(B)/tests/fuzz/%.o,program drive)
+FUZZERS = stacks layouts
+FUZZ_RUNS ?= $(if $(filter 1,$(SAN)),30000,200000)
+FUZZ_SECONDS ?= 60
+
+$(B)/fuzz/drive: $(FUZZ_DRIVER_OBJECTS) $(LIB_OBJECTS)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) -o $@ $^ -Wl,--wrap=memory_read $(ALL_LDLIBS)
+
+$(B)/fuzz/%: $(B)/tests/fuzz/fuzz_%.o $(FUZZ_OBJECTS) $(LIB_OBJECTS)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) -o $@ $^ -fsanitize=fuzzer -Wl,--wrap=memory_read $(ALL_LDLIBS)
+
+# What they find new stays in build/libfuzzer/corpus, and is where the next run goes on.
+.PHONY: fuzz
+fuzz: packages-fuzz $(B)/fuzz/drive
+	@$(MAKE) --no-print-directory CC=clang FUZZ=1 $(FUZZERS:%=build/libfuzzer/fuzz/%)
+	@mkdir -p $(FUZZERS:%=build/libfuzzer/corpus/%) $(FUZZERS:%=build/libfuzzer/seeds/%)
+	$(B)/fuzz/drive --seeds build/libfuzzer/seeds
+	set -e; for f in $(FUZZERS); do build/libfuzzer/fuzz/$$f -max_len=65536 -max_total_time=$(FUZZ_SECONDS) \
+		-timeout=25 -print_final_stats=1 -artifact_prefix=build/libfuzzer/$$f- build/libfuzzer/corpus/$$f \
+		build/libfuzzer/seeds/$$f; done
 
 # Probes: programs that show the tests one part of rbdump from outside.
 PROBES := $(patsubst tests/probes/%.c,$(B)/tests/probes/%,$(sort $(wildcard tests/probes/*.c)))
@@ -82,13 +111,15 @@ DEMO_PACKAGES = $(BUILD_PACKAGES) ruby
 LINT_PACKAGES = $(BUILD_PACKAGES) clang-tidy clang-format cppcheck shellcheck
 CHECK_PACKAGES = $(BUILD_PACKAGES) ruby gdb gcc libcmocka-dev python3-pytest binutils dwz util-linux procps \
 	apt dpkg-dev libdebuginfod1 debian-archive-keyring autoconf bison rustc zlib1g-dev libyaml-dev libgmp-dev
+FUZZ_PACKAGES = $(BUILD_PACKAGES) clang libclang-rt-dev
 BENCH_PACKAGES = $(CHECK_PACKAGES) strace elfutils time
 
-.PHONY: packages-build packages-demo packages-lint packages-check packages-bench
+.PHONY: packages-build packages-demo packages-lint packages-check packages-fuzz packages-bench
 packages-build: ; @tests/packages $(BUILD_PACKAGES)
 packages-demo: ; @tests/packages $(DEMO_PACKAGES)
 packages-lint: ; @tests/packages $(LINT_PACKAGES)
 packages-check: ; @tests/packages $(CHECK_PACKAGES)
+packages-fuzz: ; @tests/packages $(FUZZ_PACKAGES)
 packages-bench: ; @tests/packages $(BENCH_PACKAGES)
 
 # ---- the two commands of the README
@@ -110,13 +141,15 @@ check: packages-check
 # ---- quality
 
 C_FILES = $(wildcard dumper/*.c dumper/*/*.c gen/*.c bench/*.c)
-TIDY_FILES = $(C_FILES:%=%.tidy)
+FUZZ_FILES = $(wildcard tests/fuzz/*.c tests/fuzz/*.h)
+TIDY_FILES = $(C_FILES:%=%.tidy) $(patsubst %,%.tidy,$(filter %.c,$(FUZZ_FILES)))
 .PHONY: lint $(TIDY_FILES)
 lint: packages-lint
 	@$(MAKE) --no-print-directory $(B)/gen/layout_fields.h
-	clang-format --dry-run -Werror $(C_FILES) $(HEADERS) $(wildcard tests/unit/*.c tests/unit/*.h tests/probes/*.c)
+	clang-format --dry-run -Werror $(C_FILES) $(HEADERS) $(wildcard tests/unit/*.c tests/unit/*.h tests/probes/*.c) \
+		$(FUZZ_FILES)
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
-		-I$(B)/gen -Idumper/layout -Idumper -I. dumper gen
+		-I$(B)/gen -Idumper/layout -Idumper -I. dumper gen tests/fuzz
 	shellcheck $(SHELL_FILES)
 	@$(MAKE) --no-print-directory -j$(shell nproc) $(TIDY_FILES)
 
@@ -159,6 +192,7 @@ help:
 	@echo 'make check      install what the tests need, and run them all (the first time builds Rubies: some 25 minutes)'
 	@echo 'make SAN=1 check  the same under AddressSanitizer and UBSan'
 	@echo 'make unit       only the unit tests'
+	@echo 'make fuzz       libFuzzer on what judges a stack, for FUZZ_SECONDS (60)'
 	@echo 'make lint       clang-format, cppcheck, shellcheck, clang-tidy'
 	@echo 'make bench      measure'
 	@echo 'make experiments  measure paused against unpaused sampling anew (some 15 minutes)'
@@ -169,4 +203,5 @@ help:
 clean:
 	rm -rf build
 
--include $(OBJECTS:.o=.d) $(UNIT_FIXTURE:.o=.d) $(UNIT:=.d) $(PROBES:=.d)
+-include $(OBJECTS:.o=.d) $(UNIT_FIXTURE:.o=.d) $(UNIT:=.d) $(PROBES:=.d) \
+	$(FUZZ_DRIVER_OBJECTS:.o=.d) $(FUZZERS:%=$(B)/tests/fuzz/fuzz_%.d)

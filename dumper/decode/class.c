@@ -2,8 +2,12 @@
 
 #include "decode/symbol.h"
 
-/* How deep singletons of singletons, and chains of superclasses, are followed. */
+/*
+ * How deep singletons of singletons, and chains of superclasses, are followed. A refinement goes down two ways, so that
+ * one of refinements counts as so many steps.
+ */
 #define MAX_NESTING    8
+#define REFINEMENT     3
 #define MAX_SUPERCLASS 64
 /* The most instance variables of a class that are looked through. */
 #define MAX_IVARS 256
@@ -254,7 +258,8 @@ static void add_class(const struct ruby *ruby, struct access *access, uint64_t k
 	bool permanent;
 
 	klass = real_module(access, klass);
-	if (nesting > MAX_NESTING || !is_class_or_module(access, klass)) {
+	/* One long name is a name; what would make many of them into one is not what any Ruby has. */
+	if (nesting > MAX_NESTING || text->length > VALUE_STRING_MAX || !is_class_or_module(access, klass)) {
 		text_format(text, "?");
 		return;
 	}
@@ -267,9 +272,9 @@ static void add_class(const struct ruby *ruby, struct access *access, uint64_t k
 		text_add_target(text, access, path);
 	else if (read_refinement(ruby, access, klass, &refined, &defined_at)) {
 		text_format(text, "#<refinement ");
-		add_class(ruby, access, refined, nesting + 1, text);
+		add_class(ruby, access, refined, nesting + REFINEMENT, text);
 		text_format(text, " of ");
-		add_class(ruby, access, defined_at, nesting + 1, text);
+		add_class(ruby, access, defined_at, nesting + REFINEMENT, text);
 		text_format(text, ">");
 	} else if (path.address != 0)
 		add_without_addresses(text, access, path);

@@ -600,10 +600,8 @@ static unsigned int paths_per_struct_name(const struct layout_spec *member)
 static char *check_shifts(const struct layout *layout)
 {
 	static const enum layout_enumerator_id shifts[] = {
-	    E_RUBY_FL_USHIFT,
-	    E_RUBY_ID_SCOPE_SHIFT,
-	    E_RSTRING_EMBED_LEN_SHIFT,
-	    E_RARRAY_EMBED_LEN_SHIFT,
+	    E_RUBY_FL_USHIFT,	      E_RUBY_ID_SCOPE_SHIFT,  E_RSTRING_EMBED_LEN_SHIFT,
+	    E_RARRAY_EMBED_LEN_SHIFT, E_VM_CALL_TAILCALL_bit,
 	};
 
 	for (size_t i = 0; i < sizeof(shifts) / sizeof(shifts[0]); i++) {

@@ -34,6 +34,7 @@ static struct layout *full_layout(void)
 	l->enumerators[E_RUBY_ID_SCOPE_SHIFT].value = 0;
 	l->enumerators[E_RSTRING_EMBED_LEN_SHIFT].value = 1;
 	l->enumerators[E_RARRAY_EMBED_LEN_SHIFT].value = 2;
+	l->enumerators[E_VM_CALL_TAILCALL_bit].value = 8;
 	for (size_t i = 0; i < LAYOUT_CONSTANTS; i++)
 		l->constants[i] = (struct layout_number){.present = true, .value = INT64_MIN};
 	for (size_t i = 0; i < LAYOUT_SYMBOLS; i++)
@@ -341,6 +342,8 @@ static void test_end(void **state)
 			"a shift of 64 bits is out of range");
 	refuse_replaced("enumerator RUBY_ID_SCOPE_SHIFT 0", "enumerator RUBY_ID_SCOPE_SHIFT -1",
 			"a shift of -1 bits is out of range");
+	refuse_replaced("enumerator VM_CALL_TAILCALL_bit 8", "enumerator VM_CALL_TAILCALL_bit 64",
+			"a shift of 64 bits is out of range");
 	refuse_replaced("\nend ", "\nend 1", "does not match the number of facts");
 	refuse_replaced("\nend ", "\nend -", "does not match the number of facts");
 	refuse_replaced("\nend ", "\nend 0\nend ", "does not match the number of facts");

@@ -367,6 +367,27 @@ static void test_no_class(void **state)
 	assert_prefixes(s, klass, "", "");
 }
 
+/* Hostile: each step down has two ways, and at the end of each is the longest name that there is. */
+static void test_much_text(void **state)
+{
+	struct synthetic *s = *state;
+	char *name = test_malloc(VALUE_STRING_MAX + 1);
+	uint64_t at;
+	struct access access;
+	struct text text = {0};
+
+	memset(name, 'A', VALUE_STRING_MAX);
+	name[VALUE_STRING_MAX] = '\0';
+	at = new_class(s, name);
+	for (int i = 0; i < 8; i++)
+		at = new_refinement(s, at, at);
+	access = ruby_access(&s->ruby);
+	class_add_prefix(&s->ruby, &access, at, &text);
+	assert_true(text.length < 4 * VALUE_STRING_MAX);
+	text_clear(&text);
+	test_free(name);
+}
+
 /* ---- classes until 3.1: instance variables in an st_table, by ID */
 
 /* A class of such a Ruby, of RUBY_T_ type `type`, with these instance variables; a name of NULL is a deleted one. */
@@ -487,6 +508,35 @@ static void test_old_unnamed_id(void **state)
 
 	synthetic_set(s, access_member(&access, table, F_st_entries), F_st_entry_key, UINT64_MAX);
 	assert_path(s, klass, "Foo", true);
+}
+
+/* Hostile: a refinement of itself, in itself, that has as many instance variables as are looked through. */
+static void test_old_circles(void **state)
+{
+	enum { COUNT = 256 };
+	const char *names[COUNT];
+	uint64_t values[COUNT] = {0}, klass, table, entries, size;
+	struct synthetic *s = *state;
+	struct access access;
+	struct text text = {0};
+
+	for (size_t i = 0; i < COUNT; i++)
+		names[i] = "@a";
+	names[COUNT - 2] = "__refined_class__";
+	names[COUNT - 1] = "__defined_at__";
+	klass = old_class(s, synthetic_enum(s, E_RUBY_T_MODULE), names, values, COUNT);
+	access = ruby_access(&s->ruby);
+	size = (uint64_t)s->layout->sizes[S_st_entry].value;
+	table = access_member(&access, access_member(&access, klass, F_class_ptr), F_classext_iv_tbl);
+	entries = access_member(&access, table, F_st_entries);
+	synthetic_set(s, entries + (COUNT - 2) * size, F_st_entry_record, klass);
+	synthetic_set(s, entries + (COUNT - 1) * size, F_st_entry_record, klass);
+	access = ruby_access(&s->ruby);
+	class_add_prefix(&s->ruby, &access, klass, &text);
+	assert_non_null(strstr(text.data, "#<refinement #<refinement "));
+	/* Every step looks through all of them, twice. */
+	assert_true(text.length < 1000);
+	text_clear(&text);
 }
 
 static void test_old_singletons(void **state)
@@ -696,10 +746,12 @@ int main(void)
 	    MODERN(test_refinements),
 	    MODERN(test_refinements_fields),
 	    MODERN(test_circles),
+	    MODERN(test_much_text),
 	    MODERN(test_no_class),
 	    OLD(test_old_paths),
 	    OLD(test_old_bounds),
 	    OLD(test_old_unnamed_id),
+	    OLD(test_old_circles),
 	    OLD(test_old_singletons),
 	    OLD(test_old_refinements),
 	    MODERN(test_labels),

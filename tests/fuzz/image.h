@@ -1,0 +1,34 @@
+/*
+ * An image: the bytes of one thread's stack and of what it leads to, as a fuzzer has them.
+ *
+ *   byte 0     which layout: its place among the shipped ones, in the order of their names, modulo their number;
+ *              IMAGE_FACTS and above: no memory, but facts for validate/, as words
+ *   byte 1     IMAGE_UNCHECKED, IMAGE_NO_SYMBOLS
+ *   bytes 2-3  how long the context is; bytes 4-5: the stack; both little-endian, in bytes
+ *   from 8 on  the context, the stack, the heap: what is left is the heap's
+ *
+ * Each of the three is at an address that is always the same, and nothing else is mapped: so images of one layout can
+ * be mixed.
+ */
+#ifndef RBDUMP_IMAGE_H
+#define RBDUMP_IMAGE_H
+
+#include <stdint.h>
+
+#define IMAGE_FACTS 0xf0
+
+#define IMAGE_UNCHECKED	 0x01 /* struct ruby: unchecked */
+#define IMAGE_NO_SYMBOLS 0x02 /* the symbol table's address is not known */
+
+#define IMAGE_HEADER 8
+#define IMAGE_MAX    32768
+
+#define IMAGE_CONTEXT UINT64_C(0x55d0c0001000)
+#define IMAGE_STACK   UINT64_C(0x7f2a10000000)
+#define IMAGE_HEAP    UINT64_C(0x7f2a20000000)
+
+/* In the context: rb_symbols_t, then the thread. */
+#define IMAGE_SYMBOLS IMAGE_CONTEXT
+#define IMAGE_THREAD  (IMAGE_CONTEXT + 64)
+
+#endif

@@ -1,0 +1,84 @@
+#include "layouts.h"
+
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Not *.layout: that would take in what this machine has generated for a build of its own. */
+#define PATTERN "offsets.d/*-x86_64.layout"
+
+enum { LAYOUTS_MAX = 64 };
+
+static struct layout *layouts[LAYOUTS_MAX];
+static char *texts[LAYOUTS_MAX];
+static size_t nr_layouts;
+
+static void clear(void)
+{
+	for (size_t i = 0; i < nr_layouts; i++) {
+		layout_destroy(layouts[i]);
+		free(texts[i]);
+	}
+}
+
+static char *read_text(FILE *file)
+{
+	char *text = NULL, line[1100];
+	size_t length;
+	FILE *stream = open_memstream(&text, &length);
+
+	rewind(file);
+	if (!stream)
+		abort();
+	while (fgets(line, sizeof(line), file))
+		if (strncmp(line, "digest ", strlen("digest ")) != 0)
+			fputs(line, stream);
+	fclose(stream);
+	return text;
+}
+
+static void read_layouts(void)
+{
+	glob_t found;
+
+	if (glob(PATTERN, 0, NULL, &found) != 0 || found.gl_pathc > LAYOUTS_MAX) {
+		fputs("fuzz: no " PATTERN " here, or too many: run it at the top of the sources\n", stderr);
+		exit(EXIT_FAILURE);
+	}
+	atexit(clear);
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		FILE *file = fopen(found.gl_pathv[i], "re");
+		char *wrong = NULL;
+
+		if (file)
+			wrong = layout_read(file, &layouts[nr_layouts]);
+		if (!file || wrong) {
+			fprintf(stderr, "fuzz: %s: %s\n", found.gl_pathv[i], wrong ? wrong : "cannot be read");
+			exit(EXIT_FAILURE);
+		}
+		texts[nr_layouts] = read_text(file);
+		fclose(file);
+		nr_layouts++;
+	}
+	globfree(&found);
+}
+
+size_t layouts_count(void)
+{
+	if (nr_layouts == 0)
+		read_layouts();
+	if (nr_layouts == 0)
+		abort();
+	return nr_layouts;
+}
+
+const struct layout *layouts_get(size_t index)
+{
+	return layouts[index % layouts_count()];
+}
+
+const char *layouts_text(size_t index)
+{
+	return texts[index % layouts_count()];
+}

@@ -1,0 +1,699 @@
+#include "program.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sizes of the regions. The stack has room for the longest moment only. */
+enum { CONTEXT_SIZE = 2048, STACK_SIZE = 2048, HEAP_SIZE = 24576 };
+
+/* vm_core.h: VM_ENV_DATA_INDEX_ are words from ep; this many words before it. */
+#define EP_WORDS 2
+
+/* Words of code, and the position that each frame's pc is at: behind a send and its operands. */
+enum { CODE_WORDS = 24, LONG_CODE_WORDS = 80, PC_POSITION = 12 };
+
+enum { NAMES = 24 };
+
+/* A run of the target's memory that is being written. */
+struct region {
+	uint64_t base, next;
+	uint8_t *bytes;
+	size_t size;
+};
+
+struct writer {
+	const struct layout *layout;
+	struct program *program;
+	struct region context, stack, heap;
+	uint64_t names_at; /* of [String, Symbol] of the first name that is no operator's */
+	size_t nr_names;
+	uint64_t cfp, ec;
+};
+
+static void stop(const char *what)
+{
+	fprintf(stderr, "fuzz: a seed cannot be made: %s\n", what);
+	abort();
+}
+
+static uint8_t *bytes_at(struct writer *w, uint64_t address, size_t length)
+{
+	struct region *regions[] = {&w->context, &w->stack, &w->heap};
+
+	for (size_t i = 0; i < 3; i++)
+		if (address >= regions[i]->base && address - regions[i]->base <= regions[i]->size - length)
+			return regions[i]->bytes + (address - regions[i]->base);
+	stop("an address outside");
+	return NULL;
+}
+
+static void put_word(struct writer *w, uint64_t address, uint64_t word)
+{
+	memcpy(bytes_at(w, address, sizeof(word)), &word, sizeof(word));
+}
+
+static void set(struct writer *w, uint64_t object, enum layout_member_id id, uint64_t value)
+{
+	const struct layout_member *member = &w->layout->members[id];
+	uint8_t *to = bytes_at(w, object + member->offset, member->size);
+	uint64_t old = 0;
+
+	if (!member->present || member->size > 8)
+		stop(layout_member_specs[id].label);
+	if (member->width > 0 && member->width < 64) {
+		uint64_t mask = ((UINT64_C(1) << member->width) - 1) << member->shift;
+
+		memcpy(&old, to, member->size);
+		value = (old & ~mask) | (value << member->shift & mask);
+	}
+	memcpy(to, &value, member->size);
+}
+
+static void set_if_there(struct writer *w, uint64_t object, enum layout_member_id id, uint64_t value)
+{
+	if (layout_has(w->layout, id))
+		set(w, object, id, value);
+}
+
+static uint64_t enumerator(const struct writer *w, enum layout_enumerator_id id)
+{
+	return (uint64_t)w->layout->enumerators[id].value;
+}
+
+static uint64_t size_of(const struct writer *w, enum layout_struct_id id)
+{
+	return (uint64_t)w->layout->sizes[id].value;
+}
+
+static uint64_t note(struct writer *w, uint64_t address)
+{
+	if (w->program->nr_objects < PROGRAM_OBJECTS)
+		w->program->objects[w->program->nr_objects++] = address;
+	return address;
+}
+
+static uint64_t allocate(struct writer *w, uint64_t size)
+{
+	uint64_t address = w->heap.next;
+
+	size = (size + 7) / 8 * 8;
+	if (size > w->heap.base + w->heap.size - address)
+		stop("the heap is full");
+	w->heap.next += size;
+	return note(w, address);
+}
+
+static uint64_t object(struct writer *w, enum layout_struct_id id, uint64_t flags)
+{
+	uint64_t address = allocate(w, size_of(w, id));
+
+	set(w, address, F_basic_flags, flags);
+	return address;
+}
+
+static uint64_t imemo(struct writer *w, enum layout_struct_id id, enum layout_enumerator_id type)
+{
+	return object(w, id, enumerator(w, E_RUBY_T_IMEMO) | enumerator(w, type) << enumerator(w, E_RUBY_FL_USHIFT));
+}
+
+static uint64_t heap_string(struct writer *w, const char *text)
+{
+	uint64_t at = allocate(w, strlen(text));
+	uint64_t string = object(w, S_string, enumerator(w, E_RUBY_T_STRING) | enumerator(w, E_RSTRING_NOEMBED));
+
+	memcpy(bytes_at(w, at, strlen(text)), text, strlen(text));
+	set(w, string, layout_has(w->layout, F_string_len) ? F_string_len : F_string_heap_len, strlen(text));
+	set(w, string, F_string_heap_ptr, at);
+	return string;
+}
+
+/* Embedded if it fits into every Ruby's slot of 40 bytes. */
+static uint64_t string(struct writer *w, const char *text)
+{
+	size_t length = strlen(text);
+	uint64_t flags = enumerator(w, E_RUBY_T_STRING), address;
+	bool in_flags = !layout_has(w->layout, F_string_len) && !layout_has(w->layout, F_string_embed_len);
+
+	if (length > 15)
+		return heap_string(w, text);
+	if (in_flags)
+		flags |= length << enumerator(w, E_RSTRING_EMBED_LEN_SHIFT);
+	address = object(w, S_string, flags);
+	if (layout_has(w->layout, F_string_len))
+		set(w, address, F_string_len, length);
+	else if (!in_flags)
+		set(w, address, F_string_embed_len, length);
+	memcpy(bytes_at(w, address + w->layout->members[F_string_embed_ary].offset, length), text, length);
+	return address;
+}
+
+static uint64_t heap_array(struct writer *w, uint64_t elements, uint64_t count)
+{
+	uint64_t array = object(w, S_array, enumerator(w, E_RUBY_T_ARRAY));
+
+	set(w, array, F_array_heap_len, count);
+	set(w, array, F_array_heap_ptr, elements);
+	return array;
+}
+
+static uint64_t embedded_pair(struct writer *w, uint64_t first, uint64_t second)
+{
+	uint64_t array = object(w, S_array,
+				enumerator(w, E_RUBY_T_ARRAY) | enumerator(w, E_RARRAY_EMBED_FLAG) |
+				    UINT64_C(2) << enumerator(w, E_RARRAY_EMBED_LEN_SHIFT));
+
+	put_word(w, array + w->layout->members[F_array_ary].offset, first);
+	put_word(w, array + w->layout->members[F_array_ary].offset + 8, second);
+	return array;
+}
+
+/* IDs above the operators begin here, so that all their names are in the first inner Array. */
+static uint64_t first_serial(const struct writer *w)
+{
+	return enumerator(w, E_tLAST_OP_ID) + 1;
+}
+
+/*
+ * ids is an Array of one Array. Of that only the end is there, from the first serial that has a name: nothing reads the
+ * operators in front of it.
+ */
+static void put_symbols(struct writer *w)
+{
+	uint64_t inner, outer, serials = first_serial(w) + NAMES;
+
+	w->names_at = allocate(w, NAMES * 16);
+	inner = heap_array(w, w->names_at - first_serial(w) * 16, serials * 2);
+	outer = allocate(w, 8);
+	put_word(w, outer, inner);
+	set(w, IMAGE_SYMBOLS, F_symbols_ids, heap_array(w, outer, 1));
+	if (layout_has(w->layout, F_symbols_next_id))
+		set(w, IMAGE_SYMBOLS, F_symbols_next_id, serials);
+	else
+		set(w, IMAGE_SYMBOLS, F_symbols_last_id, serials - 1);
+}
+
+static uint64_t new_id(struct writer *w, const char *name)
+{
+	uint64_t serial = first_serial(w) + w->nr_names, id = serial << enumerator(w, E_RUBY_ID_SCOPE_SHIFT) | 1;
+
+	if (w->nr_names >= NAMES)
+		stop("too many names");
+	put_word(w, w->names_at + w->nr_names++ * 16, string(w, name));
+	return id;
+}
+
+/* IDs of the names under which a class of Rubies until 3.1 has what later ones have members for. */
+struct class_names {
+	uint64_t path, attached, refined, defined_at;
+};
+
+/* Until 3.1: an instance variable of a class, in its table, which has room for two. */
+static void set_class_ivar(struct writer *w, uint64_t klass, uint64_t name, uint64_t value)
+{
+	uint64_t extension = allocate(w, size_of(w, S_classext)), table = allocate(w, size_of(w, S_st));
+	uint64_t entries = allocate(w, 3 * size_of(w, S_st_entry)), second = entries + size_of(w, S_st_entry);
+
+	set(w, klass, F_class_ptr, extension);
+	set(w, extension, F_classext_iv_tbl, table);
+	set(w, table, F_st_entries, entries);
+	set(w, table, F_st_entries_bound, 2);
+	/* One that was deleted comes first. */
+	set(w, entries, F_st_entry_hash, UINT64_MAX);
+	set(w, second, F_st_entry_key, name);
+	set(w, second, F_st_entry_record, value);
+}
+
+static void set_second_class_ivar(struct writer *w, uint64_t klass, uint64_t name, uint64_t value)
+{
+	uint64_t extension, table, entries;
+
+	memcpy(&extension, bytes_at(w, klass + w->layout->members[F_class_ptr].offset, 8), 8);
+	memcpy(&table, bytes_at(w, extension + w->layout->members[F_classext_iv_tbl].offset, 8), 8);
+	memcpy(&entries, bytes_at(w, table + w->layout->members[F_st_entries].offset, 8), 8);
+	set(w, table, F_st_entries_bound, 3);
+	set(w, entries + 2 * size_of(w, S_st_entry), F_st_entry_key, name);
+	set(w, entries + 2 * size_of(w, S_st_entry), F_st_entry_record, value);
+}
+
+static bool has_class_tables(const struct writer *w)
+{
+	return layout_has(w->layout, F_class_ptr);
+}
+
+static uint64_t class_of(struct writer *w, const struct class_names *names, uint64_t flags, const char *path)
+{
+	uint64_t klass = object(w, has_class_tables(w) ? S_class : S_class_slot, flags);
+
+	if (!path) {
+		if (has_class_tables(w))
+			set(w, klass, F_class_ptr, allocate(w, size_of(w, S_classext)));
+		return klass;
+	}
+	if (has_class_tables(w)) {
+		set_class_ivar(w, klass, names->path, string(w, path));
+		return klass;
+	}
+	set(w, klass, F_class_slot_classpath, string(w, path));
+	set(w, klass, F_class_slot_permanent, 1);
+	return klass;
+}
+
+static void set_superclass(struct writer *w, uint64_t klass, uint64_t super)
+{
+	set(w, klass, layout_has(w->layout, F_class_super) ? F_class_super : F_class_slot_super, super);
+}
+
+static uint64_t singleton_of(struct writer *w, const struct class_names *names, uint64_t attached, uint64_t super)
+{
+	uint64_t klass = class_of(w, names, enumerator(w, E_RUBY_T_CLASS) | enumerator(w, E_RUBY_FL_SINGLETON), NULL);
+
+	set_superclass(w, klass, super);
+	if (has_class_tables(w))
+		set_class_ivar(w, klass, names->attached, attached);
+	else
+		set(w, klass, F_class_slot_attached_object, attached);
+	return klass;
+}
+
+static uint64_t refinement_of(struct writer *w, const struct class_names *names, uint64_t refined, uint64_t defined_at)
+{
+	uint64_t module = class_of(w, names, enumerator(w, E_RUBY_T_MODULE), NULL), ivars, fields;
+
+	set_superclass(w, module, refined);
+	if (has_class_tables(w)) {
+		set_class_ivar(w, module, names->refined, refined);
+		set_second_class_ivar(w, module, names->defined_at, defined_at);
+		return module;
+	}
+	ivars = allocate(w, 16);
+	put_word(w, ivars, refined);
+	put_word(w, ivars + 8, defined_at);
+	if (layout_has(w->layout, F_class_slot_fields)) {
+		fields = object(w, S_fields, enumerator(w, E_ROBJECT_HEAP));
+		set(w, fields, F_fields_ptr, ivars);
+		set(w, module, F_class_slot_fields, fields);
+	} else {
+		set(w, module, F_class_slot_iv_ptr, ivars);
+	}
+	return module;
+}
+
+/* iseq.c, succ_index_table: the first 54 positions have ranks of 7 bits, 9 a word. */
+static void put_rank(struct writer *w, uint64_t table, uint64_t position, uint64_t rank)
+{
+	uint64_t at = table + w->layout->members[F_succ_imm_part].offset + position / 9 * 8, word;
+
+	memcpy(&word, bytes_at(w, at, 8), 8);
+	put_word(w, at, word | rank << (position % 9 * 7));
+}
+
+/*
+ * Lines: the first is `line`, the next one begins at position 6; in long code, a third one at position 60, which is in
+ * a block behind the immediate part.
+ */
+static void put_lines(struct writer *w, uint64_t body, uint64_t line, uint64_t words)
+{
+	enum { SECOND = 6, THIRD = 60, IMMEDIATE = 54 };
+	uint64_t table = allocate(w, size_of(w, S_succ) + size_of(w, S_succ_block));
+	uint64_t block = table + w->layout->members[F_succ_succ_part].offset;
+	uint64_t count = words > IMMEDIATE ? 3 : 2, insns = allocate(w, count * size_of(w, S_insn));
+
+	for (uint64_t i = 0; i < count; i++)
+		set(w, insns + i * size_of(w, S_insn), F_insn_line_no, line + i);
+	for (uint64_t i = 0; i < IMMEDIATE; i++)
+		put_rank(w, table, i, i < SECOND ? 1 : 2);
+	set(w, block, F_succ_block_rank, 2);
+	put_word(w, block + w->layout->members[F_succ_block_bits].offset, UINT64_C(1) << (THIRD - IMMEDIATE));
+	set(w, body, F_body_insns, insns);
+	set(w, body, F_body_insns_size, count);
+	set(w, body, F_body_succ_index_table, table);
+}
+
+/* One piece of code. */
+struct piece {
+	uint64_t iseq, body, encoded;
+};
+
+static struct piece new_code(struct writer *w, enum layout_enumerator_id type, const char *label, uint64_t path,
+			     uint64_t line, uint64_t words)
+{
+	struct piece piece = {.iseq = imemo(w, S_iseq, E_imemo_iseq), .body = allocate(w, size_of(w, S_body))};
+
+	piece.encoded = allocate(w, words * 8);
+	set(w, piece.iseq, F_iseq_body, piece.body);
+	set(w, piece.body, F_body_type, enumerator(w, type));
+	set(w, piece.body, F_body_iseq_size, words);
+	set(w, piece.body, F_body_iseq_encoded, piece.encoded);
+	set(w, piece.body, F_body_label, string(w, label));
+	set(w, piece.body, F_body_pathobj, path);
+	set(w, piece.body, F_body_local_iseq, piece.iseq);
+	/* A Fixnum until 3.1. */
+	set(w, piece.body, F_body_first_lineno,
+	    w->layout->members[F_body_first_lineno].size == 8 ? line << 1 | 1 : line);
+	put_lines(w, piece.body, line, words);
+	return piece;
+}
+
+static void enclose(struct writer *w, const struct piece *inner, const struct piece *outer, const struct piece *local)
+{
+	set(w, inner->body, F_body_parent_iseq, outer->iseq);
+	set(w, inner->body, F_body_local_iseq, local->iseq);
+}
+
+struct routine {
+	uint64_t id, entry;
+};
+
+static struct routine new_method(struct writer *w, enum layout_enumerator_id type, uint64_t owner, const char *name,
+				 const struct piece *code)
+{
+	struct routine routine = {.id = new_id(w, name), .entry = imemo(w, S_ment, E_imemo_ment)};
+	uint64_t definition = allocate(w, size_of(w, S_mdef));
+
+	set(w, routine.entry, F_ment_def, definition);
+	set(w, routine.entry, F_ment_owner, owner);
+	set_if_there(w, routine.entry, F_ment_called_id, routine.id);
+	set(w, definition, F_mdef_type, enumerator(w, type));
+	set(w, definition, F_mdef_original_id, routine.id);
+	set_if_there(w, definition, F_mdef_reference_count, 1);
+	if (code)
+		set_if_there(w, definition, F_mdef_iseq, code->iseq);
+	return routine;
+}
+
+/* The send before where the code's pc is, without a block or with one: what it calls, and what it found last. */
+static void put_send(struct writer *w, const struct piece *code, const struct routine *called, bool packed,
+		     const uint64_t *block)
+{
+	uint64_t data = allocate(w, size_of(w, S_call_data)), info, cache;
+	uint64_t pc = code->encoded + PC_POSITION * 8;
+
+	if (layout_has(w->layout, F_call_data_ci_mid)) {
+		set(w, data, F_call_data_ci_mid, called->id);
+		set(w, data, F_call_data_cc_me, called->entry);
+	} else {
+		/* vm_callinfo.h: CI_EMBED_ID_SHFT, and the tag. */
+		info = called->id << 32 | 1;
+		if (!packed) {
+			info = imemo(w, S_call_info, E_imemo_callinfo);
+			set(w, info, F_call_info_mid, called->id);
+		}
+		cache = imemo(w, S_call_cache, E_imemo_callcache);
+		set(w, cache, F_call_cache_cme, called->entry);
+		set(w, data, F_call_data_ci, info);
+		set(w, data, F_call_data_cc, cache);
+	}
+	put_word(w, pc - (block ? 16 : 8), data);
+	if (block)
+		put_word(w, pc - 8, *block);
+	set_if_there(w, code->body, F_body_call_data, data);
+	set_if_there(w, code->body, F_body_ci_size, 1);
+}
+
+/*
+ * What the program has:
+ *   main calls Shop#open, which calls Array#each with a block, which calls Shop#close; that has a rescue, and calls
+ *   Shop.build, which calls Kernel#loop, which is of Ruby's own code; others are called by nobody in particular.
+ */
+struct things {
+	struct piece main, open, block, inner_block, close, rescue, build, loop, body, eval, fresh, hello;
+	struct routine open_method, each, close_method, build_method, loop_method, fresh_method, hello_method;
+	uint64_t moved, ifunc, cref, svar;
+	uint64_t open_env, open_ep, block_ep; /* environments on the heap: of Shop#open, and of its block */
+};
+
+static uint64_t local(const struct writer *w, enum layout_enumerator_id magic)
+{
+	return enumerator(w, magic) | enumerator(w, E_VM_ENV_FLAG_LOCAL);
+}
+
+static uint64_t put_env(struct writer *w, uint64_t at, uint64_t me_cref, uint64_t specval, uint64_t flags)
+{
+	put_word(w, at, me_cref);
+	put_word(w, at + 8, specval);
+	put_word(w, at + 16, flags);
+	return note(w, at + EP_WORDS * 8);
+}
+
+/* An environment on the heap; *env is the rb_env_t. */
+static uint64_t heap_env(struct writer *w, uint64_t me_cref, uint64_t specval, uint64_t flags, uint64_t *env)
+{
+	uint64_t at = allocate(w, 4 * 8);
+
+	*env = imemo(w, S_env, E_imemo_env);
+	set_if_there(w, *env, F_env_ep, at + EP_WORDS * 8);
+	put_word(w, at + 3 * 8, *env);
+	return put_env(w, at, me_cref, specval, flags | enumerator(w, E_VM_ENV_FLAG_ESCAPED));
+}
+
+static struct things put_things(struct writer *w)
+{
+	struct things t;
+	struct class_names names = {0};
+	uint64_t nil = enumerator(w, E_RUBY_Qnil), path, shop, array, kernel, module, nobody, env;
+
+	if (has_class_tables(w))
+		names = (struct class_names){
+		    .path = new_id(w, "__classpath__"),
+		    .attached = new_id(w, "__attached__"),
+		    .refined = new_id(w, "__refined_class__"),
+		    .defined_at = new_id(w, "__defined_at__"),
+		};
+	path = string(w, "/srv/shop/lib/sh\xc3\xb6p.rb");
+	shop = class_of(w, &names, enumerator(w, E_RUBY_T_CLASS), "Shop");
+	array = class_of(w, &names, enumerator(w, E_RUBY_T_CLASS), "Array");
+	kernel = class_of(w, &names, enumerator(w, E_RUBY_T_MODULE), "Kernel");
+	module = class_of(w, &names, enumerator(w, E_RUBY_T_MODULE), "Shop::Freshness::Refinements");
+	nobody = class_of(w, &names, enumerator(w, E_RUBY_T_CLASS), NULL);
+	set_superclass(w, nobody, shop);
+
+	t.main = new_code(w, E_ISEQ_TYPE_MAIN, "<main>", embedded_pair(w, path, path), 90, CODE_WORDS);
+	t.open = new_code(w, E_ISEQ_TYPE_METHOD, "open", path, 10, CODE_WORDS);
+	t.block = new_code(w, E_ISEQ_TYPE_BLOCK, "block in open", path, 12, CODE_WORDS);
+	t.inner_block = new_code(w, E_ISEQ_TYPE_BLOCK, "block (2 levels) in open", path, 14, CODE_WORDS);
+	t.close = new_code(w, E_ISEQ_TYPE_METHOD, "close", path, 20, LONG_CODE_WORDS);
+	t.rescue = new_code(w, E_ISEQ_TYPE_RESCUE, "rescue in close", path, 24, CODE_WORDS);
+	t.build = new_code(w, E_ISEQ_TYPE_METHOD, "build", path, 30, CODE_WORDS);
+	t.loop = new_code(w, E_ISEQ_TYPE_METHOD, "loop", string(w, "<internal:kernel>"), 150, CODE_WORDS);
+	t.body = new_code(w, E_ISEQ_TYPE_CLASS, "<class:Shop>", path, 1, CODE_WORDS);
+	t.eval = new_code(w, E_ISEQ_TYPE_EVAL, "<main>", embedded_pair(w, string(w, "(eval)"), nil), 1, CODE_WORDS);
+	t.fresh = new_code(w, E_ISEQ_TYPE_METHOD, "fresh", path, 40, CODE_WORDS);
+	t.hello = new_code(w, E_ISEQ_TYPE_METHOD, "hello", path, 50, CODE_WORDS);
+	enclose(w, &t.block, &t.open, &t.open);
+	enclose(w, &t.inner_block, &t.block, &t.open);
+	enclose(w, &t.rescue, &t.close, &t.close);
+	enclose(w, &t.eval, &t.main, &t.main);
+	if (layout_has(w->layout, F_body_builtin_attrs) && w->layout->enumerators[E_BUILTIN_ATTR_C_TRACE].present)
+		set(w, t.loop.body, F_body_builtin_attrs, enumerator(w, E_BUILTIN_ATTR_C_TRACE));
+
+	t.open_method = new_method(w, E_VM_METHOD_TYPE_ISEQ, shop, "open", &t.open);
+	t.each = new_method(w, E_VM_METHOD_TYPE_CFUNC, array, "each", NULL);
+	t.close_method = new_method(w, E_VM_METHOD_TYPE_ISEQ, shop, "close", &t.close);
+	t.build_method = new_method(w, E_VM_METHOD_TYPE_ISEQ, singleton_of(w, &names, shop, nobody), "build", &t.build);
+	t.loop_method = new_method(w, E_VM_METHOD_TYPE_ISEQ, kernel, "loop", &t.loop);
+	t.fresh_method =
+	    new_method(w, E_VM_METHOD_TYPE_ISEQ, refinement_of(w, &names, shop, module), "fresh", &t.fresh);
+	t.hello_method = new_method(w, E_VM_METHOD_TYPE_ISEQ, singleton_of(w, &names, path, nobody), "hello", &t.hello);
+	put_send(w, &t.main, &t.open_method, true, NULL);
+	put_send(w, &t.open, &t.each, true, &t.block.iseq);
+	put_send(w, &t.block, &t.close_method, false, NULL);
+	put_send(w, &t.close, &t.build_method, false, NULL);
+	put_send(w, &t.build, &t.loop_method, true, NULL);
+
+	t.moved = t.main.iseq;
+	if (layout_has(w->layout, F_moved_destination) && w->layout->enumerators[E_RUBY_T_MOVED].present) {
+		t.moved = object(w, S_moved, enumerator(w, E_RUBY_T_MOVED));
+		set(w, t.moved, F_moved_destination, t.main.iseq);
+	}
+	t.ifunc = imemo(w, S_string, E_imemo_ifunc);
+	t.cref = imemo(w, S_string, E_imemo_cref);
+	t.svar = imemo(w, S_svar, E_imemo_svar);
+	set(w, t.svar, F_svar_cref_or_me, t.open_method.entry);
+	t.open_ep = heap_env(w, t.open_method.entry, 0, local(w, E_VM_FRAME_MAGIC_METHOD), &t.open_env);
+	t.block_ep = heap_env(w, t.cref, t.open_ep, enumerator(w, E_VM_FRAME_MAGIC_BLOCK), &env);
+	return t;
+}
+
+static uint64_t stack_env(struct writer *w, uint64_t me_cref, uint64_t specval, uint64_t flags)
+{
+	/* One local variable in front. */
+	w->stack.next += 4 * 8;
+	return put_env(w, w->stack.next - 3 * 8, me_cref, specval, flags);
+}
+
+static void set_cfp(struct writer *w, uint64_t cfp)
+{
+	w->cfp = note(w, cfp);
+	set(w, w->ec, F_ec_cfp, cfp);
+}
+
+static void push(struct writer *w, uint64_t pc, uint64_t iseq, uint64_t ep, const char *name)
+{
+	set_cfp(w, w->cfp - size_of(w, S_cfp));
+	if (w->cfp < w->stack.next)
+		stop("the stack is full");
+	set(w, w->cfp, F_cfp_pc, pc);
+	set(w, w->cfp, F_cfp_iseq, iseq);
+	set(w, w->cfp, F_cfp_ep, ep);
+	if (name)
+		w->program->names[w->program->nr_names++] = name;
+}
+
+static void push_code(struct writer *w, const struct piece *code, uint64_t ep, const char *name)
+{
+	push(w, code->encoded + PC_POSITION * 8, code->iseq, ep, name);
+}
+
+static void push_method(struct writer *w, const struct piece *code, const struct routine *method, const char *name)
+{
+	push_code(w, code, stack_env(w, method->entry, 0, local(w, E_VM_FRAME_MAGIC_METHOD)), name);
+}
+
+/* What is called, one letter a frame, oldest first. Each moment has to begin with the program itself. */
+static const char *const moments[PROGRAM_MOMENTS] = {
+    "m",	       /* the program */
+    "mo",	       /* Shop#open */
+    "moe",	       /* Array#each */
+    "moeb",	       /* a block of Shop#open */
+    "moebc",	       /* Shop#close */
+    "moebcr",	       /* its rescue */
+    "moecs",  "mocsl", /* Shop.build, Kernel#loop, without a block in between */
+    "Mvhi2",	       /* moved code; a method with an svar; a block whose environments are on the heap; a C block */
+    "mxykE",	       /* class body, eval; methods of a refinement and of an object's own class */
+    "mopb",	       /* an environment that is being moved to the heap */
+    "",
+};
+
+static void put_moment(struct writer *w, const struct things *t, const char *moment)
+{
+	uint64_t open_ep = 0, close_ep = 0, ep;
+	const uint64_t block = enumerator(w, E_VM_FRAME_MAGIC_BLOCK);
+
+	for (const char *step = moment; *step; step++) {
+		switch (*step) {
+		case 'm':
+			ep = stack_env(w, t->cref, 0, local(w, E_VM_FRAME_MAGIC_EVAL));
+			push_code(w, &t->main, ep, "<main>");
+			break;
+		case 'M':
+			ep = stack_env(w, 0, 0, local(w, E_VM_FRAME_MAGIC_TOP));
+			push(w, t->main.encoded + 8, t->moved, ep, "<main>");
+			break;
+		case 'o':
+			push_method(w, &t->open, &t->open_method, "Shop#open");
+			open_ep = w->stack.next - 8;
+			break;
+		case 'v':
+			open_ep = stack_env(w, t->svar, 0, local(w, E_VM_FRAME_MAGIC_METHOD));
+			push_code(w, &t->open, open_ep, "Shop#open");
+			break;
+		case 'e':
+			/* What its pc is means nothing. */
+			ep = stack_env(w, t->each.entry, 0, local(w, E_VM_FRAME_MAGIC_CFUNC));
+			push(w, t->open.encoded, 0, ep, "Array#each");
+			break;
+		case 'b':
+			/* The low bits of an enclosing ep are a tag. */
+			push_code(w, &t->block, stack_env(w, 0, open_ep | 1, block), "block in Shop#open");
+			break;
+		case 'h':
+			open_ep = t->open_ep;
+			push_code(w, &t->block, t->block_ep, "block in Shop#open");
+			break;
+		case '2':
+			push_code(w, &t->inner_block, stack_env(w, 0, open_ep, block), "block (2 levels) in Shop#open");
+			break;
+		case 'i':
+			ep = stack_env(w, 0, open_ep, enumerator(w, E_VM_FRAME_MAGIC_IFUNC));
+			push(w, 0, t->ifunc, ep, NULL);
+			break;
+		case 'p':
+			/* vm.c, vm_make_env_each: the slots are on the heap, the frame's ep is not there yet. */
+			open_ep = stack_env(w, 0, 0, t->open_env);
+			push_code(w, &t->open, open_ep, "Shop#open");
+			break;
+		case 'c':
+			push_method(w, &t->close, &t->close_method, "Shop#close");
+			close_ep = w->stack.next - 8;
+			break;
+		case 'r':
+			ep = stack_env(w, 0, close_ep, enumerator(w, E_VM_FRAME_MAGIC_RESCUE));
+			push_code(w, &t->rescue, ep, "Shop#close");
+			break;
+		case 's':
+			push_method(w, &t->build, &t->build_method, "Shop.build");
+			break;
+		case 'l':
+			push_method(w, &t->loop, &t->loop_method, "Kernel#loop");
+			break;
+		case 'x':
+			ep = stack_env(w, t->cref, 0, local(w, E_VM_FRAME_MAGIC_CLASS));
+			push_code(w, &t->body, ep, "<class:Shop>");
+			break;
+		case 'y':
+			push_method(w, &t->fresh, &t->fresh_method,
+				    "#<refinement Shop of Shop::Freshness::Refinements>#fresh");
+			break;
+		case 'k':
+			push_method(w, &t->hello, &t->hello_method,
+				    "#<instance of #<anonymous subclass of Shop>>#hello");
+			break;
+		case 'E':
+			ep = stack_env(w, t->cref, 0, local(w, E_VM_FRAME_MAGIC_EVAL));
+			push_code(w, &t->eval, ep, "<main>");
+			break;
+		default:
+			stop("no such step");
+		}
+	}
+}
+
+static void put_context(struct writer *w)
+{
+	w->ec = IMAGE_THREAD + (size_of(w, S_thread) + 7) / 8 * 8;
+	set(w, note(w, IMAGE_THREAD), F_thread_ec, note(w, w->ec));
+	set(w, w->ec, F_ec_thread_ptr, IMAGE_THREAD);
+	set(w, w->ec, F_ec_vm_stack, note(w, IMAGE_STACK));
+	set(w, w->ec, F_ec_vm_stack_size, STACK_SIZE / 8);
+	/* The dummy, the oldest frame: it has nothing. */
+	set_cfp(w, note(w, IMAGE_STACK + STACK_SIZE) - size_of(w, S_cfp));
+	put_symbols(w);
+}
+
+void program_build(const struct layout *layout, size_t index, size_t moment, struct program *ret)
+{
+	static uint8_t context[CONTEXT_SIZE], stack[STACK_SIZE], heap[HEAP_SIZE];
+	struct writer w = {
+	    .layout = layout,
+	    .program = ret,
+	    .context = {IMAGE_CONTEXT, IMAGE_CONTEXT, context, CONTEXT_SIZE},
+	    .stack = {IMAGE_STACK, IMAGE_STACK, stack, STACK_SIZE},
+	    .heap = {IMAGE_HEAP, IMAGE_HEAP, heap, HEAP_SIZE},
+	};
+	struct things things;
+	size_t context_size, heap_size;
+
+	memset(context, 0, sizeof(context));
+	memset(stack, 0, sizeof(stack));
+	memset(heap, 0, sizeof(heap));
+	memset(ret, 0, sizeof(*ret));
+	put_context(&w);
+	things = put_things(&w);
+	put_moment(&w, &things, moments[moment]);
+
+	context_size = (size_t)(w.ec + size_of(&w, S_ec) + 7 - IMAGE_CONTEXT) / 8 * 8;
+	heap_size = (size_t)(w.heap.next - w.heap.base);
+	ret->length = IMAGE_HEADER + context_size + STACK_SIZE + heap_size;
+	if (context_size > CONTEXT_SIZE || ret->length > IMAGE_MAX)
+		stop("an image is too long");
+	ret->image[0] = (uint8_t)index;
+	ret->image[2] = (uint8_t)context_size;
+	ret->image[3] = (uint8_t)(context_size >> 8);
+	ret->image[4] = (uint8_t)STACK_SIZE;
+	ret->image[5] = (uint8_t)(STACK_SIZE >> 8);
+	memcpy(ret->image + IMAGE_HEADER, context, context_size);
+	memcpy(ret->image + IMAGE_HEADER + context_size, stack, STACK_SIZE);
+	memcpy(ret->image + IMAGE_HEADER + context_size + STACK_SIZE, heap, heap_size);
+}
