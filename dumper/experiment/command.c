@@ -20,7 +20,8 @@ static const char help[] =
     "  -d, --duration S       seconds in all, instead of a number of samples\n"
     "  -m, --modes A,B        which modes: unpaused-naive, unpaused-once, unpaused-double, unpaused,\n"
     "                         paused-naive, paused (all)\n"
-    "      --budget US        how long one unpaused sample may be tried, in microseconds (200)\n"
+    "      --budget US        how long one unpaused sample may be tried, in microseconds (200); a paused one may be\n"
+    "                         tried ten times as long\n"
     "      --on-torn WHAT     paused, when a thread was stopped where its stack is torn: step (out of there),\n"
     "                         report, drop (step)\n"
     "      --seed N           of the order of the blocks (1)\n"
@@ -31,7 +32,8 @@ static const char help[] =
     "      --offsets FILE     use this layout, do not look for one\n"
     "  -h, --help             print this\n"
     "\n"
-    "^C ends it early, with what there is.\n"
+    "^C ends it early, with what there is; it goes to a command that was started, too. A command is waited for in\n"
+    "the end; a second signal ends rbdump, and not the command.\n"
     "\n"
     "Exit status: 0 there is a report; 2 failed; 3 not a Ruby, or no layout for it; 4 no permission; 64 usage.\n";
 
@@ -65,6 +67,7 @@ static const struct option long_options[] = {
 };
 
 /* What can be asked for at most: more is a slip of the finger. */
+#define RATE_MIN     1e-3
 #define RATE_MAX     1e6
 #define SAMPLES_MAX  1e9
 #define DURATION_MAX 1e6
@@ -151,8 +154,8 @@ int experiment_command(int argc, char **argv)
 			options.pid = (pid_t)number;
 			break;
 		case 'r':
-			if (!parse_number(optarg, RATE_MAX, &options.rate))
-				return usage(optarg, " is not a rate: samples a second, more than 0, at most 1000000");
+			if (!parse_number(optarg, RATE_MAX, &options.rate) || options.rate < RATE_MIN)
+				return usage(optarg, " is not a rate: samples a second, from 0.001 to 1000000");
 			break;
 		case 'n':
 			if (!parse_whole(optarg, SAMPLES_MAX, &number))

@@ -22,9 +22,13 @@
 #include "vm/frame.h"
 #include "vm/threads.h"
 
-/* A block is this long, and has so many samples at least and at most. */
+/* A block is this long, and has so many samples at least and at most, unless that takes too long. */
 #define BLOCK_S		  0.25
 #define BLOCK_SAMPLES_MIN 10u
+#define BLOCK_MAX_S	  5.0
+
+/* How long to sleep at a time, so that an end is not slept through. */
+#define SLICE_S		  0.05
 #define BLOCK_SAMPLES_MAX 1000u
 
 /* How much of the target is kept of what names, code and method entries say, while one block lasts: 64 MiB. */
@@ -64,6 +68,7 @@ struct experiment {
 	struct timespec began;
 	struct stat executable;
 	uint64_t random;
+	pid_t launched;	   /* the target that we started; 0 if there is none */
 	int target_status; /* as waitpid() gives it */
 	bool target_reaped;
 };
@@ -101,16 +106,18 @@ static bool has_ended(struct experiment *experiment)
 	if (experiment->target_reaped)
 		return true;
 	if (!started_by_us(experiment)) {
-		char path[64], state = 'X';
+		char path[64], content[512] = "";
+		const char *state;
 		FILE *file;
 
 		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 		file = fopen(path, "re");
-		if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-			state = '?';
-		if (file)
-			fclose(file);
-		return state == 'X' || state == 'Z';
+		if (!file)
+			return true;
+		state = fgets(content, sizeof(content), file) ? strrchr(content, ')') : NULL;
+		fclose(file);
+		/* proc(5): the name is in parentheses, and may have some itself. */
+		return !state || strncmp(state, ") Z", 3) == 0 || strncmp(state, ") X", 3) == 0;
 	}
 	if (waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid != pid)
 		return false;
@@ -148,19 +155,25 @@ static void clear_subjects(struct experiment *experiment)
 	experiment->nr_subjects = 0;
 }
 
+static bool is_task(pid_t pid, pid_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", pid, tid);
+	return access(path, F_OK) == 0;
+}
+
 static pid_t tid_of(const struct experiment *experiment, const struct ruby_thread *thread)
 {
 	const struct target *target = experiment->session->target;
-	char path[64];
 
+	if (!experiment->session->foreign_pids && thread->tid > 0 && thread->tid < INT32_MAX &&
+	    is_task(target->pid, (pid_t)thread->tid))
+		return (pid_t)thread->tid;
+	/* As the native threads were when the session began: a new one may have the address of one that has ended. */
 	for (size_t i = 0; thread->pthread != 0 && i < target->nr_threads; i++)
-		if (target->threads[i].fs_base == thread->pthread)
+		if (target->threads[i].fs_base == thread->pthread && is_task(target->pid, target->threads[i].tid))
 			return target->threads[i].tid;
-	if (!experiment->session->foreign_pids && thread->tid > 0 && thread->tid < INT32_MAX) {
-		snprintf(path, sizeof(path), "/proc/%d/task/%d", target->pid, (int)thread->tid);
-		if (access(path, F_OK) == 0)
-			return (pid_t)thread->tid;
-	}
 	return thread->main ? target->pid : 0;
 }
 
@@ -295,15 +308,17 @@ static void count_sample(struct experiment *experiment, const struct sample *sam
 	enum oracle_verdict verdict = ORACLE_LEGAL;
 	struct trace_thread thread;
 
-	if (sample->gone || sample->no_stack)
+	if (sample->gone || sample->no_stack) {
+		experiment->tallies[sample->mode].dropped++;
 		return;
+	}
 	thread = decode(experiment, sample);
 	if (experiment->oracle && thread.verdict == VERDICT_COMPLETE)
 		verdict = oracle_judge(experiment->oracle, thread.frames, thread.nr_frames);
 	if (sample_mode_naive(sample->mode) && thread.verdict == VERDICT_COMPLETE)
 		hear_witness(experiment, sample, verdict);
 	tally_sample(&experiment->tallies[sample->mode], sample, &thread, experiment->oracle, verdict);
-	if (thread.verdict != VERDICT_COMPLETE || verdict != ORACLE_LEGAL)
+	if (thread.verdict != VERDICT_COMPLETE || verdict != ORACLE_LEGAL || sample->steps > 0)
 		torn_log_add(experiment->torn_log, sample, &thread, verdict);
 	free(thread.frames);
 }
@@ -332,31 +347,45 @@ static void show_progress(struct experiment *experiment, bool last)
 			(unsigned long long)samples, (unsigned long long)rejected);
 }
 
-static void leave_undisturbed(double seconds)
+static struct timespec plus_seconds(struct timespec time, double seconds)
 {
-	struct timespec until;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += (time_t)seconds;
-	until.tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000;
+	time.tv_sec += (time_t)seconds;
+	time.tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
+	if (time.tv_nsec >= 1000000000) {
+		time.tv_sec++;
+		time.tv_nsec -= 1000000000;
 	}
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR && !guard_stop)
-		;
+	return time;
 }
 
-static struct error *run_block(struct experiment *experiment, enum sample_mode mode, uint64_t samples, bool *all_gone)
+/* Sleeps for so long; not beyond the end of the experiment. */
+static void leave_undisturbed(const struct experiment *experiment, double seconds)
+{
+	double left = experiment->options->duration_s - seconds_since(&experiment->began);
+
+	if (experiment->options->duration_s > 0 && left < seconds)
+		seconds = left;
+	while (seconds > 0 && !guard_stop) {
+		double slice = seconds < SLICE_S ? seconds : SLICE_S;
+
+		nanosleep(&(struct timespec){.tv_nsec = (long)(slice * 1e9)}, NULL);
+		seconds -= slice;
+	}
+}
+
+static struct error *run_block(struct experiment *experiment, enum sample_mode mode, uint64_t samples)
 {
 	struct tally *tally = &experiment->tallies[mode];
 	const struct block block = {
 	    .mode = mode,
 	    .subjects = experiment->subjects,
 	    .nr_subjects = experiment->nr_subjects,
-	    .first = experiment->turn++ % experiment->nr_subjects,
+	    .first = experiment->nr_subjects > 0 ? experiment->turn++ % experiment->nr_subjects : 0,
 	    .samples = samples,
 	    .rate = experiment->options->rate,
+	    .deadline = experiment->options->duration_s > 0
+			    ? plus_seconds(experiment->began, experiment->options->duration_s)
+			    : (struct timespec){0},
 	};
 	struct block_result result = {0};
 	struct timespec began;
@@ -364,10 +393,12 @@ static struct error *run_block(struct experiment *experiment, enum sample_mode m
 	struct sample *sample;
 	struct error *error = NULL;
 
-	*all_gone = false;
 	clock_gettime(CLOCK_MONOTONIC, &began);
-	if (mode == MODE_UNDISTURBED) {
-		leave_undisturbed((double)samples / experiment->options->rate);
+	/* A process whose threads have all ended is about to end itself, or to start some. */
+	if (mode == MODE_UNDISTURBED || experiment->nr_subjects == 0) {
+		leave_undisturbed(experiment, (double)samples / experiment->options->rate);
+		if (mode != MODE_UNDISTURBED)
+			return NULL;
 	} else {
 		error = taker_begin(experiment->taker, &block, &guard_stop);
 		if (error)
@@ -384,7 +415,6 @@ static struct error *run_block(struct experiment *experiment, enum sample_mode m
 	tally->late += result.late;
 	tally->wall_us += result.wall_us;
 	tally->cpu_us += result.cpu_us + own_us() - own_before;
-	*all_gone = result.all_gone;
 	return NULL;
 }
 
@@ -407,7 +437,7 @@ static size_t shuffle(struct experiment *experiment, enum sample_mode order[SAMP
 }
 
 /* Why the experiment is over, as report_facts has it; NULL if it is not. */
-static const char *is_over(struct experiment *experiment, uint64_t samples, bool all_gone)
+static const char *is_over(struct experiment *experiment, uint64_t samples)
 {
 	const struct experiment_options *options = experiment->options;
 
@@ -417,8 +447,6 @@ static const char *is_over(struct experiment *experiment, uint64_t samples, bool
 		return "target-exited";
 	if (has_execed(experiment))
 		return "target-execed";
-	if (all_gone)
-		return "target-exited";
 	if (options->samples > 0 && samples >= options->samples)
 		return "samples";
 	if (options->duration_s > 0 && seconds_since(&experiment->began) >= options->duration_s)
@@ -433,6 +461,8 @@ static struct error *run_blocks(struct experiment *experiment)
 
 	if (length < BLOCK_SAMPLES_MIN)
 		length = BLOCK_SAMPLES_MIN;
+	if ((double)length > options->rate * BLOCK_MAX_S)
+		length = options->rate * BLOCK_MAX_S < 1 ? 1 : (uint64_t)(options->rate * BLOCK_MAX_S);
 	if (length > BLOCK_SAMPLES_MAX)
 		length = BLOCK_SAMPLES_MAX;
 	for (;;) {
@@ -442,21 +472,16 @@ static struct error *run_blocks(struct experiment *experiment)
 		if (options->samples > 0 && options->samples - done < length)
 			length = options->samples - done;
 		for (size_t i = 0; i < count; i++) {
-			bool all_gone;
 			struct error *error;
 
 			if (!begin_decoding(experiment))
 				return error_no_memory();
 			choose_subjects(experiment);
-			if (experiment->nr_subjects == 0) {
-				experiment->facts.ended = is_over(experiment, done, true);
-				return NULL;
-			}
-			error = run_block(experiment, order[i], length, &all_gone);
+			error = run_block(experiment, order[i], length);
 			if (error)
 				return error;
 			experiment->facts.blocks++;
-			experiment->facts.ended = is_over(experiment, i + 1 < count ? 0 : done + length, all_gone);
+			experiment->facts.ended = is_over(experiment, i + 1 < count ? 0 : done + length);
 			if (experiment->facts.ended)
 				return NULL;
 		}
@@ -476,10 +501,13 @@ static struct error *prepare(struct experiment *experiment)
 
 	if (options->oracle)
 		error = oracle_read(options->oracle, &experiment->oracle);
+	if (!error)
+		error = report_begin(options);
 	if (!error && pid == 0)
 		error = launch(options->command, &pid);
 	if (error)
 		return error;
+	experiment->launched = pid == options->pid ? 0 : pid;
 	error = pid == options->pid ? session_open(pid, &how, &experiment->session, &trace)
 				    : launch_session(pid, &how, &guard_stop, &experiment->session);
 	trace_destroy(trace);
@@ -503,7 +531,7 @@ static struct error *prepare(struct experiment *experiment)
 
 static struct error *run(struct experiment *experiment)
 {
-	struct error *error = prepare(experiment);
+	struct error *error = prepare(experiment), *written;
 
 	if (error)
 		return error;
@@ -516,19 +544,24 @@ static struct error *run(struct experiment *experiment)
 		return error;
 	error = torn_log_close(experiment->torn_log, &experiment->facts.where);
 	experiment->torn_log = NULL;
-	if (!error)
-		error = report_write(experiment->options, experiment->session, experiment->tallies, &experiment->facts);
-	return error;
+	experiment->facts.target_status = experiment->target_reaped ? &experiment->target_status : NULL;
+	written = report_write(experiment->options, experiment->session, experiment->tallies, &experiment->facts);
+	/* What can be written is; of what went wrong, the first is told. */
+	if (error)
+		error_destroy(written);
+	return error ? error : written;
 }
 
 /* The target that we started goes on to its end, as if it had been started from the shell. */
 static void wait_for_own_target(struct experiment *experiment)
 {
-	pid_t pid = experiment->session ? experiment->session->target->pid : 0;
+	unsigned int before = guard_signals;
 
-	if (pid == 0 || !started_by_us(experiment) || experiment->target_reaped || guard_stop == GUARD_ABANDON)
+	if (experiment->launched == 0 || experiment->target_reaped || guard_stop == GUARD_ABANDON)
 		return;
-	while (waitpid(pid, &experiment->target_status, 0) < 0 && errno == EINTR && guard_stop != GUARD_ABANDON)
+	/* One more signal ends the wait. */
+	while (waitpid(experiment->launched, &experiment->target_status, 0) < 0 && errno == EINTR &&
+	       guard_signals == before)
 		;
 }
 

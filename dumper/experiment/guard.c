@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -10,17 +11,33 @@
 
 #include "error.h"
 
-volatile int guard_stop = GUARD_RUN;
+_Atomic int guard_stop = GUARD_RUN;
+_Atomic unsigned int guard_signals;
 
 static volatile pid_t worker;
+
+/* What ends rbdump, and what stops it: neither may hit the worker in the middle of a pause. */
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+static const int stopping[] = {SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE};
+
+enum { ENDING = sizeof(ending) / sizeof(ending[0]), STOPPING = sizeof(stopping) / sizeof(stopping[0]) };
+
+/* What the worker does with the second kind, and did before. */
+static struct sigaction before_stopping[STOPPING];
 
 /* In the worker. SIGUSR1 is what the kernel sends when rbdump is gone. */
 static void stop_worker(int signal)
 {
-	guard_stop = signal == SIGUSR1 ? GUARD_ABANDON : guard_stop == GUARD_ABANDON ? GUARD_ABANDON : GUARD_FINISH;
+	int run = GUARD_RUN;
+
+	guard_signals++;
+	if (signal == SIGUSR1)
+		guard_stop = GUARD_ABANDON;
+	else
+		atomic_compare_exchange_strong(&guard_stop, &run, GUARD_FINISH);
 }
 
-/* In rbdump itself. A terminal's ^C reaches both; the worker does not mind to hear of it twice. */
+/* In rbdump itself. */
 static void pass_on(int signal)
 {
 	int errnum = errno;
@@ -30,13 +47,35 @@ static void pass_on(int signal)
 	errno = errnum;
 }
 
+/* What is ignored (nohup) stays so. */
 static void handle(void (*handler)(int), int flags)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-	struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+	struct sigaction action = {.sa_handler = handler, .sa_flags = flags}, before;
 
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		sigaction(signals[i], &action, NULL);
+	for (size_t i = 0; i < ENDING; i++)
+		if (sigaction(ending[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+			sigaction(ending[i], &action, NULL);
+}
+
+void guard_restore_signals(void)
+{
+	for (size_t i = 0; i < STOPPING; i++)
+		sigaction(stopping[i], &before_stopping[i], NULL);
+}
+
+static void begin_worker(pid_t parent)
+{
+	const struct sigaction ignore = {.sa_handler = SIG_IGN};
+
+	/* What is sent to rbdump's process group, by a terminal or by timeout(1), does not reach the worker. */
+	setpgid(0, 0);
+	for (size_t i = 0; i < STOPPING; i++)
+		sigaction(stopping[i], &ignore, &before_stopping[i]);
+	handle(stop_worker, 0);
+	sigaction(SIGUSR1, &(struct sigaction){.sa_handler = stop_worker}, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGUSR1);
+	if (getppid() != parent)
+		_exit(EXIT_FAILED);
 }
 
 int guard_run(int (*work)(void *context), void *context)
@@ -56,17 +95,13 @@ int guard_run(int (*work)(void *context), void *context)
 		return EXIT_FAILED;
 	}
 	if (worker == 0) {
-		handle(stop_worker, 0);
-		sigaction(SIGUSR1, &(struct sigaction){.sa_handler = stop_worker}, NULL);
-		prctl(PR_SET_PDEATHSIG, SIGUSR1);
-		if (getppid() != parent)
-			_exit(EXIT_FAILED);
-		/* A reader of the output that has gone must not end the worker in the middle of a stop. */
-		signal(SIGPIPE, SIG_IGN);
+		begin_worker(parent);
 		status = work(context);
 		fflush(NULL);
 		_exit(status);
 	}
+	/* Both do it, so that it is done before either goes on. */
+	setpgid(worker, worker);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	handle(pass_on, SA_RESTART);
 	while (waitpid(worker, &status, 0) < 0)

@@ -1,21 +1,29 @@
 /*
  * The experiment runs in a child process, the worker; rbdump itself only waits for it, and passes signals on.
  *
- * Why: a tracer that dies while a thread is being single-stepped takes its target with it (target/tracee.h). A kill -9
- * of rbdump hits the process that its user sees; the worker is told by the kernel, lets the target go on and ends.
+ * Why: a tracer that dies while a thread is being single-stepped takes its target with it (target/tracee.h), and one
+ * that is stopped (^Z) leaves it stopped. A kill -9 of rbdump, or of its process group, hits the process that its user
+ * sees; the worker, in a group of its own, is told by the kernel, lets the target go on and ends. What kills the worker
+ * itself in the middle of a step (the OOM killer, the kill of a whole control group) can still take the target with it.
  */
 #ifndef RBDUMP_GUARD_H
 #define RBDUMP_GUARD_H
 
 /* Set once the worker is to end: SIGINT and SIGTERM end it early, with what there is; 2 if rbdump is gone. */
-extern volatile int guard_stop;
+extern _Atomic int guard_stop;
+
+/* How many signals the worker has had: who waits for something after guard_stop was set looks for one more. */
+extern _Atomic unsigned int guard_signals;
 
 enum { GUARD_RUN = 0, GUARD_FINISH = 1, GUARD_ABANDON = 2 };
 
 /*
  * Runs `work` in a child process and returns its exit status; a worker that a signal killed is EXIT_FAILED. Signals
- * that would end rbdump are passed on to the worker.
+ * that would end rbdump are passed on to the worker; those that it was started to ignore are left alone.
  */
 int guard_run(int (*work)(void *context), void *context);
+
+/* In a child of the worker that is to become a program: gives it the signals that rbdump was started with. */
+void guard_restore_signals(void);
 
 #endif

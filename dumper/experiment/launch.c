@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "experiment/guard.h"
+
 /* How long a program may take to become a Ruby, and how often it is looked at. */
 #define START_S 30
 #define LOOK_NS 20000000L
@@ -15,9 +17,9 @@
 struct error *launch(char *const command[], pid_t *ret)
 {
 	int report[2], errnum = 0;
+	pid_t group = getpgid(getppid()), pid;
 	sigset_t none;
 	ssize_t n;
-	pid_t pid;
 
 	if (pipe2(report, O_CLOEXEC) != 0)
 		return error_create(EXIT_FAILED, "%s cannot be started: %s", command[0], strerror(errno));
@@ -25,7 +27,9 @@ struct error *launch(char *const command[], pid_t *ret)
 	if (pid == 0) {
 		sigemptyset(&none);
 		sigprocmask(SIG_SETMASK, &none, NULL);
-		signal(SIGPIPE, SIG_DFL);
+		guard_restore_signals();
+		/* rbdump's own group, which may have the terminal; the worker's has not. */
+		setpgid(0, group);
 		execvp(command[0], command);
 		errnum = errno;
 		n = write(report[1], &errnum, sizeof(errnum));
@@ -49,7 +53,7 @@ struct error *launch(char *const command[], pid_t *ret)
 	return NULL;
 }
 
-struct error *launch_session(pid_t pid, const struct session_options *options, const volatile int *stop,
+struct error *launch_session(pid_t pid, const struct session_options *options, const _Atomic int *stop,
 			     struct session **ret)
 {
 	struct timespec began, now;

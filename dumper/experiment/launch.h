@@ -16,7 +16,7 @@ struct error *launch(char *const command[], pid_t *ret);
  * Opens a session with a process that may still be on its way to become a Ruby: tries until it is one, or has ended, or
  * half a minute is over. *stop ends it early.
  */
-struct error *launch_session(pid_t pid, const struct session_options *options, const volatile int *stop,
+struct error *launch_session(pid_t pid, const struct session_options *options, const _Atomic int *stop,
 			     struct session **ret);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Which stacks a target of known calls can have: a file that the target itself writes (tests/targets/graph.rb).
+ * Which stacks a target of known calls can have: a file that the target itself writes (tests/targets/graph/graph.rb).
  *
  *   {"schema_version": 1,
  *    "roots": ["<main>"],                     names of the frames that a stack may begin with; "": it may have none

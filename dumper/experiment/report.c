@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "decode/text.h"
 
@@ -75,20 +76,34 @@ static double achieved_rate(const struct tally *tally)
 	return tally->wall_us > 0 ? (double)tally->samples / tally->wall_us * 1e6 : 0;
 }
 
+/* The share of each reason. */
+static json_t *shares_of(const json_t *counts, uint64_t of)
+{
+	json_t *shares = json_object();
+
+	for (void *at = json_object_iter((json_t *)counts); at; at = json_object_iter_next((json_t *)counts, at))
+		json_object_set_new(shares, json_object_iter_key(at),
+				    share((uint64_t)json_integer_value(json_object_iter_value(at)), of));
+	return shares;
+}
+
 static json_t *mode_object(enum sample_mode mode, const struct tally *tally, const struct tally *undisturbed,
 			   const char *oracle)
 {
 	double progress = progress_share(tally, undisturbed);
 	uint64_t rejected = tally->samples - tally->accepted;
 	json_t *object = json_pack(
-	    "{s:s, s:I, s:I, s:o, s:O, s:o, s:o, s:o, s:{s:I, s:i}, s:{s:I, s:I, s:i, s:f}, s:o, s:o, s:f, s:I, s:f, "
+	    "{s:s, s:I, s:I, s:o, s:O, s:o, s:I, s:I, s:O, s:o, s:o, s:o, s:{s:I, s:i}, s:{s:I, s:I, s:i, s:f}, s:o, "
+	    "s:o, s:f, s:I, s:f, "
 	    "s:o, s:o, s:O, s:O}",
 	    "mode", sample_mode_name(mode), "samples", (json_int_t)tally->samples, "accepted",
 	    (json_int_t)tally->accepted, "accepted_share", share(tally->accepted, tally->samples), "rejected",
-	    tally->rejected, "rejected_share", share(rejected, tally->samples), "impossible",
-	    impossible_of(tally, oracle), "impossible_kinds", oracle ? kinds_of(tally) : json_null(), "tries", "total",
-	    (json_int_t)tally->tries, "max", (int)tally->max_tries, "steps", "samples", (json_int_t)tally->stepped,
-	    "total", (json_int_t)tally->steps, "max", (int)tally->max_steps, "us", tally->step_us, "pause_us",
+	    tally->rejected, "rejected_shares", shares_of(tally->rejected, tally->samples), "dropped",
+	    (json_int_t)tally->dropped, "off_cpu", (json_int_t)tally->off_cpu, "retried", tally->retried,
+	    "rejected_share", share(rejected, tally->samples), "impossible", impossible_of(tally, oracle),
+	    "impossible_kinds", oracle ? kinds_of(tally) : json_null(), "tries", "total", (json_int_t)tally->tries,
+	    "max", (int)tally->max_tries, "steps", "samples", (json_int_t)tally->stepped, "total",
+	    (json_int_t)tally->steps, "max", (int)tally->max_steps, "us", tally->step_us, "pause_us",
 	    quantiles(tally->pause), "sample_us", quantiles(tally->took), "cpu_us_per_sample",
 	    per_sample(tally->cpu_us, tally), "late", (json_int_t)tally->late, "achieved_rate", achieved_rate(tally),
 	    "progress_share", progress < 0 ? json_null() : json_real(progress), "checks",
@@ -103,6 +118,16 @@ static const char *on_torn_name(enum on_torn on_torn)
 	return on_torn == ON_TORN_STEP ? "step" : on_torn == ON_TORN_DROP ? "drop" : "report";
 }
 
+/* How the target ended, if it was started by rbdump and has. */
+static json_t *status_object(const int *status)
+{
+	if (!status)
+		return json_null();
+	if (WIFSIGNALED(*status))
+		return json_pack("{s:n, s:i}", "exit_status", "signal", WTERMSIG(*status));
+	return json_pack("{s:i, s:n}", "exit_status", WEXITSTATUS(*status), "signal");
+}
+
 static json_t *report_object(const struct experiment_options *options, const struct session *session,
 			     const struct tally *tallies, const struct report_facts *facts)
 {
@@ -112,15 +137,15 @@ static json_t *report_object(const struct experiment_options *options, const str
 		if (options->modes[mode])
 			json_array_append_new(modes, mode_object((enum sample_mode)mode, &tallies[mode],
 								 &tallies[MODE_UNDISTURBED], options->oracle));
-	return json_pack("{s:i, s:s, s:i, s:o, s:o, s:s, s:o, s:b, s:f, s:I, s:i, s:s, s:f, s:s, s:I, s:s, s:o, s:O}",
-			 "schema_version", 1, "tool", "rbdump " RBDUMP_VERSION, "pid", (int)session->target->pid,
-			 "ruby_version", string_or_null(session->version), "ruby_description",
-			 string_or_null(session->description), "arch", SESSION_ARCH, "build_id",
-			 string_or_null(session->module->build_id), "windows_known", session_has_windows(session),
-			 "rate", options->rate, "seed", (json_int_t)options->seed, "budget_us",
-			 (int)options->sampler.budget_us, "on_torn", on_torn_name(options->sampler.on_torn),
-			 "duration_s", facts->duration_s, "ended", facts->ended, "blocks", (json_int_t)facts->blocks,
-			 "progress_unit", facts->progress_unit, "modes", modes, "where", facts->where);
+	return json_pack(
+	    "{s:i, s:s, s:i, s:o, s:o, s:s, s:o, s:b, s:f, s:I, s:i, s:s, s:f, s:s, s:o, s:I, s:s, s:o, s:O}",
+	    "schema_version", 1, "tool", "rbdump " RBDUMP_VERSION, "pid", (int)session->target->pid, "ruby_version",
+	    string_or_null(session->version), "ruby_description", string_or_null(session->description), "arch",
+	    SESSION_ARCH, "build_id", string_or_null(session->module->build_id), "windows_known",
+	    session_has_windows(session), "rate", options->rate, "seed", (json_int_t)options->seed, "budget_us",
+	    (int)options->sampler.budget_us, "on_torn", on_torn_name(options->sampler.on_torn), "duration_s",
+	    facts->duration_s, "ended", facts->ended, "target_status", status_object(facts->target_status), "blocks",
+	    (json_int_t)facts->blocks, "progress_unit", facts->progress_unit, "modes", modes, "where", facts->where);
 }
 
 static struct error *write_json(const char *path, const json_t *report)
@@ -151,6 +176,13 @@ static void print_share(uint64_t count, uint64_t of)
 	else
 		printf("%9.4g%% (%.2g–%.2g)", 100.0 * (double)count / (double)of, 100.0 * interval.low,
 		       100.0 * interval.high);
+}
+
+static void print_reason(const char *name, uint64_t count, uint64_t of)
+{
+	struct interval interval = interval_of_share(count, of);
+
+	printf("  %s %llu (%.2g–%.2g%%)", name, (unsigned long long)count, 100.0 * interval.low, 100.0 * interval.high);
 }
 
 static uint64_t rejected_by_witness(const struct witness *witness, enum truth truth)
@@ -202,8 +234,8 @@ static void print_mode(enum sample_mode mode, const struct tally *tally, const s
 	printf("\n  rejected  ");
 	print_share(tally->samples - tally->accepted, tally->samples);
 	for (void *at = json_object_iter(tally->rejected); at; at = json_object_iter_next(tally->rejected, at))
-		printf("  %s %lld", json_object_iter_key(at),
-		       (long long)json_integer_value(json_object_iter_value(at)));
+		print_reason(json_object_iter_key(at), (uint64_t)json_integer_value(json_object_iter_value(at)),
+			     tally->samples);
 	if (oracle) {
 		printf("\n  impossible");
 		print_share(tally_impossible(tally), tally->judged);
@@ -214,6 +246,9 @@ static void print_mode(enum sample_mode mode, const struct tally *tally, const s
 	}
 	if (sample_mode_naive(mode))
 		print_checks(&tally->witness);
+	if (tally->dropped > 0 || tally->off_cpu > 0)
+		printf("\n  besides     %llu had no stack, or had ended; %llu not from the CPU of the thread",
+		       (unsigned long long)tally->dropped, (unsigned long long)tally->off_cpu);
 	printf("\n  tries       %.3g a sample, %u at most", per_sample((double)tally->tries, tally), tally->max_tries);
 	if (tally->stepped > 0)
 		printf("; stepped %llu samples, %.3g steps each, %.4g µs a step", (unsigned long long)tally->stepped,
@@ -293,6 +328,19 @@ static void print_table(const struct experiment_options *options, const struct s
 	print_where(facts->where);
 }
 
+struct error *report_begin(const struct experiment_options *options)
+{
+	FILE *file;
+
+	if (!options->json || strcmp(options->json, "-") == 0)
+		return NULL;
+	file = fopen(options->json, "ae");
+	if (!file)
+		return error_create(EXIT_FAILED, "the report %s cannot be written: %s", options->json, strerror(errno));
+	fclose(file);
+	return NULL;
+}
+
 struct error *report_write(const struct experiment_options *options, const struct session *session,
 			   const struct tally *tallies, const struct report_facts *facts)
 {
@@ -303,11 +351,16 @@ struct error *report_write(const struct experiment_options *options, const struc
 		if (fflush(stdout) != 0 || ferror(stdout))
 			error = error_create(EXIT_FAILED, "the output cannot be written: %s", strerror(errno));
 	}
-	if (options->json && !error) {
+	if (options->json) {
 		json_t *report = report_object(options, session, tallies, facts);
+		struct error *second = report ? write_json(options->json, report) : error_no_memory();
 
-		error = report ? write_json(options->json, report) : error_no_memory();
 		json_decref(report);
+		/* Both are written if they can be; of what went wrong, the first is told. */
+		if (error)
+			error_destroy(second);
+		else
+			error = second;
 	}
 	return error;
 }

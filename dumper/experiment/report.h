@@ -14,8 +14,12 @@ struct report_facts {
 	const char *progress_unit; /* see progress.h */
 	double duration_s;
 	uint64_t blocks;
+	const int *target_status; /* of a target that was started and has ended, as waitpid() gives it; else NULL */
 	json_t *where; /* where the threads of rejected and impossible samples were stopped; see torn_log.h */
 };
+
+/* Looks whether the report can be written to where it was asked for: before the experiment, not after it. */
+struct error *report_begin(const struct experiment_options *options);
 
 /*
  * Writes the table to standard output, and JSON where it was asked for.

@@ -9,6 +9,9 @@
 /* Samples that are taken and not yet decoded. */
 #define SLOTS 32
 
+/* How long to sleep at a time, so that an end is not slept through. */
+#define SLICE_NS 50000000LL
+
 struct taker {
 	struct sampler *sampler;
 	struct sample slots[SLOTS];
@@ -20,7 +23,7 @@ struct taker {
 
 	pthread_t thread;
 	struct block block;
-	const volatile int *stop;
+	const _Atomic int *stop;
 	struct block_result result;
 };
 
@@ -91,18 +94,44 @@ static void publish(struct taker *taker, bool ended)
 	pthread_mutex_unlock(&taker->mutex);
 }
 
+/* Whether the block is to end. */
+static bool is_over(const struct taker *taker, const struct timespec *now)
+{
+	const struct timespec *deadline = &taker->block.deadline;
+
+	return *taker->stop || (deadline->tv_sec != 0 && ns_between(deadline, now) >= 0);
+}
+
+/* Sleeps until it is time; false if the block is to end before that. */
+static bool wait_until(const struct taker *taker, const struct timespec *due)
+{
+	struct timespec now;
+
+	for (;;) {
+		struct timespec slice;
+
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		if (is_over(taker, &now))
+			return false;
+		if (ns_between(&now, due) <= 0)
+			return true;
+		slice = plus_ns(now, SLICE_NS);
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, ns_between(&slice, due) > 0 ? &slice : due, NULL);
+	}
+}
+
 static void *take_block(void *argument)
 {
 	struct taker *taker = argument;
 	const struct block *block = &taker->block;
 	long long period = (long long)(1e9 / block->rate);
 	struct timespec began, due, now, cpu;
-	size_t gone = 0;
+	bool stuck = false;
 
 	sampler_enter(taker->sampler);
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	due = began;
-	for (uint64_t i = 0; i < block->samples && !*taker->stop && gone < block->nr_subjects; i++) {
+	for (uint64_t i = 0; i < block->samples && !stuck; i++) {
 		struct subject *subject = &block->subjects[(block->first + i) % block->nr_subjects];
 		struct sample *slot = free_slot(taker);
 
@@ -114,12 +143,13 @@ static void *take_block(void *argument)
 				taker->result.late++;
 			due = plus_ns(now, TAKER_GAP_US * 1000LL);
 		}
-		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
+		if (!wait_until(taker, &due))
+			break;
 		sampler_take(taker->sampler, block->mode, subject, slot);
-		gone = slot->gone ? gone + 1 : 0;
+		stuck = slot->stuck;
+		taker->result.taken++;
 		publish(taker, false);
 	}
-	taker->result.all_gone = gone >= block->nr_subjects;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
 	taker->result.wall_us = (double)ns_between(&began, &now) / 1e3;
@@ -128,7 +158,7 @@ static void *take_block(void *argument)
 	return NULL;
 }
 
-struct error *taker_begin(struct taker *taker, const struct block *block, const volatile int *stop)
+struct error *taker_begin(struct taker *taker, const struct block *block, const _Atomic int *stop)
 {
 	sigset_t all, before;
 	int errnum;

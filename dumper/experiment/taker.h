@@ -2,7 +2,8 @@
  * A block of samples: a thread of its own takes them at their times, on the target's CPU where the mode asks for it;
  * whoever began the block decodes them meanwhile, elsewhere.
  *
- * The taking thread ends with its block, so that the kernel gives up whatever it may still trace.
+ * The taking thread ends with its block, so that the kernel gives up whatever it may still trace: a block is over when
+ * a thread of the target did not stop in time.
  */
 #ifndef RBDUMP_TAKER_H
 #define RBDUMP_TAKER_H
@@ -10,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "error.h"
 #include "sample/sampler.h"
@@ -27,24 +29,25 @@ struct block {
 	enum sample_mode mode;
 	struct subject *subjects; /* take turns; must stay until taker_end() */
 	size_t nr_subjects;
-	size_t first;	  /* whose turn it is */
-	uint64_t samples; /* how many to take */
-	double rate;	  /* a second */
+	size_t first;		  /* whose turn it is */
+	uint64_t samples;	  /* how many to take */
+	double rate;		  /* a second */
+	struct timespec deadline; /* CLOCK_MONOTONIC: none is begun after it; 0: there is none */
 };
 
 /* What a block cost. */
 struct block_result {
-	uint64_t late;	/* samples that were not begun within a period of their time */
-	double wall_us; /* from the first sample's time to the end of the last one */
+	uint64_t taken; /* fewer than asked for: the block was ended early */
+	uint64_t late;	/* samples whose turn had passed when they could be begun */
+	double wall_us; /* from the beginning to the end of the last sample */
 	double cpu_us;	/* of the taking thread */
-	bool all_gone;	/* no thread was left to take samples of */
 };
 
 /*
  * Begins a block.
- *   stop  is looked at before each sample: if it is set, the block ends early
+ *   stop  is looked at before each sample, and while the taker waits for its time: if it is set, the block ends early
  */
-struct error *taker_begin(struct taker *taker, const struct block *block, const volatile int *stop);
+struct error *taker_begin(struct taker *taker, const struct block *block, const _Atomic int *stop);
 
 /* The next sample; NULL when there are no more. Valid until taker_done(). */
 struct sample *taker_next(struct taker *taker);

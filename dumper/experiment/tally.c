@@ -10,19 +10,21 @@ bool tally_init(struct tally *tally)
 {
 	*tally = (struct tally){
 	    .rejected = json_object(),
+	    .retried = json_object(),
 	    .depths = json_object(),
 	    .leaves = json_object(),
 	    .pause = distribution_create(),
 	    .took = distribution_create(),
 	};
-	return witness_init(&tally->witness) && tally->rejected && tally->depths && tally->leaves && tally->pause &&
-	       tally->took;
+	return witness_init(&tally->witness) && tally->rejected && tally->retried && tally->depths && tally->leaves &&
+	       tally->pause && tally->took;
 }
 
 void tally_clear(struct tally *tally)
 {
 	witness_clear(&tally->witness);
 	json_decref(tally->rejected);
+	json_decref(tally->retried);
 	json_decref(tally->depths);
 	json_decref(tally->leaves);
 	distribution_destroy(tally->pause);
@@ -51,6 +53,10 @@ void tally_sample(struct tally *tally, const struct sample *sample, const struct
 
 	tally->samples++;
 	tally->tries += sample->tries;
+	tally->off_cpu += sample->off_cpu;
+	for (size_t i = 0; i < REASONS; i++)
+		for (unsigned int n = sample->retried[i]; n > 0; n--)
+			tally_count(tally->retried, validate_reason_name((enum reason)i));
 	if (sample->tries > tally->max_tries)
 		tally->max_tries = sample->tries;
 	if (sample->steps > 0) {

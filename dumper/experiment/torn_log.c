@@ -169,7 +169,10 @@ void torn_log_add(struct torn_log *log, const struct sample *sample, const struc
 		  enum oracle_verdict verdict)
 {
 	bool impossible = verdict != ORACLE_LEGAL;
-	const char *reason = impossible ? "impossible" : validate_reason_name(thread->reason);
+	/* A stack that was accepted after its thread was stepped out of a torn window is logged for that. */
+	const char *reason = impossible				   ? "impossible"
+			     : thread->verdict == VERDICT_COMPLETE ? "stepped"
+								   : validate_reason_name(thread->reason);
 	const struct session *session = log->session;
 	struct symbolized at = {0};
 	json_t *line;
@@ -190,8 +193,8 @@ void torn_log_add(struct torn_log *log, const struct sample *sample, const struc
 			 sample->has_registers ? ip_of(sample, &at) : json_null(), "frames", render_json_frames(thread),
 			 "tries", (int)sample->tries, "steps", (int)sample->steps);
 	/* Written a line at a time: a reader of a log that is being written sees whole ones. */
-	if (line && json_dumpf(line, log->file, JSON_COMPACT) == 0)
-		fputc('\n', log->file);
+	if (line && json_dumpf(line, log->file, JSON_COMPACT) == 0 && fputc('\n', log->file) != EOF)
+		fflush(log->file);
 	json_decref(line);
 }
 

@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include "sample/publication.h"
 #include "target/tracee.h"
 #include "vm/call_site.h"
 #include "vm/frame.h"
@@ -14,6 +16,14 @@
 /* How often a guess where the stack is may be off, or a paused sample be taken again. */
 #define AIMS  6
 #define TRIES 8
+
+/*
+ * How much of a native stack is searched for what the kernel keeps there of code that a signal handler interrupts; and
+ * where in struct rt_sigframe (arch/x86/include/asm/sigframe.h, uapi/asm/sigcontext.h) the words around rip are.
+ */
+#define HANDLER_BYTES 16384u
+enum { SAVED_RSP = -1, SAVED_RIP = 0, SAVED_SELECTORS = 2 };
+#define USER_CODE_SELECTOR 0x33u
 
 /* Instructions from inside a torn window to its end: vm_push_frame has some thirty. */
 #define STEPS_MAX 200
@@ -31,10 +41,12 @@
 struct sampler {
 	const struct session *session;
 	struct sampler_options options;
+	struct publication *publication;
 	struct memory *memory; /* what shots are laid over: code, and what is called there, while one block lasts */
 	struct ruby ruby;      /* through that */
 	cpu_set_t cpus;	       /* that rbdump may run on */
 	int cpu;	       /* that the thread is bound to; -1 if to none */
+	uint64_t low, high;    /* where the file that Ruby is in is mapped: [low, high) */
 };
 
 const char *sample_mode_name(enum sample_mode mode)
@@ -99,6 +111,22 @@ static bool renew_memory(struct sampler *sampler)
 	return true;
 }
 
+static void find_ruby(struct sampler *sampler)
+{
+	const struct target *target = sampler->session->target;
+	const char *path = sampler->session->module->path;
+
+	for (size_t i = 0; i < target->nr_mappings; i++) {
+		const struct mapping *mapping = &target->mappings[i];
+
+		if (strncmp(mapping->path, path, strlen(path)) != 0)
+			continue;
+		if (sampler->high == 0)
+			sampler->low = mapping->start;
+		sampler->high = mapping->end;
+	}
+}
+
 struct sampler *sampler_create(const struct session *session, const struct sampler_options *options)
 {
 	struct sampler *sampler = calloc(1, sizeof(*sampler));
@@ -110,8 +138,10 @@ struct sampler *sampler_create(const struct session *session, const struct sampl
 	sampler->cpu = -1;
 	sched_getaffinity(0, sizeof(sampler->cpus), &sampler->cpus);
 	sampler->ruby = session->ruby;
-	if (!renew_memory(sampler)) {
-		free(sampler);
+	find_ruby(sampler);
+	sampler->publication = publication_create(session);
+	if (!sampler->publication || !renew_memory(sampler)) {
+		sampler_destroy(sampler);
 		return NULL;
 	}
 	return sampler;
@@ -121,6 +151,7 @@ void sampler_destroy(struct sampler *sampler)
 {
 	if (!sampler)
 		return;
+	publication_destroy(sampler->publication);
 	memory_destroy(sampler->memory);
 	free(sampler);
 }
@@ -158,18 +189,20 @@ static int cpu_of(const struct subject *subject)
 	return at ? atoi(at + 1) : -1;
 }
 
-/* Goes where the thread runs: it is then not running. */
-static void follow(struct sampler *sampler, const struct subject *subject)
+/* Goes where the thread runs: it is then not running. False if it cannot: rbdump may not run there (taskset). */
+static bool follow(struct sampler *sampler, const struct subject *subject)
 {
 	int cpu = cpu_of(subject);
 	cpu_set_t set;
 
-	if (cpu < 0 || cpu >= CPU_SETSIZE || cpu == sampler->cpu)
-		return;
+	if (cpu < 0 || cpu >= CPU_SETSIZE || !CPU_ISSET((size_t)cpu, &sampler->cpus))
+		return false;
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set) == 0)
-		sampler->cpu = cpu;
+	if (cpu != sampler->cpu && sched_setaffinity(0, sizeof(set), &set) != 0)
+		return false;
+	sampler->cpu = cpu;
+	return true;
 }
 
 /*
@@ -212,7 +245,7 @@ static enum shot_result copy(struct subject *subject, struct sample *sample, enu
 
 	for (int aims = 0; result == SHOT_MISSED && aims < AIMS; aims++)
 		result = shot_copy(sample->shot, &subject->aim, way, &sample->reason);
-	sample->copied = result == SHOT_COVERED;
+	sample->copied = result == SHOT_COVERED || result == SHOT_CONTRADICTS;
 	sample->no_stack = result == SHOT_NONE;
 	sample->ec = subject->aim.ec;
 	return result;
@@ -227,6 +260,14 @@ static void take_unpaused_naive(const struct sampler *sampler, struct subject *s
 		shot_copy_objects(sample->shot);
 }
 
+/* Notes why a try was not good enough, and that there will be another. */
+static void try_again(struct sample *sample)
+{
+	sample->retried[sample->reason]++;
+	/* The thread has to get on, and may be waiting for this CPU. */
+	nanosleep(&(struct timespec){.tv_nsec = BETWEEN_NS}, NULL);
+}
+
 static void take_unpaused(struct sampler *sampler, struct subject *subject, struct sample *sample, bool on_its_cpu)
 {
 	struct timespec began;
@@ -235,7 +276,7 @@ static void take_unpaused(struct sampler *sampler, struct subject *subject, stru
 	for (;;) {
 		sample->tries++;
 		if (on_its_cpu)
-			follow(sampler, subject);
+			sample->off_cpu = !follow(sampler, subject);
 		else
 			avoid(sampler, subject);
 		if (copy(subject, sample, SHOT_TWICE) == SHOT_COVERED) {
@@ -245,10 +286,12 @@ static void take_unpaused(struct sampler *sampler, struct subject *subject, stru
 		if (sample->reason == REASON_NONE || sample->no_stack ||
 		    microseconds_since(&began) >= (double)sampler->options.budget_us)
 			break;
-		/* The thread has to get on, and may be waiting for this CPU. */
 		if (on_its_cpu)
-			nanosleep(&(struct timespec){.tv_nsec = BETWEEN_NS}, NULL);
+			try_again(sample);
+		else
+			sample->retried[sample->reason]++;
 	}
+	sample->gone = sample->reason != REASON_NONE && subject->stat_fd >= 0 && cpu_of(subject) < 0;
 }
 
 /* Steps a stopped thread out of the torn window that it is in. */
@@ -258,33 +301,71 @@ static bool step_out(struct sampler *sampler, struct tracee *tracee, struct samp
 	bool out = false;
 
 	clock_gettime(CLOCK_MONOTONIC, &began);
+	publication_begin(sampler->publication, sample->window, sample->ec);
 	for (int steps = 0; steps < STEPS_MAX && !out && tracee_step(tracee); steps++) {
 		sample->steps++;
+		publication_step(sampler->publication);
 		out = !session_window(sampler->session, tracee->registers.rip);
 	}
+	if (out)
+		publication_end(sampler->publication);
 	sample->step_us += microseconds_since(&began);
 	return out;
+}
+
+/*
+ * The torn window that a stopped thread is in. A signal handler may have interrupted it there (a profiler's, SIGPROF):
+ * the kernel has then put the registers on the stack that the handler runs on. Which code runs there is not known, but
+ * what the words beside a saved rip are.
+ */
+static const struct layout_window *find_window(const struct sampler *sampler, const struct tracee *tracee,
+					       bool *interrupted)
+{
+	const struct session *session = sampler->session;
+	const struct layout_window *window = session_window(session, tracee->registers.rip);
+	uint64_t words[HANDLER_BYTES / 8];
+	struct iovec local = {words, sizeof(words)}, remote[] = {{(void *)tracee->registers.rsp, sizeof(words)}};
+	ssize_t length;
+
+	*interrupted = false;
+	if (window || !session_has_windows(session) ||
+	    (tracee->registers.rip >= sampler->low && tracee->registers.rip < sampler->high))
+		return window;
+	length = process_vm_readv(tracee->tid, &local, 1, remote, 1, 0);
+	for (ssize_t i = 1; i < length / 8 - SAVED_SELECTORS; i++) {
+		if ((words[i + SAVED_SELECTORS] & 0xffff) != USER_CODE_SELECTOR ||
+		    words[i + SAVED_RSP] <= tracee->registers.rsp)
+			continue;
+		window = session_window(session, words[i + SAVED_RIP]);
+		if (window) {
+			*interrupted = true;
+			return window;
+		}
+	}
+	return NULL;
 }
 
 /* Stops the thread and copies its stack. */
 static void stop_and_copy(struct sampler *sampler, struct subject *subject, struct sample *sample)
 {
-	bool naive = sample->mode == MODE_PAUSED_NAIVE, wanted = true;
+	bool naive = sample->mode == MODE_PAUSED_NAIVE, wanted = true, interrupted, torn = false;
 	enum tracee_result result;
 	struct timespec began;
 	struct tracee tracee;
 	double pause_us;
 
 	sample->reason = REASON_NOT_STOPPED;
+	shot_make_ready(sample->shot, &subject->aim, SHOT_ONCE);
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	result = tracee_stop(sample->tid, STOP_TIMEOUT_US, &tracee);
 	if (result == TRACEE_STOPPED) {
 		sample->has_registers = true;
 		sample->registers = tracee.registers;
-		sample->window = session_window(sampler->session, tracee.registers.rip);
-		if (!naive && sample->window && sampler->options.on_torn == ON_TORN_STEP)
-			wanted = step_out(sampler, &tracee, sample);
-		else if (!naive && sample->window && sampler->options.on_torn == ON_TORN_DROP)
+		sample->window = find_window(sampler, &tracee, &interrupted);
+		torn = !naive && sample->window && !publication_is_last(sampler->publication, sample->window);
+		if (torn && sampler->options.on_torn == ON_TORN_STEP)
+			wanted = !interrupted && step_out(sampler, &tracee, sample);
+		else if (torn && sampler->options.on_torn == ON_TORN_DROP)
 			wanted = false;
 		if (wanted && copy(subject, sample, SHOT_ONCE) == SHOT_COVERED)
 			shot_copy_objects(sample->shot);
@@ -293,8 +374,11 @@ static void stop_and_copy(struct sampler *sampler, struct subject *subject, stru
 	pause_us = microseconds_since(&began);
 	if (pause_us > sample->pause_us)
 		sample->pause_us = pause_us;
-	sample->gone = result == TRACEE_GONE || result == TRACEE_REFUSED;
-	if (!naive && sample->window && (!wanted || sampler->options.on_torn == ON_TORN_REPORT))
+	sample->gone = result == TRACEE_GONE;
+	sample->stuck = result == TRACEE_TIMEOUT;
+	if (result == TRACEE_REFUSED)
+		sample->reason = REASON_REFUSED;
+	if (torn && (!wanted || sampler->options.on_torn == ON_TORN_REPORT))
 		sample->reason = REASON_WINDOW;
 }
 
@@ -302,7 +386,7 @@ static void take_paused(struct sampler *sampler, struct subject *subject, struct
 {
 	struct timespec began;
 
-	follow(sampler, subject);
+	sample->off_cpu = !follow(sampler, subject);
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	for (;;) {
 		sample->tries++;
@@ -311,10 +395,11 @@ static void take_paused(struct sampler *sampler, struct subject *subject, struct
 		if (sample->copied && sample->reason == REASON_NONE && sample->mode == MODE_PAUSED)
 			sample->reason = check(sampler, subject, sample->shot);
 		if (sample->mode == MODE_PAUSED_NAIVE || sample->reason == REASON_NONE || sample->gone ||
+		    sample->stuck || sample->no_stack || sample->reason == REASON_REFUSED ||
 		    sampler->options.on_torn != ON_TORN_STEP || sample->tries >= TRIES ||
 		    microseconds_since(&began) > 10 * (double)sampler->options.budget_us)
 			break;
-		nanosleep(&(struct timespec){.tv_nsec = BETWEEN_NS}, NULL);
+		try_again(sample);
 	}
 }
 

@@ -67,13 +67,16 @@ struct sample {
 	enum sample_mode mode;
 	pid_t tid;
 	uint64_t thread, ec;
-	struct timespec time;		   /* CLOCK_REALTIME, when it was begun */
-	enum reason reason;		   /* what the protocol has against it; REASON_NONE: it stands behind it */
-	bool gone;			   /* the thread has ended, or cannot be traced: there is nothing */
-	bool no_stack;			   /* the thread has not begun, or is about to end: there is nothing, either */
-	bool copied;			   /* whether `shot` holds the stack */
-	struct shot *shot;		   /* as copied last */
-	unsigned int tries, steps;	   /* tries: how often it was copied, or the thread stopped */
+	struct timespec time;	   /* CLOCK_REALTIME, when it was begun */
+	enum reason reason;	   /* what the protocol has against it; REASON_NONE: it stands behind it */
+	bool gone;		   /* the thread has ended: there is nothing */
+	bool stuck;		   /* it did not stop in time, and is still traced: the calling thread has to end */
+	bool off_cpu;		   /* rbdump may not run where the thread does */
+	bool no_stack;		   /* the thread has not begun, or is about to end: there is nothing, either */
+	bool copied;		   /* whether `shot` holds the stack */
+	struct shot *shot;	   /* as copied last */
+	unsigned int tries, steps; /* tries: how often it was copied, or the thread stopped */
+	uint16_t retried[REASONS]; /* tries that were not good enough, and were followed by another */
 	double took_us, pause_us, step_us; /* all of it; the longest pause; what stepping took of the pauses */
 	bool has_registers;
 	struct user_regs_struct registers;  /* where the thread was stopped (last), before any step */

@@ -21,6 +21,7 @@ enum { PIECE_THREAD, PIECE_EC, PIECE_FRAMES, PIECE_VALUES, STACK_PIECES };
 /* How much more than the last stack took is copied: a stack grows and shrinks between two shots. */
 #define SLACK_FRAMES 16u
 #define SLACK_VALUES 2048u
+#define ROOM_SLACK   16384u
 
 /* After how many shots the aim is drawn in to what the last one took. */
 #define AIM_AGE 256u
@@ -52,8 +53,7 @@ struct seen {
 struct shot {
 	const struct layout *layout;
 	pid_t pid;
-	int memory_fd; /* /proc/PID/mem */
-	uint64_t calls;
+	int memory_fd;		       /* /proc/PID/mem */
 	uint32_t ec_offset, ec_length; /* what is copied of an execution context */
 	uint32_t object_length;	       /* what is copied of an object */
 	uint32_t definition_length;    /* and of a method definition */
@@ -139,19 +139,6 @@ void shot_destroy(struct shot *shot)
 	free(shot);
 }
 
-void shot_swap(struct shot *a, struct shot *b)
-{
-	struct shot c = *a;
-
-	*a = *b;
-	*b = c;
-}
-
-uint64_t shot_calls(const struct shot *shot)
-{
-	return shot->calls;
-}
-
 /* Where the pieces are in the target, and how long they are. */
 static void lay_out(const struct shot *shot, const struct shot_aim *aim, struct iovec remote[STACK_PIECES])
 {
@@ -165,20 +152,32 @@ static void lay_out(const struct shot *shot, const struct shot_aim *aim, struct 
 	remote[PIECE_VALUES].iov_len = (size_t)(aim->values_end - aim->vm_stack);
 }
 
-static bool make_room(uint8_t **buffer, size_t *size, size_t wanted)
+/* Room for so many bytes of a stack, and some more. */
+static bool make_room(struct shot *shot, size_t wanted)
 {
+	size_t size = wanted + ROOM_SLACK;
 	uint8_t *grown;
 
-	if (wanted <= *size)
+	if (wanted <= shot->stack_size)
 		return true;
-	grown = realloc(*buffer, wanted * 2);
+	grown = realloc(shot->stack, size);
 	if (!grown)
 		return false;
-	/* Touched here, not while the target is stopped. */
-	memset(grown + *size, 0, wanted * 2 - *size);
-	*buffer = grown;
-	*size = wanted * 2;
+	/* Touched here, not by the kernel while the target waits. */
+	memset(grown + shot->stack_size, 0, size - shot->stack_size);
+	shot->stack = grown;
+	shot->stack_size = size;
 	return true;
+}
+
+static size_t length_of(const struct shot_aim *aim, const struct shot *shot)
+{
+	return 8 + shot->ec_length + (size_t)(aim->end - aim->frames_start) + (size_t)(aim->values_end - aim->vm_stack);
+}
+
+bool shot_make_ready(struct shot *shot, const struct shot_aim *aim, enum shot_way way)
+{
+	return make_room(shot, (way == SHOT_TWICE ? 2 : 1) * length_of(aim, shot));
 }
 
 static uint64_t word_at(const uint8_t *bytes)
@@ -206,6 +205,9 @@ static bool correct(struct shot_aim *aim, uint64_t ec, const struct stack_facts 
 	uint64_t end = facts->vm_stack + facts->words * 8;
 	uint64_t frames_start, frame_slack = SLACK_FRAMES * facts->frame_size;
 
+	/* The two grow towards each other, and may meet in a stack that is nearly full. */
+	if (end - facts->cfp + (values_end - facts->vm_stack) > SHOT_STACK_MAX)
+		return false;
 	if (aim->ec != ec || aim->vm_stack != facts->vm_stack || aim->end != end || ++aim->shots >= AIM_AGE) {
 		aim->ec = ec;
 		aim->vm_stack = facts->vm_stack;
@@ -220,8 +222,7 @@ static bool correct(struct shot_aim *aim, uint64_t ec, const struct stack_facts 
 		aim->frames_start = frames_start;
 	if (values_end > aim->values_end)
 		aim->values_end = values_end;
-	/* The two grow towards each other, and may meet in a stack that is nearly full. */
-	return aim->end - aim->frames_start + (aim->values_end - aim->vm_stack) <= SHOT_STACK_MAX;
+	return true;
 }
 
 /*
@@ -248,48 +249,130 @@ static bool read_pieces(struct shot *shot, const struct iovec *local, const stru
 
 	for (size_t i = 0; i < count; i++)
 		wanted += (ssize_t)remote[i].iov_len;
-	shot->calls++;
 	n = process_vm_readv(shot->pid, local, 1, remote, count, 0);
 	return n == wanted;
 }
 
 /* Copies the pieces; in the buffer, the second copies follow in the reverse order. */
-static bool copy_pieces(struct shot *shot, const struct iovec remote[STACK_PIECES], enum shot_way way, size_t total)
+static bool copy_pieces(struct shot *shot, const struct iovec remote[STACK_PIECES], bool twice, size_t total)
 {
 	struct iovec local = {.iov_base = shot->stack, .iov_len = total}, both[2 * STACK_PIECES];
-	uint8_t *to = shot->stack;
 
-	if (way == SHOT_ONCE)
+	if (!twice)
 		return read_pieces(shot, &local, remote, STACK_PIECES);
-	if (way == SHOT_TWICE) {
-		for (size_t i = 0; i < STACK_PIECES; i++)
-			both[i] = both[2 * STACK_PIECES - 1 - i] = remote[i];
-		local.iov_len = 2 * total;
-		return read_pieces(shot, &local, both, (size_t)2 * STACK_PIECES);
-	}
-	for (size_t i = 0; i < STACK_PIECES; i++) {
-		local = (struct iovec){.iov_base = to, .iov_len = remote[i].iov_len};
-		if (!read_pieces(shot, &local, &remote[i], 1))
-			return false;
-		to += remote[i].iov_len;
-	}
-	return true;
+	for (size_t i = 0; i < STACK_PIECES; i++)
+		both[i] = both[2 * STACK_PIECES - 1 - i] = remote[i];
+	local.iov_len = 2 * total;
+	return read_pieces(shot, &local, both, (size_t)2 * STACK_PIECES);
+}
+
+/* Notes where the pieces of a stack are, in the target and here. */
+static void take_pieces(struct shot *shot, const struct shot_aim *aim, const struct stack_facts *facts,
+			uint64_t values_end, const uint8_t *const data[STACK_PIECES])
+{
+	struct iovec remote[STACK_PIECES];
+
+	lay_out(shot, aim, remote);
+	shot->aim = *aim;
+	shot->facts = *facts;
+	shot->values_end = values_end;
+	for (size_t i = 0; i < STACK_PIECES; i++)
+		shot->pieces[shot->nr_pieces++] = (struct memory_piece){
+		    .address = (uint64_t)(uintptr_t)remote[i].iov_base,
+		    .length = remote[i].iov_len,
+		    .data = data[i],
+		};
+}
+
+static struct stack_facts facts_of(const struct shot *shot, const uint8_t *ec)
+{
+	return (struct stack_facts){
+	    .vm_stack = ec_word(shot, ec, F_ec_vm_stack),
+	    .words = ec_word(shot, ec, F_ec_vm_stack_size),
+	    .cfp = ec_word(shot, ec, F_ec_cfp),
+	    .frame_size = (uint64_t)shot->layout->sizes[S_cfp].value,
+	};
+}
+
+static bool read_one(struct shot *shot, const struct iovec *remote, void *buffer)
+{
+	return read_pieces(shot, &(struct iovec){buffer, remote->iov_len}, remote, 1);
+}
+
+/* From one thing to the next, each by a read of its own, as far as it was just found to go. */
+static enum shot_result copy_naively(struct shot *shot, struct shot_aim *aim, enum reason *reason)
+{
+	const uint8_t *piece[STACK_PIECES];
+	struct iovec remote[STACK_PIECES];
+	struct stack_facts facts;
+	uint64_t values_end;
+
+	*reason = REASON_EC_UNREADABLE;
+	shot->nr_pieces = 0;
+	lay_out(shot, aim, remote);
+	if (!make_room(shot, 8 + shot->ec_length) || !read_one(shot, &remote[PIECE_THREAD], shot->stack))
+		return SHOT_FAILED;
+	aim->ec = word_at(shot->stack);
+	lay_out(shot, aim, remote);
+	if (!read_one(shot, &remote[PIECE_EC], shot->stack + 8))
+		return SHOT_FAILED;
+	facts = facts_of(shot, shot->stack + 8);
+	*reason = REASON_NONE;
+	if (facts.vm_stack == 0)
+		return SHOT_NONE;
+	*reason = validate_stack(&facts);
+	if (*reason != REASON_NONE)
+		return SHOT_MOVED;
+	aim->vm_stack = aim->values_end = facts.vm_stack;
+	aim->end = facts.vm_stack + facts.words * 8;
+	aim->frames_start = facts.cfp;
+	*reason = REASON_TOO_DEEP;
+	if (aim->end - facts.cfp > SHOT_STACK_MAX)
+		return SHOT_FAILED;
+	*reason = REASON_EC_UNREADABLE;
+	lay_out(shot, aim, remote);
+	if (!make_room(shot, length_of(aim, shot)) ||
+	    !read_one(shot, &remote[PIECE_FRAMES], shot->stack + 8 + shot->ec_length))
+		return SHOT_FAILED;
+	values_end = find_values_end(shot, shot->stack + 8 + shot->ec_length,
+				     (size_t)(aim->end - facts.frame_size - facts.cfp), &facts);
+	aim->values_end = values_end;
+	*reason = REASON_TOO_DEEP;
+	if (length_of(aim, shot) > SHOT_STACK_MAX)
+		return SHOT_FAILED;
+	*reason = REASON_EC_UNREADABLE;
+	lay_out(shot, aim, remote);
+	if (!make_room(shot, length_of(aim, shot)))
+		return SHOT_FAILED;
+	piece[PIECE_THREAD] = shot->stack;
+	piece[PIECE_EC] = piece[PIECE_THREAD] + 8;
+	piece[PIECE_FRAMES] = piece[PIECE_EC] + shot->ec_length;
+	piece[PIECE_VALUES] = piece[PIECE_FRAMES] + remote[PIECE_FRAMES].iov_len;
+	if (!read_one(shot, &remote[PIECE_VALUES],
+		      shot->stack + 8 + shot->ec_length + remote[PIECE_FRAMES].iov_len))
+		return SHOT_FAILED;
+	take_pieces(shot, aim, &facts, values_end, piece);
+	*reason = REASON_NONE;
+	return SHOT_COVERED;
 }
 
 enum shot_result shot_copy(struct shot *shot, struct shot_aim *aim, enum shot_way way, enum reason *reason)
 {
+	bool twice = way == SHOT_TWICE, same;
 	struct iovec remote[STACK_PIECES];
 	const uint8_t *piece[STACK_PIECES], *again[STACK_PIECES];
-	struct stack_facts facts = {.frame_size = (uint64_t)shot->layout->sizes[S_cfp].value};
-	uint64_t ec, values_end, end;
+	uint64_t ec, values_end, end, skipped;
+	struct stack_facts facts;
 	size_t total = 0;
 
+	if (way == SHOT_NAIVE)
+		return copy_naively(shot, aim, reason);
 	lay_out(shot, aim, remote);
 	for (size_t i = 0; i < STACK_PIECES; i++)
 		total += remote[i].iov_len;
 	*reason = REASON_EC_UNREADABLE;
 	shot->nr_pieces = 0;
-	if (!make_room(&shot->stack, &shot->stack_size, 2 * total) || !copy_pieces(shot, remote, way, total))
+	if (!make_room(shot, (twice ? 2 : 1) * total) || !copy_pieces(shot, remote, twice, total))
 		return SHOT_FAILED;
 	piece[0] = shot->stack;
 	for (size_t i = 1; i < STACK_PIECES; i++)
@@ -299,21 +382,13 @@ enum shot_result shot_copy(struct shot *shot, struct shot_aim *aim, enum shot_wa
 		again[i] = again[i + 1] + remote[i + 1].iov_len;
 
 	/* Fibers: the thread may be in another execution context than last time. */
+	*reason = REASON_MOVED;
 	ec = word_at(piece[PIECE_THREAD]);
-	if (way == SHOT_TWICE && word_at(again[PIECE_THREAD]) != ec) {
-		*reason = REASON_MOVED;
-		return SHOT_MOVED;
-	}
 	if (ec != aim->ec) {
 		aim->ec = ec;
 		return SHOT_MISSED;
 	}
-	facts.vm_stack = ec_word(shot, piece[PIECE_EC], F_ec_vm_stack);
-	facts.words = ec_word(shot, piece[PIECE_EC], F_ec_vm_stack_size);
-	facts.cfp = ec_word(shot, piece[PIECE_EC], F_ec_cfp);
-	*reason = REASON_MOVED;
-	if (way == SHOT_TWICE && memcmp(piece[PIECE_EC], again[PIECE_EC], shot->ec_length) != 0)
-		return SHOT_MOVED;
+	facts = facts_of(shot, piece[PIECE_EC]);
 	*reason = REASON_NONE;
 	if (facts.vm_stack == 0)
 		return SHOT_NONE;
@@ -322,32 +397,25 @@ enum shot_result shot_copy(struct shot *shot, struct shot_aim *aim, enum shot_wa
 		return SHOT_MOVED;
 	end = facts.vm_stack + facts.words * 8;
 	values_end = facts.vm_stack;
+	skipped = facts.cfp - aim->frames_start;
 	if (facts.vm_stack == aim->vm_stack && end == aim->end && facts.cfp >= aim->frames_start)
-		values_end = find_values_end(shot, piece[PIECE_FRAMES] + (facts.cfp - aim->frames_start),
+		values_end = find_values_end(shot, piece[PIECE_FRAMES] + skipped,
 					     (size_t)(end - facts.frame_size - facts.cfp), &facts);
 	if (facts.vm_stack != aim->vm_stack || end != aim->end || facts.cfp < aim->frames_start ||
 	    values_end > aim->values_end) {
-		*reason = REASON_TOO_DEEP;
-		return correct(aim, ec, &facts, values_end) ? SHOT_MISSED : SHOT_FAILED;
+		bool corrected = correct(aim, ec, &facts, values_end);
+
+		*reason = corrected ? REASON_MOVED : REASON_TOO_DEEP;
+		return corrected ? SHOT_MISSED : SHOT_FAILED;
 	}
-	*reason = REASON_MOVED;
-	if (way == SHOT_TWICE &&
-	    (memcmp(piece[PIECE_FRAMES] + (facts.cfp - aim->frames_start),
-		    again[PIECE_FRAMES] + (facts.cfp - aim->frames_start), (size_t)(end - facts.cfp)) != 0 ||
-	     memcmp(piece[PIECE_VALUES], again[PIECE_VALUES], (size_t)(values_end - facts.vm_stack)) != 0))
-		return SHOT_MOVED;
-	*reason = REASON_NONE;
-	shot->aim = *aim;
-	shot->facts = facts;
-	shot->values_end = values_end;
-	for (size_t i = 0; i < STACK_PIECES; i++)
-		shot->pieces[shot->nr_pieces++] = (struct memory_piece){
-		    .address = (uint64_t)(uintptr_t)remote[i].iov_base,
-		    .length = remote[i].iov_len,
-		    .data = piece[i],
-		};
+	same = !twice ||
+	       (word_at(again[PIECE_THREAD]) == ec && memcmp(piece[PIECE_EC], again[PIECE_EC], shot->ec_length) == 0 &&
+		memcmp(piece[PIECE_FRAMES] + skipped, again[PIECE_FRAMES] + skipped, (size_t)(end - facts.cfp)) == 0 &&
+		memcmp(piece[PIECE_VALUES], again[PIECE_VALUES], (size_t)(values_end - facts.vm_stack)) == 0);
+	take_pieces(shot, aim, &facts, values_end, piece);
 	correct(aim, ec, &facts, values_end);
-	return SHOT_COVERED;
+	*reason = same ? REASON_NONE : REASON_MOVED;
+	return same ? SHOT_COVERED : SHOT_CONTRADICTS;
 }
 
 /* ---- objects */
@@ -377,7 +445,9 @@ static void want(struct shot *shot, uint64_t address, enum object_kind kind)
 	uint32_t length = lengths[kind];
 	size_t i = (size_t)((address * 0x9e3779b97f4a7c15ULL) >> 32) % SEEN_SLOTS;
 
-	if (address < MEMORY_PAGE || address % 8 != 0 || address > UINT64_MAX - length)
+	/* What lies in the stack is in its own pieces. */
+	if (address < MEMORY_PAGE || address % 8 != 0 || address > UINT64_MAX - length ||
+	    (address >= shot->facts.vm_stack && address < shot->aim.end))
 		return;
 	while (shot->seen[i].generation == shot->generation && shot->seen[i].address != address)
 		i = (i + 1) % SEEN_SLOTS;
@@ -506,7 +576,6 @@ static void copy_wants(struct shot *shot)
 		if (runs == 0)
 			return;
 		first[runs] = end;
-		shot->calls++;
 		got = process_vm_readv(shot->pid, &local, 1, remote, runs, 0);
 		for (size_t run = 0; run < runs; run++) {
 			bool stopped_here = got < (ssize_t)remote[run].iov_len;

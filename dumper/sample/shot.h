@@ -41,11 +41,12 @@ struct shot *shot_create(const struct layout *layout, const struct target *targe
 void shot_destroy(struct shot *shot); /* NULL is fine */
 
 enum shot_result {
-	SHOT_COVERED, /* the stack is in it */
-	SHOT_MISSED,  /* the aim was off; it has been corrected: copy again */
-	SHOT_MOVED,   /* the stack changed between the two copies, or contradicts itself: *reason says how */
-	SHOT_FAILED,  /* it cannot be read: *reason says why */
-	SHOT_NONE,    /* there is none: the thread has not begun, or has ended */
+	SHOT_COVERED,	  /* the stack is in it */
+	SHOT_MISSED,	  /* the aim was off; it has been corrected: copy again */
+	SHOT_CONTRADICTS, /* the stack is in it, as it was copied first; the second copy is another */
+	SHOT_MOVED,	  /* what was copied cannot be a stack: *reason says why */
+	SHOT_FAILED,	  /* it cannot be read: *reason says why */
+	SHOT_NONE,	  /* there is none: the thread has not begun, or has ended */
 };
 
 /* How a stack is copied. */
@@ -54,6 +55,12 @@ enum shot_way {
 	SHOT_TWICE, /* in one call, twice, the second time in the reverse order; both must agree where the stack is */
 	SHOT_NAIVE, /* context, frames and values by calls of their own */
 };
+
+/*
+ * Makes room for what is aimed at, so that shot_copy() need not while the target is stopped. False if out of memory:
+ * then shot_copy() fails.
+ */
+bool shot_make_ready(struct shot *shot, const struct shot_aim *aim, enum shot_way way);
 
 /* Copies the stack that is aimed at; corrects the aim. */
 enum shot_result shot_copy(struct shot *shot, struct shot_aim *aim, enum shot_way way, enum reason *reason);
@@ -69,11 +76,5 @@ void shot_copy_objects(struct shot *shot);
  * them. Until the next shot_copy(), or memory_overlay().
  */
 void shot_lay(const struct shot *shot, struct memory *memory);
-
-/* Exchanges what two shots hold. */
-void shot_swap(struct shot *a, struct shot *b);
-
-/* How many calls of process_vm_readv the shot has taken, since shot_create(). */
-uint64_t shot_calls(const struct shot *shot);
 
 #endif
