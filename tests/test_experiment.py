@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import threading
+import time
 
 import pytest
 from conftest import RUBIES, note_not_applicable
@@ -322,8 +323,9 @@ def test_command_ends_as_it_would(ruby, rbdump, tmp_path, result):
     assert sum(mode["samples"] for mode in report["modes"]) > 100
 
 
-def test_killed_at_random_moments(ruby, rbdump, tmp_path, result):
-    """kill -9 of rbdump, also while it steps the target out of a window: the target's result is right."""
+@pytest.mark.parametrize("whom", ["process", "group"])
+def test_killed_at_random_moments(ruby, rbdump, tmp_path, result, whom):
+    """kill -9 of rbdump, or of its group (timeout -s KILL), also while it steps the target: the target's result is right."""
     rounds = 400000
     times = random.Random(3)
     with Graph(ruby, "churn", tmp_path, rounds) as graph:
@@ -332,16 +334,95 @@ def test_killed_at_random_moments(ruby, rbdump, tmp_path, result):
                 [rbdump, "experiment", "-p", str(graph.pid), "-m", "paused", "-r", "20000", "-d", "10"],
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
+                start_new_session=True,
             ) as running:
                 try:
                     running.wait(times.uniform(0.02, 0.15))
                 except subprocess.TimeoutExpired:
-                    running.kill()
+                    if whom == "process":
+                        running.kill()
+                    else:
+                        os.killpg(running.pid, signal.SIGKILL)
             assert graph.process.poll() in (None, 0)
             if graph.process.poll() is not None:
                 break
         answer = graph.process.stdout.read()
         assert (answer, graph.process.wait(60)) == result(ruby, rounds)
+
+
+def test_stopped_by_its_terminal(ruby, rbdump, tmp_path):
+    """^Z stops rbdump, and not its target with it."""
+    with Graph(ruby, "churn", tmp_path) as graph:
+        for _ in range(8):
+            with subprocess.Popen(
+                [rbdump, "experiment", "-p", str(graph.pid), "-m", "paused", "-r", "20000", "-d", "10"],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            ) as running:
+                wait_until(lambda: status_of_tracer(graph.pid), "it is traced", 30)
+                os.killpg(running.pid, signal.SIGSTOP if _ % 2 else signal.SIGTSTP)
+                wait_until(lambda: task_states(graph.pid) & {"R", "S"}, "the target goes on", 5)
+                wait_until(lambda: is_untouched(graph.pid), "the target goes on", 5)
+                os.killpg(running.pid, signal.SIGKILL)
+        assert graph.process.poll() is None
+        wait_until(lambda: is_untouched(graph.pid), "nobody traces it", 10)
+
+
+@pytest.mark.parametrize("rate, seconds", [(0.2, 5), (1, 1)], ids=["interrupted", "duration"])
+def test_low_rates(ruby, rbdump, tmp_path, rate, seconds):
+    """An end comes when it is asked for, however long it is to the next sample."""
+    with Graph(ruby, "churn", tmp_path) as graph:
+        began = time.monotonic()
+        with subprocess.Popen(
+            [rbdump, "experiment", "-p", str(graph.pid), "-m", "paused", "-r", str(rate), "-d", str(seconds), "--json", "-"],
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as running:
+            if rate < 1:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    running.wait(0.5)
+                running.send_signal(signal.SIGINT)
+            report = json.loads(running.stdout.read())
+        assert running.returncode == 0
+        assert time.monotonic() - began < 4
+    assert report["ended"] == ("interrupted" if rate < 1 else "duration")
+
+
+def test_command_that_fails(ruby, rbdump, tmp_path):
+    """How a target ended that rbdump started is in the report."""
+    script = tmp_path / "fails.rb"
+    script.write_text("x = 0\nx += 1 while x < 20_000_000\nexit 7\n")
+    done = subprocess.run(
+        [rbdump, "experiment", "-r", "1000", "-d", "60", "--json", "-", "--", ruby.path, "--disable-gems", script],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    report = json.loads(done.stdout)
+    assert report["ended"] == "target-exited"
+    assert report["target_status"] == {"exit_status": 7, "signal": None}
+
+
+def test_threads_that_come_and_go(ruby, rbdump, tmp_path):
+    """A thread that ends is none of the target's ends."""
+    script = tmp_path / "threads.rb"
+    script.write_text(
+        "Thread.new { STDIN.read; exit!(0) }\nputs; STDOUT.flush\n"
+        "loop { Thread.new { x = 0; x += 1 while x < 3_000_000 }.join }\n"
+    )
+    with subprocess.Popen(
+        [ruby.path, "--disable-gems", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as target:
+        assert target.stdout.readline() == "\n"
+        done = run(rbdump, "experiment", "-p", target.pid, "-m", "paused,unpaused", "-r", 200, "-d", 2, "--json", "-")
+        target.stdin.close()
+        assert target.wait(30) == 0
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["ended"]) == (0, "duration")
+    for mode in report["modes"]:
+        assert mode["accepted"] + mode["dropped"] >= 0.9 * (mode["samples"] + mode["dropped"]), summary(mode)
 
 
 def test_target_that_ends(ruby, rbdump, tmp_path):
@@ -467,7 +548,7 @@ def test_no_oracle_file(rbdump, tmp_path):
     "arguments",
     [
         [], ["-p", "1", "--", "true"], ["-p", "x"], ["-p", "1", "-r", "0"], ["-p", "1", "-r", "-5"], ["-p", "1", "-r", "nan"],
-        ["-p", "1", "-r", "1e9"], ["-p", "1", "-n", "0"], ["-p", "1", "-n", "1.5"], ["-p", "1", "-d", "0"],
+        ["-p", "1", "-r", "1e9"], ["-p", "1", "-r", "1e-300"], ["-p", "1", "-n", "0"], ["-p", "1", "-n", "1.5"], ["-p", "1", "-d", "0"],
         ["-p", "1", "-n", "5", "-d", "5"], ["-p", "1", "-m", "none"], ["-p", "1", "-m", ""], ["-p", "1", "--on-torn", "x"],
         ["-p", "1", "--seed", "0"], ["-p", "1", "--budget", "0"], ["-p", "1", "--no-such"], ["-p"],
     ],
@@ -475,6 +556,24 @@ def test_no_oracle_file(rbdump, tmp_path):
 )  # fmt: skip
 def test_usage(rbdump, arguments):
     check_refusal(run(rbdump, "experiment", *arguments), USAGE)
+
+
+def test_outputs_that_cannot_be_written(ruby, rbdump, tmp_path):
+    """Where the report is to go is known to be wrong before anything is done; a full torn log costs only itself."""
+    report = tmp_path / "report.json"
+    with Graph(ruby, "churn", tmp_path) as graph:
+        no_folder = tmp_path / "none/report.json"
+        check_refusal(run(rbdump, "experiment", "-p", graph.pid, "--json", no_folder), FAILED, "none/report.json")
+        done = run(
+            rbdump, "experiment", "-p", graph.pid, "-n", 50, "-r", 1000, "-m", "unpaused-naive,paused-naive",
+            "--oracle", tmp_path / "oracle.json", "--json", report, "--torn-log", "/dev/full",
+        )  # fmt: skip
+        assert is_untouched(graph.pid)
+    modes = {mode["mode"]: mode for mode in json.loads(report.read_text())["modes"]}
+    assert modes["paused-naive"]["samples"] == 50
+    assert "paused-naive" in done.stdout
+    if any(mode["impossible"]["count"] or mode["rejected"] for mode in modes.values()):
+        assert (done.returncode, "torn log" in done.stderr) == (FAILED, True)
 
 
 def test_no_progress_file(ruby, rbdump, tmp_path):

@@ -26,7 +26,7 @@ static const struct {
     [REASON_NOT_CODE] = {"not-code", "a frame's iseq is not code", VERDICT_TORN},
     [REASON_CODE_UNREADABLE] = {"code-unreadable", "a frame's code cannot be read", VERDICT_TRUNCATED},
     [REASON_METHOD_UNREADABLE] = {"method-unreadable", "a frame's method entry cannot be read", VERDICT_TRUNCATED},
-    [REASON_NO_METHOD] = {"no-method", "the frame of a method has no method entry", VERDICT_TORN},
+    [REASON_NO_METHOD] = {"no-method", "a frame of a method, or of code in one, has no method entry", VERDICT_TORN},
     [REASON_METHOD_OTHER] = {"method-other", "a frame's method entry has other code than the frame", VERDICT_TORN},
     [REASON_CALL_SITE] = {"call-site", "the innermost frame is not of what its caller calls there", VERDICT_TORN},
     [REASON_NO_NAME] = {"no-name", "the name of a C function cannot be read", VERDICT_TRUNCATED},

@@ -123,12 +123,22 @@ static bool has_facts(const struct layout *layout)
 	       layout->enumerators[E_imemo_callcache].present;
 }
 
+/* Whether a frame can be right above that of a C function: Ruby code is run from there by a vm_exec() of its own. */
+static enum call_site_verdict judge_called_from_c(const struct layout *layout, const struct frame *callee)
+{
+	if (!layout->enumerators[E_VM_FRAME_FLAG_FINISH].present || callee->kind != FRAME_RUBY)
+		return CALL_SITE_UNDECIDED;
+	return callee->finish ? CALL_SITE_AGREES : CALL_SITE_CONTRADICTS;
+}
+
 enum call_site_verdict call_site_judge(const struct ruby *ruby, const struct frame *caller, const struct frame *callee)
 {
 	struct access access, from = ruby_access(ruby);
 	uint64_t found, definition, type, original;
 	struct site site;
 
+	if (caller->kind == FRAME_CFUNC)
+		return judge_called_from_c(ruby->layout, callee);
 	if (!has_facts(ruby->layout) || caller->kind != FRAME_RUBY || !callee->own_method || callee->method == 0 ||
 	    caller->pc < 16)
 		return CALL_SITE_UNDECIDED;

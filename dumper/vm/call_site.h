@@ -11,11 +11,14 @@
  *   the frame's method cannot be called by another name: it has no alias, and is not method_missing;
  *   the method found has no call that takes the place of its own frame (tailcall_optimization of
  *   RubyVM::InstructionSequence.compile_option).
- * What runs between two instructions (a trap, a finalizer) is a block, or called by one of Ruby's own C functions.
+ * What runs between two instructions (a trap, a finalizer) has no call data before the pc that it interrupts.
+ *
+ * A C function has no pc. But Ruby code that it calls is run by a vm_exec() of its own, whose first frame has a flag
+ * for that; a frame that was called by Ruby code has not.
  *
  * Facts: insns.def (send, opt_send_without_block: operands), vm_callinfo.h (rb_call_data, vm_ci_packed_p,
- * VM_CALL_TAILCALL), vm_method.c (rb_alias), method.h
- * (rb_method_definition_struct), 2.7.4 to 4.0.5.
+ * VM_CALL_TAILCALL), vm_method.c (rb_alias), method.h (rb_method_definition_struct), vm.c (vm_exec,
+ * invoke_iseq_block_from_c), vm_eval.c (vm_call0_body), 2.7.4 to 4.0.5.
  */
 #ifndef RBDUMP_CALL_SITE_H
 #define RBDUMP_CALL_SITE_H

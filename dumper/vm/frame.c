@@ -110,6 +110,23 @@ static bool is_code_of_method(const struct access *from, uint64_t method, uint64
 	return access.failed || code == iseq;
 }
 
+/* Whether code lies in that of a method: its environment must then lead to a method entry. */
+static bool is_code_in_method(const struct access *from, uint64_t iseq)
+{
+	struct access access = *from;
+	uint64_t body = access_member(&access, value_object(&access, iseq), F_iseq_body);
+	uint64_t local = value_object(&access, access_member(&access, body, F_body_local_iseq));
+	uint64_t type = access_member(&access, access_member(&access, local, F_iseq_body), F_body_type);
+
+	return !access.failed && type == access_enum(&access, E_ISEQ_TYPE_METHOD);
+}
+
+/* Whether flags have a bit that this Ruby has. */
+static bool has_flag(const struct layout_number *bit, uint64_t flags)
+{
+	return bit->present && flags & (uint64_t)bit->value;
+}
+
 static void read_frame(const struct ruby *ruby, const struct stack *stack, uint64_t cfp, struct frame *ret)
 {
 	struct access access = ruby_access(ruby);
@@ -144,6 +161,7 @@ static void read_frame(const struct ruby *ruby, const struct stack *stack, uint6
 		return;
 	ret->method = method_of_frame(&access, facts.ep);
 	magic = facts.flags & access_enum(&access, E_VM_FRAME_MAGIC_MASK);
+	ret->finish = has_flag(&ruby->layout->enumerators[E_VM_FRAME_FLAG_FINISH], facts.flags);
 	ret->own_method = magic == access_enum(&access, E_VM_FRAME_MAGIC_METHOD) ||
 			  magic == access_enum(&access, E_VM_FRAME_MAGIC_CFUNC);
 	if (access.failed)
@@ -151,7 +169,8 @@ static void read_frame(const struct ruby *ruby, const struct stack *stack, uint6
 	else if (!ruby->unchecked && ret->kind == FRAME_RUBY && ret->method != 0 &&
 		 !is_code_of_method(&access, ret->method, ret->iseq, ret->own_method))
 		ret->reason = REASON_METHOD_OTHER;
-	else if ((ret->kind == FRAME_CFUNC || (ret->own_method && !ruby->unchecked)) && ret->method == 0)
+	else if (ret->method == 0 && (ret->kind == FRAME_CFUNC ||
+				      (!ruby->unchecked && (ret->own_method || is_code_in_method(&access, ret->iseq)))))
 		ret->reason = REASON_NO_METHOD;
 	if (ret->reason != REASON_NONE)
 		ret->kind = FRAME_UNREADABLE;

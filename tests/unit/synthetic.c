@@ -31,6 +31,7 @@ static const struct {
     {E_VM_FRAME_MAGIC_EVAL, 0xa70001},
     {E_VM_FRAME_MAGIC_RESCUE, 0xa80001},
     {E_VM_FRAME_MAGIC_DUMMY, 0xa90001},
+    {E_VM_FRAME_FLAG_FINISH, 0x400},
     {E_VM_ENV_FLAG_LOCAL, 0x100},
     {E_VM_ENV_FLAG_ESCAPED, 0x200},
     {E_imemo_env, 9},

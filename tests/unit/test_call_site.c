@@ -121,14 +121,31 @@ static void test_no_send(void **state)
 /* Blocks, code within methods, and frames that could not be read say nothing. */
 static void test_frames_of_other_kinds(void **state)
 {
-	struct scene scene = new_scene(state), block = scene, without = scene, c_caller = scene;
+	struct scene scene = new_scene(state), block = scene, without = scene, hidden = scene;
 
 	block.callee.own_method = false;
 	assert_verdict(&block, CALL_SITE_UNDECIDED);
 	without.callee.method = 0;
 	assert_verdict(&without, CALL_SITE_UNDECIDED);
-	c_caller.caller.kind = FRAME_CFUNC;
-	assert_verdict(&c_caller, CALL_SITE_UNDECIDED);
+	hidden.caller.kind = FRAME_HIDDEN;
+	assert_verdict(&hidden, CALL_SITE_UNDECIDED);
+}
+
+/* What a C function calls is the first frame of a vm_exec(), or that of another C function. */
+static void test_called_from_c(void **state)
+{
+	struct scene scene = new_scene(state);
+
+	scene.caller.kind = FRAME_CFUNC;
+	assert_verdict(&scene, CALL_SITE_CONTRADICTS);
+	scene.callee.finish = true;
+	assert_verdict(&scene, CALL_SITE_AGREES);
+	scene.callee.finish = false;
+	scene.callee.kind = FRAME_CFUNC;
+	assert_verdict(&scene, CALL_SITE_UNDECIDED);
+	scene.callee.kind = FRAME_RUBY;
+	synthetic_without_enumerator(scene.s, E_VM_FRAME_FLAG_FINISH);
+	assert_verdict(&scene, CALL_SITE_UNDECIDED);
 }
 
 /* What was found by another name (alias), or is no plain method (send, method_missing), decides nothing. */
@@ -246,6 +263,7 @@ int main(void)
 	    TEST(test_with_block),
 	    TEST(test_no_send),
 	    TEST(test_frames_of_other_kinds),
+	    TEST(test_called_from_c),
 	    TEST(test_what_was_found),
 	    TEST(test_callee_with_other_names),
 	    TEST(test_callee_with_other_entries),

@@ -163,6 +163,7 @@ static void test_reasons(void **state)
 	    {REASON_MOVED, "moved", "torn"},
 	    {REASON_WINDOW, "window", "torn"},
 	    {REASON_NOT_STOPPED, "not-stopped", "torn"},
+	    {REASON_REFUSED, "refused", "unreadable"},
 	    {REASON_OUT_OF_TIME, "out-of-time", "unreadable"},
 	    {REASON_FRAME_UNREADABLE, "frame-unreadable", "truncated"},
 	    {REASON_EP_OUTSIDE, "ep-outside", "torn"},
