@@ -348,8 +348,7 @@ static enum shot_result copy_naively(struct shot *shot, struct shot_aim *aim, en
 	piece[PIECE_EC] = piece[PIECE_THREAD] + 8;
 	piece[PIECE_FRAMES] = piece[PIECE_EC] + shot->ec_length;
 	piece[PIECE_VALUES] = piece[PIECE_FRAMES] + remote[PIECE_FRAMES].iov_len;
-	if (!read_one(shot, &remote[PIECE_VALUES],
-		      shot->stack + 8 + shot->ec_length + remote[PIECE_FRAMES].iov_len))
+	if (!read_one(shot, &remote[PIECE_VALUES], shot->stack + 8 + shot->ec_length + remote[PIECE_FRAMES].iov_len))
 		return SHOT_FAILED;
 	take_pieces(shot, aim, &facts, values_end, piece);
 	*reason = REASON_NONE;

@@ -373,7 +373,8 @@ static void check_same(const struct pass *a, const struct pass *b)
 		const struct frame *x = &a->stack.frames[i], *y = &b->stack.frames[i];
 
 		REQUIRE(x->cfp == y->cfp && x->pc == y->pc && x->iseq == y->iseq && x->method == y->method);
-		REQUIRE(x->kind == y->kind && x->own_method == y->own_method && x->reason == y->reason);
+		REQUIRE(x->kind == y->kind && x->own_method == y->own_method && x->finish == y->finish &&
+			x->reason == y->reason);
 		REQUIRE(a->call_sites[i] == b->call_sites[i]);
 	}
 	REQUIRE(a->json_length == b->json_length && memcmp(a->json, b->json, a->json_length) == 0);
@@ -383,13 +384,15 @@ static void check_same(const struct pass *a, const struct pass *b)
 static void check_call_sites(const struct pass *pass)
 {
 	for (size_t i = 0; i + 1 < pass->stack.nr_frames; i++) {
+		const struct frame *callee = &pass->stack.frames[i], *caller = &pass->stack.frames[i + 1];
 		enum call_site_verdict verdict = pass->call_sites[i];
 
 		REQUIRE(verdict == CALL_SITE_UNDECIDED || verdict == CALL_SITE_AGREES ||
 			verdict == CALL_SITE_CONTRADICTS);
-		if (verdict != CALL_SITE_UNDECIDED)
-			REQUIRE(pass->stack.frames[i].own_method && pass->stack.frames[i].method != 0 &&
-				pass->stack.frames[i + 1].kind == FRAME_RUBY);
+		if (verdict != CALL_SITE_UNDECIDED && caller->kind == FRAME_CFUNC)
+			REQUIRE(callee->kind == FRAME_RUBY && callee->finish == (verdict == CALL_SITE_AGREES));
+		else if (verdict != CALL_SITE_UNDECIDED)
+			REQUIRE(callee->own_method && callee->method != 0 && caller->kind == FRAME_RUBY);
 	}
 }
 
