@@ -13,6 +13,7 @@
 #include "decode/resolve.h"
 #include "layout/self_test.h"
 #include "target/diagnose.h"
+#include "target/live.h"
 
 /* How much of the target is copied at most: 256 MiB. */
 #define MAX_PAGES 65536
@@ -561,7 +562,7 @@ static struct error *open_session(struct session *session, pid_t pid, struct tra
 {
 	struct error *error;
 
-	error = target_open(pid, &session->target);
+	error = live_open(pid, &session->target);
 	if (error)
 		return error;
 	error = module_find_ruby(session->target, &session->module);

@@ -179,14 +179,9 @@ static int likelihood(const struct mapping *mapping, const char *executable)
 
 struct error *module_find_ruby(const struct target *target, struct module **ret)
 {
-	const char *lost = NULL;
-	char link[64], executable[4096];
-	ssize_t length;
+	const char *lost = NULL, *executable = target->executable;
 
 	elf_version(EV_CURRENT);
-	snprintf(link, sizeof(link), "/proc/%d/exe", target->pid);
-	length = readlink(link, executable, sizeof(executable) - 1);
-	executable[length > 0 ? length : 0] = '\0';
 	for (int wanted = 0; wanted < LIKELIHOODS; wanted++) {
 		const char *last = "";
 
@@ -212,7 +207,7 @@ struct error *module_find_ruby(const struct target *target, struct module **ret)
 			module_close(module);
 		}
 	}
-	if (length <= 0)
+	if (executable[0] == '\0')
 		return error_create(EXIT_NO_RUBY,
 				    "process %d is no Ruby: it runs no program (a kernel thread, or it is ending)",
 				    target->pid);
