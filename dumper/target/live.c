@@ -117,6 +117,10 @@ struct error *live_open(pid_t pid, struct target **ret)
 void live_close(struct target *target)
 {
 	live_resume(target);
+	for (size_t i = 0; i < target->nr_mappings; i++)
+		free(target->mappings[i].path);
+	free(target->mappings);
+	free(target->threads);
 	if (target->memory_fd >= 0)
 		close(target->memory_fd);
 }

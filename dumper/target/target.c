@@ -2,17 +2,21 @@
 
 #include <stdlib.h>
 
+#include "target/core.h"
 #include "target/live.h"
 
 void target_close(struct target *target)
 {
 	if (!target)
 		return;
-	live_close(target);
-	for (size_t i = 0; i < target->nr_mappings; i++)
-		free(target->mappings[i].path);
-	free(target->mappings);
-	free(target->threads);
+	switch (target->kind) {
+	case TARGET_LIVE:
+		live_close(target);
+		break;
+	case TARGET_CORE:
+		core_close(target->core);
+		break;
+	}
 	free(target->executable);
 	free(target);
 }
@@ -21,10 +25,17 @@ void target_read_pages(void *context, const uint64_t *pages, size_t count, uint8
 {
 	const struct target *target = context;
 
-	live_read_pages(target, pages, count, buffer, ok);
+	switch (target->kind) {
+	case TARGET_LIVE:
+		live_read_pages(target, pages, count, buffer, ok);
+		break;
+	case TARGET_CORE:
+		core_read_pages(target, pages, count, buffer, ok);
+		break;
+	}
 }
 
 int target_open_file(const struct target *target, const struct mapping *mapping)
 {
-	return live_open_file(target, mapping);
+	return target->kind == TARGET_CORE ? core_open_file(target, mapping) : live_open_file(target, mapping);
 }
