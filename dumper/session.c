@@ -157,9 +157,12 @@ static void describe_thread(const struct session *session, struct resolver *reso
 	if (!session->no_stop && native && thread->state == STATE_RUNNING)
 		window = session_window(session, native->ip);
 	ret->window = window ? layout_window_specs[window->id].label : NULL;
+	/* In a window, whatever else was found is a consequence of that. */
+	if (window) {
+		ret->reason = REASON_WINDOW;
+		ret->verdict = validate_verdict(REASON_WINDOW);
+	}
 	if (!session->no_stop && ret->verdict == VERDICT_COMPLETE && thread->state == STATE_RUNNING) {
-		if (window)
-			ret->reason = REASON_WINDOW;
 		for (size_t i = 0; i < session->target->nr_threads; i++)
 			if (session->target->threads[i].tid == ret->tid && !session->target->threads[i].stopped)
 				ret->reason = REASON_NOT_STOPPED;
@@ -182,6 +185,8 @@ static char *run_self_test(const struct session *session, const struct look *loo
 	    .threads = &look->threads,
 	    .stacks = look->stacks,
 	    .moved = moved,
+	    .missing = session->module->mapped.start,
+	    .missing_end = session->module->mapped.end,
 	    .exact = session->layout.source == LAYOUT_BY_BUILD_ID || session->layout.source == LAYOUT_GENERATED,
 	};
 
