@@ -35,7 +35,8 @@ struct segment {
 
 /* A file that was mapped: mappings of one path that follow each other. */
 struct file {
-	const struct mapping *first, *last;
+	uint64_t start, end;
+	size_t first, last;	/* indexes of its mappings */
 	bool looked;		/* for the file itself */
 	int fd;			/* -1 if it is not here, or another one: */
 	int errnum;		/*   why */
@@ -83,27 +84,33 @@ static struct file *find_file(const struct core *core, uint64_t address)
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (core->files[middle].first->start <= address)
+		if (core->files[middle].start <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low > 0 && address < core->files[low - 1].last->end ? &core->files[low - 1] : NULL;
+	return low > 0 && address < core->files[low - 1].end ? &core->files[low - 1] : NULL;
+}
+
+static const struct mapping *first_of(const struct core *core, const struct file *file)
+{
+	return &core->notes.mappings[file->first];
 }
 
 const struct mapping *core_first_mapping(const struct target *target, const struct mapping *mapping)
 {
-	const struct file *file = find_file(target->core, mapping->start);
+	const struct core *core = target->core;
+	const struct file *file = find_file(core, mapping->start);
 
-	return file && file->first->offset == 0 ? file->first : NULL;
+	return file && first_of(core, file)->offset == 0 ? first_of(core, file) : NULL;
 }
 
 void core_extent(const struct target *target, const struct mapping *mapping, uint64_t *start, uint64_t *end)
 {
 	const struct file *file = find_file(target->core, mapping->start);
 
-	*start = file ? file->first->start : mapping->start;
-	*end = file ? file->last->end : mapping->end;
+	*start = file ? file->start : mapping->start;
+	*end = file ? file->end : mapping->end;
 }
 
 /* ---- reading */
@@ -221,22 +228,23 @@ static char *build_id_of(int fd)
 /* Whether an open file is what was mapped, as far as can be told: by build-id, or by the page that has the headers. */
 static bool fits(const struct target *target, const struct file *file, int fd)
 {
-	char *theirs = core_build_id(target, file->first), *ours = build_id_of(fd);
+	const struct mapping *first = first_of(target->core, file);
+	char *theirs = core_build_id(target, first), *ours = build_id_of(fd);
 	uint8_t dumped[MEMORY_PAGE], page[MEMORY_PAGE];
 	bool same;
 
 	if (theirs)
 		same = ours && strcmp(ours, theirs) == 0;
 	else
-		same = !ours && file->first->offset == 0 &&
-		       core_read_dumped(target, file->first->start, dumped, sizeof(dumped)) &&
+		same = !ours && first->offset == 0 && core_read_dumped(target, file->start, dumped, sizeof(dumped)) &&
 		       read_at(fd, page, sizeof(page), 0) == sizeof(page) && memcmp(dumped, page, sizeof(page)) == 0;
 	free(theirs);
 	free(ours);
 	return same;
 }
 
-/* Opens a regular file; the names in a core can be those of anything. */
+/* Opens a regular file; the names in a core can be those of anything. Returns -1 with errno, 0 if it is something else.
+ */
 static int open_regular(const char *path)
 {
 	struct stat status;
@@ -245,13 +253,13 @@ static int open_regular(const char *path)
 	if (stat(path, &status) != 0)
 		return -1;
 	if (!S_ISREG(status.st_mode)) {
-		errno = ENOENT;
+		errno = 0;
 		return -1;
 	}
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd >= 0 && (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))) {
 		close(fd);
-		errno = ENOENT;
+		errno = 0;
 		return -1;
 	}
 	return fd;
@@ -262,8 +270,9 @@ static void look_for(const struct target *target, struct file *file)
 {
 	static const char deleted[] = " (deleted)";
 	const struct core *core = target->core;
+	const char *name = first_of(core, file)->path;
 	uint8_t page[MEMORY_PAGE];
-	size_t length = strlen(file->first->path), suffix = strlen(deleted);
+	size_t length = strlen(name), suffix = strlen(deleted);
 	char *path;
 
 	if (file->looked)
@@ -272,12 +281,12 @@ static void look_for(const struct target *target, struct file *file)
 	file->errnum = ENOENT;
 	if (core->given_as == file) {
 		file->fd = fcntl(core->given_fd, F_DUPFD_CLOEXEC, 0);
-	} else if (file->first->path[0] == '/' && strncmp(file->first->path, "/dev/", 5) != 0) {
-		if (length > suffix && strcmp(file->first->path + length - suffix, deleted) == 0)
+	} else if (name[0] == '/' && strncmp(name, "/dev/", 5) != 0) {
+		if (length > suffix && strcmp(name + length - suffix, deleted) == 0)
 			length -= suffix;
-		path = strndup(file->first->path, length);
+		path = strndup(name, length);
 		file->fd = path ? open_regular(path) : -1;
-		file->errnum = errno;
+		file->errnum = errno != 0 ? errno : ENOENT;
 		free(path);
 		if (file->fd >= 0 && !fits(target, file, file->fd)) {
 			close(file->fd);
@@ -311,19 +320,20 @@ int core_open_file(const struct target *target, const struct mapping *mapping)
 /* A page that the core leaves out, from the file that was mapped there and not written to. */
 static bool read_from_file(const struct target *target, uint64_t page, uint8_t *buffer)
 {
-	struct file *file = find_file(target->core, page);
-	const struct mapping *mapping = file ? file->first : NULL;
+	const struct core *core = target->core;
+	struct file *file = find_file(core, page);
+	const struct mapping *mapping = NULL;
 	size_t length;
 
 	if (!file)
 		return false;
-	while (mapping < file->last && page >= mapping->end)
-		mapping++;
-	if (page < mapping->start || page >= mapping->end)
+	for (size_t i = file->first; i <= file->last && !mapping; i++)
+		if (page >= core->notes.mappings[i].start && page < core->notes.mappings[i].end)
+			mapping = &core->notes.mappings[i];
+	if (!mapping || first_of(core, file)->offset != 0)
 		return false;
 	look_for(target, file);
-	if (file->fd < 0 || file->first->offset != 0 ||
-	    first_page_is_written(&file->page, page - file->first->start + file->page.base))
+	if (file->fd < 0 || first_page_is_written(&file->page, page - file->start + file->page.base))
 		return false;
 	/* What is mapped beyond the end of a file's last page is zero. */
 	length = read_at(file->fd, buffer, MEMORY_PAGE, mapping->offset + (page - mapping->start));
@@ -350,12 +360,12 @@ void core_written(const struct target *target, const struct mapping *mapping,
 {
 	const struct core *core = target->core;
 	const struct file *file = find_file(core, mapping->start);
-	uint64_t end = file ? file->last->end : 0;
+	uint64_t end = file ? file->end : 0;
 
 	for (size_t i = 0; file && i < core->nr_segments; i++) {
 		const struct segment *segment = &core->segments[i];
 
-		if (segment->start < file->first->start || segment->start > end)
+		if (segment->start < file->start || segment->start > end)
 			continue;
 		if (segment->start == end) {
 			if (!segment->writable || find_file(core, end))
@@ -466,10 +476,12 @@ static bool list_files(struct core *core)
 		struct file *last = core->nr_files > 0 ? &core->files[core->nr_files - 1] : NULL;
 
 		/* Another beginning is another time that it was mapped. */
-		if (last && mapping->offset != 0 && strcmp(last->first->path, mapping->path) == 0)
-			last->last = mapping;
-		else
-			core->files[core->nr_files++] = (struct file){.first = mapping, .last = mapping, .fd = -1};
+		if (!last || mapping->offset == 0 || strcmp(notes->mappings[last->first].path, mapping->path) != 0) {
+			last = &core->files[core->nr_files++];
+			*last = (struct file){.start = mapping->start, .first = i, .fd = -1};
+		}
+		last->last = i;
+		last->end = mapping->end;
 	}
 	return true;
 }
@@ -485,7 +497,7 @@ static const char *base_name(const char *path)
 static const struct file *meant(const struct core *core, const char *name)
 {
 	for (size_t i = 0; i < core->nr_files; i++)
-		if (strcmp(base_name(core->files[i].first->path), base_name(name)) == 0)
+		if (strcmp(base_name(first_of(core, &core->files[i])->path), base_name(name)) == 0)
 			return &core->files[i];
 	return find_file(core, core->notes.program_page);
 }
@@ -502,11 +514,13 @@ static struct error *place_given(const struct target *target, const struct core_
 	if (core->given_fd < 0)
 		return error_create(EXIT_FAILED, "%s cannot be opened: %s", options->executable,
 				    errno ? strerror(errno) : "it is not a regular file");
-	for (size_t i = 0; i < core->nr_files && !core->given_as; i++)
-		if (core->files[i].first->offset == 0 && fits(target, &core->files[i], core->given_fd))
-			core->given_as = &core->files[i];
-	if (core->given_as)
-		return NULL;
+	for (size_t i = 0; i < core->nr_files; i++) {
+		file = &core->files[i];
+		if (first_of(core, file)->offset == 0 && fits(target, file, core->given_fd)) {
+			core->given_as = file;
+			return NULL;
+		}
+	}
 	file = meant(core, options->executable);
 	if (!file)
 		return error_create(EXIT_FAILED, "%s does not say which files were mapped: nothing can be read from %s",
@@ -514,13 +528,14 @@ static struct error *place_given(const struct target *target, const struct core_
 	core->given_as = file;
 	if (options->force)
 		return NULL;
-	theirs = core_build_id(target, file->first);
+	theirs = core_build_id(target, first_of(core, file));
 	ours = build_id_of(core->given_fd);
-	error = error_create(
-	    EXIT_FAILED,
-	    "%s is not what ran: its build-id is %s, that of %s in %s is %s; give the file that ran, or "
-	    "--force if you know that it is the same code",
-	    options->executable, ours ? ours : "none", file->first->path, options->file, theirs ? theirs : "not known");
+	error =
+	    error_create(EXIT_FAILED,
+			 "%s is not what ran: its build-id is %s, that of %s in %s is %s; give the file that ran, or "
+			 "--force if you know that it is the same code",
+			 options->executable, ours ? ours : "none", first_of(core, file)->path, options->file,
+			 theirs ? theirs : "not known");
 	free(theirs);
 	free(ours);
 	return error;
@@ -545,7 +560,7 @@ static struct error *open_core(struct target *target, const struct core_options 
 	if (!list_files(core))
 		return error_no_memory();
 	program = find_file(core, core->notes.program_page);
-	target->executable = strdup(program ? program->first->path : "");
+	target->executable = strdup(program ? first_of(core, program)->path : "");
 	if (!target->executable)
 		return error_no_memory();
 	target->pid = core->notes.pid != 0 ? core->notes.pid : core->notes.threads[0].tid;
