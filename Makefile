@@ -10,7 +10,7 @@ offsetsdir = $(datadir)/rbdump/offsets.d
 CC = gcc
 CFLAGS ?= -O2 -g
 PYTHON ?= python3
-PKGS = libdw libelf jansson
+PKGS = libdw libelf jansson libzstd
 
 # One build folder a flavour, so that a sanitized build does not replace the plain one.
 ifeq ($(SAN),1)
@@ -106,10 +106,10 @@ $(B)/tests/probes/%: tests/probes/%.c $(LIB_OBJECTS)
 
 # ---- what must be there; installed by apt-get where it is not
 
-BUILD_PACKAGES = gcc make pkg-config python3 libdw-dev libelf-dev libjansson-dev libc6-dev
+BUILD_PACKAGES = gcc make pkg-config python3 libdw-dev libelf-dev libjansson-dev libzstd-dev libc6-dev
 DEMO_PACKAGES = $(BUILD_PACKAGES) ruby
 LINT_PACKAGES = $(BUILD_PACKAGES) clang-tidy clang-format cppcheck shellcheck
-CHECK_PACKAGES = $(BUILD_PACKAGES) ruby gdb gcc libcmocka-dev python3-pytest binutils dwz util-linux procps \
+CHECK_PACKAGES = $(BUILD_PACKAGES) ruby gdb zstd gcc libcmocka-dev python3-pytest binutils dwz util-linux procps \
 	apt dpkg-dev libdebuginfod1 debian-archive-keyring autoconf bison rustc zlib1g-dev libyaml-dev libgmp-dev
 FUZZ_PACKAGES = $(BUILD_PACKAGES) clang libclang-rt-dev
 BENCH_PACKAGES = $(CHECK_PACKAGES) strace elfutils time

@@ -25,7 +25,7 @@ _rbdump()
 		mapfile -t COMPREPLY < <(compgen -W "$(pgrep ruby 2>/dev/null)" -- "$current")
 		return
 		;;
-	-g | --gen-offsets | -o | --output | --offsets)
+	-c | --core | -g | --gen-offsets | -o | --output | --offsets)
 		mapfile -t COMPREPLY < <(compgen -f -- "$current")
 		return
 		;;
@@ -35,7 +35,7 @@ _rbdump()
 			--seed --oracle --progress --json --torn-log --offsets -h --help" -- "$current")
 		return
 	fi
-	mapfile -t COMPREPLY < <(compgen -W "experiment -p --pid --json --no-stop --offsets -g --gen-offsets -o --output --any-build \
+	mapfile -t COMPREPLY < <(compgen -W "experiment -p --pid -c --core --ruby-version --force --json --no-stop --offsets -g --gen-offsets -o --output --any-build \
 		-h --help -V --version" -- "$current")
 }
 

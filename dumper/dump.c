@@ -24,11 +24,42 @@ static const char *keep(struct trace *trace, const char *bytes)
 	return kept;
 }
 
+static void describe_core(const struct dump_options *options, const struct session *session, struct trace *trace)
+{
+	const struct core_death death = core_death(session->target);
+	struct trace_core *core = &trace->core;
+	const char *short_name = sigabbrev_np(death.signal);
+	char *lacks = core_lacks(session->target), *name = NULL, *missing = NULL;
+
+	trace->of_core = true;
+	*core = (struct trace_core){
+	    .file = keep(trace, options->core),
+	    .program = keep(trace, death.program),
+	    .signal = death.signal,
+	    .tid = death.tid,
+	    .has_fault = death.has_fault,
+	    .fault = death.fault,
+	};
+	if (short_name && asprintf(&name, "SIG%s", short_name) >= 0)
+		core->signal_name = keep(trace, name);
+	if (lacks)
+		core->lacks[core->nr_lacks++] = keep(trace, lacks);
+	if (session->module->fd < 0 &&
+	    asprintf(&missing, "%s is not here, or not the one that ran (build-id %s)", session->module->path,
+		     session->module->build_id ? session->module->build_id : "not known") >= 0)
+		core->lacks[core->nr_lacks++] = keep(trace, missing);
+	free(lacks);
+	free(name);
+	free(missing);
+}
+
 static struct error *print(const struct dump_options *options, const struct session *session, struct trace *trace)
 {
 	bool colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR"), written;
 
 	trace->pid = session->target->pid;
+	if (session->target->kind == TARGET_CORE)
+		describe_core(options, session, trace);
 	trace->ruby_version = keep(trace, session->version);
 	trace->ruby_description = keep(trace, session->description);
 	trace->arch = SESSION_ARCH;
@@ -48,10 +79,16 @@ static struct error *print(const struct dump_options *options, const struct sess
 
 struct error *dump_main(const struct dump_options *options, enum exit_status *status)
 {
-	const struct session_options how = {.no_stop = options->no_stop, .offsets = options->offsets};
+	const struct session_options live = {.no_stop = options->no_stop, .offsets = options->offsets};
+	const struct session_core_options core = {
+	    .core = {.file = options->core, .executable = options->executable, .force = options->force},
+	    .offsets = options->offsets,
+	    .ruby_version = options->ruby_version,
+	};
 	struct session *session;
 	struct trace *trace;
-	struct error *error = session_open(options->pid, &how, &session, &trace);
+	struct error *error = options->core ? session_open_core(&core, &session, &trace)
+					    : session_open(options->pid, &live, &session, &trace);
 
 	if (error)
 		return error;

@@ -1,5 +1,6 @@
 /*
- * The verb `rbdump -p PID`: what every thread of a Ruby process is doing.
+ * The verbs `rbdump -p PID` and `rbdump --core FILE`: what every thread of a Ruby process is doing, or was when it
+ * died.
  */
 #ifndef RBDUMP_DUMP_H
 #define RBDUMP_DUMP_H
@@ -10,7 +11,11 @@
 #include "error.h"
 
 struct dump_options {
-	pid_t pid;
+	pid_t pid;		  /* if there is no core */
+	const char *core;	  /* core file; NULL for a process */
+	const char *executable;	  /* of a core: a file that ran; NULL to look where it was */
+	const char *ruby_version; /* of a core that does not tell; NULL */
+	bool force;		  /* of a core: take the executable whatever its build-id */
 	bool json;
 	bool no_stop;	     /* read without pausing the target */
 	const char *offsets; /* layout file; NULL to look for one */

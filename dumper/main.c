@@ -17,15 +17,22 @@
 
 static const char help[] =
     "Usage: rbdump -p PID [--json] [--no-stop] [--offsets FILE]\n"
+    "       rbdump --core FILE [EXE] [--json] [--offsets FILE] [--ruby-version V] [--force]\n"
     "       rbdump --gen-offsets ELF [-o FILE] [--any-build]\n"
     "       rbdump experiment (-p PID | -- COMMAND …) [options]\n"
     "\n"
-    "Prints what every thread of a running Ruby is doing, as Ruby itself would.\n"
+    "Prints what every thread of a Ruby is doing, as Ruby itself would: of a running one, or of one that left a core.\n"
     "\n"
     "  -p, --pid PID        the process\n"
     "      --json           print JSON (schema 1) instead of text\n"
     "      --no-stop        read without pausing the process; stacks that move are marked\n"
     "      --offsets FILE   use this layout, do not look for one\n"
+    "\n"
+    "  -c, --core FILE [EXE]\n"
+    "                       a core file, the kernel's or gdb's gcore's, also packed with zstd; EXE: the program\n"
+    "                       or libruby that ran, if it is not where it was\n"
+    "      --ruby-version V the version, if that file is not here and no layout has its build-id\n"
+    "      --force          take EXE although its build-id is not that of what ran\n"
     "\n"
     "  -g, --gen-offsets ELF\n"
     "                       make the layout of a Ruby from its debug info: an executable, a libruby,\n"
@@ -43,13 +50,16 @@ static const char help[] =
     "Exit status: 0 complete; 1 some thread is truncated, torn or unreadable; 2 failed; 3 not a Ruby, or\n"
     "no layout for it; 4 no permission; 64 usage.\n";
 
-enum { OPTION_JSON = 256, OPTION_NO_STOP, OPTION_OFFSETS, OPTION_ANY_BUILD };
+enum { OPTION_JSON = 256, OPTION_NO_STOP, OPTION_OFFSETS, OPTION_ANY_BUILD, OPTION_RUBY_VERSION, OPTION_FORCE };
 
 static const struct option long_options[] = {
     {"pid", required_argument, NULL, 'p'},
     {"json", no_argument, NULL, OPTION_JSON},
     {"no-stop", no_argument, NULL, OPTION_NO_STOP},
     {"offsets", required_argument, NULL, OPTION_OFFSETS},
+    {"core", required_argument, NULL, 'c'},
+    {"ruby-version", required_argument, NULL, OPTION_RUBY_VERSION},
+    {"force", no_argument, NULL, OPTION_FORCE},
     {"gen-offsets", required_argument, NULL, 'g'},
     {"output", required_argument, NULL, 'o'},
     {"any-build", no_argument, NULL, OPTION_ANY_BUILD},
@@ -105,7 +115,7 @@ int main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "experiment") == 0)
 		return experiment_command(argc - 1, argv + 1);
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":p:g:o:hV", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, ":p:c:g:o:hV", long_options, NULL)) != -1) {
 		switch (option) {
 		case 'p':
 			options.pid = parse_pid(optarg);
@@ -120,6 +130,15 @@ int main(int argc, char **argv)
 			break;
 		case OPTION_OFFSETS:
 			options.offsets = optarg;
+			break;
+		case 'c':
+			options.core = optarg;
+			break;
+		case OPTION_RUBY_VERSION:
+			options.ruby_version = optarg;
+			break;
+		case OPTION_FORCE:
+			options.force = true;
 			break;
 		case 'g':
 			elf = optarg;
@@ -144,16 +163,24 @@ int main(int argc, char **argv)
 			return usage(unknown, " is not an option");
 		}
 	}
+	if (options.core && optind < argc)
+		options.executable = argv[optind++];
 	if (optind < argc)
 		return usage(argv[optind], " is too much");
-	if (elf && options.pid != 0)
-		return usage("", "give either -p or --gen-offsets");
+	if ((elf != NULL) + (options.core != NULL) + (options.pid != 0) > 1)
+		return usage("", "give one of -p, --core and --gen-offsets");
 	if (elf && (options.json || options.no_stop || options.offsets))
 		return usage("", "--json, --no-stop and --offsets go with -p");
+	if (options.core && options.no_stop)
+		return usage("", "--no-stop goes with -p: nothing of a core is stopped");
+	if (!options.core && (options.ruby_version || options.force))
+		return usage("", "--ruby-version and --force go with --core");
+	if (options.force && !options.executable)
+		return usage("", "--force is about the file that is given behind the core, and there is none");
 	if (elf)
 		return gen_offsets_main(elf, output, any_build);
-	if (options.pid == 0)
-		return usage("", "give -p PID or --gen-offsets ELF");
+	if (options.pid == 0 && !options.core)
+		return usage("", "give -p PID, --core FILE or --gen-offsets ELF");
 	if (output || any_build)
 		return usage("", "-o and --any-build go with --gen-offsets");
 	return dump(&options);

@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "capture/capture.h"
+#include "decode/literals.h"
 #include "decode/resolve.h"
 #include "layout/self_test.h"
 #include "target/diagnose.h"
+#include "target/live.h"
 
 /* How much of the target is copied at most: 256 MiB. */
 #define MAX_PAGES 65536
@@ -90,6 +92,12 @@ static bool has_task(const struct session *session, uint64_t tid)
 {
 	char path[64];
 
+	if (session->target->kind == TARGET_CORE) {
+		for (size_t i = 0; i < session->target->nr_threads; i++)
+			if (tid != 0 && (uint64_t)session->target->threads[i].tid == tid)
+				return true;
+		return false;
+	}
 	if (session->foreign_pids || tid == 0 || tid > INT32_MAX)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d", session->target->pid, (int)tid);
@@ -132,6 +140,7 @@ static void describe_thread(const struct session *session, struct resolver *reso
 			    struct trace_thread *ret)
 {
 	const struct native_thread *native = native_of(session, thread);
+	const struct layout_window *window = NULL;
 
 	ret->ractor = thread->ractor;
 	ret->name = resolver_string(resolver, thread->name);
@@ -145,9 +154,15 @@ static void describe_thread(const struct session *session, struct resolver *reso
 		ret->tid = (pid_t)thread->tid;
 	else if (thread->main)
 		ret->tid = session->target->pid;
+	if (!session->no_stop && native && thread->state == STATE_RUNNING)
+		window = session_window(session, native->ip);
+	ret->window = window ? layout_window_specs[window->id].label : NULL;
+	/* In a window, whatever else was found is a consequence of that. */
+	if (window) {
+		ret->reason = REASON_WINDOW;
+		ret->verdict = validate_verdict(REASON_WINDOW);
+	}
 	if (!session->no_stop && ret->verdict == VERDICT_COMPLETE && thread->state == STATE_RUNNING) {
-		if (native && session_window(session, native->ip))
-			ret->reason = REASON_WINDOW;
 		for (size_t i = 0; i < session->target->nr_threads; i++)
 			if (session->target->threads[i].tid == ret->tid && !session->target->threads[i].stopped)
 				ret->reason = REASON_NOT_STOPPED;
@@ -170,6 +185,8 @@ static char *run_self_test(const struct session *session, const struct look *loo
 	    .threads = &look->threads,
 	    .stacks = look->stacks,
 	    .moved = moved,
+	    .missing = session->module->mapped.start,
+	    .missing_end = session->module->mapped.end,
 	    .exact = session->layout.source == LAYOUT_BY_BUILD_ID || session->layout.source == LAYOUT_GENERATED,
 	};
 
@@ -287,6 +304,27 @@ static struct error *look_paused(const struct session *session, struct look *loo
 	return NULL;
 }
 
+/* A core stands still: one look does. If Ruby's file is missing, it tells which of its literals are wanted. */
+static struct error *look_at_core(const struct session *session, struct look *look)
+{
+	const struct module_segment *mapped = &session->module->mapped;
+	struct literals literals = {0};
+
+	look_once(session, look, LOOK_NS);
+	if (!look->no_memory && session->module->fd < 0) {
+		if (literals_find(&look->ruby, look->stacks, look->threads.count, mapped->start, mapped->end,
+				  &literals)) {
+			memory_overlay(session->memory, literals.pieces, literals.count, 0, 0);
+			look_once(session, look, LOOK_NS);
+			memory_overlay(session->memory, NULL, 0, 0, 0);
+		} else {
+			look->no_memory = true;
+		}
+		literals_clear(&literals);
+	}
+	return look->no_memory ? error_no_memory() : NULL;
+}
+
 /*
  * Marks the threads whose execution context or control frames are no longer what was copied, and tests the layout on
  * the others. Returns how many have moved.
@@ -367,7 +405,7 @@ static struct error *look_through(struct session *session, struct trace **ret, c
 	*ret = NULL;
 	*refused = NULL;
 	roots_from_layout(layout, session->module, &roots);
-	if (roots.current_vm == 0 || roots.global_symbols == 0) {
+	if (roots.current_vm == 0 || roots.global_symbols == 0 || roots.object_class == 0) {
 		struct memory *memory = memory_create(target_read_pages, session->target, MAX_PAGES);
 
 		if (!memory)
@@ -388,12 +426,19 @@ static struct error *look_through(struct session *session, struct trace **ret, c
 	look.ruby.symbols = roots.global_symbols;
 	look.ruby.object_class = roots.object_class;
 	look.ruby.vm = access_word(&access, roots.current_vm);
+	if (access.failed && session->target->kind == TARGET_CORE) {
+		*refused = strdup("the core does not have the memory that leads to the VM");
+		return *refused ? NULL : error_no_memory();
+	}
 	if (access.failed || look.ruby.vm == 0)
-		return error_create(
-		    EXIT_FAILED,
-		    "process %d has no Ruby VM (yet, or any more): it is just starting or ending; try again",
-		    session->target->pid);
-	error = session->no_stop ? look_unpaused(session, &look) : look_paused(session, &look);
+		return error_create(EXIT_FAILED,
+				    "process %d has no Ruby VM (yet, or any more): it %s just starting or ending%s",
+				    session->target->pid, session->target->kind == TARGET_CORE ? "was" : "is",
+				    session->target->kind == TARGET_CORE ? "" : "; try again");
+	if (session->target->kind == TARGET_CORE)
+		error = look_at_core(session, &look);
+	else
+		error = session->no_stop ? look_unpaused(session, &look) : look_paused(session, &look);
 	if (!error && look.refused) {
 		*refused = look.refused;
 		look.refused = NULL;
@@ -427,6 +472,12 @@ static struct error *no_layout(const struct session *session, const struct error
 {
 	const char *build_id = session->module->build_id;
 
+	if (session->version[0] == '\0')
+		return error_create(EXIT_NO_RUBY,
+				    "the core does not tell which Ruby it is of: %s (build-id %s) is not here, and no "
+				    "layout has that build-id; give the file that ran behind the core, or "
+				    "--ruby-version X.Y.Z, or --offsets FILE",
+				    session->module->path, build_id ? build_id : "not known");
 	return error_create(
 	    EXIT_NO_RUBY,
 	    "there is no layout for Ruby %s (%s, build-id %s), and none could be made: %s; install the debug "
@@ -437,10 +488,13 @@ static struct error *no_layout(const struct session *session, const struct error
 
 static struct error *generate(struct session *session, const struct layout_wish *wish)
 {
-	char root[64];
+	char root[64] = "";
 
 	layout_found_clear(&session->layout);
-	snprintf(root, sizeof(root), "/proc/%d/root", session->target->pid);
+	if (session->module->fd < 0)
+		return error_create(EXIT_NO_RUBY, "%s is not here, or not the one that ran", session->module->path);
+	if (session->target->kind == TARGET_LIVE)
+		snprintf(root, sizeof(root), "/proc/%d/root", session->target->pid);
 	return layout_find_generate(wish, session->module->fd, session->module->path, root, &session->layout);
 }
 
@@ -451,8 +505,11 @@ static struct error *generate(struct session *session, const struct layout_wish 
 static struct error *try_layout(struct session *session, const char *name, struct error **refusal, struct trace **ret)
 {
 	char *refused = NULL;
-	struct error *error = look_through(session, ret, &refused);
+	struct error *error;
 
+	if (session->version[0] == '\0')
+		snprintf(session->version, sizeof(session->version), "%s", session->layout.layout->version);
+	error = look_through(session, ret, &refused);
 	if (!error && refused && !*refusal)
 		*refusal = refuse(session, name, refused);
 	free(refused);
@@ -484,7 +541,8 @@ static bool is_second(const struct session *session)
 /* Finds a layout that passes the self-test, and the trace that was seen through it; one that is made is kept. */
 static struct error *find_and_look(struct session *session, struct trace **ret)
 {
-	struct layout_wish wish = {session->version, SESSION_ARCH, session->module->build_id};
+	struct layout_wish wish = {session->version[0] ? session->version : NULL, SESSION_ARCH,
+				   session->module->build_id};
 	struct error *error = NULL, *refusal = NULL, *why = NULL;
 	bool generated = false;
 	unsigned int tried = 0;
@@ -557,17 +615,30 @@ static void out_of_time(int signal)
 	_exit(EXIT_FAILED);
 }
 
-static struct error *open_session(struct session *session, pid_t pid, struct trace **trace)
+/*
+ * Checks what a core says of its version, and what the user says. A core says nothing if the file is missing that the
+ * string is in.
+ */
+static struct error *settle_version(struct session *session, const char *given)
 {
-	struct error *error;
+	if (!given)
+		return NULL;
+	if (session->version[0] != '\0' && strcmp(session->version, given) != 0)
+		return error_create(EXIT_FAILED, "the core is of Ruby %s, not of %s", session->version, given);
+	snprintf(session->version, sizeof(session->version), "%s", given);
+	return NULL;
+}
 
-	error = target_open(pid, &session->target);
+/*
+ * Goes on from a target that is open.
+ *   ruby_version  what the user says of a core; NULL
+ */
+static struct error *open_session(struct session *session, const char *ruby_version, struct trace **trace)
+{
+	struct error *error = module_find_ruby(session->target, &session->module);
+
 	if (error)
 		return error;
-	error = module_find_ruby(session->target, &session->module);
-	if (error)
-		return error;
-	session->foreign_pids = in_other_pid_namespace(session->target->pid);
 	roots_from_module(session->module, &session->module_roots);
 	session->memory = memory_create(target_read_pages, session->target, MAX_PAGES);
 	if (!session->memory)
@@ -575,11 +646,24 @@ static struct error *open_session(struct session *session, pid_t pid, struct tra
 	read_string(session->memory, session->module_roots.version, session->version, sizeof(session->version));
 	read_string(session->memory, session->module_roots.description, session->description,
 		    sizeof(session->description));
-	if (session->version[0] == '\0')
-		return diagnose_refusal("/proc", session->target->pid, EPERM);
-	error = find_and_look(session, trace);
+	if (session->target->kind == TARGET_CORE)
+		error = settle_version(session, ruby_version);
+	else if (session->version[0] == '\0')
+		error = diagnose_refusal("/proc", session->target->pid, EPERM);
+	if (!error)
+		error = find_and_look(session, trace);
 	if (!error && !*trace)
 		error = error_no_memory();
+	return error;
+}
+
+/* Hands a session over, or closes it if there was an error. */
+static struct error *finish(struct session *session, struct error *error, struct session **ret)
+{
+	if (error)
+		session_close(session);
+	else
+		*ret = session;
 	return error;
 }
 
@@ -595,14 +679,33 @@ struct error *session_open(pid_t pid, const struct session_options *options, str
 	session->offsets = options->offsets;
 	signal(SIGALRM, out_of_time);
 	alarm(TIME_LIMIT_S);
-	error = open_session(session, pid, trace);
-	alarm(0);
-	if (error) {
-		session_close(session);
-		return error;
+	error = live_open(pid, &session->target);
+	if (!error) {
+		session->foreign_pids = in_other_pid_namespace(session->target->pid);
+		error = open_session(session, NULL, trace);
 	}
-	*ret = session;
-	return NULL;
+	alarm(0);
+	return finish(session, error, ret);
+}
+
+struct error *session_open_core(const struct session_core_options *options, struct session **ret, struct trace **trace)
+{
+	struct session *session = calloc(1, sizeof(*session));
+	struct error *error;
+
+	*trace = NULL;
+	if (!session)
+		return error_no_memory();
+	session->offsets = options->offsets;
+	/* However long it takes to unpack one: its length is limited. */
+	error = core_open(&options->core, &session->target);
+	if (!error) {
+		signal(SIGALRM, out_of_time);
+		alarm(TIME_LIMIT_S);
+		error = open_session(session, options->ruby_version, trace);
+		alarm(0);
+	}
+	return finish(session, error, ret);
 }
 
 void session_close(struct session *session)

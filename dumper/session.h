@@ -1,6 +1,6 @@
 /*
- * A session: a live Ruby process, and a layout that has passed its self-test there. Every verb that looks at a process
- * begins with one.
+ * A session: a Ruby process, live or as a core has it, and a layout that has passed its self-test there. Every verb
+ * that looks at a process begins with one.
  */
 #ifndef RBDUMP_SESSION_H
 #define RBDUMP_SESSION_H
@@ -10,6 +10,7 @@
 
 #include "error.h"
 #include "layout/find.h"
+#include "target/core.h"
 #include "target/module.h"
 #include "trace/trace.h"
 #include "vm/roots.h"
@@ -23,6 +24,12 @@ struct session_options {
 	const char *offsets; /* layout file; NULL to look for one */
 };
 
+struct session_core_options {
+	struct core_options core;
+	const char *offsets;	  /* as above */
+	const char *ruby_version; /* "3.4.5", for a core that does not tell; NULL if not known */
+};
+
 struct session {
 	bool no_stop;
 	const char *offsets;
@@ -31,9 +38,9 @@ struct session {
 	struct roots module_roots;
 	struct memory *memory; /* what the trace was read from */
 	struct layout_found layout;
-	struct ruby ruby; /* through that memory and layout */
-	char version[64], description[256];
-	bool foreign_pids; /* the target has its own pid namespace: the tids it knows are not ours */
+	struct ruby ruby;		    /* through that memory and layout */
+	char version[64], description[256]; /* "" if the core does not tell: a version comes with the layout then */
+	bool foreign_pids;		    /* the target has its own pid namespace: the tids it knows are not ours */
 };
 
 /*
@@ -44,6 +51,12 @@ struct session {
  */
 struct error *session_open(pid_t pid, const struct session_options *options, struct session **ret,
 			   struct trace **trace);
+
+/*
+ * The same of a core. Fails if it is none, or cut short before what is needed; if what it is of is not known: its
+ * executable is not here, and no layout has its build-id; or if what the options say of it is not so.
+ */
+struct error *session_open_core(const struct session_core_options *options, struct session **ret, struct trace **trace);
 void session_close(struct session *session); /* NULL is fine; lets the target go on if it is stopped */
 
 /* Whether the torn windows of this very build are known. */

@@ -9,12 +9,12 @@ import random
 import re
 import signal
 import subprocess
-import threading
 import time
 
 import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.dump import run
+from harness.pinned import pinned_in_a_window
 from harness.process import is_untouched, task_states, wait_until
 
 GRAPH = pathlib.Path(__file__).parent / "targets/graph/graph.rb"
@@ -205,22 +205,6 @@ def test_stopped_target_is_never_rejected(ruby, rbdump, tmp_path):
 
 # ---- pinned: gdb stops a thread right where its stack is torn
 
-STOP_IN_WINDOW = """
-import gdb, re
-gdb.execute("set pagination off")
-function = "vm_call_iseq_setup_normal_0start_2params_2locals"
-frame = gdb.lookup_global_symbol(function) or gdb.lookup_static_symbol(function)
-start = int(frame.value().address)
-# The store of ec->cfp: the first store at 0x10 from the register that holds ec, the first argument.
-code = gdb.selected_inferior().architecture().disassemble(start, start + 200)
-stored = next(i for i, at in enumerate(code) if re.search(r"mov +%r\\w+,0x10\\(%rdi\\)", at["asm"]))
-gdb.execute(f"break *{code[stored + 1]['addr']}")
-print("ready", flush=True)
-gdb.execute("continue")
-gdb.execute(f"shell kill -STOP {gdb.selected_inferior().pid}")
-gdb.execute("detach")
-"""
-
 
 @with_windows
 def test_pinned_in_a_window(windowed, rbdump, tmp_path):
@@ -228,7 +212,6 @@ def test_pinned_in_a_window(windowed, rbdump, tmp_path):
     if windowed.series >= (3, 0):
         note_not_applicable(f"a thread pinned in vm_push_frame of {windowed.id}: its frame is published last")
         return
-    (tmp_path / "stop.py").write_text(STOP_IN_WINDOW)
     oracle = tmp_path / "oracle.json"
     frames = {
         "<main>": {"calls": {"15": ["Object#outer"]}},
@@ -236,29 +219,7 @@ def test_pinned_in_a_window(windowed, rbdump, tmp_path):
         "Object#inner": {"lines": [3, 4]},
     }
     oracle.write_text(json.dumps({"schema_version": 1, "roots": ["<main>"], "frames": frames}))
-    with subprocess.Popen(
-        [windowed.path, "--disable-gems", GRAPH.parent / "pinned.rb"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    ) as target:  # fmt: skip
-        assert target.stdout.readline() == "ready\n"
-        with subprocess.Popen(
-            ["gdb", "-nx", "-batch", "-p", str(target.pid), "-x", tmp_path / "stop.py"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        ) as gdb:  # fmt: skip
-            limit = threading.Timer(60, gdb.kill)
-            limit.start()
-            said = []
-            for line in gdb.stdout:
-                said.append(line)
-                if line == "ready\n":
-                    break
-            target.stdin.write("go\n")
-            target.stdin.flush()
-            said += gdb.stdout.read()
-            limit.cancel()
-            assert gdb.wait(60) == 0, "".join(said)
-        wait_until(lambda: task_states(target.pid) == {"T"}, "".join(said))
-
+    with pinned_in_a_window(windowed, tmp_path) as target:
         done = run(rbdump, "-p", target.pid, "--json")
         (thread,) = json.loads(done.stdout)["threads"]
         assert (done.returncode, thread["verdict"]) == (1, "torn")

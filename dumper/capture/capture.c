@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "target/live.h"
+
 static double microseconds(const struct timespec *from, const struct timespec *to)
 {
 	return (double)(to->tv_sec - from->tv_sec) * 1e6 + (double)(to->tv_nsec - from->tv_nsec) / 1e3;
@@ -35,12 +37,12 @@ static void *trace(void *argument)
 	if (sched_getscheduler(0) == SCHED_OTHER)
 		sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
 	clock_gettime(CLOCK_MONOTONIC, &began);
-	pause->error = target_stop(pause->target);
+	pause->error = live_stop(pause->target);
 	if (!pause->error) {
 		memory_prefetch(pause->memory);
 		if (pause->chase)
 			pause->chase(pause->context);
-		target_resume(pause->target);
+		live_resume(pause->target);
 	}
 	clock_gettime(CLOCK_MONOTONIC, &ended);
 	pause->length_us = microseconds(&began, &ended);

@@ -85,11 +85,11 @@ enum match { MATCH_BUILD_ID, MATCH_VERSION };
 static bool matches(const struct layout *layout, const struct layout_wish *wish, enum match match)
 {
 	if (!layout->version || !layout->arch || strcmp(layout->arch, wish->arch) != 0 ||
-	    strcmp(layout->version, wish->version) != 0)
+	    (wish->version && strcmp(layout->version, wish->version) != 0))
 		return false;
 	if (match == MATCH_BUILD_ID)
 		return wish->build_id && layout->build_id && strcmp(layout->build_id, wish->build_id) == 0;
-	return !layout->build_id;
+	return wish->version && !layout->build_id;
 }
 
 /*
@@ -252,7 +252,7 @@ struct error *layout_find_generate(const struct layout_wish *wish, int fd, const
 	error = gen_layout(path, &options, NULL, &layout);
 	if (error)
 		return error;
-	if (strcmp(layout->version, wish->version) != 0) {
+	if (wish->version && strcmp(layout->version, wish->version) != 0) {
 		error = error_create(EXIT_NO_RUBY, "the debug info of %s is that of Ruby %s, the process runs %s", path,
 				     layout->version, wish->version);
 		layout_destroy(layout);

@@ -14,7 +14,7 @@
 
 /* What the layout is wanted for. */
 struct layout_wish {
-	const char *version;  /* of the running Ruby: "3.4.5" */
+	const char *version;  /* of the running Ruby: "3.4.5"; NULL if not known: then only the build-id tells */
 	const char *arch;     /* "x86_64" */
 	const char *build_id; /* hexadecimal, of the ELF that Ruby is in; NULL if it has none */
 };

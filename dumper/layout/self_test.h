@@ -18,6 +18,8 @@ struct self_test {
 	const bool *moved;	  /* for each: its stack changed while it was copied, and is not tested; NULL if none */
 	const uint64_t *pthreads; /* pthread_t of the native threads; NULL if not known */
 	size_t nr_pthreads;
+	uint64_t missing, missing_end; /* where Ruby's own file was mapped, if that is missing: a name that is a literal
+					  of it cannot be read, which says nothing against the layout */
 	bool exact; /* the layout is known to be this build's: a frame that cannot be read then says nothing against it
 		     */
 };

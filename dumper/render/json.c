@@ -40,6 +40,26 @@ json_t *render_json_frames(const struct trace_thread *thread)
 	return frames;
 }
 
+static json_t *core_object(const struct trace_core *core)
+{
+	json_t *lacks = json_array();
+
+	for (size_t i = 0; i < core->nr_lacks; i++)
+		json_array_append_new(lacks, string_or_null(core->lacks[i]));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "file", string_or_null(core->file), "program",
+			 string_or_null(core->program), "signal", integer_or_null(core->signal), "signal_name",
+			 string_or_null(core->signal_name), "address",
+			 core->has_fault ? address(core->fault) : json_null(), "tid", integer_or_null(core->tid),
+			 "lacks", lacks);
+}
+
+static const char *mode_name(const struct trace *trace)
+{
+	if (trace->of_core)
+		return "core";
+	return trace->pauses > 0 ? "paused" : "unpaused";
+}
+
 static json_t *thread_object(const struct trace_thread *thread)
 {
 	json_t *fiber = json_null();
@@ -47,11 +67,12 @@ static json_t *thread_object(const struct trace_thread *thread)
 	if (thread->fiber != 0)
 		fiber = json_pack("{s:o, s:o, s:b}", "id", address(thread->fiber), "state",
 				  string_or_null(thread->fiber_state), "current", 1);
-	return json_pack("{s:o, s:I, s:o, s:b, s:s, s:s, s:o, s:o, s:o}", "tid", integer_or_null(thread->tid), "ractor",
-			 (json_int_t)thread->ractor, "name", string_or_null(thread->name), "main", (int)thread->main,
-			 "state", trace_state_name(thread->state), "verdict", validate_verdict_name(thread->verdict),
-			 "reason", string_or_null(validate_reason_name(thread->reason)), "fiber", fiber, "frames",
-			 render_json_frames(thread));
+	return json_pack("{s:o, s:I, s:o, s:b, s:s, s:s, s:o, s:o, s:o, s:o}", "tid", integer_or_null(thread->tid),
+			 "ractor", (json_int_t)thread->ractor, "name", string_or_null(thread->name), "main",
+			 (int)thread->main, "state", trace_state_name(thread->state), "verdict",
+			 validate_verdict_name(thread->verdict), "reason",
+			 string_or_null(validate_reason_name(thread->reason)), "window", string_or_null(thread->window),
+			 "fiber", fiber, "frames", render_json_frames(thread));
 }
 
 bool render_json(const struct trace *trace, FILE *stream)
@@ -63,12 +84,12 @@ bool render_json(const struct trace *trace, FILE *stream)
 	for (size_t i = 0; i < trace->nr_threads; i++)
 		json_array_append_new(threads, thread_object(&trace->threads[i]));
 	root = json_pack(
-	    "{s:i, s:s, s:i, s:o, s:o, s:o, s:{s:s, s:o, s:o}, s:s, s:o, s:i, s:{s:o}, s:o}", "schema_version", 1,
+	    "{s:i, s:s, s:i, s:o, s:o, s:o, s:{s:s, s:o, s:o}, s:s, s:o, s:o, s:i, s:{s:o}, s:o}", "schema_version", 1,
 	    "tool", "rbdump " RBDUMP_VERSION, "pid", (int)trace->pid, "ruby_version",
 	    string_or_null(trace->ruby_version), "ruby_description", string_or_null(trace->ruby_description), "arch",
 	    string_or_null(trace->arch), "layout", "source", trace_layout_source_name(trace->layout_source), "file",
 	    string_or_null(trace->layout_file), "build_id", string_or_null(trace->layout_build_id), "mode",
-	    trace->pauses > 0 ? "paused" : "unpaused", "pause_us",
+	    mode_name(trace), "core", trace->of_core ? core_object(&trace->core) : json_null(), "pause_us",
 	    trace->pauses > 0 ? json_real(trace->pause_us) : json_null(), "pauses", (int)trace->pauses, "gc", "running",
 	    trace->gc_known ? json_boolean(trace->gc_running) : json_null(), "threads", threads);
 	written =

@@ -85,13 +85,35 @@ static void put_thread(const struct trace_thread *thread, bool with_ractor, cons
 		fprintf(stream, " ractor %llu", (unsigned long long)thread->ractor);
 	fprintf(stream, " %s", state_text(thread->state));
 	if (thread->verdict != VERDICT_COMPLETE)
-		fprintf(stream, " %s[%s: %s]%s", palette->bad, validate_verdict_name(thread->verdict),
-			validate_reason_text(thread->reason), palette->reset);
+		fprintf(stream, " %s[%s: %s%s%s%s]%s", palette->bad, validate_verdict_name(thread->verdict),
+			validate_reason_text(thread->reason), thread->window ? " (" : "",
+			thread->window ? thread->window : "", thread->window ? ")" : "", palette->reset);
 	fputc('\n', stream);
 	if (thread->nr_frames == 0)
 		fprintf(stream, "    %s(no frames)%s\n", palette->dim, palette->reset);
 	for (size_t i = 0; i < thread->nr_frames; i++)
 		put_frame(&thread->frames[i], palette, stream);
+}
+
+/* What ended the process, and what is not in its core. */
+static void put_core(const struct trace_core *core, const struct palette *palette, FILE *stream)
+{
+	if (core->signal == 0) {
+		fputs(", still running when the core was made", stream);
+	} else {
+		fprintf(stream, ", %s", palette->bad);
+		if (core->signal_name)
+			fputs(core->signal_name, stream);
+		else
+			fprintf(stream, "signal %d", core->signal);
+		if (core->has_fault)
+			fprintf(stream, " at address 0x%llx", (unsigned long long)core->fault);
+		fprintf(stream, " in thread %d%s", core->tid, palette->reset);
+	}
+	for (size_t i = 0; i < core->nr_lacks; i++) {
+		fprintf(stream, "\n%sNot in the core:%s ", palette->bold, palette->reset);
+		text_print(core->lacks[i], stream);
+	}
 }
 
 void render_text(const struct trace *trace, bool colour, FILE *stream)
@@ -101,10 +123,18 @@ void render_text(const struct trace *trace, bool colour, FILE *stream)
 
 	for (size_t i = 0; i < trace->nr_threads; i++)
 		with_ractor |= trace->threads[i].ractor > 1;
-	fprintf(stream, "%sProcess %d%s: ", palette->bold, trace->pid, palette->reset);
+	fprintf(stream, "%s%s %d", palette->bold, trace->of_core ? "Core of process" : "Process", trace->pid);
+	if (trace->of_core && trace->core.program) {
+		fputs(" (", stream);
+		text_print(trace->core.program, stream);
+		fputc(')', stream);
+	}
+	fprintf(stream, "%s: ", palette->reset);
 	text_print(trace->ruby_description ? trace->ruby_description : trace->ruby_version, stream);
 	fprintf(stream, "\n%zu thread%s", trace->nr_threads, trace->nr_threads == 1 ? "" : "s");
-	if (trace->pauses > 0)
+	if (trace->of_core)
+		put_core(&trace->core, palette, stream);
+	else if (trace->pauses > 0)
 		fprintf(stream, ", paused for %.0f us", trace->pause_us);
 	else
 		fputs(", not paused", stream);

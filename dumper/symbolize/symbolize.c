@@ -15,7 +15,7 @@
 #include "symbolize/debug_file.h"
 #include "symbolize/debug_info.h"
 #include "symbolize/symbols.h"
-#include "target/target.h"
+#include "target/live.h"
 
 /* How many addresses are kept: a direct-mapped cache. */
 #define KEPT 1024u
@@ -200,7 +200,7 @@ struct error *symbolizer_open(pid_t pid, struct symbolizer **ret)
 		return error_no_memory();
 	symbolizer->root_fd = -1;
 	elf_version(EV_CURRENT);
-	error = target_open(pid, &symbolizer->target);
+	error = live_open(pid, &symbolizer->target);
 	if (error) {
 		symbolizer_close(symbolizer);
 		return error;

@@ -16,7 +16,7 @@
 
 #include "memory/memory.h"
 #include "target/diagnose.h"
-#include "target/target.h"
+#include "target/live.h"
 
 #if !defined(__x86_64__)
 #error "registers are known for x86_64 only: see native_thread and take_registers()"
@@ -81,15 +81,28 @@ static bool read_mappings(struct target *target)
 	return true;
 }
 
-struct error *target_open(pid_t pid, struct target **ret)
+/* What /proc/PID/exe points to, malloc'ed; "" if it runs no program (any more), or that must not be known. */
+static char *read_executable(pid_t pid)
+{
+	char link[64], path[4096];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	length = readlink(link, path, sizeof(path) - 1);
+	return strndup(path, length > 0 ? (size_t)length : 0);
+}
+
+struct error *live_open(pid_t pid, struct target **ret)
 {
 	struct target *target = calloc(1, sizeof(*target));
 	char path[64];
 
 	if (!target)
 		return error_no_memory();
+	target->kind = TARGET_LIVE;
 	target->pid = pid;
 	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	target->executable = read_executable(pid);
 	target->memory_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (target->memory_fd < 0 || !read_mappings(target)) {
 		struct error *error = diagnose_refusal("/proc", pid, errno);
@@ -101,18 +114,15 @@ struct error *target_open(pid_t pid, struct target **ret)
 	return NULL;
 }
 
-void target_close(struct target *target)
+void live_close(struct target *target)
 {
-	if (!target)
-		return;
-	target_resume(target);
+	live_resume(target);
 	for (size_t i = 0; i < target->nr_mappings; i++)
 		free(target->mappings[i].path);
 	free(target->mappings);
 	free(target->threads);
 	if (target->memory_fd >= 0)
 		close(target->memory_fd);
-	free(target);
 }
 
 static int ascending(const void *a, const void *b)
@@ -122,7 +132,7 @@ static int ascending(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-pid_t *target_list_threads(pid_t pid, size_t *count)
+pid_t *live_list_threads(pid_t pid, size_t *count)
 {
 	char path[64];
 	size_t capacity = 0;
@@ -252,7 +262,7 @@ static void wait_for_stop(struct native_thread *thread, const struct timespec *b
 	}
 }
 
-struct error *target_stop(struct target *target)
+struct error *live_stop(struct target *target)
 {
 	struct timespec began;
 
@@ -263,7 +273,7 @@ struct error *target_stop(struct target *target)
 	 */
 	for (int round = 0; round < STOP_ROUNDS; round++) {
 		size_t count, first_new = target->nr_threads;
-		pid_t *tids = target_list_threads(target->pid, &count);
+		pid_t *tids = live_list_threads(target->pid, &count);
 
 		for (size_t i = 0; i < count; i++) {
 			int errnum;
@@ -283,7 +293,7 @@ struct error *target_stop(struct target *target)
 
 				if (count == 1 || error->status == EXIT_NO_PERMISSION) {
 					free(tids);
-					target_resume(target);
+					live_resume(target);
 					return error;
 				}
 				error_destroy(error);
@@ -302,7 +312,7 @@ struct error *target_stop(struct target *target)
 	return NULL;
 }
 
-void target_resume(struct target *target)
+void live_resume(struct target *target)
 {
 	if (!target->stopped)
 		return;
@@ -330,9 +340,8 @@ static bool read_page(const struct target *target, uint64_t page, uint8_t *buffe
 	return true;
 }
 
-void target_read_pages(void *context, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok)
+void live_read_pages(const struct target *target, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok)
 {
-	const struct target *target = context;
 	struct iovec remote[MAX_PIECES];
 	size_t done = 0;
 
@@ -396,12 +405,11 @@ static int open_if_mapped(const struct target *target, const struct mapping *map
 	return -1;
 }
 
-int target_open_file(const struct target *target, const struct mapping *mapping)
+int live_open_file(const struct target *target, const struct mapping *mapping)
 {
 	static const char deleted[] = " (deleted)";
-	char path[4096], executable[4096];
+	char path[4096];
 	size_t name = strlen(mapping->path), suffix = strlen(deleted);
-	ssize_t length;
 	int fd;
 
 	/* Needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE: */
@@ -415,9 +423,7 @@ int target_open_file(const struct target *target, const struct mapping *mapping)
 		return -1;
 	}
 	snprintf(path, sizeof(path), "/proc/%d/exe", target->pid);
-	length = readlink(path, executable, sizeof(executable) - 1);
-	executable[length > 0 ? length : 0] = '\0';
-	if (strcmp(executable, mapping->path) != 0)
+	if (!target->executable || strcmp(target->executable, mapping->path) != 0)
 		snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, mapping->path);
 	fd = open_if_mapped(target, mapping, path);
 	if (fd < 0 && errno == ENOENT && name > suffix && strcmp(mapping->path + name - suffix, deleted) == 0)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "layout/build_id.h"
+#include "target/core.h"
 
 static const char deleted_suffix[] = " (deleted)";
 
@@ -53,6 +54,16 @@ static bool read_segments(struct module *module, const struct mapping *mapping)
 	return true;
 }
 
+/* The path without " (deleted)", malloc'ed. */
+static char *plain_path(const struct mapping *mapping)
+{
+	size_t length = strlen(mapping->path), suffix = strlen(deleted_suffix);
+
+	if (length > suffix && strcmp(mapping->path + length - suffix, deleted_suffix) == 0)
+		length -= suffix;
+	return strndup(mapping->path, length);
+}
+
 /*
  * Opens what `mapping` shows, if it is an ELF file of this machine; NULL otherwise. `stale` is set if the file of that
  * name is not the one that is mapped.
@@ -60,17 +71,13 @@ static bool read_segments(struct module *module, const struct mapping *mapping)
 static struct module *open_module(const struct target *target, const struct mapping *mapping, bool *stale)
 {
 	struct module *module = calloc(1, sizeof(*module));
-	size_t length = strlen(mapping->path);
 	const void *build_id = NULL;
 	GElf_Ehdr header;
 	ssize_t size;
 
 	if (!module)
 		return NULL;
-	if (length > strlen(deleted_suffix) &&
-	    strcmp(mapping->path + length - strlen(deleted_suffix), deleted_suffix) == 0)
-		length -= strlen(deleted_suffix);
-	module->path = strndup(mapping->path, length);
+	module->path = plain_path(mapping);
 	module->fd = target_open_file(target, mapping);
 	*stale = module->fd < 0 && errno == ESTALE;
 	if (module->fd >= 0)
@@ -80,8 +87,13 @@ static struct module *open_module(const struct target *target, const struct mapp
 		module_close(module);
 		return NULL;
 	}
-	size = dwelf_elf_gnu_build_id(module->elf, &build_id);
-	module->build_id = build_id_digits(build_id, size);
+	/* A user may have forced another file on a core: what ran is what counts. */
+	if (target->kind == TARGET_CORE)
+		module->build_id = core_build_id(target, mapping);
+	if (!module->build_id) {
+		size = dwelf_elf_gnu_build_id(module->elf, &build_id);
+		module->build_id = build_id_digits(build_id, size);
+	}
 	return module;
 }
 
@@ -126,7 +138,7 @@ void module_lookup(const struct module *module, struct module_symbol *symbols, s
 
 	for (size_t i = 0; i < count; i++)
 		symbols[i].address = 0;
-	for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
+	for (size_t kind = 0; module->elf && kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
 		Elf_Scn *section = NULL;
 
 		while ((section = elf_nextscn(module->elf, section))) {
@@ -143,7 +155,7 @@ bool module_has_debug_info(const struct module *module)
 	Elf_Scn *section = NULL;
 	size_t names;
 
-	if (elf_getshdrstrndx(module->elf, &names) != 0)
+	if (!module->elf || elf_getshdrstrndx(module->elf, &names) != 0)
 		return false;
 	while ((section = elf_nextscn(module->elf, section))) {
 		GElf_Shdr header;
@@ -177,16 +189,81 @@ static int likelihood(const struct mapping *mapping, const char *executable)
 	return name && strstr(name, "ruby") ? LIKELY_NAMED_SO : UNLIKELY;
 }
 
+static bool add_data(void *context, uint64_t start, uint64_t end)
+{
+	struct module *module = context;
+	struct module_segment *data = reallocarray(module->data, module->nr_data + 1, sizeof(*data));
+
+	if (!data)
+		return false;
+	module->data = data;
+	data[module->nr_data++] = (struct module_segment){start, end};
+	return true;
+}
+
+/* What a core itself has of a file that is missing. */
+static struct module *open_dumped(const struct target *target, const struct mapping *mapping)
+{
+	const struct mapping *first = core_first_mapping(target, mapping);
+	struct module *module = calloc(1, sizeof(*module));
+	struct first_page page;
+
+	if (!module)
+		return NULL;
+	module->fd = -1;
+	module->path = plain_path(mapping);
+	if (!module->path) {
+		module_close(module);
+		return NULL;
+	}
+	module->build_id = core_build_id(target, mapping);
+	if (first && core_first_page(target, mapping, &page))
+		module->bias = first->start - page.base;
+	core_extent(target, mapping, &module->mapped.start, &module->mapped.end);
+	core_written(target, mapping, add_data, module);
+	return module;
+}
+
+/* Whether a missing file may be Ruby's, and how likely: 0 most of all. */
+enum { MISSING_LIBRUBY, MISSING_EXECUTABLE, MISSING_NAMED, MISSING_KINDS };
+
+static bool may_be_ruby(const struct target *target, const struct mapping *mapping, int kind)
+{
+	const char *slash = strrchr(mapping->path, '/'), *name = slash ? slash + 1 : mapping->path;
+
+	switch (kind) {
+	case MISSING_LIBRUBY:
+		return strncmp(name, "libruby", strlen("libruby")) == 0;
+	case MISSING_EXECUTABLE:
+		return strcmp(mapping->path, target->executable) == 0;
+	default:
+		return strstr(name, "ruby") != NULL;
+	}
+}
+
+static struct module *find_missing(const struct target *target)
+{
+	for (int kind = 0; kind < MISSING_KINDS; kind++) {
+		for (size_t i = 0; i < target->nr_mappings; i++) {
+			const struct mapping *mapping = &target->mappings[i];
+			int fd;
+
+			if (!may_be_ruby(target, mapping, kind))
+				continue;
+			fd = target_open_file(target, mapping);
+			if (fd < 0)
+				return open_dumped(target, mapping);
+			close(fd);
+		}
+	}
+	return NULL;
+}
+
 struct error *module_find_ruby(const struct target *target, struct module **ret)
 {
-	const char *lost = NULL;
-	char link[64], executable[4096];
-	ssize_t length;
+	const char *lost = NULL, *executable = target->executable;
 
 	elf_version(EV_CURRENT);
-	snprintf(link, sizeof(link), "/proc/%d/exe", target->pid);
-	length = readlink(link, executable, sizeof(executable) - 1);
-	executable[length > 0 ? length : 0] = '\0';
 	for (int wanted = 0; wanted < LIKELIHOODS; wanted++) {
 		const char *last = "";
 
@@ -212,7 +289,15 @@ struct error *module_find_ruby(const struct target *target, struct module **ret)
 			module_close(module);
 		}
 	}
-	if (length <= 0)
+	if (target->kind == TARGET_CORE) {
+		*ret = find_missing(target);
+		return *ret ? NULL
+			    : error_create(EXIT_NO_RUBY,
+					   "the core of process %d is not of a Ruby: none of the %zu files that were "
+					   "mapped defines ruby_version, or is missing and is called so",
+					   target->pid, target->nr_mappings);
+	}
+	if (executable[0] == '\0')
 		return error_create(EXIT_NO_RUBY,
 				    "process %d is no Ruby: it runs no program (a kernel thread, or it is ending)",
 				    target->pid);

@@ -1,5 +1,6 @@
 /*
- * The ELF file in the target that holds Ruby: the executable itself, or a libruby.
+ * The ELF file in the target that holds Ruby: the executable itself, or a libruby. Of a core the file itself may be
+ * missing: then what is known of it is what the core has of its first page.
  */
 #ifndef RBDUMP_MODULE_H
 #define RBDUMP_MODULE_H
@@ -14,17 +15,21 @@ struct module {
 	char *path;	/* as in the mappings, without " (deleted)" */
 	char *build_id; /* hexadecimal; NULL if it has none */
 	uint64_t bias;	/* address in the target = address in the ELF + bias */
-	int fd;
-	void *elf; /* Elf *, open on fd */
+	int fd;		/* -1 if the file is missing */
+	void *elf;	/* Elf *, open on fd; NULL if the file is missing */
 
 	/* Writable segments: where globals are. */
 	struct module_segment *data;
 	size_t nr_data;
+
+	/* If the file is missing: where it was mapped. */
+	struct module_segment mapped;
 };
 
 /*
  * Finds the mapped file that defines `ruby_version`. Fails with EXIT_NO_RUBY if there is none, or if it may be one
- * whose name is another file's now.
+ * whose name is another file's now. Of a core, a missing file will do if it is called libruby, else if it was the
+ * executable, else if it is called something with "ruby".
  */
 struct error *module_find_ruby(const struct target *target, struct module **ret);
 void module_close(struct module *module); /* NULL is fine */

@@ -46,13 +46,27 @@ struct trace_thread {
 	enum trace_state state;
 	enum verdict verdict;
 	enum reason reason;
-	uint64_t fiber;		    /* address of the current fiber; 0 if not known */
+	const char *window; /* the torn window that it was stopped in, if it ran: "vm_push_frame"; NULL if in none */
+	uint64_t fiber;	    /* address of the current fiber; 0 if not known */
 	const char *fiber_state;    /* NULL if not known */
 	struct trace_frame *frames; /* innermost first */
 	size_t nr_frames;
 };
 
 enum layout_source { LAYOUT_BY_BUILD_ID, LAYOUT_BY_VERSION, LAYOUT_GENERATED, LAYOUT_GIVEN };
+
+/* What a core file tells beyond that. */
+struct trace_core {
+	const char *file;
+	const char *program;	 /* what the kernel called the process; NULL if not known */
+	int signal;		 /* that ended the process; 0 if none did */
+	const char *signal_name; /* "SIGSEGV"; NULL if it has none */
+	pid_t tid;		 /* the thread that died first */
+	bool has_fault;
+	uint64_t fault;	      /* the address that the signal is about */
+	const char *lacks[2]; /* sentences about what is not there */
+	size_t nr_lacks;
+};
 
 struct trace {
 	pid_t pid;
@@ -62,6 +76,8 @@ struct trace {
 	const char *layout_build_id; /* of the ELF that Ruby is in; NULL if it has none */
 	unsigned int pauses;	     /* how often the target was stopped; 0 if it was read without */
 	double pause_us;	     /* from the first thread's stop to the last one's going on, all pauses together */
+	bool of_core;		     /* then it was not stopped, and `core` is set */
+	struct trace_core core;
 	bool gc_known, gc_running;
 	struct trace_thread *threads;
 	size_t nr_threads;

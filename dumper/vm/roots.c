@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "decode/class.h"
 #include "decode/symbol.h"
 
 /* id.h: an operator of one character is its own ID. */
@@ -70,6 +71,40 @@ static bool is_symbol_table(struct memory *memory, const struct layout *layout, 
 	return value_bytes_are(&access, symbol_name(&ruby, &access, ID_PLUS), "+") && !access.failed;
 }
 
+static bool is_object_class(struct memory *memory, const struct layout *layout, uint64_t symbols, uint64_t object)
+{
+	struct ruby ruby = {.memory = memory, .layout = layout, .symbols = symbols};
+	struct access access = ruby_access(&ruby);
+	struct bytes path;
+	bool permanent;
+
+	if (!value_is_object(object) || value_type(&access, object) != access_enum(&access, E_RUBY_T_CLASS) ||
+	    access.failed)
+		return false;
+	class_path(&ruby, &access, object, &path, &permanent);
+	return permanent && value_bytes_are(&access, path, "Object") && !access.failed;
+}
+
+/* Looks for rb_cObject once the symbol table is known: until 2.7, names of classes are IDs. */
+static void scan_for_object(const struct module *module, struct memory *memory, const struct layout *layout,
+			    struct roots *roots)
+{
+	uint64_t left = SCAN_MAX;
+
+	for (size_t i = 0; i < module->nr_data; i++) {
+		for (uint64_t at = (module->data[i].start + 7) & ~UINT64_C(7);
+		     at + 8 <= module->data[i].end && roots->object_class == 0 && left > 0; at += 8, left--) {
+			struct access access = access_begin(memory, layout);
+			uint64_t word = access_word(&access, at);
+
+			if (access.failed)
+				at = (at & ~(MEMORY_PAGE - 1)) + MEMORY_PAGE - 8;
+			else if (is_object_class(memory, layout, roots->global_symbols, word))
+				roots->object_class = at;
+		}
+	}
+}
+
 void roots_scan(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots)
 {
 	uint64_t left = SCAN_MAX;
@@ -93,4 +128,6 @@ void roots_scan(const struct module *module, struct memory *memory, const struct
 				roots->global_symbols = at;
 		}
 	}
+	if (roots->object_class == 0)
+		scan_for_object(module, memory, layout, roots);
 }

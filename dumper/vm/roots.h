@@ -27,7 +27,8 @@ void roots_from_layout(const struct layout *layout, const struct module *module,
  * Looks for what is still not known in the writable segments of the module: a stripped Ruby since 3.3 does not export
  * the VM, and none exports the symbol table. A candidate counts only if the structs behind it agree with each other: VM
  * → main thread → VM and execution context → thread; the symbol table must name the ID 43 "+" (operators are their own
- * IDs, id.h). memory  to read through; not the snapshot that the stacks are read from, since it gets all those segments
+ * IDs, id.h); and the class Object, which all export, but in a file that a core is without, must be a class called so.
+ *   memory  to read through; not the snapshot that the stacks are read from, since it gets all those segments
  */
 void roots_scan(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots);
 

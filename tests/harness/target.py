@@ -45,20 +45,21 @@ def from_hex(value):
 class Target:
     """
     A running target. Once made, all its subjects are at their still points, and `ready` is what it says of them.
-    Its first argument is a folder that is its own. End it with release() or close().
+    Its first argument is a folder that is its own. End it with release() or close(). `cwd` is a copy of the folder of
+    targets, for what it may leave behind; `environment` is added to its own.
     """
 
-    def __init__(self, ruby_path, script, *arguments, flags=(), timeout=60):
+    def __init__(self, ruby_path, script, *arguments, flags=(), timeout=60, cwd=TARGETS, environment=None):
         self.script = script
         self.folder = tempfile.mkdtemp(prefix="rbdump-target-")
         self.errors = open(os.path.join(self.folder, "stderr"), "w+b")
         self.bound = Bound(timeout)
         self._rest = b""
-        environment = dict(os.environ, **dict(item.split("=", 1) for item in header(script, "env")))
+        wanted = dict(item.split("=", 1) for item in header(script, "env"))
         self.process = subprocess.Popen(
             [ruby_path, "--disable-gems", *flags, script, self.folder, *arguments],
-            cwd=TARGETS,
-            env=environment,
+            cwd=cwd,
+            env=dict(os.environ, **wanted, **(environment or {})),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,

@@ -296,6 +296,57 @@ static void test_colour(void **state)
 	free(coloured);
 }
 
+static void test_core(void **state)
+{
+	json_t *root, *core;
+
+	(void)state;
+	trace.pauses = 0;
+	trace.of_core = true;
+	trace.core = (struct trace_core){.file = "core", .program = "shop\n", .tid = 4242};
+	assert_line("1 thread, still running when the core was made");
+	trace.core.signal = 11;
+	assert_line("1 thread, signal 11 in thread 4242");
+	trace.core.signal_name = "SIGSEGV";
+	trace.core.has_fault = true;
+	trace.core.fault = 16;
+	trace.core.lacks[0] = "a\tpage";
+	trace.core.nr_lacks = 1;
+	assert_text("Core of process 4242 (shop\\x0A): ruby 9.8.7 (a test)\n"
+		    "1 thread, SIGSEGV at address 0x10 in thread 4242\n"
+		    "Not in the core: a\\x09page\n"
+		    "\n"
+		    "Thread 4242 (main) running\n"
+		    "    shop.rb:12:in 'open' Shop#open\n");
+
+	root = json();
+	core = json_object_get(root, "core");
+	assert_member(root, "mode", "core");
+	assert_member(root, "pause_us", NULL);
+	assert_member(core, "file", "core");
+	assert_number(core, "signal", 11);
+	assert_member(core, "signal_name", "SIGSEGV");
+	assert_member(core, "address", "0x10");
+	assert_number(core, "tid", 4242);
+	assert_string_equal(json_string_value(json_array_get(json_object_get(core, "lacks"), 0)), "a\tpage");
+	json_decref(root);
+}
+
+static void test_window(void **state)
+{
+	json_t *root;
+
+	(void)state;
+	threads[0].verdict = VERDICT_TORN;
+	threads[0].reason = REASON_WINDOW;
+	threads[0].window = "vm_push_frame";
+	assert_line("Thread 4242 (main) running [torn: the thread was stopped while its stack was being changed "
+		    "(vm_push_frame)]");
+	root = json();
+	assert_member(first(root, "threads"), "window", "vm_push_frame");
+	json_decref(root);
+}
+
 static void test_json(void **state)
 {
 	json_t *root = json(), *thread = first(root, "threads"), *frame = first(thread, "frames");
@@ -480,6 +531,8 @@ int main(void)
 	    cmocka_unit_test_setup(test_collection, set_up),
 	    cmocka_unit_test_setup(test_control_characters, set_up),
 	    cmocka_unit_test_setup(test_colour, set_up),
+	    cmocka_unit_test_setup(test_core, set_up),
+	    cmocka_unit_test_setup(test_window, set_up),
 	    cmocka_unit_test_setup(test_json, set_up),
 	    cmocka_unit_test_setup(test_json_of_what_is_missing, set_up),
 	    cmocka_unit_test_setup(test_json_strings, set_up),

@@ -1,0 +1,108 @@
+#include "decode/literals.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/code.h"
+
+/* How much is looked at: enclosing code of one frame, and in all. */
+#define MAX_NESTING 256u
+#define MAX_CODE    200000u
+
+static const char *const labels[] = {"<main>", "<compiled>", "singleton class", "<top (required)>", NULL};
+
+/*
+ * "<main>" can be a path, too: that of an eval with TOPLEVEL_BINDING before the main script is there (vm.c, Init_VM).
+ * Equal literals of one file are one (ld(1) merges them), so that it is found as a label before.
+ */
+static const char *const paths[] = {"(eval)", "<compiled>", NULL};
+
+struct search {
+	uint64_t low, high;
+	bool for_paths; /* else for labels */
+	struct literals *found;
+	size_t left;
+	uint64_t last; /* code that was looked at last, with all that encloses it */
+	bool no_memory;
+};
+
+static void add(struct search *search, struct bytes bytes, const char *const *known)
+{
+	struct literals *found = search->found;
+
+	if (bytes.address < search->low || bytes.address >= search->high)
+		return;
+	for (size_t i = 0; i < found->count; i++)
+		if (found->pieces[i].address == bytes.address)
+			return;
+	while (*known && strlen(*known) != bytes.length)
+		known++;
+	if (!*known)
+		return;
+	if (found->count == found->capacity) {
+		size_t more = found->capacity ? found->capacity * 2 : 8;
+		struct memory_piece *pieces = reallocarray(found->pieces, more, sizeof(*pieces));
+
+		if (!pieces) {
+			search->no_memory = true;
+			return;
+		}
+		found->pieces = pieces;
+		found->capacity = more;
+	}
+	found->pieces[found->count++] =
+	    (struct memory_piece){.address = bytes.address, .length = bytes.length, .data = (const uint8_t *)*known};
+}
+
+/* Looks at code, and at what encloses it: a label is climbed for (label.c). */
+static void look_at(struct search *search, const struct ruby *ruby, uint64_t iseq)
+{
+	struct access access = ruby_access(ruby);
+	struct code code;
+
+	if (iseq == search->last)
+		return;
+	search->last = iseq;
+	for (size_t i = 0; i < MAX_NESTING && iseq != 0 && search->left > 0; i++, search->left--) {
+		if (!code_read(&access, iseq, &code))
+			return;
+		if (search->for_paths)
+			add(search, code.path, paths);
+		else
+			add(search, code.label, labels);
+		iseq = code.parent != 0 || code.local == code.iseq ? code.parent : code.local;
+	}
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct memory_piece *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+bool literals_find(const struct ruby *ruby, const struct stack *stacks, size_t count, uint64_t low, uint64_t high,
+		   struct literals *ret)
+{
+	bool enough = true;
+
+	*ret = (struct literals){0};
+	for (int pass = 0; pass < 2 && enough; pass++) {
+		struct search search = {
+		    .low = low, .high = high, .for_paths = pass > 0, .found = ret, .left = MAX_CODE};
+
+		for (size_t i = 0; i < count; i++)
+			for (size_t j = 0; j < stacks[i].nr_frames; j++)
+				look_at(&search, ruby, stacks[i].frames[j].iseq);
+		enough = !search.no_memory;
+	}
+	if (ret->count > 0)
+		qsort(ret->pieces, ret->count, sizeof(*ret->pieces), by_address);
+	return enough;
+}
+
+void literals_clear(struct literals *literals)
+{
+	free(literals->pieces);
+	*literals = (struct literals){0};
+}

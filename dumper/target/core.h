@@ -1,0 +1,74 @@
+/*
+ * A core file as a target: written by the kernel when the process died, or by a debugger (gdb's gcore) while it lived.
+ *
+ * A core does not have all the memory: what was mapped from a file and never written to is left out, but for the first
+ * page of each program and library. That is read from the file, if it is here and its build-id is that of the first
+ * page; nothing is read from a file that cannot be told to be the same, unless the user says that it is. Nor is
+ * anything read from a file where its own program headers say that memory is written to.
+ *
+ * Everything in a core may be wrong: what it says is checked where it is read, and what cannot be is left out.
+ */
+#ifndef RBDUMP_CORE_H
+#define RBDUMP_CORE_H
+
+#include "target/first_page.h"
+#include "target/target.h"
+
+struct core_options {
+	const char *file;	/* the core; may be packed with zstd (packed.h) */
+	const char *executable; /* a program or library that was mapped, wherever it is now; NULL to look by name */
+	bool force;		/* take the executable although it cannot be told to be the same */
+};
+
+/* What the process died of. */
+struct core_death {
+	int signal; /* 0 if it did not die: gcore */
+	pid_t tid;  /* the thread that died first; if none did, the one that gdb was at */
+	bool has_fault;
+	uint64_t fault;	     /* the address that the signal is about */
+	const char *program; /* what the kernel called the process; "" if not known */
+};
+
+/*
+ * Opens a core. Its native threads are as they died, its mappings those of files. Fails with EXIT_FAILED if it is not a
+ * core of x86_64 with any thread in it, or if the executable is not what was mapped, with EXIT_NO_PERMISSION if it must
+ * not be read. target_close() ends it.
+ */
+struct error *core_open(const struct core_options *options, struct target **ret);
+
+/* Bytes that the core itself has; false if it does not have all of them. */
+bool core_read_dumped(const struct target *target, uint64_t address, void *buffer, size_t length);
+
+/* The first page of the file that a mapping shows; false if the core does not have it. */
+bool core_first_page(const struct target *target, const struct mapping *mapping, struct first_page *ret);
+
+/* The build-id of the file that a mapping shows, by its first pages: malloc'ed digits; NULL if they are not there. */
+char *core_build_id(const struct target *target, const struct mapping *mapping);
+
+/* Where the file that `mapping` shows begins in memory; NULL if its beginning was not mapped. */
+const struct mapping *core_first_mapping(const struct target *target, const struct mapping *mapping);
+
+/* Where the file that a mapping shows was mapped: [*start, *end), all its mappings together. */
+void core_extent(const struct target *target, const struct mapping *mapping, uint64_t *start, uint64_t *end);
+
+/*
+ * The writable memory that belongs to the file that a mapping shows, as far as the core has it: what it maps writable,
+ * and what follows that without a gap and has no file (.bss). Calls `add` for each piece until it returns false.
+ */
+void core_written(const struct target *target, const struct mapping *mapping,
+		  bool (*add)(void *context, uint64_t start, uint64_t end), void *context);
+
+struct core_death core_death(const struct target *target);
+
+/* What the core lacks of itself, a sentence, malloc'ed; NULL if it is whole, or if out of memory. */
+char *core_lacks(const struct target *target);
+
+/* ---- how target.h does it for a core */
+
+void core_close(struct core *core); /* NULL is fine */
+void core_read_pages(const struct target *target, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok);
+
+/* The executable that was given if it is that, else by its name on this system. */
+int core_open_file(const struct target *target, const struct mapping *mapping);
+
+#endif

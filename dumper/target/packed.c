@@ -1,0 +1,184 @@
+#include "target/packed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#define UNPACKED_MAX (UINT64_C(64) << 30)
+
+/* Zeros are left out in pieces of this size: that of a file system's block. */
+#define HOLE 4096u
+
+/* Opens a new file without a name. *folder receives where. */
+static int open_unnamed(const char **folder)
+{
+	static const char pattern[] = "rbdump-XXXXXX";
+	char path[4096];
+	int fd, length;
+
+	*folder = getenv("TMPDIR");
+	if (!*folder || !(*folder)[0])
+		*folder = "/var/tmp";
+	length = snprintf(path, sizeof(path), "%s/%s", *folder, pattern);
+	if (length < 0 || (size_t)length >= sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd >= 0)
+		unlink(path);
+	return fd;
+}
+
+static bool write_all(int fd, const uint8_t *data, size_t length, uint64_t offset)
+{
+	while (length > 0) {
+		ssize_t n = pwrite(fd, data, length, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		data += n;
+		offset += (uint64_t)n;
+		length -= (size_t)n;
+	}
+	return true;
+}
+
+static bool is_zero(const uint8_t *data, size_t length)
+{
+	return data[0] == 0 && memcmp(data, data + 1, length - 1) == 0;
+}
+
+/* Writes what is not zero. */
+static bool write_sparsely(int fd, const uint8_t *data, size_t length, uint64_t offset)
+{
+	while (length > 0) {
+		size_t here = HOLE - offset % HOLE < length ? HOLE - offset % HOLE : length;
+
+		if (!is_zero(data, here) && !write_all(fd, data, here, offset))
+			return false;
+		data += here;
+		offset += here;
+		length -= here;
+	}
+	return true;
+}
+
+struct unpacking {
+	const char *path, *folder;
+	int from, to;
+	uint8_t *in, *out;
+	ZSTD_DStream *stream;
+};
+
+static struct error *not_written(const struct unpacking *unpacking)
+{
+	return error_create(EXIT_FAILED, "%s cannot be unpacked into %s: %s; set TMPDIR to a folder with room for it",
+			    unpacking->path, unpacking->folder, strerror(errno));
+}
+
+static struct error *unpack_all(const struct unpacking *unpacking)
+{
+	uint64_t written = 0;
+	ssize_t n;
+
+	while ((n = read(unpacking->from, unpacking->in, ZSTD_DStreamInSize())) > 0) {
+		ZSTD_inBuffer in = {unpacking->in, (size_t)n, 0};
+		ZSTD_outBuffer out;
+
+		/* A full output may leave some within the decoder although all input was taken. */
+		do {
+			size_t result;
+
+			out = (ZSTD_outBuffer){unpacking->out, ZSTD_DStreamOutSize(), 0};
+			result = ZSTD_decompressStream(unpacking->stream, &out, &in);
+			if (ZSTD_isError(result))
+				return error_create(EXIT_FAILED,
+						    "%s cannot be unpacked: what zstd says of it is \"%s\"",
+						    unpacking->path, ZSTD_getErrorName(result));
+			if (written + out.pos > UNPACKED_MAX)
+				return error_create(EXIT_FAILED,
+						    "%s is more than 64 GiB long when it is unpacked: unpack it "
+						    "yourself (zstd -d), if that is what you expect",
+						    unpacking->path);
+			if (!write_sparsely(unpacking->to, unpacking->out, out.pos, written))
+				return not_written(unpacking);
+			written += out.pos;
+		} while (in.pos < in.size || out.pos == out.size);
+	}
+	if (n < 0)
+		return error_create(EXIT_FAILED, "%s cannot be read: %s", unpacking->path, strerror(errno));
+	/* What zeros it ends with were left out. */
+	return ftruncate(unpacking->to, (off_t)written) == 0 ? NULL : not_written(unpacking);
+}
+
+/* Puts the unpacked file in the place of the packed one. */
+static struct error *unpack(const char *path, int *fd)
+{
+	struct unpacking unpacking = {.path = path, .from = *fd};
+	struct error *error;
+
+	unpacking.to = open_unnamed(&unpacking.folder);
+	if (unpacking.to < 0)
+		return not_written(&unpacking);
+	unpacking.in = malloc(ZSTD_DStreamInSize());
+	unpacking.out = malloc(ZSTD_DStreamOutSize());
+	unpacking.stream = ZSTD_createDStream();
+	if (unpacking.in && unpacking.out && unpacking.stream)
+		error = unpack_all(&unpacking);
+	else
+		error = error_no_memory();
+	ZSTD_freeDStream(unpacking.stream);
+	free(unpacking.in);
+	free(unpacking.out);
+	close(*fd);
+	*fd = unpacking.to;
+	return error;
+}
+
+struct error *packed_open(const char *path, int *fd)
+{
+	static const struct {
+		const char *magic;
+		size_t length;
+		const char *command;
+	} others[] = {
+	    {"\xfd"
+	     "7zXZ",
+	     5, "xz"},
+	    {"\x1f\x8b", 2, "gzip"},
+	    {"\x04\x22\x4d\x18", 4, "lz4"},
+	};
+	uint8_t magic[8] = {0};
+	struct error *error = NULL;
+	struct stat status;
+
+	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (*fd < 0)
+		return error_create(errno == EACCES || errno == EPERM ? EXIT_NO_PERMISSION : EXIT_FAILED,
+				    "%s cannot be opened: %s", path, strerror(errno));
+	if (fstat(*fd, &status) != 0 || !S_ISREG(status.st_mode))
+		error = error_create(EXIT_FAILED, "%s is not a regular file", path);
+	else if (pread(*fd, magic, sizeof(magic), 0) < 0)
+		error = error_create(EXIT_FAILED, "%s cannot be read: %s", path, strerror(errno));
+	else if (memcmp(magic, "\x28\xb5\x2f\xfd", 4) == 0)
+		error = unpack(path, fd);
+	for (size_t i = 0; !error && i < sizeof(others) / sizeof(others[0]); i++)
+		if (memcmp(magic, others[i].magic, others[i].length) == 0)
+			error = error_create(EXIT_FAILED, "%s is packed with %s: unpack it first (%s -d)", path,
+					     others[i].command, others[i].command);
+	if (error) {
+		close(*fd);
+		*fd = -1;
+	}
+	return error;
+}

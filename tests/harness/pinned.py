@@ -1,0 +1,58 @@
+"""Pinned states: gdb stops a thread at a known instruction, and leaves it stopped there."""
+
+import contextlib
+import pathlib
+import subprocess
+import threading
+
+from harness.process import task_states, wait_until
+from harness.target import TARGETS
+
+STOP_IN_WINDOW = """
+import gdb, re
+gdb.execute("set pagination off")
+function = "vm_call_iseq_setup_normal_0start_2params_2locals"
+frame = gdb.lookup_global_symbol(function) or gdb.lookup_static_symbol(function)
+start = int(frame.value().address)
+# The store of ec->cfp: the first store at 0x10 from the register that holds ec, the first argument.
+code = gdb.selected_inferior().architecture().disassemble(start, start + 200)
+stored = next(i for i, at in enumerate(code) if re.search(r"mov +%r\\w+,0x10\\(%rdi\\)", at["asm"]))
+gdb.execute(f"break *{code[stored + 1]['addr']}")
+print("ready", flush=True)
+gdb.execute("continue")
+gdb.execute(f"shell kill -STOP {gdb.selected_inferior().pid}")
+gdb.execute("detach")
+"""
+
+
+@contextlib.contextmanager
+def pinned_in_a_window(ruby, folder):
+    """
+    targets/graph/pinned.rb on a Ruby 2.7 with debug info, stopped (SIGSTOP) right after its new control frame was
+    published, and before it is filled in: gives the process, whose standard output tells the stack when it goes on.
+    """
+    script = pathlib.Path(folder) / "stop.py"
+    script.write_text(STOP_IN_WINDOW)
+    with subprocess.Popen(
+        [ruby.path, "--disable-gems", TARGETS / "graph/pinned.rb"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as target:  # fmt: skip
+        assert target.stdout.readline() == "ready\n"
+        with subprocess.Popen(
+            ["gdb", "-nx", "-batch", "-p", str(target.pid), "-x", script],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        ) as gdb:  # fmt: skip
+            limit = threading.Timer(60, gdb.kill)
+            limit.start()
+            said = []
+            for line in gdb.stdout:
+                said.append(line)
+                if line == "ready\n":
+                    break
+            target.stdin.write("go\n")
+            target.stdin.flush()
+            said += gdb.stdout.read()
+            limit.cancel()
+            assert gdb.wait(60) == 0, "".join(said)
+        wait_until(lambda: task_states(target.pid) == {"T"}, "".join(said))
+        yield target

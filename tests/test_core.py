@@ -1,0 +1,458 @@
+"""rbdump --core: the stacks in a core are those that Ruby told before it was made, with or without Ruby's own file."""
+
+import contextlib
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import struct
+import subprocess
+
+import pytest
+from conftest import RUBIES, note_not_applicable
+from harness.core import (
+    Moved,
+    Notes,
+    build_id,
+    copy_of_targets,
+    data_extents,
+    gcore_of,
+    kill_for_core,
+    no_kernel_cores,
+    patch,
+    read_core,
+    settle,
+    sparse_copy,
+)
+from harness.dump import as_text, check, check_thread, run, thread_of
+from harness.pinned import pinned_in_a_window
+from harness.process import is_untouched
+from harness.target import Target
+from test_dump import cases
+
+FAILED, NOT_RUBY, USAGE = 2, 3, 64
+NT_PRSTATUS, NT_SIGINFO = 1, 0x53494749
+
+# Of the variants of a Ruby (YJIT, libruby) these targets will do.
+VARIED = ["methods.rb", "name_rules.rb"]
+CASES = [case for case in cases() if not case.variant or case.script in VARIED]
+
+with_debug = pytest.mark.parametrize(
+    "debugged", [ruby for ruby in RUBIES if ruby.has_debug], ids=lambda ruby: ruby.id
+)
+
+
+@contextlib.contextmanager
+def running(rbdump, *arguments, **options):
+    """A target at rest."""
+    target = Target(*arguments, **options)
+    try:
+        settle(rbdump, target.pid)
+        yield target
+    finally:
+        target.close()
+
+
+def check_all(answer, target, ruby):
+    check(answer, target, ruby, mode="core")
+    if "ractor" in target.ready:
+        assert not (complaints := check_thread(answer, target.ready["ractor"])), complaints
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_frames_of_gcore(case, rbdump, tmp_path):
+    """Every frame of every target; the process goes on."""
+    with running(rbdump, case.ruby.path, case.script, flags=case.flags) as target:
+        with gcore_of(target.pid, tmp_path) as core:
+            answer = read_core(rbdump, core)
+            check_all(answer, target, case.ruby)
+            assert (answer["core"]["signal"], answer["core"]["lacks"]) == (None, [])
+        assert is_untouched(target.pid)
+        assert target.release() == 0
+
+
+def test_text_of_gcore(ruby, rbdump, tmp_path):
+    with running(rbdump, ruby.path, "waits.rb") as target, gcore_of(target.pid, tmp_path) as core:
+        done = run(rbdump, "--core", core)
+        live = run(rbdump, "-p", target.pid)
+    assert (done.returncode, done.stderr) == (0, "")
+    first, second, *rest = done.stdout.splitlines()
+    assert re.fullmatch(rf"Core of process {target.pid} \(\S+\): ruby {re.escape(ruby.version)}p?.*", first)
+    assert re.fullmatch(r"\d+ threads, still running when the core was made", second)
+    assert rest == live.stdout.splitlines()[2:]
+
+
+# ---- cores of the kernel
+
+WHY_NOT = no_kernel_cores()
+if WHY_NOT:
+    note_not_applicable(f"cores of the kernel: {WHY_NOT}")
+by_the_kernel = pytest.mark.parametrize("place", [] if WHY_NOT else ["kernel"], indirect=True)
+
+
+@pytest.fixture
+def place(request, tmp_path):
+    """A copy of the targets' folder, which cores are left in."""
+    return copy_of_targets(tmp_path)
+
+
+@by_the_kernel
+def test_frames_of_kernel_core(ruby, place, rbdump):
+    with running(rbdump, ruby.path, "threads.rb", cwd=place) as target:
+        core = kill_for_core(target, place, signal.SIGABRT)
+    answer = read_core(rbdump, core)
+    check_all(answer, target, ruby)
+    told = answer["core"]
+    assert (told["signal"], told["signal_name"], told["tid"]) == (signal.SIGABRT, "SIGABRT", target.pid)
+    assert (told["address"], told["lacks"]) == (None, [])
+    first, second, *_ = run(rbdump, "--core", core).stdout.splitlines()
+    assert first.startswith(f"Core of process {target.pid} ({told['program']}): ruby {ruby.version}")
+    assert second == f"{len(answer['threads'])} threads, SIGABRT in thread {target.pid}"
+
+
+@by_the_kernel
+def test_thread_that_died_first(ruby, place, rbdump):
+    with running(rbdump, ruby.path, "waits.rb", cwd=place) as target:
+        threads = json.loads(run(rbdump, "-p", target.pid, "--json").stdout)["threads"]
+        tid = max(thread["tid"] for thread in threads if not thread["main"])
+        core = kill_for_core(target, place, signal.SIGABRT, tid)
+    answer = read_core(rbdump, core)
+    check_all(answer, target, ruby)
+    assert (answer["core"]["signal_name"], answer["core"]["tid"]) == ("SIGABRT", tid)
+    assert {thread["tid"] for thread in answer["threads"]} == {thread["tid"] for thread in threads}
+
+
+@by_the_kernel
+def test_address_of_a_fault(ruby, place, rbdump):
+    """Ruby catches real ones, so that what the kernel writes of one is written into another's core."""
+    with running(rbdump, ruby.path, "waits.rb", cwd=place) as target:
+        core = kill_for_core(target, place, signal.SIGABRT)
+    notes = Notes(core)
+    status, info = notes.first(NT_PRSTATUS)[0], notes.first(NT_SIGINFO)[0]
+    patch(core, status + 12, struct.pack("<H", signal.SIGSEGV))  # pr_cursig
+    patch(core, info, struct.pack("<iiiiQ", signal.SIGSEGV, 0, 1, 0, 0x1234))  # SEGV_MAPERR, si_addr
+    answer = read_core(rbdump, core)
+    assert (answer["core"]["signal_name"], answer["core"]["address"]) == ("SIGSEGV", "0x1234")
+    second = run(rbdump, "--core", core).stdout.splitlines()[1]
+    assert second.endswith(f" threads, SIGSEGV at address 0x1234 in thread {target.pid}")
+
+
+# ---- Ruby's own file is gone
+
+
+@contextlib.contextmanager
+def core_of_moved(rbdump, ruby, script, folder, flags=()):
+    """A target on a Ruby that was copied, and is deleted when the core has been made: (target, core, its files)."""
+    moved = Moved(ruby, folder)
+    place = copy_of_targets(folder)
+    with running(rbdump, moved.path, script, flags=flags, cwd=place, environment=moved.environment) as target:
+        if WHY_NOT:
+            with gcore_of(target.pid, folder) as core:
+                moved.delete()
+                yield target, core, moved
+        else:
+            core = kill_for_core(target, place, signal.SIGABRT)
+            moved.delete()
+            yield target, core, moved
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.script != "literals.rb"], ids=str)
+def test_frames_without_the_file(case, rbdump, tmp_path):
+    """By the layout for the version: no symbol, no debug info, none of Ruby's own literals."""
+    with core_of_moved(rbdump, case.ruby, case.script, tmp_path, case.flags) as (target, core, moved):
+        environment = dict(os.environ, XDG_CACHE_HOME=str(tmp_path / "cache"))
+        answer = read_core(rbdump, core, "--ruby-version", case.ruby.version, env=environment)
+        check_all(answer, target, case.ruby)
+        assert answer["layout"]["source"] == "version"
+        assert answer["ruby_description"] is None
+        (lacks,) = answer["core"]["lacks"]
+        assert str(moved.folder) in lacks and moved.build_id in lacks
+
+
+def test_name_that_only_the_file_spells_out(ruby, rbdump, tmp_path):
+    """A method called like a word of Ruby's C code: its frame is marked, and so is its thread. No other is."""
+    environment = dict(os.environ, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    with core_of_moved(rbdump, ruby, "literals.rb", tmp_path) as (target, core, _):
+        answer = read_core(rbdump, core, "--ruby-version", ruby.version, status=1, env=environment)
+        check_all(read_core(rbdump, core, ruby.elf), target, ruby)
+    told = {as_text(subject["key"]): subject for subject in target.ready["threads"]}
+    for key, subject in told.items():
+        if key != "once":
+            assert not (complaints := check_thread(answer, subject)), complaints
+    thread = thread_of(answer, told["once"])
+    assert (thread["verdict"], thread["reason"]) == ("truncated", "code-unreadable")
+    # Of Queue#pop, in C or in Ruby, of once, and of the block.
+    assert [frame["kind"] for frame in thread["frames"]][1:] == ["unreadable", "ruby"]
+
+
+@with_debug
+def test_without_the_file_by_its_build_id(debugged, rbdump, tmp_path):
+    """A layout that was made where the debug info is tells all, the version too."""
+    layouts = tmp_path / "layouts"
+    layouts.mkdir()
+    assert run(rbdump, "-g", debugged.elf, "-o", layouts / "one.layout").returncode == 0
+    environment = dict(os.environ, XDG_CACHE_HOME=str(tmp_path / "cache"), RBDUMP_OFFSETS_D=str(layouts))
+    with core_of_moved(rbdump, debugged, "methods.rb", tmp_path) as (target, core, _):
+        answer = read_core(rbdump, core, env=environment)
+        check_all(answer, target, debugged)
+        assert answer["layout"]["source"] == "build-id"
+        given = read_core(rbdump, core, "--offsets", layouts / "one.layout")
+        assert given["threads"] == answer["threads"]
+
+
+def test_without_the_file_and_any_hint(ruby, rbdump, tmp_path):
+    environment = dict(os.environ, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    with core_of_moved(rbdump, ruby, "methods.rb", tmp_path) as (target, core, moved):
+        done = run(rbdump, "--core", core, env=environment)
+        assert (done.returncode, done.stdout) == (NOT_RUBY, "")
+        assert done.stderr.count("\n") == 1 and "--ruby-version" in done.stderr
+        assert str(moved.folder) in done.stderr and build_id(ruby.elf) in done.stderr
+
+        # The wrong version is refused by the self-test.
+        wrong = next(version for version in ("2.7.4", "3.4.5") if version != ruby.version)
+        done = run(rbdump, "--core", core, "--ruby-version", wrong, env=environment)
+        assert (done.returncode, done.stdout) == (NOT_RUBY, "")
+
+        # The file is somewhere else.
+        answer = read_core(rbdump, core, ruby.elf, env=environment)
+        check_all(answer, target, ruby)
+        assert answer["core"]["lacks"] == []
+        assert answer["layout"]["build_id"] == build_id(ruby.elf)
+
+
+@pytest.mark.skipif(len(RUBIES) < 2, reason="needs two Rubies")
+def test_another_executable_is_refused(ruby, rbdump, tmp_path):
+    other = next(one for one in RUBIES if build_id(one.elf) != build_id(ruby.elf))
+    without_id = tmp_path / "without-id"
+    subprocess.run(["objcopy", "--remove-section=.note.gnu.build-id", ruby.elf, without_id], check=True, timeout=60)
+    with core_of_moved(rbdump, ruby, "methods.rb", tmp_path) as (target, core, _):
+        done = run(rbdump, "--core", core, other.elf)
+        assert (done.returncode, done.stdout) == (FAILED, "")
+        assert build_id(other.elf) in done.stderr and "--force" in done.stderr
+
+        # Only a build-id tells that it is the same: without one it must be forced, and is then what ran.
+        done = run(rbdump, "--core", core, without_id)
+        assert (done.returncode, done.stdout) == (FAILED, "")
+        if os.path.realpath(ruby.elf) == os.path.realpath(ruby.path):
+            assert build_id(ruby.elf) in done.stderr
+            check_all(read_core(rbdump, core, without_id, "--force"), target, ruby)
+
+            # Forced upon it, another version's file leads nowhere, and that is said.
+            done = run(rbdump, "--core", core, other.elf, "--force")
+            assert (done.returncode, done.stdout) in [(FAILED, ""), (NOT_RUBY, "")]
+            assert done.stderr.count("\n") == 1
+
+
+def test_replaced_executable_is_not_read(ruby, rbdump, tmp_path):
+    """Another program has the name now: it is not taken for the one that ran."""
+    moved = Moved(ruby, tmp_path)
+    with (
+        running(rbdump, moved.path, "methods.rb", environment=moved.environment) as target,
+        gcore_of(target.pid, tmp_path) as core,
+    ):
+        files = [path for path in moved.folder.rglob("*") if path.is_file()]
+        for path in files:
+            path.unlink()
+            shutil.copy("/bin/true", path)
+        answer = read_core(rbdump, core, "--ruby-version", ruby.version)
+        check_all(answer, target, ruby)
+        assert len(answer["core"]["lacks"]) == 1
+
+
+# ---- packed, damaged, and none at all
+
+
+@pytest.fixture(scope="module")
+def whole(rbdump, tmp_path_factory):
+    """One core to be damaged: (Ruby, core). Of the kernel, which writes holes; gcore's would be large to copy."""
+    if WHY_NOT:
+        pytest.skip(WHY_NOT)
+    place = copy_of_targets(tmp_path_factory.mktemp("whole"))
+    with running(rbdump, RUBIES[-1].path, "waits.rb", cwd=place) as target:
+        return target, kill_for_core(target, place, signal.SIGABRT)
+
+
+def said_well(done):
+    """Stacks, or one sentence that says why not: never a crash, nor a word of a sanitizer."""
+    if done.returncode in (0, 1):
+        return done.stderr == "" and done.stdout != ""
+    return done.returncode in (FAILED, NOT_RUBY) and re.fullmatch(r"rbdump: [^\n]+\n", done.stderr) and not done.stdout
+
+
+def test_packed(whole, rbdump, tmp_path):
+    target, core = whole
+    packed = tmp_path / "core.zst"
+    subprocess.run(["zstd", "-q", core, "-o", packed], check=True, timeout=120)
+    plain, unpacked = read_core(rbdump, core), read_core(rbdump, packed)
+    check_all(unpacked, target, RUBIES[-1])
+    assert unpacked["threads"] == plain["threads"]
+    done = run(rbdump, "--core", packed, env=dict(os.environ, TMPDIR=str(tmp_path / "none")))
+    assert (done.returncode, done.stdout) == (FAILED, "") and "TMPDIR" in done.stderr
+
+    # Cut short, it is read as far as it goes; damaged, it is refused.
+    content = packed.read_bytes()
+    for length in [4, 5, 20, len(content) // 2, len(content) - 1]:
+        packed.write_bytes(content[:length])
+        assert said_well(run(rbdump, "--core", packed)), length
+    packed.write_bytes(content[:1000] + bytes(1000) + content[2000:])
+    done = run(rbdump, "--core", packed)
+    assert done.returncode == FAILED and said_well(done) and "zstd" in done.stderr
+
+
+@pytest.mark.parametrize("packer", ["xz", "gzip", "lz4"])
+def test_other_packers_are_named(rbdump, tmp_path, packer):
+    magic = {"xz": b"\xfd7zXZ\0", "gzip": b"\x1f\x8b\x08\0", "lz4": b"\x04\x22\x4d\x18"}[packer]
+    (tmp_path / "core").write_bytes(magic + bytes(100))
+    done = run(rbdump, "--core", tmp_path / "core")
+    assert done.returncode == FAILED and f"unpack it first ({packer} -d)" in done.stderr
+
+
+def test_cut_short(whole, rbdump, tmp_path):
+    """At every boundary of its headers, and in between: what is there is shown, or it is said that nothing can be."""
+    _, core = whole
+    copy = sparse_copy(core, tmp_path / "core")
+    notes = Notes(core)
+    chosen = random.Random(1)
+    lengths = {0, 1, 3, 4, 16, 63, 64, 65, notes.headers_end - 1, notes.headers_end, notes.headers_end + 1}
+    for _, offset, size in notes.found[:12] + notes.found[-3:]:
+        lengths |= {offset - 12, offset - 1, offset, offset + size // 2, offset + size}
+    extents = data_extents(core)
+    lengths |= {end - 1 for _, end in extents[:40]} | {start + 1 for start, _ in extents[:40]}
+    lengths |= {chosen.randrange(os.path.getsize(core)) for _ in range(40)}
+    statuses = set()
+    for length in sorted(lengths, reverse=True):
+        os.truncate(copy, length)
+        done = run(rbdump, "--core", copy, "--json")
+        assert said_well(done), (length, done)
+        if done.returncode in (0, 1):
+            assert "cut short" in "".join(json.loads(done.stdout)["core"]["lacks"]), length
+        statuses.add(done.returncode)
+    assert FAILED in statuses
+
+
+@pytest.mark.parametrize("with_file", [True, False], ids=["with-file", "without-file"])
+def test_flipped_bytes(whole, rbdump, tmp_path, with_file):
+    """Headers, notes and memory with a few bytes changed. Which ones: by seed."""
+    target, core = whole
+    copy = sparse_copy(core, tmp_path / "core")
+    if not with_file:
+        # The path of every file that was mapped is another one.
+        notes = Notes(copy)
+        offset, size = notes.first(0x46494C45)
+        with open(copy, "rb") as file:
+            file.seek(offset)
+            content = file.read(size)
+        patch(copy, offset, content.replace(b"/usr/", b"/rsu/").replace(b"/bin/", b"/nib/").replace(b"/lib/", b"/bil/"))
+    arguments = [] if with_file else ["--ruby-version", RUBIES[-1].version]
+    assert run(rbdump, "--core", copy, *arguments).returncode == 0
+    extents = data_extents(copy)
+    headers_end = Notes(copy).headers_end
+    notes_end = max(offset + size for _, offset, size in Notes(copy).found)
+    for seed in range(240):
+        chosen = random.Random(seed)
+        before = []
+        for _ in range(chosen.choice([1, 1, 2, 8])):
+            kind = chosen.randrange(4)
+            if kind == 0:
+                at = chosen.randrange(headers_end)
+            elif kind == 1:
+                at = chosen.randrange(headers_end, notes_end)
+            else:
+                start, end = chosen.choice(extents)
+                at = chosen.randrange(start, end)
+            value = bytes([chosen.choice([0, 0x7F, 0xFF, chosen.randrange(256)])])
+            before.append((at, patch(copy, at, value)))
+        done = run(rbdump, "--core", copy, "--json", *arguments)
+        assert said_well(done), (seed, before, done)
+        for at, value in reversed(before):
+            patch(copy, at, value)
+    assert run(rbdump, "--core", copy, *arguments).returncode == 0
+
+
+def test_no_core_at_all(rbdump, tmp_path):
+    def refused(path, words, *arguments):
+        done = run(rbdump, "--core", path, *arguments)
+        assert said_well(done) and done.returncode == FAILED and words in done.stderr, done
+
+    (tmp_path / "empty").touch()
+    (tmp_path / "text").write_text("a core\n")
+    os.mkfifo(tmp_path / "fifo")
+    header = bytearray(open(rbdump, "rb").read(4096))
+    header[16] = 4  # ET_CORE
+    (tmp_path / "headers").write_bytes(header)
+    header[18] = 40  # EM_ARM
+    (tmp_path / "arm").write_bytes(header)
+    refused(tmp_path / "none", "No such file")
+    refused(tmp_path / "empty", "not an ELF file")
+    refused(tmp_path / "text", "not an ELF file")
+    refused(tmp_path / "fifo", "not a regular file")
+    refused(tmp_path, "not a regular file")
+    refused(rbdump, "not a core")
+    refused(tmp_path / "headers", "cut short before the registers of its threads")
+    refused(tmp_path / "arm", "another machine")
+
+
+@by_the_kernel
+def test_core_of_another_program(place, rbdump, tmp_path):
+    with subprocess.Popen(["sleep", "60"], cwd=tmp_path) as process:
+        process.process = process  # as a target has it
+        core = kill_for_core(process, tmp_path, signal.SIGABRT)
+    done = run(rbdump, "--core", core)
+    assert done.returncode == NOT_RUBY and said_well(done) and "not of a Ruby" in done.stderr
+
+
+def test_executable_that_is_none(whole, rbdump, tmp_path):
+    _, core = whole
+    for file, words in [(tmp_path / "none", "No such file"), (tmp_path, "not a regular file"), (core, "is not what ran")]:
+        done = run(rbdump, "--core", core, file)
+        assert done.returncode == FAILED and said_well(done) and words in done.stderr, done
+
+
+def test_version_that_is_not_its(whole, rbdump):
+    _, core = whole
+    done = run(rbdump, "--core", core, "--ruby-version", "1.2.3")
+    assert (done.returncode, done.stdout) == (FAILED, "")
+    assert f"is of Ruby {RUBIES[-1].version}, not of 1.2.3" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--core"],
+        ["--core", "a", "b", "c"],
+        ["--core", "a", "-p", "1"],
+        ["--core", "a", "--no-stop"],
+        ["--core", "a", "--force"],
+        ["-p", "1", "--ruby-version", "3.4.5"],
+        ["--core", "a", "-g", "b"],
+    ],
+    ids=" ".join,
+)
+def test_usage(rbdump, arguments):
+    done = run(rbdump, *arguments)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (USAGE, "", 1)
+
+
+# ---- pinned
+
+
+@with_debug
+def test_pinned_in_a_window(debugged, rbdump, tmp_path):
+    """2.7: the core was made right after the new control frame was published, and before it was filled in."""
+    if debugged.series >= (3, 0):
+        note_not_applicable(f"a core of a thread pinned in vm_push_frame of {debugged.id}: its frame is published last")
+        return
+    with pinned_in_a_window(debugged, tmp_path) as target:
+        with gcore_of(target.pid, tmp_path) as core:
+            answer = read_core(rbdump, core, status=1)
+            text = run(rbdump, "--core", core)
+            live = json.loads(run(rbdump, "-p", target.pid, "--json").stdout)
+        os.kill(target.pid, signal.SIGCONT)
+        assert target.wait(30) == 0
+    (thread,) = answer["threads"]
+    assert (thread["verdict"], thread["reason"], thread["window"]) == ("torn", "window", "vm_push_frame")
+    assert text.returncode == 1
+    assert "[torn: the thread was stopped while its stack was being changed (vm_push_frame)]" in text.stdout
+    assert live["threads"] == answer["threads"]
