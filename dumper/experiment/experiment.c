@@ -70,7 +70,7 @@ struct experiment {
 	uint64_t random;
 	pid_t launched;	   /* the target that we started; 0 if there is none */
 	int target_status; /* as waitpid() gives it */
-	bool target_reaped;
+	bool target_reaped, has_status;
 };
 
 static double seconds_since(const struct timespec *from)
@@ -119,9 +119,14 @@ static bool has_ended(struct experiment *experiment)
 		/* proc(5): the name is in parentheses, and may have some itself. */
 		return !state || strncmp(state, ") Z", 3) == 0 || strncmp(state, ") X", 3) == 0;
 	}
-	if (waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid != pid)
+	if (waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) != 0) {
+		/* It ended while it was traced, and the tracer was told. */
+		experiment->target_reaped = true;
+		return true;
+	}
+	if (ended.si_pid != pid)
 		return false;
-	experiment->target_reaped = waitpid(pid, &experiment->target_status, 0) == pid;
+	experiment->target_reaped = experiment->has_status = waitpid(pid, &experiment->target_status, 0) == pid;
 	return true;
 }
 
@@ -544,7 +549,7 @@ static struct error *run(struct experiment *experiment)
 		return error;
 	error = torn_log_close(experiment->torn_log, &experiment->facts.where);
 	experiment->torn_log = NULL;
-	experiment->facts.target_status = experiment->target_reaped ? &experiment->target_status : NULL;
+	experiment->facts.target_status = experiment->has_status ? &experiment->target_status : NULL;
 	written = report_write(experiment->options, experiment->session, experiment->tallies, &experiment->facts);
 	/* What can be written is; of what went wrong, the first is told. */
 	if (error)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,15 +20,19 @@ struct progress {
 struct error *progress_open(pid_t pid, const char *path, struct progress **ret)
 {
 	struct progress *progress = calloc(1, sizeof(*progress));
+	struct stat status;
 
 	if (!progress)
 		return error_no_memory();
 	/* A FIFO of that name must not hold us. */
 	progress->fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-	if (path && progress->fd < 0) {
-		free(progress);
-		return error_create(EXIT_FAILED, "%s, where the target should count, cannot be read: %s", path,
-				    strerror(errno));
+	if (path && (progress->fd < 0 || fstat(progress->fd, &status) != 0 || !S_ISREG(status.st_mode))) {
+		struct error *error =
+		    error_create(EXIT_FAILED, "%s, where the target should count, cannot be read: %s", path,
+				 progress->fd < 0 ? strerror(errno) : "it is not a regular file");
+
+		progress_close(progress);
+		return error;
 	}
 	progress->has_clock = clock_getcpuclockid(pid, &progress->clock) == 0;
 	*ret = progress;

@@ -204,6 +204,9 @@ void memory_overlay(struct memory *memory, const struct memory_piece *pieces, si
 }
 
 /* The piece that holds all of those bytes; NULL if none does. */
+/* How many pieces may lie over each other. */
+#define OVERLAPS 4
+
 static const struct memory_piece *find_piece(const struct memory *memory, uint64_t address, size_t length)
 {
 	size_t low = 0, high = memory->nr_pieces;
@@ -219,11 +222,14 @@ static const struct memory_piece *find_piece(const struct memory *memory, uint64
 		else
 			high = middle;
 	}
-	if (low == 0)
-		return NULL;
-	piece = &memory->pieces[low - 1];
-	offset = address - piece->address;
-	return offset <= piece->length && length <= piece->length - offset ? piece : NULL;
+	/* A short one may lie in a longer one that begins before it. */
+	for (size_t back = 0; back < OVERLAPS && back < low; back++) {
+		piece = &memory->pieces[low - 1 - back];
+		offset = address - piece->address;
+		if (offset <= piece->length && length <= piece->length - offset)
+			return piece;
+	}
+	return NULL;
 }
 
 bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t length)
