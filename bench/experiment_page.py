@@ -2,7 +2,7 @@
 
 import sys
 
-from experiment_reports import TREE, chance, distance, modes_of, reports
+from experiment_reports import TREE, chance, comparable, distance, modes_of, reports
 
 PAGE = TREE / "doc/experiments.md"
 # How many places where threads were stopped a Ruby has in the table.
@@ -46,10 +46,10 @@ def long_runs():
             rows.append(
                 [name, f"`{mode['mode']}`", f"{mode['samples']:,}", f"{mode['accepted']:,}", counts(mode["rejected"])]
                 + [mode["impossible"]["count"], f"{1e6 * mode['impossible']['high']:.3g}"]
-                + [f"{mode['steps']['samples']:,}", mode["tries"]["max"]]
+                + [f"{mode['steps']['samples']:,}", counts(mode.get("retried", {})), mode["tries"]["max"]]
             )
     heads = ["Ruby", "mode", "samples", "accepted", "rejected", "impossible", "in a million, at most (95 %)"]
-    return table([*heads, "stepped", "tries, at most"], rows)
+    return table([*heads, "stepped", "tried again", "tries, at most"], rows)
 
 
 def rubocop():
@@ -90,8 +90,8 @@ def biases():
     rows = []
     for part in ("churn", "rubocop"):
         for name, report in reports(part).items():
-            modes = modes_of(report)
-            for mode in report["modes"]:
+            modes = comparable(report)
+            for mode in modes.values():
                 if not mode["accepted"]:
                     continue
                 depth = sum(int(depth) * count for depth, count in mode["depths"].items()) / mode["accepted"]

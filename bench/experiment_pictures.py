@@ -3,7 +3,7 @@
 import html
 import math
 
-from experiment_reports import COLOURS, FOLDER, MODES, chance, distance, modes_of, reports
+from experiment_reports import COLOURS, FOLDER, MODES, chance, comparable, distance, modes_of, reports
 
 # How many places a Ruby has in the picture of where threads were stopped.
 PLACES = 12
@@ -150,8 +150,8 @@ def draw_answer():
             y = top + 40 + 20 * number
             parts.append(text(10, y + 4, name))
             for report in found.values():
-                modes = modes_of(report)
-                if name not in modes:
+                modes = comparable(report)
+                if name not in modes or not modes["paused"]["accepted"]:
                     continue
                 mode, paused, colour = modes[name], modes["paused"], COLOURS[name]
                 share = mode["impossible"]

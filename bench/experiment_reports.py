@@ -6,6 +6,7 @@ import pathlib
 
 TREE = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = TREE / "doc/experiments"
+OTHERS = "(others)"
 MODES = ["unpaused-naive", "unpaused-once", "unpaused-double", "unpaused", "paused-naive", "paused"]
 COLOURS = dict(zip(MODES, ["#b0413e", "#c77f9b", "#d98e32", "#3b7a57", "#7a6fb0", "#2f5d8a"]))
 
@@ -18,6 +19,20 @@ def reports(part):
 
 def modes_of(report):
     return {mode["mode"]: mode for mode in report["modes"]}
+
+
+def folded(counts, kept):
+    """Counts with all keys but those kept counted together."""
+    result = {key: count for key, count in counts.items() if key in kept and key != OTHERS}
+    others = sum(counts.values()) - sum(result.values())
+    return {**result, OTHERS: others} if others else result
+
+
+def comparable(report):
+    """The modes of a report, with only those leaves told apart that are in the lists of all."""
+    modes = modes_of(report)
+    kept = set.intersection(*[set(mode["leaves"]) for mode in modes.values() if mode["accepted"]])
+    return {name: {**mode, "leaves": folded(mode["leaves"], kept)} for name, mode in modes.items()}
 
 
 def distance(one, other):

@@ -16,6 +16,7 @@ The reports go to doc/experiments/PART-RUBY.json, the pictures beside them as SV
 """
 
 import argparse
+import collections
 import json
 import subprocess
 import sys
@@ -23,7 +24,7 @@ import tempfile
 
 import experiment_page
 import experiment_pictures
-from experiment_reports import FOLDER, TREE
+from experiment_reports import FOLDER, TREE, folded
 
 sys.path.insert(0, str(TREE / "tests"))
 
@@ -83,11 +84,16 @@ def measure_rubocop(ruby, flags, arguments):
 def keep(name, report, shares=True):
     """Writes a report into the tree, without what only this run had."""
     del report["pid"]
+    for place in report["where"]:
+        if place["file"]:
+            place["file"] = place["file"].rsplit("/", 1)[-1]
+    total = collections.Counter()
     for mode in report["modes"]:
-        leaves = sorted(mode["leaves"].items(), key=lambda item: (-item[1], item[0]))
-        mode["leaves"] = dict(leaves[:LEAVES_KEPT])
-        if leaves[LEAVES_KEPT:]:
-            mode["leaves"]["(others)"] = sum(count for _, count in leaves[LEAVES_KEPT:])
+        total.update(mode["leaves"])
+    # The same ones of every mode: what is cut off must not differ.
+    kept = {name for name, _ in sorted(total.items(), key=lambda item: (-item[1], item[0]))[:LEAVES_KEPT]}
+    for mode in report["modes"]:
+        mode["leaves"] = folded(mode["leaves"], kept)
         if not shares:
             del mode["leaves"], mode["depths"]
     FOLDER.mkdir(exist_ok=True)

@@ -112,6 +112,8 @@ def test_with_yjit(ruby, rbdump, tmp_path):
     for mode in modes.values():
         assert mode["impossible"]["count"] == 0, (summary(mode), lines[:3])
         assert mode["accepted"] >= 1800, summary(mode)
+        # What YJIT leaves out costs the innermost frame its line.
+        assert mode["soft"].get("pc-outside", 0) > 0, mode["soft"]
 
 
 def test_naive_modes_show_errors(ruby, rbdump, tmp_path):
@@ -148,7 +150,7 @@ def test_paused_naive_errors_lie_in_windows(windowed, rbdump, tmp_path):
     # What the checks say of them: nothing against any that was legal and stopped outside of a window.
     checks = modes["paused-naive"]["checks"]
     legal, impossible = checks["legal"], checks["impossible"]
-    assert legal["accepted"] > 18000
+    assert legal["accepted"] > 16000
     assert (legal["rejected"], legal["call_site"]["any"]["contradicts"]) == ({}, 0), legal
     assert legal["call_site"]["innermost"]["agrees"] > 0.5 * legal["accepted"], legal
     assert checks["unknown"]["accepted"] == 0

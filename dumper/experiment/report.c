@@ -93,14 +93,15 @@ static json_t *mode_object(enum sample_mode mode, const struct tally *tally, con
 	double progress = progress_share(tally, undisturbed);
 	uint64_t rejected = tally->samples - tally->accepted;
 	json_t *object = json_pack(
-	    "{s:s, s:I, s:I, s:o, s:O, s:o, s:I, s:I, s:O, s:o, s:o, s:o, s:{s:I, s:i}, s:{s:I, s:I, s:i, s:f}, s:o, "
+	    "{s:s, s:I, s:I, s:o, s:O, s:o, s:I, s:I, s:O, s:O, s:o, s:o, s:o, s:{s:I, s:i}, s:{s:I, s:I, s:i, s:f}, "
+	    "s:o, "
 	    "s:o, s:f, s:I, s:f, "
 	    "s:o, s:o, s:O, s:O}",
 	    "mode", sample_mode_name(mode), "samples", (json_int_t)tally->samples, "accepted",
 	    (json_int_t)tally->accepted, "accepted_share", share(tally->accepted, tally->samples), "rejected",
 	    tally->rejected, "rejected_shares", shares_of(tally->rejected, tally->samples), "dropped",
-	    (json_int_t)tally->dropped, "off_cpu", (json_int_t)tally->off_cpu, "retried", tally->retried,
-	    "rejected_share", share(rejected, tally->samples), "impossible", impossible_of(tally, oracle),
+	    (json_int_t)tally->dropped, "off_cpu", (json_int_t)tally->off_cpu, "retried", tally->retried, "soft",
+	    tally->soft, "rejected_share", share(rejected, tally->samples), "impossible", impossible_of(tally, oracle),
 	    "impossible_kinds", oracle ? kinds_of(tally) : json_null(), "tries", "total", (json_int_t)tally->tries,
 	    "max", (int)tally->max_tries, "steps", "samples", (json_int_t)tally->stepped, "total",
 	    (json_int_t)tally->steps, "max", (int)tally->max_steps, "us", tally->step_us, "pause_us",

@@ -11,13 +11,14 @@ bool tally_init(struct tally *tally)
 	*tally = (struct tally){
 	    .rejected = json_object(),
 	    .retried = json_object(),
+	    .soft = json_object(),
 	    .depths = json_object(),
 	    .leaves = json_object(),
 	    .pause = distribution_create(),
 	    .took = distribution_create(),
 	};
-	return witness_init(&tally->witness) && tally->rejected && tally->retried && tally->depths && tally->leaves &&
-	       tally->pause && tally->took;
+	return witness_init(&tally->witness) && tally->rejected && tally->retried && tally->soft && tally->depths &&
+	       tally->leaves && tally->pause && tally->took;
 }
 
 void tally_clear(struct tally *tally)
@@ -25,6 +26,7 @@ void tally_clear(struct tally *tally)
 	witness_clear(&tally->witness);
 	json_decref(tally->rejected);
 	json_decref(tally->retried);
+	json_decref(tally->soft);
 	json_decref(tally->depths);
 	json_decref(tally->leaves);
 	distribution_destroy(tally->pause);
@@ -44,6 +46,15 @@ void tally_count(json_t *counts, const char *key)
 		json_integer_set(count, json_integer_value(count) + 1);
 	else
 		json_object_set_new(counts, key, json_integer(1));
+}
+
+/* Whether a frame of Ruby code was at no place in it: YJIT leaves the pc of the innermost one unset. */
+static bool lacks_line(const struct trace_thread *thread)
+{
+	for (size_t i = 0; i < thread->nr_frames; i++)
+		if (thread->frames[i].kind == TRACE_RUBY && !thread->frames[i].has_line)
+			return true;
+	return false;
 }
 
 void tally_sample(struct tally *tally, const struct sample *sample, const struct trace_thread *thread, bool judged,
@@ -74,6 +85,8 @@ void tally_sample(struct tally *tally, const struct sample *sample, const struct
 		return;
 	}
 	tally->accepted++;
+	if (lacks_line(thread))
+		tally_count(tally->soft, validate_reason_name(REASON_PC_OUTSIDE));
 	if (judged) {
 		tally->judged++;
 		tally->impossible[oracle] += oracle != ORACLE_LEGAL;

@@ -29,6 +29,7 @@ static const struct {
     [REASON_NO_METHOD] = {"no-method", "a frame of a method, or of code in one, has no method entry", VERDICT_TORN},
     [REASON_METHOD_OTHER] = {"method-other", "a frame's method entry has other code than the frame", VERDICT_TORN},
     [REASON_CALL_SITE] = {"call-site", "the innermost frame is not of what its caller calls there", VERDICT_TORN},
+    [REASON_PC_OUTSIDE] = {"pc-outside", "a frame's pc is not in its code: its line is not known", VERDICT_COMPLETE},
     [REASON_NO_NAME] = {"no-name", "the name of a C function cannot be read", VERDICT_TRUNCATED},
 };
 

@@ -45,6 +45,8 @@ enum reason {
 	REASON_METHOD_OTHER,
 	REASON_CALL_SITE,
 	REASON_NO_NAME,
+	/* soft: the frame is right, and something of it is not known */
+	REASON_PC_OUTSIDE,
 	REASONS
 };
 

@@ -176,6 +176,7 @@ static void test_reasons(void **state)
 	    {REASON_METHOD_OTHER, "method-other", "torn"},
 	    {REASON_CALL_SITE, "call-site", "torn"},
 	    {REASON_NO_NAME, "no-name", "truncated"},
+	    {REASON_PC_OUTSIDE, "pc-outside", "complete"},
 	};
 
 	(void)state;
