@@ -117,19 +117,20 @@ def test_with_yjit(ruby, rbdump, tmp_path):
 
 
 def test_naive_modes_show_errors(ruby, rbdump, tmp_path):
-    """So that it is seen to measure. A reader that happens to share the target's CPU reads while that does not run."""
-    if len(os.sched_getaffinity(0)) == 1:
+    """So that it is seen to measure. They read from another CPU; `unpaused` from that of the thread, if it may."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) == 1:
         note_not_applicable("reading a process while it runs: there is one CPU")
         return
     with Graph(ruby, "churn", tmp_path) as graph:
-        before = os.sched_getaffinity(0)
-        theirs, ours = sorted(before)[:2]
-        os.sched_setaffinity(graph.pid, {theirs})
-        os.sched_setaffinity(0, {ours})
+        os.sched_setaffinity(graph.pid, {cpus[0]})
+        _, modes, lines = experiment(rbdump, graph, "-m", "unpaused-naive,unpaused", "-r", 5000, "-n", 2000)
+        os.sched_setaffinity(0, {cpus[1]})
         try:
-            _, modes, lines = experiment(rbdump, graph, "-m", "unpaused-naive,unpaused", "-r", 5000, "-n", 2000)
+            _, elsewhere, _ = experiment(rbdump, graph, "-m", "unpaused", "-r", 1000, "-n", 100)
         finally:
-            os.sched_setaffinity(0, before)
+            os.sched_setaffinity(0, cpus)
+    assert (modes["unpaused"]["off_cpu"], elsewhere["unpaused"]["off_cpu"]) == (0, 100)
     naive = modes["unpaused-naive"]
     assert naive["impossible"]["count"] > 200, summary(naive)
     assert naive["impossible"]["low"] < naive["impossible"]["value"] < naive["impossible"]["high"]
