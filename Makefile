@@ -164,7 +164,7 @@ bench: packages-bench
 	tests/rubies/build 3.4
 	/usr/bin/python3 bench/bench.py
 
-# What doc/experiments.md says, measured anew: some 15 minutes.
+# What doc/experiments.md says, measured anew: some 25 minutes.
 .PHONY: experiments
 experiments: packages-check
 	@$(MAKE) --no-print-directory all
@@ -195,7 +195,7 @@ help:
 	@echo 'make fuzz       libFuzzer on what judges a stack, for FUZZ_SECONDS (60)'
 	@echo 'make lint       clang-format, cppcheck, shellcheck, clang-tidy'
 	@echo 'make bench      measure'
-	@echo 'make experiments  measure paused against unpaused sampling anew (some 15 minutes)'
+	@echo 'make experiments  measure paused against unpaused sampling anew (some 25 minutes)'
 	@echo 'make install    honours DESTDIR and prefix'
 	@echo 'make clean'
 

@@ -243,8 +243,9 @@ def test_pinned_in_a_window(windowed, rbdump, tmp_path):
         mode, (line,) = sample("--on-torn", "drop")
         assert (mode["rejected"], line["frames"]) == ({"window": 1}, [])
         # Stepped out: the stack that Ruby itself tells below.
-        mode, lines = sample()
-        assert (mode["accepted"], mode["impossible"]["count"], lines) == (1, 0, [])
+        mode, (line,) = sample()
+        assert (mode["accepted"], mode["impossible"]["count"]) == (1, 0)
+        assert (line["verdict"], line["reason"], line["ip"]["window"]) == ("complete", "stepped", "vm_push_frame")
         assert mode["steps"]["samples"] == 1 and 1 <= mode["steps"]["total"] < 100
         assert (mode["depths"], mode["leaves"]) == ({"3": 1}, {"Object#inner": 1})
 

@@ -55,4 +55,8 @@ def pinned_in_a_window(ruby, folder):
             limit.cancel()
             assert gdb.wait(60) == 0, "".join(said)
         wait_until(lambda: task_states(target.pid) == {"T"}, "".join(said))
-        yield target
+        try:
+            yield target
+        finally:
+            if target.poll() is None:
+                target.kill()
