@@ -115,7 +115,7 @@ def run(part, ruby):
             except Unsupported:
                 continue
     elif part == "cost":
-        for rate, samples in ((100, 1000), (1000, 10000)):
+        for rate, samples in ((100, 800), (1000, 8000)):
             keep(f"cost-{rate}-{series}", measure_graph(ruby, [], "churn", ["-r", str(rate), "-n", str(samples)]))
     elif part == "rubocop":
         arguments = ["-m", "unpaused-naive,unpaused,paused-naive,paused", "-r", "100", "-n", "15000"]

@@ -71,7 +71,7 @@ def types(special):
     values = []
     for number, entry in enumerate(fields.entries["enumerator"]):
         # What is shifted by must be a number of bits.
-        value = number % 64 if "SHIFT" in entry.names[0] else number * 37 - 50
+        value = number % 64 if "SHIFT" in entry.names[0] or entry.names[0].endswith("_bit") else number * 37 - 50
         values.append(f"\t{entry.names[0]} = {value},\n")
         truth.append(f"ENUMERATOR({entry.names[0]})")
     text += f"enum all_of_them {{\n{''.join(values)}}};\n"
