@@ -9,6 +9,7 @@
 #include "decode/class.h"
 #include "decode/label.h"
 #include "decode/symbol.h"
+#include "vm/context.h"
 
 /* id.h: an operator of one character is its own ID. */
 static const char single_operators[] = "!%&*+-/<>^`|~";
@@ -135,7 +136,7 @@ static char *test_threads(const struct self_test *test)
 		   forked (thread.c, rb_thread_atfork_internal). */
 		if (thread->ractor == 0 || thread->ractor > MAX_RACTOR)
 			return finding("a ractor has an impossible number");
-		if (access_member(&access, thread->ec, F_ec_thread_ptr) != thread->address)
+		if (context_thread(&access, thread->ec) != thread->address)
 			return finding("a thread's execution context does not belong to it");
 		if (layout_has(layout, F_ec_fiber_ptr) && layout_has(layout, F_fiber_ec) && test->stacks[i].started &&
 		    access_address(&access, thread->fiber, F_fiber_ec) != thread->ec)

@@ -5,7 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "vm/access.h"
+#include "vm/context.h"
 
 /* The pieces that a stack has, in the order in which they are copied. */
 enum { PIECE_THREAD, PIECE_EC, PIECE_FRAMES, PIECE_VALUES, STACK_PIECES };
@@ -54,6 +54,7 @@ struct shot {
 	pid_t pid;
 	int memory_fd; /* /proc/PID/mem */
 	uint64_t calls;
+	struct context_members members;
 	uint32_t ec_offset, ec_length; /* what is copied of an execution context */
 	uint32_t object_length;	       /* what is copied of an object */
 	uint32_t definition_length;    /* and of a method definition */
@@ -87,8 +88,9 @@ static void reach(const struct layout *layout, enum layout_member_id id, uint32_
 
 struct shot *shot_create(const struct layout *layout, const struct target *target)
 {
-	static const enum layout_member_id of_ec[] = {F_ec_vm_stack, F_ec_vm_stack_size, F_ec_cfp, F_ec_thread_ptr,
-						      F_ec_fiber_ptr};
+	const struct context_members members = context_members(layout);
+	const enum layout_member_id of_ec[] = {members.vm_stack, members.vm_stack_size, members.cfp, F_ec_thread_ptr,
+					       members.fiber_ptr};
 	static const enum layout_member_id of_object[] = {
 	    F_basic_flags, F_iseq_body, F_ment_def, F_ment_owner, F_svar_cref_or_me, F_env_ep, F_moved_destination,
 	};
@@ -107,6 +109,7 @@ struct shot *shot_create(const struct layout *layout, const struct target *targe
 			start = member->offset;
 		reach(layout, of_ec[i], &end);
 	}
+	shot->members = members;
 	shot->ec_offset = start;
 	shot->ec_length = end - start;
 	for (size_t i = 0; i < sizeof(of_object) / sizeof(of_object[0]); i++)
@@ -299,7 +302,7 @@ enum shot_result shot_copy(struct shot *shot, struct shot_aim *aim, enum shot_wa
 		again[i] = again[i + 1] + remote[i + 1].iov_len;
 
 	/* Fibers: the thread may be in another execution context than last time. */
-	ec = word_at(piece[PIECE_THREAD]);
+	ec = layout_has(shot->layout, F_thread_ec) ? word_at(piece[PIECE_THREAD]) : aim->thread;
 	if (way == SHOT_TWICE && word_at(again[PIECE_THREAD]) != ec) {
 		*reason = REASON_MOVED;
 		return SHOT_MOVED;
@@ -308,9 +311,9 @@ enum shot_result shot_copy(struct shot *shot, struct shot_aim *aim, enum shot_wa
 		aim->ec = ec;
 		return SHOT_MISSED;
 	}
-	facts.vm_stack = ec_word(shot, piece[PIECE_EC], F_ec_vm_stack);
-	facts.words = ec_word(shot, piece[PIECE_EC], F_ec_vm_stack_size);
-	facts.cfp = ec_word(shot, piece[PIECE_EC], F_ec_cfp);
+	facts.vm_stack = ec_word(shot, piece[PIECE_EC], shot->members.vm_stack);
+	facts.words = ec_word(shot, piece[PIECE_EC], shot->members.vm_stack_size);
+	facts.cfp = ec_word(shot, piece[PIECE_EC], shot->members.cfp);
 	*reason = REASON_MOVED;
 	if (way == SHOT_TWICE && memcmp(piece[PIECE_EC], again[PIECE_EC], shot->ec_length) != 0)
 		return SHOT_MOVED;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "decode/value.h"
+#include "vm/context.h"
 
 /* vm_core.h: VM_ENV_DATA_INDEX_, words from ep. */
 enum { INDEX_ME_CREF = -2, INDEX_SPECVAL = -1, INDEX_FLAGS = 0, INDEX_ENV = 1 };
@@ -159,17 +160,18 @@ static void read_frame(const struct ruby *ruby, const struct stack *stack, uint6
 
 bool stack_walk(const struct ruby *ruby, uint64_t ec, uint64_t thread, size_t limit, struct stack *ret)
 {
+	const struct context_members members = context_members(ruby->layout);
 	struct access access = ruby_access(ruby);
 	uint64_t end, count, owner;
 
 	*ret = (struct stack){.ec = ec};
 	ret->facts = (struct stack_facts){
-	    .vm_stack = access_member(&access, ec, F_ec_vm_stack),
-	    .words = access_member(&access, ec, F_ec_vm_stack_size),
-	    .cfp = access_member(&access, ec, F_ec_cfp),
+	    .vm_stack = access_member(&access, ec, members.vm_stack),
+	    .words = access_member(&access, ec, members.vm_stack_size),
+	    .cfp = access_member(&access, ec, members.cfp),
 	    .frame_size = access_sizeof(&access, S_cfp),
 	};
-	owner = access_member(&access, ec, F_ec_thread_ptr);
+	owner = context_thread(&access, ec);
 	if (access.failed) {
 		ret->reason = REASON_EC_UNREADABLE;
 		return true;

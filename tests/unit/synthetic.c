@@ -61,6 +61,7 @@ static const struct {
     {E_imemo_callcache, 8},
     {E_idMethodMissing, 0xb01},
     {E_VM_CALL_TAILCALL_bit, 3},
+    {E_SHAPE_IVAR, 6},
     {E_ROBJECT_HEAP, 1 << 14},
     {E_tLAST_OP_ID, LAST_OPERATOR},
     {E_THREAD_RUNNABLE, 2},
@@ -122,7 +123,11 @@ static const struct {
     {F_objspace_during_gc, 1, 4, 1},
 };
 
-static const enum layout_member_id later[] = {F_symbols_next_id, F_class_slot_fields, F_mdef_reference_count};
+/* What other Rubies have in the place of something else. */
+static const enum layout_member_id others[] = {
+    F_symbols_next_id, F_class_slot_fields, F_mdef_reference_count,
+    F_insn_position,   F_classext_iv_ptr,   F_classext_shape_id,
+};
 
 static bool is_object(enum layout_struct_id id)
 {
@@ -193,9 +198,9 @@ static struct layout *create_layout(void)
 		assert_true(layout->enumerators[id].present);
 	layout->constants[C_ID_ENTRY_UNIT] = (struct layout_number){.present = true, .value = ID_UNIT};
 	layout->functions[P_is_rescue_or_ensure_frame] = true;
-	/* What 4.0 has in the place of others; tests of 4.0 put them back. */
-	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++)
-		layout->members[later[i]].present = false;
+	/* Tests of those Rubies put them back. */
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		layout->members[others[i]].present = false;
 	return layout;
 }
 
