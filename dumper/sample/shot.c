@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "decode/value.h"
 #include "vm/context.h"
 
 /* The pieces that a stack has, in the order in which they are copied. */
@@ -32,9 +33,8 @@ enum { PIECE_THREAD, PIECE_EC, PIECE_FRAMES, PIECE_VALUES, STACK_PIECES };
 #define ROUNDS	     6
 #define MAX_PIECES   1024u
 
-/* vm_core.h: VM_ENV_FLAGS are always a Fixnum; internal/imemo.h: IMEMO_MASK. */
+/* vm_core.h: VM_ENV_FLAGS are always a Fixnum. */
 #define FLAGS_ARE_FIXNUM UINT64_C(1)
-#define IMEMO_MASK	 0x0fu
 
 /* An object that is to be copied. */
 enum object_kind { OBJECT_VALUE, OBJECT_ENV, OBJECT_DEFINITION };
@@ -443,7 +443,7 @@ static void want_of_object(struct shot *shot, enum object_kind kind, const struc
 	}
 	if (type != (uint64_t)layout->enumerators[E_RUBY_T_IMEMO].value)
 		return;
-	type = (flags >> layout->enumerators[E_RUBY_FL_USHIFT].value) & IMEMO_MASK;
+	type = value_imemo_type(layout, flags);
 	if (type == (uint64_t)layout->enumerators[E_imemo_ment].value)
 		want(shot, member_at(shot, object->data, F_ment_def), OBJECT_DEFINITION);
 	else if (type == (uint64_t)layout->enumerators[E_imemo_svar].value)

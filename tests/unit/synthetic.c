@@ -44,6 +44,7 @@ static const struct {
     {E_RUBY_T_MODULE, 0x23},
     {E_RUBY_T_ICLASS, 0x24},
     {E_RUBY_T_STRING, 0x25},
+    {E_RUBY_T_DATA, 0x2c},
     {E_RUBY_T_ARRAY, 0x26},
     {E_RUBY_T_IMEMO, 0x27},
     {E_RUBY_T_MOVED, 0x28},
@@ -57,6 +58,9 @@ static const struct {
     {E_RARRAY_EMBED_LEN_MASK, INT64_C(0xf) << 30},
     {E_RARRAY_EMBED_LEN_SHIFT, 30},
     {E_RUBY_ID_SCOPE_SHIFT, ID_SHIFT},
+    {E_imemo_mask, 0xf},
+    {E_VM_FRAME_MAGIC_PROC, 0xaa0001},
+    {E_VM_FRAME_MAGIC_LAMBDA, 0xab0001},
     {E_imemo_callinfo, 6},
     {E_imemo_callcache, 8},
     {E_idMethodMissing, 0xb01},
@@ -125,8 +129,8 @@ static const struct {
 
 /* What other Rubies have in the place of something else. */
 static const enum layout_member_id others[] = {
-    F_symbols_next_id, F_class_slot_fields, F_mdef_reference_count,
-    F_insn_position,   F_classext_iv_ptr,   F_classext_shape_id,
+    F_symbols_next_id,	 F_class_slot_fields, F_mdef_reference_count, F_insn_position, F_classext_iv_ptr,
+    F_classext_shape_id, F_cfp_flag,
 };
 
 static bool is_object(enum layout_struct_id id)
