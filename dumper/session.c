@@ -15,6 +15,7 @@
 #include "layout/self_test.h"
 #include "target/diagnose.h"
 #include "target/live.h"
+#include "vm/context.h"
 
 /* How much of the target is copied at most: 256 MiB. */
 #define MAX_PAGES 65536
@@ -344,7 +345,7 @@ static size_t mark_moved(const struct session *session, struct look *look)
 		const struct stack_facts *facts = &stack->facts;
 		struct trace_thread *thread = &look->trace->threads[i];
 
-		moved[i] = memory_has_changed(session->memory, stack->ec, (size_t)layout->sizes[S_ec].value);
+		moved[i] = memory_has_changed(session->memory, stack->ec, (size_t)context_size(layout));
 		if (stack->started && stack->nr_frames > 0 && !moved[i])
 			moved[i] = memory_has_changed(session->memory, facts->cfp,
 						      facts->vm_stack + facts->words * 8 - facts->cfp);

@@ -139,9 +139,9 @@ def parse(text):
             fields.add(line, struct)
         elif kind in ("enumerator", "constant", "symbol"):
             _, name, word, purpose = take(line, content, 3, f"{kind} NAME NEED  PURPOSE")
-            alternatives(line, name, NAME)
+            names = alternatives(line, name, NAME)
             letter = KINDS[kind][0]
-            fields.add(line, Entry(kind, f"{letter}_{name}", [name], name, purpose, need(line, word)))
+            fields.add(line, Entry(kind, f"{letter}_{names[0]}", names, names[0], purpose, need(line, word)))
         elif kind in ("function", "window"):
             _, name, purpose = take(line, content, 2, f"{kind} NAME PURPOSE")
             alternatives(line, name, NAME)

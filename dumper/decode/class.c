@@ -9,8 +9,11 @@
 #define MAX_NESTING    8
 #define REFINEMENT     3
 #define MAX_SUPERCLASS 64
-/* The most instance variables of a class that are looked through. */
+/* The most instance variables of a class that are looked through, and shapes. */
 #define MAX_IVARS 256
+
+/* shape.h, SHAPE_FLAG_SHIFT, 3.2: where a shape's number is in the flags, those being a word of 64 bits. */
+#define FLAG_BITS 64
 
 static bool is_type(struct access *access, uint64_t object, enum layout_enumerator_id type)
 {
@@ -22,6 +25,55 @@ static bool is_class_or_module(struct access *access, uint64_t object)
 	return is_type(access, object, E_RUBY_T_CLASS) || is_type(access, object, E_RUBY_T_MODULE);
 }
 
+/* Whether an ID is that of a name. */
+static bool is_id_of(const struct ruby *ruby, const struct access *access, uint64_t id, const char *name)
+{
+	struct access try = *access;
+	struct bytes bytes = symbol_name(ruby, &try, id);
+
+	return !try.failed && value_bytes_are(&try, bytes, name);
+}
+
+/* A class's rb_classext_struct: its own, or behind it in the same slot (internal/class.h, RCLASS_EXT, 3.2). */
+static uint64_t classext(struct access *access, uint64_t klass)
+{
+	return layout_has(access->layout, F_class_ptr) ? access_member(access, klass, F_class_ptr)
+						       : klass + access_sizeof(access, S_class);
+}
+
+/*
+ * 3.2: the instance variables stand in a row. Which is which, the shape tells: its parents back to the root each say
+ * the name of one (shape.c, rb_shape_get_iv_index()).
+ */
+static uint64_t ivar_by_shape(const struct ruby *ruby, struct access *access, uint64_t klass, const char *name)
+{
+	const struct layout *layout = access->layout;
+	uint64_t extension = classext(access, klass), shapes = access_member(access, ruby->vm, F_vm_shape_list);
+	uint64_t count = access_member(access, ruby->vm, F_vm_next_shape_id);
+	uint64_t id = layout_has(layout, F_classext_shape_id)
+			  ? access_member(access, extension, F_classext_shape_id)
+			  : value_flags(access, klass) >> (FLAG_BITS - layout->members[F_shape_parent_id].size * 8);
+
+	for (int seen = 0; seen < MAX_IVARS && id < count && !access->failed; seen++) {
+		uint64_t shape = shapes + id * access_sizeof(access, S_shape);
+
+		if (access_member(access, shape, F_shape_type) == access_enum(access, E_SHAPE_IVAR) &&
+		    is_id_of(ruby, access, access_member(access, shape, F_shape_edge_name), name))
+			return access_word(access, access_member(access, extension, F_classext_iv_ptr) +
+						       (access_member(access, shape, F_shape_next_iv_index) - 1) * 8);
+		id = access_member(access, shape, F_shape_parent_id);
+	}
+	return 0;
+}
+
+static bool has_shapes(const struct layout *layout)
+{
+	return layout_has(layout, F_classext_iv_ptr) && layout_has(layout, F_vm_shape_list) &&
+	       layout_has(layout, F_vm_next_shape_id) && layout_has(layout, F_shape_edge_name) &&
+	       layout_has(layout, F_shape_next_iv_index) && layout_has(layout, F_shape_parent_id) &&
+	       layout_has(layout, F_shape_type) && layout->enumerators[E_SHAPE_IVAR].present;
+}
+
 /*
  * Value of an instance variable of a class, by its name; 0 if it has none such. Until 3.1 a class keeps them in a table
  * of its rb_classext_struct, by ID.
@@ -30,9 +82,11 @@ static uint64_t class_ivar(const struct ruby *ruby, struct access *access, uint6
 {
 	uint64_t table, entries, at, end;
 
-	if (!layout_has(access->layout, F_class_ptr) || !layout_has(access->layout, F_classext_iv_tbl))
+	if (has_shapes(access->layout))
+		return ivar_by_shape(ruby, access, klass, name);
+	if (!layout_has(access->layout, F_classext_iv_tbl))
 		return 0;
-	table = access_member(access, access_member(access, klass, F_class_ptr), F_classext_iv_tbl);
+	table = access_member(access, classext(access, klass), F_classext_iv_tbl);
 	if (table == 0)
 		return 0;
 	entries = access_member(access, table, F_st_entries);
@@ -40,14 +94,10 @@ static uint64_t class_ivar(const struct ruby *ruby, struct access *access, uint6
 	end = access_member(access, table, F_st_entries_bound);
 	for (uint64_t seen = 0; at < end && seen < MAX_IVARS && !access->failed; at++, seen++) {
 		uint64_t entry = entries + at * access_sizeof(access, S_st_entry);
-		struct access try = *access;
-		struct bytes key;
 
 		/* st.c: DELETED_ENTRY, RESERVED_HASH_VAL. */
-		if (access_member(access, entry, F_st_entry_hash) == UINT64_MAX)
-			continue;
-		key = symbol_name(ruby, &try, access_member(access, entry, F_st_entry_key));
-		if (!try.failed && value_bytes_are(&try, key, name))
+		if (access_member(access, entry, F_st_entry_hash) != UINT64_MAX &&
+		    is_id_of(ruby, access, access_member(access, entry, F_st_entry_key), name))
 			return access_member(access, entry, F_st_entry_record);
 	}
 	return 0;

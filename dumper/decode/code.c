@@ -6,6 +6,16 @@ enum { PATHOBJ_PATH = 0, PATHOBJ_REALPATH = 1 };
 /* iseq.c, succ_index_table: widths of the packed ranks. */
 enum { IMMEDIATE_RANKS_A_WORD = 9, IMMEDIATE_RANK_BITS = 7, SMALL_RANK_BITS = 9, BLOCK_POSITIONS = 512 };
 
+/* 2.0 to 2.4: iseq.c, iseq_location_setup(). */
+static void read_two_paths(struct access *access, struct code *code)
+{
+	uint64_t absolute = access_member(access, code->body, F_body_absolute_path);
+
+	code->path = value_string(access, access_member(access, code->body, F_body_path));
+	if (absolute != access_enum(access, E_RUBY_Qnil))
+		code->absolute_path = value_string(access, absolute);
+}
+
 static void read_paths(struct access *access, uint64_t pathobj, struct code *code)
 {
 	uint64_t object = value_object(access, pathobj);
@@ -47,7 +57,10 @@ bool code_read(struct access *access, uint64_t iseq, struct code *ret)
 	if (layout->members[F_body_first_lineno].size == 8)
 		ret->first_line >>= 1; /* a Fixnum until 3.1 */
 	ret->label = value_string(access, access_member(access, ret->body, F_body_label));
-	read_paths(access, access_member(access, ret->body, F_body_pathobj), ret);
+	if (layout_has(layout, F_body_pathobj))
+		read_paths(access, access_member(access, ret->body, F_body_pathobj), ret);
+	else
+		read_two_paths(access, ret);
 	return !access->failed;
 }
 
@@ -86,21 +99,46 @@ static uint64_t rank_of(struct access *access, uint64_t table, uint64_t position
 	return word + (uint64_t)__builtin_popcountll(bits << (63 - at % 64));
 }
 
+/*
+ * The same where each entry has its position: iseq.c, get_insn_info_binary_search() of 2.5, get_line_info() of 2.0 to
+ * 2.4. The first entry counts wherever it begins.
+ */
+static uint64_t rank_by_position(struct access *access, uint64_t table, uint64_t entries, uint64_t position)
+{
+	uint64_t low = 1, high = entries;
+
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (access_member(access, table + middle * access_sizeof(access, S_insn), F_insn_position) <= position)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static uint64_t rank(struct access *access, const struct code *code, uint64_t entries, uint64_t position)
+{
+	if (layout_has(access->layout, F_insn_position))
+		return rank_by_position(access, access_member(access, code->body, F_body_insns), entries, position);
+	return rank_of(access, access_member(access, code->body, F_body_succ_index_table), position);
+}
+
 bool code_lines_hold(struct access *access, const struct code *code)
 {
 	uint64_t entries = access_member(access, code->body, F_body_insns_size);
 
 	if (entries > code->size || code->size == 0)
 		return false;
-	return entries <= 1 ||
-	       rank_of(access, access_member(access, code->body, F_body_succ_index_table), code->size - 1) == entries;
+	return entries <= 1 || rank(access, code, entries, code->size - 1) == entries;
 }
 
 int64_t code_line(struct access *access, const struct code *code, uint64_t pc)
 {
 	uint64_t position = (pc - code->encoded) / 8;
 	uint64_t entries = access_member(access, code->body, F_body_insns_size);
-	uint64_t rank = 1;
+	uint64_t entry = 1;
 
 	/* vm_backtrace.c, calc_lineno(): pc points at the next instruction, but at the start of a method. */
 	if (position > 0)
@@ -108,11 +146,11 @@ int64_t code_line(struct access *access, const struct code *code, uint64_t pc)
 	if (entries == 0)
 		return 0;
 	if (entries > 1) {
-		rank = rank_of(access, access_member(access, code->body, F_body_succ_index_table), position);
-		if (rank < 1 || rank > entries)
+		entry = rank(access, code, entries, position);
+		if (entry < 1 || entry > entries)
 			access_fail(access, code->body);
 	}
 	return access_signed(
-	    access, access_member(access, code->body, F_body_insns) + (rank - 1) * access_sizeof(access, S_insn),
+	    access, access_member(access, code->body, F_body_insns) + (entry - 1) * access_sizeof(access, S_insn),
 	    F_insn_line_no);
 }

@@ -2,9 +2,6 @@
 
 #include <string.h>
 
-/* internal/imemo.h: IMEMO_MASK, a macro in every Ruby since 2.5; the type's place is RUBY_FL_USHIFT. */
-#define IMEMO_MASK 0x0f
-
 uint64_t value_flags(struct access *access, uint64_t object)
 {
 	return access_member(access, object, F_basic_flags);
@@ -27,6 +24,17 @@ uint64_t value_object(struct access *access, uint64_t value)
 	return value;
 }
 
+/* internal/imemo.h: IMEMO_MASK, a macro in every Ruby since 2.5. */
+#define IMEMO_MASK 0x0f
+
+uint64_t value_imemo_type(const struct layout *layout, uint64_t flags)
+{
+	const struct layout_number *mask = &layout->enumerators[E_imemo_mask];
+
+	return (flags >> (uint64_t)layout->enumerators[E_RUBY_FL_USHIFT].value) &
+	       (mask->present ? (uint64_t)mask->value : IMEMO_MASK);
+}
+
 bool value_is_imemo(struct access *access, uint64_t object, enum layout_enumerator_id imemo_type)
 {
 	uint64_t flags;
@@ -35,7 +43,7 @@ bool value_is_imemo(struct access *access, uint64_t object, enum layout_enumerat
 		return false;
 	flags = value_flags(access, object);
 	return !access->failed && (flags & access_enum(access, E_RUBY_T_MASK)) == access_enum(access, E_RUBY_T_IMEMO) &&
-	       ((flags >> access_enum(access, E_RUBY_FL_USHIFT)) & IMEMO_MASK) == access_enum(access, imemo_type);
+	       value_imemo_type(access->layout, flags) == access_enum(access, imemo_type);
 }
 
 struct bytes value_string(struct access *access, uint64_t value)

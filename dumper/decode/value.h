@@ -34,6 +34,8 @@ uint64_t value_object(struct access *access, uint64_t value);
 uint64_t value_flags(struct access *access, uint64_t object);
 uint64_t value_type(struct access *access, uint64_t object);
 
+/* The enum imemo_type in the flags of a T_IMEMO. */
+uint64_t value_imemo_type(const struct layout *layout, uint64_t flags);
 /* Whether an object is an imemo of that type. */
 bool value_is_imemo(struct access *access, uint64_t object, enum layout_enumerator_id imemo_type);
 

@@ -9,6 +9,7 @@
 #include "decode/class.h"
 #include "decode/label.h"
 #include "decode/symbol.h"
+#include "vm/context.h"
 
 /* id.h: an operator of one character is its own ID. */
 static const char single_operators[] = "!%&*+-/<>^`|~";
@@ -135,7 +136,7 @@ static char *test_threads(const struct self_test *test)
 		   forked (thread.c, rb_thread_atfork_internal). */
 		if (thread->ractor == 0 || thread->ractor > MAX_RACTOR)
 			return finding("a ractor has an impossible number");
-		if (access_member(&access, thread->ec, F_ec_thread_ptr) != thread->address)
+		if (context_thread(&access, thread->ec) != thread->address)
 			return finding("a thread's execution context does not belong to it");
 		if (layout_has(layout, F_ec_fiber_ptr) && layout_has(layout, F_fiber_ec) && test->stacks[i].started &&
 		    access_address(&access, thread->fiber, F_fiber_ec) != thread->ec)
@@ -209,13 +210,17 @@ static char *test_stack_base(const struct self_test *test, const struct stack *s
 	struct access access = ruby_access(test->ruby);
 	uint64_t base = stack->facts.vm_stack + stack->facts.words * 8 - stack->facts.frame_size;
 	uint64_t ep = access_member(&access, base, F_cfp_ep);
-	uint64_t flags = access_word(&access, ep);
+	uint64_t flags = access_word(&access, ep), kind = flags;
+	const struct layout_number *escaped = &access.layout->enumerators[E_VM_ENV_FLAG_ESCAPED];
 
-	if (ep % 8 != 0 || access.failed || !(flags & 1) ||
-	    (flags & access_enum(&access, E_VM_FRAME_MAGIC_MASK)) != access_enum(&access, E_VM_FRAME_MAGIC_DUMMY) ||
+	/* Since 2.4 the kind of a frame is in its environment's flags, which are a Fixnum. */
+	if (layout_has(access.layout, F_cfp_flag))
+		kind = access_member(&access, base, F_cfp_flag) | 1;
+	if (ep % 8 != 0 || access.failed || !(kind & 1) ||
+	    ((kind ^ access_enum(&access, E_VM_FRAME_MAGIC_DUMMY)) & access_enum(&access, E_VM_FRAME_MAGIC_MASK)) ||
 	    !(flags & access_enum(&access, E_VM_ENV_FLAG_LOCAL)))
 		return finding("a stack's oldest frame is no dummy");
-	if ((ep < stack->facts.vm_stack || ep >= base) && !(flags & access_enum(&access, E_VM_ENV_FLAG_ESCAPED)))
+	if ((ep < stack->facts.vm_stack || ep >= base) && escaped->present && !(flags & (uint64_t)escaped->value))
 		return finding("the environment of a stack's oldest frame is not on that stack");
 	return NULL;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "vm/access.h"
+#include "vm/context.h"
 
 /* How often a window must be passed before it is trusted. */
 #define PASSES 3u
@@ -101,7 +101,7 @@ static struct frame_bytes read_newest(const struct publication *publication)
 void publication_begin(struct publication *publication, const struct layout_window *window, uint64_t ec)
 {
 	const struct layout *layout = publication->layout;
-	const struct layout_member *cfp = &layout->members[F_ec_cfp];
+	const struct layout_member *cfp = &layout->members[context_members(layout).cfp];
 
 	publication->watched = NULL;
 	if (window->id != W_vm_push_frame || publication->frame_size > FRAME_MAX ||

@@ -5,7 +5,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "vm/access.h"
+#include "decode/value.h"
+#include "vm/context.h"
 
 /* The pieces that a stack has, in the order in which they are copied. */
 enum { PIECE_THREAD, PIECE_EC, PIECE_FRAMES, PIECE_VALUES, STACK_PIECES };
@@ -33,9 +34,8 @@ enum { PIECE_THREAD, PIECE_EC, PIECE_FRAMES, PIECE_VALUES, STACK_PIECES };
 #define ROUNDS	     6
 #define MAX_PIECES   1024u
 
-/* vm_core.h: VM_ENV_FLAGS are always a Fixnum; internal/imemo.h: IMEMO_MASK. */
+/* vm_core.h: VM_ENV_FLAGS are always a Fixnum. */
 #define FLAGS_ARE_FIXNUM UINT64_C(1)
-#define IMEMO_MASK	 0x0fu
 
 /* An object that is to be copied. */
 enum object_kind { OBJECT_VALUE, OBJECT_ENV, OBJECT_DEFINITION };
@@ -53,7 +53,8 @@ struct seen {
 struct shot {
 	const struct layout *layout;
 	pid_t pid;
-	int memory_fd;		       /* /proc/PID/mem */
+	int memory_fd; /* /proc/PID/mem */
+	struct context_members members;
 	uint32_t ec_offset, ec_length; /* what is copied of an execution context */
 	uint32_t object_length;	       /* what is copied of an object */
 	uint32_t definition_length;    /* and of a method definition */
@@ -87,8 +88,9 @@ static void reach(const struct layout *layout, enum layout_member_id id, uint32_
 
 struct shot *shot_create(const struct layout *layout, const struct target *target)
 {
-	static const enum layout_member_id of_ec[] = {F_ec_vm_stack, F_ec_vm_stack_size, F_ec_cfp, F_ec_thread_ptr,
-						      F_ec_fiber_ptr};
+	const struct context_members members = context_members(layout);
+	const enum layout_member_id of_ec[] = {members.vm_stack, members.vm_stack_size, members.cfp, F_ec_thread_ptr,
+					       members.fiber_ptr};
 	static const enum layout_member_id of_object[] = {
 	    F_basic_flags, F_iseq_body, F_ment_def, F_ment_owner, F_svar_cref_or_me, F_env_ep, F_moved_destination,
 	};
@@ -107,6 +109,7 @@ struct shot *shot_create(const struct layout *layout, const struct target *targe
 			start = member->offset;
 		reach(layout, of_ec[i], &end);
 	}
+	shot->members = members;
 	shot->ec_offset = start;
 	shot->ec_length = end - start;
 	for (size_t i = 0; i < sizeof(of_object) / sizeof(of_object[0]); i++)
@@ -284,12 +287,18 @@ static void take_pieces(struct shot *shot, const struct shot_aim *aim, const str
 		};
 }
 
+/* What the thread runs in, by its copied word. */
+static uint64_t ec_of(const struct shot *shot, const struct shot_aim *aim, const uint8_t *piece)
+{
+	return layout_has(shot->layout, F_thread_ec) ? word_at(piece) : aim->thread;
+}
+
 static struct stack_facts facts_of(const struct shot *shot, const uint8_t *ec)
 {
 	return (struct stack_facts){
-	    .vm_stack = ec_word(shot, ec, F_ec_vm_stack),
-	    .words = ec_word(shot, ec, F_ec_vm_stack_size),
-	    .cfp = ec_word(shot, ec, F_ec_cfp),
+	    .vm_stack = ec_word(shot, ec, shot->members.vm_stack),
+	    .words = ec_word(shot, ec, shot->members.vm_stack_size),
+	    .cfp = ec_word(shot, ec, shot->members.cfp),
 	    .frame_size = (uint64_t)shot->layout->sizes[S_cfp].value,
 	};
 }
@@ -312,7 +321,7 @@ static enum shot_result copy_naively(struct shot *shot, struct shot_aim *aim, en
 	lay_out(shot, aim, remote);
 	if (!make_room(shot, 8 + shot->ec_length) || !read_one(shot, &remote[PIECE_THREAD], shot->stack))
 		return SHOT_FAILED;
-	aim->ec = word_at(shot->stack);
+	aim->ec = ec_of(shot, aim, shot->stack);
 	lay_out(shot, aim, remote);
 	if (!read_one(shot, &remote[PIECE_EC], shot->stack + 8))
 		return SHOT_FAILED;
@@ -382,7 +391,7 @@ enum shot_result shot_copy(struct shot *shot, struct shot_aim *aim, enum shot_wa
 
 	/* Fibers: the thread may be in another execution context than last time. */
 	*reason = REASON_MOVED;
-	ec = word_at(piece[PIECE_THREAD]);
+	ec = ec_of(shot, aim, piece[PIECE_THREAD]);
 	if (ec != aim->ec) {
 		aim->ec = ec;
 		return SHOT_MISSED;
@@ -509,7 +518,7 @@ static void want_of_object(struct shot *shot, enum object_kind kind, const struc
 	}
 	if (type != (uint64_t)layout->enumerators[E_RUBY_T_IMEMO].value)
 		return;
-	type = (flags >> layout->enumerators[E_RUBY_FL_USHIFT].value) & IMEMO_MASK;
+	type = value_imemo_type(layout, flags);
 	if (type == (uint64_t)layout->enumerators[E_imemo_ment].value)
 		want(shot, member_at(shot, object->data, F_ment_def), OBJECT_DEFINITION);
 	else if (type == (uint64_t)layout->enumerators[E_imemo_svar].value)

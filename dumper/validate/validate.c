@@ -82,13 +82,13 @@ enum reason validate_stack(const struct stack_facts *facts)
 static bool known_magic(const struct layout *layout, uint64_t magic)
 {
 	static const enum layout_enumerator_id magics[] = {
-	    E_VM_FRAME_MAGIC_METHOD, E_VM_FRAME_MAGIC_BLOCK,  E_VM_FRAME_MAGIC_CLASS,
-	    E_VM_FRAME_MAGIC_TOP,    E_VM_FRAME_MAGIC_CFUNC,  E_VM_FRAME_MAGIC_IFUNC,
-	    E_VM_FRAME_MAGIC_EVAL,   E_VM_FRAME_MAGIC_RESCUE, E_VM_FRAME_MAGIC_DUMMY,
+	    E_VM_FRAME_MAGIC_METHOD, E_VM_FRAME_MAGIC_BLOCK, E_VM_FRAME_MAGIC_CLASS,  E_VM_FRAME_MAGIC_TOP,
+	    E_VM_FRAME_MAGIC_CFUNC,  E_VM_FRAME_MAGIC_IFUNC, E_VM_FRAME_MAGIC_EVAL,   E_VM_FRAME_MAGIC_RESCUE,
+	    E_VM_FRAME_MAGIC_DUMMY,  E_VM_FRAME_MAGIC_PROC,  E_VM_FRAME_MAGIC_LAMBDA,
 	};
 
 	for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++)
-		if (magic == (uint64_t)layout->enumerators[magics[i]].value)
+		if (layout->enumerators[magics[i]].present && magic == (uint64_t)layout->enumerators[magics[i]].value)
 			return true;
 	return false;
 }
@@ -97,7 +97,8 @@ enum reason validate_frame(const struct layout *layout, const struct frame_facts
 {
 	uint64_t magic = facts->flags & (uint64_t)layout->enumerators[E_VM_FRAME_MAGIC_MASK].value;
 	bool on_stack = facts->ep >= facts->vm_stack && facts->ep < facts->stack_end;
-	bool escaped = facts->flags & (uint64_t)layout->enumerators[E_VM_ENV_FLAG_ESCAPED].value;
+	const struct layout_number *escaped_flag = &layout->enumerators[E_VM_ENV_FLAG_ESCAPED];
+	bool escaped = !escaped_flag->present || facts->flags & (uint64_t)escaped_flag->value;
 
 	*ret = FRAME_UNREADABLE;
 	if (facts->ep % 8 != 0 || (!on_stack && !(escaped && facts->env)))

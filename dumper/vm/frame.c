@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "decode/value.h"
+#include "vm/context.h"
 
 /* vm_core.h: VM_ENV_DATA_INDEX_, words from ep. */
 enum { INDEX_ME_CREF = -2, INDEX_SPECVAL = -1, INDEX_FLAGS = 0, INDEX_ENV = 1 };
@@ -56,34 +57,74 @@ static uint64_t method_of_slot(struct access *access, uint64_t value, bool may_b
 	}
 }
 
+/* What an environment says. */
+struct env {
+	uint64_t ep;	   /* where it is; of one that is just being moved to the heap, where it will be */
+	uint64_t flags;	   /* VM_ENV_FLAG_, and since 2.4 the kind of frame */
+	uint64_t me_cref;  /* a method entry, or what stands for it */
+	uint64_t previous; /* the enclosing one, unless it is local */
+	bool local;
+};
+
+/* 2.3: two words, the second of which is the previous ep or, with a tag, a block (vm_core.h, VM_ENVVAL_BLOCK_PTR_FLAG).
+ */
+static struct env read_env_of_two_words(struct access *access, uint64_t ep)
+{
+	uint64_t word = env_word(access, ep, 0);
+
+	return (struct env){
+	    .ep = ep,
+	    .flags = word,
+	    .me_cref = env_word(access, ep, -1),
+	    .previous = word & ~EP_TAG,
+	    .local = word & access_enum(access, E_VM_ENV_FLAG_LOCAL),
+	};
+}
+
 /*
  * A heap environment that is being made has its flags slot on the stack overwritten with a pointer to the rb_env_t
  * (vm.c, vm_make_env_each): the slots are then at env->ep.
  */
-static uint64_t settled_ep(struct access *access, uint64_t ep, uint64_t *flags)
+static struct env read_env(struct access *access, uint64_t ep)
 {
-	*flags = env_word(access, ep, INDEX_FLAGS);
-	if (!(*flags & FLAGS_ARE_FIXNUM) && layout_has(access->layout, F_env_ep) &&
-	    value_is_imemo(access, *flags, E_imemo_env)) {
-		ep = access_member(access, *flags, F_env_ep);
-		*flags = env_word(access, ep, INDEX_FLAGS);
+	struct env env = {.ep = ep};
+
+	if (layout_has(access->layout, F_cfp_flag))
+		return read_env_of_two_words(access, ep);
+	env.flags = env_word(access, ep, INDEX_FLAGS);
+	if (!(env.flags & FLAGS_ARE_FIXNUM) && layout_has(access->layout, F_env_ep) &&
+	    value_is_imemo(access, env.flags, E_imemo_env)) {
+		env.ep = access_member(access, env.flags, F_env_ep);
+		env.flags = env_word(access, env.ep, INDEX_FLAGS);
 	}
-	return ep;
+	env.me_cref = env_word(access, env.ep, INDEX_ME_CREF);
+	env.previous = env_word(access, env.ep, INDEX_SPECVAL) & ~EP_TAG;
+	env.local = env.flags & access_enum(access, E_VM_ENV_FLAG_LOCAL);
+	return env;
+}
+
+/* Whether the word behind a heap environment's slots is its object: an imemo_env, until 2.3 a T_DATA (vm.c,
+ * env_alloc()). */
+static bool has_env_object(struct access *access, uint64_t ep)
+{
+	uint64_t object = env_word(access, ep, INDEX_ENV);
+
+	if (!layout_has(access->layout, F_cfp_flag))
+		return value_is_imemo(access, object, E_imemo_env);
+	return value_is_object(object) && access->layout->enumerators[E_RUBY_T_DATA].present &&
+	       value_type(access, object) == access_enum(access, E_RUBY_T_DATA);
 }
 
 /* rb_vm_frame_method_entry(): climbs up to and including the local environment. */
 static uint64_t method_of_frame(struct access *access, uint64_t ep)
 {
 	for (int i = 0; i < MAX_NESTING && !access->failed; i++) {
-		uint64_t flags, method;
-		bool local;
+		struct env env = read_env(access, ep);
+		uint64_t method = method_of_slot(access, env.me_cref, env.local);
 
-		ep = settled_ep(access, ep, &flags);
-		local = flags & access_enum(access, E_VM_ENV_FLAG_LOCAL);
-		method = method_of_slot(access, env_word(access, ep, INDEX_ME_CREF), local);
-		if (method != 0 || local)
+		if (method != 0 || env.local)
 			return method;
-		ep = env_word(access, ep, INDEX_SPECVAL) & ~EP_TAG;
+		ep = env.previous;
 	}
 	return 0;
 }
@@ -130,6 +171,7 @@ static bool has_flag(const struct layout_number *bit, uint64_t flags)
 static void read_frame(const struct ruby *ruby, const struct stack *stack, uint64_t cfp, struct frame *ret)
 {
 	struct access access = ruby_access(ruby);
+	struct env env;
 	uint64_t magic;
 	struct frame_facts facts = {
 	    .vm_stack = stack->facts.vm_stack,
@@ -144,10 +186,12 @@ static void read_frame(const struct ruby *ruby, const struct stack *stack, uint6
 		return;
 
 	ret->reason = REASON_ENV_UNREADABLE;
-	facts.ep = settled_ep(&access, facts.ep, &facts.flags);
-	facts.me_cref = classify(&access, env_word(&access, facts.ep, INDEX_ME_CREF));
+	env = read_env(&access, facts.ep);
+	facts.ep = env.ep;
+	facts.flags = layout_has(ruby->layout, F_cfp_flag) ? access_member(&access, cfp, F_cfp_flag) : env.flags;
+	facts.me_cref = classify(&access, env.me_cref);
 	if (facts.ep < facts.vm_stack || facts.ep >= facts.stack_end)
-		facts.env = value_is_imemo(&access, env_word(&access, facts.ep, INDEX_ENV), E_imemo_env);
+		facts.env = has_env_object(&access, facts.ep);
 	if (access.failed)
 		return;
 
@@ -178,17 +222,18 @@ static void read_frame(const struct ruby *ruby, const struct stack *stack, uint6
 
 bool stack_walk(const struct ruby *ruby, uint64_t ec, uint64_t thread, size_t limit, struct stack *ret)
 {
+	const struct context_members members = context_members(ruby->layout);
 	struct access access = ruby_access(ruby);
 	uint64_t end, count, owner;
 
 	*ret = (struct stack){.ec = ec};
 	ret->facts = (struct stack_facts){
-	    .vm_stack = access_member(&access, ec, F_ec_vm_stack),
-	    .words = access_member(&access, ec, F_ec_vm_stack_size),
-	    .cfp = access_member(&access, ec, F_ec_cfp),
+	    .vm_stack = access_member(&access, ec, members.vm_stack),
+	    .words = access_member(&access, ec, members.vm_stack_size),
+	    .cfp = access_member(&access, ec, members.cfp),
 	    .frame_size = access_sizeof(&access, S_cfp),
 	};
-	owner = access_member(&access, ec, F_ec_thread_ptr);
+	owner = context_thread(&access, ec);
 	if (access.failed) {
 		ret->reason = REASON_EC_UNREADABLE;
 		return true;

@@ -4,16 +4,19 @@
 
 #include "decode/class.h"
 #include "decode/symbol.h"
+#include "vm/context.h"
 
 /* id.h: an operator of one character is its own ID. */
 #define ID_PLUS ((uint64_t)'+')
 
 void roots_from_module(const struct module *module, struct roots *ret)
 {
-	enum { VM, SYMBOLS, OBJECT, VERSION, DESCRIPTION, COUNT };
+	enum { VM, VM_BEFORE, SYMBOLS, SYMBOLS_BEFORE, OBJECT, VERSION, DESCRIPTION, COUNT };
 	struct module_symbol symbols[COUNT] = {
 	    [VM] = {.name = "ruby_current_vm_ptr"},
+	    [VM_BEFORE] = {.name = "ruby_current_vm"}, /* until 2.4 */
 	    [SYMBOLS] = {.name = "ruby_global_symbols"},
+	    [SYMBOLS_BEFORE] = {.name = "global_symbols"}, /* until 2.6 */
 	    [OBJECT] = {.name = "rb_cObject"},
 	    [VERSION] = {.name = "ruby_version"},
 	    [DESCRIPTION] = {.name = "ruby_description"},
@@ -21,8 +24,8 @@ void roots_from_module(const struct module *module, struct roots *ret)
 
 	module_lookup(module, symbols, COUNT);
 	*ret = (struct roots){
-	    .current_vm = symbols[VM].address,
-	    .global_symbols = symbols[SYMBOLS].address,
+	    .current_vm = symbols[VM].address ? symbols[VM].address : symbols[VM_BEFORE].address,
+	    .global_symbols = symbols[SYMBOLS].address ? symbols[SYMBOLS].address : symbols[SYMBOLS_BEFORE].address,
 	    .object_class = symbols[OBJECT].address,
 	    .version = symbols[VERSION].address,
 	    .description = symbols[DESCRIPTION].address,
@@ -56,8 +59,8 @@ static bool is_vm(struct memory *memory, const struct layout *layout, uint64_t v
 	thread = access_member(&access, vm, F_vm_main_thread);
 	if (access.failed || !value_is_object(thread) || access_member(&access, thread, F_thread_vm) != vm)
 		return false;
-	ec = access_member(&access, thread, F_thread_ec);
-	return access_member(&access, ec, F_ec_thread_ptr) == thread && !access.failed;
+	ec = context_of_thread(&access, thread);
+	return context_thread(&access, ec) == thread && !access.failed;
 }
 
 static bool is_symbol_table(struct memory *memory, const struct layout *layout, uint64_t address)

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "vm/context.h"
+
 /*
  * A list of ccan/list/list.h: a ring of nodes, each within the struct that it links, through a head that is in none.
  *   head_next  the member `next` of the list's head, within `object`
@@ -92,6 +94,7 @@ static enum trace_state thread_state(struct access *access, const struct listing
 static void read_thread(struct listing *listing, uint64_t address, struct ruby_thread *ret)
 {
 	const struct layout *layout = listing->ruby->layout;
+	const struct context_members members = context_members(layout);
 	struct access access = ruby_access(listing->ruby);
 	uint64_t native;
 
@@ -100,7 +103,7 @@ static void read_thread(struct listing *listing, uint64_t address, struct ruby_t
 	    .ractor = listing->ractor,
 	    .main = address == listing->main_thread,
 	};
-	ret->ec = access_member(&access, address, F_thread_ec);
+	ret->ec = context_of_thread(&access, address);
 	ret->state = thread_state(&access, listing, address);
 	if (layout_has(layout, F_thread_name))
 		ret->name = access_member(&access, address, F_thread_name);
@@ -113,8 +116,8 @@ static void read_thread(struct listing *listing, uint64_t address, struct ruby_t
 		ret->tid = access_member(&access, native, F_nt_tid);
 	if (native != 0 && layout_has(layout, F_nt_thread_id))
 		ret->pthread = access_member(&access, native, F_nt_thread_id);
-	if (ret->ec != 0 && layout_has(layout, F_ec_fiber_ptr))
-		ret->fiber = access_member(&access, ret->ec, F_ec_fiber_ptr);
+	if (ret->ec != 0 && layout_has(layout, members.fiber_ptr))
+		ret->fiber = access_member(&access, ret->ec, members.fiber_ptr);
 	if (ret->fiber != 0 && layout_has(layout, F_fiber_status)) {
 		uint64_t status = access_member(&access, ret->fiber, F_fiber_status);
 
@@ -234,6 +237,21 @@ static bool drop_repeated(struct ruby_threads *threads)
 	return enough;
 }
 
+/* Until 2.7 there is one GVL; until 2.5 the VM notes whether it is held, and who held it last. */
+static bool read_gvl_owner(struct access *access, uint64_t vm, uint64_t *owner)
+{
+	const struct layout *layout = access->layout;
+
+	if (layout_has(layout, F_vm_gvl_owner)) {
+		*owner = access_member(access, vm, F_vm_gvl_owner);
+		return true;
+	}
+	if (!layout_has(layout, F_vm_gvl_acquired) || !layout_has(layout, F_vm_running_thread))
+		return false;
+	*owner = access_member(access, vm, F_vm_gvl_acquired) ? access_member(access, vm, F_vm_running_thread) : 0;
+	return true;
+}
+
 bool threads_list(const struct ruby *ruby, struct ruby_threads *ret)
 {
 	const struct layout *layout = ruby->layout;
@@ -247,9 +265,7 @@ bool threads_list(const struct ruby *ruby, struct ruby_threads *ret)
 		if (!walk_list(&access, ruby->vm, F_vm_ractors, add_ractor, &listing))
 			ret->broken = true;
 	} else {
-		listing.gvl_known = layout_has(layout, F_vm_gvl_owner);
-		if (listing.gvl_known)
-			listing.gvl_owner = access_member(&access, ruby->vm, F_vm_gvl_owner);
+		listing.gvl_known = read_gvl_owner(&access, ruby->vm, &listing.gvl_owner);
 		list_threads(&listing, ruby->vm, F_vm_living_threads, F_vm_gvl_queue);
 	}
 	if (ret->broken && !drop_repeated(ret))

@@ -28,7 +28,7 @@ def header(script, word):
 def needs(script):
     """The oldest series that a target runs on."""
     wanted = header(script, "needs")
-    return tuple(int(part) for part in wanted[0].split(".")) if wanted else (2, 7)
+    return tuple(int(part) for part in wanted[0].split(".")) if wanted else (2, 3)
 
 
 def from_hex(value):

@@ -102,8 +102,10 @@ class Blocks
 end
 
 blocks = Blocks.new
-%i[three_deep from_lambda from_proc to_procs symbols executed numbered with_locals loops composed curried stored
-   escaped].each do |name|
+names = %i[three_deep from_lambda from_proc to_procs symbols executed numbered with_locals loops composed curried stored
+           escaped]
+names.delete(:numbered) if RUBY_VERSION < "2.7" # _1 is a method's name there
+names.each do |name|
   Still.thread(name.to_s) { blocks.public_send(name) }
 end
 Still.thread("passed") { blocks.passed { blocks.passed { Still::GATE.pop } } }

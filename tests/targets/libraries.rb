@@ -1,4 +1,5 @@
-# Waits that libraries of Ruby offer: Monitor, Timeout, sockets. Not every installation has these.
+# Waits that libraries of Ruby offer: Monitor (in C since 2.7), Timeout, sockets. Not every installation has these.
+# needs: 2.7
 require_relative "still"
 begin
   require "monitor"

@@ -45,6 +45,7 @@ static const struct {
     {E_RUBY_T_MODULE, 0x23},
     {E_RUBY_T_ICLASS, 0x24},
     {E_RUBY_T_STRING, 0x25},
+    {E_RUBY_T_DATA, 0x2c},
     {E_RUBY_T_ARRAY, 0x26},
     {E_RUBY_T_IMEMO, 0x27},
     {E_RUBY_T_MOVED, 0x28},
@@ -58,10 +59,14 @@ static const struct {
     {E_RARRAY_EMBED_LEN_MASK, INT64_C(0xf) << 30},
     {E_RARRAY_EMBED_LEN_SHIFT, 30},
     {E_RUBY_ID_SCOPE_SHIFT, ID_SHIFT},
+    {E_imemo_mask, 0xf},
+    {E_VM_FRAME_MAGIC_PROC, 0xaa0001},
+    {E_VM_FRAME_MAGIC_LAMBDA, 0xab0001},
     {E_imemo_callinfo, 6},
     {E_imemo_callcache, 8},
     {E_idMethodMissing, 0xb01},
     {E_VM_CALL_TAILCALL_bit, 3},
+    {E_SHAPE_IVAR, 6},
     {E_ROBJECT_HEAP, 1 << 14},
     {E_tLAST_OP_ID, LAST_OPERATOR},
     {E_THREAD_RUNNABLE, 2},
@@ -123,7 +128,11 @@ static const struct {
     {F_objspace_during_gc, 1, 4, 1},
 };
 
-static const enum layout_member_id later[] = {F_symbols_next_id, F_class_slot_fields, F_mdef_reference_count};
+/* What other Rubies have in the place of something else. */
+static const enum layout_member_id others[] = {
+    F_symbols_next_id,	 F_class_slot_fields, F_mdef_reference_count, F_insn_position, F_classext_iv_ptr,
+    F_classext_shape_id, F_cfp_flag,
+};
 
 static bool is_object(enum layout_struct_id id)
 {
@@ -194,9 +203,9 @@ static struct layout *create_layout(void)
 		assert_true(layout->enumerators[id].present);
 	layout->constants[C_ID_ENTRY_UNIT] = (struct layout_number){.present = true, .value = ID_UNIT};
 	layout->functions[P_is_rescue_or_ensure_frame] = true;
-	/* What 4.0 has in the place of others; tests of 4.0 put them back. */
-	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++)
-		layout->members[later[i]].present = false;
+	/* Tests of those Rubies put them back. */
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		layout->members[others[i]].present = false;
 	return layout;
 }
 

@@ -164,7 +164,13 @@ static void test_without_ractors(void **state)
 	assert_int_equal(state_of(s, threads[0]), STATE_WAITING_GVL);
 	assert_int_equal(state_of(s, threads[1]), STATE_WAITING_GVL);
 	assert_int_equal(state_of(s, threads[2]), STATE_RUNNING);
+	/* Until 2.5 it notes who ran last, and whether anybody still does. */
 	synthetic_without(s, F_vm_gvl_owner);
+	synthetic_set(s, s->ruby.vm, F_vm_running_thread, threads[0]);
+	assert_int_equal(state_of(s, threads[0]), STATE_WAITING_GVL);
+	synthetic_set(s, s->ruby.vm, F_vm_gvl_acquired, 1);
+	assert_int_equal(state_of(s, threads[0]), STATE_RUNNING);
+	synthetic_without(s, F_vm_running_thread);
 	assert_int_equal(state_of(s, threads[0]), STATE_UNKNOWN);
 }
 
