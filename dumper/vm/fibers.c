@@ -94,9 +94,11 @@ static uint64_t some_link(const struct listing *listing)
 static bool follow_links(struct listing *listing, uint64_t link)
 {
 	struct access access = ruby_access(listing->ruby);
-	uint64_t previous = link;
+	uint64_t previous = access_member(&access, link, F_jit_cont_prev);
 
 	for (size_t i = 0; previous != 0 && i < FIBERS_LOOKED_AT; i++) {
+		if (access_member(&access, previous, F_jit_cont_next) != link || access.failed)
+			return false;
 		link = previous;
 		previous = access_member(&access, link, F_jit_cont_prev);
 	}
