@@ -63,7 +63,7 @@ struct look {
 	struct stack *stacks; /* one for each thread, then one for each fiber */
 	size_t nr_stacks;
 	struct trace *trace; /* its threads in the same order */
-	char *refused; /* what the self-test has against the layout; NULL if nothing */
+	char *refused;	     /* what the self-test has against the layout; NULL if nothing */
 	bool no_memory;
 };
 
@@ -319,8 +319,7 @@ static void look_once(const struct session *session, struct look *look, long lim
 		const struct ruby_fiber *fiber = &look->fibers.fibers[i];
 		struct trace_thread *entry = &trace->threads[trace->nr_threads];
 
-		if (!walk_stack(look, resolver, fiber->ec, fiber->thread, &frames_left,
-				elapsed_ns(&began) <= limit_ns))
+		if (!walk_stack(look, resolver, fiber->ec, fiber->thread, &frames_left, elapsed_ns(&began) <= limit_ns))
 			goto out;
 		describe_fiber(&look->ruby, fiber,
 			       fiber->thread_index < look->threads.count ? &trace->threads[fiber->thread_index] : NULL,
@@ -435,8 +434,7 @@ static struct error *look_at_core(const struct session *session, struct look *lo
 	if (searched)
 		look_once(session, look, LOOK_NS);
 	if (!look->no_memory && session->module->fd < 0) {
-		if (literals_find(&look->ruby, look->stacks, look->nr_stacks, mapped->start, mapped->end,
-				  &literals)) {
+		if (literals_find(&look->ruby, look->stacks, look->nr_stacks, mapped->start, mapped->end, &literals)) {
 			memory_overlay(session->memory, literals.pieces, literals.count, 0, 0);
 			look_once(session, look, LOOK_NS);
 			memory_overlay(session->memory, NULL, 0, 0, 0);
@@ -511,7 +509,8 @@ static struct error *look_unpaused(const struct session *session, struct look *l
 		if (look->no_memory)
 			return error_no_memory();
 		fitted |= !look->refused;
-	} while ((moved > 0 || look->refused || look->fibers.missing == FIBERS_BROKEN) && elapsed_ns(&began) < UNPAUSED_NS);
+	} while ((moved > 0 || look->refused || look->fibers.missing == FIBERS_BROKEN) &&
+		 elapsed_ns(&began) < UNPAUSED_NS);
 	/* A layout that fitted once is right: what did not fit in the last look was moving. */
 	if (fitted) {
 		free(look->refused);
