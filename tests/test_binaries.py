@@ -36,7 +36,7 @@ def archives():
     for ruby in RUBIES:
         archive = pathlib.Path(ruby.path).parent.parent / "lib/libruby-static.a"
         if archive.exists():
-            yield from (pytest.param(ruby, archive, how, id=f"{ruby.id}-{how}") for how in LINKS)
+            yield from (pytest.param((ruby, archive, how), id=f"{ruby.id}-{how}") for how in LINKS)
         else:
             note_not_applicable(f"{ruby.id} linked into another program: it has no libruby-static.a")
 

@@ -26,9 +26,9 @@ RUNS = 40
 def builds():
     """Each Ruby, and without its symbols: then its roots must be searched for."""
     for ruby in RUBIES:
-        yield pytest.param(ruby, False, id=ruby.id)
+        yield pytest.param((ruby, False), id=ruby.id)
         if ruby.has_debug:
-            yield pytest.param(ruby, True, id=f"{ruby.id}-stripped")
+            yield pytest.param((ruby, True), id=f"{ruby.id}-stripped")
 
 
 @pytest.fixture(scope="module", params=list(builds()))

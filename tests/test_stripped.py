@@ -23,9 +23,9 @@ ROOTS = ["rb_cObject", "ruby_current_vm_ptr", "ruby_global_symbols"]
 
 def builds():
     for ruby in RUBIES:
-        yield pytest.param(ruby, False, id=ruby.id)
+        yield pytest.param((ruby, False), id=ruby.id)
         if ruby.shared:
-            yield pytest.param(ruby, True, id=f"{ruby.id}-shared")
+            yield pytest.param((ruby, True), id=f"{ruby.id}-shared")
 
 
 @pytest.fixture(scope="module", params=list(builds()))

@@ -86,6 +86,7 @@ static struct module *open_module(const struct target *target, const struct mapp
 
 	if (!module)
 		return NULL;
+	module->target = target;
 	module->path = plain_path(mapping);
 	module->fd = target_open_file(target, mapping);
 	*stale = module->fd < 0 && errno == ESTALE;
@@ -220,6 +221,7 @@ static struct module *open_dumped(const struct target *target, const struct mapp
 	if (!module)
 		return NULL;
 	module->fd = -1;
+	module->target = target;
 	module->path = plain_path(mapping);
 	if (!module->path) {
 		module_close(module);

@@ -12,6 +12,7 @@ struct module_segment {
 };
 
 struct module {
+	const struct target *target;
 	char *path;	/* as in the mappings, without " (deleted)" */
 	char *build_id; /* hexadecimal; NULL if it has none */
 	uint64_t bias;	/* address in the target = address in the ELF + bias */

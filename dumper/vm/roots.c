@@ -51,9 +51,6 @@ void roots_from_layout(const struct layout *layout, const struct module *module,
 /* The most pointers that lead from a variable to what tells what it is, and how often pages are fetched at most. */
 #define SEARCH_ROUNDS 16
 
-/* Linux gives no address above that to who has not asked for one (Documentation/arch/x86/x86_64/5level-paging.rst). */
-#define USER_END (UINT64_C(1) << 47)
-
 struct search {
 	const struct module *module;
 	struct memory *memory; /* sealed: what is not there yet is noted, and fetched with all else that is lacking */
@@ -64,17 +61,17 @@ struct search {
 };
 
 /*
- * Whether a value can be a pointer to what Ruby has made: to an object, or to a variable. Most pointers in the data of
- * a module are to its own code and constants.
+ * Whether a value can be a pointer to what Ruby has made: to an object, or to a variable. Most pointers in the data of a
+ * module are to its own code and constants, and much else that looks like a pointer is two numbers.
  */
 static bool may_be_allocated(const struct module *module, uint64_t value)
 {
-	if (!value_is_object(value) || value >= USER_END)
+	if (!value_is_object(value))
 		return false;
 	for (size_t i = 0; i < module->nr_data; i++)
 		if (value >= module->data[i].start && value < module->data[i].end)
 			return true;
-	return value < module->whole.start || value >= module->whole.end;
+	return (value < module->whole.start || value >= module->whole.end) && target_may_have(module->target, value);
 }
 
 /* Whether the variable at `at` points to a VM. */

@@ -15,6 +15,8 @@ struct variables {
 	struct synthetic *s;
 	struct module_segment data;
 	struct module module;
+	struct mapping mapping;
+	struct target target;
 	uint64_t vm, symbols, object; /* where the roots are */
 	uint64_t the_vm, thread, ec;
 };
@@ -52,7 +54,9 @@ static void make(struct synthetic *s, size_t before)
 		synthetic_put_word(s, v.symbols + i, word);
 	}
 	v.data.end = synthetic_allocate(s, before * 8 + 8) + before * 8 + 8;
-	v.module = (struct module){.fd = -1, .data = &v.data, .nr_data = 1, .whole = v.data};
+	v.module = (struct module){.target = &v.target, .fd = -1, .data = &v.data, .nr_data = 1, .whole = v.data};
+	v.mapping = (struct mapping){.start = SYNTHETIC_BASE, .end = SYNTHETIC_BASE + SYNTHETIC_SIZE};
+	v.target = (struct target){.kind = TARGET_LIVE, .mappings = &v.mapping, .nr_mappings = 1};
 }
 
 static struct roots search(void)
