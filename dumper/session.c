@@ -513,7 +513,7 @@ static struct error *look_through(struct session *session, struct trace **ret, c
 		look.refused = NULL;
 	} else if (!error) {
 		if (searched && session->target->kind == TARGET_LIVE)
-			roots_file_write(session->module, &roots);
+			roots_file_write(session->module, &session->module_roots, &roots);
 		session->ruby = look.ruby;
 		*ret = look.trace;
 		look.trace = NULL;

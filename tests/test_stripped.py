@@ -139,6 +139,10 @@ def test_roots_are_kept(stripped, start, rbdump, empty_home):
     known = symbols(stripped.original)
     found = {name: int(address, 16) for _, name, address in map(str.split, facts)}
     assert "ruby_global_symbols" in found
+    # What the file itself tells is not kept.
+    exported = subprocess.run(["nm", "-D", stripped.original], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert not [name for name in found if re.search(rf"\b{name}$", exported, re.M)]
+    assert found.keys() | set(re.findall(r"\w+$", exported, re.M)) >= set(ROOTS)
     for name, address in found.items():
         assert known.get(name, address) == address
     before = kept.stat()
@@ -178,7 +182,8 @@ def test_kept_roots_that_are_wrong(stripped, start, rbdump, empty_home):
     kept = kept_roots(empty_home)
     right = kept.read_text()
     for what, content in hostile_roots(right, stripped.moved.build_id):
-        assert content != right, what
+        if content == right:
+            continue  # there is only one root to keep
         kept.write_text(content)
         answer = dump(rbdump, target.pid)
         assert [rbdumps_frames(thread) for thread in answer["threads"]] == right_answer, what

@@ -130,20 +130,20 @@ void roots_file_read(const struct module *module, struct roots *ret)
 
 struct content {
 	const struct module *module;
-	struct roots roots;
+	struct roots told, roots;
 };
 
 static bool write_roots(const void *context, FILE *file)
 {
 	const struct content *content = context;
-	struct roots roots = content->roots;
+	struct roots told = content->told, roots = content->roots;
 	unsigned int count = 0;
 
 	fprintf(file, "%s\nbuild-id %s\n", first_line, content->module->build_id);
 	for (size_t i = 0; i < NAMES; i++) {
 		uint64_t address = *root_of(&roots, i);
 
-		if (address == 0)
+		if (address == 0 || *root_of(&told, i) != 0)
 			continue;
 		fprintf(file, "symbol %s 0x%llx\n", names[i], (unsigned long long)(address - content->module->bias));
 		count++;
@@ -152,9 +152,9 @@ static bool write_roots(const void *context, FILE *file)
 	return fflush(file) == 0 && !ferror(file);
 }
 
-void roots_file_write(const struct module *module, const struct roots *roots)
+void roots_file_write(const struct module *module, const struct roots *told, const struct roots *roots)
 {
-	const struct content content = {module, *roots};
+	const struct content content = {module, *told, *roots};
 	char *folder = layout_cache_folder(), *path = path_of(module);
 
 	if (folder && path && store_make_folder(folder))
