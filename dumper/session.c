@@ -426,31 +426,56 @@ static struct error *find_roots(const struct session *session, struct roots *roo
 }
 
 /*
- * The error of a target that no layout fits since it has no stacks yet, or any more; NULL if it has not told that.
+ * Whether the target is just starting or ending, as it is now.
  *   vm  0 if not known
  */
-static struct error *no_stacks(const struct session *session, const struct roots *roots, uint64_t vm)
+static enum lifetime lifetime_now(const struct session *session, const struct roots *roots, uint64_t vm)
 {
-	const char *was = session->target->kind == TARGET_CORE ? "was" : "is";
 	struct ruby ruby = {
 	    .memory = memory_create(target_read_pages, session->target, MAX_PAGES),
 	    .layout = session->layout.layout,
 	    .vm = vm,
 	};
-	enum lifetime lifetime = LIFETIME_RUNNING;
+	enum lifetime lifetime = ruby.memory ? lifetime_of(&ruby, roots) : LIFETIME_RUNNING;
 
-	if (!ruby.memory)
-		return error_no_memory();
-	lifetime = lifetime_of(&ruby, roots);
 	memory_destroy(ruby.memory);
+	return lifetime;
+}
+
+/* The VM that a Ruby has taken apart, if none was found that it has not; 0 if there is none. */
+static uint64_t ended_vm(const struct session *session)
+{
+	struct memory *memory = memory_create(target_read_pages, session->target, MAX_PAGES);
+	uint64_t at = memory ? roots_search_ended_vm(session->module, memory, session->layout.layout) : 0, vm = 0;
+
+	if (at == 0 || !memory_read(memory, at, &vm, sizeof(vm)))
+		vm = 0;
+	memory_destroy(memory);
+	return vm;
+}
+
+/*
+ * The error of a target that no layout fits since it has no stacks yet, or any more; NULL if it has not told that.
+ *   before  its lifetime before it was looked at: it may have started meanwhile
+ *   vm      0 if none was found
+ */
+static struct error *no_stacks(const struct session *session, const struct roots *roots, enum lifetime before,
+			       uint64_t vm)
+{
+	bool live = session->target->kind == TARGET_LIVE;
+	enum lifetime lifetime = before;
+
+	if (lifetime == LIFETIME_RUNNING)
+		lifetime = lifetime_now(session, roots, vm ? vm : ended_vm(session));
+	if (lifetime == LIFETIME_RUNNING && live && live_is_ending(session->target))
+		lifetime = LIFETIME_ENDING;
 	switch (lifetime) {
 	case LIFETIME_STARTING:
 		return error_create(EXIT_FAILED, "the Ruby of process %d has no stacks yet: it %s just starting%s",
-				    session->target->pid, was,
-				    session->target->kind == TARGET_CORE ? "" : "; try again");
+				    session->target->pid, live ? "is" : "was", live ? "; try again" : "");
 	case LIFETIME_ENDING:
 		return error_create(EXIT_FAILED, "the Ruby of process %d has no stacks any more: it %s ending",
-				    session->target->pid, was);
+				    session->target->pid, live ? "is" : "was");
 	case LIFETIME_RUNNING:
 		break;
 	}
@@ -468,17 +493,19 @@ static struct error *look_through(struct session *session, struct trace **ret, c
 	struct look look = {.ruby = {.layout = layout}};
 	struct access access;
 	struct error *error = NULL;
+	enum lifetime before;
 	bool searched = false;
 
 	*ret = NULL;
 	*refused = NULL;
 	roots_from_layout(layout, session->module, &roots);
+	before = lifetime_now(session, &roots, 0);
 	if (!roots_are_complete(&roots))
 		error = find_roots(session, &roots, &searched);
 	if (error)
 		return error;
 	if (roots.current_vm == 0) {
-		error = no_stacks(session, &roots, 0);
+		error = no_stacks(session, &roots, before, 0);
 		if (error)
 			return error;
 		*refused = strdup("no VM that it fits was found in the process's data");
@@ -507,7 +534,7 @@ static struct error *look_through(struct session *session, struct trace **ret, c
 	else
 		error = session->no_stop ? look_unpaused(session, &look) : look_paused(session, &look);
 	if (!error && look.refused)
-		error = no_stacks(session, &roots, look.ruby.vm);
+		error = no_stacks(session, &roots, before, look.ruby.vm);
 	if (!error && look.refused) {
 		*refused = look.refused;
 		look.refused = NULL;

@@ -17,8 +17,8 @@ COMPLETE, PARTIAL, FAILED = 0, 1, 2
 LIFE = pathlib.Path(__file__).parent / "harness/life.py"
 # In the order in which they are called; not every Ruby has all of them, or has them where gdb can stop.
 STARTING = ["exec", "ruby_setup", "Init_BareVM", "Init_vm_objects", "rb_call_inits", "Init_sym", "Init_Object"]
-STARTING += ["Init_String", "Init_VM", "Init_Thread"]
-RUNNING = ["Init_version", "ruby_prog_init", "ruby_options", "ruby_run_node", "rb_exec_end_proc"]
+STARTING += ["Init_String", "Init_VM"]
+RUNNING = ["Init_Thread", "Init_version", "ruby_prog_init", "ruby_options", "ruby_run_node", "rb_exec_end_proc"]
 ENDING = ["ruby_cleanup", "rb_objspace_call_finalizer", "ruby_vm_destruct", "rb_objspace_free", "exit", "_exit"]
 RUNS = 40
 
@@ -77,7 +77,7 @@ def dump_after(rbdump, ruby, environment, delay, script):
 def layout_is_kept(rbdump, build, start):
     """Makes the layout of a Ruby, if need be, so that the dumps to come are quick."""
     ruby, environment = build
-    assert run(rbdump, "-p", start(ruby, "data.rb", environment=environment).pid).returncode == COMPLETE
+    assert run(rbdump, "-p", start(ruby, "threads.rb", environment=environment).pid).returncode == COMPLETE
 
 
 def test_starting_at_any_moment(build, rbdump, start):

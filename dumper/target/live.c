@@ -209,11 +209,11 @@ static void take_registers(struct native_thread *thread)
 	thread->fs_base = registers.fs_base;
 }
 
-/* Whether a thread is in the state D. */
-static bool is_uninterruptible(pid_t tid)
+/* The state of a thread as proc(5) has it, and the kernel's flags; false if there is no such thread. */
+static bool read_stat(pid_t tid, char *state, unsigned int *flags)
 {
 	char path[64], content[512];
-	const char *state;
+	const char *rest;
 	ssize_t length;
 	int fd;
 
@@ -223,9 +223,29 @@ static bool is_uninterruptible(pid_t tid)
 	if (fd >= 0)
 		close(fd);
 	content[length > 0 ? length : 0] = '\0';
-	/* proc(5): the name is in parentheses, and may have some itself. */
-	state = strrchr(content, ')');
-	return state && state[1] == ' ' && state[2] == 'D';
+	/* The name is in parentheses, and may have some itself. */
+	rest = strrchr(content, ')');
+	return rest && sscanf(rest, ") %c %*d %*d %*d %*d %*d %u", state, flags) == 2;
+}
+
+/* Whether a thread is in the state D. */
+static bool is_uninterruptible(pid_t tid)
+{
+	unsigned int flags;
+	char state;
+
+	return read_stat(tid, &state, &flags) && state == 'D';
+}
+
+/* include/linux/sched.h */
+#define PF_EXITING 0x00000004u
+
+bool live_is_ending(const struct target *target)
+{
+	unsigned int flags;
+	char state;
+
+	return !read_stat(target->pid, &state, &flags) || (flags & PF_EXITING);
 }
 
 /* Waits until a seized and interrupted thread has stopped, or ended, or time is up. */

@@ -11,6 +11,7 @@
 
 #include "layout/build_id.h"
 #include "target/core.h"
+#include "target/live.h"
 #include "target/ruby_file.h"
 
 static const char deleted_suffix[] = " (deleted)";
@@ -355,9 +356,10 @@ struct error *module_find_ruby(const struct target *target, struct module **ret)
 				    "the core of process %d is not of a Ruby: none of the %zu files that were mapped "
 				    "defines ruby_version, or is missing and is called so",
 				    target->pid, target->nr_mappings);
+	if (live_is_ending(target))
+		return error_create(EXIT_FAILED, "process %d is ending", target->pid);
 	if (executable[0] == '\0')
-		return error_create(EXIT_NO_RUBY,
-				    "process %d is no Ruby: it runs no program (a kernel thread, or it is ending)",
+		return error_create(EXIT_NO_RUBY, "process %d is no Ruby: it runs no program (a kernel thread)",
 				    target->pid);
 	if (!lost && waits_for_libruby(target))
 		return error_create(

@@ -61,8 +61,8 @@ struct search {
 };
 
 /*
- * Whether a value can be a pointer to what Ruby has made: to an object, or to a variable. Most pointers in the data of a
- * module are to its own code and constants, and much else that looks like a pointer is two numbers.
+ * Whether a value can be a pointer to what Ruby has made: to an object, or to a variable. Most pointers in the data of
+ * a module are to its own code and constants, and much else that looks like a pointer is two numbers.
  */
 static bool may_be_allocated(const struct module *module, uint64_t value)
 {
@@ -74,12 +74,15 @@ static bool may_be_allocated(const struct module *module, uint64_t value)
 	return (value < module->whole.start || value >= module->whole.end) && target_may_have(module->target, value);
 }
 
-/* Whether the variable at `at` points to a VM. */
-static bool is_vm(const struct search *search, uint64_t at)
+/*
+ * Whether the variable at `at` points to a VM that has a main thread: then *ret receives that thread's execution
+ * context.
+ */
+static bool has_main_thread(const struct search *search, uint64_t at, uint64_t *ret)
 {
 	const struct layout *layout = search->layout;
 	struct access access = access_begin(search->memory, layout);
-	uint64_t vm = access_word(&access, at), thread, ec;
+	uint64_t vm = access_word(&access, at), thread;
 
 	if (!may_be_allocated(search->module, vm) || !layout_has(layout, F_vm_main_thread) ||
 	    !layout_has(layout, F_thread_vm))
@@ -88,8 +91,24 @@ static bool is_vm(const struct search *search, uint64_t at)
 	if (access.failed || !may_be_allocated(search->module, thread) ||
 	    access_member(&access, thread, F_thread_vm) != vm)
 		return false;
-	ec = context_of_thread(&access, thread);
-	return context_thread(&access, ec) == thread && !access.failed;
+	*ret = context_of_thread(&access, thread);
+	return !access.failed && (*ret == 0 || context_thread(&access, *ret) == thread) && !access.failed;
+}
+
+/* Whether the variable at `at` points to a VM. */
+static bool is_vm(const struct search *search, uint64_t at)
+{
+	uint64_t ec;
+
+	return has_main_thread(search, at, &ec) && ec != 0;
+}
+
+/* Whether it points to one whose main thread has no execution context any more. */
+static bool is_ended_vm(const struct search *search, uint64_t at)
+{
+	uint64_t ec;
+
+	return has_main_thread(search, at, &ec) && ec == 0;
 }
 
 /* Whether the variable at `at` is a symbol table. */
@@ -210,16 +229,23 @@ void roots_check(const struct module *module, struct memory *memory, const struc
 		roots->object_class = 0;
 }
 
+/* Wants all that is searched through, and makes room for the search. False if out of memory. */
+static bool search_begin(struct search *search)
+{
+	memory_seal(search->memory);
+	search->capacity = want_data(search->module, search->memory);
+	search->pending = calloc(search->capacity + 1, sizeof(*search->pending));
+	if (search->pending)
+		memory_fetch(search->memory);
+	return search->pending;
+}
+
 void roots_search(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots)
 {
 	struct search search = {.module = module, .memory = memory, .layout = layout, .roots = roots};
 
-	memory_seal(memory);
-	search.capacity = want_data(module, memory);
-	search.pending = calloc(search.capacity + 1, sizeof(*search.pending));
-	if (!search.pending)
+	if (!search_begin(&search))
 		return;
-	memory_fetch(memory);
 	if (roots->current_vm == 0)
 		roots->current_vm = find(&search, is_vm);
 	if (roots->global_symbols == 0)
@@ -227,4 +253,16 @@ void roots_search(const struct module *module, struct memory *memory, const stru
 	if (roots->object_class == 0)
 		roots->object_class = find(&search, is_object_class);
 	free(search.pending);
+}
+
+uint64_t roots_search_ended_vm(const struct module *module, struct memory *memory, const struct layout *layout)
+{
+	struct search search = {.module = module, .memory = memory, .layout = layout};
+	uint64_t at;
+
+	if (!search_begin(&search))
+		return 0;
+	at = find(&search, is_ended_vm);
+	free(search.pending);
+	return at;
 }

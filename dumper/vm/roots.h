@@ -47,4 +47,11 @@ void roots_check(const struct module *module, struct memory *memory, const struc
  */
 void roots_search(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots);
 
+/*
+ * Looks in the same way for a VM whose main thread has given its stack back (vm.c, ruby_vm_destruct, thread_free):
+ * where Ruby has come to that, there is none of the others. Gives the address of the variable; 0 if there is none. Two
+ * structs that point at each other are no strong sign: lifetime.h asks for another one.
+ */
+uint64_t roots_search_ended_vm(const struct module *module, struct memory *memory, const struct layout *layout);
+
 #endif
