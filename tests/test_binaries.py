@@ -2,12 +2,12 @@
 
 import contextlib
 import dataclasses
+import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
 from conftest import RUBIES, note_not_applicable
@@ -41,6 +41,20 @@ def archives():
             note_not_applicable(f"{ruby.id} linked into another program: it has no libruby-static.a")
 
 
+@pytest.fixture(scope="module")
+def without_encodings(tmp_path_factory):
+    """An environment in which Ruby finds, for its libraries of encodings, ones that need none of its symbols."""
+    folder = tmp_path_factory.mktemp("lib")
+    for name in ("enc/encdb", "enc/trans/transdb"):
+        library = folder / f"{name}.so"
+        library.parent.mkdir(exist_ok=True)
+        subprocess.run(
+            ["gcc", "-shared", "-fPIC", "-nostdlib", "-x", "c", "-", "-o", library],
+            input=f"void Init_{library.stem}(void) {{}}\n", text=True, timeout=60, check=True,
+        )  # fmt: skip
+    return {"RUBYLIB": str(folder)}
+
+
 @pytest.fixture(scope="module", params=list(archives()))
 def embedded(request, tmp_path_factory):
     """A Ruby whose executable is a program of another name, and how that was linked."""
@@ -60,11 +74,11 @@ def embedded(request, tmp_path_factory):
 
 
 @pytest.mark.parametrize("script", ["cfuncs.rb", "threads.rb"])
-def test_embedded(embedded, start, rbdump, script):
+def test_embedded(embedded, without_encodings, start, rbdump, script):
     ruby, how = embedded
     symbols = subprocess.run(["nm", "-D", ruby.path], capture_output=True, text=True, timeout=60, check=False).stdout
     assert bool(re.search(r"\bruby_version$", symbols, re.M)) == (how in ("pie", "no-pie"))
-    target = start(ruby, script)
+    target = start(ruby, script, environment=without_encodings)
     check(dump(rbdump, target.pid), target, ruby)
     answer = dump(rbdump, target.pid)
     check(answer, target, ruby)
@@ -125,11 +139,10 @@ UNPRIVILEGED = ["setpriv", "--bounding-set=-sys_admin,-checkpoint_restore", "--i
 
 def dump_without_map_files(rbdump, pid):
     """As who may trace, and may not open what is mapped by its address: by /proc/PID/exe and /proc/PID/root."""
-    wrapper = [*UNPRIVILEGED, rbdump]
-    done = subprocess.run(
-        [*wrapper, "-p", str(pid), "--json"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
-    )
-    return done
+    return subprocess.run(
+        [*UNPRIVILEGED, rbdump, "-p", str(pid), "--json"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
 
 
 @needs_root
@@ -138,8 +151,6 @@ def test_executable_deleted_and_no_map_files(ruby, rbdump, tmp_path):
     if pathlib.Path(ruby.elf).name.startswith("libruby"):
         note_not_applicable(f"{ruby.id}: its virtual machine is not in its executable")
         return
-    import json
-
     with moved_target(ruby, tmp_path, "cfuncs.rb") as (moved, copy, target):
         pathlib.Path(moved.path).unlink()
         shutil.copy("/usr/bin/true", moved.path)
@@ -151,42 +162,39 @@ def test_executable_deleted_and_no_map_files(ruby, rbdump, tmp_path):
 # ---- a file system of its own
 
 
-@needs_root
-@pytest.mark.parametrize("privileged", [True, False], ids=["map_files", "root"])
-def test_other_mount_namespace(ruby, start, rbdump, tmp_path, privileged):
-    """A container: its root is another, in which other files have the names that are there outside."""
-    import json
-
-    moved = Moved(ruby, tmp_path)
-    hidden = tmp_path / "root"
-    hidden.mkdir()
-    outside = tmp_path / "moved/bin/ruby"
-    # Within, the root is a folder that only this process sees; the path of Ruby there is nothing, or another file, here.
-    script = tmp_path / "enter"
-    script.write_text(
-        f"""#!/bin/sh
+# A root that nobody else sees: Ruby is at /app, and the folders of the system are where they are.
+ENTER = """#!/bin/sh
+[ -n "$RBDUMP_INSIDE" ] || RBDUMP_INSIDE=1 exec unshare -m "$0" "$@"
 set -e
 mount --make-rprivate /
-mount -t tmpfs none {hidden}
-mkdir -p {hidden}/app {hidden}/proc {hidden}/tmp {hidden}/targets
+mount -t tmpfs none {inside}
+mkdir {inside}/app {inside}/proc {inside}/targets
 for folder in bin lib lib64 usr etc dev; do
-	if [ -L /$folder ]; then cp -a /$folder {hidden}/$folder; else mkdir {hidden}/$folder; mount --rbind /$folder {hidden}/$folder; fi
+	if [ -L /$folder ]; then cp -a /$folder {inside}; else mkdir {inside}/$folder; mount --rbind /$folder {inside}/$folder; fi
 done
-cp -a {moved.folder}/. {hidden}/app/
-mount --bind {TARGETS} {hidden}/targets
-mount -t proc none {hidden}/proc
-for folder in "$@"; do break; done
-exec chroot {hidden} /bin/sh -c 'cd /targets; exec /app/bin/ruby "$@"' sh "$@"
+cp -a {ruby}/. {inside}/app/
+mount --bind {targets} {inside}/targets
+mount -t proc none {inside}/proc
+cd {inside}
+{change_root} /bin/sh -c 'cd /targets; exec /app/bin/ruby "$@"' sh "$@"
 """
-    )
-    script.chmod(0o755)
-    inside = dataclasses.replace(ruby, path=str(script))
-    environment = {"LD_LIBRARY_PATH": "/app/lib"}
-    wrapper = tmp_path / "unshared"
-    wrapper.write_text(f'#!/bin/sh\nexec unshare -m {script} "$@"\n')
-    wrapper.chmod(0o755)
-    target = start(dataclasses.replace(inside, path=str(wrapper)), "cfuncs.rb", environment=environment)
-    assert outside.exists() and not pathlib.Path("/app").exists()
+CHANGE_ROOT = {"chroot": "exec chroot .", "container": "mkdir old; pivot_root . old; umount -l /old; exec"}
+
+
+@needs_root
+@pytest.mark.parametrize("privileged", [True, False], ids=["map_files", "root"])
+@pytest.mark.parametrize("kind", CHANGE_ROOT)
+def test_other_mount_namespace(ruby, start, rbdump, tmp_path, kind, privileged):
+    """Its root is another, in which other files have the names that are there outside."""
+    moved = Moved(ruby, tmp_path)
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    enter = tmp_path / "enter"
+    enter.write_text(ENTER.format(inside=inside, ruby=moved.folder, targets=TARGETS, change_root=CHANGE_ROOT[kind]))
+    enter.chmod(0o755)
+    target = start(dataclasses.replace(ruby, path=str(enter)), "cfuncs.rb", environment={"LD_LIBRARY_PATH": "/app/lib"})
+    assert os.readlink(f"/proc/{target.pid}/exe") == ("/app/bin/ruby" if kind == "container" else f"{inside}/app/bin/ruby")
+    assert not pathlib.Path("/app").exists()
     if privileged:
         done = run(rbdump, "-p", target.pid, "--json")
     else:

@@ -425,6 +425,22 @@ static int open_if_mapped(const struct target *target, const struct mapping *map
 	return -1;
 }
 
+/*
+ * The path of a mapping as the target itself would write it: a kernel tells paths from our own root, if they can be
+ * reached from it; that of a process that chroot(2) has put into a folder begins with that folder.
+ */
+static const char *path_inside(const struct target *target, const struct mapping *mapping)
+{
+	char link[64], root[4096];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/%d/root", target->pid);
+	length = readlink(link, root, sizeof(root));
+	if (length > 1 && strncmp(mapping->path, root, (size_t)length) == 0 && mapping->path[length] == '/')
+		return mapping->path + length;
+	return mapping->path;
+}
+
 int live_open_file(const struct target *target, const struct mapping *mapping)
 {
 	static const char deleted[] = " (deleted)";
@@ -444,7 +460,7 @@ int live_open_file(const struct target *target, const struct mapping *mapping)
 	}
 	snprintf(path, sizeof(path), "/proc/%d/exe", target->pid);
 	if (!target->executable || strcmp(target->executable, mapping->path) != 0)
-		snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, mapping->path);
+		snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, path_inside(target, mapping));
 	fd = open_if_mapped(target, mapping, path);
 	if (fd < 0 && errno == ENOENT && name > suffix && strcmp(mapping->path + name - suffix, deleted) == 0)
 		errno = ESTALE;
