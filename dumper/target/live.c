@@ -209,11 +209,11 @@ static void take_registers(struct native_thread *thread)
 	thread->fs_base = registers.fs_base;
 }
 
-/* Whether a thread is in the state D. */
-static bool is_uninterruptible(pid_t tid)
+/* The state of a thread as proc(5) has it, and the kernel's flags; false if there is no such thread. */
+static bool read_stat(pid_t tid, char *state, unsigned int *flags)
 {
 	char path[64], content[512];
-	const char *state;
+	const char *rest;
 	ssize_t length;
 	int fd;
 
@@ -223,9 +223,29 @@ static bool is_uninterruptible(pid_t tid)
 	if (fd >= 0)
 		close(fd);
 	content[length > 0 ? length : 0] = '\0';
-	/* proc(5): the name is in parentheses, and may have some itself. */
-	state = strrchr(content, ')');
-	return state && state[1] == ' ' && state[2] == 'D';
+	/* The name is in parentheses, and may have some itself. */
+	rest = strrchr(content, ')');
+	return rest && sscanf(rest, ") %c %*d %*d %*d %*d %*d %u", state, flags) == 2;
+}
+
+/* Whether a thread is in the state D. */
+static bool is_uninterruptible(pid_t tid)
+{
+	unsigned int flags;
+	char state;
+
+	return read_stat(tid, &state, &flags) && state == 'D';
+}
+
+/* include/linux/sched.h */
+#define PF_EXITING 0x00000004u
+
+bool live_is_ending(const struct target *target)
+{
+	unsigned int flags;
+	char state;
+
+	return !read_stat(target->pid, &state, &flags) || (flags & PF_EXITING);
 }
 
 /* Waits until a seized and interrupted thread has stopped, or ended, or time is up. */
@@ -405,6 +425,22 @@ static int open_if_mapped(const struct target *target, const struct mapping *map
 	return -1;
 }
 
+/*
+ * The path of a mapping as the target itself would write it: a kernel tells paths from our own root, if they can be
+ * reached from it; that of a process that chroot(2) has put into a folder begins with that folder.
+ */
+static const char *path_inside(const struct target *target, const struct mapping *mapping)
+{
+	char link[64], root[4096];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/%d/root", target->pid);
+	length = readlink(link, root, sizeof(root));
+	if (length > 1 && strncmp(mapping->path, root, (size_t)length) == 0 && mapping->path[length] == '/')
+		return mapping->path + length;
+	return mapping->path;
+}
+
 int live_open_file(const struct target *target, const struct mapping *mapping)
 {
 	static const char deleted[] = " (deleted)";
@@ -424,7 +460,7 @@ int live_open_file(const struct target *target, const struct mapping *mapping)
 	}
 	snprintf(path, sizeof(path), "/proc/%d/exe", target->pid);
 	if (!target->executable || strcmp(target->executable, mapping->path) != 0)
-		snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, mapping->path);
+		snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, path_inside(target, mapping));
 	fd = open_if_mapped(target, mapping, path);
 	if (fd < 0 && errno == ENOENT && name > suffix && strcmp(mapping->path + name - suffix, deleted) == 0)
 		errno = ESTALE;
