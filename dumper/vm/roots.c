@@ -11,13 +11,14 @@
 
 void roots_from_module(const struct module *module, struct roots *ret)
 {
-	enum { VM, VM_BEFORE, SYMBOLS, SYMBOLS_BEFORE, OBJECT, VERSION, DESCRIPTION, COUNT };
+	enum { VM, VM_BEFORE, SYMBOLS, SYMBOLS_BEFORE, OBJECT, ZJIT, VERSION, DESCRIPTION, COUNT };
 	struct module_symbol symbols[COUNT] = {
 	    [VM] = {.name = "ruby_current_vm_ptr"},
 	    [VM_BEFORE] = {.name = "ruby_current_vm"}, /* until 2.4 */
 	    [SYMBOLS] = {.name = "ruby_global_symbols"},
 	    [SYMBOLS_BEFORE] = {.name = "global_symbols"}, /* until 2.6 */
 	    [OBJECT] = {.name = "rb_cObject"},
+	    [ZJIT] = {.name = "rb_zjit_entry"}, /* since 4.0, if it was built in */
 	    [VERSION] = {.name = "ruby_version"},
 	    [DESCRIPTION] = {.name = "ruby_description"},
 	};
@@ -27,6 +28,7 @@ void roots_from_module(const struct module *module, struct roots *ret)
 	    .current_vm = symbols[VM].address ? symbols[VM].address : symbols[VM_BEFORE].address,
 	    .global_symbols = symbols[SYMBOLS].address ? symbols[SYMBOLS].address : symbols[SYMBOLS_BEFORE].address,
 	    .object_class = symbols[OBJECT].address,
+	    .zjit_entry = symbols[ZJIT].address,
 	    .version = symbols[VERSION].address,
 	    .description = symbols[DESCRIPTION].address,
 	};
@@ -44,6 +46,7 @@ void roots_from_layout(const struct layout *layout, const struct module *module,
 		return;
 	take(&roots->current_vm, layout, Y_ruby_current_vm_ptr, module->bias);
 	take(&roots->global_symbols, layout, Y_ruby_global_symbols, module->bias);
+	take(&roots->zjit_entry, layout, Y_rb_zjit_entry, module->bias);
 }
 
 /* How many words are looked at: Ruby's own data is some 100 KiB. */
@@ -133,4 +136,13 @@ void roots_scan(const struct module *module, struct memory *memory, const struct
 	}
 	if (roots->object_class == 0)
 		scan_for_object(module, memory, layout, roots);
+}
+
+enum zjit roots_zjit(const struct roots *roots, struct memory *memory)
+{
+	uint64_t entry;
+
+	if (roots->zjit_entry == 0 || !memory_read(memory, roots->zjit_entry, &entry, sizeof(entry)))
+		return ZJIT_UNKNOWN;
+	return entry != 0 ? ZJIT_ON : ZJIT_OFF;
 }

@@ -1,5 +1,5 @@
 /*
- * Where Ruby's roots are in a target: the VM, the symbol table, the class Object.
+ * Where Ruby's roots are in a target: the VM, the symbol table, the class Object, whether ZJIT is on.
  */
 #ifndef RBDUMP_ROOTS_H
 #define RBDUMP_ROOTS_H
@@ -13,6 +13,7 @@ struct roots {
 	uint64_t current_vm;	 /* ruby_current_vm_ptr, a pointer to rb_vm_struct */
 	uint64_t global_symbols; /* ruby_global_symbols, an rb_symbols_t */
 	uint64_t object_class;	 /* rb_cObject, a VALUE */
+	uint64_t zjit_entry;	 /* rb_zjit_entry, a pointer */
 	uint64_t version;	 /* ruby_version, a string; always known */
 	uint64_t description;	 /* ruby_description, a string */
 };
@@ -31,5 +32,8 @@ void roots_from_layout(const struct layout *layout, const struct module *module,
  *   memory  to read through; not the snapshot that the stacks are read from, since it gets all those segments
  */
 void roots_scan(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots);
+
+/* Whether ZJIT is on (zjit.h, rb_zjit_enabled_p). */
+enum zjit roots_zjit(const struct roots *roots, struct memory *memory);
 
 #endif
