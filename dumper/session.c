@@ -140,6 +140,21 @@ const struct layout_window *session_window(const struct session *session, uint64
 	return innermost;
 }
 
+/*
+ * The machine code that a JIT makes notes in a frame where it is only before it calls what may ask for it (YJIT:
+ * yjit/src/codegen.rs, jit_save_pc; ZJIT: zjit/src/codegen.rs, gen_save_pc_for_gc; MJIT: tool/ruby_vm/views/
+ * _mjit_compile_pc_and_sp.erb): of a frame that runs, that may be another place in the same code.
+ */
+static void forget_line_of_running(struct trace_thread *thread)
+{
+	struct trace_frame *innermost = thread->frames;
+
+	if (thread->state != STATE_RUNNING || thread->nr_frames == 0 || innermost->kind != TRACE_RUBY ||
+	    !innermost->compiled)
+		return;
+	innermost->has_line = false;
+}
+
 static void describe_thread(const struct session *session, struct resolver *resolver, const struct ruby_thread *thread,
 			    struct trace_thread *ret)
 {
@@ -150,6 +165,7 @@ static void describe_thread(const struct session *session, struct resolver *reso
 	ret->name = resolver_string(resolver, thread->name);
 	ret->main = thread->main;
 	ret->state = thread->state;
+	forget_line_of_running(ret);
 	ret->fiber = thread->fiber;
 	ret->fiber_state = thread->fiber_state;
 	if (native)
@@ -520,6 +536,7 @@ static struct error *look_through(struct session *session, struct trace **ret, c
 	look.ruby.symbols = roots.global_symbols;
 	look.ruby.object_class = roots.object_class;
 	look.ruby.vm = access_word(&access, roots.current_vm);
+	look.ruby.zjit = roots_zjit(&roots, session->memory);
 	if (access.failed && session->target->kind == TARGET_CORE) {
 		*refused = strdup("the core does not have the memory that leads to the VM");
 		return *refused ? NULL : error_no_memory();

@@ -12,11 +12,12 @@
 
 void roots_from_module(const struct module *module, struct roots *ret)
 {
-	enum { VM, VM_BEFORE, SYMBOLS, SYMBOLS_BEFORE, OBJECT, LATE, VERSION, DESCRIPTION, COUNT };
+	enum { VM, VM_BEFORE, SYMBOLS, SYMBOLS_BEFORE, OBJECT, LATE, ZJIT, VERSION, DESCRIPTION, COUNT };
 	struct module_symbol symbols[COUNT] = {
 	    [VM] = {.name = "ruby_current_vm_ptr"},	 [VM_BEFORE] = {.name = "ruby_current_vm"},	/* until 2.4 */
 	    [SYMBOLS] = {.name = "ruby_global_symbols"}, [SYMBOLS_BEFORE] = {.name = "global_symbols"}, /* until 2.6 */
 	    [OBJECT] = {.name = "rb_cObject"},		 [LATE] = {.name = "rb_cComplex"},
+	    [ZJIT] = {.name = "rb_zjit_entry"}, /* since 4.0, if it was built in */
 	    [VERSION] = {.name = "ruby_version"},	 [DESCRIPTION] = {.name = "ruby_description"},
 	};
 
@@ -26,6 +27,7 @@ void roots_from_module(const struct module *module, struct roots *ret)
 	    .global_symbols = symbols[SYMBOLS].address ? symbols[SYMBOLS].address : symbols[SYMBOLS_BEFORE].address,
 	    .object_class = symbols[OBJECT].address,
 	    .late_class = symbols[LATE].address,
+	    .zjit_entry = symbols[ZJIT].address,
 	    .version = symbols[VERSION].address,
 	    .description = symbols[DESCRIPTION].address ? symbols[DESCRIPTION].address : module->description,
 	};
@@ -43,6 +45,7 @@ void roots_from_layout(const struct layout *layout, const struct module *module,
 		return;
 	take(&roots->current_vm, layout, Y_ruby_current_vm_ptr, module->bias);
 	take(&roots->global_symbols, layout, Y_ruby_global_symbols, module->bias);
+	take(&roots->zjit_entry, layout, Y_rb_zjit_entry, module->bias);
 }
 
 /* How much of a module is looked through: Ruby's own data is some 200 KiB. */
@@ -265,4 +268,13 @@ uint64_t roots_search_ended_vm(const struct module *module, struct memory *memor
 	at = find(&search, is_ended_vm);
 	free(search.pending);
 	return at;
+}
+
+enum zjit roots_zjit(const struct roots *roots, struct memory *memory)
+{
+	uint64_t entry;
+
+	if (roots->zjit_entry == 0 || !memory_read(memory, roots->zjit_entry, &entry, sizeof(entry)))
+		return ZJIT_UNKNOWN;
+	return entry != 0 ? ZJIT_ON : ZJIT_OFF;
 }

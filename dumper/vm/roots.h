@@ -1,5 +1,5 @@
 /*
- * Where Ruby's roots are in a target: the VM, the symbol table, the class Object.
+ * Where Ruby's roots are in a target: the VM, the symbol table, the class Object, whether ZJIT is on.
  */
 #ifndef RBDUMP_ROOTS_H
 #define RBDUMP_ROOTS_H
@@ -14,6 +14,7 @@ struct roots {
 	uint64_t global_symbols; /* ruby_global_symbols, an rb_symbols_t */
 	uint64_t object_class;	 /* rb_cObject, a VALUE */
 	uint64_t late_class;	 /* rb_cComplex, a VALUE: one of the last that a starting Ruby makes (inits.c) */
+	uint64_t zjit_entry;	 /* rb_zjit_entry, a pointer */
 	uint64_t version;	 /* ruby_version, a string */
 	uint64_t description;	 /* ruby_description, a string */
 };
@@ -53,5 +54,8 @@ void roots_search(const struct module *module, struct memory *memory, const stru
  * structs that point at each other are no strong sign: lifetime.h asks for another one.
  */
 uint64_t roots_search_ended_vm(const struct module *module, struct memory *memory, const struct layout *layout);
+
+/* Whether ZJIT is on (zjit.h, rb_zjit_enabled_p). */
+enum zjit roots_zjit(const struct roots *roots, struct memory *memory);
 
 #endif
