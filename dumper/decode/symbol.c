@@ -35,7 +35,7 @@ static uint64_t name_at(struct access *access, uint64_t list, uint64_t place)
 	object = value_object(access, list);
 	if (!access->failed && value_type(access, object) != access_enum(access, E_RUBY_T_DATA))
 		access_fail(access, object);
-	elements = access_member(access, object, F_data_data);
+	elements = access_member(access, object, F_typed_data_data);
 	if (!access->failed && access_member(access, elements, F_darray_size) <= place)
 		access_fail(access, elements);
 	return access_member(access,
