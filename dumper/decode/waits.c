@@ -22,8 +22,11 @@ static const char *method_name(const char *name)
 static bool is_hook(const char *name)
 {
 	static const char *const hooks[] = {
-	    "address_resolve", "block",	   "blocking_operation_wait", "io_close", "io_pread", "io_pwrite",    "io_read",
-	    "io_select",       "io_wait", "io_write",		      "kernel_sleep", "process_wait", "timeout_after",
+	    "address_resolve", "block",	       "blocking_operation_wait",
+	    "io_close",	       "io_pread",     "io_pwrite",
+	    "io_read",	       "io_select",    "io_wait",
+	    "io_write",	       "kernel_sleep", "process_wait",
+	    "timeout_after",
 	};
 
 	for (size_t i = 0; name && i < sizeof(hooks) / sizeof(hooks[0]); i++)

@@ -111,8 +111,7 @@ static bool follow_links(struct listing *listing, uint64_t link)
 			mark_missing(listing, FIBERS_TOO_MANY);
 			break;
 		}
-		add_address(listing, &listing->candidates,
-			    ec - access.layout->members[F_fiber_ec].offset);
+		add_address(listing, &listing->candidates, ec - access.layout->members[F_fiber_ec].offset);
 		previous = link;
 	}
 	return !access.failed;
@@ -130,8 +129,8 @@ static bool has_current(struct listing *listing)
 	for (size_t i = 0; i < listing->threads->count && !listing->no_memory; i++) {
 		const uint64_t *fiber = &listing->threads->threads[i].fiber;
 
-		all = all && (*fiber == 0 || (sorted.count > 0 && bsearch(fiber, sorted.of, sorted.count,
-									   sizeof(*sorted.of), ascending)));
+		all = all && (*fiber == 0 || (sorted.count > 0 &&
+					      bsearch(fiber, sorted.of, sorted.count, sizeof(*sorted.of), ascending)));
 	}
 	free(sorted.of);
 	return all;
@@ -209,10 +208,10 @@ static int by_thread(const void *a, const void *b)
 /* The index of a thread; the number of threads if it is not listed. */
 static size_t index_of_thread(const struct listing *listing, uint64_t thread)
 {
-	const uint64_t *found = listing->threads->count > 0
-				    ? bsearch(&thread, listing->by_address.of, listing->threads->count,
-					      2 * sizeof(uint64_t), by_thread)
-				    : NULL;
+	const uint64_t *found =
+	    listing->threads->count > 0
+		? bsearch(&thread, listing->by_address.of, listing->threads->count, 2 * sizeof(uint64_t), by_thread)
+		: NULL;
 
 	return found ? (size_t)found[1] : listing->threads->count;
 }

@@ -11,10 +11,10 @@
 #define SLOT_BYTES_MAX 4096u
 
 /* So many pages of the target's memory can one of the heap lie in, and so many pages hold what lists them. */
-#define PIECES_MAX  (PAGE_BYTES_MAX / MEMORY_PAGE + 1)
-#define LISTS_MAX   65536
-#define FINDS_MAX   (1u << 20)
-#define HEAP_PAGES  (1u << 24)
+#define PIECES_MAX (PAGE_BYTES_MAX / MEMORY_PAGE + 1)
+#define LISTS_MAX  65536
+#define FINDS_MAX  (1u << 20)
+#define HEAP_PAGES (1u << 24)
 
 struct search {
 	const struct layout *layout;

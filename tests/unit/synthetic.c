@@ -149,7 +149,7 @@ static bool is_object(enum layout_struct_id id)
 	case S_fields:
 	case S_call_info:
 	case S_call_cache:
-	case S_data:
+	case S_typed_data:
 		return true;
 	default:
 		return false;

@@ -103,8 +103,8 @@ static void test_darray(void **state)
 	uint64_t at = array + meta + ('+' % 16) * entry;
 
 	synthetic_with(s, F_symbol_entry_str);
-	lists[0] = synthetic_object(s, S_data, synthetic_enum(s, E_RUBY_T_DATA));
-	synthetic_set(s, lists[0], F_data_data, array);
+	lists[0] = synthetic_object(s, S_typed_data, synthetic_enum(s, E_RUBY_T_DATA));
+	synthetic_set(s, lists[0], F_typed_data_data, array);
 	synthetic_set(s, array, F_darray_size, 16);
 	synthetic_set(s, at, F_symbol_entry_str, synthetic_string(s, "+"));
 	synthetic_set(s, s->ruby.symbols, F_symbols_last_id, 100);
