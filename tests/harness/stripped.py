@@ -24,7 +24,7 @@ class Stripped:
 
 def strip(moved):
     files = [moved.path, *(moved.folder / "lib").iterdir()]
-    subprocess.run(["strip", "--strip-all", *files], check=True, timeout=60)
+    subprocess.run(["strip", "--strip-all", "--remove-section=.gnu_debuglink", *files], check=True, timeout=60)
     for file in files:
         sections = subprocess.run(["readelf", "-SW", file], capture_output=True, text=True, check=True, timeout=60).stdout
         assert not re.search(r"\.(symtab|debug_\w+|gnu_debuglink)\b", sections)
