@@ -456,6 +456,7 @@ static void run_image(const struct layout *layout, const uint8_t *data, size_t s
 	};
 	struct ruby ruby = {
 	    .layout = layout,
+	    .vm = IMAGE_SHAPES - layout->members[F_vm_shape_list].offset,
 	    .symbols = data[1] & IMAGE_NO_SYMBOLS ? 0 : IMAGE_SYMBOLS,
 	    .unchecked = data[1] & IMAGE_UNCHECKED,
 	};

@@ -14,11 +14,12 @@ puts RUBY_VERSION, maps.find { |path| File.basename(path).start_with?("libruby")
 """
 
 # Flags that turn a JIT on, and those that make it compile what runs for the first or second time. MJIT has gcc do it,
-# which takes long; its flags had another name until 3.0.
+# which takes long; its flags have had other names until 3.0, and 3.1.
 JITS = (
     ("yjit", ("--yjit", "--yjit-call-threshold=1")),
     ("zjit", ("--zjit", "--zjit-call-threshold=2", "--zjit-num-profiles=1")),
     ("rjit", ("--rjit", "--rjit-call-threshold=1")),
+    ("mjit", ("--mjit", "--mjit-wait", "--mjit-call-threshold=20")),
     ("mjit", ("--mjit", "--mjit-wait", "--mjit-min-calls=20")),
     ("mjit", ("--jit", "--jit-wait", "--jit-min-calls=20")),
 )
