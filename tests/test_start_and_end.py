@@ -19,7 +19,7 @@ LIFE = pathlib.Path(__file__).parent / "harness/life.py"
 STARTING = ["exec", "ruby_setup", "Init_BareVM", "Init_vm_objects", "rb_call_inits", "Init_sym", "Init_Object"]
 STARTING += ["Init_String", "Init_VM"]
 RUNNING = ["Init_Thread", "Init_version", "ruby_prog_init", "ruby_options", "ruby_run_node", "rb_exec_end_proc"]
-ENDING = ["ruby_cleanup", "rb_objspace_call_finalizer", "ruby_vm_destruct", "rb_objspace_free", "exit", "_exit"]
+ENDING = ["rb_objspace_call_finalizer", "ruby_vm_destruct", "rb_objspace_free", "__GI_exit", "__GI__exit"]
 RUNS = 40
 
 
@@ -101,7 +101,7 @@ def test_ending_at_any_moment(build, rbdump, start):
     moments = random.Random(5)
     for _ in range(RUNS):
         script = "Array.new(20000) { Object.new }; Thread.new { sleep }; $stdout.write 'x'; $stdout.flush"
-        check_answer(*dump_after(rbdump, ruby, environment, moments.uniform(0, 0.005), script))
+        check_answer(*dump_after(rbdump, ruby, environment, moments.uniform(0, 0.002), script))
 
 
 def places_of_life(ruby, rbdump, folder):
