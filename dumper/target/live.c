@@ -17,6 +17,7 @@
 #include "memory/memory.h"
 #include "target/diagnose.h"
 #include "target/live.h"
+#include "target/process_stat.h"
 
 #if !defined(__x86_64__)
 #error "registers are known for x86_64 only: see native_thread and take_registers()"
@@ -209,43 +210,19 @@ static void take_registers(struct native_thread *thread)
 	thread->fs_base = registers.fs_base;
 }
 
-/* The state of a thread as proc(5) has it, and the kernel's flags; false if there is no such thread. */
-static bool read_stat(pid_t tid, char *state, unsigned int *flags)
-{
-	char path[64], content[512];
-	const char *rest;
-	ssize_t length;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	length = fd >= 0 ? read(fd, content, sizeof(content) - 1) : -1;
-	if (fd >= 0)
-		close(fd);
-	content[length > 0 ? length : 0] = '\0';
-	/* The name is in parentheses, and may have some itself. */
-	rest = strrchr(content, ')');
-	return rest && sscanf(rest, ") %c %*d %*d %*d %*d %*d %u", state, flags) == 2;
-}
-
 /* Whether a thread is in the state D. */
 static bool is_uninterruptible(pid_t tid)
 {
-	unsigned int flags;
-	char state;
+	struct process_stat stat;
 
-	return read_stat(tid, &state, &flags) && state == 'D';
+	return process_stat_read("/proc", tid, &stat) && stat.state == 'D';
 }
-
-/* include/linux/sched.h */
-#define PF_EXITING 0x00000004u
 
 bool live_is_ending(const struct target *target)
 {
-	unsigned int flags;
-	char state;
+	struct process_stat stat;
 
-	return !read_stat(target->pid, &state, &flags) || (flags & PF_EXITING);
+	return !process_stat_read("/proc", target->pid, &stat) || stat.ending;
 }
 
 /* Waits until a seized and interrupted thread has stopped, or ended, or time is up. */

@@ -24,24 +24,50 @@ static bool is_unset(const struct ruby *ruby, uint64_t variable)
 }
 
 /*
- * vm.c, ruby_vm_destruct(): the main thread loses its execution context (thread_free), or the VM its main thread (until
- * 3.0); then the lists of threads are made empty (rb_vm_living_threads_init).
+ * eval.c, rb_ec_cleanup(): once all others have ended, the main thread is as good as dead, and its stack is empty:
+ * there is nothing but the frame that it began with. With RUBY_FREE_AT_EXIT (3.3+) Ruby then frees all that it has
+ * made.
  */
-static bool has_no_threads(const struct ruby *ruby)
+static bool is_over(const struct ruby *ruby, const struct ruby_thread *thread)
+{
+	const struct context_members members = context_members(ruby->layout);
+	struct access access = ruby_access(ruby);
+	uint64_t stack = access_member(&access, thread->ec, members.vm_stack);
+	uint64_t end = stack + access_member(&access, thread->ec, members.vm_stack_size) * 8;
+	uint64_t cfp = access_member(&access, thread->ec, members.cfp);
+
+	return thread->main && thread->state == STATE_DEAD && !access.failed &&
+	       cfp == end - access_sizeof(&access, S_cfp);
+}
+
+/*
+ * vm.c, ruby_vm_destruct(): the lists of threads are made empty (rb_vm_living_threads_init). By then the VM has lost
+ * its main thread (until 3.0), or that its execution context (thread_free); with RUBY_FREE_AT_EXIT it is only dead.
+ */
+static bool is_taken_apart(const struct ruby *ruby)
 {
 	struct access access = ruby_access(ruby);
+	uint64_t main_thread = access_member(&access, ruby->vm, F_vm_main_thread);
+
+	if (access.failed || main_thread == 0)
+		return !access.failed;
+	return context_of_thread(&access, main_thread) == 0 ||
+	       access_member(&access, main_thread, F_thread_status) == access_enum(&access, E_THREAD_KILLED);
+}
+
+static bool has_no_threads(const struct ruby *ruby)
+{
 	struct ruby_threads threads;
-	uint64_t main_thread;
-	bool none;
+	bool none = false;
 
 	if (ruby->vm == 0 || !layout_has(ruby->layout, F_vm_main_thread) || !threads_list(ruby, &threads))
 		return false;
-	none = threads.count == 0 && !threads.broken;
+	if (threads.count == 0)
+		none = !threads.broken && is_taken_apart(ruby);
+	else if (threads.count == 1)
+		none = is_over(ruby, &threads.threads[0]);
 	threads_clear(&threads);
-	if (!none)
-		return false;
-	main_thread = access_member(&access, ruby->vm, F_vm_main_thread);
-	return !access.failed && (main_thread == 0 || context_of_thread(&access, main_thread) == 0 || access.failed);
+	return none;
 }
 
 enum lifetime lifetime_of(const struct ruby *ruby, const struct roots *roots)
