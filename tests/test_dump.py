@@ -122,7 +122,7 @@ def test_text(target, rbdump):
     shown = re.findall(r"^ {4}(.*):(-?\d+):in '(.*)'", done.stdout, re.M)
     expected = [
         (frame["path"], str(frame["line"]), frame["label"])
-        for thread in current(dump(rbdump, target.pid))
+        for thread in dump(rbdump, target.pid)["threads"]
         for frame in thread["frames"]
         if frame["line"] is not None
     ]
