@@ -11,12 +11,13 @@
 
 void roots_from_module(const struct module *module, struct roots *ret)
 {
-	enum { VM, VM_BEFORE, SYMBOLS, SYMBOLS_BEFORE, OBJECT, VERSION, DESCRIPTION, COUNT };
+	enum { VM, VM_BEFORE, SYMBOLS, SYMBOLS_BEFORE, OPERATORS, OBJECT, VERSION, DESCRIPTION, COUNT };
 	struct module_symbol symbols[COUNT] = {
 	    [VM] = {.name = "ruby_current_vm_ptr"},
 	    [VM_BEFORE] = {.name = "ruby_current_vm"}, /* until 2.4 */
 	    [SYMBOLS] = {.name = "ruby_global_symbols"},
 	    [SYMBOLS_BEFORE] = {.name = "global_symbols"}, /* until 2.6 */
+	    [OPERATORS] = {.name = "op_tbl"},
 	    [OBJECT] = {.name = "rb_cObject"},
 	    [VERSION] = {.name = "ruby_version"},
 	    [DESCRIPTION] = {.name = "ruby_description"},
@@ -26,6 +27,7 @@ void roots_from_module(const struct module *module, struct roots *ret)
 	*ret = (struct roots){
 	    .current_vm = symbols[VM].address ? symbols[VM].address : symbols[VM_BEFORE].address,
 	    .global_symbols = symbols[SYMBOLS].address ? symbols[SYMBOLS].address : symbols[SYMBOLS_BEFORE].address,
+	    .operators = symbols[OPERATORS].address,
 	    .object_class = symbols[OBJECT].address,
 	    .version = symbols[VERSION].address,
 	    .description = symbols[DESCRIPTION].address,
@@ -44,6 +46,7 @@ void roots_from_layout(const struct layout *layout, const struct module *module,
 		return;
 	take(&roots->current_vm, layout, Y_ruby_current_vm_ptr, module->bias);
 	take(&roots->global_symbols, layout, Y_ruby_global_symbols, module->bias);
+	take(&roots->operators, layout, Y_op_tbl, module->bias);
 }
 
 /* How many words are looked at: Ruby's own data is some 100 KiB. */
@@ -68,6 +71,12 @@ static bool is_symbol_table(struct memory *memory, const struct layout *layout, 
 	struct ruby ruby = {.memory = memory, .layout = layout, .symbols = address};
 	struct access access = ruby_access(&ruby);
 
+	/* Until 2.1 an operator may have no String; some other names are as well known. */
+	if (!layout_has(layout, F_symbols_ids))
+		return layout->enumerators[E_idMethodMissing].present &&
+		       value_bytes_are(&access, symbol_name(&ruby, &access, access_enum(&access, E_idMethodMissing)),
+				       "method_missing") &&
+		       !access.failed;
 	if (symbol_serials_end(&access, address) <= access_enum(&access, E_tLAST_OP_ID) + 1 ||
 	    !value_is_object(access_member(&access, address, F_symbols_ids)))
 		return false;

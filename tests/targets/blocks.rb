@@ -60,7 +60,7 @@ class Blocks
   def with_locals
     [[1, [2, 3]]].each do |a, (b, c); d|
       d = a + b + c
-      d.then { |e| Still::GATE.pop if e }
+      d.tap { |e| Still::GATE.pop if e }
     end
   end
 

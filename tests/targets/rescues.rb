@@ -141,6 +141,7 @@ class Rescues
     Still::GATE.pop
   end
 
+  class_eval(<<-CODE, __FILE__, __LINE__ + 1) unless RUBY_VERSION < "2.5"
   def of_block
     [1].each do
       raise "first"
@@ -148,6 +149,7 @@ class Rescues
       Still::GATE.pop
     end
   end
+  CODE
 
   def calls_from_rescue
     raise "first"
