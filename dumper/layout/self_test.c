@@ -217,12 +217,15 @@ static char *test_stack_base(const struct self_test *test, const struct stack *s
 	const struct layout_number *escaped = &numbers[E_VM_ENV_FLAG_ESCAPED], *local = &numbers[E_VM_ENV_FLAG_LOCAL];
 	const struct layout_number *dummy = &numbers[E_VM_FRAME_MAGIC_DUMMY], *top = &numbers[E_VM_FRAME_MAGIC_TOP];
 	uint64_t magic = (uint64_t)(dummy->present ? dummy : top)->value;
+	bool is_kind;
 
 	/* Since 2.4 the kind of a frame is in its environment's flags, which are a Fixnum. */
 	if (layout_has(access.layout, F_cfp_flag))
 		kind = access_member(&access, base, F_cfp_flag) | 1;
-	if (ep % 8 != 0 || access.failed || !(kind & 1) ||
-	    ((kind ^ magic) & access_enum(&access, E_VM_FRAME_MAGIC_MASK)) ||
+	is_kind = ((kind ^ magic) & access_enum(&access, E_VM_FRAME_MAGIC_MASK)) == 0;
+	if (!dummy->present)
+		is_kind |= kind == 1; /* a fiber's is of no kind (cont.c, fiber_init) */
+	if (ep % 8 != 0 || access.failed || !(kind & 1) || !is_kind ||
 	    (local->present && !(flags & (uint64_t)local->value)))
 		return finding("a stack's oldest frame is no dummy");
 	if ((ep < stack->facts.vm_stack || ep >= base) && escaped->present && !(flags & (uint64_t)escaped->value))

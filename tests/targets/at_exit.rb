@@ -1,4 +1,5 @@
 # At the end of the process: END, and at_exit from within at_exit.
+# needs: 2.0
 require_relative "still"
 
 END { 1.tap { Still::GATE.pop } }

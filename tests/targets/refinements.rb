@@ -1,4 +1,5 @@
 # Refined methods.
+# needs: 2.1
 require_relative "still"
 
 class Refined

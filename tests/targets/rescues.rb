@@ -1,4 +1,5 @@
 # Frames of rescue and of ensure, with and without an exception under way.
+# needs: 2.0
 require_relative "still"
 
 class Rescues

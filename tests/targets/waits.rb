@@ -1,4 +1,5 @@
 # Every way to wait.
+# needs: 2.0
 require_relative "still"
 
 read, WRITE = IO.pipe
