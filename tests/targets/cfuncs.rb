@@ -1,4 +1,5 @@
 # C functions between Ruby ones.
+# needs: 2.0
 require_relative "still"
 
 class Weight

@@ -1,4 +1,5 @@
 # Methods that set $~ or $_: the place of the method entry on their stack is taken by something else.
+# needs: 2.0
 require_relative "still"
 
 class Matching

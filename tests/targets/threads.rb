@@ -1,4 +1,5 @@
 # A hundred threads.
+# needs: 2.0
 require_relative "still"
 
 def wait(n)
