@@ -298,16 +298,14 @@ struct error *module_find_ruby(const struct target *target, struct module **ret)
 					   target->pid, target->nr_mappings);
 	}
 	if (executable[0] == '\0')
-		return error_create(EXIT_NO_RUBY,
-				    "process %d is no Ruby: it runs no program (a kernel thread, or it is ending)",
-				    target->pid);
+		return error_no_ruby("process %d is no Ruby: it runs no program (a kernel thread, or it is ending)",
+				     target->pid);
 	if (lost)
 		return error_create(
 		    EXIT_NO_RUBY,
 		    "process %d has %s mapped, and that is not the file of this name now: it was replaced "
 		    "or removed since; root can still read it",
 		    target->pid, lost);
-	return error_create(EXIT_NO_RUBY,
-			    "process %d is no Ruby: neither %s nor a library that it has loaded defines ruby_version",
-			    target->pid, executable);
+	return error_no_ruby("process %d is no Ruby: neither %s nor a library that it has loaded defines ruby_version",
+			     target->pid, executable);
 }
