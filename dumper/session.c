@@ -473,8 +473,7 @@ static struct error *no_layout(const struct session *session, const struct layou
 			       const struct error *why_not_made)
 {
 	const char *build_id = session->module->build_id;
-	struct error *error;
-	char newest[32], *file;
+	char newest[32];
 
 	if (session->version[0] == '\0')
 		return error_create(EXIT_NO_RUBY,
@@ -482,17 +481,15 @@ static struct error *no_layout(const struct session *session, const struct layou
 				    "layout has that build-id; give the file that ran behind the core, or "
 				    "--ruby-version X.Y.Z, or --offsets FILE",
 				    session->module->path, build_id ? build_id : "not known");
-	file = layout_find_newest(wish, newest, sizeof(newest));
-	error = error_create(
+	bool of_series = layout_find_newest(wish, newest, sizeof(newest));
+
+	return error_create(
 	    EXIT_NO_RUBY,
 	    "there is no layout for Ruby %s (%s, build-id %s), and none could be made: %s; install the debug "
 	    "symbols of that package, or run `rbdump --gen-offsets` on a build with debug info and the same "
-	    "version%s%s%s%s%s",
+	    "version%s%s",
 	    session->version, session->module->path, build_id ? build_id : "none", why_not_made->message,
-	    file ? "; or try that of " : "", file ? newest : "", file ? ": --offsets " : "", file ? file : "",
-	    file ? ", which is right if nothing in its structs has changed" : "");
-	free(file);
-	return error;
+	    of_series ? "; of its series, there are layouts up to " : "", of_series ? newest : "");
 }
 
 static struct error *generate(struct session *session, const struct layout_wish *wish)

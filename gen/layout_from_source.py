@@ -32,10 +32,9 @@ UNITS = (
     "gc.c",  # rb_objspace until 3.3
     "gc/default/default.c",  # since 3.4
     "iseq.c",  # succ_index_table
-    "symbol.c",  # rb_symbols_t until 2.6, ID_ENTRY_UNIT
-    "parse.c",  # global_symbols until 2.1
+    "symbol.c",  # rb_symbols_t, ID_ENTRY_UNIT
+    "parse.c",  # the same until 2.1, which has no symbol.c
     "st.c",  # st_table_entry
-    "id_table.c",  # rb_id_table
     "version.c",  # ruby_version, ruby_description
 )
 
@@ -135,10 +134,11 @@ class Tree:
 
     def units(self, more):
         """The sources to compile, and the probe if vm.c is not among them."""
-        found = [self.tree / name for name in UNITS if (self.tree / name).is_file()]
-        found += [self.build / name for name in UNITS if self.build != self.tree and (self.build / name).is_file()]
-        found += more
+        places = [self.tree] if self.build == self.tree else [self.tree, self.build]
+        found = [folder / name for name in UNITS for folder in places if (folder / name).is_file()] + more
         names = [unit.name for unit in found]
+        if "symbol.c" in names:
+            found = [unit for unit in found if unit.name != "parse.c"]
         if "vm.c" not in names or "version.c" not in names:
             found.append(self.probe("vm.c" not in names, "version.c" not in names))
         return found

@@ -93,11 +93,11 @@ def grouped(found):
 
 
 def write(layouts, folder):
-    order = {layout.source: number for number, layout in enumerate(layouts)}
     found = by_version(layouts)
+    order = list(found.values())  # as they were named
     texts = {}
     for group in grouped(found):
-        chosen = min(group, key=lambda layout: order[layout.source])
+        chosen = min(group, key=order.index)
         texts[chosen.name()] = chosen.claiming(group[0].version, group[-1].version)
         print(f"{dotted(group[0].version)} to {dotted(group[-1].version)}: {chosen.name()}, of {len(group)}")
     for path in folder.glob("*.layout"):

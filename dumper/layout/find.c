@@ -261,7 +261,7 @@ void layout_find_all(layout_lister *list, void *context)
 struct newest {
 	const struct layout_wish *wish;
 	struct version series, last;
-	char *file;
+	bool found;
 };
 
 static void newest_visit(void *context, const char *path, const struct layout *header, const char *wrong)
@@ -269,6 +269,7 @@ static void newest_visit(void *context, const char *path, const struct layout *h
 	struct newest *newest = context;
 	struct version_range range;
 
+	(void)path;
 	if (wrong || !header || header->build_id || strcmp(header->arch, newest->wish->arch) != 0)
 		return;
 	if (!header->versions || !version_parse_range(header->versions, &range)) {
@@ -276,23 +277,21 @@ static void newest_visit(void *context, const char *path, const struct layout *h
 			return;
 	}
 	if (!version_same_series(&range.last, &newest->series) ||
-	    (newest->file && version_compare(&range.last, &newest->last) <= 0))
+	    (newest->found && version_compare(&range.last, &newest->last) <= 0))
 		return;
-	free(newest->file);
-	newest->file = strdup(path);
+	newest->found = true;
 	newest->last = range.last;
 }
 
-char *layout_find_newest(const struct layout_wish *wish, char *version, size_t size)
+bool layout_find_newest(const struct layout_wish *wish, char *version, size_t size)
 {
 	struct newest newest = {.wish = wish};
 
 	if (!wish->version || !version_parse(wish->version, &newest.series))
-		return NULL;
+		return false;
 	layout_find_all(newest_visit, &newest);
-	if (newest.file)
-		snprintf(version, size, "%u.%u.%u", newest.last.major, newest.last.minor, newest.last.patch);
-	return newest.file;
+	snprintf(version, size, "%u.%u.%u", newest.last.major, newest.last.minor, newest.last.patch);
+	return newest.found;
 }
 
 struct error *layout_find_given(const char *path, const struct layout_wish *wish, struct layout_found *ret)

@@ -50,10 +50,10 @@ typedef void layout_lister(void *context, const char *path, const struct layout 
 void layout_find_all(layout_lister *list, void *context);
 
 /*
- * The file for the newest release of the series that the wished version is of, malloc'ed, and that release; NULL if
- * there is none. Nothing says that it is right for that version.
+ * The newest release that a layout is for of the series that the wished version is of, as text; false if there is none.
+ * Nothing says that it is right for that version.
  */
-char *layout_find_newest(const struct layout_wish *wish, char *version, size_t size);
+bool layout_find_newest(const struct layout_wish *wish, char *version, size_t size);
 
 /*
  * Makes a layout from an ELF's debug info and keeps it in the user's cache, if that can be written to.
