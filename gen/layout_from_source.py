@@ -29,8 +29,7 @@ UNITS = (
     "vm_backtrace.c",  # rb_backtrace_location_t, how labels are made
     "cont.c",  # rb_fiber_t, rb_jit_cont
     "thread.c",  # rb_blocking_region_buffer
-    "gc.c",  # rb_objspace until 3.3
-    "gc/default/default.c",  # since 3.4
+    "gc.c",  # rb_objspace; since 3.4 it includes gc/default/default.c
     "iseq.c",  # succ_index_table
     "symbol.c",  # rb_symbols_t, ID_ENTRY_UNIT
     "parse.c",  # the same until 2.1, which has no symbol.c

@@ -1,5 +1,6 @@
 """The layouts of offsets.d/: which releases they claim, and that they say what those releases' sources say."""
 
+import functools
 import re
 import shutil
 import subprocess
@@ -29,6 +30,7 @@ def generated(rbdump, elf):
     return done.stdout
 
 
+@functools.cache
 def from_source(rbdump, source):
     """The layout of a Ruby that was not built."""
     if source.path.suffix == ".o":
