@@ -12,10 +12,15 @@
 #include "capture/capture.h"
 #include "decode/literals.h"
 #include "decode/resolve.h"
+#include "decode/waits.h"
 #include "layout/self_test.h"
 #include "target/diagnose.h"
 #include "target/live.h"
+#include "target/ruby_file.h"
 #include "vm/context.h"
+#include "vm/fibers.h"
+#include "vm/lifetime.h"
+#include "vm/roots_file.h"
 
 /* How much of the target is copied at most: 256 MiB. */
 #define MAX_PAGES 65536
@@ -52,10 +57,13 @@
 /* One look at a target through one layout: everything that was read in it, and what came of it. */
 struct look {
 	struct ruby ruby;
+	struct heap_finds found; /* by the last search for fibers: it outlives a look */
 	struct ruby_threads threads;
-	struct stack *stacks; /* one for each thread */
-	struct trace *trace;
-	char *refused; /* what the self-test has against the layout; NULL if nothing */
+	struct ruby_fibers fibers;
+	struct stack *stacks; /* one for each thread, then one for each fiber */
+	size_t nr_stacks;
+	struct trace *trace; /* its threads in the same order */
+	char *refused;	     /* what the self-test has against the layout; NULL if nothing */
 	bool no_memory;
 };
 
@@ -69,13 +77,14 @@ static long elapsed_ns(const struct timespec *since)
 
 static void look_clear(struct look *look)
 {
-	for (size_t i = 0; look->stacks && i < look->threads.count; i++)
+	for (size_t i = 0; i < look->nr_stacks; i++)
 		stack_clear(&look->stacks[i]);
 	free(look->stacks);
 	threads_clear(&look->threads);
+	fibers_clear(&look->fibers);
 	trace_destroy(look->trace);
 	free(look->refused);
-	*look = (struct look){.ruby = look->ruby};
+	*look = (struct look){.ruby = look->ruby, .found = look->found};
 }
 
 static const struct native_thread *native_of(const struct session *session, const struct ruby_thread *thread)
@@ -137,18 +146,36 @@ const struct layout_window *session_window(const struct session *session, uint64
 	return innermost;
 }
 
+/*
+ * The machine code that a JIT makes notes in a frame where it is only before it calls what may ask for it (YJIT:
+ * yjit/src/codegen.rs, jit_save_pc; ZJIT: zjit/src/codegen.rs, gen_save_pc_for_gc; MJIT: tool/ruby_vm/views/
+ * _mjit_compile_pc_and_sp.erb): of a frame that runs, that may be another place in the same code.
+ */
+static void forget_line_of_running(struct trace_thread *thread)
+{
+	struct trace_frame *innermost = thread->frames;
+
+	if (thread->state != STATE_RUNNING || thread->nr_frames == 0 || innermost->kind != TRACE_RUBY ||
+	    !innermost->compiled)
+		return;
+	innermost->has_line = false;
+}
+
 static void describe_thread(const struct session *session, struct resolver *resolver, const struct ruby_thread *thread,
 			    struct trace_thread *ret)
 {
 	const struct native_thread *native = native_of(session, thread);
 	const struct layout_window *window = NULL;
 
+	ret->id = thread->address;
 	ret->ractor = thread->ractor;
 	ret->name = resolver_string(resolver, thread->name);
 	ret->main = thread->main;
 	ret->state = thread->state;
+	forget_line_of_running(ret);
 	ret->fiber = thread->fiber;
 	ret->fiber_state = thread->fiber_state;
+	ret->resumed_by = thread->resumed_by;
 	if (native)
 		ret->tid = native->tid;
 	else if (has_task(session, thread->tid))
@@ -201,6 +228,75 @@ static char *run_self_test(const struct session *session, const struct look *loo
 	return refused;
 }
 
+/*
+ * What a suspended fiber has from its thread.
+ *   thread  NULL if that has ended
+ */
+static void describe_fiber(const struct ruby *ruby, const struct ruby_fiber *fiber, const struct trace_thread *thread,
+			   struct trace_thread *ret)
+{
+	ret->id = fiber->thread;
+	ret->state = STATE_SUSPENDED;
+	ret->suspended = true;
+	ret->fiber = fiber->address;
+	ret->fiber_state = fiber->state;
+	ret->resumed_by = fiber->resumed_by;
+	ret->ended = !thread;
+	if (!thread)
+		return;
+	ret->tid = thread->tid;
+	ret->ractor = thread->ractor;
+	ret->name = thread->name;
+	ret->main = thread->main;
+	/* It may have been resumed meanwhile. */
+	if (ret->verdict == VERDICT_COMPLETE && thread->reason == REASON_NOT_STOPPED) {
+		ret->reason = REASON_NOT_STOPPED;
+		ret->verdict = validate_verdict(REASON_NOT_STOPPED);
+	}
+	/* One that has resumed another waits for that. */
+	if (fiber->resuming == 0)
+		waits_find(ruby, fiber->thread, ret);
+}
+
+/*
+ * Walks one stack more, that of the entry `trace->nr_threads`, and finds the names of its frames. Returns false if out
+ * of memory.
+ */
+static bool walk_stack(struct look *look, struct resolver *resolver, uint64_t ec, uint64_t thread, size_t *frames_left,
+		       bool in_time)
+{
+	struct trace_thread *entry = &look->trace->threads[look->trace->nr_threads++];
+	struct stack *stack = &look->stacks[look->nr_stacks++];
+
+	if (!in_time) {
+		entry->reason = REASON_OUT_OF_TIME;
+		entry->verdict = validate_verdict(REASON_OUT_OF_TIME);
+		return true;
+	}
+	if (!stack_walk(&look->ruby, ec, thread, *frames_left, stack) || !resolver_stack(resolver, stack, entry))
+		return false;
+	*frames_left -= stack->nr_frames;
+	return true;
+}
+
+/* Room for the stacks and entries of so many. False if out of memory. */
+static bool make_room(struct look *look, size_t count)
+{
+	struct stack *stacks = reallocarray(look->stacks, count + 1, sizeof(*stacks));
+	struct trace_thread *entries;
+
+	if (!stacks)
+		return false;
+	look->stacks = stacks;
+	entries = reallocarray(look->trace->threads, count + 1, sizeof(*entries));
+	if (!entries)
+		return false;
+	look->trace->threads = entries;
+	memset(&stacks[look->nr_stacks], 0, (count + 1 - look->nr_stacks) * sizeof(*stacks));
+	memset(&entries[look->trace->nr_threads], 0, (count + 1 - look->trace->nr_threads) * sizeof(*entries));
+	return true;
+}
+
 /* Reads everything that is wanted through the memory, once. */
 static void look_once(const struct session *session, struct look *look, long limit_ns)
 {
@@ -217,25 +313,33 @@ static void look_once(const struct session *session, struct look *look, long lim
 		return;
 	if (!threads_list(&look->ruby, &look->threads))
 		return;
-	look->stacks = calloc(look->threads.count + 1, sizeof(*look->stacks));
-	trace->threads = calloc(look->threads.count + 1, sizeof(*trace->threads));
 	resolver = resolver_create(&look->ruby, trace);
-	if (!look->stacks || !trace->threads || !resolver)
+	if (!resolver || !make_room(look, look->threads.count))
 		goto out;
 	for (size_t i = 0; i < look->threads.count; i++) {
 		const struct ruby_thread *thread = &look->threads.threads[i];
+		bool in_time = elapsed_ns(&began) <= limit_ns;
 
-		trace->nr_threads++;
-		if (elapsed_ns(&began) > limit_ns) {
-			trace->threads[i].reason = REASON_OUT_OF_TIME;
-			trace->threads[i].verdict = validate_verdict(REASON_OUT_OF_TIME);
-			continue;
-		}
-		if (!stack_walk(&look->ruby, thread->ec, thread->address, frames_left, &look->stacks[i]) ||
-		    !resolver_stack(resolver, &look->stacks[i], &trace->threads[i]))
+		if (!walk_stack(look, resolver, thread->ec, thread->address, &frames_left, in_time))
 			goto out;
-		frames_left -= look->stacks[i].nr_frames;
-		describe_thread(session, resolver, thread, &trace->threads[i]);
+		if (in_time)
+			describe_thread(session, resolver, thread, &trace->threads[i]);
+	}
+	/* After them: where there is no room for all stacks, it is the threads' that are read. */
+	if (!fibers_list(&look->ruby, &look->threads, &look->found, &look->fibers) ||
+	    !make_room(look, look->threads.count + look->fibers.count))
+		goto out;
+	trace->fibers_missing = look->fibers.missing;
+	trace->nr_fibers_missing = look->fibers.nr_missing;
+	for (size_t i = 0; i < look->fibers.count; i++) {
+		const struct ruby_fiber *fiber = &look->fibers.fibers[i];
+		struct trace_thread *entry = &trace->threads[trace->nr_threads];
+
+		if (!walk_stack(look, resolver, fiber->ec, fiber->thread, &frames_left, elapsed_ns(&began) <= limit_ns))
+			goto out;
+		describe_fiber(&look->ruby, fiber,
+			       fiber->thread_index < look->threads.count ? &trace->threads[fiber->thread_index] : NULL,
+			       entry);
 	}
 	trace->gc_running = threads_gc_running(&look->ruby, &trace->gc_known);
 	look->refused = run_self_test(session, look, NULL);
@@ -275,13 +379,35 @@ static struct error *learn_pages(const struct session *session, struct look *loo
 	return error;
 }
 
+/*
+ * Searches the heap of a Ruby that has no list of its fibers, while the target goes on. *searched receives whether that
+ * was wanted at all.
+ */
+static struct error *search_heap(const struct session *session, struct look *look, bool *searched)
+{
+	uint64_t type = look->fibers.type;
+
+	*searched = type != 0;
+	if (type == 0)
+		return NULL;
+	heap_clear(&look->found);
+	if (!heap_find(&look->ruby, target_read_pages, session->target, type, &look->found))
+		return error_no_memory();
+	return NULL;
+}
+
 static struct error *look_paused(const struct session *session, struct look *look)
 {
 	struct chase chased = {session, look};
 	struct error *error = learn_pages(session, look);
 	double pause_us = 0, pauses_us = 0;
 	unsigned int pauses = 0;
+	bool searched = false;
 
+	if (!error)
+		error = search_heap(session, look, &searched);
+	if (!error && searched)
+		error = learn_pages(session, look);
 	while (!error && pauses < PAUSED_TRIES) {
 		/* The first time only what is known is copied, which is all there is to do unless the target has
 		   moved on. */
@@ -293,7 +419,11 @@ static struct error *look_paused(const struct session *session, struct look *loo
 		look_once(session, look, LOOK_NS);
 		if (look->no_memory)
 			return error_no_memory();
-		if (memory_missed(session->memory) == 0 && !look->refused)
+		/* Of fibers that were made after the search some are missed. */
+		searched = false;
+		if (look->fibers.missing == FIBERS_MISSED && pauses < PAUSED_TRIES)
+			error = search_heap(session, look, &searched);
+		if (memory_missed(session->memory) == 0 && !look->refused && !searched)
 			break;
 		/* Let it get somewhere else. */
 		nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
@@ -310,11 +440,17 @@ static struct error *look_at_core(const struct session *session, struct look *lo
 {
 	const struct module_segment *mapped = &session->module->mapped;
 	struct literals literals = {0};
+	struct error *error;
+	bool searched;
 
 	look_once(session, look, LOOK_NS);
+	error = search_heap(session, look, &searched);
+	if (error)
+		return error;
+	if (searched)
+		look_once(session, look, LOOK_NS);
 	if (!look->no_memory && session->module->fd < 0) {
-		if (literals_find(&look->ruby, look->stacks, look->threads.count, mapped->start, mapped->end,
-				  &literals)) {
+		if (literals_find(&look->ruby, look->stacks, look->nr_stacks, mapped->start, mapped->end, &literals)) {
 			memory_overlay(session->memory, literals.pieces, literals.count, 0, 0);
 			look_once(session, look, LOOK_NS);
 			memory_overlay(session->memory, NULL, 0, 0, 0);
@@ -366,14 +502,19 @@ static size_t mark_moved(const struct session *session, struct look *look)
 static struct error *look_unpaused(const struct session *session, struct look *look)
 {
 	struct timespec began;
-	bool fitted = false;
+	bool fitted = false, searched;
+	struct error *error;
 	size_t moved;
 
 	look_once(session, look, LOOK_NS);
+	error = search_heap(session, look, &searched);
+	if (error)
+		return error;
+	if (searched)
+		look_once(session, look, LOOK_NS);
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	do {
-		struct error *error = capture_unpaused(session->memory);
-
+		error = capture_unpaused(session->memory);
 		if (error)
 			return error;
 		look_once(session, look, LOOK_NS);
@@ -382,11 +523,115 @@ static struct error *look_unpaused(const struct session *session, struct look *l
 		if (look->no_memory)
 			return error_no_memory();
 		fitted |= !look->refused;
-	} while ((moved > 0 || look->refused) && elapsed_ns(&began) < UNPAUSED_NS);
+	} while ((moved > 0 || look->refused || look->fibers.missing == FIBERS_BROKEN) &&
+		 elapsed_ns(&began) < UNPAUSED_NS);
 	/* A layout that fitted once is right: what did not fit in the last look was moving. */
 	if (fitted) {
 		free(look->refused);
 		look->refused = NULL;
+	}
+	return NULL;
+}
+
+/* Puts each fiber behind its thread. False if out of memory. */
+static bool order_trace(struct look *look)
+{
+	size_t *ranks = calloc(look->trace->nr_threads + 1, sizeof(*ranks));
+	bool ordered;
+
+	if (!ranks)
+		return false;
+	for (size_t i = 0; i < look->trace->nr_threads; i++)
+		ranks[i] = i < look->threads.count ? i : look->fibers.fibers[i - look->threads.count].thread_index;
+	ordered = trace_order(look->trace, ranks);
+	free(ranks);
+	return ordered;
+}
+
+/*
+ * Finds the roots that neither Ruby's own symbols nor the layout tell: where they were in this build before, else by a
+ * search. *searched tells whether there was one.
+ */
+static struct error *find_roots(const struct session *session, struct roots *roots, bool *searched)
+{
+	const struct layout *layout = session->layout.layout;
+	struct memory *memory = memory_create(target_read_pages, session->target, MAX_PAGES);
+	struct roots kept = *roots, before;
+
+	*searched = false;
+	if (!memory)
+		return error_no_memory();
+	if (session->target->kind == TARGET_LIVE) {
+		roots_file_read(session->module, &before);
+		roots_add(&kept, &before);
+		roots_check(session->module, memory, layout, &kept);
+		roots_add(roots, &kept);
+	}
+	memory_destroy(memory);
+	if (roots_are_complete(roots))
+		return NULL;
+	memory = memory_create(target_read_pages, session->target, MAX_PAGES);
+	if (!memory)
+		return error_no_memory();
+	roots_search(session->module, memory, layout, roots);
+	memory_destroy(memory);
+	*searched = true;
+	return NULL;
+}
+
+/*
+ * Whether the target is just starting or ending, as it is now.
+ *   vm  0 if not known
+ */
+static enum lifetime lifetime_now(const struct session *session, const struct roots *roots, uint64_t vm)
+{
+	struct ruby ruby = {
+	    .memory = memory_create(target_read_pages, session->target, MAX_PAGES),
+	    .layout = session->layout.layout,
+	    .vm = vm,
+	};
+	enum lifetime lifetime = ruby.memory ? lifetime_of(&ruby, roots) : LIFETIME_RUNNING;
+
+	memory_destroy(ruby.memory);
+	return lifetime;
+}
+
+/* The VM that a Ruby has taken apart, if none was found that it has not; 0 if there is none. */
+static uint64_t ended_vm(const struct session *session)
+{
+	struct memory *memory = memory_create(target_read_pages, session->target, MAX_PAGES);
+	uint64_t at = memory ? roots_search_ended_vm(session->module, memory, session->layout.layout) : 0, vm = 0;
+
+	if (at == 0 || !memory_read(memory, at, &vm, sizeof(vm)))
+		vm = 0;
+	memory_destroy(memory);
+	return vm;
+}
+
+/*
+ * The error of a target that no layout fits since it has no stacks yet, or any more; NULL if it has not told that.
+ *   before  its lifetime before it was looked at: it may have started meanwhile
+ *   vm      0 if none was found
+ */
+static struct error *no_stacks(const struct session *session, const struct roots *roots, enum lifetime before,
+			       uint64_t vm)
+{
+	bool live = session->target->kind == TARGET_LIVE;
+	enum lifetime lifetime = before;
+
+	if (lifetime == LIFETIME_RUNNING)
+		lifetime = lifetime_now(session, roots, vm ? vm : ended_vm(session));
+	if (lifetime == LIFETIME_RUNNING && live && live_is_ending(session->target))
+		lifetime = LIFETIME_ENDING;
+	switch (lifetime) {
+	case LIFETIME_STARTING:
+		return error_create(EXIT_FAILED, "the Ruby of process %d has no stacks yet: it %s just starting%s",
+				    session->target->pid, live ? "is" : "was", live ? "; try again" : "");
+	case LIFETIME_ENDING:
+		return error_create(EXIT_FAILED, "the Ruby of process %d has no stacks any more: it %s ending",
+				    session->target->pid, live ? "is" : "was");
+	case LIFETIME_RUNNING:
+		break;
 	}
 	return NULL;
 }
@@ -401,20 +646,22 @@ static struct error *look_through(struct session *session, struct trace **ret, c
 	const struct layout *layout = session->layout.layout;
 	struct look look = {.ruby = {.layout = layout}};
 	struct access access;
-	struct error *error;
+	struct error *error = NULL;
+	enum lifetime before;
+	bool searched = false;
 
 	*ret = NULL;
 	*refused = NULL;
 	roots_from_layout(layout, session->module, &roots);
-	if (roots.current_vm == 0 || roots.global_symbols == 0 || roots.object_class == 0) {
-		struct memory *memory = memory_create(target_read_pages, session->target, MAX_PAGES);
-
-		if (!memory)
-			return error_no_memory();
-		roots_scan(session->module, memory, layout, &roots);
-		memory_destroy(memory);
-	}
+	before = lifetime_now(session, &roots, 0);
+	if (!roots_are_complete(&roots))
+		error = find_roots(session, &roots, &searched);
+	if (error)
+		return error;
 	if (roots.current_vm == 0) {
+		error = no_stacks(session, &roots, before, 0);
+		if (error)
+			return error;
 		*refused = strdup("no VM that it fits was found in the process's data");
 		return *refused ? NULL : error_no_memory();
 	}
@@ -427,6 +674,7 @@ static struct error *look_through(struct session *session, struct trace **ret, c
 	look.ruby.symbols = roots.global_symbols;
 	look.ruby.object_class = roots.object_class;
 	look.ruby.vm = access_word(&access, roots.current_vm);
+	look.ruby.zjit = roots_zjit(&roots, session->memory);
 	if (access.failed && session->target->kind == TARGET_CORE) {
 		*refused = strdup("the core does not have the memory that leads to the VM");
 		return *refused ? NULL : error_no_memory();
@@ -440,15 +688,22 @@ static struct error *look_through(struct session *session, struct trace **ret, c
 		error = look_at_core(session, &look);
 	else
 		error = session->no_stop ? look_unpaused(session, &look) : look_paused(session, &look);
+	if (!error && look.refused)
+		error = no_stacks(session, &roots, before, look.ruby.vm);
 	if (!error && look.refused) {
 		*refused = look.refused;
 		look.refused = NULL;
+	} else if (!error && !order_trace(&look)) {
+		error = error_no_memory();
 	} else if (!error) {
+		if (searched && session->target->kind == TARGET_LIVE)
+			roots_file_write(session->module, &session->module_roots, &roots);
 		session->ruby = look.ruby;
 		*ret = look.trace;
 		look.trace = NULL;
 	}
 	look_clear(&look);
+	heap_clear(&look.found);
 	return error;
 }
 
@@ -652,6 +907,8 @@ static struct error *open_session(struct session *session, const char *ruby_vers
 	read_string(session->memory, session->module_roots.version, session->version, sizeof(session->version));
 	read_string(session->memory, session->module_roots.description, session->description,
 		    sizeof(session->description));
+	if (session->version[0] == '\0')
+		ruby_file_version(session->description, session->version, sizeof(session->version));
 	if (session->target->kind == TARGET_CORE)
 		error = settle_version(session, ruby_version);
 	else if (session->version[0] == '\0')

@@ -184,11 +184,12 @@ static uint64_t ivars_in_order(struct access *access, uint64_t klass)
 
 	if (!layout_has(access->layout, F_class_slot_fields))
 		return access_member(access, klass, F_class_slot_iv_ptr);
-	/* internal/imemo.h, rb_imemo_fields_ptr(), 4.0.5. */
+	/* internal/imemo.h, rb_imemo_fields_ptr(), 4.0.5; in head they are always in the holder itself. */
 	fields = access_member(access, klass, F_class_slot_fields);
 	if (!value_is_object(fields))
 		return 0;
-	return value_flags(access, fields) & access_enum(access, E_ROBJECT_HEAP)
+	return layout_has(access->layout, F_fields_ptr) &&
+		       value_flags(access, fields) & access_enum(access, E_ROBJECT_HEAP)
 		   ? access_member(access, fields, F_fields_ptr)
 		   : access_address(access, fields, F_fields_embed);
 }

@@ -37,6 +37,9 @@ static void read_paths(struct access *access, uint64_t pathobj, struct code *cod
 		code->absolute_path = value_string(access, object);
 }
 
+/* mjit.h, enum rb_mjit_func_state: until 3.2, jit_func is also one of these (MJIT_FUNC_FAILED is the last). */
+#define MJIT_STATE_MAX 2
+
 bool code_read(struct access *access, uint64_t iseq, struct code *ret)
 {
 	const struct layout *layout = access->layout;
@@ -51,6 +54,8 @@ bool code_read(struct access *access, uint64_t iseq, struct code *ret)
 	ret->size = access_member(access, ret->body, F_body_iseq_size);
 	ret->parent = access_member(access, ret->body, F_body_parent_iseq);
 	ret->local = access_member(access, ret->body, F_body_local_iseq);
+	if (layout_has(layout, F_body_jit_entry))
+		ret->compiled = access_member(access, ret->body, F_body_jit_entry) > MJIT_STATE_MAX;
 	if (layout_has(layout, F_body_builtin_attrs))
 		ret->builtin_attrs = access_member(access, ret->body, F_body_builtin_attrs);
 	ret->first_line = access_signed(access, ret->body, F_body_first_lineno);

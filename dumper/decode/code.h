@@ -17,6 +17,7 @@ struct code {
 	uint64_t parent, local; /* rb_iseq_t; parent may be 0 */
 	uint64_t builtin_attrs; /* 0 if this Ruby has none */
 	int64_t first_line;
+	bool compiled; /* a JIT has made machine code of it, which the interpreter calls */
 	struct bytes label;
 	struct bytes path;
 	struct bytes absolute_path; /* none for code from eval */

@@ -18,6 +18,31 @@ uint64_t symbol_serials_end(struct access *access, uint64_t symbols)
 	return access_member(access, symbols, F_symbols_last_id) + 1;
 }
 
+/*
+ * The name at a place in an inner list of the symbol table. Since head (symbol.c, set_id_entry) that is a T_DATA of a
+ * rb_darray (darray.h: its elements follow the rb_darray_meta_t) of sym_id_entry; before, an Array of both in turn.
+ */
+static uint64_t name_at(struct access *access, uint64_t list, uint64_t place)
+{
+	uint64_t object, elements;
+
+	if (!layout_has(access->layout, F_symbol_entry_str)) {
+		if (value_array(access, list, &elements) > place * ID_ENTRY_SIZE)
+			return access_word(access, elements + place * ID_ENTRY_SIZE * 8);
+		access_fail(access, list);
+		return 0;
+	}
+	object = value_object(access, list);
+	if (!access->failed && value_type(access, object) != access_enum(access, E_RUBY_T_DATA))
+		access_fail(access, object);
+	elements = access_member(access, object, F_typed_data_data);
+	if (!access->failed && access_member(access, elements, F_darray_size) <= place)
+		access_fail(access, elements);
+	return access_member(access,
+			     elements + access_sizeof(access, S_darray) + place * access_sizeof(access, S_symbol_entry),
+			     F_symbol_entry_str);
+}
+
 struct bytes symbol_name(const struct ruby *ruby, struct access *access, uint64_t id)
 {
 	const struct layout_number *unit_constant = &ruby->layout->constants[C_ID_ENTRY_UNIT];
@@ -25,7 +50,7 @@ struct bytes symbol_name(const struct ruby *ruby, struct access *access, uint64_
 	    unit_constant->present && unit_constant->value > 0 ? (uint64_t)unit_constant->value : ID_ENTRY_UNIT_DEFAULT;
 	uint64_t serial =
 	    id > access_enum(access, E_tLAST_OP_ID) ? id >> access_enum(access, E_RUBY_ID_SCOPE_SHIFT) : id;
-	uint64_t outer, inner, count;
+	uint64_t outer, count;
 
 	if (ruby->symbols == 0 || id == 0)
 		return none(access, ruby->symbols);
@@ -34,8 +59,5 @@ struct bytes symbol_name(const struct ruby *ruby, struct access *access, uint64_
 	count = value_array(access, access_member(access, ruby->symbols, F_symbols_ids), &outer);
 	if (serial / unit >= count)
 		return none(access, ruby->symbols);
-	count = value_array(access, access_word(access, outer + serial / unit * 8), &inner);
-	if (serial % unit * ID_ENTRY_SIZE >= count)
-		return none(access, ruby->symbols);
-	return value_string(access, access_word(access, inner + serial % unit * ID_ENTRY_SIZE * 8));
+	return value_string(access, name_at(access, access_word(access, outer + serial / unit * 8), serial % unit));
 }

@@ -105,6 +105,31 @@ static char *test_objspace(const struct self_test *test)
 	return NULL;
 }
 
+/*
+ * cont.c: a fiber's link leads to its execution context (jit_cont_new), and what has resumed it is another of the same
+ * thread (fiber_switch).
+ */
+static char *test_fiber(const struct self_test *test, const struct ruby_thread *thread)
+{
+	const struct layout *layout = test->ruby->layout;
+	struct access access = ruby_access(test->ruby);
+	uint64_t link = 0, ec;
+
+	if (thread->fiber == 0 || !layout_has(layout, F_fiber_ec))
+		return NULL;
+	if (layout_has(layout, F_fiber_jit_cont) && layout_has(layout, F_jit_cont_ec))
+		link = access_member(&access, thread->fiber, F_fiber_jit_cont);
+	if (link != 0 && (access_member(&access, link, F_jit_cont_ec) != thread->ec || access.failed))
+		return finding("the link of a thread's fiber is not that of its execution context");
+	if (thread->resumed_by == 0)
+		return NULL;
+	ec = access_address(&access, thread->resumed_by, F_fiber_ec);
+	if (context_thread(&access, ec) != thread->address ||
+	    access_member(&access, ec, F_ec_fiber_ptr) != thread->resumed_by || access.failed)
+		return finding("what has resumed a thread's fiber is no fiber of that thread");
+	return NULL;
+}
+
 /* VM, ractors, threads and execution contexts point at each other. */
 static char *test_threads(const struct self_test *test)
 {
@@ -145,6 +170,11 @@ static char *test_threads(const struct self_test *test)
 		if (layout_has(layout, F_fiber_status) && test->stacks[i].started && thread->state != STATE_RUNNING &&
 		    (!thread->fiber_state || strcmp(thread->fiber_state, "resumed") != 0))
 			return finding("the fiber that a thread runs is not running");
+		wrong = test->stacks[i].started && layout_has(layout, F_ec_fiber_ptr) && thread->state != STATE_RUNNING
+			    ? test_fiber(test, thread)
+			    : NULL;
+		if (wrong)
+			return wrong;
 		/* vm.c, th_init(): nil at first. */
 		if (layout_has(layout, F_thread_name) && thread->name == 0)
 			return finding("a thread's name is not a String");

@@ -27,6 +27,9 @@ static json_t *frame_object(const struct trace_frame *frame)
 	if (frame->kind == TRACE_UNREADABLE && object) {
 		json_object_set_new(object, "address", address(frame->address));
 		json_object_set_new(object, "reason", string_or_null(validate_reason_name(frame->reason)));
+	} else if (!frame->has_line && frame->path && object) {
+		json_object_set_new(object, "first_line", json_integer(frame->first_line));
+		json_object_set_new(object, "reason", string_or_null(validate_reason_name(REASON_PC_OUTSIDE)));
 	}
 	return object;
 }
@@ -60,19 +63,43 @@ static const char *mode_name(const struct trace *trace)
 	return trace->pauses > 0 ? "paused" : "unpaused";
 }
 
+static json_t *address_or_null(uint64_t value)
+{
+	return value != 0 ? address(value) : json_null();
+}
+
+static json_t *fiber_object(const struct trace_thread *thread)
+{
+	json_t *waits = json_null();
+
+	if (thread->fiber == 0)
+		return json_null();
+	if (thread->waits_in)
+		waits = json_pack("{s:s, s:o}", "hook", thread->waits_in, "for", string_or_null(thread->waits_for));
+	return json_pack("{s:o, s:o, s:b, s:o, s:o}", "id", address(thread->fiber), "state",
+			 string_or_null(thread->fiber_state), "current", !thread->suspended, "resumed_by",
+			 address_or_null(thread->resumed_by), "waits_on", waits);
+}
+
+/* Suspended fibers: whether all are there. Null if that is not known. */
+static json_t *fibers_object(const struct trace *trace)
+{
+	return json_pack("{s:o, s:o, s:o}", "complete",
+			 trace->fibers_missing == FIBERS_NOT_KNOWN ? json_null()
+								   : json_boolean(trace->fibers_missing == FIBERS_ALL),
+			 "reason", string_or_null(trace_fibers_name(trace->fibers_missing)), "missing",
+			 integer_or_null((int64_t)trace->nr_fibers_missing));
+}
+
 static json_t *thread_object(const struct trace_thread *thread)
 {
-	json_t *fiber = json_null();
-
-	if (thread->fiber != 0)
-		fiber = json_pack("{s:o, s:o, s:b}", "id", address(thread->fiber), "state",
-				  string_or_null(thread->fiber_state), "current", 1);
-	return json_pack("{s:o, s:I, s:o, s:b, s:s, s:s, s:o, s:o, s:o, s:o}", "tid", integer_or_null(thread->tid),
-			 "ractor", (json_int_t)thread->ractor, "name", string_or_null(thread->name), "main",
-			 (int)thread->main, "state", trace_state_name(thread->state), "verdict",
-			 validate_verdict_name(thread->verdict), "reason",
+	return json_pack("{s:o, s:o, s:o, s:o, s:b, s:s, s:s, s:o, s:o, s:o, s:o}", "thread",
+			 address_or_null(thread->id), "tid", integer_or_null(thread->tid), "ractor",
+			 thread->ended ? json_null() : json_integer((json_int_t)thread->ractor), "name",
+			 string_or_null(thread->name), "main", (int)thread->main, "state",
+			 trace_state_name(thread->state), "verdict", validate_verdict_name(thread->verdict), "reason",
 			 string_or_null(validate_reason_name(thread->reason)), "window", string_or_null(thread->window),
-			 "fiber", fiber, "frames", render_json_frames(thread));
+			 "fiber", fiber_object(thread), "frames", render_json_frames(thread));
 }
 
 bool render_json(const struct trace *trace, FILE *stream)
@@ -83,15 +110,16 @@ bool render_json(const struct trace *trace, FILE *stream)
 
 	for (size_t i = 0; i < trace->nr_threads; i++)
 		json_array_append_new(threads, thread_object(&trace->threads[i]));
-	root = json_pack(
-	    "{s:i, s:s, s:i, s:o, s:o, s:o, s:{s:s, s:o, s:o}, s:s, s:o, s:o, s:i, s:{s:o}, s:o}", "schema_version", 1,
-	    "tool", "rbdump " RBDUMP_VERSION, "pid", (int)trace->pid, "ruby_version",
-	    string_or_null(trace->ruby_version), "ruby_description", string_or_null(trace->ruby_description), "arch",
-	    string_or_null(trace->arch), "layout", "source", trace_layout_source_name(trace->layout_source), "file",
-	    string_or_null(trace->layout_file), "build_id", string_or_null(trace->layout_build_id), "mode",
-	    mode_name(trace), "core", trace->of_core ? core_object(&trace->core) : json_null(), "pause_us",
-	    trace->pauses > 0 ? json_real(trace->pause_us) : json_null(), "pauses", (int)trace->pauses, "gc", "running",
-	    trace->gc_known ? json_boolean(trace->gc_running) : json_null(), "threads", threads);
+	root = json_pack("{s:i, s:s, s:i, s:o, s:o, s:o, s:{s:s, s:o, s:o}, s:s, s:o, s:o, s:i, s:{s:o}, s:o, s:o}",
+			 "schema_version", 1, "tool", "rbdump " RBDUMP_VERSION, "pid", (int)trace->pid, "ruby_version",
+			 string_or_null(trace->ruby_version), "ruby_description",
+			 string_or_null(trace->ruby_description), "arch", string_or_null(trace->arch), "layout",
+			 "source", trace_layout_source_name(trace->layout_source), "file",
+			 string_or_null(trace->layout_file), "build_id", string_or_null(trace->layout_build_id), "mode",
+			 mode_name(trace), "core", trace->of_core ? core_object(&trace->core) : json_null(), "pause_us",
+			 trace->pauses > 0 ? json_real(trace->pause_us) : json_null(), "pauses", (int)trace->pauses,
+			 "gc", "running", trace->gc_known ? json_boolean(trace->gc_running) : json_null(), "fibers",
+			 fibers_object(trace), "threads", threads);
 	written =
 	    root && json_dumpf(root, stream, JSON_COMPACT | JSON_REAL_PRECISION(7)) == 0 && fputc('\n', stream) != EOF;
 	json_decref(root);

@@ -48,6 +48,9 @@ static void put_frame(const struct trace_frame *frame, const struct palette *pal
 		text_print(qualified, stream);
 		fputs(palette->reset, stream);
 	}
+	if (!frame->has_line && frame->path)
+		fprintf(stream, " %s[line not known; its code begins at line %lld]%s", palette->dim,
+			(long long)frame->first_line, palette->reset);
 	if (frame->kind == TRACE_CFUNC)
 		fprintf(stream, " %s(C)%s", palette->dim, palette->reset);
 	fputc('\n', stream);
@@ -63,14 +66,15 @@ static const char *state_text(enum trace_state state)
 	    [STATE_SLEEPING_FOREVER] = "sleeping forever",
 	    [STATE_BLOCKED] = "blocked",
 	    [STATE_DEAD] = "dead",
+	    [STATE_SUSPENDED] = "suspended",
 	};
 
 	return texts[state];
 }
 
-static void put_thread(const struct trace_thread *thread, bool with_ractor, const struct palette *palette, FILE *stream)
+/* Which thread it is: its kernel thread, name and ractor. */
+static void put_identity(const struct trace_thread *thread, bool with_ractor, FILE *stream)
 {
-	fprintf(stream, "\n%sThread", palette->bold);
 	if (thread->tid != 0)
 		fprintf(stream, " %d", thread->tid);
 	if (thread->main)
@@ -80,10 +84,44 @@ static void put_thread(const struct trace_thread *thread, bool with_ractor, cons
 		text_print(thread->name, stream);
 		fputc('"', stream);
 	}
-	fprintf(stream, "%s", palette->reset);
 	if (with_ractor)
 		fprintf(stream, " ractor %llu", (unsigned long long)thread->ractor);
-	fprintf(stream, " %s", state_text(thread->state));
+}
+
+/* A fiber that does not run, which thread it is of, and what it waits for. */
+static void put_fiber(const struct trace_thread *thread, bool with_ractor, const struct palette *palette, FILE *stream)
+{
+	fprintf(stream, "\n%sFiber 0x%llx%s %s, of ", palette->bold, (unsigned long long)thread->fiber, palette->reset,
+		state_text(thread->state));
+	if (thread->ended) {
+		fputs("a thread that has ended", stream);
+	} else {
+		fputs("thread", stream);
+		put_identity(thread, with_ractor, stream);
+	}
+	if (thread->waits_in) {
+		fputs(", waits in ", stream);
+		text_print(thread->waits_in, stream);
+	}
+	if (thread->waits_in && thread->waits_for) {
+		fputs(" for ", stream);
+		text_print(thread->waits_for, stream);
+	}
+}
+
+static void put_thread(const struct trace_thread *thread, bool with_ractor, const struct palette *palette, FILE *stream)
+{
+	if (thread->suspended) {
+		put_fiber(thread, with_ractor, palette, stream);
+	} else {
+		fprintf(stream, "\n%sThread", palette->bold);
+		put_identity(thread, with_ractor, stream);
+		fprintf(stream, "%s %s", palette->reset, state_text(thread->state));
+		if (thread->resumed_by != 0)
+			fprintf(stream, ", in fiber 0x%llx", (unsigned long long)thread->fiber);
+	}
+	if (thread->resumed_by != 0)
+		fprintf(stream, ", resumed by 0x%llx", (unsigned long long)thread->resumed_by);
 	if (thread->verdict != VERDICT_COMPLETE)
 		fprintf(stream, " %s[%s: %s%s%s%s]%s", palette->bad, validate_verdict_name(thread->verdict),
 			validate_reason_text(thread->reason), thread->window ? " (" : "",
@@ -116,13 +154,26 @@ static void put_core(const struct trace_core *core, const struct palette *palett
 	}
 }
 
+/* Why there may be more suspended fibers than those shown. */
+static void put_missing(const struct trace *trace, const struct palette *palette, FILE *stream)
+{
+	fprintf(stream, "\n%sFibers may be missing:%s ", palette->bold, palette->reset);
+	if (trace->nr_fibers_missing > 0)
+		fprintf(stream, "%llu, ", (unsigned long long)trace->nr_fibers_missing);
+	fputs(trace_fibers_text(trace->fibers_missing), stream);
+}
+
 void render_text(const struct trace *trace, bool colour, FILE *stream)
 {
 	const struct palette *palette = colour ? &coloured : &plain;
 	bool with_ractor = false;
+	size_t nr_fibers = 0, nr_threads;
 
-	for (size_t i = 0; i < trace->nr_threads; i++)
+	for (size_t i = 0; i < trace->nr_threads; i++) {
 		with_ractor |= trace->threads[i].ractor > 1;
+		nr_fibers += trace->threads[i].suspended;
+	}
+	nr_threads = trace->nr_threads - nr_fibers;
 	fprintf(stream, "%s%s %d", palette->bold, trace->of_core ? "Core of process" : "Process", trace->pid);
 	if (trace->of_core && trace->core.program) {
 		fputs(" (", stream);
@@ -131,7 +182,9 @@ void render_text(const struct trace *trace, bool colour, FILE *stream)
 	}
 	fprintf(stream, "%s: ", palette->reset);
 	text_print(trace->ruby_description ? trace->ruby_description : trace->ruby_version, stream);
-	fprintf(stream, "\n%zu thread%s", trace->nr_threads, trace->nr_threads == 1 ? "" : "s");
+	fprintf(stream, "\n%zu thread%s", nr_threads, nr_threads == 1 ? "" : "s");
+	if (nr_fibers > 0)
+		fprintf(stream, ", %zu suspended fiber%s", nr_fibers, nr_fibers == 1 ? "" : "s");
 	if (trace->of_core)
 		put_core(&trace->core, palette, stream);
 	else if (trace->pauses > 0)
@@ -140,6 +193,8 @@ void render_text(const struct trace *trace, bool colour, FILE *stream)
 		fputs(", not paused", stream);
 	if (trace->gc_known && trace->gc_running)
 		fprintf(stream, ", %sGC is running%s", palette->bold, palette->reset);
+	if (trace->fibers_missing != FIBERS_ALL)
+		put_missing(trace, palette, stream);
 	fputc('\n', stream);
 	for (size_t i = 0; i < trace->nr_threads; i++)
 		put_thread(&trace->threads[i], with_ractor, palette, stream);

@@ -68,6 +68,7 @@ const char *trace_state_name(enum trace_state state)
 	    [STATE_SLEEPING_FOREVER] = "sleeping_forever",
 	    [STATE_BLOCKED] = "blocked",
 	    [STATE_DEAD] = "dead",
+	    [STATE_SUSPENDED] = "suspended",
 	};
 
 	return names[state];
@@ -96,10 +97,67 @@ const char *trace_frame_kind_name(enum trace_frame_kind kind)
 	return names[kind];
 }
 
+static const struct {
+	const char *name, *text;
+} fibers_texts[] = {
+    [FIBERS_ALL] = {NULL, NULL},
+    [FIBERS_NOT_KNOWN] = {"not-known", "where this Ruby has its suspended fibers is not known"},
+    [FIBERS_BROKEN] = {"list-broken", "the list of fibers was being changed"},
+    [FIBERS_TOO_MANY] = {"too-many", "there are more fibers than rbdump lists"},
+    [FIBERS_HEAP_CUT] = {"heap-cut", "not all of Ruby's heap could be searched for fibers in time"},
+    [FIBERS_MISSED] = {"missed", "some were not found"},
+};
+
+const char *trace_fibers_name(enum fibers_missing missing)
+{
+	return fibers_texts[missing].name;
+}
+
+const char *trace_fibers_text(enum fibers_missing missing)
+{
+	return fibers_texts[missing].text;
+}
+
+struct place {
+	size_t rank, index;
+};
+
+static int by_rank_then_index(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+bool trace_order(struct trace *trace, const size_t *ranks)
+{
+	struct trace_thread *ordered = calloc(trace->nr_threads + 1, sizeof(*ordered));
+	struct place *places = calloc(trace->nr_threads + 1, sizeof(*places));
+
+	if (!ordered || !places) {
+		free(ordered);
+		free(places);
+		return false;
+	}
+	for (size_t i = 0; i < trace->nr_threads; i++)
+		places[i] = (struct place){ranks[i], i};
+	qsort(places, trace->nr_threads, sizeof(*places), by_rank_then_index);
+	for (size_t i = 0; i < trace->nr_threads; i++)
+		ordered[i] = trace->threads[places[i].index];
+	free(places);
+	free(trace->threads);
+	trace->threads = ordered;
+	return true;
+}
+
 int trace_exit_status(const struct trace *trace)
 {
 	for (size_t i = 0; i < trace->nr_threads; i++)
 		if (trace->threads[i].verdict != VERDICT_COMPLETE)
 			return EXIT_PARTIAL;
+	if (trace->fibers_missing != FIBERS_ALL && trace->fibers_missing != FIBERS_NOT_KNOWN)
+		return EXIT_PARTIAL;
 	return EXIT_COMPLETE;
 }

@@ -24,6 +24,8 @@ struct trace_frame {
 	const char *absolute_path; /* NULL if there is none (eval) */
 	bool has_line;
 	int64_t line;	    /* may be 0 or negative: eval takes any number */
+	int64_t first_line; /* of its code, or of what it was called by: for those that have no line */
+	bool compiled;	    /* a JIT may run it: its line is known only while it calls something */
 	uint64_t address;   /* of the control frame, in the target */
 	enum reason reason; /* for TRACE_UNREADABLE */
 };
@@ -36,9 +38,12 @@ enum trace_state {
 	STATE_SLEEPING_FOREVER,
 	STATE_BLOCKED,
 	STATE_DEAD,
+	STATE_SUSPENDED, /* of a fiber: it does not run, whatever its thread does */
 };
 
+/* The stack that a thread is at, or that of a fiber that it does not run. */
 struct trace_thread {
+	uint64_t id;	  /* address of the rb_thread_t: a thread and its fibers have the same */
 	pid_t tid;	  /* 0 if not known */
 	uint64_t ractor;  /* number; the first has 1 */
 	const char *name; /* NULL if it has none */
@@ -47,10 +52,25 @@ struct trace_thread {
 	enum verdict verdict;
 	enum reason reason;
 	const char *window; /* the torn window that it was stopped in, if it ran: "vm_push_frame"; NULL if in none */
-	uint64_t fiber;	    /* address of the current fiber; 0 if not known */
-	const char *fiber_state;    /* NULL if not known */
+	uint64_t fiber;	    /* address of the fiber whose stack this is; 0 if not known */
+	const char *fiber_state; /* NULL if not known */
+	bool suspended;		 /* it is not the one that the thread runs */
+	bool ended;		 /* its thread has ended, and left it behind: tid and ractor are not known */
+	uint64_t resumed_by;	 /* address of the fiber that has resumed it; 0 if none has */
+	const char *waits_in;	 /* the hook of its scheduler that it waits in: "Scheduler#io_wait"; NULL if in none */
+	const char *waits_for;	 /* what has called that: "IO#read"; NULL if not known */
 	struct trace_frame *frames; /* innermost first */
 	size_t nr_frames;
+};
+
+/* Whether all suspended fibers were found. */
+enum fibers_missing {
+	FIBERS_ALL,
+	FIBERS_NOT_KNOWN, /* of this Ruby it is not known where they are */
+	FIBERS_BROKEN,
+	FIBERS_TOO_MANY,
+	FIBERS_HEAP_CUT,
+	FIBERS_MISSED,
 };
 
 enum layout_source { LAYOUT_BY_BUILD_ID, LAYOUT_BY_VERSION, LAYOUT_GENERATED, LAYOUT_GIVEN };
@@ -79,8 +99,10 @@ struct trace {
 	bool of_core;		     /* then it was not stopped, and `core` is set */
 	struct trace_core core;
 	bool gc_known, gc_running;
-	struct trace_thread *threads;
+	struct trace_thread *threads; /* each followed by its suspended fibers; those of ended threads come last */
 	size_t nr_threads;
+	enum fibers_missing fibers_missing;
+	uint64_t nr_fibers_missing; /* for FIBERS_MISSED */
 
 	struct trace_pool *pool; /* what owns the strings */
 	size_t pool_size;	 /* bytes in all of it */
@@ -99,6 +121,13 @@ const char *trace_string(struct trace *trace, const char *text);
 const char *trace_state_name(enum trace_state state);
 const char *trace_layout_source_name(enum layout_source source);
 const char *trace_frame_kind_name(enum trace_frame_kind kind);
+
+/* Why suspended fibers may be missing: a short name for programs, a sentence for people; NULL for FIBERS_ALL. */
+const char *trace_fibers_name(enum fibers_missing missing);
+const char *trace_fibers_text(enum fibers_missing missing);
+
+/* Orders the threads by a rank that each has; those of the same rank stay as they are. False if out of memory. */
+bool trace_order(struct trace *trace, const size_t *ranks);
 
 /* EXIT_COMPLETE or EXIT_PARTIAL of error.h. */
 int trace_exit_status(const struct trace *trace);

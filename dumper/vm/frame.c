@@ -4,6 +4,7 @@
 
 #include "decode/value.h"
 #include "vm/context.h"
+#include "vm/jit_frame.h"
 
 /* vm_core.h: VM_ENV_DATA_INDEX_, words from ep. */
 enum { INDEX_ME_CREF = -2, INDEX_SPECVAL = -1, INDEX_FLAGS = 0, INDEX_ENV = 1 };
@@ -171,6 +172,7 @@ static bool has_flag(const struct layout_number *bit, uint64_t flags)
 static void read_frame(const struct ruby *ruby, const struct stack *stack, uint64_t cfp, struct frame *ret)
 {
 	struct access access = ruby_access(ruby);
+	struct jit_frame running;
 	struct env env;
 	uint64_t magic;
 	struct frame_facts facts = {
@@ -179,8 +181,10 @@ static void read_frame(const struct ruby *ruby, const struct stack *stack, uint6
 	};
 
 	*ret = (struct frame){.cfp = cfp, .kind = FRAME_UNREADABLE, .reason = REASON_FRAME_UNREADABLE};
-	ret->pc = facts.pc = access_member(&access, cfp, F_cfp_pc);
-	ret->iseq = access_member(&access, cfp, F_cfp_iseq);
+	running = jit_frame_read(ruby, &access, cfp);
+	ret->pc = facts.pc = running.pc;
+	ret->iseq = running.iseq;
+	ret->jit = running.jit;
 	facts.ep = access_member(&access, cfp, F_cfp_ep);
 	if (access.failed)
 		return;

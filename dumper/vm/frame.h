@@ -16,6 +16,7 @@ struct frame {
 	enum frame_kind kind;
 	bool own_method; /* the method entry is that of the frame itself: it is no block's, nor of code within a method
 			  */
+	bool jit;	 /* a JIT's code has made it, or runs it (jit_frame.h) */
 	bool finish;	 /* it is the first that a vm_exec() runs (VM_FRAME_FLAG_FINISH) */
 	enum reason reason; /* for FRAME_UNREADABLE */
 };

@@ -118,6 +118,8 @@ static void read_thread(struct listing *listing, uint64_t address, struct ruby_t
 		ret->pthread = access_member(&access, native, F_nt_thread_id);
 	if (ret->ec != 0 && layout_has(layout, members.fiber_ptr))
 		ret->fiber = access_member(&access, ret->ec, members.fiber_ptr);
+	if (ret->fiber != 0 && layout_has(layout, F_fiber_prev))
+		ret->resumed_by = access_member(&access, ret->fiber, F_fiber_prev);
 	if (ret->fiber != 0 && layout_has(layout, F_fiber_status)) {
 		uint64_t status = access_member(&access, ret->fiber, F_fiber_status);
 

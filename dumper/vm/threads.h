@@ -16,6 +16,7 @@ struct ruby_thread {
 	uint64_t pthread;	 /* pthread_t; 0 if not known */
 	uint64_t tid;		 /* as Ruby has noted it; 0 if not known. Wrong after a fork in 3.1 and 3.2 */
 	uint64_t fiber;		 /* rb_fiber_t that it runs; 0 if not known */
+	uint64_t resumed_by;	 /* rb_fiber_t that has resumed that one; 0 if none has, or it is not known */
 	const char *fiber_state; /* "created", "resumed", "suspended", "terminated"; NULL if not known */
 	bool main;
 	enum trace_state state;

@@ -12,6 +12,7 @@ module Still
   BOUND = 30
 
   @subjects = []
+  @fibers = {}
   @extra = {}
 
   class << self
@@ -32,6 +33,18 @@ module Still
       thread
     end
 
+    # Tells of the fiber that calls it. It is about to be left, for good, in the line of the caller, in a C function of
+    # the name `top` or, if that is nil, in none. Of a Ruby that does not show the stacks of fibers it is noted here.
+    def fiber(key, top)
+      if Fiber.method_defined?(:backtrace_locations)
+        require "fiber" unless Fiber.respond_to?(:current)
+        @fibers[key] = [Thread.current, Fiber.current]
+      else
+        here = frames(caller_locations(1))
+        @fibers[key] = [Thread.current, [*([[*here[0][0, 3], top]] if top), *here]]
+      end
+    end
+
     # Starts the watcher. The caller is a subject too, "main", and will come to rest in a method of the name `top`.
     def watch(top)
       subject("main", Thread.current, top)
@@ -47,7 +60,8 @@ module Still
     # Waits until all subjects rest, and prints what Ruby shows of them.
     def report
       wait_until("all subjects are at rest") { @subjects.all? { |subject| rests?(subject) } }
-      line = json(extra.merge("threads" => @subjects.map { |subject| describe(subject) }))
+      told = @fibers.map { |key, fiber| describe_fiber(key, *fiber) }
+      line = json(extra.merge("fibers" => told, "threads" => @subjects.map { |subject| describe(subject) }))
       $stdout.write(line, "\n")
       $stdout.flush
     end
@@ -79,6 +93,12 @@ module Still
         "state" => thread.inspect.b[/\w+(?=>\z)/],
         "frames" => frames(thread.backtrace_locations)
       }
+    end
+
+    def describe_fiber(key, thread, fiber)
+      subject = @subjects.find { |s| s.thread == thread }
+      frames = fiber.is_a?(Fiber) ? frames(fiber.backtrace_locations) : fiber
+      { "key" => key, "thread" => subject && subject.key, "frames" => frames }
     end
 
     def frames(locations)

@@ -130,8 +130,8 @@ static const struct {
 
 /* What other Rubies have in the place of something else. */
 static const enum layout_member_id others[] = {
-    F_symbols_next_id,	 F_class_slot_fields, F_mdef_reference_count, F_insn_position, F_classext_iv_ptr,
-    F_classext_shape_id, F_cfp_flag,
+    F_symbols_next_id,	 F_class_slot_fields, F_mdef_reference_count, F_insn_position,	  F_classext_iv_ptr,
+    F_classext_shape_id, F_cfp_flag,	      F_zjit_frame_iseq,      F_symbol_entry_str,
 };
 
 static bool is_object(enum layout_struct_id id)
@@ -149,6 +149,7 @@ static bool is_object(enum layout_struct_id id)
 	case S_fields:
 	case S_call_info:
 	case S_call_cache:
+	case S_typed_data:
 		return true;
 	default:
 		return false;

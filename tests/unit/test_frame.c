@@ -561,6 +561,58 @@ static void test_moved(void **state)
 	assert_one(&stack, FRAME_UNREADABLE, REASON_NOT_CODE, 0);
 }
 
+/* ZJIT of head: what a frame runs, and where, is in a struct that jit_return leads to, by way of the native stack. */
+static void test_zjit(void **state)
+{
+	struct synthetic *s = *state;
+	struct vm_stack stack = new_stack(s);
+	uint64_t code = synthetic_imemo(s, S_iseq, E_imemo_iseq), stale = synthetic_imemo(s, S_iseq, E_imemo_iseq);
+	uint64_t native = synthetic_allocate(s, 16), frame = synthetic_struct(s, S_zjit_frame), cfp;
+	struct stack walked;
+
+	synthetic_with(s, F_zjit_frame_iseq);
+	synthetic_put_word(s, native, frame);
+	synthetic_set(s, frame, F_zjit_frame_pc, PC + 8);
+	synthetic_set(s, frame, F_zjit_frame_iseq, code);
+	cfp = push(&stack, PC, stale, env(&stack, 0, 0, local(s, E_VM_FRAME_MAGIC_BLOCK)));
+	synthetic_set(s, cfp, F_cfp_jit_return, native + 8);
+	for (enum zjit zjit = ZJIT_UNKNOWN; zjit <= ZJIT_ON; zjit++) {
+		s->ruby.zjit = zjit;
+		walked = walk(&stack);
+		assert_int_equal(walked.nr_frames, 1);
+		assert_int_equal(walked.frames[0].kind, FRAME_RUBY);
+		assert_int_equal(walked.frames[0].iseq, zjit == ZJIT_OFF ? stale : code);
+		assert_int_equal(walked.frames[0].pc, zjit == ZJIT_OFF ? PC : PC + 8);
+		assert_true(walked.frames[0].jit);
+		stack_clear(&walked);
+	}
+	/* YJIT's code goes on where jit_return points: what is before that is no pointer. */
+	synthetic_put_word(s, native, 0x3de8c189);
+	assert_one(&stack, FRAME_UNREADABLE, REASON_FRAME_UNREADABLE, 0);
+	s->ruby.zjit = ZJIT_UNKNOWN;
+	assert_one(&stack, FRAME_RUBY, REASON_NONE, 0);
+	synthetic_put_word(s, native, stale); /* an object, and no such frame */
+	assert_one(&stack, FRAME_RUBY, REASON_NONE, 0);
+	synthetic_set(s, cfp, F_cfp_jit_return, NOWHERE);
+	assert_one(&stack, FRAME_RUBY, REASON_NONE, 0);
+	synthetic_set(s, cfp, F_cfp_jit_return, 0); /* the interpreter's own */
+	s->ruby.zjit = ZJIT_ON;
+	assert_one(&stack, FRAME_RUBY, REASON_NONE, 0);
+}
+
+/* A C function that ZJIT's code has called leaves the iseq as it was. */
+static void test_zjit_c_function(void **state)
+{
+	struct synthetic *s = *state;
+	struct vm_stack stack = new_stack(s);
+	uint64_t method = new_method(s), stale = synthetic_imemo(s, S_iseq, E_imemo_iseq), cfp;
+
+	synthetic_with(s, F_zjit_frame_iseq);
+	cfp = push(&stack, PC, stale, env(&stack, method, 0, local(s, E_VM_FRAME_MAGIC_CFUNC)));
+	synthetic_set(s, cfp, F_cfp_jit_return, 1);
+	assert_one(&stack, FRAME_CFUNC, REASON_NONE, method);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -580,6 +632,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_forwarded, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_circle, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_moved, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_zjit, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_zjit_c_function, synthetic_set_up, synthetic_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,6 +93,32 @@ static void test_next_id(void **state)
 	assert_no_symbol(s, id);
 }
 
+/* head: each list is an object of a C array, whose length comes first. */
+static void test_darray(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t meta = (uint64_t)s->layout->sizes[S_darray].value;
+	uint64_t entry = (uint64_t)s->layout->sizes[S_symbol_entry].value;
+	uint64_t array = synthetic_allocate(s, meta + 16 * entry), lists[2] = {0, synthetic_enum(s, E_RUBY_Qnil)};
+	uint64_t at = array + meta + ('+' % 16) * entry;
+
+	synthetic_with(s, F_symbol_entry_str);
+	lists[0] = synthetic_object(s, S_typed_data, synthetic_enum(s, E_RUBY_T_DATA));
+	synthetic_set(s, lists[0], F_typed_data_data, array);
+	synthetic_set(s, array, F_darray_size, 16);
+	synthetic_set(s, at, F_symbol_entry_str, synthetic_string(s, "+"));
+	synthetic_set(s, s->ruby.symbols, F_symbols_last_id, 100);
+	synthetic_set(s, s->ruby.symbols, F_symbols_ids,
+		      synthetic_array(s, (uint64_t[]){lists[1], lists[1], lists[0]}, 3));
+	assert_symbol(s, '+', "+");
+	assert_no_symbol(s, 1); /* its list is nil */
+	synthetic_set(s, array, F_darray_size, '+' % 16);
+	assert_no_symbol(s, '+');
+	synthetic_set(s, array, F_darray_size, 16);
+	synthetic_set(s, lists[0], F_basic_flags, synthetic_enum(s, E_RUBY_T_CLASS));
+	assert_no_symbol(s, '+');
+}
+
 /* An inner Array that is shorter than it should be; and the unit that every Ruby has, where DWARF does not tell it. */
 static void test_short_table(void **state)
 {
@@ -737,6 +763,7 @@ int main(void)
 	    MODERN(test_symbols),
 	    MODERN(test_no_symbols),
 	    MODERN(test_next_id),
+	    MODERN(test_darray),
 	    MODERN(test_short_table),
 	    MODERN(test_paths),
 	    MODERN(test_classes_and_modules),

@@ -1,0 +1,368 @@
+#include "vm/fibers.h"
+
+#include <stdlib.h>
+
+#include "decode/value.h"
+#include "vm/context.h"
+
+/* Addresses of fibers (rb_fiber_t). */
+struct addresses {
+	uint64_t *of;
+	size_t count, capacity;
+};
+
+struct listing {
+	const struct ruby *ruby;
+	const struct ruby_threads *threads;
+	struct ruby_fibers *fibers;
+	struct addresses candidates;
+	struct addresses by_address; /* the threads' addresses, each with its index behind it */
+	size_t capacity;	     /* of `fibers` */
+	uint64_t pool;		     /* that the stacks are of; 0 if not known */
+	uint64_t with_stack;	     /* fibers that have one of its stacks */
+	bool no_memory;
+};
+
+static void add_address(struct listing *listing, struct addresses *addresses, uint64_t address)
+{
+	if (addresses->count == addresses->capacity) {
+		size_t more = addresses->capacity ? addresses->capacity * 2 : 64;
+		uint64_t *grown = reallocarray(addresses->of, more, sizeof(*grown));
+
+		if (!grown) {
+			listing->no_memory = true;
+			return;
+		}
+		addresses->of = grown;
+		addresses->capacity = more;
+	}
+	addresses->of[addresses->count++] = address;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void sort_and_drop_repeated(struct addresses *addresses)
+{
+	size_t kept = 0;
+
+	if (addresses->count > 0)
+		qsort(addresses->of, addresses->count, sizeof(*addresses->of), ascending);
+	for (size_t i = 0; i < addresses->count; i++)
+		if (kept == 0 || addresses->of[i] != addresses->of[kept - 1])
+			addresses->of[kept++] = addresses->of[i];
+	addresses->count = kept;
+}
+
+static void mark_missing(struct listing *listing, enum fibers_missing missing)
+{
+	if (listing->fibers->missing == FIBERS_ALL)
+		listing->fibers->missing = missing;
+}
+
+/* ---- where they are linked (cont.c, jit_cont_new, jit_cont_free) */
+
+static bool has_links(const struct layout *layout)
+{
+	return layout_has(layout, F_fiber_jit_cont) && layout_has(layout, F_fiber_ec) &&
+	       layout_has(layout, F_jit_cont_ec) && layout_has(layout, F_jit_cont_next) &&
+	       layout_has(layout, F_jit_cont_prev);
+}
+
+/* The link of the fiber that some thread runs; 0 if there is none: 3.2 without a JIT. */
+static uint64_t some_link(const struct listing *listing)
+{
+	for (size_t i = 0; i < listing->threads->count; i++) {
+		const struct ruby_thread *thread = &listing->threads->threads[i];
+		struct access access = ruby_access(listing->ruby);
+		uint64_t link = thread->fiber ? access_member(&access, thread->fiber, F_fiber_jit_cont) : 0;
+
+		if (!access.failed && value_is_object(link))
+			return link;
+	}
+	return 0;
+}
+
+/*
+ * Goes along the links, newest first, until there is none. Returns false if they cannot be followed to their end: they
+ * were being changed.
+ */
+static bool follow_links(struct listing *listing, uint64_t link)
+{
+	struct access access = ruby_access(listing->ruby);
+	uint64_t previous = link;
+
+	for (size_t i = 0; previous != 0 && i < FIBERS_LOOKED_AT; i++) {
+		link = previous;
+		previous = access_member(&access, link, F_jit_cont_prev);
+	}
+	if (previous != 0)
+		mark_missing(listing, FIBERS_TOO_MANY);
+	for (previous = 0; link != 0 && !listing->no_memory; link = access_member(&access, link, F_jit_cont_next)) {
+		uint64_t ec = access_member(&access, link, F_jit_cont_ec);
+
+		if (access.failed || (previous != 0 && access_member(&access, link, F_jit_cont_prev) != previous))
+			return false;
+		if (listing->candidates.count >= FIBERS_LOOKED_AT) {
+			mark_missing(listing, FIBERS_TOO_MANY);
+			break;
+		}
+		add_address(listing, &listing->candidates, ec - access.layout->members[F_fiber_ec].offset);
+		previous = link;
+	}
+	return !access.failed;
+}
+
+/* Whether what the threads run is among them, as it must be. */
+static bool has_current(struct listing *listing)
+{
+	struct addresses sorted = {0};
+	bool all = true;
+
+	for (size_t i = 0; i < listing->candidates.count; i++)
+		add_address(listing, &sorted, listing->candidates.of[i]);
+	sort_and_drop_repeated(&sorted);
+	for (size_t i = 0; i < listing->threads->count && !listing->no_memory; i++) {
+		const uint64_t *fiber = &listing->threads->threads[i].fiber;
+
+		all = all && (*fiber == 0 || (sorted.count > 0 &&
+					      bsearch(fiber, sorted.of, sorted.count, sizeof(*sorted.of), ascending)));
+	}
+	free(sorted.of);
+	return all;
+}
+
+/* ---- where they are not */
+
+static bool has_objects(const struct layout *layout)
+{
+	return layout_has(layout, F_fiber_self) && layout_has(layout, F_fiber_ec) &&
+	       layout_has(layout, F_thread_root_fiber) && heap_is_known(layout);
+}
+
+/* The Fiber of a fiber, and its type; 0 if it has none. */
+static uint64_t type_of_fiber(const struct listing *listing, uint64_t fiber)
+{
+	struct access access = ruby_access(listing->ruby);
+	uint64_t object = fiber ? access_member(&access, fiber, F_fiber_self) : 0;
+	uint64_t type;
+
+	if (access.failed || !value_is_object(object) ||
+	    value_type(&access, object) != access_enum(&access, E_RUBY_T_DATA) ||
+	    access_member(&access, object, F_typed_data_data) != fiber)
+		return 0;
+	type = access_member(&access, object, F_typed_data_type);
+	return access.failed ? 0 : type;
+}
+
+/* What the threads lead to: the type, and the fibers that have resumed those that run. */
+static void follow_threads(struct listing *listing)
+{
+	for (size_t i = 0; i < listing->threads->count; i++) {
+		const struct ruby_thread *thread = &listing->threads->threads[i];
+		struct access access = ruby_access(listing->ruby);
+		uint64_t root = access_member(&access, thread->address, F_thread_root_fiber), fiber = thread->fiber;
+
+		if (access.failed)
+			continue;
+		if (listing->fibers->type == 0)
+			listing->fibers->type = type_of_fiber(listing, root);
+		if (root != 0)
+			add_address(listing, &listing->candidates, root);
+		for (size_t steps = 0; layout_has(access.layout, F_fiber_prev) && steps < FIBERS_MAX; steps++) {
+			fiber = fiber ? access_member(&access, fiber, F_fiber_prev) : 0;
+			if (fiber == 0 || access.failed || listing->candidates.count >= FIBERS_LOOKED_AT)
+				break;
+			add_address(listing, &listing->candidates, fiber);
+		}
+	}
+}
+
+static void take_found(struct listing *listing, const struct heap_finds *found)
+{
+	if (found->cut)
+		mark_missing(listing, FIBERS_HEAP_CUT);
+	for (size_t i = 0; i < found->count; i++) {
+		if (listing->candidates.count >= FIBERS_LOOKED_AT) {
+			mark_missing(listing, FIBERS_TOO_MANY);
+			break;
+		}
+		/* It was one when the heap was searched. */
+		if (type_of_fiber(listing, found->data[i]) == listing->fibers->type)
+			add_address(listing, &listing->candidates, found->data[i]);
+	}
+	sort_and_drop_repeated(&listing->candidates);
+}
+
+/* ---- what each is about */
+
+static int by_thread(const void *a, const void *b)
+{
+	return ascending(a, b);
+}
+
+/* The index of a thread; the number of threads if it is not listed. */
+static size_t index_of_thread(const struct listing *listing, uint64_t thread)
+{
+	const uint64_t *found =
+	    listing->threads->count > 0
+		? bsearch(&thread, listing->by_address.of, listing->threads->count, 2 * sizeof(uint64_t), by_thread)
+		: NULL;
+
+	return found ? (size_t)found[1] : listing->threads->count;
+}
+
+static void sort_threads(struct listing *listing)
+{
+	for (size_t i = 0; i < listing->threads->count; i++) {
+		add_address(listing, &listing->by_address, listing->threads->threads[i].address);
+		add_address(listing, &listing->by_address, i);
+	}
+	if (!listing->no_memory && listing->threads->count > 0)
+		qsort(listing->by_address.of, listing->threads->count, 2 * sizeof(uint64_t), by_thread);
+}
+
+/* Whether a thread that is not listed has ended and left fibers behind; its root fiber's stack went with it. */
+static bool has_ended(struct access *access, uint64_t thread, uint64_t fiber)
+{
+	return value_is_object(thread) && layout_has(access->layout, F_thread_vm) &&
+	       access_member(access, thread, F_thread_status) == access_enum(access, E_THREAD_KILLED) &&
+	       (!layout_has(access->layout, F_thread_root_fiber) ||
+		access_member(access, thread, F_thread_root_fiber) != fiber);
+}
+
+static bool has_state(const struct layout *layout, enum layout_enumerator_id id, uint64_t status)
+{
+	return layout->enumerators[id].present && (uint64_t)layout->enumerators[id].value == status;
+}
+
+/* Counts a fiber that has a stack of the pool. */
+static void count_stack(struct listing *listing, uint64_t fiber)
+{
+	struct access access = ruby_access(listing->ruby);
+
+	if (!layout_has(access.layout, F_fiber_stack_base) || !layout_has(access.layout, F_fiber_stack_pool))
+		return;
+	if (listing->pool == 0)
+		listing->pool = access_member(&access, fiber, F_fiber_stack_pool);
+	if (access_member(&access, fiber, F_fiber_stack_base) != 0 && !access.failed)
+		listing->with_stack++;
+}
+
+static void add_fiber(struct listing *listing, const struct ruby_fiber *fiber)
+{
+	struct ruby_fibers *fibers = listing->fibers;
+
+	if (fibers->count >= FIBERS_MAX) {
+		mark_missing(listing, FIBERS_TOO_MANY);
+		return;
+	}
+	if (fibers->count == listing->capacity) {
+		size_t more = listing->capacity ? listing->capacity * 2 : 64;
+		struct ruby_fiber *grown = reallocarray(fibers->fibers, more, sizeof(*grown));
+
+		if (!grown) {
+			listing->no_memory = true;
+			return;
+		}
+		fibers->fibers = grown;
+		listing->capacity = more;
+	}
+	fibers->fibers[fibers->count++] = *fiber;
+}
+
+/* Lists what may be a fiber, if it is one, has a stack, and is not what its thread runs. */
+static void examine(struct listing *listing, uint64_t address)
+{
+	const struct layout *layout = listing->ruby->layout;
+	const struct context_members members = context_members(layout);
+	struct access access = ruby_access(listing->ruby);
+	struct ruby_fiber fiber = {.address = address, .ec = access_address(&access, address, F_fiber_ec)};
+	uint64_t vm_stack = access_member(&access, fiber.ec, members.vm_stack), status;
+
+	/* A continuation is linked, too, but is not what its execution context is of (cont.c, cont_new). */
+	if (access.failed || access_member(&access, fiber.ec, members.fiber_ptr) != address)
+		return;
+	status = access_member(&access, address, F_fiber_status);
+	fiber.thread = context_thread(&access, fiber.ec);
+	if (layout_has(layout, F_fiber_prev))
+		fiber.resumed_by = access_member(&access, address, F_fiber_prev);
+	if (layout_has(layout, F_fiber_resuming))
+		fiber.resuming = access_member(&access, address, F_fiber_resuming);
+	if (access.failed)
+		return;
+	count_stack(listing, address);
+	if (has_state(layout, E_FIBER_RESUMED, status))
+		fiber.state = "resumed";
+	else if (has_state(layout, E_FIBER_SUSPENDED, status))
+		fiber.state = "suspended";
+	if (vm_stack == 0 || !fiber.state)
+		return;
+	fiber.thread_index = index_of_thread(listing, fiber.thread);
+	if (fiber.thread_index == listing->threads->count) {
+		if (!has_ended(&access, fiber.thread, address) || access.failed ||
+		    access_member(&access, fiber.thread, F_thread_vm) != listing->ruby->vm)
+			return;
+	} else if (listing->threads->threads[fiber.thread_index].fiber == address) {
+		return;
+	}
+	add_fiber(listing, &fiber);
+}
+
+/* Ruby's pool of stacks knows how many it has given away. */
+static void check_count(struct listing *listing)
+{
+	struct access access = ruby_access(listing->ruby);
+	uint64_t used;
+
+	if (!value_is_object(listing->pool) || !layout_has(access.layout, F_fiber_pool_used))
+		return;
+	used = access_member(&access, listing->pool, F_fiber_pool_used);
+	if (access.failed || used <= listing->with_stack || listing->fibers->missing != FIBERS_ALL)
+		return;
+	listing->fibers->missing = FIBERS_MISSED;
+	listing->fibers->nr_missing = used - listing->with_stack;
+}
+
+bool fibers_list(const struct ruby *ruby, const struct ruby_threads *threads, const struct heap_finds *found,
+		 struct ruby_fibers *ret)
+{
+	struct listing listing = {.ruby = ruby, .threads = threads, .fibers = ret};
+	const struct layout *layout = ruby->layout;
+	uint64_t link = has_links(layout) ? some_link(&listing) : 0;
+
+	*ret = (struct ruby_fibers){0};
+	if (!layout_has(layout, F_thread_ec) || !layout_has(layout, F_fiber_status) ||
+	    !layout_has(layout, F_ec_fiber_ptr) || (link == 0 && !has_objects(layout))) {
+		ret->missing = FIBERS_NOT_KNOWN;
+		return true;
+	}
+	sort_threads(&listing);
+	if (link != 0) {
+		if (!follow_links(&listing, link) || !has_current(&listing))
+			mark_missing(&listing, FIBERS_BROKEN);
+		/* The newest is the first. */
+		for (size_t i = listing.candidates.count; i-- > 0 && !listing.no_memory;)
+			examine(&listing, listing.candidates.of[i]);
+	} else {
+		follow_threads(&listing);
+		if (ret->type != 0)
+			take_found(&listing, found);
+		for (size_t i = 0; i < listing.candidates.count && !listing.no_memory; i++)
+			examine(&listing, listing.candidates.of[i]);
+	}
+	check_count(&listing);
+	free(listing.candidates.of);
+	free(listing.by_address.of);
+	return !listing.no_memory;
+}
+
+void fibers_clear(struct ruby_fibers *fibers)
+{
+	free(fibers->fibers);
+	*fibers = (struct ruby_fibers){0};
+}

@@ -1,0 +1,198 @@
+#include "vm/heap.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "decode/value.h"
+
+/* gc.c: HEAP_PAGE_SIZE is 16 KiB until 3.1, 64 KiB in 3.2; the largest slot, of five size pools, 640 bytes. */
+#define PAGE_BYTES_MAX (UINT64_C(64) << 10)
+#define SLOT_BYTES_MAX 4096u
+
+/* So many pages of the target's memory can one of the heap lie in, and so many pages hold what lists them. */
+#define PIECES_MAX (PAGE_BYTES_MAX / MEMORY_PAGE + 1)
+#define LISTS_MAX  65536
+#define FINDS_MAX  (1u << 20)
+#define HEAP_PAGES (1u << 24)
+
+struct search {
+	const struct layout *layout;
+	memory_source *source;
+	void *context;
+	uint64_t type;
+	struct heap_finds *finds;
+	uint8_t *buffer; /* PIECES_MAX pages */
+	uint64_t bytes;
+	struct timespec began;
+};
+
+bool heap_is_known(const struct layout *layout)
+{
+	static const enum layout_member_id words[] = {F_basic_flags, F_typed_data_type, F_typed_data_data};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!layout_has(layout, words[i]) || layout->members[words[i]].size != 8)
+			return false;
+	return layout_has(layout, F_objspace_pages) && layout_has(layout, F_objspace_nr_pages) &&
+	       layout_has(layout, F_heap_page_start) && layout_has(layout, F_heap_page_total_slots) &&
+	       (layout_has(layout, F_heap_page_slot_size) || layout->sizes[S_rvalue].present) &&
+	       layout->enumerators[E_RUBY_T_DATA].present;
+}
+
+static bool add(struct heap_finds *finds, uint64_t data)
+{
+	if (finds->count == finds->capacity) {
+		size_t more = finds->capacity ? finds->capacity * 2 : 256;
+		uint64_t *grown = reallocarray(finds->data, more, sizeof(*grown));
+
+		if (!grown)
+			return false;
+		finds->data = grown;
+		finds->capacity = more;
+	}
+	finds->data[finds->count++] = data;
+	return true;
+}
+
+static uint64_t word_at(const uint8_t *bytes)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes, sizeof(word));
+	return word;
+}
+
+/* Looks at the slots of one page of the heap. Returns false if out of memory. */
+static bool search_slots(struct search *search, uint64_t start, uint64_t count, uint64_t size)
+{
+	const struct layout *layout = search->layout;
+	size_t flags = layout->members[F_basic_flags].offset, type = layout->members[F_typed_data_type].offset;
+	size_t data = layout->members[F_typed_data_data].offset;
+	uint64_t first = start & ~(MEMORY_PAGE - 1), pages[PIECES_MAX];
+	size_t nr_pages = (start + count * size - first + MEMORY_PAGE - 1) / MEMORY_PAGE;
+	bool ok[PIECES_MAX] = {false};
+
+	if (size < flags + 8 || size < type + 8 || size < data + 8 || nr_pages > PIECES_MAX) {
+		search->finds->cut = true;
+		return true;
+	}
+	for (size_t i = 0; i < nr_pages; i++)
+		pages[i] = first + i * MEMORY_PAGE;
+	search->source(search->context, pages, nr_pages, search->buffer, ok);
+	search->bytes += nr_pages * MEMORY_PAGE;
+	for (size_t i = 0; i < nr_pages; i++) {
+		search->finds->cut |= !ok[i];
+		if (!ok[i])
+			memset(search->buffer + i * MEMORY_PAGE, 0, MEMORY_PAGE);
+	}
+	for (uint64_t i = 0; i < count; i++) {
+		const uint8_t *slot = search->buffer + (start - first) + i * size;
+		uint64_t kind = word_at(slot + flags) & (uint64_t)layout->enumerators[E_RUBY_T_MASK].value;
+
+		if (kind != (uint64_t)layout->enumerators[E_RUBY_T_DATA].value ||
+		    word_at(slot + type) != search->type || !value_is_object(word_at(slot + data)))
+			continue;
+		if (search->finds->count >= FINDS_MAX)
+			search->finds->cut = true;
+		else if (!add(search->finds, word_at(slot + data)))
+			return false;
+	}
+	return true;
+}
+
+static bool is_over(const struct search *search)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return search->bytes > HEAP_BYTES_MAX ||
+	       (now.tv_sec - search->began.tv_sec) * 1000000000L + (now.tv_nsec - search->began.tv_nsec) > HEAP_NS_MAX;
+}
+
+/* Goes through the pages of the heap. Returns false if out of memory. */
+static bool search_pages(struct search *search, struct access *access, uint64_t vm)
+{
+	const struct layout *layout = search->layout;
+	uint64_t objspace = access_member(access, vm, F_vm_objspace);
+	uint64_t pages = access_member(access, objspace, F_objspace_pages);
+	uint64_t count = access_member(access, objspace, F_objspace_nr_pages);
+
+	if (access->failed || count > HEAP_PAGES) {
+		search->finds->cut = true;
+		return true;
+	}
+	for (uint64_t i = 0; i < count; i++) {
+		struct access try = *access;
+		uint64_t page = access_word(&try, pages + i * 8);
+		uint64_t start = access_member(&try, page, F_heap_page_start);
+		uint64_t slots = access_member(&try, page, F_heap_page_total_slots);
+		uint64_t size = layout_has(layout, F_heap_page_slot_size)
+				    ? access_member(&try, page, F_heap_page_slot_size)
+				    : access_sizeof(&try, S_rvalue);
+
+		if (is_over(search)) {
+			search->finds->cut = true;
+			break;
+		}
+		/* The list was being changed: the page is gone, or not there yet. */
+		if (try.failed || !value_is_object(start) || size == 0 || size > SLOT_BYTES_MAX || size % 8 != 0 ||
+		    slots * size > PAGE_BYTES_MAX || start > UINT64_MAX - PAGE_BYTES_MAX) {
+			search->finds->cut = true;
+			continue;
+		}
+		if (!search_slots(search, start, slots, size))
+			return false;
+	}
+	return true;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void drop_repeated(struct heap_finds *finds)
+{
+	size_t kept = 0;
+
+	if (finds->count > 0)
+		qsort(finds->data, finds->count, sizeof(*finds->data), ascending);
+	for (size_t i = 0; i < finds->count; i++)
+		if (kept == 0 || finds->data[i] != finds->data[kept - 1])
+			finds->data[kept++] = finds->data[i];
+	finds->count = kept;
+}
+
+bool heap_find(const struct ruby *ruby, memory_source *source, void *context, uint64_t type, struct heap_finds *ret)
+{
+	struct memory *lists = memory_create(source, context, LISTS_MAX);
+	struct search search = {
+	    .layout = ruby->layout,
+	    .source = source,
+	    .context = context,
+	    .type = type,
+	    .finds = ret,
+	    .buffer = malloc(PIECES_MAX * MEMORY_PAGE),
+	};
+	struct access access = access_begin(lists, ruby->layout);
+	bool enough = false;
+
+	*ret = (struct heap_finds){0};
+	clock_gettime(CLOCK_MONOTONIC, &search.began);
+	if (lists && search.buffer)
+		enough = search_pages(&search, &access, ruby->vm);
+	if (enough)
+		drop_repeated(ret);
+	memory_destroy(lists);
+	free(search.buffer);
+	return enough;
+}
+
+void heap_clear(struct heap_finds *finds)
+{
+	free(finds->data);
+	*finds = (struct heap_finds){0};
+}

@@ -1,0 +1,324 @@
+"""Suspended fibers, ractors, M:N threads, threads that have not started or are ending: every stack that Ruby has."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+from conftest import RUBIES, note_not_applicable
+from harness.core import gcore_of, read_core, settle
+from harness.dump import (
+    as_text,
+    check,
+    current,
+    difference,
+    dump,
+    rbdumps_frames,
+    rubys_frames,
+    run,
+    thread_of,
+)
+from harness.process import is_untouched, task_states, wait_until
+from harness.target import needs
+
+PARTIAL = 1
+MODES = ["paused", "unpaused", "core"]
+HOOKS = {"block", "io_wait", "kernel_sleep"}
+BUSY = {"running", "waiting_gvl"}
+
+
+def applies(script, ruby):
+    if ruby.series >= needs(script):
+        return True
+    note_not_applicable(f"{script} on {ruby.id}: needs Ruby {'.'.join(map(str, needs(script)))}, this is {ruby.version}")
+    return False
+
+
+def rubies_for(script):
+    return pytest.mark.parametrize(
+        "fit", [ruby for ruby in RUBIES if applies(script, ruby)], ids=lambda ruby: ruby.id
+    )
+
+
+def suspended(answer):
+    return [entry for entry in answer["threads"] if entry["fiber"] and not entry["fiber"]["current"]]
+
+
+def look(rbdump, target, mode, folder):
+    """What rbdump says of a target at rest."""
+    if mode == "core":
+        with gcore_of(target.pid, folder) as core:
+            return read_core(rbdump, core)
+    return dump(rbdump, target.pid, *(["--no-stop"] if mode == "unpaused" else []))
+
+
+def thread_key(entry):
+    """The key of the thread that an entry is of, as a target tells it; None if that has ended."""
+    return "main" if entry["main"] else entry["name"]
+
+
+def check_fibers(answer, target):
+    """The suspended fibers are those that Ruby tells of, each with its thread and every frame."""
+    told = [(as_text(fiber["thread"]), rubys_frames(fiber)) for fiber in target.ready["fibers"]]
+    found = [(thread_key(entry), rbdumps_frames(entry)) for entry in suspended(answer)]
+    for key, frames in told:
+        if (key, frames) in found:
+            found.remove((key, frames))
+            continue
+        of_thread = [others for thread, others in found if thread == key]
+        nearest = max(of_thread, key=lambda others: sum(a == b for a, b in zip(others, frames)), default=[])
+        raise AssertionError(f"a fiber of {key} is missing; the nearest: {difference(nearest, frames)}")
+    assert not found, f"Ruby does not tell of {len(found)}: {found}"
+    assert answer["fibers"] == {"complete": True, "reason": None, "missing": None}
+
+
+def check_order(answer):
+    """Each thread is followed by its fibers, which have what is its own; those of ended threads come last."""
+    at = None
+    for entry in answer["threads"]:
+        if not entry["fiber"]["current"]:
+            assert entry["state"] == "suspended" and entry["fiber"]["state"] == "suspended"
+        if entry["fiber"]["current"] or entry["ractor"] is None:
+            at = entry
+        assert [entry[name] for name in ("thread", "tid", "ractor", "name", "main")] == [
+            at[name] for name in ("thread", "tid", "ractor", "name", "main")
+        ]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_suspended_fibers(ruby, start, rbdump, tmp_path, mode):
+    target = start(ruby, "fibers_suspended.rb")
+    settle(rbdump, target.pid)
+    answer = look(rbdump, target, mode, tmp_path)
+    check(answer, target, ruby, mode)
+    check_fibers(answer, target)
+    check_order(answer)
+    assert is_untouched(target.pid)
+    assert target.release() == 0
+
+
+def test_who_resumed_whom(ruby, start, rbdump):
+    """From the fiber that a thread runs to its first one."""
+    target = start(ruby, "fibers_suspended.rb")
+    answer = dump(rbdump, target.pid)
+    told = {fiber["key"]: rubys_frames(fiber) for fiber in target.ready["fibers"]}
+    fibers = {entry["fiber"]["id"]: entry for entry in answer["threads"]}
+    assert len(fibers) == len(answer["threads"])
+    at = thread_of(answer, {"key": b"nested", "name": b"nested"})
+    for depth in (1, 2, 3, 4):
+        at = fibers[at["fiber"]["resumed_by"]]
+        assert not difference(rbdumps_frames(at), told[b"nested %d" % depth])
+    assert at["fiber"]["resumed_by"] is None
+    main = fibers[thread_of(answer, {"key": b"main"})["fiber"]["resumed_by"]]
+    assert not difference(rbdumps_frames(main), told[b"main"])
+    assert {entry["fiber"]["resumed_by"] for entry in suspended(answer) if entry["name"] != "nested"} == {None}
+
+
+def test_text(ruby, start, rbdump):
+    target = start(ruby, "fibers_suspended.rb")
+    answer = dump(rbdump, target.pid)
+    done = run(rbdump, "-p", target.pid)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    nr_fibers = len(suspended(answer))
+    assert lines[1].startswith(f"{len(answer['threads']) - nr_fibers} threads, {nr_fibers} suspended fibers, paused for ")
+    headers = [line for line in lines[2:] if line and not line.startswith("    ")]
+    for entry, header in zip(answer["threads"], headers):
+        fiber, tid = entry["fiber"], entry["tid"]
+        name = " (main)" if entry["main"] else "" if entry["name"] is None else f' "{entry["name"]}"'
+        by = f", resumed by {fiber['resumed_by']}" if fiber["resumed_by"] else ""
+        if entry["ractor"] is None:
+            assert header == f"Fiber {fiber['id']} suspended, of a thread that has ended"
+        elif not fiber["current"]:
+            assert header == f"Fiber {fiber['id']} suspended, of thread {tid}{name}{by}"
+        else:
+            assert re.fullmatch(rf"Thread {tid}{re.escape(name)} (blocked|sleeping forever)(, in fiber 0x\w+{by})?", header)
+    assert len(headers) == len(answer["threads"])
+
+
+@rubies_for("fiber_scheduler.rb")
+@pytest.mark.parametrize("mode", MODES)
+def test_scheduler(fit, start, rbdump, tmp_path, mode):
+    """A hundred fibers; what each waits for is told by the frames that Ruby itself shows of it."""
+    target = start(fit, "fiber_scheduler.rb")
+    settle(rbdump, target.pid)
+    answer = look(rbdump, target, mode, tmp_path)
+    check(answer, target, fit, mode)
+    check_fibers(answer, target)
+    waiting = [entry for entry in suspended(answer) if entry["fiber"]["waits_on"]]
+    (other,) = [entry for entry in suspended(answer) if not entry["fiber"]["waits_on"]]
+    assert len(waiting) == 100
+    assert rbdumps_frames(other) in [rubys_frames(fiber) for fiber in target.ready["fibers"] if fiber["key"] == b"other"]
+
+    def last_part(label):
+        return re.split(r"[#.]", label)[-1]
+
+    seen = set()
+    for entry in waiting:
+        labels = [last_part(label) for _, _, _, label in rbdumps_frames(entry)]
+        at = next(i for i, label in enumerate(labels) if label in HOOKS)
+        waits = entry["fiber"]["waits_on"]
+        assert waits["hook"] == f"Scheduler#{labels[at]}"
+        assert last_part(waits["for"]) == labels[at + 1]
+        seen.add((labels[at], labels[at + 1]))
+    assert {("kernel_sleep", "sleep"), ("block", "pop"), ("io_wait", "wait_readable")} <= seen
+    if mode == "paused":
+        text = run(rbdump, "-p", target.pid).stdout
+        assert len(re.findall(r"^Fiber 0x\w+ suspended, .*, waits in Scheduler#\w+ for \S+$", text, re.M)) == 100
+
+
+def legal(entry):
+    """Whether a suspended fiber of fibers_busy.rb can be as it is shown."""
+    labels = [re.split(r"[#.]", frame["label"])[-1] for frame in entry["frames"]]
+    if entry["name"] == "turns" and labels[-1] != "<main>" and labels[0] == "yield":
+        return labels == ["yield", *["turn"] * (len(labels) - 2), labels[-1]] and "block" in labels[-1]
+    if labels[0] == "yield":
+        return labels[1] == "made" and len(labels) == 3
+    # The one that has resumed another: the thread's own.
+    return labels[0] in ("resume", "each", "new", "block (2 levels) in <main>", "block in <main>")
+
+
+@pytest.mark.parametrize("mode", ["paused", "unpaused"])
+def test_fibers_that_do_not_rest(ruby, start, rbdump, mode):
+    """Right or marked: no stack that cannot be, and if some were missed, it is said."""
+    target = start(ruby, "fibers_busy.rb")
+    complete = 0
+    for _ in range(15):
+        done = run(rbdump, "-p", target.pid, "--json", *(["--no-stop"] if mode == "unpaused" else []))
+        assert done.returncode in (0, PARTIAL), done
+        answer = json.loads(done.stdout)
+        verdicts = {entry["verdict"] for entry in answer["threads"]}
+        assert (done.returncode == 0) == (verdicts == {"complete"} and answer["fibers"]["complete"])
+        complete += answer["fibers"]["complete"]
+        for entry in suspended(answer):
+            assert entry["verdict"] != "complete" or legal(entry), entry
+        turns = [entry for entry in suspended(answer) if entry["name"] == "turns"]
+        if answer["fibers"]["complete"] and verdicts == {"complete"}:
+            # Nineteen that wait, and the thread's own or the twentieth.
+            assert len(turns) == 20
+    if mode == "paused":
+        assert complete > 0
+    assert is_untouched(target.pid)
+
+
+# ---- ractors
+
+
+@rubies_for("ractors_busy.rb")
+@pytest.mark.parametrize("mode", ["paused", "core"])
+def test_busy_ractors(fit, start, rbdump, tmp_path, mode):
+    target = start(fit, "ractors_busy.rb")
+    answer = look(rbdump, target, mode, tmp_path)
+    busy = [thread for thread in current(answer) if (thread["name"] or "").startswith("busy ")]
+    assert len(busy) == 8
+    for subject in target.ready["busy"]:
+        thread = thread_of(answer, {"key": b"", "name": subject["name"]})
+        assert (thread["verdict"], thread["reason"]) == ("complete", None)
+        assert thread["state"] in BUSY
+        assert not difference(rbdumps_frames(thread), rubys_frames(subject))
+    ractors = {number: {t["ractor"] for t in busy if t["name"].startswith(f"busy {number}")} for number in range(4)}
+    assert sorted(map(list, ractors.values())) == [[2], [3], [4], [5]]
+    for number in range(2, 6):
+        assert [t["state"] for t in busy if t["ractor"] == number].count("running") <= 1
+    check(answer, target, fit, mode)
+    assert is_untouched(target.pid)
+
+
+# ---- M:N threads
+
+many_to_many = pytest.mark.parametrize(
+    "fit", [ruby for ruby in RUBIES if ruby.series >= (3, 3)], ids=lambda ruby: ruby.id
+)
+MANY_TO_MANY = {"RUBY_MN_THREADS": "1"}
+
+
+@many_to_many
+@pytest.mark.parametrize("script", ["threads.rb", "waits.rb", "fibers_suspended.rb", "ractor.rb"])
+@pytest.mark.parametrize("mode", MODES)
+def test_idle_many_to_many(fit, start, rbdump, tmp_path, script, mode):
+    """A thread that waits has no kernel thread; its stack is there all the same."""
+    target = start(fit, script, environment=MANY_TO_MANY)
+    settle(rbdump, target.pid)
+    answer = look(rbdump, target, mode, tmp_path)
+    check(answer, target, fit, mode)
+    check_fibers(answer, target)
+    assert [thread for thread in current(answer) if thread["tid"] is None]
+
+
+@many_to_many
+def test_busy_many_to_many(fit, start, rbdump):
+    target = start(fit, "states.rb", "2", environment=MANY_TO_MANY)
+    seen = []
+
+    def one_runs_one_waits():
+        answer = dump(rbdump, target.pid)
+        busy = [thread for thread in current(answer) if (thread["name"] or "").startswith("busy ")]
+        assert len(busy) == 2
+        seen.append({thread["state"] for thread in busy})
+        assert seen[-1] <= BUSY
+        assert {thread["verdict"] for thread in answer["threads"]} == {"complete"}
+        for thread in busy:
+            labels = [frame["label"].rpartition("#")[2] for frame in thread["frames"]]
+            assert (labels[0], labels[-1]) == ("spin", "block (2 levels) in <main>")
+        return seen[-1] == BUSY
+
+    wait_until(one_runs_one_waits, "one runs and one waits")
+
+
+# ---- threads that have not started, or are ending
+
+
+@contextlib.contextmanager
+def stopped_at(target, function, commands=()):
+    """A target told to go on, stopped (SIGSTOP) where gdb has first seen it enter a function, or after `commands`."""
+    script = ["set pagination off", f"break {function}", "echo ready\\n", "continue", *commands]
+    script += [f"shell kill -STOP {target.pid}", "detach"]
+    with subprocess.Popen(
+        ["gdb", "-nx", "-batch", "-p", str(target.pid)] + [word for line in script for word in ("-ex", line)],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    ) as gdb:  # fmt: skip
+        said = []
+        for line in gdb.stdout:
+            said.append(line)
+            if line == "ready\n":
+                break
+        target.tell("go")
+        said += gdb.stdout.read()
+        assert gdb.wait(60) == 0, "".join(said)
+    wait_until(lambda: task_states(target.pid) == {"T"}, "".join(said))
+    yield
+    os.kill(target.pid, signal.SIGCONT)
+
+
+with_debug = pytest.mark.parametrize(
+    "debugged", [ruby for ruby in RUBIES if ruby.has_debug], ids=lambda ruby: ruby.id
+)
+
+
+@with_debug
+def test_thread_that_has_not_started(debugged, start, rbdump):
+    """It is in the list of threads, and does not have its stack yet (2.7: or not its first frame)."""
+    target = start(debugged, "starts_a_thread.rb")
+    before = len(current(dump(rbdump, target.pid)))
+    with stopped_at(target, "rb_ec_initialize_vm_stack"):
+        answer = dump(rbdump, target.pid)
+        new = [thread for thread in current(answer) if not thread["frames"]]
+        assert len(current(answer)) == before + 1
+        assert [(thread["verdict"], thread["state"] in ("waiting_gvl", "running")) for thread in new] == [("complete", True)]
+    assert target.line() == b"joined"
+
+
+@with_debug
+def test_thread_that_is_ending(debugged, start, rbdump):
+    target = start(debugged, "starts_a_thread.rb")
+    with stopped_at(target, "rb_threadptr_root_fiber_terminate", ["finish"]):
+        answer = dump(rbdump, target.pid)
+        assert {thread["verdict"] for thread in answer["threads"]} == {"complete"}
+        ending = [thread for thread in current(answer) if not thread["frames"]]
+        # Until 2.7 it has left the list by then.
+        assert [thread["state"] for thread in ending] in ([], ["dead"])
+        assert [thread["name"] for thread in current(answer) if thread["frames"]].count("starter") == 1
+    assert target.line() == b"joined"
