@@ -146,7 +146,7 @@ TIDY_FILES = $(C_FILES:%=%.tidy) $(patsubst %,%.tidy,$(filter %.c,$(FUZZ_FILES))
 .PHONY: lint $(TIDY_FILES)
 lint: packages-lint
 	@$(MAKE) --no-print-directory $(B)/gen/layout_fields.h
-	clang-format --dry-run -Werror $(C_FILES) $(HEADERS) $(wildcard tests/unit/*.c tests/unit/*.h tests/probes/*.c) \
+	clang-format --dry-run -Werror $(C_FILES) $(HEADERS) $(wildcard tests/unit/*.c tests/unit/*.h tests/probes/*.c tests/embedded/*.c) \
 		$(FUZZ_FILES)
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 		-I$(B)/gen -Idumper/layout -Idumper -I. dumper gen tests/fuzz

@@ -28,6 +28,9 @@
 /* How often a paused target is looked at until one look found all it wanted, and passed the self-test. */
 #define PAUSED_TRIES 4
 
+/* In how many looks, of those, fibers that were made after the search for them are looked for again. */
+#define SEARCHED_TRIES 2
+
 /* How long a target goes on between two pauses, at least. */
 #define RETRY_NS 2000000L
 
@@ -421,7 +424,7 @@ static struct error *look_paused(const struct session *session, struct look *loo
 			return error_no_memory();
 		/* Of fibers that were made after the search some are missed. */
 		searched = false;
-		if (look->fibers.missing == FIBERS_MISSED && pauses < PAUSED_TRIES)
+		if (look->fibers.missing == FIBERS_MISSED && pauses < SEARCHED_TRIES)
 			error = search_heap(session, look, &searched);
 		if (memory_missed(session->memory) == 0 && !look->refused && !searched)
 			break;
@@ -481,7 +484,9 @@ static size_t mark_moved(const struct session *session, struct look *look)
 		const struct stack_facts *facts = &stack->facts;
 		struct trace_thread *thread = &look->trace->threads[i];
 
-		moved[i] = memory_has_changed(session->memory, stack->ec, (size_t)context_size(layout));
+		/* One that runs, and is not what its thread runs: the thread was in another when it was copied. */
+		moved[i] = (thread->suspended && strcmp(thread->fiber_state, "resumed") == 0 && !thread->ended) ||
+			   memory_has_changed(session->memory, stack->ec, (size_t)context_size(layout));
 		if (stack->started && stack->nr_frames > 0 && !moved[i])
 			moved[i] = memory_has_changed(session->memory, facts->cfp,
 						      facts->vm_stack + facts->words * 8 - facts->cfp);

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import threading
 
 import pytest
 from conftest import RUBIES, note_not_applicable
@@ -154,7 +155,7 @@ def test_scheduler(fit, start, rbdump, tmp_path, mode):
     assert rbdumps_frames(other) in [rubys_frames(fiber) for fiber in target.ready["fibers"] if fiber["key"] == b"other"]
 
     def last_part(label):
-        return re.split(r"[#.]", label)[-1]
+        return "" if label.startswith("block ") else re.split(r"[#.]", label)[-1]
 
     seen = set()
     for entry in waiting:
@@ -173,6 +174,9 @@ def test_scheduler(fit, start, rbdump, tmp_path, mode):
 def legal(entry):
     """Whether a suspended fiber of fibers_busy.rb can be as it is shown."""
     labels = [re.split(r"[#.]", frame["label"])[-1] for frame in entry["frames"]]
+    # Resumed for the first time: it has a stack, and is about to begin.
+    if not labels and entry["fiber"]["state"] == "resumed":
+        return True
     if entry["name"] == "turns" and labels[-1] != "<main>" and labels[0] == "yield":
         return labels == ["yield", *["turn"] * (len(labels) - 2), labels[-1]] and "block" in labels[-1]
     if labels[0] == "yield":
@@ -186,7 +190,7 @@ def test_fibers_that_do_not_rest(ruby, start, rbdump, mode):
     """Right or marked: no stack that cannot be, and if some were missed, it is said."""
     target = start(ruby, "fibers_busy.rb")
     complete = 0
-    for _ in range(15):
+    for _ in range(8):
         done = run(rbdump, "-p", target.pid, "--json", *(["--no-stop"] if mode == "unpaused" else []))
         assert done.returncode in (0, PARTIAL), done
         answer = json.loads(done.stdout)
@@ -199,8 +203,9 @@ def test_fibers_that_do_not_rest(ruby, start, rbdump, mode):
         if answer["fibers"]["complete"] and verdicts == {"complete"}:
             # Nineteen that wait, and the thread's own or the twentieth.
             assert len(turns) == 20
-    if mode == "paused":
-        assert complete > 0
+    # Where Ruby has a list of them, nothing is missed while it stands still.
+    if mode == "paused" and ruby.series >= (3, 3):
+        assert complete > 4
     assert is_untouched(target.pid)
 
 
@@ -280,6 +285,8 @@ def stopped_at(target, function, commands=()):
         ["gdb", "-nx", "-batch", "-p", str(target.pid)] + [word for line in script for word in ("-ex", line)],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     ) as gdb:  # fmt: skip
+        limit = threading.Timer(60, gdb.kill)
+        limit.start()
         said = []
         for line in gdb.stdout:
             said.append(line)
@@ -287,6 +294,7 @@ def stopped_at(target, function, commands=()):
                 break
         target.tell("go")
         said += gdb.stdout.read()
+        limit.cancel()
         assert gdb.wait(60) == 0, "".join(said)
     wait_until(lambda: task_states(target.pid) == {"T"}, "".join(said))
     yield
@@ -300,10 +308,11 @@ with_debug = pytest.mark.parametrize(
 
 @with_debug
 def test_thread_that_has_not_started(debugged, start, rbdump):
-    """It is in the list of threads, and does not have its stack yet (2.7: or not its first frame)."""
+    """It is in the list of threads, and does not have a stack yet."""
     target = start(debugged, "starts_a_thread.rb")
     before = len(current(dump(rbdump, target.pid)))
-    with stopped_at(target, "rb_ec_initialize_vm_stack"):
+    # Since 3.3 it is the thread that makes it that gives it a stack.
+    with stopped_at(target, "thread_start_func_2" if debugged.series < (3, 3) else "native_thread_create"):
         answer = dump(rbdump, target.pid)
         new = [thread for thread in current(answer) if not thread["frames"]]
         assert len(current(answer)) == before + 1
@@ -313,6 +322,9 @@ def test_thread_that_has_not_started(debugged, start, rbdump):
 
 @with_debug
 def test_thread_that_is_ending(debugged, start, rbdump):
+    if debugged.series < (2, 7):
+        note_not_applicable(f"a thread of {debugged.id} that is ending: until 2.6 its stack is not taken from it")
+        return
     target = start(debugged, "starts_a_thread.rb")
     with stopped_at(target, "rb_threadptr_root_fiber_terminate", ["finish"]):
         answer = dump(rbdump, target.pid)

@@ -79,7 +79,7 @@ def test_one_busy_thread_is_running(ruby, start, rbdump):
     assert is_untouched(target.pid)
 
 
-@pytest.mark.parametrize("jit", ["yjit", "zjit"])
+@pytest.mark.parametrize("jit", ["yjit", "zjit", "rjit"])
 def test_line_of_what_a_jit_runs(ruby, jit, start, rbdump):
     """Machine code does not say where it is: the frame says so, and where its code begins."""
     if jit not in ruby.jits:

@@ -92,7 +92,7 @@ static void put_identity(const struct trace_thread *thread, bool with_ractor, FI
 static void put_fiber(const struct trace_thread *thread, bool with_ractor, const struct palette *palette, FILE *stream)
 {
 	fprintf(stream, "\n%sFiber 0x%llx%s %s, of ", palette->bold, (unsigned long long)thread->fiber, palette->reset,
-		state_text(thread->state));
+		thread->fiber_state ? thread->fiber_state : state_text(thread->state));
 	if (thread->ended) {
 		fputs("a thread that has ended", stream);
 	} else {

@@ -16,7 +16,7 @@ struct listing {
 	const struct ruby_threads *threads;
 	struct ruby_fibers *fibers;
 	struct addresses candidates;
-	struct addresses by_address; /* the threads' addresses, each with its index behind it */
+	struct addresses by_address; /* of the threads, each with its index behind it */
 	size_t capacity;	     /* of `fibers` */
 	uint64_t pool;		     /* that the stacks are of; 0 if not known */
 	uint64_t with_stack;	     /* fibers that have one of its stacks */
@@ -94,9 +94,11 @@ static uint64_t some_link(const struct listing *listing)
 static bool follow_links(struct listing *listing, uint64_t link)
 {
 	struct access access = ruby_access(listing->ruby);
-	uint64_t previous = link;
+	uint64_t previous = access_member(&access, link, F_jit_cont_prev);
 
 	for (size_t i = 0; previous != 0 && i < FIBERS_LOOKED_AT; i++) {
+		if (access_member(&access, previous, F_jit_cont_next) != link || access.failed)
+			return false;
 		link = previous;
 		previous = access_member(&access, link, F_jit_cont_prev);
 	}
@@ -126,11 +128,11 @@ static bool has_current(struct listing *listing)
 	for (size_t i = 0; i < listing->candidates.count; i++)
 		add_address(listing, &sorted, listing->candidates.of[i]);
 	sort_and_drop_repeated(&sorted);
-	for (size_t i = 0; i < listing->threads->count && !listing->no_memory; i++) {
+	for (size_t i = 0; i < listing->threads->count && sorted.count > 0; i++) {
 		const uint64_t *fiber = &listing->threads->threads[i].fiber;
 
-		all = all && (*fiber == 0 || (sorted.count > 0 &&
-					      bsearch(fiber, sorted.of, sorted.count, sizeof(*sorted.of), ascending)));
+		if (*fiber != 0)
+			all = all && bsearch(fiber, sorted.of, sorted.count, sizeof(*sorted.of), ascending);
 	}
 	free(sorted.of);
 	return all;
@@ -200,19 +202,15 @@ static void take_found(struct listing *listing, const struct heap_finds *found)
 
 /* ---- what each is about */
 
-static int by_thread(const void *a, const void *b)
-{
-	return ascending(a, b);
-}
-
 /* The index of a thread; the number of threads if it is not listed. */
 static size_t index_of_thread(const struct listing *listing, uint64_t thread)
 {
-	const uint64_t *found =
-	    listing->threads->count > 0
-		? bsearch(&thread, listing->by_address.of, listing->threads->count, 2 * sizeof(uint64_t), by_thread)
-		: NULL;
+	const uint64_t *found = NULL;
 
+	/* Each address has the index behind it. */
+	if (listing->threads->count > 0)
+		found =
+		    bsearch(&thread, listing->by_address.of, listing->threads->count, 2 * sizeof(uint64_t), ascending);
 	return found ? (size_t)found[1] : listing->threads->count;
 }
 
@@ -223,7 +221,7 @@ static void sort_threads(struct listing *listing)
 		add_address(listing, &listing->by_address, i);
 	}
 	if (!listing->no_memory && listing->threads->count > 0)
-		qsort(listing->by_address.of, listing->threads->count, 2 * sizeof(uint64_t), by_thread);
+		qsort(listing->by_address.of, listing->threads->count, 2 * sizeof(uint64_t), ascending);
 }
 
 /* Whether a thread that is not listed has ended and left fibers behind; its root fiber's stack went with it. */

@@ -1,6 +1,6 @@
 /*
- * A program that Ruby was linked into: it does what `ruby` does (main.c of Ruby), and is none. The declarations are those
- * of ruby/ruby.h.
+ * A program that Ruby was linked into: it does what `ruby` does (main.c of Ruby), and is none. The declarations are
+ * those of ruby/ruby.h.
  */
 void ruby_init(void);
 void ruby_init_stack(void *address);

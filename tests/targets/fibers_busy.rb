@@ -11,8 +11,12 @@ def made
   Fiber.yield
 end
 
+BEGUN = Thread::Queue.new
+
 Thread.new do
   fibers = Array.new(20) { |n| Fiber.new { turn(n) } }
+  fibers.each(&:resume)
+  BEGUN.push(true)
   fibers.each(&:resume) while true
 end.name = "turns"
 Thread.new do
@@ -26,5 +30,6 @@ Thread.new do
     kept.shift.resume if kept.size > 30
   end
 end.name = "keeps"
+BEGUN.pop
 Still.watch("sleep")
 sleep

@@ -125,6 +125,8 @@ static const struct {
     {F_symbols_last_id, 4, 0, 0},
     {F_symbols_next_id, 4, 0, 0},
     {F_objspace_range, 16, 0, 0},
+    {F_heap_page_total_slots, 2, 0, 0},
+    {F_heap_page_slot_size, 2, 0, 0},
     {F_objspace_during_gc, 1, 4, 1},
 };
 

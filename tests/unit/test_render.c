@@ -199,6 +199,7 @@ static void test_states(void **state)
 	    {STATE_SLEEPING_FOREVER, "sleeping forever", "sleeping_forever"},
 	    {STATE_BLOCKED, "blocked", "blocked"},
 	    {STATE_DEAD, "dead", "dead"},
+	    {STATE_SUSPENDED, "suspended", "suspended"},
 	};
 
 	(void)state;
@@ -227,6 +228,52 @@ static void test_ractors(void **state)
 	threads[1].ractor = 3; /* then it is told of all */
 	assert_line("Thread 4242 (main) ractor 1 running");
 	assert_line("Thread 4243 \"worker\" ractor 3 running");
+}
+
+static void test_fibers(void **state)
+{
+	json_t *root, *fiber;
+
+	(void)state;
+	threads[0].fiber = 0x7000;
+	threads[1] = threads[0];
+	threads[1].state = STATE_SUSPENDED;
+	threads[1].suspended = true;
+	threads[1].fiber = 0x8000;
+	threads[1].fiber_state = "suspended";
+	trace.nr_threads = 2;
+	assert_line("1 thread, 1 suspended fiber, paused for 123 us");
+	assert_line("Thread 4242 (main) running");
+	assert_line("Fiber 0x8000 suspended, of thread 4242 (main)");
+	threads[0].resumed_by = 0x8000;
+	threads[1].resumed_by = 0x9000;
+	assert_line("Thread 4242 (main) running, in fiber 0x7000, resumed by 0x8000");
+	assert_line("Fiber 0x8000 suspended, of thread 4242 (main), resumed by 0x9000");
+	threads[1].resumed_by = 0;
+	threads[1].waits_in = "Scheduler#block";
+	assert_line("Fiber 0x8000 suspended, of thread 4242 (main), waits in Scheduler#block");
+	threads[1].waits_for = "Queue#pop";
+	assert_line("Fiber 0x8000 suspended, of thread 4242 (main), waits in Scheduler#block for Queue#pop");
+	threads[1].waits_in = NULL;
+	threads[1].ended = true;
+	assert_line("Fiber 0x8000 suspended, of a thread that has ended");
+
+	root = json();
+	fiber = json_object_get(json_array_get(json_object_get(root, "threads"), 1), "fiber");
+	assert_true(json_is_false(json_object_get(fiber, "current")));
+	assert_true(json_is_null(json_object_get(fiber, "waits_on")));
+	assert_true(json_is_true(json_object_get(json_object_get(root, "fibers"), "complete")));
+	assert_int_equal(trace_exit_status(&trace), 0);
+	json_decref(root);
+	trace.fibers_missing = FIBERS_MISSED;
+	trace.nr_fibers_missing = 7;
+	assert_line("Fibers may be missing: 7, some were not found");
+	assert_int_equal(trace_exit_status(&trace), 1);
+	trace.fibers_missing = FIBERS_NOT_KNOWN;
+	trace.nr_fibers_missing = 0;
+	assert_line("Fibers may be missing: where this Ruby has its suspended fibers is not known");
+	assert_int_equal(trace_exit_status(&trace), 0);
+	trace.fibers_missing = FIBERS_ALL;
 }
 
 static void test_collection(void **state)
@@ -529,6 +576,7 @@ int main(void)
 	    cmocka_unit_test_setup(test_states, set_up),
 	    cmocka_unit_test_setup(test_ractors, set_up),
 	    cmocka_unit_test_setup(test_collection, set_up),
+	    cmocka_unit_test_setup(test_fibers, set_up),
 	    cmocka_unit_test_setup(test_control_characters, set_up),
 	    cmocka_unit_test_setup(test_colour, set_up),
 	    cmocka_unit_test_setup(test_core, set_up),

@@ -1,0 +1,397 @@
+/* Fibers: the links that join them whole and broken, who belongs to whom, what counts as missing, the heap's slots. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "synthetic.h"
+#include "vm/fibers.h"
+
+#define NOWHERE (SYNTHETIC_BASE + SYNTHETIC_SIZE)
+
+/* Some threads with a fiber each, which they run, and a pool of stacks. */
+struct scene {
+	struct synthetic *s;
+	struct ruby_thread of[2];
+	struct ruby_threads threads;
+	uint64_t pool;
+	uint64_t newest; /* link */
+	struct heap_finds found;
+};
+
+static struct scene scene;
+
+/* A fiber of a thread, with a stack, linked as the newest. `pooled` tells whether the stack is the pool's. */
+static uint64_t new_fiber(uint64_t thread, enum layout_enumerator_id status, bool pooled)
+{
+	struct synthetic *s = scene.s;
+	const struct layout_member *member = &s->layout->members[F_fiber_ec];
+	uint64_t fiber = synthetic_struct(s, S_fiber), ec = fiber + member->offset;
+	uint64_t link = synthetic_struct(s, S_jit_cont);
+
+	synthetic_set(s, ec, F_ec_fiber_ptr, fiber);
+	synthetic_set(s, ec, F_ec_thread_ptr, thread);
+	synthetic_set(s, ec, F_ec_vm_stack, synthetic_allocate(s, 64));
+	synthetic_set(s, fiber, F_fiber_status, synthetic_enum(s, status));
+	synthetic_set(s, fiber, F_fiber_jit_cont, link);
+	if (pooled) {
+		synthetic_set(s, fiber, F_fiber_stack_pool, scene.pool);
+		synthetic_set(s, fiber, F_fiber_stack_base, synthetic_allocate(s, 8));
+	}
+	synthetic_set(s, link, F_jit_cont_ec, ec);
+	synthetic_set(s, link, F_jit_cont_next, scene.newest);
+	if (scene.newest)
+		synthetic_set(s, scene.newest, F_jit_cont_prev, link);
+	scene.newest = link;
+	return fiber;
+}
+
+static int set_up(void **state)
+{
+	struct synthetic *s;
+	struct layout_member *ec;
+
+	synthetic_set_up(state);
+	s = *state;
+	scene = (struct scene){.s = s, .threads = {.threads = scene.of, .count = 2}};
+	s->ruby.vm = synthetic_struct(s, S_vm);
+	/* The execution context is in the fiber, behind everything else. */
+	ec = &s->layout->members[F_fiber_ec];
+	ec->offset = (uint32_t)s->layout->sizes[S_fiber].value;
+	s->layout->sizes[S_fiber].value += s->layout->sizes[S_ec].value;
+	scene.pool = synthetic_struct(s, S_fiber_pool);
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t thread = synthetic_struct(s, S_thread);
+
+		synthetic_set(s, thread, F_thread_vm, s->ruby.vm);
+		scene.of[i].address = thread;
+		scene.of[i].fiber = new_fiber(thread, E_FIBER_RESUMED, false);
+	}
+	return 0;
+}
+
+static struct ruby_fibers list(void)
+{
+	struct ruby_fibers fibers;
+
+	assert_true(fibers_list(&scene.s->ruby, &scene.threads, &scene.found, &fibers));
+	return fibers;
+}
+
+static void assert_listed(const uint64_t *expected, size_t count, enum fibers_missing missing)
+{
+	struct ruby_fibers fibers = list();
+
+	assert_int_equal(fibers.missing, missing);
+	assert_int_equal(fibers.count, count);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(fibers.fibers[i].address, expected[i]);
+	fibers_clear(&fibers);
+	assert_null(fibers.fibers);
+}
+
+/* Some may be missing. */
+static void assert_missing(void)
+{
+	struct ruby_fibers fibers = list();
+
+	assert_int_not_equal(fibers.missing, FIBERS_ALL);
+	fibers_clear(&fibers);
+}
+
+static void set_used(uint64_t used)
+{
+	synthetic_set(scene.s, scene.pool, F_fiber_pool_used, used);
+}
+
+static uint64_t link_of(uint64_t fiber)
+{
+	struct access access = ruby_access(&scene.s->ruby);
+	uint64_t link = access_member(&access, fiber, F_fiber_jit_cont);
+
+	assert_false(access.failed);
+	return link;
+}
+
+static void test_suspended(void **state)
+{
+	uint64_t fibers[2];
+	struct ruby_fibers found;
+
+	(void)state;
+	fibers[0] = new_fiber(scene.of[1].address, E_FIBER_SUSPENDED, true);
+	fibers[1] = new_fiber(scene.of[0].address, E_FIBER_SUSPENDED, true);
+	synthetic_set(scene.s, fibers[0], F_fiber_prev, scene.of[1].fiber);
+	synthetic_set(scene.s, fibers[1], F_fiber_resuming, fibers[0]);
+	set_used(2);
+	assert_listed(fibers, 2, FIBERS_ALL);
+	found = list();
+	assert_int_equal(found.fibers[0].thread_index, 1);
+	assert_int_equal(found.fibers[1].thread_index, 0);
+	assert_int_equal(found.fibers[0].resumed_by, scene.of[1].fiber);
+	assert_int_equal(found.fibers[0].resuming, 0);
+	assert_int_equal(found.fibers[1].resumed_by, 0);
+	assert_int_equal(found.fibers[1].resuming, fibers[0]);
+	assert_string_equal(found.fibers[0].state, "suspended");
+	fibers_clear(&found);
+}
+
+static void test_without_a_stack(void **state)
+{
+	uint64_t fiber;
+
+	(void)state;
+	new_fiber(scene.of[0].address, E_FIBER_CREATED, false);
+	new_fiber(scene.of[0].address, E_FIBER_TERMINATED, false);
+	fiber = new_fiber(scene.of[0].address, E_FIBER_SUSPENDED, false);
+	synthetic_set(scene.s, fiber + scene.s->layout->members[F_fiber_ec].offset, F_ec_vm_stack, 0);
+	assert_listed(NULL, 0, FIBERS_ALL);
+}
+
+/* A continuation is linked as a fiber is. */
+static void test_continuation(void **state)
+{
+	uint64_t fiber;
+
+	(void)state;
+	fiber = new_fiber(scene.of[0].address, E_FIBER_SUSPENDED, false);
+	synthetic_set(scene.s, fiber + scene.s->layout->members[F_fiber_ec].offset, F_ec_fiber_ptr, scene.of[0].fiber);
+	assert_listed(NULL, 0, FIBERS_ALL);
+}
+
+static void test_missed(void **state)
+{
+	uint64_t fiber;
+	struct ruby_fibers found;
+
+	(void)state;
+	fiber = new_fiber(scene.of[0].address, E_FIBER_SUSPENDED, true);
+	set_used(4);
+	assert_listed(&fiber, 1, FIBERS_MISSED);
+	found = list();
+	assert_int_equal(found.nr_missing, 3);
+	fibers_clear(&found);
+	/* One more than there should be: it is just being given back. */
+	set_used(0);
+	assert_listed(&fiber, 1, FIBERS_ALL);
+}
+
+static void test_broken_links(void **state)
+{
+	struct synthetic *s = scene.s;
+	uint64_t fibers[3], first;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		fibers[i] = new_fiber(scene.of[0].address, E_FIBER_SUSPENDED, false);
+	assert_listed(fibers, 3, FIBERS_ALL);
+	first = link_of(fibers[0]);
+
+	/* A circle, from either end. */
+	synthetic_set(s, link_of(fibers[2]), F_jit_cont_prev, first);
+	assert_missing();
+	synthetic_set(s, first, F_jit_cont_next, link_of(fibers[2]));
+	assert_missing();
+	synthetic_set(s, link_of(fibers[2]), F_jit_cont_prev, 0);
+	assert_missing();
+	/* Cut off: the fibers that the threads run are not among them. */
+	synthetic_set(s, first, F_jit_cont_next, 0);
+	assert_missing();
+	synthetic_set(s, first, F_jit_cont_next, NOWHERE);
+	assert_missing();
+}
+
+/* Left behind by a thread that has ended. Its root fiber's stack went with it; and memory of anything else is none. */
+static void test_ended_thread(void **state)
+{
+	struct synthetic *s = scene.s;
+	uint64_t thread = synthetic_struct(s, S_thread), fiber = new_fiber(thread, E_FIBER_SUSPENDED, true);
+	struct ruby_fibers found;
+
+	(void)state;
+	set_used(1);
+	synthetic_set(s, thread, F_thread_vm, s->ruby.vm);
+	synthetic_set(s, thread, F_thread_status, synthetic_enum(s, E_THREAD_RUNNABLE));
+	assert_listed(NULL, 0, FIBERS_ALL);
+	synthetic_set(s, thread, F_thread_status, synthetic_enum(s, E_THREAD_KILLED));
+	assert_listed(&fiber, 1, FIBERS_ALL);
+	found = list();
+	assert_int_equal(found.fibers[0].thread_index, 2);
+	fibers_clear(&found);
+	synthetic_set(s, thread, F_thread_root_fiber, fiber);
+	assert_listed(NULL, 0, FIBERS_ALL);
+	synthetic_set(s, thread, F_thread_root_fiber, 0);
+	synthetic_set(s, thread, F_thread_vm, 0);
+	assert_listed(NULL, 0, FIBERS_ALL);
+}
+
+static void test_not_known(void **state)
+{
+	struct synthetic *s = scene.s;
+
+	(void)state;
+	new_fiber(scene.of[0].address, E_FIBER_SUSPENDED, true);
+	synthetic_without(s, F_jit_cont_next);
+	synthetic_without(s, F_objspace_pages);
+	assert_listed(NULL, 0, FIBERS_NOT_KNOWN);
+}
+
+/* ---- where there are no links */
+
+#define TYPE (SYNTHETIC_BASE + 0x100)
+
+/* The Fiber of a fiber, in a slot of the heap. */
+static void put_object(uint64_t slot, uint64_t fiber, uint64_t type)
+{
+	struct synthetic *s = scene.s;
+
+	synthetic_set(s, slot, F_basic_flags, synthetic_enum(s, E_RUBY_T_DATA));
+	synthetic_set(s, slot, F_typed_data_type, type);
+	synthetic_set(s, slot, F_typed_data_data, fiber);
+	if (fiber != NOWHERE)
+		synthetic_set(s, fiber, F_fiber_self, slot);
+}
+
+enum { SLOT = 320, SLOTS = 40, PAGES = 3 };
+
+/* A heap of some pages, empty; gives the address of its first slot. */
+static uint64_t new_heap(uint64_t *pages)
+{
+	struct synthetic *s = scene.s;
+	uint64_t objspace = synthetic_struct(s, S_objspace), list_of_pages = synthetic_allocate(s, PAGES * 8);
+	uint64_t slots = synthetic_allocate(s, PAGES * SLOTS * SLOT);
+
+	synthetic_set(s, s->ruby.vm, F_vm_objspace, objspace);
+	synthetic_set(s, objspace, F_objspace_pages, list_of_pages);
+	synthetic_set(s, objspace, F_objspace_nr_pages, PAGES);
+	for (size_t i = 0; i < PAGES; i++) {
+		pages[i] = synthetic_struct(s, S_heap_page);
+		synthetic_put_word(s, list_of_pages + i * 8, pages[i]);
+		synthetic_set(s, pages[i], F_heap_page_start, slots + i * SLOTS * SLOT);
+		synthetic_set(s, pages[i], F_heap_page_total_slots, SLOTS);
+		synthetic_set(s, pages[i], F_heap_page_slot_size, SLOT);
+	}
+	return slots;
+}
+
+/* What a search reads: the target's pages, apart from the snapshot. */
+static void read_pages(void *context, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok)
+{
+	const struct synthetic *s = context;
+
+	for (size_t i = 0; i < count; i++) {
+		ok[i] = pages[i] >= SYNTHETIC_BASE && pages[i] < NOWHERE &&
+			s->mapped[(pages[i] - SYNTHETIC_BASE) / MEMORY_PAGE];
+		if (ok[i])
+			memcpy(buffer + i * MEMORY_PAGE, s->bytes + (pages[i] - SYNTHETIC_BASE), MEMORY_PAGE);
+	}
+}
+
+static void search(void)
+{
+	heap_clear(&scene.found);
+	assert_true(heap_find(&scene.s->ruby, read_pages, scene.s, TYPE, &scene.found));
+}
+
+static void test_heap(void **state)
+{
+	struct synthetic *s = scene.s;
+	uint64_t pages[PAGES], slots = new_heap(pages), fibers[2];
+	struct ruby_fibers found;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++)
+		synthetic_set(s, scene.of[i].fiber, F_fiber_jit_cont, 0);
+	fibers[0] = new_fiber(scene.of[1].address, E_FIBER_SUSPENDED, true);
+	fibers[1] = new_fiber(scene.of[0].address, E_FIBER_SUSPENDED, true);
+	set_used(2);
+	/* No thread has ever used a fiber: there is nothing to search for. */
+	found = list();
+	assert_int_equal(found.type, 0);
+	fibers_clear(&found);
+
+	/* The root fiber of a thread tells their type. */
+	put_object(slots + 3 * SLOT, scene.of[1].fiber, TYPE);
+	synthetic_set(s, scene.of[1].address, F_thread_root_fiber, scene.of[1].fiber);
+	found = list();
+	assert_int_equal(found.type, TYPE);
+	assert_int_equal(found.count, 0);
+	fibers_clear(&found);
+
+	put_object(slots + (SLOTS + 1) * SLOT, fibers[1], TYPE);
+	put_object(slots + (PAGES * SLOTS - 1) * SLOT, fibers[0], TYPE);
+	put_object(slots + 5 * SLOT, NOWHERE, TYPE + 8); /* another type */
+	search();
+	assert_false(scene.found.cut);
+	assert_int_equal(scene.found.count, 3);
+	assert_listed(fibers, 2, FIBERS_ALL);
+
+	/* One was freed after the search. */
+	put_object(slots + (SLOTS + 1) * SLOT, NOWHERE, TYPE);
+	set_used(1);
+	assert_listed(fibers, 1, FIBERS_ALL);
+	heap_clear(&scene.found);
+	assert_null(scene.found.data);
+}
+
+static void test_heap_that_lies(void **state)
+{
+	static const struct {
+		enum layout_member_id id;
+		uint64_t value, right;
+	} lies[] = {
+	    {F_heap_page_start, NOWHERE, 0},	 {F_heap_page_start, 0, 0},
+	    {F_heap_page_start, 3, 0},		 {F_heap_page_start, UINT64_MAX & ~UINT64_C(7), 0},
+	    {F_heap_page_slot_size, 0, SLOT},	 {F_heap_page_slot_size, 8, SLOT},
+	    {F_heap_page_slot_size, 20, SLOT},	 {F_heap_page_slot_size, UINT16_MAX, SLOT},
+	    {F_heap_page_slot_size, 4096, SLOT}, {F_heap_page_total_slots, UINT16_MAX, SLOTS},
+	};
+	struct synthetic *s = scene.s;
+	uint64_t pages[PAGES], slots = new_heap(pages), objspace;
+	struct access access;
+
+	(void)state;
+	put_object(slots, scene.of[0].fiber, TYPE);
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		uint64_t right = lies[i].right ? lies[i].right : slots + (uint64_t)SLOTS * SLOT;
+
+		synthetic_set(s, pages[1], lies[i].id, lies[i].value);
+		search();
+		assert_true(scene.found.cut);
+		assert_int_equal(scene.found.count, 1);
+		synthetic_set(s, pages[1], lies[i].id, right);
+		search();
+		assert_false(scene.found.cut);
+	}
+	access = ruby_access(&s->ruby);
+	objspace = access_member(&access, s->ruby.vm, F_vm_objspace);
+	synthetic_set(s, objspace, F_objspace_nr_pages, UINT64_MAX);
+	search();
+	assert_true(scene.found.cut);
+	assert_int_equal(scene.found.count, 0);
+	synthetic_set(s, objspace, F_objspace_nr_pages, PAGES);
+	synthetic_unmap(s, slots + SLOTS * SLOT);
+	search();
+	assert_true(scene.found.cut);
+	heap_clear(&scene.found);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(test_suspended, set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_without_a_stack, set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_continuation, set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_missed, set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_broken_links, set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_ended_thread, set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_not_known, set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_heap, set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_heap_that_lies, set_up, synthetic_tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
