@@ -730,9 +730,11 @@ static struct error *refuse(const struct session *session, const char *found, co
 }
 
 /* No layout at all: what was looked for, and what would help. */
-static struct error *no_layout(const struct session *session, const struct error *why_not_made)
+static struct error *no_layout(const struct session *session, const struct layout_wish *wish,
+			       const struct error *why_not_made)
 {
 	const char *build_id = session->module->build_id;
+	char newest[32];
 
 	if (session->version[0] == '\0')
 		return error_create(EXIT_NO_RUBY,
@@ -740,12 +742,15 @@ static struct error *no_layout(const struct session *session, const struct error
 				    "layout has that build-id; give the file that ran behind the core, or "
 				    "--ruby-version X.Y.Z, or --offsets FILE",
 				    session->module->path, build_id ? build_id : "not known");
+	bool of_series = layout_find_newest(wish, newest, sizeof(newest));
+
 	return error_create(
 	    EXIT_NO_RUBY,
 	    "there is no layout for Ruby %s (%s, build-id %s), and none could be made: %s; install the debug "
 	    "symbols of that package, or run `rbdump --gen-offsets` on a build with debug info and the same "
-	    "version",
-	    session->version, session->module->path, build_id ? build_id : "none", why_not_made->message);
+	    "version%s%s",
+	    session->version, session->module->path, build_id ? build_id : "none", why_not_made->message,
+	    of_series ? "; of its series, there are layouts up to " : "", of_series ? newest : "");
 }
 
 static struct error *generate(struct session *session, const struct layout_wish *wish)
@@ -830,7 +835,7 @@ static struct error *find_and_look(struct session *session, struct trace **ret)
 	if (!error && !*ret && !generated)
 		error = try_generated(session, &wish, &why, &refusal, ret);
 	if (!error && !*ret && !refusal)
-		error = why ? no_layout(session, why) : error_no_memory();
+		error = why ? no_layout(session, &wish, why) : error_no_memory();
 	error_destroy(why);
 	if (error || *ret) {
 		error_destroy(refusal);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "build_id.h"
+#include "layout/version.h"
 #include "sentence.h"
 
 #define MAGIC	   "rbdump-layout"
@@ -30,6 +31,7 @@ void layout_destroy(struct layout *layout)
 	free(layout->producer);
 	free(layout->source);
 	free(layout->version);
+	free(layout->versions);
 	for (size_t i = 0; i < layout->nr_windows; i++)
 		free(layout->windows[i].function);
 	free(layout->windows);
@@ -46,6 +48,7 @@ enum header {
 	HEADER_PRODUCER,
 	HEADER_SOURCE,
 	HEADER_VERSION,
+	HEADER_VERSIONS,
 	HEADERS
 };
 
@@ -62,11 +65,32 @@ static const struct {
     [HEADER_PRODUCER] = {"producer", offsetof(struct layout, producer), false},
     [HEADER_SOURCE] = {"source", offsetof(struct layout, source), true},
     [HEADER_VERSION] = {"version", offsetof(struct layout, version), true},
+    [HEADER_VERSIONS] = {"versions", offsetof(struct layout, versions), false},
 };
 
 static char **header_value(const struct layout *layout, enum header header)
 {
 	return (char **)((char *)layout + headers[header].member);
+}
+
+/* ---- what it is for */
+
+/* A range, and the version that a layout was made from in it. False if there is no range, or none that makes sense. */
+static bool range_of(const struct layout *layout, struct version_range *ret)
+{
+	struct version version;
+
+	return layout->versions && version_parse_range(layout->versions, ret) &&
+	       version_parse(layout->version, &version) && version_in_range(&version, ret);
+}
+
+bool layout_is_for(const struct layout *layout, const char *version)
+{
+	struct version_range range;
+	struct version wanted;
+
+	return strcmp(layout->version, version) == 0 ||
+	       (range_of(layout, &range) && version_parse(version, &wanted) && version_in_range(&wanted, &range));
 }
 
 /* ---- what is missing */
@@ -500,6 +524,11 @@ static char *read_header(struct reader *r, struct layout *layout)
 			if (headers[next].required && !*header_value(layout, next))
 				return sentence("line %u: the `%s` line is missing", r->number, headers[next].word);
 		}
+		if (h == HEADERS && layout->versions && !range_of(layout, &(struct version_range){0}))
+			return sentence("line %u: `versions` is not a range of releases with `version` in it",
+					r->number - 1);
+		if (h == HEADERS && layout->versions && layout->build_id)
+			return sentence("line %u: `versions` in a layout that is for one build", r->number - 1);
 		if (h == HEADERS)
 			return NULL;
 		if (h < next)

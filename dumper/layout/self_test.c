@@ -517,12 +517,13 @@ static char *test_frames(const struct self_test *test, size_t thread, size_t *bu
 
 char *self_test_run(const struct self_test *test)
 {
-	const char *made_for = test->ruby->layout->version;
+	const struct layout *layout = test->ruby->layout;
 	size_t budget = MAX_FRAMES;
 	char *wrong;
 
-	if (made_for && strcmp(made_for, test->version) != 0)
-		return finding("it is for Ruby %s, and the process runs %s", made_for, test->version);
+	if (layout->version && !layout_is_for(layout, test->version))
+		return finding("it is for Ruby %s, and the process runs %s",
+			       layout->versions ? layout->versions : layout->version, test->version);
 	wrong = test_symbols(test);
 	if (!wrong)
 		wrong = test_classes(test);

@@ -359,8 +359,7 @@ struct error *module_find_ruby(const struct target *target, struct module **ret)
 	if (live_is_ending(target))
 		return error_create(EXIT_FAILED, "process %d is ending", target->pid);
 	if (executable[0] == '\0')
-		return error_create(EXIT_NO_RUBY, "process %d is no Ruby: it runs no program (a kernel thread)",
-				    target->pid);
+		return error_no_ruby("process %d is no Ruby: it runs no program (a kernel thread)", target->pid);
 	if (!lost && waits_for_libruby(target))
 		return error_create(
 		    EXIT_FAILED, "process %d is just starting: %s needs a libruby, which is not loaded yet; try again",
@@ -371,7 +370,6 @@ struct error *module_find_ruby(const struct target *target, struct module **ret)
 		    "process %d has %s mapped, and that is not the file of this name now: it was replaced "
 		    "or removed since; root can still read it",
 		    target->pid, lost);
-	return error_create(EXIT_NO_RUBY,
-			    "process %d is no Ruby: neither %s nor a library that it has loaded defines ruby_version",
-			    target->pid, executable);
+	return error_no_ruby("process %d is no Ruby: neither %s nor a library that it has loaded defines ruby_version",
+			     target->pid, executable);
 }

@@ -318,6 +318,11 @@ static void test_header(void **state)
 	refuse_replaced("arch x86_64\n", "arch x86_64\narch x86_64\n", "`arch` is there twice or out of order");
 	refuse_replaced("arch x86_64\nbuild-id 00ff\n", "build-id 00ff\narch x86_64\n", "the `arch` line is missing");
 	refuse_replaced("version 9.9.9", "version", "`version` without a value");
+	refuse_replaced("version 9.9.9\n", "version 9.9.9\nversions 9.9.0 9.9.12\n", "a layout that is for one build");
+	refuse_replaced("version 9.9.9\n", "version 9.9.9\nversions 9.9.10 9.9.12\n", "not a range of releases");
+	refuse_replaced("version 9.9.9\n", "version 9.9.9\nversions 9.9.9\n", "not a range of releases");
+	refuse_replaced("version 9.9.9\n", "version 9.9.9pre\nversions 9.9.9 9.9.9\n", "not a range of releases");
+	refuse_replaced("version 9.9.9\n", "versions 9.9.0 9.9.12\nversion 9.9.9\n", "the `version` line is missing");
 	refuse_replaced("build-id 00ff", "build-id 00f", "not a build-id");
 	refuse_replaced("build-id 00ff", "build-id 00FF", "not a build-id");
 	refuse_replaced("\nsize ", "\nversion 9.9.9\nsize ", "a header line after the facts");
