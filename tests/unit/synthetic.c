@@ -32,7 +32,7 @@ static const struct {
     {E_VM_FRAME_MAGIC_RESCUE, 0xa80001},
     {E_VM_FRAME_MAGIC_DUMMY, 0xa90001},
     {E_VM_FRAME_FLAG_FINISH, 0x400},
-    {E_VM_ENV_FLAG_LOCAL, 0x100},
+    {E_VM_ENV_FLAG_LOCAL, 0x2},
     {E_VM_ENV_FLAG_ESCAPED, 0x200},
     {E_imemo_env, 9},
     {E_imemo_cref, 3},
@@ -158,7 +158,6 @@ static bool is_object(enum layout_struct_id id)
 	case S_fields:
 	case S_call_info:
 	case S_call_cache:
-	case S_typed_data:
 		return true;
 	default:
 		return false;
