@@ -91,8 +91,9 @@ bool code_read(struct access *access, uint64_t iseq, struct code *ret)
 	if (layout_has(layout, F_body_klass))
 		ret->klass = access_member(access, ret->body, F_body_klass);
 	ret->first_line = read_line(access, ret->body, F_body_first_lineno);
-	if (layout->members[F_body_first_lineno].size == 8)
-		ret->first_line >>= 1; /* a Fixnum from 2.0 to 3.1 */
+	/* A Fixnum until 3.1, of which 1.9.3 keeps 16 bits (iseq.c, prepare_iseq_build). */
+	if (layout->members[F_body_first_lineno].size == 8 || layout->members[F_body_first_lineno].size == SHORT_SIZE)
+		ret->first_line >>= 1;
 	ret->label = value_string(access, access_member(access, ret->body, F_body_label));
 	if (layout_has(layout, F_body_pathobj))
 		read_paths(access, access_member(access, ret->body, F_body_pathobj), ret);

@@ -128,10 +128,10 @@ bool st_lookup(struct access *access, uint64_t table, uint64_t key, uint64_t *re
 	}
 	bins = access_member(access, table, F_st_bins);
 	count = access_member(access, table, F_st_num_bins);
-	if (count == 0)
+	if (count == 0 || access->failed) {
 		access_fail(access, table);
-	if (access->failed)
 		return false;
+	}
 	entry = access_word(access, bins + key % count * 8);
 	for (size_t seen = 0; entry != 0 && seen < CHAIN_MAX && !access->failed; seen++) {
 		if (access_member(access, entry, F_st_entry_key) == key) {

@@ -77,12 +77,13 @@ def thread_of(answer, subject):
 
 def rubys_frames(subject):
     """
-    (path, absolute path, line, label) of each frame as Ruby itself told it. No line is None; an absolute path that this
-    Ruby does not tell (1.9.3) is False.
+    (path, absolute path, line, label) of each frame as Ruby itself told it. No line is None; an absolute path, and a
+    frame, that this Ruby does not tell (1.9.3) is False.
     """
     return [
-        (as_text(path), absolute if absolute is False else as_text(absolute), line or None, as_text(label))
-        for path, absolute, line, label in subject["frames"]
+        frame
+        and (as_text(frame[0]), frame[1] if frame[1] is False else as_text(frame[1]), frame[2] or None, as_text(frame[3]))
+        for frame in subject["frames"]
     ]
 
 
@@ -96,12 +97,16 @@ def rbdumps_frames(thread):
     ]
 
 
+def as_told(ours, rubys):
+    """A frame without what Ruby does not tell of it."""
+    if rubys is False and isinstance(ours, tuple):
+        return False
+    return (ours[0], False, *ours[2:]) if isinstance(ours, tuple) and rubys and rubys[1] is False else ours
+
+
 def difference(ours, rubys):
     """None if two lists of frames are the same, else what differs, readably."""
-    ours = [
-        (mine[0], False, *mine[2:]) if isinstance(mine, tuple) and theirs[1] is False else mine
-        for mine, theirs in itertools.zip_longest(ours, rubys, fillvalue=(None, None))
-    ][: len(ours)]
+    ours = [as_told(mine, theirs) for mine, theirs in itertools.zip_longest(ours, rubys[: len(ours)])]
     if ours == rubys:
         return None
     at = next((i for i, pair in enumerate(zip(ours, rubys)) if pair[0] != pair[1]), min(len(ours), len(rubys)))

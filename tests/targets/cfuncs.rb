@@ -1,5 +1,5 @@
 # C functions between Ruby ones.
-# needs: 2.0
+# needs: 1.9
 require_relative "still"
 
 class Weight

@@ -1,5 +1,5 @@
 # Fibers: what counts as a thread's stack is that of the fiber that runs.
-# needs: 2.0
+# needs: 1.9
 require_relative "still"
 
 class Generator

@@ -1,5 +1,5 @@
 # Frames of rescue and of ensure, with and without an exception under way.
-# needs: 2.0
+# needs: 1.9
 require_relative "still"
 
 class Rescues

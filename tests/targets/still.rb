@@ -115,18 +115,20 @@ module Still
 
     def rests?(subject)
       return false unless subject.thread.status == "sleep"
+      return true if RUBY_VERSION < "2.0" && subject.top != "pop" # in the frame that is not told
       top_labels(subject.thread).any? { |label| subject.top === label }
     end
 
     if RUBY_VERSION < "2.0"
+      # Thread#backtrace tells neither the innermost frame, which is that of a C function here, nor absolute paths: false.
       def top_labels(thread)
         (thread.backtrace || [])[0, DEPTH].map { |line| line[/in `(?:.* in )?(.*)'\z/, 1] }
       end
 
       def frames(thread)
-        thread.backtrace.map do |line|
+        [false] + thread.backtrace.map do |line|
           path, number, label = line.match(/\A(.*?)(?::(\d+))?:in `(.*)'\z/m).captures
-          [path, false, number.to_i, label] # false: not told
+          [number && path, number ? false : nil, number.to_i, label] # no line: the program's name stands for a path
         end
       end
     else
@@ -167,8 +169,8 @@ module Still
 
     def json(value)
       case value
-      when Hash then "{#{value.map { |key, item| "\"#{key}\":#{json(item)}" }.join(",")}}"
       when Array then "[#{value.map { |item| json(item) }.join(",")}]"
+      when Hash then "{#{value.map { |key, item| "\"#{key}\":#{json(item)}" }.join(",")}}"
       when String then "\"#{value.unpack("H*")[0]}\""
       when nil then "null"
       else value.to_s

@@ -1,5 +1,5 @@
 # Methods that set $~ or $_: the place of the method entry on their stack is taken by something else.
-# needs: 2.0
+# needs: 1.9
 require_relative "still"
 
 class Matching

@@ -1,5 +1,5 @@
 # A hundred threads.
-# needs: 2.0
+# needs: 1.9
 require_relative "still"
 
 def wait(n)
