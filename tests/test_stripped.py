@@ -11,11 +11,10 @@ import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.dump import check, dump, rbdumps_frames, run
 from harness.process import is_untouched
-from harness.stripped import stripped_copy
+from harness.stripped import OFFSETS_D, is_shipped, make_layout, stripped_copy
 from harness.target import needs
 
 ROOT = pathlib.Path(__file__).parent.parent
-OFFSETS_D = ROOT / "offsets.d"
 SCRIPTS = ["blocks.rb", "bodies.rb", "cfuncs.rb", "evals.rb", "methods.rb", "multiline.rb", "name_rules.rb", "names.rb"]
 SCRIPTS += ["ractor.rb", "rescues.rb", "svar.rb", "threads.rb", "waits.rb"]
 ROOTS = ["rb_cObject", "ruby_current_vm_ptr", "ruby_global_symbols"]
@@ -51,39 +50,19 @@ def empty_home(monkeypatch, tmp_path):
     return tmp_path / "rbdump/offsets.d"
 
 
-def numbers(version):
-    return [int(part) for part in re.findall(r"\d+", version)]
-
-
-def is_shipped(version):
-    """Whether offsets.d/ has a layout for it."""
-    for path in OFFSETS_D.glob("*.layout"):
-        text = path.read_text()
-        made_for = re.search(r"^version (.*)$", text, re.M)[1]
-        first, last = (re.search(r"^versions (\S+) (\S+)$", text, re.M) or [None, made_for, made_for])[1:3]
-        if version == made_for or numbers(first) <= numbers(version) <= numbers(last):
-            return True
-    return False
-
-
 @pytest.fixture(scope="module")
-def made_layouts(stripped, rbdump, tmp_path_factory):
-    """For a version that none is shipped for: a folder with one as offsets.d/ would have it. Else None."""
+def layouts_folder(stripped, rbdump, tmp_path_factory):
     if is_shipped(stripped.ruby.version):
-        return None
+        return OFFSETS_D
     note_not_applicable(f"{stripped.ruby.id} stripped, from offsets.d/: none for {stripped.ruby.version}; one is made for it")
-    folder = tmp_path_factory.mktemp("made")
-    command = [rbdump, "--gen-offsets", stripped.original, "--any-build", "-o", folder / "made.layout"]
-    subprocess.run(command, capture_output=True, timeout=120, check=True)
-    return folder
+    return make_layout(stripped, rbdump, tmp_path_factory.mktemp("made"))
 
 
 @pytest.fixture(autouse=True)
-def layouts(made_layouts, monkeypatch):
+def layouts(layouts_folder, monkeypatch):
     """The folder where the layout of the stripped Ruby must come from."""
-    if made_layouts:
-        monkeypatch.setenv("RBDUMP_OFFSETS_D", str(made_layouts))
-    return made_layouts or OFFSETS_D
+    monkeypatch.setenv("RBDUMP_OFFSETS_D", str(layouts_folder))
+    return layouts_folder
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.removesuffix(".rb"))
