@@ -139,16 +139,21 @@ static bool is_symbol_table(const struct search *search, uint64_t at)
 	return value_bytes_are(&access, symbol_name(&ruby, &access, ID_PLUS), "+") && !access.failed;
 }
 
-/* Whether the variable at `at` has the class Object. Until 3.1, names of classes are found by IDs. */
+/*
+ * Whether the variable at `at` has the class Object. Until 3.2, names of classes are found by IDs, and in 3.2 by what
+ * the VM knows of shapes.
+ */
 static bool is_object_class(const struct search *search, uint64_t at)
 {
-	struct ruby ruby = {
-	    .memory = search->memory, .layout = search->layout, .symbols = search->roots->global_symbols};
+	const struct roots *roots = search->roots;
+	struct ruby ruby = {.memory = search->memory, .layout = search->layout, .symbols = roots->global_symbols};
 	struct access access = ruby_access(&ruby);
 	uint64_t object = access_word(&access, at);
 	struct bytes path;
 	bool permanent;
 
+	if (roots->current_vm != 0)
+		ruby.vm = access_word(&access, roots->current_vm);
 	if (!may_be_allocated(search->module, object) ||
 	    value_type(&access, object) != access_enum(&access, E_RUBY_T_CLASS) || access.failed)
 		return false;
