@@ -30,6 +30,7 @@ UNITS = (
     "cont.c",  # rb_fiber_t, rb_jit_cont
     "thread.c",  # rb_blocking_region_buffer
     "gc.c",  # rb_objspace; since 3.4 it includes gc/default/default.c
+    "load.c",  # rb_darray_meta in 3.2
     "iseq.c",  # succ_index_table
     "symbol.c",  # rb_symbols_t, ID_ENTRY_UNIT
     "parse.c",  # the same until 2.1, which has no symbol.c
