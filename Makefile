@@ -110,7 +110,7 @@ BUILD_PACKAGES = gcc make pkg-config python3 libdw-dev libelf-dev libjansson-dev
 DEMO_PACKAGES = $(BUILD_PACKAGES) ruby
 LINT_PACKAGES = $(BUILD_PACKAGES) clang-tidy clang-format cppcheck shellcheck
 CHECK_PACKAGES = $(BUILD_PACKAGES) ruby gdb zstd gcc libcmocka-dev python3-pytest binutils dwz util-linux procps \
-	apt dpkg-dev libdebuginfod1 debian-archive-keyring autoconf bison rustc zlib1g-dev libyaml-dev libgmp-dev
+	apt dpkg-dev musl-tools libdebuginfod1 debian-archive-keyring autoconf bison rustc zlib1g-dev libyaml-dev libgmp-dev
 FUZZ_PACKAGES = $(BUILD_PACKAGES) clang libclang-rt-dev
 BENCH_PACKAGES = $(CHECK_PACKAGES) strace elfutils time
 
@@ -146,7 +146,7 @@ TIDY_FILES = $(C_FILES:%=%.tidy) $(patsubst %,%.tidy,$(filter %.c,$(FUZZ_FILES))
 .PHONY: lint $(TIDY_FILES)
 lint: packages-lint
 	@$(MAKE) --no-print-directory $(B)/gen/layout_fields.h
-	clang-format --dry-run -Werror $(C_FILES) $(HEADERS) $(wildcard tests/unit/*.c tests/unit/*.h tests/probes/*.c) \
+	clang-format --dry-run -Werror $(C_FILES) $(HEADERS) $(wildcard tests/unit/*.c tests/unit/*.h tests/probes/*.c tests/embedded/*.c) \
 		$(FUZZ_FILES)
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 		-I$(B)/gen -Idumper/layout -Idumper -I. dumper gen tests/fuzz

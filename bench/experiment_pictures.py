@@ -84,8 +84,8 @@ def draw_rates():
 def legend(top):
     parts = []
     for number, mode in enumerate(MODES):
-        parts.append(f'<rect x="{10 + 118 * number}" y="{top + 4}" width="10" height="10" fill="{COLOURS[mode]}"/>')
-        parts.append(text(24 + 118 * number, top + 14, mode))
+        parts.append(f'<rect x="{10 + 124 * number}" y="{top + 4}" width="10" height="10" fill="{COLOURS[mode]}"/>')
+        parts.append(text(24 + 124 * number, top + 14, mode))
     return parts
 
 
@@ -106,7 +106,7 @@ def draw_depths():
             parts.append(f'<polyline points="{points}" fill="none" stroke="{COLOURS[mode["mode"]]}" stroke-width="1.5"/>')
         parts += [text(40, top + 146, str(depths[0])), text(680, top + 146, str(depths[-1]), "end")]
         top += 160
-    (FOLDER / "depths.svg").write_text(svg(720, top + 30, parts + legend(top)))
+    (FOLDER / "depths.svg").write_text(svg(760, top + 30, parts + legend(top)))
 
 
 def draw_places():
@@ -137,10 +137,13 @@ def draw_answer():
     """Should I pause? Errors, bias and cost of each mode, at 100 and at 1,000 Hz; a dot for each Ruby."""
     error = LogAxis(150, 370, -4)
     bias = LinearAxis(410, 610, 0.4, lambda value: f"{value:.1f}")
-    cost = LinearAxis(650, 850, 0.2, lambda value: f"{100 * value:.0f} %")
+    runs = {rate: reports(f"cost-{rate}") for rate in (100, 1000)}
+    lost = max(1 - mode["progress_share"] for run in runs.values() for report in run.values() for mode in report["modes"]
+               if mode["progress_share"] is not None)
+    # In steps of whole percents.
+    cost = LinearAxis(650, 850, 0.04 * max(1, math.ceil(lost / 0.04)), lambda value: f"{100 * value:.0f} %")
     parts, top = [], 16
-    for rate in (100, 1000):
-        found = reports(f"cost-{rate}")
+    for rate, found in runs.items():
         parts += [text(10, top, f"{rate} Hz"), text(error.left, top, "impossible, of the accepted")]
         parts += [text(bias.left, top, "bias: leaf methods, beyond chance"), text(cost.left, top, "progress that the target lost")]
         bottom = top + 36 + 20 * len(MODES)
@@ -165,7 +168,8 @@ def draw_answer():
                     parts.append(dot(cost.x(1 - mode["progress_share"]), y, colour))
         top = bottom + 30
     parts.append(text(10, top, "one dot for each of 2.7, 3.1, 3.3, 3.4; lines: 95 % intervals; no dot in the first column: none seen"))
-    (FOLDER / "answer.svg").write_text(svg(880, top + 14, parts))
+    parts.append(text(10, top + 16, "what is beyond the left edge (less than chance, a gain) is drawn on it"))
+    (FOLDER / "answer.svg").write_text(svg(880, top + 30, parts))
 
 
 def draw():

@@ -69,6 +69,8 @@ static struct error *print(const struct dump_options *options, const struct sess
 	if (options->json)
 		written = render_json(trace, stdout);
 	else {
+		if (options->another)
+			putchar('\n');
 		render_text(trace, colour, stdout);
 		written = true;
 	}

@@ -19,6 +19,7 @@ struct dump_options {
 	bool json;
 	bool no_stop;	     /* read without pausing the target */
 	const char *offsets; /* layout file; NULL to look for one */
+	bool another;	     /* as text: an empty line first, since another was printed before */
 };
 
 /*

@@ -21,8 +21,16 @@ struct error *error_take(enum exit_status status, char *message)
 		return &no_memory;
 	}
 	error->status = status;
+	error->no_ruby = false;
 	error->message = message;
 	return error;
+}
+
+static char *format_message(const char *format, va_list args)
+{
+	char *message;
+
+	return vasprintf(&message, format, args) < 0 ? NULL : message;
 }
 
 struct error *error_create(enum exit_status status, const char *format, ...)
@@ -31,10 +39,22 @@ struct error *error_create(enum exit_status status, const char *format, ...)
 	char *message;
 
 	va_start(args, format);
-	if (vasprintf(&message, format, args) < 0)
-		message = NULL;
+	message = format_message(format, args);
 	va_end(args);
 	return error_take(status, message);
+}
+
+struct error *error_no_ruby(const char *format, ...)
+{
+	struct error *error;
+	va_list args;
+
+	va_start(args, format);
+	error = error_take(EXIT_NO_RUBY, format_message(format, args));
+	va_end(args);
+	if (error != &no_memory)
+		error->no_ruby = true;
+	return error;
 }
 
 void error_destroy(struct error *error)

@@ -5,6 +5,8 @@
 #ifndef RBDUMP_ERROR_H
 #define RBDUMP_ERROR_H
 
+#include <stdbool.h>
+
 enum exit_status {
 	EXIT_COMPLETE = 0,	/* every thread's stack is complete */
 	EXIT_PARTIAL = 1,	/* some thread is truncated, torn or unreadable */
@@ -16,12 +18,16 @@ enum exit_status {
 
 struct error {
 	enum exit_status status;
+	bool no_ruby;  /* with EXIT_NO_RUBY: it is no Ruby at all, so that no layout would help */
 	char *message; /* one sentence, no newline, no "rbdump: " in front */
 };
 
 /* Makes an error; printf-like. Never fails: without memory it returns a static "out of memory". */
 struct error *error_create(enum exit_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3), returns_nonnull));
+
+/* The same of something that is no Ruby at all. */
+struct error *error_no_ruby(const char *format, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 
 /* Makes an error of a malloc'ed sentence, which it takes over. */
 struct error *error_take(enum exit_status status, char *message) __attribute__((returns_nonnull));

@@ -9,14 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "children.h"
 #include "decode/text.h"
 #include "dump.h"
 #include "error.h"
 #include "experiment/experiment.h"
 #include "gen_offsets.h"
+#include "show_version.h"
 
 static const char help[] =
-    "Usage: rbdump -p PID [--json] [--no-stop] [--offsets FILE]\n"
+    "Usage: rbdump -p PID [--children] [--json] [--no-stop] [--offsets FILE]\n"
     "       rbdump --core FILE [EXE] [--json] [--offsets FILE] [--ruby-version V] [--force]\n"
     "       rbdump --gen-offsets ELF [-o FILE] [--any-build]\n"
     "       rbdump experiment (-p PID | -- COMMAND …) [options]\n"
@@ -24,6 +26,7 @@ static const char help[] =
     "Prints what every thread of a Ruby is doing, as Ruby itself would: of a running one, or of one that left a core.\n"
     "\n"
     "  -p, --pid PID        the process\n"
+    "      --children       and all that descend from it, one after another\n"
     "      --json           print JSON (schema 1) instead of text\n"
     "      --no-stop        read without pausing the process; stacks that move are marked\n"
     "      --offsets FILE   use this layout, do not look for one\n"
@@ -43,17 +46,26 @@ static const char help[] =
     "  experiment           how far can sampled stacks of a process be trusted: see rbdump experiment --help\n"
     "\n"
     "  -h, --help           print this\n"
-    "  -V, --version        print the version\n"
+    "  -V, --version        print the version, and the layouts that are there\n"
     "\n"
     "Layouts are looked for in $RBDUMP_OFFSETS_D, in the user's cache, and in PREFIX/share/rbdump/offsets.d.\n"
     "\n"
     "Exit status: 0 complete; 1 some thread is truncated, torn or unreadable; 2 failed; 3 not a Ruby, or\n"
     "no layout for it; 4 no permission; 64 usage.\n";
 
-enum { OPTION_JSON = 256, OPTION_NO_STOP, OPTION_OFFSETS, OPTION_ANY_BUILD, OPTION_RUBY_VERSION, OPTION_FORCE };
+enum {
+	OPTION_JSON = 256,
+	OPTION_NO_STOP,
+	OPTION_OFFSETS,
+	OPTION_ANY_BUILD,
+	OPTION_RUBY_VERSION,
+	OPTION_FORCE,
+	OPTION_CHILDREN
+};
 
 static const struct option long_options[] = {
     {"pid", required_argument, NULL, 'p'},
+    {"children", no_argument, NULL, OPTION_CHILDREN},
     {"json", no_argument, NULL, OPTION_JSON},
     {"no-stop", no_argument, NULL, OPTION_NO_STOP},
     {"offsets", required_argument, NULL, OPTION_OFFSETS},
@@ -88,10 +100,10 @@ static pid_t parse_pid(const char *text)
 	return (pid_t)pid;
 }
 
-static int dump(const struct dump_options *options)
+static int dump(const struct dump_options *options, bool children)
 {
 	enum exit_status status = EXIT_FAILED;
-	struct error *error = dump_main(options, &status);
+	struct error *error = children ? children_main(options, &status) : dump_main(options, &status);
 
 	if (error) {
 		/* A message can name what the target is called. */
@@ -109,7 +121,7 @@ int main(int argc, char **argv)
 	struct dump_options options = {0};
 	const char *elf = NULL, *output = NULL;
 	char unknown[] = "-?";
-	bool any_build = false;
+	bool any_build = false, children = false;
 	int option;
 
 	if (argc > 1 && strcmp(argv[1], "experiment") == 0)
@@ -121,6 +133,9 @@ int main(int argc, char **argv)
 			options.pid = parse_pid(optarg);
 			if (options.pid == 0)
 				return usage(optarg, " is not a process id");
+			break;
+		case OPTION_CHILDREN:
+			children = true;
 			break;
 		case OPTION_JSON:
 			options.json = true;
@@ -152,8 +167,7 @@ int main(int argc, char **argv)
 		case 'h':
 			return fputs(help, stdout) == EOF || fflush(stdout) == EOF ? EXIT_FAILED : EXIT_COMPLETE;
 		case 'V':
-			return puts("rbdump " RBDUMP_VERSION) == EOF || fflush(stdout) == EOF ? EXIT_FAILED
-											      : EXIT_COMPLETE;
+			return show_version_main();
 		case ':':
 			return usage(argv[optind - 1], " needs an argument");
 		default:
@@ -171,6 +185,8 @@ int main(int argc, char **argv)
 		return usage("", "give one of -p, --core and --gen-offsets");
 	if (elf && (options.json || options.no_stop || options.offsets))
 		return usage("", "--json, --no-stop and --offsets go with -p");
+	if (children && options.pid == 0)
+		return usage("", "--children goes with -p");
 	if (options.core && options.no_stop)
 		return usage("", "--no-stop goes with -p: nothing of a core is stopped");
 	if (!options.core && (options.ruby_version || options.force))
@@ -183,5 +199,5 @@ int main(int argc, char **argv)
 		return usage("", "give -p PID, --core FILE or --gen-offsets ELF");
 	if (output || any_build)
 		return usage("", "-o and --any-build go with --gen-offsets");
-	return dump(&options);
+	return dump(&options, children);
 }

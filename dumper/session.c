@@ -16,8 +16,11 @@
 #include "layout/self_test.h"
 #include "target/diagnose.h"
 #include "target/live.h"
+#include "target/ruby_file.h"
 #include "vm/context.h"
 #include "vm/fibers.h"
+#include "vm/lifetime.h"
+#include "vm/roots_file.h"
 
 /* How much of the target is copied at most: 256 MiB. */
 #define MAX_PAGES 65536
@@ -146,6 +149,21 @@ const struct layout_window *session_window(const struct session *session, uint64
 	return innermost;
 }
 
+/*
+ * The machine code that a JIT makes notes in a frame where it is only before it calls what may ask for it (YJIT:
+ * yjit/src/codegen.rs, jit_save_pc; ZJIT: zjit/src/codegen.rs, gen_save_pc_for_gc; MJIT: tool/ruby_vm/views/
+ * _mjit_compile_pc_and_sp.erb): of a frame that runs, that may be another place in the same code.
+ */
+static void forget_line_of_running(struct trace_thread *thread)
+{
+	struct trace_frame *innermost = thread->frames;
+
+	if (thread->state != STATE_RUNNING || thread->nr_frames == 0 || innermost->kind != TRACE_RUBY ||
+	    !innermost->compiled)
+		return;
+	innermost->has_line = false;
+}
+
 static void describe_thread(const struct session *session, struct resolver *resolver, const struct ruby_thread *thread,
 			    struct trace_thread *ret)
 {
@@ -157,6 +175,7 @@ static void describe_thread(const struct session *session, struct resolver *reso
 	ret->name = resolver_string(resolver, thread->name);
 	ret->main = thread->main;
 	ret->state = thread->state;
+	forget_line_of_running(ret);
 	ret->fiber = thread->fiber;
 	ret->fiber_state = thread->fiber_state;
 	ret->resumed_by = thread->resumed_by;
@@ -535,6 +554,94 @@ static bool order_trace(struct look *look)
 }
 
 /*
+ * Finds the roots that neither Ruby's own symbols nor the layout tell: where they were in this build before, else by a
+ * search. *searched tells whether there was one.
+ */
+static struct error *find_roots(const struct session *session, struct roots *roots, bool *searched)
+{
+	const struct layout *layout = session->layout.layout;
+	struct memory *memory = memory_create(target_read_pages, session->target, MAX_PAGES);
+	struct roots kept = *roots, before;
+
+	*searched = false;
+	if (!memory)
+		return error_no_memory();
+	if (session->target->kind == TARGET_LIVE) {
+		roots_file_read(session->module, &before);
+		roots_add(&kept, &before);
+		roots_check(session->module, memory, layout, &kept);
+		roots_add(roots, &kept);
+	}
+	memory_destroy(memory);
+	if (roots_are_complete(roots))
+		return NULL;
+	memory = memory_create(target_read_pages, session->target, MAX_PAGES);
+	if (!memory)
+		return error_no_memory();
+	roots_search(session->module, memory, layout, roots);
+	memory_destroy(memory);
+	*searched = true;
+	return NULL;
+}
+
+/*
+ * Whether the target is just starting or ending, as it is now.
+ *   vm  0 if not known
+ */
+static enum lifetime lifetime_now(const struct session *session, const struct roots *roots, uint64_t vm)
+{
+	struct ruby ruby = {
+	    .memory = memory_create(target_read_pages, session->target, MAX_PAGES),
+	    .layout = session->layout.layout,
+	    .vm = vm,
+	};
+	enum lifetime lifetime = ruby.memory ? lifetime_of(&ruby, roots) : LIFETIME_RUNNING;
+
+	memory_destroy(ruby.memory);
+	return lifetime;
+}
+
+/* The VM that a Ruby has taken apart, if none was found that it has not; 0 if there is none. */
+static uint64_t ended_vm(const struct session *session)
+{
+	struct memory *memory = memory_create(target_read_pages, session->target, MAX_PAGES);
+	uint64_t at = memory ? roots_search_ended_vm(session->module, memory, session->layout.layout) : 0, vm = 0;
+
+	if (at == 0 || !memory_read(memory, at, &vm, sizeof(vm)))
+		vm = 0;
+	memory_destroy(memory);
+	return vm;
+}
+
+/*
+ * The error of a target that no layout fits since it has no stacks yet, or any more; NULL if it has not told that.
+ *   before  its lifetime before it was looked at: it may have started meanwhile
+ *   vm      0 if none was found
+ */
+static struct error *no_stacks(const struct session *session, const struct roots *roots, enum lifetime before,
+			       uint64_t vm)
+{
+	bool live = session->target->kind == TARGET_LIVE;
+	enum lifetime lifetime = before;
+
+	if (lifetime == LIFETIME_RUNNING)
+		lifetime = lifetime_now(session, roots, vm ? vm : ended_vm(session));
+	if (lifetime == LIFETIME_RUNNING && live && live_is_ending(session->target))
+		lifetime = LIFETIME_ENDING;
+	switch (lifetime) {
+	case LIFETIME_STARTING:
+		return error_create(EXIT_FAILED, "the Ruby of process %d has no stacks yet: it %s just starting%s",
+				    session->target->pid, live ? "is" : "was", live ? "; try again" : "");
+	case LIFETIME_ENDING:
+		return error_create(EXIT_FAILED, "the Ruby of process %d has no stacks any more: it %s ending",
+				    session->target->pid, live ? "is" : "was");
+	case LIFETIME_RUNNING:
+		break;
+	}
+	return NULL;
+}
+
+/*
  * Looks through the layout at hand. *refused receives a malloc'ed sentence if the self-test has something against it;
  * then there is no trace.
  */
@@ -544,20 +651,22 @@ static struct error *look_through(struct session *session, struct trace **ret, c
 	const struct layout *layout = session->layout.layout;
 	struct look look = {.ruby = {.layout = layout}};
 	struct access access;
-	struct error *error;
+	struct error *error = NULL;
+	enum lifetime before;
+	bool searched = false;
 
 	*ret = NULL;
 	*refused = NULL;
 	roots_from_layout(layout, session->module, &roots);
-	if (roots.current_vm == 0 || roots.global_symbols == 0 || roots.object_class == 0) {
-		struct memory *memory = memory_create(target_read_pages, session->target, MAX_PAGES);
-
-		if (!memory)
-			return error_no_memory();
-		roots_scan(session->module, memory, layout, &roots);
-		memory_destroy(memory);
-	}
+	before = lifetime_now(session, &roots, 0);
+	if (!roots_are_complete(&roots))
+		error = find_roots(session, &roots, &searched);
+	if (error)
+		return error;
 	if (roots.current_vm == 0) {
+		error = no_stacks(session, &roots, before, 0);
+		if (error)
+			return error;
 		*refused = strdup("no VM that it fits was found in the process's data");
 		return *refused ? NULL : error_no_memory();
 	}
@@ -568,8 +677,10 @@ static struct error *look_through(struct session *session, struct trace **ret, c
 	access = access_begin(session->memory, layout);
 	look.ruby.memory = session->memory;
 	look.ruby.symbols = roots.global_symbols;
+	look.ruby.operators = roots.operators;
 	look.ruby.object_class = roots.object_class;
 	look.ruby.vm = access_word(&access, roots.current_vm);
+	look.ruby.zjit = roots_zjit(&roots, session->memory);
 	if (access.failed && session->target->kind == TARGET_CORE) {
 		*refused = strdup("the core does not have the memory that leads to the VM");
 		return *refused ? NULL : error_no_memory();
@@ -583,12 +694,16 @@ static struct error *look_through(struct session *session, struct trace **ret, c
 		error = look_at_core(session, &look);
 	else
 		error = session->no_stop ? look_unpaused(session, &look) : look_paused(session, &look);
+	if (!error && look.refused)
+		error = no_stacks(session, &roots, before, look.ruby.vm);
 	if (!error && look.refused) {
 		*refused = look.refused;
 		look.refused = NULL;
 	} else if (!error && !order_trace(&look)) {
 		error = error_no_memory();
 	} else if (!error) {
+		if (searched && session->target->kind == TARGET_LIVE)
+			roots_file_write(session->module, &session->module_roots, &roots);
 		session->ruby = look.ruby;
 		*ret = look.trace;
 		look.trace = NULL;
@@ -615,9 +730,11 @@ static struct error *refuse(const struct session *session, const char *found, co
 }
 
 /* No layout at all: what was looked for, and what would help. */
-static struct error *no_layout(const struct session *session, const struct error *why_not_made)
+static struct error *no_layout(const struct session *session, const struct layout_wish *wish,
+			       const struct error *why_not_made)
 {
 	const char *build_id = session->module->build_id;
+	char newest[32];
 
 	if (session->version[0] == '\0')
 		return error_create(EXIT_NO_RUBY,
@@ -625,12 +742,15 @@ static struct error *no_layout(const struct session *session, const struct error
 				    "layout has that build-id; give the file that ran behind the core, or "
 				    "--ruby-version X.Y.Z, or --offsets FILE",
 				    session->module->path, build_id ? build_id : "not known");
+	bool of_series = layout_find_newest(wish, newest, sizeof(newest));
+
 	return error_create(
 	    EXIT_NO_RUBY,
 	    "there is no layout for Ruby %s (%s, build-id %s), and none could be made: %s; install the debug "
 	    "symbols of that package, or run `rbdump --gen-offsets` on a build with debug info and the same "
-	    "version",
-	    session->version, session->module->path, build_id ? build_id : "none", why_not_made->message);
+	    "version%s%s",
+	    session->version, session->module->path, build_id ? build_id : "none", why_not_made->message,
+	    of_series ? "; of its series, there are layouts up to " : "", of_series ? newest : "");
 }
 
 static struct error *generate(struct session *session, const struct layout_wish *wish)
@@ -715,7 +835,7 @@ static struct error *find_and_look(struct session *session, struct trace **ret)
 	if (!error && !*ret && !generated)
 		error = try_generated(session, &wish, &why, &refusal, ret);
 	if (!error && !*ret && !refusal)
-		error = why ? no_layout(session, why) : error_no_memory();
+		error = why ? no_layout(session, &wish, why) : error_no_memory();
 	error_destroy(why);
 	if (error || *ret) {
 		error_destroy(refusal);
@@ -793,6 +913,8 @@ static struct error *open_session(struct session *session, const char *ruby_vers
 	read_string(session->memory, session->module_roots.version, session->version, sizeof(session->version));
 	read_string(session->memory, session->module_roots.description, session->description,
 		    sizeof(session->description));
+	if (session->version[0] == '\0')
+		ruby_file_version(session->description, session->version, sizeof(session->version));
 	if (session->target->kind == TARGET_CORE)
 		error = settle_version(session, ruby_version);
 	else if (session->version[0] == '\0')

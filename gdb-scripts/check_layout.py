@@ -19,7 +19,7 @@ from ruby_types import find_address, find_constant, find_member, find_struct, ha
 FORMAT = "rbdump-layout 1"
 # The header's lines in their order. gdb's Python does not tell the producer; the source is only a file's name;
 # what was asked for is the generator's; the digest is over the file's own lines.
-HEADER = ("arch", "asked", "build-id", "description", "digest", "producer", "source", "version")
+HEADER = ("arch", "asked", "build-id", "description", "digest", "producer", "source", "version", "versions")
 ARCHITECTURES = {"x86_64": "i386:x86-64", "aarch64": "aarch64"}
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*\Z", re.ASCII)
 NUMBER = re.compile(r"-?[0-9]{1,20}\Z", re.ASCII)
@@ -93,6 +93,13 @@ def check_constant(constant, value):
         raise Difference(f"gdb says {int(found)}")
 
 
+def check_macro(macro, value):
+    """A macro: gdb knows no more than that it is no enumerator."""
+    number(value)
+    if find_constant(name(macro)) is not None:
+        raise Difference("gdb knows it as a constant")
+
+
 def check_function(function):
     if not has_function(name(function)):
         raise Difference("gdb knows no such function")
@@ -135,6 +142,7 @@ CHECKS = {
     "member": ((3, 6), check_member),
     "enumerator": ((2,), check_constant),
     "constant": ((2,), check_constant),
+    "macro": ((2,), check_macro),
     "function": ((1,), check_function),
     "symbol": ((2,), check_symbol),
     "window": ((4,), check_window),

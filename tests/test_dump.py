@@ -11,6 +11,7 @@ import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.dump import as_text, check, check_thread, current, dump, rbdumps_frames, run, thread_of
 from harness.process import is_untouched, wait_until
+from harness.rubies import JIT_NAMES
 from harness.target import TARGETS, Target, needs
 
 # Targets that have tests of their own, in which more happens than that all subjects rest.
@@ -20,7 +21,24 @@ OF_THEIR_OWN = {
 }  # fmt: skip
 SCRIPTS = sorted(path.name for path in TARGETS.glob("*.rb") if path.name not in OF_THEIR_OWN)
 # What a JIT, and a build with other options, may change.
-VARIED = ["blocks.rb", "cfuncs.rb", "methods.rb", "multiline.rb", "name_rules.rb", "names.rb", "rescues.rb", "svar.rb"]
+VARIED = [
+    "blocks.rb",
+    "cfuncs.rb",
+    "hot.rb",
+    "methods.rb",
+    "multiline.rb",
+    "name_rules.rb",
+    "names.rb",
+    "rescues.rb",
+    "svar.rb",
+]
+# MJIT takes long to compile. RJIT itself fails on names that are not UTF-8.
+COMPILED = {
+    "yjit": VARIED,
+    "zjit": VARIED,
+    "rjit": [script for script in VARIED if script != "names.rb"],
+    "mjit": ["hot.rb"],
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,10 +60,10 @@ def cases():
                 note_not_applicable(f"{script} on {ruby.id}: needs Ruby {needed}, this is {ruby.version}")
             else:
                 yield Case(ruby, script)
-        if ruby.has_yjit:
-            yield from (Case(ruby, script, "yjit", ("--yjit", "--yjit-call-threshold=1")) for script in VARIED)
-        else:
-            note_not_applicable(f"YJIT on {ruby.id}: not built in")
+        for jit, flags in ruby.jits.items():
+            yield from (Case(ruby, script, jit, flags) for script in COMPILED[jit])
+        if lacks := [jit.upper() for jit in JIT_NAMES if jit not in ruby.jits]:
+            note_not_applicable(f"{', '.join(lacks)} on {ruby.id}: not built in, or not usable as it is installed")
         if ruby.shared:
             other = dataclasses.replace(ruby, path=ruby.shared)
             # That build has no libraries, so none of the encodings that names.rb uses.

@@ -10,6 +10,7 @@ import threading
 import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.dump import run
+from harness.layouts import shipped_for
 from harness.synthetic import FACTS, as_built_without_jit, facts, tool
 from harness.target import Target
 
@@ -210,8 +211,8 @@ def test_object_file(rbdump, debug_ruby, layout, tmp_path):
 
 def test_shipped(debug_ruby, layout):
     """The layout that is shipped for this version agrees; of other builds of it the debug info decides."""
-    shipped = pathlib.Path(__file__).resolve().parent.parent / f"offsets.d/{debug_ruby.version}-x86_64.layout"
-    if not shipped.exists():
+    shipped = shipped_for(debug_ruby.version)
+    if not shipped:
         note_not_applicable(f"{debug_ruby.id}: no layout is shipped for {debug_ruby.version}")
         return
     text = shipped.read_text()

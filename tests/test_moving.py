@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from conftest import note_not_applicable
 from harness.dump import current, run
 from harness.process import is_untouched, wait_until
 
@@ -48,7 +49,21 @@ def check_marks(status, answer):
     "churn", ["calls", "blocks", "threads", "fibers", "garbage", "compaction", "code", "exceptions"]
 )
 def test_right_or_marked(ruby, start, rbdump, churn, mode):
-    target = start(ruby, "churn.rb", churn)
+    check_dumps(start(ruby, "churn.rb", churn), rbdump, churn, mode)
+
+
+@pytest.mark.parametrize("mode", [[], ["--no-stop"]], ids=["paused", "unpaused"])
+@pytest.mark.parametrize("churn", ["calls", "blocks", "garbage", "exceptions"])
+@pytest.mark.parametrize("jit", ["yjit", "zjit"])
+def test_right_or_marked_in_code_of_a_jit(ruby, start, rbdump, jit, churn, mode):
+    """3.1's YJIT publishes a frame before it is filled in, and no window tells where: left out here."""
+    if jit not in ruby.jits or ruby.series < (3, 2):
+        note_not_applicable(f"what never stands still, in code of {jit.upper()}, on {ruby.id}: not built in, or of 3.1")
+        return
+    check_dumps(start(ruby, "churn.rb", churn, flags=ruby.jits[jit]), rbdump, churn, mode)
+
+
+def check_dumps(target, rbdump, churn, mode):
     mains = 0
     for _ in range(DUMPS):
         done = run(rbdump, "-p", target.pid, "--json", *mode)

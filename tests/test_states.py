@@ -1,13 +1,14 @@
 """What each thread is doing, what it is called, and whether garbage is being collected."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
 
 import pytest
 from conftest import RUBIES, note_not_applicable
-from harness.dump import as_text, check, current, difference, dump, rbdumps_frames, rubys_frames, thread_of
+from harness.dump import as_text, check, current, difference, dump, rbdumps_frames, rubys_frames, run, thread_of
 from harness.process import is_untouched, kernel_name, status, task_states, wait_until
 
 # Where the kernel or another thread keeps them; what Ruby itself says of them is compared everywhere.
@@ -76,6 +77,33 @@ def test_one_busy_thread_is_running(ruby, start, rbdump):
     assert labels[-1] == "block (2 levels) in <main>"
     assert 12 <= busy["frames"][0]["line"] <= 15
     assert is_untouched(target.pid)
+
+
+@pytest.mark.parametrize("jit", ["yjit", "zjit", "rjit"])
+def test_line_of_what_a_jit_runs(ruby, jit, start, rbdump):
+    """Machine code does not say where it is: the frame says so, and where its code begins."""
+    if jit not in ruby.jits:
+        note_not_applicable(f"a busy thread in code of {jit.upper()} on {ruby.id}: not built in")
+        return
+    target = start(ruby, "states.rb", "2", flags=ruby.jits[jit])
+
+    def running():
+        return [thread for thread in busy_threads(dump(rbdump, target.pid)) if thread["state"] == "running"]
+
+    (busy,) = wait_until(running, "a busy thread runs")
+    spin, caller = busy["frames"][:2]
+    assert spin["label"].rpartition("#")[2] == "spin"
+    assert (spin["path"], spin["line"], spin["first_line"], spin["reason"]) == ("states.rb", None, 9, "pc-outside")
+    assert (caller["line"], "first_line" in caller) == (29, False)
+    wait_until(
+        lambda: re.search(
+            r"^ {4}states\.rb:in '(Object#)?spin' .*\[line not known; its code begins at line 9\]",
+            run(rbdump, "-p", target.pid).stdout,
+            re.M,
+        ),
+        "it runs again",
+    )
+    assert target.release() == 0
 
 
 def test_busy_threads_take_turns(ruby, start, rbdump):

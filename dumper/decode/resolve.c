@@ -192,6 +192,7 @@ static void take_place(const struct trace_frame *from, struct trace_frame *to)
 	to->absolute_path = from->absolute_path;
 	to->has_line = from->has_line;
 	to->line = from->line;
+	to->first_line = from->first_line;
 }
 
 /* Where a frame of Ruby code is. Fails the read if that cannot be. */
@@ -199,9 +200,17 @@ static void place(struct access *access, const struct entry *entry, const struct
 {
 	to->path = entry->path;
 	to->absolute_path = entry->absolute_path;
+	to->first_line = entry->code.first_line;
 	to->has_line = code_has_pc(&entry->code, frame->pc);
 	if (to->has_line)
 		to->line = code_line(access, &entry->code, frame->pc);
+}
+
+/* 4.0's ZJIT leaves jit_return as it was when its code calls code that the interpreter does not know to be compiled. */
+static bool runs_in_zjit(const struct ruby *ruby, struct access *access, const struct code *code)
+{
+	return ruby->zjit == ZJIT_ON && layout_has(ruby->layout, F_body_zjit_payload) &&
+	       access_member(access, code->body, F_body_zjit_payload) != 0;
 }
 
 bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct trace_thread *thread)
@@ -272,6 +281,8 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
 			continue;
 		}
 		to->kind = TRACE_RUBY;
+		to->compiled =
+		    entry->code.compiled || frame->jit || runs_in_zjit(resolver->ruby, &access, &entry->code);
 		for (struct trace_frame *callee = &thread->frames[first_without]; callee < to && without_place > 0;
 		     callee++)
 			if (callee->kind != TRACE_UNREADABLE)

@@ -4,12 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "decode/resolve.h"
 #include "decode/text.h"
 #include "experiment/guard.h"
 #include "experiment/launch.h"
@@ -19,28 +17,18 @@
 #include "experiment/taker.h"
 #include "experiment/tally.h"
 #include "experiment/torn_log.h"
-#include "vm/frame.h"
-#include "vm/threads.h"
+#include "experiment/watch.h"
+#include "sample/decoder.h"
+#include "sample/subjects.h"
 
 /* A block is this long, and has so many samples at least and at most, unless that takes too long. */
 #define BLOCK_S		  0.25
 #define BLOCK_SAMPLES_MIN 10u
+#define BLOCK_SAMPLES_MAX 1000u
 #define BLOCK_MAX_S	  5.0
 
 /* How long to sleep at a time, so that an end is not slept through. */
-#define SLICE_S		  0.05
-#define BLOCK_SAMPLES_MAX 1000u
-
-/* How much of the target is kept of what names, code and method entries say, while one block lasts: 64 MiB. */
-#define NAME_PAGES 16384u
-
-/* How often names that cannot be read are read again, and how long the target has until then. */
-#define NAME_TRIES    3
-#define NAME_RETRY_NS 1000000L
-
-/* The most threads that are sampled in turn, and the most frames of one. */
-#define SUBJECTS_MAX 256u
-#define FRAMES_MAX   65536u
+#define SLICE_S 0.05
 
 /* How often the line that tells of the progress is written. */
 #define PROGRESS_NS 200000000LL
@@ -56,21 +44,14 @@ struct experiment {
 	struct tally tallies[SAMPLE_MODES];
 	struct report_facts facts;
 
-	struct subject subjects[SUBJECTS_MAX];
-	size_t nr_subjects, turn;
-
-	/* What names are read through, anew for each block. */
-	struct memory *memory;
-	struct ruby ruby;
-	struct trace *trace;
-	struct resolver *resolver;
+	struct subjects subjects;
+	size_t turn;		 /* which of them is next */
+	struct decoder *decoder; /* begins anew with each block */
 
 	struct timespec began;
-	struct stat executable;
 	uint64_t random;
-	pid_t launched;	   /* the target that we started; 0 if there is none */
-	int target_status; /* as waitpid() gives it */
-	bool target_reaped, has_status;
+	struct watch watch;
+	pid_t launched; /* the target that we started; 0 if there is none */
 };
 
 static double seconds_since(const struct timespec *from)
@@ -90,201 +71,6 @@ static uint64_t next_random(uint64_t *state)
 	return *state * 0x2545f4914f6cdd1dULL;
 }
 
-/* ---- the target */
-
-static bool started_by_us(const struct experiment *experiment)
-{
-	return experiment->options->pid == 0;
-}
-
-/* Whether the target has ended; notes how if it is our own. */
-static bool has_ended(struct experiment *experiment)
-{
-	pid_t pid = experiment->session->target->pid;
-	siginfo_t ended = {0};
-
-	if (experiment->target_reaped)
-		return true;
-	if (!started_by_us(experiment)) {
-		char path[64], content[512] = "";
-		const char *state;
-		FILE *file;
-
-		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-		file = fopen(path, "re");
-		if (!file)
-			return true;
-		state = fgets(content, sizeof(content), file) ? strrchr(content, ')') : NULL;
-		fclose(file);
-		/* proc(5): the name is in parentheses, and may have some itself. */
-		return !state || strncmp(state, ") Z", 3) == 0 || strncmp(state, ") X", 3) == 0;
-	}
-	if (waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) != 0) {
-		/* It ended while it was traced, and the tracer was told. */
-		experiment->target_reaped = true;
-		return true;
-	}
-	if (ended.si_pid != pid)
-		return false;
-	experiment->target_reaped = experiment->has_status = waitpid(pid, &experiment->target_status, 0) == pid;
-	return true;
-}
-
-static bool executable_of(const struct experiment *experiment, struct stat *ret)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/exe", experiment->session->target->pid);
-	return stat(path, ret) == 0;
-}
-
-/* Whether the process has become another program: another file, or the VM is no longer where it was. */
-static bool has_execed(const struct experiment *experiment)
-{
-	struct access access = ruby_access(&experiment->ruby);
-	struct stat now;
-
-	if (executable_of(experiment, &now) &&
-	    (now.st_dev != experiment->executable.st_dev || now.st_ino != experiment->executable.st_ino))
-		return true;
-	access_word(&access, experiment->session->ruby.vm);
-	return access.failed;
-}
-
-/* ---- what is sampled */
-
-static void clear_subjects(struct experiment *experiment)
-{
-	for (size_t i = 0; i < experiment->nr_subjects; i++)
-		subject_close(&experiment->subjects[i]);
-	experiment->nr_subjects = 0;
-}
-
-static bool is_task(pid_t pid, pid_t tid)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d", pid, tid);
-	return access(path, F_OK) == 0;
-}
-
-static pid_t tid_of(const struct experiment *experiment, const struct ruby_thread *thread)
-{
-	const struct target *target = experiment->session->target;
-
-	if (!experiment->session->foreign_pids && thread->tid > 0 && thread->tid < INT32_MAX &&
-	    is_task(target->pid, (pid_t)thread->tid))
-		return (pid_t)thread->tid;
-	/* As the native threads were when the session began: a new one may have the address of one that has ended. */
-	for (size_t i = 0; thread->pthread != 0 && i < target->nr_threads; i++)
-		if (target->threads[i].fs_base == thread->pthread && is_task(target->pid, target->threads[i].tid))
-			return target->threads[i].tid;
-	return thread->main ? target->pid : 0;
-}
-
-/* Those threads whose stacks can move: that run, or could if they had the GVL. If there is none, the main one. */
-static void choose_subjects(struct experiment *experiment)
-{
-	struct ruby_threads threads;
-	struct subject before[SUBJECTS_MAX];
-	size_t nr_before = experiment->nr_subjects;
-
-	if (!threads_list(&experiment->ruby, &threads))
-		return;
-	if (threads.broken || threads.count == 0) {
-		threads_clear(&threads);
-		return; /* it was changing: those of the last block are good enough */
-	}
-	memcpy(before, experiment->subjects, nr_before * sizeof(before[0]));
-	experiment->nr_subjects = 0;
-	for (int pass = 0; pass < 2 && experiment->nr_subjects == 0; pass++) {
-		for (size_t i = 0; i < threads.count && experiment->nr_subjects < SUBJECTS_MAX; i++) {
-			const struct ruby_thread *thread = &threads.threads[i];
-			struct subject *subject = &experiment->subjects[experiment->nr_subjects];
-			bool moves = thread->state == STATE_RUNNING || thread->state == STATE_WAITING_GVL ||
-				     thread->state == STATE_UNKNOWN;
-			pid_t tid = tid_of(experiment, thread);
-
-			if (tid == 0 || !(pass == 0 ? moves : thread->main))
-				continue;
-			subject_open(subject, experiment->session->target->pid, tid, thread->address, thread->ec);
-			/* The aim of the last block is better than none. */
-			for (size_t j = 0; j < nr_before; j++)
-				if (before[j].tid == tid && before[j].aim.thread == thread->address)
-					subject->aim = before[j].aim;
-			experiment->nr_subjects++;
-		}
-	}
-	for (size_t i = 0; i < nr_before; i++)
-		subject_close(&before[i]);
-	threads_clear(&threads);
-}
-
-/* ---- decoding */
-
-static void end_decoding(struct experiment *experiment)
-{
-	resolver_destroy(experiment->resolver);
-	trace_destroy(experiment->trace);
-	memory_destroy(experiment->memory);
-	experiment->resolver = NULL;
-	experiment->trace = NULL;
-	experiment->memory = NULL;
-}
-
-static bool begin_decoding(struct experiment *experiment)
-{
-	end_decoding(experiment);
-	experiment->memory = memory_create(target_read_pages, experiment->session->target, NAME_PAGES);
-	experiment->ruby = experiment->session->ruby;
-	experiment->ruby.memory = experiment->memory;
-	experiment->trace = trace_create();
-	if (!experiment->memory || !experiment->trace)
-		return false;
-	experiment->resolver = resolver_create(&experiment->ruby, experiment->trace);
-	return experiment->resolver;
-}
-
-/* From the bytes of a sample to frames and a verdict. */
-static struct trace_thread decode_once(struct experiment *experiment, const struct sample *sample)
-{
-	struct trace_thread thread = {.tid = sample->tid, .reason = sample->reason};
-	struct stack stack = {0};
-
-	/* A profiler that knows no better does not look whether what it has read fits together. */
-	experiment->ruby.unchecked = sample_mode_naive(sample->mode);
-	if (sample->copied) {
-		shot_lay(sample->shot, experiment->memory);
-		if (!stack_walk(&experiment->ruby, sample->ec, sample->thread, FRAMES_MAX, &stack) ||
-		    !resolver_stack(experiment->resolver, &stack, &thread))
-			thread.reason = REASON_OUT_OF_TIME;
-		stack_clear(&stack);
-		memory_overlay(experiment->memory, NULL, 0, 0, 0);
-		if (sample->reason != REASON_NONE)
-			thread.reason = sample->reason;
-	}
-	thread.verdict = validate_verdict(thread.reason);
-	return thread;
-}
-
-/*
- * Names are read while the target goes on, page by page. What a collection has moved meanwhile may not fit what was
- * read before: it is read anew.
- */
-static struct trace_thread decode(struct experiment *experiment, const struct sample *sample)
-{
-	struct trace_thread thread = decode_once(experiment, sample);
-
-	for (int i = 0; i < NAME_TRIES && sample->reason == REASON_NONE && thread.verdict == VERDICT_TRUNCATED; i++) {
-		nanosleep(&(struct timespec){.tv_nsec = NAME_RETRY_NS}, NULL);
-		if (!begin_decoding(experiment))
-			break;
-		free(thread.frames);
-		thread = decode_once(experiment, sample);
-	}
-	return thread;
-}
-
 static double own_us(void)
 {
 	struct timespec time;
@@ -302,7 +88,7 @@ static void hear_witness(struct experiment *experiment, const struct sample *sam
 			   : sample->window	     ? TRUTH_IN_WINDOW
 						     : TRUTH_LEGAL;
 	double before = own_us();
-	struct testimony testimony = witness_hear(&experiment->ruby, sample);
+	struct testimony testimony = witness_hear(decoder_ruby(experiment->decoder), sample);
 
 	witness_count(&tally->witness, &testimony, truth);
 	tally->cpu_us -= own_us() - before;
@@ -317,7 +103,7 @@ static void count_sample(struct experiment *experiment, const struct sample *sam
 		experiment->tallies[sample->mode].dropped++;
 		return;
 	}
-	thread = decode(experiment, sample);
+	thread = decoder_decode(experiment->decoder, sample);
 	if (experiment->oracle && thread.verdict == VERDICT_COMPLETE)
 		verdict = oracle_judge(experiment->oracle, thread.frames, thread.nr_frames);
 	if (sample_mode_naive(sample->mode) && thread.verdict == VERDICT_COMPLETE)
@@ -383,9 +169,9 @@ static struct error *run_block(struct experiment *experiment, enum sample_mode m
 	struct tally *tally = &experiment->tallies[mode];
 	const struct block block = {
 	    .mode = mode,
-	    .subjects = experiment->subjects,
-	    .nr_subjects = experiment->nr_subjects,
-	    .first = experiment->nr_subjects > 0 ? experiment->turn++ % experiment->nr_subjects : 0,
+	    .subjects = experiment->subjects.subjects,
+	    .nr_subjects = experiment->subjects.count,
+	    .first = experiment->subjects.count > 0 ? experiment->turn++ % experiment->subjects.count : 0,
 	    .samples = samples,
 	    .rate = experiment->options->rate,
 	    .deadline = experiment->options->duration_s > 0
@@ -400,7 +186,7 @@ static struct error *run_block(struct experiment *experiment, enum sample_mode m
 
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	/* A process whose threads have all ended is about to end itself, or to start some. */
-	if (mode == MODE_UNDISTURBED || experiment->nr_subjects == 0) {
+	if (mode == MODE_UNDISTURBED || experiment->subjects.count == 0) {
 		leave_undisturbed(experiment, (double)samples / experiment->options->rate);
 		if (mode != MODE_UNDISTURBED)
 			return NULL;
@@ -448,9 +234,9 @@ static const char *is_over(struct experiment *experiment, uint64_t samples)
 
 	if (guard_stop)
 		return "interrupted";
-	if (has_ended(experiment))
+	if (watch_has_ended(&experiment->watch))
 		return "target-exited";
-	if (has_execed(experiment))
+	if (watch_has_execed(&experiment->watch, decoder_ruby(experiment->decoder)))
 		return "target-execed";
 	if (options->samples > 0 && samples >= options->samples)
 		return "samples";
@@ -479,9 +265,9 @@ static struct error *run_blocks(struct experiment *experiment)
 		for (size_t i = 0; i < count; i++) {
 			struct error *error;
 
-			if (!begin_decoding(experiment))
+			if (!decoder_refresh(experiment->decoder))
 				return error_no_memory();
-			choose_subjects(experiment);
+			subjects_choose(&experiment->subjects, experiment->session, decoder_ruby(experiment->decoder));
 			error = run_block(experiment, order[i], length);
 			if (error)
 				return error;
@@ -521,7 +307,8 @@ static struct error *prepare(struct experiment *experiment)
 	experiment->sampler = sampler_create(experiment->session, &options->sampler);
 	if (experiment->sampler)
 		experiment->taker = taker_create(experiment->session, experiment->sampler);
-	if (!experiment->taker)
+	experiment->decoder = decoder_create(experiment->session);
+	if (!experiment->taker || !experiment->decoder)
 		return error_no_memory();
 	for (int mode = 0; mode < SAMPLE_MODES; mode++)
 		if (!tally_init(&experiment->tallies[mode]))
@@ -530,7 +317,7 @@ static struct error *prepare(struct experiment *experiment)
 	if (error)
 		return error;
 	experiment->facts.progress_unit = progress_unit(experiment->progress);
-	executable_of(experiment, &experiment->executable);
+	watch_begin(&experiment->watch, pid, experiment->launched != 0);
 	return torn_log_open(options->torn_log, experiment->session, &experiment->torn_log);
 }
 
@@ -544,12 +331,11 @@ static struct error *run(struct experiment *experiment)
 	error = run_blocks(experiment);
 	show_progress(experiment, true);
 	experiment->facts.duration_s = seconds_since(&experiment->began);
-	end_decoding(experiment);
 	if (error || guard_stop == GUARD_ABANDON)
 		return error;
 	error = torn_log_close(experiment->torn_log, &experiment->facts.where);
 	experiment->torn_log = NULL;
-	experiment->facts.target_status = experiment->has_status ? &experiment->target_status : NULL;
+	experiment->facts.target_status = experiment->watch.has_status ? &experiment->watch.status : NULL;
 	written = report_write(experiment->options, experiment->session, experiment->tallies, &experiment->facts);
 	/* What can be written is; of what went wrong, the first is told. */
 	if (error)
@@ -562,10 +348,10 @@ static void wait_for_own_target(struct experiment *experiment)
 {
 	unsigned int before = guard_signals;
 
-	if (experiment->launched == 0 || experiment->target_reaped || guard_stop == GUARD_ABANDON)
+	if (experiment->launched == 0 || experiment->watch.reaped || guard_stop == GUARD_ABANDON)
 		return;
 	/* One more signal ends the wait. */
-	while (waitpid(experiment->launched, &experiment->target_status, 0) < 0 && errno == EINTR &&
+	while (waitpid(experiment->launched, &experiment->watch.status, 0) < 0 && errno == EINTR &&
 	       guard_signals == before)
 		;
 }
@@ -586,13 +372,14 @@ static int work(void *context)
 		error_destroy(error);
 	}
 	fflush(NULL);
-	clear_subjects(&experiment);
+	subjects_clear(&experiment.subjects);
 	wait_for_own_target(&experiment);
 	torn_log_close(experiment.torn_log, NULL);
 	for (int mode = 0; mode < SAMPLE_MODES; mode++)
 		tally_clear(&experiment.tallies[mode]);
 	progress_close(experiment.progress);
 	json_decref(experiment.facts.where);
+	decoder_destroy(experiment.decoder);
 	taker_destroy(experiment.taker);
 	sampler_destroy(experiment.sampler);
 	session_close(experiment.session);

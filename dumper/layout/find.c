@@ -11,6 +11,8 @@
 
 #include "gen/gen.h"
 #include "layout/store.h"
+#include "layout/version.h"
+#include "sentence.h"
 
 static const char suffix[] = ".layout";
 
@@ -80,16 +82,23 @@ char *layout_program_folder(void)
 	return NULL;
 }
 
-enum match { MATCH_BUILD_ID, MATCH_VERSION };
+/* Best first. */
+enum match { MATCH_BUILD_ID, MATCH_VERSION, MATCH_RANGE };
 
 static bool matches(const struct layout *layout, const struct layout_wish *wish, enum match match)
 {
-	if (!layout->version || !layout->arch || strcmp(layout->arch, wish->arch) != 0 ||
-	    (wish->version && strcmp(layout->version, wish->version) != 0))
+	bool same_version;
+
+	if (!layout->version || !layout->arch || strcmp(layout->arch, wish->arch) != 0)
 		return false;
+	same_version = wish->version && strcmp(layout->version, wish->version) == 0;
 	if (match == MATCH_BUILD_ID)
-		return wish->build_id && layout->build_id && strcmp(layout->build_id, wish->build_id) == 0;
-	return wish->version && !layout->build_id;
+		return (same_version || !wish->version) && wish->build_id && layout->build_id &&
+		       strcmp(layout->build_id, wish->build_id) == 0;
+	if (layout->build_id)
+		return false;
+	return match == MATCH_VERSION ? same_version
+				      : !same_version && wish->version && layout_is_for(layout, wish->version);
 }
 
 /*
@@ -143,57 +152,146 @@ static bool try_file(const char *path, const struct layout_wish *wish, enum matc
 	return true;
 }
 
-static bool search_folder(const char *folder, const struct layout_wish *wish, enum match match, unsigned int *skip,
-			  struct layout_found *ret)
+/* Is shown the path of a file; returns whether that was the last one. */
+typedef bool visitor(void *context, const char *path);
+
+/* Goes through the layout files of a folder, by name. */
+static bool visit_folder(const char *folder, visitor *visit, void *context)
 {
 	struct dirent **entries;
 	int count = scandir(folder, &entries, NULL, alphasort);
-	bool found = false;
+	bool done = false;
 
 	for (int i = 0; i < count; i++) {
 		size_t length = strlen(entries[i]->d_name);
 		char *path;
 
-		if (!found && length > strlen(suffix) &&
+		if (!done && length > strlen(suffix) &&
 		    strcmp(entries[i]->d_name + length - strlen(suffix), suffix) == 0 &&
 		    asprintf(&path, "%s/%s", folder, entries[i]->d_name) >= 0) {
-			found = try_file(path, wish, match, ret);
+			done = visit(context, path);
 			free(path);
-			if (found && *skip > 0) {
-				--*skip;
-				layout_found_clear(ret);
-				found = false;
-			}
 		}
 		free(entries[i]);
 	}
 	if (count >= 0)
 		free(entries);
-	return found;
+	return done;
 }
 
-static bool search(const struct layout_wish *wish, enum match match, unsigned int *skip, struct layout_found *ret)
+/* Goes through all folders. */
+static bool visit_all(visitor *visit, void *context)
 {
 	const char *given = getenv("RBDUMP_OFFSETS_D");
 	char *list = given ? strdup(given) : NULL, *cache = layout_cache_folder(), *program = layout_program_folder();
 	char *rest = NULL;
-	bool found = false;
+	bool done = false;
 
-	for (char *folder = list ? strtok_r(list, ":", &rest) : NULL; folder && !found;
+	for (char *folder = list ? strtok_r(list, ":", &rest) : NULL; folder && !done;
 	     folder = strtok_r(NULL, ":", &rest))
-		found = search_folder(folder, wish, match, skip, ret);
-	found = found || (cache && search_folder(cache, wish, match, skip, ret)) ||
-		(program && search_folder(program, wish, match, skip, ret));
+		done = visit_folder(folder, visit, context);
+	done = done || (cache && visit_folder(cache, visit, context)) ||
+	       (program && visit_folder(program, visit, context));
 	free(list);
 	free(cache);
 	free(program);
-	return found;
+	return done;
+}
+
+struct search {
+	const struct layout_wish *wish;
+	enum match match;
+	unsigned int skip; /* how many to pass over */
+	struct layout_found *ret;
+};
+
+static bool search_visit(void *context, const char *path)
+{
+	struct search *search = context;
+
+	if (!try_file(path, search->wish, search->match, search->ret))
+		return false;
+	if (search->skip == 0)
+		return true;
+	search->skip--;
+	layout_found_clear(search->ret);
+	return false;
 }
 
 bool layout_find_kept(const struct layout_wish *wish, unsigned int skip, struct layout_found *ret)
 {
+	struct search search = {.wish = wish, .skip = skip, .ret = ret};
+
 	*ret = (struct layout_found){0};
-	return search(wish, MATCH_BUILD_ID, &skip, ret) || search(wish, MATCH_VERSION, &skip, ret);
+	for (search.match = MATCH_BUILD_ID; search.match <= MATCH_RANGE; search.match++)
+		if (visit_all(search_visit, &search))
+			return true;
+	return false;
+}
+
+struct listing {
+	layout_lister *list;
+	void *context;
+};
+
+static bool list_visit(void *context, const char *path)
+{
+	const struct listing *listing = context;
+	struct layout *header = NULL;
+	const char *why_not;
+	FILE *file = open_regular(path, &why_not);
+	char *wrong = file ? layout_read_header(file, &header) : sentence("cannot be read: %s", why_not);
+
+	if (file)
+		fclose(file);
+	listing->list(listing->context, path, header, wrong);
+	layout_destroy(header);
+	free(wrong);
+	return false;
+}
+
+void layout_find_all(layout_lister *list, void *context)
+{
+	struct listing listing = {list, context};
+
+	visit_all(list_visit, &listing);
+}
+
+/* The layout of the newest release of a series, so far. */
+struct newest {
+	const struct layout_wish *wish;
+	struct version series, last;
+	bool found;
+};
+
+static void newest_visit(void *context, const char *path, const struct layout *header, const char *wrong)
+{
+	struct newest *newest = context;
+	struct version_range range;
+
+	(void)path;
+	if (wrong || !header || header->build_id || strcmp(header->arch, newest->wish->arch) != 0)
+		return;
+	if (!header->versions || !version_parse_range(header->versions, &range)) {
+		if (!version_parse(header->version, &range.last))
+			return;
+	}
+	if (!version_same_series(&range.last, &newest->series) ||
+	    (newest->found && version_compare(&range.last, &newest->last) <= 0))
+		return;
+	newest->found = true;
+	newest->last = range.last;
+}
+
+bool layout_find_newest(const struct layout_wish *wish, char *version, size_t size)
+{
+	struct newest newest = {.wish = wish};
+
+	if (!wish->version || !version_parse(wish->version, &newest.series))
+		return false;
+	layout_find_all(newest_visit, &newest);
+	snprintf(version, size, "%u.%u.%u", newest.last.major, newest.last.minor, newest.last.patch);
+	return newest.found;
 }
 
 struct error *layout_find_given(const char *path, const struct layout_wish *wish, struct layout_found *ret)

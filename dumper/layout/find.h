@@ -33,12 +33,27 @@ void layout_found_clear(struct layout_found *found);
 struct error *layout_find_given(const char *file, const struct layout_wish *wish, struct layout_found *ret);
 
 /*
- * Looks for the layout of this very build in all folders, then for one of this version and architecture that says
- * nothing of a build. Files that cannot be read are passed over.
- *   skip  how many of those to pass over: they did not fit
- * Returns false if there is none, or no more.
+ * Looks for the layout of this very build in all folders; then for one of this version and architecture that says
+ * nothing of a build; then for one that says that it holds for this version, too. A release that is newer than what a
+ * layout says it is for may be like the others of its series, or not: nothing is found for it. Files that cannot be
+ * read are passed over. skip  how many of those to pass over: they did not fit Returns false if there is none, or no
+ * more.
  */
 bool layout_find_kept(const struct layout_wish *wish, unsigned int skip, struct layout_found *ret);
+
+/*
+ * Is shown one layout file: its header; or NULL, and what is wrong with it.
+ */
+typedef void layout_lister(void *context, const char *path, const struct layout *header, const char *wrong);
+
+/* Shows the layout files of all folders, in the order in which they are searched. */
+void layout_find_all(layout_lister *list, void *context);
+
+/*
+ * The newest release that a layout is for of the series that the wished version is of, as text; false if there is none.
+ * Nothing says that it is right for that version.
+ */
+bool layout_find_newest(const struct layout_wish *wish, char *version, size_t size);
 
 /*
  * Makes a layout from an ELF's debug info and keeps it in the user's cache, if that can be written to.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "build_id.h"
+#include "layout/version.h"
 #include "sentence.h"
 
 #define MAGIC	   "rbdump-layout"
@@ -30,6 +31,7 @@ void layout_destroy(struct layout *layout)
 	free(layout->producer);
 	free(layout->source);
 	free(layout->version);
+	free(layout->versions);
 	for (size_t i = 0; i < layout->nr_windows; i++)
 		free(layout->windows[i].function);
 	free(layout->windows);
@@ -46,6 +48,7 @@ enum header {
 	HEADER_PRODUCER,
 	HEADER_SOURCE,
 	HEADER_VERSION,
+	HEADER_VERSIONS,
 	HEADERS
 };
 
@@ -62,11 +65,32 @@ static const struct {
     [HEADER_PRODUCER] = {"producer", offsetof(struct layout, producer), false},
     [HEADER_SOURCE] = {"source", offsetof(struct layout, source), true},
     [HEADER_VERSION] = {"version", offsetof(struct layout, version), true},
+    [HEADER_VERSIONS] = {"versions", offsetof(struct layout, versions), false},
 };
 
 static char **header_value(const struct layout *layout, enum header header)
 {
 	return (char **)((char *)layout + headers[header].member);
+}
+
+/* ---- what it is for */
+
+/* A range, and the version that a layout was made from in it. False if there is no range, or none that makes sense. */
+static bool range_of(const struct layout *layout, struct version_range *ret)
+{
+	struct version version;
+
+	return layout->versions && version_parse_range(layout->versions, ret) &&
+	       version_parse(layout->version, &version) && version_in_range(&version, ret);
+}
+
+bool layout_is_for(const struct layout *layout, const char *version)
+{
+	struct version_range range;
+	struct version wanted;
+
+	return strcmp(layout->version, version) == 0 ||
+	       (range_of(layout, &range) && version_parse(version, &wanted) && version_in_range(&wanted, &range));
 }
 
 /* ---- what is missing */
@@ -269,7 +293,7 @@ static bool lookup(const struct layout_spec *specs, size_t count, const char *na
 enum outcome { FACT_KEPT, FACT_MALFORMED, FACT_TWICE, FACT_OUT_OF_RANGE, FACT_NEEDS_BUILD_ID };
 
 static enum outcome number_fact(const struct layout_spec *specs, size_t count, struct layout_number *numbers,
-				char *rest)
+				bool is_macro, char *rest)
 {
 	const char *name = word(&rest);
 	uint8_t alternative;
@@ -288,6 +312,7 @@ static enum outcome number_fact(const struct layout_spec *specs, size_t count, s
 	if (!signed_decimal(value, &numbers[id].value))
 		return FACT_OUT_OF_RANGE;
 	numbers[id].present = true;
+	numbers[id].is_macro = is_macro;
 	return FACT_KEPT;
 }
 
@@ -438,10 +463,11 @@ static enum outcome fact(struct layout *layout, char *text)
 		return member_fact(layout, text);
 	if (strcmp(kind, "size") == 0)
 		return size_fact(layout, text);
-	if (strcmp(kind, "enumerator") == 0)
-		return number_fact(layout_enumerator_specs, LAYOUT_ENUMERATORS, layout->enumerators, text);
+	if (strcmp(kind, "enumerator") == 0 || strcmp(kind, "macro") == 0)
+		return number_fact(layout_enumerator_specs, LAYOUT_ENUMERATORS, layout->enumerators,
+				   strcmp(kind, "macro") == 0, text);
 	if (strcmp(kind, "constant") == 0)
-		return number_fact(layout_constant_specs, LAYOUT_CONSTANTS, layout->constants, text);
+		return number_fact(layout_constant_specs, LAYOUT_CONSTANTS, layout->constants, false, text);
 	if (strcmp(kind, "function") == 0)
 		return function_fact(layout, text);
 	if (strcmp(kind, "symbol") == 0)
@@ -498,6 +524,11 @@ static char *read_header(struct reader *r, struct layout *layout)
 			if (headers[next].required && !*header_value(layout, next))
 				return sentence("line %u: the `%s` line is missing", r->number, headers[next].word);
 		}
+		if (h == HEADERS && layout->versions && !range_of(layout, &(struct version_range){0}))
+			return sentence("line %u: `versions` is not a range of releases with `version` in it",
+					r->number - 1);
+		if (h == HEADERS && layout->versions && layout->build_id)
+			return sentence("line %u: `versions` in a layout that is for one build", r->number - 1);
 		if (h == HEADERS)
 			return NULL;
 		if (h < next)
@@ -601,7 +632,7 @@ static char *check_shifts(const struct layout *layout)
 {
 	static const enum layout_enumerator_id shifts[] = {
 	    E_RUBY_FL_USHIFT,	      E_RUBY_ID_SCOPE_SHIFT,  E_RSTRING_EMBED_LEN_SHIFT,
-	    E_RARRAY_EMBED_LEN_SHIFT, E_VM_CALL_TAILCALL_bit,
+	    E_RARRAY_EMBED_LEN_SHIFT, E_VM_CALL_TAILCALL_bit, E_RUBY_SPECIAL_SHIFT,
 	};
 
 	for (size_t i = 0; i < sizeof(shifts) / sizeof(shifts[0]); i++) {
@@ -721,7 +752,8 @@ static void add_numbers(struct lines *lines, const struct layout_number *numbers
 {
 	for (size_t i = 0; i < count; i++) {
 		if (numbers[i].present)
-			add_line(lines, sentence("%s %s %" PRId64, kind, specs[i].names[0], numbers[i].value));
+			add_line(lines, sentence("%s %s %" PRId64, numbers[i].is_macro ? "macro" : kind,
+						 specs[i].names[0], numbers[i].value));
 	}
 }
 

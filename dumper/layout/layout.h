@@ -32,6 +32,7 @@ struct layout_member {
 
 struct layout_number {
 	bool present;
+	bool is_macro; /* an enumerator that this Ruby has as a macro: not from its DWARF (gen/constants.h) */
 	int64_t value;
 };
 
@@ -48,8 +49,11 @@ struct layout_window {
 };
 
 struct layout {
-	/* Header; NULL if not given. `asked` is the LAYOUT_FIELDS_ASKED of the generator that made it. */
-	char *arch, *asked, *build_id, *description, *digest, *producer, *source, *version;
+	/*
+	 * Header; NULL if not given. `asked` is the LAYOUT_FIELDS_ASKED of the generator that made it; `versions` is a
+	 * range of releases that it holds for, of which `version` is the one that it was made from.
+	 */
+	char *arch, *asked, *build_id, *description, *digest, *producer, *source, *version, *versions;
 
 	/* By id. A struct's size is absent if the struct is. */
 	struct layout_number sizes[LAYOUT_STRUCTS];
@@ -102,6 +106,9 @@ static inline bool layout_has(const struct layout *l, enum layout_member_id id)
  * Returns NULL, or a malloc'ed sentence that names the first thing missing.
  */
 char *layout_missing(const struct layout *layout);
+
+/* Whether it is for a version: the one that it was made from, or one in its range. */
+bool layout_is_for(const struct layout *layout, const char *version);
 
 /* Puts the windows into their order: whoever adds windows calls it once at the end. */
 void layout_sort_windows(struct layout *layout);

@@ -43,7 +43,7 @@ static FILE *open_temporary(char *template)
 	return NULL;
 }
 
-bool store_layout(const struct layout *layout, const char *path)
+bool store_file(const char *path, store_writer *write, const void *content)
 {
 	char *temporary;
 	bool written;
@@ -59,7 +59,7 @@ bool store_layout(const struct layout *layout, const char *path)
 		errno = saved;
 		return false;
 	}
-	written = layout_write(layout, file);
+	written = write(content, file);
 	saved = errno;
 	if (fclose(file) != 0 && written) {
 		saved = errno;
@@ -74,4 +74,14 @@ bool store_layout(const struct layout *layout, const char *path)
 	free(temporary);
 	errno = saved;
 	return written;
+}
+
+static bool write_layout(const void *content, FILE *file)
+{
+	return layout_write(content, file);
+}
+
+bool store_layout(const struct layout *layout, const char *path)
+{
+	return store_file(path, write_layout, layout);
 }

@@ -337,6 +337,45 @@ bool memory_has_changed(struct memory *memory, uint64_t address, size_t length)
 	return changed;
 }
 
+void memory_want(struct memory *memory, uint64_t start, uint64_t end)
+{
+	uint64_t first = start / MEMORY_PAGE, last = end > start ? (end - 1) / MEMORY_PAGE : 0;
+
+	for (uint64_t number = first; end > start && number <= last; number++)
+		if (!enter_page(memory, number))
+			return;
+}
+
+size_t memory_fetch(struct memory *memory)
+{
+	uint64_t *wanted = malloc((memory->count + 1) * sizeof(*wanted));
+	bool *ok = calloc(memory->count + 1, sizeof(*ok));
+	uint8_t *data = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; wanted && i < memory->capacity; i++)
+		if (memory->pages[i].state == PAGE_WANTED)
+			wanted[count++] = memory->pages[i].number * MEMORY_PAGE;
+	if (wanted && ok && count > 0)
+		data = reserve(memory, count);
+	if (!data)
+		count = 0;
+	if (count > 0) {
+		qsort(wanted, count, sizeof(*wanted), ascending);
+		memory->source(memory->context, wanted, count, data, ok);
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct page *page = find_page(memory, wanted[i] / MEMORY_PAGE);
+
+		page->data = data + i * MEMORY_PAGE;
+		page->state = ok[i] ? PAGE_COPIED : PAGE_UNREADABLE;
+	}
+	memory->missed = 0;
+	free(wanted);
+	free(ok);
+	return count;
+}
+
 void memory_seal(struct memory *memory)
 {
 	memory->sealed = true;

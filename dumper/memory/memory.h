@@ -73,4 +73,14 @@ void memory_seal(struct memory *memory);
 /* How many reads since the seal hit a page that is not there and was noted as wanted. */
 size_t memory_missed(const struct memory *memory);
 
+/* Notes the pages of [start, end) as wanted, as far as there is room for them. Nothing is copied yet. */
+void memory_want(struct memory *memory, uint64_t start, uint64_t end);
+
+/*
+ * Copies all that is noted as wanted, in as few system calls as there can be; what was copied before stays as it is,
+ * and a sealed snapshot stays sealed: a search seals it, reads what it can, fetches what it lacked, and goes on.
+ * Returns how many pages were tried; 0 also if out of memory.
+ */
+size_t memory_fetch(struct memory *memory);
+
 #endif

@@ -27,6 +27,9 @@ static json_t *frame_object(const struct trace_frame *frame)
 	if (frame->kind == TRACE_UNREADABLE && object) {
 		json_object_set_new(object, "address", address(frame->address));
 		json_object_set_new(object, "reason", string_or_null(validate_reason_name(frame->reason)));
+	} else if (!frame->has_line && frame->path && object) {
+		json_object_set_new(object, "first_line", json_integer(frame->first_line));
+		json_object_set_new(object, "reason", string_or_null(validate_reason_name(REASON_PC_OUTSIDE)));
 	}
 	return object;
 }

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "target/process_stat.h"
+
 /* linux/capability.h */
 #define CAP_SYS_PTRACE_BIT 19
 
@@ -86,6 +88,7 @@ struct error *diagnose_refusal(const char *proc, pid_t pid, int errnum)
 {
 	char number[16], theirs[96], ours[96];
 	struct process_status target, self, tracer;
+	struct process_stat stat;
 	bool capable, same_user;
 	int yama;
 
@@ -98,6 +101,8 @@ struct error *diagnose_refusal(const char *proc, pid_t pid, int errnum)
 				    target.name);
 	if (errnum == ESRCH)
 		return error_create(EXIT_FAILED, "there is no process %d", pid);
+	if (process_stat_read(proc, pid, &stat) && stat.ending)
+		return error_create(EXIT_FAILED, "process %d (%s) is ending", pid, target.name);
 	if (target.tracer != 0) {
 		snprintf(number, sizeof(number), "%d", target.tracer);
 		tracer = read_status(proc, number);

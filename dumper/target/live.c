@@ -17,6 +17,7 @@
 #include "memory/memory.h"
 #include "target/diagnose.h"
 #include "target/live.h"
+#include "target/process_stat.h"
 
 #if !defined(__x86_64__)
 #error "registers are known for x86_64 only: see native_thread and take_registers()"
@@ -212,20 +213,16 @@ static void take_registers(struct native_thread *thread)
 /* Whether a thread is in the state D. */
 static bool is_uninterruptible(pid_t tid)
 {
-	char path[64], content[512];
-	const char *state;
-	ssize_t length;
-	int fd;
+	struct process_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	length = fd >= 0 ? read(fd, content, sizeof(content) - 1) : -1;
-	if (fd >= 0)
-		close(fd);
-	content[length > 0 ? length : 0] = '\0';
-	/* proc(5): the name is in parentheses, and may have some itself. */
-	state = strrchr(content, ')');
-	return state && state[1] == ' ' && state[2] == 'D';
+	return process_stat_read("/proc", tid, &stat) && stat.state == 'D';
+}
+
+bool live_is_ending(const struct target *target)
+{
+	struct process_stat stat;
+
+	return !process_stat_read("/proc", target->pid, &stat) || stat.ending;
 }
 
 /* Waits until a seized and interrupted thread has stopped, or ended, or time is up. */
@@ -405,6 +402,22 @@ static int open_if_mapped(const struct target *target, const struct mapping *map
 	return -1;
 }
 
+/*
+ * The path of a mapping as the target itself would write it: a kernel tells paths from our own root, if they can be
+ * reached from it; that of a process that chroot(2) has put into a folder begins with that folder.
+ */
+static const char *path_inside(const struct target *target, const struct mapping *mapping)
+{
+	char link[64], root[4096];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/%d/root", target->pid);
+	length = readlink(link, root, sizeof(root));
+	if (length > 1 && strncmp(mapping->path, root, (size_t)length) == 0 && mapping->path[length] == '/')
+		return mapping->path + length;
+	return mapping->path;
+}
+
 int live_open_file(const struct target *target, const struct mapping *mapping)
 {
 	static const char deleted[] = " (deleted)";
@@ -424,7 +437,7 @@ int live_open_file(const struct target *target, const struct mapping *mapping)
 	}
 	snprintf(path, sizeof(path), "/proc/%d/exe", target->pid);
 	if (!target->executable || strcmp(target->executable, mapping->path) != 0)
-		snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, mapping->path);
+		snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, path_inside(target, mapping));
 	fd = open_if_mapped(target, mapping, path);
 	if (fd < 0 && errno == ENOENT && name > suffix && strcmp(mapping->path + name - suffix, deleted) == 0)
 		errno = ESTALE;

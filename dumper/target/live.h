@@ -28,6 +28,9 @@ struct error *live_stop(struct target *target);
 /* Lets every thread go on, with the signal that it was about to get, and gives up tracing. Nothing if not stopped. */
 void live_resume(struct target *target);
 
+/* Whether the process is gone, or on its way out of the kernel: then it has no memory any more, or soon. */
+bool live_is_ending(const struct target *target);
+
 /* Ids of a process's native threads, in ascending order, malloc'ed; NULL and 0 if it is gone. */
 pid_t *live_list_threads(pid_t pid, size_t *count);
 

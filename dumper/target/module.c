@@ -11,10 +11,12 @@
 
 #include "layout/build_id.h"
 #include "target/core.h"
+#include "target/live.h"
+#include "target/ruby_file.h"
 
 static const char deleted_suffix[] = " (deleted)";
 
-/* Reads the program headers: bias from the one that `mapping` shows, and the writable segments. */
+/* Reads the program headers: bias from the one that `mapping` shows, where all of them are, and the writable ones. */
 static bool read_segments(struct module *module, const struct mapping *mapping)
 {
 	Elf *elf = module->elf;
@@ -44,12 +46,20 @@ static bool read_segments(struct module *module, const struct mapping *mapping)
 	for (size_t i = 0; i < count; i++) {
 		GElf_Phdr header;
 
-		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD || !(header.p_flags & PF_W))
+		struct module_segment segment;
+
+		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD)
 			continue;
-		module->data[module->nr_data++] = (struct module_segment){
+		segment = (struct module_segment){
 		    .start = header.p_vaddr + module->bias,
 		    .end = header.p_vaddr + header.p_memsz + module->bias,
 		};
+		/* In the order of their addresses (elf(5), PT_LOAD). */
+		if (module->whole.end == 0)
+			module->whole.start = segment.start;
+		module->whole.end = segment.end;
+		if (header.p_flags & PF_W)
+			module->data[module->nr_data++] = segment;
 	}
 	return true;
 }
@@ -77,6 +87,7 @@ static struct module *open_module(const struct target *target, const struct mapp
 
 	if (!module)
 		return NULL;
+	module->target = target;
 	module->path = plain_path(mapping);
 	module->fd = target_open_file(target, mapping);
 	*stale = module->fd < 0 && errno == ESTALE;
@@ -211,6 +222,7 @@ static struct module *open_dumped(const struct target *target, const struct mapp
 	if (!module)
 		return NULL;
 	module->fd = -1;
+	module->target = target;
 	module->path = plain_path(mapping);
 	if (!module->path) {
 		module_close(module);
@@ -220,6 +232,7 @@ static struct module *open_dumped(const struct target *target, const struct mapp
 	if (first && core_first_page(target, mapping, &page))
 		module->bias = first->start - page.base;
 	core_extent(target, mapping, &module->mapped.start, &module->mapped.end);
+	module->whole = module->mapped;
 	core_written(target, mapping, add_data, module);
 	return module;
 }
@@ -259,11 +272,27 @@ static struct module *find_missing(const struct target *target)
 	return NULL;
 }
 
-struct error *module_find_ruby(const struct target *target, struct module **ret)
-{
-	const char *lost = NULL, *executable = target->executable;
+/* By what a file is known to be Ruby's. */
+enum sign { SIGN_SYMBOL, SIGN_DESCRIPTION };
 
-	elf_version(EV_CURRENT);
+static bool has_sign(struct module *module, enum sign sign)
+{
+	uint64_t description;
+
+	if (sign == SIGN_SYMBOL)
+		return defines_ruby(module);
+	description = ruby_file_description(module->elf);
+	if (description != 0)
+		module->description = description + module->bias;
+	return description != 0;
+}
+
+/*
+ * The first mapped file that has a sign of Ruby; NULL if there is none. *lost receives the first that may have been
+ * one, and is not what is mapped.
+ */
+static struct module *find_file(const struct target *target, enum sign sign, const char **lost)
+{
 	for (int wanted = 0; wanted < LIKELIHOODS; wanted++) {
 		const char *last = "";
 
@@ -277,37 +306,70 @@ struct error *module_find_ruby(const struct target *target, struct module **ret)
 			    strcmp(mapping->path, last) == 0)
 				continue;
 			last = mapping->path;
-			if (likelihood(mapping, executable) != wanted)
+			if (likelihood(mapping, target->executable) != wanted)
 				continue;
 			module = open_module(target, mapping, &stale);
-			if (stale && !lost && wanted != UNLIKELY)
-				lost = mapping->path;
-			if (module && defines_ruby(module)) {
-				*ret = module;
-				return NULL;
-			}
+			if (stale && !*lost && wanted != UNLIKELY)
+				*lost = mapping->path;
+			if (module && has_sign(module, sign))
+				return module;
 			module_close(module);
 		}
 	}
-	if (target->kind == TARGET_CORE) {
-		*ret = find_missing(target);
-		return *ret ? NULL
-			    : error_create(EXIT_NO_RUBY,
-					   "the core of process %d is not of a Ruby: none of the %zu files that were "
-					   "mapped defines ruby_version, or is missing and is called so",
-					   target->pid, target->nr_mappings);
+	return NULL;
+}
+
+/* Whether the executable is one that Ruby is loaded into before it runs, and that has not happened. */
+static bool waits_for_libruby(const struct target *target)
+{
+	for (size_t i = 0; i < target->nr_mappings; i++)
+		if (may_be_ruby(target, &target->mappings[i], MISSING_LIBRUBY))
+			return false;
+	for (size_t i = 0; i < target->nr_mappings; i++) {
+		struct module *module;
+		bool stale, needs;
+
+		if (strcmp(target->mappings[i].path, target->executable) != 0)
+			continue;
+		module = open_module(target, &target->mappings[i], &stale);
+		needs = module && ruby_file_needs_libruby(module->elf);
+		module_close(module);
+		return needs;
 	}
-	if (executable[0] == '\0')
+	return false;
+}
+
+struct error *module_find_ruby(const struct target *target, struct module **ret)
+{
+	const char *lost = NULL, *executable = target->executable;
+
+	elf_version(EV_CURRENT);
+	*ret = find_file(target, SIGN_SYMBOL, &lost);
+	if (!*ret && target->kind == TARGET_CORE)
+		*ret = find_missing(target);
+	if (!*ret)
+		*ret = find_file(target, SIGN_DESCRIPTION, &lost);
+	if (*ret)
+		return NULL;
+	if (target->kind == TARGET_CORE)
 		return error_create(EXIT_NO_RUBY,
-				    "process %d is no Ruby: it runs no program (a kernel thread, or it is ending)",
-				    target->pid);
+				    "the core of process %d is not of a Ruby: none of the %zu files that were mapped "
+				    "defines ruby_version, or is missing and is called so",
+				    target->pid, target->nr_mappings);
+	if (live_is_ending(target))
+		return error_create(EXIT_FAILED, "process %d is ending", target->pid);
+	if (executable[0] == '\0')
+		return error_no_ruby("process %d is no Ruby: it runs no program (a kernel thread)", target->pid);
+	if (!lost && waits_for_libruby(target))
+		return error_create(
+		    EXIT_FAILED, "process %d is just starting: %s needs a libruby, which is not loaded yet; try again",
+		    target->pid, executable);
 	if (lost)
 		return error_create(
 		    EXIT_NO_RUBY,
 		    "process %d has %s mapped, and that is not the file of this name now: it was replaced "
 		    "or removed since; root can still read it",
 		    target->pid, lost);
-	return error_create(EXIT_NO_RUBY,
-			    "process %d is no Ruby: neither %s nor a library that it has loaded defines ruby_version",
-			    target->pid, executable);
+	return error_no_ruby("process %d is no Ruby: neither %s nor a library that it has loaded defines ruby_version",
+			     target->pid, executable);
 }

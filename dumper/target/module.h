@@ -12,6 +12,7 @@ struct module_segment {
 };
 
 struct module {
+	const struct target *target;
 	char *path;	/* as in the mappings, without " (deleted)" */
 	char *build_id; /* hexadecimal; NULL if it has none */
 	uint64_t bias;	/* address in the target = address in the ELF + bias */
@@ -22,13 +23,20 @@ struct module {
 	struct module_segment *data;
 	size_t nr_data;
 
+	/* Where the text is that `ruby --version` prints, if the file has no symbol that tells; else 0. */
+	uint64_t description;
+
+	struct module_segment whole; /* all that it has in memory, from the first segment to the last */
+
 	/* If the file is missing: where it was mapped. */
 	struct module_segment mapped;
 };
 
 /*
- * Finds the mapped file that defines `ruby_version`. Fails with EXIT_NO_RUBY if there is none, or if it may be one
- * whose name is another file's now. Of a core, a missing file will do if it is called libruby, else if it was the
+ * Finds the mapped file that defines `ruby_version`, else one that has the text of a Ruby's description in it: a static
+ * executable that was stripped, or a program that Ruby was linked into, has no such symbol. Fails with EXIT_NO_RUBY if
+ * there is none, or if it may be one whose name is another file's now; with EXIT_FAILED if the executable needs a
+ * libruby and that is not mapped yet. Of a core, a missing file will do if it is called libruby, else if it was the
  * executable, else if it is called something with "ruby".
  */
 struct error *module_find_ruby(const struct target *target, struct module **ret);

@@ -35,6 +35,24 @@ void target_read_pages(void *context, const uint64_t *pages, size_t count, uint8
 	}
 }
 
+bool target_may_have(const struct target *target, uint64_t address)
+{
+	size_t low = 0, high = target->nr_mappings;
+
+	if (target->kind == TARGET_CORE)
+		return true;
+	/* The first one that ends behind it. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (target->mappings[middle].end > address)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low < target->nr_mappings && target->mappings[low].start <= address;
+}
+
 int target_open_file(const struct target *target, const struct mapping *mapping)
 {
 	return target->kind == TARGET_CORE ? core_open_file(target, mapping) : live_open_file(target, mapping);

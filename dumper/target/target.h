@@ -62,6 +62,12 @@ void target_close(struct target *target); /* NULL is fine; lets a process go on 
 void target_read_pages(void *target, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok);
 
 /*
+ * Whether there can be memory at an address: what a process had when it was opened; of a core, which does not tell all
+ * that there was, anywhere.
+ */
+bool target_may_have(const struct target *target, uint64_t address);
+
+/*
  * Opens the file behind a mapping. Returns a file descriptor, or -1 with errno: ESTALE if another file has that name
  * now, or none has and it is deleted.
  */

@@ -24,6 +24,8 @@ struct trace_frame {
 	const char *absolute_path; /* NULL if there is none (eval) */
 	bool has_line;
 	int64_t line;	    /* may be 0 or negative: eval takes any number */
+	int64_t first_line; /* of its code, or of what it was called by: for those that have no line */
+	bool compiled;	    /* a JIT may run it: its line is known only while it calls something */
 	uint64_t address;   /* of the control frame, in the target */
 	enum reason reason; /* for TRACE_UNREADABLE */
 };

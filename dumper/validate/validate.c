@@ -29,7 +29,8 @@ static const struct {
     [REASON_NO_METHOD] = {"no-method", "a frame of a method, or of code in one, has no method entry", VERDICT_TORN},
     [REASON_METHOD_OTHER] = {"method-other", "a frame's method entry has other code than the frame", VERDICT_TORN},
     [REASON_CALL_SITE] = {"call-site", "the innermost frame is not of what its caller calls there", VERDICT_TORN},
-    [REASON_PC_OUTSIDE] = {"pc-outside", "a frame's pc is not in its code: its line is not known", VERDICT_COMPLETE},
+    [REASON_PC_OUTSIDE] = {"pc-outside", "a frame's pc does not say where in its code it is: its line is not known",
+			   VERDICT_COMPLETE},
     [REASON_NO_NAME] = {"no-name", "the name of a C function cannot be read", VERDICT_TRUNCATED},
 };
 
@@ -84,13 +85,25 @@ static bool known_magic(const struct layout *layout, uint64_t magic)
 	static const enum layout_enumerator_id magics[] = {
 	    E_VM_FRAME_MAGIC_METHOD, E_VM_FRAME_MAGIC_BLOCK, E_VM_FRAME_MAGIC_CLASS,  E_VM_FRAME_MAGIC_TOP,
 	    E_VM_FRAME_MAGIC_CFUNC,  E_VM_FRAME_MAGIC_IFUNC, E_VM_FRAME_MAGIC_EVAL,   E_VM_FRAME_MAGIC_RESCUE,
-	    E_VM_FRAME_MAGIC_DUMMY,  E_VM_FRAME_MAGIC_PROC,  E_VM_FRAME_MAGIC_LAMBDA,
+	    E_VM_FRAME_MAGIC_DUMMY,  E_VM_FRAME_MAGIC_PROC,  E_VM_FRAME_MAGIC_LAMBDA, E_VM_FRAME_MAGIC_FINISH,
 	};
 
 	for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++)
 		if (layout->enumerators[magics[i]].present && magic == (uint64_t)layout->enumerators[magics[i]].value)
 			return true;
 	return false;
+}
+
+/*
+ * Whether frames of that kind may be made by a JIT's code, which leaves their pc as it was: 0, if that memory was the
+ * frame of a C function's before (yjit/src/codegen.rs, gen_push_frame, 3.2.11; zjit/src/codegen.rs, 4.0.5). The
+ * interpreter itself gives all others, and them, a pc, but where no code is to be shown (vm.c, rb_vm_call_cfunc;
+ * vm_insnhelper.c, rb_vm_push_frame_fname).
+ */
+static bool is_jit_pushed(const struct layout *layout, uint64_t magic)
+{
+	return magic == (uint64_t)layout->enumerators[E_VM_FRAME_MAGIC_METHOD].value ||
+	       magic == (uint64_t)layout->enumerators[E_VM_FRAME_MAGIC_BLOCK].value;
 }
 
 enum reason validate_frame(const struct layout *layout, const struct frame_facts *facts, enum frame_kind *ret)
@@ -114,7 +127,7 @@ enum reason validate_frame(const struct layout *layout, const struct frame_facts
 		    magic == (uint64_t)layout->enumerators[E_VM_FRAME_MAGIC_CFUNC].value ? FRAME_CFUNC : FRAME_HIDDEN;
 		return REASON_NONE;
 	}
-	if (facts->pc == 0) {
+	if (facts->pc == 0 && !(facts->iseq == POINTEE_CODE && is_jit_pushed(layout, magic))) {
 		*ret = FRAME_HIDDEN;
 		return REASON_NONE;
 	}

@@ -123,12 +123,29 @@ static bool has_facts(const struct layout *layout)
 	       layout->enumerators[E_imemo_callcache].present;
 }
 
-/* Whether a frame can be right above that of a C function: Ruby code is run from there by a vm_exec() of its own. */
-static enum call_site_verdict judge_called_from_c(const struct layout *layout, const struct frame *callee)
+/* Whether a frame of Ruby code has not run any of it. */
+static bool is_at_start(const struct access *from, const struct frame *frame)
 {
-	if (!layout->enumerators[E_VM_FRAME_FLAG_FINISH].present || callee->kind != FRAME_RUBY)
+	struct access access = *from;
+	uint64_t body = access_member(&access, value_object(&access, frame->iseq), F_iseq_body);
+	uint64_t start = access_member(&access, body, F_body_iseq_encoded);
+
+	return access.failed || frame->pc == start;
+}
+
+/*
+ * Whether a frame can be right above that of a C function: Ruby code is run from there by a vm_exec() of its own. A
+ * frame that has not run yet may be about to get the flag (vm_eval.c, vm_call0_body; vm.c, invoke_bmethod).
+ */
+static enum call_site_verdict judge_called_from_c(const struct ruby *ruby, const struct frame *callee)
+{
+	struct access access = ruby_access(ruby);
+
+	if (!ruby->layout->enumerators[E_VM_FRAME_FLAG_FINISH].present || callee->kind != FRAME_RUBY)
 		return CALL_SITE_UNDECIDED;
-	return callee->finish ? CALL_SITE_AGREES : CALL_SITE_CONTRADICTS;
+	if (callee->finish)
+		return CALL_SITE_AGREES;
+	return is_at_start(&access, callee) ? CALL_SITE_UNDECIDED : CALL_SITE_CONTRADICTS;
 }
 
 enum call_site_verdict call_site_judge(const struct ruby *ruby, const struct frame *caller, const struct frame *callee)
@@ -138,7 +155,7 @@ enum call_site_verdict call_site_judge(const struct ruby *ruby, const struct fra
 	struct site site;
 
 	if (caller->kind == FRAME_CFUNC)
-		return judge_called_from_c(ruby->layout, callee);
+		return judge_called_from_c(ruby, callee);
 	if (!has_facts(ruby->layout) || caller->kind != FRAME_RUBY || !callee->own_method || callee->method == 0 ||
 	    caller->pc < 16)
 		return CALL_SITE_UNDECIDED;

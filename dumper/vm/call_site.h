@@ -14,7 +14,9 @@
  * What runs between two instructions (a trap, a finalizer) has no call data before the pc that it interrupts.
  *
  * A C function has no pc. But Ruby code that it calls is run by a vm_exec() of its own, whose first frame has a flag
- * for that; a frame that was called by Ruby code has not.
+ * for that; a frame that was called by Ruby code has not. Some get the flag only after they were made, so that a frame
+ * whose code has not begun to run says nothing (one with optional arguments may begin further on, and is then taken to
+ * contradict).
  *
  * Facts: insns.def (send, opt_send_without_block: operands), vm_callinfo.h (rb_call_data, vm_ci_packed_p,
  * VM_CALL_TAILCALL), vm_method.c (rb_alias), method.h (rb_method_definition_struct), vm.c (vm_exec,

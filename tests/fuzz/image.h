@@ -31,4 +31,7 @@
 #define IMAGE_SYMBOLS IMAGE_CONTEXT
 #define IMAGE_THREAD  (IMAGE_CONTEXT + 64)
 
+/* Between them, of the VM of 3.2: the member shape_list, and next_shape_id. */
+#define IMAGE_SHAPES (IMAGE_CONTEXT + 40)
+
 #endif

@@ -204,10 +204,49 @@ static uint64_t new_id(struct writer *w, const char *name)
 	return id;
 }
 
-/* IDs of the names under which a class of Rubies until 3.1 has what later ones have members for. */
+/* IDs of the names under which a class of Rubies until 3.2 has what later ones have members for. */
 struct class_names {
 	uint64_t path, attached, refined, defined_at;
 };
+
+/* 3.2: the shapes of classes that have one of these. A refinement has the last two. */
+enum { SHAPE_NONE, SHAPE_PATH, SHAPE_ATTACHED, SHAPE_REFINED, SHAPE_DEFINED_AT, SHAPES };
+
+static bool has_shapes(const struct writer *w)
+{
+	return layout_has(w->layout, F_vm_shape_list);
+}
+
+static void put_shapes(struct writer *w, const struct class_names *names)
+{
+	const uint64_t edges[SHAPES] = {0, names->path, names->attached, names->refined, names->defined_at};
+	uint64_t shapes = allocate(w, SHAPES * size_of(w, S_shape)), vm;
+
+	vm = IMAGE_SHAPES - w->layout->members[F_vm_shape_list].offset;
+	set(w, vm, F_vm_shape_list, shapes);
+	set(w, vm, F_vm_next_shape_id, SHAPES);
+	for (uint64_t i = 0; i < SHAPES; i++) {
+		uint64_t shape = shapes + i * size_of(w, S_shape);
+
+		set(w, shape, F_shape_edge_name, edges[i]);
+		set(w, shape, F_shape_type, i == SHAPE_NONE ? 0 : enumerator(w, E_SHAPE_IVAR));
+		set(w, shape, F_shape_next_iv_index, i == SHAPE_DEFINED_AT ? 2 : i == SHAPE_NONE ? 0 : 1);
+		/* The root has none. */
+		set(w, shape, F_shape_parent_id, i == SHAPE_DEFINED_AT ? SHAPE_REFINED : i == SHAPE_NONE ? -1u : 0);
+	}
+}
+
+/* Gives a class instance variables, and the shape that says which. */
+static void set_shaped_ivars(struct writer *w, uint64_t klass, uint64_t shape, uint64_t first, uint64_t second)
+{
+	uint64_t ivars = allocate(w, 16), flags;
+
+	put_word(w, ivars, first);
+	put_word(w, ivars + 8, second);
+	set(w, klass + size_of(w, S_class), F_classext_iv_ptr, ivars);
+	memcpy(&flags, bytes_at(w, klass + w->layout->members[F_basic_flags].offset, 8), 8);
+	set(w, klass, F_basic_flags, flags | shape << (64 - w->layout->members[F_shape_parent_id].size * 8));
+}
 
 /* Until 3.1: an instance variable of a class, in its table, which has room for two. */
 static void set_class_ivar(struct writer *w, uint64_t klass, uint64_t name, uint64_t value)
@@ -244,8 +283,17 @@ static bool has_class_tables(const struct writer *w)
 
 static uint64_t class_of(struct writer *w, const struct class_names *names, uint64_t flags, const char *path)
 {
-	uint64_t klass = object(w, has_class_tables(w) ? S_class : S_class_slot, flags);
+	uint64_t klass;
 
+	if (has_shapes(w)) {
+		/* Its rb_classext_struct is behind it. */
+		klass = allocate(w, size_of(w, S_class) + size_of(w, S_classext));
+		set(w, klass, F_basic_flags, flags);
+		if (path)
+			set_shaped_ivars(w, klass, SHAPE_PATH, string(w, path), 0);
+		return klass;
+	}
+	klass = object(w, has_class_tables(w) ? S_class : S_class_slot, flags);
 	if (!path) {
 		if (has_class_tables(w))
 			set(w, klass, F_class_ptr, allocate(w, size_of(w, S_classext)));
@@ -272,6 +320,8 @@ static uint64_t singleton_of(struct writer *w, const struct class_names *names, 
 	set_superclass(w, klass, super);
 	if (has_class_tables(w))
 		set_class_ivar(w, klass, names->attached, attached);
+	else if (has_shapes(w))
+		set_shaped_ivars(w, klass, SHAPE_ATTACHED, attached, 0);
 	else
 		set(w, klass, F_class_slot_attached_object, attached);
 	return klass;
@@ -285,6 +335,10 @@ static uint64_t refinement_of(struct writer *w, const struct class_names *names,
 	if (has_class_tables(w)) {
 		set_class_ivar(w, module, names->refined, refined);
 		set_second_class_ivar(w, module, names->defined_at, defined_at);
+		return module;
+	}
+	if (has_shapes(w)) {
+		set_shaped_ivars(w, module, SHAPE_DEFINED_AT, refined, defined_at);
 		return module;
 	}
 	ivars = allocate(w, 16);
@@ -454,13 +508,15 @@ static struct things put_things(struct writer *w)
 	struct class_names names = {0};
 	uint64_t nil = enumerator(w, E_RUBY_Qnil), path, shop, array, kernel, module, nobody, env;
 
-	if (has_class_tables(w))
+	if (has_class_tables(w) || has_shapes(w))
 		names = (struct class_names){
 		    .path = new_id(w, "__classpath__"),
 		    .attached = new_id(w, "__attached__"),
 		    .refined = new_id(w, "__refined_class__"),
 		    .defined_at = new_id(w, "__defined_at__"),
 		};
+	if (has_shapes(w))
+		put_shapes(w, &names);
 	path = string(w, "/srv/shop/lib/sh\xc3\xb6p.rb");
 	shop = class_of(w, &names, enumerator(w, E_RUBY_T_CLASS), "Shop");
 	array = class_of(w, &names, enumerator(w, E_RUBY_T_CLASS), "Array");

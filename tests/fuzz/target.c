@@ -91,6 +91,13 @@ static bool is_magic(const struct layout *layout, uint64_t magic)
 	return found;
 }
 
+/* What a JIT may push, without a pc. */
+static bool is_method_or_block(const struct layout *layout, uint64_t magic)
+{
+	return magic == (uint64_t)layout->enumerators[E_VM_FRAME_MAGIC_METHOD].value ||
+	       magic == (uint64_t)layout->enumerators[E_VM_FRAME_MAGIC_BLOCK].value;
+}
+
 static void check_frame_facts(const struct layout *layout, const struct frame_facts *f)
 {
 	enum frame_kind kind, kind_again;
@@ -106,7 +113,7 @@ static void check_frame_facts(const struct layout *layout, const struct frame_fa
 	REQUIRE((reason == REASON_EP_OUTSIDE) == !place);
 	REQUIRE((reason == REASON_FRAME_KIND) == (place && !(is_magic(layout, magic) && slot)));
 	if (kind == FRAME_RUBY)
-		REQUIRE(f->iseq == POINTEE_CODE && f->pc != 0);
+		REQUIRE(f->iseq == POINTEE_CODE && (f->pc != 0 || is_method_or_block(layout, magic)));
 	if (kind == FRAME_CFUNC)
 		REQUIRE(f->iseq == POINTEE_NULL &&
 			magic == (uint64_t)layout->enumerators[E_VM_FRAME_MAGIC_CFUNC].value);
@@ -281,7 +288,7 @@ static void check_frame(const struct ruby *ruby, const struct stack *stack, cons
 		REQUIRE(is_of_a_frame(frame->reason));
 		return;
 	case FRAME_RUBY:
-		REQUIRE(frame->pc != 0 && is_imemo(ruby, frame->iseq, E_imemo_iseq, true));
+		REQUIRE(is_imemo(ruby, frame->iseq, E_imemo_iseq, true));
 		REQUIRE(frame->method != 0 || !frame->own_method || ruby->unchecked);
 		break;
 	case FRAME_CFUNC:
@@ -449,6 +456,7 @@ static void run_image(const struct layout *layout, const uint8_t *data, size_t s
 	};
 	struct ruby ruby = {
 	    .layout = layout,
+	    .vm = IMAGE_SHAPES - layout->members[F_vm_shape_list].offset,
 	    .symbols = data[1] & IMAGE_NO_SYMBOLS ? 0 : IMAGE_SYMBOLS,
 	    .unchecked = data[1] & IMAGE_UNCHECKED,
 	};

@@ -13,6 +13,18 @@ exe = File.readlink("/proc/self/exe")
 puts RUBY_VERSION, maps.find { |path| File.basename(path).start_with?("libruby") } || exe
 """
 
+# Flags that turn a JIT on, and those that make it compile what runs for the first or second time. MJIT has gcc do it,
+# which takes long; its flags have had other names until 3.0, and 3.1.
+JITS = (
+    ("yjit", ("--yjit", "--yjit-call-threshold=1")),
+    ("zjit", ("--zjit", "--zjit-call-threshold=2", "--zjit-num-profiles=1")),
+    ("rjit", ("--rjit", "--rjit-call-threshold=1")),
+    ("mjit", ("--mjit", "--mjit-wait", "--mjit-call-threshold=20")),
+    ("mjit", ("--mjit", "--mjit-wait", "--mjit-min-calls=20")),
+    ("mjit", ("--jit", "--jit-wait", "--jit-min-calls=20")),
+)
+JIT_NAMES = ("yjit", "zjit", "rjit", "mjit")
+
 
 @dataclasses.dataclass(frozen=True)
 class Ruby:
@@ -33,14 +45,20 @@ class Ruby:
         return " .debug_info" in sections.stdout
 
     @functools.cached_property
+    def jits(self):
+        """The JITs that it has and can use here: their flags by their names."""
+        return {name: flags for name, flags in JITS if self._can_use(name, flags)}
+
+    @property
     def has_yjit(self):
-        code = "exit(defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled? || false)"
-        return (
-            subprocess.run(
-                [self.path, "--disable-gems", "--yjit", "-e", code], stderr=subprocess.DEVNULL, timeout=60, check=False
-            ).returncode
-            == 0
+        return "yjit" in self.jits
+
+    def _can_use(self, name, flags):
+        code = f"exit(defined?(RubyVM::{name.upper()}) && RubyVM::{name.upper()}.enabled? || false)"
+        done = subprocess.run(
+            [self.path, "--disable-gems", *flags, "-e", code], capture_output=True, timeout=60, check=False
         )
+        return done.returncode == 0 and not done.stderr
 
 
 def probe(ruby_id, path, shared=None):

@@ -135,8 +135,17 @@ static void test_frames_of_other_kinds(void **state)
 static void test_called_from_c(void **state)
 {
 	struct scene scene = new_scene(state);
+	struct access access = ruby_access(&scene.s->ruby);
+	uint64_t start;
 
 	scene.caller.kind = FRAME_CFUNC;
+	scene.callee.iseq = scene.other.code;
+	start = access_member(&access, access_member(&access, scene.other.code, F_iseq_body), F_body_iseq_encoded);
+	assert_false(access.failed);
+	/* It has not run yet: the flag may be still to come. */
+	scene.callee.pc = start;
+	assert_verdict(&scene, CALL_SITE_UNDECIDED);
+	scene.callee.pc = start + 8;
 	assert_verdict(&scene, CALL_SITE_CONTRADICTS);
 	scene.callee.finish = true;
 	assert_verdict(&scene, CALL_SITE_AGREES);

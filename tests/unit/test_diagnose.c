@@ -130,6 +130,22 @@ static void test_ended_meanwhile(void **state)
 	assert_diagnosed(ESRCH, EXIT_FAILED, "process 4711 (ruby) has ended and waits for its parent to notice");
 }
 
+/* The kernel has taken its memory already: whatever the call said, that is why. */
+static void test_ending(void **state)
+{
+	(void)state;
+	write_file("4711/stat", "4711 (ruby) x) R 1 2 3 4 5 4194308 0 0\n");
+	assert_diagnosed(EPERM, EXIT_FAILED, "process 4711 (ruby) is ending");
+	write_file("4711/stat", "4711 (ruby) x) R 1 2 3 4 5 4194304 0 0\n");
+	write_status("4711", "ruby", 't', 99, NOBODY, 0);
+	write_status("99", "gdb", 'S', 0, NOBODY, 0);
+	assert_diagnosed(
+	    EPERM, EXIT_NO_PERMISSION,
+	    "process 4711 is already traced by gdb (pid 99), and a process has one tracer at a time; end that one, or "
+	    "read without stopping the process: --no-stop");
+	remove_file("4711/stat");
+}
+
 /* One that could be root again is of three users, and all of them count; nor is Yama's value its cure. */
 static void test_other_saved_user(void **state)
 {
@@ -232,6 +248,7 @@ int main(void)
 	    cmocka_unit_test_setup(test_traced_by_a_name_with_spaces, set_up),
 	    cmocka_unit_test_setup(test_traced_by_nobody_known, set_up),
 	    cmocka_unit_test_setup(test_ended_meanwhile, set_up),
+	    cmocka_unit_test_setup(test_ending, set_up),
 	    cmocka_unit_test_setup(test_other_saved_user, set_up),
 	    cmocka_unit_test_setup(test_other_user, set_up),
 	    cmocka_unit_test_setup(test_other_user_before_yama, set_up),

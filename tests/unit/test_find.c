@@ -70,7 +70,7 @@ static int tear_down(void **state)
 }
 
 /* The content of a whole layout, malloc'ed; `build_id` may be NULL. */
-static char *content(const char *version, const char *arch, const char *build_id)
+static char *content_for(const char *version, const char *versions, const char *arch, const char *build_id)
 {
 	struct layout *layout = layout_create();
 	char *text = NULL;
@@ -80,6 +80,7 @@ static char *content(const char *version, const char *arch, const char *build_id
 	assert_non_null(layout);
 	assert_non_null(file);
 	layout->version = strdup(version);
+	layout->versions = versions ? strdup(versions) : NULL;
 	layout->arch = strdup(arch);
 	layout->build_id = build_id ? strdup(build_id) : NULL;
 	layout->source = strdup("a test");
@@ -93,6 +94,11 @@ static char *content(const char *version, const char *arch, const char *build_id
 	fclose(file);
 	layout_destroy(layout);
 	return text;
+}
+
+static char *content(const char *version, const char *arch, const char *build_id)
+{
+	return content_for(version, NULL, arch, build_id);
 }
 
 static void write_file(const char *name, const char *text, size_t length)
@@ -112,6 +118,15 @@ static void write_layout(const char *name, const char *version, const char *arch
 	free(text);
 }
 
+/* A layout made from a version, for a range of them. */
+static void write_range(const char *name, const char *version, const char *versions, const char *arch)
+{
+	char *text = content_for(version, versions, arch, NULL);
+
+	write_file(name, text, strlen(text));
+	free(text);
+}
+
 static void assert_found(const struct layout_wish *wanted, unsigned int skip, const char *name,
 			 enum layout_source source)
 {
@@ -120,7 +135,7 @@ static void assert_found(const struct layout_wish *wanted, unsigned int skip, co
 	assert_true(layout_find_kept(wanted, skip, &found));
 	assert_string_equal(found.file, at(name));
 	assert_int_equal(found.source, source);
-	assert_string_equal(found.layout->version, wanted->version);
+	assert_true(layout_is_for(found.layout, wanted->version));
 	assert_string_equal(found.layout->arch, wanted->arch);
 	/* All of it, not the header alone. */
 	assert_int_equal(found.layout->members[F_cfp_ep].offset, 8 * F_cfp_ep);
@@ -178,6 +193,100 @@ static void test_what_does_not_match(void **state)
 	write_layout("a/build-of-another-arch.layout", VERSION, "x86_64", BUILD);
 	assert_none(&wish, 0);
 	assert_none(&without_build, 0);
+}
+
+/* One that is for more than the version that it was made from: second to one that was made from the wished one. */
+static void test_range(void **state)
+{
+	(void)state;
+	write_range("a/above.layout", "9.9.10", "9.9.10 9.9.12", ARCH);
+	write_range("a/below.layout", "9.9.8", "9.9.0 9.9.8", ARCH);
+	write_range("a/other-arch.layout", "9.9.8", "9.9.0 9.9.12", "x86_64");
+	write_range("a/other-series.layout", "9.8.8", "9.8.0 9.8.12", ARCH);
+	assert_none(&wish, 0);
+	write_range("b/range.layout", "9.9.8", "9.9.8 9.9.9", ARCH);
+	assert_found(&wish, 0, "b/range.layout", LAYOUT_BY_VERSION);
+	write_range("a/range.layout", "9.9.12", "9.9.9 9.9.12", ARCH);
+	assert_found(&wish, 0, "a/range.layout", LAYOUT_BY_VERSION);
+	write_layout("cache/rbdump/offsets.d/v.layout", VERSION, ARCH, NULL);
+	assert_found(&wish, 0, "cache/rbdump/offsets.d/v.layout", LAYOUT_BY_VERSION);
+	assert_found(&wish, 1, "a/range.layout", LAYOUT_BY_VERSION);
+	assert_found(&wish, 2, "b/range.layout", LAYOUT_BY_VERSION);
+	assert_none(&wish, 3);
+	/* The version that it was made from, too; and that once. */
+	write_range("b/range.layout", VERSION, "9.9.8 9.9.9", ARCH);
+	assert_found(&wish, 0, "b/range.layout", LAYOUT_BY_VERSION);
+	assert_found(&wish, 1, "cache/rbdump/offsets.d/v.layout", LAYOUT_BY_VERSION);
+	assert_found(&wish, 2, "a/range.layout", LAYOUT_BY_VERSION);
+	assert_none(&wish, 3);
+}
+
+/* A version that is not known is in no range, and neither is what is no release. */
+static void test_range_without_version(void **state)
+{
+	const struct layout_wish any = {NULL, ARCH, BUILD}, preview = {"9.9.9preview1", ARCH, NULL};
+
+	(void)state;
+	write_range("a/range.layout", VERSION, "9.9.8 9.9.10", ARCH);
+	assert_none(&any, 0);
+	assert_none(&preview, 0);
+}
+
+static void assert_newest(const char *version, const char *newest)
+{
+	const struct layout_wish wanted = {version, ARCH, BUILD};
+	char found[32];
+
+	assert_int_equal(layout_find_newest(&wanted, found, sizeof(found)), newest != NULL);
+	if (newest)
+		assert_string_equal(found, newest);
+}
+
+static void test_newest_of_series(void **state)
+{
+	(void)state;
+	assert_newest("9.9.20", NULL);
+	write_layout("a/one.layout", "9.9.9", ARCH, NULL);
+	write_file("a/garbage.layout", "garbage", 7);
+	assert_newest("9.9.20", "9.9.9");
+	write_range("a/range.layout", "9.9.8", "9.9.8 9.9.12", ARCH);
+	assert_newest("9.9.20", "9.9.12");
+	write_layout("b/build.layout", "9.9.13", ARCH, BUILD);
+	write_layout("b/arch.layout", "9.9.13", "x86_64", NULL);
+	write_layout("b/series.layout", "9.8.13", ARCH, NULL);
+	assert_newest("9.9.20", "9.9.12");
+	assert_newest("9.7.0", NULL);
+	assert_newest("9.9", NULL);
+	assert_newest(NULL, NULL);
+}
+
+static char listed[512];
+
+static void list(void *context, const char *path, const struct layout *header, const char *wrong)
+{
+	size_t length = strlen(listed);
+
+	assert_ptr_equal(context, &wish);
+	assert_true(!header == (wrong != NULL));
+	if (strncmp(path, root, strlen(root)) != 0)
+		return; /* of the tree that this program was built in */
+	snprintf(listed + length, sizeof(listed) - length, "%s %s\n", path + strlen(root) + 1,
+		 header ? header->version : "wrong");
+}
+
+static void test_list(void **state)
+{
+	(void)state;
+	listed[0] = '\0';
+	layout_find_all(list, (void *)&wish);
+	assert_string_equal(listed, "");
+	write_layout("cache/rbdump/offsets.d/v.layout", VERSION, ARCH, BUILD);
+	write_layout("a/z.layout", "9.9.1", "x86_64", NULL);
+	write_file("a/y.layout", "garbage", 7);
+	assert_int_equal(symlink("gone", at("b/link.layout")), 0);
+	layout_find_all(list, (void *)&wish);
+	assert_string_equal(
+	    listed, "a/y.layout wrong\na/z.layout 9.9.1\nb/link.layout wrong\ncache/rbdump/offsets.d/v.layout 9.9.9\n");
 }
 
 static void test_next_one(void **state)
@@ -404,6 +513,10 @@ int main(int argc, char **argv)
 	    cmocka_unit_test_setup_teardown(test_folders_in_order, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_build_before_version, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_what_does_not_match, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_range, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_range_without_version, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_newest_of_series, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_list, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_next_one, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_passed_over, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_environment, set_up, tear_down),

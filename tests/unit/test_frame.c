@@ -561,6 +561,128 @@ static void test_moved(void **state)
 	assert_one(&stack, FRAME_UNREADABLE, REASON_NOT_CODE, 0);
 }
 
+/* ZJIT of head: what a frame runs, and where, is in a struct that jit_return leads to, by way of the native stack. */
+static void test_zjit(void **state)
+{
+	struct synthetic *s = *state;
+	struct vm_stack stack = new_stack(s);
+	uint64_t code = synthetic_imemo(s, S_iseq, E_imemo_iseq), stale = synthetic_imemo(s, S_iseq, E_imemo_iseq);
+	uint64_t native = synthetic_allocate(s, 16), frame = synthetic_struct(s, S_zjit_frame), cfp;
+	struct stack walked;
+
+	synthetic_with(s, F_zjit_frame_iseq);
+	synthetic_put_word(s, native, frame);
+	synthetic_set(s, frame, F_zjit_frame_pc, PC + 8);
+	synthetic_set(s, frame, F_zjit_frame_iseq, code);
+	cfp = push(&stack, PC, stale, env(&stack, 0, 0, local(s, E_VM_FRAME_MAGIC_BLOCK)));
+	synthetic_set(s, cfp, F_cfp_jit_return, native + 8);
+	for (enum zjit zjit = ZJIT_UNKNOWN; zjit <= ZJIT_ON; zjit++) {
+		s->ruby.zjit = zjit;
+		walked = walk(&stack);
+		assert_int_equal(walked.nr_frames, 1);
+		assert_int_equal(walked.frames[0].kind, FRAME_RUBY);
+		assert_int_equal(walked.frames[0].iseq, zjit == ZJIT_OFF ? stale : code);
+		assert_int_equal(walked.frames[0].pc, zjit == ZJIT_OFF ? PC : PC + 8);
+		assert_true(walked.frames[0].jit);
+		stack_clear(&walked);
+	}
+	/* YJIT's code goes on where jit_return points: what is before that is no pointer. */
+	synthetic_put_word(s, native, 0x3de8c189);
+	assert_one(&stack, FRAME_UNREADABLE, REASON_FRAME_UNREADABLE, 0);
+	s->ruby.zjit = ZJIT_UNKNOWN;
+	assert_one(&stack, FRAME_RUBY, REASON_NONE, 0);
+	synthetic_put_word(s, native, stale); /* an object, and no such frame */
+	assert_one(&stack, FRAME_RUBY, REASON_NONE, 0);
+	synthetic_set(s, cfp, F_cfp_jit_return, NOWHERE);
+	assert_one(&stack, FRAME_RUBY, REASON_NONE, 0);
+	synthetic_set(s, cfp, F_cfp_jit_return, 0); /* the interpreter's own */
+	s->ruby.zjit = ZJIT_ON;
+	assert_one(&stack, FRAME_RUBY, REASON_NONE, 0);
+}
+
+/* A C function that ZJIT's code has called leaves the iseq as it was. */
+static void test_zjit_c_function(void **state)
+{
+	struct synthetic *s = *state;
+	struct vm_stack stack = new_stack(s);
+	uint64_t method = new_method(s), stale = synthetic_imemo(s, S_iseq, E_imemo_iseq), cfp;
+
+	synthetic_with(s, F_zjit_frame_iseq);
+	cfp = push(&stack, PC, stale, env(&stack, method, 0, local(s, E_VM_FRAME_MAGIC_CFUNC)));
+	synthetic_set(s, cfp, F_cfp_jit_return, 1);
+	assert_one(&stack, FRAME_CFUNC, REASON_NONE, method);
+}
+
+/* 2.3: the kind is in the frame; an environment has two words, the second of which is the enclosing one or a block. */
+static void test_two_words(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t code = synthetic_imemo(s, S_iseq, E_imemo_iseq), method = new_method(s), at, outer;
+	uint64_t local_flag = synthetic_enum(s, E_VM_ENV_FLAG_LOCAL);
+	struct vm_stack stack;
+
+	synthetic_with(s, F_cfp_flag);
+	synthetic_without_enumerator(s, E_VM_ENV_FLAG_ESCAPED);
+	stack = new_stack(s);
+	at = env(&stack, 0, method, SYNTHETIC_BASE | local_flag | 1);
+	synthetic_set(s, push(&stack, PC, code, at), F_cfp_flag, synthetic_enum(s, E_VM_FRAME_MAGIC_METHOD));
+	assert_one(&stack, FRAME_RUBY, REASON_NONE, method);
+
+	/* A block's leads to the method's, which is on the heap, before the object that it belongs to. */
+	stack = new_stack(s);
+	outer = put_env(s, synthetic_allocate(s, 4 * 8), 0, method, local_flag | 1);
+	synthetic_put_word(s, outer + 8, synthetic_object(s, S_typed_data, synthetic_enum(s, E_RUBY_T_DATA)));
+	at = env(&stack, 0, 0, outer | 1);
+	synthetic_set(s, push(&stack, PC, code, at), F_cfp_flag, synthetic_enum(s, E_VM_FRAME_MAGIC_BLOCK));
+	assert_one(&stack, FRAME_RUBY, REASON_NONE, method);
+	synthetic_set(s, stack.cfp, F_cfp_ep, outer);
+	assert_one(&stack, FRAME_RUBY, REASON_NONE, method);
+	synthetic_put_word(s, outer + 8, method);
+	assert_one(&stack, FRAME_UNREADABLE, REASON_EP_OUTSIDE, 0);
+}
+
+/* Until 2.2: the method entry is in the frame, code is no object but belongs to one, and nothing is climbed. */
+static void test_method_in_frame(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t code, object, method = new_method(s), c_function = synthetic_method(s, E_VM_METHOD_TYPE_CFUNC, 0, "c");
+	uint64_t cfp, at;
+	struct vm_stack stack;
+
+	synthetic_with(s, F_cfp_flag);
+	synthetic_with(s, F_cfp_me);
+	synthetic_with(s, F_iseq_self);
+	synthetic_without_enumerator(s, E_RUBY_T_IMEMO);
+	synthetic_without_enumerator(s, E_VM_ENV_FLAG_ESCAPED);
+	code = synthetic_struct(s, S_iseq);
+	object = synthetic_object(s, S_typed_data, synthetic_enum(s, E_RUBY_T_DATA));
+	synthetic_set(s, code, F_iseq_self, object);
+	synthetic_set(s, object, F_typed_data_data, code);
+
+	stack = new_stack(s);
+	at = env(&stack, NOWHERE, NOWHERE, 1);
+	cfp = push(&stack, PC, code, at);
+	synthetic_set(s, cfp, F_cfp_flag, synthetic_enum(s, E_VM_FRAME_MAGIC_METHOD));
+	synthetic_set(s, cfp, F_cfp_me, method);
+	assert_one(&stack, FRAME_RUBY, REASON_NONE, method);
+	synthetic_set(s, cfp, F_cfp_me, 0);
+	assert_one(&stack, FRAME_RUBY, REASON_NONE, 0);
+	synthetic_set(s, object, F_typed_data_data, code + 8);
+	assert_one(&stack, FRAME_UNREADABLE, REASON_NOT_CODE, 0);
+	/* The node of a block that is written in C. */
+	synthetic_set(s, cfp, F_cfp_pc, 0);
+	assert_one(&stack, FRAME_HIDDEN, REASON_NONE, 0);
+
+	synthetic_set(s, cfp, F_cfp_iseq, 0);
+	synthetic_set(s, cfp, F_cfp_flag, synthetic_enum(s, E_VM_FRAME_MAGIC_CFUNC));
+	synthetic_set(s, cfp, F_cfp_me, c_function);
+	assert_one(&stack, FRAME_CFUNC, REASON_NONE, c_function);
+	synthetic_set(s, cfp, F_cfp_me, 0);
+	assert_one(&stack, FRAME_UNREADABLE, REASON_NO_METHOD, 0);
+	synthetic_set(s, cfp, F_cfp_flag, synthetic_enum(s, E_VM_FRAME_MAGIC_FINISH));
+	assert_one(&stack, FRAME_HIDDEN, REASON_NONE, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -580,6 +702,10 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_forwarded, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_circle, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_moved, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_zjit, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_zjit_c_function, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_two_words, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_method_in_frame, synthetic_set_up, synthetic_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -271,9 +271,49 @@ static void test_overlay(void **state)
 	assert_reads(memory, 5000, 8);
 }
 
+/* All that is wanted comes by one call, each page once. */
+static void test_fetch(void **state)
+{
+	uint8_t byte;
+
+	memory_want(*state, BASE + 2 * MEMORY_PAGE + 5, BASE + 5 * MEMORY_PAGE);
+	memory_want(*state, BASE + 4 * MEMORY_PAGE, BASE + 4 * MEMORY_PAGE);
+	memory_seal(*state);
+	assert_int_equal(calls, 0);
+	readable[9] = false;
+	assert_false(memory_read(*state, BASE + 9 * MEMORY_PAGE, &byte, 1));
+	assert_false(memory_read(*state, BASE, &byte, 1));
+	assert_int_equal(memory_missed(*state), 2);
+	assert_int_equal(memory_fetch(*state), 5);
+	assert_int_equal(calls, 1);
+	assert_int_equal(memory_missed(*state), 0);
+	assert_reads(*state, 2 * MEMORY_PAGE, 3 * MEMORY_PAGE);
+	assert_reads(*state, 0, 8);
+	assert_false(memory_read(*state, BASE + 9 * MEMORY_PAGE, &byte, 1));
+	/* Neither missed, as what was tried, nor copied, since it is sealed still. */
+	assert_int_equal(memory_missed(*state), 0);
+	assert_false(memory_read(*state, BASE + 20 * MEMORY_PAGE, &byte, 1));
+	assert_int_equal(memory_missed(*state), 1);
+	assert_int_equal(calls, 1);
+}
+
+static void test_nothing_to_fetch(void **state)
+{
+	memory_want(*state, BASE + 10, BASE + 10);
+	memory_want(*state, BASE + 10, BASE);
+	assert_int_equal(memory_fetch(*state), 0);
+	assert_int_equal(calls, 0);
+	/* No more than there is room for. */
+	memory_want(*state, 0, UINT64_MAX);
+	assert_int_equal(memory_fetch(*state), PAGES);
+	assert_int_equal(calls, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(test_fetch, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_nothing_to_fetch, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_each_page_once, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_copies_stay, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_unreadable_page_between, set_up, tear_down),

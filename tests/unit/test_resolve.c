@@ -311,13 +311,47 @@ static void test_pc_outside(void **state)
 	struct frame frame = ruby_frame(s, code_at(s, E_ISEQ_TYPE_MAIN, "<main>", 99), 0);
 	struct found found;
 
+	synthetic_set(s, synthetic_body(s, frame.iseq), F_body_first_lineno, 98);
 	frame.pc += 100 * 8;
 	found = resolve(s, &frame, 1);
 	assert_int_equal(found.thread.frames[0].kind, TRACE_RUBY);
 	assert_string_equal(found.thread.frames[0].path, "/app/x.rb");
 	assert_false(found.thread.frames[0].has_line);
+	assert_int_equal(found.thread.frames[0].first_line, 98);
+	assert_false(found.thread.frames[0].compiled);
 	assert_int_equal(found.thread.verdict, VERDICT_COMPLETE);
 	drop(&found);
+}
+
+static void assert_compiled(struct synthetic *s, struct frame *frame, bool compiled)
+{
+	struct found found = resolve(s, frame, 1);
+
+	assert_true(found.thread.frames[0].has_line);
+	assert_int_equal(found.thread.frames[0].compiled, compiled);
+	drop(&found);
+}
+
+/* Until 3.2, small numbers in the place of compiled code say how far MJIT is. */
+static void test_compiled(void **state)
+{
+	struct synthetic *s = *state;
+	struct frame frame;
+
+	for (uint64_t value = 0; value < 4; value++) {
+		frame = ruby_frame(s, code_at(s, E_ISEQ_TYPE_MAIN, "<main>", 99), 0);
+		synthetic_set(s, synthetic_body(s, frame.iseq), F_body_jit_entry, value);
+		assert_compiled(s, &frame, value == 3);
+	}
+	frame = ruby_frame(s, code_at(s, E_ISEQ_TYPE_MAIN, "<main>", 99), 0);
+	frame.jit = true;
+	assert_compiled(s, &frame, true);
+	frame.jit = false;
+	/* The member may be behind the end of a struct that was compiled without ZJIT. */
+	synthetic_set(s, synthetic_body(s, frame.iseq), F_body_zjit_payload, 1);
+	assert_compiled(s, &frame, false);
+	s->ruby.zjit = ZJIT_ON;
+	assert_compiled(s, &frame, true);
 }
 
 /* A class that cannot be read costs the qualification, not the frame. */
@@ -406,6 +440,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_acts_as_c_function, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_internal_code, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_pc_outside, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_compiled, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_owner_gone, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_much_code, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_reason_of_the_walk, synthetic_set_up, synthetic_tear_down),

@@ -93,7 +93,9 @@ static void test_kinds(void **state)
 	assert_frame(facts, REASON_NONE, FRAME_RUBY);
 	facts.me_cref = POINTEE_SVAR;
 	assert_frame(facts, REASON_NONE, FRAME_RUBY);
-	facts.pc = 0; /* Ruby itself does not show it */
+	facts.pc = 0; /* a JIT has not set it yet */
+	assert_frame(facts, REASON_NONE, FRAME_RUBY);
+	facts.flags = 0x43; /* of a file that is being compiled: Ruby itself does not show it */
 	assert_frame(facts, REASON_NONE, FRAME_HIDDEN);
 	facts.iseq = POINTEE_IFUNC;
 	facts.flags = 0x61;

@@ -1,0 +1,37 @@
+#include "show_version.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/text.h"
+#include "error.h"
+#include "layout/find.h"
+
+static void list(void *context, const char *path, const struct layout *header, const char *wrong)
+{
+	char build[32] = "", *space, *releases;
+
+	(void)context;
+	releases = strdup(!header ? "?" : header->versions ? header->versions : header->version);
+	space = releases ? strchr(releases, ' ') : NULL;
+	if (space)
+		*space = '-';
+	if (header && header->build_id)
+		snprintf(build, sizeof(build), " build %.12s", header->build_id);
+	printf("%-13s %s%s  ", releases ? releases : "", header ? header->arch : "?", build);
+	free(releases);
+	text_print(path, stdout);
+	if (wrong) {
+		fputs(": ", stdout);
+		text_print(wrong, stdout);
+	}
+	putchar('\n');
+}
+
+int show_version_main(void)
+{
+	puts("rbdump " RBDUMP_VERSION);
+	layout_find_all(list, NULL);
+	return fflush(stdout) == 0 && !ferror(stdout) ? EXIT_COMPLETE : EXIT_FAILED;
+}

@@ -1,0 +1,165 @@
+#include "target/descendants.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Reads /proc/PID/stat. False if there is no such process, or if it has ended. */
+static bool read_process(const char *proc, pid_t pid, struct descendant *ret)
+{
+	char path[4096], line[1024], *name, *end, state;
+	uint64_t started;
+	FILE *file;
+	size_t length;
+	int parent;
+
+	snprintf(path, sizeof(path), "%s/%d/stat", proc, pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	length = fread(line, 1, sizeof(line) - 1, file);
+	fclose(file);
+	line[length] = '\0';
+	/* `PID (NAME) STATE PARENT …`: the name may have brackets, blanks and newlines of its own. */
+	name = strchr(line, '(');
+	end = strrchr(line, ')');
+	if (!name || !end || end < name ||
+	    sscanf(end, ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64, &state,
+		   &parent, &started) != 3 ||
+	    state == 'Z' || state == 'X')
+		return false;
+	*ret = (struct descendant){.pid = pid, .parent = parent, .started = started};
+	*end = '\0';
+	snprintf(ret->name, sizeof(ret->name), "%s", name + 1);
+	return true;
+}
+
+/* All processes that there are. */
+static bool read_all(const char *proc, struct descendant **ret, size_t *count)
+{
+	DIR *dir = opendir(proc);
+	size_t capacity = 0;
+	struct dirent *entry;
+
+	*ret = NULL;
+	*count = 0;
+	while (dir && (entry = readdir(dir))) {
+		char *end;
+		long pid = strtol(entry->d_name, &end, 10);
+
+		if (*end != '\0' || pid <= 0 || pid > INT_MAX)
+			continue;
+		if (*count == capacity) {
+			size_t more = capacity ? capacity * 2 : 256;
+			struct descendant *grown = reallocarray(*ret, more, sizeof(*grown));
+
+			if (!grown) {
+				closedir(dir);
+				return false;
+			}
+			*ret = grown;
+			capacity = more;
+		}
+		*count += read_process(proc, (pid_t)pid, *ret + *count);
+	}
+	if (dir)
+		closedir(dir);
+	return true;
+}
+
+static int by_parent(const void *a, const void *b)
+{
+	const struct descendant *x = a, *y = b;
+
+	if (x->parent != y->parent)
+		return x->parent < y->parent ? -1 : 1;
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+/* Where the children of a process begin in an array that is sorted by parent. */
+static size_t first_child(const struct descendant *all, size_t count, pid_t parent)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (all[middle].parent < parent)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * Goes down the tree. A number that was given anew while the list was read could close a circle: nobody is visited
+ * twice.
+ *   all      sorted by parent
+ *   pending  room for `count` numbers: those still to be visited, the next one last
+ *   visited  room for `count`, all false
+ */
+static size_t walk(const struct descendant *all, size_t count, size_t root, size_t *pending, bool *visited,
+		   struct descendant *ret)
+{
+	size_t found = 0, waiting = 0;
+
+	pending[waiting++] = root;
+	visited[root] = true;
+	while (waiting > 0) {
+		const struct descendant *next = &all[pending[--waiting]];
+		size_t first = first_child(all, count, next->pid), end = first;
+
+		ret[found++] = *next;
+		while (end < count && all[end].parent == next->pid)
+			end++;
+		while (end-- > first) {
+			if (!visited[end])
+				pending[waiting++] = end;
+			visited[end] = true;
+		}
+	}
+	return found;
+}
+
+bool descendants_list(const char *proc, pid_t pid, struct descendant **ret, size_t *count)
+{
+	struct descendant *all = NULL;
+	size_t nr_all, root = 0;
+	bool *visited = NULL;
+	size_t *pending = NULL;
+	bool listed = false;
+
+	*ret = NULL;
+	*count = 0;
+	if (!read_all(proc, &all, &nr_all))
+		goto out;
+	if (nr_all > 0)
+		qsort(all, nr_all, sizeof(*all), by_parent);
+	while (root < nr_all && all[root].pid != pid)
+		root++;
+	listed = root == nr_all;
+	if (listed)
+		goto out;
+	visited = calloc(nr_all, sizeof(*visited));
+	pending = calloc(nr_all, sizeof(*pending));
+	*ret = calloc(nr_all, sizeof(**ret));
+	listed = visited && pending && *ret;
+	if (listed)
+		*count = walk(all, nr_all, root, pending, visited, *ret);
+out:
+	free(all);
+	free(visited);
+	free(pending);
+	return listed;
+}
+
+bool descendant_lives(const char *proc, const struct descendant *descendant)
+{
+	struct descendant now;
+
+	return read_process(proc, descendant->pid, &now) && now.started == descendant->started;
+}

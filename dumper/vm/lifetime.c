@@ -1,0 +1,80 @@
+#include "vm/lifetime.h"
+
+#include "vm/context.h"
+#include "vm/threads.h"
+
+/* Whether there is nothing where a variable points to. */
+static bool is_gone(const struct ruby *ruby, uint64_t variable)
+{
+	struct access access = ruby_access(ruby);
+	uint64_t object = access_word(&access, variable);
+
+	if (access.failed)
+		return false;
+	access_word(&access, object);
+	return access.failed;
+}
+
+/* Whether a variable that is never 0 again once it has been set has not been set. */
+static bool is_unset(const struct ruby *ruby, uint64_t variable)
+{
+	struct access access = ruby_access(ruby);
+
+	return variable != 0 && access_word(&access, variable) == 0 && !access.failed;
+}
+
+/*
+ * eval.c, rb_ec_cleanup(): once all others have ended, the main thread is as good as dead, and its stack is empty:
+ * there is nothing but the frame that it began with. With RUBY_FREE_AT_EXIT (3.3+) Ruby then frees all that it has
+ * made.
+ */
+static bool is_over(const struct ruby *ruby, const struct ruby_thread *thread)
+{
+	const struct context_members members = context_members(ruby->layout);
+	struct access access = ruby_access(ruby);
+	uint64_t stack = access_member(&access, thread->ec, members.vm_stack);
+	uint64_t end = stack + access_member(&access, thread->ec, members.vm_stack_size) * 8;
+	uint64_t cfp = access_member(&access, thread->ec, members.cfp);
+
+	return thread->main && thread->state == STATE_DEAD && !access.failed &&
+	       cfp == end - access_sizeof(&access, S_cfp);
+}
+
+/*
+ * vm.c, ruby_vm_destruct(): the lists of threads are made empty (rb_vm_living_threads_init). By then the VM has lost
+ * its main thread (until 3.0), or that its execution context (thread_free); with RUBY_FREE_AT_EXIT it is only dead.
+ */
+static bool is_taken_apart(const struct ruby *ruby)
+{
+	struct access access = ruby_access(ruby);
+	uint64_t main_thread = access_member(&access, ruby->vm, F_vm_main_thread);
+
+	if (access.failed || main_thread == 0)
+		return !access.failed;
+	return context_of_thread(&access, main_thread) == 0 ||
+	       access_member(&access, main_thread, F_thread_status) == access_enum(&access, E_THREAD_KILLED);
+}
+
+static bool has_no_threads(const struct ruby *ruby)
+{
+	struct ruby_threads threads;
+	bool none = false;
+
+	if (ruby->vm == 0 || !layout_has(ruby->layout, F_vm_main_thread) || !threads_list(ruby, &threads))
+		return false;
+	if (threads.count == 0)
+		none = !threads.broken && is_taken_apart(ruby);
+	else if (threads.count == 1)
+		none = is_over(ruby, &threads.threads[0]);
+	threads_clear(&threads);
+	return none;
+}
+
+enum lifetime lifetime_of(const struct ruby *ruby, const struct roots *roots)
+{
+	if (is_unset(ruby, roots->object_class) || is_unset(ruby, roots->late_class))
+		return LIFETIME_STARTING;
+	if ((roots->object_class != 0 && is_gone(ruby, roots->object_class)) || has_no_threads(ruby))
+		return LIFETIME_ENDING;
+	return LIFETIME_RUNNING;
+}

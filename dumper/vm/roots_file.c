@@ -1,0 +1,164 @@
+#include "vm/roots_file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "layout/find.h"
+#include "layout/store.h"
+
+static const char first_line[] = "rbdump-roots 1";
+
+/* More than the longest file that is written. */
+#define FILE_MAX 1024
+
+/* Names for those who read the file; it is not looked up under which name a Ruby has them. */
+static const char *const names[] = {"rb_cObject", "ruby_current_vm_ptr", "ruby_global_symbols"};
+
+#define NAMES (sizeof(names) / sizeof(names[0]))
+
+static uint64_t *root_of(struct roots *roots, size_t name)
+{
+	uint64_t *const all[NAMES] = {&roots->object_class, &roots->current_vm, &roots->global_symbols};
+
+	return all[name];
+}
+
+/* The file's name, malloc'ed; NULL if there is no cache, or no build-id. */
+static char *path_of(const struct module *module)
+{
+	char *folder = module->build_id ? layout_cache_folder() : NULL, *path = NULL;
+
+	if (folder && asprintf(&path, "%s/%s.roots", folder, module->build_id) < 0)
+		path = NULL;
+	free(folder);
+	return path;
+}
+
+/* Reads a file that is short; false if it is none such. Whatever else has the name does not keep us waiting. */
+static bool read_short(const char *path, char buffer[FILE_MAX])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat status;
+	ssize_t length = -1;
+
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size < FILE_MAX)
+		length = read(fd, buffer, FILE_MAX - 1);
+	close(fd);
+	buffer[length > 0 ? length : 0] = '\0';
+	return length > 0 && !memchr(buffer, '\0', (size_t)length);
+}
+
+/* Takes a line off the text; NULL if there is none that is ended. */
+static char *next_line(char **text)
+{
+	char *line = *text, *end = strchr(line, '\n');
+
+	if (!end)
+		return NULL;
+	*end = '\0';
+	*text = end + 1;
+	return line;
+}
+
+/* Takes "WORD " off a line; NULL if it begins otherwise. */
+static const char *after(const char *line, const char *word)
+{
+	size_t length = strlen(word);
+
+	return line && strncmp(line, word, length) == 0 && line[length] == ' ' ? line + length + 1 : NULL;
+}
+
+/* An address as it is written: "0x", lower-case digits without zeros in front. */
+static bool parse_address(const char *text, uint64_t *ret)
+{
+	char again[32];
+
+	*ret = strtoull(text, NULL, 16);
+	snprintf(again, sizeof(again), "0x%llx", (unsigned long long)*ret);
+	return strcmp(text, again) == 0;
+}
+
+static bool is_variable(const struct module *module, uint64_t address)
+{
+	for (size_t i = 0; i < module->nr_data; i++)
+		if (address % 8 == 0 && address >= module->data[i].start && address < module->data[i].end)
+			return true;
+	return false;
+}
+
+static bool parse(const struct module *module, char *text, struct roots *ret)
+{
+	const char *line = next_line(&text), *value;
+	size_t count = 0, next = 0;
+	char last_line[16];
+
+	if (!line || strcmp(line, first_line) != 0)
+		return false;
+	value = after(next_line(&text), "build-id");
+	if (!value || strcmp(value, module->build_id) != 0)
+		return false;
+	while ((value = after(line = next_line(&text), "symbol"))) {
+		const char *address = NULL;
+		uint64_t found;
+
+		while (next < NAMES && !(address = after(value, names[next])))
+			next++;
+		if (!address || !parse_address(address, &found) || !is_variable(module, found + module->bias))
+			return false;
+		*root_of(ret, next++) = found + module->bias;
+		count++;
+	}
+	snprintf(last_line, sizeof(last_line), "end %zu", count);
+	return line && strcmp(line, last_line) == 0 && *text == '\0';
+}
+
+void roots_file_read(const struct module *module, struct roots *ret)
+{
+	char *path = path_of(module), text[FILE_MAX];
+
+	*ret = (struct roots){0};
+	if (path && read_short(path, text) && !parse(module, text, ret))
+		*ret = (struct roots){0};
+	free(path);
+}
+
+struct content {
+	const struct module *module;
+	struct roots told, roots;
+};
+
+static bool write_roots(const void *context, FILE *file)
+{
+	const struct content *content = context;
+	struct roots told = content->told, roots = content->roots;
+	unsigned int count = 0;
+
+	fprintf(file, "%s\nbuild-id %s\n", first_line, content->module->build_id);
+	for (size_t i = 0; i < NAMES; i++) {
+		uint64_t address = *root_of(&roots, i);
+
+		if (address == 0 || *root_of(&told, i) != 0)
+			continue;
+		fprintf(file, "symbol %s 0x%llx\n", names[i], (unsigned long long)(address - content->module->bias));
+		count++;
+	}
+	fprintf(file, "end %u\n", count);
+	return fflush(file) == 0 && !ferror(file);
+}
+
+void roots_file_write(const struct module *module, const struct roots *told, const struct roots *roots)
+{
+	const struct content content = {module, *told, *roots};
+	char *folder = layout_cache_folder(), *path = path_of(module);
+
+	if (folder && path && store_make_folder(folder))
+		store_file(path, write_roots, &content);
+	free(folder);
+	free(path);
+}

@@ -1,0 +1,30 @@
+"""The layouts of offsets.d/, and what a layout says of itself."""
+
+import re
+
+from harness.synthetic import ROOT
+
+SHIPPED = sorted((ROOT / "offsets.d").glob("*-x86_64.layout"))
+
+
+def header(text, word):
+    """A line of the header, without its first word; None if it is not there."""
+    found = re.search(rf"^{word} (.*)$", text, re.M)
+    return found and found[1]
+
+
+def release(version):
+    return tuple(int(part) for part in version.split("."))
+
+
+def claimed(text):
+    """The first and the last release that a layout is for."""
+    first, last = (header(text, "versions") or " ".join([header(text, "version")] * 2)).split(" ")
+    return release(first), release(last)
+
+
+def shipped_for(version):
+    """The layout that is shipped for a release; None if there is none."""
+    found = [path for path in SHIPPED if claimed(path.read_text())[0] <= release(version) <= claimed(path.read_text())[1]]
+    assert len(found) <= 1, f"{version} is claimed by {found}"
+    return found[0] if found else None

@@ -1,0 +1,160 @@
+"""rbdump -p PID --children: a server and its workers, each as Ruby itself tells; who is no Ruby, or ends, is named."""
+
+import dataclasses
+import fcntl
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import types
+
+import pytest
+from conftest import TESTS
+from harness.dump import check, run
+from harness.process import is_untouched, wait_until
+from harness.target import from_hex
+
+FAILED, NOT_RUBY, NO_PERMISSION, USAGE = 2, 3, 4, 64
+
+
+def tree(pid, ready):
+    """The processes with what they say of themselves, each followed by what it forked; and the pids of no Rubies."""
+    for subject in ready["threads"]:
+        # 3.1 and 3.2 tell a forked process the thread id of its parent.
+        if subject["key"] == b"main" and subject["tid"] is not None:
+            subject["tid"] = pid
+    rubies = [types.SimpleNamespace(pid=pid, ready=ready)]
+    others = [ready["other"]] if "other" in ready else []
+    for child, line in sorted(ready["processes"].items(), key=lambda item: int(item[0])):
+        below, more = tree(int(child), from_hex(json.loads(line)))
+        rubies += below
+        others += more
+    return rubies, others
+
+
+class Forks:
+    def __init__(self, target, pid=None):
+        self.rubies, self.others = tree(pid or target.pid, target.ready)
+
+    def pids(self):
+        return [process.pid for process in self.rubies]
+
+
+def check_each(stdout, rubies, ruby, mode="paused"):
+    answers = [json.loads(line) for line in stdout.splitlines()]
+    assert [answer["pid"] for answer in answers] == [process.pid for process in rubies]
+    for answer, process in zip(answers, rubies):
+        check(answer, process, ruby, mode)
+
+
+@pytest.mark.parametrize("mode", ["paused", "unpaused"])
+def test_each_as_ruby_tells(ruby, start, rbdump, mode):
+    target = start(ruby, "fork_tree.rb")
+    forks = Forks(target)
+    assert (len(forks.rubies), len(forks.others)) == (5, 1)
+    done = run(rbdump, "-p", target.pid, "--children", "--json", *(["--no-stop"] if mode == "unpaused" else []))
+    assert done.stderr == f"rbdump: {forks.others[0]} (cat) is no Ruby: skipped\n"
+    assert done.returncode == 0
+    check_each(done.stdout, forks.rubies, ruby, mode)
+    assert all(is_untouched(pid) for pid in forks.pids())
+    assert target.release() == 0
+
+
+def test_text(ruby, start, rbdump):
+    """Each as without --children, and an empty line between."""
+    target = start(ruby, "fork_tree.rb")
+    done = run(rbdump, "-p", target.pid, "--children")
+
+    def alone(pid):
+        return run(rbdump, "-p", pid).stdout
+
+    def timeless(text):
+        return re.sub("paused for .*", "", text)
+
+    assert done.returncode == 0
+    assert timeless(done.stdout) == timeless("\n".join(alone(pid) for pid in Forks(target).pids()))
+
+
+def test_part_of_the_tree(ruby, start, rbdump):
+    target = start(ruby, "fork_tree.rb")
+    forks = Forks(target)
+    for first, count in [(1, 1), (2, 2), (3, 1)]:
+        process = forks.rubies[first]
+        done = run(rbdump, "-p", process.pid, "--children", "--json")
+        assert done.returncode == 0
+        check_each(done.stdout, forks.rubies[first : first + count], ruby)
+
+
+def test_below_what_is_no_ruby(ruby, start, rbdump, tmp_path):
+    script = tmp_path / "a) Z (b"
+    script.write_text(f'#!/bin/sh\nexec 3<&0\n{ruby.path} "$@" <&3 &\nwait $!\n')
+    script.chmod(0o755)
+    target = start(dataclasses.replace(ruby, path=str(script)), "fork_tree.rb")
+    done = run(rbdump, "-p", target.pid, "--children", "--json")
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[0] == f"rbdump: {target.pid} (a) Z (b) is no Ruby: skipped"
+    pid = json.loads(done.stdout.splitlines()[0])["pid"]
+    check_each(done.stdout, Forks(target, pid).rubies, ruby)
+    assert target.release() == 0
+
+
+def test_no_ruby_at_all(rbdump):
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as cat:
+        wait_until(lambda: b"cat" in open(f"/proc/{cat.pid}/comm", "rb").read(), "it has begun")
+        done = run(rbdump, "-p", cat.pid, "--children")
+        assert (done.returncode, done.stdout) == (NOT_RUBY, "")
+        assert done.stderr.splitlines() == [
+            f"rbdump: {cat.pid} (cat) is no Ruby: skipped",
+            f"rbdump: there is no Ruby to show: process {cat.pid} was skipped",
+        ]
+        cat.stdin.close()
+    done = run(rbdump, "-p", cat.pid, "--children")
+    assert (done.returncode, done.stdout, done.stderr) == (FAILED, "", f"rbdump: there is no process {cat.pid}\n")
+
+
+def test_worst_exit_status(ruby, start, rbdump):
+    """One that cannot be shown does not keep the others from being shown."""
+    target = start(ruby, "fork_tree.rb")
+    forks = Forks(target)
+    refused = forks.rubies.pop(2)
+    tracer = [sys.executable, TESTS / "harness/tracer.py", str(refused.pid)]
+    with subprocess.Popen(tracer, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as tracing:
+        assert tracing.stdout.readline() == b"traced\n"
+        done = run(rbdump, "-p", target.pid, "--children", "--json")
+        tracing.stdin.close()
+    assert done.returncode == NO_PERMISSION
+    assert re.match(rf"rbdump: {refused.pid} \(\S+\): process {refused.pid} is already traced by ", done.stderr)
+    check_each(done.stdout, forks.rubies, ruby)
+
+
+def test_exits_meanwhile(ruby, start, rbdump):
+    """A worker is killed after the list was made, while rbdump waits for somebody to read of the first process."""
+    target = start(ruby, "fork_tree.rb")
+    forks = Forks(target)
+    killed = forks.rubies.pop(1)
+    read, write = os.pipe()
+    fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
+    filled = os.write(write, bytes(4096))
+    with (
+        open(read, "rb") as out,
+        subprocess.Popen(
+            [rbdump, "-p", str(target.pid), "--children", "--json"], stdout=write, stderr=subprocess.PIPE, text=True
+        ) as dumping,
+    ):
+        os.close(write)
+        blocked = re.compile(r"1 0x1 ")  # write(1, …
+        wait_until(lambda: blocked.match(open(f"/proc/{dumping.pid}/syscall").read()), "it waits for its reader")
+        os.kill(killed.pid, signal.SIGKILL)
+        stdout = out.read()[filled:].decode()
+        _, errors = dumping.communicate(timeout=60)
+    assert dumping.returncode == 0
+    assert re.fullmatch(rf"rbdump: {killed.pid} \(\S+\) has ended: skipped", errors.splitlines()[0])
+    check_each(stdout, forks.rubies, ruby)
+
+
+def test_usage(rbdump):
+    done = run(rbdump, "--core", "a", "--children")
+    assert (done.returncode, done.stdout) == (USAGE, "")
+    assert done.stderr == "rbdump: --children goes with -p; see rbdump --help\n"

@@ -1,0 +1,159 @@
+"""A Ruby that is just starting, or ending: an honest answer, whatever the moment, and never a wrong one."""
+
+import json
+import os
+import pathlib
+import random
+import subprocess
+import threading
+import time
+
+import pytest
+from conftest import RUBIES, note_not_applicable
+from harness.dump import run
+from harness.stripped import is_shipped, make_layout, stripped_copy
+
+COMPLETE, PARTIAL, FAILED = 0, 1, 2
+LIFE = pathlib.Path(__file__).parent / "harness/life.py"
+# In the order in which they are called; not every Ruby has all of them, or has them where gdb can stop.
+STARTING = ["exec", "ruby_setup", "Init_BareVM", "Init_vm_objects", "rb_call_inits", "Init_sym", "Init_Object"]
+STARTING += ["Init_String", "Init_VM"]
+RUNNING = ["Init_Thread", "Init_version", "ruby_prog_init", "ruby_options", "ruby_run_node", "rb_exec_end_proc"]
+ENDING = ["rb_objspace_call_finalizer", "ruby_vm_destruct", "rb_objspace_free", "__GI_exit", "__GI__exit"]
+RUNS = 40
+
+
+def builds():
+    """Each Ruby, and without its symbols: then its roots must be searched for."""
+    for ruby in RUBIES:
+        yield pytest.param((ruby, False), id=ruby.id)
+        if ruby.has_debug:
+            yield pytest.param((ruby, True), id=f"{ruby.id}-stripped")
+
+
+@pytest.fixture(scope="module", params=list(builds()))
+def build(request, rbdump, tmp_path_factory):
+    """A Ruby, and what it needs in its environment."""
+    ruby, strip = request.param
+    if not strip:
+        yield ruby, {}
+        return
+    with stripped_copy(ruby, tmp_path_factory.mktemp(ruby.id)) as copy, pytest.MonkeyPatch.context() as patch:
+        # Without the layout of the original, which has the same build-id, and says where the roots are.
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        if not is_shipped(ruby.version):
+            patch.setenv("RBDUMP_OFFSETS_D", str(make_layout(copy, rbdump, tmp_path_factory.mktemp("made"))))
+        yield copy.ruby, copy.environment
+
+
+def check_answer(status, output, errors):
+    """What may be said of it: stacks that are right or marked, or one sentence that it has none now."""
+    if status == FAILED:
+        assert output == ""
+        assert errors.startswith("rbdump: ")
+        assert any(word in errors for word in ("starting", "ending", "no process", "has ended", "another program")), errors
+        return
+    assert status in (COMPLETE, PARTIAL), errors
+    threads = json.loads(output)["threads"]
+    assert threads
+    for thread in threads:
+        if thread["verdict"] == "complete":
+            assert all(frame["kind"] in ("ruby", "cfunc") for frame in thread["frames"])
+            assert all(frame["label"] for frame in thread["frames"])
+
+
+def dump_after(rbdump, ruby, environment, delay, script):
+    """Starts a Ruby, waits for the last line that it writes, and so long more, and dumps it: status, output, errors."""
+    with subprocess.Popen(
+        [ruby.path, "--disable-gems", "-e", script],
+        env={**os.environ, **environment}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    ) as target:  # fmt: skip
+        if "write" in script:
+            assert target.stdout.read(1) == b"x"
+        time.sleep(delay)
+        done = run(rbdump, "-p", target.pid, "--json")
+        target.kill()
+    return done.returncode, done.stdout, done.stderr
+
+
+def layout_is_kept(rbdump, build, start):
+    """Makes the layout of a Ruby, if need be, so that the dumps to come are quick."""
+    ruby, environment = build
+    assert run(rbdump, "-p", start(ruby, "threads.rb", environment=environment).pid).returncode == COMPLETE
+
+
+def test_starting_at_any_moment(build, rbdump, start):
+    ruby, environment = build
+    layout_is_kept(rbdump, build, start)
+    began = time.monotonic()
+    subprocess.run([ruby.path, "--disable-gems", "-e", "nil"], env={**os.environ, **environment}, timeout=60, check=True)
+    lasts = time.monotonic() - began
+    moments = random.Random(4)
+    said = []
+    for _ in range(RUNS):
+        answer = dump_after(rbdump, ruby, environment, moments.uniform(0, lasts), "sleep 0.05")
+        check_answer(*answer)
+        said.append(answer[0])
+    assert {COMPLETE, FAILED} & set(said)
+
+
+@pytest.mark.parametrize("more", [{}, {"RUBY_FREE_AT_EXIT": "1"}], ids=["", "free"])
+def test_ending_at_any_moment(build, rbdump, start, more):
+    """With $RUBY_FREE_AT_EXIT a Ruby since 3.3 takes itself apart to the last."""
+    ruby, environment = build
+    if more and ruby.series < (3, 3):
+        return
+    layout_is_kept(rbdump, build, start)
+    moments = random.Random(5)
+    for _ in range(RUNS):
+        script = "$kept = Array.new(300_000) { Object.new }; Thread.new { sleep }; $stdout.write 'x'; $stdout.flush"
+        check_answer(*dump_after(rbdump, ruby, {**environment, **more}, moments.uniform(0, 0.002), script))
+
+
+def places_of_life(ruby, rbdump, folder):
+    """What rbdump says at each place of a short life."""
+    results = pathlib.Path(folder) / "results"
+    places = " ".join(STARTING[1:] + RUNNING + ENDING)
+    with subprocess.Popen(
+        ["sh", "-c", 'echo ready; read go; exec "$@"', "sh", ruby.path, "--disable-gems", "-e", "at_exit { nil }"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as target:  # fmt: skip
+        assert target.stdout.readline() == "ready\n"
+        with subprocess.Popen(
+            ["gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-p", str(target.pid), "-x", LIFE],
+            env={**os.environ, "RBDUMP": rbdump, "RESULTS": str(results), "PLACES": places},
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        ) as gdb:  # fmt: skip
+            limit = threading.Timer(120, gdb.kill)
+            limit.start()
+            said = []
+            for line in gdb.stdout:
+                said.append(line)
+                if line == "ready\n":
+                    break
+            target.stdin.write("go\n")
+            target.stdin.flush()
+            said += gdb.stdout.read()
+            limit.cancel()
+            assert gdb.wait(60) == 0, "".join(said)
+        assert target.wait(60) == 0
+    return [json.loads(line) for line in results.read_text().splitlines()]
+
+
+def test_places(ruby, rbdump, start, tmp_path):
+    """gdb stops it where it starts and ends: nothing is shown before its classes are there, and after they are gone."""
+    layout_is_kept(rbdump, (ruby, {}), start)
+    answers = places_of_life(ruby, rbdump, tmp_path)
+    seen = [answer["place"] for answer in answers]
+    for answer in answers:
+        check_answer(answer["status"], answer["output"], answer["errors"])
+        if answer["place"] in STARTING:
+            assert answer["status"] == FAILED, answer["place"]
+            assert "starting" in answer["errors"]
+        if answer["place"] in RUNNING:
+            assert answer["status"] != FAILED, f"{answer['place']}: {answer['errors']}"
+    assert seen[0] == "exec"
+    for place in STARTING + RUNNING + ENDING:
+        if place not in seen:
+            note_not_applicable(f"{ruby.id} stopped in {place}: gdb knows no such function of it")
+    assert seen.index("ruby_setup") < seen.index("ruby_run_node")
