@@ -111,7 +111,7 @@ module Still
         (thread.backtrace || [])[0, DEPTH].map { |line| line[/in `(?:.* in )?(.*)'\z/, 1] }
       end
 
-      def frames(thread)
+      def frames_of(thread)
         [false] + thread.backtrace.map do |line|
           path, number, label = line.match(/\A(.*?)(?::(\d+))?:in `(.*)'\z/m).captures
           [number && path, number ? false : nil, number.to_i, label] # no line: the program's name stands for a path
@@ -122,9 +122,13 @@ module Still
         (thread.backtrace_locations(0, DEPTH) || []).map(&:base_label)
       end
 
-      def frames(thread)
-        thread.backtrace_locations.map { |at| [at.path, at.absolute_path, at.lineno, at.label] }
+      def frames_of(thread)
+        frames(thread.backtrace_locations)
       end
+    end
+
+    def frames(locations)
+      locations.map { |at| [at.path, at.absolute_path, at.lineno, at.label] }
     end
 
     def describe(subject)
@@ -134,7 +138,7 @@ module Still
         "name" => thread.respond_to?(:name) ? thread.name : nil,
         "tid" => thread.respond_to?(:native_thread_id) ? thread.native_thread_id : nil,
         "state" => state(thread),
-        "frames" => frames(thread)
+        "frames" => frames_of(thread)
       }
     end
 
