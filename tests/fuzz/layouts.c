@@ -38,6 +38,13 @@ static char *read_text(FILE *file)
 	return text;
 }
 
+/* Programs are made for the Rubies since 2.7 (program.c): execution contexts, lines by rank, call data. */
+static bool has_program(const struct layout *layout)
+{
+	return layout_has(layout, F_thread_ec) && layout_has(layout, F_body_succ_index_table) &&
+	       layout_has(layout, F_call_data_ci);
+}
+
 static void read_layouts(void)
 {
 	glob_t found;
@@ -57,9 +64,13 @@ static void read_layouts(void)
 			fprintf(stderr, "fuzz: %s: %s\n", found.gl_pathv[i], wrong ? wrong : "cannot be read");
 			exit(EXIT_FAILURE);
 		}
-		texts[nr_layouts] = read_text(file);
+		if (has_program(layouts[nr_layouts])) {
+			texts[nr_layouts] = read_text(file);
+			nr_layouts++;
+		} else {
+			layout_destroy(layouts[nr_layouts]);
+		}
 		fclose(file);
-		nr_layouts++;
 	}
 	globfree(&found);
 }
