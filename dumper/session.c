@@ -590,11 +590,15 @@ static struct error *look_through(struct session *session, struct trace **ret, c
 		*refused = strdup("the core does not have the memory that leads to the VM");
 		return *refused ? NULL : error_no_memory();
 	}
-	if (access.failed || look.ruby.vm == 0)
+	if (access.failed || look.ruby.vm == 0) {
+		error = session_no_stacks(session, &roots, before, 0);
+		if (error)
+			return error;
 		return error_create(EXIT_FAILED,
 				    "process %d has no Ruby VM (yet, or any more): it %s just starting or ending%s",
 				    session->target->pid, session->target->kind == TARGET_CORE ? "was" : "is",
 				    session->target->kind == TARGET_CORE ? "" : "; try again");
+	}
 	if (session->target->kind == TARGET_CORE)
 		error = look_at_core(session, &look);
 	else
