@@ -3,6 +3,10 @@
 #include "target/live.h"
 #include "vm/roots_file.h"
 
+/* How often a process is searched through until all is found: it may be changing what leads there, as one does that is
+ * just starting. */
+#define SEARCHES 3
+
 struct error *session_find_roots(const struct session *session, struct roots *ret, bool *searched)
 {
 	const struct layout *layout = session->layout.layout;
@@ -27,12 +31,18 @@ struct error *session_find_roots(const struct session *session, struct roots *re
 	memory_destroy(memory);
 	if (roots_are_complete(ret))
 		return NULL;
-	memory = memory_create(target_read_pages, session->target, SESSION_PAGES);
-	if (!memory)
-		return error_no_memory();
-	roots_search(session->module, memory, layout, ret);
-	memory_destroy(memory);
 	*searched = true;
+	for (int i = 0; i < SEARCHES && !roots_are_complete(ret); i++) {
+		if (session->target->kind == TARGET_LIVE)
+			live_update_mappings(session->target);
+		memory = memory_create(target_read_pages, session->target, SESSION_PAGES);
+		if (!memory)
+			return error_no_memory();
+		roots_search(session->module, memory, layout, ret);
+		memory_destroy(memory);
+		if (session->target->kind != TARGET_LIVE)
+			break;
+	}
 	return NULL;
 }
 
