@@ -677,6 +677,7 @@ static struct error *look_through(struct session *session, struct trace **ret, c
 	access = access_begin(session->memory, layout);
 	look.ruby.memory = session->memory;
 	look.ruby.symbols = roots.global_symbols;
+	look.ruby.operators = roots.operators;
 	look.ruby.object_class = roots.object_class;
 	look.ruby.vm = access_word(&access, roots.current_vm);
 	look.ruby.zjit = roots_zjit(&roots, session->memory);

@@ -93,6 +93,13 @@ def check_constant(constant, value):
         raise Difference(f"gdb says {int(found)}")
 
 
+def check_macro(macro, value):
+    """A macro: gdb knows no more than that it is no enumerator."""
+    number(value)
+    if find_constant(name(macro)) is not None:
+        raise Difference("gdb knows it as a constant")
+
+
 def check_function(function):
     if not has_function(name(function)):
         raise Difference("gdb knows no such function")
@@ -135,6 +142,7 @@ CHECKS = {
     "member": ((3, 6), check_member),
     "enumerator": ((2,), check_constant),
     "constant": ((2,), check_constant),
+    "macro": ((2,), check_macro),
     "function": ((1,), check_function),
     "symbol": ((2,), check_symbol),
     "window": ((4,), check_window),

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gen/constants.h"
 #include "gen/contents.h"
 #include "gen/facts.h"
 #include "gen/image.h"
@@ -461,7 +462,10 @@ static struct error *generate(struct generation *g)
 	layout->producer = g->facts.producer;
 	g->facts.producer = NULL;
 	error = read_version(g, layout);
-	return error ? error : check(g, layout);
+	if (error)
+		return error;
+	constants_add(layout);
+	return check(g, layout);
 }
 
 static void count_one(struct gen_report *report, bool present)

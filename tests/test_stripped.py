@@ -11,11 +11,10 @@ import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.dump import check, dump, rbdumps_frames, run
 from harness.process import is_untouched
-from harness.stripped import stripped_copy
+from harness.stripped import OFFSETS_D, is_shipped, make_layout, stripped_copy
 from harness.target import needs
 
 ROOT = pathlib.Path(__file__).parent.parent
-OFFSETS_D = ROOT / "offsets.d"
 SCRIPTS = ["blocks.rb", "bodies.rb", "cfuncs.rb", "evals.rb", "methods.rb", "multiline.rb", "name_rules.rb", "names.rb"]
 SCRIPTS += ["ractor.rb", "rescues.rb", "svar.rb", "threads.rb", "waits.rb"]
 ROOTS = ["rb_cObject", "ruby_current_vm_ptr", "ruby_global_symbols"]
@@ -51,24 +50,31 @@ def empty_home(monkeypatch, tmp_path):
     return tmp_path / "rbdump/offsets.d"
 
 
-def has_shipped_layout(ruby):
-    """Whether rbdump has a layout for that version. One that it must not have is not missed."""
-    if any(re.search(rf"^version {re.escape(ruby.version)}$", path.read_text(), re.M) for path in OFFSETS_D.iterdir()):
-        return True
-    note_not_applicable(f"{ruby.id} stripped: no layout is shipped for {ruby.version}")
-    return False
+@pytest.fixture(scope="module")
+def layouts_folder(stripped, rbdump, tmp_path_factory):
+    if is_shipped(stripped.ruby.version):
+        return OFFSETS_D
+    note_not_applicable(f"{stripped.ruby.id} stripped, from offsets.d/: none for {stripped.ruby.version}; one is made for it")
+    return make_layout(stripped, rbdump, tmp_path_factory.mktemp("made"))
+
+
+@pytest.fixture(autouse=True)
+def layouts(layouts_folder, monkeypatch):
+    """The folder where the layout of the stripped Ruby must come from."""
+    monkeypatch.setenv("RBDUMP_OFFSETS_D", str(layouts_folder))
+    return layouts_folder
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.removesuffix(".rb"))
-def test_frames(build, stripped, start, rbdump, script):
+def test_frames(build, stripped, layouts, start, rbdump, script):
     ruby = stripped.ruby
-    if not has_shipped_layout(ruby) or ruby.series < needs(script) or (script == "names.rb" and build[1]):
+    if ruby.series < needs(script) or (script == "names.rb" and build[1]):
         return
     target = start(ruby, script, environment=stripped.environment)
     answer = dump(rbdump, target.pid)
     check(answer, target, ruby)
     assert answer["layout"]["source"] == "version"
-    assert pathlib.Path(answer["layout"]["file"]).parent == OFFSETS_D
+    assert pathlib.Path(answer["layout"]["file"]).parent == layouts
     assert all(frame["label"] for thread in answer["threads"] for frame in thread["frames"])
     check(dump(rbdump, target.pid, "--no-stop"), target, ruby, mode="unpaused")
     assert is_untouched(target.pid)
@@ -99,8 +105,6 @@ def roots_probe():
 
 def test_search(stripped, start, rbdump, roots_probe, tmp_path):
     """It finds what the symbol table says, in a few system calls and less than 50 ms."""
-    if not has_shipped_layout(stripped.ruby):
-        return
     target = start(stripped.ruby, "threads.rb", environment=stripped.environment)
     layout = dump(rbdump, target.pid)["layout"]["file"]
     found = [
@@ -128,8 +132,6 @@ def kept_roots(cache):
 
 
 def test_roots_are_kept(stripped, start, rbdump, empty_home):
-    if not has_shipped_layout(stripped.ruby):
-        return
     target = start(stripped.ruby, "threads.rb", environment=stripped.environment)
     check(dump(rbdump, target.pid), target, stripped.ruby)
     kept = kept_roots(empty_home)
@@ -175,8 +177,6 @@ def hostile_roots(right, identity):
 
 def test_kept_roots_that_are_wrong(stripped, start, rbdump, empty_home):
     """Whatever the file says, the answer is the same, and the file is right afterwards."""
-    if not has_shipped_layout(stripped.ruby):
-        return
     target = start(stripped.ruby, "threads.rb", environment=stripped.environment)
     right_answer = [rbdumps_frames(thread) for thread in dump(rbdump, target.pid)["threads"]]
     kept = kept_roots(empty_home)
@@ -199,8 +199,6 @@ def test_kept_roots_that_are_wrong(stripped, start, rbdump, empty_home):
 
 
 def test_cache_that_cannot_be_written_to(stripped, start, rbdump, empty_home):
-    if not has_shipped_layout(stripped.ruby):
-        return
     target = start(stripped.ruby, "threads.rb", environment=stripped.environment)
     empty_home.parent.write_text("a file where a folder should be\n")
     check(dump(rbdump, target.pid), target, stripped.ruby)

@@ -1,5 +1,6 @@
 #include "decode/class.h"
 
+#include "decode/st.h"
 #include "decode/symbol.h"
 
 /*
@@ -74,13 +75,30 @@ static bool has_shapes(const struct layout *layout)
 	       layout_has(layout, F_shape_type) && layout->enumerators[E_SHAPE_IVAR].present;
 }
 
+/* An instance variable that is looked for. */
+struct ivar {
+	const struct ruby *ruby;
+	const char *name;
+	uint64_t value; /* 0 until it is found */
+};
+
+static bool is_not_ivar(void *context, struct access *access, uint64_t key, uint64_t record)
+{
+	struct ivar *ivar = context;
+
+	if (is_id_of(ivar->ruby, access, key, ivar->name))
+		ivar->value = record;
+	return ivar->value == 0;
+}
+
 /*
  * Value of an instance variable of a class, by its name; 0 if it has none such. Until 3.1 a class keeps them in a table
  * of its rb_classext_struct, by ID.
  */
 static uint64_t class_ivar(const struct ruby *ruby, struct access *access, uint64_t klass, const char *name)
 {
-	uint64_t table, entries, at, end;
+	struct ivar ivar = {ruby, name, 0};
+	uint64_t table;
 
 	if (has_shapes(access->layout))
 		return ivar_by_shape(ruby, access, klass, name);
@@ -89,18 +107,24 @@ static uint64_t class_ivar(const struct ruby *ruby, struct access *access, uint6
 	table = access_member(access, classext(access, klass), F_classext_iv_tbl);
 	if (table == 0)
 		return 0;
-	entries = access_member(access, table, F_st_entries);
-	at = access_member(access, table, F_st_entries_start);
-	end = access_member(access, table, F_st_entries_bound);
-	for (uint64_t seen = 0; at < end && seen < MAX_IVARS && !access->failed; at++, seen++) {
-		uint64_t entry = entries + at * access_sizeof(access, S_st_entry);
+	st_each(access, table, MAX_IVARS, is_not_ivar, &ivar);
+	return ivar.value;
+}
 
-		/* st.c: DELETED_ENTRY, RESERVED_HASH_VAL. */
-		if (access_member(access, entry, F_st_entry_hash) != UINT64_MAX &&
-		    is_id_of(ruby, access, access_member(access, entry, F_st_entry_key), name))
-			return access_member(access, entry, F_st_entry_record);
-	}
-	return 0;
+/*
+ * Name of a class that nobody has asked for its path yet: until 2.6, one that was defined at the top level by C
+ * (variable.c, rb_name_class(), classname()). Its value is a Symbol that is no object.
+ */
+static struct bytes name_by_class_id(const struct ruby *ruby, struct access *access, uint64_t klass)
+{
+	const struct layout_number *flag = &access->layout->enumerators[E_RUBY_SYMBOL_FLAG];
+	const struct layout_number *shift = &access->layout->enumerators[E_RUBY_SPECIAL_SHIFT];
+	uint64_t symbol = class_ivar(ruby, access, klass, "__classid__");
+
+	if (!flag->present || !shift->present ||
+	    (symbol & ((UINT64_C(1) << shift->value) - 1)) != (uint64_t)flag->value)
+		return (struct bytes){0, 0};
+	return symbol_name(ruby, access, symbol >> shift->value);
 }
 
 /* An included module stands in the hierarchy as a T_ICLASS, whose klass is the module (class.c, rb_include_class_new).
@@ -127,6 +151,10 @@ void class_path(const struct ruby *ruby, struct access *access, uint64_t klass, 
 		*permanent = path != 0;
 		if (path == 0)
 			path = class_ivar(ruby, access, klass, "__tmp_classpath__");
+		if (path == 0 && !has_shapes(access->layout)) {
+			*ret = name_by_class_id(ruby, access, klass);
+			*permanent = ret->address != 0;
+		}
 	}
 	if (path != 0 && path != access_enum(access, E_RUBY_Qnil))
 		*ret = value_string(access, path);
@@ -174,6 +202,8 @@ static uint64_t superclass(struct access *access, uint64_t klass)
 		return access_member(access, klass, F_class_super);
 	if (layout_has(access->layout, F_class_slot_super))
 		return access_member(access, klass, F_class_slot_super);
+	if (layout_has(access->layout, F_class_ptr) && layout_has(access->layout, F_classext_super))
+		return access_member(access, access_member(access, klass, F_class_ptr), F_classext_super);
 	return 0;
 }
 

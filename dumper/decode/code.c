@@ -6,7 +6,37 @@ enum { PATHOBJ_PATH = 0, PATHOBJ_REALPATH = 1 };
 /* iseq.c, succ_index_table: widths of the packed ranks. */
 enum { IMMEDIATE_RANKS_A_WORD = 9, IMMEDIATE_RANK_BITS = 7, SMALL_RANK_BITS = 9, BLOCK_POSITIONS = 512 };
 
-/* 2.0 to 2.4: iseq.c, iseq_location_setup(). */
+/* iseq.h: iseq_insn_info_entry.position and .line_no are unsigned and of 16 bits in 1.9.3, later of 32. */
+#define SHORT_SIZE  2
+#define SHORT_WORDS 65536u
+
+bool code_is_at(const struct access *from, uint64_t iseq)
+{
+	struct access access = *from;
+	uint64_t self;
+
+	if (!layout_has(access.layout, F_iseq_self))
+		return value_is_imemo(&access, iseq, E_imemo_iseq);
+	if (!value_is_object(iseq))
+		return false;
+	/* iseq.c, prepare_iseq_build(). */
+	self = access_member(&access, iseq, F_iseq_self);
+	return value_is_object(self) && value_data(&access, self) == iseq && !access.failed;
+}
+
+uint64_t code_body(struct access *access, uint64_t iseq)
+{
+	return layout_has(access->layout, F_iseq_body) ? access_member(access, iseq, F_iseq_body) : iseq;
+}
+
+static int64_t read_line(struct access *access, uint64_t object, enum layout_member_id id)
+{
+	if (access->layout->members[id].size == SHORT_SIZE)
+		return (int64_t)access_member(access, object, id);
+	return access_signed(access, object, id);
+}
+
+/* Until 2.4: iseq.c, iseq_location_setup(); in 1.9.3, prepare_iseq_build(). */
 static void read_two_paths(struct access *access, struct code *code)
 {
 	uint64_t absolute = access_member(access, code->body, F_body_absolute_path);
@@ -46,9 +76,9 @@ bool code_read(struct access *access, uint64_t iseq, struct code *ret)
 
 	*ret = (struct code){0};
 	ret->iseq = value_object(access, iseq);
-	if (!access->failed && !value_is_imemo(access, ret->iseq, E_imemo_iseq))
+	if (!access->failed && !code_is_at(access, ret->iseq))
 		access_fail(access, iseq);
-	ret->body = access_member(access, ret->iseq, F_iseq_body);
+	ret->body = code_body(access, ret->iseq);
 	ret->type = access_member(access, ret->body, F_body_type);
 	ret->encoded = access_member(access, ret->body, F_body_iseq_encoded);
 	ret->size = access_member(access, ret->body, F_body_iseq_size);
@@ -58,9 +88,12 @@ bool code_read(struct access *access, uint64_t iseq, struct code *ret)
 		ret->compiled = access_member(access, ret->body, F_body_jit_entry) > MJIT_STATE_MAX;
 	if (layout_has(layout, F_body_builtin_attrs))
 		ret->builtin_attrs = access_member(access, ret->body, F_body_builtin_attrs);
-	ret->first_line = access_signed(access, ret->body, F_body_first_lineno);
-	if (layout->members[F_body_first_lineno].size == 8)
-		ret->first_line >>= 1; /* a Fixnum until 3.1 */
+	if (layout_has(layout, F_body_klass))
+		ret->klass = access_member(access, ret->body, F_body_klass);
+	ret->first_line = read_line(access, ret->body, F_body_first_lineno);
+	/* A Fixnum until 3.1, of which 1.9.3 keeps 16 bits (iseq.c, prepare_iseq_build). */
+	if (layout->members[F_body_first_lineno].size == 8 || layout->members[F_body_first_lineno].size == SHORT_SIZE)
+		ret->first_line >>= 1;
 	ret->label = value_string(access, access_member(access, ret->body, F_body_label));
 	if (layout_has(layout, F_body_pathobj))
 		read_paths(access, access_member(access, ret->body, F_body_pathobj), ret);
@@ -106,7 +139,8 @@ static uint64_t rank_of(struct access *access, uint64_t table, uint64_t position
 
 /*
  * The same where each entry has its position: iseq.c, get_insn_info_binary_search() of 2.5, get_line_info() of 2.0 to
- * 2.4. The first entry counts wherever it begins.
+ * 2.4. The first entry counts wherever it begins. In 1.9.3 each instruction has an entry (compile.c,
+ * iseq_set_sequence()), so that the one before a pc, which vm.c, rb_vm_get_sourceline() looks for, is the last before.
  */
 static uint64_t rank_by_position(struct access *access, uint64_t table, uint64_t entries, uint64_t position)
 {
@@ -130,12 +164,21 @@ static uint64_t rank(struct access *access, const struct code *code, uint64_t en
 	return rank_of(access, access_member(access, code->body, F_body_succ_index_table), position);
 }
 
+/* Where positions have 16 bits, those of longer code mean nothing: Ruby itself takes them for others. */
+static bool has_lines(const struct layout *layout, const struct code *code)
+{
+	return !layout_has(layout, F_insn_position) || layout->members[F_insn_position].size != SHORT_SIZE ||
+	       code->size <= SHORT_WORDS;
+}
+
 bool code_lines_hold(struct access *access, const struct code *code)
 {
 	uint64_t entries = access_member(access, code->body, F_body_insns_size);
 
 	if (entries > code->size || code->size == 0)
 		return false;
+	if (!has_lines(access->layout, code))
+		return true;
 	return entries <= 1 || rank(access, code, entries, code->size - 1) == entries;
 }
 
@@ -148,14 +191,14 @@ int64_t code_line(struct access *access, const struct code *code, uint64_t pc)
 	/* vm_backtrace.c, calc_lineno(): pc points at the next instruction, but at the start of a method. */
 	if (position > 0)
 		position--;
-	if (entries == 0)
+	if (entries == 0 || !has_lines(access->layout, code))
 		return 0;
 	if (entries > 1) {
 		entry = rank(access, code, entries, position);
 		if (entry < 1 || entry > entries)
 			access_fail(access, code->body);
 	}
-	return access_signed(
-	    access, access_member(access, code->body, F_body_insns) + (entry - 1) * access_sizeof(access, S_insn),
-	    F_insn_line_no);
+	return read_line(access,
+			 access_member(access, code->body, F_body_insns) + (entry - 1) * access_sizeof(access, S_insn),
+			 F_insn_line_no);
 }

@@ -1,6 +1,7 @@
 /*
  * Code: what an rb_iseq_t says of itself, and lines. Facts: vm_core.h (rb_iseq_constant_body), iseq.c
- * (succ_index_lookup, get_insn_info_succinct), vm_backtrace.c (calc_lineno), 2.7.4 to 4.0.5.
+ * (succ_index_lookup, get_insn_info_succinct, get_line_info), vm_backtrace.c (calc_lineno), 2.0.0 to 4.0.5; vm.c
+ * (rb_vm_get_sourceline), 1.9.3.
  */
 #ifndef RBDUMP_CODE_H
 #define RBDUMP_CODE_H
@@ -15,6 +16,7 @@ struct code {
 	uint64_t encoded;	/* address of the first word of code */
 	uint64_t size;		/* in words */
 	uint64_t parent, local; /* rb_iseq_t; parent may be 0 */
+	uint64_t klass;		/* that it was defined in, if it is a method's, until 2.2; else 0 */
 	uint64_t builtin_attrs; /* 0 if this Ruby has none */
 	int64_t first_line;
 	bool compiled; /* a JIT has made machine code of it, which the interpreter calls */
@@ -22,6 +24,12 @@ struct code {
 	struct bytes path;
 	struct bytes absolute_path; /* none for code from eval */
 };
+
+/* Whether an rb_iseq_t is there: an imemo, or until 2.2 what belongs to a T_DATA. */
+bool code_is_at(const struct access *access, uint64_t iseq);
+
+/* Where most of an iseq's facts are (rb_iseq_constant_body): until 2.2, in itself. */
+uint64_t code_body(struct access *access, uint64_t iseq);
 
 /* Reads the code at `iseq`. Fails the read if it is not an iseq, or not a whole one. */
 bool code_read(struct access *access, uint64_t iseq, struct code *ret);

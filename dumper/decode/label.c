@@ -16,6 +16,11 @@ bool method_read(struct access *access, uint64_t method, struct method *ret)
 	*ret = (struct method){0};
 	ret->owner = access_member(access, method, F_ment_owner);
 	definition = access_member(access, method, F_ment_def);
+	/* vm_backtrace.c, backtrace_each() until 2.2, where a method may have been undefined while it runs. */
+	if (definition == 0 && layout_has(layout, F_cfp_me) && layout_has(layout, F_ment_called_id)) {
+		ret->original_id = access_member(access, method, F_ment_called_id);
+		return !access->failed;
+	}
 	ret->original_id = access_member(access, definition, F_mdef_original_id);
 	type = access_member(access, definition, F_mdef_type);
 	if (type == access_enum(access, E_VM_METHOD_TYPE_CFUNC)) {
@@ -101,7 +106,7 @@ static void add_code_label(const struct ruby *ruby, struct access *access, struc
 			continue;
 		}
 		if (is_code_type(access, &code, E_ISEQ_TYPE_METHOD))
-			prefix(ruby, access, owner, text);
+			prefix(ruby, access, owner != 0 ? owner : code.klass, text);
 		text_add_target(text, access, code.label);
 		return;
 	}
@@ -117,7 +122,7 @@ static void add_method_label(const struct ruby *ruby, struct access *access, con
 {
 	if (prefix)
 		prefix(ruby, access, method->owner, text);
-	text_add_target(text, access, symbol_name(ruby, access, method->original_id));
+	symbol_add(ruby, access, method->original_id, text);
 }
 
 void label_of_code(const struct ruby *ruby, struct access *access, const struct code *code, const struct method *method,

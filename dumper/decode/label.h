@@ -10,9 +10,10 @@
 
 /* What an rb_callable_method_entry_t says. */
 struct method {
-	uint64_t owner;	      /* class or module that it was defined in */
-	uint64_t original_id; /* the name that it was defined with */
-	bool acts_as_cfunc;   /* written in C, or in Ruby but shown as if it were */
+	uint64_t owner; /* class or module that it was defined in */
+	uint64_t
+	    original_id;    /* the name that it was defined with; the one it is called by, if it is defined no longer */
+	bool acts_as_cfunc; /* written in C, or in Ruby but shown as if it were */
 };
 
 /* Reads a method entry. Fails the read if that cannot be. */

@@ -1,9 +1,16 @@
 #include "decode/symbol.h"
 
+#include <ctype.h>
+
+#include "decode/st.h"
+
 /* symbol.c: `static const int ID_ENTRY_UNIT = 512`, and enum id_entry_type {ID_ENTRY_STR, ID_ENTRY_SYM},
  * ID_ENTRY_SIZE 2. */
 #define ID_ENTRY_UNIT_DEFAULT 512
 #define ID_ENTRY_SIZE	      2
+
+/* parse.y, op_tbl[]: pairs of an ID and a C string. So many are looked at, and so many characters. */
+enum { OPERATORS_MAX = 32, OPERATOR_LENGTH = 3 };
 
 static struct bytes none(struct access *access, uint64_t address)
 {
@@ -43,6 +50,60 @@ static uint64_t name_at(struct access *access, uint64_t list, uint64_t place)
 			     F_symbol_entry_str);
 }
 
+/* parse.y, op_sym[]: the String of an operator; 0 if `id` is none, or one that nobody has asked for. */
+static uint64_t operator_string(struct access *access, uint64_t symbols, uint64_t id)
+{
+	const struct layout_member *strings = &access->layout->members[F_symbols_op_sym];
+
+	return strings->present && id < strings->size / 8 ? access_word(access, symbols + strings->offset + id * 8) : 0;
+}
+
+/* The name of an operator by Ruby's list of those that are longer than one character. */
+static bool operator_by_list(const struct ruby *ruby, const struct access *from, uint64_t id, struct bytes *ret)
+{
+	for (size_t i = 0; ruby->operators != 0 && i < OPERATORS_MAX; i++) {
+		struct access access = *from;
+		char name[OPERATOR_LENGTH + 1];
+		size_t length = 0;
+
+		if (access_word(&access, ruby->operators + i * 16) != id)
+			continue;
+		ret->address = access_word(&access, ruby->operators + i * 16 + 8);
+		if (!access_bytes(&access, ret->address, name, sizeof(name)))
+			continue;
+		while (length < OPERATOR_LENGTH && ispunct((unsigned char)name[length]))
+			length++;
+		ret->length = length;
+		if (length > 0 && name[length] == '\0')
+			return true;
+	}
+	return false;
+}
+
+/* Until 2.1: operators in a row, all others in a hash table. */
+static struct bytes name_by_table(const struct ruby *ruby, struct access *access, uint64_t id)
+{
+	uint64_t string = operator_string(access, ruby->symbols, id);
+	struct bytes name;
+
+	if (string == 0 && operator_by_list(ruby, access, id, &name))
+		return name;
+	if (string == 0 && !st_lookup(access, access_member(access, ruby->symbols, F_symbols_id_str), id, &string))
+		return none(access, ruby->symbols);
+	return value_string(access, string);
+}
+
+bool symbol_add(const struct ruby *ruby, struct access *access, uint64_t id, struct text *text)
+{
+	const char character = (char)id;
+
+	if (layout_has(access->layout, F_symbols_op_sym) && id <= INT8_MAX && ispunct((int)id)) {
+		text_add(text, &character, 1);
+		return true;
+	}
+	return text_add_target(text, access, symbol_name(ruby, access, id));
+}
+
 struct bytes symbol_name(const struct ruby *ruby, struct access *access, uint64_t id)
 {
 	const struct layout_number *unit_constant = &ruby->layout->constants[C_ID_ENTRY_UNIT];
@@ -54,6 +115,8 @@ struct bytes symbol_name(const struct ruby *ruby, struct access *access, uint64_
 
 	if (ruby->symbols == 0 || id == 0)
 		return none(access, ruby->symbols);
+	if (!layout_has(ruby->layout, F_symbols_ids))
+		return name_by_table(ruby, access, id);
 	if (serial >= symbol_serials_end(access, ruby->symbols))
 		return none(access, ruby->symbols);
 	count = value_array(access, access_member(access, ruby->symbols, F_symbols_ids), &outer);

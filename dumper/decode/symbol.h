@@ -1,11 +1,11 @@
 /*
  * IDs: names of methods and variables. Facts: symbol.c and symbol.h (rb_symbols_t, rb_id_to_serial,
- * get_id_serial_entry), id.h (tLAST_OP_ID), 2.7.4 to 4.0.5.
+ * get_id_serial_entry), id.h (tLAST_OP_ID), 2.7.4 to 4.0.5; parse.y (rb_id2str, op_tbl), 1.9.3 to 2.1.10.
  */
 #ifndef RBDUMP_SYMBOL_H
 #define RBDUMP_SYMBOL_H
 
-#include "decode/value.h"
+#include "decode/text.h"
 #include "vm/ruby.h"
 
 /*
@@ -13,6 +13,12 @@
  * such ID.
  */
 struct bytes symbol_name(const struct ruby *ruby, struct access *access, uint64_t id);
+
+/*
+ * Appends the name of an ID. Until 2.1 an operator has no String until somebody asks for it (parse.y, rb_id2str()): its
+ * name is then in the ID itself. False, with the read failed, if the name cannot be had.
+ */
+bool symbol_add(const struct ruby *ruby, struct access *access, uint64_t id, struct text *text);
 
 /* The lowest serial number of an ID that is not in use yet; `symbols` is the address of the table. */
 uint64_t symbol_serials_end(struct access *access, uint64_t symbols);

@@ -24,6 +24,16 @@ uint64_t value_object(struct access *access, uint64_t value)
 	return value;
 }
 
+uint64_t value_data(struct access *access, uint64_t value)
+{
+	const struct layout_number *type = &access->layout->enumerators[E_RUBY_T_DATA];
+	uint64_t object = value_object(access, value);
+
+	if (!type->present || value_type(access, object) != (uint64_t)type->value)
+		access_fail(access, value);
+	return access_member(access, object, F_typed_data_data);
+}
+
 /* internal/imemo.h: IMEMO_MASK, a macro in every Ruby since 2.5. */
 #define IMEMO_MASK 0x0f
 
@@ -37,9 +47,11 @@ uint64_t value_imemo_type(const struct layout *layout, uint64_t flags)
 
 bool value_is_imemo(struct access *access, uint64_t object, enum layout_enumerator_id imemo_type)
 {
+	const struct layout *layout = access->layout;
 	uint64_t flags;
 
-	if (!value_is_object(object))
+	if (!value_is_object(object) || !layout->enumerators[E_RUBY_T_IMEMO].present ||
+	    !layout->enumerators[imemo_type].present)
 		return false;
 	flags = value_flags(access, object);
 	return !access->failed && (flags & access_enum(access, E_RUBY_T_MASK)) == access_enum(access, E_RUBY_T_IMEMO) &&

@@ -34,9 +34,12 @@ uint64_t value_object(struct access *access, uint64_t value);
 uint64_t value_flags(struct access *access, uint64_t object);
 uint64_t value_type(struct access *access, uint64_t object);
 
+/* What a T_DATA is for: its C struct (DATA_PTR). Anything else fails the read. */
+uint64_t value_data(struct access *access, uint64_t value);
+
 /* The enum imemo_type in the flags of a T_IMEMO. */
 uint64_t value_imemo_type(const struct layout *layout, uint64_t flags);
-/* Whether an object is an imemo of that type. */
+/* Whether an object is an imemo of that type. There are none until 2.2. */
 bool value_is_imemo(struct access *access, uint64_t object, enum layout_enumerator_id imemo_type);
 
 /* The bytes of a String. Anything else, nil included, fails the read. */

@@ -293,7 +293,7 @@ static bool lookup(const struct layout_spec *specs, size_t count, const char *na
 enum outcome { FACT_KEPT, FACT_MALFORMED, FACT_TWICE, FACT_OUT_OF_RANGE, FACT_NEEDS_BUILD_ID };
 
 static enum outcome number_fact(const struct layout_spec *specs, size_t count, struct layout_number *numbers,
-				char *rest)
+				bool is_macro, char *rest)
 {
 	const char *name = word(&rest);
 	uint8_t alternative;
@@ -312,6 +312,7 @@ static enum outcome number_fact(const struct layout_spec *specs, size_t count, s
 	if (!signed_decimal(value, &numbers[id].value))
 		return FACT_OUT_OF_RANGE;
 	numbers[id].present = true;
+	numbers[id].is_macro = is_macro;
 	return FACT_KEPT;
 }
 
@@ -462,10 +463,11 @@ static enum outcome fact(struct layout *layout, char *text)
 		return member_fact(layout, text);
 	if (strcmp(kind, "size") == 0)
 		return size_fact(layout, text);
-	if (strcmp(kind, "enumerator") == 0)
-		return number_fact(layout_enumerator_specs, LAYOUT_ENUMERATORS, layout->enumerators, text);
+	if (strcmp(kind, "enumerator") == 0 || strcmp(kind, "macro") == 0)
+		return number_fact(layout_enumerator_specs, LAYOUT_ENUMERATORS, layout->enumerators,
+				   strcmp(kind, "macro") == 0, text);
 	if (strcmp(kind, "constant") == 0)
-		return number_fact(layout_constant_specs, LAYOUT_CONSTANTS, layout->constants, text);
+		return number_fact(layout_constant_specs, LAYOUT_CONSTANTS, layout->constants, false, text);
 	if (strcmp(kind, "function") == 0)
 		return function_fact(layout, text);
 	if (strcmp(kind, "symbol") == 0)
@@ -630,7 +632,7 @@ static char *check_shifts(const struct layout *layout)
 {
 	static const enum layout_enumerator_id shifts[] = {
 	    E_RUBY_FL_USHIFT,	      E_RUBY_ID_SCOPE_SHIFT,  E_RSTRING_EMBED_LEN_SHIFT,
-	    E_RARRAY_EMBED_LEN_SHIFT, E_VM_CALL_TAILCALL_bit,
+	    E_RARRAY_EMBED_LEN_SHIFT, E_VM_CALL_TAILCALL_bit, E_RUBY_SPECIAL_SHIFT,
 	};
 
 	for (size_t i = 0; i < sizeof(shifts) / sizeof(shifts[0]); i++) {
@@ -750,7 +752,8 @@ static void add_numbers(struct lines *lines, const struct layout_number *numbers
 {
 	for (size_t i = 0; i < count; i++) {
 		if (numbers[i].present)
-			add_line(lines, sentence("%s %s %" PRId64, kind, specs[i].names[0], numbers[i].value));
+			add_line(lines, sentence("%s %s %" PRId64, numbers[i].is_macro ? "macro" : kind,
+						 specs[i].names[0], numbers[i].value));
 	}
 }
 

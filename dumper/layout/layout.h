@@ -32,6 +32,7 @@ struct layout_member {
 
 struct layout_number {
 	bool present;
+	bool is_macro; /* an enumerator that this Ruby has as a macro: not from its DWARF (gen/constants.h) */
 	int64_t value;
 };
 

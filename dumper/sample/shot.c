@@ -516,7 +516,7 @@ static void want_of_object(struct shot *shot, enum object_kind kind, const struc
 		want(shot, member_at(shot, object->data, F_moved_destination), OBJECT_VALUE);
 		return;
 	}
-	if (type != (uint64_t)layout->enumerators[E_RUBY_T_IMEMO].value)
+	if (!layout->enumerators[E_RUBY_T_IMEMO].present || type != (uint64_t)layout->enumerators[E_RUBY_T_IMEMO].value)
 		return;
 	type = value_imemo_type(layout, flags);
 	if (type == (uint64_t)layout->enumerators[E_imemo_ment].value)

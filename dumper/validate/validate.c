@@ -85,7 +85,7 @@ static bool known_magic(const struct layout *layout, uint64_t magic)
 	static const enum layout_enumerator_id magics[] = {
 	    E_VM_FRAME_MAGIC_METHOD, E_VM_FRAME_MAGIC_BLOCK, E_VM_FRAME_MAGIC_CLASS,  E_VM_FRAME_MAGIC_TOP,
 	    E_VM_FRAME_MAGIC_CFUNC,  E_VM_FRAME_MAGIC_IFUNC, E_VM_FRAME_MAGIC_EVAL,   E_VM_FRAME_MAGIC_RESCUE,
-	    E_VM_FRAME_MAGIC_DUMMY,  E_VM_FRAME_MAGIC_PROC,  E_VM_FRAME_MAGIC_LAMBDA,
+	    E_VM_FRAME_MAGIC_DUMMY,  E_VM_FRAME_MAGIC_PROC,  E_VM_FRAME_MAGIC_LAMBDA, E_VM_FRAME_MAGIC_FINISH,
 	};
 
 	for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++)

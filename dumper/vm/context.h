@@ -31,10 +31,25 @@ static inline uint64_t context_thread(struct access *access, uint64_t ec)
 	return layout_has(access->layout, F_ec_thread_ptr) ? access_member(access, ec, F_ec_thread_ptr) : ec;
 }
 
-/* How many bytes an execution context has. */
+/*
+ * How many bytes of an execution context tell of a change that it is in another place. A thread that is one itself has
+ * much more, which also changes while its stack stands still (a timer counts how long it runs).
+ */
 static inline uint64_t context_size(const struct layout *layout)
 {
-	return (uint64_t)layout->sizes[layout_has(layout, F_thread_ec) ? S_ec : S_thread].value;
+	const struct context_members members = context_members(layout);
+	const enum layout_member_id ids[] = {members.vm_stack, members.vm_stack_size, members.cfp};
+	uint64_t end = 0;
+
+	if (layout_has(layout, F_thread_ec))
+		return (uint64_t)layout->sizes[S_ec].value;
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+		const struct layout_member *member = &layout->members[ids[i]];
+
+		if (end < (uint64_t)member->offset + member->size)
+			end = (uint64_t)member->offset + member->size;
+	}
+	return end;
 }
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "decode/value.h"
+#include "decode/code.h"
 #include "vm/context.h"
 #include "vm/jit_frame.h"
 
@@ -29,7 +29,7 @@ static enum pointee classify(struct access *access, uint64_t value)
 		return POINTEE_NULL;
 	if (value_is_object(value))
 		value = value_object(access, value); /* an iseq may have been moved */
-	if (value_is_imemo(access, value, E_imemo_iseq))
+	if (code_is_at(access, value))
 		return POINTEE_CODE;
 	if (value_is_imemo(access, value, E_imemo_ment))
 		return POINTEE_METHOD;
@@ -90,6 +90,11 @@ static struct env read_env(struct access *access, uint64_t ep)
 {
 	struct env env = {.ep = ep};
 
+	/* Until 2.2 the frame has its method entry itself: no environment is climbed for it. */
+	if (layout_has(access->layout, F_cfp_me)) {
+		env.flags = env_word(access, ep, 0);
+		return env;
+	}
 	if (layout_has(access->layout, F_cfp_flag))
 		return read_env_of_two_words(access, ep);
 	env.flags = env_word(access, ep, INDEX_FLAGS);
@@ -147,8 +152,7 @@ static bool is_code_of_method(const struct access *from, uint64_t method, uint64
 	code = value_object(&access, access_member(&access, definition, F_mdef_iseq));
 	iseq = value_object(&access, iseq);
 	if (!own)
-		iseq = value_object(
-		    &access, access_member(&access, access_member(&access, iseq, F_iseq_body), F_body_local_iseq));
+		iseq = value_object(&access, access_member(&access, code_body(&access, iseq), F_body_local_iseq));
 	return access.failed || code == iseq;
 }
 
@@ -156,9 +160,9 @@ static bool is_code_of_method(const struct access *from, uint64_t method, uint64
 static bool is_code_in_method(const struct access *from, uint64_t iseq)
 {
 	struct access access = *from;
-	uint64_t body = access_member(&access, value_object(&access, iseq), F_iseq_body);
+	uint64_t body = code_body(&access, value_object(&access, iseq));
 	uint64_t local = value_object(&access, access_member(&access, body, F_body_local_iseq));
-	uint64_t type = access_member(&access, access_member(&access, local, F_iseq_body), F_body_type);
+	uint64_t type = access_member(&access, code_body(&access, local), F_body_type);
 
 	return !access.failed && type == access_enum(&access, E_ISEQ_TYPE_METHOD);
 }
@@ -207,7 +211,8 @@ static void read_frame(const struct ruby *ruby, const struct stack *stack, uint6
 	ret->reason = validate_frame(ruby->layout, &facts, &ret->kind);
 	if (ret->kind != FRAME_RUBY && ret->kind != FRAME_CFUNC)
 		return;
-	ret->method = method_of_frame(&access, facts.ep);
+	ret->method = layout_has(ruby->layout, F_cfp_me) ? access_member(&access, cfp, F_cfp_me)
+							 : method_of_frame(&access, facts.ep);
 	magic = facts.flags & access_enum(&access, E_VM_FRAME_MAGIC_MASK);
 	ret->finish = has_flag(&ruby->layout->enumerators[E_VM_FRAME_FLAG_FINISH], facts.flags);
 	ret->own_method = magic == access_enum(&access, E_VM_FRAME_MAGIC_METHOD) ||
@@ -217,8 +222,9 @@ static void read_frame(const struct ruby *ruby, const struct stack *stack, uint6
 	else if (!ruby->unchecked && ret->kind == FRAME_RUBY && ret->method != 0 &&
 		 !is_code_of_method(&access, ret->method, ret->iseq, ret->own_method))
 		ret->reason = REASON_METHOD_OTHER;
-	else if (ret->method == 0 && (ret->kind == FRAME_CFUNC ||
-				      (!ruby->unchecked && (ret->own_method || is_code_in_method(&access, ret->iseq)))))
+	else if (ret->method == 0 &&
+		 (ret->kind == FRAME_CFUNC || (!ruby->unchecked && !layout_has(ruby->layout, F_cfp_me) &&
+					       (ret->own_method || is_code_in_method(&access, ret->iseq)))))
 		ret->reason = REASON_NO_METHOD;
 	if (ret->reason != REASON_NONE)
 		ret->kind = FRAME_UNREADABLE;

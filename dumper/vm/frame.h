@@ -11,8 +11,9 @@
 struct frame {
 	uint64_t cfp; /* its address */
 	uint64_t pc;
-	uint64_t iseq;	 /* rb_iseq_t; for FRAME_RUBY */
-	uint64_t method; /* rb_callable_method_entry_t, 0 if the frame has none */
+	uint64_t iseq; /* rb_iseq_t; for FRAME_RUBY */
+	uint64_t
+	    method; /* rb_callable_method_entry_t, 0 if the frame has none; until 2.2 many of Ruby code have none */
 	enum frame_kind kind;
 	bool own_method; /* the method entry is that of the frame itself: it is no block's, nor of code within a method
 			  */

@@ -12,19 +12,25 @@
 
 void roots_from_module(const struct module *module, struct roots *ret)
 {
-	enum { VM, VM_BEFORE, SYMBOLS, SYMBOLS_BEFORE, OBJECT, LATE, ZJIT, VERSION, DESCRIPTION, COUNT };
+	enum { VM, VM_BEFORE, SYMBOLS, SYMBOLS_BEFORE, OPERATORS, OBJECT, LATE, ZJIT, VERSION, DESCRIPTION, COUNT };
 	struct module_symbol symbols[COUNT] = {
-	    [VM] = {.name = "ruby_current_vm_ptr"},	 [VM_BEFORE] = {.name = "ruby_current_vm"},	/* until 2.4 */
-	    [SYMBOLS] = {.name = "ruby_global_symbols"}, [SYMBOLS_BEFORE] = {.name = "global_symbols"}, /* until 2.6 */
-	    [OBJECT] = {.name = "rb_cObject"},		 [LATE] = {.name = "rb_cComplex"},
+	    [VM] = {.name = "ruby_current_vm_ptr"},
+	    [VM_BEFORE] = {.name = "ruby_current_vm"}, /* until 2.4 */
+	    [SYMBOLS] = {.name = "ruby_global_symbols"},
+	    [SYMBOLS_BEFORE] = {.name = "global_symbols"}, /* until 2.6 */
+	    [OPERATORS] = {.name = "op_tbl"},
+	    [OBJECT] = {.name = "rb_cObject"},
+	    [LATE] = {.name = "rb_cComplex"},
 	    [ZJIT] = {.name = "rb_zjit_entry"}, /* since 4.0, if it was built in */
-	    [VERSION] = {.name = "ruby_version"},	 [DESCRIPTION] = {.name = "ruby_description"},
+	    [VERSION] = {.name = "ruby_version"},
+	    [DESCRIPTION] = {.name = "ruby_description"},
 	};
 
 	module_lookup(module, symbols, COUNT);
 	*ret = (struct roots){
 	    .current_vm = symbols[VM].address ? symbols[VM].address : symbols[VM_BEFORE].address,
 	    .global_symbols = symbols[SYMBOLS].address ? symbols[SYMBOLS].address : symbols[SYMBOLS_BEFORE].address,
+	    .operators = symbols[OPERATORS].address,
 	    .object_class = symbols[OBJECT].address,
 	    .late_class = symbols[LATE].address,
 	    .zjit_entry = symbols[ZJIT].address,
@@ -46,6 +52,7 @@ void roots_from_layout(const struct layout *layout, const struct module *module,
 	take(&roots->current_vm, layout, Y_ruby_current_vm_ptr, module->bias);
 	take(&roots->global_symbols, layout, Y_ruby_global_symbols, module->bias);
 	take(&roots->zjit_entry, layout, Y_rb_zjit_entry, module->bias);
+	take(&roots->operators, layout, Y_op_tbl, module->bias);
 }
 
 /* How much of a module is looked through: Ruby's own data is some 200 KiB. */
@@ -120,22 +127,33 @@ static bool is_symbol_table(const struct search *search, uint64_t at)
 	struct ruby ruby = {.memory = search->memory, .layout = search->layout, .symbols = at};
 	struct access access = ruby_access(&ruby);
 
+	/* Until 2.1 an operator may have no String; some other names are as well known. */
+	if (!layout_has(search->layout, F_symbols_ids))
+		return search->layout->enumerators[E_idMethodMissing].present &&
+		       value_bytes_are(&access, symbol_name(&ruby, &access, access_enum(&access, E_idMethodMissing)),
+				       "method_missing") &&
+		       !access.failed;
 	if (symbol_serials_end(&access, at) <= access_enum(&access, E_tLAST_OP_ID) + 1 ||
 	    !may_be_allocated(search->module, access_member(&access, at, F_symbols_ids)))
 		return false;
 	return value_bytes_are(&access, symbol_name(&ruby, &access, ID_PLUS), "+") && !access.failed;
 }
 
-/* Whether the variable at `at` has the class Object. Until 3.1, names of classes are found by IDs. */
+/*
+ * Whether the variable at `at` has the class Object. Until 3.2, names of classes are found by IDs, and in 3.2 by what
+ * the VM knows of shapes.
+ */
 static bool is_object_class(const struct search *search, uint64_t at)
 {
-	struct ruby ruby = {
-	    .memory = search->memory, .layout = search->layout, .symbols = search->roots->global_symbols};
+	const struct roots *roots = search->roots;
+	struct ruby ruby = {.memory = search->memory, .layout = search->layout, .symbols = roots->global_symbols};
 	struct access access = ruby_access(&ruby);
 	uint64_t object = access_word(&access, at);
 	struct bytes path;
 	bool permanent;
 
+	if (roots->current_vm != 0)
+		ruby.vm = access_word(&access, roots->current_vm);
 	if (!may_be_allocated(search->module, object) ||
 	    value_type(&access, object) != access_enum(&access, E_RUBY_T_CLASS) || access.failed)
 		return false;

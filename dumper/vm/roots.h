@@ -12,6 +12,7 @@
 struct roots {
 	uint64_t current_vm;	 /* ruby_current_vm_ptr, a pointer to rb_vm_struct */
 	uint64_t global_symbols; /* ruby_global_symbols, an rb_symbols_t */
+	uint64_t operators;	 /* op_tbl, an array; until 2.1, else not needed */
 	uint64_t object_class;	 /* rb_cObject, a VALUE */
 	uint64_t late_class;	 /* rb_cComplex, a VALUE: one of the last that a starting Ruby makes (inits.c) */
 	uint64_t zjit_entry;	 /* rb_zjit_entry, a pointer */

@@ -16,6 +16,7 @@ struct ruby {
 
 	uint64_t vm;	       /* rb_vm_struct, what ruby_current_vm_ptr points to */
 	uint64_t symbols;      /* rb_symbols_t, address of ruby_global_symbols; 0 if not known */
+	uint64_t operators;    /* op_tbl[], where not all operators have Strings (until 2.1); 0 if not known */
 	uint64_t object_class; /* address of the variable rb_cObject; 0 if not known */
 	enum zjit zjit;
 	bool unchecked; /* frames are taken as they are if they can be read at all: experiment/ measures that */

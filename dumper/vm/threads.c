@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "decode/st.h"
+#include "decode/value.h"
 #include "vm/context.h"
 
 /*
@@ -63,6 +65,14 @@ static const char *fiber_state(const struct layout *layout, uint64_t status)
 	return NULL;
 }
 
+/* 1.9.3 has a status of its own for that; later it is a flag. */
+static bool is_being_killed(const struct layout *layout, uint64_t status)
+{
+	const struct layout_number *to_kill = &layout->enumerators[E_THREAD_TO_KILL];
+
+	return to_kill->present && status == (uint64_t)to_kill->value;
+}
+
 /*
  * thread.c: a blocking region sets both blocking_region_buffer and THREAD_STOPPED; sleep sets THREAD_STOPPED (with or
  * without a time limit), and what can deadlock, such as Queue#pop and Mutex#lock, THREAD_STOPPED_FOREVER. Those that
@@ -86,7 +96,8 @@ static enum trace_state thread_state(struct access *access, const struct listing
 		return STATE_SLEEPING;
 	if (status == access_enum(access, E_THREAD_STOPPED_FOREVER))
 		return STATE_SLEEPING_FOREVER;
-	if (status == access_enum(access, E_THREAD_RUNNABLE) && listing->gvl_known)
+	if ((status == access_enum(access, E_THREAD_RUNNABLE) || is_being_killed(access->layout, status)) &&
+	    listing->gvl_known)
 		return STATE_WAITING_GVL;
 	return STATE_UNKNOWN;
 }
@@ -118,6 +129,8 @@ static void read_thread(struct listing *listing, uint64_t address, struct ruby_t
 		ret->pthread = access_member(&access, native, F_nt_thread_id);
 	if (ret->ec != 0 && layout_has(layout, members.fiber_ptr))
 		ret->fiber = access_member(&access, ret->ec, members.fiber_ptr);
+	if (ret->fiber != 0 && layout_has(layout, F_fiber_next_fiber))
+		ret->fiber = value_data(&access, ret->fiber); /* until 2.1 a thread has the object */
 	if (ret->fiber != 0 && layout_has(layout, F_fiber_prev))
 		ret->resumed_by = access_member(&access, ret->fiber, F_fiber_prev);
 	if (ret->fiber != 0 && layout_has(layout, F_fiber_status)) {
@@ -128,11 +141,9 @@ static void read_thread(struct listing *listing, uint64_t address, struct ruby_t
 	}
 }
 
-static bool add_thread(void *context, struct access *access, uint64_t node)
+static bool add_thread(struct listing *listing, uint64_t address)
 {
-	struct listing *listing = context;
 	struct ruby_threads *threads = listing->threads;
-	uint64_t address = node - access->layout->members[F_thread_node].offset;
 
 	if (threads->count >= THREADS_MAX)
 		return false;
@@ -149,6 +160,20 @@ static bool add_thread(void *context, struct access *access, uint64_t node)
 	}
 	read_thread(listing, address, &threads->threads[threads->count++]);
 	return true;
+}
+
+static bool add_listed_thread(void *context, struct access *access, uint64_t node)
+{
+	return add_thread(context, node - access->layout->members[F_thread_node].offset);
+}
+
+/* Until 2.1 the threads are a hash table, whose keys are the Thread objects (thread.c, thread_create_core()). */
+static bool add_thread_of_table(void *context, struct access *access, uint64_t key, uint64_t record)
+{
+	uint64_t address = value_data(access, key);
+
+	(void)record;
+	return !access->failed && add_thread(context, address);
 }
 
 /* A thread in the queue for the GVL could go on if it had it, whatever it was woken from. */
@@ -172,7 +197,7 @@ static void list_threads(struct listing *listing, uint64_t object, enum layout_m
 	const struct layout *layout = listing->ruby->layout;
 	struct access access = ruby_access(listing->ruby), queue_access = access;
 
-	if (!walk_list(&access, object, head, add_thread, listing))
+	if (!walk_list(&access, object, head, add_listed_thread, listing))
 		listing->threads->broken = true;
 	if (layout_has(layout, queue) && layout_has(layout, F_thread_gvl_node))
 		walk_list(&queue_access, object, queue, mark_waiting, listing);
@@ -268,7 +293,11 @@ bool threads_list(const struct ruby *ruby, struct ruby_threads *ret)
 			ret->broken = true;
 	} else {
 		listing.gvl_known = read_gvl_owner(&access, ruby->vm, &listing.gvl_owner);
-		list_threads(&listing, ruby->vm, F_vm_living_threads, F_vm_gvl_queue);
+		if (layout_has(layout, F_vm_living_threads))
+			list_threads(&listing, ruby->vm, F_vm_living_threads, F_vm_gvl_queue);
+		else if (!st_each(&access, access_member(&access, ruby->vm, F_vm_living_table), THREADS_MAX,
+				  add_thread_of_table, &listing))
+			ret->broken = true;
 	}
 	if (ret->broken && !drop_repeated(ret))
 		listing.no_memory = true;

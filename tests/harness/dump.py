@@ -1,10 +1,15 @@
 """Running rbdump, and comparing what it says with what Ruby says of itself."""
 
+import itertools
 import json
 import subprocess
 
-# What Thread#inspect says of a thread at its still point, and how rbdump may put it.
-STATES = {b"sleep": {"sleeping", "blocked"}, b"sleep_forever": {"sleeping_forever"}}
+# What Thread#inspect says of a thread at its still point, and how rbdump may put it. None: it does not tell which.
+STATES = {
+    b"sleep": {"sleeping", "blocked"},
+    b"sleep_forever": {"sleeping_forever"},
+    None: {"sleeping", "blocked", "sleeping_forever"},
+}
 
 
 def run(rbdump, *arguments, **options):
@@ -51,7 +56,10 @@ def current(answer):
 
 
 def thread_of(answer, subject):
-    """rbdump's entry of a subject: by being main, by its name, by its kernel thread, or the only one without a name."""
+    """
+    rbdump's entry of a subject: by being main, by its name, by its kernel thread, or the only one without a name. Before
+    2.3 no thread has a name, nor tells its kernel thread: then by its frames, if any has just these.
+    """
     threads = current(answer)
     if subject["key"] == b"main":
         found = [thread for thread in threads if thread["main"]]
@@ -61,15 +69,21 @@ def thread_of(answer, subject):
         found = [thread for thread in threads if thread["tid"] == subject["tid"]]
     else:
         found = [thread for thread in threads if thread["name"] is None and not thread["main"]]
+        same = [thread for thread in found if not difference(rbdumps_frames(thread), rubys_frames(subject))]
+        found = same[:1] or found
     assert len(found) == 1, f"{subject['key']}: {len(found)} threads match"
     return found[0]
 
 
 def rubys_frames(subject):
-    """(path, absolute path, line, label) of each frame as Ruby itself told it. No line is None."""
+    """
+    (path, absolute path, line, label) of each frame as Ruby itself told it. No line is None; an absolute path, and a
+    frame, that this Ruby does not tell (1.9.3) is False.
+    """
     return [
-        (as_text(path), as_text(absolute), line or None, as_text(label))
-        for path, absolute, line, label in subject["frames"]
+        frame
+        and (as_text(frame[0]), frame[1] if frame[1] is False else as_text(frame[1]), frame[2] or None, as_text(frame[3]))
+        for frame in subject["frames"]
     ]
 
 
@@ -83,8 +97,16 @@ def rbdumps_frames(thread):
     ]
 
 
+def as_told(ours, rubys):
+    """A frame without what Ruby does not tell of it."""
+    if rubys is False and isinstance(ours, tuple):
+        return False
+    return (ours[0], False, *ours[2:]) if isinstance(ours, tuple) and rubys and rubys[1] is False else ours
+
+
 def difference(ours, rubys):
     """None if two lists of frames are the same, else what differs, readably."""
+    ours = [as_told(mine, theirs) for mine, theirs in itertools.zip_longest(ours, rubys[: len(ours)])]
     if ours == rubys:
         return None
     at = next((i for i, pair in enumerate(zip(ours, rubys)) if pair[0] != pair[1]), min(len(ours), len(rubys)))

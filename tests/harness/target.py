@@ -14,6 +14,10 @@ from harness.process import Bound
 TARGETS = pathlib.Path(__file__).resolve().parent.parent / "targets"
 
 
+# The oldest series that every target runs on that does not say otherwise.
+OLDEST = (2, 3)
+
+
 def header(script, word):
     """What the comment at the top of a target says behind `word:`, a list."""
     values = []
@@ -28,7 +32,7 @@ def header(script, word):
 def needs(script):
     """The oldest series that a target runs on."""
     wanted = header(script, "needs")
-    return tuple(int(part) for part in wanted[0].split(".")) if wanted else (2, 3)
+    return tuple(int(part) for part in wanted[0].split(".")) if wanted else OLDEST
 
 
 def from_hex(value):

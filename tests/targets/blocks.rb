@@ -1,4 +1,5 @@
 # Blocks, procs and lambdas.
+# needs: 2.0
 require_relative "still"
 
 class Blocks
@@ -60,7 +61,7 @@ class Blocks
   def with_locals
     [[1, [2, 3]]].each do |a, (b, c); d|
       d = a + b + c
-      d.then { |e| Still::GATE.pop if e }
+      d.tap { |e| Still::GATE.pop if e }
     end
   end
 
@@ -111,7 +112,7 @@ end
 Still.thread("passed") { blocks.passed { blocks.passed { Still::GATE.pop } } }
 Still.thread("block in block of main") { 1.times { 1.times { 1.times { Still::GATE.pop } } } }
 Still.thread("no ruby frame", &Still::GATE.method(:pop))
-Still.subject("symbol", Thread.new(Still::GATE, &:pop), "pop").name = "symbol"
-Still.subject("arguments", Thread.new(1, 2) { |a, b| Still::GATE.pop if a + b }, "pop").name = "arguments"
+Still.name_thread(Still.subject("symbol", Thread.new(Still::GATE, &:pop), "pop"), "symbol")
+Still.name_thread(Still.subject("arguments", Thread.new(1, 2) { |a, b| Still::GATE.pop if a + b }, "pop"), "arguments")
 Still.watch("pop")
 [3].each { |x| x.times { Still::GATE.pop } }

@@ -1,7 +1,8 @@
 # Bodies of classes and modules, and files that are required and loaded: one stack through all of them.
+# needs: 2.0
 require_relative "still"
 
-BEGIN { $begun = -> { 1.then { Still::GATE.pop } } }
+BEGIN { $begun = -> { 1.tap { Still::GATE.pop } } }
 
 module Outer
   class Inner

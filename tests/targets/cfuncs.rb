@@ -1,4 +1,5 @@
 # C functions between Ruby ones.
+# needs: 1.9
 require_relative "still"
 
 class Weight

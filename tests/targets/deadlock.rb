@@ -1,4 +1,5 @@
 # Two threads, each of which holds the mutex that the other wants.
+# needs: 2.1
 require_relative "still"
 
 A = Thread::Mutex.new

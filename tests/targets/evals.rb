@@ -1,4 +1,5 @@
 # Code made of strings, with and without a file name.
+# needs: 2.0
 require_relative "still"
 
 class Evals

@@ -1,4 +1,5 @@
 # Fibers: what counts as a thread's stack is that of the fiber that runs.
+# needs: 1.9
 require_relative "still"
 
 class Generator

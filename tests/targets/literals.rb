@@ -1,4 +1,5 @@
 # Names that are words of Ruby's own C code, which its Strings then share (rb_fstring_lit): of methods, labels and paths.
+# needs: 1.9
 require_relative "still"
 
 def once

@@ -1,4 +1,5 @@
 # Methods of every kind.
+# needs: 2.1
 require_relative "still"
 
 class Base

@@ -121,7 +121,7 @@ class Multiline
           taken(2,
                 3),
           [4].each { |x|
-            x.then do
+            x.tap do
               Still::GATE
                 .pop
             end
@@ -167,7 +167,7 @@ multiline = Multiline.new
 end
 Still.watch("pop")
 Still::GATE
-  .then do |gate|
+  .tap do |gate|
     gate
       .pop
   end

@@ -64,7 +64,7 @@ end
 module Refining
   refine Plain do
     def refined
-      1.then do # names: #<refinement Plain of Refining>#refined > Kernel#then
+      1.tap do # names: #<refinement Plain of Refining>#refined > Kernel#tap
         Outer::Inner::Deeper.new.call # names: block in #<refinement Plain of Refining>#refined
       end
     end
@@ -93,6 +93,8 @@ NAMED_LATER = Class.new(Plain) do
   end
 end
 
+NAMED_LATER.name # until 2.3 it has its path only when somebody asks for it
+
 def top_level
   [2, 1].sort_by do # names: Object#top_level > Enumerable#sort_by > Array#each
     NAMED_LATER.new.later # names: block in Object#top_level
@@ -109,7 +111,7 @@ end
 
 at_top = self
 RUN = lambda do
-  1.then do # names: block in <main> > Kernel#then
+  1.tap do # names: block in <main> > Kernel#tap
     at_top.of_main # names: block (2 levels) in <main>
   end
 end

@@ -2,7 +2,7 @@
 require_relative "still"
 
 module Größe
-  class Änderung
+  class Umänderung
     def πρῶτος
       日本語
     end
@@ -16,10 +16,10 @@ module Größe
     end
 
     define_method("white space and \\ \"quotes\"\t\u0001\u{7f}\u{2028}\n") do
-      Étranger.étrange
+      Eétranger.étrange
     end
 
-    class Étranger
+    class Eétranger
       class << self
         def étrange
           Still::GATE.pop
@@ -42,14 +42,14 @@ end
 
 LATIN = <<~CODE.encode("ISO-8859-1").force_encoding("ASCII-8BIT").freeze
   # encoding: ISO-8859-1
-  class \u00C9tat
+  class E\u00C9tat
     def \u00E9gal
       [1].each { Still::GATE.pop }
     end
   end
 CODE
 eval LATIN, nil, "latin-\xE9.rb".b
-LATIN_STATE = Object.const_get("\u00C9tat".encode("ISO-8859-1"))
+LATIN_STATE = Object.const_get("E\u00C9tat".encode("ISO-8859-1"))
 
 eval <<~CODE.encode("EUC-JP").force_encoding("ASCII-8BIT")
   # encoding: EUC-JP
@@ -71,7 +71,7 @@ class Lengths
   end
 end
 
-Still.thread("größe \u{1F980}") { Größe::Änderung.new.πρῶτος }
+Still.thread("größe \u{1F980}") { Größe::Umänderung.new.πρῶτος }
 Bytes::LABELS.each_index { |i| Still.thread("bytes #{i}") { Bytes.new.public_send("ascii_#{i}") } }
 Still.thread("latin") { LATIN_STATE.new.public_send("\u00E9gal".encode("ISO-8859-1")) }
 Still.thread("japanese") { Japanese.new.run }

@@ -1,5 +1,6 @@
 # env: RUBY_THREAD_VM_STACK_SIZE=33554432
 # The bottom of recursions: 10,000 frames of a method, of two by turns, and (fewer) of blocks with C functions between.
+# needs: 2.0
 require_relative "still"
 
 def down(n)

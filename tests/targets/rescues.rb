@@ -1,4 +1,5 @@
 # Frames of rescue and of ensure, with and without an exception under way.
+# needs: 1.9
 require_relative "still"
 
 class Rescues
@@ -141,6 +142,7 @@ class Rescues
     Still::GATE.pop
   end
 
+  class_eval(<<-CODE, __FILE__, __LINE__ + 1) unless RUBY_VERSION < "2.5"
   def of_block
     [1].each do
       raise "first"
@@ -148,6 +150,7 @@ class Rescues
       Still::GATE.pop
     end
   end
+  CODE
 
   def calls_from_rescue
     raise "first"

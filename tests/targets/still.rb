@@ -5,11 +5,16 @@
 # (all strings in it in hex, since they may be of any encoding), and reads standard input. When that ends, so does the
 # process, with status 0.
 #
-# No library is loaded: not every Ruby of the test set has one.
+# No library is loaded: not every Ruby of the test set has one. It runs on every Ruby since 1.9.3, and says nil of what
+# that Ruby does not tell. Before 2.7, a subject that calls what its Ruby does not have yet is left out, and told.
+require "thread" if RUBY_VERSION < "2.3" # Queue is not built in; until 2.0 it is written in Ruby
+
 module Still
   Subject = Struct.new(:key, :thread, :top)
-  GATE = Thread::Queue.new
+  GATE = RUBY_VERSION < "2.1" ? ::Queue.new : Thread::Queue.new
   BOUND = 30
+  # How deep below a thread's top its still point may be: what rests in a method that is written in Ruby rests deeper.
+  DEPTH = RUBY_VERSION < "2.1" ? 8 : 1
 
   @subjects = []
   @fibers = {}
@@ -22,13 +27,18 @@ module Still
     # String or Regexp.
     def thread(name, top = "pop", &block)
       made = Thread.new(&block)
-      made.name = name
+      name_thread(made, name)
       subject(name, made, top)
+    end
+
+    def name_thread(thread, name)
+      thread.name = name if thread.respond_to?(:name=)
     end
 
     # Makes a thread that exists already a subject.
     def subject(key, thread, top)
-      thread.abort_on_exception = true
+      thread.report_on_exception = false if may_lack? && thread.respond_to?(:report_on_exception=)
+      thread.abort_on_exception = true unless may_lack?
       @subjects << Subject.new(key, thread, top)
       thread
     end
@@ -40,7 +50,7 @@ module Still
         require "fiber" unless Fiber.respond_to?(:current)
         @fibers[key] = [Thread.current, Fiber.current]
       else
-        here = frames(caller_locations(1))
+        here = described(caller_locations(1))
         @fibers[key] = [Thread.current, [*([[*here[0][0, 3], top]] if top), *here]]
       end
     end
@@ -53,63 +63,115 @@ module Still
         $stdin.read
         exit!(0)
       end
-      watcher.name = "watcher"
+      name_thread(watcher, "watcher")
       watcher.abort_on_exception = true
     end
 
     # Waits until all subjects rest, and prints what Ruby shows of them.
     def report
-      wait_until("all subjects are at rest") { @subjects.all? { |subject| rests?(subject) } }
+      wait_until("all subjects are at rest") do
+        leave_out_lacking if may_lack?
+        @subjects.all? { |subject| rests?(subject) }
+      end
       told = @fibers.map { |key, fiber| describe_fiber(key, *fiber) }
       line = json(extra.merge("fibers" => told, "threads" => @subjects.map { |subject| describe(subject) }))
-      $stdout.write(line, "\n")
+      $stdout.write(line + "\n")
       $stdout.flush
     end
 
+    def may_lack?
+      RUBY_VERSION < "2.7"
+    end
+
+    # Drops the subjects that have ended because this Ruby does not have a method, or one of its arguments.
+    def leave_out_lacking
+      @subjects.reject! do |subject|
+        next if subject.thread.status
+        begin
+          subject.thread.join
+          false # it just ended: that is for wait_until to tell
+        rescue NameError, ArgumentError, TypeError => e
+          # Its message would call methods of the target's.
+          extra["lacks"] = [extra["lacks"], "#{subject.key} (#{e.is_a?(NameError) ? e.name : e.class})"].compact.join(", ")
+        end
+      end
+    end
+
     def wait_until(what)
-      start = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      start = now
       until yield
-        if Process.clock_gettime(Process::CLOCK_MONOTONIC) - start > BOUND
+        if now - start > BOUND
           warn "gave up waiting until #{what}"
-          @subjects.each { |s| warn "#{s.key}: #{s.thread.status} in #{s.thread.backtrace_locations(0, 1)}, not #{s.top}" }
+          @subjects.each { |s| warn "#{s.key}: #{s.thread.status} in #{(s.thread.backtrace || [])[0]}, not #{s.top}" }
           exit!(1)
         end
         sleep 0.001
       end
     end
 
+    def now
+      defined?(Process::CLOCK_MONOTONIC) ? Process.clock_gettime(Process::CLOCK_MONOTONIC) : Time.now.to_f
+    end
+
     def rests?(subject)
       return false unless subject.thread.status == "sleep"
-      top = subject.thread.backtrace_locations(0, 1)
-      !top.nil? && !top.empty? && subject.top === top[0].base_label
+      return true if RUBY_VERSION < "2.0" && subject.top != "pop" # in the frame that is not told
+      top_labels(subject.thread).any? { |label| subject.top === label }
+    end
+
+    if RUBY_VERSION < "2.0"
+      # Thread#backtrace tells neither the innermost frame, which is that of a C function here, nor absolute paths: false.
+      def top_labels(thread)
+        (thread.backtrace || [])[0, DEPTH].map { |line| line[/in `(?:.* in )?(.*)'\z/, 1] }
+      end
+
+      def frames(thread)
+        [false] + thread.backtrace.map do |line|
+          path, number, label = line.match(/\A(.*?)(?::(\d+))?:in `(.*)'\z/m).captures
+          [number && path, number ? false : nil, number.to_i, label] # no line: the program's name stands for a path
+        end
+      end
+    else
+      def top_labels(thread)
+        (thread.backtrace_locations(0, DEPTH) || []).map(&:base_label)
+      end
+
+      def frames(thread)
+        described(thread.backtrace_locations)
+      end
     end
 
     def describe(subject)
       thread = subject.thread
       {
         "key" => subject.key,
-        "name" => thread.name,
+        "name" => thread.respond_to?(:name) ? thread.name : nil,
         "tid" => thread.respond_to?(:native_thread_id) ? thread.native_thread_id : nil,
-        "state" => thread.inspect.b[/\w+(?=>\z)/],
-        "frames" => frames(thread.backtrace_locations)
+        "state" => state(thread),
+        "frames" => frames(thread)
       }
     end
 
     def describe_fiber(key, thread, fiber)
       subject = @subjects.find { |s| s.thread == thread }
-      frames = fiber.is_a?(Fiber) ? frames(fiber.backtrace_locations) : fiber
+      frames = fiber.is_a?(Fiber) ? described(fiber.backtrace_locations) : fiber
       { "key" => key, "thread" => subject && subject.key, "frames" => frames }
     end
 
-    def frames(locations)
+    def described(locations)
       locations.map { |at| [at.path, at.absolute_path, at.lineno, at.label] }
+    end
+
+    # "sleep" or "sleep_forever"; Thread#inspect has told them apart since 2.4.
+    def state(thread)
+      thread.inspect.b[/\w+(?=>\z)/] unless RUBY_VERSION < "2.4"
     end
 
     def json(value)
       case value
-      when Hash then "{#{value.map { |key, item| "\"#{key}\":#{json(item)}" }.join(",")}}"
       when Array then "[#{value.map { |item| json(item) }.join(",")}]"
-      when String then "\"#{value.unpack1("H*")}\""
+      when Hash then "{#{value.map { |key, item| "\"#{key}\":#{json(item)}" }.join(",")}}"
+      when String then "\"#{value.unpack("H*")[0]}\""
       when nil then "null"
       else value.to_s
       end

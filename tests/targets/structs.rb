@@ -1,4 +1,5 @@
 # Methods on a Struct, and its accessors.
+# needs: 2.5
 require_relative "still"
 
 Point = Struct.new(:x, :y) do

@@ -1,4 +1,5 @@
 # Methods that set $~ or $_: the place of the method entry on their stack is taken by something else.
+# needs: 1.9
 require_relative "still"
 
 class Matching

@@ -1,4 +1,5 @@
 # A hundred threads.
+# needs: 1.9
 require_relative "still"
 
 def wait(n)

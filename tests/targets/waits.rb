@@ -1,4 +1,5 @@
 # Every way to wait.
+# needs: 2.0
 require_relative "still"
 
 read, WRITE = IO.pipe
@@ -32,8 +33,8 @@ taken.lock
   "condition variable" => [/sleep|wait/, -> { mutex.synchronize { condition.wait(mutex) } }],
   "timed condition variable" => [/sleep|wait/, -> { mutex.synchronize { condition.wait(mutex, 3600) } }],
   "mutex" => ["lock", -> { taken.lock }],
-  "mutex sleep" => ["sleep", -> { Thread::Mutex.new.tap(&:lock).then { |own| own.sleep } }],
-  "timed mutex sleep" => ["sleep", -> { Thread::Mutex.new.tap(&:lock).then { |own| own.sleep(3600) } }],
+  "mutex sleep" => ["sleep", -> { Thread::Mutex.new.tap(&:lock).sleep }],
+  "timed mutex sleep" => ["sleep", -> { Thread::Mutex.new.tap(&:lock).sleep(3600) }],
   "sleep" => ["sleep", -> { sleep }],
   "timed sleep" => ["sleep", -> { sleep 3600.5 }],
   "stop" => ["stop", -> { Thread.stop }]

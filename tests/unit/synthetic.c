@@ -32,7 +32,7 @@ static const struct {
     {E_VM_FRAME_MAGIC_RESCUE, 0xa80001},
     {E_VM_FRAME_MAGIC_DUMMY, 0xa90001},
     {E_VM_FRAME_FLAG_FINISH, 0x400},
-    {E_VM_ENV_FLAG_LOCAL, 0x100},
+    {E_VM_ENV_FLAG_LOCAL, 0x2},
     {E_VM_ENV_FLAG_ESCAPED, 0x200},
     {E_imemo_env, 9},
     {E_imemo_cref, 3},
@@ -52,6 +52,8 @@ static const struct {
     {E_RUBY_FL_USHIFT, 20},
     {E_RUBY_FL_SINGLETON, INT64_C(1) << 27},
     {E_RUBY_Qnil, 0x24},
+    {E_RUBY_SYMBOL_FLAG, 0x2c},
+    {E_RUBY_SPECIAL_SHIFT, 8},
     {E_RSTRING_NOEMBED, INT64_C(1) << 25},
     {E_RSTRING_EMBED_LEN_MASK, INT64_C(0x1f) << 40},
     {E_RSTRING_EMBED_LEN_SHIFT, 40},
@@ -62,6 +64,7 @@ static const struct {
     {E_imemo_mask, 0xf},
     {E_VM_FRAME_MAGIC_PROC, 0xaa0001},
     {E_VM_FRAME_MAGIC_LAMBDA, 0xab0001},
+    {E_VM_FRAME_MAGIC_FINISH, 0xac0001},
     {E_imemo_callinfo, 6},
     {E_imemo_callcache, 8},
     {E_idMethodMissing, 0xb01},
@@ -73,6 +76,7 @@ static const struct {
     {E_THREAD_STOPPED, 0},
     {E_THREAD_STOPPED_FOREVER, 3},
     {E_THREAD_KILLED, 1},
+    {E_THREAD_TO_KILL, 4},
     {E_thread_invoke_type_none, 5},
     {E_FIBER_CREATED, 3},
     {E_FIBER_RESUMED, 0},
@@ -133,7 +137,9 @@ static const struct {
 /* What other Rubies have in the place of something else. */
 static const enum layout_member_id others[] = {
     F_symbols_next_id,	 F_class_slot_fields, F_mdef_reference_count, F_insn_position,	  F_classext_iv_ptr,
-    F_classext_shape_id, F_cfp_flag,	      F_zjit_frame_iseq,      F_symbol_entry_str,
+    F_classext_shape_id, F_cfp_flag,	      F_zjit_frame_iseq,      F_symbol_entry_str, F_cfp_me,
+    F_iseq_self,	 F_body_klass,	      F_vm_living_table,      F_fiber_next_fiber, F_symbols_op_sym,
+    F_symbols_id_str,	 F_st_bins,
 };
 
 static bool is_object(enum layout_struct_id id)
@@ -148,10 +154,10 @@ static bool is_object(enum layout_struct_id id)
 	case S_class:
 	case S_class_slot:
 	case S_moved:
+	case S_typed_data:
 	case S_fields:
 	case S_call_info:
 	case S_call_cache:
-	case S_typed_data:
 		return true;
 	default:
 		return false;

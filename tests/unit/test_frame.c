@@ -613,6 +613,76 @@ static void test_zjit_c_function(void **state)
 	assert_one(&stack, FRAME_CFUNC, REASON_NONE, method);
 }
 
+/* 2.3: the kind is in the frame; an environment has two words, the second of which is the enclosing one or a block. */
+static void test_two_words(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t code = synthetic_imemo(s, S_iseq, E_imemo_iseq), method = new_method(s), at, outer;
+	uint64_t local_flag = synthetic_enum(s, E_VM_ENV_FLAG_LOCAL);
+	struct vm_stack stack;
+
+	synthetic_with(s, F_cfp_flag);
+	synthetic_without_enumerator(s, E_VM_ENV_FLAG_ESCAPED);
+	stack = new_stack(s);
+	at = env(&stack, 0, method, SYNTHETIC_BASE | local_flag | 1);
+	synthetic_set(s, push(&stack, PC, code, at), F_cfp_flag, synthetic_enum(s, E_VM_FRAME_MAGIC_METHOD));
+	assert_one(&stack, FRAME_RUBY, REASON_NONE, method);
+
+	/* A block's leads to the method's, which is on the heap, before the object that it belongs to. */
+	stack = new_stack(s);
+	outer = put_env(s, synthetic_allocate(s, 4 * 8), 0, method, local_flag | 1);
+	synthetic_put_word(s, outer + 8, synthetic_object(s, S_typed_data, synthetic_enum(s, E_RUBY_T_DATA)));
+	at = env(&stack, 0, 0, outer | 1);
+	synthetic_set(s, push(&stack, PC, code, at), F_cfp_flag, synthetic_enum(s, E_VM_FRAME_MAGIC_BLOCK));
+	assert_one(&stack, FRAME_RUBY, REASON_NONE, method);
+	synthetic_set(s, stack.cfp, F_cfp_ep, outer);
+	assert_one(&stack, FRAME_RUBY, REASON_NONE, method);
+	synthetic_put_word(s, outer + 8, method);
+	assert_one(&stack, FRAME_UNREADABLE, REASON_EP_OUTSIDE, 0);
+}
+
+/* Until 2.2: the method entry is in the frame, code is no object but belongs to one, and nothing is climbed. */
+static void test_method_in_frame(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t code, object, method = new_method(s), c_function = synthetic_method(s, E_VM_METHOD_TYPE_CFUNC, 0, "c");
+	uint64_t cfp, at;
+	struct vm_stack stack;
+
+	synthetic_with(s, F_cfp_flag);
+	synthetic_with(s, F_cfp_me);
+	synthetic_with(s, F_iseq_self);
+	synthetic_without_enumerator(s, E_RUBY_T_IMEMO);
+	synthetic_without_enumerator(s, E_VM_ENV_FLAG_ESCAPED);
+	code = synthetic_struct(s, S_iseq);
+	object = synthetic_object(s, S_typed_data, synthetic_enum(s, E_RUBY_T_DATA));
+	synthetic_set(s, code, F_iseq_self, object);
+	synthetic_set(s, object, F_typed_data_data, code);
+
+	stack = new_stack(s);
+	at = env(&stack, NOWHERE, NOWHERE, 1);
+	cfp = push(&stack, PC, code, at);
+	synthetic_set(s, cfp, F_cfp_flag, synthetic_enum(s, E_VM_FRAME_MAGIC_METHOD));
+	synthetic_set(s, cfp, F_cfp_me, method);
+	assert_one(&stack, FRAME_RUBY, REASON_NONE, method);
+	synthetic_set(s, cfp, F_cfp_me, 0);
+	assert_one(&stack, FRAME_RUBY, REASON_NONE, 0);
+	synthetic_set(s, object, F_typed_data_data, code + 8);
+	assert_one(&stack, FRAME_UNREADABLE, REASON_NOT_CODE, 0);
+	/* The node of a block that is written in C. */
+	synthetic_set(s, cfp, F_cfp_pc, 0);
+	assert_one(&stack, FRAME_HIDDEN, REASON_NONE, 0);
+
+	synthetic_set(s, cfp, F_cfp_iseq, 0);
+	synthetic_set(s, cfp, F_cfp_flag, synthetic_enum(s, E_VM_FRAME_MAGIC_CFUNC));
+	synthetic_set(s, cfp, F_cfp_me, c_function);
+	assert_one(&stack, FRAME_CFUNC, REASON_NONE, c_function);
+	synthetic_set(s, cfp, F_cfp_me, 0);
+	assert_one(&stack, FRAME_UNREADABLE, REASON_NO_METHOD, 0);
+	synthetic_set(s, cfp, F_cfp_flag, synthetic_enum(s, E_VM_FRAME_MAGIC_FINISH));
+	assert_one(&stack, FRAME_HIDDEN, REASON_NONE, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -634,6 +704,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_moved, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_zjit, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_zjit_c_function, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_two_words, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_method_in_frame, synthetic_set_up, synthetic_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,6 +35,8 @@ static struct layout *full_layout(void)
 	l->enumerators[E_RSTRING_EMBED_LEN_SHIFT].value = 1;
 	l->enumerators[E_RARRAY_EMBED_LEN_SHIFT].value = 2;
 	l->enumerators[E_VM_CALL_TAILCALL_bit].value = 8;
+	l->enumerators[E_RUBY_SPECIAL_SHIFT].value = 8;
+	l->enumerators[E_RARRAY_EMBED_FLAG].is_macro = true;
 	for (size_t i = 0; i < LAYOUT_CONSTANTS; i++)
 		l->constants[i] = (struct layout_number){.present = true, .value = INT64_MIN};
 	for (size_t i = 0; i < LAYOUT_SYMBOLS; i++)
@@ -143,6 +145,10 @@ static void test_round_trip(void **state)
 
 		assert_true(x->present == y->present && x->offset == y->offset && x->size == y->size &&
 			    x->shift == y->shift && x->width == y->width && x->alternative == y->alternative);
+	}
+	for (size_t i = 0; i < LAYOUT_ENUMERATORS; i++) {
+		assert_int_equal(again->enumerators[i].value, layout->enumerators[i].value);
+		assert_int_equal(again->enumerators[i].is_macro, i == E_RARRAY_EMBED_FLAG);
 	}
 	for (size_t i = 0; i < LAYOUT_CONSTANTS; i++)
 		assert_int_equal(again->constants[i].value, INT64_MIN);
@@ -272,20 +278,21 @@ static void test_required(void **state)
 	(void)state;
 	layout->members[F_cfp_pc].present = false;
 	content = written(layout);
-	assert_refused(content, "the member rb_control_frame_struct.pc is missing");
+	assert_refused(content, "the member rb_control_frame_struct.pc or rb_control_frame_t.pc is missing");
 	free(content);
 	layout->members[F_cfp_pc].present = true;
 
-	layout->enumerators[E_imemo_iseq].present = false;
+	layout->enumerators[E_RUBY_T_STRING].present = false;
 	content = written(layout);
-	assert_refused(content, "the enumerator imemo_iseq is missing");
+	assert_refused(content, "the enumerator RUBY_T_STRING is missing");
 	free(content);
-	layout->enumerators[E_imemo_iseq].present = true;
+	layout->enumerators[E_RUBY_T_STRING].present = true;
 
-	layout->members[F_vm_living_threads].present = layout->members[F_vm_ractors].present = false;
+	layout->members[F_vm_living_threads].present = layout->members[F_vm_living_table].present = false;
+	layout->members[F_vm_ractors].present = false;
 	content = written(layout);
 	assert_refused(content, "one of these members must be there, and none is: rb_vm_struct.living_threads.n.next, "
-				"rb_vm_struct.ractor.set.n.next");
+				"rb_vm_struct.living_threads, rb_vm_struct.ractor.set.n.next");
 	free(content);
 	layout_destroy(layout);
 }

@@ -57,6 +57,72 @@ static void test_symbols(void **state)
 	assert_symbol(s, synthetic_enum(s, E_tLAST_OP_ID), "!~");
 }
 
+static void assert_added(struct synthetic *s, uint64_t id, const char *expected)
+{
+	struct access access = ruby_access(&s->ruby);
+	struct text text = {0};
+
+	assert_int_equal(symbol_add(&s->ruby, &access, id, &text), expected != NULL);
+	assert_int_equal(access.failed, expected == NULL);
+	if (expected)
+		assert_string_equal(text.data, expected);
+	text_clear(&text);
+}
+
+/* Until 2.1: a hash table, and operators, which have Strings only when somebody has asked for them. */
+static void test_symbols_by_table(void **state)
+{
+	enum { ID = 0x1235, OTHER = 0x1236, EQUAL = 140, OPERATORS = 150 };
+	struct synthetic *s = *state;
+	uint64_t bins = synthetic_allocate(s, 8), entry, table, list;
+
+	synthetic_without(s, F_symbols_ids);
+	synthetic_without(s, F_st_entries);
+	synthetic_with(s, F_symbols_id_str);
+	synthetic_with(s, F_symbols_op_sym);
+	synthetic_with(s, F_st_bins);
+	s->layout->members[F_symbols_op_sym].size = OPERATORS * 8;
+	s->layout->members[F_symbols_op_sym].offset = 512;
+	s->layout->sizes[S_symbols].value = 512 + OPERATORS * 8;
+	s->ruby.symbols = synthetic_struct(s, S_symbols);
+	for (size_t i = 0; i < OPERATORS; i++)
+		synthetic_put_word(s, s->ruby.symbols + 512 + i * 8, 0);
+	table = synthetic_struct(s, S_st);
+	entry = synthetic_struct(s, S_st_entry);
+	synthetic_set(s, entry, F_st_entry_key, ID);
+	synthetic_set(s, entry, F_st_entry_record, synthetic_string(s, "name"));
+	synthetic_put_word(s, bins, entry);
+	synthetic_set(s, table, F_st_bins, bins);
+	synthetic_set(s, table, F_st_num_bins, 1);
+	synthetic_set(s, s->ruby.symbols, F_symbols_id_str, table);
+
+	assert_symbol(s, ID, "name");
+	assert_added(s, ID, "name");
+	assert_no_symbol(s, OTHER);
+	assert_added(s, OTHER, NULL);
+	assert_no_symbol(s, '+');
+	assert_added(s, '+', "+");
+	synthetic_put_word(s, s->ruby.symbols + 512 + '+' * 8, synthetic_string(s, "+"));
+	assert_symbol(s, '+', "+");
+
+	assert_no_symbol(s, EQUAL);
+	list = synthetic_allocate(s, 32 * 16);
+	s->ruby.operators = list;
+	synthetic_put_word(s, list, EQUAL - 1);
+	synthetic_put_word(s, list + 16, EQUAL);
+	synthetic_put_word(s, list + 24, NOWHERE);
+	assert_added(s, EQUAL, NULL);
+	synthetic_put_word(s, list + 24, synthetic_allocate(s, 8)); /* no text */
+	assert_added(s, EQUAL, NULL);
+	entry = synthetic_allocate(s, 8);
+	synthetic_put(s, entry, "===", sizeof("==="));
+	synthetic_put_word(s, list + 24, entry);
+	assert_symbol(s, EQUAL, "===");
+	assert_added(s, EQUAL, "===");
+	synthetic_put_word(s, s->ruby.symbols + 512 + EQUAL * 8, synthetic_string(s, "!~"));
+	assert_added(s, EQUAL, "!~");
+}
+
 static void test_no_symbols(void **state)
 {
 	struct synthetic *s = *state;
@@ -493,6 +559,27 @@ static void test_old_paths(void **state)
 	assert_path(s, klass, NULL, false);
 }
 
+/* Until 2.6, C's own classes have no path until somebody asks for it, but a Symbol. */
+static void test_class_id(void **state)
+{
+	static const char *const names[] = {"@a", "__classid__"};
+	static const char *const anonymous[] = {"__tmp_classpath__", "__classid__"};
+	struct synthetic *s = *state;
+	uint64_t id = synthetic_id(s, "Array"), type = synthetic_enum(s, E_RUBY_T_CLASS);
+	uint64_t flag = synthetic_enum(s, E_RUBY_SYMBOL_FLAG), shift = synthetic_enum(s, E_RUBY_SPECIAL_SHIFT);
+	uint64_t values[] = {0, id << shift | flag};
+
+	assert_path(s, old_class(s, type, names, values, 2), "Array", true);
+	/* One that stands below an anonymous module. */
+	values[0] = synthetic_string(s, "#<Module:0x00007f0011>::Foo");
+	assert_path(s, old_class(s, type, anonymous, values, 2), "#<Module:0x00007f0011>::Foo", false);
+	values[1] = id << shift;
+	assert_path(s, old_class(s, type, names, values, 2), NULL, false);
+	values[1] = id << shift | flag;
+	synthetic_without_enumerator(s, E_RUBY_SYMBOL_FLAG);
+	assert_path(s, old_class(s, type, names, values, 2), NULL, false);
+}
+
 /* The table's first used entry, and its end, are taken from it. */
 static void test_old_bounds(void **state)
 {
@@ -761,6 +848,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    MODERN(test_symbols),
+	    MODERN(test_symbols_by_table),
 	    MODERN(test_no_symbols),
 	    MODERN(test_next_id),
 	    MODERN(test_darray),
@@ -776,6 +864,7 @@ int main(void)
 	    MODERN(test_much_text),
 	    MODERN(test_no_class),
 	    OLD(test_old_paths),
+	    OLD(test_class_id),
 	    OLD(test_old_bounds),
 	    OLD(test_old_unnamed_id),
 	    OLD(test_old_circles),

@@ -1,3 +1,3 @@
 class Wrapped
-  TOPLEVEL_BINDING.receiver.instance_eval { 1.times { Still::GATE.pop } }
+  TOPLEVEL_BINDING.eval("self").instance_eval { 1.times { Still::GATE.pop } }
 end

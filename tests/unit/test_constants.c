@@ -1,0 +1,99 @@
+/* Which macros of Ruby's a layout is given, by its version. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gen/constants.h"
+
+static struct layout *layout_of(const char *version)
+{
+	struct layout *layout = layout_create();
+
+	assert_non_null(layout);
+	layout->version = strdup(version);
+	constants_add(layout);
+	return layout;
+}
+
+static size_t macros(const char *version)
+{
+	struct layout *layout = layout_of(version);
+	size_t count = 0;
+
+	for (size_t i = 0; i < LAYOUT_ENUMERATORS; i++) {
+		assert_int_equal(layout->enumerators[i].present, layout->enumerators[i].is_macro);
+		count += layout->enumerators[i].present;
+	}
+	layout_destroy(layout);
+	return count;
+}
+
+static int64_t value_of(const char *version, enum layout_enumerator_id id)
+{
+	struct layout *layout = layout_of(version);
+	int64_t value = layout->enumerators[id].present ? layout->enumerators[id].value : -1;
+
+	layout_destroy(layout);
+	return value;
+}
+
+static void test_series(void **state)
+{
+	(void)state;
+	assert_int_equal(macros("1.9.2"), 0);
+	assert_int_equal(macros("1.9.3"), 20);
+	assert_int_equal(macros("2.2.10"), 20);
+	assert_int_equal(macros("2.3.8"), 13);
+	assert_int_equal(macros("2.4.0"), 0);
+	assert_int_equal(macros("2.10.1"), 0);
+	assert_int_equal(macros("4.0.5"), 0);
+	assert_int_equal(macros("10.0.0"), 0);
+	assert_int_equal(macros("2.3.0dev"), macros("2.3.8"));
+}
+
+/* The same as in the headers of these Rubies. */
+static void test_values(void **state)
+{
+	(void)state;
+	assert_int_equal(value_of("2.3.8", E_VM_FRAME_MAGIC_DUMMY), 0xc1);
+	assert_int_equal(value_of("2.2.10", E_VM_FRAME_MAGIC_DUMMY), -1);
+	assert_int_equal(value_of("2.0.0", E_VM_FRAME_MAGIC_RESCUE), 0xb1);
+	assert_int_equal(value_of("1.9.3", E_VM_FRAME_MAGIC_RESCUE), -1);
+	assert_int_equal(value_of("1.9.3", E_VM_FRAME_MAGIC_FINISH), 0x51);
+	assert_int_equal(value_of("2.2.10", E_RSTRING_EMBED_LEN_MASK), 0x7c000);
+	assert_int_equal(value_of("2.2.10", E_RSTRING_NOEMBED), 0x2000);
+	assert_int_equal(value_of("2.2.10", E_RARRAY_EMBED_LEN_MASK), 0x18000);
+	assert_int_equal(value_of("2.3.0", E_RARRAY_EMBED_LEN_MASK), -1);
+}
+
+/* What the DWARF has counts. */
+static void test_enumerator_first(void **state)
+{
+	struct layout *layout = layout_create();
+
+	(void)state;
+	assert_non_null(layout);
+	layout->version = strdup("2.3.8");
+	layout->enumerators[E_VM_FRAME_MAGIC_MASK] = (struct layout_number){.present = true, .value = 5};
+	constants_add(layout);
+	assert_int_equal(layout->enumerators[E_VM_FRAME_MAGIC_MASK].value, 5);
+	assert_false(layout->enumerators[E_VM_FRAME_MAGIC_MASK].is_macro);
+	assert_true(layout->enumerators[E_VM_FRAME_MAGIC_TOP].is_macro);
+	layout_destroy(layout);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_series),
+	    cmocka_unit_test(test_values),
+	    cmocka_unit_test(test_enumerator_first),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
