@@ -35,8 +35,8 @@ from test_dump import cases
 FAILED, NOT_RUBY, USAGE = 2, 3, 64
 NT_PRSTATUS, NT_SIGINFO = 1, 0x53494749
 
-# Of the variants of a Ruby (YJIT, libruby) these targets will do.
-VARIED = ["methods.rb", "name_rules.rb"]
+# Of the variants of a Ruby (its JITs, libruby) these targets will do.
+VARIED = ["hot.rb", "methods.rb", "name_rules.rb"]
 CASES = [case for case in cases() if not case.variant or case.script in VARIED]
 
 with_debug = pytest.mark.parametrize(

@@ -38,7 +38,7 @@ enum { PIECE_THREAD, PIECE_EC, PIECE_FRAMES, PIECE_VALUES, STACK_PIECES };
 #define FLAGS_ARE_FIXNUM UINT64_C(1)
 
 /* An object that is to be copied. */
-enum object_kind { OBJECT_VALUE, OBJECT_ENV, OBJECT_DEFINITION };
+enum object_kind { OBJECT_VALUE, OBJECT_ENV, OBJECT_DEFINITION, OBJECT_NATIVE_SLOT, OBJECT_ZJIT_FRAME };
 
 struct want {
 	uint64_t address;
@@ -58,6 +58,7 @@ struct shot {
 	uint32_t ec_offset, ec_length; /* what is copied of an execution context */
 	uint32_t object_length;	       /* what is copied of an object */
 	uint32_t definition_length;    /* and of a method definition */
+	uint32_t zjit_frame_length;    /* and of a frame of ZJIT's own; 0 if there are none */
 
 	uint8_t *stack; /* the stack's pieces, and behind them their second copies */
 	size_t stack_size;
@@ -84,6 +85,11 @@ static void reach(const struct layout *layout, enum layout_member_id id, uint32_
 
 	if (member->present && member->offset + member->size > *end)
 		*end = member->offset + member->size;
+}
+
+static bool is_pointer(const struct layout *layout, enum layout_member_id id)
+{
+	return layout_has(layout, id) && layout->members[id].size == 8;
 }
 
 struct shot *shot_create(const struct layout *layout, const struct target *target)
@@ -117,6 +123,11 @@ struct shot *shot_create(const struct layout *layout, const struct target *targe
 	reach(layout, F_mdef_type, &shot->definition_length);
 	reach(layout, F_mdef_original_id, &shot->definition_length);
 	reach(layout, F_mdef_iseq, &shot->definition_length);
+	if (is_pointer(layout, F_zjit_frame_pc) && is_pointer(layout, F_zjit_frame_iseq) &&
+	    is_pointer(layout, F_cfp_jit_return)) {
+		reach(layout, F_zjit_frame_pc, &shot->zjit_frame_length);
+		reach(layout, F_zjit_frame_iseq, &shot->zjit_frame_length);
+	}
 	shot->wants = calloc(OBJECTS_MAX, sizeof(*shot->wants));
 	shot->seen = calloc(SEEN_SLOTS, sizeof(*shot->seen));
 	shot->objects = calloc(1, OBJECT_BYTES);
@@ -446,9 +457,9 @@ static int pieces_by_address(const void *a, const void *b)
 static void want(struct shot *shot, uint64_t address, enum object_kind kind)
 {
 	const uint32_t lengths[] = {
-	    [OBJECT_VALUE] = shot->object_length,
-	    [OBJECT_ENV] = ENV_LENGTH,
-	    [OBJECT_DEFINITION] = shot->definition_length,
+	    [OBJECT_VALUE] = shot->object_length,	   [OBJECT_ENV] = ENV_LENGTH,
+	    [OBJECT_DEFINITION] = shot->definition_length, [OBJECT_NATIVE_SLOT] = 8,
+	    [OBJECT_ZJIT_FRAME] = shot->zjit_frame_length,
 	};
 	uint32_t length = lengths[kind];
 	size_t i = (size_t)((address * 0x9e3779b97f4a7c15ULL) >> 32) % SEEN_SLOTS;
@@ -489,6 +500,9 @@ static void want_of_frames(struct shot *shot)
 		uint64_t ep = member_at(shot, frame, F_cfp_ep);
 
 		want(shot, member_at(shot, frame, F_cfp_iseq), OBJECT_VALUE);
+		/* vm/jit_frame.h */
+		if (shot->zjit_frame_length > 0 && member_at(shot, frame, F_cfp_jit_return) > MEMORY_PAGE)
+			want(shot, member_at(shot, frame, F_cfp_jit_return) - 8, OBJECT_NATIVE_SLOT);
 		if (ep % 8 == 0 && ep >= shot->facts.vm_stack + ENV_BEFORE && ep + 8 <= shot->values_end)
 			want_of_env(shot, values->data + (ep - ENV_BEFORE - values->address));
 		else if (ep > ENV_BEFORE)
@@ -504,6 +518,14 @@ static void want_of_object(struct shot *shot, enum object_kind kind, const struc
 
 	if (kind == OBJECT_DEFINITION)
 		return;
+	if (kind == OBJECT_NATIVE_SLOT) {
+		want(shot, word_at(object->data), OBJECT_ZJIT_FRAME);
+		return;
+	}
+	if (kind == OBJECT_ZJIT_FRAME) {
+		want(shot, member_at(shot, object->data, F_zjit_frame_iseq), OBJECT_VALUE);
+		return;
+	}
 	if (kind == OBJECT_ENV) {
 		want_of_env(shot, object->data);
 		want(shot, word_at(object->data + ENV_BEFORE + 8), OBJECT_VALUE);

@@ -46,8 +46,8 @@ module Still
     # Tells of the fiber that calls it. It is about to be left, for good, in the line of the caller, in a C function of
     # the name `top` or, if that is nil, in none. Of a Ruby that does not show the stacks of fibers it is noted here.
     def fiber(key, top)
-      if Fiber.method_defined?(:backtrace_locations)
-        require "fiber" unless Fiber.respond_to?(:current)
+      # In 3.0 a library gives Fiber.current.
+      if Fiber.method_defined?(:backtrace_locations) && Fiber.respond_to?(:current)
         @fibers[key] = [Thread.current, Fiber.current]
       else
         here = described(caller_locations(1))
