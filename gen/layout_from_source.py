@@ -29,6 +29,7 @@ UNITS = (
     "vm_backtrace.c",  # rb_backtrace_location_t, how labels are made
     "cont.c",  # rb_fiber_t, rb_jit_cont
     "thread.c",  # rb_blocking_region_buffer
+    "ractor.c",  # RVALUE in 3.4
     "gc.c",  # rb_objspace; since 3.4 it includes gc/default/default.c
     "load.c",  # rb_darray_meta in 3.2
     "iseq.c",  # succ_index_table
@@ -41,6 +42,7 @@ UNITS = (
 # What is in headers, for a tree that has no vm.c.
 HEADERS = (
     "ruby/ruby.h",
+    "ruby/encoding.h",
     "internal.h",
     "vm_core.h",
     "eval_intern.h",

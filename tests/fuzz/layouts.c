@@ -45,6 +45,29 @@ static bool has_program(const struct layout *layout)
 	       layout_has(layout, F_call_data_ci);
 }
 
+/* Whether two layouts have the same facts, wherever they say that things are: patch releases of one series do. */
+static bool same_kind(const struct layout *a, const struct layout *b)
+{
+	for (size_t i = 0; i < LAYOUT_STRUCTS; i++)
+		if (a->sizes[i].present != b->sizes[i].present || a->struct_alternative[i] != b->struct_alternative[i])
+			return false;
+	for (size_t i = 0; i < LAYOUT_MEMBERS; i++)
+		if (layout_has(a, i) != layout_has(b, i) || a->members[i].alternative != b->members[i].alternative)
+			return false;
+	for (size_t i = 0; i < LAYOUT_ENUMERATORS; i++)
+		if (a->enumerators[i].present != b->enumerators[i].present)
+			return false;
+	return memcmp(a->functions, b->functions, sizeof(a->functions)) == 0;
+}
+
+static bool has_kind(const struct layout *layout)
+{
+	for (size_t i = 0; i < nr_layouts; i++)
+		if (same_kind(layout, layouts[i]))
+			return true;
+	return false;
+}
+
 static void read_layouts(void)
 {
 	glob_t found;
@@ -64,11 +87,11 @@ static void read_layouts(void)
 			fprintf(stderr, "fuzz: %s: %s\n", found.gl_pathv[i], wrong ? wrong : "cannot be read");
 			exit(EXIT_FAILURE);
 		}
-		if (has_program(layouts[nr_layouts])) {
+		if (!has_program(layouts[nr_layouts]) || has_kind(layouts[nr_layouts])) {
+			layout_destroy(layouts[nr_layouts]);
+		} else {
 			texts[nr_layouts] = read_text(file);
 			nr_layouts++;
-		} else {
-			layout_destroy(layouts[nr_layouts]);
 		}
 		fclose(file);
 	}

@@ -10,7 +10,8 @@
 
 /*
  * Reads offsets.d/ of the current folder, which must be the top of the sources, once; ends the program if there is
- * nothing, or a file is refused. In the order of their names.
+ * nothing, or a file is refused. One of each kind since 2.6: not those that differ only in where things are. In the
+ * order of their names.
  */
 size_t layouts_count(void);
 const struct layout *layouts_get(size_t index);

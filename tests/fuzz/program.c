@@ -441,9 +441,12 @@ static struct routine new_method(struct writer *w, enum layout_enumerator_id typ
 static void put_send(struct writer *w, const struct piece *code, const struct routine *called, bool packed,
 		     const uint64_t *block)
 {
-	uint64_t data = allocate(w, size_of(w, S_call_data)), info, cache;
-	uint64_t pc = code->encoded + PC_POSITION * 8;
+	uint64_t pc = code->encoded + PC_POSITION * 8, data, info, cache;
 
+	/* Until 2.6 it has no struct for that. */
+	if (!layout_has(w->layout, F_call_data_ci))
+		return;
+	data = allocate(w, size_of(w, S_call_data));
 	if (layout_has(w->layout, F_call_data_ci_mid)) {
 		set(w, data, F_call_data_ci_mid, called->id);
 		set(w, data, F_call_data_cc_me, called->entry);

@@ -15,13 +15,14 @@ TESTS = pathlib.Path(__file__).resolve().parent.parent
 class Source:
     id: str
     path: pathlib.Path  # a tree, or an object that gen/layout_from_source.py has kept
-    flags: tuple = ()  # to configure it with, if that is not done
+    configured: pathlib.Path | None = None  # where it is to be configured, if not in the tree
+    flags: tuple = ()  # with which
 
     def build(self):
-        """The folder where it is configured: its own, or one in the cache, made now if it is not there."""
-        if not self.flags:
+        """The folder where it is configured, which is done now if it is not."""
+        if not self.configured:
             return self.path
-        folder = cache_folder() / "configured" / self.id
+        folder = self.configured
         if not (folder / "Makefile").exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
@@ -42,7 +43,7 @@ def of_the_list():
         folder = cache_folder() / "src" / words[0]
         if (folder / ".unpacked").exists():
             flags = ["--disable-install-doc", *(["--enable-yjit"] if "yjit" in words[4:] else [])]
-            yield Source(words[0], folder, tuple(flags))
+            yield Source(words[0], folder, cache_folder() / "configured" / words[0], tuple(flags))
 
 
 def find_sources():
