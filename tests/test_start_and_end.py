@@ -21,7 +21,7 @@ STARTING += ["Init_String", "Init_VM"]
 RUNNING = ["Init_Thread", "Init_version", "ruby_prog_init", "ruby_options", "ruby_run_node", "rb_exec_end_proc"]
 ENDING = ["rb_objspace_call_finalizer", "ruby_vm_destruct"]
 OVER = ["rb_objspace_free", "exit", "_exit"]
-RUNS = 40
+RUNS = 25
 
 
 def builds():
@@ -92,7 +92,7 @@ def test_starting_at_any_moment(build, rbdump, start):
     moments = random.Random(4)
     said = []
     for _ in range(RUNS):
-        answer = dump_after(rbdump, ruby, environment, moments.uniform(0, lasts), "sleep 0.05")
+        answer = dump_after(rbdump, ruby, environment, moments.uniform(0, lasts / 2), "sleep 0.05")
         check_answer(*answer)
         said.append(answer[0])
     assert {COMPLETE, FAILED} & set(said)
