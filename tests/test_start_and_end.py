@@ -11,7 +11,8 @@ import time
 import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.dump import run
-from harness.stripped import is_shipped, make_layout, stripped_copy
+from harness.layouts import shipped_for
+from harness.stripped import make_layout, stripped_copy
 
 COMPLETE, PARTIAL, FAILED = 0, 1, 2
 LIFE = pathlib.Path(__file__).parent / "harness/life.py"
@@ -42,7 +43,7 @@ def build(request, rbdump, tmp_path_factory):
     with stripped_copy(ruby, tmp_path_factory.mktemp(ruby.id)) as copy, pytest.MonkeyPatch.context() as patch:
         # Without the layout of the original, which has the same build-id, and says where the roots are.
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        if not is_shipped(ruby.version):
+        if not shipped_for(ruby.version):
             patch.setenv("RBDUMP_OFFSETS_D", str(make_layout(copy, rbdump, tmp_path_factory.mktemp("made"))))
         yield copy.ruby, copy.environment
 
