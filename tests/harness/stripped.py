@@ -2,14 +2,15 @@
 
 import contextlib
 import dataclasses
-import pathlib
 import re
 import subprocess
 
 from harness.core import Moved
+from harness.layouts import shipped_for
 from harness.rubies import Ruby, probe
+from harness.synthetic import ROOT
 
-OFFSETS_D = pathlib.Path(__file__).resolve().parent.parent.parent / "offsets.d"
+OFFSETS_D = ROOT / "offsets.d"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,19 +45,9 @@ def stripped_copy(ruby, folder):
         moved.delete()
 
 
-def numbers(version):
-    return [int(part) for part in re.findall(r"\d+", version)]
-
-
 def is_shipped(version):
     """Whether offsets.d/ has a layout for it."""
-    for path in OFFSETS_D.glob("*.layout"):
-        text = path.read_text()
-        made_for = re.search(r"^version (.*)$", text, re.M)[1]
-        first, last = (re.search(r"^versions (\S+) (\S+)$", text, re.M) or [None, made_for, made_for])[1:3]
-        if version == made_for or numbers(first) <= numbers(version) <= numbers(last):
-            return True
-    return False
+    return shipped_for(version) is not None
 
 
 def make_layout(stripped, rbdump, folder):
