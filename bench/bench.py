@@ -289,6 +289,29 @@ class Bench:
         self.table.add("while the target is stopped", sum(calls.pause.values()), "")
         self.table.note("  " + ", ".join(f"{n} {name}" for name, n in calls.pause.items()))
 
+    def search(self):
+        self.table.section("A dump of a Ruby without symbols, 30 frames, layout of its version; wall time")
+        stripped = os.path.join(self.folder, "stripped")
+        Run(["strip", "--strip-all", "-o", stripped, self.ruby.path], self.environment)
+        shipped = dict(self.environment, RBDUMP_OFFSETS_D=str(TREE / "offsets.d"))
+        # What it finds cannot be kept in the one, and is kept in the other.
+        environments = {
+            "its roots are searched for": dict(shipped, XDG_CACHE_HOME="/dev/null"),
+            "they are known from before": dict(shipped, XDG_CACHE_HOME=os.path.join(self.folder, "kept")),
+        }
+        with target(stripped, "sleep", 30) as pid:
+            runs = {name: [] for name in environments}
+            for i in range(10 * self.options.repeat + 1):
+                for name, environment in environments.items():
+                    run = Run(self.dump(pid, "--json"), environment)
+                    check_frames(run, (30,))
+                    if i > 0:
+                        runs[name].append(run.wall * 1e3)
+            for name, walls in runs.items():
+                self.table.add_spread(name, walls, "ms", 50)
+                calls = Calls(self.dump(pid), environments[name], self.folder)
+                self.table.add("  process_vm_readv", calls.all["process_vm_readv"], "")
+
     def pauses(self):
         self.table.section("The pause, from pause_us of the JSON, and the bare ptrace cycle with the same copy")
         for mode, frames, threads, dumps, limit in (
@@ -382,6 +405,7 @@ def main():
             bench = Bench(options, rubies[0], rbdump, folder)
             bench.generation()
             bench.whole_dump()
+            bench.search()
             bench.pauses()
         except Failed as problem:
             sys.exit(f"bench: {problem}")

@@ -14,16 +14,13 @@
 #include "decode/resolve.h"
 #include "decode/waits.h"
 #include "layout/self_test.h"
+#include "session_roots.h"
 #include "target/diagnose.h"
 #include "target/live.h"
 #include "target/ruby_file.h"
 #include "vm/context.h"
 #include "vm/fibers.h"
-#include "vm/lifetime.h"
 #include "vm/roots_file.h"
-
-/* How much of the target is copied at most: 256 MiB. */
-#define MAX_PAGES 65536
 
 /* How often a paused target is looked at until one look found all it wanted, and passed the self-test. */
 #define PAUSED_TRIES 4
@@ -554,124 +551,32 @@ static bool order_trace(struct look *look)
 }
 
 /*
- * Finds the roots that neither Ruby's own symbols nor the layout tell: where they were in this build before, else by a
- * search. *searched tells whether there was one.
- */
-static struct error *find_roots(const struct session *session, struct roots *roots, bool *searched)
-{
-	const struct layout *layout = session->layout.layout;
-	struct memory *memory = memory_create(target_read_pages, session->target, MAX_PAGES);
-	struct roots kept = *roots, before;
-
-	*searched = false;
-	if (!memory)
-		return error_no_memory();
-	if (session->target->kind == TARGET_LIVE) {
-		roots_file_read(session->module, &before);
-		roots_add(&kept, &before);
-		roots_check(session->module, memory, layout, &kept);
-		roots_add(roots, &kept);
-	}
-	memory_destroy(memory);
-	if (roots_are_complete(roots))
-		return NULL;
-	memory = memory_create(target_read_pages, session->target, MAX_PAGES);
-	if (!memory)
-		return error_no_memory();
-	roots_search(session->module, memory, layout, roots);
-	memory_destroy(memory);
-	*searched = true;
-	return NULL;
-}
-
-/*
- * Whether the target is just starting or ending, as it is now.
- *   vm  0 if not known
- */
-static enum lifetime lifetime_now(const struct session *session, const struct roots *roots, uint64_t vm)
-{
-	struct ruby ruby = {
-	    .memory = memory_create(target_read_pages, session->target, MAX_PAGES),
-	    .layout = session->layout.layout,
-	    .vm = vm,
-	};
-	enum lifetime lifetime = ruby.memory ? lifetime_of(&ruby, roots) : LIFETIME_RUNNING;
-
-	memory_destroy(ruby.memory);
-	return lifetime;
-}
-
-/* The VM that a Ruby has taken apart, if none was found that it has not; 0 if there is none. */
-static uint64_t ended_vm(const struct session *session)
-{
-	struct memory *memory = memory_create(target_read_pages, session->target, MAX_PAGES);
-	uint64_t at = memory ? roots_search_ended_vm(session->module, memory, session->layout.layout) : 0, vm = 0;
-
-	if (at == 0 || !memory_read(memory, at, &vm, sizeof(vm)))
-		vm = 0;
-	memory_destroy(memory);
-	return vm;
-}
-
-/*
- * The error of a target that no layout fits since it has no stacks yet, or any more; NULL if it has not told that.
- *   before  its lifetime before it was looked at: it may have started meanwhile
- *   vm      0 if none was found
- */
-static struct error *no_stacks(const struct session *session, const struct roots *roots, enum lifetime before,
-			       uint64_t vm)
-{
-	bool live = session->target->kind == TARGET_LIVE;
-	enum lifetime lifetime = before;
-
-	if (lifetime == LIFETIME_RUNNING)
-		lifetime = lifetime_now(session, roots, vm ? vm : ended_vm(session));
-	if (lifetime == LIFETIME_RUNNING && live && live_is_ending(session->target))
-		lifetime = LIFETIME_ENDING;
-	switch (lifetime) {
-	case LIFETIME_STARTING:
-		return error_create(EXIT_FAILED, "the Ruby of process %d has no stacks yet: it %s just starting%s",
-				    session->target->pid, live ? "is" : "was", live ? "; try again" : "");
-	case LIFETIME_ENDING:
-		return error_create(EXIT_FAILED, "the Ruby of process %d has no stacks any more: it %s ending",
-				    session->target->pid, live ? "is" : "was");
-	case LIFETIME_RUNNING:
-		break;
-	}
-	return NULL;
-}
-
-/*
  * Looks through the layout at hand. *refused receives a malloc'ed sentence if the self-test has something against it;
  * then there is no trace.
  */
 static struct error *look_through(struct session *session, struct trace **ret, char **refused)
 {
-	struct roots roots = session->module_roots;
 	const struct layout *layout = session->layout.layout;
+	const enum lifetime before = session_lifetime(session, &session->module_roots, 0);
 	struct look look = {.ruby = {.layout = layout}};
 	struct access access;
-	struct error *error = NULL;
-	enum lifetime before;
-	bool searched = false;
+	struct roots roots;
+	bool searched;
+	struct error *error = session_find_roots(session, &roots, &searched);
 
 	*ret = NULL;
 	*refused = NULL;
-	roots_from_layout(layout, session->module, &roots);
-	before = lifetime_now(session, &roots, 0);
-	if (!roots_are_complete(&roots))
-		error = find_roots(session, &roots, &searched);
 	if (error)
 		return error;
 	if (roots.current_vm == 0) {
-		error = no_stacks(session, &roots, before, 0);
+		error = session_no_stacks(session, &roots, before, 0);
 		if (error)
 			return error;
 		*refused = strdup("no VM that it fits was found in the process's data");
 		return *refused ? NULL : error_no_memory();
 	}
 	memory_destroy(session->memory);
-	session->memory = memory_create(target_read_pages, session->target, MAX_PAGES);
+	session->memory = memory_create(target_read_pages, session->target, SESSION_PAGES);
 	if (!session->memory)
 		return error_no_memory();
 	access = access_begin(session->memory, layout);
@@ -685,17 +590,21 @@ static struct error *look_through(struct session *session, struct trace **ret, c
 		*refused = strdup("the core does not have the memory that leads to the VM");
 		return *refused ? NULL : error_no_memory();
 	}
-	if (access.failed || look.ruby.vm == 0)
+	if (access.failed || look.ruby.vm == 0) {
+		error = session_no_stacks(session, &roots, before, 0);
+		if (error)
+			return error;
 		return error_create(EXIT_FAILED,
 				    "process %d has no Ruby VM (yet, or any more): it %s just starting or ending%s",
 				    session->target->pid, session->target->kind == TARGET_CORE ? "was" : "is",
 				    session->target->kind == TARGET_CORE ? "" : "; try again");
+	}
 	if (session->target->kind == TARGET_CORE)
 		error = look_at_core(session, &look);
 	else
 		error = session->no_stop ? look_unpaused(session, &look) : look_paused(session, &look);
 	if (!error && look.refused)
-		error = no_stacks(session, &roots, before, look.ruby.vm);
+		error = session_no_stacks(session, &roots, before, look.ruby.vm);
 	if (!error && look.refused) {
 		*refused = look.refused;
 		look.refused = NULL;
@@ -907,7 +816,7 @@ static struct error *open_session(struct session *session, const char *ruby_vers
 	if (error)
 		return error;
 	roots_from_module(session->module, &session->module_roots);
-	session->memory = memory_create(target_read_pages, session->target, MAX_PAGES);
+	session->memory = memory_create(target_read_pages, session->target, SESSION_PAGES);
 	if (!session->memory)
 		return error_no_memory();
 	read_string(session->memory, session->module_roots.version, session->version, sizeof(session->version));

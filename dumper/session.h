@@ -19,6 +19,9 @@
 /* The architecture whose registers and layouts are known. */
 #define SESSION_ARCH "x86_64"
 
+/* How much of a target is copied at most: 256 MiB. */
+#define SESSION_PAGES 65536
+
 struct session_options {
 	bool no_stop;	     /* do not pause the target */
 	const char *offsets; /* layout file; NULL to look for one */

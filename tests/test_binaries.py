@@ -14,6 +14,8 @@ from conftest import RUBIES, note_not_applicable
 from harness.core import Moved
 from harness.dump import check, dump, run
 from harness.process import is_untouched
+from harness.rubies import cache_folder, probe
+from harness.stripped import stripped_copy
 from harness.target import TARGETS, Target
 
 HERE = pathlib.Path(__file__).parent
@@ -206,6 +208,49 @@ def test_other_mount_namespace(ruby, start, rbdump, tmp_path, kind, privileged):
 
 
 # ---- not made with glibc
+
+MUSL = [path for path in sorted(cache_folder().glob("musl-*")) if (path / ".done").exists()]
+
+if not MUSL:
+    note_not_applicable("a Ruby with musl: tests/rubies/build makes one")
+
+
+@pytest.fixture(scope="module", params=MUSL, ids=lambda folder: folder.name)
+def musl_ruby(request):
+    return probe(request.param.name, request.param / "bin/ruby")
+
+
+@pytest.fixture
+def empty_cache(monkeypatch, tmp_path):
+    """A layout of a build that has no build-id must not be there for others of its version."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("script", ["blocks.rb", "cfuncs.rb", "methods.rb", "threads.rb", "waits.rb"])
+def test_musl(musl_ruby, script, start, rbdump, empty_cache):
+    headers = subprocess.run(["readelf", "-lW", musl_ruby.elf], capture_output=True, text=True, timeout=60, check=True)
+    assert re.search(r"interpreter: \S*/ld-musl-", headers.stdout)
+    target = start(musl_ruby, script)
+    answer = dump(rbdump, target.pid)
+    check(answer, target, musl_ruby)
+    assert answer["layout"] == {**answer["layout"], "source": "generated", "build_id": None}
+    check(dump(rbdump, target.pid, "--no-stop"), target, musl_ruby, mode="unpaused")
+    assert target.release() == 0
+
+
+def test_musl_stripped(musl_ruby, start, rbdump, empty_cache):
+    """Its layout is not that of the same version with glibc; without a build-id nothing is kept."""
+    layout = empty_cache / "musl.layout"
+    subprocess.run([rbdump, "--gen-offsets", musl_ruby.elf, "-o", layout], capture_output=True, timeout=60, check=True)
+    with stripped_copy(musl_ruby, empty_cache) as copy:
+        target = start(copy.ruby, "cfuncs.rb", environment=copy.environment)
+        done = run(rbdump, "-p", target.pid)
+        assert (done.returncode, done.stdout) == (NOT_RUBY, "")
+        assert "self-test" in done.stderr
+        check(dump(rbdump, target.pid, "--offsets", layout), target, copy.ruby)
+        assert target.release() == 0
+    assert not list(empty_cache.glob("rbdump/offsets.d/*"))
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from harness.target import TARGETS, Target, needs
 
 # Targets that have tests of their own, in which more happens than that all subjects rest.
 OF_THEIR_OWN = {
-    "still.rb", "states.rb", "garbage.rb", "last_runner_ended.rb", "forked.rb", "churn.rb", "fiber_scheduler.rb",
+    "still.rb", "states.rb", "garbage.rb", "last_runner_ended.rb", "forked.rb", "churn.rb", "fiber_scheduler.rb", "operators.rb",
     "fibers_suspended.rb", "fibers_busy.rb", "ractors_busy.rb", "starts_a_thread.rb",
 }  # fmt: skip
 SCRIPTS = sorted(path.name for path in TARGETS.glob("*.rb") if path.name not in OF_THEIR_OWN)
@@ -212,6 +212,21 @@ def test_last_runner_has_ended(ruby, start, rbdump):
 
     check(wait_until(without_it, "the thread has ended"), target, ruby)
     assert len(current(dump(rbdump, target.pid))) == 2
+    assert target.release() == 0
+
+
+@pytest.mark.parametrize("any_ruby", RUBIES, ids=lambda ruby: ruby.id)
+def test_operators(any_ruby, start, rbdump):
+    """Nobody has asked Ruby for the names of these methods, and rbdump has them all the same."""
+    target = start(any_ruby, "operators.rb")
+
+    def at_rest():
+        frames = next(thread for thread in dump(rbdump, target.pid)["threads"] if thread["main"])["frames"]
+        labels = [frame["label"].rsplit("#", 1)[-1] for frame in frames]
+        return labels if labels[0] == "sleep" else None
+
+    labels = wait_until(at_rest, "its main thread sleeps")
+    assert labels == ["sleep", "==", "==", "coerce", "+", "<main>"]
     assert target.release() == 0
 
 

@@ -253,7 +253,7 @@ def test_missing_member(rbdump, tmp_path):
     source = (SOURCES / "special.h").read_text()
     (tmp_path / "special.h").write_text(source.replace("const long *ep;", "const long *epp;").replace(", ep)", ", epp)"))
     tool("gcc", "-w", "-g", f"-I{tmp_path}", "-o", "ruby", SOURCES / "vm.c", folder=tmp_path)
-    refused(rbdump, tmp_path / "ruby", FAILED, "rb_control_frame_struct.ep is missing", "looked at", "1 units, 1 of them")
+    refused(rbdump, tmp_path / "ruby", FAILED, "the member rb_control_frame_struct.ep, ", " is missing", "looked at", "1 units, 1 of them")
 
 
 def test_types_that_refer_to_themselves(rbdump, tmp_path):

@@ -194,7 +194,8 @@ def test_in_the_middle_of_a_collection(collector, function, start, rbdump):
         assert {thread["verdict"] for thread in answer["threads"]} == {"complete"}
         # What Ruby itself showed at that line before the collection, with GC.start on top.
         collecting, *below = rbdumps_frames(thread_of(answer, {"key": b"main"}))
-        assert collecting[0] == ("<internal:gc>" if collector.series < (4, 0) else "garbage.rb")
+        # It is written in Ruby from 2.7 on, which does not show from 4.0 on.
+        assert collecting[0] == ("<internal:gc>" if (2, 7) <= collector.series < (4, 0) else "garbage.rb")
         assert collecting[3] in ("start", "GC.start")
         expected = rubys_frames({"frames": target.ready["here"]})
         # The line of the outermost frame is that of the second call.

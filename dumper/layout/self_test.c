@@ -429,6 +429,9 @@ static char *test_nesting(const struct self_test *test, const struct code *code)
 		return finding("the path of code is its label");
 	if (is_code_type(layout, code, E_ISEQ_TYPE_MAIN) && !value_bytes_begin(&access, code->label, "<main>"))
 		return finding("the label of the main script is not <main>");
+	if (is_code_type(layout, code, E_ISEQ_TYPE_MAIN) && code->absolute_path.address != 0 &&
+	    !value_bytes_begin(&access, code->absolute_path, "/"))
+		return finding("the absolute path of the main script is not absolute");
 	/* BUILTIN_ATTR_: only Ruby's own core is marked with them. */
 	if (code->builtin_attrs != 0 && !code_is_internal(&access, code))
 		return finding("code that is not Ruby's own has attributes of such");

@@ -82,6 +82,24 @@ static bool read_mappings(struct target *target)
 	return true;
 }
 
+static void drop_mappings(struct target *target)
+{
+	for (size_t i = 0; i < target->nr_mappings; i++)
+		free(target->mappings[i].path);
+	free(target->mappings);
+}
+
+void live_update_mappings(struct target *target)
+{
+	struct target now = {.pid = target->pid};
+
+	if (!read_mappings(&now))
+		return;
+	drop_mappings(target);
+	target->mappings = now.mappings;
+	target->nr_mappings = now.nr_mappings;
+}
+
 /* What /proc/PID/exe points to, malloc'ed; "" if it runs no program (any more), or that must not be known. */
 static char *read_executable(pid_t pid)
 {
@@ -118,9 +136,7 @@ struct error *live_open(pid_t pid, struct target **ret)
 void live_close(struct target *target)
 {
 	live_resume(target);
-	for (size_t i = 0; i < target->nr_mappings; i++)
-		free(target->mappings[i].path);
-	free(target->mappings);
+	drop_mappings(target);
 	free(target->threads);
 	if (target->memory_fd >= 0)
 		close(target->memory_fd);

@@ -28,6 +28,9 @@ struct error *live_stop(struct target *target);
 /* Lets every thread go on, with the signal that it was about to get, and gives up tracing. Nothing if not stopped. */
 void live_resume(struct target *target);
 
+/* Reads the mappings anew: a process may have got more memory since it was opened. Those of before are gone. */
+void live_update_mappings(struct target *target);
+
 /* Whether the process is gone, or on its way out of the kernel: then it has no memory any more, or soon. */
 bool live_is_ending(const struct target *target);
 

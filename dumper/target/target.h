@@ -40,7 +40,7 @@ struct target {
 	pid_t pid;
 	char *executable; /* its path as in the mappings; "" if there is none */
 
-	struct mapping *mappings; /* by address; as they were when the target was opened */
+	struct mapping *mappings; /* by address; as they were when they were last read (live.h) */
 	size_t nr_mappings;
 
 	struct native_thread *threads; /* live: as of the last live_stop() */
@@ -62,8 +62,8 @@ void target_close(struct target *target); /* NULL is fine; lets a process go on 
 void target_read_pages(void *target, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok);
 
 /*
- * Whether there can be memory at an address: what a process had when it was opened; of a core, which does not tell all
- * that there was, anywhere.
+ * Whether there can be memory at an address: what a process had when its mappings were read; of a core, which does not
+ * tell all that there was, anywhere.
  */
 bool target_may_have(const struct target *target, uint64_t address);
 

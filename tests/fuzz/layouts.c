@@ -38,6 +38,13 @@ static char *read_text(FILE *file)
 	return text;
 }
 
+/* Programs are made for the Rubies since 2.7 (program.c): execution contexts, lines by rank, call data. */
+static bool has_program(const struct layout *layout)
+{
+	return layout_has(layout, F_thread_ec) && layout_has(layout, F_body_succ_index_table) &&
+	       layout_has(layout, F_call_data_ci);
+}
+
 /* Whether two layouts have the same facts, wherever they say that things are: patch releases of one series do. */
 static bool same_kind(const struct layout *a, const struct layout *b)
 {
@@ -80,8 +87,7 @@ static void read_layouts(void)
 			fprintf(stderr, "fuzz: %s: %s\n", found.gl_pathv[i], wrong ? wrong : "cannot be read");
 			exit(EXIT_FAILURE);
 		}
-		/* program.c lays out code as since 2.6, when lines were last kept another way. */
-		if (!layout_has(layouts[nr_layouts], F_body_succ_index_table) || has_kind(layouts[nr_layouts])) {
+		if (!has_program(layouts[nr_layouts]) || has_kind(layouts[nr_layouts])) {
 			layout_destroy(layouts[nr_layouts]);
 		} else {
 			texts[nr_layouts] = read_text(file);

@@ -119,8 +119,9 @@ class Moved:
 
 
 def build_id(path):
+    """None if it has none."""
     notes = subprocess.run(["readelf", "-nW", path], capture_output=True, text=True, check=True, timeout=60).stdout
-    return notes.split("Build ID: ")[1].split()[0]
+    return notes.split("Build ID: ")[1].split()[0] if "Build ID: " in notes else None
 
 
 class Notes:

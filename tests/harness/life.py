@@ -34,4 +34,5 @@ with open(os.environ["RESULTS"], "w", encoding="utf-8") as out:
         gdb.execute("continue")
         if not gdb.selected_inferior().pid:
             break
-        look(gdb.selected_frame().name(), out)
+        # With debug info, glibc's own name of a function comes first.
+        look(gdb.selected_frame().name().removeprefix("__GI_"), out)

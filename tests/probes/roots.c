@@ -1,6 +1,7 @@
 /*
  * Says where rbdump finds Ruby's roots in a process without asking for any symbol, and what that costs: `roots PID
- * LAYOUT`. Prints one line of JSON: addresses as in the ELF, the time, and how often the process was read.
+ * LAYOUT`. Prints one line of JSON: addresses as in the ELF, where that is, the time, and how often the process was
+ * read.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -65,9 +66,9 @@ int main(int argc, char **argv)
 	clock_gettime(CLOCK_MONOTONIC, &before);
 	roots_search(module, memory, found.layout, &roots);
 	clock_gettime(CLOCK_MONOTONIC, &after);
-	line = json_pack("{s:o, s:o, s:o, s:f, s:i, s:I}", "ruby_current_vm_ptr", address(roots.current_vm, module),
-			 "ruby_global_symbols", address(roots.global_symbols, module), "rb_cObject",
-			 address(roots.object_class, module), "ms",
+	line = json_pack("{s:I, s:o, s:o, s:o, s:f, s:i, s:I}", "bias", (json_int_t)module->bias, "ruby_current_vm_ptr",
+			 address(roots.current_vm, module), "ruby_global_symbols",
+			 address(roots.global_symbols, module), "rb_cObject", address(roots.object_class, module), "ms",
 			 (double)(after.tv_sec - before.tv_sec) * 1e3 + (double)(after.tv_nsec - before.tv_nsec) / 1e6,
 			 "calls", (int)counter.calls, "pages", (json_int_t)counter.pages);
 	if (!line || json_dumpf(line, stdout, JSON_COMPACT) != 0 || putchar('\n') == EOF)

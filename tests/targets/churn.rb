@@ -22,7 +22,7 @@ def calls
 end
 
 def blocks
-  [[1], [2, 3]].each { |list| list.map { |x| x.then { |y| [y].sort_by { |z| -z } } } }
+  [[1], [2, 3]].each { |list| list.map { |x| x.tap { |y| [y].sort_by { |z| -z } } } }
 end
 
 def threads

@@ -50,7 +50,7 @@ module Still
       if Fiber.method_defined?(:backtrace_locations) && Fiber.respond_to?(:current)
         @fibers[key] = [Thread.current, Fiber.current]
       else
-        here = described(caller_locations(1))
+        here = frames(caller_locations(1))
         @fibers[key] = [Thread.current, [*([[*here[0][0, 3], top]] if top), *here]]
       end
     end
@@ -125,7 +125,7 @@ module Still
         (thread.backtrace || [])[0, DEPTH].map { |line| line[/in `(?:.* in )?(.*)'\z/, 1] }
       end
 
-      def frames(thread)
+      def frames_of(thread)
         [false] + thread.backtrace.map do |line|
           path, number, label = line.match(/\A(.*?)(?::(\d+))?:in `(.*)'\z/m).captures
           [number && path, number ? false : nil, number.to_i, label] # no line: the program's name stands for a path
@@ -136,9 +136,13 @@ module Still
         (thread.backtrace_locations(0, DEPTH) || []).map(&:base_label)
       end
 
-      def frames(thread)
-        described(thread.backtrace_locations)
+      def frames_of(thread)
+        frames(thread.backtrace_locations)
       end
+    end
+
+    def frames(locations)
+      locations.map { |at| [at.path, at.absolute_path, at.lineno, at.label] }
     end
 
     def describe(subject)
@@ -148,18 +152,14 @@ module Still
         "name" => thread.respond_to?(:name) ? thread.name : nil,
         "tid" => thread.respond_to?(:native_thread_id) ? thread.native_thread_id : nil,
         "state" => state(thread),
-        "frames" => frames(thread)
+        "frames" => frames_of(thread)
       }
     end
 
     def describe_fiber(key, thread, fiber)
       subject = @subjects.find { |s| s.thread == thread }
-      frames = fiber.is_a?(Fiber) ? described(fiber.backtrace_locations) : fiber
-      { "key" => key, "thread" => subject && subject.key, "frames" => frames }
-    end
-
-    def described(locations)
-      locations.map { |at| [at.path, at.absolute_path, at.lineno, at.label] }
+      told = fiber.is_a?(Fiber) ? frames(fiber.backtrace_locations) : fiber
+      { "key" => key, "thread" => subject && subject.key, "frames" => told }
     end
 
     # "sleep" or "sleep_forever"; Thread#inspect has told them apart since 2.4.

@@ -1,0 +1,95 @@
+#include "session_roots.h"
+
+#include "target/live.h"
+#include "vm/roots_file.h"
+
+/* How often a process is searched through until all is found: it may be changing what leads there, as one does that is
+ * just starting. */
+#define SEARCHES 3
+
+struct error *session_find_roots(const struct session *session, struct roots *ret, bool *searched)
+{
+	const struct layout *layout = session->layout.layout;
+	struct memory *memory;
+	struct roots kept, before;
+
+	*ret = session->module_roots;
+	*searched = false;
+	roots_from_layout(layout, session->module, ret);
+	if (roots_are_complete(ret))
+		return NULL;
+	memory = memory_create(target_read_pages, session->target, SESSION_PAGES);
+	if (!memory)
+		return error_no_memory();
+	if (session->target->kind == TARGET_LIVE) {
+		kept = *ret;
+		roots_file_read(session->module, &before);
+		roots_add(&kept, &before);
+		roots_check(session->module, memory, layout, &kept);
+		roots_add(ret, &kept);
+	}
+	memory_destroy(memory);
+	if (roots_are_complete(ret))
+		return NULL;
+	*searched = true;
+	for (int i = 0; i < SEARCHES && !roots_are_complete(ret); i++) {
+		if (session->target->kind == TARGET_LIVE)
+			live_update_mappings(session->target);
+		memory = memory_create(target_read_pages, session->target, SESSION_PAGES);
+		if (!memory)
+			return error_no_memory();
+		roots_search(session->module, memory, layout, ret);
+		memory_destroy(memory);
+		if (session->target->kind != TARGET_LIVE)
+			break;
+	}
+	return NULL;
+}
+
+enum lifetime session_lifetime(const struct session *session, const struct roots *roots, uint64_t vm)
+{
+	struct ruby ruby = {
+	    .memory = memory_create(target_read_pages, session->target, SESSION_PAGES),
+	    .layout = session->layout.layout,
+	    .vm = vm,
+	};
+	enum lifetime lifetime = ruby.memory ? lifetime_of(&ruby, roots) : LIFETIME_RUNNING;
+
+	memory_destroy(ruby.memory);
+	return lifetime;
+}
+
+/* The VM that a Ruby has taken apart, if none was found that it has not; 0 if there is none. */
+static uint64_t ended_vm(const struct session *session)
+{
+	struct memory *memory = memory_create(target_read_pages, session->target, SESSION_PAGES);
+	uint64_t at = memory ? roots_search_ended_vm(session->module, memory, session->layout.layout) : 0, vm = 0;
+
+	if (at == 0 || !memory_read(memory, at, &vm, sizeof(vm)))
+		vm = 0;
+	memory_destroy(memory);
+	return vm;
+}
+
+struct error *session_no_stacks(const struct session *session, const struct roots *roots, enum lifetime before,
+				uint64_t vm)
+{
+	bool live = session->target->kind == TARGET_LIVE;
+	enum lifetime lifetime = before;
+
+	if (lifetime == LIFETIME_RUNNING)
+		lifetime = session_lifetime(session, roots, vm ? vm : ended_vm(session));
+	if (lifetime == LIFETIME_RUNNING && live && live_is_ending(session->target))
+		lifetime = LIFETIME_ENDING;
+	switch (lifetime) {
+	case LIFETIME_STARTING:
+		return error_create(EXIT_FAILED, "the Ruby of process %d has no stacks yet: it %s just starting%s",
+				    session->target->pid, live ? "is" : "was", live ? "; try again" : "");
+	case LIFETIME_ENDING:
+		return error_create(EXIT_FAILED, "the Ruby of process %d has no stacks any more: it %s ending",
+				    session->target->pid, live ? "is" : "was");
+	case LIFETIME_RUNNING:
+		break;
+	}
+	return NULL;
+}
