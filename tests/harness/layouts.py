@@ -25,6 +25,7 @@ def claimed(text):
 
 def shipped_for(version):
     """The layout that is shipped for a release; None if there is none."""
-    found = [path for path in SHIPPED if claimed(path.read_text())[0] <= release(version) <= claimed(path.read_text())[1]]
+    ranges = {path: claimed(path.read_text()) for path in SHIPPED}
+    found = [path for path, (first, last) in ranges.items() if first <= release(version) <= last]
     assert len(found) <= 1, f"{version} is claimed by {found}"
     return found[0] if found else None
