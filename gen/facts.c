@@ -276,7 +276,8 @@ static void visit_variable(struct walk *walk, Dwarf_Die *die)
 	const struct wanted *constant = wanted_find(walk->table, WANTED_CONSTANT, name);
 
 	if (symbol && variable_address(die, &location))
-		facts->symbols[symbol->id] = (struct facts_variable){.present = true, .address = location};
+		facts->symbols[symbol->id] = (struct facts_variable){
+		    .present = true, .alternative = (uint8_t)symbol->alternative, .address = location};
 	if (!constant)
 		return;
 	if (die_signed_number(die, DW_AT_const_value, &value)) {

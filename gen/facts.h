@@ -22,7 +22,8 @@
 /* A global as a unit describes it. */
 struct facts_variable {
 	bool present;
-	uint64_t address; /* as in the debug info */
+	uint8_t alternative; /* which of its spec's names it has, from 0 */
+	uint64_t address;    /* as in the debug info */
 };
 
 struct facts {

@@ -188,7 +188,8 @@ static void note_symbol(struct generation *g, struct layout *layout, const char 
 	const struct wanted *wanted = wanted_find(g->table, WANTED_SYMBOL, name);
 
 	if (wanted) {
-		layout->symbols[wanted->id] = (struct layout_symbol){.present = true, .address = address};
+		layout->symbols[wanted->id] = (struct layout_symbol){
+		    .present = true, .alternative = (uint8_t)wanted->alternative, .address = address};
 		return;
 	}
 	const char *dot = strchr(name, '.');
@@ -199,7 +200,8 @@ static void note_symbol(struct generation *g, struct layout *layout, const char 
 
 	wanted = wanted_find(g->table, WANTED_SYMBOL, bare);
 	if (wanted)
-		g->suffixed[wanted->id] = (struct layout_symbol){.present = true, .address = address};
+		g->suffixed[wanted->id] = (struct layout_symbol){
+		    .present = true, .alternative = (uint8_t)wanted->alternative, .address = address};
 	free(bare);
 }
 
@@ -243,6 +245,7 @@ static void complete_symbols(struct generation *g, struct layout *layout)
 		if (g->facts.symbols[i].present)
 			layout->symbols[i] = (struct layout_symbol){
 			    .present = true,
+			    .alternative = g->facts.symbols[i].alternative,
 			    .address = g->facts.symbols[i].address + g->dwarf_bias - g->elf_bias,
 			};
 		else

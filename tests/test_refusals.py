@@ -253,16 +253,16 @@ def test_given_layout_serves(ruby, start, rbdump, layouts):
         (lambda text: text.replace("rbdump-layout 1\n", "rbdump-layout 2\n"), ["format", "2"]),
         (lambda text: text.replace("rbdump-layout 1\n", "rbdump-layout 99999999999999999999\n"), ["format"]),
         (lambda text: "not a layout\n" + text, []),
-        (lambda text: re.sub(r"(member rb_execution_context_struct.cfp) \d+", r"\1 9223372036854775808", text), ["line"]),
-        (lambda text: re.sub(r"(member rb_execution_context_struct.cfp) \d+", r"\1 -8", text), ["line"]),
-        (lambda text: re.sub(r"(member rb_execution_context_struct.cfp) \d+", r"\1 4294967312", text), ["line"]),
-        (lambda text: re.sub(r"(member rb_execution_context_struct.cfp) \d+", r"\1 70000", text), ["line"]),
+        (lambda text: re.sub(r"(member rb_\w+_struct.cfp) \d+", r"\1 9223372036854775808", text), ["line"]),
+        (lambda text: re.sub(r"(member rb_\w+_struct.cfp) \d+", r"\1 -8", text), ["line"]),
+        (lambda text: re.sub(r"(member rb_\w+_struct.cfp) \d+", r"\1 4294967312", text), ["line"]),
+        (lambda text: re.sub(r"(member rb_\w+_struct.cfp) \d+", r"\1 70000", text), ["line"]),
         (lambda text: re.sub(r"(size rb_control_frame_struct) \d+", r"\1 0", text), []),
         (lambda text: re.sub(r"(size rb_control_frame_struct) \d+", r"\1 1000000000", text), ["line"]),
         (lambda text: re.sub(r"(size rb_control_frame_struct) \d+", r"\1 0x40", text), ["line"]),
         (lambda text: re.sub(r"(size rb_control_frame_struct) \d+\n", "", text), []),
-        (lambda text: re.sub(r"(member rb_execution_context_struct.cfp) .*\n", "", text), []),
-        (lambda text: re.sub(r"(enumerator VM_FRAME_MAGIC_MASK) \d+", r"\1 many", text), ["line"]),
+        (lambda text: re.sub(r"(member rb_\w+_struct.cfp) .*\n", "", text), []),
+        (lambda text: re.sub(r"((?:enumerator|macro) VM_FRAME_MAGIC_MASK) \d+", r"\1 many", text), ["line"]),
         (lambda text: re.sub(r"(member \S+ .*\n)", r"\1\1", text, count=1), ["line"]),
         (lambda text: re.sub(r"(producer|source) .*", lambda m: f"{m[1]} {'x' * 2000}", text), ["line"]),
         (lambda text: text + "x" * (2 << 20), []),
@@ -401,14 +401,17 @@ def test_outdated_layout_is_made_anew(ruby, start, rbdump, layouts, tmp_path, mo
 
 
 @pytest.mark.parametrize("by", [8, -8])
-@pytest.mark.parametrize("struct", ["rb_control_frame_struct", "iseq_insn_info_entry", "succ_dict_block"])
+@pytest.mark.parametrize("struct", ["rb_control_frame_struct", "iseq_(insn|line)_info_entry", "succ_dict_block"])
 def test_layout_with_another_size(ruby, start, rbdump, layouts, tmp_path, struct, by):
     """Of structs that stand in a row, of which the size is the step from one to the next."""
+    if struct == "succ_dict_block" and ruby.series < (2, 6):
+        note_not_applicable(f"another size of {struct} on {ruby.id}: it has none")
+        return
     target = start(ruby, "multiline.rb")
     mutant = tmp_path / "mutant.layout"
 
     def changed(match):
-        return f"{match[1]} {int(match[2]) + by}"
+        return f"{match[1]} {int(match[match.lastindex]) + by}"
 
     right = without_digest(layouts(ruby).read_text())
     text, changes = re.subn(rf"^(size {struct}) (\d+)$", changed, right, flags=re.M)

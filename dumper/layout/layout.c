@@ -419,6 +419,7 @@ static enum outcome symbol_fact(struct layout *layout, char *rest)
 	if (!address(value, &layout->symbols[id].address))
 		return FACT_OUT_OF_RANGE;
 	layout->symbols[id].present = true;
+	layout->symbols[id].alternative = alternative;
 	return FACT_KEPT;
 }
 
@@ -797,7 +798,8 @@ static void add_addresses(struct lines *lines, const struct layout *layout)
 {
 	for (size_t i = 0; i < LAYOUT_SYMBOLS; i++) {
 		if (layout->symbols[i].present)
-			add_line(lines, sentence("symbol %s 0x%" PRIx64, layout_symbol_specs[i].names[0],
+			add_line(lines, sentence("symbol %s 0x%" PRIx64,
+						 layout_symbol_specs[i].names[layout->symbols[i].alternative],
 						 layout->symbols[i].address));
 	}
 	for (size_t i = 0; i < layout->nr_windows; i++) {

@@ -38,7 +38,8 @@ struct layout_number {
 
 struct layout_symbol {
 	bool present;
-	uint64_t address; /* as in the ELF file, before it is loaded */
+	uint8_t alternative; /* which of its spec's names it was found under, from 0 */
+	uint64_t address;    /* as in the ELF file, before it is loaded */
 };
 
 /* A range of code in which a stack is being changed: [low, high), as in the ELF file. */
