@@ -294,7 +294,11 @@ def test_layout_file_is_a_folder(ruby, start, rbdump, tmp_path):
     check_layout_refused(rbdump, target, tmp_path, NOT_RUBY, str(tmp_path))
 
 
-def test_layout_of_another_ruby(ruby, start, rbdump, tmp_path):
+def members(text):
+    return re.findall(r"^(?:member|enumerator) .*", text, re.M)
+
+
+def test_layout_of_another_ruby(ruby, start, rbdump, layouts, tmp_path):
     """Every shipped layout of another version, as it is and under this one's version, is refused on the target itself."""
     target = start(ruby, "waits.rb")
     versions = set()
@@ -305,8 +309,11 @@ def test_layout_of_another_ruby(ruby, start, rbdump, tmp_path):
             continue
         versions.add(version)
         check_layout_refused(rbdump, target, shipped, NOT_RUBY, ruby.version, version)
+        if members(text) == members(layouts(ruby).read_text()):
+            continue  # what differs is the size of structs that stand alone
         disguised = tmp_path / f"{version}-as-{ruby.version}.layout"
-        disguised.write_text(re.sub(r"^version .*", f"version {ruby.version}", without_digest(text), flags=re.M))
+        text = re.sub(r"^versions .*\n", "", without_digest(text), flags=re.M)
+        disguised.write_text(re.sub(r"^version .*", f"version {ruby.version}", text, flags=re.M))
         check_layout_refused(rbdump, target, disguised, NOT_RUBY, "self-test")
     assert versions >= {"2.7.4", "3.1.2", "3.3.8", "3.4.5", "4.0.5"} - {ruby.version}
 
