@@ -11,7 +11,8 @@ import time
 import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.dump import run
-from harness.stripped import is_shipped, make_layout, stripped_copy
+from harness.layouts import shipped_for
+from harness.stripped import make_layout, stripped_copy
 
 COMPLETE, PARTIAL, FAILED = 0, 1, 2
 LIFE = pathlib.Path(__file__).parent / "harness/life.py"
@@ -21,7 +22,7 @@ STARTING += ["Init_String", "Init_VM"]
 RUNNING = ["Init_Thread", "Init_version", "ruby_prog_init", "ruby_options", "ruby_run_node", "rb_exec_end_proc"]
 ENDING = ["rb_objspace_call_finalizer", "ruby_vm_destruct"]
 OVER = ["rb_objspace_free", "exit", "_exit"]
-RUNS = 40
+RUNS = 25
 
 
 def builds():
@@ -42,7 +43,7 @@ def build(request, rbdump, tmp_path_factory):
     with stripped_copy(ruby, tmp_path_factory.mktemp(ruby.id)) as copy, pytest.MonkeyPatch.context() as patch:
         # Without the layout of the original, which has the same build-id, and says where the roots are.
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        if not is_shipped(ruby.version):
+        if not shipped_for(ruby.version):
             patch.setenv("RBDUMP_OFFSETS_D", str(make_layout(copy, rbdump, tmp_path_factory.mktemp("made"))))
         yield copy.ruby, copy.environment
 
@@ -92,7 +93,7 @@ def test_starting_at_any_moment(build, rbdump, start):
     moments = random.Random(4)
     said = []
     for _ in range(RUNS):
-        answer = dump_after(rbdump, ruby, environment, moments.uniform(0, lasts), "sleep 0.05")
+        answer = dump_after(rbdump, ruby, environment, moments.uniform(0, lasts / 2), "sleep 0.05")
         check_answer(*answer)
         said.append(answer[0])
     assert {COMPLETE, FAILED} & set(said)

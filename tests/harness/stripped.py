@@ -6,11 +6,7 @@ import re
 import subprocess
 
 from harness.core import Moved
-from harness.layouts import shipped_for
 from harness.rubies import Ruby, probe
-from harness.synthetic import ROOT
-
-OFFSETS_D = ROOT / "offsets.d"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,11 +39,6 @@ def stripped_copy(ruby, folder):
         yield Stripped(dataclasses.replace(ruby, path=moved.path), moved, probe(ruby.id, ruby.path).elf)
     finally:
         moved.delete()
-
-
-def is_shipped(version):
-    """Whether offsets.d/ has a layout for it."""
-    return shipped_for(version) is not None
 
 
 def make_layout(stripped, rbdump, folder):

@@ -11,7 +11,7 @@ end
 
 Still.thread("beside") { Still::GATE.pop }
 Collector.new.collect
-Still.extra["here"] = Still.described($here)
+Still.extra["here"] = Still.frames($here)
 Still.subject("main", Thread.current, "gets")
 teller = Thread.new { Still.report }
 $stdin.gets

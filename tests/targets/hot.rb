@@ -58,7 +58,7 @@ class Hotter < Hot
   end
 end
 
-rounds = ->(gate) { 100.times { |i| (i.odd? ? Hot : Hotter).run(i % 5, nil) }; Hotter.run(3, gate) }
-Still.thread("hot") { rounds.call(Still::GATE) }
+100.times { |i| (i.odd? ? Hot : Hotter).run(i % 5, nil) }
+Still.thread("hot") { Hotter.run(3, Still::GATE) }
 Still.watch("pop")
-rounds.call(Still::GATE)
+Hotter.run(3, Still::GATE)
