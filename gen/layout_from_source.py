@@ -94,11 +94,10 @@ class Failed(Exception):
 
 
 def run(*command, folder=None):
-    done = subprocess.run(
-        [str(word) for word in command], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
+    words = [str(word) for word in command]
+    done = subprocess.run(words, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise Failed(f"{' '.join(map(str, command))}\n{done.stderr.strip()}")
+        raise Failed(f"{' '.join(words)}\n{done.stderr.strip()}")
     return done
 
 
@@ -128,11 +127,12 @@ class Tree:
 
     def _write_probes(self):
         """make copies probes.h, if there is no DTrace."""
-        if not any((folder / "probes.h").is_file() for folder in (self.build, self.tree)):
-            for folder in (self.build, self.tree):
-                if (folder / "probes.dmyh").is_file():
-                    (self.scratch / "probes.h").write_bytes((folder / "probes.dmyh").read_bytes())
-                    return
+        if any((folder / "probes.h").is_file() for folder in self.includes):
+            return
+        for folder in self.includes:
+            if (folder / "probes.dmyh").is_file():
+                (self.scratch / "probes.h").write_bytes((folder / "probes.dmyh").read_bytes())
+                return
 
     def units(self, more):
         """The sources to compile, and the probe if vm.c is not among them."""
