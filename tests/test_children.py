@@ -13,7 +13,7 @@ import types
 import pytest
 from conftest import TESTS
 from harness.dump import check, run
-from harness.process import is_untouched, wait_until
+from harness.process import has_ended, is_untouched, wait_until
 from harness.target import from_hex
 
 FAILED, NOT_RUBY, NO_PERMISSION, USAGE = 2, 3, 4, 64
@@ -147,6 +147,7 @@ def test_exits_meanwhile(ruby, start, rbdump):
         blocked = re.compile(r"1 0x1 ")  # write(1, …
         wait_until(lambda: blocked.match(open(f"/proc/{dumping.pid}/syscall").read()), "it waits for its reader")
         os.kill(killed.pid, signal.SIGKILL)
+        wait_until(lambda: has_ended(killed.pid), "it has ended")
         stdout = out.read()[filled:].decode()
         _, errors = dumping.communicate(timeout=60)
     assert dumping.returncode == 0

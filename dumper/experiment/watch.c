@@ -1,9 +1,9 @@
 #include "experiment/watch.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 
+#include "target/process_stat.h"
 #include "vm/access.h"
 
 static bool executable_of(pid_t pid, struct stat *ret)
@@ -20,30 +20,15 @@ void watch_begin(struct watch *watch, pid_t pid, bool child)
 	executable_of(pid, &watch->executable);
 }
 
-/* Of a process that is no child of ours: proc(5), stat; its name is in parentheses, and may have some itself. */
-static bool is_dead(pid_t pid)
-{
-	char path[64], content[512] = "";
-	const char *state;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	file = fopen(path, "re");
-	if (!file)
-		return true;
-	state = fgets(content, sizeof(content), file) ? strrchr(content, ')') : NULL;
-	fclose(file);
-	return !state || strncmp(state, ") Z", 3) == 0 || strncmp(state, ") X", 3) == 0;
-}
-
 bool watch_has_ended(struct watch *watch)
 {
 	siginfo_t ended = {0};
+	struct process_stat stat;
 
 	if (watch->reaped)
 		return true;
 	if (!watch->child)
-		return is_dead(watch->pid);
+		return !process_stat_read("/proc", watch->pid, &stat) || stat.ended;
 	if (waitid(P_PID, (id_t)watch->pid, &ended, WEXITED | WNOHANG | WNOWAIT) != 0) {
 		/* It ended while it was traced, and the tracer was told. */
 		watch->reaped = true;

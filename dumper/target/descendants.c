@@ -1,39 +1,21 @@
 #include "target/descendants.h"
 
 #include <dirent.h>
-#include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads /proc/PID/stat. False if there is no such process, or if it has ended. */
+#include "target/process_stat.h"
+
+/* False if there is no such process, or if it has ended. */
 static bool read_process(const char *proc, pid_t pid, struct descendant *ret)
 {
-	char path[4096], line[1024], *name, *end, state;
-	uint64_t started;
-	FILE *file;
-	size_t length;
-	int parent;
+	struct process_stat stat;
 
-	snprintf(path, sizeof(path), "%s/%d/stat", proc, pid);
-	file = fopen(path, "re");
-	if (!file)
+	if (!process_stat_read(proc, pid, &stat) || stat.ended)
 		return false;
-	length = fread(line, 1, sizeof(line) - 1, file);
-	fclose(file);
-	line[length] = '\0';
-	/* `PID (NAME) STATE PARENT …`: the name may have brackets, blanks and newlines of its own. */
-	name = strchr(line, '(');
-	end = strrchr(line, ')');
-	if (!name || !end || end < name ||
-	    sscanf(end, ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64, &state,
-		   &parent, &started) != 3 ||
-	    state == 'Z' || state == 'X')
-		return false;
-	*ret = (struct descendant){.pid = pid, .parent = parent, .started = started};
-	*end = '\0';
-	snprintf(ret->name, sizeof(ret->name), "%s", name + 1);
+	*ret = (struct descendant){.pid = pid, .parent = stat.parent, .started = stat.started};
+	memcpy(ret->name, stat.name, sizeof(ret->name));
 	return true;
 }
 
@@ -159,7 +141,8 @@ out:
 
 bool descendant_lives(const char *proc, const struct descendant *descendant)
 {
-	struct descendant now;
+	struct process_stat now;
 
-	return read_process(proc, descendant->pid, &now) && now.started == descendant->started;
+	return process_stat_read(proc, descendant->pid, &now) && now.started == descendant->started && !now.ended &&
+	       !now.ending;
 }

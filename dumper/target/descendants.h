@@ -27,7 +27,7 @@ struct descendant {
  */
 bool descendants_list(const char *proc, pid_t pid, struct descendant **ret, size_t *count);
 
-/* Whether it still is what it was when it was listed, and has not ended. */
+/* Whether it still is what it was when it was listed, and has neither ended nor begun to. */
 bool descendant_lives(const char *proc, const struct descendant *descendant);
 
 #endif

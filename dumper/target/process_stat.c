@@ -1,6 +1,7 @@
 #include "target/process_stat.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,8 +11,7 @@
 
 bool process_stat_read(const char *proc, pid_t id, struct process_stat *ret)
 {
-	char path[4096], content[512];
-	const char *rest;
+	char path[4096], content[1024], *name, *end;
 	unsigned int flags;
 	ssize_t length;
 	int fd;
@@ -22,10 +22,17 @@ bool process_stat_read(const char *proc, pid_t id, struct process_stat *ret)
 	if (fd >= 0)
 		close(fd);
 	content[length > 0 ? length : 0] = '\0';
-	/* The name is in parentheses, and may have some itself. */
-	rest = strrchr(content, ')');
-	if (!rest || sscanf(rest, ") %c %*d %*d %*d %*d %*d %u", &ret->state, &flags) != 2)
+	*ret = (struct process_stat){0};
+	/* `PID (NAME) STATE PARENT …`: the name may have brackets, blanks and newlines of its own. */
+	name = strchr(content, '(');
+	end = strrchr(content, ')');
+	if (!name || !end || end < name ||
+	    sscanf(end, ") %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+		   &ret->state, &ret->parent, &flags, &ret->started) != 4)
 		return false;
+	*end = '\0';
+	snprintf(ret->name, sizeof(ret->name), "%s", name + 1);
 	ret->ending = flags & PF_EXITING;
+	ret->ended = ret->state == 'Z' || ret->state == 'X';
 	return true;
 }

@@ -5,11 +5,16 @@
 #define RBDUMP_PROCESS_STAT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct process_stat {
-	char state;  /* R, S, D, Z, … */
-	bool ending; /* it is on its way out of the kernel: it has no memory any more, or soon */
+	char name[64]; /* what the kernel calls it, any bytes but NUL */
+	char state;    /* R, S, D, Z, … */
+	bool ending;   /* it is on its way out of the kernel: it has no memory any more, or soon */
+	bool ended;    /* it is out, and waits for its parent to notice */
+	pid_t parent;
+	uint64_t started; /* in clock ticks since the system started: with its number, it means one process for ever */
 };
 
 /*

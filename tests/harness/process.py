@@ -49,6 +49,14 @@ def task_states(pid):
     return {state[0] for state in of_tasks(pid, "State")}
 
 
+def has_ended(pid):
+    """Whether a process is gone, or only its parent has not noticed yet."""
+    try:
+        return status(pid, "State")[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def wait_until(condition, what, seconds=20):
     """Polls until `condition()` is true, and gives that; fails if it never is."""
     bound = Bound(seconds)
