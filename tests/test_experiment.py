@@ -212,6 +212,9 @@ def test_stopped_target_is_never_rejected(ruby, rbdump, tmp_path):
 @with_windows
 def test_pinned_in_a_window(windowed, rbdump, tmp_path):
     """2.7: stopped right after the new control frame was published, and before it is filled in."""
+    if windowed.series < (2, 5):
+        note_not_applicable(f"a thread pinned in vm_push_frame of {windowed.id}: the place is found by 2.7's code")
+        return
     if windowed.series >= (3, 0):
         note_not_applicable(f"a thread pinned in vm_push_frame of {windowed.id}: its frame is published last")
         return

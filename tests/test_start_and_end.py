@@ -11,8 +11,8 @@ import time
 import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.dump import run
-from harness.layouts import shipped_for
-from harness.stripped import make_layout, stripped_copy
+from harness.layouts import make_layout, shipped_for
+from harness.stripped import stripped_copy
 
 COMPLETE, PARTIAL, FAILED = 0, 1, 2
 LIFE = pathlib.Path(__file__).parent / "harness/life.py"
@@ -44,7 +44,7 @@ def build(request, rbdump, tmp_path_factory):
         # Without the layout of the original, which has the same build-id, and says where the roots are.
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         if not shipped_for(ruby.version):
-            patch.setenv("RBDUMP_OFFSETS_D", str(make_layout(copy, rbdump, tmp_path_factory.mktemp("made"))))
+            patch.setenv("RBDUMP_OFFSETS_D", str(make_layout(copy.original, rbdump, tmp_path_factory.mktemp("made"))))
         yield copy.ruby, copy.environment
 
 

@@ -10,9 +10,9 @@ import subprocess
 import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.dump import check, dump, rbdumps_frames, run
-from harness.layouts import shipped_for
+from harness.layouts import make_layout, shipped_for
 from harness.process import is_untouched
-from harness.stripped import make_layout, stripped_copy
+from harness.stripped import stripped_copy
 from harness.target import needs
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -56,7 +56,7 @@ def layouts_folder(stripped, rbdump, tmp_path_factory):
     if shipped := shipped_for(stripped.ruby.version):
         return shipped.parent
     note_not_applicable(f"{stripped.ruby.id} stripped, from offsets.d/: none for {stripped.ruby.version}; one is made for it")
-    return make_layout(stripped, rbdump, tmp_path_factory.mktemp("made"))
+    return make_layout(stripped.original, rbdump, tmp_path_factory.mktemp("made"))
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,7 @@
 """The layouts of offsets.d/, and what a layout says of itself."""
 
 import re
+import subprocess
 
 from harness.synthetic import ROOT
 
@@ -29,3 +30,10 @@ def shipped_for(version):
     found = [path for path, (first, last) in ranges.items() if first <= release(version) <= last]
     assert len(found) <= 1, f"{version} is claimed by {found}"
     return found[0] if found else None
+
+
+def make_layout(elf, rbdump, folder):
+    """Makes the layout of a Ruby as one that is shipped is made, from a file with its debug info. Gives the folder."""
+    command = [rbdump, "--gen-offsets", elf, "--any-build", "-o", folder / "made.layout"]
+    subprocess.run(command, capture_output=True, timeout=120, check=True)
+    return folder

@@ -39,10 +39,3 @@ def stripped_copy(ruby, folder):
         yield Stripped(dataclasses.replace(ruby, path=moved.path), moved, probe(ruby.id, ruby.path).elf)
     finally:
         moved.delete()
-
-
-def make_layout(stripped, rbdump, folder):
-    """Makes the layout of a stripped Ruby as one that is shipped is made, from the original. Gives the folder."""
-    command = [rbdump, "--gen-offsets", stripped.original, "--any-build", "-o", folder / "made.layout"]
-    subprocess.run(command, capture_output=True, timeout=120, check=True)
-    return folder
