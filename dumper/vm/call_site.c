@@ -50,15 +50,12 @@ static struct site read_call_data(struct access *access, uint64_t address)
 static struct site read_site(const struct access *from, uint64_t pc, struct access *access)
 {
 	uint64_t last, previous;
-	struct site site;
-
 	*access = *from;
 	last = access_word(access, pc - 8);
 	previous = access_word(access, pc - 16);
 	if (last == 0 || value_is_imemo(access, last, E_imemo_iseq))
 		return read_call_data(access, previous);
-	site = read_call_data(access, last);
-	return site;
+	return read_call_data(access, last);
 }
 
 /* The flags of a call (enum vm_call_flag_bits). */

@@ -137,7 +137,7 @@ static bool search_pages(struct search *search, struct access *access, uint64_t 
 		}
 		/* The list was being changed: the page is gone, or not there yet. */
 		if (try.failed || !value_is_object(start) || size == 0 || size > SLOT_BYTES_MAX || size % 8 != 0 ||
-		    slots * size > PAGE_BYTES_MAX || start > UINT64_MAX - PAGE_BYTES_MAX) {
+		    slots > PAGE_BYTES_MAX / size || start > UINT64_MAX - PAGE_BYTES_MAX) {
 			search->finds->cut = true;
 			continue;
 		}
