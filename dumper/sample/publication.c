@@ -6,8 +6,8 @@
 
 #include "vm/context.h"
 
-/* How often a window must be passed before it is trusted. */
-#define PASSES 3u
+/* How often a window must be passed with something to see before it is trusted. */
+#define PASSES 5u
 
 /* The most bytes of a control frame: 64 in 2.7, less later. And of an environment, below its ep and with it. */
 #define FRAME_MAX 256u
@@ -34,7 +34,9 @@ struct publication {
 
 	struct seen *watched; /* of the pass under way; NULL if none is */
 	uint64_t cfp_address;
-	bool published; /* the frame that is being made is */
+	bool published;		  /* the frame that is being made is */
+	uint64_t slot;		  /* where it will be, */
+	uint8_t stale[FRAME_MAX]; /* and what is there before it is published */
 	struct frame_bytes before;
 };
 
@@ -111,6 +113,9 @@ void publication_begin(struct publication *publication, const struct layout_wind
 	publication->cfp_address = ec + cfp->offset;
 	publication->published = false;
 	publication->before = read_newest(publication);
+	publication->slot = publication->before.cfp - publication->frame_size;
+	if (!read_target(publication, publication->slot, publication->stale, publication->frame_size))
+		publication->watched = NULL;
 }
 
 void publication_step(struct publication *publication)
@@ -130,12 +135,16 @@ void publication_end(struct publication *publication)
 
 	if (!publication->watched)
 		return;
-	/* A thread that was stopped behind the store has nothing to say for it; but if the frame still changes,
-	 * against. */
+	/*
+	 * A thread that was stopped behind the store has nothing to say for it; but if the frame still changes,
+	 * against. Nor has one whose frame is the same that was in that place before: a method that is called again and
+	 * again.
+	 */
 	now = read_newest(publication);
 	if (now.cfp == publication->before.cfp && memcmp(&now, &publication->before, sizeof(now)) != 0)
 		publication->watched->first = true;
-	else if (now.cfp == publication->before.cfp && publication->published)
+	else if (publication->published && now.cfp == publication->before.cfp && now.cfp == publication->slot &&
+		 memcmp(now.frame, publication->stale, publication->frame_size) != 0)
 		publication->watched->last++;
 	publication->watched = NULL;
 }

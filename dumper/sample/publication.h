@@ -4,7 +4,8 @@
  * A frame is published by the store to its execution context's cfp. Where that comes last, a thread that is stopped in
  * the window has either the whole frame or none of it, and need not be stepped. Which comes first is a matter of the
  * source and of the compiler, for each place where vm_push_frame was inlined, and the code there is straight: so a few
- * passes tell. Facts: vm_insnhelper.c, vm_push_frame(), 2.7.4 to 4.0.5.
+ * passes tell in which the frame is another than what was left in its place by an older one. Facts: vm_insnhelper.c,
+ * vm_push_frame(), 2.7.4 to 4.0.5.
  */
 #ifndef RBDUMP_PUBLICATION_H
 #define RBDUMP_PUBLICATION_H
