@@ -97,7 +97,12 @@ def test_every_variant(ruby, rbdump, tmp_path, variant):
         assert 500 < mode["samples"] <= 1000, summary(mode)
         # Unpaused on 2.7, call-site evidence is all there is, and it does not decide on blocks.
         bound = 2 if mode["mode"] == "unpaused" and ruby.series < (3, 0) else 0
-        assert mode["impossible"]["count"] <= bound, (summary(mode), lines[:3])
+        wrong = mode["impossible"]["count"]
+        # Names are read while the target goes on. A compaction can put another String in the place of one that is being
+        # read: the frame is right, its name is not, until the next block begins.
+        if variant == "gc":
+            wrong -= mode["impossible_kinds"]["unknown"]
+        assert wrong <= bound, (summary(mode), lines[:3])
     assert modes["paused"]["accepted"] >= modes["paused"]["samples"] - 1, summary(modes["paused"])
     assert modes["unpaused"]["accepted"] >= 0.9 * modes["unpaused"]["samples"], summary(modes["unpaused"])
 

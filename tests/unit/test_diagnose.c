@@ -134,9 +134,9 @@ static void test_ended_meanwhile(void **state)
 static void test_ending(void **state)
 {
 	(void)state;
-	write_file("4711/stat", "4711 (ruby) x) R 1 2 3 4 5 4194308 0 0\n");
+	write_file("4711/stat", "4711 (ruby) x) R 1 2 3 4 5 4194308 9 9 9 9 1 2 3 4 20 0 1 0 100 4096 7\n");
 	assert_diagnosed(EPERM, EXIT_FAILED, "process 4711 (ruby) is ending");
-	write_file("4711/stat", "4711 (ruby) x) R 1 2 3 4 5 4194304 0 0\n");
+	write_file("4711/stat", "4711 (ruby) x) R 1 2 3 4 5 4194304 9 9 9 9 1 2 3 4 20 0 1 0 100 4096 7\n");
 	write_status("4711", "ruby", 't', 99, NOBODY, 0);
 	write_status("99", "gdb", 'S', 0, NOBODY, 0);
 	assert_diagnosed(
