@@ -220,7 +220,8 @@ static bool add_ractor(void *context, struct access *access, uint64_t node)
 	if (access->failed)
 		return false;
 	list_threads(listing, ractor, F_ractor_threads, F_ractor_gvl_queue);
-	return !listing->no_memory && listing->threads->count < THREADS_MAX;
+	/* When there is no room for more, the rest is not gone through. */
+	return !listing->no_memory && !(listing->threads->broken && listing->threads->count >= THREADS_MAX);
 }
 
 struct place {
