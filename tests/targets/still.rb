@@ -71,7 +71,7 @@ module Still
     def report
       wait_until("all subjects are at rest") do
         leave_out_lacking if may_lack?
-        @subjects.all? { |subject| rests?(subject) }
+        @subjects.all? { |subject| rests?(subject) } && settled?
       end
       told = @fibers.map { |key, fiber| describe_fiber(key, *fiber) }
       line = json(extra.merge("fibers" => told, "threads" => @subjects.map { |subject| describe(subject) }))
@@ -119,6 +119,36 @@ module Still
       top_labels(subject.thread).any? { |label| subject.top === label }
     end
 
+    # Whether no subject has run since this was last asked. Ruby says "sleep" of one that has come back from the kernel
+    # and waits for the lock only to go into it once more (a write, or a read, that then has to wait), but its kernel
+    # thread has run since, or is about to.
+    def settled?
+      before, @runs = @runs, kernel_runs
+      return false unless before
+      unmoved = @runs.select { |tid, runs| runs && runs == before[tid] }.keys
+      tids = @subjects.map { |subject| subject.thread }.uniq.map { |thread| tid(thread) }
+      # A Ruby that does not tell which kernel thread is whose: as many as there are subjects.
+      (tids.compact - unmoved).empty? && unmoved.size >= tids.size
+    end
+
+    # { kernel thread => how often it was put on a CPU, or nil while it is there or about to be }
+    def kernel_runs
+      Dir.glob("/proc/self/task/*/status").each_with_object({}) do |path, runs|
+        status = begin
+          File.binread(path) # the name of a thread can be anything
+        rescue SystemCallError
+          next # it has ended
+        end
+        next if status.start_with?("Name:\truby-timer")
+        runs[path[/\d+/].to_i] = status =~ /^State:\tS/ && status.scan(/ctxt_switches:\t(\d+)/)
+      end
+    end
+
+    # Its kernel thread; nil if its Ruby does not tell, or it has none.
+    def tid(thread)
+      thread.respond_to?(:native_thread_id) ? thread.native_thread_id : nil
+    end
+
     if RUBY_VERSION < "2.0"
       # Thread#backtrace tells neither the innermost frame, which is that of a C function here, nor absolute paths: false.
       def top_labels(thread)
@@ -150,7 +180,7 @@ module Still
       {
         "key" => subject.key,
         "name" => thread.respond_to?(:name) ? thread.name : nil,
-        "tid" => thread.respond_to?(:native_thread_id) ? thread.native_thread_id : nil,
+        "tid" => tid(thread),
         "state" => state(thread),
         "frames" => frames_of(thread)
       }
