@@ -463,6 +463,21 @@ static struct error *look_at_core(const struct session *session, struct look *lo
 }
 
 /*
+ * Whether the thread of a suspended fiber, the entry `index`, is known to have moved, and the fiber itself does not tell
+ * whether it was resumed meanwhile: until 2.4 one that runs and one that is suspended have the same state.
+ */
+static bool may_have_been_resumed(const struct session *session, const struct look *look, size_t index,
+				  const bool *moved)
+{
+	size_t thread;
+
+	if (index < look->threads.count || layout_has(session->layout.layout, F_thread_ec))
+		return false;
+	thread = look->fibers.fibers[index - look->threads.count].thread_index;
+	return thread < look->threads.count && moved[thread];
+}
+
+/*
  * Marks the threads whose execution context or control frames are no longer what was copied, and tests the layout on
  * the others. Returns how many have moved.
  */
@@ -483,6 +498,7 @@ static size_t mark_moved(const struct session *session, struct look *look)
 
 		/* One that runs, and is not what its thread runs: the thread was in another when it was copied. */
 		moved[i] = (thread->suspended && strcmp(thread->fiber_state, "resumed") == 0 && !thread->ended) ||
+			   may_have_been_resumed(session, look, i, moved) ||
 			   memory_has_changed(session->memory, stack->ec, (size_t)context_size(layout));
 		if (stack->started && stack->nr_frames > 0 && !moved[i])
 			moved[i] = memory_has_changed(session->memory, facts->cfp,

@@ -124,7 +124,7 @@ static char *test_fiber(const struct self_test *test, const struct ruby_thread *
 	if (thread->resumed_by == 0)
 		return NULL;
 	ec = access_address(&access, thread->resumed_by, F_fiber_ec);
-	if (context_thread(&access, ec) != thread->address ||
+	if (!context_is_of(&access, ec, thread->address) ||
 	    access_member(&access, ec, F_ec_fiber_ptr) != thread->resumed_by || access.failed)
 		return finding("what has resumed a thread's fiber is no fiber of that thread");
 	return NULL;
@@ -161,7 +161,7 @@ static char *test_threads(const struct self_test *test)
 		   forked (thread.c, rb_thread_atfork_internal). */
 		if (thread->ractor == 0 || thread->ractor > MAX_RACTOR)
 			return finding("a ractor has an impossible number");
-		if (context_thread(&access, thread->ec) != thread->address)
+		if (!context_is_of(&access, thread->ec, thread->address))
 			return finding("a thread's execution context does not belong to it");
 		if (layout_has(layout, F_ec_fiber_ptr) && layout_has(layout, F_fiber_ec) && test->stacks[i].started &&
 		    access_address(&access, thread->fiber, F_fiber_ec) != thread->ec)

@@ -142,8 +142,7 @@ static bool has_current(struct listing *listing)
 
 static bool has_objects(const struct layout *layout)
 {
-	return layout_has(layout, F_fiber_self) && layout_has(layout, F_fiber_ec) &&
-	       layout_has(layout, F_thread_root_fiber) && heap_is_known(layout);
+	return layout_has(layout, F_fiber_self) && layout_has(layout, F_thread_root_fiber) && heap_is_known(layout);
 }
 
 /* The Fiber of a fiber, and its type; 0 if it has none. */
@@ -161,22 +160,46 @@ static uint64_t type_of_fiber(const struct listing *listing, uint64_t fiber)
 	return access.failed ? 0 : type;
 }
 
+/*
+ * Until 2.1 all fibers that a thread has made are a ring, also those that have ended until they are freed (cont.c,
+ * fiber_link_join, fiber_link_remove). It leads to those, too, that were made after the heap was searched.
+ */
+static void follow_ring(struct listing *listing, uint64_t first)
+{
+	struct access access = ruby_access(listing->ruby);
+
+	for (uint64_t fiber = access_member(&access, first, F_fiber_next_fiber); fiber != first;
+	     fiber = access_member(&access, fiber, F_fiber_next_fiber)) {
+		if (access.failed) {
+			mark_missing(listing, FIBERS_BROKEN);
+			return;
+		}
+		if (listing->candidates.count >= FIBERS_LOOKED_AT) {
+			mark_missing(listing, FIBERS_TOO_MANY);
+			return;
+		}
+		add_address(listing, &listing->candidates, fiber);
+	}
+}
+
 /* What the threads lead to: the type, and the fibers that have resumed those that run. */
 static void follow_threads(struct listing *listing)
 {
 	for (size_t i = 0; i < listing->threads->count; i++) {
 		const struct ruby_thread *thread = &listing->threads->threads[i];
 		struct access access = ruby_access(listing->ruby);
-		uint64_t root = access_member(&access, thread->address, F_thread_root_fiber), fiber = thread->fiber;
+		uint64_t root = context_fiber(&access, thread->address, F_thread_root_fiber), fiber = thread->fiber;
 
 		if (access.failed)
 			continue;
+		if (fiber != 0 && layout_has(access.layout, F_fiber_next_fiber))
+			follow_ring(listing, fiber);
 		if (listing->fibers->type == 0)
 			listing->fibers->type = type_of_fiber(listing, root);
 		if (root != 0)
 			add_address(listing, &listing->candidates, root);
 		for (size_t steps = 0; layout_has(access.layout, F_fiber_prev) && steps < FIBERS_MAX; steps++) {
-			fiber = fiber ? access_member(&access, fiber, F_fiber_prev) : 0;
+			fiber = fiber ? context_fiber(&access, fiber, F_fiber_prev) : 0;
 			if (fiber == 0 || access.failed || listing->candidates.count >= FIBERS_LOOKED_AT)
 				break;
 			add_address(listing, &listing->candidates, fiber);
@@ -230,12 +253,49 @@ static bool has_ended(struct access *access, uint64_t thread, uint64_t fiber)
 	return value_is_object(thread) && layout_has(access->layout, F_thread_vm) &&
 	       access_member(access, thread, F_thread_status) == access_enum(access, E_THREAD_KILLED) &&
 	       (!layout_has(access->layout, F_thread_root_fiber) ||
-		access_member(access, thread, F_thread_root_fiber) != fiber);
+		context_fiber(access, thread, F_thread_root_fiber) != fiber);
 }
 
 static bool has_state(const struct layout *layout, enum layout_enumerator_id id, uint64_t status)
 {
 	return layout->enumerators[id].present && (uint64_t)layout->enumerators[id].value == status;
+}
+
+/* Whether it is told which fibers are suspended, and of which thread they are. */
+static bool has_states(const struct layout *layout)
+{
+	if (layout_has(layout, F_thread_ec))
+		return layout->enumerators[E_FIBER_SUSPENDED].present && layout_has(layout, F_ec_thread_ptr);
+	return layout->enumerators[E_RUNNING].present && layout_has(layout, F_thread_self);
+}
+
+/*
+ * What Ruby says of a fiber that its thread does not run; NULL if it has not begun, or has ended. Until 2.4 what has
+ * begun and not ended has one state, whether it is suspended or not.
+ */
+static const char *state_of(const struct layout *layout, uint64_t status)
+{
+	if (!layout_has(layout, F_thread_ec))
+		return has_state(layout, E_RUNNING, status) ? "suspended" : NULL;
+	if (has_state(layout, E_FIBER_RESUMED, status))
+		return "resumed";
+	return has_state(layout, E_FIBER_SUSPENDED, status) ? "suspended" : NULL;
+}
+
+/*
+ * Whether an execution context is that of a fiber, and not of a continuation, which is linked, too (cont.c, cont_new).
+ * The copy of a thread that a fiber has until 2.4 may say that the thread ran another: there the type of the fiber's
+ * object tells.
+ */
+static bool is_context_of(const struct listing *listing, struct access *access, uint64_t ec, uint64_t fiber)
+{
+	const struct layout *layout = access->layout;
+	uint64_t type;
+
+	if (layout_has(layout, F_thread_ec))
+		return access_member(access, ec, F_ec_fiber_ptr) == fiber && !access->failed;
+	type = type_of_fiber(listing, fiber);
+	return type != 0 && type == listing->fibers->type;
 }
 
 /* Counts a fiber that has a stack of the pool. */
@@ -279,25 +339,22 @@ static void examine(struct listing *listing, uint64_t address)
 	const struct layout *layout = listing->ruby->layout;
 	const struct context_members members = context_members(layout);
 	struct access access = ruby_access(listing->ruby);
-	struct ruby_fiber fiber = {.address = address, .ec = access_address(&access, address, F_fiber_ec)};
+	struct ruby_fiber fiber = {.address = address, .ec = access_address(&access, address, members.in_fiber)};
 	uint64_t vm_stack = access_member(&access, fiber.ec, members.vm_stack), status;
+	const struct ruby_thread *thread;
 
-	/* A continuation is linked, too, but is not what its execution context is of (cont.c, cont_new). */
-	if (access.failed || access_member(&access, fiber.ec, members.fiber_ptr) != address)
+	if (access.failed || !is_context_of(listing, &access, fiber.ec, address))
 		return;
 	status = access_member(&access, address, F_fiber_status);
 	fiber.thread = context_thread(&access, fiber.ec);
 	if (layout_has(layout, F_fiber_prev))
-		fiber.resumed_by = access_member(&access, address, F_fiber_prev);
+		fiber.resumed_by = context_fiber(&access, address, F_fiber_prev);
 	if (layout_has(layout, F_fiber_resuming))
 		fiber.resuming = access_member(&access, address, F_fiber_resuming);
 	if (access.failed)
 		return;
 	count_stack(listing, address);
-	if (has_state(layout, E_FIBER_RESUMED, status))
-		fiber.state = "resumed";
-	else if (has_state(layout, E_FIBER_SUSPENDED, status))
-		fiber.state = "suspended";
+	fiber.state = state_of(layout, status);
 	if (vm_stack == 0 || !fiber.state)
 		return;
 	fiber.thread_index = index_of_thread(listing, fiber.thread);
@@ -305,8 +362,11 @@ static void examine(struct listing *listing, uint64_t address)
 		if (!has_ended(&access, fiber.thread, address) || access.failed ||
 		    access_member(&access, fiber.thread, F_thread_vm) != listing->ruby->vm)
 			return;
-	} else if (listing->threads->threads[fiber.thread_index].fiber == address) {
-		return;
+	} else {
+		thread = &listing->threads->threads[fiber.thread_index];
+		/* Until 2.4 a thread's first fiber is made when it first uses one, and then becomes what it runs. */
+		if (thread->fiber == address || thread->fiber == 0)
+			return;
 	}
 	add_fiber(listing, &fiber);
 }
@@ -331,11 +391,12 @@ bool fibers_list(const struct ruby *ruby, const struct ruby_threads *threads, co
 {
 	struct listing listing = {.ruby = ruby, .threads = threads, .fibers = ret};
 	const struct layout *layout = ruby->layout;
+	const struct context_members members = context_members(layout);
 	uint64_t link = has_links(layout) ? some_link(&listing) : 0;
 
 	*ret = (struct ruby_fibers){0};
-	if (!layout_has(layout, F_thread_ec) || !layout_has(layout, F_fiber_status) ||
-	    !layout_has(layout, F_ec_fiber_ptr) || (link == 0 && !has_objects(layout))) {
+	if (!layout_has(layout, members.in_fiber) || !layout_has(layout, members.fiber_ptr) ||
+	    !layout_has(layout, F_fiber_status) || !has_states(layout) || (link == 0 && !has_objects(layout))) {
 		ret->missing = FIBERS_NOT_KNOWN;
 		return true;
 	}

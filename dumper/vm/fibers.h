@@ -11,15 +11,18 @@
  *   fiber of a thread gets when the thread first uses fibers; if no thread has such an object, there are no fibers, and
  *   nothing is searched. The search takes time, so it runs before the target is stopped, and what it finds is looked at
  *   again, as everything else, in the snapshot: a fiber that ended meanwhile is not there, and one that was made
- *   meanwhile is missed.
- * Either way the number of stacks that Ruby's pool has given to fibers (since 2.7) tells whether any was missed.
+ *   meanwhile is missed. Until 2.1 those of a thread are a ring, too: there only one of a thread that has ended is.
+ * The number of stacks that Ruby's pool has given to fibers (since 2.7) tells whether any was missed.
  *
  * A fiber that was suspended does not move while its thread does not run: its stack is read as a thread's is, and as
  * right. A thread that is stopped in the middle of a switch has two fibers that stand still, and shows the one that it
- * left as the one it runs (cont.c, fiber_restore_thread) until it has arrived.
+ * left as the one it runs (cont.c, fiber_restore_thread) until it has arrived. Until 2.4 (cont_restore_thread) it takes
+ * over the other's stack member by member, and what it shows meanwhile is out of bounds; the fiber that it left has
+ * saved its own before. Each fiber has a VM stack of its own there, also where its machine stack is copied
+ * (FIBER_USE_NATIVE).
  *
- * Facts: cont.c (rb_fiber_t, rb_jit_cont, fiber_switch, return_fiber, root_fiber_alloc, fiber_pool_stack_acquire),
- * 2.6.10 to 4.0.0.
+ * Facts: cont.c (rb_fiber_t, rb_jit_cont, fiber_init, fiber_switch, fiber_store, return_fiber, root_fiber_alloc,
+ * fiber_pool_stack_acquire), 1.9.3 to 4.0.0.
  */
 #ifndef RBDUMP_FIBERS_H
 #define RBDUMP_FIBERS_H

@@ -234,7 +234,8 @@ bool stack_walk(const struct ruby *ruby, uint64_t ec, uint64_t thread, size_t li
 {
 	const struct context_members members = context_members(ruby->layout);
 	struct access access = ruby_access(ruby);
-	uint64_t end, count, owner;
+	uint64_t end, count;
+	bool is_own;
 
 	*ret = (struct stack){.ec = ec};
 	ret->facts = (struct stack_facts){
@@ -243,12 +244,12 @@ bool stack_walk(const struct ruby *ruby, uint64_t ec, uint64_t thread, size_t li
 	    .cfp = access_member(&access, ec, members.cfp),
 	    .frame_size = access_sizeof(&access, S_cfp),
 	};
-	owner = context_thread(&access, ec);
+	is_own = context_is_of(&access, ec, thread);
 	if (access.failed) {
 		ret->reason = REASON_EC_UNREADABLE;
 		return true;
 	}
-	if (owner != thread) {
+	if (!is_own) {
 		ret->reason = REASON_EC_FOREIGN;
 		return true;
 	}

@@ -6,7 +6,10 @@
 
 #include "decode/value.h"
 
-/* gc.c: HEAP_PAGE_SIZE is 16 KiB until 3.1, 64 KiB in 3.2; the largest slot, of five size pools, 640 bytes. */
+/*
+ * gc.c: HEAP_PAGE_SIZE (until 2.1 HEAP_SIZE) is 16 KiB until 3.1, 64 KiB in 3.2; the largest slot, of five size pools,
+ * 640 bytes.
+ */
 #define PAGE_BYTES_MAX (UINT64_C(64) << 10)
 #define SLOT_BYTES_MAX 4096u
 
@@ -27,6 +30,12 @@ struct search {
 	struct timespec began;
 };
 
+/* Whether the list of the heap's parts has them itself, and not pointers to them: 1.9.3 (gc.c, sorted_heaps_slot). */
+static bool has_rows(const struct layout *layout)
+{
+	return layout_has(layout, F_heap_row_start) && layout_has(layout, F_heap_row_end);
+}
+
 bool heap_is_known(const struct layout *layout)
 {
 	static const enum layout_member_id words[] = {F_basic_flags, F_typed_data_type, F_typed_data_data};
@@ -34,8 +43,10 @@ bool heap_is_known(const struct layout *layout)
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (!layout_has(layout, words[i]) || layout->members[words[i]].size != 8)
 			return false;
+	if (!has_rows(layout) &&
+	    (!layout_has(layout, F_heap_page_start) || !layout_has(layout, F_heap_page_total_slots)))
+		return false;
 	return layout_has(layout, F_objspace_pages) && layout_has(layout, F_objspace_nr_pages) &&
-	       layout_has(layout, F_heap_page_start) && layout_has(layout, F_heap_page_total_slots) &&
 	       (layout_has(layout, F_heap_page_slot_size) || layout->sizes[S_rvalue].present) &&
 	       layout->enumerators[E_RUBY_T_DATA].present;
 }
@@ -110,10 +121,37 @@ static bool is_over(const struct search *search)
 	       (now.tv_sec - search->began.tv_sec) * 1000000000L + (now.tv_nsec - search->began.tv_nsec) > HEAP_NS_MAX;
 }
 
+/* Slots of one size, one behind the other. */
+struct slots {
+	uint64_t start, count, size;
+};
+
+/* Those of a page of the heap. */
+static struct slots slots_of(struct access *access, uint64_t pages, uint64_t index)
+{
+	const struct layout *layout = access->layout;
+	struct slots slots = {0};
+	uint64_t page;
+
+	slots.size = layout->sizes[S_rvalue].present ? access_sizeof(access, S_rvalue) : 0;
+	if (has_rows(layout)) {
+		page = pages + index * access_sizeof(access, S_heap_row);
+		slots.start = access_member(access, page, F_heap_row_start);
+		if (slots.size > 0)
+			slots.count = (access_member(access, page, F_heap_row_end) - slots.start) / slots.size;
+		return slots;
+	}
+	page = access_word(access, pages + index * 8);
+	slots.start = access_member(access, page, F_heap_page_start);
+	slots.count = access_member(access, page, F_heap_page_total_slots);
+	if (layout_has(layout, F_heap_page_slot_size))
+		slots.size = access_member(access, page, F_heap_page_slot_size);
+	return slots;
+}
+
 /* Goes through the pages of the heap. Returns false if out of memory. */
 static bool search_pages(struct search *search, struct access *access, uint64_t vm)
 {
-	const struct layout *layout = search->layout;
 	uint64_t objspace = access_member(access, vm, F_vm_objspace);
 	uint64_t pages = access_member(access, objspace, F_objspace_pages);
 	uint64_t count = access_member(access, objspace, F_objspace_nr_pages);
@@ -124,24 +162,20 @@ static bool search_pages(struct search *search, struct access *access, uint64_t 
 	}
 	for (uint64_t i = 0; i < count; i++) {
 		struct access try = *access;
-		uint64_t page = access_word(&try, pages + i * 8);
-		uint64_t start = access_member(&try, page, F_heap_page_start);
-		uint64_t slots = access_member(&try, page, F_heap_page_total_slots);
-		uint64_t size = layout_has(layout, F_heap_page_slot_size)
-				    ? access_member(&try, page, F_heap_page_slot_size)
-				    : access_sizeof(&try, S_rvalue);
+		const struct slots slots = slots_of(&try, pages, i);
 
 		if (is_over(search)) {
 			search->finds->cut = true;
 			break;
 		}
 		/* The list was being changed: the page is gone, or not there yet. */
-		if (try.failed || !value_is_object(start) || size == 0 || size > SLOT_BYTES_MAX || size % 8 != 0 ||
-		    slots > PAGE_BYTES_MAX / size || start > UINT64_MAX - PAGE_BYTES_MAX) {
+		if (try.failed || !value_is_object(slots.start) || slots.size == 0 || slots.size > SLOT_BYTES_MAX ||
+		    slots.size % 8 != 0 || slots.count > PAGE_BYTES_MAX / slots.size ||
+		    slots.start > UINT64_MAX - PAGE_BYTES_MAX) {
 			search->finds->cut = true;
 			continue;
 		}
-		if (!search_slots(search, start, slots, size))
+		if (!search_slots(search, slots.start, slots.count, slots.size))
 			return false;
 	}
 	return true;

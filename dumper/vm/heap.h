@@ -7,7 +7,8 @@
  * at each object again, in the snapshot.
  *
  * Facts: gc.c (rb_objspace_t.heap_pages, struct heap_page, heap_page_allocate, RVALUE),
- * include/ruby/internal/core/rtypeddata.h, 2.5.9 to 3.2.2.
+ * include/ruby/internal/core/rtypeddata.h, 2.1.0 to 3.2.2; the same lists of 16 KiB each had other names in 2.0
+ * (rb_objspace_t.heap, struct heaps_header) and 1.9.3 (struct sorted_heaps_slot).
  */
 #ifndef RBDUMP_HEAP_H
 #define RBDUMP_HEAP_H

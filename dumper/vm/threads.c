@@ -56,6 +56,7 @@ static const char *fiber_state(const struct layout *layout, uint64_t status)
 	    {E_FIBER_RESUMED, "resumed"},
 	    {E_FIBER_SUSPENDED, "suspended"},
 	    {E_FIBER_TERMINATED, "terminated"},
+	    {E_RUNNING, "resumed"}, /* until 2.4 */
 	};
 
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
@@ -128,11 +129,9 @@ static void read_thread(struct listing *listing, uint64_t address, struct ruby_t
 	if (native != 0 && layout_has(layout, F_nt_thread_id))
 		ret->pthread = access_member(&access, native, F_nt_thread_id);
 	if (ret->ec != 0 && layout_has(layout, members.fiber_ptr))
-		ret->fiber = access_member(&access, ret->ec, members.fiber_ptr);
-	if (ret->fiber != 0 && layout_has(layout, F_fiber_next_fiber))
-		ret->fiber = value_data(&access, ret->fiber); /* until 2.1 a thread has the object */
+		ret->fiber = context_fiber(&access, ret->ec, members.fiber_ptr);
 	if (ret->fiber != 0 && layout_has(layout, F_fiber_prev))
-		ret->resumed_by = access_member(&access, ret->fiber, F_fiber_prev);
+		ret->resumed_by = context_fiber(&access, ret->fiber, F_fiber_prev);
 	if (ret->fiber != 0 && layout_has(layout, F_fiber_status)) {
 		uint64_t status = access_member(&access, ret->fiber, F_fiber_status);
 
