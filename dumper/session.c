@@ -463,18 +463,20 @@ static struct error *look_at_core(const struct session *session, struct look *lo
 }
 
 /*
- * Whether the thread of a suspended fiber, the entry `index`, is known to have moved, and the fiber itself does not tell
- * whether it was resumed meanwhile: until 2.4 one that runs and one that is suspended have the same state.
+ * Whether the suspended fiber of the entry `index` may have been resumed while it was copied. Until 2.4 its state does not
+ * tell. It was if it has a resumer, and has itself resumed none (or was left by a transfer, which cannot be told from
+ * that); it may have been if its thread is known to have moved.
  */
 static bool may_have_been_resumed(const struct session *session, const struct look *look, size_t index,
 				  const bool *moved)
 {
-	size_t thread;
+	const struct ruby_fiber *fiber;
 
 	if (index < look->threads.count || layout_has(session->layout.layout, F_thread_ec))
 		return false;
-	thread = look->fibers.fibers[index - look->threads.count].thread_index;
-	return thread < look->threads.count && moved[thread];
+	fiber = &look->fibers.fibers[index - look->threads.count];
+	return fiber->thread_index < look->threads.count &&
+	       (moved[fiber->thread_index] || (fiber->resumed_by != 0 && fiber->resuming == 0));
 }
 
 /*

@@ -333,6 +333,20 @@ static void add_fiber(struct listing *listing, const struct ruby_fiber *fiber)
 	fibers->fibers[fibers->count++] = *fiber;
 }
 
+/*
+ * Whether a thread has taken a fiber's stack, but is not seen to run it (cont.c, cont_restore_thread, 2.2 to 2.4): it is
+ * in the middle of that, or was copied at another time.
+ */
+static bool is_being_switched_to(const struct listing *listing, const struct ruby_fiber *fiber)
+{
+	const struct ruby_thread *thread;
+
+	if (layout_has(listing->ruby->layout, F_thread_ec) || fiber->thread_index == listing->threads->count)
+		return false;
+	thread = &listing->threads->threads[fiber->thread_index];
+	return thread->fiber != 0 && thread->fiber != fiber->address;
+}
+
 /* Lists what may be a fiber, if it is one, has a stack, and is not what its thread runs. */
 static void examine(struct listing *listing, uint64_t address)
 {
@@ -355,9 +369,11 @@ static void examine(struct listing *listing, uint64_t address)
 		return;
 	count_stack(listing, address);
 	fiber.state = state_of(layout, status);
+	fiber.thread_index = index_of_thread(listing, fiber.thread);
+	if (vm_stack == 0 && fiber.state && is_being_switched_to(listing, &fiber))
+		mark_missing(listing, FIBERS_BROKEN);
 	if (vm_stack == 0 || !fiber.state)
 		return;
-	fiber.thread_index = index_of_thread(listing, fiber.thread);
 	if (fiber.thread_index == listing->threads->count) {
 		if (!has_ended(&access, fiber.thread, address) || access.failed ||
 		    access_member(&access, fiber.thread, F_thread_vm) != listing->ruby->vm)
@@ -369,6 +385,33 @@ static void examine(struct listing *listing, uint64_t address)
 			return;
 	}
 	add_fiber(listing, &fiber);
+}
+
+/* Which fibers have resumed another, where they do not tell: who says that it was resumed by them. */
+static void find_resuming(struct listing *listing)
+{
+	struct ruby_fibers *fibers = listing->fibers;
+	struct addresses resumers = {0}; /* each has the one that it has resumed behind it */
+
+	for (size_t i = 0; i < listing->threads->count; i++) {
+		add_address(listing, &resumers, listing->threads->threads[i].resumed_by);
+		add_address(listing, &resumers, listing->threads->threads[i].fiber);
+	}
+	for (size_t i = 0; i < fibers->count; i++) {
+		add_address(listing, &resumers, fibers->fibers[i].resumed_by);
+		add_address(listing, &resumers, fibers->fibers[i].address);
+	}
+	if (!listing->no_memory && resumers.count > 0) {
+		qsort(resumers.of, resumers.count / 2, 2 * sizeof(uint64_t), ascending);
+		for (size_t i = 0; i < fibers->count; i++) {
+			const uint64_t *found = bsearch(&fibers->fibers[i].address, resumers.of, resumers.count / 2,
+							2 * sizeof(uint64_t), ascending);
+
+			if (found)
+				fibers->fibers[i].resuming = found[1];
+		}
+	}
+	free(resumers.of);
 }
 
 /* Ruby's pool of stacks knows how many it has given away. */
@@ -414,6 +457,8 @@ bool fibers_list(const struct ruby *ruby, const struct ruby_threads *threads, co
 		for (size_t i = 0; i < listing.candidates.count && !listing.no_memory; i++)
 			examine(&listing, listing.candidates.of[i]);
 	}
+	if (!layout_has(layout, F_fiber_resuming))
+		find_resuming(&listing);
 	check_count(&listing);
 	free(listing.candidates.of);
 	free(listing.by_address.of);

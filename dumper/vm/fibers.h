@@ -36,7 +36,7 @@ struct ruby_fiber {
 	uint64_t thread;     /* rb_thread_t that it belongs to */
 	size_t thread_index; /* of that in the list of threads; its count if the thread has ended */
 	uint64_t resumed_by; /* rb_fiber_t; 0 if it was not resumed, but transferred to, or has yielded since */
-	uint64_t resuming;   /* rb_fiber_t that it has resumed, until that yields; 0 if none, or not known: until 2.7 */
+	uint64_t resuming;   /* rb_fiber_t that it has resumed, until that yields; 0 if none */
 	const char *state;   /* "resumed", "suspended" */
 };
 

@@ -1,5 +1,6 @@
 # Fibers that are never long at rest: a thread that resumes twenty of them in turn, each as deep as its number says, and
 # two that make new ones all the time: one goes on to the next at once, the other keeps some.
+# needs: 1.9
 require_relative "still"
 
 def turn(depth)
@@ -11,25 +12,26 @@ def made
   Fiber.yield
 end
 
-BEGUN = Thread::Queue.new
+BEGUN = Queue.new
 
-Thread.new do
+turns = Thread.new do
   fibers = Array.new(20) { |n| Fiber.new { turn(n) } }
   fibers.each(&:resume)
   BEGUN.push(true)
   fibers.each(&:resume) while true
-end.name = "turns"
-Thread.new do
+end
+makes = Thread.new do
   Fiber.new { made }.resume while true
-end.name = "makes"
-Thread.new do
+end
+keeps = Thread.new do
   kept = []
   while true
     kept << Fiber.new { made }
     kept.last.resume
     kept.shift.resume if kept.size > 30
   end
-end.name = "keeps"
+end
+{ "turns" => turns, "makes" => makes, "keeps" => keeps }.each { |name, thread| Still.name_thread(thread, name) }
 BEGUN.pop
 Still.watch("sleep")
 sleep

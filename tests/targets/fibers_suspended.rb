@@ -1,4 +1,5 @@
 # Fibers that were left: by resuming another one, by Fiber.yield, as external enumerators; one of a thread that has ended.
+# needs: 1.9
 require_relative "still"
 
 KEPT = []

@@ -50,7 +50,7 @@ module Still
       if Fiber.method_defined?(:backtrace_locations) && Fiber.respond_to?(:current)
         @fibers[key] = [Thread.current, Fiber.current]
       else
-        here = frames(caller_locations(1))
+        here = respond_to?(:caller_locations, true) ? frames(caller_locations(1)) : frames_of_lines(caller(1))
         @fibers[key] = [Thread.current, [*([[*here[0][0, 3], top]] if top), *here]]
       end
     end
@@ -156,7 +156,11 @@ module Still
       end
 
       def frames_of(thread)
-        [false] + thread.backtrace.map do |line|
+        [false] + frames_of_lines(thread.backtrace)
+      end
+
+      def frames_of_lines(lines)
+        lines.map do |line|
           path, number, label = line.match(/\A(.*?)(?::(\d+))?:in `(.*)'\z/m).captures
           [number && path, number ? false : nil, number.to_i, label] # no line: the program's name stands for a path
         end

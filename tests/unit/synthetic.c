@@ -82,6 +82,7 @@ static const struct {
     {E_FIBER_RESUMED, 0},
     {E_FIBER_SUSPENDED, 2},
     {E_FIBER_TERMINATED, 1},
+    {E_RUNNING, 2},
     {E_VM_METHOD_TYPE_ISEQ, 7},
     {E_VM_METHOD_TYPE_CFUNC, 4},
     {E_BUILTIN_ATTR_C_TRACE, 0x40},
@@ -139,7 +140,7 @@ static const enum layout_member_id others[] = {
     F_symbols_next_id,	 F_class_slot_fields, F_mdef_reference_count, F_insn_position,	  F_classext_iv_ptr,
     F_classext_shape_id, F_cfp_flag,	      F_zjit_frame_iseq,      F_symbol_entry_str, F_cfp_me,
     F_iseq_self,	 F_body_klass,	      F_vm_living_table,      F_fiber_next_fiber, F_symbols_op_sym,
-    F_symbols_id_str,	 F_st_bins,
+    F_symbols_id_str,	 F_st_bins,	      F_heap_row_start,	      F_heap_row_end,
 };
 
 static bool is_object(enum layout_struct_id id)

@@ -337,6 +337,155 @@ static void test_heap(void **state)
 	assert_null(scene.found.data);
 }
 
+/* ---- until 2.4: a thread is its own execution context, and a fiber that it has left has a copy of it */
+
+/* Objects for the threads, and for the fibers that they run; no thread has an execution context. */
+static void before_2_5(uint64_t slots)
+{
+	struct synthetic *s = scene.s;
+
+	synthetic_without(s, F_thread_ec);
+	synthetic_without(s, F_ec_thread_ptr);
+	synthetic_without(s, F_fiber_resuming);
+	synthetic_without_enumerator(s, E_FIBER_SUSPENDED);
+	/* The copy is in the fiber, behind everything else. */
+	s->layout->members[F_fiber_saved_thread].offset = (uint32_t)s->layout->sizes[S_fiber].value;
+	s->layout->sizes[S_fiber].value += s->layout->sizes[S_thread].value;
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t object = synthetic_object(s, S_typed_data, synthetic_enum(s, E_RUBY_T_DATA));
+
+		synthetic_set(s, object, F_typed_data_data, scene.of[i].address);
+		synthetic_set(s, scene.of[i].address, F_thread_self, object);
+		scene.of[i].fiber = synthetic_struct(s, S_fiber);
+		synthetic_set(s, scene.of[i].fiber, F_fiber_status, synthetic_enum(s, E_RUNNING));
+		put_object(slots + i * SLOT, scene.of[i].fiber, TYPE);
+	}
+}
+
+/* A fiber of one of the threads, with a stack, and its object in a slot of the heap. */
+static uint64_t new_saved(size_t thread, uint64_t slot)
+{
+	struct synthetic *s = scene.s;
+	struct access access = ruby_access(&s->ruby);
+	uint64_t fiber = synthetic_struct(s, S_fiber), saved = access_address(&access, fiber, F_fiber_saved_thread);
+
+	synthetic_set(s, saved, F_thread_self, access_member(&access, scene.of[thread].address, F_thread_self));
+	synthetic_set(s, saved, F_thread_vm_stack, synthetic_allocate(s, 64));
+	synthetic_set(s, fiber, F_fiber_status, synthetic_enum(s, E_RUNNING));
+	put_object(slot, fiber, TYPE);
+	return fiber;
+}
+
+static void test_saved_threads(void **state)
+{
+	struct synthetic *s = scene.s;
+	uint64_t pages[PAGES], slots = new_heap(pages), fibers[4];
+	struct ruby_fibers found;
+
+	(void)state;
+	before_2_5(slots);
+	for (size_t i = 0; i < 4; i++)
+		fibers[i] = new_saved(i % 2, slots + (10 + i) * SLOT);
+	synthetic_set(s, scene.of[1].address, F_thread_root_fiber, fibers[1]);
+	synthetic_set(s, fibers[0], F_fiber_prev, fibers[2]);
+	search();
+	assert_listed(fibers, 4, FIBERS_ALL);
+	found = list();
+	assert_int_equal(found.type, TYPE);
+	assert_int_equal(found.fibers[0].resumed_by, fibers[2]);
+	assert_int_equal(found.fibers[2].resuming, fibers[0]);
+	assert_int_equal(found.fibers[0].resuming, 0);
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(found.fibers[i].thread_index, i % 2);
+		assert_int_equal(found.fibers[i].ec,
+				 fibers[i] + s->layout->members[F_fiber_saved_thread].offset);
+		assert_string_equal(found.fibers[i].state, "suspended");
+	}
+	fibers_clear(&found);
+
+	/* One that has ended; one whose stack the thread has; and a thread that is just making its first. */
+	synthetic_set(s, fibers[3], F_fiber_status, synthetic_enum(s, E_RUNNING) ^ 1);
+	synthetic_set(s, fibers[2] + s->layout->members[F_fiber_saved_thread].offset, F_thread_vm_stack, 0);
+	assert_listed(fibers, 2, FIBERS_BROKEN);
+	scene.of[0].fiber = fibers[2];
+	assert_listed(fibers, 2, FIBERS_ALL);
+	scene.of[0].fiber = 0;
+	assert_listed(fibers + 1, 1, FIBERS_ALL);
+	/* A copy whose thread is none. */
+	synthetic_set(s, fibers[1] + s->layout->members[F_fiber_saved_thread].offset, F_thread_self, slots);
+	assert_listed(NULL, 0, FIBERS_ALL);
+	heap_clear(&scene.found);
+}
+
+/* Until 2.1 a thread's fibers are a ring, and lead to each other by their objects. */
+static void test_ring(void **state)
+{
+	struct synthetic *s = scene.s;
+	uint64_t pages[PAGES], slots = new_heap(pages), fibers[3];
+	struct ruby_fibers found;
+
+	(void)state;
+	synthetic_with(s, F_fiber_next_fiber);
+	before_2_5(slots);
+	for (size_t i = 0; i < 3; i++)
+		fibers[i] = new_saved(0, slots + (10 + i) * SLOT);
+	synthetic_set(s, scene.of[0].address, F_thread_root_fiber, slots + 10 * SLOT);
+	for (size_t i = 0; i < 3; i++)
+		synthetic_set(s, fibers[i], F_fiber_next_fiber, i < 2 ? fibers[i + 1] : scene.of[0].fiber);
+	synthetic_set(s, scene.of[0].fiber, F_fiber_next_fiber, fibers[0]);
+	synthetic_set(s, scene.of[1].fiber, F_fiber_next_fiber, scene.of[1].fiber);
+	synthetic_set(s, fibers[0], F_fiber_prev, synthetic_enum(s, E_RUBY_Qnil));
+	synthetic_set(s, fibers[2], F_fiber_prev, slots + 11 * SLOT);
+	/* The heap was not searched. */
+	assert_listed(fibers, 3, FIBERS_ALL);
+	found = list();
+	assert_int_equal(found.fibers[0].resumed_by, 0);
+	assert_int_equal(found.fibers[2].resumed_by, fibers[1]);
+	fibers_clear(&found);
+
+	synthetic_set(s, fibers[2], F_fiber_next_fiber, NOWHERE);
+	assert_listed(fibers, 3, FIBERS_BROKEN);
+	synthetic_set(s, fibers[2], F_fiber_next_fiber, fibers[1]);
+	assert_listed(fibers, 3, FIBERS_TOO_MANY);
+}
+
+/* 1.9.3 lists the parts of its heap, each by its first slot and what is behind its last. */
+static void test_heap_of_rows(void **state)
+{
+	struct synthetic *s = scene.s;
+	uint64_t pages[PAGES], slots = new_heap(pages), rows, objspace;
+	size_t row = (size_t)s->layout->sizes[S_heap_row].value;
+	struct access access;
+
+	(void)state;
+	synthetic_with(s, F_heap_row_start);
+	synthetic_with(s, F_heap_row_end);
+	synthetic_without(s, F_heap_page_start);
+	synthetic_without(s, F_heap_page_total_slots);
+	synthetic_without(s, F_heap_page_slot_size);
+	s->layout->sizes[S_rvalue].value = SLOT;
+	assert_true(heap_is_known(s->layout));
+	rows = synthetic_allocate(s, PAGES * row);
+	access = ruby_access(&s->ruby);
+	objspace = access_member(&access, s->ruby.vm, F_vm_objspace);
+	synthetic_set(s, objspace, F_objspace_pages, rows);
+	for (size_t i = 0; i < PAGES; i++) {
+		synthetic_set(s, rows + i * row, F_heap_row_start, slots + i * SLOTS * SLOT);
+		synthetic_set(s, rows + i * row, F_heap_row_end, slots + (i + 1) * SLOTS * SLOT);
+	}
+	put_object(slots, scene.of[0].fiber, TYPE);
+	put_object(slots + (PAGES * SLOTS - 1) * SLOT, scene.of[1].fiber, TYPE);
+	search();
+	assert_false(scene.found.cut);
+	assert_int_equal(scene.found.count, 2);
+	/* It ends before it begins. */
+	synthetic_set(s, rows + row, F_heap_row_end, slots);
+	search();
+	assert_true(scene.found.cut);
+	assert_int_equal(scene.found.count, 2);
+	heap_clear(&scene.found);
+}
+
 static void test_heap_that_lies(void **state)
 {
 	static const struct {
@@ -391,6 +540,9 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_not_known, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_heap, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_heap_that_lies, set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_saved_threads, set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_ring, set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_heap_of_rows, set_up, synthetic_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
