@@ -463,9 +463,9 @@ static struct error *look_at_core(const struct session *session, struct look *lo
 }
 
 /*
- * Whether the suspended fiber of the entry `index` may have been resumed while it was copied. Until 2.4 its state does not
- * tell. It was if it has a resumer, and has itself resumed none (or was left by a transfer, which cannot be told from
- * that); it may have been if its thread is known to have moved.
+ * Whether the suspended fiber of the entry `index` may have been resumed while it was copied. Until 2.4 its state does
+ * not tell. It was if it has a resumer, and has itself resumed none (or was left by a transfer, which cannot be told
+ * from that); it may have been if its thread is known to have moved.
  */
 static bool may_have_been_resumed(const struct session *session, const struct look *look, size_t index,
 				  const bool *moved)

@@ -1,7 +1,7 @@
 /*
  * Execution contexts: what has a VM stack. Since 2.5 a thread points to the one that it runs in
- * (rb_execution_context_t), which is part of a fiber; until 2.4 a thread is one itself, and a fiber that it has left has
- * a copy of it, of which only what belongs to the stack, and to whom, is right (vm_core.h, rb_thread_t; cont.c,
+ * (rb_execution_context_t), which is part of a fiber; until 2.4 a thread is one itself, and a fiber that it has left
+ * has a copy of it, of which only what belongs to the stack, and to whom, is right (vm_core.h, rb_thread_t; cont.c,
  * cont_save_thread, cont_init, 1.9.3 to 2.4.10).
  */
 #ifndef RBDUMP_CONTEXT_H
@@ -46,7 +46,7 @@ static inline bool context_is_of(struct access *access, uint64_t ec, uint64_t th
 	return context_thread(access, ec) == thread;
 }
 
-/* The fiber (rb_fiber_t) that a member of a thread or fiber leads to; until 2.1 that has an object, or nil. 0 if none. */
+/* The rb_fiber_t that a member of a thread or fiber leads to, until 2.1 by an object, or nil. 0 if none. */
 static inline uint64_t context_fiber(struct access *access, uint64_t object, enum layout_member_id id)
 {
 	uint64_t word = access_member(access, object, id);

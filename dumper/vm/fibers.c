@@ -334,8 +334,8 @@ static void add_fiber(struct listing *listing, const struct ruby_fiber *fiber)
 }
 
 /*
- * Whether a thread has taken a fiber's stack, but is not seen to run it (cont.c, cont_restore_thread, 2.2 to 2.4): it is
- * in the middle of that, or was copied at another time.
+ * Whether a thread has taken a fiber's stack, but is not seen to run it (cont.c, cont_restore_thread, 2.2 to 2.4): it
+ * is in the middle of that, or was copied at another time.
  */
 static bool is_being_switched_to(const struct listing *listing, const struct ruby_fiber *fiber)
 {

@@ -46,17 +46,15 @@ struct listing {
 	bool gvl_known;
 };
 
+/* Until 2.4 a fiber that has begun and not ended has one state; this one is run. */
 static const char *fiber_state(const struct layout *layout, uint64_t status)
 {
 	static const struct {
 		enum layout_enumerator_id id;
 		const char *name;
 	} states[] = {
-	    {E_FIBER_CREATED, "created"},
-	    {E_FIBER_RESUMED, "resumed"},
-	    {E_FIBER_SUSPENDED, "suspended"},
-	    {E_FIBER_TERMINATED, "terminated"},
-	    {E_RUNNING, "resumed"}, /* until 2.4 */
+	    {E_FIBER_CREATED, "created"},	{E_FIBER_RESUMED, "resumed"}, {E_FIBER_SUSPENDED, "suspended"},
+	    {E_FIBER_TERMINATED, "terminated"}, {E_RUNNING, "resumed"},
 	};
 
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)

@@ -397,8 +397,7 @@ static void test_saved_threads(void **state)
 	assert_int_equal(found.fibers[0].resuming, 0);
 	for (size_t i = 0; i < 4; i++) {
 		assert_int_equal(found.fibers[i].thread_index, i % 2);
-		assert_int_equal(found.fibers[i].ec,
-				 fibers[i] + s->layout->members[F_fiber_saved_thread].offset);
+		assert_int_equal(found.fibers[i].ec, fibers[i] + s->layout->members[F_fiber_saved_thread].offset);
 		assert_string_equal(found.fibers[i].state, "suspended");
 	}
 	fibers_clear(&found);
