@@ -64,7 +64,7 @@ def types(special):
         paths = [
             entry.names[0].removeprefix(name + ".") for entry in fields.entries["member"] if entry.parent is struct
         ]
-        text += f"struct {name} {{\n{members(nested(paths))}\tchar end;\n}};\n"
+        text += f"struct {name} {{\n{members(nested(paths))}\tchar behind_all;\n}};\n"
         truth.append(f'STRUCT(struct {name}, "{name}")')
         truth += [f'MEMBER(struct {name}, "{name}", {path})' for path in paths]
         users += f"struct {name} use_{name};\n"
