@@ -52,10 +52,10 @@ $(B)/gen/layout_fields.h $(B)/gen/layout_fields.c &: gen/fields.def gen/fields.p
 
 $(B)/%.o: %.c $(B)/gen/layout_fields.h
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -c -o $@ $<
+	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(B)/gen/%.o: $(B)/gen/%.c
-	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -c -o $@ $<
+	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Unit tests: tests/unit/test_X.c is one cmocka program, linked with everything but main, and the fixture.
 UNIT := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
@@ -67,7 +67,7 @@ unit: $(UNIT) $(B)/fuzz/drive
 
 $(B)/unit/%: tests/unit/%.c $(LIB_OBJECTS) $(UNIT_FIXTURE)
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MF $@.d -o $@ $< $(LIB_OBJECTS) $(UNIT_FIXTURE) \
+	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(LIB_OBJECTS) $(UNIT_FIXTURE) \
 		-lcmocka $(ALL_LDLIBS)
 
 # Fuzzing (tests/fuzz/): a driver with a fixed number of runs, which `make unit` runs; and libFuzzer.
@@ -102,7 +102,7 @@ probes: $(PROBES)
 
 $(B)/tests/probes/%: tests/probes/%.c $(LIB_OBJECTS)
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MF $@.d -o $@ $< $(LIB_OBJECTS) $(ALL_LDLIBS)
+	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(LIB_OBJECTS) $(ALL_LDLIBS)
 
 # ---- what must be there; installed by apt-get where it is not
 

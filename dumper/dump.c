@@ -8,7 +8,7 @@
 
 #include "decode/text.h"
 #include "render/render.h"
-#include "session.h"
+#include "session/session.h"
 
 /* A copy of bytes from outside as text that the trace owns. */
 static const char *keep(struct trace *trace, const char *bytes)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "decode/text.h"
+#include "elapsed.h"
 #include "experiment/guard.h"
 #include "experiment/launch.h"
 #include "experiment/oracle.h"
@@ -56,10 +57,7 @@ struct experiment {
 
 static double seconds_since(const struct timespec *from)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)(now.tv_sec - from->tv_sec) + (double)(now.tv_nsec - from->tv_nsec) / 1e9;
+	return (double)elapsed_ns(from) / 1e9;
 }
 
 /* xorshift64*: which order the blocks have is a matter of the seed alone. */

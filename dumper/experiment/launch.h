@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "error.h"
-#include "session.h"
+#include "session/session.h"
 
 /* Starts a program, found in PATH, with rbdump's own files and environment. Fails, naming it, if there is none. */
 struct error *launch(char *const command[], pid_t *ret);

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "decode/text.h"
+#include "session/windows.h"
 
 /* How many places the table shows. */
 #define PLACES_SHOWN 10u

@@ -6,7 +6,7 @@
 
 #include "experiment/experiment.h"
 #include "experiment/tally.h"
-#include "session.h"
+#include "session/session.h"
 
 /* What belongs to no mode. */
 struct report_facts {

@@ -9,7 +9,7 @@
 
 #include "experiment/oracle.h"
 #include "sample/sampler.h"
-#include "session.h"
+#include "session/session.h"
 #include "trace/trace.h"
 
 struct torn_log;

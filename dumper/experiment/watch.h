@@ -6,7 +6,7 @@
 
 #include <sys/stat.h>
 
-#include "session.h"
+#include "session/session.h"
 
 struct watch {
 	pid_t pid;

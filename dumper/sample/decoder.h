@@ -10,7 +10,7 @@
 #define RBDUMP_DECODER_H
 
 #include "sample/sampler.h"
-#include "session.h"
+#include "session/session.h"
 #include "trace/trace.h"
 
 struct decoder;

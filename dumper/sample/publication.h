@@ -10,7 +10,7 @@
 #ifndef RBDUMP_PUBLICATION_H
 #define RBDUMP_PUBLICATION_H
 
-#include "session.h"
+#include "session/session.h"
 
 struct publication;
 

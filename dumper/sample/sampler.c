@@ -8,7 +8,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "elapsed.h"
 #include "sample/publication.h"
+#include "session/windows.h"
 #include "target/tracee.h"
 #include "vm/call_site.h"
 #include "vm/frame.h"
@@ -167,10 +169,7 @@ void sampler_enter(struct sampler *sampler)
 
 static double microseconds_since(const struct timespec *from)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)(now.tv_sec - from->tv_sec) * 1e6 + (double)(now.tv_nsec - from->tv_nsec) / 1e3;
+	return (double)elapsed_ns(from) / 1e3;
 }
 
 /* The CPU that a thread runs on, or last ran on (proc(5): field 39 of stat); -1 if that cannot be read. */

@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "sample/shot.h"
-#include "session.h"
+#include "session/session.h"
 
 enum sample_mode {
 	/* As a profiler does that knows no better: context, frames and values by reads of their own, no check that they

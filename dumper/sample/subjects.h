@@ -5,7 +5,7 @@
 #define RBDUMP_SUBJECTS_H
 
 #include "sample/sampler.h"
-#include "session.h"
+#include "session/session.h"
 
 /* The most threads that are sampled in turn. */
 #define SUBJECTS_MAX 256u

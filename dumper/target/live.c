@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "elapsed.h"
 #include "memory/memory.h"
 #include "target/diagnose.h"
 #include "target/live.h"
@@ -206,14 +207,6 @@ static struct native_thread *add_thread(struct target *target, pid_t tid)
 	}
 	target->threads[target->nr_threads] = (struct native_thread){.tid = tid};
 	return &target->threads[target->nr_threads++];
-}
-
-static long elapsed_ns(const struct timespec *since)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (now.tv_sec - since->tv_sec) * 1000000000L + (now.tv_nsec - since->tv_nsec);
 }
 
 static void take_registers(struct native_thread *thread)

@@ -7,16 +7,10 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "elapsed.h"
+
 /* How long to sleep between two looks for a stop that the kernel has not told of. */
 #define LOOK_NS 5000000L
-
-static long elapsed_us(const struct timespec *since)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (now.tv_sec - since->tv_sec) * 1000000L + (now.tv_nsec - since->tv_nsec) / 1000;
-}
 
 /*
  * Waits for the next stop. The wait is asleep until the kernel tells of it (SIGCHLD, which is blocked): a tracer that
@@ -41,7 +35,7 @@ static enum tracee_result wait_for_stop(struct tracee *tracee, long timeout_us, 
 			tracee->stopped = true;
 			return TRACEE_STOPPED;
 		}
-		if (elapsed_us(&began) > timeout_us)
+		if (elapsed_ns(&began) / 1000 > timeout_us)
 			return TRACEE_TIMEOUT;
 		sigtimedwait(&child, NULL, &(struct timespec){.tv_nsec = LOOK_NS});
 	}

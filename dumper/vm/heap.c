@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "decode/value.h"
+#include "elapsed.h"
 
 /*
  * gc.c: HEAP_PAGE_SIZE (until 2.1 HEAP_SIZE) is 16 KiB until 3.1, 64 KiB in 3.2; the largest slot, of five size pools,
@@ -114,11 +115,7 @@ static bool search_slots(struct search *search, uint64_t start, uint64_t count, 
 
 static bool is_over(const struct search *search)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return search->bytes > HEAP_BYTES_MAX ||
-	       (now.tv_sec - search->began.tv_sec) * 1000000000L + (now.tv_nsec - search->began.tv_nsec) > HEAP_NS_MAX;
+	return search->bytes > HEAP_BYTES_MAX || elapsed_ns(&search->began) > HEAP_NS_MAX;
 }
 
 /* Slots of one size, one behind the other. */

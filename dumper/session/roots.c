@@ -1,4 +1,4 @@
-#include "session_roots.h"
+#include "session/roots.h"
 
 #include "target/live.h"
 #include "vm/roots_file.h"

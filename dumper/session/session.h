@@ -62,10 +62,4 @@ struct error *session_open(pid_t pid, const struct session_options *options, str
 struct error *session_open_core(const struct session_core_options *options, struct session **ret, struct trace **trace);
 void session_close(struct session *session); /* NULL is fine; lets the target go on if it is stopped */
 
-/* Whether the torn windows of this very build are known. */
-bool session_has_windows(const struct session *session);
-
-/* The torn window that an instruction pointer of the target lies in; NULL if it is in none that is known. */
-const struct layout_window *session_window(const struct session *session, uint64_t ip);
-
 #endif

@@ -5,7 +5,7 @@
 #ifndef RBDUMP_SESSION_ROOTS_H
 #define RBDUMP_SESSION_ROOTS_H
 
-#include "session.h"
+#include "session/session.h"
 #include "vm/lifetime.h"
 
 /*
