@@ -126,9 +126,11 @@ module Still
       before, @runs = @runs, kernel_runs
       return false unless before
       unmoved = @runs.select { |tid, runs| runs && runs == before[tid] }.keys
-      tids = @subjects.map { |subject| subject.thread }.uniq.map { |thread| tid(thread) }
+      threads = @subjects.map { |subject| subject.thread }.uniq
       # A Ruby that does not tell which kernel thread is whose: as many as there are subjects.
-      (tids.compact - unmoved).empty? && unmoved.size >= tids.size
+      return unmoved.size >= threads.size unless Thread.method_defined?(:native_thread_id)
+      # That of its parent process (3.1, after a fork) is none of this one's.
+      ((threads.map { |thread| tid(thread) } & @runs.keys) - unmoved).empty?
     end
 
     # { kernel thread => how often it was put on a CPU, or nil while it is there or about to be }
