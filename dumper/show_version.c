@@ -13,13 +13,18 @@ static void list(void *context, const char *path, const struct layout *header, c
 	char build[32] = "", *space, *releases;
 
 	(void)context;
-	releases = strdup(!header ? "?" : header->versions ? header->versions : header->version);
-	space = releases ? strchr(releases, ' ') : NULL;
+	if (asprintf(&releases, "%s%s%s",
+		     !header		? "?"
+		     : header->versions ? header->versions
+					: header->version,
+		     header && header->levels ? "p" : "", header && header->levels ? header->levels : "") < 0)
+		return;
+	space = strchr(releases, ' ');
 	if (space)
 		*space = '-';
 	if (header && header->build_id)
 		snprintf(build, sizeof(build), " build %.12s", header->build_id);
-	printf("%-13s %s%s  ", releases ? releases : "", header ? header->arch : "?", build);
+	printf("%-13s %s%s  ", releases, header ? header->arch : "?", build);
 	free(releases);
 	text_print(path, stdout);
 	if (wrong) {

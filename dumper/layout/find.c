@@ -95,7 +95,7 @@ static bool matches(const struct layout *layout, const struct layout_wish *wish,
 	if (match == MATCH_BUILD_ID)
 		return (same_version || !wish->version) && wish->build_id && layout->build_id &&
 		       strcmp(layout->build_id, wish->build_id) == 0;
-	if (layout->build_id)
+	if (layout->build_id || !layout_is_for_level(layout, wish->description))
 		return false;
 	return match == MATCH_VERSION ? same_version
 				      : !same_version && wish->version && layout_is_for(layout, wish->version);
@@ -315,6 +315,13 @@ struct error *layout_find_given(const char *path, const struct layout_wish *wish
 	if (strcmp(layout->arch, wish->arch) != 0) {
 		error =
 		    error_create(EXIT_NO_RUBY, "%s is a layout for %s, and this is %s", path, layout->arch, wish->arch);
+		layout_destroy(layout);
+		return error;
+	}
+	if (!layout_is_for_level(layout, wish->description)) {
+		error =
+		    error_create(EXIT_NO_RUBY, "%s is a layout for the patch levels %s of Ruby %s, and this is %.60s",
+				 path, layout->levels, layout->version, wish->description);
 		layout_destroy(layout);
 		return error;
 	}

@@ -28,6 +28,8 @@ void layout_destroy(struct layout *layout)
 	free(layout->build_id);
 	free(layout->description);
 	free(layout->digest);
+	free(layout->levels);
+	free(layout->origin);
 	free(layout->producer);
 	free(layout->source);
 	free(layout->version);
@@ -45,6 +47,8 @@ enum header {
 	HEADER_BUILD_ID,
 	HEADER_DESCRIPTION,
 	HEADER_DIGEST,
+	HEADER_LEVELS,
+	HEADER_ORIGIN,
 	HEADER_PRODUCER,
 	HEADER_SOURCE,
 	HEADER_VERSION,
@@ -62,6 +66,8 @@ static const struct {
     [HEADER_BUILD_ID] = {"build-id", offsetof(struct layout, build_id), false},
     [HEADER_DESCRIPTION] = {"description", offsetof(struct layout, description), false},
     [HEADER_DIGEST] = {"digest", offsetof(struct layout, digest), false},
+    [HEADER_LEVELS] = {"levels", offsetof(struct layout, levels), false},
+    [HEADER_ORIGIN] = {"origin", offsetof(struct layout, origin), false},
     [HEADER_PRODUCER] = {"producer", offsetof(struct layout, producer), false},
     [HEADER_SOURCE] = {"source", offsetof(struct layout, source), true},
     [HEADER_VERSION] = {"version", offsetof(struct layout, version), true},
@@ -91,6 +97,15 @@ bool layout_is_for(const struct layout *layout, const char *version)
 
 	return strcmp(layout->version, version) == 0 ||
 	       (range_of(layout, &range) && version_parse(version, &wanted) && version_in_range(&wanted, &range));
+}
+
+bool layout_is_for_level(const struct layout *layout, const char *description)
+{
+	struct version_levels levels;
+	unsigned int level;
+
+	return !layout->levels || !version_parse_levels(layout->levels, &levels) || !description ||
+	       !version_patch_level(description, &level) || (level >= levels.first && level <= levels.last);
 }
 
 /* ---- what is missing */
@@ -541,6 +556,8 @@ static char *read_header(struct reader *r, struct layout *layout)
 		value++;
 		if (h == HEADER_BUILD_ID && !build_id_is_valid(value))
 			return sentence("line %u: not a build-id", r->number);
+		if (h == HEADER_LEVELS && !version_parse_levels(value, &(struct version_levels){0, 0}))
+			return sentence("line %u: `levels` is not a range of patch levels", r->number);
 		*header_value(layout, h) = sentence("%s", value);
 		next = h + 1;
 	}

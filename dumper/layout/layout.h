@@ -51,10 +51,11 @@ struct layout_window {
 
 struct layout {
 	/*
-	 * Header; NULL if not given. `asked` is the LAYOUT_FIELDS_ASKED of the generator that made it; `versions` is a
-	 * range of releases that it holds for, of which `version` is the one that it was made from.
+	 * Header; NULL if not given. `asked` is the LAYOUT_FIELDS_ASKED of the generator that made it; `levels` are the
+	 * patch levels of its version that it holds for; `origin` is the tag and the commit of what it was made from;
+	 * `versions` is a range of releases that it holds for, of which `version` is the one that it was made from.
 	 */
-	char *arch, *asked, *build_id, *description, *digest, *producer, *source, *version, *versions;
+	char *arch, *asked, *build_id, *description, *digest, *levels, *origin, *producer, *source, *version, *versions;
 
 	/* By id. A struct's size is absent if the struct is. */
 	struct layout_number sizes[LAYOUT_STRUCTS];
@@ -110,6 +111,12 @@ char *layout_missing(const struct layout *layout);
 
 /* Whether it is for a version: the one that it was made from, or one in its range. */
 bool layout_is_for(const struct layout *layout, const char *version);
+
+/*
+ * Whether it is for the patch level in a description of a Ruby (version_patch_level()): also if it is for all levels of
+ * its version, or the description, which may be NULL, has none.
+ */
+bool layout_is_for_level(const struct layout *layout, const char *description);
 
 /* Puts the windows into their order: whoever adds windows calls it once at the end. */
 void layout_sort_windows(struct layout *layout);

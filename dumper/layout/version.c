@@ -52,6 +52,24 @@ bool version_parse_range(const char *text, struct version_range *ret)
 	       version_same_series(&ret->first, &ret->last) && version_compare(&ret->first, &ret->last) <= 0;
 }
 
+bool version_patch_level(const char *description, unsigned int *ret)
+{
+	static const char word[] = "ruby ";
+	const char *at = description;
+
+	if (strncmp(at, word, strlen(word)) != 0)
+		return false;
+	at += strlen(word);
+	at += strspn(at, "0123456789.");
+	return *at == 'p' && number(at + 1, ' ', ret);
+}
+
+bool version_parse_levels(const char *text, struct version_levels *ret)
+{
+	text = number(text, ' ', &ret->first);
+	return text && number(text, '\0', &ret->last) && ret->first <= ret->last;
+}
+
 bool version_in_range(const struct version *version, const struct version_range *range)
 {
 	return version_compare(version, &range->first) >= 0 && version_compare(version, &range->last) <= 0;

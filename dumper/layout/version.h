@@ -31,4 +31,18 @@ bool version_parse_range(const char *text, struct version_range *ret);
 /* Whether a release is in it. */
 bool version_in_range(const struct version *version, const struct version_range *range);
 
+/*
+ * The patch level that a Ruby says of itself: 648 in "ruby 2.0.0p648 (2015-12-16) [x86_64-linux]". Until 2.0.0 it is
+ * what tells releases of one version apart (v1_9_3_0 to v1_9_3_551, v2_0_0_0 to v2_0_0_648). False if there is none.
+ */
+bool version_patch_level(const char *description, unsigned int *ret);
+
+/* A range of patch levels, both ends included: "195 648". */
+struct version_levels {
+	unsigned int first, last;
+};
+
+/* Reads such a range, which is not empty. */
+bool version_parse_levels(const char *text, struct version_levels *ret);
+
 #endif

@@ -178,7 +178,7 @@ static bool is_second(const struct session *session)
 struct error *session_find_layout(struct session *session, struct trace **ret)
 {
 	struct layout_wish wish = {session->version[0] ? session->version : NULL, SESSION_ARCH,
-				   session->module->build_id};
+				   session->module->build_id, session->description[0] ? session->description : NULL};
 	struct error *error = NULL, *refusal = NULL, *why = NULL;
 	bool generated = false;
 	unsigned int tried = 0;

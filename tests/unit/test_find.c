@@ -22,7 +22,7 @@
 
 static char *root;
 
-static const struct layout_wish wish = {VERSION, ARCH, BUILD};
+static const struct layout_wish wish = {VERSION, ARCH, BUILD, NULL};
 
 /* A path below the root, in one of a few buffers. */
 static const char *at(const char *name)
@@ -69,8 +69,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The content of a whole layout, malloc'ed; `build_id` may be NULL. */
-static char *content_for(const char *version, const char *versions, const char *arch, const char *build_id)
+/* The content of a whole layout, malloc'ed; `versions`, `levels` and `build_id` may be NULL. */
+static char *content_for(const char *version, const char *versions, const char *levels, const char *arch,
+			 const char *build_id)
 {
 	struct layout *layout = layout_create();
 	char *text = NULL;
@@ -81,6 +82,7 @@ static char *content_for(const char *version, const char *versions, const char *
 	assert_non_null(file);
 	layout->version = strdup(version);
 	layout->versions = versions ? strdup(versions) : NULL;
+	layout->levels = levels ? strdup(levels) : NULL;
 	layout->arch = strdup(arch);
 	layout->build_id = build_id ? strdup(build_id) : NULL;
 	layout->source = strdup("a test");
@@ -98,7 +100,7 @@ static char *content_for(const char *version, const char *versions, const char *
 
 static char *content(const char *version, const char *arch, const char *build_id)
 {
-	return content_for(version, NULL, arch, build_id);
+	return content_for(version, NULL, NULL, arch, build_id);
 }
 
 static void write_file(const char *name, const char *text, size_t length)
@@ -121,7 +123,7 @@ static void write_layout(const char *name, const char *version, const char *arch
 /* A layout made from a version, for a range of them. */
 static void write_range(const char *name, const char *version, const char *versions, const char *arch)
 {
-	char *text = content_for(version, versions, arch, NULL);
+	char *text = content_for(version, versions, NULL, arch, NULL);
 
 	write_file(name, text, strlen(text));
 	free(text);
@@ -169,7 +171,7 @@ static void test_folders_in_order(void **state)
 
 static void test_build_before_version(void **state)
 {
-	const struct layout_wish without_build = {VERSION, ARCH, NULL};
+	const struct layout_wish without_build = {VERSION, ARCH, NULL, NULL};
 
 	(void)state;
 	write_layout("a/v.layout", VERSION, ARCH, NULL);
@@ -181,7 +183,7 @@ static void test_build_before_version(void **state)
 /* A layout for one build is for no other. */
 static void test_what_does_not_match(void **state)
 {
-	const struct layout_wish without_build = {VERSION, ARCH, NULL};
+	const struct layout_wish without_build = {VERSION, ARCH, NULL, NULL};
 
 	(void)state;
 	write_layout("a/other-build.layout", VERSION, ARCH, OTHER);
@@ -224,7 +226,7 @@ static void test_range(void **state)
 /* A version that is not known is in no range, and neither is what is no release. */
 static void test_range_without_version(void **state)
 {
-	const struct layout_wish any = {NULL, ARCH, BUILD}, preview = {"9.9.9preview1", ARCH, NULL};
+	const struct layout_wish any = {NULL, ARCH, BUILD, NULL}, preview = {"9.9.9preview1", ARCH, NULL, NULL};
 
 	(void)state;
 	write_range("a/range.layout", VERSION, "9.9.8 9.9.10", ARCH);
@@ -232,9 +234,45 @@ static void test_range_without_version(void **state)
 	assert_none(&preview, 0);
 }
 
+static void write_levels(const char *name, const char *version, const char *levels)
+{
+	char *text = content_for(version, NULL, levels, ARCH, NULL);
+
+	write_file(name, text, strlen(text));
+	free(text);
+}
+
+/* Patch levels of one version: what another one is for is passed over; what has none, or is not known, gets the first.
+ */
+static void test_patch_levels(void **state)
+{
+	struct layout_wish wanted = {VERSION, ARCH, NULL, "ruby " VERSION "p194 (2013-02-24) [x86_64-linux]"};
+	struct layout_found given;
+
+	(void)state;
+	write_levels("a/" VERSION "-x.layout", VERSION, "195 648");
+	write_levels("a/" VERSION "p0-x.layout", VERSION, "0 193");
+	assert_none(&wanted, 0);
+	struct error *error = layout_find_given(at("a/" VERSION "-x.layout"), &wanted, &given);
+
+	assert_non_null(error);
+	assert_non_null(strstr(error->message, "for the patch levels 195 648 of Ruby " VERSION));
+	error_destroy(error);
+	wanted.description = "ruby " VERSION "p193 (2013-02-24) [x86_64-linux]";
+	assert_found(&wanted, 0, "a/" VERSION "p0-x.layout", LAYOUT_BY_VERSION);
+	assert_none(&wanted, 1);
+	wanted.description = "ruby " VERSION "p195 (2013-02-24) [x86_64-linux]";
+	assert_found(&wanted, 0, "a/" VERSION "-x.layout", LAYOUT_BY_VERSION);
+	assert_none(&wanted, 1);
+	wanted.description = NULL;
+	assert_found(&wanted, 0, "a/" VERSION "-x.layout", LAYOUT_BY_VERSION);
+	assert_found(&wanted, 1, "a/" VERSION "p0-x.layout", LAYOUT_BY_VERSION);
+	assert_none(&wanted, 2);
+}
+
 static void assert_newest(const char *version, const char *newest)
 {
-	const struct layout_wish wanted = {version, ARCH, BUILD};
+	const struct layout_wish wanted = {version, ARCH, BUILD, NULL};
 	char found[32];
 
 	assert_int_equal(layout_find_newest(&wanted, found, sizeof(found)), newest != NULL);
@@ -515,6 +553,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test_setup_teardown(test_what_does_not_match, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_range, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_range_without_version, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_patch_levels, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_newest_of_series, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_list, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_next_one, set_up, tear_down),

@@ -19,6 +19,8 @@ static struct layout *full_layout(void)
 	l->arch = strdup("x86_64");
 	l->build_id = strdup("00ff");
 	l->description = strdup("ruby 9.9.9 (a test)");
+	l->levels = strdup("0 12");
+	l->origin = strdup("v9_9_9 0123abcd");
 	l->producer = strdup("a compiler -O2");
 	l->source = strdup("a file");
 	l->version = strdup("9.9.9");
@@ -139,6 +141,8 @@ static void test_round_trip(void **state)
 	assert_string_equal(first, second);
 	assert_string_equal(again->build_id, "00ff");
 	assert_string_equal(again->description, "ruby 9.9.9 (a test)");
+	assert_string_equal(again->levels, "0 12");
+	assert_string_equal(again->origin, "v9_9_9 0123abcd");
 	assert_memory_equal(layout->sizes, again->sizes, sizeof(layout->sizes));
 	for (size_t i = 0; i < LAYOUT_MEMBERS; i++) {
 		const struct layout_member *x = &layout->members[i], *y = &again->members[i];
@@ -323,6 +327,9 @@ static void test_header(void **state)
 	refuse_replaced("version 9.9.9\n", "version 9.9.9\nversions 9.9.9\n", "not a range of releases");
 	refuse_replaced("version 9.9.9\n", "version 9.9.9pre\nversions 9.9.9 9.9.9\n", "not a range of releases");
 	refuse_replaced("version 9.9.9\n", "versions 9.9.0 9.9.12\nversion 9.9.9\n", "the `version` line is missing");
+	refuse_replaced("version 9.9.9\n", "levels 0 5\nversion 9.9.9\n", "out of order");
+	refuse_replaced("levels 0 12", "levels 5", "not a range of patch levels");
+	refuse_replaced("origin v9_9_9 0123abcd", "origin", "`origin` without a value");
 	refuse_replaced("build-id 00ff", "build-id 00f", "not a build-id");
 	refuse_replaced("build-id 00ff", "build-id 00FF", "not a build-id");
 	refuse_replaced("\nsize ", "\nversion 9.9.9\nsize ", "a header line after the facts");

@@ -94,13 +94,48 @@ static void test_range(void **state)
 		assert_false(version_parse_range(wrong[i], &range));
 }
 
+static void test_patch_level(void **state)
+{
+	static const char *const none[] = {"",
+					   "ruby 3.4.5 (2025-07-16 revision 20cda200d3) +PRISM [x86_64-linux]",
+					   "ruby 2.0.0dev (2012-11-01) [x86_64-linux]",
+					   "ruby 2.0.0p",
+					   "ruby 2.0.0p-1 (2013-02-24)",
+					   "ruby 2.0.0p12345 (2013-02-24)",
+					   "ruby 2.0.0p648",
+					   "Ruby 2.0.0p648 (2015-12-16)",
+					   "jruby 2.0.0p648 (2015-12-16)"};
+	unsigned int level = 7;
+
+	(void)state;
+	assert_true(version_patch_level("ruby 2.0.0p0 (2013-02-24) [x86_64-linux]", &level));
+	assert_int_equal(level, 0);
+	assert_true(version_patch_level("ruby 1.9.3p551 (2014-11-13 revision 48407) [x86_64-linux]", &level));
+	assert_int_equal(level, 551);
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		assert_false(version_patch_level(none[i], &level));
+}
+
+static void test_levels(void **state)
+{
+	static const char *const wrong[] = {"",		"195",	     "195 ", "648 195", "195-648",
+					    "195 648 ", "p195 p648", "-1 5", "0 12345"};
+	struct version_levels levels;
+
+	(void)state;
+	assert_true(version_parse_levels("195 648", &levels));
+	assert_int_equal(levels.first, 195);
+	assert_int_equal(levels.last, 648);
+	assert_true(version_parse_levels("0 0", &levels));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_false(version_parse_levels(wrong[i], &levels));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_parse),
-	    cmocka_unit_test(test_compare),
-	    cmocka_unit_test(test_series),
-	    cmocka_unit_test(test_range),
+	    cmocka_unit_test(test_parse), cmocka_unit_test(test_compare),     cmocka_unit_test(test_series),
+	    cmocka_unit_test(test_range), cmocka_unit_test(test_patch_level), cmocka_unit_test(test_levels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
