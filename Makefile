@@ -109,7 +109,7 @@ $(B)/tests/probes/%: tests/probes/%.c $(LIB_OBJECTS)
 BUILD_PACKAGES = gcc make pkg-config python3 libdw-dev libelf-dev libjansson-dev libzstd-dev libc6-dev
 DEMO_PACKAGES = $(BUILD_PACKAGES) ruby
 LINT_PACKAGES = $(BUILD_PACKAGES) clang-tidy clang-format cppcheck shellcheck
-CHECK_PACKAGES = $(BUILD_PACKAGES) ruby gdb zstd gcc libcmocka-dev python3-pytest binutils dwz util-linux procps \
+CHECK_PACKAGES = $(BUILD_PACKAGES) ruby gdb git zstd gcc libcmocka-dev python3-pytest binutils dwz util-linux procps \
 	apt dpkg-dev musl-tools libdebuginfod1 debian-archive-keyring autoconf bison rustc zlib1g-dev libyaml-dev libgmp-dev
 FUZZ_PACKAGES = $(BUILD_PACKAGES) clang libclang-rt-dev
 BENCH_PACKAGES = $(CHECK_PACKAGES) strace elfutils time

@@ -1,6 +1,8 @@
 """The layouts of offsets.d/: which releases they claim, and that they say what those releases' sources say."""
 
+import datetime
 import functools
+import os
 import re
 import shutil
 import subprocess
@@ -10,7 +12,7 @@ import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.core import Moved
 from harness.dump import check, dump, run
-from harness.layouts import SHIPPED, claimed, header, release, shipped_for
+from harness.layouts import SHIPPED, claimed, compared, digest_of, header, release, release_of, shipped_for
 from harness.sources import find_sources
 from harness.synthetic import ROOT, compile_program, facts
 from harness.target import Target
@@ -50,10 +52,52 @@ def from_source(rbdump, source):
 def test_shipped_says_what_it_is_for(path):
     text = path.read_text()
     first, last = claimed(text)
-    assert first[:2] == last[:2] and first <= release(header(text, "version")) <= last
-    assert path.name == f"{header(text, 'version')}-x86_64.layout"
+    assert first[:2] == last[:2] and first <= release(release_of(text)) <= last
+    assert path.name in (f"{header(text, 'version')}-x86_64.layout", f"{release_of(text)}-x86_64.layout")
     assert header(text, "build-id") is None
     assert not re.search(r"[ =]/", text), "a path of the machine that it was made on"
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_shipped_says_where_it_is_from(path):
+    """A tag and a commit; the description is that release's own, of its day, and not of the day that it was compiled."""
+    text = path.read_text()
+    tag, commit, day, _ = compared()[release_of(text)]
+    assert header(text, "origin") == f"{tag} {commit}"
+    assert tag in (re.sub("[.p]", "_", f"v{release_of(text)}"), f"v{release_of(text)}")
+    assert re.fullmatch("[0-9a-f]{40}", commit)
+    described = re.fullmatch(
+        r"ruby ([0-9.]+)(?:p[0-9]+)? \(([0-9-]{10})(?: revision ([0-9a-f]{10}))?\) (?:\+PRISM )?\[x86_64-linux\]",
+        header(text, "description"),
+    )
+    assert described[1] == header(text, "version")
+    apart = datetime.date.fromisoformat(described[2]) - datetime.date.fromisoformat(day)
+    assert abs(apart) <= datetime.timedelta(days=3), "of another day than the tag"
+    # Until 2.6 a revision was one of Subversion, and is not in the sources.
+    assert (described[3] is None) == (claimed(text)[0] < (2, 7))
+    assert commit.startswith(described[3] or "")
+    assert header(text, "source") and header(text, "asked")
+
+
+def test_every_claimed_release_was_compared():
+    """What each release's own sources or build came to, is what the file says that claims it; and none is left out."""
+    releases = {release(name): digest for name, (*_, digest) in compared().items()}
+    texts = [path.read_text() for path in SHIPPED]
+    for text in texts:
+        first, last = claimed(text)
+        inside = {one for one in releases if len(one) == len(first) and first <= one <= last}
+        if len(first) == 3:
+            assert inside == {(*first[:2], patch) for patch in range(first[2], last[2] + 1)}
+        assert {first, last} <= inside
+        assert {releases.pop(one) for one in inside} == {digest_of(text)}
+    assert not releases, "claimed by no file"
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_digest_is_of_all_facts(path):
+    text = path.read_text()
+    assert header(text, "digest") == digest_of(text)
+    assert f"end {len(facts(text))}" == text.splitlines()[-1], "a kind of fact that tests do not compare"
 
 
 def test_no_release_is_claimed_twice():
@@ -63,9 +107,10 @@ def test_no_release_is_claimed_twice():
 
 def test_neighbours_differ():
     """Two files of one series, one after the other, are two because they say different things."""
-    ranges = sorted((claimed(path.read_text()), facts(path.read_text())) for path in SHIPPED)
+    ranges = sorted((claimed(path.read_text()), digest_of(path.read_text())) for path in SHIPPED)
     for ((_, last), before), ((first, _), after) in zip(ranges, ranges[1:]):
-        assert (*last[:2], last[2] + 1) != first or before != after
+        follows = first[:3] == last[:3] or first == (*last[:2], last[2] + 1)
+        assert not follows or before != after
 
 
 # ---- sources
@@ -75,12 +120,13 @@ def test_neighbours_differ():
 def test_claimed_and_sources_agree(source, rbdump):
     """The file that claims a release says what the release's sources say."""
     text = from_source(rbdump, source)
-    version = header(text, "version")
+    version = release_of(text)
     shipped = shipped_for(version)
     if not shipped:
         note_not_applicable(f"{source.id}: no layout is shipped for {version}")
         return
     assert facts(text) == facts(shipped.read_text())
+    assert compared()[version][-1] == header(text, "digest")
 
 
 @pytest.mark.parametrize("source", [source for source in SOURCES if source.configured], ids=lambda source: source.id)
@@ -149,22 +195,40 @@ def test_what_is_no_tree(rbdump, tmp_path):
 # ---- ranges
 
 
+DESCRIPTION = b"ruby 9.8.7 (1999-12-31 a test) [nowhere]"
+
+
 @pytest.fixture
 def programs(tmp_path):
-    """Makes programs of a Ruby that never was, of any patch level, and with packed structs or not."""
+    """Makes programs of a Ruby that never was: of any release, with packed structs or not, and that know their revision."""
     whole = {}
 
-    def make(patch, packed=False):
+    def make(version, packed=False, revision=""):
         if packed not in whole:
             folder = tmp_path / f"packed-{packed}"
             folder.mkdir()
             flags = ["-fpack-struct=4"] if packed else []
             whole[packed] = compile_program(folder, "-gdwarf-5", "-O1", *flags).read_bytes()
-        path = tmp_path / f"ruby-{patch}-{packed}"
-        path.write_bytes(whole[packed].replace(b"9.8.7", f"9.8.{patch}".encode()))
+        path = tmp_path / f"ruby-{version}-{packed}-{revision}"
+        description = f"ruby {version} (1999{revision and ' revision ' + revision})".encode()
+        assert len(description) < len(DESCRIPTION)
+        described = whole[packed].replace(DESCRIPTION, description.ljust(len(DESCRIPTION), b"\0"))
+        path.write_bytes(described.replace(b"9.8.7", version.split("p")[0].encode()))
         return path
 
     return make
+
+
+def commit_of(release):
+    return release.replace(".", "").replace("p", "").ljust(40, "0")
+
+
+def seeded(folder, *releases):
+    """A folder in which the tags of some releases are known."""
+    folder.mkdir()
+    text = "".join(f"{name} v{name} {commit_of(name)} 1999-12-31 0\n" for name in releases)
+    (folder / "releases").write_text(f"# a comment\n{text}")
+    return folder
 
 
 def put(rbdump, folder, *inputs):
@@ -174,13 +238,20 @@ def put(rbdump, folder, *inputs):
     )  # fmt: skip
 
 
+def listed(folder):
+    """{release: the other words of its line}"""
+    lines = (folder / "releases").read_text().splitlines()
+    assert lines[0].startswith("# ")
+    return {words[0]: words[1:] for words in (line.split(" ") for line in lines[1:])}
+
+
 def test_ranges(programs, rbdump, tmp_path):
     """The same, another, the same as at first, and one behind a gap; the one that was named first stands for them."""
-    folder = tmp_path / "offsets.d"
-    folder.mkdir()
+    names = [f"9.8.{patch}" for patch in (2, 1, 3, 4, 5, 6, 9)]
+    folder = seeded(tmp_path / "offsets.d", "9.7.2", "9.8.7", *names)
     for name in ("9.8.2-x86_64.layout", "9.8.6-x86_64-00ff.layout", "9.7.2-x86_64.layout"):
         (folder / name).write_text("what was there\n")
-    inputs = [programs(2), programs(1), programs(3), programs(4, packed=True), programs(5), programs(6), programs(9)]
+    inputs = [programs(name, packed=name == "9.8.4") for name in names]
     done = put(rbdump, folder, *inputs, inputs[0])
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
@@ -189,7 +260,7 @@ def test_ranges(programs, rbdump, tmp_path):
         "9.8.5 to 9.8.6: 9.8.5-x86_64.layout, of 2",
         "9.8.9 to 9.8.9: 9.8.9-x86_64.layout, of 1",
     ]
-    texts = {path.name: path.read_text() for path in folder.iterdir()}
+    texts = {path.name: path.read_text() for path in folder.glob("*.layout")}
     assert texts.pop("9.8.6-x86_64-00ff.layout") == texts.pop("9.7.2-x86_64.layout") == "what was there\n"
     assert {name: header(text, "versions") for name, text in texts.items()} == {
         "9.8.2-x86_64.layout": "9.8.1 9.8.3",
@@ -197,20 +268,90 @@ def test_ranges(programs, rbdump, tmp_path):
         "9.8.5-x86_64.layout": "9.8.5 9.8.6",
         "9.8.9-x86_64.layout": None,
     }
+    said = listed(folder)
+    assert list(said) == ["9.7.2", *sorted(names)], "those of another series stay, and one that was not given goes"
+    assert said["9.7.2"] == ["v9.7.2", commit_of("9.7.2"), "1999-12-31", "0"]
     for path in inputs:
         version = header(generated(rbdump, path), "version")
         (found,) = [text for text in texts.values() if claimed(text)[0] <= release(version) <= claimed(text)[1]]
         assert facts(found) == facts(generated(rbdump, path))
+        assert said[version] == [f"v{version}", commit_of(version), "1999-12-31", digest_of(found)]
+        made_from = header(found, "version")
+        assert header(found, "origin") == f"v{made_from} {commit_of(made_from)}"
+
+
+def test_patch_levels(programs, rbdump, tmp_path):
+    """Until 2.0.0 a release is a patch level of its version; the newest file has the plain name."""
+    names = ["1.9.3p5", "1.9.3p0", "1.9.3p12", "2.0.0p0"]
+    folder = seeded(tmp_path / "offsets.d", *names)
+    done = put(rbdump, folder, *(programs(name, packed=name == "1.9.3p12") for name in names))
+    assert (done.returncode, done.stderr) == (0, "")
+    texts = {path.name: path.read_text() for path in folder.glob("*.layout")}
+    assert {name: (header(text, "version"), header(text, "levels"), header(text, "versions")) for name, text in texts.items()} == {
+        "1.9.3p5-x86_64.layout": ("1.9.3", "0 5", None),
+        "1.9.3-x86_64.layout": ("1.9.3", "12 12", None),
+        "2.0.0-x86_64.layout": ("2.0.0", "0 0", None),
+    }  # fmt: skip
+    assert header(texts["1.9.3p5-x86_64.layout"], "origin") == f"v1.9.3p5 {commit_of('1.9.3p5')}"
+    assert list(listed(folder)) == sorted(names, key=release)
+    # They can be read, and are listed so.
+    said = subprocess.run(
+        [rbdump, "--version"], env={"RBDUMP_OFFSETS_D": str(folder)}, capture_output=True, text=True, timeout=60, check=True
+    )
+    mine = [line.split(None, 1) for line in said.stdout.splitlines() if str(folder) in line]
+    assert mine == [
+        ["1.9.3p12-12", f"x86_64  {folder}/1.9.3-x86_64.layout"],
+        ["1.9.3p0-5", f"x86_64  {folder}/1.9.3p5-x86_64.layout"],
+        ["2.0.0p0-0", f"x86_64  {folder}/2.0.0-x86_64.layout"],
+    ]
+
+
+def test_tags_of_a_repository(programs, rbdump, tmp_path):
+    repository, folder = tmp_path / "repository", seeded(tmp_path / "offsets.d")
+    quiet = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"]}
+    for name in ("AUTHOR", "COMMITTER"):
+        quiet |= {f"GIT_{name}_NAME": "a", f"GIT_{name}_EMAIL": "a@b", f"GIT_{name}_DATE": "2001-02-03T04:05:06Z"}
+
+    def git(*words):
+        done = subprocess.run(["git", *words], env=quiet, capture_output=True, text=True, timeout=60, check=True)
+        return done.stdout.strip()
+
+    git("init", "-q", repository)
+    git("-C", repository, "commit", "-q", "--allow-empty", "-m", "a")
+    git("-C", repository, "tag", "v9_8_1")
+    git("-C", repository, "tag", "-a", "-m", "with a message", "v9.8.2")
+    commit = git("-C", repository, "rev-parse", "HEAD")
+    plain, knows = programs("9.8.1"), programs("9.8.1", revision=commit[:10])
+    done = put(rbdump, folder, "--repository", repository, plain, knows, programs("9.8.2"))
+    assert (done.returncode, done.stderr) == (0, "")
+    said = listed(folder)
+    assert said["9.8.1"][:3] == ["v9_8_1", commit, "2001-02-03"]
+    assert said["9.8.2"][:3] == ["v9.8.2", commit, "2001-02-03"]
+    text = (folder / "9.8.1-x86_64.layout").read_text()
+    assert header(text, "origin") == f"v9_8_1 {commit}"
+    assert commit[:10] in header(text, "description"), "of those of one release, the one that has the revision"
+
+    # What is known once needs no repository; what is of another commit, or of no tag, is refused.
+    assert put(rbdump, folder, plain, programs("9.8.2")).returncode == 0
+    done = put(rbdump, folder, programs("9.8.1", revision="0123456789"))
+    assert done.returncode == FAILED and f"revision 0123456789, and v9_8_1 is {commit}" in done.stderr
+    for more in ([], ["--repository", repository], ["--repository", tmp_path]):
+        done = put(rbdump, folder, *more, programs("9.8.3"))
+        assert done.returncode == FAILED and "the tag of 9.8.3 is not known" in done.stderr
+    assert listed(folder) == said
 
 
 def test_inputs_that_contradict_each_other(programs, rbdump, tmp_path):
     folder = tmp_path / "offsets.d"
     folder.mkdir()
-    done = put(rbdump, folder, programs(1), programs(2), programs(2, packed=True))
+    done = put(rbdump, folder, programs("9.8.1"), programs("9.8.2"), programs("9.8.2", packed=True))
     assert (done.returncode, done.stdout, list(folder.iterdir())) == (FAILED, "", [])
     assert "are both 9.8.2, and differ: " in done.stderr
-    done = put(rbdump, folder, programs(1), "/bin/true")
+    done = put(rbdump, folder, programs("9.8.1"), "/bin/true")
     assert (done.returncode, done.stdout, list(folder.iterdir())) == (FAILED, "", [])
+    done = put(rbdump, folder, programs("1.9.3"))
+    assert (done.returncode, done.stdout, list(folder.iterdir())) == (FAILED, "", [])
+    assert "has no patch level" in done.stderr
 
 
 # ---- which layout a Ruby gets

@@ -15,21 +15,51 @@ def header(text, word):
 
 
 def release(version):
-    return tuple(int(part) for part in version.split("."))
+    """3.4.5, or 1.9.3p551, as numbers."""
+    return tuple(int(part) for part in re.split("[.p]", version))
 
 
 def claimed(text):
     """The first and the last release that a layout is for."""
-    first, last = (header(text, "versions") or " ".join([header(text, "version")] * 2)).split(" ")
-    return release(first), release(last)
+    version, levels = header(text, "version"), header(text, "levels")
+    if levels:
+        return tuple(release(f"{version}p{level}") for level in levels.split(" "))
+    return tuple(release(end) for end in (header(text, "versions") or f"{version} {version}").split(" "))
 
 
 def shipped_for(version):
-    """The layout that is shipped for a release; None if there is none."""
+    """
+    The layout that is shipped for a release; None if there is none. A version that has patch levels is the newest of them
+    if it is named without one.
+    """
+    wanted = release(version)
     ranges = {path: claimed(path.read_text()) for path in SHIPPED}
-    found = [path for path, (first, last) in ranges.items() if first <= release(version) <= last]
+    if len(wanted) == 3 and wanted <= (2, 0, 0):
+        wanted = max([(last, path) for path, (_, last) in ranges.items() if last[:3] == wanted], default=[wanted])[0]
+    found = [path for path, (first, last) in ranges.items() if first <= wanted <= last]
     assert len(found) <= 1, f"{version} is claimed by {found}"
     return found[0] if found else None
+
+
+def release_of(text):
+    """The release that a layout was made from."""
+    level = re.match(r"ruby [0-9.]+(p[0-9]+) ", header(text, "description") or "")
+    return header(text, "version") + (level[1] if level and release(header(text, "version")) <= (2, 0, 0) else "")
+
+
+def digest_of(text):
+    """FNV-1a, 64 bits, of all facts, each with its newline."""
+    lines = text.splitlines()
+    digest = 0xCBF29CE484222325
+    for byte in "".join(f"{line}\n" for line in lines[-1 - int(lines[-1].split(" ")[1]) : -1]).encode():
+        digest = (digest ^ byte) * 0x100000001B3 % 2**64
+    return f"{digest:016x}"
+
+
+def compared():
+    """What offsets.d/releases says of each release that was compared: {release: (tag, commit, day, digest)}."""
+    lines = (ROOT / "offsets.d/releases").read_text().splitlines()
+    return {words[0]: tuple(words[1:]) for words in (line.split(" ") for line in lines if not line.startswith("#"))}
 
 
 def make_layout(elf, rbdump, folder):

@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT / "gen"))
 from fields import parse  # noqa: E402
 
 # Facts that hold wherever the code lies.
-FACTS = ("size", "member", "enumerator", "constant", "function")
+FACTS = ("size", "member", "enumerator", "constant", "function", "macro")
 
 
 def tool(*command, folder):
