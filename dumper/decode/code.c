@@ -67,8 +67,18 @@ static void read_paths(struct access *access, uint64_t pathobj, struct code *cod
 		code->absolute_path = value_string(access, object);
 }
 
-/* mjit.h, enum rb_mjit_func_state: until 3.2, jit_func is also one of these (MJIT_FUNC_FAILED is the last). */
-#define MJIT_STATE_MAX 2
+/*
+ * Whether jit_func is code: from 2.6 to 3.2 it may also be a state of MJIT, the last of which is said here (mjit.h, enum
+ * rb_mjit_iseq_func, v2_6_0 to v3_1_7; enum rb_mjit_func_state, v3_2_0 to v3_2_11).
+ */
+static bool is_compiled(const struct layout *layout, uint64_t jit_func)
+{
+	const struct layout_number *failed = &layout->enumerators[E_MJIT_FUNC_FAILED];
+	const struct layout_number *last =
+	    failed->present ? failed : &layout->enumerators[E_NOT_COMPILED_JIT_ISEQ_FUNC];
+
+	return jit_func > (last->present ? (uint64_t)last->value : 0);
+}
 
 bool code_read(struct access *access, uint64_t iseq, struct code *ret)
 {
@@ -85,7 +95,7 @@ bool code_read(struct access *access, uint64_t iseq, struct code *ret)
 	ret->parent = access_member(access, ret->body, F_body_parent_iseq);
 	ret->local = access_member(access, ret->body, F_body_local_iseq);
 	if (layout_has(layout, F_body_jit_entry))
-		ret->compiled = access_member(access, ret->body, F_body_jit_entry) > MJIT_STATE_MAX;
+		ret->compiled = is_compiled(layout, access_member(access, ret->body, F_body_jit_entry));
 	if (layout_has(layout, F_body_builtin_attrs))
 		ret->builtin_attrs = access_member(access, ret->body, F_body_builtin_attrs);
 	if (layout_has(layout, F_body_klass))

@@ -4,12 +4,16 @@
 
 #include "decode/st.h"
 
-/* symbol.c: `static const int ID_ENTRY_UNIT = 512`, and enum id_entry_type {ID_ENTRY_STR, ID_ENTRY_SYM},
- * ID_ENTRY_SIZE 2. */
-#define ID_ENTRY_UNIT_DEFAULT 512
-#define ID_ENTRY_SIZE	      2
+/*
+ * symbol.c, v2_2_0 to v4.0.5 and head: ID_ENTRY_UNIT, an enumerator until v2_4_10, then a `static const int`, of which
+ * DWARF has no value where Ruby was compiled without optimisation.
+ */
+#define ID_ENTRY_UNIT_UNOPTIMISED 512
 
-/* parse.y, op_tbl[]: pairs of an ID and a C string. So many are looked at, and so many characters. */
+/*
+ * parse.y, op_tbl[], v1_9_3_0 to v2_1_10: pairs of an ID and a C string, of at most 3 characters. So many are looked at,
+ * and so many characters.
+ */
 enum { OPERATORS_MAX = 32, OPERATOR_LENGTH = 3 };
 
 static struct bytes none(struct access *access, uint64_t address)
@@ -31,11 +35,12 @@ uint64_t symbol_serials_end(struct access *access, uint64_t symbols)
  */
 static uint64_t name_at(struct access *access, uint64_t list, uint64_t place)
 {
-	uint64_t object, elements;
+	uint64_t object, elements, words;
 
 	if (!layout_has(access->layout, F_symbol_entry_str)) {
-		if (value_array(access, list, &elements) > place * ID_ENTRY_SIZE)
-			return access_word(access, elements + place * ID_ENTRY_SIZE * 8);
+		words = access_enum(access, E_ID_ENTRY_SIZE);
+		if (words > 0 && value_array(access, list, &elements) > place * words)
+			return access_word(access, elements + place * words * 8);
 		access_fail(access, list);
 		return 0;
 	}
@@ -104,11 +109,18 @@ bool symbol_add(const struct ruby *ruby, struct access *access, uint64_t id, str
 	return text_add_target(text, access, symbol_name(ruby, access, id));
 }
 
+/* How many serials an inner list of the symbol table is for. */
+static uint64_t entry_unit(const struct layout *layout)
+{
+	const struct layout_number *of_enum = &layout->enumerators[E_ID_ENTRY_UNIT];
+	const struct layout_number *unit = of_enum->present ? of_enum : &layout->constants[C_ID_ENTRY_UNIT];
+
+	return unit->present && unit->value > 0 ? (uint64_t)unit->value : ID_ENTRY_UNIT_UNOPTIMISED;
+}
+
 struct bytes symbol_name(const struct ruby *ruby, struct access *access, uint64_t id)
 {
-	const struct layout_number *unit_constant = &ruby->layout->constants[C_ID_ENTRY_UNIT];
-	uint64_t unit =
-	    unit_constant->present && unit_constant->value > 0 ? (uint64_t)unit_constant->value : ID_ENTRY_UNIT_DEFAULT;
+	uint64_t unit = entry_unit(ruby->layout);
 	uint64_t serial =
 	    id > access_enum(access, E_tLAST_OP_ID) ? id >> access_enum(access, E_RUBY_ID_SCOPE_SHIFT) : id;
 	uint64_t outer, count;

@@ -69,7 +69,9 @@ def types(special):
         truth += [f'MEMBER(struct {name}, "{name}", {path})' for path in paths]
         users += f"struct {name} use_{name};\n"
     values = []
-    for number, entry in enumerate(fields.entries["enumerator"]):
+    constants = [entry.names[0] for entry in fields.entries["constant"]]
+    enumerators = [entry for entry in fields.entries["enumerator"] if entry.names[0] not in constants]
+    for number, entry in enumerate(enumerators):
         # What is shifted by must be a number of bits.
         value = number % 64 if "SHIFT" in entry.names[0] or entry.names[0].endswith("_bit") else number * 37 - 50
         values.append(f"\t{entry.names[0]} = {value},\n")

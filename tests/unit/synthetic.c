@@ -62,6 +62,10 @@ static const struct {
     {E_RARRAY_EMBED_LEN_SHIFT, 30},
     {E_RUBY_ID_SCOPE_SHIFT, ID_SHIFT},
     {E_imemo_mask, 0xf},
+    {E_ID_ENTRY_SIZE, 2},
+    {E_ID_ENTRY_UNIT, ID_UNIT},
+    {E_MJIT_FUNC_FAILED, 2},
+    {E_NOT_COMPILED_JIT_ISEQ_FUNC, 3},
     {E_VM_FRAME_MAGIC_PROC, 0xaa0001},
     {E_VM_FRAME_MAGIC_LAMBDA, 0xab0001},
     {E_VM_FRAME_MAGIC_FINISH, 0xac0001},
@@ -211,7 +215,9 @@ static struct layout *create_layout(void)
 		    (struct layout_number){.present = true, .value = enumerators[i].value};
 	for (int id = 0; id < LAYOUT_ENUMERATORS; id++)
 		assert_true(layout->enumerators[id].present);
-	layout->constants[C_ID_ENTRY_UNIT] = (struct layout_number){.present = true, .value = ID_UNIT};
+	/* As in 2.5 and later, where that is no enumerator. */
+	layout->constants[C_ID_ENTRY_UNIT] = layout->enumerators[E_ID_ENTRY_UNIT];
+	layout->enumerators[E_ID_ENTRY_UNIT] = (struct layout_number){0};
 	layout->functions[P_is_rescue_or_ensure_frame] = true;
 	/* Tests of those Rubies put them back. */
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)

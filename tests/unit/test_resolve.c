@@ -332,17 +332,28 @@ static void assert_compiled(struct synthetic *s, struct frame *frame, bool compi
 	drop(&found);
 }
 
-/* Until 3.2, small numbers in the place of compiled code say how far MJIT is. */
+static void assert_states_until(struct synthetic *s, uint64_t last)
+{
+	struct frame frame;
+
+	for (uint64_t value = 0; value < 5; value++) {
+		frame = ruby_frame(s, code_at(s, E_ISEQ_TYPE_MAIN, "<main>", 99), 0);
+		synthetic_set(s, synthetic_body(s, frame.iseq), F_body_jit_entry, value);
+		assert_compiled(s, &frame, value > last);
+	}
+}
+
+/* From 2.6 to 3.2, small numbers in the place of compiled code say how far MJIT is. */
 static void test_compiled(void **state)
 {
 	struct synthetic *s = *state;
 	struct frame frame;
 
-	for (uint64_t value = 0; value < 4; value++) {
-		frame = ruby_frame(s, code_at(s, E_ISEQ_TYPE_MAIN, "<main>", 99), 0);
-		synthetic_set(s, synthetic_body(s, frame.iseq), F_body_jit_entry, value);
-		assert_compiled(s, &frame, value == 3);
-	}
+	assert_states_until(s, 2);
+	s->layout->enumerators[E_MJIT_FUNC_FAILED].present = false;
+	assert_states_until(s, 3);
+	s->layout->enumerators[E_NOT_COMPILED_JIT_ISEQ_FUNC].present = false;
+	assert_states_until(s, 0);
 	frame = ruby_frame(s, code_at(s, E_ISEQ_TYPE_MAIN, "<main>", 99), 0);
 	frame.jit = true;
 	assert_compiled(s, &frame, true);

@@ -202,6 +202,10 @@ static void test_short_table(void **state)
 	synthetic_set(s, inner, F_array_heap_len, 34);
 	s->layout->constants[C_ID_ENTRY_UNIT] = (struct layout_number){.present = true, .value = 16};
 	assert_no_symbol(s, 16);
+	s->layout->enumerators[E_ID_ENTRY_UNIT] = (struct layout_number){.present = true, .value = 32};
+	assert_symbol(s, 16, "sixteen"); /* until 2.4 that is where it is said */
+	s->layout->enumerators[E_ID_ENTRY_SIZE] = (struct layout_number){0};
+	assert_no_symbol(s, 16);
 }
 
 /* ---- classes */
