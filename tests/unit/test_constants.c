@@ -10,12 +10,15 @@
 
 #include "gen/constants.h"
 
-static struct layout *layout_of(const char *version)
+/* Of "2.0.0", or of "2.0.0p648 (…": its description then. */
+static struct layout *layout_of(const char *release)
 {
 	struct layout *layout = layout_create();
 
 	assert_non_null(layout);
-	layout->version = strdup(version);
+	layout->version = strndup(release, strspn(release, "0123456789."));
+	if (strcmp(layout->version, release) != 0)
+		assert_true(asprintf(&layout->description, "ruby %s", release) > 0);
 	constants_add(layout);
 	return layout;
 }
@@ -53,7 +56,8 @@ static void test_series(void **state)
 	assert_int_equal(macros("2.10.1"), 0);
 	assert_int_equal(macros("4.0.5"), 0);
 	assert_int_equal(macros("10.0.0"), 0);
-	assert_int_equal(macros("2.3.0dev"), macros("2.3.8"));
+	assert_int_equal(macros("2.3"), 0);
+	assert_int_equal(macros("2.3.0.1"), 0);
 }
 
 /* The same as in the headers of these Rubies. */
@@ -63,6 +67,12 @@ static void test_values(void **state)
 	assert_int_equal(value_of("2.3.8", E_VM_FRAME_MAGIC_DUMMY), 0xc1);
 	assert_int_equal(value_of("2.2.10", E_VM_FRAME_MAGIC_DUMMY), -1);
 	assert_int_equal(value_of("2.0.0", E_VM_FRAME_MAGIC_RESCUE), 0xb1);
+	assert_int_equal(value_of("2.0.0p648 (2015-12-16)", E_VM_FRAME_MAGIC_RESCUE), 0xb1);
+	assert_int_equal(value_of("2.0.0p576 (2014-09-19)", E_VM_FRAME_MAGIC_RESCUE), 0xb1);
+	assert_int_equal(value_of("2.0.0p481 (2014-05-08)", E_VM_FRAME_MAGIC_RESCUE), -1);
+	assert_int_equal(value_of("2.1.2p95 (2014-05-08)", E_VM_FRAME_MAGIC_RESCUE), -1);
+	assert_int_equal(value_of("2.1.3p242 (2014-09-19)", E_VM_FRAME_MAGIC_RESCUE), 0xb1);
+	assert_int_equal(value_of("2.3.8p459 (2018-10-18)", E_VM_FRAME_MAGIC_RESCUE), 0xb1);
 	assert_int_equal(value_of("1.9.3", E_VM_FRAME_MAGIC_RESCUE), -1);
 	assert_int_equal(value_of("1.9.3", E_VM_FRAME_MAGIC_FINISH), 0x51);
 	assert_int_equal(value_of("2.2.10", E_RSTRING_EMBED_LEN_MASK), 0x7c000);
