@@ -13,7 +13,8 @@
 /* The most instance variables of a class that are looked through, and shapes. */
 #define MAX_IVARS 256
 
-/* shape.h, SHAPE_FLAG_SHIFT, 3.2: where a shape's number is in the flags, those being a word of 64 bits. */
+/* shape.h, SHAPE_FLAG_SHIFT, v3_2_0 to v3_2_11 (later ones are read otherwise): where a shape's number is in the flags,
+ * those being a word of 64 bits. */
 #define FLAG_BITS 64
 
 static bool is_type(struct access *access, uint64_t object, enum layout_enumerator_id type)

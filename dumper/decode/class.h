@@ -1,6 +1,7 @@
 /*
  * Names of classes and modules, and which of them own a method. Facts: variable.c (classname, rb_mod_name0), class.c
- * (singleton classes), eval.c (rb_mod_refine), internal/class.h, 2.7.4 to 3.4.5.
+ * (singleton classes), eval.c (rb_mod_refine), internal/class.h, 1.9.3 to 4.0.5 and
+ * head.
  */
 #ifndef RBDUMP_CLASS_H
 #define RBDUMP_CLASS_H

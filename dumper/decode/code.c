@@ -1,12 +1,12 @@
 #include "decode/code.h"
 
-/* vm_core.h: PATHOBJ_PATH, PATHOBJ_REALPATH. */
+/* vm_core.h, v2_5_0 to v4.0.5 and head: PATHOBJ_PATH, PATHOBJ_REALPATH. */
 enum { PATHOBJ_PATH = 0, PATHOBJ_REALPATH = 1 };
 
-/* iseq.c, succ_index_table: widths of the packed ranks. */
+/* iseq.c, v2_6_0 to v4.0.5 and head, struct succ_index_table, succ_index_lookup(): widths of the packed ranks. */
 enum { IMMEDIATE_RANKS_A_WORD = 9, IMMEDIATE_RANK_BITS = 7, SMALL_RANK_BITS = 9, BLOCK_POSITIONS = 512 };
 
-/* iseq.h: iseq_insn_info_entry.position and .line_no are unsigned and of 16 bits in 1.9.3, later of 32. */
+/* iseq.h, v1_9_3_0 to v1_9_3_551: iseq_insn_info_entry.position and .line_no are `unsigned short`, later of 32 bits. */
 #define SHORT_SIZE  2
 #define SHORT_WORDS 65536u
 
@@ -68,8 +68,8 @@ static void read_paths(struct access *access, uint64_t pathobj, struct code *cod
 }
 
 /*
- * Whether jit_func is code: from 2.6 to 3.2 it may also be a state of MJIT, the last of which is said here (mjit.h, enum
- * rb_mjit_iseq_func, v2_6_0 to v3_1_7; enum rb_mjit_func_state, v3_2_0 to v3_2_11).
+ * Whether jit_func is code: from 2.6 to 3.2 it may also be a state of MJIT, the last of which is said here (mjit.h,
+ * enum rb_mjit_iseq_func, v2_6_0 to v3_1_7; enum rb_mjit_func_state, v3_2_0 to v3_2_11).
  */
 static bool is_compiled(const struct layout *layout, uint64_t jit_func)
 {
@@ -101,7 +101,10 @@ bool code_read(struct access *access, uint64_t iseq, struct code *ret)
 	if (layout_has(layout, F_body_klass))
 		ret->klass = access_member(access, ret->body, F_body_klass);
 	ret->first_line = read_line(access, ret->body, F_body_first_lineno);
-	/* A Fixnum until 3.1, of which 1.9.3 keeps 16 bits (iseq.c, prepare_iseq_build). */
+	/*
+	 * An int since v3_2_0; before, a VALUE or size_t that is a Fixnum, of which 1.9.3 keeps 16 bits (vm_core.h,
+	 * rb_iseq_location_t; iseq.c, prepare_iseq_build). The size is all that tells.
+	 */
 	if (layout->members[F_body_first_lineno].size == 8 || layout->members[F_body_first_lineno].size == SHORT_SIZE)
 		ret->first_line >>= 1;
 	ret->label = value_string(access, access_member(access, ret->body, F_body_label));

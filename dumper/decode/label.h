@@ -1,6 +1,6 @@
 /*
  * What a frame is called. Facts: vm_backtrace.c (location_label, calculate_iseq_label, rb_gen_method_name,
- * location_cfunc_p), iseq.c, 2.7.4 to 4.0.5.
+ * location_cfunc_p), iseq.c, 1.9.3 to 4.0.5 and head.
  */
 #ifndef RBDUMP_LABEL_H
 #define RBDUMP_LABEL_H

@@ -1,6 +1,6 @@
 /*
  * From control frames to what Ruby itself would print of them: kinds, labels, names, paths, lines. Facts:
- * vm_backtrace.c (rb_ec_partial_backtrace_object; in 2.7, backtrace_each), 2.7.4 to 4.0.5.
+ * vm_backtrace.c (rb_ec_partial_backtrace_object; in 2.7, backtrace_each), 1.9.3 to 4.0.5 and head.
  */
 #ifndef RBDUMP_RESOLVE_H
 #define RBDUMP_RESOLVE_H

@@ -34,7 +34,7 @@ static bool each_in_row(struct access *access, uint64_t table, size_t limit, st_
 	for (size_t seen = 0; at < end && !access->failed; at++, seen++) {
 		uint64_t entry = entries + at * access_sizeof(access, S_st_entry);
 
-		/* st.c: DELETED_ENTRY, RESERVED_HASH_VAL. */
+		/* st.c, v2_4_0 to v4.0.5 and head: DELETED_ENTRY_P(), RESERVED_HASH_VAL. */
 		if (seen >= limit || (access_member(access, entry, F_st_entry_hash) != UINT64_MAX &&
 				      !visit_entry(access, entry, visit, context)))
 			return false;

@@ -11,8 +11,8 @@
 #define ID_ENTRY_UNIT_UNOPTIMISED 512
 
 /*
- * parse.y, op_tbl[], v1_9_3_0 to v2_1_10: pairs of an ID and a C string, of at most 3 characters. So many are looked at,
- * and so many characters.
+ * parse.y, op_tbl[], v1_9_3_0 to v2_1_10: pairs of an ID and a C string, of at most 3 characters. So many are looked
+ * at, and so many characters.
  */
 enum { OPERATORS_MAX = 32, OPERATOR_LENGTH = 3 };
 

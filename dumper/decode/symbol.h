@@ -1,6 +1,6 @@
 /*
  * IDs: names of methods and variables. Facts: symbol.c and symbol.h (rb_symbols_t, rb_id_to_serial,
- * get_id_serial_entry), id.h (tLAST_OP_ID), 2.7.4 to 4.0.5; parse.y (rb_id2str, op_tbl), 1.9.3 to 2.1.10.
+ * get_id_serial_entry), id.h (tLAST_OP_ID), 2.2.0 to 4.0.5 and head; parse.y (rb_id2str, op_tbl), 1.9.3 to 2.1.10.
  */
 #ifndef RBDUMP_SYMBOL_H
 #define RBDUMP_SYMBOL_H

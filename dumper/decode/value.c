@@ -34,7 +34,7 @@ uint64_t value_data(struct access *access, uint64_t value)
 	return access_member(access, object, F_typed_data_data);
 }
 
-/* internal/imemo.h: IMEMO_MASK, a macro in every Ruby since 2.5. */
+/* internal.h, v2_5_0 to v2_7_8, then internal/imemo.h, to v4.0.5 and head. Before, it was the enumerator imemo_mask. */
 #define IMEMO_MASK 0x0f
 
 uint64_t value_imemo_type(const struct layout *layout, uint64_t flags)

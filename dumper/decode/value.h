@@ -1,6 +1,6 @@
 /*
  * Ruby objects: types, Strings, Arrays. Facts: include/ruby/internal/core/{rbasic,rstring,rarray}.h and
- * internal/imemo.h, 2.7.4 to 3.4.5; in 2.7, include/ruby/ruby.h and internal.h.
+ * internal/imemo.h, 3.0.0 to 4.0.5 and head; 1.9.3 to 2.7.8, include/ruby/ruby.h and internal.h.
  *
  * All functions read through `access`; what they give is meaningless once access->failed is set.
  */

@@ -18,7 +18,7 @@ static const char *method_name(const char *name)
 	return singleton ? singleton + 1 : name;
 }
 
-/* scheduler.c, v3_0_6 to v4.0.0: the hooks that return when what they wait for has happened. */
+/* scheduler.c, v3_0_0 to v4.0.5 and head: the hooks that return when what they wait for has happened. */
 static bool is_hook(const char *name)
 {
 	static const char *const hooks[] = {

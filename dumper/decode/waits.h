@@ -4,7 +4,7 @@
  *
  * A hook is known by its name and by its receiver, which must be the very object that the thread has for a scheduler;
  * nothing else is taken for one. Facts: scheduler.c (Init_Fiber_Scheduler, rb_fiber_scheduler_block and the others),
- * vm_core.h (rb_thread_t.scheduler), 3.0.6 to 4.0.0.
+ * vm_core.h (rb_thread_t.scheduler), 3.0.0 to 4.0.5 and head.
  */
 #ifndef RBDUMP_WAITS_H
 #define RBDUMP_WAITS_H

@@ -11,7 +11,7 @@
 #include "decode/symbol.h"
 #include "vm/context.h"
 
-/* id.h: an operator of one character is its own ID. */
+/* template/id.h.tmpl, v1_9_3_0 to v4.0.5 and head: an operator of one character is its own ID. */
 static const char single_operators[] = "!%&*+-/<>^`|~";
 
 /* How much is looked at of what can be much. */

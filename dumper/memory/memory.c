@@ -203,10 +203,10 @@ void memory_overlay(struct memory *memory, const struct memory_piece *pieces, si
 	memory->pieces_high = high;
 }
 
-/* The piece that holds all of those bytes; NULL if none does. */
 /* How many pieces may lie over each other. */
 #define OVERLAPS 4
 
+/* The piece that holds all of those bytes; NULL if none does. */
 static const struct memory_piece *find_piece(const struct memory *memory, uint64_t address, size_t length)
 {
 	size_t low = 0, high = memory->nr_pieces;

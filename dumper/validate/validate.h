@@ -2,7 +2,7 @@
  * Whether a stack, as it was copied, can be what Ruby had: pure checks over what was read, no I/O.
  *
  * A hard check that fails means that the bytes contradict themselves: the stack was changing, or the layout is wrong.
- * Facts: vm_core.h (VM_FRAME_MAGIC_, VM_ENV_FLAG_, vm_assert_env in vm_insnhelper.c), 2.7.4 to 3.4.5.
+ * Facts: vm_core.h (VM_FRAME_MAGIC_, VM_ENV_FLAG_, vm_assert_env in vm_insnhelper.c), 1.9.3 to 4.0.5 and head.
  */
 #ifndef RBDUMP_VALIDATE_H
 #define RBDUMP_VALIDATE_H

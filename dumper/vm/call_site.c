@@ -2,7 +2,7 @@
 
 #include "decode/value.h"
 
-/* vm_callinfo.h: CI_EMBED_TAG_bits, _FLAG_SHFT, _ID_SHFT, macros in every Ruby since 3.0, for words of 64 bits. */
+/* vm_callinfo.h, v3_0_0 to v4.0.5 and head: CI_EMBED_TAG_bits, _FLAG_SHFT, _ID_SHFT, for words of 64 bits. */
 #define PACKED_TAG	  UINT64_C(1)
 #define PACKED_FLAG_SHIFT 16
 #define PACKED_ID_SHIFT	  32

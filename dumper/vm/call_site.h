@@ -20,7 +20,7 @@
  *
  * Facts: insns.def (send, opt_send_without_block: operands), vm_callinfo.h (rb_call_data, vm_ci_packed_p,
  * VM_CALL_TAILCALL), vm_method.c (rb_alias), method.h (rb_method_definition_struct), vm.c (vm_exec,
- * invoke_iseq_block_from_c), vm_eval.c (vm_call0_body), 2.7.4 to 4.0.5.
+ * invoke_iseq_block_from_c), vm_eval.c (vm_call0_body), 1.9.3 to 4.0.5 and head.
  */
 #ifndef RBDUMP_CALL_SITE_H
 #define RBDUMP_CALL_SITE_H

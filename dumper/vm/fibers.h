@@ -22,7 +22,7 @@
  * (FIBER_USE_NATIVE).
  *
  * Facts: cont.c (rb_fiber_t, rb_jit_cont, fiber_init, fiber_switch, fiber_store, return_fiber, root_fiber_alloc,
- * fiber_pool_stack_acquire), 1.9.3 to 4.0.0.
+ * fiber_pool_stack_acquire), 1.9.3 to 4.0.5 and head.
  */
 #ifndef RBDUMP_FIBERS_H
 #define RBDUMP_FIBERS_H

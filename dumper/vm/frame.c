@@ -6,13 +6,13 @@
 #include "vm/context.h"
 #include "vm/jit_frame.h"
 
-/* vm_core.h: VM_ENV_DATA_INDEX_, words from ep. */
+/* vm_core.h, v2_4_0 to v4.0.5 and head: VM_ENV_DATA_INDEX_, words from ep. */
 enum { INDEX_ME_CREF = -2, INDEX_SPECVAL = -1, INDEX_FLAGS = 0, INDEX_ENV = 1 };
 
-/* vm_core.h: GC_GUARDED_PTR_REF, the low bits of a block or previous ep are a tag. */
+/* vm_core.h, v1_9_3_0 to v4.0.5 and head: GC_GUARDED_PTR_REF, the low bits of a block or previous ep are a tag. */
 #define EP_TAG UINT64_C(3)
 
-/* vm_core.h: VM_ENV_FLAGS are always a Fixnum, so bit 0 is set. */
+/* vm_core.h, v2_4_0 to v4.0.5 and head: VM_ENV_FLAGS are always a Fixnum, so bit 0 is set. */
 #define FLAGS_ARE_FIXNUM UINT64_C(1)
 
 /* How many enclosing environments are climbed: blocks nested deeper than this do not parse. */

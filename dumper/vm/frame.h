@@ -1,6 +1,6 @@
 /*
  * Control frames: which calls an execution context is in the middle of. Facts: vm_core.h (rb_control_frame_t,
- * VM_ENV_DATA_INDEX_), vm.c, vm_insnhelper.c (rb_vm_frame_method_entry, check_method_entry), 2.7.4 to 3.4.5.
+ * VM_ENV_DATA_INDEX_), vm.c, vm_insnhelper.c (rb_vm_frame_method_entry, check_method_entry), 1.9.3 to 4.0.5 and head.
  */
 #ifndef RBDUMP_FRAME_H
 #define RBDUMP_FRAME_H
@@ -12,13 +12,13 @@ struct frame {
 	uint64_t cfp; /* its address */
 	uint64_t pc;
 	uint64_t iseq; /* rb_iseq_t; for FRAME_RUBY */
-	uint64_t
-	    method; /* rb_callable_method_entry_t, 0 if the frame has none; until 2.2 many of Ruby code have none */
+	/* rb_callable_method_entry_t, 0 if the frame has none; until 2.2 many of Ruby code have none. */
+	uint64_t method;
 	enum frame_kind kind;
-	bool own_method; /* the method entry is that of the frame itself: it is no block's, nor of code within a method
-			  */
-	bool jit;	 /* a JIT's code has made it, or runs it (jit_frame.h) */
-	bool finish;	 /* it is the first that a vm_exec() runs (VM_FRAME_FLAG_FINISH) */
+	/* The method entry is that of the frame itself: it is no block's, nor of code within a method. */
+	bool own_method;
+	bool jit;	    /* a JIT's code has made it, or runs it (jit_frame.h) */
+	bool finish;	    /* it is the first that a vm_exec() runs (VM_FRAME_FLAG_FINISH) */
 	enum reason reason; /* for FRAME_UNREADABLE */
 };
 

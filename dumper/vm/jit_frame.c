@@ -2,7 +2,7 @@
 
 #include "decode/value.h"
 
-/* zjit.h: what jit_return is in the frame of a C function that ZJIT's code has called. */
+/* zjit.h, head (v4.0.5 has none): what jit_return is in the frame of a C function that ZJIT's code has called. */
 #define ZJIT_JIT_RETURN_C_FRAME UINT64_C(1)
 
 /* The word below where jit_return points, on the native stack, points to ZJIT's frame. */

@@ -7,7 +7,7 @@
 #include "decode/symbol.h"
 #include "vm/context.h"
 
-/* id.h: an operator of one character is its own ID. */
+/* template/id.h.tmpl, v1_9_3_0 to v4.0.5 and head: an operator of one character is its own ID. */
 #define ID_PLUS ((uint64_t)'+')
 
 void roots_from_module(const struct module *module, struct roots *ret)

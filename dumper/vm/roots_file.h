@@ -16,7 +16,8 @@ void roots_file_read(const struct module *module, struct roots *ret);
 
 /*
  * Keeps the VM, the symbol table and the class Object, but those that the module's own symbols tell. Nothing if the
- * module has no build-id, or if the cache cannot be written to. told  what the module's own symbols tell
+ * module has no build-id, or if the cache cannot be written to.
+ *   told  what the module's own symbols tell
  */
 void roots_file_write(const struct module *module, const struct roots *told, const struct roots *roots);
 
