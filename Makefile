@@ -189,7 +189,7 @@ install: all
 help:
 	@echo 'make            build build/rbdump'
 	@echo 'make demo       install what is missing, build, and dump a small Ruby program on Debian'"'"'s own Ruby'
-	@echo 'make check      install what the tests need, and run them all (the first time builds Rubies: some 25 minutes)'
+	@echo 'make check      install what the tests need, and run them all (the first time builds ten Rubies)'
 	@echo 'make SAN=1 check  the same under AddressSanitizer and UBSan'
 	@echo 'make unit       only the unit tests'
 	@echo 'make fuzz       libFuzzer on what judges a stack, for FUZZ_SECONDS (60)'

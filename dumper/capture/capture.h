@@ -1,6 +1,6 @@
 /*
  * What happens while the target is stopped: its registers are taken and the pages copied that are known to be wanted,
- * and nothing else.
+ * and, if that was not enough the time before, what else is wanted is looked for.
  */
 #ifndef RBDUMP_CAPTURE_H
 #define RBDUMP_CAPTURE_H
