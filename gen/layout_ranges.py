@@ -32,7 +32,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 VERSION = re.compile(r"([0-9]+)\.([0-9]+)\.([0-9]+)")
 LEVEL = re.compile(r"ruby [0-9.]+p([0-9]+) ")
 REVISION = re.compile(r" revision ([0-9a-f]{10,})\)")
-RELEASES_HEAD = "# What offsets.d/ was made from (gen/layout_ranges.py): release, tag, its commit, its day, digest of the facts\n"
+RELEASES_HEAD = "# What was compared (gen/layout_ranges.py): release, tag, its commit, its day, digest of the facts\n"
 
 # A line of FOLDER/releases. The release is a tuple of numbers: (3, 4, 5), or (1, 9, 3, 551).
 Origin = collections.namedtuple("Origin", "tag commit day")
@@ -214,7 +214,8 @@ def write(layouts, folder, repository):
             path.unlink()
     for name, text in texts.items():
         (folder / name).write_text(text)
-    write_releases(folder, {release: line for release, line in known.items() if release[:2] not in series}, found, origins)
+    kept = {release: line for release, line in known.items() if release[:2] not in series}
+    write_releases(folder, kept, found, origins)
 
 
 def main():

@@ -200,7 +200,7 @@ DESCRIPTION = b"ruby 9.8.7 (1999-12-31 a test) [nowhere]"
 
 @pytest.fixture
 def programs(tmp_path):
-    """Makes programs of a Ruby that never was: of any release, with packed structs or not, and that know their revision."""
+    """Makes programs of a Ruby that never was: of any release, with packed structs or not, with a revision or not."""
     whole = {}
 
     def make(version, packed=False, revision=""):
@@ -287,17 +287,19 @@ def test_patch_levels(programs, rbdump, tmp_path):
     done = put(rbdump, folder, *(programs(name, packed=name == "1.9.3p12") for name in names))
     assert (done.returncode, done.stderr) == (0, "")
     texts = {path.name: path.read_text() for path in folder.glob("*.layout")}
-    assert {name: (header(text, "version"), header(text, "levels"), header(text, "versions")) for name, text in texts.items()} == {
+    words = ("version", "levels", "versions")
+    assert {name: tuple(header(text, word) for word in words) for name, text in texts.items()} == {
         "1.9.3p5-x86_64.layout": ("1.9.3", "0 5", None),
         "1.9.3-x86_64.layout": ("1.9.3", "12 12", None),
         "2.0.0-x86_64.layout": ("2.0.0", "0 0", None),
-    }  # fmt: skip
+    }
     assert header(texts["1.9.3p5-x86_64.layout"], "origin") == f"v1.9.3p5 {commit_of('1.9.3p5')}"
     assert list(listed(folder)) == sorted(names, key=release)
     # They can be read, and are listed so.
     said = subprocess.run(
-        [rbdump, "--version"], env={"RBDUMP_OFFSETS_D": str(folder)}, capture_output=True, text=True, timeout=60, check=True
-    )
+        [rbdump, "--version"],
+        env={"RBDUMP_OFFSETS_D": str(folder)}, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
     mine = [line.split(None, 1) for line in said.stdout.splitlines() if str(folder) in line]
     assert mine == [
         ["1.9.3p12-12", f"x86_64  {folder}/1.9.3-x86_64.layout"],

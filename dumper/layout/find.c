@@ -319,9 +319,12 @@ struct error *layout_find_given(const char *path, const struct layout_wish *wish
 		return error;
 	}
 	if (!layout_is_for_level(layout, wish->description)) {
-		error =
-		    error_create(EXIT_NO_RUBY, "%s is a layout for the patch levels %s of Ruby %s, and this is %.60s",
-				 path, layout->levels, layout->version, wish->description);
+		struct version_levels levels = {0, 0};
+
+		version_parse_levels(layout->levels, &levels);
+		error = error_create(EXIT_NO_RUBY,
+				     "%s is a layout for Ruby %s with a patch level from %u to %u, and this is %.60s",
+				     path, layout->version, levels.first, levels.last, wish->description);
 		layout_destroy(layout);
 		return error;
 	}

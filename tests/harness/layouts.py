@@ -29,8 +29,8 @@ def claimed(text):
 
 def shipped_for(version):
     """
-    The layout that is shipped for a release; None if there is none. A version that has patch levels is the newest of them
-    if it is named without one.
+    The layout that is shipped for a release; None if there is none. A version that has patch levels, but is named
+    without one, is the newest of them.
     """
     wanted = release(version)
     ranges = {path: claimed(path.read_text()) for path in SHIPPED}
