@@ -14,10 +14,11 @@
 
 /* What the layout is wanted for. */
 struct layout_wish {
-	const char *version;	 /* of the running Ruby: "3.4.5"; NULL if not known: then only the build-id tells */
-	const char *arch;	 /* "x86_64" */
-	const char *build_id;	 /* hexadecimal, of the ELF that Ruby is in; NULL if it has none */
-	const char *description; /* what that Ruby says of itself, its patch level among it; NULL if not known */
+	const char *version;  /* of the running Ruby: "3.4.5"; NULL if not known: then only the build-id tells */
+	const char *arch;     /* "x86_64" */
+	const char *build_id; /* hexadecimal, of the ELF that Ruby is in; NULL if it has none */
+	/* What that Ruby says of itself; NULL if not known. A layout that is for other patch levels is none. */
+	const char *description;
 };
 
 /* A layout and where it came from. */
@@ -36,9 +37,10 @@ struct error *layout_find_given(const char *file, const struct layout_wish *wish
 
 /*
  * Looks for the layout of this very build in all folders; then for one of this version and architecture that says
- * nothing of a build; then for one that says that it holds for this version, too. One for other patch levels is none. A
- * release that is newer than what a layout says it is for may be like the others of its series, or not: nothing is
- * found for it. Files that cannot be read are passed over. skip  how many of those to pass over: they did not fit
+ * nothing of a build; then for one that says that it holds for this version, too. A release that is newer than what a
+ * layout says it is for may be like the others of its series, or not: nothing is found for it. Files that cannot be
+ * read are passed over.
+ *   skip  how many of those to pass over: they did not fit
  * Returns false if there is none, or no more.
  */
 bool layout_find_kept(const struct layout_wish *wish, unsigned int skip, struct layout_found *ret);

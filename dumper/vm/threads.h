@@ -1,7 +1,6 @@
 /*
  * Ractors and threads: which stacks there are, and what each thread is about. Facts: vm_core.h, ractor_core.h, thread.c
- * (sleep_forever, sleep_hrtime, blocking_region_begin), thread_pthread.{c,h}, ccan/list/list.h, 1.9.3 to
- * 4.0.5 and head.
+ * (sleep_forever, sleep_hrtime, blocking_region_begin), thread_pthread.{c,h}, ccan/list/list.h, 1.9.3 to 4.0.0.
  */
 #ifndef RBDUMP_THREADS_H
 #define RBDUMP_THREADS_H
@@ -12,7 +11,7 @@
 struct ruby_thread {
 	uint64_t address;	 /* rb_thread_t */
 	uint64_t ec;		 /* 0 if it cannot be read */
-	uint64_t ractor;	 /* number; 1 where there are none, until 2.7 */
+	uint64_t ractor;	 /* number; 1 where there are none (until 2.7) */
 	uint64_t name;		 /* VALUE; 0 if this Ruby has none */
 	uint64_t pthread;	 /* pthread_t; 0 if not known */
 	uint64_t tid;		 /* as Ruby has noted it; 0 if not known. Wrong after a fork in 3.1 and 3.2 */
