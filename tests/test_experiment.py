@@ -97,14 +97,14 @@ def test_every_variant(ruby, rbdump, tmp_path, variant):
         assert 500 < mode["samples"] <= 1000, summary(mode)
         # Unpaused on 2.7, call-site evidence is all there is, and it does not decide on blocks.
         bound = 2 if mode["mode"] == "unpaused" and ruby.series < (3, 0) else 0
-        wrong = mode["impossible"]["count"]
-        # Names are read while the target goes on. A compaction can put another String in the place of one that is being
-        # read: the frame is right, its name is not, until the next block begins.
-        if variant == "gc":
-            wrong -= mode["impossible_kinds"]["unknown"]
-        assert wrong <= bound, (summary(mode), lines[:3])
-    assert modes["paused"]["accepted"] >= modes["paused"]["samples"] - 1, summary(modes["paused"])
-    assert modes["unpaused"]["accepted"] >= 0.9 * modes["unpaused"]["samples"], summary(modes["unpaused"])
+        assert mode["impossible"]["count"] <= bound, (summary(mode), lines[:3])
+        # This one spends most of its time in compactions, and what is moved before its names are read has none.
+        moved = mode["rejected"].get("compacted", 0)
+        assert moved == 0 or (variant == "gc" and moved < 0.9 * mode["samples"]), summary(mode)
+        accepted = mode["accepted"] + moved
+        if mode["mode"] == "paused":
+            assert accepted >= mode["samples"] - 1, summary(mode)
+        assert accepted >= 0.9 * mode["samples"], summary(mode)
 
 
 def test_with_yjit(ruby, rbdump, tmp_path):

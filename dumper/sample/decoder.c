@@ -4,10 +4,17 @@
 #include <time.h>
 
 #include "decode/resolve.h"
+#include "vm/collections.h"
 #include "vm/frame.h"
 
 /* How much of the target is kept of what names, code and method entries say: 64 MiB. */
 #define NAME_PAGES 16384u
+
+/* The most pages that tell how far the collector has come. */
+#define NOW_PAGES 8u
+
+/* How many pages are read again at a time; what has read more than that begins with none. */
+#define PAGES_AGAIN 2048u
 
 /* How often names that cannot be read are read again, and how long the target has until then. */
 #define NAME_TRIES    3
@@ -22,13 +29,15 @@ struct decoder {
 	struct ruby ruby;
 	struct trace *trace;
 	struct resolver *resolver;
+	struct collections collections; /* when the first of the memory was read */
+	size_t settled;			/* so many of its pages were read before anything was moved since */
+	struct memory *now;		/* for what is wanted as it is at the moment */
 };
 
-static void forget(struct decoder *decoder)
+static void forget_names(struct decoder *decoder)
 {
 	resolver_destroy(decoder->resolver);
 	trace_destroy(decoder->trace);
-	memory_destroy(decoder->memory);
 }
 
 struct decoder *decoder_create(const struct session *session)
@@ -38,7 +47,8 @@ struct decoder *decoder_create(const struct session *session)
 	if (!decoder)
 		return NULL;
 	decoder->session = session;
-	if (!decoder_refresh(decoder)) {
+	decoder->now = memory_create(target_read_pages, session->target, NOW_PAGES);
+	if (!decoder->now || !decoder_refresh(decoder)) {
 		decoder_destroy(decoder);
 		return NULL;
 	}
@@ -49,26 +59,79 @@ void decoder_destroy(struct decoder *decoder)
 {
 	if (!decoder)
 		return;
-	forget(decoder);
+	forget_names(decoder);
+	memory_destroy(decoder->memory);
+	memory_destroy(decoder->now);
 	free(decoder);
+}
+
+/* Names are looked for anew in the memory at hand. False if out of memory: then all is as it was. */
+static bool begin_names(struct decoder *decoder)
+{
+	struct decoder before = *decoder;
+
+	decoder->trace = trace_create();
+	decoder->resolver = decoder->trace ? resolver_create(&decoder->ruby, decoder->trace) : NULL;
+	if (!decoder->resolver) {
+		forget_names(decoder);
+		*decoder = before;
+		return false;
+	}
+	forget_names(&before);
+	decoder->collections = collections_read(&decoder->ruby);
+	decoder->settled = 0;
+	return true;
 }
 
 bool decoder_refresh(struct decoder *decoder)
 {
-	struct decoder before = *decoder;
+	struct memory *before = decoder->memory;
 
 	decoder->memory = memory_create(target_read_pages, decoder->session->target, NAME_PAGES);
-	decoder->trace = trace_create();
 	decoder->ruby = decoder->session->ruby;
 	decoder->ruby.memory = decoder->memory;
-	decoder->resolver = decoder->memory && decoder->trace ? resolver_create(&decoder->ruby, decoder->trace) : NULL;
-	if (!decoder->resolver) {
-		forget(decoder);
-		*decoder = before;
+	if (!decoder->memory || !begin_names(decoder)) {
+		memory_destroy(decoder->memory);
+		decoder->memory = decoder->ruby.memory = before;
 		return false;
 	}
-	forget(&before);
+	memory_destroy(before);
 	return true;
+}
+
+/*
+ * Reads what was read before once more, at once: names that are read one page after the other would be overtaken by the
+ * next collection. False if out of memory.
+ */
+static bool read_again(struct decoder *decoder)
+{
+	if (memory_pages(decoder->memory) > PAGES_AGAIN)
+		return decoder_refresh(decoder);
+	if (!memory_forget(decoder->memory))
+		return false;
+	memory_prefetch(decoder->memory);
+	return begin_names(decoder);
+}
+
+/* How far the collector has come by now. */
+static struct collections collections_now(const struct decoder *decoder)
+{
+	struct ruby ruby = decoder->ruby;
+
+	ruby.memory = decoder->now;
+	/* If that fails, it drops nothing, and what is told is the past: that is out of memory, and names will fail. */
+	return memory_forget(decoder->now) ? collections_read(&ruby) : decoder->collections;
+}
+
+/* How far the collector had come at the moment of a sample; as the decoder knows it if the sample does not tell. */
+static struct collections collections_then(const struct decoder *decoder, const struct sample *sample)
+{
+	struct collections then;
+
+	shot_lay(sample->shot, decoder->memory);
+	then = collections_read(&decoder->ruby);
+	memory_overlay(decoder->memory, NULL, 0, 0, 0);
+	return then;
 }
 
 static struct trace_thread decode_once(struct decoder *decoder, const struct sample *sample)
@@ -92,16 +155,48 @@ static struct trace_thread decode_once(struct decoder *decoder, const struct sam
 	return thread;
 }
 
-struct trace_thread decoder_decode(struct decoder *decoder, const struct sample *sample)
+/*
+ * Decodes from what is kept, or is read now. What was moved in between has no names: they may be those of others.
+ *   then  at the moment of the sample
+ */
+static struct trace_thread decode_in_place(struct decoder *decoder, const struct sample *sample,
+					   const struct collections *then)
 {
 	struct trace_thread thread = decode_once(decoder, sample);
+	size_t pages = memory_pages(decoder->memory);
+	struct collections now = decoder->collections;
 
+	if (pages > decoder->settled)
+		now = collections_now(decoder);
+	if (!collections_moved_between(&decoder->collections, &now))
+		decoder->settled = pages;
+	if (thread.verdict != VERDICT_COMPLETE && thread.verdict != VERDICT_TRUNCATED)
+		return thread;
+	if (!collections_moved_between(then, &decoder->collections) && !collections_moved_between(then, &now))
+		return thread;
+	free(thread.frames);
+	return (struct trace_thread){
+	    .tid = sample->tid, .reason = REASON_COMPACTED, .verdict = validate_verdict(REASON_COMPACTED)};
+}
+
+struct trace_thread decoder_decode(struct decoder *decoder, const struct sample *sample)
+{
+	struct collections then;
+	struct trace_thread thread;
+
+	if (!sample->copied)
+		return decode_once(decoder, sample);
+	then = collections_then(decoder, sample);
+	/* Samples that were taken before what is kept was read are as well served by that as by what is there now. */
+	if (then.begun > decoder->collections.begun || collections_moved_between(&then, &decoder->collections))
+		read_again(decoder);
+	thread = decode_in_place(decoder, sample, &then);
 	for (int i = 0; i < NAME_TRIES && sample->reason == REASON_NONE && thread.verdict == VERDICT_TRUNCATED; i++) {
 		nanosleep(&(struct timespec){.tv_nsec = NAME_RETRY_NS}, NULL);
-		if (!decoder_refresh(decoder))
+		if (!read_again(decoder))
 			break;
 		free(thread.frames);
-		thread = decode_once(decoder, sample);
+		thread = decode_in_place(decoder, sample, &then);
 	}
 	return thread;
 }

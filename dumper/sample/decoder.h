@@ -1,8 +1,9 @@
 /*
  * From the bytes of a sample to frames, names and a verdict.
  *
- * Names, code and method entries are read while the target goes on, and kept for many samples. Since a collection may
- * move them, or others come to be where they were, whoever decodes begins anew from time to time.
+ * Names, code and method entries are read while the target goes on, and kept for many samples, until a collection of
+ * garbage begins: that may free them, or move them, and others come to be where they were (vm/collections.h). If one has
+ * moved objects between the moment at which a sample was taken and the end of reading its names, there are none.
  *
  * A decoder belongs to one thread of rbdump.
  */
@@ -28,7 +29,7 @@ bool decoder_refresh(struct decoder *decoder);
 /*
  * What a sample shows. Its `frames` are the caller's to free(); what they point to stays until decoder_refresh(), or
  * the next decoder_decode(), which refreshes where names do not fit what was read before.
- * The verdict is that of all checks, but of a naive mode's sample that of none.
+ * The verdict is that of all checks, but of a naive mode's sample that of none; REASON_COMPACTED has no frames.
  */
 struct trace_thread decoder_decode(struct decoder *decoder, const struct sample *sample);
 

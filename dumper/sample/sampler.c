@@ -91,7 +91,7 @@ void subject_close(struct subject *subject)
 
 bool sample_init(struct sample *sample, const struct session *session)
 {
-	*sample = (struct sample){.shot = shot_create(session->layout.layout, session->target)};
+	*sample = (struct sample){.shot = shot_create(&session->ruby, session->target)};
 	return sample->shot;
 }
 

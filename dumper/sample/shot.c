@@ -6,10 +6,11 @@
 #include <unistd.h>
 
 #include "decode/value.h"
+#include "vm/collections.h"
 #include "vm/context.h"
 
 /* The pieces that a stack has, in the order in which they are copied. */
-enum { PIECE_THREAD, PIECE_EC, PIECE_FRAMES, PIECE_VALUES, STACK_PIECES };
+enum { PIECE_THREAD, PIECE_EC, PIECE_FRAMES, PIECE_VALUES, PIECE_COLLECTIONS, STACK_PIECES };
 
 /*
  * vm_core.h: VM_ENV_DATA_INDEX_: from two words before an ep (ME_CREF, SPECVAL, FLAGS) to one behind it (ENV, on the
@@ -59,6 +60,8 @@ struct shot {
 	uint32_t object_length;	       /* what is copied of an object */
 	uint32_t definition_length;    /* and of a method definition */
 	uint32_t zjit_frame_length;    /* and of a frame of ZJIT's own; 0 if there are none */
+	uint64_t collections;	       /* where it is that tells how far the collector has come */
+	size_t collections_length;     /* 0 if nothing tells it */
 
 	uint8_t *stack; /* the stack's pieces, and behind them their second copies */
 	size_t stack_size;
@@ -92,8 +95,9 @@ static bool is_pointer(const struct layout *layout, enum layout_member_id id)
 	return layout_has(layout, id) && layout->members[id].size == 8;
 }
 
-struct shot *shot_create(const struct layout *layout, const struct target *target)
+struct shot *shot_create(const struct ruby *ruby, const struct target *target)
 {
+	const struct layout *layout = ruby->layout;
 	const struct context_members members = context_members(layout);
 	const enum layout_member_id of_ec[] = {members.vm_stack, members.vm_stack_size, members.cfp, F_ec_thread_ptr,
 					       members.fiber_ptr};
@@ -102,6 +106,7 @@ struct shot *shot_create(const struct layout *layout, const struct target *targe
 	};
 	struct shot *shot = calloc(1, sizeof(*shot));
 	uint32_t start = UINT32_MAX, end = 0;
+	uint64_t collections_end;
 
 	if (!shot)
 		return NULL;
@@ -128,6 +133,8 @@ struct shot *shot_create(const struct layout *layout, const struct target *targe
 		reach(layout, F_zjit_frame_pc, &shot->zjit_frame_length);
 		reach(layout, F_zjit_frame_iseq, &shot->zjit_frame_length);
 	}
+	if (collections_range(ruby, &shot->collections, &collections_end))
+		shot->collections_length = (size_t)(collections_end - shot->collections);
 	shot->wants = calloc(OBJECTS_MAX, sizeof(*shot->wants));
 	shot->seen = calloc(SEEN_SLOTS, sizeof(*shot->seen));
 	shot->objects = calloc(1, OBJECT_BYTES);
@@ -164,6 +171,8 @@ static void lay_out(const struct shot *shot, const struct shot_aim *aim, struct 
 	remote[PIECE_FRAMES].iov_len = (size_t)(aim->end - aim->frames_start);
 	remote[PIECE_VALUES].iov_base = (void *)(uintptr_t)aim->vm_stack;
 	remote[PIECE_VALUES].iov_len = (size_t)(aim->values_end - aim->vm_stack);
+	remote[PIECE_COLLECTIONS].iov_base = (void *)(uintptr_t)shot->collections;
+	remote[PIECE_COLLECTIONS].iov_len = shot->collections_length;
 }
 
 /* Room for so many bytes of a stack, and some more. */
@@ -186,7 +195,8 @@ static bool make_room(struct shot *shot, size_t wanted)
 
 static size_t length_of(const struct shot_aim *aim, const struct shot *shot)
 {
-	return 8 + shot->ec_length + (size_t)(aim->end - aim->frames_start) + (size_t)(aim->values_end - aim->vm_stack);
+	return 8 + shot->ec_length + (size_t)(aim->end - aim->frames_start) +
+	       (size_t)(aim->values_end - aim->vm_stack) + shot->collections_length;
 }
 
 bool shot_make_ready(struct shot *shot, const struct shot_aim *aim, enum shot_way way)
@@ -280,7 +290,7 @@ static bool copy_pieces(struct shot *shot, const struct iovec remote[STACK_PIECE
 	return read_pieces(shot, &local, both, (size_t)2 * STACK_PIECES);
 }
 
-/* Notes where the pieces of a stack are, in the target and here. */
+/* Notes where the pieces of a stack are, in the target and here. What has no `data` was not copied: the last ones. */
 static void take_pieces(struct shot *shot, const struct shot_aim *aim, const struct stack_facts *facts,
 			uint64_t values_end, const uint8_t *const data[STACK_PIECES])
 {
@@ -290,7 +300,7 @@ static void take_pieces(struct shot *shot, const struct shot_aim *aim, const str
 	shot->aim = *aim;
 	shot->facts = *facts;
 	shot->values_end = values_end;
-	for (size_t i = 0; i < STACK_PIECES; i++)
+	for (size_t i = 0; i < STACK_PIECES && data[i]; i++)
 		shot->pieces[shot->nr_pieces++] = (struct memory_piece){
 		    .address = (uint64_t)(uintptr_t)remote[i].iov_base,
 		    .length = remote[i].iov_len,
@@ -368,6 +378,7 @@ static enum shot_result copy_naively(struct shot *shot, struct shot_aim *aim, en
 	piece[PIECE_EC] = piece[PIECE_THREAD] + 8;
 	piece[PIECE_FRAMES] = piece[PIECE_EC] + shot->ec_length;
 	piece[PIECE_VALUES] = piece[PIECE_FRAMES] + remote[PIECE_FRAMES].iov_len;
+	piece[PIECE_COLLECTIONS] = NULL;
 	if (!read_one(shot, &remote[PIECE_VALUES], shot->stack + 8 + shot->ec_length + remote[PIECE_FRAMES].iov_len))
 		return SHOT_FAILED;
 	take_pieces(shot, aim, &facts, values_end, piece);

@@ -3,8 +3,8 @@
  * its frames lead to. Nothing is named here: the shot is laid over a snapshot (memory_overlay()) and read like any.
  *
  * What is copied of a stack: the thread's pointer to its execution context; the context; the values, from the lowest
- * word to the environment of the innermost frame; the control frames, from the innermost to the end. Where the last
- * three are is guessed from the shot before (the aim); a shot that the aim did not cover is taken again.
+ * word to the environment of the innermost frame; the control frames, from the innermost to the end; and how far the
+ * garbage collector has come (vm/collections.h), unless it is copied naively. Where the stack is is guessed from the shot before (the aim); a shot that the aim did not cover is taken again.
  *
  * Facts: vm_core.h (rb_execution_context_t, VM_ENV_DATA_INDEX_), 2.7.4 to 4.0.5.
  */
@@ -19,6 +19,7 @@
 #include "memory/memory.h"
 #include "target/target.h"
 #include "validate/validate.h"
+#include "vm/ruby.h"
 
 /* The most bytes of one stack that are copied: 10,000 frames of ordinary methods fit. */
 #define SHOT_STACK_MAX (4u << 20)
@@ -36,8 +37,8 @@ struct shot_aim {
 
 struct shot;
 
-/* Makes room for shots of a target with that layout; both must outlive it. NULL if out of memory. */
-struct shot *shot_create(const struct layout *layout, const struct target *target);
+/* Makes room for shots of a target; its layout and the target must outlive it. NULL if out of memory. */
+struct shot *shot_create(const struct ruby *ruby, const struct target *target);
 void shot_destroy(struct shot *shot); /* NULL is fine */
 
 enum shot_result {

@@ -137,6 +137,7 @@ static const struct {
     {F_heap_page_total_slots, 2, 0, 0},
     {F_heap_page_slot_size, 2, 0, 0},
     {F_objspace_during_gc, 1, 4, 1},
+    {F_objspace_during_compacting, 1, 5, 1},
 };
 
 /* What other Rubies have in the place of something else. */

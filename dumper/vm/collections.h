@@ -1,0 +1,36 @@
+/*
+ * How far the garbage collector has come: whether what was read of Ruby's heap at two moments fits together.
+ *
+ * An object that a stack or another object refers to is where it was, and what it was, as long as no collection has
+ * begun since; and where it was, as long as none has moved objects. A compaction leaves where an object went in its old
+ * place until it has ended, which is when it counts, or ceases to be under way. Facts: gc.c (gc_start,
+ * gc_compact_after_gc of 2.7, gc_compact_finish), 1.9.3 to 3.3; gc/default/default.c, 3.4 to head.
+ */
+#ifndef RBDUMP_COLLECTIONS_H
+#define RBDUMP_COLLECTIONS_H
+
+#include "vm/ruby.h"
+
+/* 0 and false where a Ruby does not tell, or it could not be read. */
+struct collections {
+	uint64_t begun;	      /* collections, by now */
+	uint64_t compactions; /* those of them that have moved objects */
+	bool compacting;      /* one is moving them */
+};
+
+/* As the memory of `ruby` has it. */
+struct collections collections_read(const struct ruby *ruby);
+
+/* Whether an object that was referred to at one moment is what it was at the other. */
+bool collections_none_between(const struct collections *a, const struct collections *b);
+
+/* Whether it is where it was, if it is still there. */
+bool collections_moved_between(const struct collections *a, const struct collections *b);
+
+/*
+ * Where in a target all that is that collections_read() wants to have read at one moment: [*start, *end). False if its
+ * Ruby does not tell any of it, or it cannot be read.
+ */
+bool collections_range(const struct ruby *ruby, uint64_t *start, uint64_t *end);
+
+#endif

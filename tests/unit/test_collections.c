@@ -1,0 +1,125 @@
+/* How far the garbage collector has come: what a Ruby tells of it, and what follows of two moments. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "synthetic.h"
+#include "vm/collections.h"
+
+#define NOWHERE (SYNTHETIC_BASE + SYNTHETIC_SIZE)
+
+static uint64_t give_vm(struct synthetic *s)
+{
+	uint64_t objspace = synthetic_struct(s, S_objspace);
+
+	s->ruby.vm = synthetic_struct(s, S_vm);
+	synthetic_set(s, s->ruby.vm, F_vm_objspace, objspace);
+	return objspace;
+}
+
+static void test_read(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t objspace = give_vm(s);
+	struct collections read;
+
+	synthetic_set(s, objspace, F_objspace_count, 7);
+	synthetic_set(s, objspace, F_objspace_compactions, 2);
+	synthetic_set(s, objspace, F_objspace_during_compacting, 1);
+	read = collections_read(&s->ruby);
+	assert_int_equal(read.begun, 7);
+	assert_int_equal(read.compactions, 2);
+	assert_true(read.compacting);
+}
+
+/* Until 2.6 nothing is ever moved. */
+static void test_no_compaction(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t objspace = give_vm(s), start, end;
+	struct collections read;
+
+	synthetic_set(s, objspace, F_objspace_count, 7);
+	synthetic_without(s, F_objspace_compactions);
+	synthetic_without(s, F_objspace_during_compacting);
+	read = collections_read(&s->ruby);
+	assert_int_equal(read.begun, 7);
+	assert_int_equal(read.compactions, 0);
+	assert_false(read.compacting);
+	assert_true(collections_range(&s->ruby, &start, &end));
+	assert_int_equal(start, objspace + s->layout->members[F_objspace_count].offset);
+	assert_int_equal(end, start + 8);
+	synthetic_without(s, F_objspace_count);
+	assert_false(collections_range(&s->ruby, &start, &end));
+}
+
+static void test_unreadable(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t start, end;
+	struct collections read;
+
+	give_vm(s);
+	synthetic_set(s, s->ruby.vm, F_vm_objspace, NOWHERE);
+	read = collections_read(&s->ruby);
+	assert_int_equal(read.begun, 0);
+	assert_int_equal(read.compactions, 0);
+	assert_false(read.compacting);
+	s->ruby.vm = NOWHERE;
+	assert_false(collections_range(&s->ruby, &start, &end));
+}
+
+static void test_range(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t objspace = give_vm(s), start, end;
+	static const enum layout_member_id ids[] = {F_objspace_count, F_objspace_compactions,
+						    F_objspace_during_compacting};
+
+	assert_true(collections_range(&s->ruby, &start, &end));
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+		const struct layout_member *member = &s->layout->members[ids[i]];
+
+		assert_in_range(objspace + member->offset, start, end - member->size);
+	}
+	/* A layout that has them anywhere: that is not copied with each stack. */
+	s->layout->members[F_objspace_count].offset = UINT32_MAX - 8;
+	assert_false(collections_range(&s->ruby, &start, &end));
+}
+
+static void test_between(void **state)
+{
+	const struct collections before = {.begun = 7, .compactions = 2};
+	struct collections after = before;
+
+	(void)state;
+	assert_true(collections_none_between(&before, &after));
+	assert_false(collections_moved_between(&before, &after));
+	after.begun++;
+	assert_false(collections_none_between(&before, &after));
+	assert_false(collections_moved_between(&before, &after));
+	after.compactions++;
+	assert_true(collections_moved_between(&before, &after));
+	/* 2.7 counts a compaction when it begins: then only its end tells that it is over. */
+	after = before;
+	after.compacting = true;
+	assert_true(collections_moved_between(&before, &after));
+	assert_true(collections_moved_between(&after, &before));
+	assert_false(collections_none_between(&before, &after));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(test_read, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_no_compaction, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_unreadable, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_range, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test(test_between),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
