@@ -398,18 +398,24 @@ def test_threads_that_come_and_go(ruby, rbdump, tmp_path):
         assert mode["accepted"] + mode["dropped"] >= 0.9 * (mode["samples"] + mode["dropped"]), summary(mode)
 
 
+def ended_report(rbdump, pid, end):
+    """The report of an experiment of a minute that is ended by `end`, which is given it, once it samples."""
+    with subprocess.Popen(
+        [rbdump, "experiment", "-p", str(pid), "-r", "1000", "-d", "60", "--json", "-"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        wait_until(sampled(pid), "it is sampled", 30)
+        end(running)
+        report = json.loads(running.stdout.read())
+        assert (running.wait(30), running.stderr.read()) == (0, "")
+    return report
+
+
 def test_target_that_ends(ruby, rbdump, tmp_path):
     with Graph(ruby, "churn", tmp_path) as graph:
-        with subprocess.Popen(
-            [rbdump, "experiment", "-p", str(graph.pid), "-r", "1000", "-d", "60", "--json", "-"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as running:
-            wait_until(sampled(graph.pid), "it is sampled", 30)
-            graph.process.stdin.close()
-            report = json.loads(running.stdout.read())
-            assert (running.wait(30), running.stderr.read()) == (0, "")
+        report = ended_report(rbdump, graph.pid, lambda running: graph.process.stdin.close())
         assert graph.process.wait(30) == 0
     assert report["ended"] == "target-exited"
     assert report["duration_s"] < 50
@@ -437,17 +443,12 @@ def test_target_that_becomes_another_program(ruby, rbdump, tmp_path):
         [ruby.path, "--disable-gems", tmp_path / "exec.rb"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as target:
         assert target.stdout.readline() == "\n"
-        with subprocess.Popen(
-            [rbdump, "experiment", "-p", str(target.pid), "-r", "1000", "-d", "60", "--json", "-"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as running:
-            wait_until(sampled(target.pid), "it is sampled", 30)
+
+        def go(_running):
             target.stdin.write("go\n")
             target.stdin.flush()
-            report = json.loads(running.stdout.read())
-            assert (running.wait(30), running.stderr.read()) == (0, "")
+
+        report = ended_report(rbdump, target.pid, go)
         assert report["ended"] in ("target-execed", "target-exited")
         wait_until(lambda: is_untouched(target.pid), "nobody traces it", 10)
         target.stdin.write("still here\n")
@@ -459,16 +460,7 @@ def test_target_that_becomes_another_program(ruby, rbdump, tmp_path):
 @pytest.mark.parametrize("with_signal", [signal.SIGINT, signal.SIGTERM], ids=["INT", "TERM"])
 def test_ended_early(ruby, rbdump, tmp_path, with_signal):
     with Graph(ruby, "churn", tmp_path) as graph:
-        with subprocess.Popen(
-            [rbdump, "experiment", "-p", str(graph.pid), "-r", "1000", "-n", "1000000", "--json", "-"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as running:
-            wait_until(sampled(graph.pid), "it is sampled", 30)
-            running.send_signal(with_signal)
-            report = json.loads(running.stdout.read())
-            assert (running.wait(30), running.stderr.read()) == (0, "")
+        report = ended_report(rbdump, graph.pid, lambda running: running.send_signal(with_signal))
         assert is_untouched(graph.pid)
     assert report["ended"] == "interrupted"
 
