@@ -11,6 +11,7 @@
 #include "elapsed.h"
 #include "sample/publication.h"
 #include "session/windows.h"
+#include "target/process_stat.h"
 #include "target/tracee.h"
 #include "vm/call_site.h"
 #include "vm/frame.h"
@@ -172,26 +173,10 @@ static double microseconds_since(const struct timespec *from)
 	return (double)elapsed_ns(from) / 1e3;
 }
 
-/* The CPU that a thread runs on, or last ran on (proc(5): field 39 of stat); -1 if that cannot be read. */
-static int cpu_of(const struct subject *subject)
-{
-	char content[1024], *at;
-	ssize_t length = subject->stat_fd < 0 ? -1 : pread(subject->stat_fd, content, sizeof(content) - 1, 0);
-
-	if (length <= 0)
-		return -1;
-	content[length] = '\0';
-	at = strrchr(content, ')');
-	/* The name in parentheses is field 2. */
-	for (int field = 2; at && field < 39; field++)
-		at = strchr(at + 1, ' ');
-	return at ? atoi(at + 1) : -1;
-}
-
 /* Goes where the thread runs: it is then not running. False if it cannot: rbdump may not run there (taskset). */
 static bool follow(struct sampler *sampler, const struct subject *subject)
 {
-	int cpu = cpu_of(subject);
+	int cpu = process_stat_cpu(subject->stat_fd);
 	cpu_set_t set;
 
 	if (cpu < 0 || cpu >= CPU_SETSIZE || !CPU_ISSET((size_t)cpu, &sampler->cpus))
@@ -210,7 +195,7 @@ static bool follow(struct sampler *sampler, const struct subject *subject)
  */
 static void avoid(const struct sampler *sampler, const struct subject *subject)
 {
-	int cpu = cpu_of(subject);
+	int cpu = process_stat_cpu(subject->stat_fd);
 	cpu_set_t set = sampler->cpus;
 
 	if (cpu < 0 || cpu >= CPU_SETSIZE || CPU_COUNT(&set) < 2)
@@ -290,7 +275,7 @@ static void take_unpaused(struct sampler *sampler, struct subject *subject, stru
 		else
 			sample->retried[sample->reason]++;
 	}
-	sample->gone = sample->reason != REASON_NONE && subject->stat_fd >= 0 && cpu_of(subject) < 0;
+	sample->gone = sample->reason != REASON_NONE && subject->stat_fd >= 0 && process_stat_cpu(subject->stat_fd) < 0;
 }
 
 /* Steps a stopped thread out of the torn window that it is in. */

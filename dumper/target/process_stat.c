@@ -3,11 +3,18 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* include/linux/sched.h */
 #define PF_EXITING 0x00000004u
+
+/* `PID (NAME) STATE PARENT …`: the name may have brackets, blanks and newlines of its own. */
+static char *end_of_name(char *content)
+{
+	return strrchr(content, ')');
+}
 
 bool process_stat_read(const char *proc, pid_t id, struct process_stat *ret)
 {
@@ -23,9 +30,8 @@ bool process_stat_read(const char *proc, pid_t id, struct process_stat *ret)
 		close(fd);
 	content[length > 0 ? length : 0] = '\0';
 	*ret = (struct process_stat){0};
-	/* `PID (NAME) STATE PARENT …`: the name may have brackets, blanks and newlines of its own. */
 	name = strchr(content, '(');
-	end = strrchr(content, ')');
+	end = end_of_name(content);
 	if (!name || !end || end < name ||
 	    sscanf(end, ") %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
 		   &ret->state, &ret->parent, &flags, &ret->started) != 4)
@@ -35,4 +41,19 @@ bool process_stat_read(const char *proc, pid_t id, struct process_stat *ret)
 	ret->ending = flags & PF_EXITING;
 	ret->ended = ret->state == 'Z' || ret->state == 'X';
 	return true;
+}
+
+int process_stat_cpu(int fd)
+{
+	char content[1024], *at;
+	ssize_t length = fd < 0 ? -1 : pread(fd, content, sizeof(content) - 1, 0);
+
+	if (length <= 0)
+		return -1;
+	content[length] = '\0';
+	at = end_of_name(content);
+	/* The name is field 2. */
+	for (int field = 2; at && field < 39; field++)
+		at = strchr(at + 1, ' ');
+	return at ? atoi(at + 1) : -1;
 }

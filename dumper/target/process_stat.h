@@ -24,4 +24,10 @@ struct process_stat {
  */
 bool process_stat_read(const char *proc, pid_t id, struct process_stat *ret);
 
+/*
+ * The CPU that a thread runs on, or last ran on: field 39 of its stat file, which is open as `fd`. -1 if that cannot be
+ * read: there is no such thread any more, or `fd` is -1.
+ */
+int process_stat_cpu(int fd);
+
 #endif
