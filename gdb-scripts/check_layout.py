@@ -18,8 +18,10 @@ from ruby_types import find_address, find_constant, find_member, find_struct, ha
 
 FORMAT = "rbdump-layout 1"
 # The header's lines in their order. gdb's Python does not tell the producer; the source is only a file's name;
-# what was asked for is the generator's; the digest is over the file's own lines.
-HEADER = ("arch", "asked", "build-id", "description", "digest", "producer", "source", "version", "versions")
+# what was asked for is the generator's; the digest is over the file's own lines; levels and origin are from Ruby's repository.
+HEADER = (
+    "arch", "asked", "build-id", "description", "digest", "levels", "origin", "producer", "source", "version", "versions",
+)  # fmt: skip
 ARCHITECTURES = {"x86_64": "i386:x86-64", "aarch64": "aarch64"}
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*\Z", re.ASCII)
 NUMBER = re.compile(r"-?[0-9]{1,20}\Z", re.ASCII)
