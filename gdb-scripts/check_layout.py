@@ -18,7 +18,8 @@ from ruby_types import find_address, find_constant, find_member, find_struct, ha
 
 FORMAT = "rbdump-layout 1"
 # The header's lines in their order. gdb's Python does not tell the producer; the source is only a file's name;
-# what was asked for is the generator's; the digest is over the file's own lines; levels and origin are from Ruby's repository.
+# what was asked for is the generator's; the digest is over the file's own lines; levels and origin are of Ruby's
+# repository.
 HEADER = (
     "arch", "asked", "build-id", "description", "digest", "levels", "origin", "producer", "source", "version", "versions",
 )  # fmt: skip

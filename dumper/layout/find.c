@@ -323,7 +323,7 @@ struct error *layout_find_given(const char *path, const struct layout_wish *wish
 
 		version_parse_levels(layout->levels, &levels);
 		error = error_create(EXIT_NO_RUBY,
-				     "%s is a layout for Ruby %s with a patch level from %u to %u, and this is %.60s",
+				     "%s is a layout for Ruby %s with a patch level from %u to %u, and this is %.120s",
 				     path, layout->version, levels.first, levels.last, wish->description);
 		layout_destroy(layout);
 		return error;
