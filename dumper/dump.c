@@ -53,6 +53,16 @@ static void describe_core(const struct dump_options *options, const struct sessi
 	free(missing);
 }
 
+/* Which version it is, and who says so. */
+static void describe_version(const struct session *session, struct trace *trace)
+{
+	trace->version_source = session->version_source;
+	trace->ruby_version = keep(trace, session->version);
+	trace->ruby_description = keep(trace, session->description);
+	for (size_t i = 0; i < session->nr_fits; i++)
+		trace->versions_fit[trace->nr_versions_fit++] = keep(trace, session->fits[i]);
+}
+
 static struct error *print(const struct dump_options *options, const struct session *session, struct trace *trace)
 {
 	bool colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR"), written;
@@ -60,8 +70,7 @@ static struct error *print(const struct dump_options *options, const struct sess
 	trace->pid = session->target->pid;
 	if (session->target->kind == TARGET_CORE)
 		describe_core(options, session, trace);
-	trace->ruby_version = keep(trace, session->version);
-	trace->ruby_description = keep(trace, session->description);
+	describe_version(session, trace);
 	trace->arch = SESSION_ARCH;
 	trace->layout_source = session->layout.source;
 	trace->layout_file = keep(trace, session->layout.file);

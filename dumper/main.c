@@ -15,6 +15,7 @@
 #include "error.h"
 #include "experiment/experiment.h"
 #include "gen_offsets.h"
+#include "layout/version.h"
 #include "show_version.h"
 
 static const char help[] =
@@ -122,6 +123,7 @@ int main(int argc, char **argv)
 	const char *elf = NULL, *output = NULL;
 	char unknown[] = "-?";
 	bool any_build = false, children = false;
+	struct version version;
 	int option;
 
 	if (argc > 1 && strcmp(argv[1], "experiment") == 0)
@@ -150,6 +152,8 @@ int main(int argc, char **argv)
 			options.core = optarg;
 			break;
 		case OPTION_RUBY_VERSION:
+			if (!version_parse(optarg, &version))
+				return usage(optarg, " is not a version: give it as X.Y.Z");
 			options.ruby_version = optarg;
 			break;
 		case OPTION_FORCE:

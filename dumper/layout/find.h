@@ -36,8 +36,9 @@ struct error *layout_find_given(const char *file, const struct layout_wish *wish
  * Looks for the layout of this very build in all folders; then for one of this version and architecture that says
  * nothing of a build; then for one that says that it holds for this version, too. A release that is newer than what a
  * layout says it is for may be like the others of its series, or not: nothing is found for it. Files that cannot be
- * read are passed over. skip  how many of those to pass over: they did not fit Returns false if there is none, or no
- * more.
+ * read are passed over.
+ *   skip  how many of those to pass over: they did not fit
+ * Returns false if there is none, or no more.
  */
 bool layout_find_kept(const struct layout_wish *wish, unsigned int skip, struct layout_found *ret);
 
@@ -48,6 +49,18 @@ typedef void layout_lister(void *context, const char *path, const struct layout 
 
 /* Shows the layout files of all folders, in the order in which they are searched. */
 void layout_find_all(layout_lister *list, void *context);
+
+/* What a layout that says nothing of a build is for. */
+struct layout_versions {
+	char version[32]; /* the one that it was made from */
+	char range[32];	  /* "3.3.2 3.3.10"; or that one, if it is for no other */
+};
+
+/*
+ * Lists what such layouts of all folders are for, if it is releases of Ruby, newest first, each version once. Returns
+ * how many; *ret is malloc'ed. 0 also if out of memory.
+ */
+size_t layout_find_versions(const char *arch, struct layout_versions **ret);
 
 /*
  * The newest release that a layout is for of the series that the wished version is of, as text; false if there is none.

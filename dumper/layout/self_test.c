@@ -525,7 +525,7 @@ char *self_test_run(const struct self_test *test)
 	char *wrong;
 
 	if (layout->version && !layout_is_for(layout, test->version))
-		return finding("it is for Ruby %s, and the process runs %s",
+		return finding("it is for Ruby %s, and this is %s",
 			       layout->versions ? layout->versions : layout->version, test->version);
 	wrong = test_symbols(test);
 	if (!wrong)

@@ -1,29 +1,14 @@
 #include "session/session.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "session/layouts.h"
-#include "target/diagnose.h"
+#include "session/version.h"
 #include "target/live.h"
-#include "target/ruby_file.h"
-
-/* A NUL-terminated string of the target. */
-static void read_string(struct memory *memory, uint64_t address, char *buffer, size_t size)
-{
-	size_t length = 0;
-
-	if (address != 0)
-		while (length < size - 1 && memory_read(memory, address + length, buffer + length, 1) &&
-		       buffer[length] != '\0')
-			length++;
-	buffer[length] = '\0';
-}
 
 static bool in_other_pid_namespace(pid_t pid)
 {
@@ -52,20 +37,6 @@ static void out_of_time(int signal)
 }
 
 /*
- * Checks what a core says of its version, and what the user says. A core says nothing if the file is missing that the
- * string is in.
- */
-static struct error *settle_version(struct session *session, const char *given)
-{
-	if (!given)
-		return NULL;
-	if (session->version[0] != '\0' && strcmp(session->version, given) != 0)
-		return error_create(EXIT_FAILED, "the core is of Ruby %s, not of %s", session->version, given);
-	snprintf(session->version, sizeof(session->version), "%s", given);
-	return NULL;
-}
-
-/*
  * Goes on from a target that is open.
  *   ruby_version  what the user says of a core; NULL
  */
@@ -79,15 +50,7 @@ static struct error *open_session(struct session *session, const char *ruby_vers
 	session->memory = memory_create(target_read_pages, session->target, SESSION_PAGES);
 	if (!session->memory)
 		return error_no_memory();
-	read_string(session->memory, session->module_roots.version, session->version, sizeof(session->version));
-	read_string(session->memory, session->module_roots.description, session->description,
-		    sizeof(session->description));
-	if (session->version[0] == '\0')
-		ruby_file_version(session->description, session->version, sizeof(session->version));
-	if (session->target->kind == TARGET_CORE)
-		error = settle_version(session, ruby_version);
-	else if (session->version[0] == '\0')
-		error = diagnose_refusal("/proc", session->target->pid, EPERM);
+	error = session_settle_version(session, ruby_version);
 	if (!error)
 		error = session_find_layout(session, trace);
 	if (!error && !*trace)

@@ -42,8 +42,11 @@ struct session {
 	struct memory *memory; /* what the trace was read from */
 	struct layout_found layout;
 	struct ruby ruby;		    /* through that memory and layout */
-	char version[64], description[256]; /* "" if the core does not tell: a version comes with the layout then */
-	bool foreign_pids;		    /* the target has its own pid namespace: the tids it knows are not ours */
+	char version[64], description[256]; /* "" if the core does not tell */
+	enum version_source version_source;
+	char fits[TRACE_FITS][32]; /* of VERSION_FITS: which releases the layouts are for that fit, newest first */
+	size_t nr_fits;
+	bool foreign_pids; /* the target has its own pid namespace: the tids it knows are not ours */
 };
 
 /*
@@ -56,8 +59,8 @@ struct error *session_open(pid_t pid, const struct session_options *options, str
 			   struct trace **trace);
 
 /*
- * The same of a core. Fails if it is none, or cut short before what is needed; if what it is of is not known: its
- * executable is not here, and no layout has its build-id; or if what the options say of it is not so.
+ * The same of a core. Fails if it is none, or cut short before what is needed; if its executable is not here, and
+ * neither the core nor any layout tells what it is of; or if what the options say of it is not so.
  */
 struct error *session_open_core(const struct session_core_options *options, struct session **ret, struct trace **trace);
 void session_close(struct session *session); /* NULL is fine; lets the target go on if it is stopped */

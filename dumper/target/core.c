@@ -377,6 +377,19 @@ void core_written(const struct target *target, const struct mapping *mapping,
 	}
 }
 
+void core_each_dumped(const struct target *target, bool (*visit)(void *context, uint64_t start, uint64_t end),
+		      void *context)
+{
+	const struct core *core = target->core;
+
+	for (size_t i = 0; i < core->nr_segments; i++) {
+		const struct segment *segment = &core->segments[i];
+
+		if (segment->there > 0 && !visit(context, segment->start, segment->start + segment->there))
+			break;
+	}
+}
+
 /* ---- opening */
 
 static struct error *no_core(const char *name, const char *why)

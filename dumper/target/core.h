@@ -58,6 +58,10 @@ void core_extent(const struct target *target, const struct mapping *mapping, uin
 void core_written(const struct target *target, const struct mapping *mapping,
 		  bool (*add)(void *context, uint64_t start, uint64_t end), void *context);
 
+/* Calls `visit` for each piece of memory that the core itself has, by address, until it returns false. */
+void core_each_dumped(const struct target *target, bool (*visit)(void *context, uint64_t start, uint64_t end),
+		      void *context);
+
 struct core_death core_death(const struct target *target);
 
 /* What the core lacks of itself, a sentence, malloc'ed; NULL if it is whole, or if out of memory. */
