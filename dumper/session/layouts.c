@@ -64,9 +64,9 @@ static struct error *no_layout(const struct session *session, const struct layou
 
 	return error_create(
 	    EXIT_NO_RUBY,
-	    "there is no layout for Ruby %s%s (%s, build-id %s), and none could be made: %s; %s, or run `rbdump "
+	    "there is no layout for Ruby %s (%s%s, build-id %s), and none could be made: %s; %s, or run `rbdump "
 	    "--gen-offsets` on a build with debug info and the same version%s%s",
-	    session->version, session->version_source == VERSION_GIVEN ? " (as given)" : "", session->module->path,
+	    session->version, session->version_source == VERSION_GIVEN ? "as given; " : "", session->module->path,
 	    build_id ? build_id : "none", why_not_made->message,
 	    session->module->fd < 0 ? "give the file that ran behind the core"
 				    : "install the debug symbols of that package",
