@@ -90,11 +90,16 @@ static struct error *print(const struct dump_options *options, const struct sess
 
 struct error *dump_main(const struct dump_options *options, enum exit_status *status)
 {
-	const struct session_options live = {.no_stop = options->no_stop, .offsets = options->offsets};
+	const struct session_options live = {
+	    .no_stop = options->no_stop,
+	    .offsets = options->offsets,
+	    .time_limit_s = options->time_limit_s,
+	};
 	const struct session_core_options core = {
 	    .core = {.file = options->core, .executable = options->executable, .force = options->force},
 	    .offsets = options->offsets,
 	    .ruby_version = options->ruby_version,
+	    .time_limit_s = options->time_limit_s,
 	};
 	struct session *session;
 	struct trace *trace;

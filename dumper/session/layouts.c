@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "session/fits.h"
+#include "session/time_limit.h"
 #include "session/trial.h"
 
 /* How many layouts that say they are for this Ruby are tried. */
@@ -109,7 +110,9 @@ static struct error *try_layout(struct session *session, const char *name, struc
 static struct error *try_generated(struct session *session, const struct layout_wish *wish, struct error **why,
 				   struct error **refusal, struct trace **ret)
 {
+	time_limit_is_of(TIME_LIMIT_DEBUG_INFO);
 	*why = generate(session, wish);
+	time_limit_is_of(TIME_LIMIT_LOOK);
 	return *why ? NULL : try_layout(session, "the layout made from its debug info", refusal, ret);
 }
 

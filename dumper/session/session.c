@@ -1,12 +1,11 @@
 #include "session/session.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "session/layouts.h"
+#include "session/time_limit.h"
 #include "session/version.h"
 #include "target/live.h"
 
@@ -17,23 +16,6 @@ static bool in_other_pid_namespace(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
 	return stat(path, &theirs) != 0 || stat("/proc/self/ns/pid", &ours) != 0 || theirs.st_ino != ours.st_ino;
-}
-
-/*
- * Looking for debug info can take long: a server may be asked for it, and a file of the target's own may be anything.
- * Nothing is held up by that but rbdump itself; and it does not wait for ever.
- */
-#define TIME_LIMIT_S 120
-
-static void out_of_time(int signal)
-{
-	static const char message[] =
-	    "rbdump: nothing to show after two minutes; looking for debug info takes too long\n";
-	ssize_t written = write(STDERR_FILENO, message, sizeof(message) - 1);
-
-	(void)signal;
-	(void)written;
-	_exit(EXIT_FAILED);
 }
 
 /*
@@ -78,14 +60,13 @@ struct error *session_open(pid_t pid, const struct session_options *options, str
 		return error_no_memory();
 	session->no_stop = options->no_stop;
 	session->offsets = options->offsets;
-	signal(SIGALRM, out_of_time);
-	alarm(TIME_LIMIT_S);
+	time_limit_begin(TARGET_LIVE, pid, options->time_limit_s);
 	error = live_open(pid, &session->target);
 	if (!error) {
 		session->foreign_pids = in_other_pid_namespace(session->target->pid);
 		error = open_session(session, NULL, trace);
 	}
-	alarm(0);
+	time_limit_end();
 	return finish(session, error, ret);
 }
 
@@ -101,10 +82,9 @@ struct error *session_open_core(const struct session_core_options *options, stru
 	/* However long it takes to unpack one: its length is limited. */
 	error = core_open(&options->core, &session->target);
 	if (!error) {
-		signal(SIGALRM, out_of_time);
-		alarm(TIME_LIMIT_S);
+		time_limit_begin(TARGET_CORE, session->target->pid, options->time_limit_s);
 		error = open_session(session, options->ruby_version, trace);
-		alarm(0);
+		time_limit_end();
 	}
 	return finish(session, error, ret);
 }

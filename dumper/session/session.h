@@ -23,14 +23,16 @@
 #define SESSION_PAGES 65536
 
 struct session_options {
-	bool no_stop;	     /* do not pause the target */
-	const char *offsets; /* layout file; NULL to look for one */
+	bool no_stop;		   /* do not pause the target */
+	const char *offsets;	   /* layout file; NULL to look for one */
+	unsigned int time_limit_s; /* until there is something to show (time_limit.h); 0: as usual */
 };
 
 struct session_core_options {
 	struct core_options core;
-	const char *offsets;	  /* as above */
-	const char *ruby_version; /* "3.4.5", for a core that does not tell; NULL if not known */
+	const char *offsets;	   /* as above */
+	const char *ruby_version;  /* "3.4.5", for a core that does not tell; NULL if not known */
+	unsigned int time_limit_s; /* as above */
 };
 
 struct session {
@@ -52,8 +54,7 @@ struct session {
 /*
  * Opens a process, finds the layout for its Ruby, and tests it there by looking at every stack once.
  *   trace  receives what that look has found, without a header; the caller destroys it
- * Fails if there is no such process, no access, no Ruby, or no layout that fits; gives up after two minutes (ends
- * rbdump), since the search for debug info can take any time.
+ * Fails if there is no such process, no access, no Ruby, or no layout that fits. Ends rbdump when the time is over.
  */
 struct error *session_open(pid_t pid, const struct session_options *options, struct session **ret,
 			   struct trace **trace);
