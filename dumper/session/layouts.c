@@ -12,13 +12,15 @@
 #define KEPT_TRIES 8
 
 /*
- * Whether the target has musl for its C library. Its pthread_cond_t and the like stand elsewhere in Ruby's structs than
- * those of glibc do (thread_pthread.h, struct native_thread_data, v2_7_0 to v3_2_0).
+ * Whether the Ruby is built with musl: its platform says so, or its loader is mapped. Types of that C library, and thus
+ * Ruby's structs, differ from those with glibc (thread_pthread.h, struct native_thread_data, v3_1_2).
  */
-static bool has_musl(const struct target *target)
+static bool has_musl(const struct session *session)
 {
-	for (size_t i = 0; i < target->nr_mappings; i++)
-		if (strstr(target->mappings[i].path, "/ld-musl-"))
+	if (strstr(session->description, "linux-musl"))
+		return true;
+	for (size_t i = 0; i < session->target->nr_mappings; i++)
+		if (strstr(session->target->mappings[i].path, "/ld-musl-"))
 			return true;
 	return false;
 }
@@ -28,7 +30,7 @@ static const char *remedy(const struct session *session)
 {
 	bool of_file = session->target->kind == TARGET_LIVE || session->module->fd >= 0;
 
-	if (has_musl(session->target))
+	if (has_musl(session))
 		return "this Ruby is built with musl, and the layouts that come with rbdump are for glibc: make its "
 		       "own with "
 		       "`rbdump --gen-offsets` from its debug info";

@@ -1,5 +1,6 @@
 #include "session/version.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -94,7 +95,7 @@ struct error *session_settle_version(struct session *session, const char *given)
 	if (session->version[0] == '\0')
 		ruby_file_version(session->description, session->version, sizeof(session->version));
 	if (session->target->kind == TARGET_LIVE)
-		return session->version[0] != '\0' ? NULL : none_in_process(session);
+		return isdigit((unsigned char)session->version[0]) ? NULL : none_in_process(session);
 	if (session->version[0] == '\0')
 		return settle_without_file(session, given);
 	return given && strcmp(given, session->version) != 0
