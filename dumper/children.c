@@ -132,7 +132,7 @@ struct error *children_main(const struct dump_options *options, enum exit_status
 	if (count == 0)
 		return error_create(EXIT_FAILED, "there is no process %d", options->pid);
 	for (size_t i = 0; i < count && !error; i++) {
-		struct result result;
+		struct result result = {OUTCOME_SHOWN, EXIT_COMPLETE, false};
 
 		one.pid = list[i].pid;
 		error = show_apart(&one, &list[i], &result);

@@ -10,7 +10,7 @@ from harness.core import read_core
 from harness.dump import STATES, difference, rbdumps_frames, run, says_version, thread_of
 
 GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
-NOT_RUBY = 3
+FAILED, NOT_RUBY = 2, 3
 CORES = sorted(GOLDEN.glob("*.core.zst"))
 
 
@@ -58,6 +58,31 @@ def test_golden_core_of_no_known_version(path, rbdump, tmp_path, monkeypatch):
     given = read_core(rbdump, path, "--ruby-version", version)
     assert given["ruby_version_source"] == ("given" if SOURCES[series][0] == "fits" else "memory")
     assert given["threads"] == answer["threads"]
+
+
+def test_what_a_heap_says(rbdump, tmp_path, monkeypatch):
+    """A text of rbconfig.rb tells the version; two that do not agree tell nothing."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    core = tmp_path / "core"
+    subprocess.run(["zstd", "-qd", GOLDEN / "2.7.core.zst", "-o", core], check=True, timeout=60)
+    content = bytearray(core.read_bytes())
+    # Room in the middle of memory that nothing has written to: the last there is.
+    room = content.rindex(bytes(1024)) + 256
+
+    def say(at, version):
+        text = f"ruby lib version ({version}) doesn't match executable version (".encode()
+        content[at : at + len(text)] = text
+        core.write_bytes(content)
+
+    say(room, "2.7.5")
+    answer = read_core(rbdump, core)
+    assert (answer["ruby_version"], answer["ruby_version_source"]) == ("2.7.5", "memory")
+    done = run(rbdump, "--core", core, "--ruby-version", "2.7.4")
+    assert (done.returncode, done.stdout) == (FAILED, "")
+    assert "is of Ruby 2.7.5 (as its memory has it), not of 2.7.4 as given" in done.stderr
+    say(room + 256, "3.3.8")
+    answer = read_core(rbdump, core)
+    assert (answer["ruby_version_source"], answer["ruby_versions_fit"]) == SOURCES["2.7"]
 
 
 def test_several_layouts_fit(rbdump, tmp_path, monkeypatch):

@@ -103,8 +103,8 @@ struct trace_core {
 
 struct trace {
 	pid_t pid;
-	const char *ruby_version, *ruby_description, *arch;
 	enum version_source version_source;
+	const char *ruby_version, *ruby_description, *arch;
 	const char *versions_fit[TRACE_FITS]; /* of VERSION_FITS: "3.2.3", "3.1.2 3.1.4"; newest first */
 	size_t nr_versions_fit;
 	enum layout_source layout_source;
