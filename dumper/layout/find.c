@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "gen/gen.h"
+#include "layout/read.h"
 #include "layout/store.h"
 #include "layout/version.h"
 #include "sentence.h"
