@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "layout/version.h"
-#include "target/core.h"
+#include "target/core_memory.h"
 #include "target/ruby_file.h"
 
 /* How much is looked through in all, how much at once, and how much of that again, since a text may lie across. */
