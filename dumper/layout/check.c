@@ -93,7 +93,7 @@ static unsigned int paths_per_struct_name(const struct layout_spec *member)
 	do /* fields.py gives each struct at least one name */
 		structs++;
 	while (layout_struct_specs[member->parent].names[structs]);
-	return names / structs;
+	return names > structs ? names / structs : 1;
 }
 
 /* Checks that what is shifted by can be. */
