@@ -51,6 +51,7 @@ static void take(struct session *session, struct trace *trace, struct fit *ret)
 /* Gives it back. */
 static void give(struct session *session, struct fit *fit, struct trace **ret)
 {
+	memory_destroy(session->memory); /* of one that did not fit */
 	session->layout = fit->layout;
 	session->memory = fit->memory;
 	session->ruby = fit->ruby;
