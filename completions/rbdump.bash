@@ -35,7 +35,7 @@ _rbdump()
 			--seed --oracle --progress --json --torn-log --offsets -h --help" -- "$current")
 		return
 	fi
-	mapfile -t COMPREPLY < <(compgen -W "experiment -p --pid --children -c --core --ruby-version --force --json --no-stop --offsets -g --gen-offsets -o --output --any-build \
+	mapfile -t COMPREPLY < <(compgen -W "experiment -p --pid --children -c --core --ruby-version --time-limit --force --json --no-stop --offsets -g --gen-offsets -o --output --any-build \
 		-h --help -V --version" -- "$current")
 }
 

@@ -1,7 +1,14 @@
 #include "children.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "decode/text.h"
 #include "target/descendants.h"
@@ -13,37 +20,103 @@ enum outcome {
 	OUTCOME_ENDED,
 };
 
-/* "rbdump: PID (NAME) …" on standard error. */
-static void say(const struct descendant *of, const char *message)
+struct result {
+	enum outcome outcome;
+	enum exit_status status;
+	bool no_output; /* what was printed cannot be written, and that was said */
+};
+
+/* "rbdump: PID (NAME)…" on standard error. */
+static void say(const struct descendant *of, const char *before, const char *message)
 {
 	fprintf(stderr, "rbdump: %d (", of->pid);
 	text_print(of->name, stderr);
-	fputs(") ", stderr);
+	fprintf(stderr, ")%s", before);
 	text_print(message, stderr);
 	fputc('\n', stderr);
 }
 
-/* Says why it is not shown, unless that was to be expected; takes the error. */
-static enum outcome judge(const struct descendant *of, struct error *error, enum exit_status *status)
+/* Says why it is not shown, unless that was to be expected. */
+static void judge(const struct descendant *of, const struct error *error, struct result *result)
 {
-	enum outcome outcome = OUTCOME_SHOWN;
-
 	if (!descendant_lives("/proc", of)) {
-		outcome = OUTCOME_ENDED;
-		say(of, "has ended: skipped");
+		result->outcome = OUTCOME_ENDED;
+		say(of, " ", "has ended: skipped");
 	} else if (error->no_ruby) {
-		outcome = OUTCOME_NO_RUBY;
-		say(of, "is no Ruby: skipped");
+		result->outcome = OUTCOME_NO_RUBY;
+		say(of, " ", "is no Ruby: skipped");
 	} else {
-		*status = error->status;
-		fprintf(stderr, "rbdump: %d (", of->pid);
-		text_print(of->name, stderr);
-		fputs("): ", stderr);
-		text_print(error->message, stderr);
-		fputc('\n', stderr);
+		result->status = error->status;
+		say(of, ": ", error->message);
 	}
+}
+
+static struct result show(const struct dump_options *options, const struct descendant *of)
+{
+	struct result result = {.outcome = OUTCOME_SHOWN, .status = EXIT_COMPLETE};
+	struct error *error = dump_main(options, &result.status);
+
+	if (error)
+		judge(of, error, &result);
 	error_destroy(error);
-	return outcome;
+	result.no_output = ferror(stdout);
+	return result;
+}
+
+/* What one that did not come to a result has ended with; its time may have been over, and that was said. */
+static struct result without_result(const struct descendant *of, int status)
+{
+	char message[128];
+
+	if (WIFSIGNALED(status)) {
+		/* As if there were one rbdump: who reads no more of what it prints ends all of it. */
+		if (WTERMSIG(status) == SIGPIPE)
+			raise(SIGPIPE);
+		snprintf(message, sizeof(message),
+			 "cannot be shown: the part of rbdump that looked at it was ended by %s",
+			 strsignal(WTERMSIG(status)));
+		say(of, " ", message);
+	}
+	return (struct result){.outcome = OUTCOME_SHOWN, .status = EXIT_FAILED};
+}
+
+/*
+ * Shows one in a process of its own, so that the time that it may take, which ends rbdump, is its own. Returns what
+ * came of it; fails if there can be no such process.
+ */
+static struct error *show_apart(const struct dump_options *options, const struct descendant *of, struct result *ret)
+{
+	const pid_t self = getpid();
+	int ends[2], status = 0;
+	ssize_t length;
+	pid_t pid;
+
+	fflush(NULL);
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return error_create(EXIT_FAILED, "there can be no pipe: %s", strerror(errno));
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != self)
+			_exit(EXIT_FAILED);
+		*ret = show(options, of);
+		fflush(NULL);
+		_exit(write(ends[1], ret, sizeof(*ret)) == sizeof(*ret) ? EXIT_COMPLETE : EXIT_FAILED);
+	}
+	close(ends[1]);
+	if (pid < 0) {
+		close(ends[0]);
+		return error_create(EXIT_FAILED, "there can be no process: %s", strerror(errno));
+	}
+	do
+		length = read(ends[0], ret, sizeof(*ret));
+	while (length < 0 && errno == EINTR);
+	close(ends[0]);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (length != sizeof(*ret))
+		*ret = without_result(of, status);
+	return NULL;
 }
 
 struct error *children_main(const struct dump_options *options, enum exit_status *status)
@@ -58,25 +131,22 @@ struct error *children_main(const struct dump_options *options, enum exit_status
 		return error_no_memory();
 	if (count == 0)
 		return error_create(EXIT_FAILED, "there is no process %d", options->pid);
-	for (size_t i = 0; i < count; i++) {
-		enum exit_status its = EXIT_COMPLETE;
-		enum outcome outcome = OUTCOME_SHOWN;
-		struct error *why;
+	for (size_t i = 0; i < count && !error; i++) {
+		struct result result = {OUTCOME_SHOWN, EXIT_COMPLETE, false};
 
 		one.pid = list[i].pid;
-		why = dump_main(&one, &its);
-		if (why)
-			outcome = judge(&list[i], why, &its);
-		else
-			one.another = true;
-		nr_rubies += outcome == OUTCOME_SHOWN;
-		nr_ended += outcome == OUTCOME_ENDED;
-		if (its > *status)
-			*status = its;
-		if (ferror(stdout))
+		error = show_apart(&one, &list[i], &result);
+		if (error)
+			break;
+		one.another |= result.outcome == OUTCOME_SHOWN && result.status <= EXIT_PARTIAL;
+		nr_rubies += result.outcome == OUTCOME_SHOWN;
+		nr_ended += result.outcome == OUTCOME_ENDED;
+		if (result.status > *status)
+			*status = result.status;
+		if (result.no_output)
 			break; /* and that was said */
 	}
-	if (nr_rubies == 0)
+	if (!error && nr_rubies == 0)
 		error = error_create(nr_ended > 0 ? EXIT_FAILED : EXIT_NO_RUBY,
 				     "there is no Ruby to show: process %d%s", options->pid,
 				     count > 1 ? " and those that descend from it were skipped" : " was skipped");

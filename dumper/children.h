@@ -9,8 +9,10 @@
 
 /*
  * Prints the Rubies among them to standard output: as text, with an empty line between; as JSON, one object a line.
+ * Each is looked at by a process of rbdump's own, so that one which takes too long, or ends it, keeps no other from
+ * being shown.
  * Each is stopped on its own, while the others go on. Who is no Ruby, or ends meanwhile, is named on standard error and
- * passed over; so is who cannot be shown, with the reason.
+ * passed over; so is who cannot be shown, with the reason, which can be that its own time is over.
  *
  * *status receives the highest exit status of those that were not passed over, as numbers go. Fails if there is no such
  * process, or no Ruby among them.

@@ -53,6 +53,16 @@ static void describe_core(const struct dump_options *options, const struct sessi
 	free(missing);
 }
 
+/* Which version it is, and who says so. */
+static void describe_version(const struct session *session, struct trace *trace)
+{
+	trace->version_source = session->version_source;
+	trace->ruby_version = keep(trace, session->version);
+	trace->ruby_description = keep(trace, session->description);
+	for (size_t i = 0; i < session->nr_fits; i++)
+		trace->versions_fit[trace->nr_versions_fit++] = keep(trace, session->fits[i]);
+}
+
 static struct error *print(const struct dump_options *options, const struct session *session, struct trace *trace)
 {
 	bool colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR"), written;
@@ -60,8 +70,7 @@ static struct error *print(const struct dump_options *options, const struct sess
 	trace->pid = session->target->pid;
 	if (session->target->kind == TARGET_CORE)
 		describe_core(options, session, trace);
-	trace->ruby_version = keep(trace, session->version);
-	trace->ruby_description = keep(trace, session->description);
+	describe_version(session, trace);
 	trace->arch = SESSION_ARCH;
 	trace->layout_source = session->layout.source;
 	trace->layout_file = keep(trace, session->layout.file);
@@ -81,11 +90,16 @@ static struct error *print(const struct dump_options *options, const struct sess
 
 struct error *dump_main(const struct dump_options *options, enum exit_status *status)
 {
-	const struct session_options live = {.no_stop = options->no_stop, .offsets = options->offsets};
+	const struct session_options live = {
+	    .no_stop = options->no_stop,
+	    .offsets = options->offsets,
+	    .time_limit_s = options->time_limit_s,
+	};
 	const struct session_core_options core = {
 	    .core = {.file = options->core, .executable = options->executable, .force = options->force},
 	    .offsets = options->offsets,
 	    .ruby_version = options->ruby_version,
+	    .time_limit_s = options->time_limit_s,
 	};
 	struct session *session;
 	struct trace *trace;

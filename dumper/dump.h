@@ -17,9 +17,10 @@ struct dump_options {
 	const char *ruby_version; /* of a core that does not tell; NULL */
 	bool force;		  /* of a core: take the executable whatever its build-id */
 	bool json;
-	bool no_stop;	     /* read without pausing the target */
-	const char *offsets; /* layout file; NULL to look for one */
-	bool another;	     /* as text: an empty line first, since another was printed before */
+	bool no_stop;		   /* read without pausing the target */
+	const char *offsets;	   /* layout file; NULL to look for one */
+	unsigned int time_limit_s; /* until there is something to show; 0: as usual */
+	bool another;		   /* as text: an empty line first, since another was printed before */
 };
 
 /*

@@ -11,6 +11,7 @@
 #include "layout.h"
 #include "layout/find.h"
 #include "layout/store.h"
+#include "layout/write.h"
 #include "sentence.h"
 
 /* Whether ./offsets.d is the one that comes with the program: layouts in any other would not be found. */

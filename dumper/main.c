@@ -15,11 +15,12 @@
 #include "error.h"
 #include "experiment/experiment.h"
 #include "gen_offsets.h"
+#include "layout/version.h"
 #include "show_version.h"
 
 static const char help[] =
-    "Usage: rbdump -p PID [--children] [--json] [--no-stop] [--offsets FILE]\n"
-    "       rbdump --core FILE [EXE] [--json] [--offsets FILE] [--ruby-version V] [--force]\n"
+    "Usage: rbdump -p PID [--children] [--json] [--no-stop] [--offsets FILE] [--time-limit S]\n"
+    "       rbdump --core FILE [EXE] [--json] [--offsets FILE] [--ruby-version V] [--force] [--time-limit S]\n"
     "       rbdump --gen-offsets ELF [-o FILE] [--any-build]\n"
     "       rbdump experiment (-p PID | -- COMMAND …) [options]\n"
     "\n"
@@ -30,11 +31,12 @@ static const char help[] =
     "      --json           print JSON (schema 1) instead of text\n"
     "      --no-stop        read without pausing the process; stacks that move are marked\n"
     "      --offsets FILE   use this layout, do not look for one\n"
+    "      --time-limit S   give a process up if there is nothing to show after so many seconds (120)\n"
     "\n"
     "  -c, --core FILE [EXE]\n"
     "                       a core file, the kernel's or gdb's gcore's, also packed with zstd; EXE: the program\n"
     "                       or libruby that ran, if it is not where it was\n"
-    "      --ruby-version V the version, if that file is not here and no layout has its build-id\n"
+    "      --ruby-version V the version, if that file is not here and nothing in the core tells\n"
     "      --force          take EXE although its build-id is not that of what ran\n"
     "\n"
     "  -g, --gen-offsets ELF\n"
@@ -60,7 +62,8 @@ enum {
 	OPTION_ANY_BUILD,
 	OPTION_RUBY_VERSION,
 	OPTION_FORCE,
-	OPTION_CHILDREN
+	OPTION_CHILDREN,
+	OPTION_TIME_LIMIT
 };
 
 static const struct option long_options[] = {
@@ -70,6 +73,7 @@ static const struct option long_options[] = {
     {"no-stop", no_argument, NULL, OPTION_NO_STOP},
     {"offsets", required_argument, NULL, OPTION_OFFSETS},
     {"core", required_argument, NULL, 'c'},
+    {"time-limit", required_argument, NULL, OPTION_TIME_LIMIT},
     {"ruby-version", required_argument, NULL, OPTION_RUBY_VERSION},
     {"force", no_argument, NULL, OPTION_FORCE},
     {"gen-offsets", required_argument, NULL, 'g'},
@@ -87,17 +91,17 @@ static int usage(const char *what, const char *why)
 	return EXIT_USAGE;
 }
 
-/* A process id; 0 if it is none. */
-static pid_t parse_pid(const char *text)
+/* A process id, or another number from 1 on; 0 if it is none. */
+static int parse_number(const char *text)
 {
 	char *end;
-	long pid;
+	long number;
 
 	errno = 0;
-	pid = strtol(text, &end, 10);
-	if (!isdigit((unsigned char)text[0]) || *end != '\0' || errno != 0 || pid > INT_MAX)
+	number = strtol(text, &end, 10);
+	if (!isdigit((unsigned char)text[0]) || *end != '\0' || errno != 0 || number > INT_MAX)
 		return 0;
-	return (pid_t)pid;
+	return (int)number;
 }
 
 static int dump(const struct dump_options *options, bool children)
@@ -122,6 +126,7 @@ int main(int argc, char **argv)
 	const char *elf = NULL, *output = NULL;
 	char unknown[] = "-?";
 	bool any_build = false, children = false;
+	struct version version;
 	int option;
 
 	if (argc > 1 && strcmp(argv[1], "experiment") == 0)
@@ -130,7 +135,7 @@ int main(int argc, char **argv)
 	while ((option = getopt_long(argc, argv, ":p:c:g:o:hV", long_options, NULL)) != -1) {
 		switch (option) {
 		case 'p':
-			options.pid = parse_pid(optarg);
+			options.pid = parse_number(optarg);
 			if (options.pid == 0)
 				return usage(optarg, " is not a process id");
 			break;
@@ -146,10 +151,17 @@ int main(int argc, char **argv)
 		case OPTION_OFFSETS:
 			options.offsets = optarg;
 			break;
+		case OPTION_TIME_LIMIT:
+			options.time_limit_s = (unsigned int)parse_number(optarg);
+			if (options.time_limit_s == 0)
+				return usage(optarg, " is no number of seconds");
+			break;
 		case 'c':
 			options.core = optarg;
 			break;
 		case OPTION_RUBY_VERSION:
+			if (!version_parse(optarg, &version))
+				return usage(optarg, " is not a version: give it as X.Y.Z");
 			options.ruby_version = optarg;
 			break;
 		case OPTION_FORCE:
@@ -183,8 +195,8 @@ int main(int argc, char **argv)
 		return usage(argv[optind], " is too much");
 	if ((elf != NULL) + (options.core != NULL) + (options.pid != 0) > 1)
 		return usage("", "give one of -p, --core and --gen-offsets");
-	if (elf && (options.json || options.no_stop || options.offsets))
-		return usage("", "--json, --no-stop and --offsets go with -p");
+	if (elf && (options.json || options.no_stop || options.offsets || options.time_limit_s > 0))
+		return usage("", "--json, --no-stop, --offsets and --time-limit go with -p");
 	if (children && options.pid == 0)
 		return usage("", "--children goes with -p");
 	if (options.core && options.no_stop)

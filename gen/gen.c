@@ -17,6 +17,9 @@
 #include "gen/types.h"
 #include "gen/wanted.h"
 #include "gen/windows.h"
+#include "layout/check.h"
+#include "layout/read.h"
+#include "layout/write.h"
 #include "sentence.h"
 
 /* Entries that may be looked at: Ruby 3.4 has 140,000 that matter. Enough for a program that embeds it. */

@@ -1,19 +1,23 @@
 """rbdump -p PID --children: a server and its workers, each as Ruby itself tells; who is no Ruby, or ends, is named."""
 
+import contextlib
 import dataclasses
 import fcntl
 import json
 import os
+import pathlib
 import re
 import signal
+import socket
 import subprocess
 import sys
 import types
 
 import pytest
-from conftest import TESTS
+from conftest import TESTS, note_not_applicable
 from harness.dump import check, run
 from harness.process import has_ended, is_untouched, wait_until
+from harness.stripped import stripped_copy
 from harness.target import from_hex
 
 FAILED, NOT_RUBY, NO_PERMISSION, USAGE = 2, 3, 4, 64
@@ -144,8 +148,13 @@ def test_exits_meanwhile(ruby, start, rbdump):
         ) as dumping,
     ):
         os.close(write)
-        blocked = re.compile(r"1 0x1 ")  # write(1, …
-        wait_until(lambda: blocked.match(open(f"/proc/{dumping.pid}/syscall").read()), "it waits for its reader")
+
+        def blocked():
+            """Whether the part of rbdump that looks at the first process is in write(1, …"""
+            parts = open(f"/proc/{dumping.pid}/task/{dumping.pid}/children").read().split()
+            return len(parts) == 1 and open(f"/proc/{parts[0]}/syscall").read().startswith("1 0x1 ")
+
+        wait_until(blocked, "it waits for its reader")
         os.kill(killed.pid, signal.SIGKILL)
         wait_until(lambda: has_ended(killed.pid), "it has ended")
         stdout = out.read()[filled:].decode()
@@ -153,6 +162,53 @@ def test_exits_meanwhile(ruby, start, rbdump):
     assert dumping.returncode == 0
     assert re.fullmatch(rf"rbdump: {killed.pid} \(\S+\) has ended: skipped", errors.splitlines()[0])
     check_each(stdout, forks.rubies, ruby)
+
+
+@contextlib.contextmanager
+def server_that_never_answers():
+    """The address of one that takes connections and lets them wait."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_slow_one(ruby, start, rbdump, tmp_path):
+    """One that debug info is looked for in vain is given up when its own time is over, and named; the next is shown."""
+    if os.path.realpath(ruby.elf) != os.path.realpath(ruby.path):
+        note_not_applicable(f"a slow process of {ruby.id}: its version is in a libruby")
+        return
+    with stripped_copy(ruby, tmp_path) as stripped:
+        # A release that no layout is for: only its version is another.
+        program = pathlib.Path(stripped.ruby.path)
+        unknown = "9" + ruby.version[1:]
+        content = program.read_bytes()
+        assert content.count(b"\0" + ruby.version.encode() + b"\0") > 0
+        program.write_bytes(content.replace(b"\0" + ruby.version.encode() + b"\0", b"\0" + unknown.encode() + b"\0"))
+        script = tmp_path / "server"
+        ready, rest = tmp_path / "ready", tmp_path / "rest.rb"
+        os.mkfifo(ready)
+        rest.write_text("File.write(ARGV[0], '.')\n$stdin.read\n")
+        script.write_text(
+            f'#!/bin/sh\nexec 3<&0\n{program} --disable-gems {rest} {ready} <&3 &\ncat {ready} >&2\n{ruby.path} "$@" <&3 &\nwait\n'
+        )
+        script.chmod(0o755)
+        target = start(dataclasses.replace(ruby, path=str(script)), "waits.rb", environment=stripped.environment)
+        with server_that_never_answers() as url:
+            done = run(rbdump, "-p", target.pid, "--children", "--json", "--time-limit", "2", env=dict(os.environ, DEBUGINFOD_URLS=url))
+            (slow,) = re.findall(r"^rbdump: process (\d+): nothing to show after 2 s: debug info was being", done.stderr, re.M)
+            assert done.returncode == FAILED and "--time-limit" in done.stderr
+            (answer,) = [json.loads(line) for line in done.stdout.splitlines()]
+            assert answer["pid"] != int(slow) and is_untouched(int(slow))
+            # Alone, too.
+            alone = run(rbdump, "-p", slow, "--time-limit", "1", env=dict(os.environ, DEBUGINFOD_URLS=url))
+            assert (alone.returncode, alone.stdout) == (FAILED, "")
+            assert alone.stderr.startswith(f"rbdump: process {slow}: nothing to show after 1 s: debug info was being")
+        check(answer, types.SimpleNamespace(pid=answer["pid"], ready=target.ready), ruby)
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "1.5", "", "two"])
+def test_time_limit_that_is_none(rbdump, seconds):
+    done = run(rbdump, "-p", "1", "--time-limit", seconds)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (USAGE, "", 1)
 
 
 def test_usage(rbdump):

@@ -174,12 +174,22 @@ def layouts_for(ruby, rbdump, folder):
 def test_frames_without_the_file(case, rbdump, tmp_path):
     """By the layout for the version: no symbol, no debug info, none of Ruby's own literals."""
     with core_of_moved(rbdump, case.ruby, case.script, tmp_path, case.flags) as (target, core, moved):
-        answer = read_core(rbdump, core, "--ruby-version", case.ruby.version, env=layouts_for(case.ruby, rbdump, tmp_path))
+        environment = layouts_for(case.ruby, rbdump, tmp_path)
+        answer = read_core(rbdump, core, "--ruby-version", case.ruby.version, env=environment)
         check_all(answer, target, case.ruby)
         assert answer["layout"]["source"] == "version"
-        assert answer["ruby_description"] is None
+        assert answer["ruby_version"] == case.ruby.version
+        assert answer["ruby_version_source"] in ("given", "memory", "file-name")
+        description = answer["ruby_description"]
+        assert description is None or description.startswith(f"ruby {case.ruby.version}")
         (lacks,) = answer["core"]["lacks"]
         assert str(moved.folder) in lacks and moved.build_id in lacks
+
+        # The core, or the layouts, tell as much: a given version that they do not confirm is called that.
+        untold = read_core(rbdump, core, env=environment)
+        check_all(untold, target, case.ruby)
+        assert untold["threads"] == answer["threads"]
+        assert (untold["ruby_version_source"] == "fits") == (answer["ruby_version_source"] == "given")
 
 
 def test_name_that_only_the_file_spells_out(ruby, rbdump, tmp_path):
@@ -220,18 +230,48 @@ def test_without_the_file_by_its_build_id(debugged, rbdump, tmp_path):
         assert given["threads"] == answer["threads"]
 
 
+# What is in memory, and nowhere else: since 3.3 a description in Ruby's own data, until 2.2 one on the heap.
+REMEMBERED = [(3, 3), (2, 2)]
+
+
 def test_without_the_file_and_any_hint(ruby, rbdump, tmp_path):
-    environment = dict(os.environ, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    """The version is in the core's memory, or the layouts tell it apart; and it is said which."""
+    environment = layouts_for(ruby, rbdump, tmp_path)
     with core_of_moved(rbdump, ruby, "methods.rb", tmp_path) as (target, core, moved):
-        done = run(rbdump, "--core", core, env=environment)
+        answer = read_core(rbdump, core, env=environment)
+        check_all(answer, target, ruby)
+        source = answer["ruby_version_source"]
+        if ruby.series >= REMEMBERED[0]:
+            assert source == "memory" and answer["ruby_description"].startswith(f"ruby {ruby.version}")
+        elif ruby.series <= REMEMBERED[1]:
+            assert source == "memory"
+        elif os.path.realpath(ruby.elf) != os.path.realpath(ruby.path):
+            assert source == "file-name"
+        else:
+            assert source == "fits"
+        first = run(rbdump, "--core", core, env=environment).stdout.splitlines()[0]
+        said = {"fits": "(nothing in the core tells which", "file-name": "(by the name", "memory": "(found in the core's memory)"}
+        assert said[source] in first
+
+        # With no layout that fits, it is said what is missing, and what would help.
+        nowhere = dict(environment, RBDUMP_OFFSETS_D="")
+        only = tmp_path / "only"
+        (only / "offsets.d").mkdir(parents=True)
+        (only / "gen").mkdir()
+        (only / "gen/fields.def").touch()
+        (only / "build").mkdir()
+        done = run(shutil.copy(rbdump, only / "build/rbdump"), "--core", core, env=nowhere)
         assert (done.returncode, done.stdout) == (NOT_RUBY, "")
-        assert done.stderr.count("\n") == 1 and "--ruby-version" in done.stderr
+        assert done.stderr.count("\n") == 1 and "give the file that ran behind the core" in done.stderr
         assert str(moved.folder) in done.stderr and build_id(ruby.elf) in done.stderr
 
-        # The wrong version is refused by the self-test.
+        # The wrong version is refused: by what the core says, naming both, else by the self-test.
         wrong = next(version for version in ("2.7.4", "3.4.5") if version != ruby.version)
         done = run(rbdump, "--core", core, "--ruby-version", wrong, env=environment)
-        assert (done.returncode, done.stdout) == (NOT_RUBY, "")
+        assert (done.returncode, done.stdout) == (NOT_RUBY if source == "fits" else FAILED, "")
+        assert wrong in done.stderr and "leave --ruby-version out" in done.stderr
+        if source != "fits":
+            assert ruby.version in done.stderr
 
         # The file is somewhere else.
         answer = read_core(rbdump, core, ruby.elf, env=environment)
@@ -432,7 +472,7 @@ def test_version_that_is_not_its(whole, rbdump):
     _, core = whole
     done = run(rbdump, "--core", core, "--ruby-version", "1.2.3")
     assert (done.returncode, done.stdout) == (FAILED, "")
-    assert f"is of Ruby {RUBIES[-1].version}, not of 1.2.3" in done.stderr
+    assert f"is of Ruby {RUBIES[-1].version} (by its own constants), not of 1.2.3" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -445,6 +485,10 @@ def test_version_that_is_not_its(whole, rbdump):
         ["--core", "a", "--force"],
         ["-p", "1", "--ruby-version", "3.4.5"],
         ["--core", "a", "-g", "b"],
+        ["--core", "a", "--ruby-version", "3.4"],
+        ["--core", "a", "--ruby-version", "3.4.5p51"],
+        ["--core", "a", "--ruby-version", "../x"],
+        ["--core", "a", "--ruby-version", ""],
     ],
     ids=" ".join,
 )

@@ -2,13 +2,15 @@
 
 import json
 import pathlib
+import re
 import subprocess
 
 import pytest
 from harness.core import read_core
-from harness.dump import STATES, difference, rbdumps_frames, thread_of
+from harness.dump import STATES, difference, rbdumps_frames, run, says_version, thread_of
 
 GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
+FAILED, NOT_RUBY = 2, 3
 CORES = sorted(GOLDEN.glob("*.core.zst"))
 
 
@@ -33,6 +35,76 @@ def test_golden_core(path, rbdump, tmp_path, monkeypatch):
         frames = [tuple(frame) for frame in subject["frames"]]
         differs = difference(rbdumps_frames(thread), frames)
         assert not differs, f"{subject['key']}: {differs}"
+
+
+# Who says which Ruby it is: since 3.3 its own data has its description; else layouts are told apart by the self-test.
+SOURCES = {
+    "2.7": ("fits", ["2.7.0 2.7.8"]),
+    "3.1": ("fits", ["3.1.0 3.1.4"]),
+    "3.3": ("memory", None),
+    "3.4": ("memory", None),
+}
+
+
+@pytest.mark.parametrize("path", CORES, ids=lambda path: path.name.removesuffix(".core.zst"))
+def test_golden_core_of_no_known_version(path, rbdump, tmp_path, monkeypatch):
+    """The same is shown if nobody says which Ruby it is, and it is said how that was found out."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    series = path.name.removesuffix(".core.zst")
+    version = json.loads(path.with_name(f"{series}.json").read_text())["version"]
+    answer = read_core(rbdump, path)
+    assert (answer["ruby_version_source"], answer["ruby_versions_fit"]) == SOURCES[series]
+    assert says_version(answer, version)
+    given = read_core(rbdump, path, "--ruby-version", version)
+    assert given["ruby_version_source"] == ("given" if SOURCES[series][0] == "fits" else "memory")
+    assert given["threads"] == answer["threads"]
+
+
+def test_what_a_heap_says(rbdump, tmp_path, monkeypatch):
+    """A text of rbconfig.rb tells the version; two that do not agree tell nothing."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    core = tmp_path / "core"
+    subprocess.run(["zstd", "-qd", GOLDEN / "2.7.core.zst", "-o", core], check=True, timeout=60)
+    content = bytearray(core.read_bytes())
+    # Room in the middle of memory that nothing has written to: the last there is.
+    room = content.rindex(bytes(1024)) + 256
+
+    def say(at, version):
+        text = f"ruby lib version ({version}) doesn't match executable version (".encode()
+        content[at : at + len(text)] = text
+        core.write_bytes(content)
+
+    say(room, "2.7.5")
+    answer = read_core(rbdump, core)
+    assert (answer["ruby_version"], answer["ruby_version_source"]) == ("2.7.5", "memory")
+    done = run(rbdump, "--core", core, "--ruby-version", "2.7.4")
+    assert (done.returncode, done.stdout) == (FAILED, "")
+    assert "is of Ruby 2.7.5 (as its memory has it), not of 2.7.4 as given" in done.stderr
+    say(room + 256, "3.3.8")
+    answer = read_core(rbdump, core)
+    assert (answer["ruby_version_source"], answer["ruby_versions_fit"]) == SOURCES["2.7"]
+
+
+def test_several_layouts_fit(rbdump, tmp_path, monkeypatch):
+    """All that show the same are named. If one does not, none is shown: which is right cannot be known."""
+    path = next(path for path in CORES if path.name.startswith("2.7"))
+    text = (GOLDEN.parent.parent / "offsets.d/2.7.4-x86_64.layout").read_text()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("RBDUMP_OFFSETS_D", str(tmp_path))
+    other = re.sub(r"^versions .*\n", "", text, flags=re.M).replace("\nversion 2.7.4\n", "\nversion 2.7.99\n")
+    (tmp_path / "other.layout").write_text(other)
+    answer = read_core(rbdump, path)
+    assert answer["ruby_versions_fit"] == ["2.7.99", "2.7.0 2.7.8"]
+    first = run(rbdump, "--core", path).stdout.splitlines()[0]
+    assert "ruby 2.7.99 or 2.7.0 to 2.7.8 (nothing in the core tells which" in first
+
+    # A layout that does not know of threads' names: it fits, too.
+    other = re.sub(r"^(digest|member rb_thread_struct.name) .*\n", "", other, flags=re.M)
+    other = re.sub(r"^end (\d+)$", lambda end: f"end {int(end[1]) - 1}", other, flags=re.M)
+    (tmp_path / "other.layout").write_text(other)
+    done = run(rbdump, "--core", path)
+    assert (done.returncode, done.stdout) == (NOT_RUBY, "")
+    assert "the layouts for 2.7.99, 2.7.0 to 2.7.8 fit, and do not show the same" in done.stderr
 
 
 @pytest.mark.parametrize("path", CORES, ids=lambda path: path.name.removesuffix(".core.zst"))

@@ -97,6 +97,23 @@ def test_not_a_ruby(rbdump, more):
             sleeper.kill()
 
 
+
+@pytest.mark.parametrize("version", ["", "ruby"])
+def test_program_that_only_has_the_symbol(rbdump, tmp_path, version):
+    """Nothing refuses access, and no layout would help: it is no Ruby, and that is what is said."""
+    program, source = tmp_path / "program", tmp_path / "program.c"
+    source.write_text(
+        f'#include <unistd.h>\nconst char ruby_version[] = "{version}";\nint main(void) {{ char c; write(1, "x", 1); return read(0, &c, 1) < 0; }}\n'
+    )
+    subprocess.run(["gcc", "-w", "-rdynamic", "-o", program, source], check=True, timeout=60)
+    with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.read(1) == b"x"
+        check_refusal(run(rbdump, "-p", process.pid), NOT_RUBY, "is no Ruby", str(program), "version")
+        assert is_untouched(process.pid)
+        process.stdin.close()
+        assert process.wait(60) == 0
+
+
 def test_zombie(rbdump):
     """A process that has ended, and is there until its parent notices."""
     child = os.fork()

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "gen/gen.h"
+#include "layout/read.h"
 #include "layout/store.h"
 #include "layout/version.h"
 #include "sentence.h"
@@ -255,6 +256,54 @@ void layout_find_all(layout_lister *list, void *context)
 	struct listing listing = {list, context};
 
 	visit_all(list_visit, &listing);
+}
+
+struct versions {
+	const char *arch;
+	struct layout_versions *list;
+	size_t count;
+};
+
+static void versions_visit(void *context, const char *path, const struct layout *header, const char *wrong)
+{
+	struct versions *versions = context;
+	struct layout_versions *list;
+	struct version parsed;
+
+	(void)path;
+	if (wrong || !header || header->build_id || strcmp(header->arch, versions->arch) != 0 ||
+	    !version_parse(header->version, &parsed))
+		return;
+	for (size_t i = 0; i < versions->count; i++)
+		if (strcmp(versions->list[i].version, header->version) == 0)
+			return;
+	list = reallocarray(versions->list, versions->count + 1, sizeof(*list));
+	if (!list)
+		return;
+	versions->list = list;
+	list += versions->count++;
+	snprintf(list->version, sizeof(list->version), "%s", header->version);
+	snprintf(list->range, sizeof(list->range), "%s", header->versions ? header->versions : header->version);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	struct version x, y;
+
+	version_parse(((const struct layout_versions *)a)->version, &x);
+	version_parse(((const struct layout_versions *)b)->version, &y);
+	return version_compare(&y, &x);
+}
+
+size_t layout_find_versions(const char *arch, struct layout_versions **ret)
+{
+	struct versions versions = {.arch = arch};
+
+	layout_find_all(versions_visit, &versions);
+	if (versions.count > 0)
+		qsort(versions.list, versions.count, sizeof(*versions.list), newest_first);
+	*ret = versions.list;
+	return versions.count;
 }
 
 /* The layout of the newest release of a series, so far. */

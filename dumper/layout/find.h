@@ -53,6 +53,18 @@ typedef void layout_lister(void *context, const char *path, const struct layout 
 /* Shows the layout files of all folders, in the order in which they are searched. */
 void layout_find_all(layout_lister *list, void *context);
 
+/* What a layout that says nothing of a build is for. */
+struct layout_versions {
+	char version[32]; /* the one that it was made from */
+	char range[32];	  /* "3.3.2 3.3.10"; or that one, if it is for no other */
+};
+
+/*
+ * Lists what such layouts of all folders are for, if it is releases of Ruby, newest first, each version once. Returns
+ * how many; *ret is malloc'ed. 0 also if out of memory.
+ */
+size_t layout_find_versions(const char *arch, struct layout_versions **ret);
+
 /*
  * The newest release that a layout is for of the series that the wished version is of, as text; false if there is none.
  * Nothing says that it is right for that version.

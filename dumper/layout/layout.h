@@ -14,12 +14,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
+#include "layout/version.h"
 #include "layout_fields.h"
 
 /* Format version of layout files; see doc/layout-format.md. */
 #define LAYOUT_FORMAT 1
+
+/* Structs are smaller than this, in bytes: all of Ruby's are far below it. */
+#define LAYOUT_STRUCT_MAX (1 << 16)
 
 struct layout_member {
 	bool present;
@@ -102,12 +105,8 @@ static inline bool layout_has(const struct layout *l, enum layout_member_id id)
 	return l->members[id].present;
 }
 
-/*
- * Checks that everything is there that fields.def requires, symbols left out (they are needed only for a build that
- * is to be found without its own symbol table). What an absent optional struct should have is not missing.
- * Returns NULL, or a malloc'ed sentence that names the first thing missing.
- */
-char *layout_missing(const struct layout *layout);
+/* The range that it says it is for. False if it says none, or none that makes sense: its own version is not in it. */
+bool layout_range(const struct layout *layout, struct version_range *ret);
 
 /* Whether it is for a version: the one that it was made from, or one in its range. */
 bool layout_is_for(const struct layout *layout, const char *version);
@@ -120,28 +119,5 @@ bool layout_is_for_level(const struct layout *layout, const char *description);
 
 /* Puts the windows into their order: whoever adds windows calls it once at the end. */
 void layout_sort_windows(struct layout *layout);
-
-/*
- * Reads a layout file.
- *   file   read to its end, at most 1 MiB; not closed
- *   ret    the layout, to be destroyed by the caller
- * Returns NULL and sets *ret, or returns a malloc'ed sentence (without the file's name) that says what is wrong with
- * it, and where. The content may be hostile: lines must be printable ASCII, in order and not repeated, numbers are
- * range-checked (sizes from 1 to below 64 KiB, offset + size within the struct's size, shift + width within size,
- * low < high), and what fields.def requires must be there (layout_missing()).
- */
-char *layout_read(FILE *file, struct layout **ret);
-
-/* Reads only the header, for choosing among many files; facts stay absent. Otherwise as layout_read(), but the rest of
- * the file is not looked at. */
-char *layout_read_header(FILE *file, struct layout **ret);
-
-/*
- * Writes a layout file; the same layout gives the same bytes.
- * What holds for one build only, symbols and windows, is left out if the layout has no build-id. arch, source and
- * version must be set, header values and window functions printable ASCII.
- * Flushes the stream. Returns false if it is in error after that (errno is that of the write).
- */
-bool layout_write(const struct layout *layout, FILE *file);
 
 #endif

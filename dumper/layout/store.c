@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "layout/write.h"
+
 bool store_make_folder(const char *folder)
 {
 	char *path = strdup(folder);

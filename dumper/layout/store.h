@@ -5,6 +5,8 @@
 #ifndef RBDUMP_STORE_H
 #define RBDUMP_STORE_H
 
+#include <stdio.h>
+
 #include "layout.h"
 
 /* Makes a folder and those above it, where they are not there, with the modes that umask(2) leaves. False with errno.

@@ -163,6 +163,38 @@ static void put_missing(const struct trace *trace, const struct palette *palette
 	fputs(trace_fibers_text(trace->fibers_missing), stream);
 }
 
+/* The version, and whose word it is if not that of Ruby's own constants. */
+static void put_version(const struct trace *trace, FILE *stream)
+{
+	static const char *const sources[] = {
+	    [VERSION_OF_RUBY] = "",
+	    [VERSION_IN_MEMORY] = " (found in the core's memory)",
+	    [VERSION_BY_NAME] = " (by the name of its libruby)",
+	    [VERSION_OF_LAYOUT] = " (by the layout)",
+	    [VERSION_GIVEN] = " (as given)",
+	    [VERSION_FITS] = " (nothing in the core tells which: the layouts of these fit, and show the same)",
+	};
+
+	if (trace->ruby_description) {
+		text_print(trace->ruby_description, stream);
+	} else if (trace->version_source != VERSION_FITS) {
+		fputs("ruby ", stream);
+		text_print(trace->ruby_version, stream);
+	}
+	for (size_t i = 0; i < trace->nr_versions_fit; i++) {
+		const char *range = trace->versions_fit[i], *space = strchr(range, ' ');
+
+		fprintf(stream, "%s%.*s",
+			i == 0				 ? "ruby "
+			: i + 1 < trace->nr_versions_fit ? ", "
+							 : " or ",
+			space ? (int)(space - range) : -1, range);
+		if (space)
+			fprintf(stream, " to %s", space + 1);
+	}
+	fputs(sources[trace->version_source], stream);
+}
+
 void render_text(const struct trace *trace, bool colour, FILE *stream)
 {
 	const struct palette *palette = colour ? &coloured : &plain;
@@ -181,7 +213,7 @@ void render_text(const struct trace *trace, bool colour, FILE *stream)
 		fputc(')', stream);
 	}
 	fprintf(stream, "%s: ", palette->reset);
-	text_print(trace->ruby_description ? trace->ruby_description : trace->ruby_version, stream);
+	put_version(trace, stream);
 	fprintf(stream, "\n%zu thread%s", nr_threads, nr_threads == 1 ? "" : "s");
 	if (nr_fibers > 0)
 		fprintf(stream, ", %zu suspended fiber%s", nr_fibers, nr_fibers == 1 ? "" : "s");

@@ -4,99 +4,57 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/roots.h"
-#include "session/strategy.h"
-#include "target/live.h"
-#include "vm/roots_file.h"
+#include "session/fits.h"
+#include "session/time_limit.h"
+#include "session/trial.h"
 
 /* How many layouts that say they are for this Ruby are tried. */
 #define KEPT_TRIES 8
 
 /*
- * Looks through the layout at hand. *refused receives a malloc'ed sentence if the self-test has something against it;
- * then there is no trace.
+ * Whether the Ruby is built with musl: its platform says so, or its loader is mapped. Types of that C library, and thus
+ * Ruby's structs, differ from those with glibc (thread_pthread.h, struct native_thread_data, v3_1_2).
  */
-static struct error *look_through(struct session *session, struct trace **ret, char **refused)
+static bool has_musl(const struct session *session)
 {
-	const struct layout *layout = session->layout.layout;
-	const enum lifetime before = session_lifetime(session, &session->module_roots, 0);
-	struct look look = {.ruby = {.layout = layout}};
-	struct access access;
-	struct roots roots;
-	bool searched;
-	struct error *error = session_find_roots(session, &roots, &searched);
+	if (strstr(session->description, "linux-musl"))
+		return true;
+	for (size_t i = 0; i < session->target->nr_mappings; i++)
+		if (strstr(session->target->mappings[i].path, "/ld-musl-"))
+			return true;
+	return false;
+}
 
-	*ret = NULL;
-	*refused = NULL;
-	if (error)
-		return error;
-	if (roots.current_vm == 0) {
-		error = session_no_stacks(session, &roots, before, 0);
-		if (error)
-			return error;
-		*refused = strdup("no VM that it fits was found in the process's data");
-		return *refused ? NULL : error_no_memory();
-	}
-	memory_destroy(session->memory);
-	session->memory = memory_create(target_read_pages, session->target, SESSION_PAGES);
-	if (!session->memory)
-		return error_no_memory();
-	access = access_begin(session->memory, layout);
-	look.ruby.memory = session->memory;
-	look.ruby.symbols = roots.global_symbols;
-	look.ruby.operators = roots.operators;
-	look.ruby.object_class = roots.object_class;
-	look.ruby.vm = access_word(&access, roots.current_vm);
-	look.ruby.zjit = roots_zjit(&roots, session->memory);
-	if (access.failed && session->target->kind == TARGET_CORE) {
-		*refused = strdup("the core does not have the memory that leads to the VM");
-		return *refused ? NULL : error_no_memory();
-	}
-	if (access.failed || look.ruby.vm == 0) {
-		error = session_no_stacks(session, &roots, before, 0);
-		if (error)
-			return error;
-		return error_create(EXIT_FAILED,
-				    "process %d has no Ruby VM (yet, or any more): it %s just starting or ending%s",
-				    session->target->pid, session->target->kind == TARGET_CORE ? "was" : "is",
-				    session->target->kind == TARGET_CORE ? "" : "; try again");
-	}
-	if (session->target->kind == TARGET_CORE)
-		error = look_at_core(session, &look);
-	else
-		error = session->no_stop ? look_unpaused(session, &look) : look_paused(session, &look);
-	if (!error && look.refused)
-		error = session_no_stacks(session, &roots, before, look.ruby.vm);
-	if (!error && look.refused) {
-		*refused = look.refused;
-		look.refused = NULL;
-	} else if (!error && !look_order(&look)) {
-		error = error_no_memory();
-	} else if (!error) {
-		if (searched && session->target->kind == TARGET_LIVE)
-			roots_file_write(session->module, &session->module_roots, &roots);
-		session->ruby = look.ruby;
-		*ret = look.trace;
-		look.trace = NULL;
-	}
-	look_clear(&look);
-	return error;
+/* What helps if a layout that is not of this very build does not fit. */
+static const char *remedy(const struct session *session)
+{
+	bool of_file = session->target->kind == TARGET_LIVE || session->module->fd >= 0;
+
+	if (has_musl(session))
+		return "this Ruby is built with musl, and the layouts that come with rbdump are for glibc: make its "
+		       "own with "
+		       "`rbdump --gen-offsets` from its debug info";
+	if (of_file)
+		return "make the layout of this Ruby with `rbdump --gen-offsets` from its debug info";
+	if (session->version_source == VERSION_GIVEN)
+		return "it may be another Ruby than the one given: leave --ruby-version out, or give the file that ran "
+		       "behind "
+		       "the core";
+	return "give the file that ran behind the core, or the layout of that Ruby: --offsets FILE";
 }
 
 static struct error *refuse(const struct session *session, const char *found, const char *refused)
 {
 	const char *build_id = session->module->build_id ? session->module->build_id : "none";
+	const char *what = session->target->kind == TARGET_CORE ? "the core of process" : "process";
 
 	if (session->layout.source == LAYOUT_GENERATED || session->layout.source == LAYOUT_BY_BUILD_ID)
-		return error_create(
-		    EXIT_NO_RUBY,
-		    "%s does not fit process %d: self-test: %s; since it was made for this very Ruby (%s, "
-		    "build-id %s), this rbdump does not understand that Ruby",
-		    found, session->target->pid, refused, session->version, build_id);
-	return error_create(EXIT_NO_RUBY,
-			    "%s does not fit process %d: self-test: %s; make the layout of this Ruby with `rbdump "
-			    "--gen-offsets` from its debug info (build-id %s)",
-			    found, session->target->pid, refused, build_id);
+		return error_create(EXIT_NO_RUBY,
+				    "%s does not fit %s %d: self-test: %s; since it was made for this very Ruby (%s, "
+				    "build-id %s), this rbdump does not understand that Ruby",
+				    found, what, session->target->pid, refused, session->version, build_id);
+	return error_create(EXIT_NO_RUBY, "%s does not fit %s %d: self-test: %s; %s (build-id %s)", found, what,
+			    session->target->pid, refused, remedy(session), build_id);
 }
 
 /* No layout at all: what was looked for, and what would help. */
@@ -105,21 +63,16 @@ static struct error *no_layout(const struct session *session, const struct layou
 {
 	const char *build_id = session->module->build_id;
 	char newest[32];
-
-	if (session->version[0] == '\0')
-		return error_create(EXIT_NO_RUBY,
-				    "the core does not tell which Ruby it is of: %s (build-id %s) is not here, and no "
-				    "layout has that build-id; give the file that ran behind the core, or "
-				    "--ruby-version X.Y.Z, or --offsets FILE",
-				    session->module->path, build_id ? build_id : "not known");
 	bool of_series = layout_find_newest(wish, newest, sizeof(newest));
 
 	return error_create(
 	    EXIT_NO_RUBY,
-	    "there is no layout for Ruby %s (%s, build-id %s), and none could be made: %s; install the debug "
-	    "symbols of that package, or run `rbdump --gen-offsets` on a build with debug info and the same "
-	    "version%s%s",
-	    session->version, session->module->path, build_id ? build_id : "none", why_not_made->message,
+	    "there is no layout for Ruby %s (%s%s, build-id %s), and none could be made: %s; %s, or run `rbdump "
+	    "--gen-offsets` on a build with debug info and the same version%s%s",
+	    session->version, session->version_source == VERSION_GIVEN ? "as given; " : "", session->module->path,
+	    build_id ? build_id : "none", why_not_made->message,
+	    session->module->fd < 0 ? "give the file that ran behind the core"
+				    : "install the debug symbols of that package",
 	    of_series ? "; of its series, there are layouts up to " : "", of_series ? newest : "");
 }
 
@@ -144,9 +97,11 @@ static struct error *try_layout(struct session *session, const char *name, struc
 	char *refused = NULL;
 	struct error *error;
 
-	if (session->version[0] == '\0')
+	if (session->version[0] == '\0') {
 		snprintf(session->version, sizeof(session->version), "%s", session->layout.layout->version);
-	error = look_through(session, ret, &refused);
+		session->version_source = VERSION_OF_LAYOUT;
+	}
+	error = session_try(session, ret, &refused);
 	if (!error && refused && !*refusal)
 		*refusal = refuse(session, name, refused);
 	free(refused);
@@ -157,7 +112,9 @@ static struct error *try_layout(struct session *session, const char *name, struc
 static struct error *try_generated(struct session *session, const struct layout_wish *wish, struct error **why,
 				   struct error **refusal, struct trace **ret)
 {
+	time_limit_is_of(TIME_LIMIT_DEBUG_INFO);
 	*why = generate(session, wish);
+	time_limit_is_of(TIME_LIMIT_LOOK);
 	return *why ? NULL : try_layout(session, "the layout made from its debug info", refusal, ret);
 }
 
@@ -177,8 +134,8 @@ static bool is_second(const struct session *session)
 
 struct error *session_find_layout(struct session *session, struct trace **ret)
 {
-	struct layout_wish wish = {session->version[0] ? session->version : NULL, SESSION_ARCH,
-				   session->module->build_id, session->description[0] ? session->description : NULL};
+	struct layout_wish wish = {session->version, SESSION_ARCH, session->module->build_id,
+				   session->description[0] ? session->description : NULL};
 	struct error *error = NULL, *refusal = NULL, *why = NULL;
 	bool generated = false;
 	unsigned int tried = 0;
@@ -189,6 +146,8 @@ struct error *session_find_layout(struct session *session, struct trace **ret)
 			error = try_layout(session, session->offsets, &refusal, ret);
 		return error || *ret ? error : refusal;
 	}
+	if (session->version[0] == '\0')
+		return session_find_fitting(session, ret);
 	while (!error && !*ret && tried < KEPT_TRIES) {
 		layout_found_clear(&session->layout);
 		if (!layout_find_kept(&wish, tried, &session->layout))

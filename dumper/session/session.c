@@ -1,29 +1,13 @@
 #include "session/session.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "session/layouts.h"
-#include "target/diagnose.h"
+#include "session/time_limit.h"
+#include "session/version.h"
 #include "target/live.h"
-#include "target/ruby_file.h"
-
-/* A NUL-terminated string of the target. */
-static void read_string(struct memory *memory, uint64_t address, char *buffer, size_t size)
-{
-	size_t length = 0;
-
-	if (address != 0)
-		while (length < size - 1 && memory_read(memory, address + length, buffer + length, 1) &&
-		       buffer[length] != '\0')
-			length++;
-	buffer[length] = '\0';
-}
 
 static bool in_other_pid_namespace(pid_t pid)
 {
@@ -32,37 +16,6 @@ static bool in_other_pid_namespace(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
 	return stat(path, &theirs) != 0 || stat("/proc/self/ns/pid", &ours) != 0 || theirs.st_ino != ours.st_ino;
-}
-
-/*
- * Looking for debug info can take long: a server may be asked for it, and a file of the target's own may be anything.
- * Nothing is held up by that but rbdump itself; and it does not wait for ever.
- */
-#define TIME_LIMIT_S 120
-
-static void out_of_time(int signal)
-{
-	static const char message[] =
-	    "rbdump: nothing to show after two minutes; looking for debug info takes too long\n";
-	ssize_t written = write(STDERR_FILENO, message, sizeof(message) - 1);
-
-	(void)signal;
-	(void)written;
-	_exit(EXIT_FAILED);
-}
-
-/*
- * Checks what a core says of its version, and what the user says. A core says nothing if the file is missing that the
- * string is in.
- */
-static struct error *settle_version(struct session *session, const char *given)
-{
-	if (!given)
-		return NULL;
-	if (session->version[0] != '\0' && strcmp(session->version, given) != 0)
-		return error_create(EXIT_FAILED, "the core is of Ruby %s, not of %s", session->version, given);
-	snprintf(session->version, sizeof(session->version), "%s", given);
-	return NULL;
 }
 
 /*
@@ -79,15 +32,7 @@ static struct error *open_session(struct session *session, const char *ruby_vers
 	session->memory = memory_create(target_read_pages, session->target, SESSION_PAGES);
 	if (!session->memory)
 		return error_no_memory();
-	read_string(session->memory, session->module_roots.version, session->version, sizeof(session->version));
-	read_string(session->memory, session->module_roots.description, session->description,
-		    sizeof(session->description));
-	if (session->version[0] == '\0')
-		ruby_file_version(session->description, session->version, sizeof(session->version));
-	if (session->target->kind == TARGET_CORE)
-		error = settle_version(session, ruby_version);
-	else if (session->version[0] == '\0')
-		error = diagnose_refusal("/proc", session->target->pid, EPERM);
+	error = session_settle_version(session, ruby_version);
 	if (!error)
 		error = session_find_layout(session, trace);
 	if (!error && !*trace)
@@ -115,14 +60,13 @@ struct error *session_open(pid_t pid, const struct session_options *options, str
 		return error_no_memory();
 	session->no_stop = options->no_stop;
 	session->offsets = options->offsets;
-	signal(SIGALRM, out_of_time);
-	alarm(TIME_LIMIT_S);
+	time_limit_begin(TARGET_LIVE, pid, options->time_limit_s);
 	error = live_open(pid, &session->target);
 	if (!error) {
 		session->foreign_pids = in_other_pid_namespace(session->target->pid);
 		error = open_session(session, NULL, trace);
 	}
-	alarm(0);
+	time_limit_end();
 	return finish(session, error, ret);
 }
 
@@ -138,10 +82,9 @@ struct error *session_open_core(const struct session_core_options *options, stru
 	/* However long it takes to unpack one: its length is limited. */
 	error = core_open(&options->core, &session->target);
 	if (!error) {
-		signal(SIGALRM, out_of_time);
-		alarm(TIME_LIMIT_S);
+		time_limit_begin(TARGET_CORE, session->target->pid, options->time_limit_s);
 		error = open_session(session, options->ruby_version, trace);
-		alarm(0);
+		time_limit_end();
 	}
 	return finish(session, error, ret);
 }

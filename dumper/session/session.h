@@ -23,14 +23,16 @@
 #define SESSION_PAGES 65536
 
 struct session_options {
-	bool no_stop;	     /* do not pause the target */
-	const char *offsets; /* layout file; NULL to look for one */
+	bool no_stop;		   /* do not pause the target */
+	const char *offsets;	   /* layout file; NULL to look for one */
+	unsigned int time_limit_s; /* until there is something to show (time_limit.h); 0: as usual */
 };
 
 struct session_core_options {
 	struct core_options core;
-	const char *offsets;	  /* as above */
-	const char *ruby_version; /* "3.4.5", for a core that does not tell; NULL if not known */
+	const char *offsets;	   /* as above */
+	const char *ruby_version;  /* "3.4.5", for a core that does not tell; NULL if not known */
+	unsigned int time_limit_s; /* as above */
 };
 
 struct session {
@@ -42,22 +44,24 @@ struct session {
 	struct memory *memory; /* what the trace was read from */
 	struct layout_found layout;
 	struct ruby ruby;		    /* through that memory and layout */
-	char version[64], description[256]; /* "" if the core does not tell: a version comes with the layout then */
-	bool foreign_pids;		    /* the target has its own pid namespace: the tids it knows are not ours */
+	char version[64], description[256]; /* "" if the core does not tell */
+	enum version_source version_source;
+	char fits[TRACE_FITS][32]; /* of VERSION_FITS: which releases the layouts are for that fit, newest first */
+	size_t nr_fits;
+	bool foreign_pids; /* the target has its own pid namespace: the tids it knows are not ours */
 };
 
 /*
  * Opens a process, finds the layout for its Ruby, and tests it there by looking at every stack once.
  *   trace  receives what that look has found, without a header; the caller destroys it
- * Fails if there is no such process, no access, no Ruby, or no layout that fits; gives up after two minutes (ends
- * rbdump), since the search for debug info can take any time.
+ * Fails if there is no such process, no access, no Ruby, or no layout that fits. Ends rbdump when the time is over.
  */
 struct error *session_open(pid_t pid, const struct session_options *options, struct session **ret,
 			   struct trace **trace);
 
 /*
- * The same of a core. Fails if it is none, or cut short before what is needed; if what it is of is not known: its
- * executable is not here, and no layout has its build-id; or if what the options say of it is not so.
+ * The same of a core. Fails if it is none, or cut short before what is needed; if its executable is not here, and
+ * neither the core nor any layout tells what it is of; or if what the options say of it is not so.
  */
 struct error *session_open_core(const struct session_core_options *options, struct session **ret, struct trace **trace);
 void session_close(struct session *session); /* NULL is fine; lets the target go on if it is stopped */

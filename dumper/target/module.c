@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "layout/build_id.h"
-#include "target/core.h"
+#include "target/core_memory.h"
 #include "target/live.h"
 #include "target/ruby_file.h"
 

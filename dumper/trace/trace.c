@@ -86,6 +86,16 @@ const char *trace_layout_source_name(enum layout_source source)
 	return names[source];
 }
 
+const char *trace_version_source_name(enum version_source source)
+{
+	static const char *const names[] = {
+	    [VERSION_OF_RUBY] = "ruby",	    [VERSION_IN_MEMORY] = "memory", [VERSION_BY_NAME] = "file-name",
+	    [VERSION_OF_LAYOUT] = "layout", [VERSION_GIVEN] = "given",	    [VERSION_FITS] = "fits",
+	};
+
+	return names[source];
+}
+
 const char *trace_frame_kind_name(enum trace_frame_kind kind)
 {
 	static const char *const names[] = {

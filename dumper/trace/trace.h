@@ -75,6 +75,19 @@ enum fibers_missing {
 
 enum layout_source { LAYOUT_BY_BUILD_ID, LAYOUT_BY_VERSION, LAYOUT_GENERATED, LAYOUT_GIVEN };
 
+/* Who says which version it is. */
+enum version_source {
+	VERSION_OF_RUBY,   /* Ruby's own constants */
+	VERSION_IN_MEMORY, /* other memory of a core */
+	VERSION_BY_NAME,   /* the name of the libruby that was mapped */
+	VERSION_OF_LAYOUT, /* the layout: that of the very build, or that the user gave */
+	VERSION_GIVEN,	   /* the user, and nothing else */
+	VERSION_FITS,	   /* nobody: of all layouts, some fit */
+};
+
+/* The most layouts that are named if nothing tells the version. */
+#define TRACE_FITS 8
+
 /* What a core file tells beyond that. */
 struct trace_core {
 	const char *file;
@@ -90,7 +103,10 @@ struct trace_core {
 
 struct trace {
 	pid_t pid;
+	enum version_source version_source;
 	const char *ruby_version, *ruby_description, *arch;
+	const char *versions_fit[TRACE_FITS]; /* of VERSION_FITS: "3.2.3", "3.1.2 3.1.4"; newest first */
+	size_t nr_versions_fit;
 	enum layout_source layout_source;
 	const char *layout_file;     /* NULL if it was not kept in a file */
 	const char *layout_build_id; /* of the ELF that Ruby is in; NULL if it has none */
@@ -120,6 +136,7 @@ const char *trace_string(struct trace *trace, const char *text);
 /* The names that JSON has for these. */
 const char *trace_state_name(enum trace_state state);
 const char *trace_layout_source_name(enum layout_source source);
+const char *trace_version_source_name(enum version_source source);
 const char *trace_frame_kind_name(enum trace_frame_kind kind);
 
 /* Why suspended fibers may be missing: a short name for programs, a sentence for people; NULL for FIBERS_ALL. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "layout/read.h"
+
 /* Not *.layout: that would take in what this machine has generated for a build of its own. */
 #define PATTERN "offsets.d/*-x86_64.layout"
 

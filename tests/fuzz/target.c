@@ -6,6 +6,9 @@
 
 #include "decode/resolve.h"
 #include "image.h"
+#include "layout/check.h"
+#include "layout/read.h"
+#include "layout/write.h"
 #include "layouts.h"
 #include "render/render.h"
 #include "vm/frame.h"

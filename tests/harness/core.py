@@ -108,7 +108,11 @@ class Moved:
         if os.path.realpath(elf) != os.path.realpath(ruby.path):
             dynamic = subprocess.run(["readelf", "-dW", elf], capture_output=True, text=True, check=True, timeout=60)
             soname = dynamic.stdout.split("Library soname: [")[1].split("]")[0]
-            shutil.copy(elf, self.folder / "lib" / soname)
+            # As it is installed: a file whose name has the whole version, and a link that is found.
+            name = os.path.basename(os.path.realpath(elf))
+            shutil.copy(elf, self.folder / "lib" / name)
+            if name != soname:
+                (self.folder / "lib" / soname).symlink_to(name)
         load_path = subprocess.run(
             [ruby.path, "--disable-gems", "-e", "puts $:"], capture_output=True, text=True, check=True, timeout=60
         ).stdout.split("\n")[:-1]

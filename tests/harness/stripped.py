@@ -23,7 +23,7 @@ class Stripped:
 
 
 def strip(moved):
-    files = [moved.path, *(moved.folder / "lib").iterdir()]
+    files = [moved.path, *(path for path in (moved.folder / "lib").iterdir() if not path.is_symlink())]
     subprocess.run(["strip", "--strip-all", "--remove-section=.gnu_debuglink", *files], check=True, timeout=60)
     for file in files:
         sections = subprocess.run(["readelf", "-SW", file], capture_output=True, text=True, check=True, timeout=60).stdout

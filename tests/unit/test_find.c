@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "layout/find.h"
+#include "layout/write.h"
 
 /* A version that no folder of the tree has. */
 #define VERSION "9.9.9"

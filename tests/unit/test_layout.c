@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include "layout.h"
+#include "layout/read.h"
+#include "layout/write.h"
 
 /* A layout with everything that fields.def knows, under the first name of each. */
 static struct layout *full_layout(void)

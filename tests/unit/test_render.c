@@ -146,7 +146,7 @@ static void test_text_of_what_is_missing(void **state)
 	frames[0].has_line = false;
 	threads[1] = (struct trace_thread){.tid = 1, .ractor = 1, .state = STATE_DEAD};
 	trace.nr_threads = 2;
-	assert_text("Process 4242: 9.8.7\n"
+	assert_text("Process 4242: ruby 9.8.7\n"
 		    "2 threads, not paused\n"
 		    "\n"
 		    "Thread state unknown\n"
@@ -154,6 +154,51 @@ static void test_text_of_what_is_missing(void **state)
 		    "\n"
 		    "Thread 1 dead\n"
 		    "    (no frames)\n");
+}
+
+/* Whose word the version is, where it is not that of Ruby's own constants. */
+static void test_version_sources(void **state)
+{
+	(void)state;
+	trace.nr_threads = 0;
+	trace.pauses = 0;
+	trace.version_source = VERSION_IN_MEMORY;
+	assert_text("Process 4242: ruby 9.8.7 (a test) (found in the core's memory)\n0 threads, not paused\n");
+	trace.ruby_description = NULL;
+	trace.version_source = VERSION_BY_NAME;
+	assert_text("Process 4242: ruby 9.8.7 (by the name of its libruby)\n0 threads, not paused\n");
+	trace.version_source = VERSION_OF_LAYOUT;
+	assert_text("Process 4242: ruby 9.8.7 (by the layout)\n0 threads, not paused\n");
+	trace.version_source = VERSION_GIVEN;
+	assert_text("Process 4242: ruby 9.8.7 (as given)\n0 threads, not paused\n");
+	trace.version_source = VERSION_FITS;
+	trace.ruby_version = NULL;
+	trace.versions_fit[0] = "9.8.7";
+	trace.versions_fit[1] = "9.8.0 9.8.6";
+	trace.versions_fit[2] = "9.7.0 9.7.1";
+	trace.nr_versions_fit = 3;
+	assert_text("Process 4242: ruby 9.8.7, 9.8.0 to 9.8.6 or 9.7.0 to 9.7.1 (nothing in the core tells which: the "
+		    "layouts of these fit, and show the same)\n0 threads, not paused\n");
+}
+
+static void test_json_of_versions_that_fit(void **state)
+{
+	json_t *root, *fit;
+
+	(void)state;
+	trace.version_source = VERSION_FITS;
+	trace.ruby_version = NULL;
+	trace.versions_fit[0] = "9.8.7";
+	trace.versions_fit[1] = "9.8.0 9.8.6";
+	trace.nr_versions_fit = 2;
+	root = json();
+	fit = json_object_get(root, "ruby_versions_fit");
+	assert_true(json_is_null(json_object_get(root, "ruby_version")));
+	assert_member(root, "ruby_version_source", "fits");
+	assert_int_equal(json_array_size(fit), 2);
+	assert_string_equal(json_string_value(json_array_get(fit, 0)), "9.8.7");
+	assert_string_equal(json_string_value(json_array_get(fit, 1)), "9.8.0 9.8.6");
+	json_decref(root);
 }
 
 static void test_frames(void **state)
@@ -403,6 +448,8 @@ static void test_json(void **state)
 	assert_member(root, "tool", "rbdump " RBDUMP_VERSION);
 	assert_number(root, "pid", 4242);
 	assert_member(root, "ruby_version", "9.8.7");
+	assert_member(root, "ruby_version_source", "ruby");
+	assert_true(json_is_null(json_object_get(root, "ruby_versions_fit")));
 	assert_member(root, "ruby_description", "ruby 9.8.7 (a test)");
 	assert_member(root, "arch", "x86_64");
 	assert_member(root, "mode", "paused");
@@ -572,6 +619,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup(test_text, set_up),
 	    cmocka_unit_test_setup(test_text_of_what_is_missing, set_up),
+	    cmocka_unit_test_setup(test_version_sources, set_up),
+	    cmocka_unit_test_setup(test_json_of_versions_that_fit, set_up),
 	    cmocka_unit_test_setup(test_frames, set_up),
 	    cmocka_unit_test_setup(test_states, set_up),
 	    cmocka_unit_test_setup(test_ractors, set_up),

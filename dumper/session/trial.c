@@ -1,0 +1,75 @@
+#include "session/trial.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/roots.h"
+#include "session/strategy.h"
+#include "vm/roots_file.h"
+
+struct error *session_try(struct session *session, struct trace **ret, char **refused)
+{
+	const struct layout *layout = session->layout.layout;
+	const enum lifetime before = session_lifetime(session, &session->module_roots, 0);
+	struct look look = {.ruby = {.layout = layout}};
+	struct access access;
+	struct roots roots;
+	bool searched;
+	struct error *error = session_find_roots(session, &roots, &searched);
+
+	*ret = NULL;
+	*refused = NULL;
+	if (error)
+		return error;
+	if (roots.current_vm == 0) {
+		error = session_no_stacks(session, &roots, before, 0);
+		if (error)
+			return error;
+		*refused = strdup("no VM that it fits was found in the process's data");
+		return *refused ? NULL : error_no_memory();
+	}
+	memory_destroy(session->memory);
+	session->memory = memory_create(target_read_pages, session->target, SESSION_PAGES);
+	if (!session->memory)
+		return error_no_memory();
+	access = access_begin(session->memory, layout);
+	look.ruby.memory = session->memory;
+	look.ruby.symbols = roots.global_symbols;
+	look.ruby.operators = roots.operators;
+	look.ruby.object_class = roots.object_class;
+	look.ruby.vm = access_word(&access, roots.current_vm);
+	look.ruby.zjit = roots_zjit(&roots, session->memory);
+	if (access.failed && session->target->kind == TARGET_CORE) {
+		*refused = strdup("the core does not have the memory that leads to the VM");
+		return *refused ? NULL : error_no_memory();
+	}
+	if (access.failed || look.ruby.vm == 0) {
+		error = session_no_stacks(session, &roots, before, 0);
+		if (error)
+			return error;
+		return error_create(EXIT_FAILED,
+				    "process %d has no Ruby VM (yet, or any more): it %s just starting or ending%s",
+				    session->target->pid, session->target->kind == TARGET_CORE ? "was" : "is",
+				    session->target->kind == TARGET_CORE ? "" : "; try again");
+	}
+	if (session->target->kind == TARGET_CORE)
+		error = look_at_core(session, &look);
+	else
+		error = session->no_stop ? look_unpaused(session, &look) : look_paused(session, &look);
+	if (!error && look.refused)
+		error = session_no_stacks(session, &roots, before, look.ruby.vm);
+	if (!error && look.refused) {
+		*refused = look.refused;
+		look.refused = NULL;
+	} else if (!error && !look_order(&look)) {
+		error = error_no_memory();
+	} else if (!error) {
+		if (searched && session->target->kind == TARGET_LIVE)
+			roots_file_write(session->module, &session->module_roots, &roots);
+		session->ruby = look.ruby;
+		*ret = look.trace;
+		look.trace = NULL;
+	}
+	look_clear(&look);
+	return error;
+}

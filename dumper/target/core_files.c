@@ -1,0 +1,138 @@
+#include "target/core_files.h"
+
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "layout/build_id.h"
+#include "memory/memory.h"
+#include "target/core.h"
+#include "target/core_memory.h"
+
+char *core_build_id_of(int fd)
+{
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	const void *bits = NULL;
+	ssize_t length = elf ? dwelf_elf_gnu_build_id(elf, &bits) : 0;
+	char *digits = build_id_digits(bits, length);
+
+	elf_end(elf);
+	return digits;
+}
+
+bool core_file_fits(const struct target *target, const struct core_file *file, int fd)
+{
+	const struct mapping *first = core_first_of(target->core, file);
+	char *theirs = core_build_id(target, first), *ours = core_build_id_of(fd);
+	uint8_t dumped[MEMORY_PAGE], page[MEMORY_PAGE];
+	bool same;
+
+	if (theirs)
+		same = ours && strcmp(ours, theirs) == 0;
+	else
+		same = !ours && first->offset == 0 && core_read_dumped(target, file->start, dumped, sizeof(dumped)) &&
+		       core_read_at(fd, page, sizeof(page), 0) == sizeof(page) &&
+		       memcmp(dumped, page, sizeof(page)) == 0;
+	free(theirs);
+	free(ours);
+	return same;
+}
+
+int core_open_regular(const char *path)
+{
+	struct stat status;
+	int fd;
+
+	if (stat(path, &status) != 0)
+		return -1;
+	if (!S_ISREG(status.st_mode)) {
+		errno = 0;
+		return -1;
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd >= 0 && (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))) {
+		close(fd);
+		errno = 0;
+		return -1;
+	}
+	return fd;
+}
+
+/* Looks for the file that was mapped by its name, once. */
+static void look_for(const struct target *target, struct core_file *file)
+{
+	static const char deleted[] = " (deleted)";
+	const struct core *core = target->core;
+	const char *name = core_first_of(core, file)->path;
+	uint8_t page[MEMORY_PAGE];
+	size_t length = strlen(name), suffix = strlen(deleted);
+	char *path;
+
+	if (file->looked)
+		return;
+	file->looked = true;
+	file->errnum = ENOENT;
+	if (core->given_as == file) {
+		file->fd = fcntl(core->given_fd, F_DUPFD_CLOEXEC, 0);
+	} else if (name[0] == '/' && strncmp(name, "/dev/", 5) != 0) {
+		if (length > suffix && strcmp(name + length - suffix, deleted) == 0)
+			length -= suffix;
+		path = strndup(name, length);
+		file->fd = path ? core_open_regular(path) : -1;
+		file->errnum = errno != 0 ? errno : ENOENT;
+		free(path);
+		if (file->fd >= 0 && !core_file_fits(target, file, file->fd)) {
+			close(file->fd);
+			file->fd = -1;
+			file->errnum = ESTALE;
+		}
+	}
+	if (file->fd >= 0 && !first_page_read(page, core_read_at(file->fd, page, sizeof(page), 0), &file->page)) {
+		close(file->fd);
+		file->fd = -1;
+		file->errnum = ENOEXEC;
+	}
+}
+
+int core_open_file(const struct target *target, const struct mapping *mapping)
+{
+	struct core_file *file = core_find_file(target->core, mapping->start);
+
+	if (!file) {
+		errno = ENOENT;
+		return -1;
+	}
+	look_for(target, file);
+	if (file->fd < 0) {
+		errno = file->errnum;
+		return -1;
+	}
+	return fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+}
+
+bool core_read_from_file(const struct target *target, uint64_t page, uint8_t *buffer)
+{
+	const struct core *core = target->core;
+	struct core_file *file = core_find_file(core, page);
+	const struct mapping *mapping = NULL;
+	size_t length;
+
+	if (!file)
+		return false;
+	for (size_t i = file->first; i <= file->last && !mapping; i++)
+		if (page >= core->notes.mappings[i].start && page < core->notes.mappings[i].end)
+			mapping = &core->notes.mappings[i];
+	if (!mapping || core_first_of(core, file)->offset != 0)
+		return false;
+	look_for(target, file);
+	if (file->fd < 0 || first_page_is_written(&file->page, page - file->start + file->page.base))
+		return false;
+	/* What is mapped beyond the end of a file's last page is zero. */
+	length = core_read_at(file->fd, buffer, MEMORY_PAGE, mapping->offset + (page - mapping->start));
+	memset(buffer + length, 0, MEMORY_PAGE - length);
+	return length > 0;
+}
