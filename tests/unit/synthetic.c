@@ -356,15 +356,17 @@ void synthetic_set(struct synthetic *s, uint64_t object, enum layout_member_id i
 static void clear_members(struct synthetic *s, uint64_t address, enum layout_struct_id id)
 {
 	for (int m = 0; m < LAYOUT_MEMBERS; m++) {
-		static const uint8_t zero[64];
+		static const uint8_t zero[4096];
 		const struct layout_member *member = &s->layout->members[m];
 
 		if (layout_member_specs[m].parent != (int)id || !member->present)
 			continue;
 		if (member->width > 0)
 			synthetic_set(s, address, m, 0);
-		else
+		else if (member->size <= sizeof(zero))
 			synthetic_put(s, address + member->offset, zero, member->size);
+		else
+			fail_msg("there are not so many zeros");
 	}
 }
 
