@@ -8,8 +8,8 @@
 #include <stdbool.h>
 
 enum exit_status {
-	EXIT_COMPLETE = 0,	/* every thread's stack is complete */
-	EXIT_PARTIAL = 1,	/* some thread is truncated, torn or unreadable */
+	EXIT_COMPLETE = 0,	/* every thread's and fiber's stack is there, and complete */
+	EXIT_PARTIAL = 1,	/* some thread is truncated, torn or unreadable, or may be missing */
 	EXIT_FAILED = 2,	/* nothing could be done */
 	EXIT_NO_RUBY = 3,	/* not a Ruby, or no layout for it */
 	EXIT_NO_PERMISSION = 4, /* the kernel refuses access to the process */

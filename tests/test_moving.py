@@ -31,11 +31,17 @@ def impossible(frames):
     return None
 
 
+def is_told(found):
+    return (found["complete"] is True) == (found["reason"] is None)
+
+
 def check_marks(status, answer):
-    """The exit status is what verdicts and fibers say; a thread that is complete has no frame that could not be read."""
+    """The exit status is what verdicts and lists say; a thread that is complete has no frame that could not be read."""
     verdicts = {thread["verdict"] for thread in answer["threads"]}
     assert verdicts <= {"complete", "truncated", "torn", "unreadable"}
-    assert status == (0 if verdicts == {"complete"} and answer["fibers"]["complete"] is not False else 1)
+    lists = [answer["thread_list"], answer["fibers"]]
+    assert all(is_told(found) for found in lists)
+    assert status == (0 if verdicts == {"complete"} and all(found["complete"] for found in lists) else 1)
     for thread in answer["threads"]:
         if thread["verdict"] == "complete":
             assert {frame["kind"] for frame in thread["frames"]} <= {"ruby", "cfunc"}

@@ -27,6 +27,40 @@ def test_at_rest(ruby, start, rbdump):
     assert {t["name"]: t["state"] for t in current(answer) if t["name"] in STATES} == STATES
 
 
+# The most threads that rbdump lists (dumper/vm/threads.h).
+THREADS_MAX = 16384
+
+
+@pytest.mark.parametrize("mode", [[], ["--no-stop"]], ids=["paused", "unpaused"])
+def test_crowd(ruby, start, rbdump, mode):
+    target = start(ruby, "crowd.rb", "1000")
+    answer = dump(rbdump, target.pid, *mode)
+    assert answer["thread_list"] == {"complete": True, "reason": None, "missing": None}
+    waiting = [thread for thread in answer["threads"] if not thread["main"]]
+    assert len(waiting) == len({thread["thread"] for thread in waiting}) == 1000
+    assert {thread["state"] for thread in waiting} == {"sleeping_forever"}
+    assert {thread["frames"][0]["label"].rpartition("#")[2] for thread in waiting} == {"pop"}
+    assert target.release() == 0
+
+
+@pytest.mark.parametrize("mode", [[], ["--no-stop"]], ids=["paused", "unpaused"])
+@pytest.mark.parametrize("fit", [ruby for ruby in RUBIES if ruby.series >= (3, 3)], ids=lambda ruby: ruby.id)
+def test_too_many_threads(fit, start, rbdump, mode):
+    """More threads than rbdump lists, which M:N makes cheap: as many are shown, and that there are more is said."""
+    target = start(fit, "crowd.rb", str(THREADS_MAX + 16), environment={"RUBY_MN_THREADS": "1"})
+    answer = dump(rbdump, target.pid, *mode, status=1)
+    assert answer["thread_list"] == {"complete": False, "reason": "too-many", "missing": None}
+    assert len(answer["threads"]) == THREADS_MAX
+    assert {thread["verdict"] for thread in answer["threads"]} == {"complete"}
+    assert answer["threads"][0]["main"]
+    done = run(rbdump, "-p", target.pid, *mode)
+    assert done.returncode == 1
+    assert done.stderr == ""
+    assert "\nThreads may be missing: there are more than rbdump lists\n" in done.stdout
+    assert is_untouched(target.pid)
+    assert target.release() == 0
+
+
 def test_thread_names(ruby, start, rbdump):
     target = start(ruby, "states.rb", "0")
     names = [thread["name"] for thread in current(dump(rbdump, target.pid)) if not thread["main"]]

@@ -70,10 +70,14 @@ static uint64_t ivar_by_shape(const struct ruby *ruby, struct access *access, ui
 
 static bool has_shapes(const struct layout *layout)
 {
-	return layout_has(layout, F_classext_iv_ptr) && layout_has(layout, F_vm_shape_list) &&
-	       layout_has(layout, F_vm_next_shape_id) && layout_has(layout, F_shape_edge_name) &&
-	       layout_has(layout, F_shape_next_iv_index) && layout_has(layout, F_shape_parent_id) &&
-	       layout_has(layout, F_shape_type) && layout->enumerators[E_SHAPE_IVAR].present;
+	uint32_t id_size = layout->members[F_shape_parent_id].size;
+
+	/* Among the flags, an ID has as many bits as in a shape. */
+	return id_size > 0 && id_size <= FLAG_BITS / 8 && layout_has(layout, F_classext_iv_ptr) &&
+	       layout_has(layout, F_vm_shape_list) && layout_has(layout, F_vm_next_shape_id) &&
+	       layout_has(layout, F_shape_edge_name) && layout_has(layout, F_shape_next_iv_index) &&
+	       layout_has(layout, F_shape_parent_id) && layout_has(layout, F_shape_type) &&
+	       layout->enumerators[E_SHAPE_IVAR].present;
 }
 
 /* An instance variable that is looked for. */

@@ -223,7 +223,7 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
 	thread->frames = calloc(stack->nr_frames + 1, sizeof(*thread->frames));
 	if (!thread->frames)
 		return false;
-	for (size_t i = 0; i < stack->nr_frames; i++) {
+	for (size_t i = 0; i < stack->nr_frames && !memory_is_over(resolver->ruby->memory); i++) {
 		const struct frame *frame = &stack->frames[i];
 		struct trace_frame *to = &thread->frames[thread->nr_frames];
 		struct access access = ruby_access(resolver->ruby);

@@ -20,8 +20,8 @@ struct resolver *resolver_create(const struct ruby *ruby, struct trace *trace);
 void resolver_destroy(struct resolver *resolver); /* NULL is fine */
 
 /*
- * Fills in a thread's frames, and its verdict and reason as far as they follow from its stack.
- * Returns false if out of memory.
+ * Fills in a thread's frames, as many as there is time for (memory_is_over()), and its verdict and reason as far as
+ * they follow from its stack. Returns false if out of memory.
  */
 bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct trace_thread *thread);
 

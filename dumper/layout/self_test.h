@@ -7,6 +7,7 @@
 #ifndef RBDUMP_SELF_TEST_H
 #define RBDUMP_SELF_TEST_H
 
+#include "memory/addresses.h"
 #include "vm/frame.h"
 #include "vm/threads.h"
 
@@ -15,16 +16,18 @@ struct self_test {
 	const char *version; /* of the running Ruby */
 	const struct ruby_threads *threads;
 	const struct stack *stacks; /* one for each of the threads */
-	const bool *moved;	  /* for each: its stack changed while it was copied, and is not tested; NULL if none */
-	const uint64_t *pthreads; /* pthread_t of the native threads; NULL if not known */
-	size_t nr_pthreads;
+	const bool *moved; /* for each: its stack changed while it was copied, and is not tested; NULL if none */
+	const struct addresses *pthreads; /* pthread_t of the native threads, sorted; NULL if not known */
 	uint64_t missing, missing_end; /* where Ruby's own file was mapped, if that is missing: a name that is a literal
 					  of it cannot be read, which says nothing against the layout */
 	bool exact; /* the layout is known to be this build's: a frame that cannot be read then says nothing against it
 		     */
 };
 
-/* Returns NULL, or a malloc'ed sentence that says what does not fit. */
+/*
+ * Returns NULL, or a malloc'ed sentence that says what does not fit: which says nothing if there was no time left to
+ * read (memory_is_over()). That threads are missing is nothing against the layout, but if their list is broken.
+ */
 char *self_test_run(const struct self_test *test);
 
 #endif

@@ -2,6 +2,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#include "elapsed.h"
+#include "memory/addresses.h"
 
 enum page_state {
 	PAGE_EMPTY = 0,	 /* slot not in use */
@@ -25,12 +29,20 @@ struct block {
 
 #define PAGES_PER_BLOCK 64
 
+/* After so many reads the clock is asked, and before each that copies: to ask takes longer than to read. */
+#define READS_PER_LOOK 64
+
 struct memory {
 	memory_source *source;
 	void *context;
 	size_t max_pages;
 	bool sealed;
 	size_t missed;
+
+	long limit_ns; /* since `limited`; 0 if there is none */
+	struct timespec limited;
+	unsigned int reads; /* since the clock was asked */
+	bool over;
 
 	struct page *pages; /* hash table, open addressing */
 	size_t capacity;    /* a power of two */
@@ -164,6 +176,27 @@ static uint8_t *reserve(struct memory *memory, size_t count)
 	return block->data + (block->used - count) * MEMORY_PAGE;
 }
 
+void memory_limit(struct memory *memory, long limit_ns)
+{
+	memory->limit_ns = limit_ns;
+	memory->reads = 0;
+	memory->over = false;
+	clock_gettime(CLOCK_MONOTONIC, &memory->limited);
+}
+
+bool memory_is_over(const struct memory *memory)
+{
+	return memory->over;
+}
+
+/* Asks the clock. */
+static bool is_over(struct memory *memory)
+{
+	memory->reads = 0;
+	memory->over = memory->over || (memory->limit_ns > 0 && elapsed_ns(&memory->limited) > memory->limit_ns);
+	return memory->over;
+}
+
 static void copy_page(struct memory *memory, struct page *page)
 {
 	uint64_t address = page->number * MEMORY_PAGE;
@@ -190,6 +223,8 @@ static const uint8_t *page_data(struct memory *memory, uint64_t number)
 			memory->missed++;
 			return NULL;
 		}
+		if (is_over(memory))
+			return NULL;
 		copy_page(memory, page);
 	}
 	return page->state == PAGE_COPIED ? page->data : NULL;
@@ -236,7 +271,7 @@ bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t l
 {
 	uint8_t *to = buffer;
 
-	if (length > UINT64_MAX - address)
+	if (length > UINT64_MAX - address || memory->over || (++memory->reads >= READS_PER_LOOK && is_over(memory)))
 		return false;
 	if (memory->nr_pieces > 0) {
 		const struct memory_piece *piece = find_piece(memory, address, length);
@@ -263,13 +298,6 @@ bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t l
 	return true;
 }
 
-static int ascending(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 bool memory_forget(struct memory *memory)
 {
 	drop_copies(memory);
@@ -289,7 +317,7 @@ bool memory_forget(struct memory *memory)
 		memory->plan_count = 0;
 		return false;
 	}
-	qsort(memory->plan, memory->plan_count, sizeof(*memory->plan), ascending);
+	addresses_sort_plain(memory->plan, memory->plan_count);
 	memset(memory->plan_ok, 0, memory->plan_count * sizeof(*memory->plan_ok));
 	memset(memory->plan_data, 0, memory->plan_count * MEMORY_PAGE);
 	return true;
@@ -361,7 +389,7 @@ size_t memory_fetch(struct memory *memory)
 	if (!data)
 		count = 0;
 	if (count > 0) {
-		qsort(wanted, count, sizeof(*wanted), ascending);
+		addresses_sort_plain(wanted, count);
 		memory->source(memory->context, wanted, count, data, ok);
 	}
 	for (size_t i = 0; i < count; i++) {

@@ -36,6 +36,20 @@ void memory_destroy(struct memory *memory); /* NULL is fine */
 /* Copies `length` bytes at `address`; false if any of them cannot be had. */
 bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t length);
 
+/*
+ * From now on reads are allowed for so long; after that, each is refused at once. It is here that the time is limited
+ * that anything takes which follows what the target says, however it goes about it: nothing but reading can go on for
+ * long. memory_prefetch(), memory_fetch() and memory_has_changed() copy as ever.
+ *   limit_ns  0: for ever
+ */
+void memory_limit(struct memory *memory, long limit_ns);
+
+/*
+ * Whether a read was refused since then for lack of time: what was read is not all, and what was concluded from a read
+ * that failed need not be so.
+ */
+bool memory_is_over(const struct memory *memory);
+
 /* Bytes that were copied otherwise: those of the target from `address` on. */
 struct memory_piece {
 	uint64_t address;

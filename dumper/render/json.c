@@ -81,14 +81,15 @@ static json_t *fiber_object(const struct trace_thread *thread)
 			 address_or_null(thread->resumed_by), "waits_on", waits);
 }
 
-/* Suspended fibers: whether all are there. Null if that is not known. */
-static json_t *fibers_object(const struct trace *trace)
+/*
+ * Whether all threads, or suspended fibers, are there: null if that is not known.
+ *   count  how many are missing; 0 if that is not known
+ */
+static json_t *list_object(enum list_missing missing, uint64_t count)
 {
 	return json_pack("{s:o, s:o, s:o}", "complete",
-			 trace->fibers_missing == FIBERS_NOT_KNOWN ? json_null()
-								   : json_boolean(trace->fibers_missing == FIBERS_ALL),
-			 "reason", string_or_null(trace_fibers_name(trace->fibers_missing)), "missing",
-			 integer_or_null((int64_t)trace->nr_fibers_missing));
+			 missing == LIST_NOT_KNOWN ? json_null() : json_boolean(missing == LIST_COMPLETE), "reason",
+			 string_or_null(trace_missing_name(missing)), "missing", integer_or_null((int64_t)count));
 }
 
 static json_t *thread_object(const struct trace_thread *thread)
@@ -120,7 +121,7 @@ bool render_json(const struct trace *trace, FILE *stream)
 	for (size_t i = 0; i < trace->nr_threads; i++)
 		json_array_append_new(threads, thread_object(&trace->threads[i]));
 	root = json_pack(
-	    "{s:i, s:s, s:i, s:o, s:s, s:o, s:o, s:o, s:{s:s, s:o, s:o}, s:s, s:o, s:o, s:i, s:{s:o}, s:o, s:o}",
+	    "{s:i, s:s, s:i, s:o, s:s, s:o, s:o, s:o, s:{s:s, s:o, s:o}, s:s, s:o, s:o, s:i, s:{s:o}, s:o, s:o, s:o}",
 	    "schema_version", 1, "tool", "rbdump " RBDUMP_VERSION, "pid", (int)trace->pid, "ruby_version",
 	    string_or_null(trace->ruby_version), "ruby_version_source",
 	    trace_version_source_name(trace->version_source), "ruby_versions_fit", versions_fit(trace),
@@ -129,8 +130,9 @@ bool render_json(const struct trace *trace, FILE *stream)
 	    "build_id", string_or_null(trace->layout_build_id), "mode", mode_name(trace), "core",
 	    trace->of_core ? core_object(&trace->core) : json_null(), "pause_us",
 	    trace->pauses > 0 ? json_real(trace->pause_us) : json_null(), "pauses", (int)trace->pauses, "gc", "running",
-	    trace->gc_known ? json_boolean(trace->gc_running) : json_null(), "fibers", fibers_object(trace), "threads",
-	    threads);
+	    trace->gc_known ? json_boolean(trace->gc_running) : json_null(), "thread_list",
+	    list_object(trace->threads_missing, 0), "fibers",
+	    list_object(trace->fibers_missing, trace->nr_fibers_missing), "threads", threads);
 	written =
 	    root && json_dumpf(root, stream, JSON_COMPACT | JSON_REAL_PRECISION(7)) == 0 && fputc('\n', stream) != EOF;
 	json_decref(root);

@@ -154,13 +154,20 @@ static void put_core(const struct trace_core *core, const struct palette *palett
 	}
 }
 
-/* Why there may be more suspended fibers than those shown. */
-static void put_missing(const struct trace *trace, const struct palette *palette, FILE *stream)
+/*
+ * Why there may be more than those shown.
+ *   what   "Threads"
+ *   count  how many; 0 if that is not known
+ */
+static void put_missing(const char *what, enum list_missing missing, uint64_t count, const struct palette *palette,
+			FILE *stream)
 {
-	fprintf(stream, "\n%sFibers may be missing:%s ", palette->bold, palette->reset);
-	if (trace->nr_fibers_missing > 0)
-		fprintf(stream, "%llu, ", (unsigned long long)trace->nr_fibers_missing);
-	fputs(trace_fibers_text(trace->fibers_missing), stream);
+	if (missing == LIST_COMPLETE)
+		return;
+	fprintf(stream, "\n%s%s may be missing:%s ", palette->bold, what, palette->reset);
+	if (count > 0)
+		fprintf(stream, "%llu, ", (unsigned long long)count);
+	fputs(trace_missing_text(missing), stream);
 }
 
 /* The version, and whose word it is if not that of Ruby's own constants. */
@@ -225,8 +232,8 @@ void render_text(const struct trace *trace, bool colour, FILE *stream)
 		fputs(", not paused", stream);
 	if (trace->gc_known && trace->gc_running)
 		fprintf(stream, ", %sGC is running%s", palette->bold, palette->reset);
-	if (trace->fibers_missing != FIBERS_ALL)
-		put_missing(trace, palette, stream);
+	put_missing("Threads", trace->threads_missing, 0, palette, stream);
+	put_missing("Fibers", trace->fibers_missing, trace->nr_fibers_missing, palette, stream);
 	fputc('\n', stream);
 	for (size_t i = 0; i < trace->nr_threads; i++)
 		put_thread(&trace->threads[i], with_ractor, palette, stream);

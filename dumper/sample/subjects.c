@@ -69,7 +69,7 @@ void subjects_choose(struct subjects *subjects, const struct session *session, c
 
 	if (!threads_list(ruby, &threads))
 		return;
-	if (!threads.broken && threads.count > 0) {
+	if (threads.missing != LIST_BROKEN && threads.count > 0) {
 		subjects->count = 0;
 		open_those(subjects, session, &threads, may_move, &before);
 		if (subjects->count == 0)

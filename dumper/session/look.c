@@ -7,13 +7,19 @@
 
 #include "decode/resolve.h"
 #include "decode/waits.h"
-#include "elapsed.h"
 #include "layout/self_test.h"
+#include "memory/addresses.h"
 #include "session/windows.h"
 #include "vm/context.h"
 
 /* Of how many frames, in all its stacks, a look tells at most. */
 #define MAX_FRAMES 2000000u
+
+/* One part in so many of a look's time is for the self-test. */
+#define TEST_SHARE 5
+
+/* How long the list of threads may be read once more. */
+#define LIST_NS 1000000000L
 
 static void look_reset(struct look *look)
 {
@@ -21,33 +27,55 @@ static void look_reset(struct look *look)
 		stack_clear(&look->stacks[i]);
 	free(look->stacks);
 	threads_clear(&look->threads);
+	address_map_clear(&look->natives_by_pointer);
+	address_map_clear(&look->natives_by_tid);
 	fibers_clear(&look->fibers);
 	trace_destroy(look->trace);
 	free(look->refused);
 	*look = (struct look){.ruby = look->ruby, .found = look->found};
 }
 
-static const struct native_thread *native_of(const struct session *session, const struct ruby_thread *thread)
+/* Makes the native threads of the target ready to be looked up. False if out of memory. */
+static bool index_natives(const struct session *session, struct look *look)
 {
 	const struct target *target = session->target;
+	bool enough = true;
 
-	for (size_t i = 0; thread->pthread != 0 && i < target->nr_threads; i++)
-		if (target->threads[i].stopped && target->threads[i].fs_base == thread->pthread)
-			return &target->threads[i];
-	return NULL;
+	for (size_t i = 0; enough && i < target->nr_threads; i++) {
+		const struct native_thread *native = &target->threads[i];
+
+		enough = address_map_add(&look->natives_by_tid, (uint64_t)native->tid, i) &&
+			 (!native->stopped || address_map_add(&look->natives_by_pointer, native->fs_base, i));
+	}
+	address_map_sort(&look->natives_by_tid);
+	address_map_sort(&look->natives_by_pointer);
+	return enough;
+}
+
+static const struct native_thread *native_of(const struct session *session, const struct look *look,
+					     const struct ruby_thread *thread)
+{
+	const uint64_t *index =
+	    thread->pthread != 0 ? address_map_find(&look->natives_by_pointer, thread->pthread) : NULL;
+
+	return index ? &session->target->threads[*index] : NULL;
+}
+
+/* Whether a native thread is known not to have stopped. */
+static bool has_not_stopped(const struct session *session, const struct look *look, pid_t tid)
+{
+	const uint64_t *index = address_map_find(&look->natives_by_tid, (uint64_t)tid);
+
+	return index && !session->target->threads[*index].stopped;
 }
 
 /* Whether that is a native thread of the target: Ruby's own note of it can be that of its parent process. */
-static bool has_task(const struct session *session, uint64_t tid)
+static bool has_task(const struct session *session, const struct look *look, uint64_t tid)
 {
 	char path[64];
 
-	if (session->target->kind == TARGET_CORE) {
-		for (size_t i = 0; i < session->target->nr_threads; i++)
-			if (tid != 0 && (uint64_t)session->target->threads[i].tid == tid)
-				return true;
-		return false;
-	}
+	if (session->target->kind == TARGET_CORE)
+		return tid != 0 && address_map_find(&look->natives_by_tid, tid);
 	if (session->foreign_pids || tid == 0 || tid > INT32_MAX)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d", session->target->pid, (int)tid);
@@ -69,52 +97,60 @@ static void forget_line_of_running(struct trace_thread *thread)
 	innermost->has_line = false;
 }
 
-static void describe_thread(const struct session *session, struct resolver *resolver, const struct ruby_thread *thread,
-			    struct trace_thread *ret)
+/* All that is known of a thread without its stack. */
+static void describe_thread(const struct session *session, const struct look *look, struct resolver *resolver,
+			    const struct ruby_thread *thread, struct trace_thread *ret)
 {
-	const struct native_thread *native = native_of(session, thread);
-	const struct layout_window *window = NULL;
+	const struct native_thread *native = native_of(session, look, thread);
 
 	ret->id = thread->address;
 	ret->ractor = thread->ractor;
 	ret->name = resolver_string(resolver, thread->name);
 	ret->main = thread->main;
 	ret->state = thread->state;
-	forget_line_of_running(ret);
 	ret->fiber = thread->fiber;
 	ret->fiber_state = thread->fiber_state;
 	ret->resumed_by = thread->resumed_by;
 	if (native)
 		ret->tid = native->tid;
-	else if (has_task(session, thread->tid))
+	else if (has_task(session, look, thread->tid))
 		ret->tid = (pid_t)thread->tid;
 	else if (thread->main)
 		ret->tid = session->target->pid;
-	if (!session->no_stop && native && thread->state == STATE_RUNNING)
+}
+
+/* What the way a thread was stopped says of its stack, and of where it is in it. */
+static void judge_thread(const struct session *session, const struct look *look, const struct ruby_thread *thread,
+			 struct trace_thread *ret)
+{
+	const struct native_thread *native = native_of(session, look, thread);
+	const struct layout_window *window = NULL;
+
+	forget_line_of_running(ret);
+	if (session->no_stop || thread->state != STATE_RUNNING || ret->reason == REASON_OUT_OF_TIME)
+		return;
+	if (native)
 		window = session_window(session, native->ip);
-	ret->window = window ? layout_window_specs[window->id].label : NULL;
 	/* In a window, whatever else was found is a consequence of that. */
 	if (window) {
+		ret->window = layout_window_specs[window->id].label;
 		ret->reason = REASON_WINDOW;
-		ret->verdict = validate_verdict(REASON_WINDOW);
+	} else if (ret->verdict == VERDICT_COMPLETE && has_not_stopped(session, look, ret->tid)) {
+		ret->reason = REASON_NOT_STOPPED;
 	}
-	if (!session->no_stop && ret->verdict == VERDICT_COMPLETE && thread->state == STATE_RUNNING) {
-		for (size_t i = 0; i < session->target->nr_threads; i++)
-			if (session->target->threads[i].tid == ret->tid && !session->target->threads[i].stopped)
-				ret->reason = REASON_NOT_STOPPED;
-		ret->verdict = validate_verdict(ret->reason);
-	}
+	ret->verdict = validate_verdict(ret->reason);
 }
 
 /*
- * Returns what the self-test has against the layout, malloc'ed; NULL if nothing.
+ * Tests the layout on what was read.
  *   moved  NULL, or for each thread whether its stack is known to have changed while it was copied
  */
-static char *run_self_test(const struct session *session, const struct look *look, const bool *moved)
+static void test_layout(const struct session *session, struct look *look, const bool *moved, long limit_ns)
 {
 	const struct target *target = session->target;
-	uint64_t *pthreads = calloc(target->nr_threads + 1, sizeof(*pthreads));
-	char *refused;
+	struct addresses pthreads = {0};
+	size_t stopped = 0;
+	bool enough = true;
 	struct self_test test = {
 	    .ruby = &look->ruby,
 	    .version = session->version,
@@ -126,14 +162,24 @@ static char *run_self_test(const struct session *session, const struct look *loo
 	    .exact = session->layout.source == LAYOUT_BY_BUILD_ID || session->layout.source == LAYOUT_GENERATED,
 	};
 
-	for (size_t i = 0; pthreads && i < target->nr_threads; i++)
-		if (target->threads[i].stopped)
-			pthreads[test.nr_pthreads++] = target->threads[i].fs_base;
-	if (!session->no_stop && test.nr_pthreads == target->nr_threads && target->nr_threads > 0)
-		test.pthreads = pthreads;
-	refused = self_test_run(&test);
-	free(pthreads);
-	return refused;
+	for (size_t i = 0; enough && i < target->nr_threads; i++) {
+		if (!target->threads[i].stopped)
+			continue;
+		stopped++;
+		enough = addresses_add(&pthreads, target->threads[i].fs_base);
+	}
+	addresses_sort(&pthreads);
+	if (!session->no_stop && stopped == target->nr_threads && stopped > 0)
+		test.pthreads = &pthreads;
+	free(look->refused);
+	look->refused = NULL;
+	memory_limit(look->ruby.memory, limit_ns);
+	if (enough)
+		look->refused = self_test_run(&test);
+	look->no_memory |= !enough;
+	look->untested = memory_is_over(look->ruby.memory);
+	memory_limit(look->ruby.memory, 0);
+	addresses_clear(&pthreads);
 }
 
 /*
@@ -167,23 +213,28 @@ static void describe_fiber(const struct ruby *ruby, const struct ruby_fiber *fib
 }
 
 /*
- * Walks one stack more, that of the entry `trace->nr_threads`, and finds the names of its frames. Returns false if out
- * of memory.
+ * Walks one stack more, that of the entry `trace->nr_threads`, and finds the names of its frames; one that there was
+ * not enough time for has none. Returns false if out of memory.
  */
-static bool walk_stack(struct look *look, struct resolver *resolver, uint64_t ec, uint64_t thread, size_t *frames_left,
-		       bool in_time)
+static bool walk_stack(struct look *look, struct resolver *resolver, uint64_t ec, uint64_t thread, size_t *frames_left)
 {
 	struct trace_thread *entry = &look->trace->threads[look->trace->nr_threads++];
 	struct stack *stack = &look->stacks[look->nr_stacks++];
+	struct memory *memory = look->ruby.memory;
 
-	if (!in_time) {
-		entry->reason = REASON_OUT_OF_TIME;
-		entry->verdict = validate_verdict(REASON_OUT_OF_TIME);
-		return true;
-	}
-	if (!stack_walk(&look->ruby, ec, thread, *frames_left, stack) || !resolver_stack(resolver, stack, entry))
+	if (!memory_is_over(memory) &&
+	    (!stack_walk(&look->ruby, ec, thread, *frames_left, stack) || !resolver_stack(resolver, stack, entry)))
 		return false;
 	*frames_left -= stack->nr_frames;
+	if (!memory_is_over(memory))
+		return true;
+	stack_clear(stack);
+	*stack = (struct stack){.ec = ec};
+	free(entry->frames);
+	entry->frames = NULL;
+	entry->nr_frames = 0;
+	entry->reason = REASON_OUT_OF_TIME;
+	entry->verdict = validate_verdict(REASON_OUT_OF_TIME);
 	return true;
 }
 
@@ -205,54 +256,59 @@ static bool make_room(struct look *look, size_t count)
 	return true;
 }
 
-void look_once(const struct session *session, struct look *look, long limit_ns)
+/* Reads threads, fibers and their stacks. False if out of memory. */
+static bool read_stacks(const struct session *session, struct look *look, struct resolver *resolver)
 {
-	struct resolver *resolver = NULL;
-	size_t frames_left = MAX_FRAMES;
-	struct timespec began;
-	struct trace *trace;
+	struct trace *trace = look->trace;
+	size_t frames_left = MAX_FRAMES, nr_threads = look->threads.count;
 
-	clock_gettime(CLOCK_MONOTONIC, &began);
-	look_reset(look);
-	look->no_memory = true;
-	look->trace = trace = trace_create();
-	if (!trace)
-		return;
-	if (!threads_list(&look->ruby, &look->threads))
-		return;
-	resolver = resolver_create(&look->ruby, trace);
-	if (!resolver || !make_room(look, look->threads.count))
-		goto out;
-	for (size_t i = 0; i < look->threads.count; i++) {
+	if (!index_natives(session, look) || !make_room(look, nr_threads))
+		return false;
+	/* First of all what is told in a few words: it is known also of those that there is no time for. */
+	for (size_t i = 0; i < nr_threads; i++)
+		describe_thread(session, look, resolver, &look->threads.threads[i], &trace->threads[i]);
+	for (size_t i = 0; i < nr_threads; i++) {
 		const struct ruby_thread *thread = &look->threads.threads[i];
-		bool in_time = elapsed_ns(&began) <= limit_ns;
 
-		if (!walk_stack(look, resolver, thread->ec, thread->address, &frames_left, in_time))
-			goto out;
-		if (in_time)
-			describe_thread(session, resolver, thread, &trace->threads[i]);
+		if (!walk_stack(look, resolver, thread->ec, thread->address, &frames_left))
+			return false;
+		judge_thread(session, look, thread, &trace->threads[i]);
 	}
 	/* After them: where there is no room for all stacks, it is the threads' that are read. */
 	if (!fibers_list(&look->ruby, &look->threads, &look->found, &look->fibers) ||
-	    !make_room(look, look->threads.count + look->fibers.count))
-		goto out;
-	trace->fibers_missing = look->fibers.missing;
-	trace->nr_fibers_missing = look->fibers.nr_missing;
+	    !make_room(look, nr_threads + look->fibers.count))
+		return false;
 	for (size_t i = 0; i < look->fibers.count; i++) {
 		const struct ruby_fiber *fiber = &look->fibers.fibers[i];
 		struct trace_thread *entry = &trace->threads[trace->nr_threads];
 
-		if (!walk_stack(look, resolver, fiber->ec, fiber->thread, &frames_left, elapsed_ns(&began) <= limit_ns))
-			goto out;
+		if (!walk_stack(look, resolver, fiber->ec, fiber->thread, &frames_left))
+			return false;
 		describe_fiber(&look->ruby, fiber,
-			       fiber->thread_index < look->threads.count ? &trace->threads[fiber->thread_index] : NULL,
-			       entry);
+			       fiber->thread_index < nr_threads ? &trace->threads[fiber->thread_index] : NULL, entry);
 	}
+	trace->threads_missing = look->threads.missing;
+	trace->fibers_missing = look->fibers.missing;
+	trace->nr_fibers_missing = look->fibers.nr_missing;
 	trace->gc_running = threads_gc_running(&look->ruby, &trace->gc_known);
-	look->refused = run_self_test(session, look, NULL);
-	look->no_memory = false;
-out:
+	return true;
+}
+
+void look_once(const struct session *session, struct look *look, long limit_ns)
+{
+	const long test_ns = limit_ns / TEST_SHARE;
+	struct resolver *resolver = NULL;
+
+	look_reset(look);
+	memory_limit(look->ruby.memory, limit_ns - test_ns);
+	look->trace = trace_create();
+	if (look->trace && threads_list(&look->ruby, &look->threads))
+		resolver = resolver_create(&look->ruby, look->trace);
+	look->no_memory = !resolver || !read_stacks(session, look, resolver);
 	resolver_destroy(resolver);
+	if (!look->no_memory)
+		test_layout(session, look, NULL, test_ns);
+	memory_limit(look->ruby.memory, 0);
 }
 
 /*
@@ -272,6 +328,33 @@ static bool may_have_been_resumed(const struct session *session, const struct lo
 	       (moved[fiber->thread_index] || (fiber->resumed_by != 0 && fiber->resuming == 0));
 }
 
+/*
+ * Whether there are other threads now than were read. A thread that ends or begins while the list is copied can lead to
+ * a list that looks whole, and is not: that none did is known if the list is the same later on.
+ */
+static bool list_has_moved(const struct session *session, struct look *look)
+{
+	struct ruby ruby = look->ruby;
+	struct ruby_threads now = {0};
+	bool moved = false;
+
+	if (look->threads.missing == LIST_OUT_OF_TIME)
+		return false;
+	ruby.memory = memory_create(target_read_pages, session->target, SESSION_PAGES);
+	if (!ruby.memory) {
+		look->no_memory = true;
+		return false;
+	}
+	memory_limit(ruby.memory, LIST_NS);
+	if (threads_list(&ruby, &now))
+		moved = !threads_are_same(&look->threads, &now);
+	else
+		look->no_memory = true;
+	threads_clear(&now);
+	memory_destroy(ruby.memory);
+	return moved;
+}
+
 size_t look_mark_moved(const struct session *session, struct look *look)
 {
 	const struct layout *layout = session->layout.layout;
@@ -287,6 +370,8 @@ size_t look_mark_moved(const struct session *session, struct look *look)
 		const struct stack_facts *facts = &stack->facts;
 		struct trace_thread *thread = &look->trace->threads[i];
 
+		if (thread->reason == REASON_OUT_OF_TIME)
+			continue;
 		/* One that runs, and is not what its thread runs: the thread was in another when it was copied. */
 		moved[i] = (thread->suspended && strcmp(thread->fiber_state, "resumed") == 0 && !thread->ended) ||
 			   may_have_been_resumed(session, look, i, moved) ||
@@ -300,12 +385,24 @@ size_t look_mark_moved(const struct session *session, struct look *look)
 		thread->reason = REASON_MOVED;
 		thread->verdict = validate_verdict(REASON_MOVED);
 	}
-	if (count > 0 && look->refused) {
-		free(look->refused);
-		look->refused = run_self_test(session, look, moved);
-	}
+	if (count > 0 && look->refused)
+		test_layout(session, look, moved, LOOK_NS / TEST_SHARE);
 	free(moved);
+	if (list_has_moved(session, look))
+		look->trace->threads_missing = LIST_BROKEN;
+	count += look->trace->threads_missing == LIST_BROKEN;
+	count += look->trace->fibers_missing == LIST_BROKEN;
 	return count;
+}
+
+void look_move(struct look *from, struct look *to)
+{
+	struct heap_finds found = to->found;
+
+	look_reset(to);
+	*to = *from;
+	to->found = found;
+	*from = (struct look){.ruby = from->ruby, .found = from->found};
 }
 
 bool look_order(struct look *look)

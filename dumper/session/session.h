@@ -41,7 +41,7 @@ struct session {
 	struct target *target;
 	struct module *module; /* what Ruby is in */
 	struct roots module_roots;
-	struct memory *memory; /* what the trace was read from */
+	struct memory *memory; /* what looks are read through */
 	struct layout_found layout;
 	struct ruby ruby;		    /* through that memory and layout */
 	char version[64], description[256]; /* "" if the core does not tell */

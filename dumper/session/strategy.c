@@ -1,5 +1,7 @@
 #include "session/strategy.h"
 
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -20,11 +22,37 @@
 /* How often a running target is looked at before it is paused. */
 #define LEARNING_TRIES 8
 
-/* How much time a look may take while the target is stopped. */
+/* How much time a look may take while the target is stopped, whatever it says. */
 #define CHASE_NS 100000000L
 
 /* How long a running target is tried until no stack moved during a look. */
 #define UNPAUSED_NS 200000000L
+
+/* Adds a remark to what the self-test has against the layout. False if out of memory. */
+static bool remark(struct look *look, const char *text)
+{
+	char *both;
+
+	if (asprintf(&both, "%s (%s)", look->refused, text) < 0)
+		return false;
+	free(look->refused);
+	look->refused = both;
+	return true;
+}
+
+/* What a look that came to no result is: NULL if there is nothing against it but, maybe, what the self-test says. */
+static struct error *failure(const struct session *session, const struct look *look)
+{
+	if (look->no_memory)
+		return error_no_memory();
+	if (look->untested)
+		return error_create(
+		    EXIT_FAILED,
+		    "what was read of process %d could not be tested in time: it is not what a Ruby has, or "
+		    "rbdump had to wait for others; try again",
+		    session->target->pid);
+	return NULL;
+}
 
 struct chase {
 	const struct session *session;
@@ -96,18 +124,22 @@ struct error *look_paused(const struct session *session, struct look *look)
 		pauses_us += pause_us;
 		look_once(session, look, LOOK_NS);
 		if (look->no_memory)
-			return error_no_memory();
+			break;
 		/* Of fibers that were made after the search some are missed. */
 		searched = false;
-		if (look->fibers.missing == FIBERS_MISSED && pauses < SEARCHED_TRIES)
+		if (look->fibers.missing == LIST_MISSED && pauses < SEARCHED_TRIES)
 			error = search_heap(session, look, &searched);
-		if (memory_missed(session->memory) == 0 && !look->refused && !searched)
+		if (memory_missed(session->memory) == 0 && !look->refused && !look->untested && !searched)
 			break;
 		/* Let it get somewhere else. */
 		nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
 	}
+	if (!error)
+		error = failure(session, look);
 	if (error)
 		return error;
+	if (look->refused && memory_missed(session->memory) > 0 && !remark(look, "not all of it was copied in time"))
+		return error_no_memory();
 	look->trace->pauses = pauses;
 	look->trace->pause_us = pauses_us;
 	return NULL;
@@ -137,15 +169,16 @@ struct error *look_at_core(const struct session *session, struct look *look)
 		}
 		literals_clear(&literals);
 	}
-	return look->no_memory ? error_no_memory() : NULL;
+	return failure(session, look);
 }
 
 struct error *look_unpaused(const struct session *session, struct look *look)
 {
+	struct look best = {.ruby = look->ruby};
+	size_t moved = 0, least = SIZE_MAX;
 	struct timespec began;
-	bool fitted = false, searched;
 	struct error *error;
-	size_t moved;
+	bool searched;
 
 	look_once(session, look, LOOK_NS);
 	error = search_heap(session, look, &searched);
@@ -157,19 +190,25 @@ struct error *look_unpaused(const struct session *session, struct look *look)
 	do {
 		error = capture_unpaused(session->memory);
 		if (error)
-			return error;
+			break;
 		look_once(session, look, LOOK_NS);
 		if (!look->no_memory)
 			moved = look_mark_moved(session, look);
 		if (look->no_memory)
-			return error_no_memory();
-		fitted |= !look->refused;
-	} while ((moved > 0 || look->refused || look->fibers.missing == FIBERS_BROKEN) &&
-		 elapsed_ns(&began) < UNPAUSED_NS);
-	/* A layout that fitted once is right: what did not fit in the last look was moving. */
-	if (fitted) {
-		free(look->refused);
-		look->refused = NULL;
-	}
-	return NULL;
+			break;
+		/* What does not fit may have been moving, though no part of it is known to have: then none of that look
+		   is shown if there is another. */
+		if (!look->refused && !look->untested && moved < least) {
+			look_move(look, &best);
+			least = moved;
+		}
+	} while (least > 0 && elapsed_ns(&began) < UNPAUSED_NS);
+	if (!error && best.trace)
+		look_move(&best, look);
+	look_clear(&best);
+	if (!error)
+		error = failure(session, look);
+	if (!error && look->refused && !remark(look, "or it was being changed: it was not paused"))
+		error = error_no_memory();
+	return error;
 }

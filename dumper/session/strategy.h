@@ -9,8 +9,10 @@
 
 /*
  * Looks at a live target that it pauses for that, at one that it does not, or at a core. `look` receives the last look:
- * the one that found all that was wanted, or the best that was to be had in the tries there are. Fails if the target
- * cannot be stopped or copied, or out of memory; look_clear() is the caller's in each case.
+ * the one that found all that was wanted, or the best that was to be had in the tries there are: one that the self-test
+ * has nothing against, if there was any. Whatever the target says, it is stopped a few times, and each time for no more
+ * than a tenth of a second after what was known to be wanted of it is copied. Fails if the target cannot be stopped or
+ * copied, if there was no time to test what was read, or out of memory; look_clear() is the caller's in each case.
  */
 struct error *look_paused(const struct session *session, struct look *look);
 struct error *look_unpaused(const struct session *session, struct look *look);

@@ -25,7 +25,9 @@ struct error *session_try(struct session *session, struct trace **ret, char **re
 		error = session_no_stacks(session, &roots, before, 0);
 		if (error)
 			return error;
-		*refused = strdup("no VM that it fits was found in the process's data");
+		*refused =
+		    strdup(roots.cut ? "no VM that it fits was found in as much of the process's data as was searched"
+				     : "no VM that it fits was found in the process's data");
 		return *refused ? NULL : error_no_memory();
 	}
 	memory_destroy(session->memory);

@@ -109,23 +109,24 @@ const char *trace_frame_kind_name(enum trace_frame_kind kind)
 
 static const struct {
 	const char *name, *text;
-} fibers_texts[] = {
-    [FIBERS_ALL] = {NULL, NULL},
-    [FIBERS_NOT_KNOWN] = {"not-known", "where this Ruby has its suspended fibers is not known"},
-    [FIBERS_BROKEN] = {"list-broken", "the list of fibers was being changed"},
-    [FIBERS_TOO_MANY] = {"too-many", "there are more fibers than rbdump lists"},
-    [FIBERS_HEAP_CUT] = {"heap-cut", "not all of Ruby's heap could be searched for fibers in time"},
-    [FIBERS_MISSED] = {"missed", "some were not found"},
+} missing_texts[] = {
+    [LIST_COMPLETE] = {NULL, NULL},
+    [LIST_NOT_KNOWN] = {"not-known", "where this Ruby has them is not known"},
+    [LIST_BROKEN] = {"list-broken", "the list of them was being changed"},
+    [LIST_TOO_LONG] = {"too-many", "there are more than rbdump lists"},
+    [LIST_OUT_OF_TIME] = {"out-of-time", "there was no time left to read the list of them"},
+    [LIST_HEAP_CUT] = {"heap-cut", "not all of Ruby's heap could be searched for them in time"},
+    [LIST_MISSED] = {"missed", "some were not found"},
 };
 
-const char *trace_fibers_name(enum fibers_missing missing)
+const char *trace_missing_name(enum list_missing missing)
 {
-	return fibers_texts[missing].name;
+	return missing_texts[missing].name;
 }
 
-const char *trace_fibers_text(enum fibers_missing missing)
+const char *trace_missing_text(enum list_missing missing)
 {
-	return fibers_texts[missing].text;
+	return missing_texts[missing].text;
 }
 
 struct place {
@@ -167,7 +168,6 @@ int trace_exit_status(const struct trace *trace)
 	for (size_t i = 0; i < trace->nr_threads; i++)
 		if (trace->threads[i].verdict != VERDICT_COMPLETE)
 			return EXIT_PARTIAL;
-	if (trace->fibers_missing != FIBERS_ALL && trace->fibers_missing != FIBERS_NOT_KNOWN)
-		return EXIT_PARTIAL;
-	return EXIT_COMPLETE;
+	return trace->threads_missing == LIST_COMPLETE && trace->fibers_missing == LIST_COMPLETE ? EXIT_COMPLETE
+												 : EXIT_PARTIAL;
 }

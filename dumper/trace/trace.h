@@ -63,14 +63,15 @@ struct trace_thread {
 	size_t nr_frames;
 };
 
-/* Whether all suspended fibers were found. */
-enum fibers_missing {
-	FIBERS_ALL,
-	FIBERS_NOT_KNOWN, /* of this Ruby it is not known where they are */
-	FIBERS_BROKEN,
-	FIBERS_TOO_MANY,
-	FIBERS_HEAP_CUT,
-	FIBERS_MISSED,
+/* Whether all threads were found, or all suspended fibers; if not, why. */
+enum list_missing {
+	LIST_COMPLETE,
+	LIST_NOT_KNOWN, /* of this Ruby it is not known where they are */
+	LIST_BROKEN,
+	LIST_TOO_LONG,
+	LIST_OUT_OF_TIME,
+	LIST_HEAP_CUT,
+	LIST_MISSED,
 };
 
 enum layout_source { LAYOUT_BY_BUILD_ID, LAYOUT_BY_VERSION, LAYOUT_GENERATED, LAYOUT_GIVEN };
@@ -117,8 +118,8 @@ struct trace {
 	bool gc_known, gc_running;
 	struct trace_thread *threads; /* each followed by its suspended fibers; those of ended threads come last */
 	size_t nr_threads;
-	enum fibers_missing fibers_missing;
-	uint64_t nr_fibers_missing; /* for FIBERS_MISSED */
+	enum list_missing threads_missing, fibers_missing;
+	uint64_t nr_fibers_missing; /* for LIST_MISSED */
 
 	struct trace_pool *pool; /* what owns the strings */
 	size_t pool_size;	 /* bytes in all of it */
@@ -139,9 +140,9 @@ const char *trace_layout_source_name(enum layout_source source);
 const char *trace_version_source_name(enum version_source source);
 const char *trace_frame_kind_name(enum trace_frame_kind kind);
 
-/* Why suspended fibers may be missing: a short name for programs, a sentence for people; NULL for FIBERS_ALL. */
-const char *trace_fibers_name(enum fibers_missing missing);
-const char *trace_fibers_text(enum fibers_missing missing);
+/* Why some may be missing: a short name for programs, a sentence for people; NULL for LIST_COMPLETE. */
+const char *trace_missing_name(enum list_missing missing);
+const char *trace_missing_text(enum list_missing missing);
 
 /* Orders the threads by a rank that each has; those of the same rank stay as they are. False if out of memory. */
 bool trace_order(struct trace *trace, const size_t *ranks);

@@ -3,64 +3,29 @@
 #include <stdlib.h>
 
 #include "decode/value.h"
+#include "memory/addresses.h"
 #include "vm/context.h"
-
-/* Addresses of fibers (rb_fiber_t). */
-struct addresses {
-	uint64_t *of;
-	size_t count, capacity;
-};
 
 struct listing {
 	const struct ruby *ruby;
 	const struct ruby_threads *threads;
 	struct ruby_fibers *fibers;
-	struct addresses candidates;
-	struct addresses by_address; /* of the threads, each with its index behind it */
-	size_t capacity;	     /* of `fibers` */
-	uint64_t pool;		     /* that the stacks are of; 0 if not known */
-	uint64_t with_stack;	     /* fibers that have one of its stacks */
+	struct addresses candidates;   /* addresses of what may be a fiber (rb_fiber_t) */
+	struct address_map by_address; /* of the threads: the index of each */
+	size_t capacity;	       /* of `fibers` */
+	uint64_t pool;		       /* that the stacks are of; 0 if not known */
+	uint64_t with_stack;	       /* fibers that have one of its stacks */
 	bool no_memory;
 };
 
-static void add_address(struct listing *listing, struct addresses *addresses, uint64_t address)
+static void add_candidate(struct listing *listing, uint64_t fiber)
 {
-	if (addresses->count == addresses->capacity) {
-		size_t more = addresses->capacity ? addresses->capacity * 2 : 64;
-		uint64_t *grown = reallocarray(addresses->of, more, sizeof(*grown));
-
-		if (!grown) {
-			listing->no_memory = true;
-			return;
-		}
-		addresses->of = grown;
-		addresses->capacity = more;
-	}
-	addresses->of[addresses->count++] = address;
+	listing->no_memory |= !addresses_add(&listing->candidates, fiber);
 }
 
-static int ascending(const void *a, const void *b)
+static void mark_missing(struct listing *listing, enum list_missing missing)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static void sort_and_drop_repeated(struct addresses *addresses)
-{
-	size_t kept = 0;
-
-	if (addresses->count > 0)
-		qsort(addresses->of, addresses->count, sizeof(*addresses->of), ascending);
-	for (size_t i = 0; i < addresses->count; i++)
-		if (kept == 0 || addresses->of[i] != addresses->of[kept - 1])
-			addresses->of[kept++] = addresses->of[i];
-	addresses->count = kept;
-}
-
-static void mark_missing(struct listing *listing, enum fibers_missing missing)
-{
-	if (listing->fibers->missing == FIBERS_ALL)
+	if (listing->fibers->missing == LIST_COMPLETE)
 		listing->fibers->missing = missing;
 }
 
@@ -103,17 +68,17 @@ static bool follow_links(struct listing *listing, uint64_t link)
 		previous = access_member(&access, link, F_jit_cont_prev);
 	}
 	if (previous != 0)
-		mark_missing(listing, FIBERS_TOO_MANY);
+		mark_missing(listing, LIST_TOO_LONG);
 	for (previous = 0; link != 0 && !listing->no_memory; link = access_member(&access, link, F_jit_cont_next)) {
 		uint64_t ec = access_member(&access, link, F_jit_cont_ec);
 
 		if (access.failed || (previous != 0 && access_member(&access, link, F_jit_cont_prev) != previous))
 			return false;
 		if (listing->candidates.count >= FIBERS_LOOKED_AT) {
-			mark_missing(listing, FIBERS_TOO_MANY);
+			mark_missing(listing, LIST_TOO_LONG);
 			break;
 		}
-		add_address(listing, &listing->candidates, ec - access.layout->members[F_fiber_ec].offset);
+		add_candidate(listing, ec - access.layout->members[F_fiber_ec].offset);
 		previous = link;
 	}
 	return !access.failed;
@@ -126,15 +91,14 @@ static bool has_current(struct listing *listing)
 	bool all = true;
 
 	for (size_t i = 0; i < listing->candidates.count; i++)
-		add_address(listing, &sorted, listing->candidates.of[i]);
-	sort_and_drop_repeated(&sorted);
+		listing->no_memory |= !addresses_add(&sorted, listing->candidates.of[i]);
+	addresses_sort(&sorted);
 	for (size_t i = 0; i < listing->threads->count && sorted.count > 0; i++) {
-		const uint64_t *fiber = &listing->threads->threads[i].fiber;
+		uint64_t fiber = listing->threads->threads[i].fiber;
 
-		if (*fiber != 0)
-			all = all && bsearch(fiber, sorted.of, sorted.count, sizeof(*sorted.of), ascending);
+		all = all && (fiber == 0 || addresses_have(&sorted, fiber));
 	}
-	free(sorted.of);
+	addresses_clear(&sorted);
 	return all;
 }
 
@@ -167,18 +131,24 @@ static uint64_t type_of_fiber(const struct listing *listing, uint64_t fiber)
 static void follow_ring(struct listing *listing, uint64_t first)
 {
 	struct access access = ruby_access(listing->ruby);
+	uint64_t fiber = access_member(&access, first, F_fiber_next_fiber), mark = first;
 
-	for (uint64_t fiber = access_member(&access, first, F_fiber_next_fiber); fiber != first;
-	     fiber = access_member(&access, fiber, F_fiber_next_fiber)) {
-		if (access.failed) {
-			mark_missing(listing, FIBERS_BROKEN);
+	/* What goes round without it is no ring: Brent's algorithm finds that. */
+	for (size_t seen = 1, lap = 1; fiber != first; seen++) {
+		if (access.failed || fiber == mark) {
+			mark_missing(listing, LIST_BROKEN);
 			return;
 		}
 		if (listing->candidates.count >= FIBERS_LOOKED_AT) {
-			mark_missing(listing, FIBERS_TOO_MANY);
+			mark_missing(listing, LIST_TOO_LONG);
 			return;
 		}
-		add_address(listing, &listing->candidates, fiber);
+		add_candidate(listing, fiber);
+		if (seen == lap) {
+			mark = fiber;
+			lap *= 2;
+		}
+		fiber = access_member(&access, fiber, F_fiber_next_fiber);
 	}
 }
 
@@ -197,12 +167,12 @@ static void follow_threads(struct listing *listing)
 		if (listing->fibers->type == 0)
 			listing->fibers->type = type_of_fiber(listing, root);
 		if (root != 0)
-			add_address(listing, &listing->candidates, root);
+			add_candidate(listing, root);
 		for (size_t steps = 0; layout_has(access.layout, F_fiber_prev) && steps < FIBERS_MAX; steps++) {
 			fiber = fiber ? context_fiber(&access, fiber, F_fiber_prev) : 0;
 			if (fiber == 0 || access.failed || listing->candidates.count >= FIBERS_LOOKED_AT)
 				break;
-			add_address(listing, &listing->candidates, fiber);
+			add_candidate(listing, fiber);
 		}
 	}
 }
@@ -210,17 +180,17 @@ static void follow_threads(struct listing *listing)
 static void take_found(struct listing *listing, const struct heap_finds *found)
 {
 	if (found->cut)
-		mark_missing(listing, FIBERS_HEAP_CUT);
-	for (size_t i = 0; i < found->count; i++) {
+		mark_missing(listing, LIST_HEAP_CUT);
+	for (size_t i = 0; i < found->data.count; i++) {
 		if (listing->candidates.count >= FIBERS_LOOKED_AT) {
-			mark_missing(listing, FIBERS_TOO_MANY);
+			mark_missing(listing, LIST_TOO_LONG);
 			break;
 		}
 		/* It was one when the heap was searched. */
-		if (type_of_fiber(listing, found->data[i]) == listing->fibers->type)
-			add_address(listing, &listing->candidates, found->data[i]);
+		if (type_of_fiber(listing, found->data.of[i]) == listing->fibers->type)
+			add_candidate(listing, found->data.of[i]);
 	}
-	sort_and_drop_repeated(&listing->candidates);
+	addresses_sort(&listing->candidates);
 }
 
 /* ---- what each is about */
@@ -228,23 +198,16 @@ static void take_found(struct listing *listing, const struct heap_finds *found)
 /* The index of a thread; the number of threads if it is not listed. */
 static size_t index_of_thread(const struct listing *listing, uint64_t thread)
 {
-	const uint64_t *found = NULL;
+	const uint64_t *index = address_map_find(&listing->by_address, thread);
 
-	/* Each address has the index behind it. */
-	if (listing->threads->count > 0)
-		found =
-		    bsearch(&thread, listing->by_address.of, listing->threads->count, 2 * sizeof(uint64_t), ascending);
-	return found ? (size_t)found[1] : listing->threads->count;
+	return index ? (size_t)*index : listing->threads->count;
 }
 
 static void sort_threads(struct listing *listing)
 {
-	for (size_t i = 0; i < listing->threads->count; i++) {
-		add_address(listing, &listing->by_address, listing->threads->threads[i].address);
-		add_address(listing, &listing->by_address, i);
-	}
-	if (!listing->no_memory && listing->threads->count > 0)
-		qsort(listing->by_address.of, listing->threads->count, 2 * sizeof(uint64_t), ascending);
+	for (size_t i = 0; i < listing->threads->count; i++)
+		listing->no_memory |= !address_map_add(&listing->by_address, listing->threads->threads[i].address, i);
+	address_map_sort(&listing->by_address);
 }
 
 /* Whether a thread that is not listed has ended and left fibers behind; its root fiber's stack went with it. */
@@ -316,7 +279,7 @@ static void add_fiber(struct listing *listing, const struct ruby_fiber *fiber)
 	struct ruby_fibers *fibers = listing->fibers;
 
 	if (fibers->count >= FIBERS_MAX) {
-		mark_missing(listing, FIBERS_TOO_MANY);
+		mark_missing(listing, LIST_TOO_LONG);
 		return;
 	}
 	if (fibers->count == listing->capacity) {
@@ -371,7 +334,7 @@ static void examine(struct listing *listing, uint64_t address)
 	fiber.state = state_of(layout, status);
 	fiber.thread_index = index_of_thread(listing, fiber.thread);
 	if (vm_stack == 0 && fiber.state && is_being_switched_to(listing, &fiber))
-		mark_missing(listing, FIBERS_BROKEN);
+		mark_missing(listing, LIST_BROKEN);
 	if (vm_stack == 0 || !fiber.state)
 		return;
 	if (fiber.thread_index == listing->threads->count) {
@@ -391,27 +354,24 @@ static void examine(struct listing *listing, uint64_t address)
 static void find_resuming(struct listing *listing)
 {
 	struct ruby_fibers *fibers = listing->fibers;
-	struct addresses resumers = {0}; /* each has the one that it has resumed behind it */
+	struct address_map resumed = {0}; /* by each */
+	const uint64_t *found;
 
 	for (size_t i = 0; i < listing->threads->count; i++) {
-		add_address(listing, &resumers, listing->threads->threads[i].resumed_by);
-		add_address(listing, &resumers, listing->threads->threads[i].fiber);
-	}
-	for (size_t i = 0; i < fibers->count; i++) {
-		add_address(listing, &resumers, fibers->fibers[i].resumed_by);
-		add_address(listing, &resumers, fibers->fibers[i].address);
-	}
-	if (!listing->no_memory && resumers.count > 0) {
-		qsort(resumers.of, resumers.count / 2, 2 * sizeof(uint64_t), ascending);
-		for (size_t i = 0; i < fibers->count; i++) {
-			const uint64_t *found = bsearch(&fibers->fibers[i].address, resumers.of, resumers.count / 2,
-							2 * sizeof(uint64_t), ascending);
+		const struct ruby_thread *thread = &listing->threads->threads[i];
 
-			if (found)
-				fibers->fibers[i].resuming = found[1];
-		}
+		listing->no_memory |= !address_map_add(&resumed, thread->resumed_by, thread->fiber);
 	}
-	free(resumers.of);
+	for (size_t i = 0; i < fibers->count; i++)
+		listing->no_memory |=
+		    !address_map_add(&resumed, fibers->fibers[i].resumed_by, fibers->fibers[i].address);
+	address_map_sort(&resumed);
+	for (size_t i = 0; i < fibers->count; i++) {
+		found = address_map_find(&resumed, fibers->fibers[i].address);
+		if (found)
+			fibers->fibers[i].resuming = *found;
+	}
+	address_map_clear(&resumed);
 }
 
 /* Ruby's pool of stacks knows how many it has given away. */
@@ -423,9 +383,9 @@ static void check_count(struct listing *listing)
 	if (!value_is_object(listing->pool) || !layout_has(access.layout, F_fiber_pool_used))
 		return;
 	used = access_member(&access, listing->pool, F_fiber_pool_used);
-	if (access.failed || used <= listing->with_stack || listing->fibers->missing != FIBERS_ALL)
+	if (access.failed || used <= listing->with_stack || listing->fibers->missing != LIST_COMPLETE)
 		return;
-	listing->fibers->missing = FIBERS_MISSED;
+	listing->fibers->missing = LIST_MISSED;
 	listing->fibers->nr_missing = used - listing->with_stack;
 }
 
@@ -440,13 +400,13 @@ bool fibers_list(const struct ruby *ruby, const struct ruby_threads *threads, co
 	*ret = (struct ruby_fibers){0};
 	if (!layout_has(layout, members.in_fiber) || !layout_has(layout, members.fiber_ptr) ||
 	    !layout_has(layout, F_fiber_status) || !has_states(layout) || (link == 0 && !has_objects(layout))) {
-		ret->missing = FIBERS_NOT_KNOWN;
+		ret->missing = memory_is_over(ruby->memory) ? LIST_OUT_OF_TIME : LIST_NOT_KNOWN;
 		return true;
 	}
 	sort_threads(&listing);
 	if (link != 0) {
 		if (!follow_links(&listing, link) || !has_current(&listing))
-			mark_missing(&listing, FIBERS_BROKEN);
+			mark_missing(&listing, LIST_BROKEN);
 		/* The newest is the first. */
 		for (size_t i = listing.candidates.count; i-- > 0 && !listing.no_memory;)
 			examine(&listing, listing.candidates.of[i]);
@@ -460,8 +420,10 @@ bool fibers_list(const struct ruby *ruby, const struct ruby_threads *threads, co
 	if (!layout_has(layout, F_fiber_resuming))
 		find_resuming(&listing);
 	check_count(&listing);
-	free(listing.candidates.of);
-	free(listing.by_address.of);
+	addresses_clear(&listing.candidates);
+	address_map_clear(&listing.by_address);
+	if (memory_is_over(ruby->memory))
+		ret->missing = LIST_OUT_OF_TIME;
 	return !listing.no_memory;
 }
 

@@ -43,8 +43,8 @@ struct ruby_fiber {
 struct ruby_fibers {
 	struct ruby_fiber *fibers; /* in the order that they were made, where that is known */
 	size_t count;
-	enum fibers_missing missing;
-	uint64_t nr_missing; /* for FIBERS_MISSED */
+	enum list_missing missing;
+	uint64_t nr_missing; /* for LIST_MISSED */
 	uint64_t type;	     /* rb_data_type_t to search the heap for; 0 if that is not needed */
 };
 
@@ -53,7 +53,7 @@ struct ruby_fibers {
 #define FIBERS_LOOKED_AT 131072u
 
 /*
- * Lists the fibers.
+ * Lists the fibers, as many as there is room and time for (memory_limit()).
  *   found  what a search of the heap for `type` gave; empty if there was none
  * Returns false if out of memory; otherwise `ret` is to be given to fibers_clear().
  */

@@ -270,7 +270,8 @@ bool stack_walk(const struct ruby *ruby, uint64_t ec, uint64_t thread, size_t li
 	ret->frames = calloc(count + 1, sizeof(*ret->frames));
 	if (!ret->frames)
 		return false;
-	for (uint64_t cfp = ret->facts.cfp; ret->nr_frames < count; cfp += ret->facts.frame_size) {
+	for (uint64_t cfp = ret->facts.cfp; ret->nr_frames < count && !memory_is_over(ruby->memory);
+	     cfp += ret->facts.frame_size) {
 		struct frame *frame = &ret->frames[ret->nr_frames++];
 
 		read_frame(ruby, ret, cfp, frame);

@@ -36,7 +36,8 @@ struct stack {
  * Walks the frames of an execution context (rb_execution_context_t at `ec`).
  *   thread  the rb_thread_t that it must belong to
  *   limit   how many frames to walk at most
- *   ret     to be given to stack_clear(); frames that fail a check are in it as FRAME_UNREADABLE
+ *   ret     to be given to stack_clear(); frames that fail a check are in it as FRAME_UNREADABLE, and those that there
+ *           was no time for (memory_is_over()) are not in it
  * Returns false if out of memory.
  */
 bool stack_walk(const struct ruby *ruby, uint64_t ec, uint64_t thread, size_t limit, struct stack *ret);

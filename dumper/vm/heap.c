@@ -52,21 +52,6 @@ bool heap_is_known(const struct layout *layout)
 	       layout->enumerators[E_RUBY_T_DATA].present;
 }
 
-static bool add(struct heap_finds *finds, uint64_t data)
-{
-	if (finds->count == finds->capacity) {
-		size_t more = finds->capacity ? finds->capacity * 2 : 256;
-		uint64_t *grown = reallocarray(finds->data, more, sizeof(*grown));
-
-		if (!grown)
-			return false;
-		finds->data = grown;
-		finds->capacity = more;
-	}
-	finds->data[finds->count++] = data;
-	return true;
-}
-
 static uint64_t word_at(const uint8_t *bytes)
 {
 	uint64_t word;
@@ -105,9 +90,9 @@ static bool search_slots(struct search *search, uint64_t start, uint64_t count, 
 		if (kind != (uint64_t)layout->enumerators[E_RUBY_T_DATA].value ||
 		    word_at(slot + type) != search->type || !value_is_object(word_at(slot + data)))
 			continue;
-		if (search->finds->count >= FINDS_MAX)
+		if (search->finds->data.count >= FINDS_MAX)
 			search->finds->cut = true;
-		else if (!add(search->finds, word_at(slot + data)))
+		else if (!addresses_add(&search->finds->data, word_at(slot + data)))
 			return false;
 	}
 	return true;
@@ -178,25 +163,6 @@ static bool search_pages(struct search *search, struct access *access, uint64_t 
 	return true;
 }
 
-static int ascending(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static void drop_repeated(struct heap_finds *finds)
-{
-	size_t kept = 0;
-
-	if (finds->count > 0)
-		qsort(finds->data, finds->count, sizeof(*finds->data), ascending);
-	for (size_t i = 0; i < finds->count; i++)
-		if (kept == 0 || finds->data[i] != finds->data[kept - 1])
-			finds->data[kept++] = finds->data[i];
-	finds->count = kept;
-}
-
 bool heap_find(const struct ruby *ruby, memory_source *source, void *context, uint64_t type, struct heap_finds *ret)
 {
 	struct memory *lists = memory_create(source, context, LISTS_MAX);
@@ -215,8 +181,7 @@ bool heap_find(const struct ruby *ruby, memory_source *source, void *context, ui
 	clock_gettime(CLOCK_MONOTONIC, &search.began);
 	if (lists && search.buffer)
 		enough = search_pages(&search, &access, ruby->vm);
-	if (enough)
-		drop_repeated(ret);
+	addresses_sort(&ret->data);
 	memory_destroy(lists);
 	free(search.buffer);
 	return enough;
@@ -224,6 +189,6 @@ bool heap_find(const struct ruby *ruby, memory_source *source, void *context, ui
 
 void heap_clear(struct heap_finds *finds)
 {
-	free(finds->data);
+	addresses_clear(&finds->data);
 	*finds = (struct heap_finds){0};
 }

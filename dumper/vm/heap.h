@@ -13,12 +13,12 @@
 #ifndef RBDUMP_HEAP_H
 #define RBDUMP_HEAP_H
 
+#include "memory/addresses.h"
 #include "vm/ruby.h"
 
 struct heap_finds {
-	uint64_t *data; /* RTypedData.data of each, ascending, each once */
-	size_t count, capacity;
-	bool cut; /* not all of the heap could be read, or not within the limits: there may be more */
+	struct addresses data; /* RTypedData.data of each, ascending, each once */
+	bool cut;	       /* not all of the heap could be read, or not within the limits: there may be more */
 };
 
 /* How much of a heap is read at most, and for how long. */

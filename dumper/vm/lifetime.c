@@ -63,7 +63,7 @@ static bool has_no_threads(const struct ruby *ruby)
 	if (ruby->vm == 0 || !layout_has(ruby->layout, F_vm_main_thread) || !threads_list(ruby, &threads))
 		return false;
 	if (threads.count == 0)
-		none = !threads.broken && is_taken_apart(ruby);
+		none = threads.missing == LIST_COMPLETE && is_taken_apart(ruby);
 	else if (threads.count == 1)
 		none = is_over(ruby, &threads.threads[0]);
 	threads_clear(&threads);

@@ -58,6 +58,9 @@ void roots_from_layout(const struct layout *layout, const struct module *module,
 /* How much of a module is looked through: Ruby's own data is some 200 KiB. */
 #define SEARCH_MAX (UINT64_C(16) << 20)
 
+/* The longest that a search takes: the data may be made to look like tables without end. */
+#define SEARCH_NS 2000000000L
+
 /* The most pointers that lead from a variable to what tells what it is, and how often pages are fetched at most. */
 #define SEARCH_ROUNDS 16
 
@@ -129,7 +132,9 @@ static bool is_symbol_table(const struct search *search, uint64_t at)
 
 	/* Until 2.1 an operator may have no String; some other names are as well known. */
 	if (!layout_has(search->layout, F_symbols_ids))
-		return search->layout->enumerators[E_idMethodMissing].present &&
+		return layout_has(search->layout, F_symbols_id_str) &&
+		       may_be_allocated(search->module, access_member(&access, at, F_symbols_id_str)) &&
+		       search->layout->enumerators[E_idMethodMissing].present &&
 		       value_bytes_are(&access, symbol_name(&ruby, &access, access_enum(&access, E_idMethodMissing)),
 				       "method_missing") &&
 		       !access.failed;
@@ -188,9 +193,12 @@ static uint64_t find(const struct search *search, root_test *is_root)
 		const struct module_segment *data = &search->module->data[i];
 
 		for (uint64_t at = (data->start + 7) & ~UINT64_C(7); at + 8 <= data->end && left >= 8;
-		     at += 8, left -= 8)
+		     at += 8, left -= 8) {
+			if (memory_is_over(search->memory))
+				return 0;
 			if (try(search, is_root, at, &pending))
 				return at;
+		}
 	}
 	for (int round = 0; round < SEARCH_ROUNDS && pending > 0; round++) {
 		size_t count = pending;
@@ -201,6 +209,8 @@ static uint64_t find(const struct search *search, root_test *is_root)
 		for (size_t i = 0; i < count; i++) {
 			uint64_t at = search->pending[i];
 
+			if (memory_is_over(search->memory))
+				return 0;
 			if (try(search, is_root, at, &pending))
 				return at;
 		}
@@ -250,15 +260,36 @@ void roots_check(const struct module *module, struct memory *memory, const struc
 		roots->object_class = 0;
 }
 
+/* How long the data of the module is. */
+static uint64_t length_of_data(const struct module *module)
+{
+	uint64_t length = 0;
+
+	for (size_t i = 0; i < module->nr_data; i++)
+		length += module->data[i].end - module->data[i].start;
+	return length;
+}
+
 /* Wants all that is searched through, and makes room for the search. False if out of memory. */
 static bool search_begin(struct search *search)
 {
+	memory_limit(search->memory, SEARCH_NS);
 	memory_seal(search->memory);
 	search->capacity = want_data(search->module, search->memory);
 	search->pending = calloc(search->capacity + 1, sizeof(*search->pending));
 	if (search->pending)
 		memory_fetch(search->memory);
 	return search->pending;
+}
+
+/* Ends it. Returns whether there was more to search. */
+static bool search_end(struct search *search)
+{
+	bool cut = length_of_data(search->module) > SEARCH_MAX || memory_is_over(search->memory);
+
+	free(search->pending);
+	memory_limit(search->memory, 0);
+	return cut;
 }
 
 void roots_search(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots)
@@ -273,7 +304,7 @@ void roots_search(const struct module *module, struct memory *memory, const stru
 		roots->global_symbols = find(&search, is_symbol_table);
 	if (roots->object_class == 0)
 		roots->object_class = find(&search, is_object_class);
-	free(search.pending);
+	roots->cut = search_end(&search);
 }
 
 uint64_t roots_search_ended_vm(const struct module *module, struct memory *memory, const struct layout *layout)
@@ -284,7 +315,7 @@ uint64_t roots_search_ended_vm(const struct module *module, struct memory *memor
 	if (!search_begin(&search))
 		return 0;
 	at = find(&search, is_ended_vm);
-	free(search.pending);
+	search_end(&search);
 	return at;
 }
 

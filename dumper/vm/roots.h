@@ -18,6 +18,7 @@ struct roots {
 	uint64_t zjit_entry;	 /* rb_zjit_entry, a pointer */
 	uint64_t version;	 /* ruby_version, a string */
 	uint64_t description;	 /* ruby_description, a string */
+	bool cut; /* there was more to search than there was room or time for: what was not found may be there */
 };
 
 /* What the ELF's own symbol tables say. */
@@ -44,7 +45,8 @@ void roots_check(const struct module *module, struct memory *memory, const struc
 /*
  * Looks for what is still not known of those in the writable segments of the module: a stripped Ruby since 3.3 does not
  * export the VM, and none exports the symbol table. What is found has passed the same checks. All that is needed is
- * copied in few pieces, whatever there is to look through, and 16 MiB of data at most are.
+ * copied in few pieces, whatever there is to look through; 16 MiB of data at most are, in two seconds at most: if
+ * that is not all, `cut` is set.
  *   memory  as above, and without anything in it; sealed by this
  */
 void roots_search(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots);

@@ -4,16 +4,17 @@
 
 #include "decode/st.h"
 #include "decode/value.h"
+#include "memory/addresses.h"
 #include "vm/context.h"
 
 /*
  * A list of ccan/list/list.h: a ring of nodes, each within the struct that it links, through a head that is in none.
  *   head_next  the member `next` of the list's head, within `object`
- * Calls `visit` with the address of each node until it returns false.
- * Returns false if the ring cannot be followed to its end.
+ * Calls `visit` with the address of each node until it returns false: it has no room for more, or a read has failed.
+ * Returns whether the ring was followed to its end, and if not, why.
  */
-static bool walk_list(struct access *access, uint64_t object, enum layout_member_id head_next,
-		      bool (*visit)(void *context, struct access *access, uint64_t node), void *context)
+static enum list_missing walk_list(struct access *access, uint64_t object, enum layout_member_id head_next,
+				   bool (*visit)(void *context, struct access *access, uint64_t node), void *context)
 {
 	uint64_t next_offset = access->layout->members[F_list_node_next].offset;
 	uint64_t head = access_address(access, object, head_next) - next_offset;
@@ -23,21 +24,24 @@ static bool walk_list(struct access *access, uint64_t object, enum layout_member
 	/* A list that is being changed can lead in a circle that the head is not part of: Brent's algorithm finds it.
 	 */
 	for (size_t seen = 0, lap = 1; node != head; seen++) {
-		if (access->failed || seen >= THREADS_MAX || node == mark || !visit(context, access, node))
-			return false;
+		if (access->failed || node == mark)
+			return LIST_BROKEN;
+		if (seen >= THREADS_MAX || !visit(context, access, node))
+			return access->failed ? LIST_BROKEN : LIST_TOO_LONG;
 		if (seen == lap) {
 			mark = node;
 			lap *= 2;
 		}
 		node = access_word(access, node + next_offset);
 	}
-	return !access->failed;
+	return access->failed ? LIST_BROKEN : LIST_COMPLETE;
 }
 
 struct listing {
 	const struct ruby *ruby;
 	struct ruby_threads *threads;
 	size_t capacity;
+	struct addresses waiting; /* threads in a queue for a GVL */
 	bool no_memory;
 
 	uint64_t main_thread;
@@ -155,7 +159,11 @@ static bool add_thread(struct listing *listing, uint64_t address)
 		threads->threads = grown;
 		listing->capacity = more;
 	}
-	read_thread(listing, address, &threads->threads[threads->count++]);
+	read_thread(listing, address, &threads->threads[threads->count]);
+	/* Half of one is none. */
+	if (memory_is_over(listing->ruby->memory))
+		return false;
+	threads->count++;
 	return true;
 }
 
@@ -173,19 +181,34 @@ static bool add_thread_of_table(void *context, struct access *access, uint64_t k
 	return !access->failed && add_thread(context, address);
 }
 
-/* A thread in the queue for the GVL could go on if it had it, whatever it was woken from. */
-static bool mark_waiting(void *context, struct access *access, uint64_t node)
+static bool add_waiting(void *context, struct access *access, uint64_t node)
 {
 	struct listing *listing = context;
-	uint64_t address = node - access->layout->members[F_thread_gvl_node].offset;
 
-	for (size_t i = listing->threads->count; i-- > 0;) {
+	if (listing->waiting.count >= THREADS_MAX)
+		return false;
+	listing->no_memory |=
+	    !addresses_add(&listing->waiting, node - access->layout->members[F_thread_gvl_node].offset);
+	return !listing->no_memory;
+}
+
+/* A thread in the queue for the GVL could go on if it had it, whatever it was woken from. */
+static void mark_waiting(struct listing *listing)
+{
+	addresses_sort(&listing->waiting);
+	for (size_t i = 0; i < listing->threads->count; i++) {
 		struct ruby_thread *thread = &listing->threads->threads[i];
 
-		if (thread->address == address && thread->state != STATE_RUNNING && thread->state != STATE_DEAD)
+		if (thread->state != STATE_RUNNING && thread->state != STATE_DEAD &&
+		    addresses_have(&listing->waiting, thread->address))
 			thread->state = STATE_WAITING_GVL;
 	}
-	return true;
+}
+
+static void mark_missing(struct ruby_threads *threads, enum list_missing missing)
+{
+	if (threads->missing == LIST_COMPLETE)
+		threads->missing = missing;
 }
 
 static void list_threads(struct listing *listing, uint64_t object, enum layout_member_id head,
@@ -194,10 +217,10 @@ static void list_threads(struct listing *listing, uint64_t object, enum layout_m
 	const struct layout *layout = listing->ruby->layout;
 	struct access access = ruby_access(listing->ruby), queue_access = access;
 
-	if (!walk_list(&access, object, head, add_listed_thread, listing))
-		listing->threads->broken = true;
+	mark_missing(listing->threads, walk_list(&access, object, head, add_listed_thread, listing));
+	/* One that is broken tells less of what the threads do, and is short of none. */
 	if (layout_has(layout, queue) && layout_has(layout, F_thread_gvl_node))
-		walk_list(&queue_access, object, queue, mark_waiting, listing);
+		walk_list(&queue_access, object, queue, add_waiting, listing);
 }
 
 static bool add_ractor(void *context, struct access *access, uint64_t node)
@@ -218,21 +241,7 @@ static bool add_ractor(void *context, struct access *access, uint64_t node)
 		return false;
 	list_threads(listing, ractor, F_ractor_threads, F_ractor_gvl_queue);
 	/* When there is no room for more, the rest is not gone through. */
-	return !listing->no_memory && !(listing->threads->broken && listing->threads->count >= THREADS_MAX);
-}
-
-struct place {
-	uint64_t address;
-	size_t index;
-};
-
-static int by_address_then_index(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return x->index < y->index ? -1 : x->index > y->index;
+	return !listing->no_memory && listing->threads->missing != LIST_TOO_LONG;
 }
 
 /*
@@ -241,24 +250,22 @@ static int by_address_then_index(const void *a, const void *b)
  */
 static bool drop_repeated(struct ruby_threads *threads)
 {
-	struct place *places = calloc(threads->count + 1, sizeof(*places));
-	bool *repeated = calloc(threads->count + 1, sizeof(*repeated));
-	bool enough = places && repeated;
+	struct address_map firsts = {0};
 	size_t kept = 0;
+	bool enough = true;
 
 	for (size_t i = 0; enough && i < threads->count; i++)
-		places[i] = (struct place){threads->threads[i].address, i};
-	if (enough)
-		qsort(places, threads->count, sizeof(*places), by_address_then_index);
-	for (size_t i = 1; enough && i < threads->count; i++)
-		repeated[places[i].index] = places[i].address == places[i - 1].address;
+		enough = address_map_add(&firsts, threads->threads[i].address, i);
+	address_map_sort(&firsts);
 	for (size_t i = 0; enough && i < threads->count; i++)
-		if (!repeated[i])
+		if (*address_map_find(&firsts, threads->threads[i].address) == i)
 			threads->threads[kept++] = threads->threads[i];
-	if (enough)
+	/* What has come twice is no long list. */
+	if (enough && kept < threads->count) {
 		threads->count = kept;
-	free(places);
-	free(repeated);
+		threads->missing = LIST_BROKEN;
+	}
+	address_map_clear(&firsts);
 	return enough;
 }
 
@@ -287,19 +294,32 @@ bool threads_list(const struct ruby *ruby, struct ruby_threads *ret)
 	if (layout_has(layout, F_vm_main_thread))
 		listing.main_thread = access_member(&access, ruby->vm, F_vm_main_thread);
 	if (layout_has(layout, F_vm_ractors)) {
-		if (!walk_list(&access, ruby->vm, F_vm_ractors, add_ractor, &listing))
-			ret->broken = true;
+		mark_missing(ret, walk_list(&access, ruby->vm, F_vm_ractors, add_ractor, &listing));
 	} else {
 		listing.gvl_known = read_gvl_owner(&access, ruby->vm, &listing.gvl_owner);
 		if (layout_has(layout, F_vm_living_threads))
 			list_threads(&listing, ruby->vm, F_vm_living_threads, F_vm_gvl_queue);
 		else if (!st_each(&access, access_member(&access, ruby->vm, F_vm_living_table), THREADS_MAX,
 				  add_thread_of_table, &listing))
-			ret->broken = true;
+			mark_missing(ret, access.failed ? LIST_BROKEN : LIST_TOO_LONG);
 	}
-	if (ret->broken && !drop_repeated(ret))
+	mark_waiting(&listing);
+	addresses_clear(&listing.waiting);
+	if (ret->missing != LIST_COMPLETE && !drop_repeated(ret))
 		listing.no_memory = true;
+	if (memory_is_over(ruby->memory))
+		ret->missing = LIST_OUT_OF_TIME;
 	return !listing.no_memory;
+}
+
+bool threads_are_same(const struct ruby_threads *a, const struct ruby_threads *b)
+{
+	if (a->count != b->count || a->missing != b->missing)
+		return false;
+	for (size_t i = 0; i < a->count; i++)
+		if (a->threads[i].address != b->threads[i].address)
+			return false;
+	return true;
 }
 
 void threads_clear(struct ruby_threads *threads)

@@ -25,18 +25,22 @@ struct ruby_thread {
 struct ruby_threads {
 	struct ruby_thread *threads;
 	size_t count;
-	bool broken; /* some list could not be read to its end: there may be more */
+	enum list_missing missing; /* whether these are all; never for lack of knowledge, or LIST_MISSED */
 };
 
 /* The most threads that are listed. */
 #define THREADS_MAX 16384u
 
 /*
- * Lists the threads of all ractors, each once. Returns false if out of memory; otherwise `ret` is to be given to
+ * Lists the threads of all ractors, each once; if they are too many, or there is no time left to read (memory_limit()),
+ * as many as there is room or time for. Returns false if out of memory; otherwise `ret` is to be given to
  * threads_clear().
  */
 bool threads_list(const struct ruby *ruby, struct ruby_threads *ret);
 void threads_clear(struct ruby_threads *threads);
+
+/* Whether two lists have the same threads, in the same order, and the same to say of those that may be missing. */
+bool threads_are_same(const struct ruby_threads *a, const struct ruby_threads *b);
 
 /* Whether the garbage collector is running; false if this cannot be known. */
 bool threads_gc_running(const struct ruby *ruby, bool *known);

@@ -7,10 +7,14 @@
 
 #include <cmocka.h>
 
+#include "elapsed.h"
 #include "synthetic.h"
 #include "vm/fibers.h"
 
 #define NOWHERE (SYNTHETIC_BASE + SYNTHETIC_SIZE)
+
+/* More than what is bounded takes, sanitized and on a busy machine; what is not takes many times that. */
+#define MUCH_NS 2000000000L
 
 /* Some threads with a fiber each, which they run, and a pool of stacks. */
 struct scene {
@@ -81,7 +85,7 @@ static struct ruby_fibers list(void)
 	return fibers;
 }
 
-static void assert_listed(const uint64_t *expected, size_t count, enum fibers_missing missing)
+static void assert_listed(const uint64_t *expected, size_t count, enum list_missing missing)
 {
 	struct ruby_fibers fibers = list();
 
@@ -98,7 +102,7 @@ static void assert_missing(void)
 {
 	struct ruby_fibers fibers = list();
 
-	assert_int_not_equal(fibers.missing, FIBERS_ALL);
+	assert_int_not_equal(fibers.missing, LIST_COMPLETE);
 	fibers_clear(&fibers);
 }
 
@@ -127,7 +131,7 @@ static void test_suspended(void **state)
 	synthetic_set(scene.s, fibers[0], F_fiber_prev, scene.of[1].fiber);
 	synthetic_set(scene.s, fibers[1], F_fiber_resuming, fibers[0]);
 	set_used(2);
-	assert_listed(fibers, 2, FIBERS_ALL);
+	assert_listed(fibers, 2, LIST_COMPLETE);
 	found = list();
 	assert_int_equal(found.fibers[0].thread_index, 1);
 	assert_int_equal(found.fibers[1].thread_index, 0);
@@ -148,7 +152,7 @@ static void test_without_a_stack(void **state)
 	new_fiber(scene.of[0].address, E_FIBER_TERMINATED, false);
 	fiber = new_fiber(scene.of[0].address, E_FIBER_SUSPENDED, false);
 	synthetic_set(scene.s, fiber + scene.s->layout->members[F_fiber_ec].offset, F_ec_vm_stack, 0);
-	assert_listed(NULL, 0, FIBERS_ALL);
+	assert_listed(NULL, 0, LIST_COMPLETE);
 }
 
 /* A continuation is linked as a fiber is. */
@@ -159,7 +163,7 @@ static void test_continuation(void **state)
 	(void)state;
 	fiber = new_fiber(scene.of[0].address, E_FIBER_SUSPENDED, false);
 	synthetic_set(scene.s, fiber + scene.s->layout->members[F_fiber_ec].offset, F_ec_fiber_ptr, scene.of[0].fiber);
-	assert_listed(NULL, 0, FIBERS_ALL);
+	assert_listed(NULL, 0, LIST_COMPLETE);
 }
 
 static void test_missed(void **state)
@@ -170,13 +174,13 @@ static void test_missed(void **state)
 	(void)state;
 	fiber = new_fiber(scene.of[0].address, E_FIBER_SUSPENDED, true);
 	set_used(4);
-	assert_listed(&fiber, 1, FIBERS_MISSED);
+	assert_listed(&fiber, 1, LIST_MISSED);
 	found = list();
 	assert_int_equal(found.nr_missing, 3);
 	fibers_clear(&found);
 	/* One more than there should be: it is just being given back. */
 	set_used(0);
-	assert_listed(&fiber, 1, FIBERS_ALL);
+	assert_listed(&fiber, 1, LIST_COMPLETE);
 }
 
 static void test_broken_links(void **state)
@@ -187,7 +191,7 @@ static void test_broken_links(void **state)
 	(void)state;
 	for (size_t i = 0; i < 3; i++)
 		fibers[i] = new_fiber(scene.of[0].address, E_FIBER_SUSPENDED, false);
-	assert_listed(fibers, 3, FIBERS_ALL);
+	assert_listed(fibers, 3, LIST_COMPLETE);
 	first = link_of(fibers[0]);
 
 	/* A circle, from either end. */
@@ -215,17 +219,17 @@ static void test_ended_thread(void **state)
 	set_used(1);
 	synthetic_set(s, thread, F_thread_vm, s->ruby.vm);
 	synthetic_set(s, thread, F_thread_status, synthetic_enum(s, E_THREAD_RUNNABLE));
-	assert_listed(NULL, 0, FIBERS_ALL);
+	assert_listed(NULL, 0, LIST_COMPLETE);
 	synthetic_set(s, thread, F_thread_status, synthetic_enum(s, E_THREAD_KILLED));
-	assert_listed(&fiber, 1, FIBERS_ALL);
+	assert_listed(&fiber, 1, LIST_COMPLETE);
 	found = list();
 	assert_int_equal(found.fibers[0].thread_index, 2);
 	fibers_clear(&found);
 	synthetic_set(s, thread, F_thread_root_fiber, fiber);
-	assert_listed(NULL, 0, FIBERS_ALL);
+	assert_listed(NULL, 0, LIST_COMPLETE);
 	synthetic_set(s, thread, F_thread_root_fiber, 0);
 	synthetic_set(s, thread, F_thread_vm, 0);
-	assert_listed(NULL, 0, FIBERS_ALL);
+	assert_listed(NULL, 0, LIST_COMPLETE);
 }
 
 static void test_not_known(void **state)
@@ -236,7 +240,7 @@ static void test_not_known(void **state)
 	new_fiber(scene.of[0].address, E_FIBER_SUSPENDED, true);
 	synthetic_without(s, F_jit_cont_next);
 	synthetic_without(s, F_objspace_pages);
-	assert_listed(NULL, 0, FIBERS_NOT_KNOWN);
+	assert_listed(NULL, 0, LIST_NOT_KNOWN);
 }
 
 /* ---- where there are no links */
@@ -326,15 +330,15 @@ static void test_heap(void **state)
 	put_object(slots + 5 * SLOT, NOWHERE, TYPE + 8); /* another type */
 	search();
 	assert_false(scene.found.cut);
-	assert_int_equal(scene.found.count, 3);
-	assert_listed(fibers, 2, FIBERS_ALL);
+	assert_int_equal(scene.found.data.count, 3);
+	assert_listed(fibers, 2, LIST_COMPLETE);
 
 	/* One was freed after the search. */
 	put_object(slots + (SLOTS + 1) * SLOT, NOWHERE, TYPE);
 	set_used(1);
-	assert_listed(fibers, 1, FIBERS_ALL);
+	assert_listed(fibers, 1, LIST_COMPLETE);
 	heap_clear(&scene.found);
-	assert_null(scene.found.data);
+	assert_null(scene.found.data.of);
 }
 
 /* ---- until 2.4: a thread is its own execution context, and a fiber that it has left has a copy of it */
@@ -389,7 +393,7 @@ static void test_saved_threads(void **state)
 	synthetic_set(s, scene.of[1].address, F_thread_root_fiber, fibers[1]);
 	synthetic_set(s, fibers[0], F_fiber_prev, fibers[2]);
 	search();
-	assert_listed(fibers, 4, FIBERS_ALL);
+	assert_listed(fibers, 4, LIST_COMPLETE);
 	found = list();
 	assert_int_equal(found.type, TYPE);
 	assert_int_equal(found.fibers[0].resumed_by, fibers[2]);
@@ -405,14 +409,14 @@ static void test_saved_threads(void **state)
 	/* One that has ended; one whose stack the thread has; and a thread that is just making its first. */
 	synthetic_set(s, fibers[3], F_fiber_status, synthetic_enum(s, E_RUNNING) ^ 1);
 	synthetic_set(s, fibers[2] + s->layout->members[F_fiber_saved_thread].offset, F_thread_vm_stack, 0);
-	assert_listed(fibers, 2, FIBERS_BROKEN);
+	assert_listed(fibers, 2, LIST_BROKEN);
 	scene.of[0].fiber = fibers[2];
-	assert_listed(fibers, 2, FIBERS_ALL);
+	assert_listed(fibers, 2, LIST_COMPLETE);
 	scene.of[0].fiber = 0;
-	assert_listed(fibers + 1, 1, FIBERS_ALL);
+	assert_listed(fibers + 1, 1, LIST_COMPLETE);
 	/* A copy whose thread is none. */
 	synthetic_set(s, fibers[1] + s->layout->members[F_fiber_saved_thread].offset, F_thread_self, slots);
-	assert_listed(NULL, 0, FIBERS_ALL);
+	assert_listed(NULL, 0, LIST_COMPLETE);
 	heap_clear(&scene.found);
 }
 
@@ -436,16 +440,47 @@ static void test_ring(void **state)
 	synthetic_set(s, fibers[0], F_fiber_prev, synthetic_enum(s, E_RUBY_Qnil));
 	synthetic_set(s, fibers[2], F_fiber_prev, slots + 11 * SLOT);
 	/* The heap was not searched. */
-	assert_listed(fibers, 3, FIBERS_ALL);
+	assert_listed(fibers, 3, LIST_COMPLETE);
 	found = list();
 	assert_int_equal(found.fibers[0].resumed_by, 0);
 	assert_int_equal(found.fibers[2].resumed_by, fibers[1]);
 	fibers_clear(&found);
 
 	synthetic_set(s, fibers[2], F_fiber_next_fiber, NOWHERE);
-	assert_listed(fibers, 3, FIBERS_BROKEN);
+	assert_listed(fibers, 3, LIST_BROKEN);
 	synthetic_set(s, fibers[2], F_fiber_next_fiber, fibers[1]);
-	assert_listed(fibers, 3, FIBERS_TOO_MANY);
+	assert_listed(fibers, 3, LIST_BROKEN);
+	heap_clear(&scene.found);
+}
+
+/* A ring, and links, that are longer than what is looked at; and what there is no time for. */
+static void test_long_rings(void **state)
+{
+	struct synthetic *s = scene.s;
+	uint64_t pages[PAGES], slots = new_heap(pages), before = 0, first = 0;
+	struct ruby_fibers found;
+	struct timespec began;
+
+	(void)state;
+	synthetic_with(s, F_fiber_next_fiber);
+	before_2_5(slots);
+	first = before = scene.of[0].fiber;
+	for (size_t i = 0; i < FIBERS_LOOKED_AT + 10; i++) {
+		uint64_t fiber = synthetic_struct(s, S_fiber);
+
+		synthetic_set(s, before, F_fiber_next_fiber, fiber);
+		before = fiber;
+	}
+	synthetic_set(s, before, F_fiber_next_fiber, first);
+	synthetic_set(s, scene.of[1].fiber, F_fiber_next_fiber, first);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	assert_listed(NULL, 0, LIST_TOO_LONG);
+	assert_true(elapsed_ns(&began) < MUCH_NS);
+	memory_limit(s->ruby.memory, 1000);
+	found = list();
+	assert_int_equal(found.missing, LIST_OUT_OF_TIME);
+	assert_int_equal(found.count, 0);
+	fibers_clear(&found);
 }
 
 /* 1.9.3 lists the parts of its heap, each by its first slot and what is behind its last. */
@@ -476,12 +511,12 @@ static void test_heap_of_rows(void **state)
 	put_object(slots + (PAGES * SLOTS - 1) * SLOT, scene.of[1].fiber, TYPE);
 	search();
 	assert_false(scene.found.cut);
-	assert_int_equal(scene.found.count, 2);
+	assert_int_equal(scene.found.data.count, 2);
 	/* It ends before it begins. */
 	synthetic_set(s, rows + row, F_heap_row_end, slots);
 	search();
 	assert_true(scene.found.cut);
-	assert_int_equal(scene.found.count, 2);
+	assert_int_equal(scene.found.data.count, 2);
 	heap_clear(&scene.found);
 }
 
@@ -509,7 +544,7 @@ static void test_heap_that_lies(void **state)
 		synthetic_set(s, pages[1], lies[i].id, lies[i].value);
 		search();
 		assert_true(scene.found.cut);
-		assert_int_equal(scene.found.count, 1);
+		assert_int_equal(scene.found.data.count, 1);
 		synthetic_set(s, pages[1], lies[i].id, right);
 		search();
 		assert_false(scene.found.cut);
@@ -519,7 +554,7 @@ static void test_heap_that_lies(void **state)
 	synthetic_set(s, objspace, F_objspace_nr_pages, UINT64_MAX);
 	search();
 	assert_true(scene.found.cut);
-	assert_int_equal(scene.found.count, 0);
+	assert_int_equal(scene.found.data.count, 0);
 	synthetic_set(s, objspace, F_objspace_nr_pages, PAGES);
 	synthetic_unmap(s, slots + SLOTS * SLOT);
 	search();
@@ -541,6 +576,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_heap_that_lies, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_saved_threads, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_ring, set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_long_rings, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_heap_of_rows, set_up, synthetic_tear_down),
 	};
 

@@ -66,6 +66,37 @@ static void test_each_page_once(void **state)
 	assert_int_equal(memory_pages(*state), 2);
 }
 
+/* Once the time is up, every read is refused, also of what is there; what is copied at once is copied. */
+static void test_limit(void **state)
+{
+	uint8_t byte;
+	size_t reads = 0;
+
+	assert_reads(*state, 5, 1);
+	memory_limit(*state, 1);
+	while (memory_read(*state, BASE + 5, &byte, 1))
+		assert_true(++reads < 1000);
+	assert_true(memory_is_over(*state));
+	assert_false(memory_read(*state, BASE + 5, &byte, 1));
+	assert_true(memory_forget(*state));
+	memory_prefetch(*state);
+	assert_true(memory_is_over(*state));
+	memory_limit(*state, 0);
+	assert_false(memory_is_over(*state));
+	assert_reads(*state, 5, 1);
+	assert_int_equal(pages_copied, 2);
+	/* A page that is not there is not copied any more. */
+	memory_limit(*state, 1);
+	assert_false(memory_read(*state, BASE + 9 * MEMORY_PAGE, &byte, 1));
+	assert_true(memory_is_over(*state));
+	assert_int_equal(pages_copied, 2);
+	memory_limit(*state, 3600L * 1000000000);
+	assert_reads(*state, 9 * MEMORY_PAGE, 1);
+	for (size_t i = 0; i < 1000; i++)
+		assert_reads(*state, 5, 1);
+	assert_false(memory_is_over(*state));
+}
+
 static void test_copies_stay(void **state)
 {
 	uint8_t byte, before = target[5];
@@ -128,7 +159,7 @@ static void test_prefetch_is_one_call(void **state)
 	assert_int_equal(calls, 1);
 }
 
-static void test_limit(void **state)
+static void test_time_limit(void **state)
 {
 	struct memory *small = memory_create(source, target, 3);
 	uint8_t byte;
@@ -316,6 +347,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_nothing_to_fetch, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_each_page_once, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_copies_stay, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_time_limit, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_unreadable_page_between, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_overlay, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_sealed, set_up, tear_down),

@@ -310,15 +310,48 @@ static void test_fibers(void **state)
 	assert_true(json_is_true(json_object_get(json_object_get(root, "fibers"), "complete")));
 	assert_int_equal(trace_exit_status(&trace), 0);
 	json_decref(root);
-	trace.fibers_missing = FIBERS_MISSED;
+	trace.fibers_missing = LIST_MISSED;
 	trace.nr_fibers_missing = 7;
 	assert_line("Fibers may be missing: 7, some were not found");
 	assert_int_equal(trace_exit_status(&trace), 1);
-	trace.fibers_missing = FIBERS_NOT_KNOWN;
+	trace.fibers_missing = LIST_NOT_KNOWN;
 	trace.nr_fibers_missing = 0;
-	assert_line("Fibers may be missing: where this Ruby has its suspended fibers is not known");
+	assert_line("Fibers may be missing: where this Ruby has them is not known");
+	assert_int_equal(trace_exit_status(&trace), 1);
+	trace.fibers_missing = LIST_COMPLETE;
+}
+
+/* Threads that are not there, and why. */
+static void test_missing_threads(void **state)
+{
+	static const struct {
+		enum list_missing missing;
+		const char *name, *line;
+	} cases[] = {
+	    {LIST_BROKEN, "list-broken", "Threads may be missing: the list of them was being changed"},
+	    {LIST_TOO_LONG, "too-many", "Threads may be missing: there are more than rbdump lists"},
+	    {LIST_OUT_OF_TIME, "out-of-time",
+	     "Threads may be missing: there was no time left to read the list of them"},
+	};
+	json_t *root = json(), *list = json_object_get(root, "thread_list");
+
+	(void)state;
+	assert_true(json_is_true(json_object_get(list, "complete")));
+	assert_true(json_is_null(json_object_get(list, "reason")));
+	assert_true(json_is_null(json_object_get(list, "missing")));
 	assert_int_equal(trace_exit_status(&trace), 0);
-	trace.fibers_missing = FIBERS_ALL;
+	json_decref(root);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		trace.threads_missing = cases[i].missing;
+		assert_line(cases[i].line);
+		assert_int_equal(trace_exit_status(&trace), 1);
+		root = json();
+		list = json_object_get(root, "thread_list");
+		assert_true(json_is_false(json_object_get(list, "complete")));
+		assert_string_equal(json_string_value(json_object_get(list, "reason")), cases[i].name);
+		json_decref(root);
+	}
+	trace.threads_missing = LIST_COMPLETE;
 }
 
 static void test_collection(void **state)
@@ -624,6 +657,7 @@ int main(void)
 	    cmocka_unit_test_setup(test_frames, set_up),
 	    cmocka_unit_test_setup(test_states, set_up),
 	    cmocka_unit_test_setup(test_ractors, set_up),
+	    cmocka_unit_test_setup(test_missing_threads, set_up),
 	    cmocka_unit_test_setup(test_collection, set_up),
 	    cmocka_unit_test_setup(test_fibers, set_up),
 	    cmocka_unit_test_setup(test_control_characters, set_up),

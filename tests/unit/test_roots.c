@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "elapsed.h"
 #include "synthetic.h"
 #include "vm/lifetime.h"
 #include "vm/roots.h"
@@ -148,6 +149,53 @@ static void test_nothing_to_find(void **state)
 	assert_int_equal(roots.object_class, 0);
 }
 
+/* More data than is searched: what lies behind is not found, and that is said. */
+static void test_too_much_data(void **state)
+{
+	struct synthetic *s = *state;
+	struct roots roots;
+
+	make(s, 100);
+	assert_false(search().cut);
+	make(s, (size_t)3 << 20);
+	roots = search();
+	assert_true(roots.cut);
+	assert_int_equal(roots.current_vm, 0);
+}
+
+/*
+ * Until 2.1 the symbol table is a hash table. Data that looks like nothing but such, each with a list that has no end,
+ * is not gone through for ever.
+ */
+static void test_tables_without_end(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t table, bins, entry;
+	struct timespec began;
+	struct roots roots;
+
+	make(s, 1 << 17);
+	synthetic_without(s, F_symbols_ids);
+	synthetic_with(s, F_symbols_id_str);
+	synthetic_with(s, F_st_bins);
+	synthetic_without(s, F_st_entries);
+	table = synthetic_struct(s, S_st);
+	bins = synthetic_allocate(s, 8);
+	entry = synthetic_struct(s, S_st_entry);
+	synthetic_set(s, table, F_st_num_bins, 1);
+	synthetic_set(s, table, F_st_bins, bins);
+	synthetic_put_word(s, bins, entry);
+	synthetic_set(s, entry, F_st_entry_next, entry);
+	for (uint64_t i = 0; i < 1 << 17; i++)
+		synthetic_put_word(s, v.data.start + i * 8, table);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	roots = search();
+	assert_true(elapsed_ns(&began) < 10000000000L);
+	assert_true(roots.cut);
+	assert_int_equal(roots.global_symbols, 0);
+	assert_int_equal(roots.current_vm, v.vm);
+}
+
 /* What a broken ELF file may say of its segments. */
 static void test_hostile_segments(void **state)
 {
@@ -256,6 +304,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_not_in_code, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_pages_that_cannot_be_read, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_nothing_to_find, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_too_much_data, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_tables_without_end, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_hostile_segments, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_only_what_is_not_known, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_check_forgets_what_does_not_hold, synthetic_set_up,

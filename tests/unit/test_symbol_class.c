@@ -614,6 +614,30 @@ static void test_old_bounds(void **state)
 }
 
 /* An ID that has no name, as of a variable that is being made, does not hide those behind it. */
+/* 3.2: a shape's ID stands in the flags, in as many bits as a shape has for it; a layout can say any number. */
+static void test_widths_of_shapes(void **state)
+{
+	static const uint32_t widths[] = {0, 1, 8, 9, 64, 4096};
+	struct synthetic *s = *state;
+	uint64_t klass = synthetic_object(s, S_class, synthetic_enum(s, E_RUBY_T_CLASS));
+
+	s->ruby.vm = synthetic_struct(s, S_vm);
+	synthetic_set(s, s->ruby.vm, F_vm_next_shape_id, UINT64_MAX);
+	synthetic_with(s, F_classext_iv_ptr);
+	synthetic_without(s, F_class_slot_classpath);
+	synthetic_without(s, F_classext_shape_id);
+	for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
+		struct access access = ruby_access(&s->ruby);
+		struct bytes path;
+		bool permanent = true;
+
+		s->layout->members[F_shape_parent_id].size = widths[i];
+		class_path(&s->ruby, &access, klass, &path, &permanent);
+		assert_false(permanent);
+		assert_int_equal(path.length, 0);
+	}
+}
+
 static void test_old_unnamed_id(void **state)
 {
 	static const char *const names[] = {"@a", "__classpath__"};
@@ -870,6 +894,7 @@ int main(void)
 	    OLD(test_old_paths),
 	    OLD(test_class_id),
 	    OLD(test_old_bounds),
+	    MODERN(test_widths_of_shapes),
 	    OLD(test_old_unnamed_id),
 	    OLD(test_old_circles),
 	    OLD(test_old_singletons),

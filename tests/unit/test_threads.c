@@ -7,10 +7,14 @@
 
 #include <cmocka.h>
 
+#include "elapsed.h"
 #include "synthetic.h"
 #include "vm/threads.h"
 
 #define NOWHERE (SYNTHETIC_BASE + SYNTHETIC_SIZE)
+
+/* More than what is bounded takes, sanitized and on a busy machine; what is not takes many times that. */
+#define MUCH_NS 2000000000L
 
 /* A Ruby with a VM; tests add ractors and threads to it. */
 static int set_up(void **state)
@@ -86,12 +90,12 @@ static struct ruby_threads list(struct synthetic *s)
 	return threads;
 }
 
-/* The threads are these, in this order; `broken` tells whether there may be more. */
-static void assert_listed(struct synthetic *s, const uint64_t *expected, size_t count, bool broken)
+/* The threads are these, in this order; `missing` tells why there may be more. */
+static void assert_listed(struct synthetic *s, const uint64_t *expected, size_t count, enum list_missing missing)
 {
 	struct ruby_threads threads = list(s);
 
-	assert_int_equal(threads.broken, broken);
+	assert_int_equal(threads.missing, missing);
 	assert_int_equal(threads.count, count);
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(threads.threads[i].address, expected[i]);
@@ -130,7 +134,7 @@ static void test_ractors(void **state)
 	synthetic_set(s, ractors[1], F_ractor_sched_running, threads[2]);
 	link_ring(s, s->ruby.vm, F_vm_ractors, F_ractor_node, ractors, 2);
 	synthetic_set(s, s->ruby.vm, F_vm_main_thread, threads[0]);
-	assert_listed(s, threads, 3, false);
+	assert_listed(s, threads, 3, LIST_COMPLETE);
 	listed = list(s);
 	assert_true(listed.threads[0].main);
 	assert_false(listed.threads[1].main);
@@ -159,7 +163,7 @@ static void test_without_ractors(void **state)
 	link_ring(s, s->ruby.vm, F_vm_gvl_queue, F_thread_gvl_node, threads + 1, 1);
 	synthetic_set(s, s->ruby.vm, F_vm_gvl_owner, threads[2]);
 	synthetic_without(s, F_vm_ractors);
-	assert_listed(s, threads, 3, false);
+	assert_listed(s, threads, 3, LIST_COMPLETE);
 	synthetic_set(s, threads[1], F_thread_status, synthetic_enum(s, E_THREAD_STOPPED));
 	assert_int_equal(state_of(s, threads[0]), STATE_WAITING_GVL);
 	assert_int_equal(state_of(s, threads[1]), STATE_WAITING_GVL);
@@ -179,7 +183,7 @@ static void test_no_threads(void **state)
 	struct synthetic *s = *state;
 
 	one_ractor(s, NULL, 0);
-	assert_listed(s, NULL, 0, false);
+	assert_listed(s, NULL, 0, LIST_COMPLETE);
 }
 
 static void test_list_broken_off(void **state)
@@ -191,16 +195,16 @@ static void test_list_broken_off(void **state)
 	for (size_t i = 0; i < 3; i++)
 		threads[i] = new_thread(s, E_THREAD_RUNNABLE);
 	one_ractor(s, threads, 3);
-	assert_listed(s, threads, 3, false);
+	assert_listed(s, threads, 3, LIST_COMPLETE);
 	synthetic_put_word(s, link_of(s, threads[1]), 0);
 	listed = list(s);
-	assert_true(listed.broken);
+	assert_int_equal(listed.missing, LIST_BROKEN);
 	assert_int_equal(listed.threads[0].address, threads[0]);
 	assert_int_equal(listed.threads[1].address, threads[1]);
 	threads_clear(&listed);
 	synthetic_put_word(s, link_of(s, threads[1]), UINT64_MAX - 7);
 	listed = list(s);
-	assert_true(listed.broken);
+	assert_int_equal(listed.missing, LIST_BROKEN);
 	assert_int_equal(listed.threads[1].address, threads[1]);
 	threads_clear(&listed);
 }
@@ -212,12 +216,12 @@ static void test_heads_that_cannot_be_read(void **state)
 
 	s->ruby.vm = NOWHERE;
 	threads = list(s);
-	assert_true(threads.broken);
+	assert_int_equal(threads.missing, LIST_BROKEN);
 	assert_int_equal(threads.count, 0);
 	threads_clear(&threads);
 	synthetic_without(s, F_vm_ractors);
 	threads = list(s);
-	assert_true(threads.broken);
+	assert_int_equal(threads.missing, LIST_BROKEN);
 	assert_int_equal(threads.count, 0);
 	threads_clear(&threads);
 }
@@ -234,7 +238,7 @@ static void test_circles(void **state)
 		one_ractor(s, threads, 40);
 		synthetic_put_word(s, link_of(s, threads[39]),
 				   threads[40 - length] + s->layout->members[F_thread_node].offset);
-		assert_listed(s, threads, 40, true);
+		assert_listed(s, threads, 40, LIST_BROKEN);
 	}
 }
 
@@ -252,7 +256,7 @@ static void test_lists_that_run_together(void **state)
 	link_ring(s, s->ruby.vm, F_vm_ractors, F_ractor_node, ractors, 2);
 	synthetic_put_word(s, link_of(s, threads[1]), threads[3] + s->layout->members[F_thread_node].offset);
 	listed = list(s);
-	assert_true(listed.broken);
+	assert_int_equal(listed.missing, LIST_BROKEN);
 	for (size_t i = 0; i < listed.count; i++)
 		for (size_t j = 0; j < i; j++)
 			assert_int_not_equal(listed.threads[i].address, listed.threads[j].address);
@@ -266,7 +270,7 @@ static void test_lists_that_run_together(void **state)
 	link_ring(s, s->ruby.vm, F_vm_ractors, F_ractor_node, ractors, 2);
 	synthetic_put_word(s, next_of(s, ractors[1] + s->layout->members[F_ractor_node].offset),
 			   ractors[0] + s->layout->members[F_ractor_node].offset);
-	assert_listed(s, threads, 4, true);
+	assert_listed(s, threads, 4, LIST_BROKEN);
 }
 
 static void test_too_many(void **state)
@@ -280,12 +284,12 @@ static void test_too_many(void **state)
 		threads[i] = synthetic_struct(s, S_thread);
 	one_ractor(s, threads, THREADS_MAX);
 	listed = list(s);
-	assert_false(listed.broken);
+	assert_int_equal(listed.missing, LIST_COMPLETE);
 	assert_int_equal(listed.count, THREADS_MAX);
 	threads_clear(&listed);
 	one_ractor(s, threads, THREADS_MAX + 1);
 	listed = list(s);
-	assert_true(listed.broken);
+	assert_int_equal(listed.missing, LIST_TOO_LONG);
 	assert_int_equal(listed.count, THREADS_MAX);
 	threads_clear(&listed);
 	/* In all ractors together. */
@@ -293,10 +297,120 @@ static void test_too_many(void **state)
 	ractors[1] = new_ractor(s, 2, threads + THREADS_MAX / 2, THREADS_MAX / 2 + 1);
 	link_ring(s, s->ruby.vm, F_vm_ractors, F_ractor_node, ractors, 2);
 	listed = list(s);
-	assert_true(listed.broken);
+	assert_int_equal(listed.missing, LIST_TOO_LONG);
+	assert_int_equal(listed.count, THREADS_MAX);
+	threads_clear(&listed);
+	/* More than that in a circle is a circle. */
+	one_ractor(s, threads, THREADS_MAX - 1);
+	synthetic_put_word(s, link_of(s, threads[THREADS_MAX - 2]),
+			   threads[5] + s->layout->members[F_thread_node].offset);
+	assert_listed(s, threads, THREADS_MAX - 1, LIST_BROKEN);
+	test_free(threads);
+}
+
+/* However long the queues are, and however many ractors have the same: each is gone through once at most. */
+static void test_long_queues(void **state)
+{
+	enum { RACTORS = 2000 };
+	struct synthetic *s = *state;
+	uint64_t *threads = test_calloc(THREADS_MAX, sizeof(*threads)), ractors[RACTORS];
+	struct ruby_threads listed;
+	struct timespec began;
+
+	for (size_t i = 0; i < THREADS_MAX; i++)
+		threads[i] = new_thread(s, E_THREAD_STOPPED);
+	ractors[0] = new_ractor(s, 1, threads, THREADS_MAX);
+	link_ring(s, ractors[0], F_ractor_gvl_queue, F_thread_gvl_node, threads, THREADS_MAX);
+	for (size_t i = 1; i < RACTORS; i++) {
+		ractors[i] = new_ractor(s, i + 1, NULL, 0);
+		synthetic_set(s, ractors[i], F_ractor_gvl_queue,
+			      threads[0] + s->layout->members[F_thread_gvl_node].offset);
+	}
+	link_ring(s, s->ruby.vm, F_vm_ractors, F_ractor_node, ractors, RACTORS);
+	/* All is copied. */
+	listed = list(s);
+	threads_clear(&listed);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	listed = list(s);
+	assert_true(elapsed_ns(&began) < MUCH_NS);
+	assert_int_equal(listed.missing, LIST_COMPLETE);
+	assert_int_equal(listed.count, THREADS_MAX);
+	for (size_t i = 0; i < THREADS_MAX; i++)
+		assert_int_equal(listed.threads[i].state, STATE_WAITING_GVL);
+	threads_clear(&listed);
+	/* Nor is the rest gone through when there is no room for more. */
+	for (size_t i = 1; i < RACTORS; i++)
+		synthetic_set(s, ractors[i], F_ractor_threads, threads[0] + s->layout->members[F_thread_node].offset);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	listed = list(s);
+	assert_true(elapsed_ns(&began) < MUCH_NS);
+	assert_int_equal(listed.missing, LIST_TOO_LONG);
 	assert_int_equal(listed.count, THREADS_MAX);
 	threads_clear(&listed);
 	test_free(threads);
+}
+
+/* What was read in time is whole, and it is said that there may be more. */
+static void test_out_of_time(void **state)
+{
+	enum { LONG = 8000 };
+	struct synthetic *s = *state;
+	uint64_t *threads = test_calloc(LONG, sizeof(*threads));
+	struct ruby_threads listed;
+
+	for (size_t i = 0; i < LONG; i++)
+		threads[i] = new_thread(s, E_THREAD_RUNNABLE);
+	one_ractor(s, threads, LONG);
+	memory_limit(s->ruby.memory, 1);
+	assert_listed(s, threads, 0, LIST_OUT_OF_TIME);
+	/* Longer each time, until it is enough. */
+	for (long limit = 10000;; limit *= 2) {
+		memory_limit(s->ruby.memory, limit);
+		listed = list(s);
+		for (size_t i = 0; i < listed.count; i++) {
+			assert_int_equal(listed.threads[i].address, threads[i]);
+			assert_int_equal(listed.threads[i].state, STATE_WAITING_GVL);
+			assert_int_not_equal(listed.threads[i].ec, 0);
+		}
+		if (listed.missing == LIST_COMPLETE)
+			break;
+		assert_int_equal(listed.missing, LIST_OUT_OF_TIME);
+		threads_clear(&listed);
+	}
+	assert_int_equal(listed.count, LONG);
+	threads_clear(&listed);
+	test_free(threads);
+}
+
+/* One thread more, less, or another makes another list. */
+static void test_same(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t threads[3];
+	struct ruby_threads before, now;
+
+	for (size_t i = 0; i < 3; i++)
+		threads[i] = new_thread(s, E_THREAD_RUNNABLE);
+	one_ractor(s, threads, 2);
+	before = list(s);
+	now = list(s);
+	assert_true(threads_are_same(&before, &now));
+	threads_clear(&now);
+	one_ractor(s, threads, 3);
+	now = list(s);
+	assert_false(threads_are_same(&before, &now));
+	threads_clear(&now);
+	one_ractor(s, threads + 1, 2);
+	now = list(s);
+	assert_false(threads_are_same(&before, &now));
+	threads_clear(&now);
+	one_ractor(s, threads, 2);
+	synthetic_put_word(s, link_of(s, threads[1]), threads[0] + s->layout->members[F_thread_node].offset);
+	now = list(s);
+	assert_int_equal(now.count, 2);
+	assert_false(threads_are_same(&before, &now));
+	threads_clear(&now);
+	threads_clear(&before);
 }
 
 /* What is wrong in one ractor does not hide another. */
@@ -313,13 +427,13 @@ static void test_one_ractor_broken(void **state)
 	link_ring(s, s->ruby.vm, F_vm_ractors, F_ractor_node, ractors, 2);
 	synthetic_put_word(s, link_of(s, threads[0]), threads[0] + s->layout->members[F_thread_node].offset);
 	listed = list(s);
-	assert_true(listed.broken);
+	assert_int_equal(listed.missing, LIST_BROKEN);
 	assert_int_equal(listed.threads[listed.count - 1].address, threads[1]);
 	assert_int_equal(listed.threads[listed.count - 1].ractor, 2);
 	threads_clear(&listed);
 	synthetic_set(s, s->ruby.vm, F_vm_ractors, NOWHERE);
 	listed = list(s);
-	assert_true(listed.broken);
+	assert_int_equal(listed.missing, LIST_BROKEN);
 	assert_int_equal(listed.count, 0);
 	threads_clear(&listed);
 }
@@ -380,18 +494,18 @@ static void test_queue(void **state)
 	ractor = one_ractor(s, threads, 4);
 	link_ring(s, ractor, F_ractor_gvl_queue, F_thread_gvl_node, threads, 3);
 	synthetic_set(s, ractor, F_ractor_sched_running, threads[1]);
-	assert_listed(s, threads, 4, false);
+	assert_listed(s, threads, 4, LIST_COMPLETE);
 	assert_int_equal(state_of(s, threads[0]), STATE_WAITING_GVL);
 	assert_int_equal(state_of(s, threads[1]), STATE_RUNNING);
 	assert_int_equal(state_of(s, threads[2]), STATE_DEAD);
 	assert_int_equal(state_of(s, threads[3]), STATE_SLEEPING);
 	/* A broken queue costs what lies behind the break, and no thread. */
 	synthetic_put_word(s, next_of(s, threads[0] + s->layout->members[F_thread_gvl_node].offset), NOWHERE);
-	assert_listed(s, threads, 4, false);
+	assert_listed(s, threads, 4, LIST_COMPLETE);
 	assert_int_equal(state_of(s, threads[0]), STATE_WAITING_GVL);
 	synthetic_put_word(s, next_of(s, threads[0] + s->layout->members[F_thread_gvl_node].offset),
 			   threads[0] + s->layout->members[F_thread_gvl_node].offset);
-	assert_listed(s, threads, 4, false);
+	assert_listed(s, threads, 4, LIST_COMPLETE);
 	synthetic_without(s, F_thread_gvl_node);
 	assert_int_equal(state_of(s, threads[0]), STATE_SLEEPING_FOREVER);
 }
@@ -513,6 +627,9 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_circles, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_lists_that_run_together, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_too_many, set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_long_queues, set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_out_of_time, set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_same, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_one_ractor_broken, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_states, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_owners, set_up, synthetic_tear_down),

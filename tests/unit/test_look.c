@@ -1,0 +1,204 @@
+/* One look at a target that says more than there is time for: what is not read is marked, and the rest is there. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "elapsed.h"
+#include "session/look.h"
+#include "synthetic.h"
+
+/* So many threads, each of which has the same stack of so many frames. */
+#define THREADS 2000
+#define FRAMES	500
+
+/* Many times what a look takes here at most; without a limit it takes more. */
+#define SHORT_NS 1000000L
+#define MUCH_NS	 1000000000L
+
+struct scene {
+	struct session session;
+	struct module module;
+	struct target target;
+	struct native_thread natives[THREADS];
+	uint64_t threads[THREADS];
+	struct look look;
+};
+
+static struct scene scene;
+
+static void link_ring(struct synthetic *s, uint64_t object, enum layout_member_id head, enum layout_member_id node,
+		      const uint64_t *objects, size_t count)
+{
+	uint64_t next = s->layout->members[F_list_node_next].offset, at = object + s->layout->members[head].offset;
+	const uint64_t head_node = at - next;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t link = objects[i] + s->layout->members[node].offset;
+
+		synthetic_put_word(s, at, link);
+		at = link + next;
+	}
+	synthetic_put_word(s, at, head_node);
+}
+
+/* A VM with one ractor, all of whose threads wait for the GVL. */
+static int set_up(void **state)
+{
+	struct synthetic *s;
+	uint64_t stack, size, ractor, ec, native;
+
+	synthetic_set_up(state);
+	s = *state;
+	scene = (struct scene){0};
+	size = FRAMES * (uint64_t)s->layout->sizes[S_cfp].value;
+	stack = synthetic_allocate(s, size);
+	for (size_t i = 0; i < THREADS; i++) {
+		scene.threads[i] = synthetic_struct(s, S_thread);
+		ec = synthetic_struct(s, S_ec);
+		native = synthetic_struct(s, S_nt);
+		synthetic_set(s, ec, F_ec_thread_ptr, scene.threads[i]);
+		synthetic_set(s, ec, F_ec_vm_stack, stack);
+		synthetic_set(s, ec, F_ec_vm_stack_size, size / 8);
+		synthetic_set(s, ec, F_ec_cfp, stack);
+		synthetic_set(s, native, F_nt_thread_id, 0x7f0000000000 + i * 64);
+		synthetic_set(s, scene.threads[i], F_thread_ec, ec);
+		synthetic_set(s, scene.threads[i], F_thread_nt, native);
+		synthetic_set(s, scene.threads[i], F_thread_status, synthetic_enum(s, E_THREAD_STOPPED));
+		synthetic_set(s, scene.threads[i], F_thread_name, synthetic_string(s, "waits"));
+		scene.natives[THREADS - 1 - i] = (struct native_thread){
+		    .tid = (pid_t)(1000 + i), .stopped = true, .fs_base = 0x7f0000000000 + i * 64};
+	}
+	s->ruby.vm = synthetic_struct(s, S_vm);
+	ractor = synthetic_struct(s, S_ractor);
+	synthetic_set(s, ractor, F_ractor_id, 1);
+	synthetic_set(s, s->ruby.vm, F_vm_main_thread, scene.threads[0]);
+	link_ring(s, s->ruby.vm, F_vm_ractors, F_ractor_node, &ractor, 1);
+	link_ring(s, ractor, F_ractor_threads, F_thread_node, scene.threads, THREADS);
+	link_ring(s, ractor, F_ractor_gvl_queue, F_thread_gvl_node, scene.threads, THREADS);
+	scene.target = (struct target){.kind = TARGET_CORE, .threads = scene.natives, .nr_threads = THREADS};
+	scene.session = (struct session){.target = &scene.target,
+					 .module = &scene.module,
+					 .memory = s->ruby.memory,
+					 .layout = {.layout = s->layout}};
+	scene.look = (struct look){.ruby = s->ruby};
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	look_clear(&scene.look);
+	return synthetic_tear_down(state);
+}
+
+static void assert_described(size_t i)
+{
+	const struct trace_thread *thread = &scene.look.trace->threads[i];
+
+	assert_int_equal(thread->id, scene.threads[i]);
+	assert_int_equal(thread->tid, 1000 + i);
+	assert_int_equal(thread->state, STATE_WAITING_GVL);
+	assert_string_equal(thread->name, "waits");
+	assert_int_equal(thread->main, i == 0);
+}
+
+static void test_all(void **state)
+{
+	(void)state;
+	look_once(&scene.session, &scene.look, LOOK_NS * 10);
+	assert_false(scene.look.no_memory);
+	assert_false(scene.look.untested);
+	assert_int_equal(scene.look.trace->nr_threads, THREADS);
+	assert_int_equal(scene.look.trace->threads_missing, LIST_COMPLETE);
+	for (size_t i = 0; i < THREADS; i++) {
+		assert_described(i);
+		assert_int_equal(scene.look.trace->threads[i].nr_frames, FRAMES - 1);
+	}
+	/* The Ruby that never was has no operators. */
+	assert_non_null(scene.look.refused);
+}
+
+/* Of those that there was no time for, all is known but the stack. */
+static void test_some(void **state)
+{
+	size_t without = 0, with = 0;
+	struct timespec began;
+
+	(void)state;
+	/* All is copied. */
+	look_once(&scene.session, &scene.look, LOOK_NS * 10);
+	for (long limit = SHORT_NS; with == 0; limit += limit / 2) {
+		clock_gettime(CLOCK_MONOTONIC, &began);
+		look_once(&scene.session, &scene.look, limit);
+		assert_true(elapsed_ns(&began) < limit + MUCH_NS);
+		assert_false(scene.look.no_memory);
+		assert_int_equal(trace_exit_status(scene.look.trace), 1);
+		if (scene.look.trace->threads_missing != LIST_COMPLETE) {
+			assert_int_equal(scene.look.trace->threads_missing, LIST_OUT_OF_TIME);
+			continue;
+		}
+		assert_int_equal(scene.look.trace->nr_threads, THREADS);
+		for (size_t i = 0; i < THREADS && scene.look.trace->threads[i].nr_frames > 0; i++, with++)
+			assert_int_equal(scene.look.trace->threads[i].nr_frames, FRAMES - 1);
+	}
+	/* Names are read before stacks: where there are stacks, all are there. */
+	for (size_t i = 0; i < THREADS; i++) {
+		const struct trace_thread *thread = &scene.look.trace->threads[i];
+
+		assert_described(i);
+		if (i < with)
+			continue;
+		without++;
+		assert_int_equal(thread->reason, REASON_OUT_OF_TIME);
+		assert_int_equal(thread->verdict, VERDICT_UNREADABLE);
+		assert_int_equal(thread->nr_frames, 0);
+	}
+	assert_int_not_equal(without, 0);
+	assert_int_equal(scene.look.trace->fibers_missing, LIST_OUT_OF_TIME);
+}
+
+/* With no time at all nothing is known, also not of the layout. */
+static void test_none(void **state)
+{
+	(void)state;
+	look_once(&scene.session, &scene.look, 10);
+	assert_false(scene.look.no_memory);
+	assert_true(scene.look.untested);
+	assert_int_equal(scene.look.trace->nr_threads, 0);
+	assert_int_equal(scene.look.trace->threads_missing, LIST_OUT_OF_TIME);
+	assert_int_equal(scene.look.trace->fibers_missing, LIST_OUT_OF_TIME);
+	assert_int_equal(trace_exit_status(scene.look.trace), 1);
+}
+
+/* What is moved is all there in the other, and the first one can look again. */
+static void test_move(void **state)
+{
+	struct look other = {.ruby = scene.look.ruby};
+	const struct trace *trace;
+
+	(void)state;
+	look_once(&scene.session, &scene.look, LOOK_NS * 10);
+	trace = scene.look.trace;
+	look_move(&scene.look, &other);
+	assert_ptr_equal(other.trace, trace);
+	assert_null(scene.look.trace);
+	look_once(&scene.session, &scene.look, LOOK_NS * 10);
+	assert_int_equal(scene.look.trace->nr_threads, THREADS);
+	assert_int_equal(other.trace->nr_threads, THREADS);
+	look_move(&scene.look, &other);
+	look_clear(&other);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(test_all, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_some, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_none, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_move, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
