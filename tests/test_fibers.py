@@ -5,8 +5,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import threading
 
 import pytest
 from conftest import RUBIES, note_not_applicable
@@ -22,8 +20,9 @@ from harness.dump import (
     run,
     thread_of,
 )
-from harness.process import is_untouched, task_states, wait_until
+from harness.process import is_untouched, wait_until
 from harness.target import needs
+from harness.under_gdb import stop_in
 
 PARTIAL = 1
 MODES = ["paused", "unpaused", "core"]
@@ -54,7 +53,7 @@ def suspended(answer):
 
 
 def look(rbdump, target, mode, folder):
-    """What rbdump says of a target at rest."""
+    """What rbdump says of a target."""
     if mode == "core":
         with gcore_of(target.pid, folder) as core:
             return read_core(rbdump, core)
@@ -96,14 +95,20 @@ def check_order(answer):
         ]
 
 
+def look_at_rest(rbdump, target, mode, folder, ruby):
+    """What rbdump says of it once it has settled: every thread and every suspended fiber as Ruby itself tells."""
+    settle(rbdump, target.pid)
+    answer = look(rbdump, target, mode, folder)
+    check(answer, target, ruby, mode)
+    check_fibers(answer, target)
+    return answer
+
+
 @rubies_for("fibers_suspended.rb")
 @pytest.mark.parametrize("mode", MODES)
 def test_suspended_fibers(fit, start, rbdump, tmp_path, mode):
     target = start(fit, "fibers_suspended.rb")
-    settle(rbdump, target.pid)
-    answer = look(rbdump, target, mode, tmp_path)
-    check(answer, target, fit, mode)
-    check_fibers(answer, target)
+    answer = look_at_rest(rbdump, target, mode, tmp_path, fit)
     check_order(answer)
     assert is_untouched(target.pid)
     assert target.release() == 0
@@ -157,10 +162,7 @@ def test_text(fit, start, rbdump):
 def test_scheduler(fit, start, rbdump, tmp_path, mode):
     """A hundred fibers; what each waits for is told by the frames that Ruby itself shows of it."""
     target = start(fit, "fiber_scheduler.rb")
-    settle(rbdump, target.pid)
-    answer = look(rbdump, target, mode, tmp_path)
-    check(answer, target, fit, mode)
-    check_fibers(answer, target)
+    answer = look_at_rest(rbdump, target, mode, tmp_path, fit)
     waiting = [entry for entry in suspended(answer) if entry["fiber"]["waits_on"]]
     (other,) = [entry for entry in suspended(answer) if not entry["fiber"]["waits_on"]]
     assert len(waiting) == 100
@@ -272,10 +274,7 @@ MANY_TO_MANY = {"RUBY_MN_THREADS": "1"}
 def test_idle_many_to_many(fit, start, rbdump, tmp_path, script, mode):
     """A thread that waits has no kernel thread; its stack is there all the same."""
     target = start(fit, script, environment=MANY_TO_MANY)
-    settle(rbdump, target.pid)
-    answer = look(rbdump, target, mode, tmp_path)
-    check(answer, target, fit, mode)
-    check_fibers(answer, target)
+    answer = look_at_rest(rbdump, target, mode, tmp_path, fit)
     assert [thread for thread in current(answer) if thread["tid"] is None]
 
 
@@ -305,24 +304,7 @@ def test_busy_many_to_many(fit, start, rbdump):
 @contextlib.contextmanager
 def stopped_at(target, function, commands=()):
     """A target told to go on, stopped (SIGSTOP) where gdb has first seen it enter a function, or after `commands`."""
-    script = ["set pagination off", f"break {function}", "echo ready\\n", "continue", *commands]
-    script += [f"shell kill -STOP {target.pid}", "detach"]
-    with subprocess.Popen(
-        ["gdb", "-nx", "-batch", "-p", str(target.pid)] + [word for line in script for word in ("-ex", line)],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    ) as gdb:  # fmt: skip
-        limit = threading.Timer(60, gdb.kill)
-        limit.start()
-        said = []
-        for line in gdb.stdout:
-            said.append(line)
-            if line == "ready\n":
-                break
-        target.tell("go")
-        said += gdb.stdout.read()
-        limit.cancel()
-        assert gdb.wait(60) == 0, "".join(said)
-    wait_until(lambda: task_states(target.pid) == {"T"}, "".join(said))
+    stop_in(target.pid, function, lambda: target.tell("go"), commands)
     yield
     os.kill(target.pid, signal.SIGCONT)
 

@@ -5,7 +5,6 @@ import os
 import pathlib
 import random
 import subprocess
-import threading
 import time
 
 import pytest
@@ -13,6 +12,7 @@ from conftest import RUBIES, note_not_applicable
 from harness.dump import run
 from harness.layouts import make_layout, shipped_for
 from harness.stripped import stripped_copy
+from harness.under_gdb import run_gdb
 
 COMPLETE, PARTIAL, FAILED = 0, 1, 2
 LIFE = pathlib.Path(__file__).parent / "harness/life.py"
@@ -121,23 +121,8 @@ def places_of_life(ruby, rbdump, folder):
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as target:  # fmt: skip
         assert target.stdout.readline() == "ready\n"
-        with subprocess.Popen(
-            ["gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-p", str(target.pid), "-x", LIFE],
-            env={**os.environ, "RBDUMP": rbdump, "RESULTS": str(results), "PLACES": places},
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        ) as gdb:  # fmt: skip
-            limit = threading.Timer(120, gdb.kill)
-            limit.start()
-            said = []
-            for line in gdb.stdout:
-                said.append(line)
-                if line == "ready\n":
-                    break
-            target.stdin.write("go\n")
-            target.stdin.flush()
-            said += gdb.stdout.read()
-            limit.cancel()
-            assert gdb.wait(60) == 0, "".join(said)
+        environment = {"RBDUMP": rbdump, "RESULTS": str(results), "PLACES": places}
+        run_gdb(target.pid, ["-x", LIFE], lambda: print("go", file=target.stdin, flush=True), environment)
         assert target.wait(60) == 0
     return [json.loads(line) for line in results.read_text().splitlines()]
 

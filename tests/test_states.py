@@ -10,6 +10,7 @@ import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.dump import as_text, check, current, difference, dump, rbdumps_frames, rubys_frames, run, thread_of
 from harness.process import is_untouched, kernel_name, status, task_states, wait_until
+from harness.under_gdb import stop_in
 
 # Where the kernel or another thread keeps them; what Ruby itself says of them is compared everywhere.
 STATES = {"timed": "sleeping", "queue": "sleeping_forever", "mutex": "sleeping_forever", "reader": "blocked"}
@@ -162,30 +163,7 @@ def test_in_the_middle_of_a_collection(collector, function, start, rbdump):
     """gdb lets the target run into that function, and leaves it stopped there."""
     target = start(collector, "garbage.rb")
     assert dump(rbdump, target.pid)["gc"]["running"] is False
-    with subprocess.Popen(
-        ["gdb", "-nx", "-batch", "-p", str(target.pid)]
-        + [argument for command in (
-            "set pagination off",
-            f"break {function}",
-            "echo ready\\n",
-            "continue",
-            f"shell kill -STOP {target.pid}",
-            "detach",
-        ) for argument in ("-ex", command)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as gdb:
-        said = []
-        for line in gdb.stdout:
-            said.append(line)
-            if line == "ready\n":
-                break
-        target.tell("collect")
-        said += gdb.stdout.read()
-        assert gdb.wait(60) == 0, "".join(said)
-    wait_until(lambda: task_states(target.pid) == {"T"}, "".join(said))
+    stop_in(target.pid, function, lambda: target.tell("collect"))
     assert status(target.pid, "TracerPid") == "0"
 
     for arguments in ([], ["--no-stop"]):
