@@ -21,26 +21,12 @@ from harness.dump import (
     thread_of,
 )
 from harness.process import is_untouched, wait_until
-from harness.target import needs
 from harness.under_gdb import stop_in
 
 PARTIAL = 1
 MODES = ["paused", "unpaused", "core"]
 HOOKS = {"block", "io_wait", "kernel_sleep"}
 BUSY = {"running", "waiting_gvl"}
-
-
-def applies(script, ruby):
-    if ruby.series >= needs(script):
-        return True
-    note_not_applicable(f"{script} on {ruby.id}: needs Ruby {'.'.join(map(str, needs(script)))}, this is {ruby.version}")
-    return False
-
-
-def rubies_for(script):
-    return pytest.mark.parametrize(
-        "fit", [ruby for ruby in RUBIES if applies(script, ruby)], ids=lambda ruby: ruby.id
-    )
 
 
 def is_suspended(entry):
@@ -104,20 +90,20 @@ def look_at_rest(rbdump, target, mode, folder, ruby):
     return answer
 
 
-@rubies_for("fibers_suspended.rb")
+@pytest.mark.target("fibers_suspended.rb")
 @pytest.mark.parametrize("mode", MODES)
-def test_suspended_fibers(fit, start, rbdump, tmp_path, mode):
-    target = start(fit, "fibers_suspended.rb")
-    answer = look_at_rest(rbdump, target, mode, tmp_path, fit)
+def test_suspended_fibers(ruby, start, rbdump, tmp_path, mode):
+    target = start(ruby, "fibers_suspended.rb")
+    answer = look_at_rest(rbdump, target, mode, tmp_path, ruby)
     check_order(answer)
     assert is_untouched(target.pid)
     assert target.release() == 0
 
 
-@rubies_for("fibers_suspended.rb")
-def test_who_resumed_whom(fit, start, rbdump):
+@pytest.mark.target("fibers_suspended.rb")
+def test_who_resumed_whom(ruby, start, rbdump):
     """From the fiber that a thread runs to its first one."""
-    target = start(fit, "fibers_suspended.rb")
+    target = start(ruby, "fibers_suspended.rb")
     answer = dump(rbdump, target.pid)
     told = {fiber["key"]: rubys_frames(fiber) for fiber in target.ready["fibers"]}
     with_fiber = [entry for entry in answer["threads"] if entry["fiber"]]
@@ -134,9 +120,9 @@ def test_who_resumed_whom(fit, start, rbdump):
     assert {entry["fiber"]["resumed_by"] for entry in suspended(answer) if entry["thread"] != nested} == {None}
 
 
-@rubies_for("fibers_suspended.rb")
-def test_text(fit, start, rbdump):
-    target = start(fit, "fibers_suspended.rb")
+@pytest.mark.target("fibers_suspended.rb")
+def test_text(ruby, start, rbdump):
+    target = start(ruby, "fibers_suspended.rb")
     answer = dump(rbdump, target.pid)
     done = run(rbdump, "-p", target.pid)
     assert (done.returncode, done.stderr) == (0, "")
@@ -157,12 +143,12 @@ def test_text(fit, start, rbdump):
     assert len(headers) == len(answer["threads"])
 
 
-@rubies_for("fiber_scheduler.rb")
+@pytest.mark.target("fiber_scheduler.rb")
 @pytest.mark.parametrize("mode", MODES)
-def test_scheduler(fit, start, rbdump, tmp_path, mode):
+def test_scheduler(ruby, start, rbdump, tmp_path, mode):
     """A hundred fibers; what each waits for is told by the frames that Ruby itself shows of it."""
-    target = start(fit, "fiber_scheduler.rb")
-    answer = look_at_rest(rbdump, target, mode, tmp_path, fit)
+    target = start(ruby, "fiber_scheduler.rb")
+    answer = look_at_rest(rbdump, target, mode, tmp_path, ruby)
     waiting = [entry for entry in suspended(answer) if entry["fiber"]["waits_on"]]
     (other,) = [entry for entry in suspended(answer) if not entry["fiber"]["waits_on"]]
     assert len(waiting) == 100
@@ -203,11 +189,11 @@ def legal(entry):
     return labels[0] in ("resume", "each", "new", "block (2 levels) in <main>", "block in <main>")
 
 
-@rubies_for("fibers_busy.rb")
+@pytest.mark.target("fibers_busy.rb")
 @pytest.mark.parametrize("mode", ["paused", "unpaused"])
-def test_fibers_that_do_not_rest(fit, start, rbdump, mode):
+def test_fibers_that_do_not_rest(ruby, start, rbdump, mode):
     """Right or marked: no stack that cannot be, and if some were missed, it is said."""
-    target = start(fit, "fibers_busy.rb")
+    target = start(ruby, "fibers_busy.rb")
     complete = 0
     for _ in range(8):
         done = run(rbdump, "-p", target.pid, "--json", *(["--no-stop"] if mode == "unpaused" else []))
@@ -224,7 +210,7 @@ def test_fibers_that_do_not_rest(fit, start, rbdump, mode):
             # Nineteen that wait, and the thread's own or the twentieth.
             assert len(turns) == 20
     # Where Ruby has a list of them, nothing is missed while it stands still.
-    if mode == "paused" and fit.series >= (3, 3):
+    if mode == "paused" and ruby.series >= (3, 3):
         assert complete > 4
     assert is_untouched(target.pid)
 
@@ -240,10 +226,10 @@ def start_ractors(ruby, start):
         return start(ruby, "ractors_busy.rb")
 
 
-@rubies_for("ractors_busy.rb")
+@pytest.mark.target("ractors_busy.rb")
 @pytest.mark.parametrize("mode", ["paused", "core"])
-def test_busy_ractors(fit, start, rbdump, tmp_path, mode):
-    target = start_ractors(fit, start)
+def test_busy_ractors(ruby, start, rbdump, tmp_path, mode):
+    target = start_ractors(ruby, start)
     answer = look(rbdump, target, mode, tmp_path)
     busy = [thread for thread in current(answer) if (thread["name"] or "").startswith("busy ")]
     assert len(busy) == 8
@@ -256,31 +242,29 @@ def test_busy_ractors(fit, start, rbdump, tmp_path, mode):
     assert sorted(map(list, ractors.values())) == [[2], [3], [4], [5]]
     for number in range(2, 6):
         assert [t["state"] for t in busy if t["ractor"] == number].count("running") <= 1
-    check(answer, target, fit, mode)
+    check(answer, target, ruby, mode)
     assert is_untouched(target.pid)
 
 
 # ---- M:N threads
 
-many_to_many = pytest.mark.parametrize(
-    "fit", [ruby for ruby in RUBIES if ruby.series >= (3, 3)], ids=lambda ruby: ruby.id
-)
+many_to_many = pytest.mark.since((3, 3), "M:N threads")
 MANY_TO_MANY = {"RUBY_MN_THREADS": "1"}
 
 
 @many_to_many
 @pytest.mark.parametrize("script", ["threads.rb", "waits.rb", "fibers_suspended.rb", "ractor.rb"])
 @pytest.mark.parametrize("mode", MODES)
-def test_idle_many_to_many(fit, start, rbdump, tmp_path, script, mode):
+def test_idle_many_to_many(ruby, start, rbdump, tmp_path, script, mode):
     """A thread that waits has no kernel thread; its stack is there all the same."""
-    target = start(fit, script, environment=MANY_TO_MANY)
-    answer = look_at_rest(rbdump, target, mode, tmp_path, fit)
+    target = start(ruby, script, environment=MANY_TO_MANY)
+    answer = look_at_rest(rbdump, target, mode, tmp_path, ruby)
     assert [thread for thread in current(answer) if thread["tid"] is None]
 
 
 @many_to_many
-def test_busy_many_to_many(fit, start, rbdump):
-    target = start(fit, "states.rb", "2", environment=MANY_TO_MANY)
+def test_busy_many_to_many(ruby, start, rbdump):
+    target = start(ruby, "states.rb", "2", environment=MANY_TO_MANY)
     seen = []
 
     def one_runs_one_waits():

@@ -230,7 +230,7 @@ def alone(rbdump, tmp_path, monkeypatch):
 def stripped(ruby, tmp_path):
     """A target on a copy of a Ruby without symbols and debug info."""
     with stripped_copy(ruby, tmp_path) as copy:
-        target = Target(copy.ruby.path, "waits.rb", environment=copy.environment)
+        target = Target(copy.ruby.path, "cfuncs.rb", environment=copy.environment)
         yield target
         target.close()
 
