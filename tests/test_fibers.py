@@ -192,9 +192,14 @@ def legal(entry):
 @pytest.mark.target("fibers_busy.rb")
 @pytest.mark.parametrize("mode", ["paused", "unpaused"])
 def test_fibers_that_do_not_rest(ruby, start, rbdump, mode):
-    """Right or marked: no stack that cannot be, and if some were missed, it is said."""
+    """
+    Right or marked: no stack that cannot be, and if some were missed, it is said. And it is not all marked: of twenty
+    dumps of each Ruby since 1.9.3 on a busy machine, all fibers were complete and 4.95 of 5 threads, if paused; at least
+    800 fibers and 4.4 of 5 threads, if not. The bounds are far below that.
+    """
     target = start(ruby, "fibers_busy.rb")
     complete = 0
+    fibers, threads = [], []
     for _ in range(8):
         done = run(rbdump, "-p", target.pid, "--json", *(["--no-stop"] if mode == "unpaused" else []))
         assert done.returncode in (0, PARTIAL), done
@@ -202,6 +207,8 @@ def test_fibers_that_do_not_rest(ruby, start, rbdump, mode):
         verdicts = {entry["verdict"] for entry in answer["threads"]}
         assert (done.returncode == 0) == (verdicts == {"complete"} and answer["fibers"]["complete"])
         complete += answer["fibers"]["complete"]
+        fibers += [entry["verdict"] == "complete" for entry in suspended(answer)]
+        threads += [entry["verdict"] == "complete" for entry in current(answer)]
         for entry in suspended(answer):
             assert entry["verdict"] != "complete" or legal(entry), entry
         turners = {entry["thread"] for entry in answer["threads"] if "turn" in last_labels(entry)}
@@ -209,8 +216,10 @@ def test_fibers_that_do_not_rest(ruby, start, rbdump, mode):
         if answer["fibers"]["complete"] and verdicts == {"complete"}:
             # Nineteen that wait, and the thread's own or the twentieth.
             assert len(turns) == 20
-    # Where Ruby has a list of them, nothing is missed while it stands still.
-    if mode == "paused" and ruby.series >= (3, 3):
+    assert sum(fibers) >= (0.9 * len(fibers) if mode == "paused" else 19) and len(fibers) >= 19
+    assert sum(threads) > (0.8 if mode == "paused" else 0.5) * len(threads)
+    # From 2.7 to 3.2 fibers that were made while the heap was searched, or not yet filled in, may be missing most times.
+    if mode == "paused" and not (2, 7) <= ruby.series < (3, 3):
         assert complete > 4
     assert is_untouched(target.pid)
 
