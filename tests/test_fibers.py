@@ -227,19 +227,17 @@ def test_fibers_that_do_not_rest(ruby, start, rbdump, mode):
 # ---- ractors
 
 
-def start_ractors(ruby, start):
+def start_ractors(ruby, start, **options):
     """Starts them; once more if they never begin: now and then, those of 3.1.2 wait for each other for ever."""
     try:
-        return start(ruby, "ractors_busy.rb", timeout=20)
+        return start(ruby, "ractors_busy.rb", timeout=20, **options)
     except TimeoutError:
-        return start(ruby, "ractors_busy.rb")
+        return start(ruby, "ractors_busy.rb", **options)
 
 
-@pytest.mark.target("ractors_busy.rb")
-@pytest.mark.parametrize("mode", ["paused", "core"])
-def test_busy_ractors(ruby, start, rbdump, tmp_path, mode):
-    target = start_ractors(ruby, start)
-    answer = look(rbdump, target, mode, tmp_path)
+def check_busy_ractors(target, rbdump, mode, folder, ruby):
+    """Four ractors, each with two threads that never stop: right stacks, and at most one runs. Gives the eight threads."""
+    answer = look(rbdump, target, mode, folder)
     busy = [thread for thread in current(answer) if (thread["name"] or "").startswith("busy ")]
     assert len(busy) == 8
     for subject in target.ready["busy"]:
@@ -253,6 +251,13 @@ def test_busy_ractors(ruby, start, rbdump, tmp_path, mode):
         assert [t["state"] for t in busy if t["ractor"] == number].count("running") <= 1
     check(answer, target, ruby, mode)
     assert is_untouched(target.pid)
+    return busy
+
+
+@pytest.mark.target("ractors_busy.rb")
+@pytest.mark.parametrize("mode", ["paused", "core"])
+def test_busy_ractors(ruby, start, rbdump, tmp_path, mode):
+    check_busy_ractors(start_ractors(ruby, start), rbdump, mode, tmp_path, ruby)
 
 
 # ---- M:N threads
@@ -289,6 +294,18 @@ def test_busy_many_to_many(ruby, start, rbdump):
         return seen[-1] == BUSY
 
     wait_until(one_runs_one_waits, "one runs and one waits")
+
+
+@many_to_many
+@pytest.mark.parametrize("mode", ["paused", "core"])
+def test_busy_ractors_many_to_many(ruby, start, rbdump, tmp_path, mode):
+    if ruby.series > (4, 0):
+        note_not_applicable(f"busy ractors with M:N threads on {ruby.id}: its ractors do not begin")
+        return
+    target = start_ractors(ruby, start, environment=MANY_TO_MANY)
+    busy = check_busy_ractors(target, rbdump, mode, tmp_path, ruby)
+    # The second thread of a ractor has no kernel thread while the first one runs.
+    assert {thread["state"] for thread in busy if thread["tid"] is None} <= {"waiting_gvl"}
 
 
 # ---- threads that have not started, or are ending
