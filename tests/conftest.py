@@ -11,7 +11,7 @@ TESTS = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(TESTS))
 
 from harness.rubies import find_rubies  # noqa: E402
-from harness.target import OLDEST, Target  # noqa: E402
+from harness.target import Target, needs  # noqa: E402
 
 RUBIES = find_rubies()
 not_applicable = []  # what is not there to be tested, and why
@@ -22,7 +22,13 @@ def note_not_applicable(what):
         not_applicable.append(what)
 
 
-def pytest_configure():
+def note_too_old(what, ruby, oldest):
+    note_not_applicable(f"{what} on {ruby.id}: needs Ruby {'.'.join(map(str, oldest))}, this is {ruby.version}")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "target(script): it is run on the Rubies that this target runs on")
+    config.addinivalue_line("markers", "since(series, what): it is run on Rubies since this series, which first have that")
     if not RUBIES:
         raise pytest.UsageError("there is no Ruby to test against: run tests/rubies/build, or install ruby")
 
@@ -38,10 +44,19 @@ def pytest_terminal_summary(terminalreporter):
             terminalreporter.write_line(line)
 
 
+def applies(ruby, test):
+    """Whether a test with the fixture `ruby` is run on a Ruby: by its markers; without any, on each."""
+    wanted = [(needs(mark.args[0]), mark.args[0]) for mark in test.iter_markers("target")]
+    wanted += [mark.args for mark in test.iter_markers("since")]
+    lacking = [(oldest, what) for oldest, what in wanted if ruby.series < oldest]
+    for oldest, what in lacking:
+        note_too_old(what, ruby, oldest)
+    return not lacking
+
+
 def pytest_generate_tests(metafunc):
     if "ruby" in metafunc.fixturenames:
-        # What older ones show is told by test_dump.py, on the targets that they can run.
-        rubies = [ruby for ruby in RUBIES if ruby.series >= OLDEST]
+        rubies = [ruby for ruby in RUBIES if applies(ruby, metafunc.definition)]
         metafunc.parametrize("ruby", rubies, ids=lambda ruby: ruby.id, scope="session")
 
 

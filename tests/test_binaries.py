@@ -195,7 +195,12 @@ def test_other_mount_namespace(ruby, start, rbdump, tmp_path, kind, privileged):
     enter = tmp_path / "enter"
     enter.write_text(ENTER.format(inside=inside, ruby=moved.folder, targets=TARGETS, change_root=CHANGE_ROOT[kind]))
     enter.chmod(0o755)
-    target = start(dataclasses.replace(ruby, path=str(enter)), "cfuncs.rb", environment={"LD_LIBRARY_PATH": "/app/lib"})
+    # Until 2.2 Queue is in a library of its own.
+    for folder in moved.environment["RUBYLIB"].split(":"):
+        for library in pathlib.Path(folder).glob("thread.*"):
+            shutil.copy(library, moved.folder / "lib")
+    environment = {"LD_LIBRARY_PATH": "/app/lib", "RUBYLIB": "/app/lib"}
+    target = start(dataclasses.replace(ruby, path=str(enter)), "cfuncs.rb", environment=environment)
     assert os.readlink(f"/proc/{target.pid}/exe") == ("/app/bin/ruby" if kind == "container" else f"{inside}/app/bin/ruby")
     assert not pathlib.Path("/app").exists()
     if privileged:

@@ -74,6 +74,7 @@ def test_frames_of_gcore(case, rbdump, tmp_path):
         assert target.release() == 0
 
 
+@pytest.mark.target("waits.rb")
 def test_text_of_gcore(ruby, rbdump, tmp_path):
     with running(rbdump, ruby.path, "waits.rb") as target, gcore_of(target.pid, tmp_path) as core:
         done = run(rbdump, "--core", core)
@@ -113,6 +114,7 @@ def test_frames_of_kernel_core(ruby, place, rbdump):
     assert second == f"{len(answer['threads'])} threads, SIGABRT in thread {target.pid}"
 
 
+@pytest.mark.target("waits.rb")
 @by_the_kernel
 def test_thread_that_died_first(ruby, place, rbdump):
     with running(rbdump, ruby.path, "waits.rb", cwd=place) as target:
@@ -125,6 +127,7 @@ def test_thread_that_died_first(ruby, place, rbdump):
     assert {thread["tid"] for thread in answer["threads"]} == {thread["tid"] for thread in threads}
 
 
+@pytest.mark.target("waits.rb")
 @by_the_kernel
 def test_address_of_a_fault(ruby, place, rbdump):
     """Ruby catches real ones, so that what the kernel writes of one is written into another's core."""
@@ -237,7 +240,7 @@ REMEMBERED = [(3, 3), (2, 2)]
 def test_without_the_file_and_any_hint(ruby, rbdump, tmp_path):
     """The version is in the core's memory, or the layouts tell it apart; and it is said which."""
     environment = layouts_for(ruby, rbdump, tmp_path)
-    with core_of_moved(rbdump, ruby, "methods.rb", tmp_path) as (target, core, moved):
+    with core_of_moved(rbdump, ruby, "oldest.rb", tmp_path) as (target, core, moved):
         answer = read_core(rbdump, core, env=environment)
         check_all(answer, target, ruby)
         source = answer["ruby_version_source"]
@@ -285,7 +288,7 @@ def test_another_executable_is_refused(ruby, rbdump, tmp_path):
     other = next(one for one in RUBIES if build_id(one.elf) != build_id(ruby.elf))
     without_id = tmp_path / "without-id"
     subprocess.run(["objcopy", "--remove-section=.note.gnu.build-id", ruby.elf, without_id], check=True, timeout=60)
-    with core_of_moved(rbdump, ruby, "methods.rb", tmp_path) as (target, core, _):
+    with core_of_moved(rbdump, ruby, "oldest.rb", tmp_path) as (target, core, _):
         done = run(rbdump, "--core", core, other.elf)
         assert (done.returncode, done.stdout) == (FAILED, "")
         assert build_id(other.elf) in done.stderr and "--force" in done.stderr
@@ -307,7 +310,7 @@ def test_replaced_executable_is_not_read(ruby, rbdump, tmp_path):
     """Another program has the name now: it is not taken for the one that ran."""
     moved = Moved(ruby, tmp_path)
     with (
-        running(rbdump, moved.path, "methods.rb", environment=moved.environment) as target,
+        running(rbdump, moved.path, "oldest.rb", environment=moved.environment) as target,
         gcore_of(target.pid, tmp_path) as core,
     ):
         files = [path for path in moved.folder.rglob("*") if path.is_file()]

@@ -8,7 +8,7 @@ import re
 import subprocess
 
 import pytest
-from conftest import RUBIES, note_not_applicable
+from conftest import RUBIES, note_not_applicable, note_too_old
 from harness.dump import as_text, check, check_thread, current, dump, rbdumps_frames, run, thread_of
 from harness.process import is_untouched, wait_until
 from harness.rubies import JIT_NAMES
@@ -56,8 +56,7 @@ def cases():
     for ruby in RUBIES:
         for script in SCRIPTS:
             if ruby.series < needs(script):
-                needed = ".".join(map(str, needs(script)))
-                note_not_applicable(f"{script} on {ruby.id}: needs Ruby {needed}, this is {ruby.version}")
+                note_too_old(script, ruby, needs(script))
             else:
                 yield Case(ruby, script)
         for jit, flags in ruby.jits.items():
@@ -137,6 +136,7 @@ def test_text(target, rbdump):
     assert len(shown) == len(expected)
 
 
+@pytest.mark.target("name_rules.rb")
 @pytest.mark.parametrize("mode", [[], ["--no-stop"]], ids=["paused", "unpaused"])
 def test_names_by_the_rules(ruby, start, rbdump, mode):
     """The names that stand in the target's comments, behind the lines that the frames are at."""
@@ -195,6 +195,7 @@ def test_colour_only_on_a_terminal(ruby, start, rbdump):
     assert sorted(lines(coloured)) == sorted(lines(without))
 
 
+@pytest.mark.target("names.rb")
 def test_json_is_one_document_of_ascii_or_utf8(ruby, start, rbdump):
     target = start(ruby, "names.rb")
     done = subprocess.run([rbdump, "-p", str(target.pid), "--json"], capture_output=True, timeout=60, check=True)
@@ -208,17 +209,17 @@ def test_last_runner_has_ended(ruby, start, rbdump):
 
     def without_it():
         answer = dump(rbdump, target.pid)
-        return answer if "last" not in [thread["name"] for thread in answer["threads"]] else None
+        return answer if len(current(answer)) == 2 else None
 
-    check(wait_until(without_it, "the thread has ended"), target, ruby)
-    assert len(current(dump(rbdump, target.pid))) == 2
+    answer = wait_until(without_it, "the thread has ended")
+    check(answer, target, ruby)
+    assert "last" not in {thread["name"] for thread in answer["threads"]}
     assert target.release() == 0
 
 
-@pytest.mark.parametrize("any_ruby", RUBIES, ids=lambda ruby: ruby.id)
-def test_operators(any_ruby, start, rbdump):
+def test_operators(ruby, start, rbdump):
     """Nobody has asked Ruby for the names of these methods, and rbdump has them all the same."""
-    target = start(any_ruby, "operators.rb")
+    target = start(ruby, "operators.rb")
 
     def at_rest():
         frames = next(thread for thread in dump(rbdump, target.pid)["threads"] if thread["main"])["frames"]
@@ -230,6 +231,7 @@ def test_operators(any_ruby, start, rbdump):
     assert target.release() == 0
 
 
+@pytest.mark.target("waits.rb")
 def test_same_frames_again(ruby, start, rbdump):
     """Nothing of one dump is left in the target that would change the next."""
     target = start(ruby, "waits.rb")

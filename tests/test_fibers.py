@@ -5,8 +5,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import threading
 
 import pytest
 from conftest import RUBIES, note_not_applicable
@@ -22,26 +20,13 @@ from harness.dump import (
     run,
     thread_of,
 )
-from harness.process import is_untouched, task_states, wait_until
-from harness.target import needs
+from harness.process import is_untouched, wait_until
+from harness.under_gdb import stop_in
 
 PARTIAL = 1
 MODES = ["paused", "unpaused", "core"]
 HOOKS = {"block", "io_wait", "kernel_sleep"}
 BUSY = {"running", "waiting_gvl"}
-
-
-def applies(script, ruby):
-    if ruby.series >= needs(script):
-        return True
-    note_not_applicable(f"{script} on {ruby.id}: needs Ruby {'.'.join(map(str, needs(script)))}, this is {ruby.version}")
-    return False
-
-
-def rubies_for(script):
-    return pytest.mark.parametrize(
-        "fit", [ruby for ruby in RUBIES if applies(script, ruby)], ids=lambda ruby: ruby.id
-    )
 
 
 def is_suspended(entry):
@@ -54,7 +39,7 @@ def suspended(answer):
 
 
 def look(rbdump, target, mode, folder):
-    """What rbdump says of a target at rest."""
+    """What rbdump says of a target."""
     if mode == "core":
         with gcore_of(target.pid, folder) as core:
             return read_core(rbdump, core)
@@ -96,23 +81,29 @@ def check_order(answer):
         ]
 
 
-@rubies_for("fibers_suspended.rb")
-@pytest.mark.parametrize("mode", MODES)
-def test_suspended_fibers(fit, start, rbdump, tmp_path, mode):
-    target = start(fit, "fibers_suspended.rb")
+def look_at_rest(rbdump, target, mode, folder, ruby):
+    """What rbdump says of it once it has settled: every thread and every suspended fiber as Ruby itself tells."""
     settle(rbdump, target.pid)
-    answer = look(rbdump, target, mode, tmp_path)
-    check(answer, target, fit, mode)
+    answer = look(rbdump, target, mode, folder)
+    check(answer, target, ruby, mode)
     check_fibers(answer, target)
+    return answer
+
+
+@pytest.mark.target("fibers_suspended.rb")
+@pytest.mark.parametrize("mode", MODES)
+def test_suspended_fibers(ruby, start, rbdump, tmp_path, mode):
+    target = start(ruby, "fibers_suspended.rb")
+    answer = look_at_rest(rbdump, target, mode, tmp_path, ruby)
     check_order(answer)
     assert is_untouched(target.pid)
     assert target.release() == 0
 
 
-@rubies_for("fibers_suspended.rb")
-def test_who_resumed_whom(fit, start, rbdump):
+@pytest.mark.target("fibers_suspended.rb")
+def test_who_resumed_whom(ruby, start, rbdump):
     """From the fiber that a thread runs to its first one."""
-    target = start(fit, "fibers_suspended.rb")
+    target = start(ruby, "fibers_suspended.rb")
     answer = dump(rbdump, target.pid)
     told = {fiber["key"]: rubys_frames(fiber) for fiber in target.ready["fibers"]}
     with_fiber = [entry for entry in answer["threads"] if entry["fiber"]]
@@ -129,9 +120,9 @@ def test_who_resumed_whom(fit, start, rbdump):
     assert {entry["fiber"]["resumed_by"] for entry in suspended(answer) if entry["thread"] != nested} == {None}
 
 
-@rubies_for("fibers_suspended.rb")
-def test_text(fit, start, rbdump):
-    target = start(fit, "fibers_suspended.rb")
+@pytest.mark.target("fibers_suspended.rb")
+def test_text(ruby, start, rbdump):
+    target = start(ruby, "fibers_suspended.rb")
     answer = dump(rbdump, target.pid)
     done = run(rbdump, "-p", target.pid)
     assert (done.returncode, done.stderr) == (0, "")
@@ -152,15 +143,12 @@ def test_text(fit, start, rbdump):
     assert len(headers) == len(answer["threads"])
 
 
-@rubies_for("fiber_scheduler.rb")
+@pytest.mark.target("fiber_scheduler.rb")
 @pytest.mark.parametrize("mode", MODES)
-def test_scheduler(fit, start, rbdump, tmp_path, mode):
+def test_scheduler(ruby, start, rbdump, tmp_path, mode):
     """A hundred fibers; what each waits for is told by the frames that Ruby itself shows of it."""
-    target = start(fit, "fiber_scheduler.rb")
-    settle(rbdump, target.pid)
-    answer = look(rbdump, target, mode, tmp_path)
-    check(answer, target, fit, mode)
-    check_fibers(answer, target)
+    target = start(ruby, "fiber_scheduler.rb")
+    answer = look_at_rest(rbdump, target, mode, tmp_path, ruby)
     waiting = [entry for entry in suspended(answer) if entry["fiber"]["waits_on"]]
     (other,) = [entry for entry in suspended(answer) if not entry["fiber"]["waits_on"]]
     assert len(waiting) == 100
@@ -201,12 +189,17 @@ def legal(entry):
     return labels[0] in ("resume", "each", "new", "block (2 levels) in <main>", "block in <main>")
 
 
-@rubies_for("fibers_busy.rb")
+@pytest.mark.target("fibers_busy.rb")
 @pytest.mark.parametrize("mode", ["paused", "unpaused"])
-def test_fibers_that_do_not_rest(fit, start, rbdump, mode):
-    """Right or marked: no stack that cannot be, and if some were missed, it is said."""
-    target = start(fit, "fibers_busy.rb")
+def test_fibers_that_do_not_rest(ruby, start, rbdump, mode):
+    """
+    Right or marked: no stack that cannot be, and if some were missed, it is said. And it is not all marked: of twenty
+    dumps of each Ruby since 1.9.3 on a busy machine, all fibers were complete and 4.95 of 5 threads, if paused; at least
+    800 fibers and 4.4 of 5 threads, if not. The bounds are far below that.
+    """
+    target = start(ruby, "fibers_busy.rb")
     complete = 0
+    fibers, threads = [], []
     for _ in range(8):
         done = run(rbdump, "-p", target.pid, "--json", *(["--no-stop"] if mode == "unpaused" else []))
         assert done.returncode in (0, PARTIAL), done
@@ -214,6 +207,8 @@ def test_fibers_that_do_not_rest(fit, start, rbdump, mode):
         verdicts = {entry["verdict"] for entry in answer["threads"]}
         assert (done.returncode == 0) == (verdicts == {"complete"} and answer["fibers"]["complete"])
         complete += answer["fibers"]["complete"]
+        fibers += [entry["verdict"] == "complete" for entry in suspended(answer)]
+        threads += [entry["verdict"] == "complete" for entry in current(answer)]
         for entry in suspended(answer):
             assert entry["verdict"] != "complete" or legal(entry), entry
         turners = {entry["thread"] for entry in answer["threads"] if "turn" in last_labels(entry)}
@@ -221,8 +216,10 @@ def test_fibers_that_do_not_rest(fit, start, rbdump, mode):
         if answer["fibers"]["complete"] and verdicts == {"complete"}:
             # Nineteen that wait, and the thread's own or the twentieth.
             assert len(turns) == 20
-    # Where Ruby has a list of them, nothing is missed while it stands still.
-    if mode == "paused" and fit.series >= (3, 3):
+    assert sum(fibers) >= (0.9 * len(fibers) if mode == "paused" else 19) and len(fibers) >= 19
+    assert sum(threads) > (0.8 if mode == "paused" else 0.5) * len(threads)
+    # From 2.7 to 3.2 fibers that were made while the heap was searched, or not yet filled in, may be missing most times.
+    if mode == "paused" and not (2, 7) <= ruby.series < (3, 3):
         assert complete > 4
     assert is_untouched(target.pid)
 
@@ -230,19 +227,17 @@ def test_fibers_that_do_not_rest(fit, start, rbdump, mode):
 # ---- ractors
 
 
-def start_ractors(ruby, start):
+def start_ractors(ruby, start, **options):
     """Starts them; once more if they never begin: now and then, those of 3.1.2 wait for each other for ever."""
     try:
-        return start(ruby, "ractors_busy.rb", timeout=20)
+        return start(ruby, "ractors_busy.rb", timeout=20, **options)
     except TimeoutError:
-        return start(ruby, "ractors_busy.rb")
+        return start(ruby, "ractors_busy.rb", **options)
 
 
-@rubies_for("ractors_busy.rb")
-@pytest.mark.parametrize("mode", ["paused", "core"])
-def test_busy_ractors(fit, start, rbdump, tmp_path, mode):
-    target = start_ractors(fit, start)
-    answer = look(rbdump, target, mode, tmp_path)
+def check_busy_ractors(target, rbdump, mode, folder, ruby):
+    """Four ractors, each with two threads that never stop: right stacks, and at most one runs. Gives the eight threads."""
+    answer = look(rbdump, target, mode, folder)
     busy = [thread for thread in current(answer) if (thread["name"] or "").startswith("busy ")]
     assert len(busy) == 8
     for subject in target.ready["busy"]:
@@ -254,34 +249,36 @@ def test_busy_ractors(fit, start, rbdump, tmp_path, mode):
     assert sorted(map(list, ractors.values())) == [[2], [3], [4], [5]]
     for number in range(2, 6):
         assert [t["state"] for t in busy if t["ractor"] == number].count("running") <= 1
-    check(answer, target, fit, mode)
+    check(answer, target, ruby, mode)
     assert is_untouched(target.pid)
+    return busy
+
+
+@pytest.mark.target("ractors_busy.rb")
+@pytest.mark.parametrize("mode", ["paused", "core"])
+def test_busy_ractors(ruby, start, rbdump, tmp_path, mode):
+    check_busy_ractors(start_ractors(ruby, start), rbdump, mode, tmp_path, ruby)
 
 
 # ---- M:N threads
 
-many_to_many = pytest.mark.parametrize(
-    "fit", [ruby for ruby in RUBIES if ruby.series >= (3, 3)], ids=lambda ruby: ruby.id
-)
+many_to_many = pytest.mark.since((3, 3), "M:N threads")
 MANY_TO_MANY = {"RUBY_MN_THREADS": "1"}
 
 
 @many_to_many
 @pytest.mark.parametrize("script", ["threads.rb", "waits.rb", "fibers_suspended.rb", "ractor.rb"])
 @pytest.mark.parametrize("mode", MODES)
-def test_idle_many_to_many(fit, start, rbdump, tmp_path, script, mode):
+def test_idle_many_to_many(ruby, start, rbdump, tmp_path, script, mode):
     """A thread that waits has no kernel thread; its stack is there all the same."""
-    target = start(fit, script, environment=MANY_TO_MANY)
-    settle(rbdump, target.pid)
-    answer = look(rbdump, target, mode, tmp_path)
-    check(answer, target, fit, mode)
-    check_fibers(answer, target)
+    target = start(ruby, script, environment=MANY_TO_MANY)
+    answer = look_at_rest(rbdump, target, mode, tmp_path, ruby)
     assert [thread for thread in current(answer) if thread["tid"] is None]
 
 
 @many_to_many
-def test_busy_many_to_many(fit, start, rbdump):
-    target = start(fit, "states.rb", "2", environment=MANY_TO_MANY)
+def test_busy_many_to_many(ruby, start, rbdump):
+    target = start(ruby, "states.rb", "2", environment=MANY_TO_MANY)
     seen = []
 
     def one_runs_one_waits():
@@ -299,30 +296,25 @@ def test_busy_many_to_many(fit, start, rbdump):
     wait_until(one_runs_one_waits, "one runs and one waits")
 
 
+@many_to_many
+@pytest.mark.parametrize("mode", ["paused", "core"])
+def test_busy_ractors_many_to_many(ruby, start, rbdump, tmp_path, mode):
+    if ruby.series > (4, 0):
+        note_not_applicable(f"busy ractors with M:N threads on {ruby.id}: its ractors do not begin")
+        return
+    target = start_ractors(ruby, start, environment=MANY_TO_MANY)
+    busy = check_busy_ractors(target, rbdump, mode, tmp_path, ruby)
+    # The second thread of a ractor has no kernel thread while the first one runs.
+    assert {thread["state"] for thread in busy if thread["tid"] is None} <= {"waiting_gvl"}
+
+
 # ---- threads that have not started, or are ending
 
 
 @contextlib.contextmanager
 def stopped_at(target, function, commands=()):
     """A target told to go on, stopped (SIGSTOP) where gdb has first seen it enter a function, or after `commands`."""
-    script = ["set pagination off", f"break {function}", "echo ready\\n", "continue", *commands]
-    script += [f"shell kill -STOP {target.pid}", "detach"]
-    with subprocess.Popen(
-        ["gdb", "-nx", "-batch", "-p", str(target.pid)] + [word for line in script for word in ("-ex", line)],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    ) as gdb:  # fmt: skip
-        limit = threading.Timer(60, gdb.kill)
-        limit.start()
-        said = []
-        for line in gdb.stdout:
-            said.append(line)
-            if line == "ready\n":
-                break
-        target.tell("go")
-        said += gdb.stdout.read()
-        limit.cancel()
-        assert gdb.wait(60) == 0, "".join(said)
-    wait_until(lambda: task_states(target.pid) == {"T"}, "".join(said))
+    stop_in(target.pid, function, lambda: target.tell("go"), commands)
     yield
     os.kill(target.pid, signal.SIGCONT)
 

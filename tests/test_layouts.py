@@ -10,10 +10,10 @@ import sys
 
 import pytest
 from conftest import RUBIES, note_not_applicable
-from harness.core import Moved
 from harness.dump import check, dump, run
 from harness.layouts import SHIPPED, claimed, compared, digest_of, header, release, release_of, shipped_for
 from harness.sources import find_sources
+from harness.stripped import stripped_copy
 from harness.synthetic import ROOT, compile_program, facts
 from harness.target import Target
 
@@ -372,12 +372,10 @@ def alone(rbdump, tmp_path, monkeypatch):
 @pytest.fixture
 def stripped(ruby, tmp_path):
     """A target on a copy of a Ruby without symbols and debug info."""
-    moved = Moved(ruby, tmp_path)
-    for path in [*moved.folder.glob("bin/*"), *moved.folder.glob("lib/*.so*")]:
-        subprocess.run(["strip", "--strip-all", path], check=True, timeout=60)
-    target = Target(moved.path, "waits.rb", environment=moved.environment)
-    yield target
-    target.close()
+    with stripped_copy(ruby, tmp_path) as copy:
+        target = Target(copy.ruby.path, "cfuncs.rb", environment=copy.environment)
+        yield target
+        target.close()
 
 
 def layout_for(ruby, first, last, version):

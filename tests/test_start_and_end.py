@@ -4,8 +4,8 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
-import threading
 import time
 
 import pytest
@@ -13,8 +13,9 @@ from conftest import RUBIES, note_not_applicable
 from harness.dump import run
 from harness.layouts import make_layout, shipped_for
 from harness.stripped import stripped_copy
+from harness.under_gdb import run_gdb
 
-COMPLETE, PARTIAL, FAILED = 0, 1, 2
+COMPLETE, PARTIAL, FAILED, NOT_RUBY = 0, 1, 2, 3
 LIFE = pathlib.Path(__file__).parent / "harness/life.py"
 # In the order in which they are called; not every Ruby has all of them, or has them where gdb can stop.
 STARTING = ["exec", "ruby_setup", "Init_BareVM", "Init_vm_objects", "rb_call_inits", "Init_sym", "Init_Object"]
@@ -48,12 +49,12 @@ def build(request, rbdump, tmp_path_factory):
         yield copy.ruby, copy.environment
 
 
-def check_answer(status, output, errors):
-    """What may be said of it: stacks that are right or marked, or one sentence that it has none now."""
+def check_answer(status, output, errors, words=("starting", "ending", "no process", "has ended")):
+    """What may be said of it: stacks that are right or marked, or one sentence with one of the words: it has none now."""
     if status == FAILED:
         assert output == ""
-        assert errors.startswith("rbdump: ")
-        assert any(word in errors for word in ("starting", "ending", "no process", "has ended")), errors
+        assert re.fullmatch(r"rbdump: [^\n]+\n", errors)
+        assert any(word in errors for word in words), errors
         return
     assert status in (COMPLETE, PARTIAL), errors
     threads = json.loads(output)["threads"]
@@ -65,7 +66,10 @@ def check_answer(status, output, errors):
 
 
 def dump_after(rbdump, ruby, environment, delay, script):
-    """Starts a Ruby, waits for the last line that it writes, and so long more, and dumps it: status, output, errors."""
+    """
+    Starts a Ruby, waits for what it writes, if it does, and so long more, and dumps it: status, output, errors. What is
+    wanted is a look at any moment: nothing is waited for to happen meanwhile.
+    """
     with subprocess.Popen(
         [ruby.path, "--disable-gems", "-e", script],
         env={**os.environ, **environment}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -91,12 +95,15 @@ def test_starting_at_any_moment(build, rbdump, start):
     subprocess.run([ruby.path, "--disable-gems", "-e", "nil"], env={**os.environ, **environment}, timeout=60, check=True)
     lasts = time.monotonic() - began
     moments = random.Random(4)
-    said = []
+    # Whether any of them comes before there is a stack is left to chance: test_places has those moments for certain.
     for _ in range(RUNS):
-        answer = dump_after(rbdump, ruby, environment, moments.uniform(0, lasts / 2), "sleep 0.05")
-        check_answer(*answer)
-        said.append(answer[0])
-    assert {COMPLETE, FAILED} & set(said)
+        check_answer(*dump_after(rbdump, ruby, environment, moments.uniform(0, lasts / 2), "sleep"), words=["starting"])
+    # One that runs its script is never said to be starting.
+    status, output, errors = dump_after(rbdump, ruby, environment, 0, "$stdout.syswrite 'x'; sleep")
+    assert status == COMPLETE, errors
+    (thread,) = json.loads(output)["threads"]
+    labels = [re.split(r"[#.]", frame["label"])[-1] for frame in thread["frames"]]
+    assert labels in (["sleep", "<main>"], ["syswrite", "<main>"], ["write", "<main>"], ["<main>"])
 
 
 @pytest.mark.parametrize("more", [{}, {"RUBY_FREE_AT_EXIT": "1"}], ids=["", "free"])
@@ -109,7 +116,8 @@ def test_ending_at_any_moment(build, rbdump, start, more):
     moments = random.Random(5)
     for _ in range(RUNS):
         script = "$kept = Array.new(300_000) { Object.new }; Thread.new { sleep }; $stdout.write 'x'; $stdout.flush"
-        check_answer(*dump_after(rbdump, ruby, {**environment, **more}, moments.uniform(0, 0.002), script))
+        answer = dump_after(rbdump, ruby, {**environment, **more}, moments.uniform(0, 0.002), script)
+        check_answer(*answer, words=["ending", "no process", "has ended"])
 
 
 def places_of_life(ruby, rbdump, folder):
@@ -121,23 +129,8 @@ def places_of_life(ruby, rbdump, folder):
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as target:  # fmt: skip
         assert target.stdout.readline() == "ready\n"
-        with subprocess.Popen(
-            ["gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-p", str(target.pid), "-x", LIFE],
-            env={**os.environ, "RBDUMP": rbdump, "RESULTS": str(results), "PLACES": places},
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        ) as gdb:  # fmt: skip
-            limit = threading.Timer(120, gdb.kill)
-            limit.start()
-            said = []
-            for line in gdb.stdout:
-                said.append(line)
-                if line == "ready\n":
-                    break
-            target.stdin.write("go\n")
-            target.stdin.flush()
-            said += gdb.stdout.read()
-            limit.cancel()
-            assert gdb.wait(60) == 0, "".join(said)
+        environment = {"RBDUMP": rbdump, "RESULTS": str(results), "PLACES": places}
+        run_gdb(target.pid, ["-x", LIFE], lambda: print("go", file=target.stdin, flush=True), environment)
         assert target.wait(60) == 0
     return [json.loads(line) for line in results.read_text().splitlines()]
 
@@ -148,10 +141,15 @@ def test_places(ruby, rbdump, start, tmp_path):
     answers = places_of_life(ruby, rbdump, tmp_path)
     seen = [answer["place"] for answer in answers]
     for answer in answers:
-        check_answer(answer["status"], answer["output"], answer["errors"])
         if answer["place"] in STARTING:
             assert answer["status"] == FAILED, answer["place"]
             assert "starting" in answer["errors"]
+        if answer["place"] == "rb_objspace_free" and ruby.series < (2, 2):
+            # There is no thread, nor a list of them: that the layout does not fit is said, which tells the wrong reason.
+            note_not_applicable(f"{ruby.id} that gives its objects back: taken for one that the layout does not fit")
+            assert (answer["status"], answer["output"]) == (NOT_RUBY, "")
+            continue
+        check_answer(answer["status"], answer["output"], answer["errors"])
         if answer["place"] in OVER:
             assert answer["status"] == FAILED, answer["place"]
             assert "ending" in answer["errors"]
@@ -161,4 +159,5 @@ def test_places(ruby, rbdump, start, tmp_path):
     for place in STARTING + RUNNING + ENDING + OVER:
         if place not in seen:
             note_not_applicable(f"{ruby.id} stopped in {place}: gdb knows no such function of it")
-    assert seen.index("ruby_setup") < seen.index("ruby_run_node")
+    starting = [number for number, place in enumerate(seen) if place in STARTING[1:]]
+    assert starting and max(starting) < seen.index("ruby_run_node")

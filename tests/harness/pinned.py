@@ -3,10 +3,9 @@
 import contextlib
 import pathlib
 import subprocess
-import threading
 
-from harness.process import task_states, wait_until
 from harness.target import TARGETS
+from harness.under_gdb import leave_stopped
 
 STOP_IN_WINDOW = """
 import gdb, re
@@ -38,24 +37,8 @@ def pinned_in_a_window(ruby, folder):
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as target:  # fmt: skip
         assert target.stdout.readline() == "ready\n"
-        with subprocess.Popen(
-            ["gdb", "-nx", "-batch", "-p", str(target.pid), "-x", script],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        ) as gdb:  # fmt: skip
-            limit = threading.Timer(60, gdb.kill)
-            limit.start()
-            said = []
-            for line in gdb.stdout:
-                said.append(line)
-                if line == "ready\n":
-                    break
-            target.stdin.write("go\n")
-            target.stdin.flush()
-            said += gdb.stdout.read()
-            limit.cancel()
-            assert gdb.wait(60) == 0, "".join(said)
-        wait_until(lambda: task_states(target.pid) == {"T"}, "".join(said))
         try:
+            leave_stopped(target.pid, ["-x", script], lambda: print("go", file=target.stdin, flush=True))
             yield target
         finally:
             if target.poll() is None:

@@ -30,11 +30,6 @@ def tasks(pid):
     return [int(entry.name) for entry in pathlib.Path(f"/proc/{pid}/task").iterdir()]
 
 
-def kernel_name(pid, task):
-    """The name of a kernel thread: Ruby gives it the first 15 bytes of Thread#name."""
-    return pathlib.Path(f"/proc/{pid}/task/{task}/comm").read_bytes().rstrip(b"\n")
-
-
 def of_tasks(pid, field):
     """A field of /proc/PID/task/*/status: the set of its values. A thread that ends meanwhile is left out."""
     values = set()

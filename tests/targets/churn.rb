@@ -1,10 +1,11 @@
 # Never at rest: what the second argument names is done over and over by the main thread.
+# needs: 1.9
 require_relative "still"
 
 # A call graph of 16 methods with two callees each, on a line each: which line a frame is at tells what it has called.
 class Calls
   16.times do |i|
-    class_eval <<~CODE, "calls.rb", 1
+    class_eval <<-CODE, "calls.rb", 1
       def step_#{i}(depth, seed)
         return seed if depth == 0
         if seed & 1 == 0
@@ -39,7 +40,7 @@ end
 
 def garbage
   Array.new(1000) { |i| i.to_s * 10 }
-  GC.start(full_mark: rand < 0.5)
+  RUBY_VERSION < "2.1" ? GC.start : GC.start(:full_mark => rand < 0.5)
 end
 
 def compaction

@@ -1,5 +1,6 @@
 # A server that forks its workers: three, one of which forks a process of its own and starts a program that is no Ruby.
 # Each says of itself what Ruby shows, and its parent hands that on.
+# needs: 1.9
 require_relative "still"
 
 def serve(depth)

@@ -73,28 +73,6 @@ class Oldest
     end
   end
 
-  def in_ensure
-    1
-  ensure
-    rest
-  end
-
-  def in_ensure_of_exception
-    raise "first"
-  ensure
-    rest
-  end
-
-  def in_ensure_of_break
-    [1].each do
-      begin
-        break
-      ensure
-        rest
-      end
-    end
-  end
-
   def evaluated
     eval "\n[1].each { rest }", binding, "made up.rb", 40
   end

@@ -12,12 +12,14 @@ require "thread" if RUBY_VERSION < "2.3" # Queue is not built in; until 2.0 it i
 module Still
   Subject = Struct.new(:key, :thread, :top)
   GATE = RUBY_VERSION < "2.1" ? ::Queue.new : Thread::Queue.new
+  SYS_GETTID = 186 # x86_64
   BOUND = 30
   # How deep below a thread's top its still point may be: what rests in a method that is written in Ruby rests deeper.
   DEPTH = RUBY_VERSION < "2.1" ? 8 : 1
 
   @subjects = []
   @fibers = {}
+  @tasks = {}
   @extra = {}
 
   class << self
@@ -50,9 +52,19 @@ module Still
       if Fiber.method_defined?(:backtrace_locations) && Fiber.respond_to?(:current)
         @fibers[key] = [Thread.current, Fiber.current]
       else
-        here = respond_to?(:caller_locations, true) ? frames(caller_locations(1)) : frames_of_lines(caller(1))
-        @fibers[key] = [Thread.current, [*([[*here[0][0, 3], top]] if top), *here]]
+        told = here
+        @fibers[key] = [Thread.current, [*([[*told[1][0, 3], top]] if top), *told.drop(1)]]
       end
+    end
+
+    # The frames of the caller, as far as this Ruby tells of them.
+    def here
+      respond_to?(:caller_locations, true) ? frames(caller_locations(1)) : frames_of_lines(caller(1))
+    end
+
+    # Tells which kernel thread the caller is, as the kernel says.
+    def tell_task(key)
+      @tasks[key] = syscall(SYS_GETTID)
     end
 
     # Starts the watcher. The caller is a subject too, "main", and will come to rest in a method of the name `top`.
@@ -74,7 +86,7 @@ module Still
         @subjects.all? { |subject| rests?(subject) } && settled?
       end
       told = @fibers.map { |key, fiber| describe_fiber(key, *fiber) }
-      line = json(extra.merge("fibers" => told, "threads" => @subjects.map { |subject| describe(subject) }))
+      line = json(extra.merge("tasks" => @tasks, "fibers" => told, "threads" => @subjects.map { |subject| describe(subject) }))
       $stdout.write(line + "\n")
       $stdout.flush
     end

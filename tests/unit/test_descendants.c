@@ -37,14 +37,28 @@ static void write_stat(pid_t pid, const char *content)
 	pids[nr_pids++] = pid;
 }
 
-static void write_process(pid_t pid, pid_t parent, const char *name, char state, unsigned long long started)
+struct process {
+	pid_t pid, parent;
+	const char *name;
+	char state;
+	unsigned long long started;
+};
+
+static void write_processes(const struct process *list, size_t count)
 {
 	char content[512];
 
-	snprintf(content, sizeof(content), "%d (%s) %c %d 1 1 0 -1 4194560 9 9 9 9 1 2 3 4 20 0 1 0 %llu 4096 7 8\n",
-		 pid, name, state, parent, started);
-	write_stat(pid, content);
+	for (const struct process *at = list; at < list + count; at++) {
+		snprintf(content, sizeof(content),
+			 "%d (%s) %c %d 1 1 0 -1 4194560 9 9 9 9 1 2 3 4 20 0 1 0 %llu 4096 7 8\n", at->pid, at->name,
+			 at->state, at->parent, at->started);
+		write_stat(at->pid, content);
+	}
 }
+
+#define WRITE_PROCESSES(...)                                                                                           \
+	write_processes((const struct process[]){__VA_ARGS__},                                                         \
+			sizeof((const struct process[]){__VA_ARGS__}) / sizeof(struct process))
 
 static int set_up(void **state)
 {
@@ -87,15 +101,9 @@ static void assert_list(pid_t pid, const pid_t *wanted, size_t count)
 static void test_order(void **state)
 {
 	(void)state;
-	write_process(1, 0, "init", 'S', 1);
-	write_process(900, 1, "puma", 'S', 10);
-	write_process(950, 900, "worker", 'R', 20);
-	write_process(30, 900, "worker", 'S', 30);
-	write_process(40, 950, "sh", 'S', 40);
-	write_process(41, 40, "sleep", 'S', 41);
-	write_process(960, 900, "worker", 'D', 50);
-	write_process(700, 1, "other", 'S', 60);
-	write_process(701, 700, "other", 'S', 61);
+	WRITE_PROCESSES({1, 0, "init", 'S', 1}, {900, 1, "puma", 'S', 10}, {950, 900, "worker", 'R', 20},
+			{30, 900, "worker", 'S', 30}, {40, 950, "sh", 'S', 40}, {41, 40, "sleep", 'S', 41},
+			{960, 900, "worker", 'D', 50}, {700, 1, "other", 'S', 60}, {701, 700, "other", 'S', 61});
 	ASSERT_LIST(900, 900, 30, 950, 40, 41, 960);
 	ASSERT_LIST(950, 950, 40, 41);
 	ASSERT_LIST(41, 41);
@@ -108,7 +116,7 @@ static void test_none(void **state)
 	size_t count;
 
 	(void)state;
-	write_process(1, 0, "init", 'S', 1);
+	WRITE_PROCESSES({1, 0, "init", 'S', 1});
 	assert_true(descendants_list(proc, 2, &list, &count));
 	assert_int_equal(count, 0);
 	assert_null(list);
@@ -123,8 +131,7 @@ static void test_names(void **state)
 	size_t count;
 
 	(void)state;
-	write_process(5, 1, "a) Z 77 (b", 'S', 50);
-	write_process(6, 5, ")\n6 (x) S 9", 'S', 60);
+	WRITE_PROCESSES({5, 1, "a) Z 77 (b", 'S', 50}, {6, 5, ")\n6 (x) S 9", 'S', 60});
 	assert_true(descendants_list(proc, 5, &list, &count));
 	assert_int_equal(count, 2);
 	assert_string_equal(list[0].name, "a) Z 77 (b");
@@ -137,10 +144,8 @@ static void test_names(void **state)
 static void test_ended(void **state)
 {
 	(void)state;
-	write_process(5, 1, "puma", 'S', 1);
-	write_process(6, 5, "worker", 'Z', 2);
-	write_process(7, 5, "worker", 'X', 3);
-	write_process(8, 5, "worker", 'S', 4);
+	WRITE_PROCESSES({5, 1, "puma", 'S', 1}, {6, 5, "worker", 'Z', 2}, {7, 5, "worker", 'X', 3},
+			{8, 5, "worker", 'S', 4});
 	ASSERT_LIST(5, 5, 8);
 }
 
@@ -148,10 +153,7 @@ static void test_ended(void **state)
 static void test_circle(void **state)
 {
 	(void)state;
-	write_process(5, 7, "a", 'S', 1);
-	write_process(6, 5, "b", 'S', 2);
-	write_process(7, 6, "c", 'S', 3);
-	write_process(8, 8, "d", 'S', 4);
+	WRITE_PROCESSES({5, 7, "a", 'S', 1}, {6, 5, "b", 'S', 2}, {7, 6, "c", 'S', 3}, {8, 8, "d", 'S', 4});
 	ASSERT_LIST(5, 5, 6, 7);
 	ASSERT_LIST(8, 8);
 }
@@ -161,7 +163,7 @@ static void test_damaged(void **state)
 	static const char *const contents[] = {"", "(", ")", "6 (x", "6 )x(", "6 (x) S", "6 (x) S 5 1 1", "\xff"};
 
 	(void)state;
-	write_process(5, 1, "a", 'S', 1);
+	WRITE_PROCESSES({5, 1, "a", 'S', 1});
 	for (size_t i = 0; i < sizeof(contents) / sizeof(contents[0]); i++) {
 		write_stat(6, contents[i]);
 		nr_pids--;
@@ -175,11 +177,11 @@ static void test_lives(void **state)
 	struct descendant was = {.pid = 5, .started = 100};
 
 	(void)state;
-	write_process(5, 1, "a", 'S', 100);
+	WRITE_PROCESSES({5, 1, "a", 'S', 100});
 	assert_true(descendant_lives(proc, &was));
-	write_process(5, 1, "a", 'Z', 100);
+	WRITE_PROCESSES({5, 1, "a", 'Z', 100});
 	assert_false(descendant_lives(proc, &was));
-	write_process(5, 1, "a", 'S', 101);
+	WRITE_PROCESSES({5, 1, "a", 'S', 101});
 	assert_false(descendant_lives(proc, &was));
 	was.pid = 6;
 	assert_false(descendant_lives(proc, &was));

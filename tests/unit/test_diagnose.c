@@ -89,37 +89,39 @@ static void test_zombie(void **state)
 	assert_diagnosed(EPERM, EXIT_FAILED, "process 4711 (ruby) has ended and waits for its parent to notice");
 }
 
+/* A tracer, and what is said of it; without a name it is not there to be asked for one. */
+static void assert_traced_by(pid_t tracer, const char *name, const char *said)
+{
+	char message[512], who[16];
+
+	write_status("4711", "ruby", 't', tracer, NOBODY, 0);
+	snprintf(who, sizeof(who), "%d", tracer);
+	if (name)
+		write_status(who, name, 'S', 0, NOBODY, 0);
+	snprintf(message, sizeof(message),
+		 "process 4711 is already traced by %s, and a process has one tracer at a time; end that one, or read "
+		 "without stopping the process: --no-stop",
+		 said);
+	assert_diagnosed(EPERM, EXIT_NO_PERMISSION, message);
+}
+
 static void test_traced(void **state)
 {
 	(void)state;
-	write_status("4711", "ruby", 't', 99, NOBODY, 0);
-	write_status("99", "gdb", 'S', 0, NOBODY, 0);
-	assert_diagnosed(
-	    EPERM, EXIT_NO_PERMISSION,
-	    "process 4711 is already traced by gdb (pid 99), and a process has one tracer at a time; end that one, or "
-	    "read without stopping the process: --no-stop");
+	assert_traced_by(99, "gdb", "gdb (pid 99)");
 }
 
 static void test_traced_by_a_name_with_spaces(void **state)
 {
 	(void)state;
-	write_status("4711", "ruby", 't', 99, NOBODY, 0);
-	write_status("99", "tmux: server 1", 'S', 0, NOBODY, 0);
-	assert_diagnosed(
-	    EPERM, EXIT_NO_PERMISSION,
-	    "process 4711 is already traced by tmux: server 1 (pid 99), and a process has one tracer at a time; end "
-	    "that one, or read without stopping the process: --no-stop");
+	assert_traced_by(99, "tmux: server 1", "tmux: server 1 (pid 99)");
 }
 
 /* Another namespace's, or one that has just ended. */
 static void test_traced_by_nobody_known(void **state)
 {
 	(void)state;
-	write_status("4711", "ruby", 't', 98, NOBODY, 0);
-	assert_diagnosed(
-	    EPERM, EXIT_NO_PERMISSION,
-	    "process 4711 is already traced by another process (pid 98), and a process has one tracer at a time; end "
-	    "that one, or read without stopping the process: --no-stop");
+	assert_traced_by(98, NULL, "another process (pid 98)");
 }
 
 static void test_ended_meanwhile(void **state)
@@ -137,12 +139,7 @@ static void test_ending(void **state)
 	write_file("4711/stat", "4711 (ruby) x) R 1 2 3 4 5 4194308 9 9 9 9 1 2 3 4 20 0 1 0 100 4096 7\n");
 	assert_diagnosed(EPERM, EXIT_FAILED, "process 4711 (ruby) is ending");
 	write_file("4711/stat", "4711 (ruby) x) R 1 2 3 4 5 4194304 9 9 9 9 1 2 3 4 20 0 1 0 100 4096 7\n");
-	write_status("4711", "ruby", 't', 99, NOBODY, 0);
-	write_status("99", "gdb", 'S', 0, NOBODY, 0);
-	assert_diagnosed(
-	    EPERM, EXIT_NO_PERMISSION,
-	    "process 4711 is already traced by gdb (pid 99), and a process has one tracer at a time; end that one, or "
-	    "read without stopping the process: --no-stop");
+	assert_traced_by(99, "gdb", "gdb (pid 99)");
 	remove_file("4711/stat");
 }
 
