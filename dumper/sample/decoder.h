@@ -2,8 +2,8 @@
  * From the bytes of a sample to frames, names and a verdict.
  *
  * Names, code and method entries are read while the target goes on, and kept for many samples, until a collection of
- * garbage begins: that may free them, or move them, and others come to be where they were (vm/collections.h). If one has
- * moved objects between the moment at which a sample was taken and the end of reading its names, there are none.
+ * garbage begins: that may free them, or move them, and others come to be where they were (vm/collections.h). If one
+ * has moved objects between the moment at which a sample was taken and the end of reading its names, there are none.
  *
  * A decoder belongs to one thread of rbdump.
  */

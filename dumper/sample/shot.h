@@ -4,7 +4,8 @@
  *
  * What is copied of a stack: the thread's pointer to its execution context; the context; the values, from the lowest
  * word to the environment of the innermost frame; the control frames, from the innermost to the end; and how far the
- * garbage collector has come (vm/collections.h), unless it is copied naively. Where the stack is is guessed from the shot before (the aim); a shot that the aim did not cover is taken again.
+ * garbage collector has come (vm/collections.h), unless it is copied naively. Where the stack is is guessed from the
+ * shot before (the aim); a shot that the aim did not cover is taken again.
  *
  * Facts: vm_core.h (rb_execution_context_t, VM_ENV_DATA_INDEX_), 2.7.4 to 4.0.5.
  */

@@ -168,7 +168,7 @@ static void test_reasons(void **state)
 	    {REASON_REFUSED, "refused", "unreadable"},
 	    {REASON_OUT_OF_TIME, "out-of-time", "unreadable"},
 	    {REASON_COMPACTED, "compacted", "unreadable"},
-    {REASON_FRAME_UNREADABLE, "frame-unreadable", "truncated"},
+	    {REASON_FRAME_UNREADABLE, "frame-unreadable", "truncated"},
 	    {REASON_EP_OUTSIDE, "ep-outside", "torn"},
 	    {REASON_ENV_UNREADABLE, "env-unreadable", "truncated"},
 	    {REASON_FRAME_KIND, "frame-kind", "torn"},
