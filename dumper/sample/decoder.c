@@ -10,9 +10,6 @@
 /* How much of the target is kept of what names, code and method entries say: 64 MiB. */
 #define NAME_PAGES 16384u
 
-/* The most pages that tell how far the collector has come. */
-#define NOW_PAGES 8u
-
 /* How many pages are read again at a time; what has read more than that begins with none. */
 #define PAGES_AGAIN 2048u
 
@@ -31,7 +28,6 @@ struct decoder {
 	struct resolver *resolver;
 	struct collections collections; /* when the first of the memory was read */
 	size_t settled;			/* so many of its pages were read before anything was moved since */
-	struct memory *now;		/* for what is wanted as it is at the moment */
 };
 
 static void forget_names(struct decoder *decoder)
@@ -47,8 +43,7 @@ struct decoder *decoder_create(const struct session *session)
 	if (!decoder)
 		return NULL;
 	decoder->session = session;
-	decoder->now = memory_create(target_read_pages, session->target, NOW_PAGES);
-	if (!decoder->now || !decoder_refresh(decoder)) {
+	if (!decoder_refresh(decoder)) {
 		decoder_destroy(decoder);
 		return NULL;
 	}
@@ -61,7 +56,6 @@ void decoder_destroy(struct decoder *decoder)
 		return;
 	forget_names(decoder);
 	memory_destroy(decoder->memory);
-	memory_destroy(decoder->now);
 	free(decoder);
 }
 
@@ -113,16 +107,6 @@ static bool read_again(struct decoder *decoder)
 	return begin_names(decoder);
 }
 
-/* How far the collector has come by now. */
-static struct collections collections_now(const struct decoder *decoder)
-{
-	struct ruby ruby = decoder->ruby;
-
-	ruby.memory = decoder->now;
-	/* If that fails, it drops nothing, and what is told is the past: that is out of memory, and names will fail. */
-	return memory_forget(decoder->now) ? collections_read(&ruby) : decoder->collections;
-}
-
 /* How far the collector had come at the moment of a sample; as the decoder knows it if the sample does not tell. */
 static struct collections collections_then(const struct decoder *decoder, const struct sample *sample)
 {
@@ -166,9 +150,10 @@ static struct trace_thread decode_in_place(struct decoder *decoder, const struct
 	size_t pages = memory_pages(decoder->memory);
 	struct collections now = decoder->collections;
 
-	if (pages > decoder->settled)
-		now = collections_now(decoder);
-	if (!collections_moved_between(&decoder->collections, &now))
+	if (pages > decoder->settled &&
+	    !collections_now(&decoder->ruby, target_read_pages, decoder->session->target, &now))
+		thread.verdict = validate_verdict(thread.reason = REASON_OUT_OF_TIME);
+	else if (!collections_moved_between(&decoder->collections, &now))
 		decoder->settled = pages;
 	if (thread.verdict != VERDICT_COMPLETE && thread.verdict != VERDICT_TRUNCATED)
 		return thread;

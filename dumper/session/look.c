@@ -395,6 +395,21 @@ size_t look_mark_moved(const struct session *session, struct look *look)
 	return count;
 }
 
+size_t look_mark_compacted(struct look *look)
+{
+	for (size_t i = 0; i < look->trace->nr_threads; i++) {
+		struct trace_thread *thread = &look->trace->threads[i];
+
+		if (thread->reason == REASON_OUT_OF_TIME)
+			continue;
+		thread->nr_frames = 0;
+		thread->name = NULL;
+		thread->reason = REASON_COMPACTED;
+		thread->verdict = validate_verdict(REASON_COMPACTED);
+	}
+	return look->trace->nr_threads;
+}
+
 void look_move(struct look *from, struct look *to)
 {
 	struct heap_finds found = to->found;

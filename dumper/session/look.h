@@ -40,6 +40,12 @@ void look_once(const struct session *session, struct look *look, long limit_ns);
  */
 size_t look_mark_moved(const struct session *session, struct look *look);
 
+/*
+ * Marks all threads and fibers as having no names for certain, since the garbage collector was moving objects while
+ * they were read. Returns how many they are.
+ */
+size_t look_mark_compacted(struct look *look);
+
 /* Moves what a look has found into another one, in place of what that had. `from` is as before its first look. */
 void look_move(struct look *from, struct look *to);
 

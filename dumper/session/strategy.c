@@ -9,6 +9,7 @@
 #include "decode/literals.h"
 #include "elapsed.h"
 #include "target/live.h"
+#include "vm/collections.h"
 
 /* How often a paused target is looked at until one look found all it wanted, and passed the self-test. */
 #define PAUSED_TRIES 4
@@ -176,6 +177,7 @@ struct error *look_unpaused(const struct session *session, struct look *look)
 {
 	struct look best = {.ruby = look->ruby};
 	size_t moved = 0, least = SIZE_MAX;
+	struct collections before, after;
 	struct timespec began;
 	struct error *error;
 	bool searched;
@@ -188,14 +190,21 @@ struct error *look_unpaused(const struct session *session, struct look *look)
 		look_once(session, look, LOOK_NS);
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	do {
+		look->no_memory = !collections_now(&look->ruby, target_read_pages, session->target, &before);
+		if (look->no_memory)
+			break;
 		error = capture_unpaused(session->memory);
 		if (error)
 			break;
 		look_once(session, look, LOOK_NS);
 		if (!look->no_memory)
 			moved = look_mark_moved(session, look);
-		if (look->no_memory)
+		if (look->no_memory || !collections_now(&look->ruby, target_read_pages, session->target, &after)) {
+			look->no_memory = true;
 			break;
+		}
+		if (collections_moved_between(&before, &after))
+			moved = look_mark_compacted(look);
 		/* What does not fit may have been moving, though no part of it is known to have: then none of that look
 		   is shown if there is another. */
 		if (!look->refused && !look->untested && moved < least) {

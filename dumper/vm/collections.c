@@ -3,6 +3,9 @@
 /* The furthest that the members of one rb_objspace_t lie apart: it has arrays of its own in between. */
 #define RANGE_MAX 65536u
 
+/* The most pages that they, and the way to them, are in. */
+#define NOW_PAGES 8u
+
 static const enum layout_member_id members[] = {F_objspace_count, F_objspace_compactions, F_objspace_during_compacting};
 
 struct collections collections_read(const struct ruby *ruby)
@@ -19,6 +22,18 @@ struct collections collections_read(const struct ruby *ruby)
 		values[i] = access.failed ? 0 : value;
 	}
 	return (struct collections){.begun = values[0], .compactions = values[1], .compacting = values[2] != 0};
+}
+
+bool collections_now(const struct ruby *ruby, memory_source *source, void *context, struct collections *ret)
+{
+	struct ruby now = *ruby;
+
+	now.memory = memory_create(source, context, NOW_PAGES);
+	if (!now.memory)
+		return false;
+	*ret = collections_read(&now);
+	memory_destroy(now.memory);
+	return true;
 }
 
 bool collections_none_between(const struct collections *a, const struct collections *b)

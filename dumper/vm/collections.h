@@ -21,6 +21,13 @@ struct collections {
 /* As the memory of `ruby` has it. */
 struct collections collections_read(const struct ruby *ruby);
 
+/*
+ * As the target has it by now, apart from that memory.
+ *   source, context  where its pages come from
+ * False if out of memory.
+ */
+bool collections_now(const struct ruby *ruby, memory_source *source, void *context, struct collections *ret);
+
 /* Whether an object that was referred to at one moment is what it was at the other. */
 bool collections_none_between(const struct collections *a, const struct collections *b);
 
