@@ -52,7 +52,7 @@ static const char help[] =
     "\n"
     "Layouts are looked for in $RBDUMP_OFFSETS_D, in the user's cache, and in PREFIX/share/rbdump/offsets.d.\n"
     "\n"
-    "Exit status: 0 complete; 1 some thread is truncated, torn or unreadable, or some fiber is missing;\n"
+    "Exit status: 0 complete; 1 some thread is truncated, torn or unreadable, or some may be missing;\n"
     "2 failed; 3 not a Ruby, or no layout for it; 4 no permission; 64 usage.\n";
 
 enum {
