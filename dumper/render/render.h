@@ -12,7 +12,8 @@
 /*
  * For people: a header line, then each thread with its frames, innermost first, as `path:line:in 'label'`, which
  * terminals and editors make clickable. Control characters in names come out as \xNN, so that a name cannot drive the
- * terminal. colour  with ANSI colours
+ * terminal.
+ *   colour  with ANSI colours
  */
 void render_text(const struct trace *trace, bool colour, FILE *stream);
 
