@@ -7,13 +7,17 @@ SPINNING = []
 HELD = Mutex.new
 HELD.lock
 
-def spin(number)
+def spin(number, on = true)
   SPINNING << number
   i = 0
   while true
     i += 1
+    break unless on
   end
 end
+
+30.times { spin(0, false) } # MJIT compiles what is called often
+SPINNING.clear
 
 Still.thread("timed", "sleep") { Still.tell_task("timed"); sleep 3600 }
 Still.thread("forever", "sleep") { Still.tell_task("forever"); sleep }
