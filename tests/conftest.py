@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 import stat
 import sys
 
@@ -29,6 +30,8 @@ def note_too_old(what, ruby, oldest):
 def pytest_configure(config):
     config.addinivalue_line("markers", "target(script): it is run on the Rubies that this target runs on")
     config.addinivalue_line("markers", "since(series, what): it is run on Rubies since this series, which first have that")
+    # A shell starts what is to run in the background with this one ignored, and so would be all that is tested.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if not RUBIES:
         raise pytest.UsageError("there is no Ruby to test against: run tests/rubies/build, or install ruby")
 
