@@ -573,3 +573,19 @@ def test_rate_that_cannot_be_held(ruby, rbdump, tmp_path):
         _, modes, _ = experiment(rbdump, graph, "-m", "paused", "-r", 1000000, "-n", 2000)
     assert modes["paused"]["achieved_rate"] < 100000
     assert modes["paused"]["late"] > 1000
+
+
+def test_status_of_what_ends_while_it_is_traced(ruby, rbdump, tmp_path):
+    """It is told the tracer alone; at such a rate some of these do."""
+    script = tmp_path / "fails.rb"
+    script.write_text("x = 0\nx += 1 while x < 20_000_000\nexit 7\n")
+    for _ in range(8):
+        done = subprocess.run(
+            [rbdump, "experiment", "-m", "paused", "-r", "20000", "-d", "60", "--json", "-"]
+            + ["--", ruby.path, "--disable-gems", script],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        assert json.loads(done.stdout)["target_status"] == {"exit_status": 7, "signal": None}
