@@ -103,6 +103,19 @@ static struct error *search_heap(const struct session *session, struct look *loo
 	return NULL;
 }
 
+/* Looks once, and, if there are fibers that only a search of the heap tells of, again with what that has found. */
+static struct error *look_and_search(const struct session *session, struct look *look)
+{
+	struct error *error;
+	bool searched;
+
+	look_once(session, look, LOOK_NS);
+	error = search_heap(session, look, &searched);
+	if (!error && searched)
+		look_once(session, look, LOOK_NS);
+	return error;
+}
+
 struct error *look_paused(const struct session *session, struct look *look)
 {
 	struct chase chased = {session, look};
@@ -152,14 +165,10 @@ struct error *look_at_core(const struct session *session, struct look *look)
 	const struct module_segment *mapped = &session->module->mapped;
 	struct literals literals = {0};
 	struct error *error;
-	bool searched;
 
-	look_once(session, look, LOOK_NS);
-	error = search_heap(session, look, &searched);
+	error = look_and_search(session, look);
 	if (error)
 		return error;
-	if (searched)
-		look_once(session, look, LOOK_NS);
 	if (!look->no_memory && session->module->fd < 0) {
 		if (literals_find(&look->ruby, look->stacks, look->nr_stacks, mapped->start, mapped->end, &literals)) {
 			memory_overlay(session->memory, literals.pieces, literals.count, 0, 0);
@@ -180,14 +189,10 @@ struct error *look_unpaused(const struct session *session, struct look *look)
 	struct collections before, after;
 	struct timespec began;
 	struct error *error;
-	bool searched;
 
-	look_once(session, look, LOOK_NS);
-	error = search_heap(session, look, &searched);
+	error = look_and_search(session, look);
 	if (error)
 		return error;
-	if (searched)
-		look_once(session, look, LOOK_NS);
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	do {
 		look->no_memory = !collections_now(&look->ruby, target_read_pages, session->target, &before);
