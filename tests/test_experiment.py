@@ -573,3 +573,32 @@ def test_rate_that_cannot_be_held(ruby, rbdump, tmp_path):
         _, modes, _ = experiment(rbdump, graph, "-m", "paused", "-r", 1000000, "-n", 2000)
     assert modes["paused"]["achieved_rate"] < 100000
     assert modes["paused"]["late"] > 1000
+
+
+# ---- C code that calls a method without a frame of its own
+
+
+@pytest.mark.since((2, 5), "execution contexts")
+def test_method_called_for_an_operator(ruby, rbdump, tmp_path):
+    """
+    hash[key] calls the key's `hash` right above the Ruby frame, where another receiver's [] was found before: no stack
+    there is wrong. It is nearly all that the program does.
+    """
+    script = tmp_path / "operator.rb"
+    script.write_text(
+        "class Key\n  def hash; i = 0; i += 1 while i < 20_000; 1; end\n  def eql?(_); true; end\nend\n"
+        "def look(place, key); place[key]; end\nkey = Key.new\ntable = { key => 1 }\nlook('abc'.match(/b/), 0)\n"
+        "Thread.new { STDIN.read; exit!(0) }\nputs; STDOUT.flush\nloop { look(table, key) }\n"
+    )
+    with subprocess.Popen(
+        [ruby.path, "--disable-gems", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as target:
+        assert target.stdout.readline() == "\n"
+        done = run(rbdump, "experiment", "-p", target.pid, "-m", "paused,unpaused", "-r", 1000, "-n", 300, "--json", "-")
+        target.stdin.close()
+        assert target.wait(30) == 0
+    for mode in json.loads(done.stdout)["modes"]:
+        assert "call-site" not in mode["rejected"], mode["rejected"]
+        assert mode["retried"].get("call-site", 0) < 5, mode["retried"]
+        at_work = sum(count for name, count in mode["leaves"].items() if "read" not in name)
+        assert sum(count for name, count in mode["leaves"].items() if name.endswith("hash")) > 0.8 * at_work > 50, mode
