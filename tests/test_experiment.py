@@ -9,6 +9,7 @@ import random
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -602,3 +603,27 @@ def test_method_called_for_an_operator(ruby, rbdump, tmp_path):
         assert mode["retried"].get("call-site", 0) < 5, mode["retried"]
         at_work = sum(count for name, count in mode["leaves"].items() if "read" not in name)
         assert sum(count for name, count in mode["leaves"].items() if name.endswith("hash")) > 0.8 * at_work > 50, mode
+
+
+# ---- what rbdump was started with
+
+
+def test_child_signal_ignored(ruby, rbdump, tmp_path):
+    """Daemons ignore SIGCHLD, and who they start inherits that; rbdump needs it, and its target gets it back ignored."""
+    busy, report = "x = 0; x += 1 while x < 20_000_000", tmp_path / "report.json"
+    # A shell, or Ruby, sets it anew.
+    first = "import os, signal, sys; print(signal.getsignal(signal.SIGCHLD), flush=True); os.execv(sys.argv[1], sys.argv[1:])"
+    done = subprocess.run(
+        [rbdump, "experiment", "-m", "paused", "-r", "500", "-n", "100", "--json", report]
+        + ["--", sys.executable, "-c", first, ruby.path, "--disable-gems", "-e", busy],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[0] in ("Handlers.SIG_IGN", str(int(signal.SIG_IGN)))
+    (mode,) = json.loads(report.read_text())["modes"]
+    # A wait that nothing ends takes 5 ms.
+    assert mode["pause_us"]["p50"] < 4000, mode["pause_us"]
