@@ -627,3 +627,19 @@ def test_child_signal_ignored(ruby, rbdump, tmp_path):
     (mode,) = json.loads(report.read_text())["modes"]
     # A wait that nothing ends takes 5 ms.
     assert mode["pause_us"]["p50"] < 4000, mode["pause_us"]
+
+
+def test_status_of_what_ends_while_it_is_traced(ruby, rbdump, tmp_path):
+    """It is told the tracer alone; at such a rate some of these do."""
+    script = tmp_path / "fails.rb"
+    script.write_text("x = 0\nx += 1 while x < 20_000_000\nexit 7\n")
+    for _ in range(8):
+        done = subprocess.run(
+            [rbdump, "experiment", "-m", "paused", "-r", "20000", "-d", "60", "--json", "-"]
+            + ["--", ruby.path, "--disable-gems", script],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        assert json.loads(done.stdout)["target_status"] == {"exit_status": 7, "signal": None}

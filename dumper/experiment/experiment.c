@@ -97,6 +97,9 @@ static void count_sample(struct experiment *experiment, const struct sample *sam
 	enum oracle_verdict verdict = ORACLE_LEGAL;
 	struct trace_thread thread;
 
+	/* The thread that has the process's id is reaped last: that is the end of the process. */
+	if (sample->reaped && sample->tid == experiment->watch.pid)
+		watch_note_end(&experiment->watch, sample->status);
 	if (sample->gone || sample->no_stack) {
 		experiment->tallies[sample->mode].dropped++;
 		return;

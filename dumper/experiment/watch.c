@@ -20,6 +20,13 @@ void watch_begin(struct watch *watch, pid_t pid, bool child)
 	executable_of(pid, &watch->executable);
 }
 
+void watch_note_end(struct watch *watch, int status)
+{
+	watch->reaped = true;
+	watch->has_status = watch->child;
+	watch->status = status;
+}
+
 bool watch_has_ended(struct watch *watch)
 {
 	siginfo_t ended = {0};
@@ -30,7 +37,7 @@ bool watch_has_ended(struct watch *watch)
 	if (!watch->child)
 		return !process_stat_read("/proc", watch->pid, &stat) || stat.ended;
 	if (waitid(P_PID, (id_t)watch->pid, &ended, WEXITED | WNOHANG | WNOWAIT) != 0) {
-		/* It ended while it was traced, and the tracer was told. */
+		/* Somebody else was told. */
 		watch->reaped = true;
 		return true;
 	}

@@ -359,6 +359,10 @@ static void stop_and_copy(struct sampler *sampler, struct subject *subject, stru
 	if (pause_us > sample->pause_us)
 		sample->pause_us = pause_us;
 	sample->gone = result == TRACEE_GONE;
+	if (tracee.reaped) {
+		sample->reaped = true;
+		sample->status = tracee.status;
+	}
 	sample->stuck = result == TRACEE_TIMEOUT;
 	if (result == TRACEE_REFUSED)
 		sample->reason = REASON_REFUSED;

@@ -70,6 +70,8 @@ struct sample {
 	struct timespec time;	   /* CLOCK_REALTIME, when it was begun */
 	enum reason reason;	   /* what the protocol has against it; REASON_NONE: it stands behind it */
 	bool gone;		   /* the thread has ended: there is nothing */
+	bool reaped;		   /* it ended while it was traced: nobody else is told how (target/tracee.h) */
+	int status;		   /* then: as waitpid() gives it */
 	bool stuck;		   /* it did not stop in time, and is still traced: the calling thread has to end */
 	bool off_cpu;		   /* rbdump may not run where the thread does */
 	bool no_stack;		   /* the thread has not begun, or is about to end: there is nothing, either */

@@ -29,6 +29,8 @@ static enum tracee_result wait_for_stop(struct tracee *tracee, long timeout_us, 
 
 		if (tid < 0 || (tid == tracee->tid && !WIFSTOPPED(*status))) {
 			tracee->seized = tracee->stopped = false;
+			tracee->reaped = tid == tracee->tid;
+			tracee->status = tracee->reaped ? *status : 0;
 			return TRACEE_GONE;
 		}
 		if (tid == tracee->tid) {

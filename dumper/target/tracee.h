@@ -22,6 +22,8 @@ struct tracee {
 	pid_t tid;
 	bool seized, stopped;
 	int pending_signal; /* was about to be delivered; is delivered when the thread goes on */
+	bool reaped;	    /* it has ended, and nobody else is told how: if it is a child of ours, not even as that */
+	int status;	    /* then: as waitpid() gives it */
 	struct user_regs_struct registers;
 };
 
