@@ -28,8 +28,9 @@
 enum { SAVED_RSP = -1, SAVED_RIP = 0, SAVED_SELECTORS = 2 };
 #define USER_CODE_SELECTOR 0x33u
 
-/* Instructions from inside a torn window to its end: vm_push_frame has some thirty. */
+/* Instructions from inside a torn window to its end: vm_push_frame has some thirty. After so long, none is begun. */
 #define STEPS_MAX 200
+#define STEP_US	  100000.0
 
 /* How long a thread may take to stop; and what it is given between two tries. */
 #define STOP_TIMEOUT_US 200000L
@@ -286,7 +287,8 @@ static bool step_out(struct sampler *sampler, struct tracee *tracee, struct samp
 
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	publication_begin(sampler->publication, sample->window, sample->ec);
-	for (int steps = 0; steps < STEPS_MAX && !out && tracee_step(tracee); steps++) {
+	for (int steps = 0; steps < STEPS_MAX && !out && microseconds_since(&began) < STEP_US && tracee_step(tracee);
+	     steps++) {
 		sample->steps++;
 		publication_step(sampler->publication);
 		out = !session_window(sampler->session, tracee->registers.rip);
