@@ -643,3 +643,23 @@ def test_status_of_what_ends_while_it_is_traced(ruby, rbdump, tmp_path):
             check=True,
         )
         assert json.loads(done.stdout)["target_status"] == {"exit_status": 7, "signal": None}
+
+
+@pytest.mark.since((2, 0), "RUBY_THREAD_VM_STACK_SIZE")
+def test_slow_stop_does_not_use_up_the_budget(ruby, rbdump, tmp_path):
+    """However long a stop takes, what was wrong with it is looked at once more: here, that the stack is too deep."""
+    script = tmp_path / "deep.rb"
+    script.write_text(
+        "def down(n)\n  if n > 0\n    down(n - 1)\n  else\n    puts; STDOUT.flush; STDIN.read\n  end\nend\ndown(60_000)\n"
+    )
+    with subprocess.Popen(
+        [ruby.path, "--disable-gems", script],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | {"RUBY_THREAD_VM_STACK_SIZE": "67108864"},
+    ) as target:  # fmt: skip
+        assert target.stdout.readline() == "\n"
+        done = run(rbdump, "experiment", "-p", target.pid, "-m", "paused", "--budget", 1, "-n", 5, "-r", 50, "--json", "-")
+        target.stdin.close()
+        assert target.wait(30) == 0
+    (mode,) = json.loads(done.stdout)["modes"]
+    assert mode["rejected"] == {"too-deep": 5}
+    assert mode["retried"] == {"too-deep": 5}

@@ -377,17 +377,19 @@ static void take_paused(struct sampler *sampler, struct subject *subject, struct
 	struct timespec began;
 
 	sample->off_cpu = !follow(sampler, subject);
-	clock_gettime(CLOCK_MONOTONIC, &began);
-	for (;;) {
-		sample->tries++;
+	for (unsigned int tries = 1;; tries++) {
+		sample->tries = tries;
 		sample->copied = false;
 		stop_and_copy(sampler, subject, sample);
+		/* How long the first stop took is a matter of what else runs: it says nothing of the second. */
+		if (tries == 1)
+			clock_gettime(CLOCK_MONOTONIC, &began);
 		if (sample->copied && sample->reason == REASON_NONE && sample->mode == MODE_PAUSED)
 			sample->reason = check(sampler, subject, sample->shot);
 		if (sample->mode == MODE_PAUSED_NAIVE || sample->reason == REASON_NONE || sample->gone ||
 		    sample->stuck || sample->no_stack || sample->reason == REASON_REFUSED ||
-		    sampler->options.on_torn != ON_TORN_STEP || sample->tries >= TRIES ||
-		    microseconds_since(&began) > 10 * (double)sampler->options.budget_us)
+		    sampler->options.on_torn != ON_TORN_STEP || tries >= TRIES ||
+		    (tries > 1 && microseconds_since(&began) > 10 * (double)sampler->options.budget_us))
 			break;
 		try_again(sample);
 	}
