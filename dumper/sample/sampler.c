@@ -174,6 +174,15 @@ static double microseconds_since(const struct timespec *from)
 	return (double)elapsed_ns(from) / 1e3;
 }
 
+/*
+ * Whether a thread has ended: its id may then soon be that of another, of any process. Its file of /proc stays its own.
+ * That is not known of one whose file could not be opened.
+ */
+static bool has_ended(const struct subject *subject)
+{
+	return subject->stat_fd >= 0 && process_stat_cpu(subject->stat_fd) < 0;
+}
+
 /* Goes where the thread runs: it is then not running. False if it cannot: rbdump may not run there (taskset). */
 static bool follow(struct sampler *sampler, const struct subject *subject)
 {
@@ -206,7 +215,7 @@ static void avoid(const struct sampler *sampler, const struct subject *subject)
 }
 
 /* What the stack's own checks say of a covered shot. What it leads to beyond that is code, which does not change. */
-static enum reason check(struct sampler *sampler, const struct subject *subject, const struct shot *shot)
+static enum reason check_once(struct sampler *sampler, const struct subject *subject, const struct shot *shot)
 {
 	enum reason reason = REASON_EC_UNREADABLE;
 	struct stack stack;
@@ -220,6 +229,22 @@ static enum reason check(struct sampler *sampler, const struct subject *subject,
 		reason = REASON_CALL_SITE;
 	stack_clear(&stack);
 	memory_overlay(sampler->memory, NULL, 0, 0, 0);
+	return reason;
+}
+
+/*
+ * The same. No more is kept of the code than there is room for: without any, there is no call-site evidence. What
+ * cannot be read may be there, in a page that was protected when it was read first, by a compaction.
+ */
+static enum reason check(struct sampler *sampler, const struct subject *subject, const struct shot *shot)
+{
+	enum reason reason;
+
+	if (memory_pages(sampler->memory) >= CODE_PAGES / 2)
+		renew_memory(sampler);
+	reason = check_once(sampler, subject, shot);
+	if (validate_verdict(reason) == VERDICT_TRUNCATED && renew_memory(sampler))
+		reason = check_once(sampler, subject, shot);
 	return reason;
 }
 
@@ -276,7 +301,7 @@ static void take_unpaused(struct sampler *sampler, struct subject *subject, stru
 		else
 			sample->retried[sample->reason]++;
 	}
-	sample->gone = sample->reason != REASON_NONE && subject->stat_fd >= 0 && process_stat_cpu(subject->stat_fd) < 0;
+	sample->gone = sample->reason != REASON_NONE && has_ended(subject);
 }
 
 /* Steps a stopped thread out of the torn window that it is in. */
