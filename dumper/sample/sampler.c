@@ -366,6 +366,9 @@ static void stop_and_copy(struct sampler *sampler, struct subject *subject, stru
 	double pause_us;
 
 	sample->reason = REASON_NOT_STOPPED;
+	sample->gone = has_ended(subject);
+	if (sample->gone)
+		return;
 	shot_make_ready(sample->shot, &subject->aim, SHOT_ONCE);
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	result = tracee_stop(sample->tid, STOP_TIMEOUT_US, &tracee);
