@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "child_signal.h"
 #include "children.h"
 #include "decode/text.h"
 #include "dump.h"
@@ -129,6 +130,7 @@ int main(int argc, char **argv)
 	struct version version;
 	int option;
 
+	child_signal_take();
 	if (argc > 1 && strcmp(argv[1], "experiment") == 0)
 		return experiment_command(argc - 1, argv + 1);
 	opterr = 0;

@@ -9,6 +9,7 @@ import random
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -577,6 +578,59 @@ def test_rate_that_cannot_be_held(ruby, rbdump, tmp_path):
     assert modes["paused"]["late"] > 1000
 
 
+# ---- C code that calls a method without a frame of its own
+
+
+@pytest.mark.since((2, 5), "execution contexts")
+def test_method_called_for_an_operator(ruby, rbdump, tmp_path):
+    """
+    hash[key] calls the key's `hash` right above the Ruby frame, where another receiver's [] was found before: no stack
+    there is wrong. It is nearly all that the program does.
+    """
+    script = tmp_path / "operator.rb"
+    script.write_text(
+        "class Key\n  def hash; i = 0; i += 1 while i < 20_000; 1; end\n  def eql?(_); true; end\nend\n"
+        "def look(place, key); place[key]; end\nkey = Key.new\ntable = { key => 1 }\nlook('abc'.match(/b/), 0)\n"
+        "Thread.new { STDIN.read; exit!(0) }\nputs; STDOUT.flush\nloop { look(table, key) }\n"
+    )
+    with subprocess.Popen(
+        [ruby.path, "--disable-gems", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as target:
+        assert target.stdout.readline() == "\n"
+        done = run(rbdump, "experiment", "-p", target.pid, "-m", "paused,unpaused", "-r", 1000, "-n", 300, "--json", "-")
+        target.stdin.close()
+        assert target.wait(30) == 0
+    for mode in json.loads(done.stdout)["modes"]:
+        assert "call-site" not in mode["rejected"], mode["rejected"]
+        assert mode["retried"].get("call-site", 0) < 5, mode["retried"]
+        at_work = sum(count for name, count in mode["leaves"].items() if "read" not in name)
+        assert sum(count for name, count in mode["leaves"].items() if name.endswith("hash")) > 0.8 * at_work > 50, mode
+
+
+# ---- what rbdump was started with
+
+
+def test_child_signal_ignored(ruby, rbdump, tmp_path):
+    """Daemons ignore SIGCHLD, and who they start inherits that; rbdump needs it, and its target gets it back ignored."""
+    busy, report = "x = 0; x += 1 while x < 20_000_000", tmp_path / "report.json"
+    # A shell, or Ruby, sets it anew.
+    first = "import os, signal, sys; print(signal.getsignal(signal.SIGCHLD), flush=True); os.execv(sys.argv[1], sys.argv[1:])"
+    done = subprocess.run(
+        [rbdump, "experiment", "-m", "paused", "-r", "500", "-n", "100", "--json", report]
+        + ["--", sys.executable, "-c", first, ruby.path, "--disable-gems", "-e", busy],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[0] in ("Handlers.SIG_IGN", str(int(signal.SIG_IGN)))
+    (mode,) = json.loads(report.read_text())["modes"]
+    # A wait that nothing ends takes 5 ms.
+    assert mode["pause_us"]["p50"] < 4000, mode["pause_us"]
+
+
 def test_status_of_what_ends_while_it_is_traced(ruby, rbdump, tmp_path):
     """It is told the tracer alone; at such a rate some of these do."""
     script = tmp_path / "fails.rb"
@@ -591,3 +645,23 @@ def test_status_of_what_ends_while_it_is_traced(ruby, rbdump, tmp_path):
             check=True,
         )
         assert json.loads(done.stdout)["target_status"] == {"exit_status": 7, "signal": None}
+
+
+@pytest.mark.since((2, 0), "RUBY_THREAD_VM_STACK_SIZE")
+def test_slow_stop_does_not_use_up_the_budget(ruby, rbdump, tmp_path):
+    """However long a stop takes, what was wrong with it is looked at once more: here, that the stack is too deep."""
+    script = tmp_path / "deep.rb"
+    script.write_text(
+        "def down(n)\n  if n > 0\n    down(n - 1)\n  else\n    puts; STDOUT.flush; STDIN.read\n  end\nend\ndown(60_000)\n"
+    )
+    with subprocess.Popen(
+        [ruby.path, "--disable-gems", script],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | {"RUBY_THREAD_VM_STACK_SIZE": "67108864"},
+    ) as target:  # fmt: skip
+        assert target.stdout.readline() == "\n"
+        done = run(rbdump, "experiment", "-p", target.pid, "-m", "paused", "--budget", 1, "-n", 5, "-r", 50, "--json", "-")
+        target.stdin.close()
+        assert target.wait(30) == 0
+    (mode,) = json.loads(done.stdout)["modes"]
+    assert mode["rejected"] == {"too-deep": 5}
+    assert mode["retried"] == {"too-deep": 5}

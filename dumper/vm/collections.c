@@ -36,11 +36,6 @@ bool collections_now(const struct ruby *ruby, memory_source *source, void *conte
 	return true;
 }
 
-bool collections_none_between(const struct collections *a, const struct collections *b)
-{
-	return a->begun == b->begun && !collections_moved_between(a, b);
-}
-
 bool collections_moved_between(const struct collections *a, const struct collections *b)
 {
 	return a->compactions != b->compactions || a->compacting != b->compacting;

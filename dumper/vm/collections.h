@@ -28,10 +28,7 @@ struct collections collections_read(const struct ruby *ruby);
  */
 bool collections_now(const struct ruby *ruby, memory_source *source, void *context, struct collections *ret);
 
-/* Whether an object that was referred to at one moment is what it was at the other. */
-bool collections_none_between(const struct collections *a, const struct collections *b);
-
-/* Whether it is where it was, if it is still there. */
+/* Whether an object that was referred to at one moment may be elsewhere at the other, if it is still there. */
 bool collections_moved_between(const struct collections *a, const struct collections *b);
 
 /*
