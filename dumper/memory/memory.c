@@ -55,6 +55,10 @@ struct memory {
 	size_t nr_pieces;
 	uint64_t pieces_low, pieces_high; /* no page is read there */
 
+	bool (*lacks)(const void *context, uint64_t page);
+	const void *lacks_context;
+	size_t lacked;
+
 	/* What memory_forget() has made ready: */
 	uint64_t *plan; /* addresses, ascending */
 	bool *plan_ok;
@@ -288,8 +292,11 @@ bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t l
 		size_t here = MEMORY_PAGE - offset < length ? MEMORY_PAGE - offset : length;
 		const uint8_t *data = page_data(memory, address / MEMORY_PAGE);
 
-		if (!data)
+		if (!data) {
+			memory->lacked +=
+			    memory->lacks && memory->lacks(memory->lacks_context, address - address % MEMORY_PAGE);
 			return false;
+		}
 		memcpy(to, data + offset, here);
 		to += here;
 		address += here;
@@ -408,6 +415,17 @@ void memory_seal(struct memory *memory)
 {
 	memory->sealed = true;
 	memory->missed = 0;
+}
+
+void memory_set_lacking(struct memory *memory, bool (*lacks)(const void *context, uint64_t page), const void *context)
+{
+	memory->lacks = lacks;
+	memory->lacks_context = context;
+}
+
+size_t memory_lacked(const struct memory *memory)
+{
+	return memory->lacked;
 }
 
 size_t memory_pages(const struct memory *memory)

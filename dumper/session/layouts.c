@@ -47,7 +47,14 @@ static struct error *refuse(const struct session *session, const char *found, co
 {
 	const char *build_id = session->module->build_id ? session->module->build_id : "none";
 	const char *what = session->target->kind == TARGET_CORE ? "the core of process" : "process";
+	char *lacks = session->target->kind == TARGET_CORE ? core_lacks(session->target) : NULL;
+	bool is_cut = lacks;
 
+	free(lacks);
+	/* Of one that is cut short, little can be said. */
+	if (is_cut)
+		return error_create(EXIT_NO_RUBY, "%s does not fit what there is of %s %d: self-test: %s (build-id %s)",
+				    found, what, session->target->pid, refused, build_id);
 	if (session->layout.source == LAYOUT_GENERATED || session->layout.source == LAYOUT_BY_BUILD_ID)
 		return error_create(EXIT_NO_RUBY,
 				    "%s does not fit %s %d: self-test: %s; since it was made for this very Ruby (%s, "

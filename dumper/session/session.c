@@ -18,6 +18,20 @@ static bool in_other_pid_namespace(pid_t pid)
 	return stat(path, &theirs) != 0 || stat("/proc/self/ns/pid", &ours) != 0 || theirs.st_ino != ours.st_ino;
 }
 
+static bool lacks_page(const void *context, uint64_t page)
+{
+	return core_lacks_page(context, page);
+}
+
+struct memory *session_memory(const struct session *session)
+{
+	struct memory *memory = memory_create(target_read_pages, session->target, SESSION_PAGES);
+
+	if (memory && session->target->kind == TARGET_CORE)
+		memory_set_lacking(memory, lacks_page, session->target);
+	return memory;
+}
+
 /*
  * Goes on from a target that is open.
  *   ruby_version  what the user says of a core; NULL
@@ -29,7 +43,7 @@ static struct error *open_session(struct session *session, const char *ruby_vers
 	if (error)
 		return error;
 	roots_from_module(session->module, &session->module_roots);
-	session->memory = memory_create(target_read_pages, session->target, SESSION_PAGES);
+	session->memory = session_memory(session);
 	if (!session->memory)
 		return error_no_memory();
 	error = session_settle_version(session, ruby_version);
@@ -83,7 +97,7 @@ struct error *session_open_core(const struct session_core_options *options, stru
 	error = core_open(&options->core, &session->target);
 	if (!error) {
 		time_limit_begin(TARGET_CORE, session->target->pid, options->time_limit_s);
-		error = open_session(session, options->ruby_version, trace);
+		error = core_explain(session->target, open_session(session, options->ruby_version, trace));
 		time_limit_end();
 	}
 	return finish(session, error, ret);

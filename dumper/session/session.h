@@ -64,6 +64,10 @@ struct error *session_open(pid_t pid, const struct session_options *options, str
  * neither the core nor any layout tells what it is of; or if what the options say of it is not so.
  */
 struct error *session_open_core(const struct session_core_options *options, struct session **ret, struct trace **trace);
+
+/* A new snapshot of the target, empty; NULL if out of memory. It knows what a core lacks (memory_lacked()). */
+struct memory *session_memory(const struct session *session);
+
 void session_close(struct session *session); /* NULL is fine; lets the target go on if it is stopped */
 
 #endif

@@ -66,6 +66,27 @@ static void test_each_page_once(void **state)
 	assert_int_equal(memory_pages(*state), 2);
 }
 
+static bool lacks(const void *context, uint64_t page)
+{
+	assert_ptr_equal(context, target);
+	return page == BASE + 4 * MEMORY_PAGE;
+}
+
+/* What the source ought to have is told apart from what is not there. */
+static void test_lacking(void **state)
+{
+	uint8_t bytes[16];
+
+	memory_set_lacking(*state, lacks, target);
+	readable[2] = readable[4] = false;
+	assert_reads(*state, 3 * MEMORY_PAGE, 16);
+	assert_false(memory_read(*state, BASE + 2 * MEMORY_PAGE, bytes, 8));
+	assert_int_equal(memory_lacked(*state), 0);
+	assert_false(memory_read(*state, BASE + 4 * MEMORY_PAGE + 100, bytes, 8));
+	assert_false(memory_read(*state, BASE + 4 * MEMORY_PAGE - 8, bytes, 16));
+	assert_int_equal(memory_lacked(*state), 2);
+}
+
 /* Once the time is up, every read is refused, also of what is there; what is copied at once is copied. */
 static void test_limit(void **state)
 {
@@ -353,6 +374,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_sealed, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_prefetch_is_one_call, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_limit, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_lacking, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_hostile_addresses, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_sealed_unreadable, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_changed_over_pages, set_up, tear_down),
