@@ -139,7 +139,8 @@ static bool is_second(const struct session *session)
 	return layout->asked && strcmp(layout->asked, LAYOUT_FIELDS_ASKED) != 0;
 }
 
-struct error *session_find_layout(struct session *session, struct trace **ret)
+/* By the version that is known, or by the layout that was given. */
+static struct error *find_known(struct session *session, struct trace **ret)
 {
 	struct layout_wish wish = {session->version, SESSION_ARCH, session->module->build_id,
 				   session->description[0] ? session->description : NULL};
@@ -153,8 +154,6 @@ struct error *session_find_layout(struct session *session, struct trace **ret)
 			error = try_layout(session, session->offsets, &refusal, ret);
 		return error || *ret ? error : refusal;
 	}
-	if (session->version[0] == '\0')
-		return session_find_fitting(session, ret);
 	while (!error && !*ret && tried < KEPT_TRIES) {
 		layout_found_clear(&session->layout);
 		if (!layout_find_kept(&wish, tried, &session->layout))
@@ -177,4 +176,18 @@ struct error *session_find_layout(struct session *session, struct trace **ret)
 		return error;
 	}
 	return refusal;
+}
+
+struct error *session_find_layout(struct session *session, struct trace **ret)
+{
+	struct error *error;
+
+	if (session->version[0] == '\0' && !session->offsets)
+		return session_find_fitting(session, ret);
+	error = find_known(session, ret);
+	/* Through the layout of another Ruby one can also seem to be starting or ending. */
+	if (!error || !session->version_is_hint || error == error_no_memory())
+		return error;
+	error_destroy(error);
+	return session_find_fitting(session, ret);
 }

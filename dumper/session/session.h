@@ -46,6 +46,7 @@ struct session {
 	struct ruby ruby;		    /* through that memory and layout */
 	char version[64], description[256]; /* "" if the core does not tell */
 	enum version_source version_source;
+	bool version_is_hint;	   /* it is from a text that may be about another Ruby */
 	char fits[TRACE_FITS][32]; /* of VERSION_FITS: which releases the layouts are for that fit, newest first */
 	size_t nr_fits;
 	bool foreign_pids; /* the target has its own pid namespace: the tids it knows are not ours */
