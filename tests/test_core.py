@@ -516,6 +516,20 @@ def test_core_of_another_program(place, rbdump, tmp_path):
     assert done.returncode == NOT_RUBY and said_well(done) and "not of a Ruby" in done.stderr
 
 
+def test_core_of_another_program_that_is_gone(rbdump, tmp_path):
+    """Nothing tells that it was no Ruby: its own file is not here, and nothing in the core has another's name."""
+    program = shutil.copy(shutil.which("sleep"), tmp_path / "program")
+    with subprocess.Popen([program, "60"]) as process:
+        try:
+            with gcore_of(process.pid, tmp_path) as core:
+                os.unlink(program)
+                done = run(rbdump, "--core", core)
+        finally:
+            process.kill()
+    assert done.returncode == NOT_RUBY and said_well(done)
+    assert "it may be no Ruby at all" in done.stderr
+
+
 def test_executable_that_is_none(whole, rbdump, tmp_path):
     core = whole.core
     for file, words in [(tmp_path / "none", "No such file"), (tmp_path, "not a regular file"), (core, "is not what ran")]:

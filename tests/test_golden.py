@@ -101,6 +101,15 @@ def test_several_layouts_fit(rbdump, tmp_path, monkeypatch):
     first = run(rbdump, "--core", path).stdout.splitlines()[0]
     assert "ruby 2.7.99 or 2.7.0 to 2.7.8 (nothing in the core tells which" in first
 
+    # More fit than are compared.
+    for patch in range(90, 98):
+        (tmp_path / f"{patch}.layout").write_text(other.replace("\nversion 2.7.99\n", f"\nversion 2.7.{patch}\n"))
+    done = run(rbdump, "--core", path)
+    assert (done.returncode, done.stdout) == (NOT_RUBY, "")
+    assert "the layouts for 2.7.99, 2.7.97, " in done.stderr and "fit, and so do more than can be told of;" in done.stderr
+    for patch in range(90, 98):
+        (tmp_path / f"{patch}.layout").unlink()
+
     # A layout that does not know of threads' names: it fits, too.
     other = re.sub(r"^(digest|member rb_thread_struct.name) .*\n", "", other, flags=re.M)
     other = re.sub(r"^end (\d+)$", lambda end: f"end {int(end[1]) - 1}", other, flags=re.M)

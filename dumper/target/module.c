@@ -161,6 +161,13 @@ void module_lookup(const struct module *module, struct module_symbol *symbols, s
 	}
 }
 
+bool module_is_named_ruby(const struct module *module)
+{
+	const char *slash = strrchr(module->path, '/');
+
+	return strstr(slash ? slash + 1 : module->path, "ruby") != NULL;
+}
+
 bool module_has_debug_info(const struct module *module)
 {
 	Elf_Scn *section = NULL;
