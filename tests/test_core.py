@@ -7,6 +7,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import shutil
 import signal
 import struct
@@ -385,6 +386,25 @@ def test_packed(whole, rbdump, tmp_path):
     packed.write_bytes(content[:1000] + bytes(1000) + content[2000:])
     done = run(rbdump, "--core", packed)
     assert done.returncode == FAILED and said_well(done) and "zstd" in done.stderr
+
+
+def test_packed_bomb(rbdump, tmp_path):
+    """Little more is unpacked than a core says it has, and of what is none, little."""
+    limit = 32 << 20
+
+    def read(content, *arguments):
+        (tmp_path / "bomb").write_bytes(content + b"x" * (4 * limit))
+        subprocess.run(["zstd", "-qf", tmp_path / "bomb"], check=True, timeout=60)
+        return run(
+            rbdump, "--core", tmp_path / "bomb.zst", *arguments,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+        )  # fmt: skip
+
+    done = read(unpack_golden("3.4", tmp_path).read_bytes(), "--json")
+    assert done.returncode == 0
+    check_golden(json.loads(done.stdout), golden_told("3.4"))
+    done = read(b"")
+    assert done.returncode == FAILED and said_well(done) and "not an ELF file" in done.stderr
 
 
 @pytest.mark.parametrize("packer", ["xz", "gzip", "lz4"])

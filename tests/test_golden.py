@@ -23,6 +23,7 @@ def test_golden_core(path, rbdump, tmp_path, monkeypatch):
     expected = golden_told(path.name.removesuffix(".core.zst"))
     answer = read_core(rbdump, path, "--ruby-version", expected["version"])
     check_golden(answer, expected)
+    assert answer["layout"]["source"] == "version"
 
 
 # Who says which Ruby it is: since 3.3 its own data has its description; else layouts are told apart by the self-test.
