@@ -8,6 +8,7 @@
 #include "session/time_limit.h"
 #include "session/version.h"
 #include "target/live.h"
+#include "target/process_stat.h"
 
 static bool in_other_pid_namespace(pid_t pid)
 {
@@ -67,11 +68,16 @@ static struct error *finish(struct session *session, struct error *error, struct
 struct error *session_open(pid_t pid, const struct session_options *options, struct session **ret, struct trace **trace)
 {
 	struct session *session = calloc(1, sizeof(*session));
+	pid_t process = process_stat_process("/proc", pid);
 	struct error *error;
 
 	*trace = NULL;
 	if (!session)
 		return error_no_memory();
+	if (process != 0 && process != pid) {
+		session_close(session);
+		return error_create(EXIT_FAILED, "%d is a thread of process %d: say -p %d", pid, process, process);
+	}
 	session->no_stop = options->no_stop;
 	session->offsets = options->offsets;
 	time_limit_begin(TARGET_LIVE, pid, options->time_limit_s);

@@ -55,7 +55,8 @@ struct session {
 /*
  * Opens a process, finds the layout for its Ruby, and tests it there by looking at every stack once.
  *   trace  receives what that look has found, without a header; the caller destroys it
- * Fails if there is no such process, no access, no Ruby, or no layout that fits. Ends rbdump when the time is over.
+ * Fails if there is no such process, or it is a thread of one, no access, no Ruby, or no layout that fits. Ends rbdump
+ * when the time is over.
  */
 struct error *session_open(pid_t pid, const struct session_options *options, struct session **ret,
 			   struct trace **trace);
