@@ -45,6 +45,12 @@ bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t l
 void memory_limit(struct memory *memory, long limit_ns);
 
 /*
+ * From the next memory_limit() on, only time counts in which the thread itself runs, not what it waits for the source:
+ * that of a target which stands still may be on a slow disk.
+ */
+void memory_count_own_time(struct memory *memory);
+
+/*
  * Whether a read was refused since then for lack of time: what was read is not all, and what was concluded from a read
  * that failed need not be so.
  */

@@ -28,8 +28,10 @@ struct memory *session_memory(const struct session *session)
 {
 	struct memory *memory = memory_create(target_read_pages, session->target, SESSION_PAGES);
 
-	if (memory && session->target->kind == TARGET_CORE)
+	if (memory && session->target->kind == TARGET_CORE) {
 		memory_set_lacking(memory, lacks_page, session->target);
+		memory_count_own_time(memory);
+	}
 	return memory;
 }
 

@@ -67,7 +67,8 @@ struct error *session_open(pid_t pid, const struct session_options *options, str
  */
 struct error *session_open_core(const struct session_core_options *options, struct session **ret, struct trace **trace);
 
-/* A new snapshot of the target, empty; NULL if out of memory. It knows what a core lacks (memory_lacked()). */
+/* A new snapshot of the target, empty; NULL if out of memory. It knows what a core lacks (memory_lacked()),
+ * and that waiting for its disk is limited by nothing but time_limit.h. */
 struct memory *session_memory(const struct session *session);
 
 void session_close(struct session *session); /* NULL is fine; lets the target go on if it is stopped */
