@@ -99,6 +99,15 @@ def test_not_a_ruby(rbdump, more):
 
 
 
+@pytest.mark.target("waits.rb")
+def test_thread_that_is_no_process(ruby, start, rbdump):
+    target = start(ruby, "waits.rb")
+    tid = max(int(entry) for entry in os.listdir(f"/proc/{target.pid}/task"))
+    assert tid != target.pid
+    check_refusal(run(rbdump, "-p", tid), FAILED, f"{tid} is a thread of process {target.pid}")
+    assert is_untouched(target.pid)
+
+
 @pytest.mark.parametrize("version", ["", "ruby"])
 def test_program_that_only_has_the_symbol(rbdump, tmp_path, version):
     """Nothing refuses access, and no layout would help: it is no Ruby, and that is what is said."""
