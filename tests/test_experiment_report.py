@@ -1,0 +1,63 @@
+"""What rbdump experiment tells of what it found: its table, its list of places, its files."""
+
+import json
+import re
+
+from harness.dump import run
+from test_experiment import Graph
+
+# A mode's line of the table: a share in percent with its interval.
+SHARE = r"^  {}\s+([\d.e-]+)% \(([\d.e-]+)–([\d.e-]+)\)"
+
+
+def reported(rbdump, graph, *arguments):
+    """The table, the report and the torn log's lines of an experiment."""
+    report, log = graph.folder / "report.json", graph.folder / "torn.log"
+    command = ["experiment", "-p", graph.pid, "--oracle", graph.oracle, "--json", report, "--torn-log", log, *arguments]
+    done = run(rbdump, *command)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout, json.loads(report.read_text()), [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def is_shown(shown, share):
+    """Whether a percentage tells a share: to three digits, or, of most of all, what it lacks to all to two."""
+    off = abs(float(shown) / 100 - share)
+    return off <= (0.006 * share if share < 0.5 else 0.055 * (1 - share)) + 1e-9
+
+
+def test_table_tells_shares(ruby, rbdump, tmp_path):
+    """Its shares are those of the JSON, and what is not quite all is told from all."""
+    with Graph(ruby, "churn", tmp_path) as graph:
+        table, report, _ = reported(rbdump, graph, "-m", "unpaused-once,unpaused-double,paused", "-r", 5000, "-n", 3000)
+    blocks = {block.split("\n")[0]: block for block in table.split("\n\n")}
+    for mode in report["modes"]:
+        for words, share in (
+            ("accepted", mode["accepted_share"]), ("rejected", mode["rejected_share"]), ("impossible", mode["impossible"]),
+        ):  # fmt: skip
+            found = re.search(SHARE.format(words), blocks[mode["mode"]], re.M)
+            assert found, (words, blocks[mode["mode"]])
+            for shown, key in zip(found.groups(), ("value", "low", "high")):
+                assert is_shown(shown, share[key]), (words, key, found.group(), share)
+    (paused,) = [mode for mode in report["modes"] if mode["mode"] == "paused"]
+    assert paused["accepted"] == 3000, paused["rejected"]
+    assert "accepted    100% (99.88–100)" in table
+
+
+def test_places_are_of_wrong_samples_only(ruby, rbdump, tmp_path):
+    """Where a thread was stopped whose stack was accepted after some steps is in the log, not among those places."""
+    with Graph(ruby, "churn", tmp_path) as graph:
+        table, report, lines = reported(rbdump, graph, "-m", "paused-naive,paused", "-r", 20000, "-n", 10000)
+    modes = {mode["mode"]: mode for mode in report["modes"]}
+    stepped = [line for line in lines if line["reason"] == "stepped"]
+    assert all(line["verdict"] == "complete" and line["steps"] > 0 and line["registers"] for line in stepped)
+    assert len(stepped) <= modes["paused"]["steps"]["samples"]
+    if ruby.has_debug and ruby.series < (3, 0):
+        assert len(stepped) > 100
+    wrong = [line for line in lines if line["reason"] != "stepped" and line["registers"]]
+    assert sum(place["count"] for place in report["where"]) == len(wrong)
+    for name in modes:
+        places = [place for place in report["where"] if place["mode"] == name]
+        assert sum(place["count"] for place in places) == len([line for line in wrong if line["mode"] == name])
+        assert not places or abs(sum(place["share"] for place in places) - 1) < 1e-6
+    assert "stepped  " not in table
+    assert ("rejected and impossible samples were stopped" in table) == bool(wrong)
