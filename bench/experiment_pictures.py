@@ -120,7 +120,8 @@ def draw_places():
         parts.append(text(10, top + 14, f"{name}: {total} wrong stacks of paused-naive", colour="#444"))
         top += 24
         for place in places[:PLACES]:
-            words = f"{place['function']}+{place['offset']}" if place["function"] else "code of no file (JIT)"
+            words = f"{place['function']}+{place['offset']}" if place["function"] else "code of no known file (a JIT's)"
+            words = f"{place['reason']}  {words}"
             if place["file"]:
                 words += f"   {place['inlined'][0]}, {place['file'].rsplit('/', 1)[-1]}:{place['line']}"
             width = 180 * place["count"] / total

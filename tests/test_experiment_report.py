@@ -2,9 +2,17 @@
 
 import json
 import re
+import sys
 
+import pytest
 from harness.dump import run
+from harness.synthetic import ROOT
 from test_experiment import Graph
+
+sys.path.insert(0, str(ROOT / "bench"))
+
+import experiment_page  # noqa: E402
+import experiment_words  # noqa: E402
 
 # A mode's line of the table: a share in percent with its interval.
 SHARE = r"^  {}\s+([\d.e-]+)% \(([\d.e-]+)–([\d.e-]+)\)"
@@ -61,3 +69,30 @@ def test_places_are_of_wrong_samples_only(ruby, rbdump, tmp_path):
         assert not places or abs(sum(place["share"] for place in places) - 1) < 1e-6
     assert "stepped  " not in table
     assert ("rejected and impossible samples were stopped" in table) == bool(wrong)
+
+
+# ---- doc/experiments.md
+
+
+@pytest.mark.parametrize(
+    "share, shown",
+    [(0, "0"), (1, "100"), (0.1225, "12.2"), (0.0000369, "0.00369"), (0.5, "50.0"), (0.999, "99.90"), (0.9999631, "99.9963")],
+)
+def test_percentages(share, shown):
+    assert experiment_words.near(share) == shown
+    assert is_shown(experiment_words.near(share), share)
+
+
+def test_lower_ends():
+    """Against what Clopper and Pearson's have in closed form: all of n, and one of n."""
+    for of in (1, 20, 132):
+        assert experiment_words.at_least(of, of) == pytest.approx(0.025 ** (1 / of), abs=1e-9)
+        assert experiment_words.at_least(1, of) == pytest.approx(1 - 0.975 ** (1 / of), abs=1e-9)
+        assert experiment_words.at_least(0, of) == 0
+
+
+def test_page_is_made_of_its_reports():
+    """Each table and each sentence with figures is what the reports in the tree say."""
+    page = experiment_page.PAGE.read_text()
+    for name, content in experiment_page.made().items():
+        assert f"<!-- {name} -->\n{content}\n<!-- end {name} -->" in page, name
