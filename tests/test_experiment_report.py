@@ -71,6 +71,20 @@ def test_places_are_of_wrong_samples_only(ruby, rbdump, tmp_path):
     assert ("rejected and impossible samples were stopped" in table) == bool(wrong)
 
 
+@pytest.mark.parametrize("variant", ["blocks", "exceptions", "tailcalls"])
+def test_checks_say_nothing_against_what_is_right(ruby, rbdump, tmp_path, variant):
+    """Also where C functions call methods and blocks: legal stacks of a stopped thread, outside of any window."""
+    with Graph(ruby, variant, tmp_path) as graph:
+        _, report, lines = reported(rbdump, graph, "-m", "paused-naive", "-r", 10000, "-n", 10000)
+    (mode,) = report["modes"]
+    legal = mode["checks"]["legal"]
+    assert legal["accepted"] > 5000, legal
+    assert legal["rejected"] == {}, legal
+    assert (legal["call_site"]["innermost"]["contradicts"], legal["call_site"]["any"]["contradicts"]) == (0, 0), legal
+    # What is known to have tail calls is no evidence.
+    assert legal["call_site"]["innermost"]["agrees"] > 0 or variant == "tailcalls", legal
+
+
 # ---- doc/experiments.md
 
 
