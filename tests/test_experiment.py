@@ -77,8 +77,10 @@ def test_paused_is_right(ruby, rbdump, tmp_path):
         assert is_untouched(graph.pid)
     paused = modes["paused"]
     assert paused["samples"] == 20000
+    # On a busy machine a thread may not have stopped in time: that says nothing of its stack.
+    late = paused["rejected"].pop("not-stopped", 0)
     assert (paused["rejected"], paused["impossible"]["count"]) == ({}, 0), (summary(paused), lines[:3])
-    assert paused["accepted"] == paused["impossible"]["of"] == 20000
+    assert late <= 2 and paused["accepted"] == paused["impossible"]["of"] == 20000 - late
     assert 0 < paused["impossible"]["high"] < 4 / 20000
     assert 0 < paused["pause_us"]["p50"] <= paused["pause_us"]["p99"] <= paused["pause_us"]["max"]
 
@@ -95,8 +97,8 @@ def test_every_variant(ruby, rbdump, tmp_path, variant):
     for mode in modes.values():
         # A thread that has not begun gives no sample.
         assert 500 < mode["samples"] <= 1000, summary(mode)
-        # Unpaused on 2.7, call-site evidence is all there is, and it does not decide on blocks.
-        bound = 2 if mode["mode"] == "unpaused" and ruby.series < (3, 0) else 0
+        # Unpaused on 2.7, call-site evidence is all there is, and it does not decide on tail calls (3 in 10,000), nor on blocks.
+        bound = 0 if mode["mode"] == "paused" or ruby.series >= (3, 0) else 2 if variant == "tailcalls" else 1
         assert mode["impossible"]["count"] <= bound, (summary(mode), lines[:3])
         # This one spends most of its time in compactions, and what is moved before its names are read has none.
         moved = mode["rejected"].get("compacted", 0)
@@ -457,7 +459,7 @@ def test_target_that_becomes_another_program(ruby, rbdump, tmp_path):
             target.stdin.flush()
 
         report = ended_report(rbdump, target.pid, go)
-        assert report["ended"] in ("target-execed", "target-exited")
+        assert report["ended"] == "target-execed"
         wait_until(lambda: is_untouched(target.pid), "nobody traces it", 10)
         target.stdin.write("still here\n")
         target.stdin.close()

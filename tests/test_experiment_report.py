@@ -1,10 +1,12 @@
 """What rbdump experiment tells of what it found: its table, its list of places, its files."""
 
+import itertools
 import json
 import re
 import sys
 
 import pytest
+from conftest import RUBIES
 from harness.dump import run
 from harness.synthetic import ROOT
 from test_experiment import Graph
@@ -83,6 +85,21 @@ def test_checks_say_nothing_against_what_is_right(ruby, rbdump, tmp_path, varian
     assert (legal["call_site"]["innermost"]["contradicts"], legal["call_site"]["any"]["contradicts"]) == (0, 0), legal
     # What is known to have tail calls is no evidence.
     assert legal["call_site"]["innermost"]["agrees"] > 0 or variant == "tailcalls", legal
+
+
+@pytest.mark.parametrize("any_ruby", RUBIES[-1:], ids=lambda ruby: ruby.id)
+def test_seed_orders_the_blocks(any_ruby, rbdump, tmp_path):
+    """By an oracle that nothing is legal by, each sample has a line: whose follow whose is the order of their blocks."""
+    names = ["unpaused-naive", "unpaused-once"]
+    with Graph(any_ruby, "churn", tmp_path) as graph:
+        graph.oracle.write_text(json.dumps({"schema_version": 1, "roots": [], "frames": {}}))
+
+        def order(seed):
+            _, _, lines = reported(rbdump, graph, "-m", ",".join(names), "-r", 20000, "-n", 6000, "--seed", seed)
+            assert len(lines) == 12000
+            return [mode for mode, _ in itertools.groupby(line["mode"] for line in lines)]
+
+        assert order(1) == order(1) != order(2)
 
 
 # ---- doc/experiments.md
