@@ -1,8 +1,11 @@
 """What rbdump experiment tells of what it found: its table, its list of places, its files."""
 
+import contextlib
 import itertools
 import json
+import os
 import re
+import subprocess
 import sys
 
 import pytest
@@ -100,6 +103,48 @@ def test_seed_orders_the_blocks(any_ruby, rbdump, tmp_path):
             return [mode for mode, _ in itertools.groupby(line["mode"] for line in lines)]
 
         assert order(1) == order(1) != order(2)
+
+
+@pytest.mark.parametrize("option", ["--json", "--torn-log"])
+def test_no_command_is_started_for_nothing(rbdump, tmp_path, option):
+    """What cannot be written is known before."""
+    ran = tmp_path / "ran"
+    done = run(rbdump, "experiment", option, tmp_path / "none/file", "--", "touch", ran)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "none/file cannot be written: No such file or directory" in done.stderr
+    assert not ran.exists()
+
+
+def test_no_file_without_a_report(rbdump, tmp_path):
+    """A process that is no Ruby leaves no empty report, and what was there is as it was."""
+    with subprocess.Popen(["sleep", "1000"]) as sleeper:
+        try:
+            for before in (None, "older\n"):
+                files = [tmp_path / "report.json", tmp_path / "torn.log"]
+                if before:
+                    for file in files:
+                        file.write_text(before)
+                done = run(rbdump, "experiment", "-p", sleeper.pid, "--json", files[0], "--torn-log", files[1])
+                assert done.returncode == 3
+                assert [file.read_text() if file.exists() else None for file in files] == [before, before]
+        finally:
+            sleeper.kill()
+
+
+@pytest.mark.parametrize("any_ruby", RUBIES[-1:], ids=lambda ruby: ruby.id)
+def test_pipes(any_ruby, rbdump, tmp_path):
+    """Who reads from one has all of it, and once."""
+    paths = [tmp_path / "report", tmp_path / "log"]
+    for path in paths:
+        os.mkfifo(path)
+    with Graph(any_ruby, "churn", tmp_path) as graph, contextlib.ExitStack() as stack:
+        readers = [stack.enter_context(subprocess.Popen(["cat", path], stdout=subprocess.PIPE, text=True)) for path in paths]
+        done = run(
+            rbdump, "experiment", "-p", graph.pid, "-m", "paused", "-n", 10, "--json", paths[0], "--torn-log", paths[1]
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert json.loads(readers[0].stdout.read())["modes"][0]["samples"] == 10
+        assert len([json.loads(line) for line in readers[1].stdout]) <= 10
 
 
 # ---- doc/experiments.md

@@ -1,10 +1,13 @@
 #include "experiment/report.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "decode/text.h"
 #include "session/windows.h"
@@ -359,17 +362,38 @@ static void print_table(const struct experiment_options *options, const struct s
 	print_where(facts->where);
 }
 
+/* Whether a file could be written; what is in it stays, and one that is not there is not left there, either. */
+static struct error *try_to_write(const char *what, const char *path)
+{
+	struct stat found;
+	bool made;
+	int fd;
+
+	/* To open a pipe and close it would tell its reader that this was all. */
+	if (stat(path, &found) == 0 && S_ISFIFO(found.st_mode))
+		return NULL;
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	made = fd >= 0;
+	if (!made && errno == EEXIST)
+		/* O_CREAT: a symbolic link to what is not there counts as being there. */
+		fd = open(path, O_WRONLY | O_CREAT | O_NOCTTY | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return error_create(EXIT_FAILED, "the %s %s cannot be written: %s", what, path, strerror(errno));
+	close(fd);
+	if (made)
+		unlink(path);
+	return NULL;
+}
+
 struct error *report_begin(const struct experiment_options *options)
 {
-	FILE *file;
+	struct error *error = NULL;
 
-	if (!options->json || strcmp(options->json, "-") == 0)
-		return NULL;
-	file = fopen(options->json, "ae");
-	if (!file)
-		return error_create(EXIT_FAILED, "the report %s cannot be written: %s", options->json, strerror(errno));
-	fclose(file);
-	return NULL;
+	if (options->json && strcmp(options->json, "-") != 0)
+		error = try_to_write("report", options->json);
+	if (!error && options->torn_log)
+		error = try_to_write("torn log", options->torn_log);
+	return error;
 }
 
 struct error *report_write(const struct experiment_options *options, const struct session *session,
