@@ -13,6 +13,7 @@ from conftest import RUBIES
 from harness.dump import run
 from harness.synthetic import ROOT
 from test_experiment import Graph
+from test_gdb_torn import CODE, gdb
 
 sys.path.insert(0, str(ROOT / "bench"))
 
@@ -103,6 +104,25 @@ def test_seed_orders_the_blocks(any_ruby, rbdump, tmp_path):
             return [mode for mode, _ in itertools.groupby(line["mode"] for line in lines)]
 
         assert order(1) == order(1) != order(2)
+
+
+@pytest.mark.parametrize("any_ruby", [ruby for ruby in RUBIES if ruby.has_debug][:1], ids=lambda ruby: ruby.id)
+def test_gdb_shows_a_line_of_a_log(any_ruby, rbdump, tmp_path):
+    """gdb-scripts/torn.py, given what rbdump has written: gdb's own name of that address is what the log has."""
+    with Graph(any_ruby, "churn", tmp_path) as graph:
+        graph.oracle.write_text(json.dumps({"schema_version": 1, "roots": [], "frames": {}}))
+        _, _, lines = reported(rbdump, graph, "-m", "paused-naive", "-r", 1000, "-n", 50)
+    inside = [number for number, line in enumerate(lines) if line["ip"]["inlined"] and line["ip"]["module"] == line["elf"]]
+    assert len(inside) > 25
+    for number in inside[:3]:
+        at, line = lines[number]["ip"], lines[number]
+        said, complaints = gdb(f"rb-torn {tmp_path / 'torn.log'} {number + 1}")
+        assert complaints == ""
+        assert f"sample {number + 1}: impossible, {line['oracle']}; mode paused-naive" in said
+        assert f"in '{line['frames'][0]['label']}'" in said
+        (arrow,) = [match for match in CODE.finditer(said) if match[1] == "=>"]
+        assert int(arrow[2], 16) == int(at["module_address"], 16)
+        assert (arrow[3], int(arrow[4] or 0)) == (at["function"], at["offset"])
 
 
 @pytest.mark.parametrize("option", ["--json", "--torn-log"])
