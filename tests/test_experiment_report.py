@@ -4,13 +4,16 @@ import contextlib
 import itertools
 import json
 import os
+import pathlib
 import re
+import signal
 import subprocess
 import sys
 
 import pytest
 from conftest import RUBIES
 from harness.dump import run
+from harness.process import wait_until
 from harness.synthetic import ROOT
 from test_experiment import Graph
 from test_gdb_torn import CODE, gdb
@@ -123,6 +126,29 @@ def test_gdb_shows_a_line_of_a_log(any_ruby, rbdump, tmp_path):
         (arrow,) = [match for match in CODE.finditer(said) if match[1] == "=>"]
         assert int(arrow[2], 16) == int(at["module_address"], 16)
         assert (arrow[3], int(arrow[4] or 0)) == (at["function"], at["offset"])
+
+
+@pytest.mark.parametrize("any_ruby", RUBIES[-1:], ids=lambda ruby: ruby.id)
+def test_late_samples(any_ruby, rbdump, tmp_path):
+    """One that rbdump has slept through by half a period is late, although it was done before the next one's turn."""
+    command = ["experiment", "-m", "unpaused-naive", "-r", "10", "-n", "20", "--json", "-"]
+    with Graph(any_ruby, "churn", tmp_path) as graph, subprocess.Popen(
+        [rbdump, *command, "-p", str(graph.pid)], stdout=subprocess.PIPE, text=True
+    ) as running:
+        children = pathlib.Path(f"/proc/{running.pid}/task/{running.pid}/children")
+        wait_until(children.read_text, "it has begun its work", 10)
+        worker = int(children.read_text())
+        with contextlib.suppress(ProcessLookupError):
+            while running.poll() is None:
+                os.kill(worker, signal.SIGSTOP)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    running.wait(0.05)
+                os.kill(worker, signal.SIGCONT)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    running.wait(0.005)
+        (mode,) = json.loads(running.stdout.read())["modes"]
+    assert mode["samples"] == 20
+    assert 5 <= mode["late"] <= 20
 
 
 @pytest.mark.parametrize("option", ["--json", "--torn-log"])
