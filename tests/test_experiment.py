@@ -76,11 +76,11 @@ def test_paused_is_right(ruby, rbdump, tmp_path):
         _, modes, lines = experiment(rbdump, graph, "-m", "paused", "-r", 20000, "-n", 20000)
         assert is_untouched(graph.pid)
     paused = modes["paused"]
-    assert paused["samples"] == 20000
-    # On a busy machine a thread may not have stopped in time: that says nothing of its stack.
+    # On a busy machine a thread may not have stopped in time: that says nothing of its stack, and ends a block (of 1,000).
     late = paused["rejected"].pop("not-stopped", 0)
+    assert late <= 2 and 20000 - 1000 * late <= paused["samples"] <= 20000, (late, summary(paused))
     assert (paused["rejected"], paused["impossible"]["count"]) == ({}, 0), (summary(paused), lines[:3])
-    assert late <= 2 and paused["accepted"] == paused["impossible"]["of"] == 20000 - late
+    assert paused["accepted"] == paused["impossible"]["of"] == paused["samples"] - late
     assert 0 < paused["impossible"]["high"] < 4 / 20000
     assert 0 < paused["pause_us"]["p50"] <= paused["pause_us"]["p99"] <= paused["pause_us"]["max"]
 
