@@ -77,9 +77,11 @@ def test_paused_is_right(ruby, rbdump, tmp_path):
         _, modes, lines = experiment(rbdump, graph, "-m", "paused", "-r", 20000, "-n", 20000)
         assert is_untouched(graph.pid)
     paused = modes["paused"]
-    assert paused["samples"] == 20000
+    # On a busy machine a thread may not have stopped in time: that says nothing of its stack, and ends a block (of 1,000).
+    late = paused["rejected"].pop("not-stopped", 0)
+    assert late <= 2 and 20000 - 1000 * late <= paused["samples"] <= 20000, (late, summary(paused))
     assert (paused["rejected"], paused["impossible"]["count"]) == ({}, 0), (summary(paused), lines[:3])
-    assert paused["accepted"] == paused["impossible"]["of"] == 20000
+    assert paused["accepted"] == paused["impossible"]["of"] == paused["samples"] - late
     assert 0 < paused["impossible"]["high"] < 4 / 20000
     assert 0 < paused["pause_us"]["p50"] <= paused["pause_us"]["p99"] <= paused["pause_us"]["max"]
 
@@ -190,27 +192,35 @@ def test_progress(ruby, rbdump, tmp_path):
     assert 0.2 < modes["paused"]["progress_share"] < 2
 
 
-def test_stopped_target_is_never_rejected(ruby, rbdump, tmp_path):
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_stopped_target_is_never_rejected(ruby, rbdump, tmp_path, variant):
     """Stopped from outside at moments of no one's choosing: what stands still is read as it is, every time.
 
-    Rubies before 3.0 may stand still in the middle of making a frame.
+    Rubies before 3.0 may stand still in the middle of making a frame: then the one mode that steps it out of there is right.
     """
     moments = random.Random(5)
-    with Graph(ruby, "blocks", tmp_path) as graph:
+    with Graph(ruby, variant, tmp_path) as graph:
+        if not graph.supported:
+            assert variant == "ractors" and ruby.series < (3, 0)
+            return
         experiment(rbdump, graph, "-m", "paused", "-n", 1, "-r", 1000)
-        for _ in range(20):
+        for _ in range(20 if variant == "blocks" else 5):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 graph.process.wait(moments.uniform(0.001, 0.02))
             os.kill(graph.pid, signal.SIGSTOP)
             wait_until(lambda: task_states(graph.pid) == {"T"}, "it is stopped", 10)
             _, modes, lines = experiment(
-                rbdump, graph, "-m", "paused-naive,unpaused-double,unpaused", "-n", 3, "-r", 1000
+                rbdump, graph, "-m", "paused-naive,unpaused-double,unpaused,paused", "-n", 6, "-r", 1000
             )
             os.kill(graph.pid, signal.SIGCONT)
             torn = ruby.series < (3, 0) and any(line["mode"] == "paused-naive" and line["ip"]["window"] for line in lines)
             for mode in modes.values():
-                assert torn or mode["accepted"] == mode["samples"] == 3, (summary(mode), lines)
-                assert torn or mode["impossible"]["count"] == 0, (summary(mode), lines)
+                if torn and mode["mode"] != "paused":
+                    continue
+                # A thread that has not begun gives none.
+                assert mode["samples"] + mode["dropped"] == 6 and mode["samples"] > 0, (summary(mode), mode["dropped"])
+                assert mode["accepted"] == mode["samples"], (summary(mode), lines)
+                assert mode["impossible"]["count"] == 0, (summary(mode), lines)
         assert is_untouched(graph.pid)
 
 
@@ -452,7 +462,7 @@ def test_target_that_becomes_another_program(ruby, rbdump, tmp_path):
             target.stdin.flush()
 
         report = ended_report(rbdump, target.pid, go)
-        assert report["ended"] in ("target-execed", "target-exited")
+        assert report["ended"] == "target-execed"
         wait_until(lambda: is_untouched(target.pid), "nobody traces it", 10)
         target.stdin.write("still here\n")
         target.stdin.close()
