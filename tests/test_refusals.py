@@ -12,8 +12,8 @@ import tempfile
 
 import pytest
 from conftest import note_not_applicable
-from harness.dump import check, dump, run
-from harness.process import is_untouched, task_states, wait_until
+from harness.dump import check, check_thread, current, dump, run
+from harness.process import is_untouched, status, task_states, tasks, wait_until
 from harness.target import needs
 
 OFFSETS_D = pathlib.Path(__file__).parent.parent / "offsets.d"
@@ -243,6 +243,40 @@ def test_already_traced(ruby, start, rbdump):
         assert other.wait(30) == 0
     wait_until(lambda: is_untouched(target.pid), "the other tracer has gone")
     check(dump(rbdump, target.pid), target, ruby)
+
+
+def spinning(pid):
+    """The only kernel thread of a process that runs; None if others do, too, or none does."""
+    running = [task for task in tasks(pid) if status(pid, "State", task)[0] == "R"]
+    return running[0] if len(running) == 1 else None
+
+
+@pytest.mark.since((2, 3), "Thread#name")
+@pytest.mark.parametrize("which", ["at rest", "running"])
+def test_thread_already_traced(ruby, start, rbdump, which):
+    """One that is not the main one: it goes on while the others are stopped, so nothing is said of its stack."""
+    target = start(ruby, "states.rb", "1")
+    if which == "running":
+        tid, name = wait_until(lambda: spinning(target.pid), "the busy thread spins"), "busy 0"
+    else:
+        tid, name = target.ready["tasks"]["queue"], "queue"
+    with subprocess.Popen(
+        [sys.executable, str(TRACER), str(tid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout.readline() == b"traced\n"
+        answer_ = dump(rbdump, target.pid, status=1)
+        (refused,) = [thread for thread in current(answer_) if thread["reason"]]
+        assert (refused["verdict"], refused["reason"], refused["frames"]) == ("unreadable", "refused", [])
+        assert refused["name"] == name
+        for subject in target.ready["threads"]:
+            if subject["name"] != refused["name"].encode():
+                assert not check_thread(answer_, subject)
+        assert ": another tracer has it]" in run(rbdump, "-p", target.pid).stdout
+        other.stdin.close()
+        assert other.wait(30) == 0
+    wait_until(lambda: is_untouched(target.pid), "the other tracer has gone")
+    dump(rbdump, target.pid)
+    assert target.release() == 0
 
 
 # ---- layout files

@@ -227,6 +227,14 @@ static bool is_uninterruptible(pid_t tid)
 	return process_stat_read("/proc", tid, &stat) && stat.state == 'D';
 }
 
+/* Whether a thread has ended, or is about to. */
+static bool has_ended(pid_t tid)
+{
+	struct process_stat stat;
+
+	return !process_stat_read("/proc", tid, &stat) || stat.ended || stat.ending;
+}
+
 bool live_is_ending(const struct target *target)
 {
 	struct process_stat stat;
@@ -271,6 +279,7 @@ static void wait_for_stop(struct native_thread *thread, const struct timespec *b
 struct error *live_stop(struct target *target)
 {
 	struct timespec began;
+	int errnum = ESRCH;
 
 	target->nr_threads = 0;
 	target->stopped = true;
@@ -282,7 +291,7 @@ struct error *live_stop(struct target *target)
 		pid_t *tids = live_list_threads(target->pid, &count);
 
 		for (size_t i = 0; i < count; i++) {
-			int errnum;
+			struct native_thread *thread;
 
 			if (find_thread(target, tids[i]))
 				continue;
@@ -293,29 +302,31 @@ struct error *live_stop(struct target *target)
 			}
 			errnum = errno;
 			/* A thread that has just ended is refused like one that must not be traced. */
-			if (target->nr_threads == 0 && (errnum == EPERM || errnum == EACCES) &&
-			    tids[i] == target->pid) {
+			if (errnum == ESRCH || has_ended(tids[i]))
+				continue;
+			if (tids[i] == target->pid) {
 				struct error *error = diagnose_refusal("/proc", target->pid, errnum);
 
-				if (count == 1 || error->status == EXIT_NO_PERMISSION) {
-					free(tids);
-					live_resume(target);
-					return error;
-				}
-				error_destroy(error);
+				free(tids);
+				live_resume(target);
+				return error;
 			}
+			thread = add_thread(target, tids[i]);
+			if (thread)
+				thread->refused = true;
 		}
 		free(tids);
 		if (target->nr_threads == first_new)
 			break;
 		for (size_t i = first_new; i < target->nr_threads; i++)
-			wait_for_stop(&target->threads[i], &began);
+			if (!target->threads[i].refused)
+				wait_for_stop(&target->threads[i], &began);
 	}
-	if (target->nr_threads == 0) {
-		target->stopped = false;
-		return diagnose_refusal("/proc", target->pid, ESRCH);
-	}
-	return NULL;
+	for (size_t i = 0; i < target->nr_threads; i++)
+		if (!target->threads[i].refused)
+			return NULL;
+	target->stopped = false;
+	return diagnose_refusal("/proc", target->nr_threads > 0 ? target->threads[0].tid : target->pid, errnum);
 }
 
 void live_resume(struct target *target)

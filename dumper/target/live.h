@@ -20,8 +20,9 @@ struct error *live_open(pid_t pid, struct target **ret);
 
 /*
  * Stops every thread of the target and takes its registers. A thread that is in an uninterruptible sleep, or does not
- * stop within half a second, is left, and marked; it stays seized until the calling thread ends. Fails, with the target
- * going on, if the kernel refuses.
+ * stop within half a second, is left, and marked; it stays seized until the calling thread ends. One that the kernel
+ * refuses, because another tracer has it, is listed as refused. Fails, with the target going on, if the kernel refuses
+ * the main thread, or all that there are.
  */
 struct error *live_stop(struct target *target);
 
