@@ -116,10 +116,10 @@ static void describe_thread(const struct session *session, const struct look *lo
 }
 
 /*
- * Why a thread may have gone on while it was copied; REASON_NONE if it has not. Of a native thread that was refused the
- * pthread_t is not known, and its number only where Ruby notes it (since 3.1), in rbdump's own pid namespace: else it
- * can be that of any thread which has none of those that have stopped. With M:N threads it may also have taken up one
- * that had no native thread.
+ * Why a thread may have gone on while it was copied; REASON_NONE if it has not. Of a native thread that did not stop
+ * the pthread_t is not known, and its number only where Ruby notes it (since 3.1), in rbdump's own pid namespace: else
+ * it can be that of any thread which has none of those that have stopped. With M:N threads it may also have taken up
+ * one that had no native thread.
  */
 static enum reason reason_unstopped(const struct session *session, const struct look *look,
 				    const struct ruby_thread *thread)
@@ -135,7 +135,7 @@ static enum reason reason_unstopped(const struct session *session, const struct 
 	if (index ? target->threads[*index].refused : look->unstopped == REASON_REFUSED)
 		return REASON_REFUSED;
 	/* One that has not stopped in time sleeps in the kernel, but for one that runs. */
-	return index && thread->state == STATE_RUNNING ? REASON_NOT_STOPPED : REASON_NONE;
+	return thread->state == STATE_RUNNING ? REASON_NOT_STOPPED : REASON_NONE;
 }
 
 /* Takes away what was read of a stack that nobody can stand behind. */
