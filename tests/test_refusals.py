@@ -543,3 +543,32 @@ def test_killed_in_the_middle(ruby, start, rbdump):
         wait_until(lambda: is_untouched(target.pid), "the target is as it was", 5)
     check(dump(rbdump, target.pid), target, ruby)
     assert target.release() == 0
+
+
+# The first thread is seized; then a signal comes, which a seized thread stops at; and rbdump gets as far as copying.
+UNTIL_PAUSED = [
+    "set pagination off", "break live_stop", "run", "break ptrace", "continue", "finish",
+    "shell kill -USR1 {pid}", "shell until grep -q '^State:.t' /proc/{pid}/status; do sleep 0.01; done",
+    "delete", "break memory_prefetch", "continue", "echo paused\\n", "kill",
+]  # fmt: skip
+
+
+@pytest.mark.skipif(not shutil.which("gdb"), reason="needs gdb")
+def test_killed_in_a_pause_with_a_signal_on_its_way(ruby, rbdump):
+    """The target is let go, and gets its signal."""
+    script = "$stdout.sync = true; trap('USR1') { puts 'signal' }; puts 'ready'; $stdin.read"
+    with subprocess.Popen(
+        [ruby.path, "--disable-gems", "-e", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as target:
+        assert target.stdout.readline() == b"ready\n"
+        dump(rbdump, target.pid)
+        commands = [word for command in UNTIL_PAUSED for word in ("-ex", command.format(pid=target.pid))]
+        said = subprocess.run(
+            ["gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", *commands, "--args", rbdump, "-p", str(target.pid)],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert "paused\n" in said.stdout, said
+        wait_until(lambda: is_untouched(target.pid), "it goes on", 5)
+        target.stdin.close()
+        assert target.stdout.read() == b"signal\n"
+        assert target.wait(30) == 0

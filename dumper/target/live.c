@@ -242,25 +242,30 @@ bool live_is_ending(const struct target *target)
 	return !process_stat_read("/proc", target->pid, &stat) || stat.ending;
 }
 
-/* Waits until a seized and interrupted thread has stopped, or ended, or time is up. */
+/*
+ * Waits until a seized and interrupted thread has stopped, or ended, or time is up. What the kernel has to tell of a
+ * stop is left with it (WNOWAIT): a signal that is on its way is part of that, and would be lost with rbdump if it was
+ * killed before it lets the thread go on.
+ */
 static void wait_for_stop(struct native_thread *thread, const struct timespec *began)
 {
 	for (;;) {
-		int status;
-		pid_t tid = waitpid(thread->tid, &status, __WALL | WNOHANG);
+		siginfo_t info = {0};
 		sigset_t child;
 		long waited;
 
-		if (tid < 0)
+		if (waitid(P_PID, (id_t)thread->tid, &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) != 0)
 			return; /* gone */
-		if (tid == thread->tid && !WIFSTOPPED(status))
+		if (info.si_pid == thread->tid && info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED) {
+			waitpid(thread->tid, NULL, __WALL | WNOHANG);
 			return; /* ended */
-		if (tid == thread->tid) {
+		}
+		if (info.si_pid == thread->tid) {
 			/* Either our interrupt, or a stop by a signal, or a signal that was just being delivered: all
 			   of them stand still; the last must be delivered when the thread goes on. */
 			thread->stopped = true;
-			if (status >> 16 != PTRACE_EVENT_STOP)
-				thread->pending_signal = WSTOPSIG(status);
+			if (info.si_status >> 8 != PTRACE_EVENT_STOP)
+				thread->pending_signal = info.si_status & 0x7f;
 			take_registers(thread);
 			return;
 		}
