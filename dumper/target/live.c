@@ -186,14 +186,6 @@ pid_t *live_list_threads(pid_t pid, size_t *count)
 	return tids;
 }
 
-static struct native_thread *find_thread(struct target *target, pid_t tid)
-{
-	for (size_t i = 0; i < target->nr_threads; i++)
-		if (target->threads[i].tid == tid)
-			return &target->threads[i];
-	return NULL;
-}
-
 static struct native_thread *add_thread(struct target *target, pid_t tid)
 {
 	if (target->nr_threads == target->threads_capacity) {
@@ -281,6 +273,13 @@ static void wait_for_stop(struct native_thread *thread, const struct timespec *b
 	}
 }
 
+static int by_tid(const void *a, const void *b)
+{
+	const struct native_thread *x = a, *y = b;
+
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
 struct error *live_stop(struct target *target)
 {
 	struct timespec began;
@@ -292,13 +291,16 @@ struct error *live_stop(struct target *target)
 	/* A running thread can start another one until it is stopped itself: go on until a round finds no new thread.
 	 */
 	for (int round = 0; round < STOP_ROUNDS; round++) {
-		size_t count, first_new = target->nr_threads;
+		size_t count, first_new = target->nr_threads, at = 0;
 		pid_t *tids = live_list_threads(target->pid, &count);
 
 		for (size_t i = 0; i < count; i++) {
 			struct native_thread *thread;
 
-			if (find_thread(target, tids[i]))
+			/* Both are by number: there may be thousands, and they stand still meanwhile. */
+			while (at < first_new && target->threads[at].tid < tids[i])
+				at++;
+			if (at < first_new && target->threads[at].tid == tids[i])
 				continue;
 			if (ptrace(PTRACE_SEIZE, tids[i], NULL, NULL) == 0) {
 				if (add_thread(target, tids[i]))
@@ -326,6 +328,7 @@ struct error *live_stop(struct target *target)
 		for (size_t i = first_new; i < target->nr_threads; i++)
 			if (!target->threads[i].refused)
 				wait_for_stop(&target->threads[i], &began);
+		qsort(target->threads, target->nr_threads, sizeof(*target->threads), by_tid);
 	}
 	for (size_t i = 0; i < target->nr_threads; i++)
 		if (!target->threads[i].refused)

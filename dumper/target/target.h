@@ -44,7 +44,7 @@ struct target {
 	struct mapping *mappings; /* by address; as they were when they were last read (live.h) */
 	size_t nr_mappings;
 
-	struct native_thread *threads; /* live: as of the last live_stop() */
+	struct native_thread *threads; /* live: as of the last live_stop(), by tid */
 	size_t nr_threads, threads_capacity;
 
 	/* Live: */
