@@ -439,12 +439,8 @@ size_t look_mark_compacted(struct look *look)
 	for (size_t i = 0; i < look->trace->nr_threads; i++) {
 		struct trace_thread *thread = &look->trace->threads[i];
 
-		if (thread->reason == REASON_OUT_OF_TIME)
-			continue;
-		thread->nr_frames = 0;
+		forget_stack(thread, thread->reason == REASON_OUT_OF_TIME ? REASON_OUT_OF_TIME : REASON_COMPACTED);
 		thread->name = NULL;
-		thread->reason = REASON_COMPACTED;
-		thread->verdict = validate_verdict(REASON_COMPACTED);
 	}
 	return look->trace->nr_threads;
 }

@@ -191,12 +191,38 @@ static void test_move(void **state)
 	look_clear(&other);
 }
 
+/* No name of any object is left, and what there was no time for still says so. */
+static void test_compacted(void **state)
+{
+	struct trace_thread *threads;
+
+	(void)state;
+	look_once(&scene.session, &scene.look, LOOK_NS * 10);
+	threads = scene.look.trace->threads;
+	threads[1].waits_in = "Scheduler#io_wait";
+	threads[1].waits_for = "IO#read";
+	threads[2].reason = REASON_OUT_OF_TIME;
+	threads[2].verdict = VERDICT_UNREADABLE;
+	assert_int_equal(look_mark_compacted(&scene.look), THREADS);
+	for (size_t i = 0; i < THREADS; i++) {
+		assert_int_equal(threads[i].reason, i == 2 ? REASON_OUT_OF_TIME : REASON_COMPACTED);
+		assert_int_equal(threads[i].verdict, VERDICT_UNREADABLE);
+		assert_null(threads[i].name);
+		assert_null(threads[i].waits_in);
+		assert_null(threads[i].waits_for);
+		assert_int_equal(threads[i].nr_frames, 0);
+		assert_int_equal(threads[i].id, scene.threads[i]);
+	}
+	assert_int_equal(trace_exit_status(scene.look.trace), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_all, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_some, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_none, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_compacted, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_move, set_up, tear_down),
 	};
 
