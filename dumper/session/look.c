@@ -65,16 +65,20 @@ static const struct native_thread *native_of(const struct session *session, cons
 	return index ? &session->target->threads[*index] : NULL;
 }
 
-/* Whether that is a native thread of the target: Ruby's own note of it can be that of its parent process. */
+/*
+ * Whether that is a native thread of the target: Ruby's own note of it can be that of its parent process. If the target
+ * was stopped, which there are is known; to ask the kernel for each of thousands takes long, with the target stopped.
+ */
 static bool has_task(const struct session *session, const struct look *look, uint64_t tid)
 {
+	const struct target *target = session->target;
 	char path[64];
 
-	if (session->target->kind == TARGET_CORE)
-		return tid != 0 && address_map_find(&look->natives_by_tid, tid);
-	if (session->foreign_pids || tid == 0 || tid > INT32_MAX)
+	if (tid == 0 || tid > INT32_MAX || session->foreign_pids)
 		return false;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d", session->target->pid, (int)tid);
+	if (target->kind == TARGET_CORE || target->nr_threads > 0)
+		return address_map_find(&look->natives_by_tid, tid) != NULL;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", target->pid, (int)tid);
 	return access(path, F_OK) == 0;
 }
 
