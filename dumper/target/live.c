@@ -36,50 +36,39 @@
 #define STOP_PATIENCE_NS 5000000L
 #define STOP_ROUNDS	 32
 
-static bool read_mappings(struct target *target)
+/* Adds what one line of /proc/PID/maps tells. False if out of memory. */
+static bool add_mapping(struct target *target, size_t *capacity, char *line)
 {
-	char path[64], *line = NULL;
-	size_t size = 0, capacity = 0;
-	FILE *file;
+	unsigned long start, end, offset, inode;
+	unsigned int major, minor;
+	int name = 0;
+	struct mapping *mapping;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", target->pid);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	while (getline(&line, &size, file) > 0) {
-		unsigned long start, end, offset, inode;
-		unsigned int major, minor;
-		int name = 0;
-		struct mapping *mapping;
+	sscanf(line, "%lx-%lx %*s %lx %x:%x %lu %n", &start, &end, &offset, &major, &minor, &inode, &name);
+	if (name == 0)
+		return true;
+	line[strcspn(line, "\n")] = '\0';
+	if (target->nr_mappings == *capacity) {
+		size_t more = *capacity ? *capacity * 2 : 256;
+		struct mapping *mappings = reallocarray(target->mappings, more, sizeof(*mappings));
 
-		sscanf(line, "%lx-%lx %*s %lx %x:%x %lu %n", &start, &end, &offset, &major, &minor, &inode, &name);
-		if (name == 0)
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		if (target->nr_mappings == capacity) {
-			size_t more = capacity ? capacity * 2 : 256;
-			struct mapping *mappings = reallocarray(target->mappings, more, sizeof(*mappings));
-
-			if (!mappings)
-				break;
-			target->mappings = mappings;
-			capacity = more;
-		}
-		mapping = &target->mappings[target->nr_mappings];
-		*mapping = (struct mapping){
-		    .start = start,
-		    .end = end,
-		    .offset = offset,
-		    .device = makedev(major, minor),
-		    .inode = inode,
-		    .path = strdup(line + name),
-		};
-		if (!mapping->path)
-			break;
-		target->nr_mappings++;
+		if (!mappings)
+			return false;
+		target->mappings = mappings;
+		*capacity = more;
 	}
-	free(line);
-	fclose(file);
+	mapping = &target->mappings[target->nr_mappings];
+	*mapping = (struct mapping){
+	    .start = start,
+	    .end = end,
+	    .offset = offset,
+	    .device = makedev(major, minor),
+	    .inode = inode,
+	    .path = strdup(line + name),
+	};
+	if (!mapping->path)
+		return false;
+	target->nr_mappings++;
 	return true;
 }
 
@@ -88,6 +77,31 @@ static void drop_mappings(struct target *target)
 	for (size_t i = 0; i < target->nr_mappings; i++)
 		free(target->mappings[i].path);
 	free(target->mappings);
+	target->mappings = NULL;
+	target->nr_mappings = 0;
+}
+
+/* Reads all of them, or none: then it returns false with errno, ENOMEM if out of memory. */
+static bool read_mappings(struct target *target)
+{
+	char path[64], *line = NULL;
+	size_t size = 0, capacity = 0;
+	bool enough = true;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", target->pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	while (enough && getline(&line, &size, file) > 0)
+		enough = add_mapping(target, &capacity, line);
+	free(line);
+	fclose(file);
+	if (enough)
+		return true;
+	drop_mappings(target);
+	errno = ENOMEM;
+	return false;
 }
 
 void live_update_mappings(struct target *target)
@@ -125,7 +139,7 @@ struct error *live_open(pid_t pid, struct target **ret)
 	target->executable = read_executable(pid);
 	target->memory_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (target->memory_fd < 0 || !read_mappings(target)) {
-		struct error *error = diagnose_refusal("/proc", pid, errno);
+		struct error *error = errno == ENOMEM ? error_no_memory() : diagnose_refusal("/proc", pid, errno);
 
 		target_close(target);
 		return error;

@@ -29,7 +29,10 @@ struct error *live_stop(struct target *target);
 /* Lets every thread go on, with the signal that it was about to get, and gives up tracing. Nothing if not stopped. */
 void live_resume(struct target *target);
 
-/* Reads the mappings anew: a process may have got more memory since it was opened. Those of before are gone. */
+/*
+ * Reads the mappings anew: a process may have got more memory since it was opened. Those of before are gone, unless
+ * there are none to be had.
+ */
 void live_update_mappings(struct target *target);
 
 /* Whether the process is gone, or on its way out of the kernel: then it has no memory any more, or soon. */
