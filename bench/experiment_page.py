@@ -1,22 +1,20 @@
-"""The tables of doc/experiments.md, made from the reports in the tree; the words around them stay."""
+"""The tables of doc/experiments.md, made from the reports in the tree, and sentences; the words around them stay."""
 
 import sys
 
+import experiment_words
 from experiment_reports import TREE, chance, comparable, distance, modes_of, reports
+from experiment_words import near
 
 PAGE = TREE / "doc/experiments.md"
 # How many places where threads were stopped a Ruby has in the table.
-PLACES = 6
-
-
-def percent(value):
-    return f"{100 * value:.3g}"
+PLACES = 14
 
 
 def share(part):
     if part is None or not part.get("of", 1):
         return "–"
-    return f"{percent(part['value'])} ({percent(part['low'])}–{percent(part['high'])})"
+    return f"{near(part['value'])} ({near(part['low'])}–{near(part['high'])})"
 
 
 def table(heads, rows):
@@ -28,15 +26,33 @@ def counts(by_reason):
     return ", ".join(f"{key} {count:,}" for key, count in sorted(by_reason.items())) or "–"
 
 
+def microseconds(value):
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def held(mode):
+    """How the rate was held, and how long the target was: cells of HELD."""
+    pause = mode["pause_us"]
+    pauses = " / ".join(microseconds(pause[key]) for key in ("p50", "p99", "max")) if pause else "–"
+    return [f"{mode['achieved_rate']:,.0f}", f"{mode['late']:,}", pauses]
+
+
+HELD = ["a second", "late", "pause p50 / p99 / max, µs"]
+
+
 def rates(part):
     rows = []
     for name, report in reports(part).items():
         for mode in report["modes"]:
+            # Their own column: what was moved by the time that its names were read was no wrong stack.
+            moved = mode["rejected"].pop("compacted", 0)
             rows.append(
                 [name, f"`{mode['mode']}`", f"{mode['samples']:,}", share(mode["accepted_share"]), counts(mode["rejected"])]
+                + ([f"{moved:,}" if moved else "–"] if part == "variants" else [])
                 + [f"{mode['impossible']['count']:,}", share(mode["impossible"])]
             )
-    return table(["Ruby", "mode", "samples", "accepted, %", "rejected", "impossible", "of the accepted, %"], rows)
+    gone = ["names gone (`compacted`)"] if part == "variants" else []
+    return table(["Ruby", "mode", "samples", "accepted, %", "rejected", *gone, "impossible", "of the accepted, %"], rows)
 
 
 def long_runs():
@@ -46,10 +62,10 @@ def long_runs():
             rows.append(
                 [name, f"`{mode['mode']}`", f"{mode['samples']:,}", f"{mode['accepted']:,}", counts(mode["rejected"])]
                 + [mode["impossible"]["count"], f"{1e6 * mode['impossible']['high']:.3g}"]
-                + [f"{mode['steps']['samples']:,}", counts(mode.get("retried", {})), mode["tries"]["max"]]
+                + [f"{mode['steps']['samples']:,}", counts(mode.get("retried", {})), mode["tries"]["max"], *held(mode)]
             )
     heads = ["Ruby", "mode", "samples", "accepted", "rejected", "impossible", "in a million, at most (95 %)"]
-    return table([*heads, "stepped", "tried again", "tries, at most"], rows)
+    return table([*heads, "stepped", "tried again", "tries, at most", *HELD], rows)
 
 
 def rubocop():
@@ -64,10 +80,10 @@ def rubocop():
                 wrong = f"{sum(found['rejected'].values()) + contradicting:,}"
             rows.append(
                 [name, f"`{mode['mode']}`", f"{mode['samples']:,}", share(mode["accepted_share"]), counts(mode["rejected"])]
-                + [wrong, sum(int(depth) * n for depth, n in mode["depths"].items()) // max(1, mode["accepted"])]
+                + [wrong, sum(int(depth) * n for depth, n in mode["depths"].items()) // max(1, mode["accepted"]), *held(mode)]
             )
     heads = ["Ruby", "mode", "samples", "accepted, %", "rejected", "accepted unchecked, and contradict themselves"]
-    return table([*heads, "frames, on average"], rows)
+    return table([*heads, "frames, on average", *HELD], rows)
 
 
 def costs():
@@ -78,8 +94,8 @@ def costs():
                 pause = mode["pause_us"]
                 rows.append(
                     [rate, name, f"`{mode['mode']}`", share(mode["impossible"])]
-                    + [f"{pause['p50']:.3g} / {pause['p99']:.3g}" if pause else "–"]
-                    + [f"{mode['sample_us']['p50']:.3g}", f"{mode['cpu_us_per_sample']:.3g}"]
+                    + [f"{microseconds(pause['p50'])} / {microseconds(pause['p99'])}" if pause else "–"]
+                    + [microseconds(mode["sample_us"]["p50"]), microseconds(mode["cpu_us_per_sample"])]
                     + [f"{mode['progress_share']:.4f}" if mode["progress_share"] is not None else "–"]
                 )
     heads = ["Hz", "Ruby", "mode", "impossible, %", "pause p50 / p99, µs", "sample p50, µs", "CPU a sample, µs"]
@@ -109,13 +125,18 @@ def biases():
 
 def places():
     rows = []
-    for name, report in reports("churn").items():
-        for place in [place for place in report["where"] if place["mode"] == "paused-naive"][:PLACES]:
-            where = f"{place['file'].rsplit('/', 1)[-1]}:{place['line']}" if place["file"] else "–"
-            function = f"`{place['function']}+{place['offset']}`" if place["function"] else "code of no file (JIT)"
-            inlined = " < ".join(f"`{name}`" for name in place["inlined"]) or "–"
-            rows.append([name, f"{100 * place['share']:.1f}", function, inlined, where, place["window"] or "none"])
-    return table(["Ruby", "%", "instruction pointer", "inlined there", "line", "window"], rows)
+    for part in ("churn", "rubocop"):
+        for name, report in reports(part).items():
+            for place in [place for place in report["where"] if place["mode"] == "paused-naive"][:PLACES]:
+                where = f"{place['file'].rsplit('/', 1)[-1]}:{place['line']}" if place["file"] else "–"
+                function = f"`{place['function']}+{place['offset']}`" if place["function"] else "code of no known file (a JIT's)"
+                inlined = " < ".join(f"`{name}`" for name in place["inlined"]) or "–"
+                rows.append(
+                    [f"{part} {name}", place["reason"], f"{place['count']:,}", near(place["share"]), function, inlined, where]
+                    + [place["window"] or "none"]
+                )
+    heads = ["target, Ruby", "rejected for", "stacks", "%", "instruction pointer", "inlined there", "line", "window"]
+    return table(heads, rows)
 
 
 def evidence():
@@ -137,7 +158,7 @@ def evidence():
             for truth, words in (("impossible", "impossible"), ("legal", "legal"), ("in_window", "legal, in a window")):
                 sums = total[truth]
                 if sums["all"]:
-                    open_ = percent(sums["undecided"] / max(1, sums["all"] - sums["hard"]))
+                    open_ = near(sums["undecided"] / max(1, sums["all"] - sums["hard"]))
                     rows.append(
                         [series, f"`{name}`", words, f"{sums['all']:,}", f"{sums['hard']:,}", f"{sums['site']:,}"]
                         + [f"{sums['all'] - sums['hard'] - sums['site']:,}", open_]
@@ -146,13 +167,22 @@ def evidence():
     return table([*heads, "call site undecided, %"], rows)
 
 
-def write():
-    page = PAGE.read_text()
-    made = {
+def made():
+    """All that is made of the reports alone, by the name of its place."""
+    words = {
+        "unpaused on 2.7": experiment_words.unpaused_of_old(), "cost": experiment_words.cost(), "bias": experiment_words.bias(),
+        "windows": experiment_words.windows(), "compacted": experiment_words.moved(),
+    }  # fmt: skip
+    return {
         "churn": rates("churn"), "variants": rates("variants"), "long": long_runs(), "rubocop": rubocop(),
         "cost": costs(), "bias": biases(), "where": places(), "evidence": evidence(),
+        **{f"words of {name}": experiment_words.wrapped(text) for name, text in words.items()},
     }  # fmt: skip
-    for name, content in made.items():
+
+
+def write():
+    page = PAGE.read_text()
+    for name, content in {**made(), "when": experiment_words.when()}.items():
         begin, end = f"<!-- {name} -->\n", f"<!-- end {name} -->"
         if page.count(begin) != 1 or page.count(end) != 1:
             sys.exit(f"{PAGE}: there is no place for {name}")

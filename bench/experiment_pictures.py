@@ -23,7 +23,7 @@ def line(x1, y1, x2, y2, colour, width=1):
 
 
 def dot(x, y, colour):
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}" fill-opacity="0.8"/>'
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}" fill-opacity="0.8"/>'
 
 
 class LogAxis:
@@ -45,18 +45,18 @@ class LogAxis:
 
 
 class LinearAxis:
-    """Values from 0 to `high`, from left to right."""
+    """Values from `low` to `high`, from left to right, with a mark at each `step`."""
 
-    def __init__(self, left, right, high, words):
-        self.left, self.right, self.high, self.words = left, right, high, words
+    def __init__(self, left, right, low, high, step, words):
+        self.left, self.right, self.low, self.high, self.step, self.words = left, right, low, high, step, words
 
     def x(self, value):
-        return self.left + min(max(value, 0), self.high) / self.high * (self.right - self.left)
+        return self.left + (min(max(value, self.low), self.high) - self.low) / (self.high - self.low) * (self.right - self.left)
 
     def grid(self, top, bottom):
         parts = []
-        for step in range(5):
-            value = self.high * step / 4
+        for number in range(round((self.high - self.low) / self.step) + 1):
+            value = self.low + self.step * number
             parts.append(line(self.x(value), top, self.x(value), bottom, "#ddd"))
             parts.append(text(self.x(value), top - 6, self.words(value), "middle"))
         return parts
@@ -120,7 +120,8 @@ def draw_places():
         parts.append(text(10, top + 14, f"{name}: {total} wrong stacks of paused-naive", colour="#444"))
         top += 24
         for place in places[:PLACES]:
-            words = f"{place['function']}+{place['offset']}" if place["function"] else "code of no file (JIT)"
+            words = f"{place['function']}+{place['offset']}" if place["function"] else "code of no known file (a JIT's)"
+            words = f"{place['reason']}  {words}"
             if place["file"]:
                 words += f"   {place['inlined'][0]}, {place['file'].rsplit('/', 1)[-1]}:{place['line']}"
             width = 180 * place["count"] / total
@@ -130,29 +131,31 @@ def draw_places():
             top += 17
         top += 8
     parts.append(text(10, top + 14, "blue: in a torn window of the layout; red: in none that is known", colour="#444"))
-    (FOLDER / "where.svg").write_text(svg(820, top + 26, parts))
+    (FOLDER / "where.svg").write_text(svg(960, top + 26, parts))
 
 
 def draw_answer():
-    """Should I pause? Errors, bias and cost of each mode, at 100 and at 1,000 Hz; a dot for each Ruby."""
+    """Should I pause? Errors, bias and cost of each mode, at 100 and at 1,000 Hz; a dot for each Ruby, below each other."""
     error = LogAxis(150, 370, -4)
-    bias = LinearAxis(410, 610, 0.4, lambda value: f"{value:.1f}")
+    bias = LinearAxis(410, 610, 0, 0.5, 0.1, lambda value: f"{value:.1f}")
     runs = {rate: reports(f"cost-{rate}") for rate in (100, 1000)}
-    lost = max(1 - mode["progress_share"] for run in runs.values() for report in run.values() for mode in report["modes"]
-               if mode["progress_share"] is not None)
-    # In steps of whole percents.
-    cost = LinearAxis(650, 850, 0.04 * max(1, math.ceil(lost / 0.04)), lambda value: f"{100 * value:.0f} %")
+    lost = [1 - mode["progress_share"] for run in runs.values() for report in run.values() for mode in report["modes"]
+            if mode["progress_share"] is not None]
+    low, high = 0.05 * math.floor(min(0, *lost) / 0.05), 0.05 * math.ceil(max(lost) / 0.05)
+    cost = LinearAxis(650, 850, low, high, 0.05, lambda value: f"{100 * value:.0f} %".replace("-0", "0").replace("-", "−"))
     parts, top = [], 16
     for rate, found in runs.items():
         parts += [text(10, top, f"{rate} Hz"), text(error.left, top, "impossible, of the accepted")]
         parts += [text(bias.left, top, "bias: leaf methods, beyond chance"), text(cost.left, top, "progress that the target lost")]
-        bottom = top + 36 + 20 * len(MODES)
+        height = 10 + 5 * len(found)
+        bottom = top + 36 + height * len(MODES)
         for axis in (error, bias, cost):
             parts += axis.grid(top + 26, bottom)
         for number, name in enumerate(MODES):
-            y = top + 40 + 20 * number
-            parts.append(text(10, y + 4, name))
-            for report in found.values():
+            middle = top + 36 + height * (number + 0.5)
+            parts.append(text(10, middle + 4, name))
+            for ruby, report in enumerate(found.values()):
+                y = middle + 5 * (ruby - (len(found) - 1) / 2)
                 modes = comparable(report)
                 if name not in modes or not modes["paused"]["accepted"]:
                     continue
@@ -167,8 +170,8 @@ def draw_answer():
                 if mode["progress_share"] is not None:
                     parts.append(dot(cost.x(1 - mode["progress_share"]), y, colour))
         top = bottom + 30
-    parts.append(text(10, top, "one dot for each of 2.7, 3.1, 3.3, 3.4; lines: 95 % intervals; no dot in the first column: none seen"))
-    parts.append(text(10, top + 16, "what is beyond the left edge (less than chance, a gain) is drawn on it"))
+    parts.append(text(10, top, f"in each row, from its top: {', '.join(runs[100])}; lines: 95 % intervals; no dot in the first column: none seen"))
+    parts.append(text(10, top + 16, "a bias that is less than what chance has is drawn as 0; progress lost below 0 is a gain"))
     (FOLDER / "answer.svg").write_text(svg(880, top + 30, parts))
 
 

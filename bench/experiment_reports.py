@@ -39,15 +39,14 @@ def distance(one, other):
     """Half the sum of the differences of two distributions' shares: 0 if they are the same, 1 if nothing is in common."""
     keys = set(one) | set(other)
     total_one, total_other = sum(one.values()) or 1, sum(other.values()) or 1
-    return sum(abs(one.get(key, 0) / total_one - other.get(key, 0) / total_other) for key in keys) / 2
+    # fsum: the same in whatever order a set has its keys.
+    return math.fsum(abs(one.get(key, 0) / total_one - other.get(key, 0) / total_other) for key in keys) / 2
 
 
 def chance(one, other):
     """The distance that two samples of one distribution have, of these sizes: the mean of a normal's absolute value."""
     keys = set(one) | set(other)
     total_one, total_other = sum(one.values()) or 1, sum(other.values()) or 1
-    expected = 0
-    for key in keys:
-        share = (one.get(key, 0) + other.get(key, 0)) / (total_one + total_other)
-        expected += math.sqrt(2 / math.pi * share * (1 - share) * (1 / total_one + 1 / total_other))
-    return expected / 2
+    shares = [(one.get(key, 0) + other.get(key, 0)) / (total_one + total_other) for key in keys]
+    both = 1 / total_one + 1 / total_other
+    return math.fsum(math.sqrt(2 / math.pi * share * (1 - share) * both) for share in shares) / 2

@@ -6,13 +6,19 @@
 
 #include <time.h>
 
-/* Nanoseconds since `since`, which CLOCK_MONOTONIC has told. */
-static inline long elapsed_ns(const struct timespec *since)
+/* Nanoseconds since `since`, which that clock has told. */
+static inline long elapsed_by_ns(clockid_t clock, const struct timespec *since)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return (now.tv_sec - since->tv_sec) * 1000000000L + (now.tv_nsec - since->tv_nsec);
+}
+
+/* The same by CLOCK_MONOTONIC. */
+static inline long elapsed_ns(const struct timespec *since)
+{
+	return elapsed_by_ns(CLOCK_MONOTONIC, since);
 }
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "child_signal.h"
 #include "children.h"
 #include "decode/text.h"
 #include "dump.h"
@@ -129,6 +130,7 @@ int main(int argc, char **argv)
 	struct version version;
 	int option;
 
+	child_signal_take();
 	if (argc > 1 && strcmp(argv[1], "experiment") == 0)
 		return experiment_command(argc - 1, argv + 1);
 	opterr = 0;
@@ -196,7 +198,7 @@ int main(int argc, char **argv)
 	if ((elf != NULL) + (options.core != NULL) + (options.pid != 0) > 1)
 		return usage("", "give one of -p, --core and --gen-offsets");
 	if (elf && (options.json || options.no_stop || options.offsets || options.time_limit_s > 0))
-		return usage("", "--json, --no-stop, --offsets and --time-limit go with -p");
+		return usage("", "--json, --offsets and --time-limit go with -p and --core, --no-stop with -p");
 	if (children && options.pid == 0)
 		return usage("", "--children goes with -p");
 	if (options.core && options.no_stop)

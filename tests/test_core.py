@@ -1,14 +1,18 @@
 """rbdump --core: the stacks in a core are those that Ruby told before it was made, with or without Ruby's own file."""
 
+import collections
 import contextlib
 import json
 import os
+import pathlib
 import random
 import re
+import resource
 import shutil
 import signal
 import struct
 import subprocess
+import typing
 
 import pytest
 from conftest import RUBIES, note_not_applicable
@@ -27,6 +31,7 @@ from harness.core import (
     sparse_copy,
 )
 from harness.dump import as_text, check, check_thread, run, thread_of
+from harness.golden import check_golden, golden_told, unpack_golden
 from harness.layouts import make_layout, shipped_for
 from harness.pinned import pinned_in_a_window
 from harness.process import is_untouched
@@ -268,12 +273,14 @@ def test_without_the_file_and_any_hint(ruby, rbdump, tmp_path):
         assert done.stderr.count("\n") == 1 and "give the file that ran behind the core" in done.stderr
         assert str(moved.folder) in done.stderr and build_id(ruby.elf) in done.stderr
 
-        # The wrong version is refused: by what the core says, naming both, else by the self-test.
+        # The wrong version is refused: by what Ruby itself says in the core, naming both, else by the self-test. A file's
+        # name and a text on the heap are hints, and the user knows better.
         wrong = next(version for version in ("2.7.4", "3.4.5") if version != ruby.version)
         done = run(rbdump, "--core", core, "--ruby-version", wrong, env=environment)
-        assert (done.returncode, done.stdout) == (NOT_RUBY if source == "fits" else FAILED, "")
+        is_its_own = source == "memory" and ruby.series >= REMEMBERED[0]
+        assert (done.returncode, done.stdout) == (FAILED if is_its_own else NOT_RUBY, "")
         assert wrong in done.stderr and "leave --ruby-version out" in done.stderr
-        if source != "fits":
+        if is_its_own:
             assert ruby.version in done.stderr
 
         # The file is somewhere else.
@@ -325,14 +332,33 @@ def test_replaced_executable_is_not_read(ruby, rbdump, tmp_path):
 # ---- packed, damaged, and none at all
 
 
-@pytest.fixture(scope="module")
-def whole(rbdump, tmp_path_factory):
-    """One core to be damaged: (Ruby, core). Of the kernel, which writes holes; gcore's would be large to copy."""
-    if WHY_NOT:
-        pytest.skip(WHY_NOT)
-    place = copy_of_targets(tmp_path_factory.mktemp("whole"))
+class Whole(typing.NamedTuple):
+    """A core to be damaged."""
+
+    core: pathlib.Path
+    version: str
+    told_by: str  # who says that it is of this version
+    check: typing.Callable  # of what rbdump says of it
+
+
+# A small one that is always here; and one of the kernel, which writes holes. gcore's would be large to copy.
+WHOLE = ["golden"] + ([] if WHY_NOT else ["kernel"])
+
+
+@pytest.fixture(scope="module", params=WHOLE)
+def whole(request, rbdump, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    if request.param == "golden":
+        core, told = unpack_golden("3.4", folder), golden_told("3.4")
+        with pytest.MonkeyPatch.context() as patched:
+            # Another test may have left the layout of that very build in the session's.
+            patched.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+            yield Whole(core, told["version"], "as its own data has it", lambda answer: check_golden(answer, told))
+        return
+    place = copy_of_targets(folder)
     with running(rbdump, RUBIES[-1].path, "waits.rb", cwd=place) as target:
-        return target, kill_for_core(target, place, signal.SIGABRT)
+        core = kill_for_core(target, place, signal.SIGABRT)
+    yield Whole(core, RUBIES[-1].version, "by its own constants", lambda answer: check_all(answer, target, RUBIES[-1]))
 
 
 def said_well(done):
@@ -343,11 +369,11 @@ def said_well(done):
 
 
 def test_packed(whole, rbdump, tmp_path):
-    target, core = whole
+    core = whole.core
     packed = tmp_path / "core.zst"
     subprocess.run(["zstd", "-q", core, "-o", packed], check=True, timeout=120)
     plain, unpacked = read_core(rbdump, core), read_core(rbdump, packed)
-    check_all(unpacked, target, RUBIES[-1])
+    whole.check(unpacked)
     assert unpacked["threads"] == plain["threads"]
     done = run(rbdump, "--core", packed, env=dict(os.environ, TMPDIR=str(tmp_path / "none")))
     assert (done.returncode, done.stdout) == (FAILED, "") and "TMPDIR" in done.stderr
@@ -362,6 +388,25 @@ def test_packed(whole, rbdump, tmp_path):
     assert done.returncode == FAILED and said_well(done) and "zstd" in done.stderr
 
 
+def test_packed_bomb(rbdump, tmp_path):
+    """Little more is unpacked than a core says it has, and of what is none, little."""
+    limit = 32 << 20
+
+    def read(content, *arguments):
+        (tmp_path / "bomb").write_bytes(content + b"x" * (4 * limit))
+        subprocess.run(["zstd", "-qf", tmp_path / "bomb"], check=True, timeout=60)
+        return run(
+            rbdump, "--core", tmp_path / "bomb.zst", *arguments,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+        )  # fmt: skip
+
+    done = read(unpack_golden("3.4", tmp_path).read_bytes(), "--json")
+    assert done.returncode == 0
+    check_golden(json.loads(done.stdout), golden_told("3.4"))
+    done = read(b"")
+    assert done.returncode == FAILED and said_well(done) and "not an ELF file" in done.stderr
+
+
 @pytest.mark.parametrize("packer", ["xz", "gzip", "lz4"])
 def test_other_packers_are_named(rbdump, tmp_path, packer):
     magic = {"xz": b"\xfd7zXZ\0", "gzip": b"\x1f\x8b\x08\0", "lz4": b"\x04\x22\x4d\x18"}[packer]
@@ -371,8 +416,14 @@ def test_other_packers_are_named(rbdump, tmp_path, packer):
 
 
 def test_cut_short(whole, rbdump, tmp_path):
-    """At every boundary of its headers, and in between: what is there is shown, or it is said that nothing can be."""
-    _, core = whole
+    """
+    At every boundary of its headers, and in between: what is there is shown, and what is said to be complete is as in
+    the whole; or it is said that nothing can be, and that the core is cut short.
+    """
+    core = whole.core
+    stacks = collections.defaultdict(list)
+    for thread in read_core(rbdump, core)["threads"]:
+        stacks[thread["thread"]].append(thread["frames"])
     copy = sparse_copy(core, tmp_path / "core")
     notes = Notes(core)
     chosen = random.Random(1)
@@ -381,22 +432,43 @@ def test_cut_short(whole, rbdump, tmp_path):
         lengths |= {offset - 12, offset - 1, offset, offset + size // 2, offset + size}
     extents = data_extents(core)
     lengths |= {end - 1 for _, end in extents[:40]} | {start + 1 for start, _ in extents[:40]}
-    lengths |= {chosen.randrange(os.path.getsize(core)) for _ in range(40)}
+    size = os.path.getsize(core)
+    lengths |= {chosen.randrange(size) for _ in range(40)}
+    # At the end of a core is little but the native stack of the main thread, which no frame is on.
+    shown = {size - lacking for lacking in (4097, 20_000, 65_536)}
     statuses = set()
-    for length in sorted(lengths, reverse=True):
+    for length in sorted(lengths | shown, reverse=True):
         os.truncate(copy, length)
         done = run(rbdump, "--core", copy, "--json")
         assert said_well(done), (length, done)
         if done.returncode in (0, 1):
-            assert "cut short" in "".join(json.loads(done.stdout)["core"]["lacks"]), length
+            answer = json.loads(done.stdout)
+            assert "cut short" in "".join(answer["core"]["lacks"]), length
+            complete = [thread for thread in answer["threads"] if thread["verdict"] == "complete"]
+            for thread in complete:
+                assert thread["frames"] in stacks[thread["thread"]], (length, thread)
+            assert complete or length not in shown, length
+        else:
+            assert length not in shown, (length, done.stderr)
+            assert "cut short" in done.stderr or length < 64, (length, done.stderr)
+            assert not re.search("ending|starting|does not understand", done.stderr), (length, done.stderr)
         statuses.add(done.returncode)
-    assert FAILED in statuses
+    assert {FAILED, NOT_RUBY} <= statuses
 
 
-@pytest.mark.parametrize("with_file", [True, False], ids=["with-file", "without-file"])
+# The golden one's file is nowhere.
+FLIPPED = [("golden", False)] + ([] if WHY_NOT else [("kernel", True), ("kernel", False)])
+
+
+@pytest.mark.parametrize(
+    ("whole", "with_file"),
+    FLIPPED,
+    indirect=["whole"],
+    ids=[f"{name}-{'with' if with_file else 'without'}-file" for name, with_file in FLIPPED],
+)
 def test_flipped_bytes(whole, rbdump, tmp_path, with_file):
     """Headers, notes and memory with a few bytes changed. Which ones: by seed."""
-    target, core = whole
+    core = whole.core
     copy = sparse_copy(core, tmp_path / "core")
     if not with_file:
         # The path of every file that was mapped is another one.
@@ -406,7 +478,7 @@ def test_flipped_bytes(whole, rbdump, tmp_path, with_file):
             file.seek(offset)
             content = file.read(size)
         patch(copy, offset, content.replace(b"/usr/", b"/rsu/").replace(b"/bin/", b"/nib/").replace(b"/lib/", b"/bil/"))
-    arguments = [] if with_file else ["--ruby-version", RUBIES[-1].version]
+    arguments = [] if with_file else ["--ruby-version", whole.version]
     assert run(rbdump, "--core", copy, *arguments).returncode == 0
     extents = data_extents(copy)
     headers_end = Notes(copy).headers_end
@@ -464,18 +536,31 @@ def test_core_of_another_program(place, rbdump, tmp_path):
     assert done.returncode == NOT_RUBY and said_well(done) and "not of a Ruby" in done.stderr
 
 
+def test_core_of_another_program_that_is_gone(rbdump, tmp_path):
+    """Nothing tells that it was no Ruby: its own file is not here, and nothing in the core has another's name."""
+    program = shutil.copy(shutil.which("sleep"), tmp_path / "program")
+    with subprocess.Popen([program, "60"]) as process:
+        try:
+            with gcore_of(process.pid, tmp_path) as core:
+                os.unlink(program)
+                done = run(rbdump, "--core", core)
+        finally:
+            process.kill()
+    assert done.returncode == NOT_RUBY and said_well(done)
+    assert "it may be no Ruby at all" in done.stderr
+
+
 def test_executable_that_is_none(whole, rbdump, tmp_path):
-    _, core = whole
+    core = whole.core
     for file, words in [(tmp_path / "none", "No such file"), (tmp_path, "not a regular file"), (core, "is not what ran")]:
         done = run(rbdump, "--core", core, file)
         assert done.returncode == FAILED and said_well(done) and words in done.stderr, done
 
 
 def test_version_that_is_not_its(whole, rbdump):
-    _, core = whole
-    done = run(rbdump, "--core", core, "--ruby-version", "1.2.3")
+    done = run(rbdump, "--core", whole.core, "--ruby-version", "1.2.3")
     assert (done.returncode, done.stdout) == (FAILED, "")
-    assert f"is of Ruby {RUBIES[-1].version} (by its own constants), not of 1.2.3" in done.stderr
+    assert f"is of Ruby {whole.version} ({whole.told_by}), not of 1.2.3" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -498,6 +583,12 @@ def test_version_that_is_not_its(whole, rbdump):
 def test_usage(rbdump, arguments):
     done = run(rbdump, *arguments)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (USAGE, "", 1)
+
+
+def test_usage_of_what_goes_with_a_core(rbdump):
+    done = run(rbdump, "--gen-offsets", "a", "--offsets", "b")
+    assert done.returncode == USAGE
+    assert "--json, --offsets and --time-limit go with -p and --core, --no-stop with -p" in done.stderr
 
 
 # ---- pinned

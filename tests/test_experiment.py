@@ -9,6 +9,7 @@ import random
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -76,9 +77,11 @@ def test_paused_is_right(ruby, rbdump, tmp_path):
         _, modes, lines = experiment(rbdump, graph, "-m", "paused", "-r", 20000, "-n", 20000)
         assert is_untouched(graph.pid)
     paused = modes["paused"]
-    assert paused["samples"] == 20000
+    # On a busy machine a thread may not have stopped in time: that says nothing of its stack, and ends a block (of 1,000).
+    late = paused["rejected"].pop("not-stopped", 0)
+    assert late <= 2 and 20000 - 1000 * late <= paused["samples"] <= 20000, (late, summary(paused))
     assert (paused["rejected"], paused["impossible"]["count"]) == ({}, 0), (summary(paused), lines[:3])
-    assert paused["accepted"] == paused["impossible"]["of"] == 20000
+    assert paused["accepted"] == paused["impossible"]["of"] == paused["samples"] - late
     assert 0 < paused["impossible"]["high"] < 4 / 20000
     assert 0 < paused["pause_us"]["p50"] <= paused["pause_us"]["p99"] <= paused["pause_us"]["max"]
 
@@ -190,27 +193,35 @@ def test_progress(ruby, rbdump, tmp_path):
     assert 0.2 < modes["paused"]["progress_share"] < 2
 
 
-def test_stopped_target_is_never_rejected(ruby, rbdump, tmp_path):
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_stopped_target_is_never_rejected(ruby, rbdump, tmp_path, variant):
     """Stopped from outside at moments of no one's choosing: what stands still is read as it is, every time.
 
-    Rubies before 3.0 may stand still in the middle of making a frame.
+    Rubies before 3.0 may stand still in the middle of making a frame: then the one mode that steps it out of there is right.
     """
     moments = random.Random(5)
-    with Graph(ruby, "blocks", tmp_path) as graph:
+    with Graph(ruby, variant, tmp_path) as graph:
+        if not graph.supported:
+            assert variant == "ractors" and ruby.series < (3, 0)
+            return
         experiment(rbdump, graph, "-m", "paused", "-n", 1, "-r", 1000)
-        for _ in range(20):
+        for _ in range(20 if variant == "blocks" else 5):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 graph.process.wait(moments.uniform(0.001, 0.02))
             os.kill(graph.pid, signal.SIGSTOP)
             wait_until(lambda: task_states(graph.pid) == {"T"}, "it is stopped", 10)
             _, modes, lines = experiment(
-                rbdump, graph, "-m", "paused-naive,unpaused-double,unpaused", "-n", 3, "-r", 1000
+                rbdump, graph, "-m", "paused-naive,unpaused-double,unpaused,paused", "-n", 6, "-r", 1000
             )
             os.kill(graph.pid, signal.SIGCONT)
             torn = ruby.series < (3, 0) and any(line["mode"] == "paused-naive" and line["ip"]["window"] for line in lines)
             for mode in modes.values():
-                assert torn or mode["accepted"] == mode["samples"] == 3, (summary(mode), lines)
-                assert torn or mode["impossible"]["count"] == 0, (summary(mode), lines)
+                if torn and mode["mode"] != "paused":
+                    continue
+                # A thread that has not begun gives none.
+                assert mode["samples"] + mode["dropped"] == 6 and mode["samples"] > 0, (summary(mode), mode["dropped"])
+                assert mode["accepted"] == mode["samples"], (summary(mode), lines)
+                assert mode["impossible"]["count"] == 0, (summary(mode), lines)
         assert is_untouched(graph.pid)
 
 
@@ -452,7 +463,7 @@ def test_target_that_becomes_another_program(ruby, rbdump, tmp_path):
             target.stdin.flush()
 
         report = ended_report(rbdump, target.pid, go)
-        assert report["ended"] in ("target-execed", "target-exited")
+        assert report["ended"] == "target-execed"
         wait_until(lambda: is_untouched(target.pid), "nobody traces it", 10)
         target.stdin.write("still here\n")
         target.stdin.close()
@@ -578,6 +589,59 @@ def test_rate_that_cannot_be_held(ruby, rbdump, tmp_path):
     assert modes["paused"]["late"] > 1000
 
 
+# ---- C code that calls a method without a frame of its own
+
+
+@pytest.mark.since((2, 5), "execution contexts")
+def test_method_called_for_an_operator(ruby, rbdump, tmp_path):
+    """
+    hash[key] calls the key's `hash` right above the Ruby frame, where another receiver's [] was found before: no stack
+    there is wrong. It is nearly all that the program does.
+    """
+    script = tmp_path / "operator.rb"
+    script.write_text(
+        "class Key\n  def hash; i = 0; i += 1 while i < 20_000; 1; end\n  def eql?(_); true; end\nend\n"
+        "def look(place, key); place[key]; end\nkey = Key.new\ntable = { key => 1 }\nlook('abc'.match(/b/), 0)\n"
+        "Thread.new { STDIN.read; exit!(0) }\nputs; STDOUT.flush\nloop { look(table, key) }\n"
+    )
+    with subprocess.Popen(
+        [ruby.path, "--disable-gems", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as target:
+        assert target.stdout.readline() == "\n"
+        done = run(rbdump, "experiment", "-p", target.pid, "-m", "paused,unpaused", "-r", 1000, "-n", 300, "--json", "-")
+        target.stdin.close()
+        assert target.wait(30) == 0
+    for mode in json.loads(done.stdout)["modes"]:
+        assert "call-site" not in mode["rejected"], mode["rejected"]
+        assert mode["retried"].get("call-site", 0) < 5, mode["retried"]
+        at_work = sum(count for name, count in mode["leaves"].items() if "read" not in name)
+        assert sum(count for name, count in mode["leaves"].items() if name.endswith("hash")) > 0.8 * at_work > 50, mode
+
+
+# ---- what rbdump was started with
+
+
+def test_child_signal_ignored(ruby, rbdump, tmp_path):
+    """Daemons ignore SIGCHLD, and who they start inherits that; rbdump needs it, and its target gets it back ignored."""
+    busy, report = "x = 0; x += 1 while x < 20_000_000", tmp_path / "report.json"
+    # A shell, or Ruby, sets it anew.
+    first = "import os, signal, sys; print(signal.getsignal(signal.SIGCHLD), flush=True); os.execv(sys.argv[1], sys.argv[1:])"
+    done = subprocess.run(
+        [rbdump, "experiment", "-m", "paused", "-r", "500", "-n", "100", "--json", report]
+        + ["--", sys.executable, "-c", first, ruby.path, "--disable-gems", "-e", busy],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[0] in ("Handlers.SIG_IGN", str(int(signal.SIG_IGN)))
+    (mode,) = json.loads(report.read_text())["modes"]
+    # A wait that nothing ends takes 5 ms.
+    assert mode["pause_us"]["p50"] < 4000, mode["pause_us"]
+
+
 def test_status_of_what_ends_while_it_is_traced(ruby, rbdump, tmp_path):
     """It is told the tracer alone; at such a rate some of these do."""
     script = tmp_path / "fails.rb"
@@ -592,3 +656,23 @@ def test_status_of_what_ends_while_it_is_traced(ruby, rbdump, tmp_path):
             check=True,
         )
         assert json.loads(done.stdout)["target_status"] == {"exit_status": 7, "signal": None}
+
+
+@pytest.mark.since((2, 0), "RUBY_THREAD_VM_STACK_SIZE")
+def test_slow_stop_does_not_use_up_the_budget(ruby, rbdump, tmp_path):
+    """However long a stop takes, what was wrong with it is looked at once more: here, that the stack is too deep."""
+    script = tmp_path / "deep.rb"
+    script.write_text(
+        "def down(n)\n  if n > 0\n    down(n - 1)\n  else\n    puts; STDOUT.flush; STDIN.read\n  end\nend\ndown(60_000)\n"
+    )
+    with subprocess.Popen(
+        [ruby.path, "--disable-gems", script],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | {"RUBY_THREAD_VM_STACK_SIZE": "67108864"},
+    ) as target:  # fmt: skip
+        assert target.stdout.readline() == "\n"
+        done = run(rbdump, "experiment", "-p", target.pid, "-m", "paused", "--budget", 1, "-n", 5, "-r", 50, "--json", "-")
+        target.stdin.close()
+        assert target.wait(30) == 0
+    (mode,) = json.loads(done.stdout)["modes"]
+    assert mode["rejected"] == {"too-deep": 5}
+    assert mode["retried"] == {"too-deep": 5}

@@ -12,8 +12,8 @@ import tempfile
 
 import pytest
 from conftest import note_not_applicable
-from harness.dump import check, dump, run
-from harness.process import is_untouched, task_states, wait_until
+from harness.dump import check, check_thread, current, dump, run
+from harness.process import is_untouched, status, task_states, tasks, wait_until
 from harness.target import needs
 
 OFFSETS_D = pathlib.Path(__file__).parent.parent / "offsets.d"
@@ -97,6 +97,15 @@ def test_not_a_ruby(rbdump, more):
         finally:
             sleeper.kill()
 
+
+
+@pytest.mark.target("waits.rb")
+def test_thread_that_is_no_process(ruby, start, rbdump):
+    target = start(ruby, "waits.rb")
+    tid = max(int(entry) for entry in os.listdir(f"/proc/{target.pid}/task"))
+    assert tid != target.pid
+    check_refusal(run(rbdump, "-p", tid), FAILED, f"{tid} is a thread of process {target.pid}")
+    assert is_untouched(target.pid)
 
 
 @pytest.mark.parametrize("version", ["", "ruby"])
@@ -243,6 +252,40 @@ def test_already_traced(ruby, start, rbdump):
         assert other.wait(30) == 0
     wait_until(lambda: is_untouched(target.pid), "the other tracer has gone")
     check(dump(rbdump, target.pid), target, ruby)
+
+
+def spinning(pid):
+    """The only kernel thread of a process that runs; None if others do, too, or none does."""
+    running = [task for task in tasks(pid) if status(pid, "State", task)[0] == "R"]
+    return running[0] if len(running) == 1 else None
+
+
+@pytest.mark.since((2, 3), "Thread#name")
+@pytest.mark.parametrize("which", ["at rest", "running"])
+def test_thread_already_traced(ruby, start, rbdump, which):
+    """One that is not the main one: it goes on while the others are stopped, so nothing is said of its stack."""
+    target = start(ruby, "states.rb", "1")
+    if which == "running":
+        tid, name = wait_until(lambda: spinning(target.pid), "the busy thread spins"), "busy 0"
+    else:
+        tid, name = target.ready["tasks"]["queue"], "queue"
+    with subprocess.Popen(
+        [sys.executable, str(TRACER), str(tid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout.readline() == b"traced\n"
+        answer_ = dump(rbdump, target.pid, status=1)
+        (refused,) = [thread for thread in current(answer_) if thread["reason"]]
+        assert (refused["verdict"], refused["reason"], refused["frames"]) == ("unreadable", "refused", [])
+        assert refused["name"] == name
+        for subject in target.ready["threads"]:
+            if subject["name"] != refused["name"].encode():
+                assert not check_thread(answer_, subject)
+        assert ": another tracer has it]" in run(rbdump, "-p", target.pid).stdout
+        other.stdin.close()
+        assert other.wait(30) == 0
+    wait_until(lambda: is_untouched(target.pid), "the other tracer has gone")
+    dump(rbdump, target.pid)
+    assert target.release() == 0
 
 
 # ---- layout files
@@ -509,3 +552,32 @@ def test_killed_in_the_middle(ruby, start, rbdump):
         wait_until(lambda: is_untouched(target.pid), "the target is as it was", 5)
     check(dump(rbdump, target.pid), target, ruby)
     assert target.release() == 0
+
+
+# The first thread is seized; then a signal comes, which a seized thread stops at; and rbdump gets as far as copying.
+UNTIL_PAUSED = [
+    "set pagination off", "break live_stop", "run", "break ptrace", "continue", "finish",
+    "shell kill -USR1 {pid}", "shell until grep -q '^State:.t' /proc/{pid}/status; do sleep 0.01; done",
+    "delete", "break memory_prefetch", "continue", "echo paused\\n", "kill",
+]  # fmt: skip
+
+
+@pytest.mark.skipif(not shutil.which("gdb"), reason="needs gdb")
+def test_killed_in_a_pause_with_a_signal_on_its_way(ruby, rbdump):
+    """The target is let go, and gets its signal."""
+    script = "$stdout.sync = true; trap('USR1') { puts 'signal' }; puts 'ready'; $stdin.read"
+    with subprocess.Popen(
+        [ruby.path, "--disable-gems", "-e", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as target:
+        assert target.stdout.readline() == b"ready\n"
+        dump(rbdump, target.pid)
+        commands = [word for command in UNTIL_PAUSED for word in ("-ex", command.format(pid=target.pid))]
+        said = subprocess.run(
+            ["gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", *commands, "--args", rbdump, "-p", str(target.pid)],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert "paused\n" in said.stdout, said
+        wait_until(lambda: is_untouched(target.pid), "it goes on", 5)
+        target.stdin.close()
+        assert target.stdout.read() == b"signal\n"
+        assert target.wait(30) == 0

@@ -1,6 +1,7 @@
 """What each thread is doing, what it is called, and whether garbage is being collected."""
 
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -9,7 +10,7 @@ import subprocess
 import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.dump import as_text, check, current, difference, dump, rbdumps_frames, rubys_frames, run, thread_of
-from harness.process import is_untouched, status, task_states, wait_until
+from harness.process import has_ended, is_untouched, status, task_states, wait_until
 from harness.under_gdb import stop_in
 
 # Where the kernel or another thread keeps them; what Ruby itself says of them is compared everywhere.
@@ -242,6 +243,49 @@ VFORK = """
 #include <unistd.h>
 int vfork_for(int fd) { char c; if (vfork() == 0) { read(fd, &c, 1); _exit(0); } return 7; }
 """
+
+
+# An extension is begun with the GVL held. One of a Ruby that is being developed tells which it was made for.
+VFORK_RUNNING = """
+#include <unistd.h>
+unsigned long long ruby_abi_version(void) { return ABI; }
+void Init_vfork_running(void) { char c; if (vfork() == 0) { read(0, &c, 1); _exit(0); } }
+"""
+
+
+def only_child(pid):
+    """The only child of a process; None if it has none yet."""
+    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(children[0]) if len(children) == 1 else None
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+@pytest.mark.parametrize("inside", [False, True], ids=["here", "pid-namespace"])
+@pytest.mark.since((2, 3), "Thread#name")
+def test_running_thread_that_cannot_be_stopped(ruby, rbdump, tmp_path, inside):
+    """One in vfork(2) that holds the GVL: of all that is known, it could go on while its stack is copied."""
+    if inside and os.geteuid() != 0:
+        note_not_applicable("a pid namespace: needs root")
+        return
+    (tmp_path / "vfork.c").write_text(VFORK_RUNNING)
+    library = tmp_path / "vfork_running.so"
+    config = "begin; require 'rbconfig'; print RbConfig::CONFIG['ruby_version']; rescue LoadError; end"
+    abi = subprocess.check_output([ruby.path, "--disable-gems", "-e", config]).decode().partition("+")[2] or "0"
+    subprocess.run(["gcc", "-shared", "-fPIC", f"-DABI={abi}", "-o", library, tmp_path / "vfork.c"], check=True)
+    script = "Thread.new { Thread.current.name = 'vforks'; require ARGV[0] }.join; exit 7"
+    command = [ruby.path, "--disable-gems", "-e", script, library]
+    with subprocess.Popen(
+        ["unshare", "--pid", "--fork", *command] if inside else command, stdin=subprocess.PIPE
+    ) as started:
+        pid = wait_until(lambda: only_child(started.pid), "it is started") if inside else started.pid
+        wait_until(lambda: not has_ended(pid) and "D" in task_states(pid), "it is in vfork")
+        answer = dump(rbdump, pid, status=1)
+        told = {thread["name"]: (thread["state"], thread["verdict"], thread["reason"]) for thread in answer["threads"]}
+        assert told.pop("vforks") == ("running", "torn", "not-stopped")
+        assert {(verdict, reason) for _, verdict, reason in told.values()} == {("complete", None)}
+        started.stdin.write(b"x")
+        started.stdin.close()
+        assert started.wait(30) == 7
 
 
 @pytest.mark.skipif(not shutil.which("gcc") or not os.path.exists("/usr/bin/ruby"), reason="needs gcc and Debian's Ruby")

@@ -1,10 +1,13 @@
 #include "capture/capture.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "target/live.h"
 
@@ -49,6 +52,30 @@ static void *trace(void *argument)
 	return NULL;
 }
 
+/*
+ * Waits for the tracer to end. One that waits in the kernel, for a page that somebody else is to provide, can neither
+ * be told to end nor interrupted: then rbdump ends, which ends the wait, and lets the target go on.
+ */
+static void join_tracer(pthread_t tracer, pid_t pid)
+{
+	struct timespec end;
+	char message[256];
+	ssize_t written;
+
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += CAPTURE_LIMIT_S;
+	if (pthread_clockjoin_np(tracer, NULL, CLOCK_MONOTONIC, &end) != ETIMEDOUT)
+		return;
+	snprintf(
+	    message, sizeof(message),
+	    "rbdump: process %d was stopped for %d s, and is let go: its memory could not be read by then: some of it "
+	    "is of a file system, or a userfaultfd(2), that does not answer\n",
+	    pid, CAPTURE_LIMIT_S);
+	written = write(STDERR_FILENO, message, strlen(message));
+	(void)written;
+	_exit(EXIT_FAILED);
+}
+
 struct error *capture_paused(struct target *target, struct memory *memory, void (*chase)(void *context), void *context,
 			     double *pause_us)
 {
@@ -64,7 +91,7 @@ struct error *capture_paused(struct target *target, struct memory *memory, void 
 	sigprocmask(SIG_SETMASK, &all, &before);
 	errnum = pthread_create(&tracer, NULL, trace, &pause);
 	if (errnum == 0)
-		pthread_join(tracer, NULL);
+		join_tracer(tracer, target->pid);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (errnum != 0)
 		return error_create(EXIT_FAILED, "no thread can be started: %s", strerror(errnum));

@@ -9,11 +9,15 @@
 #include "memory/memory.h"
 #include "target/target.h"
 
+/* The longest that the target is stopped at once, whatever happens. Half a second for the stop is all that is usual. */
+#define CAPTURE_LIMIT_S 5
+
 /*
  * Stops the target, copies the pages that were ever wanted of the memory, lets the target go on, and seals the memory.
  *   chase     NULL, or called before the target goes on, to read on through the memory what else there is: for a target
  *             that has moved on to pages that nobody knew of
  *   pause_us  receives how long it took from the first thread's stop to the last one's going on, in microseconds
+ * After CAPTURE_LIMIT_S rbdump ends with EXIT_FAILED, and says why.
  */
 struct error *capture_paused(struct target *target, struct memory *memory, void (*chase)(void *context), void *context,
 			     double *pause_us);

@@ -9,6 +9,9 @@
 #define MAX_NESTING 256u
 #define MAX_CODE    200000u
 
+/* How many are kept: some more than the six that there are, each of which the linker may have left several times. */
+#define MAX_FOUND 64u
+
 static const char *const labels[] = {"<main>", "<compiled>", "singleton class", "<top (required)>", NULL};
 
 /*
@@ -30,7 +33,7 @@ static void add(struct search *search, struct bytes bytes, const char *const *kn
 {
 	struct literals *found = search->found;
 
-	if (bytes.address < search->low || bytes.address >= search->high)
+	if (bytes.address < search->low || bytes.address >= search->high || found->count >= MAX_FOUND)
 		return;
 	for (size_t i = 0; i < found->count; i++)
 		if (found->pieces[i].address == bytes.address)

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child_signal.h"
 #include "error.h"
 
 _Atomic int guard_stop = GUARD_RUN;
@@ -61,6 +62,7 @@ void guard_restore_signals(void)
 {
 	for (size_t i = 0; i < STOPPING; i++)
 		sigaction(stopping[i], &before_stopping[i], NULL);
+	child_signal_restore();
 }
 
 static void begin_worker(pid_t parent)
@@ -104,9 +106,12 @@ int guard_run(int (*work)(void *context), void *context)
 	setpgid(worker, worker);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	handle(pass_on, SA_RESTART);
-	while (waitpid(worker, &status, 0) < 0)
-		if (errno != EINTR)
-			return EXIT_FAILED;
+	while (waitpid(worker, &status, 0) < 0) {
+		if (errno == EINTR)
+			continue;
+		fprintf(stderr, "rbdump: it cannot be told how the experiment ended: %s\n", strerror(errno));
+		return EXIT_FAILED;
+	}
 	if (WIFSIGNALED(status)) {
 		fprintf(stderr, "rbdump: the experiment was ended by signal %d\n", WTERMSIG(status));
 		return EXIT_FAILED;

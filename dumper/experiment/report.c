@@ -1,9 +1,13 @@
 #include "experiment/report.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "decode/text.h"
 #include "session/windows.h"
@@ -168,23 +172,51 @@ static struct error *write_json(const char *path, const json_t *report)
 
 /* ---- the table */
 
-/* A share for people, in percent or as 1 in so many, with its interval. */
-static void print_share(uint64_t count, uint64_t of)
+/*
+ * A share in percent, to three digits; from one half on by what it lacks to 1, to two digits of that: 99.982, not 100.
+ * The same as near() of bench/experiment_words.py.
+ */
+static void print_percent(double share)
+{
+	double lacks = 100 * (1 - share);
+	int digits = lacks > 0 ? 1 - (int)floor(log10(lacks) + 1e-9) : 0;
+
+	if (share < 0.5)
+		printf("%.3g", 100 * share);
+	else if (lacks < 1e-9)
+		printf("100");
+	else
+		printf("%.*f", digits > 1 ? digits : 1, 100 * share);
+}
+
+static void print_interval(uint64_t count, uint64_t of)
 {
 	struct interval interval = interval_of_share(count, of);
 
-	if (of == 0)
-		printf("%26s", "-");
-	else
-		printf("%9.4g%% (%.2g–%.2g)", 100.0 * (double)count / (double)of, 100.0 * interval.low,
-		       100.0 * interval.high);
+	print_percent(interval.low);
+	printf("–");
+	print_percent(interval.high);
+}
+
+/* A share for people, in percent, with its interval. */
+static void print_share(uint64_t count, uint64_t of)
+{
+	if (of == 0) {
+		printf("  -");
+		return;
+	}
+	printf("  ");
+	print_percent((double)count / (double)of);
+	printf("%% (");
+	print_interval(count, of);
+	printf(")");
 }
 
 static void print_reason(const char *name, uint64_t count, uint64_t of)
 {
-	struct interval interval = interval_of_share(count, of);
-
-	printf("  %s %llu (%.2g–%.2g%%)", name, (unsigned long long)count, 100.0 * interval.low, 100.0 * interval.high);
+	printf("  %s %llu (", name, (unsigned long long)count);
+	print_interval(count, of);
+	printf("%%)");
 }
 
 static uint64_t rejected_by_witness(const struct witness *witness, enum truth truth)
@@ -330,17 +362,38 @@ static void print_table(const struct experiment_options *options, const struct s
 	print_where(facts->where);
 }
 
+/* Whether a file could be written; what is in it stays, and one that is not there is not left there, either. */
+static struct error *try_to_write(const char *what, const char *path)
+{
+	struct stat found;
+	bool made;
+	int fd;
+
+	/* To open a pipe and close it would tell its reader that this was all. */
+	if (stat(path, &found) == 0 && S_ISFIFO(found.st_mode))
+		return NULL;
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	made = fd >= 0;
+	if (!made && errno == EEXIST)
+		/* O_CREAT: a symbolic link to what is not there counts as being there. */
+		fd = open(path, O_WRONLY | O_CREAT | O_NOCTTY | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return error_create(EXIT_FAILED, "the %s %s cannot be written: %s", what, path, strerror(errno));
+	close(fd);
+	if (made)
+		unlink(path);
+	return NULL;
+}
+
 struct error *report_begin(const struct experiment_options *options)
 {
-	FILE *file;
+	struct error *error = NULL;
 
-	if (!options->json || strcmp(options->json, "-") == 0)
-		return NULL;
-	file = fopen(options->json, "ae");
-	if (!file)
-		return error_create(EXIT_FAILED, "the report %s cannot be written: %s", options->json, strerror(errno));
-	fclose(file);
-	return NULL;
+	if (options->json && strcmp(options->json, "-") != 0)
+		error = try_to_write("report", options->json);
+	if (!error && options->torn_log)
+		error = try_to_write("torn log", options->torn_log);
+	return error;
 }
 
 struct error *report_write(const struct experiment_options *options, const struct session *session,

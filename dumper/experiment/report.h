@@ -18,7 +18,10 @@ struct report_facts {
 	json_t *where; /* where the threads of rejected and impossible samples were stopped; see torn_log.h */
 };
 
-/* Looks whether the report can be written to where it was asked for: before the experiment, not after it. */
+/*
+ * Looks whether the report, and the torn log, can be written to where they were asked for: before the experiment, and
+ * before a command is started for it. Leaves no file behind that was not there.
+ */
 struct error *report_begin(const struct experiment_options *options);
 
 /*

@@ -12,6 +12,9 @@
 /* How long to sleep at a time, so that an end is not slept through. */
 #define SLICE_NS 50000000LL
 
+/* A sample that begins a tenth of a period after its turn is late; this much after it, at least. */
+#define LATE_MIN_NS 100000LL
+
 struct taker {
 	struct sampler *sampler;
 	struct sample slots[SLOTS];
@@ -120,6 +123,12 @@ static bool wait_until(const struct taker *taker, const struct timespec *due)
 	}
 }
 
+/* How long after its turn a sample is late that could have been begun in time, if the sleep had ended in time. */
+static long long late_from_ns(long long period)
+{
+	return period / 10 > LATE_MIN_NS ? period / 10 : LATE_MIN_NS;
+}
+
 static void *take_block(void *argument)
 {
 	struct taker *taker = argument;
@@ -134,17 +143,19 @@ static void *take_block(void *argument)
 	for (uint64_t i = 0; i < block->samples && !stuck; i++) {
 		struct subject *subject = &block->subjects[(block->first + i) % block->nr_subjects];
 		struct sample *slot = free_slot(taker);
+		struct timespec turn = plus_ns(due, period);
+		bool behind;
 
-		due = plus_ns(due, period);
+		due = turn;
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (ns_between(&now, &due) < TAKER_GAP_US * 1000LL) {
-			/* Behind: the schedule begins anew, none is made up for in haste. */
-			if (ns_between(&due, &now) > 0)
-				taker->result.late++;
+		behind = ns_between(&turn, &now) > 0;
+		/* Behind, or nearly: the schedule begins anew, none is made up for in haste. */
+		if (ns_between(&now, &due) < TAKER_GAP_US * 1000LL)
 			due = plus_ns(now, TAKER_GAP_US * 1000LL);
-		}
 		if (!wait_until(taker, &due))
 			break;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		taker->result.late += behind || ns_between(&turn, &now) > late_from_ns(period);
 		sampler_take(taker->sampler, block->mode, subject, slot);
 		stuck = slot->stuck;
 		taker->result.taken++;

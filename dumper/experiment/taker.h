@@ -38,7 +38,7 @@ struct block {
 /* What a block cost. */
 struct block_result {
 	uint64_t taken; /* fewer than asked for: the block was ended early */
-	uint64_t late;	/* samples whose turn had passed when they could be begun */
+	uint64_t late;	/* samples whose turn had passed when they could be begun, or that were slept through */
 	double wall_us; /* from the beginning to the end of the last sample */
 	double cpu_us;	/* of the taking thread */
 };

@@ -17,8 +17,8 @@ struct torn_log {
 	FILE *file; /* NULL: nothing is written, only counted */
 	const struct session *session;
 	struct symbolizer *symbolizer;	/* NULL if it cannot be had: then addresses have no names */
-	json_t *places;			/* by mode, reason and address */
-	uint64_t of_mode[SAMPLE_MODES]; /* samples that have registers */
+	json_t *places;			/* of rejected and impossible samples, by mode, reason and address */
+	uint64_t of_mode[SAMPLE_MODES]; /* samples counted in `places` */
 };
 
 struct error *torn_log_open(const char *path, const struct session *session, struct torn_log **ret)
@@ -169,17 +169,16 @@ void torn_log_add(struct torn_log *log, const struct sample *sample, const struc
 		  enum oracle_verdict verdict)
 {
 	bool impossible = verdict != ORACLE_LEGAL;
-	/* A stack that was accepted after its thread was stepped out of a torn window is logged for that. */
-	const char *reason = impossible				   ? "impossible"
-			     : thread->verdict == VERDICT_COMPLETE ? "stepped"
-								   : validate_reason_name(thread->reason);
+	bool accepted = thread->verdict == VERDICT_COMPLETE;
+	const char *reason = impossible ? "impossible" : accepted ? "stepped" : validate_reason_name(thread->reason);
 	const struct session *session = log->session;
 	struct symbolized at = {0};
 	json_t *line;
 
 	if (sample->has_registers) {
 		find(log, sample->registers.rip, &at);
-		count_place(log, sample, &at, reason);
+		if (impossible || !accepted)
+			count_place(log, sample, &at, reason);
 	}
 	if (!log->file)
 		return;

@@ -1,5 +1,6 @@
 /*
- * Rejected and impossible samples: one line of JSON each (doc/json.md), and a count of where their threads were
+ * Rejected and impossible samples, and those that were accepted after their thread was stepped out of a torn window:
+ * one line of JSON each (doc/json.md). And a count of where the threads of the rejected and the impossible were
  * stopped.
  */
 #ifndef RBDUMP_TORN_LOG_H
@@ -20,7 +21,7 @@ struct torn_log;
  */
 struct error *torn_log_open(const char *path, const struct session *session, struct torn_log **ret);
 
-/* Adds a sample. `verdict` is the oracle's of an accepted one, ORACLE_LEGAL if it was rejected. */
+/* Adds a sample: one of those above. `verdict` is the oracle's of an accepted one, ORACLE_LEGAL if it was rejected. */
 void torn_log_add(struct torn_log *log, const struct sample *sample, const struct trace_thread *thread,
 		  enum oracle_verdict verdict);
 

@@ -1,5 +1,6 @@
 #include "layout/self_test.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "decode/class.h"
@@ -18,21 +19,20 @@ enum { MAX_SYMBOLS = 512, MAX_RACTOR = 1 << 20 };
  * thread.c, thread_create_core(): a thread that Ruby made has a kind of invocation, the first one none. After a fork
  * the main thread can be one that was made (thread.c, rb_thread_atfork).
  */
-static char *test_main_thread(const struct self_test *test)
+static char *test_invocation(const struct self_test *test, const struct ruby_thread *thread)
 {
 	struct access access = ruby_access(test->ruby);
+	uint64_t type;
 
-	if (!layout_has(access.layout, F_thread_invoke_type) ||
+	if (thread->main || !layout_has(access.layout, F_thread_invoke_type) ||
 	    !access.layout->enumerators[E_thread_invoke_type_none].present)
 		return NULL;
-	for (size_t i = 0; i < test->threads->count; i++) {
-		const struct ruby_thread *thread = &test->threads->threads[i];
-
-		if (!thread->main && access_member(&access, thread->address, F_thread_invoke_type) ==
-					 access_enum(&access, E_thread_invoke_type_none))
-			return finding("a thread that is not the main one was not made by another");
-	}
-	return access.failed ? unreadable(&access, "a thread") : NULL;
+	type = access_member(&access, thread->address, F_thread_invoke_type);
+	if (access.failed)
+		return unreadable(&access, "a thread");
+	return type == access_enum(&access, E_thread_invoke_type_none)
+		   ? finding("a thread that is not the main one was not made by another")
+		   : NULL;
 }
 
 /* thread.c, blocking_region_begin(): whoever is in a blocking region has stopped, until it has the GVL again. */
@@ -45,17 +45,20 @@ static char *test_blocking_region(const struct self_test *test, const struct rub
 	    thread->state == STATE_DEAD)
 		return NULL;
 	region = access_member(&access, thread->address, F_thread_blocking_region);
+	status = access_member(&access, thread->address, F_thread_status);
+	if (access.failed)
+		return unreadable(&access, "a thread");
 	if (region == 0)
 		return NULL;
-	status = access_member(&access, thread->address, F_thread_status);
 	if (status != access_enum(&access, E_THREAD_STOPPED))
 		return finding("a thread is in a blocking region and has not stopped");
 	if (!layout_has(access.layout, F_blocking_region_prev_status))
 		return NULL;
 	status = access_member(&access, region, F_blocking_region_prev_status);
-	if (access.failed ||
-	    (status != access_enum(&access, E_THREAD_RUNNABLE) && status != access_enum(&access, E_THREAD_STOPPED) &&
-	     status != access_enum(&access, E_THREAD_STOPPED_FOREVER)))
+	if (access.failed)
+		return unreadable(&access, "the blocking region of a thread");
+	if (status != access_enum(&access, E_THREAD_RUNNABLE) && status != access_enum(&access, E_THREAD_STOPPED) &&
+	    status != access_enum(&access, E_THREAD_STOPPED_FOREVER))
 		return finding("a thread in a blocking region had an impossible status before");
 	return NULL;
 }
@@ -64,13 +67,17 @@ static char *test_blocking_region(const struct self_test *test, const struct rub
 static char *test_objspace(const struct self_test *test)
 {
 	struct access access = ruby_access(test->ruby);
-	uint64_t range, object;
+	uint64_t range, object, low, high;
 
 	if (test->exact || !layout_has(access.layout, F_objspace_range) || test->ruby->object_class == 0)
 		return NULL;
 	object = access_word(&access, test->ruby->object_class);
 	range = access_address(&access, access_member(&access, test->ruby->vm, F_vm_objspace), F_objspace_range);
-	if (access_word(&access, range) > object || access_word(&access, range + 8) <= object || access.failed)
+	low = access_word(&access, range);
+	high = access_word(&access, range + 8);
+	if (access.failed)
+		return unreadable(&access, "where the GC's heap is");
+	if (low > object || high <= object)
 		return finding("the GC's heap does not hold the class Object");
 	return NULL;
 }
@@ -83,24 +90,113 @@ static char *test_fiber(const struct self_test *test, const struct ruby_thread *
 {
 	const struct layout *layout = test->ruby->layout;
 	struct access access = ruby_access(test->ruby);
-	uint64_t link = 0, ec;
+	uint64_t link = 0, ec, fiber;
+	bool is_own;
 
 	if (thread->fiber == 0 || !layout_has(layout, F_fiber_ec))
 		return NULL;
 	if (layout_has(layout, F_fiber_jit_cont) && layout_has(layout, F_jit_cont_ec))
 		link = access_member(&access, thread->fiber, F_fiber_jit_cont);
-	if (link != 0 && (access_member(&access, link, F_jit_cont_ec) != thread->ec || access.failed))
+	ec = link != 0 ? access_member(&access, link, F_jit_cont_ec) : thread->ec;
+	if (access.failed)
+		return unreadable(&access, "the link of a thread's fiber");
+	if (ec != thread->ec)
 		return finding("the link of a thread's fiber is not that of its execution context");
 	if (thread->resumed_by == 0)
 		return NULL;
 	ec = access_address(&access, thread->resumed_by, F_fiber_ec);
-	if (!context_is_of(&access, ec, thread->address) ||
-	    access_member(&access, ec, F_ec_fiber_ptr) != thread->resumed_by || access.failed)
+	is_own = context_is_of(&access, ec, thread->address);
+	fiber = access_member(&access, ec, F_ec_fiber_ptr);
+	if (access.failed)
+		return unreadable(&access, "what has resumed a thread's fiber");
+	if (!is_own || fiber != thread->resumed_by)
 		return finding("what has resumed a thread's fiber is no fiber of that thread");
 	return NULL;
 }
 
-/* VM, ractors, threads and execution contexts point at each other. */
+/* Whether a core lacks any of what has been read since `before`. */
+static bool lacks(const struct self_test *test, size_t before)
+{
+	return memory_lacked(test->ruby->memory) > before;
+}
+
+/* What a thread's name is. */
+static char *test_name(const struct self_test *test, const struct ruby_thread *thread)
+{
+	struct access access = ruby_access(test->ruby);
+
+	/* vm.c, th_init(): nil at first. */
+	if (layout_has(access.layout, F_thread_name) && thread->name == 0)
+		return finding("a thread's name is not a String");
+	if (thread->name == 0 || thread->name == access_enum(&access, E_RUBY_Qnil))
+		return NULL;
+	value_string(&access, thread->name);
+	return access.failed ? finding("a thread's name is not a String, or cannot be read (at 0x%llx)",
+				       (unsigned long long)access.address)
+			     : NULL;
+}
+
+/*
+ * A thread, its VM, ractor, fiber and execution context point at each other.
+ *   main_ractor  0 if there is none
+ */
+static char *test_thread(const struct self_test *test, const struct ruby_thread *thread, bool started,
+			 uint64_t main_ractor)
+{
+	const struct ruby *ruby = test->ruby;
+	const struct layout *layout = ruby->layout;
+	struct access access = ruby_access(ruby);
+	uint64_t vm = ruby->vm, ractor = main_ractor;
+	bool is_own;
+	char *wrong;
+
+	if (layout_has(layout, F_thread_vm))
+		vm = access_member(&access, thread->address, F_thread_vm);
+	if (thread->main && main_ractor != 0 && layout_has(layout, F_thread_ractor))
+		ractor = access_member(&access, thread->address, F_thread_ractor);
+	is_own = context_is_of(&access, thread->ec, thread->address);
+	if (access.failed)
+		return unreadable(&access, "a thread");
+	if (vm != ruby->vm)
+		return finding("a thread does not belong to the VM that lists it");
+	if (ractor != main_ractor)
+		return finding("the main thread does not belong to the main ractor");
+	/* The main ractor has the number 1, but that of its parent's in a process that another ractor has forked
+	   (thread.c, rb_thread_atfork_internal). */
+	if (thread->ractor == 0 || thread->ractor > MAX_RACTOR)
+		return finding("a ractor has an impossible number");
+	if (!is_own)
+		return finding("a thread's execution context does not belong to it");
+	if (layout_has(layout, F_ec_fiber_ptr) && layout_has(layout, F_fiber_ec) && started &&
+	    access_address(&access, thread->fiber, F_fiber_ec) != thread->ec)
+		return finding("a thread's execution context is not that of its fiber");
+	/* A running thread may be between two fibers (cont.c, fiber_store and fiber_switch). */
+	if (layout->enumerators[E_FIBER_RESUMED].present && layout_has(layout, F_fiber_status) && started &&
+	    thread->state != STATE_RUNNING && (!thread->fiber_state || strcmp(thread->fiber_state, "resumed") != 0))
+		return finding("the fiber that a thread runs is not running");
+	wrong = started && layout_has(layout, F_ec_fiber_ptr) && thread->state != STATE_RUNNING
+		    ? test_fiber(test, thread)
+		    : NULL;
+	if (!wrong)
+		wrong = test_name(test, thread);
+	if (!wrong)
+		wrong = test_blocking_region(test, thread);
+	if (!wrong && layout_has(layout, F_thread_status) && thread->state == STATE_UNKNOWN)
+		wrong = finding("a thread has an impossible status");
+	return wrong ? wrong : test_invocation(test, thread);
+}
+
+/* Whether the list of threads is broken because a core lacks some of it. */
+static bool lacks_list(const struct self_test *test)
+{
+	size_t before = memory_lacked(test->ruby->memory);
+	struct ruby_threads again;
+
+	threads_list(test->ruby, &again);
+	threads_clear(&again);
+	return lacks(test, before);
+}
+
 static char *test_threads(const struct self_test *test)
 {
 	const struct ruby *ruby = test->ruby;
@@ -108,11 +204,10 @@ static char *test_threads(const struct self_test *test)
 	struct access access = ruby_access(ruby);
 	uint64_t main_ractor = 0;
 	size_t mains = 0, runners = 0;
-	char *wrong;
 	bool gc_known, gc_running = threads_gc_running(ruby, &gc_known);
 	bool all = test->threads->missing == LIST_COMPLETE;
 
-	if (test->threads->missing == LIST_BROKEN)
+	if (test->threads->missing == LIST_BROKEN && !lacks_list(test))
 		return finding("the list of threads does not end where it began");
 	if (test->threads->count == 0 && all)
 		return finding("the VM has no thread");
@@ -120,56 +215,22 @@ static char *test_threads(const struct self_test *test)
 		main_ractor = access_member(&access, ruby->vm, F_vm_main_ractor);
 	for (size_t i = 0; i < test->threads->count; i++) {
 		const struct ruby_thread *thread = &test->threads->threads[i];
+		size_t before = memory_lacked(ruby->memory);
+		char *wrong = test_thread(test, thread, test->stacks[i].started, main_ractor);
 
 		mains += thread->main;
 		runners += thread->state == STATE_RUNNING;
-		if (layout_has(layout, F_thread_vm) && access_member(&access, thread->address, F_thread_vm) != ruby->vm)
-			return finding("a thread does not belong to the VM that lists it");
-		if (thread->main && main_ractor != 0 && layout_has(layout, F_thread_ractor) &&
-		    access_member(&access, thread->address, F_thread_ractor) != main_ractor)
-			return finding("the main thread does not belong to the main ractor");
-		/* The main ractor has the number 1, but that of its parent's in a process that another ractor has
-		   forked (thread.c, rb_thread_atfork_internal). */
-		if (thread->ractor == 0 || thread->ractor > MAX_RACTOR)
-			return finding("a ractor has an impossible number");
-		if (!context_is_of(&access, thread->ec, thread->address))
-			return finding("a thread's execution context does not belong to it");
-		if (layout_has(layout, F_ec_fiber_ptr) && layout_has(layout, F_fiber_ec) && test->stacks[i].started &&
-		    access_address(&access, thread->fiber, F_fiber_ec) != thread->ec)
-			return finding("a thread's execution context is not that of its fiber");
-		/* A running thread may be between two fibers (cont.c, fiber_store and fiber_switch). */
-		if (layout->enumerators[E_FIBER_RESUMED].present && layout_has(layout, F_fiber_status) &&
-		    test->stacks[i].started && thread->state != STATE_RUNNING &&
-		    (!thread->fiber_state || strcmp(thread->fiber_state, "resumed") != 0))
-			return finding("the fiber that a thread runs is not running");
-		wrong = test->stacks[i].started && layout_has(layout, F_ec_fiber_ptr) && thread->state != STATE_RUNNING
-			    ? test_fiber(test, thread)
-			    : NULL;
 		if (wrong)
+			threads_read_one(ruby, thread->address);
+		if (wrong && !lacks(test, before))
 			return wrong;
-		/* vm.c, th_init(): nil at first. */
-		if (layout_has(layout, F_thread_name) && thread->name == 0)
-			return finding("a thread's name is not a String");
-		if (thread->name != 0 && thread->name != access_enum(&access, E_RUBY_Qnil)) {
-			struct access name_access = access;
-
-			value_string(&name_access, thread->name);
-			if (name_access.failed)
-				return finding("a thread's name is not a String");
-		}
-		wrong = test_blocking_region(test, thread);
-		if (wrong)
-			return wrong;
-		if (layout_has(layout, F_thread_status) && thread->state == STATE_UNKNOWN)
-			return finding("a thread has an impossible status");
-		if (access.failed)
-			return unreadable(&access, "a thread");
+		free(wrong);
 	}
 	if (runners == 0 && gc_running && all)
 		return finding("the garbage collector runs, and no thread does");
 	if (layout_has(layout, F_vm_main_thread) && mains != 1 && all)
 		return finding("the VM's main thread is not in its list of threads");
-	return test_main_thread(test);
+	return NULL;
 }
 
 /* A pthread_t is the thread pointer of a native thread, as the registers show it. */
@@ -179,11 +240,15 @@ static char *test_pthreads(const struct self_test *test)
 		return NULL;
 	for (size_t i = 0; i < test->threads->count; i++) {
 		const struct ruby_thread *thread = &test->threads->threads[i];
+		size_t before = memory_lacked(test->ruby->memory);
 		/* With M:N threads, one that does not run has no native thread. */
 		bool found = !test->stacks[i].started || thread->state == STATE_DEAD ||
 			     (thread->pthread == 0 && layout_has(test->ruby->layout, F_thread_nt));
 
-		if (!found && !addresses_have(test->pthreads, thread->pthread))
+		if (found || addresses_have(test->pthreads, thread->pthread))
+			continue;
+		threads_read_one(test->ruby, thread->address);
+		if (!lacks(test, before))
 			return finding("a thread's pthread_t is that of no native thread");
 	}
 	return NULL;
@@ -270,24 +335,33 @@ static char *test_symbols(const struct self_test *test)
 	return NULL;
 }
 
+/*
+ * One of the tests that are not of a single thread. If a core lacks what it would need, that says nothing against a
+ * layout that is known to be this build's; of any other it cannot be told then whether it fits.
+ */
+static char *run_one(const struct self_test *test, char *(*one)(const struct self_test *))
+{
+	size_t before = memory_lacked(test->ruby->memory);
+	char *wrong = one(test);
+
+	if (!wrong || !lacks(test, before))
+		return wrong;
+	free(wrong);
+	return test->exact ? NULL : finding(SELF_TEST_LACKING);
+}
+
 char *self_test_run(const struct self_test *test)
 {
+	static char *(*const all[])(const struct self_test *) = {
+	    test_symbols, test_classes, test_threads, test_pthreads, test_objspace, self_test_frames,
+	};
 	const struct layout *layout = test->ruby->layout;
-	char *wrong;
+	char *wrong = NULL;
 
 	if (layout->version && !layout_is_for(layout, test->version))
 		return finding("it is for Ruby %s, and this is %s",
 			       layout->versions ? layout->versions : layout->version, test->version);
-	wrong = test_symbols(test);
-	if (!wrong)
-		wrong = test_classes(test);
-	if (!wrong)
-		wrong = test_threads(test);
-	if (!wrong)
-		wrong = test_pthreads(test);
-	if (!wrong)
-		wrong = test_objspace(test);
-	if (!wrong)
-		wrong = self_test_frames(test);
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && !wrong; i++)
+		wrong = run_one(test, all[i]);
 	return wrong;
 }

@@ -24,7 +24,12 @@ struct self_test {
 		     */
 };
 
+/* What is found if the layout is not known to be this build's, and a core lacks what it would be tested by. */
+#define SELF_TEST_LACKING "too much of what it would be tested by is not there"
+
 /*
+ * What cannot be read because a core was cut short (memory_lacked()) says nothing against a layout.
+ *
  * Returns NULL, or a malloc'ed sentence that says what does not fit: which says nothing if there was no time left to
  * read (memory_is_over()). That threads are missing is nothing against the layout, but if their list is broken.
  */

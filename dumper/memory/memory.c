@@ -39,7 +39,8 @@ struct memory {
 	bool sealed;
 	size_t missed;
 
-	long limit_ns; /* since `limited`; 0 if there is none */
+	clockid_t clock;
+	long limit_ns; /* since `limited`, by that clock; 0 if there is none */
 	struct timespec limited;
 	unsigned int reads; /* since the clock was asked */
 	bool over;
@@ -54,6 +55,10 @@ struct memory {
 	const struct memory_piece *pieces; /* laid over the pages */
 	size_t nr_pieces;
 	uint64_t pieces_low, pieces_high; /* no page is read there */
+
+	bool (*lacks)(const void *context, uint64_t page);
+	const void *lacks_context;
+	size_t lacked;
 
 	/* What memory_forget() has made ready: */
 	uint64_t *plan; /* addresses, ascending */
@@ -123,6 +128,7 @@ struct memory *memory_create(memory_source *source, void *context, size_t max_pa
 	memory->source = source;
 	memory->context = context;
 	memory->max_pages = max_pages;
+	memory->clock = CLOCK_MONOTONIC;
 	memory->capacity = 1024;
 	memory->pages = calloc(memory->capacity, sizeof(*memory->pages));
 	if (!memory->pages) {
@@ -176,12 +182,17 @@ static uint8_t *reserve(struct memory *memory, size_t count)
 	return block->data + (block->used - count) * MEMORY_PAGE;
 }
 
+void memory_count_own_time(struct memory *memory)
+{
+	memory->clock = CLOCK_THREAD_CPUTIME_ID;
+}
+
 void memory_limit(struct memory *memory, long limit_ns)
 {
 	memory->limit_ns = limit_ns;
 	memory->reads = 0;
 	memory->over = false;
-	clock_gettime(CLOCK_MONOTONIC, &memory->limited);
+	clock_gettime(memory->clock, &memory->limited);
 }
 
 bool memory_is_over(const struct memory *memory)
@@ -193,7 +204,8 @@ bool memory_is_over(const struct memory *memory)
 static bool is_over(struct memory *memory)
 {
 	memory->reads = 0;
-	memory->over = memory->over || (memory->limit_ns > 0 && elapsed_ns(&memory->limited) > memory->limit_ns);
+	memory->over =
+	    memory->over || (memory->limit_ns > 0 && elapsed_by_ns(memory->clock, &memory->limited) > memory->limit_ns);
 	return memory->over;
 }
 
@@ -288,8 +300,11 @@ bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t l
 		size_t here = MEMORY_PAGE - offset < length ? MEMORY_PAGE - offset : length;
 		const uint8_t *data = page_data(memory, address / MEMORY_PAGE);
 
-		if (!data)
+		if (!data) {
+			memory->lacked +=
+			    memory->lacks && memory->lacks(memory->lacks_context, address - address % MEMORY_PAGE);
 			return false;
+		}
 		memcpy(to, data + offset, here);
 		to += here;
 		address += here;
@@ -408,6 +423,17 @@ void memory_seal(struct memory *memory)
 {
 	memory->sealed = true;
 	memory->missed = 0;
+}
+
+void memory_set_lacking(struct memory *memory, bool (*lacks)(const void *context, uint64_t page), const void *context)
+{
+	memory->lacks = lacks;
+	memory->lacks_context = context;
+}
+
+size_t memory_lacked(const struct memory *memory)
+{
+	return memory->lacked;
 }
 
 size_t memory_pages(const struct memory *memory)

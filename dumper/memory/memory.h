@@ -45,6 +45,12 @@ bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t l
 void memory_limit(struct memory *memory, long limit_ns);
 
 /*
+ * From the next memory_limit() on, only time counts in which the thread itself runs, not what it waits for the source:
+ * that of a target which stands still may be on a slow disk.
+ */
+void memory_count_own_time(struct memory *memory);
+
+/*
  * Whether a read was refused since then for lack of time: what was read is not all, and what was concluded from a read
  * that failed need not be so.
  */
@@ -77,6 +83,15 @@ void memory_prefetch(struct memory *memory);
 
 /* Whether the target has other bytes now than the copy has: reads those pages again, apart from the copy. */
 bool memory_has_changed(struct memory *memory, uint64_t address, size_t length);
+
+/*
+ * What the source ought to have and has not, as a core that was cut short: asked for a page of which a read has failed.
+ *   lacks  whether that page is one of these; NULL (as at first): there are none
+ */
+void memory_set_lacking(struct memory *memory, bool (*lacks)(const void *context, uint64_t page), const void *context);
+
+/* How many reads have failed at such a page, ever: what is concluded from those need not be so. */
+size_t memory_lacked(const struct memory *memory);
 
 /* How many pages were ever read or missed. */
 size_t memory_pages(const struct memory *memory);

@@ -28,8 +28,9 @@
 enum { SAVED_RSP = -1, SAVED_RIP = 0, SAVED_SELECTORS = 2 };
 #define USER_CODE_SELECTOR 0x33u
 
-/* Instructions from inside a torn window to its end: vm_push_frame has some thirty. */
+/* Instructions from inside a torn window to its end: vm_push_frame has some thirty. After so long, none is begun. */
 #define STEPS_MAX 200
+#define STEP_US	  100000.0
 
 /* How long a thread may take to stop; and what it is given between two tries. */
 #define STOP_TIMEOUT_US 200000L
@@ -173,6 +174,15 @@ static double microseconds_since(const struct timespec *from)
 	return (double)elapsed_ns(from) / 1e3;
 }
 
+/*
+ * Whether a thread has ended: its id may then soon be that of another, of any process. Its file of /proc stays its own.
+ * That is not known of one whose file could not be opened.
+ */
+static bool has_ended(const struct subject *subject)
+{
+	return subject->stat_fd >= 0 && process_stat_cpu(subject->stat_fd) < 0;
+}
+
 /* Goes where the thread runs: it is then not running. False if it cannot: rbdump may not run there (taskset). */
 static bool follow(struct sampler *sampler, const struct subject *subject)
 {
@@ -205,7 +215,7 @@ static void avoid(const struct sampler *sampler, const struct subject *subject)
 }
 
 /* What the stack's own checks say of a covered shot. What it leads to beyond that is code, which does not change. */
-static enum reason check(struct sampler *sampler, const struct subject *subject, const struct shot *shot)
+static enum reason check_once(struct sampler *sampler, const struct subject *subject, const struct shot *shot)
 {
 	enum reason reason = REASON_EC_UNREADABLE;
 	struct stack stack;
@@ -219,6 +229,22 @@ static enum reason check(struct sampler *sampler, const struct subject *subject,
 		reason = REASON_CALL_SITE;
 	stack_clear(&stack);
 	memory_overlay(sampler->memory, NULL, 0, 0, 0);
+	return reason;
+}
+
+/*
+ * The same. No more is kept of the code than there is room for: without any, there is no call-site evidence. What
+ * cannot be read may be there, in a page that was protected when it was read first, by a compaction.
+ */
+static enum reason check(struct sampler *sampler, const struct subject *subject, const struct shot *shot)
+{
+	enum reason reason;
+
+	if (memory_pages(sampler->memory) >= CODE_PAGES / 2)
+		renew_memory(sampler);
+	reason = check_once(sampler, subject, shot);
+	if (validate_verdict(reason) == VERDICT_TRUNCATED && renew_memory(sampler))
+		reason = check_once(sampler, subject, shot);
 	return reason;
 }
 
@@ -275,7 +301,7 @@ static void take_unpaused(struct sampler *sampler, struct subject *subject, stru
 		else
 			sample->retried[sample->reason]++;
 	}
-	sample->gone = sample->reason != REASON_NONE && subject->stat_fd >= 0 && process_stat_cpu(subject->stat_fd) < 0;
+	sample->gone = sample->reason != REASON_NONE && has_ended(subject);
 }
 
 /* Steps a stopped thread out of the torn window that it is in. */
@@ -286,7 +312,8 @@ static bool step_out(struct sampler *sampler, struct tracee *tracee, struct samp
 
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	publication_begin(sampler->publication, sample->window, sample->ec);
-	for (int steps = 0; steps < STEPS_MAX && !out && tracee_step(tracee); steps++) {
+	for (int steps = 0; steps < STEPS_MAX && !out && microseconds_since(&began) < STEP_US && tracee_step(tracee);
+	     steps++) {
 		sample->steps++;
 		publication_step(sampler->publication);
 		out = !session_window(sampler->session, tracee->registers.rip);
@@ -339,6 +366,9 @@ static void stop_and_copy(struct sampler *sampler, struct subject *subject, stru
 	double pause_us;
 
 	sample->reason = REASON_NOT_STOPPED;
+	sample->gone = has_ended(subject);
+	if (sample->gone)
+		return;
 	shot_make_ready(sample->shot, &subject->aim, SHOT_ONCE);
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	result = tracee_stop(sample->tid, STOP_TIMEOUT_US, &tracee);
@@ -375,17 +405,19 @@ static void take_paused(struct sampler *sampler, struct subject *subject, struct
 	struct timespec began;
 
 	sample->off_cpu = !follow(sampler, subject);
-	clock_gettime(CLOCK_MONOTONIC, &began);
-	for (;;) {
-		sample->tries++;
+	for (unsigned int tries = 1;; tries++) {
+		sample->tries = tries;
 		sample->copied = false;
 		stop_and_copy(sampler, subject, sample);
+		/* How long the first stop took is a matter of what else runs: it says nothing of the second. */
+		if (tries == 1)
+			clock_gettime(CLOCK_MONOTONIC, &began);
 		if (sample->copied && sample->reason == REASON_NONE && sample->mode == MODE_PAUSED)
 			sample->reason = check(sampler, subject, sample->shot);
 		if (sample->mode == MODE_PAUSED_NAIVE || sample->reason == REASON_NONE || sample->gone ||
 		    sample->stuck || sample->no_stack || sample->reason == REASON_REFUSED ||
-		    sampler->options.on_torn != ON_TORN_STEP || sample->tries >= TRIES ||
-		    microseconds_since(&began) > 10 * (double)sampler->options.budget_us)
+		    sampler->options.on_torn != ON_TORN_STEP || tries >= TRIES ||
+		    (tries > 1 && microseconds_since(&began) > 10 * (double)sampler->options.budget_us))
 			break;
 		try_again(sample);
 	}

@@ -386,6 +386,26 @@ static enum shot_result copy_naively(struct shot *shot, struct shot_aim *aim, en
 	return SHOT_COVERED;
 }
 
+/*
+ * Where nothing can be read, the stack that is aimed at may be gone: that of a fiber goes with it. Aims at what the
+ * thread is in now; false if that is what is aimed at, and nothing else.
+ */
+static bool aim_anew(struct shot *shot, struct shot_aim *aim)
+{
+	struct iovec remote[STACK_PIECES];
+	uint8_t word[8] = {0};
+	uint64_t ec;
+
+	lay_out(shot, aim, remote);
+	if (!read_one(shot, &remote[PIECE_THREAD], word))
+		return false;
+	ec = ec_of(shot, aim, word);
+	if (ec == aim->ec && aim->vm_stack == aim->values_end && aim->frames_start == aim->end)
+		return false;
+	*aim = (struct shot_aim){.thread = aim->thread, .ec = ec};
+	return true;
+}
+
 enum shot_result shot_copy(struct shot *shot, struct shot_aim *aim, enum shot_way way, enum reason *reason)
 {
 	bool twice = way == SHOT_TWICE, same;
@@ -402,8 +422,10 @@ enum shot_result shot_copy(struct shot *shot, struct shot_aim *aim, enum shot_wa
 		total += remote[i].iov_len;
 	*reason = REASON_EC_UNREADABLE;
 	shot->nr_pieces = 0;
-	if (!make_room(shot, (twice ? 2 : 1) * total) || !copy_pieces(shot, remote, twice, total))
+	if (!make_room(shot, (twice ? 2 : 1) * total))
 		return SHOT_FAILED;
+	if (!copy_pieces(shot, remote, twice, total))
+		return aim_anew(shot, aim) ? SHOT_MISSED : SHOT_FAILED;
 	piece[0] = shot->stack;
 	for (size_t i = 1; i < STACK_PIECES; i++)
 		piece[i] = piece[i - 1] + remote[i - 1].iov_len;

@@ -28,11 +28,12 @@ static pid_t tid_of(const struct session *session, const struct ruby_thread *thr
 	return thread->main ? target->pid : 0;
 }
 
-/* The aim of the last time is better than none. */
+/* The aim of the last time is better than none, unless the thread is in another fiber by now. */
 static void keep_aim(const struct subjects *before, struct subject *subject)
 {
 	for (size_t i = 0; i < before->count; i++)
-		if (before->subjects[i].tid == subject->tid && before->subjects[i].aim.thread == subject->aim.thread)
+		if (before->subjects[i].tid == subject->tid && before->subjects[i].aim.thread == subject->aim.thread &&
+		    before->subjects[i].aim.ec == subject->aim.ec)
 			subject->aim = before->subjects[i].aim;
 }
 

@@ -61,8 +61,11 @@ static void give(struct session *session, struct fit *fit, struct trace **ret)
 	fit->trace = NULL;
 }
 
-/* Tries the layout of a version; false if it does not fit, or is not there any more. */
-static bool try_version(struct session *session, const char *version, struct fit *ret)
+/*
+ * Tries the layout of a version; false if it does not fit, is not there any more, or could not be tried.
+ *   error  receives why it could not be
+ */
+static bool try_version(struct session *session, const char *version, struct fit *ret, struct error **error)
 {
 	const struct layout_wish wish = {.version = version, .arch = SESSION_ARCH};
 	struct trace *trace = NULL;
@@ -72,25 +75,34 @@ static bool try_version(struct session *session, const char *version, struct fit
 	snprintf(session->version, sizeof(session->version), "%s", version);
 	if (!layout_find_kept(&wish, 0, &session->layout))
 		return false;
-	/* Through a layout of another Ruby, one can also seem not to have begun: that is as good as a refusal. */
-	error_destroy(session_try(session, &trace, &refused));
+	*error = session_try(session, &trace, &refused);
 	free(refused);
 	if (!trace)
 		return false;
 	take(session, trace, ret);
+	if (!ret->shown)
+		*error = error_no_memory();
 	return true;
 }
 
-static struct error *none_fits(const struct session *session, size_t tried)
+/*
+ *   failed  NULL, or why the first layout could not be tried of those that could not: through one of another Ruby, one
+ *           can also seem not to have begun
+ *   version  of that layout
+ */
+static struct error *none_fits(const struct session *session, size_t tried, const struct error *failed,
+			       const char *version)
 {
 	const char *build_id = session->module->build_id;
 
 	return error_create(
 	    EXIT_NO_RUBY,
 	    "the core does not tell which Ruby it is of: %s (build-id %s) is not here, no layout has that "
-	    "build-id, and none of the %zu layouts that are here fits; give the file that ran behind the "
+	    "build-id, and none of the %zu layouts that are here fits%s%s%s%s%s; %sgive the file that ran behind the "
 	    "core, or the layout of that Ruby: --offsets FILE",
-	    session->module->path, build_id ? build_id : "not known", tried);
+	    session->module->path, build_id ? build_id : "not known", tried, failed ? " (by that of " : "",
+	    failed ? version : "", failed ? ", " : "", failed ? failed->message : "", failed ? ")" : "",
+	    module_is_named_ruby(session->module) ? "" : "it may be no Ruby at all; else ");
 }
 
 /* "3.1.2 to 3.1.4, 3.1.5" */
@@ -115,16 +127,20 @@ static char *list(const struct session *session)
 	return text;
 }
 
-static struct error *ambiguous(const struct session *session)
+/*
+ *   count  how many layouts fit: all that the session has kept have been compared
+ */
+static struct error *ambiguous(const struct session *session, size_t count)
 {
 	char *fits = list(session);
 	struct error *error =
 	    !fits ? error_no_memory()
 		  : error_create(EXIT_NO_RUBY,
-				 "the core does not tell which Ruby it is of: the layouts for %s fit, and "
-				 "do not show the same; say which it was (--ruby-version X.Y.Z), or give "
-				 "the file that ran behind the core",
-				 fits);
+				 "the core does not tell which Ruby it is of: the layouts for %s fit%s; say which it "
+				 "was (--ruby-version X.Y.Z), or give the file that ran behind the core",
+				 fits,
+				 count > session->nr_fits ? ", and so do more than can be told of"
+							  : ", and do not show the same");
 
 	free(fits);
 	return error;
@@ -133,37 +149,50 @@ static struct error *ambiguous(const struct session *session)
 struct error *session_find_fitting(struct session *session, struct trace **ret)
 {
 	struct layout_versions *versions;
-	size_t count = layout_find_versions(SESSION_ARCH, &versions);
+	size_t count = layout_find_versions(SESSION_ARCH, &versions), fitting = 0, failing = 0;
 	struct fit first = {0}, fit;
-	struct error *error = NULL;
+	struct error *error = NULL, *failed = NULL, *why;
 	bool same = true;
 
 	session->nr_fits = 0;
-	for (size_t i = 0; i < count; i++) {
-		if (!try_version(session, versions[i].version, &fit))
+	for (size_t i = 0; i < count && !error; i++) {
+		bool fits;
+
+		why = NULL;
+		fits = try_version(session, versions[i].version, &fit, &why);
+		if (why == error_no_memory()) {
+			error = why;
+		} else if (why && !failed) {
+			failed = why;
+			failing = i;
+		} else {
+			error_destroy(why);
+		}
+		if (!fits)
 			continue;
+		fitting++;
 		if (session->nr_fits < TRACE_FITS)
-			snprintf(session->fits[session->nr_fits], sizeof(session->fits[0]), "%s", versions[i].range);
+			snprintf(session->fits[session->nr_fits++], sizeof(session->fits[0]), "%s", versions[i].range);
 		else
 			same = false;
-		session->nr_fits += session->nr_fits < TRACE_FITS;
-		if (!first.trace)
+		if (!first.trace) {
 			first = fit;
-		else {
+		} else {
 			same = same && first.shown && fit.shown && strcmp(first.shown, fit.shown) == 0;
 			clear(&fit);
 		}
 	}
-	free(versions);
 	layout_found_clear(&session->layout);
 	session->version[0] = '\0';
 	session->version_source = VERSION_FITS;
-	if (!first.trace)
-		error = none_fits(session, count);
-	else if (!same)
-		error = ambiguous(session);
-	else
+	if (!error && !first.trace)
+		error = none_fits(session, count, failed, failed ? versions[failing].version : "");
+	else if (!error && !same)
+		error = ambiguous(session, fitting);
+	else if (!error)
 		give(session, &first, ret);
+	free(versions);
+	error_destroy(failed);
 	clear(&first);
 	return error;
 }

@@ -47,7 +47,14 @@ static struct error *refuse(const struct session *session, const char *found, co
 {
 	const char *build_id = session->module->build_id ? session->module->build_id : "none";
 	const char *what = session->target->kind == TARGET_CORE ? "the core of process" : "process";
+	char *lacks = session->target->kind == TARGET_CORE ? core_lacks(session->target) : NULL;
+	bool is_cut = lacks;
 
+	free(lacks);
+	/* Of one that is cut short, little can be said. */
+	if (is_cut)
+		return error_create(EXIT_NO_RUBY, "%s does not fit what there is of %s %d: self-test: %s (build-id %s)",
+				    found, what, session->target->pid, refused, build_id);
 	if (session->layout.source == LAYOUT_GENERATED || session->layout.source == LAYOUT_BY_BUILD_ID)
 		return error_create(EXIT_NO_RUBY,
 				    "%s does not fit %s %d: self-test: %s; since it was made for this very Ruby (%s, "
@@ -132,7 +139,8 @@ static bool is_second(const struct session *session)
 	return layout->asked && strcmp(layout->asked, LAYOUT_FIELDS_ASKED) != 0;
 }
 
-struct error *session_find_layout(struct session *session, struct trace **ret)
+/* By the version that is known, or by the layout that was given. */
+static struct error *find_known(struct session *session, struct trace **ret)
 {
 	struct layout_wish wish = {session->version, SESSION_ARCH, session->module->build_id,
 				   session->description[0] ? session->description : NULL};
@@ -146,8 +154,6 @@ struct error *session_find_layout(struct session *session, struct trace **ret)
 			error = try_layout(session, session->offsets, &refusal, ret);
 		return error || *ret ? error : refusal;
 	}
-	if (session->version[0] == '\0')
-		return session_find_fitting(session, ret);
 	while (!error && !*ret && tried < KEPT_TRIES) {
 		layout_found_clear(&session->layout);
 		if (!layout_find_kept(&wish, tried, &session->layout))
@@ -170,4 +176,18 @@ struct error *session_find_layout(struct session *session, struct trace **ret)
 		return error;
 	}
 	return refusal;
+}
+
+struct error *session_find_layout(struct session *session, struct trace **ret)
+{
+	struct error *error;
+
+	if (session->version[0] == '\0' && !session->offsets)
+		return session_find_fitting(session, ret);
+	error = find_known(session, ret);
+	/* Through the layout of another Ruby one can also seem to be starting or ending. */
+	if (!error || !session->version_is_hint || error == error_no_memory())
+		return error;
+	error_destroy(error);
+	return session_find_fitting(session, ret);
 }

@@ -44,6 +44,10 @@ static bool index_natives(const struct session *session, struct look *look)
 	for (size_t i = 0; enough && i < target->nr_threads; i++) {
 		const struct native_thread *native = &target->threads[i];
 
+		if (native->refused)
+			look->unstopped = REASON_REFUSED;
+		else if (!native->stopped && look->unstopped == REASON_NONE)
+			look->unstopped = REASON_NOT_STOPPED;
 		enough = address_map_add(&look->natives_by_tid, (uint64_t)native->tid, i) &&
 			 (!native->stopped || address_map_add(&look->natives_by_pointer, native->fs_base, i));
 	}
@@ -61,24 +65,20 @@ static const struct native_thread *native_of(const struct session *session, cons
 	return index ? &session->target->threads[*index] : NULL;
 }
 
-/* Whether a native thread is known not to have stopped. */
-static bool has_not_stopped(const struct session *session, const struct look *look, pid_t tid)
-{
-	const uint64_t *index = address_map_find(&look->natives_by_tid, (uint64_t)tid);
-
-	return index && !session->target->threads[*index].stopped;
-}
-
-/* Whether that is a native thread of the target: Ruby's own note of it can be that of its parent process. */
+/*
+ * Whether that is a native thread of the target: Ruby's own note of it can be that of its parent process. If the target
+ * was stopped, which there are is known; to ask the kernel for each of thousands takes long, with the target stopped.
+ */
 static bool has_task(const struct session *session, const struct look *look, uint64_t tid)
 {
+	const struct target *target = session->target;
 	char path[64];
 
-	if (session->target->kind == TARGET_CORE)
-		return tid != 0 && address_map_find(&look->natives_by_tid, tid);
-	if (session->foreign_pids || tid == 0 || tid > INT32_MAX)
+	if (tid == 0 || tid > INT32_MAX || session->foreign_pids)
 		return false;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d", session->target->pid, (int)tid);
+	if (target->kind == TARGET_CORE || target->nr_threads > 0)
+		return address_map_find(&look->natives_by_tid, tid) != NULL;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", target->pid, (int)tid);
 	return access(path, F_OK) == 0;
 }
 
@@ -119,38 +119,73 @@ static void describe_thread(const struct session *session, const struct look *lo
 		ret->tid = session->target->pid;
 }
 
+/*
+ * Why a thread may have gone on while it was copied; REASON_NONE if it has not. Of a native thread that did not stop
+ * the pthread_t is not known, and its number only where Ruby notes it (since 3.1), in rbdump's own pid namespace: else
+ * it can be that of any thread which has none of those that have stopped. With M:N threads it may also have taken up
+ * one that had no native thread.
+ */
+static enum reason reason_unstopped(const struct session *session, const struct look *look,
+				    const struct ruby_thread *thread)
+{
+	const struct target *target = session->target;
+	const uint64_t *index;
+
+	if (session->no_stop || look->unstopped == REASON_NONE || native_of(session, look, thread))
+		return REASON_NONE;
+	index = has_task(session, look, thread->tid) ? address_map_find(&look->natives_by_tid, thread->tid) : NULL;
+	if (index && target->threads[*index].stopped)
+		return REASON_NONE;
+	if (index ? target->threads[*index].refused : look->unstopped == REASON_REFUSED)
+		return REASON_REFUSED;
+	/* One that has not stopped in time sleeps in the kernel, but for one that runs. */
+	return thread->state == STATE_RUNNING ? REASON_NOT_STOPPED : REASON_NONE;
+}
+
+/* Takes away what was read of a stack that nobody can stand behind. */
+static void forget_stack(struct trace_thread *thread, enum reason reason)
+{
+	thread->nr_frames = 0;
+	thread->waits_in = thread->waits_for = NULL;
+	thread->reason = reason;
+	thread->verdict = validate_verdict(reason);
+}
+
 /* What the way a thread was stopped says of its stack, and of where it is in it. */
 static void judge_thread(const struct session *session, const struct look *look, const struct ruby_thread *thread,
 			 struct trace_thread *ret)
 {
 	const struct native_thread *native = native_of(session, look, thread);
+	const enum reason unstopped = reason_unstopped(session, look, thread);
 	const struct layout_window *window = NULL;
 
 	forget_line_of_running(ret);
-	if (session->no_stop || thread->state != STATE_RUNNING || ret->reason == REASON_OUT_OF_TIME)
+	if (session->no_stop || ret->reason == REASON_OUT_OF_TIME)
+		return;
+	if (unstopped == REASON_REFUSED)
+		forget_stack(ret, REASON_REFUSED);
+	if (unstopped == REASON_REFUSED || thread->state != STATE_RUNNING)
 		return;
 	if (native)
 		window = session_window(session, native->ip);
-	/* In a window, whatever else was found is a consequence of that. */
+	/* In a window, or if it ran on, whatever else was found is a consequence of that. */
 	if (window) {
 		ret->window = layout_window_specs[window->id].label;
 		ret->reason = REASON_WINDOW;
-	} else if (ret->verdict == VERDICT_COMPLETE && has_not_stopped(session, look, ret->tid)) {
-		ret->reason = REASON_NOT_STOPPED;
+	} else if (unstopped != REASON_NONE) {
+		ret->reason = unstopped;
 	}
 	ret->verdict = validate_verdict(ret->reason);
 }
 
-/*
- * Tests the layout on what was read.
- *   moved  NULL, or for each thread whether its stack is known to have changed while it was copied
- */
-static void test_layout(const struct session *session, struct look *look, const bool *moved, long limit_ns)
+/* Tests the layout on what was read, but not on stacks that may have changed while they were copied. */
+static void test_layout(const struct session *session, struct look *look, long limit_ns)
 {
+	bool *moved = calloc(look->trace->nr_threads + 1, sizeof(*moved));
 	const struct target *target = session->target;
 	struct addresses pthreads = {0};
 	size_t stopped = 0;
-	bool enough = true;
+	bool enough = moved != NULL;
 	struct self_test test = {
 	    .ruby = &look->ruby,
 	    .version = session->version,
@@ -162,6 +197,11 @@ static void test_layout(const struct session *session, struct look *look, const 
 	    .exact = session->layout.source == LAYOUT_BY_BUILD_ID || session->layout.source == LAYOUT_GENERATED,
 	};
 
+	for (size_t i = 0; enough && i < look->trace->nr_threads; i++) {
+		enum reason reason = look->trace->threads[i].reason;
+
+		moved[i] = reason == REASON_MOVED || reason == REASON_NOT_STOPPED || reason == REASON_REFUSED;
+	}
 	for (size_t i = 0; enough && i < target->nr_threads; i++) {
 		if (!target->threads[i].stopped)
 			continue;
@@ -180,6 +220,7 @@ static void test_layout(const struct session *session, struct look *look, const 
 	look->untested = memory_is_over(look->ruby.memory);
 	memory_limit(look->ruby.memory, 0);
 	addresses_clear(&pthreads);
+	free(moved);
 }
 
 /*
@@ -207,8 +248,10 @@ static void describe_fiber(const struct ruby *ruby, const struct ruby_fiber *fib
 		ret->reason = REASON_NOT_STOPPED;
 		ret->verdict = validate_verdict(REASON_NOT_STOPPED);
 	}
+	if (ret->reason != REASON_OUT_OF_TIME && thread->reason == REASON_REFUSED)
+		forget_stack(ret, REASON_REFUSED);
 	/* One that has resumed another waits for that. */
-	if (fiber->resuming == 0)
+	else if (fiber->resuming == 0)
 		waits_find(ruby, fiber->thread, ret);
 }
 
@@ -230,11 +273,7 @@ static bool walk_stack(struct look *look, struct resolver *resolver, uint64_t ec
 		return true;
 	stack_clear(stack);
 	*stack = (struct stack){.ec = ec};
-	free(entry->frames);
-	entry->frames = NULL;
-	entry->nr_frames = 0;
-	entry->reason = REASON_OUT_OF_TIME;
-	entry->verdict = validate_verdict(REASON_OUT_OF_TIME);
+	forget_stack(entry, REASON_OUT_OF_TIME);
 	return true;
 }
 
@@ -307,7 +346,7 @@ void look_once(const struct session *session, struct look *look, long limit_ns)
 	look->no_memory = !resolver || !read_stacks(session, look, resolver);
 	resolver_destroy(resolver);
 	if (!look->no_memory)
-		test_layout(session, look, NULL, test_ns);
+		test_layout(session, look, test_ns);
 	memory_limit(look->ruby.memory, 0);
 }
 
@@ -386,22 +425,13 @@ size_t look_mark_moved(const struct session *session, struct look *look)
 		thread->verdict = validate_verdict(REASON_MOVED);
 	}
 	if (count > 0 && look->refused)
-		test_layout(session, look, moved, LOOK_NS / TEST_SHARE);
+		test_layout(session, look, LOOK_NS / TEST_SHARE);
 	free(moved);
 	if (list_has_moved(session, look))
 		look->trace->threads_missing = LIST_BROKEN;
 	count += look->trace->threads_missing == LIST_BROKEN;
 	count += look->trace->fibers_missing == LIST_BROKEN;
 	return count;
-}
-
-/* Takes away what was read of a stack that nobody can stand behind. */
-static void forget_stack(struct trace_thread *thread, enum reason reason)
-{
-	thread->nr_frames = 0;
-	thread->waits_in = thread->waits_for = NULL;
-	thread->reason = reason;
-	thread->verdict = validate_verdict(reason);
 }
 
 size_t look_mark_compacted(struct look *look)

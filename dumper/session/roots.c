@@ -18,7 +18,7 @@ struct error *session_find_roots(const struct session *session, struct roots *re
 	roots_from_layout(layout, session->module, ret);
 	if (roots_are_complete(ret))
 		return NULL;
-	memory = memory_create(target_read_pages, session->target, SESSION_PAGES);
+	memory = session_memory(session);
 	if (!memory)
 		return error_no_memory();
 	if (session->target->kind == TARGET_LIVE) {
@@ -35,7 +35,7 @@ struct error *session_find_roots(const struct session *session, struct roots *re
 	for (int i = 0; i < SEARCHES && !roots_are_complete(ret); i++) {
 		if (session->target->kind == TARGET_LIVE)
 			live_update_mappings(session->target);
-		memory = memory_create(target_read_pages, session->target, SESSION_PAGES);
+		memory = session_memory(session);
 		if (!memory)
 			return error_no_memory();
 		roots_search(session->module, memory, layout, ret);
@@ -49,12 +49,15 @@ struct error *session_find_roots(const struct session *session, struct roots *re
 enum lifetime session_lifetime(const struct session *session, const struct roots *roots, uint64_t vm)
 {
 	struct ruby ruby = {
-	    .memory = memory_create(target_read_pages, session->target, SESSION_PAGES),
+	    .memory = session_memory(session),
 	    .layout = session->layout.layout,
 	    .vm = vm,
 	};
 	enum lifetime lifetime = ruby.memory ? lifetime_of(&ruby, roots) : LIFETIME_RUNNING;
 
+	/* What a core that was cut short lacks need not have been gone. */
+	if (ruby.memory && memory_lacked(ruby.memory) > 0)
+		lifetime = LIFETIME_RUNNING;
 	memory_destroy(ruby.memory);
 	return lifetime;
 }
@@ -62,10 +65,10 @@ enum lifetime session_lifetime(const struct session *session, const struct roots
 /* The VM that a Ruby has taken apart, if none was found that it has not; 0 if there is none. */
 static uint64_t ended_vm(const struct session *session)
 {
-	struct memory *memory = memory_create(target_read_pages, session->target, SESSION_PAGES);
+	struct memory *memory = session_memory(session);
 	uint64_t at = memory ? roots_search_ended_vm(session->module, memory, session->layout.layout) : 0, vm = 0;
 
-	if (at == 0 || !memory_read(memory, at, &vm, sizeof(vm)))
+	if (at == 0 || !memory_read(memory, at, &vm, sizeof(vm)) || memory_lacked(memory) > 0)
 		vm = 0;
 	memory_destroy(memory);
 	return vm;

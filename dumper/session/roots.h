@@ -17,7 +17,7 @@
 struct error *session_find_roots(const struct session *session, struct roots *ret, bool *searched);
 
 /*
- * Whether the Ruby is just starting or ending, as it is now.
+ * Whether the Ruby is just starting or ending, as it is now; never by what a core lacks that was cut short.
  *   vm  0 if not known
  */
 enum lifetime session_lifetime(const struct session *session, const struct roots *roots, uint64_t vm);

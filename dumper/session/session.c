@@ -8,6 +8,7 @@
 #include "session/time_limit.h"
 #include "session/version.h"
 #include "target/live.h"
+#include "target/process_stat.h"
 
 static bool in_other_pid_namespace(pid_t pid)
 {
@@ -16,6 +17,22 @@ static bool in_other_pid_namespace(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
 	return stat(path, &theirs) != 0 || stat("/proc/self/ns/pid", &ours) != 0 || theirs.st_ino != ours.st_ino;
+}
+
+static bool lacks_page(const void *context, uint64_t page)
+{
+	return core_lacks_page(context, page);
+}
+
+struct memory *session_memory(const struct session *session)
+{
+	struct memory *memory = memory_create(target_read_pages, session->target, SESSION_PAGES);
+
+	if (memory && session->target->kind == TARGET_CORE) {
+		memory_set_lacking(memory, lacks_page, session->target);
+		memory_count_own_time(memory);
+	}
+	return memory;
 }
 
 /*
@@ -29,7 +46,7 @@ static struct error *open_session(struct session *session, const char *ruby_vers
 	if (error)
 		return error;
 	roots_from_module(session->module, &session->module_roots);
-	session->memory = memory_create(target_read_pages, session->target, SESSION_PAGES);
+	session->memory = session_memory(session);
 	if (!session->memory)
 		return error_no_memory();
 	error = session_settle_version(session, ruby_version);
@@ -53,11 +70,16 @@ static struct error *finish(struct session *session, struct error *error, struct
 struct error *session_open(pid_t pid, const struct session_options *options, struct session **ret, struct trace **trace)
 {
 	struct session *session = calloc(1, sizeof(*session));
+	pid_t process = process_stat_process("/proc", pid);
 	struct error *error;
 
 	*trace = NULL;
 	if (!session)
 		return error_no_memory();
+	if (process != 0 && process != pid) {
+		session_close(session);
+		return error_create(EXIT_FAILED, "%d is a thread of process %d: say -p %d", pid, process, process);
+	}
 	session->no_stop = options->no_stop;
 	session->offsets = options->offsets;
 	time_limit_begin(TARGET_LIVE, pid, options->time_limit_s);
@@ -83,7 +105,7 @@ struct error *session_open_core(const struct session_core_options *options, stru
 	error = core_open(&options->core, &session->target);
 	if (!error) {
 		time_limit_begin(TARGET_CORE, session->target->pid, options->time_limit_s);
-		error = open_session(session, options->ruby_version, trace);
+		error = core_explain(session->target, open_session(session, options->ruby_version, trace));
 		time_limit_end();
 	}
 	return finish(session, error, ret);

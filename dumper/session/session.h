@@ -46,6 +46,7 @@ struct session {
 	struct ruby ruby;		    /* through that memory and layout */
 	char version[64], description[256]; /* "" if the core does not tell */
 	enum version_source version_source;
+	bool version_is_hint;	   /* it is from a text that may be about another Ruby */
 	char fits[TRACE_FITS][32]; /* of VERSION_FITS: which releases the layouts are for that fit, newest first */
 	size_t nr_fits;
 	bool foreign_pids; /* the target has its own pid namespace: the tids it knows are not ours */
@@ -54,7 +55,8 @@ struct session {
 /*
  * Opens a process, finds the layout for its Ruby, and tests it there by looking at every stack once.
  *   trace  receives what that look has found, without a header; the caller destroys it
- * Fails if there is no such process, no access, no Ruby, or no layout that fits. Ends rbdump when the time is over.
+ * Fails if there is no such process, or it is a thread of one, no access, no Ruby, or no layout that fits. Ends rbdump
+ * when the time is over.
  */
 struct error *session_open(pid_t pid, const struct session_options *options, struct session **ret,
 			   struct trace **trace);
@@ -64,6 +66,11 @@ struct error *session_open(pid_t pid, const struct session_options *options, str
  * neither the core nor any layout tells what it is of; or if what the options say of it is not so.
  */
 struct error *session_open_core(const struct session_core_options *options, struct session **ret, struct trace **trace);
+
+/* A new snapshot of the target, empty; NULL if out of memory. It knows what a core lacks (memory_lacked()),
+ * and that waiting for its disk is limited by nothing but time_limit.h. */
+struct memory *session_memory(const struct session *session);
+
 void session_close(struct session *session); /* NULL is fine; lets the target go on if it is stopped */
 
 #endif

@@ -139,9 +139,11 @@ struct error *look_paused(const struct session *session, struct look *look)
 		look_once(session, look, LOOK_NS);
 		if (look->no_memory)
 			break;
-		/* Of fibers that were made after the search some are missed. */
+		/* Of fibers that were made after the search some are missed; of those that ended, memory may be gone.
+		 */
 		searched = false;
-		if (look->fibers.missing == LIST_MISSED && pauses < SEARCHED_TRIES)
+		if ((look->fibers.missing == LIST_MISSED || look->fibers.missing == LIST_BROKEN) &&
+		    pauses < SEARCHED_TRIES)
 			error = search_heap(session, look, &searched);
 		if (memory_missed(session->memory) == 0 && !look->refused && !look->untested && !searched)
 			break;

@@ -31,7 +31,7 @@ struct error *session_try(struct session *session, struct trace **ret, char **re
 		return *refused ? NULL : error_no_memory();
 	}
 	memory_destroy(session->memory);
-	session->memory = memory_create(target_read_pages, session->target, SESSION_PAGES);
+	session->memory = session_memory(session);
 	if (!session->memory)
 		return error_no_memory();
 	access = access_begin(session->memory, layout);

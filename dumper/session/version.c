@@ -61,6 +61,13 @@ static bool by_layout(const struct session *session, char *ret, size_t size)
 	return is_known;
 }
 
+/* Whether Ruby has said it of itself: the name of a file, and a text on the heap, are hints, and the user knows better.
+ */
+static bool is_its_own(const struct core_version *told)
+{
+	return told->source == VERSION_IN_MEMORY && !told->on_heap;
+}
+
 /* What can be said of a core without Ruby's own constants. */
 static struct error *settle_without_file(struct session *session, const char *given)
 {
@@ -70,14 +77,14 @@ static struct error *settle_without_file(struct session *session, const char *gi
 		session->version_source = VERSION_OF_LAYOUT;
 		if (given && strcmp(given, session->version) != 0)
 			return contradiction(given, session->version, "by the layout of that very build");
-	} else if (!session->offsets && core_version_find(session->module, &told)) {
+	} else if (!session->offsets && core_version_find(session->module, &told) &&
+		   (!given || is_its_own(&told) || strcmp(given, told.version) == 0)) {
 		session->version_source = told.source;
+		session->version_is_hint = told.on_heap && !given;
 		snprintf(session->version, sizeof(session->version), "%s", told.version);
 		snprintf(session->description, sizeof(session->description), "%s", told.description);
 		if (given && strcmp(given, session->version) != 0)
-			return contradiction(given, session->version,
-					     told.source == VERSION_BY_NAME ? "by the name of its libruby"
-									    : "as its memory has it");
+			return contradiction(given, session->version, "as its own data has it");
 	} else if (given) {
 		session->version_source = VERSION_GIVEN;
 		snprintf(session->version, sizeof(session->version), "%s", given);

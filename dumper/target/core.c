@@ -79,6 +79,7 @@ static struct error *add_notes(struct core *core, const GElf_Phdr *header)
 
 static struct error *read_headers(struct core *core, const char *name)
 {
+	static const char no_headers[] = "its program headers are not there, or not all: it was cut short";
 	struct error *error = NULL;
 	GElf_Ehdr header;
 	size_t count;
@@ -93,7 +94,7 @@ static struct error *read_headers(struct core *core, const char *name)
 	    header.e_ident[EI_DATA] != ELFDATA2LSB)
 		return no_core(name, "it is of another machine than x86_64");
 	if (elf_getphdrnum(core->elf, &count) != 0 || count == 0)
-		return no_core(name, "its program headers are not there");
+		return no_core(name, no_headers);
 	if (count > SEGMENTS_MAX)
 		return no_core(name, "it says that it has more segments than a process can have");
 	core->segments = calloc(count, sizeof(*core->segments));
@@ -103,7 +104,7 @@ static struct error *read_headers(struct core *core, const char *name)
 		GElf_Phdr segment;
 
 		if (!gelf_getphdr(core->elf, (int)i, &segment))
-			return no_core(name, "its program headers are not there");
+			return no_core(name, no_headers);
 		if (segment.p_type == PT_LOAD)
 			add_segment(core, &segment);
 		else if (segment.p_type == PT_NOTE)
@@ -223,7 +224,7 @@ static struct error *open_core(struct target *target, const struct core_options 
 	target->nr_threads = core->notes.nr_threads;
 	target->mappings = core->notes.mappings;
 	target->nr_mappings = core->notes.nr_mappings;
-	return options->executable ? place_given(target, options) : NULL;
+	return options->executable ? core_explain(target, place_given(target, options)) : NULL;
 }
 
 struct error *core_open(const struct core_options *options, struct target **ret)
@@ -290,4 +291,27 @@ char *core_lacks(const struct target *target)
 			(unsigned long long)target->core->missing) < 0
 		   ? NULL
 		   : text;
+}
+
+bool core_lacks_page(const struct target *target, uint64_t page)
+{
+	const struct core_segment *segment = core_find_segment(target->core, page);
+	uint64_t at = segment ? page - segment->start : 0;
+
+	return segment && segment->there < segment->dumped && at < segment->dumped &&
+	       (at >= segment->there || segment->there - at < MEMORY_PAGE);
+}
+
+struct error *core_explain(const struct target *target, struct error *error)
+{
+	char *lacks = error ? core_lacks(target) : NULL;
+	struct error *explained;
+
+	if (!lacks)
+		return error;
+	explained = error_create(error->status, "%s; %s", error->message, lacks);
+	explained->no_ruby = error->no_ruby;
+	error_destroy(error);
+	free(lacks);
+	return explained;
 }

@@ -40,6 +40,12 @@ struct core_death core_death(const struct target *target);
 /* What the core lacks of itself, a sentence, malloc'ed; NULL if it is whole, or if out of memory. */
 char *core_lacks(const struct target *target);
 
+/* Whether the core says that it has a page of memory, and lacks some of it: it was cut short. */
+bool core_lacks_page(const struct target *target, uint64_t page);
+
+/* Adds to an error what the core lacks, for which it may be that there is one; gives it as it is if that is nothing. */
+struct error *core_explain(const struct target *target, struct error *error);
+
 /* ---- how target.h does it for a core */
 
 void core_close(struct core *core); /* NULL is fine */

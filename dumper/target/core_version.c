@@ -127,7 +127,7 @@ bool core_version_find(const struct module *module, struct core_version *ret)
 		told = in_name(module->path, ret->version, sizeof(ret->version));
 	}
 	if (!told) {
-		*ret = (struct core_version){.source = VERSION_IN_MEMORY};
+		*ret = (struct core_version){.source = VERSION_IN_MEMORY, .on_heap = true};
 		scan.found = scan.several = false;
 		core_each_dumped(scan.target, look_through, &scan);
 		told = scan.found && !scan.several;

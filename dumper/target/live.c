@@ -36,50 +36,39 @@
 #define STOP_PATIENCE_NS 5000000L
 #define STOP_ROUNDS	 32
 
-static bool read_mappings(struct target *target)
+/* Adds what one line of /proc/PID/maps tells. False if out of memory. */
+static bool add_mapping(struct target *target, size_t *capacity, char *line)
 {
-	char path[64], *line = NULL;
-	size_t size = 0, capacity = 0;
-	FILE *file;
+	unsigned long start, end, offset, inode;
+	unsigned int major, minor;
+	int name = 0;
+	struct mapping *mapping;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", target->pid);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	while (getline(&line, &size, file) > 0) {
-		unsigned long start, end, offset, inode;
-		unsigned int major, minor;
-		int name = 0;
-		struct mapping *mapping;
+	sscanf(line, "%lx-%lx %*s %lx %x:%x %lu %n", &start, &end, &offset, &major, &minor, &inode, &name);
+	if (name == 0)
+		return true;
+	line[strcspn(line, "\n")] = '\0';
+	if (target->nr_mappings == *capacity) {
+		size_t more = *capacity ? *capacity * 2 : 256;
+		struct mapping *mappings = reallocarray(target->mappings, more, sizeof(*mappings));
 
-		sscanf(line, "%lx-%lx %*s %lx %x:%x %lu %n", &start, &end, &offset, &major, &minor, &inode, &name);
-		if (name == 0)
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		if (target->nr_mappings == capacity) {
-			size_t more = capacity ? capacity * 2 : 256;
-			struct mapping *mappings = reallocarray(target->mappings, more, sizeof(*mappings));
-
-			if (!mappings)
-				break;
-			target->mappings = mappings;
-			capacity = more;
-		}
-		mapping = &target->mappings[target->nr_mappings];
-		*mapping = (struct mapping){
-		    .start = start,
-		    .end = end,
-		    .offset = offset,
-		    .device = makedev(major, minor),
-		    .inode = inode,
-		    .path = strdup(line + name),
-		};
-		if (!mapping->path)
-			break;
-		target->nr_mappings++;
+		if (!mappings)
+			return false;
+		target->mappings = mappings;
+		*capacity = more;
 	}
-	free(line);
-	fclose(file);
+	mapping = &target->mappings[target->nr_mappings];
+	*mapping = (struct mapping){
+	    .start = start,
+	    .end = end,
+	    .offset = offset,
+	    .device = makedev(major, minor),
+	    .inode = inode,
+	    .path = strdup(line + name),
+	};
+	if (!mapping->path)
+		return false;
+	target->nr_mappings++;
 	return true;
 }
 
@@ -88,6 +77,31 @@ static void drop_mappings(struct target *target)
 	for (size_t i = 0; i < target->nr_mappings; i++)
 		free(target->mappings[i].path);
 	free(target->mappings);
+	target->mappings = NULL;
+	target->nr_mappings = 0;
+}
+
+/* Reads all of them, or none: then it returns false with errno, ENOMEM if out of memory. */
+static bool read_mappings(struct target *target)
+{
+	char path[64], *line = NULL;
+	size_t size = 0, capacity = 0;
+	bool enough = true;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", target->pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	while (enough && getline(&line, &size, file) > 0)
+		enough = add_mapping(target, &capacity, line);
+	free(line);
+	fclose(file);
+	if (enough)
+		return true;
+	drop_mappings(target);
+	errno = ENOMEM;
+	return false;
 }
 
 void live_update_mappings(struct target *target)
@@ -125,7 +139,7 @@ struct error *live_open(pid_t pid, struct target **ret)
 	target->executable = read_executable(pid);
 	target->memory_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (target->memory_fd < 0 || !read_mappings(target)) {
-		struct error *error = diagnose_refusal("/proc", pid, errno);
+		struct error *error = errno == ENOMEM ? error_no_memory() : diagnose_refusal("/proc", pid, errno);
 
 		target_close(target);
 		return error;
@@ -186,14 +200,6 @@ pid_t *live_list_threads(pid_t pid, size_t *count)
 	return tids;
 }
 
-static struct native_thread *find_thread(struct target *target, pid_t tid)
-{
-	for (size_t i = 0; i < target->nr_threads; i++)
-		if (target->threads[i].tid == tid)
-			return &target->threads[i];
-	return NULL;
-}
-
 static struct native_thread *add_thread(struct target *target, pid_t tid)
 {
 	if (target->nr_threads == target->threads_capacity) {
@@ -227,6 +233,14 @@ static bool is_uninterruptible(pid_t tid)
 	return process_stat_read("/proc", tid, &stat) && stat.state == 'D';
 }
 
+/* Whether a thread has ended, or is about to. */
+static bool has_ended(pid_t tid)
+{
+	struct process_stat stat;
+
+	return !process_stat_read("/proc", tid, &stat) || stat.ended || stat.ending;
+}
+
 bool live_is_ending(const struct target *target)
 {
 	struct process_stat stat;
@@ -234,25 +248,30 @@ bool live_is_ending(const struct target *target)
 	return !process_stat_read("/proc", target->pid, &stat) || stat.ending;
 }
 
-/* Waits until a seized and interrupted thread has stopped, or ended, or time is up. */
+/*
+ * Waits until a seized and interrupted thread has stopped, or ended, or time is up. What the kernel has to tell of a
+ * stop is left with it (WNOWAIT): a signal that is on its way is part of that, and would be lost with rbdump if it was
+ * killed before it lets the thread go on.
+ */
 static void wait_for_stop(struct native_thread *thread, const struct timespec *began)
 {
 	for (;;) {
-		int status;
-		pid_t tid = waitpid(thread->tid, &status, __WALL | WNOHANG);
+		siginfo_t info = {0};
 		sigset_t child;
 		long waited;
 
-		if (tid < 0)
+		if (waitid(P_PID, (id_t)thread->tid, &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) != 0)
 			return; /* gone */
-		if (tid == thread->tid && !WIFSTOPPED(status))
+		if (info.si_pid == thread->tid && info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED) {
+			waitpid(thread->tid, NULL, __WALL | WNOHANG);
 			return; /* ended */
-		if (tid == thread->tid) {
+		}
+		if (info.si_pid == thread->tid) {
 			/* Either our interrupt, or a stop by a signal, or a signal that was just being delivered: all
 			   of them stand still; the last must be delivered when the thread goes on. */
 			thread->stopped = true;
-			if (status >> 16 != PTRACE_EVENT_STOP)
-				thread->pending_signal = WSTOPSIG(status);
+			if (info.si_status >> 8 != PTRACE_EVENT_STOP)
+				thread->pending_signal = info.si_status & 0x7f;
 			take_registers(thread);
 			return;
 		}
@@ -268,9 +287,17 @@ static void wait_for_stop(struct native_thread *thread, const struct timespec *b
 	}
 }
 
+static int by_tid(const void *a, const void *b)
+{
+	const struct native_thread *x = a, *y = b;
+
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
 struct error *live_stop(struct target *target)
 {
 	struct timespec began;
+	int errnum = ESRCH;
 
 	target->nr_threads = 0;
 	target->stopped = true;
@@ -278,13 +305,16 @@ struct error *live_stop(struct target *target)
 	/* A running thread can start another one until it is stopped itself: go on until a round finds no new thread.
 	 */
 	for (int round = 0; round < STOP_ROUNDS; round++) {
-		size_t count, first_new = target->nr_threads;
+		size_t count, first_new = target->nr_threads, at = 0;
 		pid_t *tids = live_list_threads(target->pid, &count);
 
 		for (size_t i = 0; i < count; i++) {
-			int errnum;
+			struct native_thread *thread;
 
-			if (find_thread(target, tids[i]))
+			/* Both are by number: there may be thousands, and they stand still meanwhile. */
+			while (at < first_new && target->threads[at].tid < tids[i])
+				at++;
+			if (at < first_new && target->threads[at].tid == tids[i])
 				continue;
 			if (ptrace(PTRACE_SEIZE, tids[i], NULL, NULL) == 0) {
 				if (add_thread(target, tids[i]))
@@ -293,29 +323,32 @@ struct error *live_stop(struct target *target)
 			}
 			errnum = errno;
 			/* A thread that has just ended is refused like one that must not be traced. */
-			if (target->nr_threads == 0 && (errnum == EPERM || errnum == EACCES) &&
-			    tids[i] == target->pid) {
+			if (errnum == ESRCH || has_ended(tids[i]))
+				continue;
+			if (tids[i] == target->pid) {
 				struct error *error = diagnose_refusal("/proc", target->pid, errnum);
 
-				if (count == 1 || error->status == EXIT_NO_PERMISSION) {
-					free(tids);
-					live_resume(target);
-					return error;
-				}
-				error_destroy(error);
+				free(tids);
+				live_resume(target);
+				return error;
 			}
+			thread = add_thread(target, tids[i]);
+			if (thread)
+				thread->refused = true;
 		}
 		free(tids);
 		if (target->nr_threads == first_new)
 			break;
 		for (size_t i = first_new; i < target->nr_threads; i++)
-			wait_for_stop(&target->threads[i], &began);
+			if (!target->threads[i].refused)
+				wait_for_stop(&target->threads[i], &began);
+		qsort(target->threads, target->nr_threads, sizeof(*target->threads), by_tid);
 	}
-	if (target->nr_threads == 0) {
-		target->stopped = false;
-		return diagnose_refusal("/proc", target->pid, ESRCH);
-	}
-	return NULL;
+	for (size_t i = 0; i < target->nr_threads; i++)
+		if (!target->threads[i].refused)
+			return NULL;
+	target->stopped = false;
+	return diagnose_refusal("/proc", target->nr_threads > 0 ? target->threads[0].tid : target->pid, errnum);
 }
 
 void live_resume(struct target *target)

@@ -20,15 +20,19 @@ struct error *live_open(pid_t pid, struct target **ret);
 
 /*
  * Stops every thread of the target and takes its registers. A thread that is in an uninterruptible sleep, or does not
- * stop within half a second, is left, and marked; it stays seized until the calling thread ends. Fails, with the target
- * going on, if the kernel refuses.
+ * stop within half a second, is left, and marked; it stays seized until the calling thread ends. One that the kernel
+ * refuses, because another tracer has it, is listed as refused. Fails, with the target going on, if the kernel refuses
+ * the main thread, or all that there are.
  */
 struct error *live_stop(struct target *target);
 
 /* Lets every thread go on, with the signal that it was about to get, and gives up tracing. Nothing if not stopped. */
 void live_resume(struct target *target);
 
-/* Reads the mappings anew: a process may have got more memory since it was opened. Those of before are gone. */
+/*
+ * Reads the mappings anew: a process may have got more memory since it was opened. Those of before are gone, unless
+ * there are none to be had.
+ */
 void live_update_mappings(struct target *target);
 
 /* Whether the process is gone, or on its way out of the kernel: then it has no memory any more, or soon. */

@@ -161,6 +161,13 @@ void module_lookup(const struct module *module, struct module_symbol *symbols, s
 	}
 }
 
+bool module_is_named_ruby(const struct module *module)
+{
+	const char *slash = strrchr(module->path, '/');
+
+	return strstr(slash ? slash + 1 : module->path, "ruby") != NULL;
+}
+
 bool module_has_debug_info(const struct module *module)
 {
 	Elf_Scn *section = NULL;
@@ -353,8 +360,8 @@ struct error *module_find_ruby(const struct target *target, struct module **ret)
 		return NULL;
 	if (target->kind == TARGET_CORE)
 		return error_create(EXIT_NO_RUBY,
-				    "the core of process %d is not of a Ruby: none of the %zu files that were mapped "
-				    "defines ruby_version, or is missing and is called so",
+				    "the core of process %d is not of a Ruby, as far as can be seen: none of the %zu "
+				    "files that were mapped defines ruby_version, or is missing and is called so",
 				    target->pid, target->nr_mappings);
 	if (live_is_ending(target))
 		return error_create(EXIT_FAILED, "process %d is ending", target->pid);

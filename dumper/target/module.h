@@ -42,6 +42,9 @@ struct module {
 struct error *module_find_ruby(const struct target *target, struct module **ret);
 void module_close(struct module *module); /* NULL is fine */
 
+/* Whether the file is called something with "ruby": if it is missing, nothing else tells that it is Ruby's. */
+bool module_is_named_ruby(const struct module *module);
+
 /* Whether the file has debug info of its own. */
 bool module_has_debug_info(const struct module *module);
 

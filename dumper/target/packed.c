@@ -1,5 +1,6 @@
 #include "target/packed.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -12,6 +13,9 @@
 #include <zstd.h>
 
 #define UNPACKED_MAX (UINT64_C(64) << 30)
+
+/* How much is unpacked of what lies behind a core's end: zstd has a checksum behind all of it, which tells damage. */
+#define BEHIND_MAX (UINT64_C(16) << 20)
 
 /* Zeros are left out in pieces of this size: that of a file system's block. */
 #define HOLE 4096u
@@ -86,12 +90,62 @@ static struct error *not_written(const struct unpacking *unpacking)
 			    unpacking->path, unpacking->folder, strerror(errno));
 }
 
+/* No ends that a file can have. */
+#define NOT_YET UINT64_MAX
+#define NEVER	(UINT64_MAX - 1)
+
+/* Reads back what was written; zeros that were left out at its end are zeros. */
+static bool read_back(int fd, void *buffer, size_t length, uint64_t offset)
+{
+	memset(buffer, 0, length);
+	return pread(fd, buffer, length, (off_t)offset) >= 0;
+}
+
+/*
+ * Where a core ends, by its program headers: nothing that lies behind is of any use. What is no ELF file ends where it
+ * begins. written  how much there is of it NOT_YET if that is too little to tell, NEVER if it cannot be told.
+ */
+static uint64_t told_end(int fd, uint64_t written)
+{
+	uint64_t end = sizeof(Elf64_Ehdr);
+	Elf64_Ehdr header;
+	Elf64_Phdr *segments;
+	size_t size;
+
+	if (written < sizeof(header) || !read_back(fd, &header, sizeof(header), 0))
+		return NOT_YET;
+	if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+		return 0;
+	size = header.e_phnum * sizeof(*segments);
+	/* More segments than that are counted at its end. */
+	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(*segments) ||
+	    header.e_phnum == PN_XNUM)
+		return NEVER;
+	if (size > written || header.e_phoff > written - size)
+		return NOT_YET;
+	segments = malloc(size + 1);
+	if (!segments || !read_back(fd, segments, size, header.e_phoff))
+		end = NEVER;
+	else if (end < header.e_phoff + size)
+		end = header.e_phoff + size;
+	for (size_t i = 0; end != NEVER && i < header.e_phnum; i++) {
+		uint64_t last;
+
+		if (__builtin_add_overflow(segments[i].p_offset, segments[i].p_filesz, &last))
+			end = NEVER;
+		else if (end < last)
+			end = last;
+	}
+	free(segments);
+	return end;
+}
+
 static struct error *unpack_all(const struct unpacking *unpacking)
 {
-	uint64_t written = 0;
-	ssize_t n;
+	uint64_t written = 0, end = NOT_YET, behind = 0;
+	ssize_t n = 0;
 
-	while ((n = read(unpacking->from, unpacking->in, ZSTD_DStreamInSize())) > 0) {
+	while (behind < BEHIND_MAX && (n = read(unpacking->from, unpacking->in, ZSTD_DStreamInSize())) > 0) {
 		ZSTD_inBuffer in = {unpacking->in, (size_t)n, 0};
 		ZSTD_outBuffer out;
 
@@ -113,7 +167,10 @@ static struct error *unpack_all(const struct unpacking *unpacking)
 			if (!write_sparsely(unpacking->to, unpacking->out, out.pos, written))
 				return not_written(unpacking);
 			written += out.pos;
-		} while (in.pos < in.size || out.pos == out.size);
+			if (end == NOT_YET)
+				end = told_end(unpacking->to, written);
+			behind = written < end ? 0 : written - end;
+		} while (behind < BEHIND_MAX && (in.pos < in.size || out.pos == out.size));
 	}
 	if (n < 0)
 		return error_create(EXIT_FAILED, "%s cannot be read: %s", unpacking->path, strerror(errno));

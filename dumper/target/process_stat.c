@@ -43,6 +43,22 @@ bool process_stat_read(const char *proc, pid_t id, struct process_stat *ret)
 	return true;
 }
 
+pid_t process_stat_process(const char *proc, pid_t id)
+{
+	char path[4096], line[256];
+	pid_t process = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%d/status", proc, id);
+	file = fopen(path, "re");
+	/* The name in its first line is escaped, and cannot look like another line (proc(5)). */
+	while (file && fgets(line, sizeof(line), file) && sscanf(line, "Tgid: %d", &process) != 1)
+		;
+	if (file)
+		fclose(file);
+	return process;
+}
+
 int process_stat_cpu(int fd)
 {
 	char content[1024], *at;

@@ -27,7 +27,8 @@ struct mapping {
 /* A native thread, as it was when the target was last stopped, or when the core was made. */
 struct native_thread {
 	pid_t tid;	    /* live: in rbdump's pid namespace */
-	bool stopped;	    /* false: it did not stop in time, and may have moved */
+	bool stopped;	    /* false: it did not stop in time, or was not allowed to be, and may have moved */
+	bool refused;	    /* live: the kernel did not allow to stop it: another tracer has it */
 	uint64_t ip;	    /* instruction pointer; 0 if not stopped */
 	uint64_t fs_base;   /* thread pointer: what pthread_self() returns with glibc and musl */
 	int pending_signal; /* live: was about to be delivered; is delivered when the thread goes on */
@@ -43,7 +44,7 @@ struct target {
 	struct mapping *mappings; /* by address; as they were when they were last read (live.h) */
 	size_t nr_mappings;
 
-	struct native_thread *threads; /* live: as of the last live_stop() */
+	struct native_thread *threads; /* live: as of the last live_stop(), by tid */
 	size_t nr_threads, threads_capacity;
 
 	/* Live: */

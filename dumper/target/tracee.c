@@ -1,6 +1,7 @@
 #include "target/tracee.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/ptrace.h>
@@ -69,11 +70,11 @@ bool tracee_step(struct tracee *tracee)
 
 	if (!tracee->stopped || tracee->pending_signal != 0)
 		return false;
-	tracee->stopped = false;
 	if (ptrace(PTRACE_SINGLESTEP, tracee->tid, NULL, NULL) != 0)
 		return false;
-	/* An instruction of a thread that can run takes no time; one that faults may wait for its page. */
-	if (wait_for_stop(tracee, 1000000, &status) != TRACEE_STOPPED)
+	tracee->stopped = false;
+	/* However long it waits for a page: given up now, it would go on with its trap flag set. */
+	if (wait_for_stop(tracee, LONG_MAX, &status) != TRACEE_STOPPED)
 		return false;
 	if (status >> 16 != PTRACE_EVENT_STOP && WSTOPSIG(status) != SIGTRAP)
 		tracee->pending_signal = WSTOPSIG(status);

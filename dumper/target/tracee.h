@@ -42,7 +42,9 @@ enum tracee_result tracee_stop(pid_t tid, long timeout_us, struct tracee *ret);
 
 /*
  * Lets a stopped thread run one instruction, and takes its registers again. Returns false if it did not come to that: a
- * signal is due (it is kept, and no step may follow), or it has ended.
+ * signal is due (it is kept, and no step may follow), or it has ended. It takes as long as the instruction does: a
+ * thread that is frozen, or waits for a page of a dead disk, is waited for as long as it lives, since it cannot be
+ * given up.
  */
 bool tracee_step(struct tracee *tracee);
 

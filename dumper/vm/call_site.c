@@ -14,6 +14,7 @@
 struct site {
 	uint64_t name;	 /* an ID */
 	uint64_t method; /* the method entry found last */
+	bool no_code;	 /* it has room for a block's code, and none there: an object may be given */
 };
 
 /* Whether call data lies at an address, and what it says. Fails the read if not. */
@@ -50,12 +51,16 @@ static struct site read_call_data(struct access *access, uint64_t address)
 static struct site read_site(const struct access *from, uint64_t pc, struct access *access)
 {
 	uint64_t last, previous;
+	struct site site;
+
 	*access = *from;
 	last = access_word(access, pc - 8);
 	previous = access_word(access, pc - 16);
-	if (last == 0 || value_is_imemo(access, last, E_imemo_iseq))
-		return read_call_data(access, previous);
-	return read_call_data(access, last);
+	if (last != 0 && !value_is_imemo(access, last, E_imemo_iseq))
+		return read_call_data(access, last);
+	site = read_call_data(access, previous);
+	site.no_code = last == 0;
+	return site;
 }
 
 /* The flags of a call (enum vm_call_flag_bits). */
@@ -108,7 +113,8 @@ static bool has_other_names(struct access *access, uint64_t method, uint64_t def
 
 static bool has_facts(const struct layout *layout)
 {
-	if (!layout_has(layout, F_ment_called_id) || !layout_has(layout, F_mdef_iseq) ||
+	if (!layout->enumerators[E_VM_FRAME_FLAG_FINISH].present || !layout->enumerators[E_tLAST_OP_ID].present ||
+	    !layout_has(layout, F_ment_called_id) || !layout_has(layout, F_mdef_iseq) ||
 	    !layout_has(layout, F_body_call_data) || !layout_has(layout, F_body_ci_size) ||
 	    !layout->enumerators[E_VM_CALL_TAILCALL_bit].present)
 		return false;
@@ -128,6 +134,22 @@ static bool is_at_start(const struct access *from, const struct frame *frame)
 	uint64_t start = access_member(&access, body, F_body_iseq_encoded);
 
 	return access.failed || frame->pc == start;
+}
+
+/*
+ * Whether a frame may be that of what was called by C code which runs for the send itself, without a frame of its own.
+ * An instruction for an operator (opt_aref, opt_plus, opt_eq, …) calls hash, eql?, to_ary, coerce; what is given as a
+ * block is asked for to_proc. No flag tells of a C function, nor of Ruby code that has not run yet.
+ */
+static bool may_be_called_for(const struct ruby *ruby, const struct site *site, const struct frame *callee)
+{
+	struct access access = ruby_access(ruby);
+
+	if (callee->finish)
+		return true;
+	if (site->name > access_enum(&access, E_tLAST_OP_ID) && !site->no_code)
+		return false;
+	return callee->kind != FRAME_RUBY || is_at_start(&access, callee);
 }
 
 /*
@@ -168,7 +190,8 @@ enum call_site_verdict call_site_judge(const struct ruby *ruby, const struct fra
 	original = access_member(&access, definition, F_mdef_original_id);
 	if (access_member(&access, callee->method, F_ment_called_id) == site.name || original == site.name)
 		return CALL_SITE_AGREES;
-	if (has_other_names(&access, callee->method, definition) || access.failed ||
+	if (may_be_called_for(ruby, &site, callee) || has_other_names(&access, callee->method, definition) ||
+	    access.failed ||
 	    (type == access_enum(&access, E_VM_METHOD_TYPE_ISEQ) &&
 	     may_tail_call(&from, access_member(&access, found, F_mdef_iseq))))
 		return CALL_SITE_UNDECIDED;

@@ -8,6 +8,9 @@
  *
  * It is decided only where a plain method was found last (of Ruby code, or a C function) by the very name that is
  * called, and the frame is that of a method or a C function, not of a block. It contradicts only if
+ *   the frame is not that of what C code without a frame of its own has called for the send: Ruby code has the flag for
+ *   that (below); a C function has none, and says nothing where an operator is sent, or a block may be given as an
+ *   object;
  *   the frame's method cannot be called by another name: it has no alias, and is not method_missing;
  *   the method found has no call that takes the place of its own frame (tailcall_optimization of
  *   RubyVM::InstructionSequence.compile_option).
@@ -18,9 +21,10 @@
  * whose code has not begun to run says nothing (one with optional arguments may begin further on, and is then taken to
  * contradict).
  *
- * Facts: insns.def (send, opt_send_without_block: operands), vm_callinfo.h (rb_call_data, vm_ci_packed_p,
- * VM_CALL_TAILCALL), vm_method.c (rb_alias), method.h (rb_method_definition_struct), vm.c (vm_exec,
- * invoke_iseq_block_from_c), vm_eval.c (vm_call0_body), 1.9.3 to 4.0.5 and head.
+ * Facts: insns.def (send, opt_send_without_block: operands; opt_aref and others), vm_callinfo.h (rb_call_data,
+ * vm_ci_packed_p, VM_CALL_TAILCALL), id.h (tLAST_OP_ID), vm_args.c (vm_caller_setup_arg_block), vm_method.c (rb_alias),
+ * method.h (rb_method_definition_struct), vm.c (vm_exec, invoke_iseq_block_from_c), vm_eval.c (vm_call0_body), 1.9.3
+ * to 4.0.5 and head.
  */
 #ifndef RBDUMP_CALL_SITE_H
 #define RBDUMP_CALL_SITE_H

@@ -38,16 +38,23 @@ static bool has_links(const struct layout *layout)
 	       layout_has(layout, F_jit_cont_prev);
 }
 
-/* The link of the fiber that some thread runs; 0 if there is none: 3.2 without a JIT. */
-static uint64_t some_link(const struct listing *listing)
+/*
+ * The link of the fiber that some thread runs; 0 if there is none. *known receives whether that is so because this Ruby
+ * has none (3.2 without a JIT); false if one could not be read.
+ */
+static uint64_t some_link(const struct listing *listing, bool *known)
 {
+	*known = true;
 	for (size_t i = 0; i < listing->threads->count; i++) {
 		const struct ruby_thread *thread = &listing->threads->threads[i];
 		struct access access = ruby_access(listing->ruby);
 		uint64_t link = thread->fiber ? access_member(&access, thread->fiber, F_fiber_jit_cont) : 0;
 
-		if (!access.failed && value_is_object(link))
+		if (!access.failed && value_is_object(link)) {
+			*known = true;
 			return link;
+		}
+		*known = *known && !access.failed && link == 0;
 	}
 	return 0;
 }
@@ -160,8 +167,10 @@ static void follow_threads(struct listing *listing)
 		struct access access = ruby_access(listing->ruby);
 		uint64_t root = context_fiber(&access, thread->address, F_thread_root_fiber), fiber = thread->fiber;
 
-		if (access.failed)
+		if (access.failed) {
+			mark_missing(listing, LIST_BROKEN);
 			continue;
+		}
 		if (fiber != 0 && layout_has(access.layout, F_fiber_next_fiber))
 			follow_ring(listing, fiber);
 		if (listing->fibers->type == 0)
@@ -170,6 +179,8 @@ static void follow_threads(struct listing *listing)
 			add_candidate(listing, root);
 		for (size_t steps = 0; layout_has(access.layout, F_fiber_prev) && steps < FIBERS_MAX; steps++) {
 			fiber = fiber ? context_fiber(&access, fiber, F_fiber_prev) : 0;
+			if (access.failed)
+				mark_missing(listing, LIST_BROKEN);
 			if (fiber == 0 || access.failed || listing->candidates.count >= FIBERS_LOOKED_AT)
 				break;
 			add_candidate(listing, fiber);
@@ -182,10 +193,15 @@ static void take_found(struct listing *listing, const struct heap_finds *found)
 	if (found->cut)
 		mark_missing(listing, LIST_HEAP_CUT);
 	for (size_t i = 0; i < found->data.count; i++) {
+		struct access access = ruby_access(listing->ruby);
+
 		if (listing->candidates.count >= FIBERS_LOOKED_AT) {
 			mark_missing(listing, LIST_TOO_LONG);
 			break;
 		}
+		access_member(&access, found->data.of[i], F_fiber_self);
+		if (access.failed)
+			mark_missing(listing, LIST_BROKEN);
 		/* It was one when the heap was searched. */
 		if (type_of_fiber(listing, found->data.of[i]) == listing->fibers->type)
 			add_candidate(listing, found->data.of[i]);
@@ -211,9 +227,10 @@ static void sort_threads(struct listing *listing)
 }
 
 /* Whether a thread that is not listed has ended and left fibers behind; its root fiber's stack went with it. */
-static bool has_ended(struct access *access, uint64_t thread, uint64_t fiber)
+static bool has_ended(const struct listing *listing, struct access *access, uint64_t thread, uint64_t fiber)
 {
 	return value_is_object(thread) && layout_has(access->layout, F_thread_vm) &&
+	       access_member(access, thread, F_thread_vm) == listing->ruby->vm &&
 	       access_member(access, thread, F_thread_status) == access_enum(access, E_THREAD_KILLED) &&
 	       (!layout_has(access->layout, F_thread_root_fiber) ||
 		context_fiber(access, thread, F_thread_root_fiber) != fiber);
@@ -320,16 +337,21 @@ static void examine(struct listing *listing, uint64_t address)
 	uint64_t vm_stack = access_member(&access, fiber.ec, members.vm_stack), status;
 	const struct ruby_thread *thread;
 
-	if (access.failed || !is_context_of(listing, &access, fiber.ec, address))
+	if (access.failed || !is_context_of(listing, &access, fiber.ec, address)) {
+		if (access.failed)
+			mark_missing(listing, LIST_BROKEN);
 		return;
+	}
 	status = access_member(&access, address, F_fiber_status);
 	fiber.thread = context_thread(&access, fiber.ec);
 	if (layout_has(layout, F_fiber_prev))
 		fiber.resumed_by = context_fiber(&access, address, F_fiber_prev);
 	if (layout_has(layout, F_fiber_resuming))
 		fiber.resuming = access_member(&access, address, F_fiber_resuming);
-	if (access.failed)
+	if (access.failed) {
+		mark_missing(listing, LIST_BROKEN);
 		return;
+	}
 	count_stack(listing, address);
 	fiber.state = state_of(layout, status);
 	fiber.thread_index = index_of_thread(listing, fiber.thread);
@@ -338,8 +360,11 @@ static void examine(struct listing *listing, uint64_t address)
 	if (vm_stack == 0 || !fiber.state)
 		return;
 	if (fiber.thread_index == listing->threads->count) {
-		if (!has_ended(&access, fiber.thread, address) || access.failed ||
-		    access_member(&access, fiber.thread, F_thread_vm) != listing->ruby->vm)
+		bool ended = has_ended(listing, &access, fiber.thread, address);
+
+		if (access.failed)
+			mark_missing(listing, LIST_BROKEN);
+		if (access.failed || !ended)
 			return;
 	} else {
 		thread = &listing->threads->threads[fiber.thread_index];
@@ -395,9 +420,14 @@ bool fibers_list(const struct ruby *ruby, const struct ruby_threads *threads, co
 	struct listing listing = {.ruby = ruby, .threads = threads, .fibers = ret};
 	const struct layout *layout = ruby->layout;
 	const struct context_members members = context_members(layout);
-	uint64_t link = has_links(layout) ? some_link(&listing) : 0;
+	bool known = true;
+	uint64_t link = has_links(layout) ? some_link(&listing, &known) : 0;
 
 	*ret = (struct ruby_fibers){0};
+	if (!known) {
+		ret->missing = memory_is_over(ruby->memory) ? LIST_OUT_OF_TIME : LIST_BROKEN;
+		return true;
+	}
 	if (!layout_has(layout, members.in_fiber) || !layout_has(layout, members.fiber_ptr) ||
 	    !layout_has(layout, F_fiber_status) || !has_states(layout) || (link == 0 && !has_objects(layout))) {
 		ret->missing = memory_is_over(ruby->memory) ? LIST_OUT_OF_TIME : LIST_NOT_KNOWN;

@@ -142,6 +142,15 @@ static void read_thread(struct listing *listing, uint64_t address, struct ruby_t
 	}
 }
 
+struct ruby_thread threads_read_one(const struct ruby *ruby, uint64_t address)
+{
+	struct listing listing = {.ruby = ruby};
+	struct ruby_thread thread;
+
+	read_thread(&listing, address, &thread);
+	return thread;
+}
+
 static bool add_thread(struct listing *listing, uint64_t address)
 {
 	struct ruby_threads *threads = listing->threads;

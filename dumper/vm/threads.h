@@ -39,6 +39,9 @@ struct ruby_threads {
 bool threads_list(const struct ruby *ruby, struct ruby_threads *ret);
 void threads_clear(struct ruby_threads *threads);
 
+/* Reads a thread as it is, alone: all of it that no list tells, which are its ractor, and whether it has a GVL. */
+struct ruby_thread threads_read_one(const struct ruby *ruby, uint64_t address);
+
 /* Whether two lists have the same threads, in the same order, and the same to say of those that may be missing. */
 bool threads_are_same(const struct ruby_threads *a, const struct ruby_threads *b);
 

@@ -22,7 +22,7 @@ struct method {
 struct scene {
 	struct synthetic *s;
 	struct method found, other;
-	uint64_t operands, call_data;
+	uint64_t operands, call_data, start; /* start: of the code of `other` */
 	struct frame caller, callee;
 };
 
@@ -52,6 +52,16 @@ static uint64_t new_call_data(struct synthetic *s, uint64_t id, uint64_t flags, 
 	return call_data;
 }
 
+/* Where code begins. */
+static uint64_t start_of(struct synthetic *s, uint64_t code)
+{
+	struct access access = ruby_access(&s->ruby);
+	uint64_t start = access_member(&access, synthetic_body(s, code), F_body_iseq_encoded);
+
+	assert_false(access.failed);
+	return start;
+}
+
 static struct scene new_scene(void **state)
 {
 	struct synthetic *s = *state;
@@ -68,7 +78,12 @@ static struct scene new_scene(void **state)
 	scene.operands = synthetic_allocate(s, 8 * 8);
 	synthetic_put_word(s, scene.operands + 8 * 4, scene.call_data);
 	scene.caller = (struct frame){.kind = FRAME_RUBY, .pc = scene.operands + 8 * 5};
-	scene.callee = (struct frame){.kind = FRAME_RUBY, .own_method = true, .method = scene.other.entry};
+	scene.start = start_of(s, scene.other.code);
+	scene.callee = (struct frame){.kind = FRAME_RUBY,
+				      .own_method = true,
+				      .method = scene.other.entry,
+				      .iseq = scene.other.code,
+				      .pc = scene.start + 8};
 	return scene;
 }
 
@@ -135,17 +150,12 @@ static void test_frames_of_other_kinds(void **state)
 static void test_called_from_c(void **state)
 {
 	struct scene scene = new_scene(state);
-	struct access access = ruby_access(&scene.s->ruby);
-	uint64_t start;
 
 	scene.caller.kind = FRAME_CFUNC;
-	scene.callee.iseq = scene.other.code;
-	start = access_member(&access, access_member(&access, scene.other.code, F_iseq_body), F_body_iseq_encoded);
-	assert_false(access.failed);
 	/* It has not run yet: the flag may be still to come. */
-	scene.callee.pc = start;
+	scene.callee.pc = scene.start;
 	assert_verdict(&scene, CALL_SITE_UNDECIDED);
-	scene.callee.pc = start + 8;
+	scene.callee.pc = scene.start + 8;
 	assert_verdict(&scene, CALL_SITE_CONTRADICTS);
 	scene.callee.finish = true;
 	assert_verdict(&scene, CALL_SITE_AGREES);
@@ -154,6 +164,50 @@ static void test_called_from_c(void **state)
 	assert_verdict(&scene, CALL_SITE_UNDECIDED);
 	scene.callee.kind = FRAME_RUBY;
 	synthetic_without_enumerator(scene.s, E_VM_FRAME_FLAG_FINISH);
+	assert_verdict(&scene, CALL_SITE_UNDECIDED);
+}
+
+/* An instruction for an operator calls hash, coerce and others, without a frame of its own. */
+static void test_called_for_an_operator(void **state)
+{
+	struct scene scene = new_scene(state);
+	struct synthetic *s = scene.s;
+	uint64_t sent = synthetic_enum(s, E_tLAST_OP_ID);
+
+	/* Not for a name; but if C has called it, it is not what was sent. */
+	scene.callee.pc = scene.start;
+	assert_verdict(&scene, CALL_SITE_CONTRADICTS);
+	scene.callee.finish = true;
+	assert_verdict(&scene, CALL_SITE_UNDECIDED);
+	scene.callee.finish = false;
+	synthetic_set(s, scene.found.entry, F_ment_called_id, sent);
+	synthetic_put_word(s, scene.operands + 8 * 4, new_call_data(s, sent, 0, scene.found.entry));
+	/* It has not run yet: the flag may be still to come. */
+	assert_verdict(&scene, CALL_SITE_UNDECIDED);
+	scene.callee.pc = scene.start + 8;
+	assert_verdict(&scene, CALL_SITE_CONTRADICTS);
+	scene.callee.finish = true;
+	assert_verdict(&scene, CALL_SITE_UNDECIDED);
+	/* A C function has no such flag. */
+	scene.callee.finish = false;
+	scene.callee.kind = FRAME_CFUNC;
+	assert_verdict(&scene, CALL_SITE_UNDECIDED);
+	synthetic_without_enumerator(s, E_tLAST_OP_ID);
+	scene.callee.kind = FRAME_RUBY;
+	assert_verdict(&scene, CALL_SITE_UNDECIDED);
+}
+
+/* What is given as a block is asked for to_proc. */
+static void test_called_for_a_block(void **state)
+{
+	struct scene scene = new_scene(state);
+
+	scene.callee.kind = FRAME_CFUNC;
+	assert_verdict(&scene, CALL_SITE_CONTRADICTS);
+	synthetic_put_word(scene.s, scene.operands + 8 * 3, scene.call_data);
+	synthetic_put_word(scene.s, scene.operands + 8 * 4, synthetic_code(scene.s, E_ISEQ_TYPE_BLOCK, "block"));
+	assert_verdict(&scene, CALL_SITE_CONTRADICTS);
+	synthetic_put_word(scene.s, scene.operands + 8 * 4, 0);
 	assert_verdict(&scene, CALL_SITE_UNDECIDED);
 }
 
@@ -273,6 +327,8 @@ int main(void)
 	    TEST(test_no_send),
 	    TEST(test_frames_of_other_kinds),
 	    TEST(test_called_from_c),
+	    TEST(test_called_for_an_operator),
+	    TEST(test_called_for_a_block),
 	    TEST(test_what_was_found),
 	    TEST(test_callee_with_other_names),
 	    TEST(test_callee_with_other_entries),

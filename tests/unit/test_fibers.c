@@ -232,6 +232,42 @@ static void test_ended_thread(void **state)
 	assert_listed(NULL, 0, LIST_COMPLETE);
 }
 
+/* Room in pages that nothing else is in. */
+static uint64_t alone(size_t size)
+{
+	uint64_t address = synthetic_allocate(scene.s, size + 2 * MEMORY_PAGE);
+
+	synthetic_allocate(scene.s, MEMORY_PAGE);
+	return (address + MEMORY_PAGE) & ~(uint64_t)(MEMORY_PAGE - 1);
+}
+
+/* What cannot be read is not taken for what is not there. */
+static void test_unreadable(void **state)
+{
+	struct synthetic *s = scene.s;
+	uint64_t gone = alone(64), other = scene.of[1].fiber;
+
+	(void)state;
+	synthetic_unmap(s, gone);
+	/* The fiber that a thread runs: of the other the links are known, but that it is not among them. */
+	scene.of[1].fiber = gone;
+	assert_listed(&other, 1, LIST_BROKEN);
+	scene.of[0].fiber = gone;
+	assert_listed(NULL, 0, LIST_BROKEN);
+	/* Without links: what the threads lead to. */
+	scene.of[0].fiber = scene.of[1].fiber = 0;
+	synthetic_set(s, scene.of[0].address, F_thread_root_fiber, gone);
+	assert_listed(NULL, 0, LIST_BROKEN);
+	synthetic_set(s, scene.of[0].address, F_thread_root_fiber, 0);
+	assert_listed(NULL, 0, LIST_COMPLETE);
+	scene.of[0].fiber = synthetic_struct(s, S_fiber);
+	synthetic_set(s, scene.of[0].fiber, F_fiber_prev, gone);
+	assert_listed(NULL, 0, LIST_BROKEN);
+	synthetic_set(s, scene.of[0].fiber, F_fiber_prev, 0);
+	scene.of[0].address = gone;
+	assert_listed(NULL, 0, LIST_BROKEN);
+}
+
 static void test_not_known(void **state)
 {
 	struct synthetic *s = scene.s;
@@ -332,6 +368,9 @@ static void test_heap(void **state)
 	assert_false(scene.found.cut);
 	assert_int_equal(scene.found.data.count, 3);
 	assert_listed(fibers, 2, LIST_COMPLETE);
+	assert_true(addresses_add(&scene.found.data, NOWHERE));
+	assert_listed(fibers, 2, LIST_BROKEN);
+	scene.found.data.count--;
 
 	/* One was freed after the search. */
 	put_object(slots + (SLOTS + 1) * SLOT, NOWHERE, TYPE);
@@ -356,13 +395,17 @@ static void before_2_5(uint64_t slots)
 	s->layout->members[F_fiber_saved_thread].offset = (uint32_t)s->layout->sizes[S_fiber].value;
 	s->layout->sizes[S_fiber].value += s->layout->sizes[S_thread].value;
 	for (size_t i = 0; i < 2; i++) {
-		uint64_t object = synthetic_object(s, S_typed_data, synthetic_enum(s, E_RUBY_T_DATA));
+		uint64_t object = synthetic_object(s, S_typed_data, synthetic_enum(s, E_RUBY_T_DATA)), saved;
 
 		synthetic_set(s, object, F_typed_data_data, scene.of[i].address);
 		synthetic_set(s, scene.of[i].address, F_thread_self, object);
 		scene.of[i].fiber = synthetic_struct(s, S_fiber);
 		synthetic_set(s, scene.of[i].fiber, F_fiber_status, synthetic_enum(s, E_RUNNING));
 		put_object(slots + i * SLOT, scene.of[i].fiber, TYPE);
+		/* Until it is left, the copy is what it was when the fiber was made. */
+		saved = scene.of[i].fiber + s->layout->members[F_fiber_saved_thread].offset;
+		synthetic_set(s, saved, F_thread_self, object);
+		synthetic_set(s, saved, F_thread_vm_stack, 0);
 	}
 }
 
@@ -410,6 +453,7 @@ static void test_saved_threads(void **state)
 	synthetic_set(s, fibers[3], F_fiber_status, synthetic_enum(s, E_RUNNING) ^ 1);
 	synthetic_set(s, fibers[2] + s->layout->members[F_fiber_saved_thread].offset, F_thread_vm_stack, 0);
 	assert_listed(fibers, 2, LIST_BROKEN);
+	synthetic_set(s, scene.of[0].fiber, F_fiber_status, synthetic_enum(s, E_RUNNING) ^ 1);
 	scene.of[0].fiber = fibers[2];
 	assert_listed(fibers, 2, LIST_COMPLETE);
 	scene.of[0].fiber = 0;
@@ -571,6 +615,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_missed, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_broken_links, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_ended_thread, set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_unreadable, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_not_known, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_heap, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_heap_that_lies, set_up, synthetic_tear_down),

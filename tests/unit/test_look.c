@@ -6,6 +6,10 @@
 
 #include <cmocka.h>
 
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "elapsed.h"
 #include "session/look.h"
 #include "synthetic.h"
@@ -216,6 +220,94 @@ static void test_compacted(void **state)
 	assert_int_equal(trace_exit_status(scene.look.trace), 1);
 }
 
+/* ---- a target that goes on: what it has now is read from where it is, which is this very process */
+
+static void *now;
+
+static int set_up_running(void **state)
+{
+	struct synthetic *s;
+
+	set_up(state);
+	s = *state;
+	now = mmap((void *)SYNTHETIC_BASE, SYNTHETIC_SIZE, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+	assert_ptr_equal(now, (void *)SYNTHETIC_BASE);
+	for (size_t i = 0; i < SYNTHETIC_SIZE / MEMORY_PAGE; i++)
+		if (s->mapped[i])
+			memcpy((uint8_t *)now + i * MEMORY_PAGE, s->bytes + i * MEMORY_PAGE, MEMORY_PAGE);
+	scene.target = (struct target){.kind = TARGET_LIVE, .pid = getpid(), .memory_fd = -1};
+	scene.session.memory = memory_create(target_read_pages, &scene.target, SESSION_PAGES);
+	scene.session.no_stop = true;
+	assert_non_null(scene.session.memory);
+	scene.look.ruby.memory = scene.session.memory;
+	look_once(&scene.session, &scene.look, LOOK_NS * 10);
+	assert_int_equal(scene.look.trace->nr_threads, THREADS);
+	return 0;
+}
+
+static int tear_down_running(void **state)
+{
+	memory_destroy(scene.session.memory);
+	assert_int_equal(munmap(now, SYNTHETIC_SIZE), 0);
+	return tear_down(state);
+}
+
+static void put_now(uint64_t address, uint64_t word)
+{
+	memcpy((uint8_t *)now + (address - SYNTHETIC_BASE), &word, sizeof(word));
+}
+
+/* Those that have moved are `moved` of the first THREADS - 1 threads; the list has, or has not. */
+static void assert_moved(const size_t *moved, size_t count, enum list_missing missing)
+{
+	const struct trace *trace = scene.look.trace;
+
+	/* That there are no fibers is not known of this Ruby. */
+	scene.look.trace->fibers_missing = LIST_COMPLETE;
+	assert_int_equal(look_mark_moved(&scene.session, &scene.look), count + (missing == LIST_BROKEN));
+	assert_false(scene.look.no_memory);
+	assert_int_equal(trace->threads_missing, missing);
+	for (size_t i = 0; i < THREADS; i++) {
+		bool expected = false;
+
+		for (size_t j = 0; j < count; j++)
+			expected |= moved[j] == i;
+		assert_int_equal(trace->threads[i].reason == REASON_MOVED, expected);
+		if (expected)
+			assert_int_equal(trace->threads[i].verdict, VERDICT_TORN);
+	}
+}
+
+static void test_nothing_moved(void **state)
+{
+	(void)state;
+	assert_moved(NULL, 0, LIST_COMPLETE);
+}
+
+static void test_some_moved(void **state)
+{
+	const size_t moved[] = {3, 700};
+	const struct layout *layout = scene.session.layout.layout;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++)
+		put_now(scene.look.threads.threads[moved[i]].ec + layout->members[F_ec_cfp].offset, 8);
+	assert_moved(moved, 2, LIST_COMPLETE);
+}
+
+/* A thread that has ended since is no longer linked; its stack is as it was. */
+static void test_list_moved(void **state)
+{
+	const struct layout *layout = scene.session.layout.layout;
+	uint64_t next = layout->members[F_list_node_next].offset, node = layout->members[F_thread_node].offset;
+
+	(void)state;
+	put_now(scene.threads[5] + node + next, scene.threads[7] + node);
+	assert_moved(NULL, 0, LIST_BROKEN);
+	assert_int_equal(trace_exit_status(scene.look.trace), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,6 +316,9 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_none, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_compacted, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_move, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_nothing_moved, set_up_running, tear_down_running),
+	    cmocka_unit_test_setup_teardown(test_some_moved, set_up_running, tear_down_running),
+	    cmocka_unit_test_setup_teardown(test_list_moved, set_up_running, tear_down_running),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

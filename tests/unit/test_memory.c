@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -64,6 +65,56 @@ static void test_each_page_once(void **state)
 	assert_reads(*state, 4096, 8);
 	assert_int_equal(pages_copied, 2);
 	assert_int_equal(memory_pages(*state), 2);
+}
+
+static void slow_source(void *context, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+	source(context, pages, count, buffer, ok);
+}
+
+/* The time of a source that is waited for counts, or not. */
+static void test_slow_source(void **state)
+{
+	(void)state;
+	for (int own = 0; own < 2; own++) {
+		struct memory *memory = memory_create(slow_source, target, PAGES);
+		uint8_t byte;
+
+		assert_non_null(memory);
+		if (own)
+			memory_count_own_time(memory);
+		memory_limit(memory, 20000000);
+		for (size_t i = 0; i < 10; i++)
+			memory_read(memory, BASE + i * MEMORY_PAGE, &byte, 1);
+		assert_int_equal(memory_is_over(memory), !own);
+		/* What it does itself always does. */
+		for (size_t i = 0; own && i < 100000000 && memory_read(memory, BASE, &byte, 1); i++)
+			;
+		assert_true(memory_is_over(memory));
+		memory_destroy(memory);
+	}
+}
+
+static bool lacks(const void *context, uint64_t page)
+{
+	assert_ptr_equal(context, target);
+	return page == BASE + 4 * MEMORY_PAGE;
+}
+
+/* What the source ought to have is told apart from what is not there. */
+static void test_lacking(void **state)
+{
+	uint8_t bytes[16];
+
+	memory_set_lacking(*state, lacks, target);
+	readable[2] = readable[4] = false;
+	assert_reads(*state, 3 * MEMORY_PAGE, 16);
+	assert_false(memory_read(*state, BASE + 2 * MEMORY_PAGE, bytes, 8));
+	assert_int_equal(memory_lacked(*state), 0);
+	assert_false(memory_read(*state, BASE + 4 * MEMORY_PAGE + 100, bytes, 8));
+	assert_false(memory_read(*state, BASE + 4 * MEMORY_PAGE - 8, bytes, 16));
+	assert_int_equal(memory_lacked(*state), 2);
 }
 
 /* Once the time is up, every read is refused, also of what is there; what is copied at once is copied. */
@@ -353,6 +404,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_sealed, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_prefetch_is_one_call, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_limit, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_lacking, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_slow_source, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_hostile_addresses, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_sealed_unreadable, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_changed_over_pages, set_up, tear_down),

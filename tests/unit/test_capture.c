@@ -1,0 +1,127 @@
+/* A pause that would not end ends rbdump, and with that itself. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "capture/capture.h"
+#include "elapsed.h"
+#include "target/live.h"
+
+/* Longer than that is no limit, on a busy machine. */
+#define MUCH_S	60
+#define MUCH_NS (MUCH_S * 1000000000L)
+
+/* Says that the target is stopped, and then waits for what never comes. */
+static void wait_for_ever(void *context)
+{
+	const int *ends = context;
+	char byte = 'x';
+
+	if (write(STDOUT_FILENO, &byte, 1) == 1 && read(ends[0], &byte, 1) >= 0)
+		abort();
+}
+
+/* What rbdump does, in a process of its own. */
+static _Noreturn void pause_for_ever(pid_t pid)
+{
+	struct target *target;
+	struct memory *memory;
+	double pause_us;
+	int ends[2];
+
+	if (pipe(ends) != 0 || live_open(pid, &target))
+		abort();
+	memory = memory_create(target_read_pages, target, 16);
+	if (!memory || !capture_paused(target, memory, wait_for_ever, ends, &pause_us))
+		abort();
+	abort();
+}
+
+/* What /proc/PID/status says after a word; "" if there is no such process. */
+static void status_of(pid_t pid, const char *word, char *ret, size_t size)
+{
+	char path[64], line[256], format[64];
+	FILE *file;
+
+	ret[0] = '\0';
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return;
+	snprintf(format, sizeof(format), "%s:", word);
+	while (fgets(line, sizeof(line), file))
+		if (strncmp(line, format, strlen(format)) == 0)
+			snprintf(ret, size, "%s", line + strlen(format) + 1);
+	fclose(file);
+}
+
+static void test_pause_without_end(void **state)
+{
+	pid_t target = fork(), dumper;
+	int said[2], status;
+	char text[512], value[64];
+	struct timespec began;
+	ssize_t length;
+
+	(void)state;
+	if (target == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	assert_true(target > 0);
+	alarm(MUCH_S);
+	assert_int_equal(pipe(said), 0);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	dumper = fork();
+	if (dumper == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(said[1], STDOUT_FILENO);
+		dup2(said[1], STDERR_FILENO);
+		pause_for_ever(target);
+	}
+	assert_true(dumper > 0);
+	assert_int_equal(read(said[0], text, 1), 1);
+	status_of(target, "State", value, sizeof(value));
+	assert_int_equal(value[0], 't');
+	assert_int_equal(waitpid(dumper, &status, 0), dumper);
+	assert_true(elapsed_ns(&began) < MUCH_NS);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), EXIT_FAILED);
+	length = read(said[0], text, sizeof(text) - 1);
+	assert_true(length > 0);
+	text[length] = '\0';
+	assert_non_null(strstr(text, "was stopped for 5 s, and is let go"));
+
+	/* It goes on as it was. */
+	status_of(target, "TracerPid", value, sizeof(value));
+	assert_string_equal(value, "0\n");
+	do
+		status_of(target, "State", value, sizeof(value));
+	while (value[0] != 'S' && elapsed_ns(&began) < MUCH_NS);
+	assert_int_equal(value[0], 'S');
+	close(said[0]);
+	close(said[1]);
+	kill(target, SIGKILL);
+	assert_int_equal(waitpid(target, &status, 0), target);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_pause_without_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,125 @@
+/* One thread of another process, stopped and stepped. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "target/process_stat.h"
+#include "target/tracee.h"
+
+#define STOP_US 1000000L
+
+/* How long the instruction takes that is stepped: longer than any patience would be. */
+#define LONG_STEP_S 2
+
+static int block_child_signal(void **state)
+{
+	sigset_t child;
+
+	(void)state;
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	return sigprocmask(SIG_BLOCK, &child, NULL);
+}
+
+static int join(pid_t pid)
+{
+	int status = -1;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+/* Waits until a process sleeps in its read(). */
+static void wait_for_sleep(pid_t pid)
+{
+	struct process_stat stat;
+
+	do
+		assert_true(process_stat_read("/proc", pid, &stat));
+	while (stat.state != 'S');
+}
+
+/* A process that reads a byte, and then ends: with 7. */
+static pid_t start_reader(int pipes[2])
+{
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe(pipes), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(syscall(SYS_read, pipes[0], &byte, 1) == 1 ? 7 : 1);
+	return pid;
+}
+
+/*
+ * Interrupted in a read(), a process is right at the instruction that begins it again. A step is over when that is, and
+ * the process then goes on as if nothing had been: a trap flag that is left would kill it.
+ */
+static void test_long_step(void **state)
+{
+	struct tracee tracee;
+	pid_t reader, writer;
+	int pipes[2];
+
+	(void)state;
+	reader = start_reader(pipes);
+	wait_for_sleep(reader);
+	assert_int_equal(tracee_stop(reader, STOP_US, &tracee), TRACEE_STOPPED);
+	writer = fork();
+	assert_true(writer >= 0);
+	if (writer == 0) {
+		sleep(LONG_STEP_S);
+		_exit(write(pipes[1], "x", 1) == 1 ? 0 : 1);
+	}
+	assert_true(tracee_step(&tracee));
+	assert_int_equal(tracee.registers.rax, 1);
+	tracee_resume(&tracee);
+	assert_int_equal(WEXITSTATUS(join(reader)), 7);
+	assert_int_equal(join(writer), 0);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+/* What ends while it is traced tells its tracer how, also as its parent. */
+static void test_end(void **state)
+{
+	struct tracee tracee;
+	pid_t reader;
+	int pipes[2];
+
+	(void)state;
+	reader = start_reader(pipes);
+	wait_for_sleep(reader);
+	assert_int_equal(tracee_stop(reader, STOP_US, &tracee), TRACEE_STOPPED);
+	assert_false(tracee.reaped);
+	assert_int_equal(kill(reader, SIGKILL), 0);
+	while (tracee_step(&tracee))
+		;
+	tracee_resume(&tracee);
+	if (tracee.reaped)
+		assert_int_equal(WTERMSIG(tracee.status), SIGKILL);
+	else
+		assert_int_equal(WTERMSIG(join(reader)), SIGKILL);
+	assert_int_equal(tracee_stop(reader, STOP_US, &tracee), TRACEE_GONE);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_long_step),
+	    cmocka_unit_test(test_end),
+	};
+
+	return cmocka_run_group_tests(tests, block_child_signal, NULL);
+}
