@@ -642,6 +642,28 @@ def test_child_signal_ignored(ruby, rbdump, tmp_path):
     assert mode["pause_us"]["p50"] < 4000, mode["pause_us"]
 
 
+def test_without_a_higher_priority(ruby, rbdump, tmp_path):
+    """Without the right to it, that is said, and what is accepted is no less right."""
+    setpriv = ["setpriv", "--bounding-set", "-sys_nice", "--inh-caps", "-sys_nice"]
+    report = tmp_path / "report.json"
+    with Graph(ruby, "churn", tmp_path) as graph:
+        done = subprocess.run(
+            [*setpriv, rbdump, "experiment", "-p", str(graph.pid), "--oracle", graph.oracle, "--json", report]
+            + ["-m", "unpaused,paused", "-r", "2000", "-n", "2000"],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "at no higher priority" in done.stdout
+    found = json.loads(report.read_text())
+    assert found["realtime"] is False
+    for mode in found["modes"]:
+        assert mode["impossible"]["count"] == 0, summary(mode)
+        assert mode["accepted"] > 0.9 * mode["samples"] > 0, summary(mode)
+
+
 def test_status_of_what_ends_while_it_is_traced(ruby, rbdump, tmp_path):
     """It is told the tracer alone; at such a rate some of these do."""
     script = tmp_path / "fails.rb"

@@ -205,6 +205,7 @@ static struct error *run_block(struct experiment *experiment, enum sample_mode m
 	tally->target_wall_us += seconds_since(&began) * 1e6;
 	tally->progress += progress_now(experiment->progress) - progress_before;
 	tally->late += result.late;
+	experiment->facts.realtime |= result.realtime;
 	tally->wall_us += result.wall_us;
 	tally->cpu_us += result.cpu_us + own_us() - own_before;
 	return NULL;

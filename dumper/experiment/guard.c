@@ -26,6 +26,9 @@ enum { ENDING = sizeof(ending) / sizeof(ending[0]), STOPPING = sizeof(stopping) 
 /* What the worker does with the second kind, and did before. */
 static struct sigaction before_stopping[STOPPING];
 
+/* What rbdump was started with blocked. */
+static sigset_t before_mask;
+
 /* In the worker. SIGUSR1 is what the kernel sends when rbdump is gone. */
 static void stop_worker(int signal)
 {
@@ -63,11 +66,13 @@ void guard_restore_signals(void)
 	for (size_t i = 0; i < STOPPING; i++)
 		sigaction(stopping[i], &before_stopping[i], NULL);
 	child_signal_restore();
+	sigprocmask(SIG_SETMASK, &before_mask, NULL);
 }
 
 static void begin_worker(pid_t parent)
 {
 	const struct sigaction ignore = {.sa_handler = SIG_IGN};
+	sigset_t lost;
 
 	/* What is sent to rbdump's process group, by a terminal or by timeout(1), does not reach the worker. */
 	setpgid(0, 0);
@@ -75,6 +80,10 @@ static void begin_worker(pid_t parent)
 		sigaction(stopping[i], &ignore, &before_stopping[i]);
 	handle(stop_worker, 0);
 	sigaction(SIGUSR1, &(struct sigaction){.sa_handler = stop_worker}, NULL);
+	/* It may have been blocked by whoever started rbdump. */
+	sigemptyset(&lost);
+	sigaddset(&lost, SIGUSR1);
+	sigprocmask(SIG_UNBLOCK, &lost, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGUSR1);
 	if (getppid() != parent)
 		_exit(EXIT_FAILED);
@@ -83,13 +92,13 @@ static void begin_worker(pid_t parent)
 int guard_run(int (*work)(void *context), void *context)
 {
 	pid_t parent = getpid();
-	sigset_t child, before;
+	sigset_t child;
 	int status;
 
 	/* Blocked in the worker from its first instruction on: its threads inherit that. */
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &child, &before);
+	sigprocmask(SIG_BLOCK, &child, &before_mask);
 	fflush(NULL);
 	worker = fork();
 	if (worker < 0) {
@@ -104,7 +113,7 @@ int guard_run(int (*work)(void *context), void *context)
 	}
 	/* Both do it, so that it is done before either goes on. */
 	setpgid(worker, worker);
-	sigprocmask(SIG_SETMASK, &before, NULL);
+	sigprocmask(SIG_SETMASK, &before_mask, NULL);
 	handle(pass_on, SA_RESTART);
 	while (waitpid(worker, &status, 0) < 0) {
 		if (errno == EINTR)

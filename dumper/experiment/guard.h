@@ -23,7 +23,8 @@ enum { GUARD_RUN = 0, GUARD_FINISH = 1, GUARD_ABANDON = 2 };
  */
 int guard_run(int (*work)(void *context), void *context);
 
-/* In a child of the worker that is to become a program: gives it the signals that rbdump was started with. */
+/* In a child of the worker that is to become a program: gives it the signals that rbdump was started with, and those
+ * blocked. */
 void guard_restore_signals(void);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -18,15 +17,12 @@ struct error *launch(char *const command[], pid_t *ret)
 {
 	int report[2], errnum = 0;
 	pid_t group = getpgid(getppid()), pid;
-	sigset_t none;
 	ssize_t n;
 
 	if (pipe2(report, O_CLOEXEC) != 0)
 		return error_create(EXIT_FAILED, "%s cannot be started: %s", command[0], strerror(errno));
 	pid = fork();
 	if (pid == 0) {
-		sigemptyset(&none);
-		sigprocmask(SIG_SETMASK, &none, NULL);
 		guard_restore_signals();
 		/* rbdump's own group, which may have the terminal; the worker's has not. */
 		setpgid(0, group);

@@ -144,14 +144,15 @@ static json_t *report_object(const struct experiment_options *options, const str
 			json_array_append_new(modes, mode_object((enum sample_mode)mode, &tallies[mode],
 								 &tallies[MODE_UNDISTURBED], options->oracle));
 	return json_pack(
-	    "{s:i, s:s, s:i, s:o, s:o, s:s, s:o, s:b, s:f, s:I, s:i, s:s, s:f, s:s, s:o, s:I, s:s, s:o, s:O}",
+	    "{s:i, s:s, s:i, s:o, s:o, s:s, s:o, s:b, s:f, s:I, s:i, s:b, s:s, s:f, s:s, s:o, s:I, s:s, s:o, s:O}",
 	    "schema_version", 1, "tool", "rbdump " RBDUMP_VERSION, "pid", (int)session->target->pid, "ruby_version",
 	    string_or_null(session->version), "ruby_description", string_or_null(session->description), "arch",
 	    SESSION_ARCH, "build_id", string_or_null(session->module->build_id), "windows_known",
 	    session_has_windows(session), "rate", options->rate, "seed", (json_int_t)options->seed, "budget_us",
-	    (int)options->sampler.budget_us, "on_torn", on_torn_name(options->sampler.on_torn), "duration_s",
-	    facts->duration_s, "ended", facts->ended, "target_status", status_object(facts->target_status), "blocks",
-	    (json_int_t)facts->blocks, "progress_unit", facts->progress_unit, "modes", modes, "where", facts->where);
+	    (int)options->sampler.budget_us, "realtime", facts->realtime, "on_torn",
+	    on_torn_name(options->sampler.on_torn), "duration_s", facts->duration_s, "ended", facts->ended,
+	    "target_status", status_object(facts->target_status), "blocks", (json_int_t)facts->blocks, "progress_unit",
+	    facts->progress_unit, "modes", modes, "where", facts->where);
 }
 
 static struct error *write_json(const char *path, const json_t *report)
@@ -355,6 +356,8 @@ static void print_table(const struct experiment_options *options, const struct s
 		printf("the torn windows of this build are not known: make its layout with rbdump --gen-offsets from "
 		       "debug "
 		       "info\n");
+	if (!facts->realtime)
+		printf("samples were taken at no higher priority than the target's: that needs CAP_SYS_NICE\n");
 	printf("\n");
 	for (int mode = 0; mode < SAMPLE_MODES; mode++)
 		if (options->modes[mode])

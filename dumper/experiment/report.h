@@ -14,6 +14,7 @@ struct report_facts {
 	const char *progress_unit; /* see progress.h */
 	double duration_s;
 	uint64_t blocks;
+	bool realtime;		  /* whether the thread that took the samples went before others */
 	const int *target_status; /* of a target that was started and has ended, as waitpid() gives it; else NULL */
 	json_t *where; /* where the threads of rejected and impossible samples were stopped; see torn_log.h */
 };

@@ -137,7 +137,7 @@ static void *take_block(void *argument)
 	struct timespec began, due, now, cpu;
 	bool stuck = false;
 
-	sampler_enter(taker->sampler);
+	taker->result.realtime = sampler_enter(taker->sampler);
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	due = began;
 	for (uint64_t i = 0; i < block->samples && !stuck; i++) {

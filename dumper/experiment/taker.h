@@ -41,6 +41,7 @@ struct block_result {
 	uint64_t late;	/* samples whose turn had passed when they could be begun, or that were slept through */
 	double wall_us; /* from the beginning to the end of the last sample */
 	double cpu_us;	/* of the taking thread */
+	bool realtime;	/* whether it goes before others (sampler_enter()) */
 };
 
 /*

@@ -160,13 +160,14 @@ void sampler_destroy(struct sampler *sampler)
 	free(sampler);
 }
 
-void sampler_enter(struct sampler *sampler)
+bool sampler_enter(struct sampler *sampler)
 {
 	renew_memory(sampler);
 	sampler->cpu = -1;
 	sched_setaffinity(0, sizeof(sampler->cpus), &sampler->cpus);
 	if (sched_getscheduler(0) == SCHED_OTHER)
 		sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
+	return sched_getscheduler(0) != SCHED_OTHER;
 }
 
 static double microseconds_since(const struct timespec *from)
@@ -359,7 +360,7 @@ static const struct layout_window *find_window(const struct sampler *sampler, co
 /* Stops the thread and copies its stack. */
 static void stop_and_copy(struct sampler *sampler, struct subject *subject, struct sample *sample)
 {
-	bool naive = sample->mode == MODE_PAUSED_NAIVE, wanted = true, interrupted, torn = false;
+	bool naive = sample->mode == MODE_PAUSED_NAIVE, wanted = true, interrupted = false, torn = false;
 	enum tracee_result result;
 	struct timespec began;
 	struct tracee tracee;
@@ -375,7 +376,9 @@ static void stop_and_copy(struct sampler *sampler, struct subject *subject, stru
 	if (result == TRACEE_STOPPED) {
 		sample->has_registers = true;
 		sample->registers = tracee.registers;
-		sample->window = find_window(sampler, &tracee, &interrupted);
+		/* What a naive profiler does not read must not add to its pause. */
+		sample->window = naive ? session_window(sampler->session, tracee.registers.rip)
+				       : find_window(sampler, &tracee, &interrupted);
 		torn = !naive && sample->window && !publication_is_last(sampler->publication, sample->window);
 		if (torn && sampler->options.on_torn == ON_TORN_STEP)
 			wanted = !interrupted && step_out(sampler, &tracee, sample);

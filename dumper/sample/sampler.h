@@ -95,9 +95,9 @@ void sampler_destroy(struct sampler *sampler); /* NULL is fine */
 
 /*
  * Called by the thread that will take the samples, before the first of a mode: it goes before others, where it may, and
- * runs on any CPU again.
+ * runs on any CPU again. Returns whether it goes before others.
  */
-void sampler_enter(struct sampler *sampler);
+bool sampler_enter(struct sampler *sampler);
 
 /* Takes one sample; never fails: what went wrong is in it. MODE_UNDISTURBED takes none. */
 void sampler_take(struct sampler *sampler, enum sample_mode mode, struct subject *subject, struct sample *sample);
