@@ -85,19 +85,18 @@ static bool read_target(const struct publication *publication, uint64_t address,
 	return process_vm_readv(publication->pid, &local, 1, &remote, 1, 0) == (ssize_t)length;
 }
 
-/* What can be read of the newest frame: the rest stays 0. */
-static struct frame_bytes read_newest(const struct publication *publication)
+/* What can be read of the newest frame: the rest stays 0. False if that is not all of it. */
+static bool read_newest(const struct publication *publication, struct frame_bytes *ret)
 {
 	const struct layout_member *member = &publication->layout->members[F_cfp_ep];
-	struct frame_bytes bytes = {0};
 	uint64_t ep = 0;
 
-	if (!read_target(publication, publication->cfp_address, &bytes.cfp, sizeof(bytes.cfp)) ||
-	    !read_target(publication, bytes.cfp, bytes.frame, publication->frame_size))
-		return bytes;
-	memcpy(&ep, bytes.frame + member->offset, sizeof(ep));
-	read_target(publication, ep - (ENV_WORDS - 1) * 8, bytes.env, sizeof(bytes.env));
-	return bytes;
+	*ret = (struct frame_bytes){0};
+	if (!read_target(publication, publication->cfp_address, &ret->cfp, sizeof(ret->cfp)) ||
+	    !read_target(publication, ret->cfp, ret->frame, publication->frame_size))
+		return false;
+	memcpy(&ep, ret->frame + member->offset, sizeof(ep));
+	return read_target(publication, ep - (ENV_WORDS - 1) * 8, ret->env, sizeof(ret->env));
 }
 
 void publication_begin(struct publication *publication, const struct layout_window *window, uint64_t ec)
@@ -112,7 +111,7 @@ void publication_begin(struct publication *publication, const struct layout_wind
 	publication->watched = seen_of(publication, window);
 	publication->cfp_address = ec + cfp->offset;
 	publication->published = false;
-	publication->before = read_newest(publication);
+	read_newest(publication, &publication->before);
 	publication->slot = publication->before.cfp - publication->frame_size;
 	if (!read_target(publication, publication->slot, publication->stale, publication->frame_size))
 		publication->watched = NULL;
@@ -125,26 +124,27 @@ void publication_step(struct publication *publication)
 	if (!publication->watched || publication->published ||
 	    !read_target(publication, publication->cfp_address, &cfp, sizeof(cfp)) || cfp == publication->before.cfp)
 		return;
-	publication->before = read_newest(publication);
+	read_newest(publication, &publication->before);
 	publication->published = true;
 }
 
 void publication_end(struct publication *publication)
 {
 	struct frame_bytes now;
+	bool whole;
 
 	if (!publication->watched)
 		return;
 	/*
 	 * A thread that was stopped behind the store has nothing to say for it; but if the frame still changes,
 	 * against. Nor has one whose frame is the same that was in that place before: a method that is called again and
-	 * again.
+	 * again; or one that cannot be read.
 	 */
-	now = read_newest(publication);
+	whole = read_newest(publication, &now);
 	if (now.cfp == publication->before.cfp && memcmp(&now, &publication->before, sizeof(now)) != 0)
 		publication->watched->first = true;
-	else if (publication->published && now.cfp == publication->before.cfp && now.cfp == publication->slot &&
-		 memcmp(now.frame, publication->stale, publication->frame_size) != 0)
+	else if (whole && publication->published && now.cfp == publication->before.cfp &&
+		 now.cfp == publication->slot && memcmp(now.frame, publication->stale, publication->frame_size) != 0)
 		publication->watched->last++;
 	publication->watched = NULL;
 }
