@@ -140,10 +140,10 @@ def moved():
             parts.append(f"{near(shares[0])} % and {near(shares[1])} % on {name.removesuffix('-gc')}")
     return (
         "`compacted` counts stacks in which nothing else was wrong, but whose names could not be had: Ruby had moved its objects by the time that"
-        " rbdump read them. How many, is a matter of how far its decoding is behind its sampling (up to 32 samples wait), not of"
-        " the mode: a mode whose samples queue up gets more of them. So no two modes can be compared by it (`paused` and"
-        f" `unpaused` here: {', '.join(parts)}), it is no kind of torn stack, and what is left is not a fair choice of the stacks of"
-        " this variant."
+        " rbdump read them. As soon as that is seen, no sample is taken before the one before it has its names. How many are left, is"
+        " a matter of how fast names are read, and of how far the target gets meanwhile; not of what the mode reads of a stack"
+        f" (`paused` and `unpaused` here: {', '.join(parts)}). It is no kind of torn stack, but what is left is not a fair choice"
+        " of the stacks of this variant."
     )
 
 

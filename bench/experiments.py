@@ -17,6 +17,7 @@ The reports go to doc/experiments/PART-RUBY.json, the pictures beside them as SV
 
 import argparse
 import collections
+import functools
 import json
 import subprocess
 import sys
@@ -81,9 +82,17 @@ def measure_rubocop(ruby, flags, arguments):
         return measure([ruby.path, *flags, "-W0", RUBOCOP, RUBOCOP_SOURCES], arguments, folder)
 
 
+@functools.cache
+def revision():
+    """Of the sources that measure: before the first report changes the tree."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    return subprocess.run(command, cwd=TREE, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def keep(name, report, shares=True):
     """Writes a report into the tree, without what only this run had."""
     del report["pid"]
+    report["tool"] += f" ({revision()})"
     for place in report["where"]:
         if place["file"]:
             place["file"] = place["file"].rsplit("/", 1)[-1]

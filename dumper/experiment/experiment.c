@@ -105,6 +105,8 @@ static void count_sample(struct experiment *experiment, const struct sample *sam
 		return;
 	}
 	thread = decoder_decode(experiment->decoder, sample);
+	if (thread.reason == REASON_COMPACTED)
+		taker_keep_pace(experiment->taker);
 	if (experiment->oracle && thread.verdict == VERDICT_COMPLETE)
 		verdict = oracle_judge(experiment->oracle, thread.frames, thread.nr_frames);
 	if (sample_mode_naive(sample->mode) && thread.verdict == VERDICT_COMPLETE)

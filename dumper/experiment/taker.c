@@ -19,9 +19,10 @@ struct taker {
 	struct sampler *sampler;
 	struct sample slots[SLOTS];
 
-	pthread_mutex_t mutex; /* guards the four below */
+	pthread_mutex_t mutex; /* guards the five below */
 	pthread_cond_t changed;
-	size_t taken, given; /* ever; the difference is what waits */
+	size_t taken, given; /* ever; the difference is what waits, */
+	size_t waiting_max;  /* at most so many */
 	bool ended;
 
 	pthread_t thread;
@@ -42,6 +43,7 @@ struct taker *taker_create(const struct session *session, struct sampler *sample
 		return NULL;
 	}
 	taker->sampler = sampler;
+	taker->waiting_max = SLOTS;
 	pthread_mutex_init(&taker->mutex, NULL);
 	pthread_cond_init(&taker->changed, NULL);
 	return taker;
@@ -73,13 +75,13 @@ static long long ns_between(const struct timespec *from, const struct timespec *
 	return (to->tv_sec - from->tv_sec) * 1000000000LL + (to->tv_nsec - from->tv_nsec);
 }
 
-/* A slot to take the next sample into: waits while all hold samples that have not been decoded. */
+/* A slot to take the next sample into: waits while no more may hold samples that have not been decoded. */
 static struct sample *free_slot(struct taker *taker)
 {
 	struct sample *slot;
 
 	pthread_mutex_lock(&taker->mutex);
-	while (taker->taken - taker->given >= SLOTS)
+	while (taker->taken - taker->given >= taker->waiting_max)
 		pthread_cond_wait(&taker->changed, &taker->mutex);
 	slot = &taker->slots[taker->taken % SLOTS];
 	pthread_mutex_unlock(&taker->mutex);
@@ -207,6 +209,13 @@ void taker_done(struct taker *taker)
 	pthread_mutex_lock(&taker->mutex);
 	taker->given++;
 	pthread_cond_signal(&taker->changed);
+	pthread_mutex_unlock(&taker->mutex);
+}
+
+void taker_keep_pace(struct taker *taker)
+{
+	pthread_mutex_lock(&taker->mutex);
+	taker->waiting_max = 1;
 	pthread_mutex_unlock(&taker->mutex);
 }
 

@@ -56,6 +56,12 @@ struct sample *taker_next(struct taker *taker);
 /* Gives the sample that taker_next() gave last back. */
 void taker_done(struct taker *taker);
 
+/*
+ * From now on, in later blocks as well, no sample is taken before the one before it was given back: of a target that
+ * moves its objects, what samples refer to cannot wait.
+ */
+void taker_keep_pace(struct taker *taker);
+
 /* Ends a block whose samples have all been given. */
 void taker_end(struct taker *taker, struct block_result *ret);
 

@@ -9,14 +9,18 @@
 /* How often a window must be passed with something to see before it is trusted. */
 #define PASSES 5u
 
+/* Of so many stops in a window that is trusted, one is stepped out of it nevertheless. */
+#define WATCH_AGAIN 16u
+
 /* The most bytes of a control frame: 64 in 2.7, less later. And of an environment, below its ep and with it. */
 #define FRAME_MAX 256u
 #define ENV_WORDS 3u
 
 /* What was seen of one window. */
 struct seen {
-	unsigned int last; /* passes in which the frame was whole when it was published */
-	bool first;	   /* a pass in which it was not */
+	unsigned int last;    /* passes in which the frame was whole when it was published */
+	bool first;	      /* a pass in which it was not */
+	unsigned int trusted; /* stops since the first of `last` were enough */
 };
 
 /* The newest frame, with the end of its environment. */
@@ -76,6 +80,11 @@ bool publication_is_last(const struct publication *publication, const struct lay
 	const struct seen *seen = seen_of(publication, window);
 
 	return !seen->first && seen->last >= PASSES;
+}
+
+bool publication_may_copy(struct publication *publication, const struct layout_window *window)
+{
+	return publication_is_last(publication, window) && ++seen_of(publication, window)->trusted % WATCH_AGAIN != 0;
 }
 
 static bool read_target(const struct publication *publication, uint64_t address, void *buffer, size_t length)

@@ -379,7 +379,7 @@ static void stop_and_copy(struct sampler *sampler, struct subject *subject, stru
 		/* What a naive profiler does not read must not add to its pause. */
 		sample->window = naive ? session_window(sampler->session, tracee.registers.rip)
 				       : find_window(sampler, &tracee, &interrupted);
-		torn = !naive && sample->window && !publication_is_last(sampler->publication, sample->window);
+		torn = !naive && sample->window && !publication_may_copy(sampler->publication, sample->window);
 		if (torn && sampler->options.on_torn == ON_TORN_STEP)
 			wanted = !interrupted && step_out(sampler, &tracee, sample);
 		else if (torn && sampler->options.on_torn == ON_TORN_DROP)
