@@ -110,7 +110,8 @@ BUILD_PACKAGES = gcc make pkg-config python3 libdw-dev libelf-dev libjansson-dev
 DEMO_PACKAGES = $(BUILD_PACKAGES) ruby
 LINT_PACKAGES = $(BUILD_PACKAGES) clang-tidy clang-format cppcheck shellcheck
 CHECK_PACKAGES = $(BUILD_PACKAGES) ruby gdb git zstd gcc libcmocka-dev python3-pytest binutils dwz util-linux procps \
-	apt dpkg-dev musl-tools libdebuginfod1 debian-archive-keyring autoconf bison rustc zlib1g-dev libyaml-dev libgmp-dev
+	apt dpkg-dev musl-tools libdebuginfod1 debian-archive-keyring autoconf bison rustc zlib1g-dev libyaml-dev libgmp-dev \
+	puma unicorn
 FUZZ_PACKAGES = $(BUILD_PACKAGES) clang libclang-rt-dev
 BENCH_PACKAGES = $(CHECK_PACKAGES) strace elfutils time
 

@@ -41,10 +41,10 @@ def is_watcher(frame):
     return frame["path"] == str(GRAPH) and frame["label"].startswith("block")
 
 
-def dumps(ruby, rbdump, folder, variant, flags=()):
+def dumps(ruby, rbdump, folder, variant, *arguments):
     """The oracle, and the complete stacks of so many dumps; (None, None) where this Ruby does not have the variant."""
     with subprocess.Popen(
-        [ruby.path, *flags, "--disable-gems", GRAPH, variant, "1", folder],
+        [ruby.path, "--disable-gems", GRAPH, variant, "1", folder],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as target:  # fmt: skip
         try:
@@ -53,7 +53,7 @@ def dumps(ruby, rbdump, folder, variant, flags=()):
             oracle = json.loads((folder / "oracle.json").read_text())
             stacks = []
             for _ in range(DUMPS):
-                done = run(rbdump, "-p", target.pid, "--json")
+                done = run(rbdump, "-p", target.pid, "--json", *arguments)
                 assert done.returncode in (0, 1), done.stderr
                 # The thread that waits for standard input to end is not in the graph.
                 stacks += [
@@ -91,3 +91,16 @@ def test_dumps_are_legal(ruby, rbdump, tmp_path, variant):
             tried += 1
             seen += judge(oracle, mixed) is not None
     assert seen >= 0.4 * tried > 0, (seen, tried)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_unpaused_dumps_are_legal(ruby, rbdump, tmp_path, variant):
+    """Without a stop: right, or marked; and not all marked, where a stack stands still now and then."""
+    oracle, stacks = dumps(ruby, rbdump, tmp_path, variant, "--no-stop")
+    if oracle is None:
+        assert variant == "ractors" and ruby.series < (3, 0)
+        return
+    wrong = [why for why in (judge(oracle, stack) for stack in stacks) if why]
+    assert not wrong, wrong
+    if variant != "gc":
+        assert len(stacks) >= DUMPS / 4

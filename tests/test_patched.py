@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from conftest import note_not_applicable
+from harness.core import gcore_of, read_core, settle
 from harness.dump import check, dump, run
 from harness.layouts import shipped_for
 from harness.process import is_untouched
@@ -67,6 +68,21 @@ def test_frames(patched, layout, start, rbdump, script):
     answer = dump(rbdump, target.pid)
     check(answer, target, patched)
     assert answer["layout"]["source"] == "generated"
+    assert target.release() == 0
+
+
+def test_core(patched, layout, start, rbdump, tmp_path):
+    target = start(patched, "cfuncs.rb")
+    settle(rbdump, target.pid)
+    with gcore_of(target.pid, tmp_path) as core:
+        check(read_core(rbdump, core, "--offsets", layout), target, patched, mode="core")
+        # By what was made of the debug info of its Ruby when that was looked at.
+        answer = read_core(rbdump, core)
+        check(answer, target, patched, mode="core")
+        assert answer["layout"]["source"] == "build-id"
+        shipped = tmp_path / "shipped.layout"
+        shipped.write_text(without_digest(shipped_for(patched.version).read_text()))
+        check_refusal(run(rbdump, "--core", core, "--offsets", shipped), NOT_RUBY, "self-test")
     assert target.release() == 0
 
 

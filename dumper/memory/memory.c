@@ -187,6 +187,11 @@ void memory_count_own_time(struct memory *memory)
 	memory->clock = CLOCK_THREAD_CPUTIME_ID;
 }
 
+clockid_t memory_clock(const struct memory *memory)
+{
+	return memory->clock;
+}
+
 void memory_limit(struct memory *memory, long limit_ns)
 {
 	memory->limit_ns = limit_ns;

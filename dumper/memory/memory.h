@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #define MEMORY_PAGE ((uint64_t)4096)
 
@@ -49,6 +50,9 @@ void memory_limit(struct memory *memory, long limit_ns);
  * that of a target which stands still may be on a slow disk.
  */
 void memory_count_own_time(struct memory *memory);
+
+/* The clock that tells what time counts. */
+clockid_t memory_clock(const struct memory *memory);
 
 /*
  * Whether a read was refused since then for lack of time: what was read is not all, and what was concluded from a read

@@ -82,8 +82,9 @@ struct error *session_open(pid_t pid, const struct session_options *options, str
 	}
 	session->no_stop = options->no_stop;
 	session->offsets = options->offsets;
-	time_limit_begin(TARGET_LIVE, pid, options->time_limit_s);
-	error = live_open(pid, &session->target);
+	error = time_limit_begin(TARGET_LIVE, pid, options->time_limit_s);
+	if (!error)
+		error = live_open(pid, &session->target);
 	if (!error) {
 		session->foreign_pids = in_other_pid_namespace(session->target->pid);
 		error = open_session(session, NULL, trace);
@@ -104,8 +105,9 @@ struct error *session_open_core(const struct session_core_options *options, stru
 	/* However long it takes to unpack one: its length is limited. */
 	error = core_open(&options->core, &session->target);
 	if (!error) {
-		time_limit_begin(TARGET_CORE, session->target->pid, options->time_limit_s);
-		error = core_explain(session->target, open_session(session, options->ruby_version, trace));
+		error = time_limit_begin(TARGET_CORE, session->target->pid, options->time_limit_s);
+		if (!error)
+			error = core_explain(session->target, open_session(session, options->ruby_version, trace));
 		time_limit_end();
 	}
 	return finish(session, error, ret);

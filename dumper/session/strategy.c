@@ -14,6 +14,10 @@
 /* How often a paused target is looked at until one look found all it wanted, and passed the self-test. */
 #define PAUSED_TRIES 4
 
+/* How many looks, of those, that found all they wanted may fail the self-test: the first may have been in the middle of
+ * something. */
+#define REFUSED_TRIES 2
+
 /* In how many looks, of those, fibers that were made after the search for them are looked for again. */
 #define SEARCHED_TRIES 2
 
@@ -46,6 +50,11 @@ static struct error *failure(const struct session *session, const struct look *l
 {
 	if (look->no_memory)
 		return error_no_memory();
+	if (look->untested && session->target->kind == TARGET_CORE)
+		return error_create(EXIT_FAILED,
+				    "what was read of the core of process %d could not be tested in time: it is not "
+				    "what a Ruby has",
+				    session->target->pid);
 	if (look->untested)
 		return error_create(
 		    EXIT_FAILED,
@@ -121,7 +130,7 @@ struct error *look_paused(const struct session *session, struct look *look)
 	struct chase chased = {session, look};
 	struct error *error = learn_pages(session, look);
 	double pause_us = 0, pauses_us = 0;
-	unsigned int pauses = 0;
+	unsigned int pauses = 0, refusals = 0;
 	bool searched = false;
 
 	if (!error)
@@ -145,8 +154,11 @@ struct error *look_paused(const struct session *session, struct look *look)
 		if ((look->fibers.missing == LIST_MISSED || look->fibers.missing == LIST_BROKEN) &&
 		    pauses < SEARCHED_TRIES)
 			error = search_heap(session, look, &searched);
-		if (memory_missed(session->memory) == 0 && !look->refused && !look->untested && !searched)
-			break;
+		if (memory_missed(session->memory) == 0 && !look->untested && !searched) {
+			refusals += look->refused != NULL;
+			if (!look->refused || refusals >= REFUSED_TRIES)
+				break;
+		}
 		/* Let it get somewhere else. */
 		nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
 	}

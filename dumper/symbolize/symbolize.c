@@ -26,7 +26,6 @@
 /* The most of a name that is kept, in bytes. Names of Rust functions can have some hundreds. */
 #define MAX_NAME 4096
 
-static const char deleted_suffix[] = " (deleted)";
 static const char vdso[] = "[vdso]";
 
 /* A file that the target has mapped as a program. */
@@ -136,14 +135,11 @@ static bool is_program(const char *path, int fd)
 static struct mapped_file *open_file(struct symbolizer *symbolizer, const struct mapping *mapping)
 {
 	struct mapped_file *file = &symbolizer->files[symbolizer->nr_files];
-	size_t length = strlen(mapping->path), suffix = strlen(deleted_suffix);
 	char *path = NULL;
 	int fd = -1;
 
 	*file = (struct mapped_file){.start = mapping->start};
-	if (length > suffix && strcmp(mapping->path + length - suffix, deleted_suffix) == 0)
-		length -= suffix;
-	file->path = strndup(mapping->path, length);
+	file->path = strndup(mapping->path, mapping_name_length(mapping));
 	if (file->path && strcmp(mapping->path, vdso) == 0) {
 		symbolizer->nr_files++;
 		return file;

@@ -65,11 +65,9 @@ int core_open_regular(const char *path)
 /* Looks for the file that was mapped by its name, once. */
 static void look_for(const struct target *target, struct core_file *file)
 {
-	static const char deleted[] = " (deleted)";
 	const struct core *core = target->core;
-	const char *name = core_first_of(core, file)->path;
+	const struct mapping *first = core_first_of(core, file);
 	uint8_t page[MEMORY_PAGE];
-	size_t length = strlen(name), suffix = strlen(deleted);
 	char *path;
 
 	if (file->looked)
@@ -78,10 +76,8 @@ static void look_for(const struct target *target, struct core_file *file)
 	file->errnum = ENOENT;
 	if (core->given_as == file) {
 		file->fd = fcntl(core->given_fd, F_DUPFD_CLOEXEC, 0);
-	} else if (name[0] == '/' && strncmp(name, "/dev/", 5) != 0) {
-		if (length > suffix && strcmp(name + length - suffix, deleted) == 0)
-			length -= suffix;
-		path = strndup(name, length);
+	} else if (first->path[0] == '/' && strncmp(first->path, "/dev/", 5) != 0) {
+		path = strndup(first->path, mapping_name_length(first));
 		file->fd = path ? core_open_regular(path) : -1;
 		file->errnum = errno != 0 ? errno : ENOENT;
 		free(path);

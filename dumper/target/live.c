@@ -462,9 +462,7 @@ static const char *path_inside(const struct target *target, const struct mapping
 
 int live_open_file(const struct target *target, const struct mapping *mapping)
 {
-	static const char deleted[] = " (deleted)";
 	char path[4096];
-	size_t name = strlen(mapping->path), suffix = strlen(deleted);
 	int fd;
 
 	/* Needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE: */
@@ -481,7 +479,7 @@ int live_open_file(const struct target *target, const struct mapping *mapping)
 	if (!target->executable || strcmp(target->executable, mapping->path) != 0)
 		snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, path_inside(target, mapping));
 	fd = open_if_mapped(target, mapping, path);
-	if (fd < 0 && errno == ENOENT && name > suffix && strcmp(mapping->path + name - suffix, deleted) == 0)
+	if (fd < 0 && errno == ENOENT && mapping->path[mapping_name_length(mapping)] != '\0')
 		errno = ESTALE;
 	return fd;
 }

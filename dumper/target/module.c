@@ -14,8 +14,6 @@
 #include "target/live.h"
 #include "target/ruby_file.h"
 
-static const char deleted_suffix[] = " (deleted)";
-
 /* Reads the program headers: bias from the one that `mapping` shows, where all of them are, and the writable ones. */
 static bool read_segments(struct module *module, const struct mapping *mapping)
 {
@@ -64,16 +62,6 @@ static bool read_segments(struct module *module, const struct mapping *mapping)
 	return true;
 }
 
-/* The path without " (deleted)", malloc'ed. */
-static char *plain_path(const struct mapping *mapping)
-{
-	size_t length = strlen(mapping->path), suffix = strlen(deleted_suffix);
-
-	if (length > suffix && strcmp(mapping->path + length - suffix, deleted_suffix) == 0)
-		length -= suffix;
-	return strndup(mapping->path, length);
-}
-
 /*
  * Opens what `mapping` shows, if it is an ELF file of this machine; NULL otherwise. `stale` is set if the file of that
  * name is not the one that is mapped.
@@ -88,7 +76,7 @@ static struct module *open_module(const struct target *target, const struct mapp
 	if (!module)
 		return NULL;
 	module->target = target;
-	module->path = plain_path(mapping);
+	module->path = strndup(mapping->path, mapping_name_length(mapping));
 	module->fd = target_open_file(target, mapping);
 	*stale = module->fd < 0 && errno == ESTALE;
 	if (module->fd >= 0)
@@ -230,7 +218,7 @@ static struct module *open_dumped(const struct target *target, const struct mapp
 		return NULL;
 	module->fd = -1;
 	module->target = target;
-	module->path = plain_path(mapping);
+	module->path = strndup(mapping->path, mapping_name_length(mapping));
 	if (!module->path) {
 		module_close(module);
 		return NULL;

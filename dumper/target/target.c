@@ -1,6 +1,7 @@
 #include "target/target.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "target/core.h"
 #include "target/live.h"
@@ -51,6 +52,14 @@ bool target_may_have(const struct target *target, uint64_t address)
 			low = middle + 1;
 	}
 	return low < target->nr_mappings && target->mappings[low].start <= address;
+}
+
+size_t mapping_name_length(const struct mapping *mapping)
+{
+	static const char deleted[] = " (deleted)";
+	size_t length = strlen(mapping->path), suffix = sizeof(deleted) - 1;
+
+	return length > suffix && strcmp(mapping->path + length - suffix, deleted) == 0 ? length - suffix : length;
 }
 
 int target_open_file(const struct target *target, const struct mapping *mapping)

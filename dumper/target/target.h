@@ -68,6 +68,9 @@ void target_read_pages(void *target, const uint64_t *pages, size_t count, uint8_
  */
 bool target_may_have(const struct target *target, uint64_t address);
 
+/* The length of a mapping's path without the " (deleted)" that the kernel puts behind the name of a file that is. */
+size_t mapping_name_length(const struct mapping *mapping);
+
 /*
  * Opens the file behind a mapping. Returns a file descriptor, or -1 with errno: ESTALE if another file has that name
  * now, or none has and it is deleted.

@@ -112,10 +112,10 @@ static const struct {
 } missing_texts[] = {
     [LIST_COMPLETE] = {NULL, NULL},
     [LIST_NOT_KNOWN] = {"not-known", "where this Ruby has them is not known"},
-    [LIST_BROKEN] = {"list-broken", "the list of them was being changed"},
+    [LIST_BROKEN] = {"list-broken", "the list of them was being changed, or is not all there"},
     [LIST_TOO_LONG] = {"too-many", "there are more than rbdump lists"},
     [LIST_OUT_OF_TIME] = {"out-of-time", "there was no time left to read the list of them"},
-    [LIST_HEAP_CUT] = {"heap-cut", "not all of Ruby's heap could be searched for them in time"},
+    [LIST_HEAP_CUT] = {"heap-cut", "not all of Ruby's heap could be searched for them"},
     [LIST_MISSED] = {"missed", "some were not found"},
 };
 

@@ -28,6 +28,7 @@ struct search {
 	struct heap_finds *finds;
 	uint8_t *buffer; /* PIECES_MAX pages */
 	uint64_t bytes;
+	clockid_t clock; /* that time is limited by */
 	struct timespec began;
 };
 
@@ -100,7 +101,7 @@ static bool search_slots(struct search *search, uint64_t start, uint64_t count, 
 
 static bool is_over(const struct search *search)
 {
-	return search->bytes > HEAP_BYTES_MAX || elapsed_ns(&search->began) > HEAP_NS_MAX;
+	return search->bytes > HEAP_BYTES_MAX || elapsed_by_ns(search->clock, &search->began) > HEAP_NS_MAX;
 }
 
 /* Slots of one size, one behind the other. */
@@ -150,7 +151,7 @@ static bool search_pages(struct search *search, struct access *access, uint64_t 
 			search->finds->cut = true;
 			break;
 		}
-		/* The list was being changed: the page is gone, or not there yet. */
+		/* The list was being changed: the page is gone, or not there yet; or a core lacks it. */
 		if (try.failed || !value_is_object(slots.start) || slots.size == 0 || slots.size > SLOT_BYTES_MAX ||
 		    slots.size % 8 != 0 || slots.count > PAGE_BYTES_MAX / slots.size ||
 		    slots.start > UINT64_MAX - PAGE_BYTES_MAX) {
@@ -173,12 +174,13 @@ bool heap_find(const struct ruby *ruby, memory_source *source, void *context, ui
 	    .type = type,
 	    .finds = ret,
 	    .buffer = malloc(PIECES_MAX * MEMORY_PAGE),
+	    .clock = memory_clock(ruby->memory),
 	};
 	struct access access = access_begin(lists, ruby->layout);
 	bool enough = false;
 
 	*ret = (struct heap_finds){0};
-	clock_gettime(CLOCK_MONOTONIC, &search.began);
+	clock_gettime(search.clock, &search.began);
 	if (lists && search.buffer)
 		enough = search_pages(&search, &access, ruby->vm);
 	addresses_sort(&ret->data);

@@ -30,6 +30,7 @@ bool heap_is_known(const struct layout *layout);
 
 /*
  * Finds the typed data objects of one type.
+ *   ruby             its memory is not read, but tells what time counts (memory_clock())
  *   source, context  where pages of the target come from
  *   type             address of the rb_data_type_t
  * Returns false if out of memory. `ret` is to be given to heap_clear().

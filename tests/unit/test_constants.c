@@ -61,7 +61,7 @@ static void test_series(void **state)
 	assert_int_equal(macros("2.3.0.1"), 0);
 }
 
-/* The same as in the headers of these Rubies. */
+/* As these Rubies have them (gen/constants.c names the files). */
 static void test_values(void **state)
 {
 	(void)state;

@@ -328,7 +328,8 @@ static void test_missing_threads(void **state)
 		enum list_missing missing;
 		const char *name, *line;
 	} cases[] = {
-	    {LIST_BROKEN, "list-broken", "Threads may be missing: the list of them was being changed"},
+	    {LIST_BROKEN, "list-broken",
+	     "Threads may be missing: the list of them was being changed, or is not all there"},
 	    {LIST_TOO_LONG, "too-many", "Threads may be missing: there are more than rbdump lists"},
 	    {LIST_OUT_OF_TIME, "out-of-time",
 	     "Threads may be missing: there was no time left to read the list of them"},

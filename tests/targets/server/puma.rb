@@ -1,0 +1,3 @@
+workers 2
+threads 2, 2
+bind "unix://#{ENV.fetch("WITNESS")}/server.sock"

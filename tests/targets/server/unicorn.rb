@@ -1,0 +1,2 @@
+worker_processes 2
+listen "#{ENV.fetch("WITNESS")}/server.sock"
