@@ -103,7 +103,9 @@ static bool read_back(int fd, void *buffer, size_t length, uint64_t offset)
 
 /*
  * Where a core ends, by its program headers: nothing that lies behind is of any use. What is no ELF file ends where it
- * begins. written  how much there is of it NOT_YET if that is too little to tell, NEVER if it cannot be told.
+ * begins.
+ *   written  how much there is of it
+ * Returns NOT_YET if that is too little to tell, NEVER if it cannot be told.
  */
 static uint64_t told_end(int fd, uint64_t written)
 {
