@@ -141,8 +141,8 @@ def draw_answer():
     runs = {rate: reports(f"cost-{rate}") for rate in (100, 1000)}
     lost = [1 - mode["progress_share"] for run in runs.values() for report in run.values() for mode in report["modes"]
             if mode["progress_share"] is not None]
-    low, high = 0.05 * math.floor(min(0, *lost) / 0.05), 0.05 * math.ceil(max(lost) / 0.05)
-    cost = LinearAxis(650, 850, low, high, 0.05, lambda value: f"{100 * value:.0f} %".replace("-0", "0").replace("-", "−"))
+    low, high = 0.1 * math.floor(min(0, *lost) / 0.1), 0.1 * math.ceil(max(lost) / 0.1)
+    cost = LinearAxis(650, 850, low, high, 0.1, lambda value: f"{100 * value:.0f} %".replace("-0", "0").replace("-", "−"))
     parts, top = [], 16
     for rate, found in runs.items():
         parts += [text(10, top, f"{rate} Hz"), text(error.left, top, "impossible, of the accepted")]
