@@ -10,6 +10,7 @@
 #include "layout/self_test.h"
 #include "memory/addresses.h"
 #include "session/windows.h"
+#include "vm/call_site.h"
 #include "vm/context.h"
 
 /* Of how many frames, in all its stacks, a look tells at most. */
@@ -151,15 +152,29 @@ static void forget_stack(struct trace_thread *thread, enum reason reason)
 	thread->verdict = validate_verdict(reason);
 }
 
+/*
+ * Whether the innermost frame cannot be what its caller calls: it is that of an earlier call. Until 2.7 a frame counts
+ * before it is whole, and where a thread is in its code, which would tell, is not known without a stop.
+ */
+static bool contradicts_its_caller(const struct look *look, const struct stack *stack)
+{
+	return stack->nr_frames > 1 &&
+	       call_site_judge(&look->ruby, &stack->frames[1], &stack->frames[0]) == CALL_SITE_CONTRADICTS;
+}
+
 /* What the way a thread was stopped says of its stack, and of where it is in it. */
 static void judge_thread(const struct session *session, const struct look *look, const struct ruby_thread *thread,
-			 struct trace_thread *ret)
+			 const struct stack *stack, struct trace_thread *ret)
 {
 	const struct native_thread *native = native_of(session, look, thread);
 	const enum reason unstopped = reason_unstopped(session, look, thread);
 	const struct layout_window *window = NULL;
 
 	forget_line_of_running(ret);
+	if (session->no_stop && ret->verdict == VERDICT_COMPLETE && contradicts_its_caller(look, stack)) {
+		ret->reason = REASON_CALL_SITE;
+		ret->verdict = validate_verdict(REASON_CALL_SITE);
+	}
 	if (session->no_stop || ret->reason == REASON_OUT_OF_TIME)
 		return;
 	if (unstopped == REASON_REFUSED)
@@ -311,7 +326,7 @@ static bool read_stacks(const struct session *session, struct look *look, struct
 
 		if (!walk_stack(look, resolver, thread->ec, thread->address, &frames_left))
 			return false;
-		judge_thread(session, look, thread, &trace->threads[i]);
+		judge_thread(session, look, thread, &look->stacks[i], &trace->threads[i]);
 	}
 	/* After them: where there is no room for all stacks, it is the threads' that are read. */
 	if (!fibers_list(&look->ruby, &look->threads, &look->found, &look->fibers) ||
@@ -411,6 +426,11 @@ size_t look_mark_moved(const struct session *session, struct look *look)
 
 		if (thread->reason == REASON_OUT_OF_TIME)
 			continue;
+		/* That is a reason to look again, too. */
+		if (thread->reason == REASON_CALL_SITE) {
+			count++;
+			continue;
+		}
 		/* One that runs, and is not what its thread runs: the thread was in another when it was copied. */
 		moved[i] = (thread->suspended && strcmp(thread->fiber_state, "resumed") == 0 && !thread->ended) ||
 			   may_have_been_resumed(session, look, i, moved) ||
