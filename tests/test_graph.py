@@ -102,4 +102,4 @@ def test_unpaused_dumps_are_legal(ruby, rbdump, tmp_path, variant):
         return
     wrong = [why for why in (judge(oracle, stack) for stack in stacks) if why]
     assert not wrong, wrong
-    assert stacks or variant in ("deep", "blocks", "gc")
+    assert stacks or variant not in ("churn", "threads")
