@@ -215,7 +215,8 @@ static void test_layout(const struct session *session, struct look *look, long l
 	for (size_t i = 0; enough && i < look->trace->nr_threads; i++) {
 		enum reason reason = look->trace->threads[i].reason;
 
-		moved[i] = reason == REASON_MOVED || reason == REASON_NOT_STOPPED || reason == REASON_REFUSED;
+		moved[i] = reason == REASON_MOVED || reason == REASON_CALL_SITE || reason == REASON_NOT_STOPPED ||
+			   reason == REASON_REFUSED;
 	}
 	for (size_t i = 0; enough && i < target->nr_threads; i++) {
 		if (!target->threads[i].stopped)
@@ -426,8 +427,9 @@ size_t look_mark_moved(const struct session *session, struct look *look)
 
 		if (thread->reason == REASON_OUT_OF_TIME)
 			continue;
-		/* That is a reason to look again, too. */
+		/* It was caught while it moved. */
 		if (thread->reason == REASON_CALL_SITE) {
+			moved[i] = true;
 			count++;
 			continue;
 		}
