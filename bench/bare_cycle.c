@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define MAX_THREADS 1024
+#define MAX_THREADS 32768
 #define MAX_PIECES  65536
 #define MAX_BYTES   (256UL << 20)
 
@@ -45,6 +45,7 @@ static size_t read_pieces(size_t *bytes)
 	return count;
 }
 
+/* 0 if there are more than can be stopped: half of a cycle is none. */
 static size_t list_threads(pid_t pid)
 {
 	char path[64];
@@ -56,14 +57,15 @@ static size_t list_threads(pid_t pid)
 	dir = opendir(path);
 	if (!dir)
 		return 0;
-	while (count < MAX_THREADS && (entry = readdir(dir))) {
+	while ((entry = readdir(dir))) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		if (tid > 0)
-			tids[count++] = tid;
+		if (tid > 0 && count < MAX_THREADS)
+			tids[count] = tid;
+		count += tid > 0;
 	}
 	closedir(dir);
-	return count;
+	return count <= MAX_THREADS ? count : 0;
 }
 
 static char *buffer; /* what is copied; kept until the end */
@@ -97,7 +99,7 @@ int main(int argc, char **argv)
 
 	buffer = malloc(bytes + 1);
 	if (nr_pieces == 0 || nr_threads == 0 || !buffer) {
-		fprintf(stderr, "usage: bare_cycle PID < PIECES\n");
+		fprintf(stderr, "usage: bare_cycle PID < PIECES; of no more than %d threads\n", MAX_THREADS);
 		return 1;
 	}
 	memset(buffer, 1, bytes + 1); /* no page faults while the target is stopped */

@@ -320,6 +320,8 @@ class Bench:
             ("sleep", 1000, 1, 50, None),
             ("sleep", 10000, 1, 50, None),
             ("sleep", 10, 100, 50, None),
+            ("sleep", 10, 1000, 20, None),
+            ("sleep", 10, 4000, 10, None),
         ):
             with target(self.ruby.path, mode, frames, threads) as pid:
                 calls = Calls(self.dump(pid), self.environment, self.folder)
@@ -336,7 +338,7 @@ class Bench:
                     mine.append(json.loads(run.output)["pause_us"])
                     cycle = Run([self.bare, str(pid)], self.environment, stdin=pieces)
                     bare.append(float(cycle.output))
-            what = f"{frames:,} frames, {threads} thread{'s' if threads > 1 else ''}, {mode}"
+            what = f"{frames:,} frames, {threads:,} thread{'s' if threads > 1 else ''}, {mode}"
             self.table.add_spread(f"{what}: rbdump", mine, "us", limit)
             copied = f"{calls.bytes / 1024:,.0f} KiB in {len(calls.pieces)} pieces"
             self.table.add_spread(f"  bare cycle, {copied}", bare, "us")

@@ -16,9 +16,13 @@ static double microseconds(const struct timespec *from, const struct timespec *t
 	return (double)(to->tv_sec - from->tv_sec) * 1e6 + (double)(to->tv_nsec - from->tv_nsec) / 1e3;
 }
 
+/* What a pause is at. */
+enum stage { STOPPING, READING, RESUMING };
+
 /* What the tracing thread is to do, and what came of it. */
 struct pause {
 	struct target *target;
+	_Atomic enum stage stage;
 	struct memory *memory;
 	void (*chase)(void *context);
 	void *context;
@@ -42,9 +46,11 @@ static void *trace(void *argument)
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	pause->error = live_stop(pause->target);
 	if (!pause->error) {
+		pause->stage = READING;
 		memory_prefetch(pause->memory);
 		if (pause->chase)
 			pause->chase(pause->context);
+		pause->stage = RESUMING;
 		live_resume(pause->target);
 	}
 	clock_gettime(CLOCK_MONOTONIC, &ended);
@@ -56,8 +62,14 @@ static void *trace(void *argument)
  * Waits for the tracer to end. One that waits in the kernel, for a page that somebody else is to provide, can neither
  * be told to end nor interrupted: then rbdump ends, which ends the wait, and lets the target go on.
  */
-static void join_tracer(pthread_t tracer, pid_t pid)
+static void join_tracer(pthread_t tracer, const struct pause *pause)
 {
+	static const char *const why[] = {
+	    [STOPPING] = "not all of its threads had been stopped by then",
+	    [READING] = "its memory could not be read by then: it is much, or some of it is of a file system, or a "
+			"userfaultfd(2), that does not answer",
+	    [RESUMING] = "not all of its threads had been let go by then",
+	};
 	struct timespec end;
 	char message[256];
 	ssize_t written;
@@ -66,11 +78,8 @@ static void join_tracer(pthread_t tracer, pid_t pid)
 	end.tv_sec += CAPTURE_LIMIT_S;
 	if (pthread_clockjoin_np(tracer, NULL, CLOCK_MONOTONIC, &end) != ETIMEDOUT)
 		return;
-	snprintf(
-	    message, sizeof(message),
-	    "rbdump: process %d was stopped for %d s, and is let go: its memory could not be read by then: some of it "
-	    "is of a file system, or a userfaultfd(2), that does not answer\n",
-	    pid, CAPTURE_LIMIT_S);
+	snprintf(message, sizeof(message), "rbdump: process %d was stopped for %d s, and is let go: %s\n",
+		 pause->target->pid, CAPTURE_LIMIT_S, why[pause->stage]);
 	written = write(STDERR_FILENO, message, strlen(message));
 	(void)written;
 	_exit(EXIT_FAILED);
@@ -79,7 +88,7 @@ static void join_tracer(pthread_t tracer, pid_t pid)
 struct error *capture_paused(struct target *target, struct memory *memory, void (*chase)(void *context), void *context,
 			     double *pause_us)
 {
-	struct pause pause = {target, memory, chase, context, 0, NULL};
+	struct pause pause = {.target = target, .memory = memory, .chase = chase, .context = context};
 	sigset_t all, before;
 	pthread_t tracer;
 	int errnum;
@@ -91,7 +100,7 @@ struct error *capture_paused(struct target *target, struct memory *memory, void 
 	sigprocmask(SIG_SETMASK, &all, &before);
 	errnum = pthread_create(&tracer, NULL, trace, &pause);
 	if (errnum == 0)
-		join_tracer(tracer, target->pid);
+		join_tracer(tracer, &pause);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (errnum != 0)
 		return error_create(EXIT_FAILED, "no thread can be started: %s", strerror(errnum));

@@ -225,20 +225,32 @@ static void take_registers(struct native_thread *thread)
 	thread->fs_base = registers.fs_base;
 }
 
+/*
+ * That of /proc/TID is for its whole process, of which the kernel then adds up the times of all threads: of thousands
+ * of threads, each would take as long as all of them.
+ */
+static bool read_thread_stat(pid_t pid, pid_t tid, struct process_stat *ret)
+{
+	char tasks[64];
+
+	snprintf(tasks, sizeof(tasks), "/proc/%d/task", pid);
+	return process_stat_read(tasks, tid, ret);
+}
+
 /* Whether a thread is in the state D. */
-static bool is_uninterruptible(pid_t tid)
+static bool is_uninterruptible(pid_t pid, pid_t tid)
 {
 	struct process_stat stat;
 
-	return process_stat_read("/proc", tid, &stat) && stat.state == 'D';
+	return read_thread_stat(pid, tid, &stat) && stat.state == 'D';
 }
 
 /* Whether a thread has ended, or is about to. */
-static bool has_ended(pid_t tid)
+static bool has_ended(pid_t pid, pid_t tid)
 {
 	struct process_stat stat;
 
-	return !process_stat_read("/proc", tid, &stat) || stat.ended || stat.ending;
+	return !read_thread_stat(pid, tid, &stat) || stat.ended || stat.ending;
 }
 
 bool live_is_ending(const struct target *target)
@@ -253,7 +265,7 @@ bool live_is_ending(const struct target *target)
  * stop is left with it (WNOWAIT): a signal that is on its way is part of that, and would be lost with rbdump if it was
  * killed before it lets the thread go on.
  */
-static void wait_for_stop(struct native_thread *thread, const struct timespec *began)
+static void wait_for_stop(pid_t pid, struct native_thread *thread, const struct timespec *began)
 {
 	for (;;) {
 		siginfo_t info = {0};
@@ -276,7 +288,7 @@ static void wait_for_stop(struct native_thread *thread, const struct timespec *b
 			return;
 		}
 		waited = elapsed_ns(began);
-		if (waited > STOP_TIMEOUT_NS || (waited > STOP_PATIENCE_NS && is_uninterruptible(thread->tid)))
+		if (waited > STOP_TIMEOUT_NS || (waited > STOP_PATIENCE_NS && is_uninterruptible(pid, thread->tid)))
 			return;
 		/* Asleep until the kernel tells of a stop: a waiter that spins or yields is scheduled late on a busy
 		   machine, with the target stopped. One signal may tell of several stops, and none comes if rbdump's
@@ -323,7 +335,7 @@ struct error *live_stop(struct target *target)
 			}
 			errnum = errno;
 			/* A thread that has just ended is refused like one that must not be traced. */
-			if (errnum == ESRCH || has_ended(tids[i]))
+			if (errnum == ESRCH || has_ended(target->pid, tids[i]))
 				continue;
 			if (tids[i] == target->pid) {
 				struct error *error = diagnose_refusal("/proc", target->pid, errnum);
@@ -341,7 +353,7 @@ struct error *live_stop(struct target *target)
 			break;
 		for (size_t i = first_new; i < target->nr_threads; i++)
 			if (!target->threads[i].refused)
-				wait_for_stop(&target->threads[i], &began);
+				wait_for_stop(target->pid, &target->threads[i], &began);
 		qsort(target->threads, target->nr_threads, sizeof(*target->threads), by_tid);
 	}
 	for (size_t i = 0; i < target->nr_threads; i++)

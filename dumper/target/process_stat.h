@@ -18,7 +18,7 @@ struct process_stat {
 };
 
 /*
- *   proc  where procfs is: "/proc", or a tree of files like it
+ *   proc  where procfs is: "/proc", a tree of files like it, or the folder of the threads of a process, /proc/PID/task
  *   id    of a process or a thread
  * Returns false if there is none such.
  */

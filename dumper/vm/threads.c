@@ -181,7 +181,6 @@ static bool add_listed_thread(void *context, struct access *access, uint64_t nod
 	return add_thread(context, node - access->layout->members[F_thread_node].offset);
 }
 
-/* Until 2.1 the threads are a hash table, whose keys are the Thread objects (thread.c, thread_create_core()). */
 static bool add_thread_of_table(void *context, struct access *access, uint64_t key, uint64_t record)
 {
 	uint64_t address = value_data(access, key);
@@ -218,6 +217,21 @@ static void mark_missing(struct ruby_threads *threads, enum list_missing missing
 {
 	if (threads->missing == LIST_COMPLETE)
 		threads->missing = missing;
+}
+
+/*
+ * Until 2.1 the threads are a hash table, whose keys are the Thread objects (thread.c, thread_create_core()). There is
+ * none any more once the VM is taken apart (vm.c, ruby_vm_destruct()).
+ */
+static void list_table(struct listing *listing, uint64_t vm)
+{
+	struct access access = ruby_access(listing->ruby);
+	uint64_t table = access_member(&access, vm, F_vm_living_table);
+
+	if (!access.failed && table == 0)
+		return;
+	if (!st_each(&access, table, THREADS_MAX, add_thread_of_table, listing))
+		mark_missing(listing->threads, access.failed ? LIST_BROKEN : LIST_TOO_LONG);
 }
 
 static void list_threads(struct listing *listing, uint64_t object, enum layout_member_id head,
@@ -308,9 +322,8 @@ bool threads_list(const struct ruby *ruby, struct ruby_threads *ret)
 		listing.gvl_known = read_gvl_owner(&access, ruby->vm, &listing.gvl_owner);
 		if (layout_has(layout, F_vm_living_threads))
 			list_threads(&listing, ruby->vm, F_vm_living_threads, F_vm_gvl_queue);
-		else if (!st_each(&access, access_member(&access, ruby->vm, F_vm_living_table), THREADS_MAX,
-				  add_thread_of_table, &listing))
-			mark_missing(ret, access.failed ? LIST_BROKEN : LIST_TOO_LONG);
+		else
+			list_table(&listing, ruby->vm);
 	}
 	mark_waiting(&listing);
 	addresses_clear(&listing.waiting);
