@@ -1,4 +1,5 @@
 # As many threads as the second argument says, which all wait for the same queue.
+require "thread" # until 2.2, Queue is of a library
 queue = Queue.new
 begun = Queue.new
 threads = Array.new(Integer(ARGV.fetch(1))) do

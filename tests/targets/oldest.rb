@@ -28,7 +28,7 @@ class Oldest
     end
   end
 
-  define_method(:defined) { |*arguments| arguments.empty? && aliased }
+  define_method(:by_define) { |*arguments| arguments.empty? && aliased }
 
   def three_deep
     1.times { 1.upto(1) { 1.step(2, 1) { rest } } }

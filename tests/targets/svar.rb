@@ -45,7 +45,7 @@ class Matching
     e && Still::GATE.pop
   end
 
-  define_method(:defined) do
+  define_method(:by_define) do
     "abc" =~ /b/
     Still::GATE.pop
   end
