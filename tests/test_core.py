@@ -15,7 +15,7 @@ import subprocess
 import typing
 
 import pytest
-from conftest import RUBIES, note_not_applicable
+from conftest import RUBIES, TESTS, note_not_applicable
 from harness.core import (
     Moved,
     Notes,
@@ -615,3 +615,29 @@ def test_pinned_in_a_window(debugged, rbdump, tmp_path):
     assert text.returncode == 1
     assert "[torn: the thread was stopped while its stack was being changed (vm_push_frame)]" in text.stdout
     assert live["threads"] == answer["threads"]
+
+
+@with_debug
+def test_pinned_where_windows_are_not_known(debugged, rbdump, tmp_path):
+    """
+    The same through a layout that is not of this very build, and with the whole frame of an earlier call in place of the
+    new one: what its caller calls tells.
+    """
+    layout = TESTS.parent / f"offsets.d/{debugged.version}-x86_64.layout"
+    if not (2, 5) <= debugged.series < (3, 0) or not layout.exists():
+        note_not_applicable(f"{debugged.id} pinned in vm_push_frame, without windows: the place is found by 2.7's code")
+        return
+    with pinned_in_a_window(debugged, tmp_path, "graph/pinned_stale.rb", calls_before=1) as target:
+        with gcore_of(target.pid, tmp_path) as core:
+            answers = [read_core(rbdump, core, "--offsets", layout, status=1)]
+        for more in ([], ["--no-stop"]):
+            done = run(rbdump, "-p", target.pid, "--json", "--offsets", layout, *more)
+            assert done.returncode == 1
+            answers.append(json.loads(done.stdout))
+        os.kill(target.pid, signal.SIGCONT)
+        assert target.stdout.readline() == "inner:8 outer:13 <main>:20\n"
+        assert target.wait(30) == 0
+    for answer in answers:
+        (thread,) = answer["threads"]
+        assert (thread["verdict"], thread["reason"], thread["window"]) == ("torn", "call-site", None)
+        assert [frame["label"].split("#")[-1] for frame in thread["frames"]] == ["other", "outer", "<main>"]

@@ -154,11 +154,12 @@ static void forget_stack(struct trace_thread *thread, enum reason reason)
 
 /*
  * Whether the innermost frame cannot be what its caller calls: it is that of an earlier call. Until 2.7 a frame counts
- * before it is whole, and where a thread is in its code, which would tell, is not known without a stop.
+ * before it is whole. Where a thread is in its code would tell, but is not known without a stop, nor what that means
+ * without windows, as in a layout that is not of this very build.
  */
-static bool contradicts_its_caller(const struct look *look, const struct stack *stack)
+static bool contradicts_its_caller(const struct session *session, const struct look *look, const struct stack *stack)
 {
-	return stack->nr_frames > 1 &&
+	return (session->no_stop || !session_has_windows(session)) && stack->nr_frames > 1 &&
 	       call_site_judge(&look->ruby, &stack->frames[1], &stack->frames[0]) == CALL_SITE_CONTRADICTS;
 }
 
@@ -171,7 +172,7 @@ static void judge_thread(const struct session *session, const struct look *look,
 	const struct layout_window *window = NULL;
 
 	forget_line_of_running(ret);
-	if (session->no_stop && ret->verdict == VERDICT_COMPLETE && contradicts_its_caller(look, stack)) {
+	if (ret->verdict == VERDICT_COMPLETE && contradicts_its_caller(session, look, stack)) {
 		ret->reason = REASON_CALL_SITE;
 		ret->verdict = validate_verdict(REASON_CALL_SITE);
 	}
