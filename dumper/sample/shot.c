@@ -461,7 +461,8 @@ enum shot_result shot_copy(struct shot *shot, struct shot_aim *aim, enum shot_wa
 		return corrected ? SHOT_MISSED : SHOT_FAILED;
 	}
 	same = !twice ||
-	       (word_at(again[PIECE_THREAD]) == ec && memcmp(piece[PIECE_EC], again[PIECE_EC], shot->ec_length) == 0 &&
+	       (ec_of(shot, aim, again[PIECE_THREAD]) == ec &&
+		memcmp(piece[PIECE_EC], again[PIECE_EC], shot->ec_length) == 0 &&
 		memcmp(piece[PIECE_FRAMES] + skipped, again[PIECE_FRAMES] + skipped, (size_t)(end - facts.cfp)) == 0 &&
 		memcmp(piece[PIECE_VALUES], again[PIECE_VALUES], (size_t)(values_end - facts.vm_stack)) == 0);
 	take_pieces(shot, aim, &facts, values_end, piece);

@@ -3,14 +3,17 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cmocka.h>
+
+#include "layout/read.h"
 #include "sample/shot.h"
 #include "synthetic.h"
+#include "vm/context.h"
 
 #define CONTEXT_BYTES 4096u
 #define STACK_BYTES   65536u
@@ -25,9 +28,9 @@ static uint8_t *new_context(const struct layout *layout, unsigned int frames)
 	assert_ptr_not_equal(context, MAP_FAILED);
 	vm_stack = (uint64_t)(uintptr_t)context + CONTEXT_BYTES;
 	cfp = vm_stack + STACK_BYTES - frames * (uint64_t)layout->sizes[S_cfp].value;
-	memcpy(context + layout->members[F_ec_vm_stack].offset, &vm_stack, 8);
-	memcpy(context + layout->members[F_ec_vm_stack_size].offset, &words, 8);
-	memcpy(context + layout->members[F_ec_cfp].offset, &cfp, 8);
+	memcpy(context + layout->members[context_members(layout).vm_stack].offset, &vm_stack, 8);
+	memcpy(context + layout->members[context_members(layout).vm_stack_size].offset, &words, 8);
+	memcpy(context + layout->members[context_members(layout).cfp].offset, &cfp, 8);
 	return context;
 }
 
@@ -92,11 +95,43 @@ static void test_twice(void **state)
 	follows(state, SHOT_TWICE);
 }
 
+/* Until 2.4 a thread is its own execution context: its first word is none. */
+static void test_thread_that_is_a_context(void **state)
+{
+	FILE *stream = fopen("offsets.d/2.4.10-x86_64.layout", "re");
+	const struct synthetic *s = *state;
+	struct ruby ruby = s->ruby;
+	struct layout *layout;
+	const struct target target = {.pid = getpid(), .memory_fd = -1};
+	const struct shot_aim unknown = {0};
+
+	assert_non_null(stream);
+	assert_null(layout_read(stream, &layout));
+	fclose(stream);
+	assert_false(layout_has(layout, F_thread_ec));
+	ruby.layout = layout;
+	for (int way = SHOT_ONCE; way <= SHOT_TWICE; way++) {
+		struct shot *shot = shot_create(&ruby, &target);
+		uint8_t *thread = new_context(layout, 9);
+		struct shot_aim aim = unknown;
+
+		assert_non_null(shot);
+		memset(thread, 0x5a, 8);
+		aim.thread = aim.ec = (uint64_t)(uintptr_t)thread;
+		shoot(shot, &aim, (enum shot_way)way, SHOT_COVERED);
+		assert_int_equal(shoot(shot, &aim, (enum shot_way)way, SHOT_COVERED), 0);
+		free_context(thread);
+		shot_destroy(shot);
+	}
+	layout_destroy(layout);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_once, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_twice, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_thread_that_is_a_context, synthetic_set_up, synthetic_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
