@@ -36,6 +36,8 @@ struct walk {
 	char *constant_units[LAYOUT_CONSTANTS];
 	struct visited *visited;
 	size_t nr_visited;
+	Dwarf_Die *c_units;
+	size_t nr_c_units;
 	const char *unit; /* name of the compilation unit that is being walked */
 	bool no_memory;
 };
@@ -402,17 +404,16 @@ static bool is_c(Dwarf_Die *unit)
 	}
 }
 
-static void add_window_unit(struct walk *walk, Dwarf_Die *unit)
+static void add_unit(struct walk *walk, Dwarf_Die **units, size_t *count, const Dwarf_Die *unit)
 {
-	struct facts *facts = walk->facts;
-	Dwarf_Die *units = reallocarray(facts->window_units, facts->nr_window_units + 1, sizeof(*units));
+	Dwarf_Die *grown = reallocarray(*units, *count + 1, sizeof(*grown));
 
-	if (!units) {
+	if (!grown) {
 		walk->no_memory = true;
 		return;
 	}
-	facts->window_units = units;
-	units[facts->nr_window_units++] = *unit;
+	*units = grown;
+	grown[(*count)++] = *unit;
 }
 
 static void note_split_unit(struct facts *facts, Dwarf_Die *unit)
@@ -465,16 +466,45 @@ static void walk_units(struct walk *walk, Dwarf *dwarf)
 		const char *name = die_name(content);
 
 		walk->unit = name ? name : "a unit without a name";
+		add_unit(walk, &walk->c_units, &walk->nr_c_units, content);
 		if (walk_unit(walk, content, 0))
-			add_window_unit(walk, content);
+			add_unit(walk, &walk->facts->window_units, &walk->facts->nr_window_units, content);
 		note_producer(walk, content);
 	}
+}
+
+/*
+ * Partial units that no unit imports: dwz makes such of what is referred to only from inside of functions, in a common
+ * file as well. Their language is not known; but what other languages have of Ruby's structs is in namespaces, not at
+ * the top level. Returns whether any has a function whose windows are wanted: then any unit may have it inlined.
+ */
+static bool walk_partial_units(struct walk *walk, Dwarf *dwarf)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die unit;
+	bool has_window = false;
+
+	walk->unit = "a partial unit";
+	while (dwarf && walk->budget->steps && dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0)
+		if (dwarf_tag(&unit) == DW_TAG_partial_unit && !find_visited(walk, unit.addr))
+			has_window |= walk_unit(walk, &unit, 0);
+	return has_window;
+}
+
+/* All C units have windows, as far as is known. Takes the list of them. */
+static void take_all_for_windows(struct walk *walk)
+{
+	free(walk->facts->window_units);
+	walk->facts->window_units = walk->c_units;
+	walk->facts->nr_window_units = walk->nr_c_units;
+	walk->c_units = NULL;
 }
 
 bool facts_init(struct facts *ret, Dwarf *dwarf, const struct wanted_table *table, struct die_budget *budget)
 {
 	struct walk walk = {.facts = ret, .table = table, .budget = budget};
 	unsigned int candidates = 0;
+	bool has_window;
 
 	memset(ret, 0, sizeof(*ret));
 	for (int id = 0; id < LAYOUT_STRUCTS; id++) {
@@ -489,6 +519,10 @@ bool facts_init(struct facts *ret, Dwarf *dwarf, const struct wanted_table *tabl
 		return false;
 	}
 	walk_units(&walk, dwarf);
+	has_window = walk_partial_units(&walk, dwarf);
+	has_window |= walk_partial_units(&walk, dwarf_getalt(dwarf));
+	if (has_window)
+		take_all_for_windows(&walk);
 	choose_structs(&walk);
 
 	for (unsigned int c = 0; c < candidates; c++)
@@ -499,6 +533,7 @@ bool facts_init(struct facts *ret, Dwarf *dwarf, const struct wanted_table *tabl
 	for (size_t i = 0; i < LAYOUT_CONSTANTS; i++)
 		free(walk.constant_units[i]);
 	free(walk.visited);
+	free(walk.c_units);
 	return !walk.no_memory && budget->steps > 0;
 }
 

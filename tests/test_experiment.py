@@ -100,7 +100,8 @@ def test_every_variant(ruby, rbdump, tmp_path, variant):
         assert 500 < mode["samples"] <= 1000, summary(mode)
         # Unpaused on 2.7, call-site evidence is all there is, and it does not decide on blocks, nor where there are
         # tail calls: a thread that has to wait for its CPU while it makes a frame is right in the middle of that.
-        bound = 10 if mode["mode"] == "unpaused" and ruby.series < (3, 0) else 0
+        undecided = mode["mode"] == "unpaused" and ruby.series < (3, 0) and variant not in ("churn", "deep")
+        bound = 10 if undecided else 0
         assert mode["impossible"]["count"] <= bound, (summary(mode), lines[:3])
         # This one spends most of its time in compactions, and what is moved before its names are read has none. How much
         # that is depends on how soon they are.
