@@ -324,6 +324,20 @@ static struct visited *find_visited(struct walk *walk, const void *address)
 
 static bool walk_unit(struct walk *walk, Dwarf_Die *unit, int depth);
 
+/* Its index; SIZE_MAX if out of memory. */
+static size_t add_visited(struct walk *walk, const void *address)
+{
+	struct visited *visited = reallocarray(walk->visited, walk->nr_visited + 1, sizeof(*visited));
+
+	if (!visited) {
+		walk->no_memory = true;
+		return SIZE_MAX;
+	}
+	walk->visited = visited;
+	visited[walk->nr_visited] = (struct visited){.address = address};
+	return walk->nr_visited++;
+}
+
 /* A unit that another one imports: dwz moves there what several units share; link-time optimisation imports whole
  * units.
  */
@@ -338,19 +352,30 @@ static bool walk_import(struct walk *walk, Dwarf_Die *die, int depth)
 
 	if (visited)
 		return visited->has_window;
-	visited = reallocarray(walk->visited, walk->nr_visited + 1, sizeof(*visited));
-	if (!visited) {
-		walk->no_memory = true;
-		return false;
-	}
-	walk->visited = visited;
-	size_t index = walk->nr_visited++;
+	size_t index = add_visited(walk, unit.addr);
 
-	visited[index] = (struct visited){.address = unit.addr};
+	if (index == SIZE_MAX)
+		return false;
 	bool has_window = walk_unit(walk, &unit, depth + 1);
 
 	walk->visited[index].has_window = has_window;
 	return has_window;
+}
+
+/* Marks what a unit of another language imports, and nothing in C does, as visited. */
+static void pass_over_imports(struct walk *walk, Dwarf_Die *unit, int depth)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Die child, imported;
+
+	if (depth >= MAX_IMPORTS || !die_first_child(unit, walk->budget, &child))
+		return;
+	do {
+		if (dwarf_tag(&child) == DW_TAG_imported_unit && dwarf_attr(&child, DW_AT_import, &attribute) &&
+		    dwarf_formref_die(&attribute, &imported) && !find_visited(walk, imported.addr) &&
+		    add_visited(walk, imported.addr) != SIZE_MAX)
+			pass_over_imports(walk, &imported, depth + 1);
+	} while (die_next_sibling(&child, walk->budget));
 }
 
 /* Looks at the top level of a unit; returns whether it, or what it imports, has a function whose windows are wanted. */
@@ -473,10 +498,19 @@ static void walk_units(struct walk *walk, Dwarf *dwarf)
 	}
 }
 
+static void pass_over_other_languages(struct walk *walk, Dwarf *dwarf)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die unit;
+
+	while (walk->budget->steps && dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0)
+		if (dwarf_tag(&unit) == DW_TAG_compile_unit && !is_c(&unit))
+			pass_over_imports(walk, &unit, 0);
+}
+
 /*
  * Partial units that no unit imports: dwz makes such of what is referred to only from inside of functions, in a common
- * file as well. Their language is not known; but what other languages have of Ruby's structs is in namespaces, not at
- * the top level. Returns whether any has a function whose windows are wanted: then any unit may have it inlined.
+ * file as well. Returns whether any has a function whose windows are wanted: then any unit may have it inlined.
  */
 static bool walk_partial_units(struct walk *walk, Dwarf *dwarf)
 {
@@ -519,6 +553,7 @@ bool facts_init(struct facts *ret, Dwarf *dwarf, const struct wanted_table *tabl
 		return false;
 	}
 	walk_units(&walk, dwarf);
+	pass_over_other_languages(&walk, dwarf);
 	has_window = walk_partial_units(&walk, dwarf);
 	has_window |= walk_partial_units(&walk, dwarf_getalt(dwarf));
 	if (has_window)
