@@ -456,11 +456,13 @@ static void note_split_unit(struct facts *facts, Dwarf_Die *unit)
 /* The compiler's name and options, taken from the unit that first defined the control frame. */
 static void note_producer(struct walk *walk, Dwarf_Die *unit)
 {
-	const struct candidate *cfp = &walk->candidates[walk->first_candidate[S_cfp]];
 	Dwarf_Attribute attribute;
 	const char *producer;
+	bool present = false;
 
-	if (walk->facts->producer || !cfp->present || !dwarf_attr(unit, DW_AT_producer, &attribute))
+	for (unsigned int c = walk->first_candidate[S_cfp]; c < walk->first_candidate[S_cfp + 1]; c++)
+		present |= walk->candidates[c].present;
+	if (walk->facts->producer || !present || !dwarf_attr(unit, DW_AT_producer, &attribute))
 		return;
 	producer = dwarf_formstring(&attribute);
 	if (producer && *producer)

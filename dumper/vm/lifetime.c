@@ -1,5 +1,6 @@
 #include "vm/lifetime.h"
 
+#include "decode/class.h"
 #include "vm/context.h"
 #include "vm/threads.h"
 
@@ -40,22 +41,40 @@ static bool is_over(const struct ruby *ruby, const struct ruby_thread *thread)
 	       cfp == end - access_sizeof(&access, S_cfp);
 }
 
+/* Whether the class Object is there, and called so. */
+static bool has_object_class(const struct ruby *ruby, const struct roots *roots)
+{
+	const struct ruby with_symbols = {
+	    .memory = ruby->memory, .layout = ruby->layout, .vm = ruby->vm, .symbols = roots->global_symbols};
+	struct access access = ruby_access(&with_symbols);
+	uint64_t object = access_word(&access, roots->object_class);
+	struct bytes path;
+	bool permanent;
+
+	class_path(&with_symbols, &access, object, &path, &permanent);
+	return permanent && value_bytes_are(&access, path, "Object") && !access.failed;
+}
+
 /*
  * vm.c, ruby_vm_destruct(): the lists of threads are made empty (rb_vm_living_threads_init). By then the VM has lost
  * its main thread (until 3.0), or that its execution context (thread_free); with RUBY_FREE_AT_EXIT it is only dead.
+ * Until 2.1 there is no list any more, either: two words that are 0, which through the layout of another Ruby are
+ * easily found.
  */
-static bool is_taken_apart(const struct ruby *ruby)
+static bool is_taken_apart(const struct ruby *ruby, const struct roots *roots)
 {
 	struct access access = ruby_access(ruby);
 	uint64_t main_thread = access_member(&access, ruby->vm, F_vm_main_thread);
 
-	if (access.failed || main_thread == 0)
-		return !access.failed;
+	if (access.failed)
+		return false;
+	if (main_thread == 0)
+		return !layout_has(ruby->layout, F_vm_living_table) || has_object_class(ruby, roots);
 	return context_of_thread(&access, main_thread) == 0 ||
 	       access_member(&access, main_thread, F_thread_status) == access_enum(&access, E_THREAD_KILLED);
 }
 
-static bool has_no_threads(const struct ruby *ruby)
+static bool has_no_threads(const struct ruby *ruby, const struct roots *roots)
 {
 	struct ruby_threads threads;
 	bool none = false;
@@ -63,7 +82,7 @@ static bool has_no_threads(const struct ruby *ruby)
 	if (ruby->vm == 0 || !layout_has(ruby->layout, F_vm_main_thread) || !threads_list(ruby, &threads))
 		return false;
 	if (threads.count == 0)
-		none = threads.missing == LIST_COMPLETE && is_taken_apart(ruby);
+		none = threads.missing == LIST_COMPLETE && is_taken_apart(ruby, roots);
 	else if (threads.count == 1)
 		none = is_over(ruby, &threads.threads[0]);
 	threads_clear(&threads);
@@ -74,7 +93,7 @@ enum lifetime lifetime_of(const struct ruby *ruby, const struct roots *roots)
 {
 	if (is_unset(ruby, roots->object_class) || is_unset(ruby, roots->late_class))
 		return LIFETIME_STARTING;
-	if ((roots->object_class != 0 && is_gone(ruby, roots->object_class)) || has_no_threads(ruby))
+	if ((roots->object_class != 0 && is_gone(ruby, roots->object_class)) || has_no_threads(ruby, roots))
 		return LIFETIME_ENDING;
 	return LIFETIME_RUNNING;
 }
