@@ -63,7 +63,9 @@ def embedded(request, tmp_path_factory):
     ruby, archive, how = request.param
     program = tmp_path_factory.mktemp("embedded") / "server"
     libraries = subprocess.run(
-        [ruby.path, "--disable-gems", "-rrbconfig", "-e", 'print RbConfig::CONFIG["MAINLIBS"]'],
+        # Where there is nothing of the first, as in 2.4, it is the second.
+        [ruby.path, "--disable-gems", "-rrbconfig", "-e",
+         'print RbConfig::CONFIG.values_at("MAINLIBS", "LIBS").find { |names| !names.strip.empty? }'],
         capture_output=True, text=True, timeout=60, check=True,
     ).stdout.split()  # fmt: skip
     linked = subprocess.run(

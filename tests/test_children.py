@@ -18,7 +18,7 @@ from conftest import TESTS, note_not_applicable
 from harness.dump import check, run
 from harness.process import has_ended, is_untouched, wait_until
 from harness.stripped import stripped_copy
-from harness.target import from_hex
+from harness.target import from_hex, needs
 
 FAILED, NOT_RUBY, NO_PERMISSION, USAGE = 2, 3, 4, 64
 
@@ -191,7 +191,8 @@ def test_slow_one(ruby, start, rbdump, tmp_path):
             f'#!/bin/sh\nexec 3<&0\n{program} --disable-gems {rest} {ready} <&3 &\ncat {ready} >&2\n{ruby.path} "$@" <&3 &\nwait\n'
         )
         script.chmod(0o755)
-        target = start(dataclasses.replace(ruby, path=str(script)), "waits.rb", environment=stripped.environment)
+        which = "waits.rb" if ruby.series >= needs("waits.rb") else "oldest.rb"
+        target = start(dataclasses.replace(ruby, path=str(script)), which, environment=stripped.environment)
         with server_that_never_answers() as url:
             done = run(rbdump, "-p", target.pid, "--children", "--json", "--time-limit", "2", env=dict(os.environ, DEBUGINFOD_URLS=url))
             (slow,) = re.findall(r"^rbdump: process (\d+): nothing to show after 2 s: debug info was being", done.stderr, re.M)
