@@ -144,7 +144,11 @@ def evidence():
     rows = []
     for series in sorted({name.split("-")[0] for name in [*reports("churn"), *reports("variants")]}):
         found = [report for name, report in reports("churn").items() if name == series]
-        found += [report for name, report in reports("variants").items() if name.startswith(f"{series}-")]
+        found += [
+            report
+            for name, report in reports("variants").items()
+            if name.startswith(f"{series}-") and not name.startswith(f"{series}-yjit")
+        ]
         for name in ("unpaused-once", "paused-naive"):
             total = {}
             for report in found:
@@ -171,7 +175,7 @@ def made():
     """All that is made of the reports alone, by the name of its place."""
     words = {
         "unpaused on 2.7": experiment_words.unpaused_of_old(), "cost": experiment_words.cost(), "bias": experiment_words.bias(),
-        "windows": experiment_words.windows(), "compacted": experiment_words.moved(),
+        "windows": experiment_words.windows(), "3.1's YJIT": experiment_words.jit_without_windows(), "compacted": experiment_words.moved(),
     }  # fmt: skip
     return {
         "churn": rates("churn"), "variants": rates("variants"), "long": long_runs(), "rubocop": rubocop(),

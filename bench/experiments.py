@@ -7,7 +7,8 @@
 
 The parts:
     churn     20,000 samples of each mode under tight churn, the worst case there is; with YJIT, too
-    variants  10,000 samples of some modes on each other variant of the target (tests/targets/graph/graph.rb)
+    variants  10,000 samples of some modes on each other variant of the target (tests/targets/graph/graph.rb); on 3.1
+              with YJIT, too
     cost      each mode at 100 and at 1,000 Hz, and how far the target got meanwhile
     rubocop   15,000 samples of each mode at 100 Hz of Debian's rubocop at work on its own sources; with YJIT, too
     long      1,000,000 samples of paused and of unpaused under tight churn
@@ -118,11 +119,14 @@ def run(part, ruby):
             keep(f"churn-{series}{suffix}", measure_graph(ruby, flags, "churn", ["-r", "5000", "-n", "20000"]))
     elif part == "variants":
         arguments = ["-m", "unpaused-once,unpaused,paused-naive,paused", "-r", "5000", "-n", "10000"]
-        for variant in VARIANTS:
-            try:
-                keep(f"variants-{series}-{variant}", measure_graph(ruby, [], variant, arguments), shares=False)
-            except Unsupported:
-                continue
+        # Of the JITs, only that of 3.1 publishes frames before they are whole.
+        for suffix, flags in with_yjit[: 2 if ruby.series == (3, 1) else 1]:
+            for variant in VARIANTS:
+                try:
+                    report = measure_graph(ruby, flags, variant, arguments)
+                    keep(f"variants-{series}{suffix}-{variant}", report, shares=False)
+                except Unsupported:
+                    continue
     elif part == "cost":
         for rate, samples in ((100, 800), (1000, 8000)):
             keep(f"cost-{rate}-{series}", measure_graph(ruby, [], "churn", ["-r", str(rate), "-n", str(samples)]))
