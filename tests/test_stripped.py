@@ -14,6 +14,7 @@ from harness.layouts import make_layout, shipped_for
 from harness.process import is_untouched
 from harness.stripped import stripped_copy
 from harness.target import needs
+from test_fibers import look_at_rest
 
 ROOT = pathlib.Path(__file__).parent.parent
 SCRIPTS = ["blocks.rb", "bodies.rb", "cfuncs.rb", "evals.rb", "methods.rb", "multiline.rb", "name_rules.rb", "names.rb"]
@@ -79,6 +80,22 @@ def test_frames(build, stripped, layouts, start, rbdump, script):
     assert all(frame["label"] for thread in answer["threads"] for frame in thread["frames"])
     check(dump(rbdump, target.pid, "--no-stop"), target, ruby, mode="unpaused")
     assert is_untouched(target.pid)
+    assert target.release() == 0
+
+
+@pytest.mark.parametrize("script", ["fibers_suspended.rb", "fiber_scheduler.rb"], ids=lambda script: script.removesuffix(".rb"))
+def test_suspended_fibers(build, stripped, start, rbdump, tmp_path, script):
+    """Live, and in a core."""
+    ruby = stripped.ruby
+    if ruby.series < needs(script):
+        return
+    # A libruby that is elsewhere does not find its own extensions.
+    places = subprocess.run(
+        [build[0].path, "--disable-gems", "-e", 'print $:.join(":")'], capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+    target = start(ruby, script, environment={**stripped.environment, "RUBYLIB": places})
+    for mode in ("paused", "core"):
+        look_at_rest(rbdump, target, mode, tmp_path, ruby)
     assert target.release() == 0
 
 
