@@ -107,8 +107,10 @@ def test_windows(debug_ruby, layout):
         assert any(first <= int(low, 16) < int(high, 16) <= last for first, last in functions[function]), function
     pushing = [function for _, name, *_, function in windows if name == "vm_push_frame"]
     assert len(pushing) > least
-    assert any(function.startswith("vm_call_iseq_setup") for function in pushing)
-    assert any(function.startswith("vm_call_cfunc") for function in pushing)
+    # 1.9.3 has all of it in one function.
+    if debug_ruby.series >= (2, 0):
+        assert any(function.startswith("vm_call_iseq_setup") for function in pushing)
+        assert any(function.startswith("vm_call_cfunc") for function in pushing)
     assert any(name == "rb_ec_set_vm_stack" for _, name, *_ in windows) == (debug_ruby.series >= (2, 6))
 
 

@@ -48,7 +48,9 @@ def test_crowd(ruby, start, rbdump, mode):
     waiting = [thread for thread in answer["threads"] if not thread["main"]]
     assert len(waiting) == len({thread["thread"] for thread in waiting}) == 1000
     assert {thread["state"] for thread in waiting} == {"sleeping_forever"}
-    assert {thread["frames"][0]["label"].rpartition("#")[2] for thread in waiting} == {"pop"}
+    # Until 2.0, Queue#pop is Ruby code.
+    inner = "pop" if ruby.series >= (2, 1) else "sleep"
+    assert {thread["frames"][0]["label"].rpartition("#")[2] for thread in waiting} == {inner}
     assert target.release() == 0
 
 
