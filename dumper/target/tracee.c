@@ -10,6 +10,9 @@
 
 #include "elapsed.h"
 
+/* How long one that was killed may take to end: longer only where its memory is much, or it writes a core. */
+#define KILLED_US 100000L
+
 /* How long to sleep between two looks for a stop that the kernel has not told of. */
 #define LOOK_NS 5000000L
 
@@ -92,7 +95,10 @@ void tracee_resume(struct tracee *tracee)
 	if (!tracee->stopped && wait_for_stop(tracee, 1000, &status) == TRACEE_STOPPED &&
 	    status >> 16 != PTRACE_EVENT_STOP)
 		tracee->pending_signal = WSTOPSIG(status);
-	if (tracee->stopped)
-		ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(long)tracee->pending_signal);
+	/* One that was killed while it was stopped cannot be given up. Its end is its tracer's to see first, and its
+	   parent is not told before that. */
+	if (tracee->stopped && ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(long)tracee->pending_signal) != 0 &&
+	    errno == ESRCH)
+		wait_for_stop(tracee, KILLED_US, &status);
 	tracee->seized = tracee->stopped = false;
 }

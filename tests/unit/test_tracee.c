@@ -114,11 +114,54 @@ static void test_end(void **state)
 	close(pipes[1]);
 }
 
+/* One that is killed by its parent while it is stopped has ended for that parent, too, while its tracer goes on. */
+static void test_killed_by_its_parent(void **state)
+{
+	int told[2], kill_it[2];
+	struct tracee tracee;
+	pid_t parent, child;
+
+	(void)state;
+	assert_int_equal(pipe(told), 0);
+	assert_int_equal(pipe(kill_it), 0);
+	parent = fork();
+	assert_true(parent >= 0);
+	if (parent == 0) {
+		char byte;
+		int status;
+		pid_t pid = fork();
+
+		if (pid == 0)
+			for (;;)
+				pause();
+		if (write(told[1], &pid, sizeof(pid)) != sizeof(pid) || read(kill_it[0], &byte, 1) != 1)
+			_exit(1);
+		kill(pid, SIGKILL);
+		if (write(told[1], &pid, sizeof(pid)) != sizeof(pid))
+			_exit(1);
+		_exit(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) ? 7 : 2);
+	}
+	assert_int_equal(read(told[0], &child, sizeof(child)), sizeof(child));
+	wait_for_sleep(child);
+	assert_int_equal(tracee_stop(child, STOP_US, &tracee), TRACEE_STOPPED);
+	assert_int_equal(write(kill_it[1], "x", 1), 1);
+	assert_int_equal(read(told[0], &child, sizeof(child)), sizeof(child));
+	tracee_resume(&tracee);
+	alarm(20);
+	assert_int_equal(WEXITSTATUS(join(parent)), 7);
+	alarm(0);
+	for (int i = 0; i < 2; i++) {
+		close(told[i]);
+		close(kill_it[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_long_step),
 	    cmocka_unit_test(test_end),
+	    cmocka_unit_test(test_killed_by_its_parent),
 	};
 
 	return cmocka_run_group_tests(tests, block_child_signal, NULL);
