@@ -14,8 +14,9 @@
  *   the frame's method cannot be called by another name: it has no alias, and is not method_missing;
  *   the method found has no call that takes the place of its own frame (tailcall_optimization of
  *   RubyVM::InstructionSequence.compile_option).
- * What runs between two instructions (a trap, a finalizer) has no call data before the pc that it interrupts. Before 2.7
- * call info and call cache are two operands, which are not read: there, only what C functions call is judged.
+ * What runs between two instructions (a trap, a finalizer) has no call data before the pc that it interrupts.
+ * Before 2.7 call info and call cache are two operands, which are not read: there, only what C functions call is
+ * judged.
  *
  * A C function has no pc. But Ruby code that it calls is run by a vm_exec() of its own, whose first frame has a flag
  * for that; a frame that was called by Ruby code has not. Some get the flag only after they were made, so that a frame
