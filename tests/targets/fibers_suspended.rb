@@ -57,8 +57,9 @@ Still.thread("pipeline") do
   [enumerators].each { Still::GATE.pop }
 end
 Still.thread("yielders") do
-  keep(*Array.new(3) { |i| Fiber.new { leave("yielder #{i}", i) } })
-  KEPT.last(3).each(&:resume)
+  made = Array.new(3) { |i| Fiber.new { leave("yielder #{i}", i) } }
+  keep(*made)
+  made.each(&:resume)
   # One that has not begun, and one that has ended, have nothing to show.
   keep(Fiber.new { leave("never") }, ended = Fiber.new { 1 })
   ended.resume
