@@ -38,6 +38,7 @@ struct walk {
 	size_t nr_visited;
 	Dwarf_Die *c_units;
 	size_t nr_c_units;
+	bool has_partial; /* dwz was there */
 	const char *unit; /* name of the compilation unit that is being walked */
 	bool no_memory;
 };
@@ -487,9 +488,9 @@ static void walk_units(struct walk *walk, Dwarf *dwarf)
 			content = &split;
 		}
 		/* Partial units are walked where they are imported: only then their language is known. */
+		walk->has_partial |= dwarf_tag(content) == DW_TAG_partial_unit;
 		if (dwarf_tag(content) == DW_TAG_partial_unit || !is_c(content))
 			continue;
-		walk->facts->nr_c_units++;
 		const char *name = die_name(content);
 
 		walk->unit = name ? name : "a unit without a name";
@@ -536,11 +537,21 @@ static void take_all_for_windows(struct walk *walk)
 	walk->c_units = NULL;
 }
 
+static void walk_what_is_not_imported(struct walk *walk, Dwarf *dwarf)
+{
+	bool has_window;
+
+	pass_over_other_languages(walk, dwarf);
+	has_window = walk_partial_units(walk, dwarf);
+	has_window |= walk_partial_units(walk, dwarf_getalt(dwarf));
+	if (has_window)
+		take_all_for_windows(walk);
+}
+
 bool facts_init(struct facts *ret, Dwarf *dwarf, const struct wanted_table *table, struct die_budget *budget)
 {
 	struct walk walk = {.facts = ret, .table = table, .budget = budget};
 	unsigned int candidates = 0;
-	bool has_window;
 
 	memset(ret, 0, sizeof(*ret));
 	for (int id = 0; id < LAYOUT_STRUCTS; id++) {
@@ -555,13 +566,11 @@ bool facts_init(struct facts *ret, Dwarf *dwarf, const struct wanted_table *tabl
 		return false;
 	}
 	walk_units(&walk, dwarf);
-	pass_over_other_languages(&walk, dwarf);
-	has_window = walk_partial_units(&walk, dwarf);
-	has_window |= walk_partial_units(&walk, dwarf_getalt(dwarf));
-	if (has_window)
-		take_all_for_windows(&walk);
+	if (walk.has_partial || dwarf_getalt(dwarf))
+		walk_what_is_not_imported(&walk, dwarf);
 	choose_structs(&walk);
 
+	ret->nr_c_units = (unsigned int)walk.nr_c_units;
 	for (unsigned int c = 0; c < candidates; c++)
 		candidate_deinit(&walk.candidates[c]);
 	free(walk.candidates);
