@@ -129,13 +129,24 @@ def test_one_busy_thread_is_running(ruby, start, rbdump):
     assert is_untouched(target.pid)
 
 
+def start_with_jit(start, ruby, jit, *arguments):
+    """A target whose Ruby runs its JIT. 3.2's MJIT ends some with a bug of its own, before it is ready."""
+    for _ in range(10):
+        try:
+            return start(ruby, *arguments, flags=ruby.jits[jit])
+        except EOFError as error:
+            if jit != "mjit" or "[BUG] Stack consistency error" not in str(error):
+                raise
+    raise AssertionError(f"{jit} never starts")
+
+
 @pytest.mark.parametrize("jit", ["yjit", "zjit", "rjit", "mjit"])
 def test_line_of_what_a_jit_runs(ruby, jit, start, rbdump):
     """Machine code does not say where it is: the frame says so, and where its code begins."""
     if jit not in ruby.jits:
         note_not_applicable(f"a busy thread in code of {jit.upper()} on {ruby.id}: not built in")
         return
-    target = start(ruby, "states.rb", "2", flags=ruby.jits[jit])
+    target = start_with_jit(start, ruby, jit, "states.rb", "2")
 
     def running():
         return [thread for thread in busy_threads(dump(rbdump, target.pid)) if thread["state"] == "running"]
