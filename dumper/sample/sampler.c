@@ -249,6 +249,24 @@ static enum reason check(struct sampler *sampler, const struct subject *subject,
 	return reason;
 }
 
+/*
+ * Whether the innermost frame is one in the making, as far as the frame itself tells: most that are rejected are found
+ * so, before the objects of all others are copied.
+ */
+static enum reason check_innermost(struct sampler *sampler, const struct subject *subject, const struct shot *shot)
+{
+	enum reason reason = REASON_NONE;
+	struct stack stack;
+
+	shot_lay(shot, sampler->memory);
+	if (stack_walk(&sampler->ruby, subject->aim.ec, subject->aim.thread, 1, &stack) &&
+	    stack.reason == REASON_FRAME_KIND)
+		reason = REASON_FRAME_KIND;
+	stack_clear(&stack);
+	memory_overlay(sampler->memory, NULL, 0, 0, 0);
+	return reason;
+}
+
 /* Copies the stack, and again as long as the aim is off. */
 static enum shot_result copy(struct subject *subject, struct sample *sample, enum shot_way way)
 {
@@ -283,16 +301,21 @@ static void take_unpaused(struct sampler *sampler, struct subject *subject, stru
 {
 	struct timespec began;
 
-	clock_gettime(CLOCK_MONOTONIC, &began);
 	for (;;) {
 		sample->tries++;
 		if (on_its_cpu)
 			sample->off_cpu = !follow(sampler, subject);
 		else
 			avoid(sampler, subject);
+		/* To get where it can be read from is no try. */
+		if (sample->tries == 1)
+			clock_gettime(CLOCK_MONOTONIC, &began);
 		if (copy(subject, sample, SHOT_TWICE) == SHOT_COVERED) {
-			shot_copy_objects(sample->shot);
-			sample->reason = check(sampler, subject, sample->shot);
+			sample->reason = check_innermost(sampler, subject, sample->shot);
+			if (sample->reason == REASON_NONE) {
+				shot_copy_objects(sample->shot);
+				sample->reason = check(sampler, subject, sample->shot);
+			}
 		}
 		if (sample->reason == REASON_NONE || sample->no_stack ||
 		    microseconds_since(&began) >= (double)sampler->options.budget_us)
