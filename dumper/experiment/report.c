@@ -98,12 +98,14 @@ static json_t *mode_object(enum sample_mode mode, const struct tally *tally, con
 	double progress = progress_share(tally, undisturbed);
 	uint64_t rejected = tally->samples - tally->accepted;
 	json_t *object = json_pack(
-	    "{s:s, s:I, s:I, s:o, s:O, s:o, s:I, s:I, s:O, s:O, s:o, s:o, s:o, s:{s:I, s:i}, s:{s:I, s:I, s:i, s:f}, "
+	    "{s:s, s:I, s:I, s:o, s:o, s:O, s:o, s:I, s:I, s:O, s:O, s:o, s:o, s:o, s:{s:I, s:i}, s:{s:I, s:I, s:i, "
+	    "s:f}, "
 	    "s:o, "
 	    "s:o, s:f, s:I, s:f, "
 	    "s:o, s:o, s:O, s:O}",
 	    "mode", sample_mode_name(mode), "samples", (json_int_t)tally->samples, "accepted",
-	    (json_int_t)tally->accepted, "accepted_share", share(tally->accepted, tally->samples), "rejected",
+	    (json_int_t)tally->accepted, "accepted_share", share(tally->accepted, tally->samples), "accepted_in_budget",
+	    sample_mode_tries(mode) ? share(tally->in_budget, tally->samples) : json_null(), "rejected",
 	    tally->rejected, "rejected_shares", shares_of(tally->rejected, tally->samples), "dropped",
 	    (json_int_t)tally->dropped, "off_cpu", (json_int_t)tally->off_cpu, "retried", tally->retried, "soft",
 	    tally->soft, "rejected_share", share(rejected, tally->samples), "impossible", impossible_of(tally, oracle),

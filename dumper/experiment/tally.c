@@ -85,6 +85,7 @@ void tally_sample(struct tally *tally, const struct sample *sample, const struct
 		return;
 	}
 	tally->accepted++;
+	tally->in_budget += sample->in_budget;
 	if (lacks_line(thread))
 		tally_count(tally->soft, validate_reason_name(REASON_PC_OUTSIDE));
 	if (judged) {

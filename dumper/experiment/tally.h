@@ -14,12 +14,13 @@
 
 struct tally {
 	uint64_t samples, accepted, late;
-	uint64_t dropped; /* nothing was there to be sampled: the thread had ended, or not begun */
-	uint64_t off_cpu; /* taken from another CPU than that of the thread, where that is the mode's own */
-	json_t *rejected; /* count by reason */
-	json_t *soft;	  /* accepted ones with something to remark, by reason */
-	json_t *retried;  /* tries that were not good enough, by reason */
-	uint64_t judged;  /* accepted, by the oracle */
+	uint64_t in_budget; /* accepted ones that were got within the budget; the last try may end after it */
+	uint64_t dropped;   /* nothing was there to be sampled: the thread had ended, or not begun */
+	uint64_t off_cpu;   /* taken from another CPU than that of the thread, where that is the mode's own */
+	json_t *rejected;   /* count by reason */
+	json_t *soft;	    /* accepted ones with something to remark, by reason */
+	json_t *retried;    /* tries that were not good enough, by reason */
+	uint64_t judged;    /* accepted, by the oracle */
 	uint64_t impossible[ORACLE_VERDICTS]; /* by verdict; ORACLE_LEGAL is not counted */
 	uint64_t tries;
 	unsigned int max_tries;

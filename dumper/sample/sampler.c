@@ -39,8 +39,9 @@ enum { SAVED_RSP = -1, SAVED_RIP = 0, SAVED_SELECTORS = 2 };
 /* How much of the code is kept: 16 MiB. */
 #define CODE_PAGES 4096u
 
-/* The deepest stack that a sample holds. */
+/* The deepest stack that a sample holds; and what is looked at first: what call_site_judge() takes. */
 #define FRAMES_MAX 65536u
+#define INNERMOST  2u
 
 struct sampler {
 	const struct session *session;
@@ -68,6 +69,11 @@ const char *sample_mode_name(enum sample_mode mode)
 bool sample_mode_pauses(enum sample_mode mode)
 {
 	return mode == MODE_PAUSED_NAIVE || mode == MODE_PAUSED;
+}
+
+bool sample_mode_tries(enum sample_mode mode)
+{
+	return mode == MODE_UNPAUSED_DOUBLE || mode == MODE_UNPAUSED;
 }
 
 bool sample_mode_naive(enum sample_mode mode)
@@ -215,15 +221,30 @@ static void avoid(const struct sampler *sampler, const struct subject *subject)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* What the stack's own checks say of a covered shot. What it leads to beyond that is code, which does not change. */
-static enum reason check_once(struct sampler *sampler, const struct subject *subject, const struct shot *shot)
+/* What is wrong with a stack of which so many frames were walked. That it has more is nothing wrong. */
+static enum reason reason_of(const struct stack *stack, size_t frames)
+{
+	if (stack->reason != REASON_TOO_DEEP || frames == FRAMES_MAX)
+		return stack->reason;
+	for (size_t i = 0; i < stack->nr_frames; i++)
+		if (stack->frames[i].reason != REASON_NONE)
+			return stack->frames[i].reason;
+	return REASON_NONE;
+}
+
+/*
+ * What the stack's own checks say of the innermost `frames` frames of a covered shot. What it leads to beyond that is
+ * code, which does not change.
+ */
+static enum reason check_once(struct sampler *sampler, const struct subject *subject, const struct shot *shot,
+			      size_t frames)
 {
 	enum reason reason = REASON_EC_UNREADABLE;
 	struct stack stack;
 
 	shot_lay(shot, sampler->memory);
-	if (stack_walk(&sampler->ruby, subject->aim.ec, subject->aim.thread, FRAMES_MAX, &stack))
-		reason = stack.reason;
+	if (stack_walk(&sampler->ruby, subject->aim.ec, subject->aim.thread, frames, &stack))
+		reason = reason_of(&stack, frames);
 	/* Only the innermost frame can be one in the making. */
 	if (reason == REASON_NONE && stack.nr_frames > 1 &&
 	    call_site_judge(&sampler->ruby, &stack.frames[1], &stack.frames[0]) == CALL_SITE_CONTRADICTS)
@@ -237,33 +258,15 @@ static enum reason check_once(struct sampler *sampler, const struct subject *sub
  * The same. No more is kept of the code than there is room for: without any, there is no call-site evidence. What
  * cannot be read may be there, in a page that was protected when it was read first, by a compaction.
  */
-static enum reason check(struct sampler *sampler, const struct subject *subject, const struct shot *shot)
+static enum reason check(struct sampler *sampler, const struct subject *subject, const struct shot *shot, size_t frames)
 {
 	enum reason reason;
 
 	if (memory_pages(sampler->memory) >= CODE_PAGES / 2)
 		renew_memory(sampler);
-	reason = check_once(sampler, subject, shot);
+	reason = check_once(sampler, subject, shot, frames);
 	if (validate_verdict(reason) == VERDICT_TRUNCATED && renew_memory(sampler))
-		reason = check_once(sampler, subject, shot);
-	return reason;
-}
-
-/*
- * Whether the innermost frame is one in the making, as far as the frame itself tells: most that are rejected are found
- * so, before the objects of all others are copied.
- */
-static enum reason check_innermost(struct sampler *sampler, const struct subject *subject, const struct shot *shot)
-{
-	enum reason reason = REASON_NONE;
-	struct stack stack;
-
-	shot_lay(shot, sampler->memory);
-	if (stack_walk(&sampler->ruby, subject->aim.ec, subject->aim.thread, 1, &stack) &&
-	    stack.reason == REASON_FRAME_KIND)
-		reason = REASON_FRAME_KIND;
-	stack_clear(&stack);
-	memory_overlay(sampler->memory, NULL, 0, 0, 0);
+		reason = check_once(sampler, subject, shot, frames);
 	return reason;
 }
 
@@ -286,7 +289,7 @@ static void take_unpaused_naive(const struct sampler *sampler, struct subject *s
 	sample->tries = 1;
 	avoid(sampler, subject);
 	if (copy(subject, sample, way) == SHOT_COVERED)
-		shot_copy_objects(sample->shot);
+		shot_copy_objects(sample->shot, FRAMES_MAX);
 }
 
 /* Notes why a try was not good enough, and that there will be another. */
@@ -311,10 +314,13 @@ static void take_unpaused(struct sampler *sampler, struct subject *subject, stru
 		if (sample->tries == 1)
 			clock_gettime(CLOCK_MONOTONIC, &began);
 		if (copy(subject, sample, SHOT_TWICE) == SHOT_COVERED) {
-			sample->reason = check_innermost(sampler, subject, sample->shot);
+			/* Nearly all that is found is found there, and much sooner. */
+			shot_copy_objects(sample->shot, INNERMOST);
+			sample->reason = check(sampler, subject, sample->shot, INNERMOST);
+			sample->in_budget = microseconds_since(&began) <= (double)sampler->options.budget_us;
 			if (sample->reason == REASON_NONE) {
-				shot_copy_objects(sample->shot);
-				sample->reason = check(sampler, subject, sample->shot);
+				shot_copy_objects(sample->shot, FRAMES_MAX);
+				sample->reason = check(sampler, subject, sample->shot, FRAMES_MAX);
 			}
 		}
 		if (sample->reason == REASON_NONE || sample->no_stack ||
@@ -408,7 +414,7 @@ static void stop_and_copy(struct sampler *sampler, struct subject *subject, stru
 		else if (torn && sampler->options.on_torn == ON_TORN_DROP)
 			wanted = false;
 		if (wanted && copy(subject, sample, SHOT_ONCE) == SHOT_COVERED)
-			shot_copy_objects(sample->shot);
+			shot_copy_objects(sample->shot, FRAMES_MAX);
 	}
 	tracee_resume(&tracee);
 	pause_us = microseconds_since(&began);
@@ -439,7 +445,7 @@ static void take_paused(struct sampler *sampler, struct subject *subject, struct
 		if (tries == 1)
 			clock_gettime(CLOCK_MONOTONIC, &began);
 		if (sample->copied && sample->reason == REASON_NONE && sample->mode == MODE_PAUSED)
-			sample->reason = check(sampler, subject, sample->shot);
+			sample->reason = check(sampler, subject, sample->shot, FRAMES_MAX);
 		if (sample->mode == MODE_PAUSED_NAIVE || sample->reason == REASON_NONE || sample->gone ||
 		    sample->stuck || sample->no_stack || sample->reason == REASON_REFUSED ||
 		    sampler->options.on_torn != ON_TORN_STEP || tries >= TRIES ||
@@ -462,7 +468,7 @@ void sampler_take(struct sampler *sampler, enum sample_mode mode, struct subject
 		take_unpaused_naive(sampler, subject, sample, SHOT_NAIVE);
 	else if (mode == MODE_UNPAUSED_ONCE)
 		take_unpaused_naive(sampler, subject, sample, SHOT_ONCE);
-	else if (mode == MODE_UNPAUSED_DOUBLE || mode == MODE_UNPAUSED)
+	else if (sample_mode_tries(mode))
 		take_unpaused(sampler, subject, sample, mode == MODE_UNPAUSED);
 	else if (sample_mode_pauses(mode))
 		take_paused(sampler, subject, sample);

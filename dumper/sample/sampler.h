@@ -36,6 +36,8 @@ enum sample_mode {
 /* "unpaused-naive" and so on. */
 const char *sample_mode_name(enum sample_mode mode);
 bool sample_mode_pauses(enum sample_mode mode);
+/* Whether the mode reads a running thread again until two copies agree, as long as the budget lasts. */
+bool sample_mode_tries(enum sample_mode mode);
 /* Whether the mode takes a stack as it was read, without a look whether it fits together. */
 bool sample_mode_naive(enum sample_mode mode);
 
@@ -76,6 +78,7 @@ struct sample {
 	bool off_cpu;		   /* rbdump may not run where the thread does */
 	bool no_stack;		   /* the thread has not begun, or is about to end: there is nothing, either */
 	bool copied;		   /* whether `shot` holds the stack */
+	bool in_budget;		   /* unpaused: it was copied, and its innermost frames judged, before that was over */
 	struct shot *shot;	   /* as copied last */
 	unsigned int tries, steps; /* tries: how often it was copied, or the thread stopped */
 	uint16_t retried[REASONS]; /* tries that were not good enough, and were followed by another */

@@ -38,6 +38,9 @@ enum { PIECE_THREAD, PIECE_EC, PIECE_FRAMES, PIECE_VALUES, PIECE_COLLECTIONS, ST
 /* vm_core.h: VM_ENV_FLAGS are always a Fixnum. */
 #define FLAGS_ARE_FIXNUM UINT64_C(1)
 
+/* How many blocks within blocks are followed to their method. */
+#define NESTED_MAX 32
+
 /* An object that is to be copied. */
 enum object_kind { OBJECT_VALUE, OBJECT_ENV, OBJECT_DEFINITION, OBJECT_NATIVE_SLOT, OBJECT_ZJIT_FRAME };
 
@@ -77,8 +80,10 @@ struct shot {
 	uint8_t *objects;
 	size_t objects_used;
 
+	struct memory_piece of_stack[STACK_PIECES];
+	size_t nr_of_stack;
 	enum object_kind *kinds;     /* of the pieces behind the stack's, in the order in which they were copied */
-	struct memory_piece *pieces; /* ascending, once the objects are there */
+	struct memory_piece *pieces; /* all, ascending, once the objects are there */
 	size_t nr_pieces;
 };
 
@@ -290,6 +295,20 @@ static bool copy_pieces(struct shot *shot, const struct iovec remote[STACK_PIECE
 	return read_pieces(shot, &local, both, (size_t)2 * STACK_PIECES);
 }
 
+static int pieces_by_address(const void *a, const void *b)
+{
+	const struct memory_piece *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/* Leaves the stack's own pieces, in the order in which they were copied. */
+static void drop_objects(struct shot *shot)
+{
+	memcpy(shot->pieces, shot->of_stack, sizeof(shot->of_stack));
+	shot->nr_pieces = shot->nr_of_stack;
+}
+
 /* Notes where the pieces of a stack are, in the target and here. What has no `data` was not copied: the last ones. */
 static void take_pieces(struct shot *shot, const struct shot_aim *aim, const struct stack_facts *facts,
 			uint64_t values_end, const uint8_t *const data[STACK_PIECES])
@@ -301,11 +320,13 @@ static void take_pieces(struct shot *shot, const struct shot_aim *aim, const str
 	shot->facts = *facts;
 	shot->values_end = values_end;
 	for (size_t i = 0; i < STACK_PIECES && data[i]; i++)
-		shot->pieces[shot->nr_pieces++] = (struct memory_piece){
+		shot->of_stack[shot->nr_of_stack++] = (struct memory_piece){
 		    .address = (uint64_t)(uintptr_t)remote[i].iov_base,
 		    .length = remote[i].iov_len,
 		    .data = data[i],
 		};
+	drop_objects(shot);
+	qsort(shot->pieces, shot->nr_pieces, sizeof(*shot->pieces), pieces_by_address);
 }
 
 /* What the thread runs in, by its copied word. */
@@ -338,7 +359,7 @@ static enum shot_result copy_naively(struct shot *shot, struct shot_aim *aim, en
 	uint64_t values_end;
 
 	*reason = REASON_EC_UNREADABLE;
-	shot->nr_pieces = 0;
+	shot->nr_pieces = shot->nr_of_stack = 0;
 	lay_out(shot, aim, remote);
 	if (!make_room(shot, 8 + shot->ec_length) || !read_one(shot, &remote[PIECE_THREAD], shot->stack))
 		return SHOT_FAILED;
@@ -421,7 +442,7 @@ enum shot_result shot_copy(struct shot *shot, struct shot_aim *aim, enum shot_wa
 	for (size_t i = 0; i < STACK_PIECES; i++)
 		total += remote[i].iov_len;
 	*reason = REASON_EC_UNREADABLE;
-	shot->nr_pieces = 0;
+	shot->nr_pieces = shot->nr_of_stack = 0;
 	if (!make_room(shot, (twice ? 2 : 1) * total))
 		return SHOT_FAILED;
 	if (!copy_pieces(shot, remote, twice, total))
@@ -480,13 +501,6 @@ static int wants_by_address(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-static int pieces_by_address(const void *a, const void *b)
-{
-	const struct memory_piece *x = a, *y = b;
-
-	return x->address < y->address ? -1 : x->address > y->address;
-}
-
 /* Notes that an object is wanted, unless it was before. */
 static void want(struct shot *shot, uint64_t address, enum object_kind kind)
 {
@@ -511,24 +525,41 @@ static void want(struct shot *shot, uint64_t address, enum object_kind kind)
 	shot->wants[shot->nr_wants++] = (struct want){address, length, kind};
 }
 
-/* The words from ME_CREF to FLAGS of an environment: a method entry or what stands for it, and what encloses it. */
-static void want_of_env(struct shot *shot, const uint8_t *words)
+/* The words from ME_CREF to FLAGS of an environment on the stack; NULL if they are not all in the shot. */
+static const uint8_t *env_on_stack(const struct shot *shot, uint64_t ep)
 {
-	uint64_t flags = word_at(words + 16), previous = word_at(words + 8) & ~EP_TAG;
+	const struct memory_piece *values = &shot->of_stack[PIECE_VALUES];
 
-	want(shot, word_at(words), OBJECT_VALUE);
-	if (!(flags & FLAGS_ARE_FIXNUM))
-		want(shot, flags, OBJECT_VALUE);
-	else if (!(flags & (uint64_t)shot->layout->enumerators[E_VM_ENV_FLAG_LOCAL].value) &&
-		 (previous < shot->facts.vm_stack || previous >= shot->facts.cfp) && previous > ENV_BEFORE)
-		want(shot, previous - ENV_BEFORE, OBJECT_ENV);
+	if (ep % 8 != 0 || ep < shot->facts.vm_stack + ENV_BEFORE || ep + 8 > shot->values_end)
+		return NULL;
+	return values->data + (ep - ENV_BEFORE - values->address);
 }
 
-static void want_of_frames(struct shot *shot)
+/* An environment's words from ME_CREF to FLAGS: a method entry or what stands for it, and what encloses it. */
+static void want_of_env(struct shot *shot, const uint8_t *words)
 {
-	const struct memory_piece *frames = &shot->pieces[PIECE_FRAMES], *values = &shot->pieces[PIECE_VALUES];
+	for (int nested = 0; words && nested < NESTED_MAX; nested++) {
+		uint64_t flags = word_at(words + 16), previous = word_at(words + 8) & ~EP_TAG;
 
-	for (uint64_t cfp = shot->facts.cfp; cfp + shot->facts.frame_size <= shot->aim.end;
+		want(shot, word_at(words), OBJECT_VALUE);
+		if (!(flags & FLAGS_ARE_FIXNUM)) {
+			want(shot, flags, OBJECT_VALUE);
+			return;
+		}
+		if (flags & (uint64_t)shot->layout->enumerators[E_VM_ENV_FLAG_LOCAL].value)
+			return;
+		if ((previous < shot->facts.vm_stack || previous >= shot->facts.cfp) && previous > ENV_BEFORE)
+			want(shot, previous - ENV_BEFORE, OBJECT_ENV);
+		words = env_on_stack(shot, previous);
+	}
+}
+
+/* What the innermost `count` frames lead to. */
+static void want_of_frames(struct shot *shot, size_t count)
+{
+	const struct memory_piece *frames = &shot->of_stack[PIECE_FRAMES];
+
+	for (uint64_t cfp = shot->facts.cfp; count-- > 0 && cfp + shot->facts.frame_size <= shot->aim.end;
 	     cfp += shot->facts.frame_size) {
 		const uint8_t *frame = frames->data + (cfp - frames->address);
 		uint64_t ep = member_at(shot, frame, F_cfp_ep);
@@ -537,8 +568,8 @@ static void want_of_frames(struct shot *shot)
 		/* vm/jit_frame.h */
 		if (shot->zjit_frame_length > 0 && member_at(shot, frame, F_cfp_jit_return) > MEMORY_PAGE)
 			want(shot, member_at(shot, frame, F_cfp_jit_return) - 8, OBJECT_NATIVE_SLOT);
-		if (ep % 8 == 0 && ep >= shot->facts.vm_stack + ENV_BEFORE && ep + 8 <= shot->values_end)
-			want_of_env(shot, values->data + (ep - ENV_BEFORE - values->address));
+		if (env_on_stack(shot, ep))
+			want_of_env(shot, env_on_stack(shot, ep));
 		else if (ep > ENV_BEFORE)
 			want(shot, ep - ENV_BEFORE, OBJECT_ENV);
 	}
@@ -658,15 +689,16 @@ static void copy_wants(struct shot *shot)
 	}
 }
 
-void shot_copy_objects(struct shot *shot)
+void shot_copy_objects(struct shot *shot, size_t frames)
 {
-	size_t looked_at = shot->nr_pieces;
+	size_t looked_at = shot->nr_of_stack;
 
+	drop_objects(shot);
 	shot->generation++;
 	shot->nr_seen = 0;
 	shot->nr_wants = 0;
 	shot->objects_used = 0;
-	want_of_frames(shot);
+	want_of_frames(shot, frames);
 	for (int round = 0; round < ROUNDS && shot->nr_wants > 0; round++) {
 		copy_wants(shot);
 		shot->nr_wants = 0;

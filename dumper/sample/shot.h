@@ -68,14 +68,15 @@ bool shot_make_ready(struct shot *shot, const struct shot_aim *aim, enum shot_wa
 enum shot_result shot_copy(struct shot *shot, struct shot_aim *aim, enum shot_way way, enum reason *reason);
 
 /*
- * Copies the objects that the frames of a covered shot lead to: code, method entries, environments on the heap. What
- * cannot be read is left out, and missed by whoever reads it.
+ * Copies the objects that the innermost `frames` frames of a covered shot lead to: code, method entries, environments
+ * on the heap; those that were copied before for this shot are dropped. What cannot be read is left out, and missed by
+ * whoever reads it.
  */
-void shot_copy_objects(struct shot *shot);
+void shot_copy_objects(struct shot *shot, size_t frames);
 
 /*
  * Lays the shot over a snapshot: what is read of the stack then comes from the shot alone, objects from it where it has
- * them. Until the next shot_copy(), or memory_overlay().
+ * them. Until the next shot_copy(), shot_copy_objects() or memory_overlay().
  */
 void shot_lay(const struct shot *shot, struct memory *memory);
 
