@@ -67,6 +67,14 @@ enum tracee_result tracee_stop(pid_t tid, long timeout_us, struct tracee *ret)
 	return ptrace(PTRACE_GETREGS, tid, NULL, &ret->registers) == 0 ? TRACEE_STOPPED : TRACEE_GONE;
 }
 
+/* Whether a SIGTRAP that a thread has stopped for was sent by somebody: that of a step comes from the kernel. */
+static bool was_sent(const struct tracee *tracee)
+{
+	siginfo_t info = {0};
+
+	return ptrace(PTRACE_GETSIGINFO, tracee->tid, NULL, &info) == 0 && info.si_code <= 0;
+}
+
 bool tracee_step(struct tracee *tracee)
 {
 	int status;
@@ -79,7 +87,7 @@ bool tracee_step(struct tracee *tracee)
 	/* However long it waits for a page: given up now, it would go on with its trap flag set. */
 	if (wait_for_stop(tracee, LONG_MAX, &status) != TRACEE_STOPPED)
 		return false;
-	if (status >> 16 != PTRACE_EVENT_STOP && WSTOPSIG(status) != SIGTRAP)
+	if (status >> 16 != PTRACE_EVENT_STOP && (WSTOPSIG(status) != SIGTRAP || was_sent(tracee)))
 		tracee->pending_signal = WSTOPSIG(status);
 	return ptrace(PTRACE_GETREGS, tracee->tid, NULL, &tracee->registers) == 0 && tracee->pending_signal == 0;
 }

@@ -156,12 +156,65 @@ static void test_killed_by_its_parent(void **state)
 	}
 }
 
+static int told_by_handler;
+
+static void tell(int signal)
+{
+	char byte = (char)signal;
+
+	if (write(told_by_handler, &byte, 1) != 1)
+		_exit(1);
+}
+
+/* A signal that is sent to a thread while it is stepped ends the steps, and reaches it: also the one that steps use. */
+static void test_signals_while_stepped(void **state)
+{
+	static const int signals[] = {SIGTRAP, SIGUSR1, SIGTRAP};
+	int wait[2], told[2];
+	struct tracee tracee;
+	pid_t pid;
+	char byte;
+
+	(void)state;
+	assert_int_equal(pipe(wait), 0);
+	assert_int_equal(pipe(told), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		const struct sigaction action = {.sa_handler = tell, .sa_flags = SA_RESTART};
+
+		told_by_handler = told[1];
+		sigaction(SIGTRAP, &action, NULL);
+		sigaction(SIGUSR1, &action, NULL);
+		tell(0);
+		_exit(read(wait[0], &byte, 1) == 1 ? 7 : 1);
+	}
+	assert_int_equal(read(told[0], &byte, 1), 1);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		wait_for_sleep(pid);
+		assert_int_equal(tracee_stop(pid, STOP_US, &tracee), TRACEE_STOPPED);
+		assert_int_equal(kill(pid, signals[i]), 0);
+		assert_false(tracee_step(&tracee));
+		assert_int_equal(tracee.pending_signal, signals[i]);
+		tracee_resume(&tracee);
+		assert_int_equal(read(told[0], &byte, 1), 1);
+		assert_int_equal(byte, signals[i]);
+	}
+	assert_int_equal(write(wait[1], "x", 1), 1);
+	assert_int_equal(WEXITSTATUS(join(pid)), 7);
+	for (int i = 0; i < 2; i++) {
+		close(wait[i]);
+		close(told[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_long_step),
 	    cmocka_unit_test(test_end),
 	    cmocka_unit_test(test_killed_by_its_parent),
+	    cmocka_unit_test(test_signals_while_stepped),
 	};
 
 	return cmocka_run_group_tests(tests, block_child_signal, NULL);
