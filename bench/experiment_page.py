@@ -3,12 +3,14 @@
 import sys
 
 import experiment_words
-from experiment_reports import TREE, chance, comparable, distance, modes_of, reports
+from experiment_reports import TREE, chance, checks_of, comparable, distance, modes_of, reports, top_leaves
 from experiment_words import near
 
 PAGE = TREE / "doc/experiments.md"
 # How many places where threads were stopped a Ruby has in the table.
 PLACES = 14
+# How many innermost methods, as in the picture.
+LEAVES = 10
 
 
 def share(part):
@@ -123,6 +125,21 @@ def biases():
     return table(heads, rows)
 
 
+def leaves():
+    """The most frequent innermost methods, and their shares by mode; of the interpreters."""
+    rows = []
+    shown = ["unpaused-naive", "unpaused", "paused-naive", "paused"]
+    for part in ("churn", "rubocop"):
+        for name, report in reports(part).items():
+            modes = comparable(report)
+            if name.endswith("jit"):
+                continue
+            for number, leaf in enumerate(top_leaves(modes, LEAVES)):
+                shares = [modes[mode]["leaves"].get(leaf, 0) / modes[mode]["accepted"] for mode in shown]
+                rows.append([f"{part} {name}", number + 1, f"`{leaf}`", *[f"{100 * share:.2f}" for share in shares]])
+    return table(["target, Ruby", "", "innermost method", *[f"`{mode}`, %" for mode in shown]], rows)
+
+
 def places():
     rows = []
     for part in ("churn", "rubocop"):
@@ -143,22 +160,8 @@ def evidence():
     """What the checks say of stacks that nobody checked, over all variants of the target."""
     rows = []
     for series in sorted({name.split("-")[0] for name in [*reports("churn"), *reports("variants")]}):
-        found = [report for name, report in reports("churn").items() if name == series]
-        found += [
-            report
-            for name, report in reports("variants").items()
-            if name.startswith(f"{series}-") and not name.startswith(f"{series}-yjit")
-        ]
         for name in ("unpaused-once", "paused-naive"):
-            total = {}
-            for report in found:
-                for truth, part in modes_of(report)[name]["checks"].items():
-                    sums = total.setdefault(truth, {"all": 0, "hard": 0, "site": 0, "undecided": 0})
-                    site = part["call_site"]["innermost"]
-                    sums["hard"] += sum(part["rejected"].values())
-                    sums["all"] += part["accepted"] + sum(part["rejected"].values())
-                    sums["site"] += site["contradicts"]
-                    sums["undecided"] += site["undecided"]
+            total = checks_of(series, name)
             for truth, words in (("impossible", "impossible"), ("legal", "legal"), ("in_window", "legal, in a window")):
                 sums = total[truth]
                 if sums["all"]:
@@ -176,10 +179,11 @@ def made():
     words = {
         "unpaused on 2.7": experiment_words.unpaused_of_old(), "cost": experiment_words.cost(), "bias": experiment_words.bias(),
         "windows": experiment_words.windows(), "3.1's YJIT": experiment_words.jit_without_windows(), "compacted": experiment_words.moved(),
+        "the budget": experiment_words.in_budget(), "evidence": experiment_words.evidence(),
     }  # fmt: skip
     return {
         "churn": rates("churn"), "variants": rates("variants"), "long": long_runs(), "rubocop": rubocop(),
-        "cost": costs(), "bias": biases(), "where": places(), "evidence": evidence(),
+        "cost": costs(), "bias": biases(), "leaves": leaves(), "where": places(), "evidence": evidence(),
         **{f"words of {name}": experiment_words.wrapped(text) for name, text in words.items()},
     }  # fmt: skip
 

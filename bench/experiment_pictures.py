@@ -3,10 +3,12 @@
 import html
 import math
 
-from experiment_reports import COLOURS, FOLDER, MODES, chance, comparable, distance, modes_of, reports
+from experiment_reports import COLOURS, FOLDER, MODES, chance, comparable, distance, modes_of, reports, top_leaves
 
 # How many places a Ruby has in the picture of where threads were stopped.
 PLACES = 12
+# How many innermost methods.
+LEAVES = 10
 
 
 def svg(width, height, parts):
@@ -89,24 +91,43 @@ def legend(top):
     return parts
 
 
-def draw_depths():
-    """How deep accepted stacks were: each mode against paused."""
+def draw_bias():
+    """What accepted stacks were: their depths, and the shares of their innermost methods, each mode against paused."""
     parts, top = [], 0
-    for name, report in reports("churn").items():
-        modes = {name: mode for name, mode in modes_of(report).items() if mode["accepted"]}
-        depths = sorted({int(depth) for mode in modes.values() for depth in mode["depths"]})
-        peak = max(count / mode["accepted"] for mode in modes.values() for count in mode["depths"].values())
-        parts.append(text(10, top + 16, f"{name}: share of accepted stacks by depth"))
-        for mode in modes.values():
-            points = " ".join(
-                f"{40 + 640 * (depth - depths[0]) / max(1, depths[-1] - depths[0]):.1f},"
-                f"{top + 130 - 100 * mode['depths'].get(str(depth), 0) / mode['accepted'] / peak:.1f}"
-                for depth in depths
-            )
-            parts.append(f'<polyline points="{points}" fill="none" stroke="{COLOURS[mode["mode"]]}" stroke-width="1.5"/>')
-        parts += [text(40, top + 146, str(depths[0])), text(680, top + 146, str(depths[-1]), "end")]
-        top += 160
-    (FOLDER / "depths.svg").write_text(svg(760, top + 30, parts + legend(top)))
+    for part in ("churn", "rubocop"):
+        for name, report in reports(part).items():
+            modes = {name: mode for name, mode in comparable(report).items() if mode["accepted"]}
+            parts += draw_depths(f"{part} {name}", modes, top) + draw_leaves(modes, top)
+            top += 160
+    (FOLDER / "bias.svg").write_text(svg(760, top + 30, parts + legend(top)))
+
+
+def draw_depths(name, modes, top):
+    """A line for each mode: the share of stacks of a depth."""
+    depths = sorted({int(depth) for mode in modes.values() for depth in mode["depths"]})
+    peak = max(count / mode["accepted"] for mode in modes.values() for count in mode["depths"].values())
+    parts = [text(10, top + 16, f"{name}: stacks by depth")]
+    for mode in modes.values():
+        points = " ".join(
+            f"{20 + 360 * (depth - depths[0]) / max(1, depths[-1] - depths[0]):.1f},"
+            f"{top + 130 - 100 * mode['depths'].get(str(depth), 0) / mode['accepted'] / peak:.1f}"
+            for depth in depths
+        )
+        parts.append(f'<polyline points="{points}" fill="none" stroke="{COLOURS[mode["mode"]]}" stroke-width="1.5"/>')
+    return parts + [text(20, top + 146, str(depths[0])), text(380, top + 146, str(depths[-1]), "end")]
+
+
+def draw_leaves(modes, top):
+    """A dot for each mode at each of the most frequent methods: its share of the innermost."""
+    names = top_leaves(modes, LEAVES)
+    shares = {key: [mode["leaves"].get(name, 0) / mode["accepted"] for name in names] for key, mode in modes.items()}
+    peak = max(share for of_mode in shares.values() for share in of_mode)
+    parts = [text(430, top + 16, f"{len(names)} most frequent innermost methods, up to {100 * peak:.1f} %")]
+    for number in range(len(names)):
+        x = 440 + 300 * number / max(1, len(names) - 1)
+        parts += [line(x, top + 30, x, top + 130, "#ddd"), text(x, top + 146, str(number + 1), "middle")]
+        parts += [dot(x, top + 130 - 100 * of_mode[number] / peak, COLOURS[key]) for key, of_mode in shares.items()]
+    return parts
 
 
 def draw_places():
@@ -177,6 +198,6 @@ def draw_answer():
 
 def draw():
     draw_rates()
-    draw_depths()
+    draw_bias()
     draw_places()
     draw_answer()

@@ -21,6 +21,26 @@ def modes_of(report):
     return {mode["mode"]: mode for mode in report["modes"]}
 
 
+def checks_of(series, mode):
+    """What the checks say of what a mode took unchecked, by what the oracle says: over all variants, without a JIT."""
+    found = [report for name, report in reports("churn").items() if name == series]
+    found += [
+        report
+        for name, report in reports("variants").items()
+        if name.startswith(f"{series}-") and not name.startswith(f"{series}-yjit")
+    ]
+    total = {}
+    for report in found:
+        for truth, part in modes_of(report)[mode]["checks"].items():
+            sums = total.setdefault(truth, {"all": 0, "hard": 0, "site": 0, "undecided": 0})
+            site = part["call_site"]["innermost"]
+            sums["hard"] += sum(part["rejected"].values())
+            sums["all"] += part["accepted"] + sum(part["rejected"].values())
+            sums["site"] += site["contradicts"]
+            sums["undecided"] += site["undecided"]
+    return total
+
+
 def folded(counts, kept):
     """Counts with all keys but those kept counted together."""
     result = {key: count for key, count in counts.items() if key in kept and key != OTHERS}
@@ -33,6 +53,12 @@ def comparable(report):
     modes = modes_of(report)
     kept = set.intersection(*[set(mode["leaves"]) for mode in modes.values() if mode["accepted"]])
     return {name: {**mode, "leaves": folded(mode["leaves"], kept)} for name, mode in modes.items()}
+
+
+def top_leaves(modes, count):
+    """The innermost methods that `paused` had most often, of those that are told apart in all modes."""
+    found = {name: times for name, times in modes["paused"]["leaves"].items() if name != OTHERS}
+    return sorted(found, key=lambda name: (-found[name], name))[:count]
 
 
 def distance(one, other):

@@ -2,11 +2,13 @@
 
 import collections
 import datetime
+import json
 import math
+import re
 import subprocess
 import textwrap
 
-from experiment_reports import FOLDER, chance, comparable, distance, modes_of, reports
+from experiment_reports import FOLDER, chance, checks_of, comparable, distance, modes_of, reports
 
 NAMED = ("churn", "variants", "cost-100", "cost-1000", "rubocop")
 
@@ -145,6 +147,24 @@ def windows():
     )
 
 
+def evidence():
+    """Recall and precision of call-site evidence."""
+    series = sorted({name.split("-")[0] for name in reports("churn")})
+    paused = [checks_of(name, "paused-naive") for name in series]
+    found, open_ = [sum(one["impossible"][key] for one in paused) for key in ("site", "hard")]
+    open_ = sum(one["impossible"]["all"] for one in paused) - open_
+    false, legal = [sum(one["legal"][key] for one in paused) for key in ("site", "all")]
+    mixed = [checks_of(name, "unpaused-once")["impossible"] for name in series]
+    seen, left = sum(one["site"] for one in mixed), sum(one["all"] - one["hard"] for one in mixed)
+    return (
+        f"Of a stopped thread whose stack is impossible, and passes all hard checks, the call site found {found} of {open_}:"
+        f" {near(found / open_)} %, at least {near(at_least(found, open_))} % (its recall). Of those that are legal, and were stopped"
+        f" outside of a window, it contradicted {false} of {legal:,}: {near(1 - false / legal)} % are let be, at least"
+        f" {near(at_least(legal - false, legal) if false else (0.025 ** (1 / legal)))} %. Of stacks that were put together from two moments"
+        f" further down, it sees little: {seen} of {left:,}."
+    )
+
+
 def moved():
     """What rejects stacks in the variant that compacts."""
     parts = []
@@ -162,8 +182,29 @@ def moved():
     )
 
 
+def in_budget():
+    """What share of its stacks `unpaused` has within the time for tries, and in all."""
+    clauses = []
+    for part, where in (("churn", "under churn"), ("long", "in the long runs"), ("rubocop", "in rubocop")):
+        shares = {}
+        for name, report in reports(part).items():
+            share = modes_of(report)["unpaused"].get("accepted_in_budget")
+            if share:
+                shares[name] = share["value"]
+        if shares:
+            ruby = min(shares, key=shares.get)
+            least = "all" if shares[ruby] == 1 else f"{near(shares[ruby])} %"
+            others = f" or more ({ruby} the least of {', '.join(shares)})" if len(shares) > 1 else f" ({ruby})"
+            clauses.append(f"{where} {least}" + (f" ({', '.join(shares)})" if least == "all" else others))
+    return (
+        "The 200 µs say when the last try may begin. Counted from the beginning of the first to the moment when the copy is there"
+        f" and its innermost frames are judged, `unpaused` had, of all stacks that it was to take, {'; '.join(clauses)} within 200 µs"
+        " (of reports that have that figure: `accepted_in_budget`)."
+    )
+
+
 def when():
-    """When which reports came into the tree, by git; those of one time stand together."""
+    """When which reports came into the tree, by git, and of which build; those of one time stand together."""
     groups = collections.defaultdict(list)
     for path in sorted(FOLDER.glob("*.json")):
         # The commit that last brought other measurements, not one that only tidied the file.
@@ -171,14 +212,15 @@ def when():
             ["git", "log", "-1", "--format=%ct", '-G"duration_s"', "--", path.name],
             cwd=FOLDER, capture_output=True, text=True, check=True,
         )  # fmt: skip
-        groups[int(log.stdout or 0)].append(path.stem)
+        build = re.search(r"\((\w+)\)", json.loads(path.read_text())["tool"])[1]
+        groups[int(log.stdout or 0), build].append(path.stem)
     lines = []
-    for time, names in sorted(groups.items(), key=lambda item: item[0] or math.inf):
+    for (time, build), names in sorted(groups.items(), key=lambda item: item[0][0] or math.inf):
         parts = collections.defaultdict(list)
         for name in names:
             part = next(part for part in ("churn", "variants", "cost", "rubocop", "long") if name.startswith(part))
             parts[part].append(name.split("-", 1)[1])
         words = [f"{part} ({', '.join(rest)})" if part == "rubocop" else part for part, rest in sorted(parts.items())]
         at = datetime.datetime.fromtimestamp(time, datetime.UTC).strftime("%-d %B %Y, %H:%M UTC") if time else "not committed yet"
-        lines.append(f"- {at}: {'; '.join(words)}")
+        lines.append(f"- {at}, by {build}: {'; '.join(words)}")
     return "\n".join(lines)
