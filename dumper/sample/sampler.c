@@ -300,19 +300,24 @@ static void try_again(struct sample *sample)
 	nanosleep(&(struct timespec){.tv_nsec = BETWEEN_NS}, NULL);
 }
 
+/* Goes to where the mode reads from. */
+static void take_place(struct sampler *sampler, struct subject *subject, struct sample *sample, bool on_its_cpu)
+{
+	if (on_its_cpu)
+		sample->off_cpu = !follow(sampler, subject);
+	else
+		avoid(sampler, subject);
+}
+
 static void take_unpaused(struct sampler *sampler, struct subject *subject, struct sample *sample, bool on_its_cpu)
 {
 	struct timespec began;
 
+	/* To get there is no try. */
+	take_place(sampler, subject, sample, on_its_cpu);
+	clock_gettime(CLOCK_MONOTONIC, &began);
 	for (;;) {
 		sample->tries++;
-		if (on_its_cpu)
-			sample->off_cpu = !follow(sampler, subject);
-		else
-			avoid(sampler, subject);
-		/* To get where it can be read from is no try. */
-		if (sample->tries == 1)
-			clock_gettime(CLOCK_MONOTONIC, &began);
 		if (copy(subject, sample, SHOT_TWICE) == SHOT_COVERED) {
 			/* Nearly all that is found is found there, and much sooner. */
 			shot_copy_objects(sample->shot, INNERMOST);
@@ -330,6 +335,7 @@ static void take_unpaused(struct sampler *sampler, struct subject *subject, stru
 			try_again(sample);
 		else
 			sample->retried[sample->reason]++;
+		take_place(sampler, subject, sample, on_its_cpu);
 	}
 	sample->gone = sample->reason != REASON_NONE && has_ended(subject);
 }
