@@ -9,8 +9,6 @@ from experiment_words import near
 PAGE = TREE / "doc/experiments.md"
 # How many places where threads were stopped a Ruby has in the table.
 PLACES = 14
-# How many innermost methods, as in the picture.
-LEAVES = 10
 
 
 def share(part):
@@ -134,7 +132,7 @@ def leaves():
             modes = comparable(report)
             if name.endswith("jit"):
                 continue
-            for number, leaf in enumerate(top_leaves(modes, LEAVES)):
+            for number, leaf in enumerate(top_leaves(modes)):
                 shares = [modes[mode]["leaves"].get(leaf, 0) / modes[mode]["accepted"] for mode in shown]
                 rows.append([f"{part} {name}", number + 1, f"`{leaf}`", *[f"{100 * share:.2f}" for share in shares]])
     return table(["target, Ruby", "", "innermost method", *[f"`{mode}`, %" for mode in shown]], rows)

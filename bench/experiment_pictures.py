@@ -7,8 +7,6 @@ from experiment_reports import COLOURS, FOLDER, MODES, chance, comparable, dista
 
 # How many places a Ruby has in the picture of where threads were stopped.
 PLACES = 12
-# How many innermost methods.
-LEAVES = 10
 
 
 def svg(width, height, parts):
@@ -119,7 +117,7 @@ def draw_depths(name, modes, top):
 
 def draw_leaves(modes, top):
     """A dot for each mode at each of the most frequent methods: its share of the innermost."""
-    names = top_leaves(modes, LEAVES)
+    names = top_leaves(modes)
     shares = {key: [mode["leaves"].get(name, 0) / mode["accepted"] for name in names] for key, mode in modes.items()}
     peak = max(share for of_mode in shares.values() for share in of_mode)
     parts = [text(430, top + 16, f"{len(names)} most frequent innermost methods, up to {100 * peak:.1f} %")]

@@ -7,6 +7,8 @@ import pathlib
 TREE = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = TREE / "doc/experiments"
 OTHERS = "(others)"
+# How many innermost methods the picture and the table have.
+LEAVES = 10
 MODES = ["unpaused-naive", "unpaused-once", "unpaused-double", "unpaused", "paused-naive", "paused"]
 COLOURS = dict(zip(MODES, ["#b0413e", "#c77f9b", "#d98e32", "#3b7a57", "#7a6fb0", "#2f5d8a"]))
 
@@ -55,10 +57,10 @@ def comparable(report):
     return {name: {**mode, "leaves": folded(mode["leaves"], kept)} for name, mode in modes.items()}
 
 
-def top_leaves(modes, count):
-    """The innermost methods that `paused` had most often, of those that are told apart in all modes."""
+def top_leaves(modes):
+    """The LEAVES innermost methods that `paused` had most often, of those that are told apart in all modes."""
     found = {name: times for name, times in modes["paused"]["leaves"].items() if name != OTHERS}
-    return sorted(found, key=lambda name: (-found[name], name))[:count]
+    return sorted(found, key=lambda name: (-found[name], name))[:LEAVES]
 
 
 def distance(one, other):

@@ -150,18 +150,19 @@ def windows():
 def evidence():
     """Recall and precision of call-site evidence."""
     series = sorted({name.split("-")[0] for name in reports("churn")})
-    paused = [checks_of(name, "paused-naive") for name in series]
-    found, open_ = [sum(one["impossible"][key] for one in paused) for key in ("site", "hard")]
-    open_ = sum(one["impossible"]["all"] for one in paused) - open_
-    false, legal = [sum(one["legal"][key] for one in paused) for key in ("site", "all")]
+    stopped = [checks_of(name, "paused-naive") for name in series]
     mixed = [checks_of(name, "unpaused-once")["impossible"] for name in series]
-    seen, left = sum(one["site"] for one in mixed), sum(one["all"] - one["hard"] for one in mixed)
+    found = sum(one["impossible"]["site"] for one in stopped)
+    left = sum(one["impossible"]["all"] - one["impossible"]["hard"] for one in stopped)
+    false, legal = [sum(one["legal"][key] for one in stopped) for key in ("site", "all")]
+    seen, mixed_left = sum(one["site"] for one in mixed), sum(one["all"] - one["hard"] for one in mixed)
+    right = at_least(legal - false, legal) if false else 0.025 ** (1 / legal)
     return (
-        f"Of a stopped thread whose stack is impossible, and passes all hard checks, the call site found {found} of {open_}:"
-        f" {near(found / open_)} %, at least {near(at_least(found, open_))} % (its recall). Of those that are legal, and were stopped"
+        f"Of a stopped thread whose stack is impossible, and passes all hard checks, the call site found {found} of {left}:"
+        f" {near(found / left)} %, at least {near(at_least(found, left))} % (its recall). Of those that are legal, and were stopped"
         f" outside of a window, it contradicted {false} of {legal:,}: {near(1 - false / legal)} % are let be, at least"
-        f" {near(at_least(legal - false, legal) if false else (0.025 ** (1 / legal)))} %. Of stacks that were put together from two moments"
-        f" further down, it sees little: {seen} of {left:,}."
+        f" {near(right)} %. Of stacks that were put together from two moments"
+        f" further down, it sees little: {seen} of {mixed_left:,}."
     )
 
 
