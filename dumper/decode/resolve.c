@@ -180,6 +180,21 @@ static const struct entry *look_up(struct resolver *resolver, const struct frame
 	return entry;
 }
 
+bool resolver_knows(const struct resolver *resolver, const struct stack *stack)
+{
+	for (size_t i = 0; i < stack->nr_frames; i++) {
+		const struct frame *frame = &stack->frames[i];
+		uint64_t iseq = frame->kind == FRAME_RUBY ? frame->iseq : 0;
+		const struct entry *entry = find_entry(resolver, iseq, frame->method);
+
+		if (frame->kind == FRAME_UNREADABLE)
+			return false;
+		if (frame->kind != FRAME_HIDDEN && entry->iseq == 0 && entry->method == 0)
+			return false;
+	}
+	return true;
+}
+
 static void note(struct trace_thread *thread, enum reason reason)
 {
 	if (thread->reason == REASON_NONE)

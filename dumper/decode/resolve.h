@@ -25,6 +25,9 @@ void resolver_destroy(struct resolver *resolver); /* NULL is fine */
  */
 bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct trace_thread *thread);
 
+/* Whether all that resolver_stack() would read of code and methods is kept already: nothing but lines is read anew. */
+bool resolver_knows(const struct resolver *resolver, const struct stack *stack);
+
 /* A copy of a String of the target as text, owned by the trace; NULL if it is nil or cannot be read. */
 const char *resolver_string(struct resolver *resolver, uint64_t value);
 

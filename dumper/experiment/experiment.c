@@ -10,17 +10,17 @@
 
 #include "decode/text.h"
 #include "elapsed.h"
-#include "experiment/guard.h"
-#include "experiment/launch.h"
 #include "experiment/oracle.h"
 #include "experiment/progress.h"
 #include "experiment/report.h"
 #include "experiment/taker.h"
 #include "experiment/tally.h"
 #include "experiment/torn_log.h"
-#include "experiment/watch.h"
 #include "sample/decoder.h"
 #include "sample/subjects.h"
+#include "supervise/guard.h"
+#include "supervise/launch.h"
+#include "supervise/watch.h"
 
 /* A block is this long, and has so many samples at least and at most, unless that takes too long. */
 #define BLOCK_S		  0.25
@@ -299,7 +299,7 @@ static struct error *prepare(struct experiment *experiment)
 	if (!error)
 		error = report_begin(options);
 	if (!error && pid == 0)
-		error = launch(options->command, &pid);
+		error = launch(options->command, getpgid(getppid()), &pid);
 	if (error)
 		return error;
 	experiment->launched = pid == options->pid ? 0 : pid;

@@ -13,6 +13,9 @@
 /* How many pages are read again at a time; what has read more than that begins with none. */
 #define PAGES_AGAIN 2048u
 
+/* How many pages are worth to be read again at once, rather than one by one as they are wanted. */
+#define PAGES_AT_ONCE 256u
+
 /* How often names that cannot be read are read again, and how long the target has until then. */
 #define NAME_TRIES    3
 #define NAME_RETRY_NS 1000000L
@@ -107,6 +110,29 @@ static bool read_again(struct decoder *decoder)
 	return begin_names(decoder);
 }
 
+/*
+ * Reads what is not known by name from pages that were read after it was seen: what was made since an older page was
+ * read may lie in it, where there was something else. Names that are kept stay. False if out of memory.
+ */
+static bool read_pages_again(struct decoder *decoder)
+{
+	struct memory *memory;
+
+	decoder->settled = 0;
+	if (memory_pages(decoder->memory) <= PAGES_AT_ONCE) {
+		if (!memory_forget(decoder->memory))
+			return false;
+		memory_prefetch(decoder->memory);
+		return true;
+	}
+	memory = memory_create(target_read_pages, decoder->session->target, NAME_PAGES);
+	if (!memory)
+		return false;
+	memory_destroy(decoder->memory);
+	decoder->memory = decoder->ruby.memory = memory;
+	return true;
+}
+
 /* How far the collector had come at the moment of a sample; as the decoder knows it if the sample does not tell. */
 static struct collections collections_then(const struct decoder *decoder, const struct sample *sample)
 {
@@ -164,6 +190,20 @@ static struct trace_thread decode_in_place(struct decoder *decoder, const struct
 	    .tid = sample->tid, .reason = REASON_COMPACTED, .verdict = validate_verdict(REASON_COMPACTED)};
 }
 
+/* Whether all names of a sample are kept. */
+static bool knows_all(const struct decoder *decoder, const struct sample *sample)
+{
+	struct stack stack = {0};
+	bool known;
+
+	shot_lay(sample->shot, decoder->memory);
+	known = stack_walk(&decoder->ruby, sample->ec, sample->thread, FRAMES_MAX, &stack) &&
+		resolver_knows(decoder->resolver, &stack);
+	stack_clear(&stack);
+	memory_overlay(decoder->memory, NULL, 0, 0, 0);
+	return known;
+}
+
 struct trace_thread decoder_decode(struct decoder *decoder, const struct sample *sample)
 {
 	struct collections then;
@@ -175,8 +215,12 @@ struct trace_thread decoder_decode(struct decoder *decoder, const struct sample 
 	/* Samples that were taken before what is kept was read are as well served by that as by what is there now. */
 	if (then.begun > decoder->collections.begun || collections_moved_between(&then, &decoder->collections))
 		read_again(decoder);
+	if (!knows_all(decoder, sample))
+		read_pages_again(decoder);
 	thread = decode_in_place(decoder, sample, &then);
-	for (int i = 0; i < NAME_TRIES && sample->reason == REASON_NONE && thread.verdict == VERDICT_TRUNCATED; i++) {
+	for (int i = 0; i < NAME_TRIES && sample->reason == REASON_NONE && thread.verdict != VERDICT_COMPLETE &&
+			thread.reason != REASON_COMPACTED;
+	     i++) {
 		nanosleep(&(struct timespec){.tv_nsec = NAME_RETRY_NS}, NULL);
 		if (!read_again(decoder))
 			break;

@@ -39,6 +39,13 @@ enum { SAVED_RSP = -1, SAVED_RIP = 0, SAVED_SELECTORS = 2 };
 /* How much of the code is kept: 16 MiB. */
 #define CODE_PAGES 4096u
 
+/*
+ * What was read of code is read anew after so long; and before a stack is rejected by it, if it is older than that: a
+ * program that loads code has made some since, where there was something else.
+ */
+#define CODE_AGE_NS	250000000L
+#define CODE_REJECTS_NS 10000000L
+
 /* The deepest stack that a sample holds; and what is looked at first: what call_site_judge() takes. */
 #define FRAMES_MAX 65536u
 #define INNERMOST  2u
@@ -47,8 +54,9 @@ struct sampler {
 	const struct session *session;
 	struct sampler_options options;
 	struct publication *publication;
-	struct memory *memory; /* what shots are laid over: code, and what is called there, while one block lasts */
+	struct memory *memory; /* what shots are laid over: code, and what is called there */
 	struct ruby ruby;      /* through that */
+	struct timespec read;  /* since when */
 	cpu_set_t cpus;	       /* that rbdump may run on */
 	int cpu;	       /* that the thread is bound to; -1 if to none */
 	uint64_t low, high;    /* where the file that Ruby is in is mapped: [low, high) */
@@ -118,6 +126,7 @@ static bool renew_memory(struct sampler *sampler)
 		return false;
 	memory_destroy(sampler->memory);
 	sampler->memory = sampler->ruby.memory = memory;
+	clock_gettime(CLOCK_MONOTONIC, &sampler->read);
 	return true;
 }
 
@@ -256,16 +265,20 @@ static enum reason check_once(struct sampler *sampler, const struct subject *sub
 
 /*
  * The same. No more is kept of the code than there is room for: without any, there is no call-site evidence. What
- * cannot be read may be there, in a page that was protected when it was read first, by a compaction.
+ * cannot be read may be there, in a page that was protected when it was read first, by a compaction; and what
+ * contradicts may have been made since.
  */
 static enum reason check(struct sampler *sampler, const struct subject *subject, const struct shot *shot, size_t frames)
 {
 	enum reason reason;
+	bool unreadable;
 
-	if (memory_pages(sampler->memory) >= CODE_PAGES / 2)
+	if (memory_pages(sampler->memory) >= CODE_PAGES / 2 || elapsed_ns(&sampler->read) > CODE_AGE_NS)
 		renew_memory(sampler);
 	reason = check_once(sampler, subject, shot, frames);
-	if (validate_verdict(reason) == VERDICT_TRUNCATED && renew_memory(sampler))
+	unreadable = validate_verdict(reason) == VERDICT_TRUNCATED;
+	if (reason != REASON_NONE && (unreadable || elapsed_ns(&sampler->read) > CODE_REJECTS_NS) &&
+	    renew_memory(sampler))
 		reason = check_once(sampler, subject, shot, frames);
 	return reason;
 }
@@ -461,14 +474,33 @@ static void take_paused(struct sampler *sampler, struct subject *subject, struct
 	}
 }
 
+static void begin(struct sample *sample, enum sample_mode mode, const struct subject *subject)
+{
+	*sample = (struct sample){
+	    .mode = mode,
+	    .tid = subject->tid,
+	    .thread = subject->aim.thread,
+	    .ec = subject->aim.ec,
+	    .shot = sample->shot,
+	};
+	clock_gettime(CLOCK_REALTIME, &sample->time);
+}
+
+void sampler_take_asleep(struct sampler *sampler, struct subject *subject, struct sample *sample)
+{
+	begin(sample, MODE_UNPAUSED, subject);
+	sample->tries = 1;
+	if (copy(subject, sample, SHOT_ONCE) == SHOT_COVERED) {
+		shot_copy_objects(sample->shot, FRAMES_MAX);
+		sample->reason = check(sampler, subject, sample->shot, FRAMES_MAX);
+	}
+}
+
 void sampler_take(struct sampler *sampler, enum sample_mode mode, struct subject *subject, struct sample *sample)
 {
-	struct shot *shot = sample->shot;
 	struct timespec began;
 
-	*sample = (struct sample){
-	    .mode = mode, .tid = subject->tid, .thread = subject->aim.thread, .ec = subject->aim.ec, .shot = shot};
-	clock_gettime(CLOCK_REALTIME, &sample->time);
+	begin(sample, mode, subject);
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	if (mode == MODE_UNPAUSED_NAIVE)
 		take_unpaused_naive(sampler, subject, sample, SHOT_NAIVE);

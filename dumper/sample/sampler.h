@@ -105,4 +105,10 @@ bool sampler_enter(struct sampler *sampler);
 /* Takes one sample; never fails: what went wrong is in it. MODE_UNDISTURBED takes none. */
 void sampler_take(struct sampler *sampler, enum sample_mode mode, struct subject *subject, struct sample *sample);
 
+/*
+ * Takes one of a thread that is asleep, without a pause: the caller knows that it has not run from before the call
+ * until after it, or throws the sample away.
+ */
+void sampler_take_asleep(struct sampler *sampler, struct subject *subject, struct sample *sample);
+
 #endif

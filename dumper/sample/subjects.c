@@ -4,8 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "vm/threads.h"
-
 static bool is_task(pid_t pid, pid_t tid)
 {
 	char path[64];
@@ -14,7 +12,7 @@ static bool is_task(pid_t pid, pid_t tid)
 	return access(path, F_OK) == 0;
 }
 
-static pid_t tid_of(const struct session *session, const struct ruby_thread *thread)
+pid_t subject_tid(const struct session *session, const struct ruby_thread *thread)
 {
 	const struct target *target = session->target;
 
@@ -53,7 +51,7 @@ static void open_those(struct subjects *subjects, const struct session *session,
 	for (size_t i = 0; i < threads->count && subjects->count < SUBJECTS_MAX; i++) {
 		const struct ruby_thread *thread = &threads->threads[i];
 		struct subject *subject = &subjects->subjects[subjects->count];
-		pid_t tid = tid_of(session, thread);
+		pid_t tid = subject_tid(session, thread);
 
 		if (tid == 0 || !wanted(thread))
 			continue;

@@ -6,6 +6,7 @@
 
 #include "sample/sampler.h"
 #include "session/session.h"
+#include "vm/threads.h"
 
 /* The most threads that are sampled in turn. */
 #define SUBJECTS_MAX 256u
@@ -22,6 +23,12 @@ struct subjects {
  *   ruby  the session's, as it is read now
  */
 void subjects_choose(struct subjects *subjects, const struct session *session, const struct ruby *ruby);
+
+/*
+ * The native thread of a Ruby thread, in rbdump's own pid namespace; 0 if it has none (M:N threads), or it is not
+ * known.
+ */
+pid_t subject_tid(const struct session *session, const struct ruby_thread *thread);
 
 /* Closes what subjects_choose() opened. */
 void subjects_clear(struct subjects *subjects);

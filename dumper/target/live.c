@@ -253,6 +253,13 @@ static bool has_ended(pid_t pid, pid_t tid)
 	return !read_thread_stat(pid, tid, &stat) || stat.ended || stat.ending;
 }
 
+bool live_is_gone(const struct target *target)
+{
+	uint8_t byte;
+
+	return target->nr_mappings > 0 && pread(target->memory_fd, &byte, 1, (off_t)target->mappings[0].start) == 0;
+}
+
 bool live_is_ending(const struct target *target)
 {
 	struct process_stat stat;

@@ -38,6 +38,12 @@ void live_update_mappings(struct target *target);
 /* Whether the process is gone, or on its way out of the kernel: then it has no memory any more, or soon. */
 bool live_is_ending(const struct target *target);
 
+/*
+ * Whether the memory that was opened is no process's any more: it has ended, or has become another program. Its file
+ * stays that of the old memory (fs/proc/base.c, mem_rw()).
+ */
+bool live_is_gone(const struct target *target);
+
 /* Ids of a process's native threads, in ascending order, malloc'ed; NULL and 0 if it is gone. */
 pid_t *live_list_threads(pid_t pid, size_t *count);
 

@@ -7,7 +7,7 @@
  *
  * A thread that is single-stepped has its trap flag set until tracee_resume(). If its tracer dies meanwhile, the kernel
  * does not clear the flag, and the target is killed by the next trap (kernel/ptrace.c, exit_ptrace(), does without
- * ptrace_disable()): who steps must be a process that nobody kills; see experiment/guard.h.
+ * ptrace_disable()): who steps must be a process that nobody kills; see supervise/guard.h.
  */
 #ifndef RBDUMP_TRACEE_H
 #define RBDUMP_TRACEE_H

@@ -1,4 +1,4 @@
-#include "experiment/guard.h"
+#include "supervise/guard.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -69,7 +69,7 @@ void guard_restore_signals(void)
 	sigprocmask(SIG_SETMASK, &before_mask, NULL);
 }
 
-static void begin_worker(pid_t parent)
+void guard_become_worker(pid_t parent)
 {
 	const struct sigaction ignore = {.sa_handler = SIG_IGN};
 	sigset_t lost;
@@ -89,16 +89,22 @@ static void begin_worker(pid_t parent)
 		_exit(EXIT_FAILED);
 }
 
-int guard_run(int (*work)(void *context), void *context)
+void guard_block_child_signal(void)
 {
-	pid_t parent = getpid();
 	sigset_t child;
-	int status;
 
-	/* Blocked in the worker from its first instruction on: its threads inherit that. */
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &child, &before_mask);
+}
+
+int guard_run(int (*work)(void *context), void *context)
+{
+	pid_t parent = getpid();
+	int status;
+
+	/* Blocked in the worker from its first instruction on: its threads inherit that. */
+	guard_block_child_signal();
 	fflush(NULL);
 	worker = fork();
 	if (worker < 0) {
@@ -106,7 +112,7 @@ int guard_run(int (*work)(void *context), void *context)
 		return EXIT_FAILED;
 	}
 	if (worker == 0) {
-		begin_worker(parent);
+		guard_become_worker(parent);
 		status = work(context);
 		fflush(NULL);
 		_exit(status);

@@ -1,5 +1,6 @@
 /*
- * The experiment runs in a child process, the worker; rbdump itself only waits for it, and passes signals on.
+ * Targets are traced by a child process of rbdump's, a worker. An experiment as a whole is one: rbdump itself only
+ * waits for it, and passes signals on (guard_run()). A recording has one for each process that it follows.
  *
  * Why: a tracer that dies while a thread is being single-stepped takes its target with it (target/tracee.h), and one
  * that is stopped (^Z) leaves it stopped. A kill -9 of rbdump, or of its process group, hits the process that its user
@@ -8,6 +9,8 @@
  */
 #ifndef RBDUMP_GUARD_H
 #define RBDUMP_GUARD_H
+
+#include <sys/types.h>
 
 /* Set once the worker is to end: SIGINT and SIGTERM end it early, with what there is; 2 if rbdump is gone. */
 extern _Atomic int guard_stop;
@@ -23,7 +26,16 @@ enum { GUARD_RUN = 0, GUARD_FINISH = 1, GUARD_ABANDON = 2 };
  */
 int guard_run(int (*work)(void *context), void *context);
 
-/* In a child of the worker that is to become a program: gives it the signals that rbdump was started with, and those
+/*
+ * Makes a worker of a process that has just been forked.
+ *   parent  who has forked it, and has SIGCHLD blocked: a worker's threads must have it so (target/tracee.h)
+ */
+void guard_become_worker(pid_t parent);
+
+/* Blocks SIGCHLD, and keeps what was blocked before for guard_restore_signals(). */
+void guard_block_child_signal(void);
+
+/* In a child that is to become a program: gives it the signals that rbdump was started with, and those
  * blocked. */
 void guard_restore_signals(void);
 

@@ -1,4 +1,4 @@
-#include "experiment/watch.h"
+#include "supervise/watch.h"
 
 #include <stdio.h>
 #include <sys/wait.h>

@@ -1,22 +1,23 @@
-#include "experiment/launch.h"
+#include "supervise/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "experiment/guard.h"
+#include "supervise/guard.h"
 
 /* How long a program may take to become a Ruby, and how often it is looked at. */
 #define START_S 30
 #define LOOK_NS 20000000L
 
-struct error *launch(char *const command[], pid_t *ret)
+struct error *launch(char *const command[], pid_t group, pid_t *ret)
 {
 	int report[2], errnum = 0;
-	pid_t group = getpgid(getppid()), pid;
+	pid_t self = getpid(), pid;
 	ssize_t n;
 
 	if (pipe2(report, O_CLOEXEC) != 0)
@@ -24,8 +25,8 @@ struct error *launch(char *const command[], pid_t *ret)
 	pid = fork();
 	if (pid == 0) {
 		guard_restore_signals();
-		/* rbdump's own group, which may have the terminal; the worker's has not. */
 		setpgid(0, group);
+		prctl(PR_SET_PTRACER, (unsigned long)self, 0, 0, 0);
 		execvp(command[0], command);
 		errnum = errno;
 		n = write(report[1], &errnum, sizeof(errnum));
