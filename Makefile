@@ -10,7 +10,7 @@ offsetsdir = $(datadir)/rbdump/offsets.d
 CC = gcc
 CFLAGS ?= -O2 -g
 PYTHON ?= python3
-PKGS = libdw libelf jansson libzstd
+PKGS = libdw libelf jansson libzstd libprotobuf-c zlib
 
 # One build folder a flavour, so that a sanitized build does not replace the plain one.
 ifeq ($(SAN),1)
@@ -31,7 +31,8 @@ ALL_CFLAGS = -std=gnu11 -pthread $(CFLAGS) $(WARNINGS) $(SANFLAGS) $(shell pkg-c
 ALL_LDLIBS = -pthread -lm $(LDFLAGS) $(SANFLAGS) $(shell pkg-config --libs $(PKGS))
 
 SOURCES := $(sort $(wildcard dumper/*.c dumper/*/*.c gen/*.c))
-GENERATED := $(B)/gen/layout_fields.c
+GENERATED := $(B)/gen/layout_fields.c $(B)/gen/syscalls.c $(B)/gen/flamegraph_page.c $(B)/gen/profile.pb-c.c
+GENERATED_HEADERS := $(B)/gen/layout_fields.h $(B)/gen/profile.pb-c.h
 HEADERS := $(wildcard dumper/*.h dumper/*/*.h gen/*.h)
 OBJECTS := $(SOURCES:%.c=$(B)/%.o) $(GENERATED:.c=.o)
 LIB_OBJECTS := $(filter-out $(B)/dumper/main.o,$(OBJECTS))
@@ -50,7 +51,20 @@ $(B)/gen/layout_fields.h $(B)/gen/layout_fields.c &: gen/fields.def gen/fields.p
 	@mkdir -p $(B)/gen
 	$(call say,GEN)$(PYTHON) gen/fields.py gen/fields.def $(B)/gen
 
-$(B)/%.o: %.c $(B)/gen/layout_fields.h
+$(B)/gen/syscalls.c: gen/syscalls.py
+	@mkdir -p $(B)/gen
+	$(call say,GEN)$(CC) -E -dM -include asm/unistd_64.h -x c /dev/null | $(PYTHON) gen/syscalls.py $@
+
+$(B)/gen/profile.pb-c.h $(B)/gen/profile.pb-c.c &: dumper/report/pprof/profile.proto
+	@mkdir -p $(B)/gen
+	$(call say,GEN)protoc-c --proto_path=$(<D) --c_out=$(B)/gen $(<F)
+
+FLAMEGRAPH := dumper/report/flamegraph
+$(B)/gen/flamegraph_page.c: $(wildcard $(FLAMEGRAPH)/*)
+	@mkdir -p $(B)/gen
+	$(call say,GEN)$(PYTHON) $(FLAMEGRAPH)/embed.py $(B)/gen
+
+$(B)/%.o: %.c $(GENERATED_HEADERS)
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
@@ -61,9 +75,10 @@ $(B)/gen/%.o: $(B)/gen/%.c
 UNIT := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
 UNIT_FIXTURE := $(B)/tests/unit/synthetic.o
 .PHONY: unit
-unit: $(UNIT) $(B)/fuzz/drive
+unit: $(UNIT) $(B)/fuzz/drive $(B)/fuzz/drive_recordings
 	@set -e; for t in $(UNIT); do echo "== $$t"; $$t; done
 	@echo "== $(B)/fuzz/drive"; $(B)/fuzz/drive $(FUZZ_RUNS)
+	@echo "== $(B)/fuzz/drive_recordings"; $(B)/fuzz/drive_recordings $(FUZZ_RECORDING_RUNS)
 
 $(B)/unit/%: tests/unit/%.c $(LIB_OBJECTS) $(UNIT_FIXTURE)
 	@mkdir -p $(@D)
@@ -71,13 +86,16 @@ $(B)/unit/%: tests/unit/%.c $(LIB_OBJECTS) $(UNIT_FIXTURE)
 		-lcmocka $(ALL_LDLIBS)
 
 # Fuzzing (tests/fuzz/): a driver with a fixed number of runs, which `make unit` runs; and libFuzzer.
-FUZZ_OBJECTS := $(patsubst %,$(B)/tests/fuzz/%.o,layouts mutate target)
-FUZZ_DRIVER_OBJECTS := $(FUZZ_OBJECTS) $(patsubst %,$(B)/tests/fuzz/%.o,program drive)
-FUZZERS = stacks layouts
+FUZZ_OBJECTS := $(patsubst %,$(B)/tests/fuzz/%.o,layouts mutate recordings records target)
+FUZZ_DRIVER_OBJECTS := $(FUZZ_OBJECTS) $(patsubst %,$(B)/tests/fuzz/%.o,program drive drive_recordings)
+FUZZERS = stacks layouts recordings
 FUZZ_RUNS ?= $(if $(filter 1,$(SAN)),30000,200000)
+FUZZ_RECORDING_RUNS ?= $(if $(filter 1,$(SAN)),500,4000)
 FUZZ_SECONDS ?= 60
 
-$(B)/fuzz/drive: $(FUZZ_DRIVER_OBJECTS) $(LIB_OBJECTS)
+$(B)/fuzz/drive: $(B)/tests/fuzz/drive.o $(B)/tests/fuzz/program.o
+$(B)/fuzz/drive_recordings: $(B)/tests/fuzz/drive_recordings.o
+$(B)/fuzz/drive $(B)/fuzz/drive_recordings: $(FUZZ_OBJECTS) $(LIB_OBJECTS)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) -o $@ $^ -Wl,--wrap=memory_read $(ALL_LDLIBS)
 
@@ -87,10 +105,11 @@ $(B)/fuzz/%: $(B)/tests/fuzz/fuzz_%.o $(FUZZ_OBJECTS) $(LIB_OBJECTS)
 
 # What they find new stays in build/libfuzzer/corpus, and is where the next run goes on.
 .PHONY: fuzz
-fuzz: packages-fuzz $(B)/fuzz/drive
+fuzz: packages-fuzz $(B)/fuzz/drive $(B)/fuzz/drive_recordings
 	@$(MAKE) --no-print-directory CC=clang FUZZ=1 $(FUZZERS:%=build/libfuzzer/fuzz/%)
 	@mkdir -p $(FUZZERS:%=build/libfuzzer/corpus/%) $(FUZZERS:%=build/libfuzzer/seeds/%)
 	$(B)/fuzz/drive --seeds build/libfuzzer/seeds
+	$(B)/fuzz/drive_recordings --seeds build/libfuzzer/seeds
 	set -e; for f in $(FUZZERS); do build/libfuzzer/fuzz/$$f -max_len=65536 -max_total_time=$(FUZZ_SECONDS) \
 		-timeout=25 -print_final_stats=1 -artifact_prefix=build/libfuzzer/$$f- build/libfuzzer/corpus/$$f \
 		build/libfuzzer/seeds/$$f; done
@@ -104,24 +123,40 @@ $(B)/tests/probes/%: tests/probes/%.c $(LIB_OBJECTS)
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(LIB_OBJECTS) $(ALL_LDLIBS)
 
+# Packages of npm that open what `rbdump report` writes (tests/test_formats.py): as the lock file has them.
+FORMATS = build/formats/node_modules/.package-lock.json
+.PHONY: formats
+formats: $(FORMATS)
+
+$(FORMATS): tests/formats/package.json tests/formats/package-lock.json tests/formats/.npmrc
+	@mkdir -p build/formats
+	@cp $^ build/formats
+	$(call say,NPM)cd build/formats && npm ci --loglevel=error
+	@touch $@
+
 # ---- what must be there; installed by apt-get where it is not
 
-BUILD_PACKAGES = gcc make pkg-config python3 libdw-dev libelf-dev libjansson-dev libzstd-dev libc6-dev
+BUILD_PACKAGES = gcc make pkg-config python3 libdw-dev libelf-dev libjansson-dev libzstd-dev libc6-dev \
+	libprotobuf-c-dev protobuf-c-compiler zlib1g-dev
 DEMO_PACKAGES = $(BUILD_PACKAGES) ruby
 LINT_PACKAGES = $(BUILD_PACKAGES) clang-tidy clang-format cppcheck shellcheck
 CHECK_PACKAGES = $(BUILD_PACKAGES) ruby gdb git zstd gcc libcmocka-dev python3-pytest binutils dwz util-linux procps \
 	apt dpkg-dev musl-tools libdebuginfod1 debian-archive-keyring autoconf bison rustc zlib1g-dev libyaml-dev libgmp-dev \
-	puma unicorn
+	puma unicorn chromium chromium-driver fonts-dejavu-core golang-go valgrind $(NPM_PACKAGES)
+# Debian's npm does not go with a nodejs that has npm in it.
+NPM_PACKAGES = $(if $(shell command -v npm),nodejs,nodejs npm)
 FUZZ_PACKAGES = $(BUILD_PACKAGES) clang libclang-rt-dev
 BENCH_PACKAGES = $(CHECK_PACKAGES) strace elfutils time
+GALLERY_PACKAGES = $(DEMO_PACKAGES) rubocop rake puma chromium procps
 
-.PHONY: packages-build packages-demo packages-lint packages-check packages-fuzz packages-bench
+.PHONY: packages-build packages-demo packages-lint packages-check packages-fuzz packages-bench packages-gallery
 packages-build: ; @tests/packages $(BUILD_PACKAGES)
 packages-demo: ; @tests/packages $(DEMO_PACKAGES)
 packages-lint: ; @tests/packages $(LINT_PACKAGES)
 packages-check: ; @tests/packages $(CHECK_PACKAGES)
 packages-fuzz: ; @tests/packages $(FUZZ_PACKAGES)
 packages-bench: ; @tests/packages $(BENCH_PACKAGES)
+packages-gallery: ; @tests/packages $(GALLERY_PACKAGES)
 
 # ---- the two commands of the README
 
@@ -135,7 +170,7 @@ PYTEST = /usr/bin/python3 -m pytest
 
 .PHONY: check
 check: packages-check
-	@$(MAKE) --no-print-directory all unit probes
+	@$(MAKE) --no-print-directory all unit probes formats
 	tests/rubies/build
 	$(PYTEST) -q tests
 
@@ -146,7 +181,7 @@ FUZZ_FILES = $(wildcard tests/fuzz/*.c tests/fuzz/*.h)
 TIDY_FILES = $(C_FILES:%=%.tidy) $(patsubst %,%.tidy,$(filter %.c,$(FUZZ_FILES)))
 .PHONY: lint $(TIDY_FILES)
 lint: packages-lint
-	@$(MAKE) --no-print-directory $(B)/gen/layout_fields.h
+	@$(MAKE) --no-print-directory $(GENERATED_HEADERS)
 	clang-format --dry-run -Werror $(C_FILES) $(HEADERS) $(wildcard tests/unit/*.c tests/unit/*.h tests/probes/*.c tests/embedded/*.c) \
 		$(FUZZ_FILES)
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
@@ -172,6 +207,16 @@ experiments: packages-check
 	tests/rubies/build
 	/usr/bin/python3 bench/experiments.py
 
+# The table of what recording costs in doc/recording.md, measured anew: some five minutes; and doc/gallery.md: three.
+.PHONY: recording gallery
+recording: packages-check
+	@$(MAKE) --no-print-directory all
+	tests/rubies/build 3.4
+	/usr/bin/python3 bench/recording.py
+gallery: packages-gallery
+	@$(MAKE) --no-print-directory all
+	/usr/bin/python3 bench/gallery.py
+
 # ---- install
 
 .PHONY: install
@@ -193,10 +238,12 @@ help:
 	@echo 'make check      install what the tests need, and run them all (the first time builds ten Rubies)'
 	@echo 'make SAN=1 check  the same under AddressSanitizer and UBSan'
 	@echo 'make unit       only the unit tests'
-	@echo 'make fuzz       libFuzzer on what judges a stack, for FUZZ_SECONDS (60)'
+	@echo 'make fuzz       libFuzzer on what judges a stack, and reads a recording, for FUZZ_SECONDS (60) each'
 	@echo 'make lint       clang-format, cppcheck, shellcheck, clang-tidy'
 	@echo 'make bench      measure'
 	@echo 'make experiments  measure paused against unpaused sampling anew (some 25 minutes)'
+	@echo 'make recording  measure what a recording takes anew (some five minutes)'
+	@echo 'make gallery    record rubocop, rake and puma anew for doc/gallery.md (some three minutes)'
 	@echo 'make install    honours DESTDIR and prefix'
 	@echo 'make clean'
 

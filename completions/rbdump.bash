@@ -4,6 +4,35 @@ _rbdump()
 {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
 
+	if [[ ${COMP_WORDS[1]} == record || ${COMP_WORDS[1]} == report ]]; then
+		case $previous in
+		-f | --format)
+			mapfile -t COMPREPLY < <(compgen -W "raw flamegraph collapsed speedscope pprof firefox callgrind json summary" -- "$current")
+			[[ ${COMP_WORDS[1]} == report && ${COMPREPLY[0]} == raw ]] && COMPREPLY=("${COMPREPLY[@]:1}")
+			return
+			;;
+		--mode)
+			mapfile -t COMPREPLY < <(compgen -W "paused unpaused" -- "$current")
+			return
+			;;
+		--by)
+			mapfile -t COMPREPLY < <(compgen -W "wall cpu gvl gc" -- "$current")
+			return
+			;;
+		--threads)
+			mapfile -t COMPREPLY < <(compgen -W "each merged" -- "$current")
+			return
+			;;
+		--state)
+			mapfile -t COMPREPLY < <(compgen -W "cpu gc gvl blocked sleeping starting" -- "$current")
+			return
+			;;
+		--diff)
+			mapfile -t COMPREPLY < <(compgen -f -- "$current")
+			return
+			;;
+		esac
+	fi
 	if [[ ${COMP_WORDS[1]} == experiment ]]; then
 		case $previous in
 		-m | --modes)
@@ -30,12 +59,26 @@ _rbdump()
 		return
 		;;
 	esac
+	if [[ ${COMP_WORDS[1]} == record && $COMP_CWORD -gt 1 ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "-p --pid --children -r --rate -d --duration -o --output -f --format --mode \
+			--on-cpu --gc --rotate --offsets --time-limit --by --idle --threads --lines -h --help" -- "$current")
+		return
+	fi
+	if [[ ${COMP_WORDS[1]} == report && $COMP_CWORD -gt 1 ]]; then
+		if [[ $current != -* ]]; then
+			mapfile -t COMPREPLY < <(compgen -f -- "$current")
+			return
+		fi
+		mapfile -t COMPREPLY < <(compgen -W "-f --format -o --output --by --idle --on-cpu --gc --state --thread --pid \
+			--from --to --threads --lines --diff -h --help" -- "$current")
+		return
+	fi
 	if [[ ${COMP_WORDS[1]} == experiment && $COMP_CWORD -gt 1 ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "-p --pid -r --rate -n --samples -d --duration -m --modes --budget --on-torn \
 			--seed --oracle --progress --json --torn-log --offsets -h --help" -- "$current")
 		return
 	fi
-	mapfile -t COMPREPLY < <(compgen -W "experiment -p --pid --children -c --core --ruby-version --time-limit --force --json --no-stop --offsets -g --gen-offsets -o --output --any-build \
+	mapfile -t COMPREPLY < <(compgen -W "record report experiment -p --pid --children -c --core --ruby-version --time-limit --force --json --no-stop --offsets -g --gen-offsets -o --output --any-build \
 		-h --help -V --version" -- "$current")
 }
 

@@ -26,7 +26,7 @@ struct error *error_take(enum exit_status status, char *message)
 	return error;
 }
 
-static char *format_message(const char *format, va_list args)
+__attribute__((format(printf, 1, 0))) static char *format_message(const char *format, va_list args)
 {
 	char *message;
 

@@ -17,12 +17,16 @@
 #include "experiment/experiment.h"
 #include "gen_offsets.h"
 #include "layout/version.h"
+#include "record/record.h"
+#include "report/report.h"
 #include "show_version.h"
 
 static const char help[] =
     "Usage: rbdump -p PID [--children] [--json] [--no-stop] [--offsets FILE] [--time-limit S]\n"
     "       rbdump --core FILE [EXE] [--json] [--offsets FILE] [--ruby-version V] [--force] [--time-limit S]\n"
     "       rbdump --gen-offsets ELF [-o FILE] [--any-build]\n"
+    "       rbdump record (-p PID… | -- COMMAND …) [options]\n"
+    "       rbdump report FILE… [options]\n"
     "       rbdump experiment (-p PID | -- COMMAND …) [options]\n"
     "\n"
     "Prints what every thread of a Ruby is doing, as Ruby itself would: of a running one, or of one that left a core.\n"
@@ -46,6 +50,7 @@ static const char help[] =
     "  -o, --output FILE    write it there (\"-\": standard output) instead of the folder where it is found\n"
     "      --any-build      make it for every build of this version: no build-id, no addresses\n"
     "\n"
+    "  record, report       what a process spends its time on, sampled: see rbdump record --help, report --help\n"
     "  experiment           how far can sampled stacks of a process be trusted: see rbdump experiment --help\n"
     "\n"
     "  -h, --help           print this\n"
@@ -133,6 +138,10 @@ int main(int argc, char **argv)
 	child_signal_take();
 	if (argc > 1 && strcmp(argv[1], "experiment") == 0)
 		return experiment_command(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "record") == 0)
+		return record_command(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "report") == 0)
+		return report_command(argc - 1, argv + 1);
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, ":p:c:g:o:hV", long_options, NULL)) != -1) {
 		switch (option) {

@@ -66,8 +66,8 @@ static void join_tracer(pthread_t tracer, const struct pause *pause)
 {
 	static const char *const why[] = {
 	    [STOPPING] = "not all of its threads had been stopped by then",
-	    [READING] = "its memory could not be read by then: it is much, or some of it is of a file system, or a "
-			"userfaultfd(2), that does not answer",
+	    [READING] = ("its memory could not be read by then: it is much, or some of it is of a file system, or a "
+			 "userfaultfd(2), that does not answer"),
 	    [RESUMING] = "not all of its threads had been let go by then",
 	};
 	struct timespec end;

@@ -1,0 +1,199 @@
+#include "record/followed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "supervise/guard.h"
+#include "target/process_stat.h"
+
+/* How much is read at a time. */
+#define READ_BYTES 65536u
+
+/*
+ * In a capture: closes all files but standard error and one, whose number may be another then. Who reads the recording
+ * from a pipe must not wait for a capture that hangs.
+ */
+static int keep_only(int fd)
+{
+	const int kept = STDERR_FILENO + 1;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	dup2(fd, kept);
+	close_range((unsigned int)kept + 1, ~0U, 0);
+	fcntl(kept, F_SETFD, FD_CLOEXEC);
+	return kept;
+}
+
+struct error *followed_begin(struct followed_list *list, const struct capture_options *options, uint64_t started)
+{
+	const pid_t self = getpid();
+	struct capture_options mine = *options;
+	int ends[2];
+	pid_t pid;
+
+	if (list->count == list->capacity) {
+		size_t more = list->capacity ? list->capacity * 2 : 16;
+		struct followed *grown = reallocarray(list->of, more, sizeof(*grown));
+
+		if (!grown)
+			return error_no_memory();
+		list->of = grown;
+		list->capacity = more;
+	}
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return error_create(EXIT_FAILED, "there can be no pipe: %s", strerror(errno));
+	mine.process = list->next_process;
+	pid = fork();
+	if (pid == 0) {
+		guard_become_worker(self);
+		_exit(capture_run(&mine, keep_only(ends[1])));
+	}
+	close(ends[1]);
+	if (pid < 0) {
+		close(ends[0]);
+		return error_create(EXIT_FAILED, "there can be no process: %s", strerror(errno));
+	}
+	setpgid(pid, pid);
+	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	list->of[list->count++] = (struct followed){
+	    .pid = options->pid,
+	    .started = started,
+	    .awaited = options->awaited,
+	    .launched = options->launched,
+	    .process = list->next_process++,
+	    .capture = pid,
+	    .fd = ends[0],
+	    .part = options->control->part,
+	};
+	return NULL;
+}
+
+struct followed *followed_find(const struct followed_list *list, pid_t pid, uint64_t started)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->of[i].pid == pid && list->of[i].started == started)
+			return &list->of[i];
+	return NULL;
+}
+
+/* Reads what there is. False if there is no more to come. */
+static bool fill(struct followed *followed)
+{
+	for (;;) {
+		ssize_t length;
+
+		if (followed->read.capacity - followed->read.length < READ_BYTES) {
+			size_t more = followed->read.capacity ? followed->read.capacity * 2 : 2 * READ_BYTES;
+			uint8_t *grown = realloc(followed->read.data, more);
+
+			if (!grown)
+				return false;
+			followed->read.data = grown;
+			followed->read.capacity = more;
+		}
+		length = read(followed->fd, followed->read.data + followed->read.length, READ_BYTES);
+		if (length < 0 && errno == EINTR)
+			continue;
+		if (length < 0 && errno == EAGAIN)
+			return true;
+		if (length <= 0)
+			return false;
+		followed->read.length += (size_t)length;
+		/* A long message comes in pieces: others have their turn, too. */
+		if (length < READ_BYTES)
+			return true;
+	}
+}
+
+/*
+ *   wait  it has closed its end, and is about to end itself; else it learns that nobody reads any more, whenever it
+ * writes
+ */
+static void end_capture(struct followed *followed, bool wait)
+{
+	close(followed->fd);
+	followed->fd = -1;
+	while (waitpid(followed->capture, &followed->status, wait ? 0 : WNOHANG) < 0 && errno == EINTR)
+		;
+	followed->capture = 0;
+	free(followed->read.data);
+	followed->read = (struct pipe_buffer){0};
+}
+
+/*
+ * Hands the next message on that is there, whole, from `at` on. Returns how long it is; 0 if there is none.
+ */
+static size_t take_one(struct followed *followed, size_t at, followed_take *take, void *context, struct error **error)
+{
+	struct capture_message message;
+	size_t left = followed->read.length - at;
+
+	if (left < sizeof(message))
+		return 0;
+	memcpy(&message, followed->read.data + at, sizeof(message));
+	if (message.length > CAPTURE_LENGTH_MAX || left - sizeof(message) < message.length) {
+		/* No capture has sent that. */
+		followed->broken |= message.length > CAPTURE_LENGTH_MAX;
+		return 0;
+	}
+	*error = take(context, followed, &message, followed->read.data + at + sizeof(message));
+	return sizeof(message) + message.length;
+}
+
+struct error *followed_read(struct followed *followed, followed_take *take, void *context)
+{
+	bool more = fill(followed);
+	struct error *error = NULL;
+	size_t done = 0, length = 1;
+
+	while (!error && length > 0) {
+		length = take_one(followed, done, take, context, &error);
+		done += length;
+	}
+	if (done > 0) {
+		followed->read.length -= done;
+		memmove(followed->read.data, followed->read.data + done, followed->read.length);
+	}
+	if (!more || followed->broken)
+		end_capture(followed, !followed->broken);
+	return error;
+}
+
+void followed_forget_ended(struct followed_list *list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct process_stat stat;
+		const struct followed *of = &list->of[i];
+
+		if (of->capture != 0 ||
+		    (process_stat_read("/proc", of->pid, &stat) && stat.started == of->started && !stat.ended))
+			list->of[kept++] = *of;
+	}
+	list->count = kept;
+}
+
+size_t followed_running(const struct followed_list *list)
+{
+	size_t running = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		running += list->of[i].capture != 0;
+	return running;
+}
+
+void followed_clear(struct followed_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->of[i].capture != 0)
+			end_capture(&list->of[i], false);
+	free(list->of);
+	*list = (struct followed_list){0};
+}

@@ -1,0 +1,70 @@
+#include "record/task.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static int open_file(pid_t pid, pid_t tid, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, name);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+void task_open(struct task *task, pid_t pid, pid_t tid)
+{
+	task->schedstat_fd = open_file(pid, tid, "schedstat");
+	task->syscall_fd = open_file(pid, tid, "syscall");
+}
+
+void task_close(struct task *task)
+{
+	if (task->schedstat_fd >= 0)
+		close(task->schedstat_fd);
+	if (task->syscall_fd >= 0)
+		close(task->syscall_fd);
+	task->schedstat_fd = task->syscall_fd = -1;
+}
+
+/* Its text from the beginning; "" if it cannot be read. */
+static bool read_text(int fd, char *text, size_t size)
+{
+	ssize_t length = fd < 0 ? -1 : pread(fd, text, size - 1, 0);
+
+	text[length > 0 ? length : 0] = '\0';
+	return length > 0;
+}
+
+/* Time on a CPU, time of waiting for one, how often it was given one (Documentation/scheduler/sched-stats.rst). */
+static uint64_t read_switches(const struct task *task)
+{
+	char text[128];
+	uint64_t switches;
+
+	if (!read_text(task->schedstat_fd, text, sizeof(text)) || sscanf(text, "%*u %*u %" SCNu64, &switches) != 1)
+		return 0;
+	return switches;
+}
+
+struct task_look task_look(const struct task *task)
+{
+	struct task_look look = {.syscall = -1, .switches = read_switches(task)};
+	char text[256];
+
+	/* "running", or the number of the system call, its arguments and two registers; -1 if it is in none (proc(5)).
+	 */
+	look.known = read_text(task->syscall_fd, text, sizeof(text));
+	look.asleep = look.known && strncmp(text, "running", 7) != 0;
+	if (look.asleep && sscanf(text, "%d", &look.syscall) != 1)
+		look.syscall = -1;
+	return look;
+}
+
+bool task_sleeps_on(const struct task *task, const struct task_look *since)
+{
+	return since->known && since->asleep && since->switches != 0 && read_switches(task) == since->switches;
+}

@@ -1,0 +1,278 @@
+#include "recording/encoder.h"
+
+#include <stdlib.h>
+
+#include "recording/format.h"
+
+struct encoder {
+	uint32_t process;
+	struct profile *tables;
+	size_t functions, frames, nodes; /* of them that were given */
+	struct byte_buffer said;	 /* records about the process and its threads */
+	struct byte_buffer runs;	 /* rows */
+	uint64_t *ends_us;		 /* of each thread's last run */
+	size_t nr_ends;
+};
+
+struct encoder *encoder_create(uint32_t process)
+{
+	struct encoder *encoder = calloc(1, sizeof(*encoder));
+
+	if (!encoder)
+		return NULL;
+	encoder->process = process;
+	encoder->nodes = 1; /* the root is always there */
+	encoder->tables = profile_create();
+	if (!encoder->tables) {
+		free(encoder);
+		return NULL;
+	}
+	return encoder;
+}
+
+void encoder_destroy(struct encoder *encoder)
+{
+	if (!encoder)
+		return;
+	profile_destroy(encoder->tables);
+	bytes_clear(&encoder->said);
+	bytes_clear(&encoder->runs);
+	free(encoder->ends_us);
+	free(encoder);
+}
+
+struct profile *encoder_tables(struct encoder *encoder)
+{
+	return encoder->tables;
+}
+
+static void say(struct byte_buffer *records, enum record record, struct byte_buffer *payload)
+{
+	bytes_add_record(records, (char)record, payload);
+	bytes_clear(payload);
+}
+
+void encoder_process(struct encoder *encoder, const struct profile_process *process)
+{
+	struct byte_buffer payload = {0};
+
+	bytes_add_number(&payload, encoder->process);
+	bytes_add_number(&payload, (uint64_t)process->pid);
+	bytes_add_number(&payload, (uint64_t)process->parent);
+	bytes_add_number(&payload, process->started);
+	bytes_add_number(&payload, process->begin_ns / 1000);
+	bytes_add_string(&payload, process->command);
+	bytes_add_string(&payload, process->ruby_version);
+	bytes_add_string(&payload, process->ruby_description);
+	say(&encoder->said, RECORD_PROCESS, &payload);
+}
+
+void encoder_thread(struct encoder *encoder, uint32_t id, const struct profile_thread *thread)
+{
+	struct byte_buffer payload = {0};
+
+	bytes_add_number(&payload, encoder->process);
+	bytes_add_number(&payload, id);
+	bytes_add_number(&payload, (uint64_t)thread->tid);
+	bytes_add_number(&payload, thread->ractor);
+	bytes_add_byte(&payload, thread->main);
+	bytes_add_string(&payload, thread->name);
+	say(&encoder->said, RECORD_THREAD, &payload);
+}
+
+/* Where a thread's last run has ended; NULL if out of memory. */
+static uint64_t *end_of(struct encoder *encoder, uint32_t thread)
+{
+	if (thread >= encoder->nr_ends) {
+		size_t more = 2 * ((size_t)thread + 1);
+		uint64_t *grown = reallocarray(encoder->ends_us, more, sizeof(*grown));
+
+		if (!grown)
+			return NULL;
+		for (size_t i = encoder->nr_ends; i < more; i++)
+			grown[i] = 0;
+		encoder->ends_us = grown;
+		encoder->nr_ends = more;
+	}
+	return &encoder->ends_us[thread];
+}
+
+void encoder_run(struct encoder *encoder, const struct profile_run *run)
+{
+	uint64_t start_us = run->start_ns / 1000, end_us = (run->start_ns + run->weight_ns) / 1000;
+	uint64_t *last_us = end_of(encoder, run->thread);
+
+	if (!last_us) {
+		encoder->runs.failed = true;
+		return;
+	}
+	bytes_add_signed(&encoder->runs, (int64_t)(start_us - *last_us));
+	bytes_add_number(&encoder->runs, run->thread);
+	bytes_add_number(&encoder->runs, end_us - start_us);
+	bytes_add_number(&encoder->runs, run->count);
+	bytes_add_byte(&encoder->runs, (uint8_t)(run->state | run->verdict << 4));
+	bytes_add_number(&encoder->runs, run->node);
+	if (run->state == PROFILE_BLOCKED)
+		bytes_add_number(&encoder->runs, (uint64_t)(run->syscall + 1));
+	*last_us = end_us;
+}
+
+/* The records about what tables have and were not told. */
+static void say_tables(struct encoder *encoder, struct byte_buffer *ret)
+{
+	const struct profile *tables = encoder->tables;
+	struct byte_buffer payload = {0};
+
+	for (; encoder->functions < tables->nr_functions; encoder->functions++) {
+		const struct profile_function *function = &tables->functions[encoder->functions];
+
+		bytes_add_number(&payload, encoder->process);
+		bytes_add_byte(&payload, (uint8_t)function->kind);
+		bytes_add_signed(&payload, function->first_line);
+		bytes_add_string(&payload, function->name);
+		bytes_add_string(&payload, function->label);
+		bytes_add_string(&payload, function->path);
+		bytes_add_string(&payload, function->absolute_path);
+		say(ret, RECORD_FUNCTION, &payload);
+	}
+	if (encoder->frames < tables->nr_frames)
+		bytes_add_number(&payload, encoder->process);
+	for (; encoder->frames < tables->nr_frames; encoder->frames++) {
+		bytes_add_number(&payload, tables->frames[encoder->frames].function);
+		bytes_add_signed(&payload, tables->frames[encoder->frames].line);
+	}
+	if (payload.length > 0)
+		say(ret, RECORD_FRAMES, &payload);
+	if (encoder->nodes < tables->nr_nodes)
+		bytes_add_number(&payload, encoder->process);
+	for (; encoder->nodes < tables->nr_nodes; encoder->nodes++) {
+		bytes_add_number(&payload, encoder->nodes - tables->nodes[encoder->nodes].parent);
+		bytes_add_number(&payload, tables->nodes[encoder->nodes].frame);
+	}
+	if (payload.length > 0)
+		say(ret, RECORD_NODES, &payload);
+}
+
+static void take_runs(struct encoder *encoder, struct byte_buffer *ret)
+{
+	struct byte_buffer payload = {0};
+
+	ret->failed |= encoder->runs.failed;
+	if (encoder->runs.length == 0)
+		return;
+	bytes_add_number(&payload, encoder->process);
+	bytes_add(&payload, encoder->runs.data, encoder->runs.length);
+	say(ret, RECORD_RUNS, &payload);
+	encoder->runs.length = 0;
+}
+
+/* What was said, in its order: who threads are comes before their runs. */
+static void take_all(struct encoder *encoder, struct byte_buffer *ret)
+{
+	ret->failed |= encoder->said.failed;
+	bytes_add(ret, encoder->said.data, encoder->said.length);
+	encoder->said.length = 0;
+	say_tables(encoder, ret);
+	take_runs(encoder, ret);
+}
+
+/* Adds a frame of other tables. UINT32_MAX if out of memory. */
+static uint32_t copy_frame(const struct profile *from, uint32_t index, struct profile *to, uint32_t parent)
+{
+	const struct profile_frame *frame = &from->frames[index];
+	struct profile_function function = from->functions[frame->function];
+	uint32_t copy = UINT32_MAX;
+
+	function.name = profile_string(to, function.name);
+	function.label = profile_string(to, function.label);
+	function.path = profile_string(to, function.path);
+	function.absolute_path = profile_string(to, function.absolute_path);
+	if (function.name && function.label && !function.path == !from->functions[frame->function].path &&
+	    !function.absolute_path == !from->functions[frame->function].absolute_path)
+		copy = profile_add_function(to, &function);
+	if (copy != UINT32_MAX)
+		copy = profile_add_frame(to, copy, frame->line);
+	return copy == UINT32_MAX ? UINT32_MAX : profile_add_node(to, parent, copy);
+}
+
+/* Adds a stack of other tables. UINT32_MAX if out of memory. */
+static uint32_t copy_stack(const struct profile *from, uint32_t node, struct profile *to)
+{
+	size_t depth = 0;
+	uint32_t *path, copy = 0;
+
+	for (uint32_t at = node; at != 0; at = from->nodes[at].parent)
+		depth++;
+	path = calloc(depth + 1, sizeof(*path));
+	if (!path)
+		return UINT32_MAX;
+	depth = 0;
+	for (uint32_t at = node; at != 0; at = from->nodes[at].parent)
+		path[depth++] = at;
+	while (depth-- > 0 && copy != UINT32_MAX)
+		copy = copy_frame(from, from->nodes[path[depth]].frame, to, copy);
+	free(path);
+	return copy;
+}
+
+/* False if out of memory. */
+static bool copy_stacks(const struct profile *from, const uint32_t *stacks, size_t count, struct profile *to,
+			uint32_t *ret)
+{
+	for (size_t i = 0; i < count; i++) {
+		ret[i] = copy_stack(from, stacks[i], to);
+		if (ret[i] == UINT32_MAX)
+			return false;
+	}
+	return true;
+}
+
+bool encoder_reset(struct encoder *encoder, uint32_t *stacks, size_t count, bool new_file)
+{
+	struct profile *tables = profile_create();
+	struct byte_buffer before = {0}, payload = {0};
+	uint32_t *copies = calloc(count + 1, sizeof(*copies));
+
+	if (!tables || !copies || !copy_stacks(encoder->tables, stacks, count, tables, copies)) {
+		profile_destroy(tables);
+		free(copies);
+		return false;
+	}
+	for (size_t i = 0; i < count; i++)
+		stacks[i] = copies[i];
+	free(copies);
+	if (!new_file) {
+		take_all(encoder, &before);
+		bytes_add_number(&payload, encoder->process);
+		say(&before, RECORD_RESET, &payload);
+	}
+	bytes_clear(&encoder->said);
+	encoder->said = before;
+	profile_destroy(encoder->tables);
+	encoder->tables = tables;
+	encoder->functions = encoder->frames = 0;
+	encoder->nodes = 1;
+	for (size_t i = 0; i < encoder->nr_ends; i++)
+		encoder->ends_us[i] = 0;
+	return true;
+}
+
+size_t encoder_memory(const struct encoder *encoder)
+{
+	return profile_bytes(encoder->tables);
+}
+
+void encoder_take(struct encoder *encoder, uint64_t now_ns, const struct profile_counts *counts,
+		  struct byte_buffer *ret)
+{
+	struct byte_buffer payload = {0};
+
+	take_all(encoder, ret);
+	bytes_add_number(&payload, encoder->process);
+	bytes_add_number(&payload, now_ns / 1000);
+	bytes_add_number(&payload, counts->samples);
+	for (int verdict = 0; verdict <= VERDICT_UNREADABLE; verdict++)
+		bytes_add_number(&payload, counts->verdicts[verdict]);
+	bytes_add_number(&payload, counts->late);
+	say(ret, RECORD_COUNTS, &payload);
+}

@@ -1,0 +1,163 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/text.h"
+#include "report/call_tree.h"
+#include "report/format.h"
+
+/* A line without its number, and what it is of. */
+struct stack_line {
+	char *text;
+	uint64_t us, before_us;
+};
+
+struct stack_lines {
+	struct stack_line *of;
+	size_t count, capacity;
+};
+
+/* How long the character is that cannot be there: it would end a frame, or the line, or drive a terminal. Else 0. */
+static size_t is_special(const char *at)
+{
+	const unsigned char *c = (const unsigned char *)at;
+
+	if (c[0] == ';' || c[0] < 0x20 || c[0] == 0x7f)
+		return 1;
+	/* C1 */
+	if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
+		return 2;
+	/* U+2028 and U+2029 end lines, too: of JavaScript's regular expressions. */
+	return c[0] == 0xe2 && c[1] == 0x80 && (c[2] == 0xa8 || c[2] == 0xa9) ? 3 : 0;
+}
+
+/* What a node is called; empty, and not NULL, if it has no name. */
+static struct text frame_of(const struct call_tree *tree, const struct call_node *node)
+{
+	struct text name = {0}, frame = {0};
+	size_t done = 0, i = 0, special;
+
+	call_node_name(tree, node, &name);
+	text_format(&frame, "%s", "");
+	frame.failed |= name.failed;
+	while (i < name.length) {
+		special = is_special(name.data + i);
+		if (special == 0) {
+			i++;
+			continue;
+		}
+		text_add(&frame, name.data + done, i - done);
+		if (name.data[i] == ';')
+			text_add(&frame, ":", 1);
+		else
+			for (size_t k = 0; k < special; k++)
+				text_format(&frame, "\\x%02X", (unsigned int)(unsigned char)name.data[i + k]);
+		i += special;
+		done = i;
+	}
+	if (name.length > done)
+		text_add(&frame, name.data + done, name.length - done);
+	text_clear(&name);
+	return frame;
+}
+
+/* The frames from the root to a node, through the lines of all nodes above it. NULL if out of memory. */
+static char *line_of(const struct call_tree *tree, const struct text *frames, uint32_t index)
+{
+	size_t length = 0;
+	char *line;
+
+	for (uint32_t at = index; at != 0; at = tree->nodes[at].parent)
+		length += frames[at].length + 1;
+	line = malloc(length);
+	/* From its end; each has a byte behind it, the last one the NUL. */
+	for (uint32_t at = index; line && at != 0; at = tree->nodes[at].parent) {
+		line[--length] = at == index ? '\0' : ';';
+		length -= frames[at].length;
+		if (frames[at].length > 0)
+			memcpy(line + length, frames[at].data, frames[at].length);
+	}
+	return line;
+}
+
+/* Takes the line over. False if out of memory. */
+static bool add_line(struct stack_lines *lines, char *line, uint64_t us, bool before)
+{
+	if (line && lines->count == lines->capacity) {
+		size_t more = lines->capacity ? lines->capacity * 2 : 256;
+		struct stack_line *grown = reallocarray(lines->of, more, sizeof(*grown));
+
+		if (!grown) {
+			free(line);
+			return false;
+		}
+		lines->of = grown;
+		lines->capacity = more;
+	}
+	if (!line)
+		return false;
+	lines->of[lines->count++] =
+	    (struct stack_line){.text = line, .us = before ? 0 : us, .before_us = before ? us : 0};
+	return true;
+}
+
+static bool add_lines_of(const struct call_tree *tree, struct text *frames, bool before, struct stack_lines *ret)
+{
+	for (uint32_t i = 1; i < tree->count; i++) {
+		uint64_t us = (call_node_self(&tree->nodes[i]) + 500) / 1000;
+
+		/* Those of its callers are there: they come before it. */
+		frames[i] = frame_of(tree, &tree->nodes[i]);
+		if (frames[i].failed || (us > 0 && !add_line(ret, line_of(tree, frames, i), us, before)))
+			return false;
+	}
+	return true;
+}
+
+static bool add_lines(const struct profile *profile, const struct format_options *options, bool before,
+		      struct stack_lines *ret)
+{
+	struct call_tree *tree =
+	    call_tree_create(profile, options->lines ? CALL_TREE_BY_LINE : CALL_TREE_BY_FUNCTION, options->threads);
+	struct text *frames = tree ? calloc(tree->count, sizeof(*frames)) : NULL;
+	bool enough = frames && add_lines_of(tree, frames, before, ret);
+
+	for (size_t i = 0; frames && i < tree->count; i++)
+		text_clear(&frames[i]);
+	free(frames);
+	call_tree_destroy(tree);
+	return enough;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	const struct stack_line *x = a, *y = b;
+
+	return strcmp(x->text, y->text);
+}
+
+bool format_collapsed(const struct profile *profile, const struct format_options *options, FILE *stream)
+{
+	struct stack_lines lines = {0};
+	bool enough = add_lines(profile, options, false, &lines) &&
+		      (!options->before || add_lines(options->before, options, true, &lines));
+
+	if (enough && lines.count > 0)
+		qsort(lines.of, lines.count, sizeof(*lines.of), by_text);
+	for (size_t i = 0; enough && i < lines.count; i++) {
+		/* Two functions may have the same name, and two profiles the same stack. */
+		if (i + 1 < lines.count && strcmp(lines.of[i].text, lines.of[i + 1].text) == 0) {
+			lines.of[i + 1].us += lines.of[i].us;
+			lines.of[i + 1].before_us += lines.of[i].before_us;
+			continue;
+		}
+		fputs(lines.of[i].text, stream);
+		if (options->before)
+			fprintf(stream, " %" PRIu64, lines.of[i].before_us);
+		fprintf(stream, " %" PRIu64 "\n", lines.of[i].us);
+	}
+	for (size_t i = 0; i < lines.count; i++)
+		free(lines.of[i].text);
+	free(lines.of);
+	return enough;
+}

@@ -1,0 +1,160 @@
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "report/format.h"
+#include "report/json_stream.h"
+
+static const char *kind_name(enum profile_kind kind)
+{
+	return kind == PROFILE_RUBY ? "ruby" : kind == PROFILE_CFUNC ? "cfunc" : "mark";
+}
+
+static void integer_or_null(struct json_stream *json, const char *key, bool known, int64_t value)
+{
+	if (known)
+		json_stream_integer(json, key, value);
+	else
+		json_stream_null(json, key);
+}
+
+static void write_counts(struct json_stream *json, const struct profile_counts *counts)
+{
+	json_stream_object(json, "counts");
+	json_stream_integer(json, "samples", (int64_t)counts->samples);
+	for (int verdict = 0; verdict <= VERDICT_UNREADABLE; verdict++)
+		json_stream_integer(json, validate_verdict_name((enum verdict)verdict),
+				    (int64_t)counts->verdicts[verdict]);
+	json_stream_integer(json, "late", (int64_t)counts->late);
+	json_stream_end_object(json);
+}
+
+static void write_start(struct json_stream *json, const struct timespec *start)
+{
+	char day[32] = "", text[64];
+	struct tm time;
+
+	if (gmtime_r(&start->tv_sec, &time))
+		strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &time);
+	snprintf(text, sizeof(text), "%s.%06ldZ", day, start->tv_nsec / 1000);
+	json_stream_string(json, "start", text);
+}
+
+static void write_processes(struct json_stream *json, const struct profile *profile)
+{
+	json_stream_array(json, "processes");
+	for (size_t i = 0; i < profile->nr_processes; i++) {
+		const struct profile_process *process = &profile->processes[i];
+		bool exited = process->has_status && WIFEXITED(process->status);
+		bool killed = process->has_status && WIFSIGNALED(process->status);
+
+		json_stream_object(json, NULL);
+		json_stream_integer(json, "pid", process->pid);
+		json_stream_integer(json, "parent", process->parent);
+		json_stream_string(json, "command", process->command);
+		json_stream_string(json, "ruby_version", process->ruby_version);
+		json_stream_string(json, "ruby_description", process->ruby_description);
+		json_stream_integer(json, "begin_ns", (int64_t)process->begin_ns);
+		json_stream_integer(json, "end_ns", (int64_t)process->end_ns);
+		integer_or_null(json, "exit_status", exited, exited ? WEXITSTATUS(process->status) : 0);
+		integer_or_null(json, "signal", killed, killed ? WTERMSIG(process->status) : 0);
+		write_counts(json, &process->counts);
+		json_stream_end_object(json);
+	}
+	json_stream_end_array(json);
+}
+
+static void write_threads(struct json_stream *json, const struct profile *profile)
+{
+	json_stream_array(json, "threads");
+	for (size_t i = 0; i < profile->nr_threads; i++) {
+		const struct profile_thread *thread = &profile->threads[i];
+
+		json_stream_object(json, NULL);
+		json_stream_integer(json, "process", thread->process);
+		integer_or_null(json, "tid", thread->tid != 0, thread->tid);
+		json_stream_string(json, "name", thread->name);
+		json_stream_boolean(json, "main", thread->main);
+		json_stream_integer(json, "ractor", (int64_t)thread->ractor);
+		json_stream_end_object(json);
+	}
+	json_stream_end_array(json);
+}
+
+static void write_tables(struct json_stream *json, const struct profile *profile)
+{
+	json_stream_array(json, "functions");
+	for (size_t i = 0; i < profile->nr_functions; i++) {
+		const struct profile_function *function = &profile->functions[i];
+
+		json_stream_object(json, NULL);
+		json_stream_string(json, "kind", kind_name(function->kind));
+		json_stream_string(json, "name", function->name);
+		json_stream_string(json, "label", function->label);
+		json_stream_string(json, "path", function->path);
+		json_stream_string(json, "absolute_path", function->absolute_path);
+		integer_or_null(json, "first_line", function->first_line != 0, function->first_line);
+		json_stream_end_object(json);
+	}
+	json_stream_end_array(json);
+	json_stream_array(json, "frames");
+	for (size_t i = 0; i < profile->nr_frames; i++) {
+		json_stream_object(json, NULL);
+		json_stream_integer(json, "function", profile->frames[i].function);
+		integer_or_null(json, "line", profile->frames[i].line != 0, profile->frames[i].line);
+		json_stream_end_object(json);
+	}
+	json_stream_end_array(json);
+	/* Node 0 is no stack: indexes are those of the nodes less one. */
+	json_stream_array(json, "stacks");
+	for (size_t i = 1; i < profile->nr_nodes; i++) {
+		json_stream_object(json, NULL);
+		integer_or_null(json, "parent", profile->nodes[i].parent != 0, (int64_t)profile->nodes[i].parent - 1);
+		json_stream_integer(json, "frame", profile->nodes[i].frame);
+		json_stream_end_object(json);
+	}
+	json_stream_end_array(json);
+}
+
+static void write_runs(struct json_stream *json, const struct profile *profile)
+{
+	json_stream_array(json, "runs");
+	for (size_t i = 0; i < profile->nr_runs; i++) {
+		const struct profile_run *run = &profile->runs[i];
+
+		json_stream_object(json, NULL);
+		json_stream_integer(json, "thread", run->thread);
+		json_stream_integer(json, "start_ns", (int64_t)run->start_ns);
+		json_stream_integer(json, "weight_ns", (int64_t)run->weight_ns);
+		json_stream_integer(json, "count", run->count);
+		json_stream_string(json, "state", profile_state_name((enum profile_state)run->state));
+		json_stream_string(json, "syscall",
+				   run->state == PROFILE_BLOCKED ? profile_syscall_name(run->syscall) : NULL);
+		integer_or_null(json, "stack", run->node != 0, (int64_t)run->node - 1);
+		json_stream_string(json, "verdict", validate_verdict_name((enum verdict)run->verdict));
+		json_stream_end_object(json);
+	}
+	json_stream_end_array(json);
+}
+
+bool format_json(const struct profile *profile, const struct format_options *options, FILE *stream)
+{
+	struct json_stream json = {.stream = stream};
+
+	json_stream_object(&json, NULL);
+	json_stream_integer(&json, "schema_version", 1);
+	json_stream_string(&json, "tool", profile->tool);
+	json_stream_string(&json, "by", options->by);
+	write_start(&json, &profile->start);
+	json_stream_integer(&json, "duration_ns", (int64_t)profile->duration_ns);
+	json_stream_real(&json, "rate", profile->rate);
+	json_stream_string(&json, "mode", profile->mode);
+	json_stream_boolean(&json, "cut", profile->cut);
+	write_counts(&json, &profile->counts);
+	write_processes(&json, profile);
+	write_threads(&json, profile);
+	write_tables(&json, profile);
+	write_runs(&json, profile);
+	json_stream_end_object(&json);
+	putc('\n', stream);
+	return true;
+}

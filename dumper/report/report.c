@@ -1,0 +1,138 @@
+#include "report/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct report_format formats[] = {
+    {"flamegraph", format_flamegraph, false, true},
+    {"collapsed", format_collapsed, false, true},
+    {"speedscope", format_speedscope, false, false},
+    {"pprof", format_pprof, true, false},
+    {"firefox", format_firefox, false, false},
+    {"callgrind", format_callgrind, false, false},
+    {"json", format_json, false, false},
+    {"summary", format_summary, false, true},
+};
+
+const struct report_format *report_format_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+		if (strcmp(formats[i].name, name) == 0)
+			return &formats[i];
+	return NULL;
+}
+
+const char *report_format_names(void)
+{
+	return "flamegraph, collapsed, speedscope, pprof, firefox, callgrind, json, summary";
+}
+
+bool report_option(int option, const char *argument, struct report_options *options, const char **wrong)
+{
+	*wrong = NULL;
+	switch (option) {
+	case 'f':
+		options->format = report_format_find(argument);
+		if (!options->format)
+			*wrong =
+			    " is not a format: flamegraph, collapsed, speedscope, pprof, firefox, callgrind, json, "
+			    "summary";
+		return true;
+	case 'o':
+		options->output = argument;
+		return true;
+	case REPORT_BY:
+		if (!profile_view_parse(argument, &options->selection.view))
+			*wrong = " is not a view: wall, cpu, gvl, gc";
+		return true;
+	case REPORT_THREADS:
+		options->threads = strcmp(argument, "each") == 0;
+		if (!options->threads && strcmp(argument, "merged") != 0)
+			*wrong = " is not each or merged";
+		return true;
+	case REPORT_IDLE:
+		options->selection.idle = true;
+		return true;
+	case REPORT_LINES:
+		options->lines = true;
+		return true;
+	case REPORT_ON_CPU:
+		options->selection.states[PROFILE_CPU] = options->selection.states[PROFILE_GC] = true;
+		return true;
+	case REPORT_GC:
+		options->selection.states[PROFILE_GC] = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool is_stdout(const struct report_options *options)
+{
+	return !options->output || strcmp(options->output, "-") == 0;
+}
+
+struct error *report_check(const struct report_options *options)
+{
+	struct stat before;
+	bool there;
+	int fd;
+
+	if (is_stdout(options)) {
+		if (options->format->binary && isatty(STDOUT_FILENO))
+			return error_create(EXIT_USAGE, "%s is not for a terminal: give a file, -o FILE",
+					    options->format->name);
+		return NULL;
+	}
+	there = stat(options->output, &before) == 0;
+	/* Whoever reads a pipe may not be there yet. */
+	if (there && !S_ISREG(before.st_mode) && !S_ISDIR(before.st_mode))
+		return NULL;
+	fd = open(options->output, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return error_create(EXIT_FAILED, "%s cannot be written: %s", options->output, strerror(errno));
+	close(fd);
+	if (!there)
+		unlink(options->output);
+	return NULL;
+}
+
+struct error *report_render(const struct report_options *options, const char *title, struct profile *profile,
+			    struct profile *before)
+{
+	bool to_stdout = is_stdout(options), enough, written;
+	const char *name = to_stdout ? "standard output" : options->output;
+	const struct format_options how = {
+	    .by = profile_view_name(options->selection.view),
+	    .title = title,
+	    .threads = options->threads,
+	    .lines = options->lines,
+	    .before = before,
+	};
+	struct error *error = report_check(options);
+	FILE *stream;
+	int errnum;
+
+	if (error)
+		return error;
+	stream = to_stdout ? stdout : fopen(options->output, "we");
+	if (!stream)
+		return error_create(EXIT_FAILED, "%s cannot be written: %s", name, strerror(errno));
+	profile_select(profile, &options->selection);
+	if (before)
+		profile_select(before, &options->selection);
+	errno = 0;
+	enough = options->format->write(profile, &how, stream);
+	written = fflush(stream) == 0 && !ferror(stream);
+	errnum = errno;
+	if (!to_stdout && fclose(stream) != 0 && written) {
+		errnum = errno;
+		written = false;
+	}
+	if (!enough)
+		return error_no_memory();
+	return written ? NULL : error_create(EXIT_FAILED, "%s cannot be written: %s", name, strerror(errnum));
+}

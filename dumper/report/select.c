@@ -1,0 +1,128 @@
+#include "report/select.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+static const char *const view_names[PROFILE_VIEWS] = {
+    [VIEW_WALL] = "wall", [VIEW_CPU] = "cpu", [VIEW_GVL] = "gvl", [VIEW_GC] = "gc"};
+
+const char *profile_view_name(enum profile_view view)
+{
+	return view_names[view];
+}
+
+bool profile_view_parse(const char *name, enum profile_view *ret)
+{
+	for (int view = 0; view < PROFILE_VIEWS; view++) {
+		if (strcmp(name, view_names[view]) == 0) {
+			*ret = (enum profile_view)view;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Methods in C that wait for work: TCPServer#accept polls since 3.0. */
+static bool waits_for_work(const char *name)
+{
+	static const char *const methods[] = {"IO.select", "Kernel#select", "Kernel.select", "NIO::Selector#select"};
+	static const char accept[] = "#accept";
+	size_t length = strlen(name);
+
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+		if (strcmp(name, methods[i]) == 0)
+			return true;
+	return length > sizeof(accept) - 1 && strcmp(name + length - (sizeof(accept) - 1), accept) == 0;
+}
+
+static bool is_in_wait_for_work(const struct profile *profile, const struct profile_run *run)
+{
+	const struct profile_function *function;
+
+	if (run->node == 0)
+		return false;
+	function = &profile->functions[profile->frames[profile->nodes[run->node].frame].function];
+	return function->kind == PROFILE_CFUNC && waits_for_work(function->name);
+}
+
+bool run_is_idle(const struct profile *profile, const struct profile_run *run)
+{
+	static const int calls[] = {SYS_accept,	      SYS_accept4, SYS_epoll_wait, SYS_epoll_pwait,
+				    SYS_epoll_pwait2, SYS_select,  SYS_pselect6,   SYS_wait4,
+				    SYS_waitid,	      SYS_pause,   SYS_nanosleep,  SYS_clock_nanosleep};
+
+	if (run->state == PROFILE_SLEEPING)
+		return true;
+	for (size_t i = 0; run->state == PROFILE_BLOCKED && i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (run->syscall == calls[i])
+			return true;
+	return run->state == PROFILE_BLOCKED && is_in_wait_for_work(profile, run);
+}
+
+static bool wants_state(const struct selection *selection, const struct profile *profile, const struct profile_run *run)
+{
+	for (int state = 0; state < PROFILE_STATES; state++)
+		if (selection->states[state])
+			return selection->states[run->state];
+	switch (selection->view) {
+	case VIEW_CPU:
+		return run->state == PROFILE_CPU || run->state == PROFILE_GC;
+	case VIEW_GVL:
+		return run->state == PROFILE_GVL;
+	case VIEW_GC:
+		return run->state == PROFILE_GC;
+	default:
+		return selection->idle || !run_is_idle(profile, run);
+	}
+}
+
+static bool wants_thread(const struct selection *selection, const struct profile *profile, uint32_t index)
+{
+	const struct profile_thread *thread = &profile->threads[index];
+	char *end;
+	long tid;
+
+	if (selection->pid != 0 && profile->processes[thread->process].pid != selection->pid)
+		return false;
+	if (!selection->thread || (thread->name && strcmp(thread->name, selection->thread) == 0))
+		return true;
+	if (thread->main && strcmp(selection->thread, "main") == 0)
+		return true;
+	tid = strtol(selection->thread, &end, 10);
+	return end != selection->thread && *end == '\0' && tid == thread->tid && tid != 0;
+}
+
+/* Cuts a run to the time that is wanted; false if nothing is left. Its samples are cut in proportion. */
+static bool cut(const struct selection *selection, struct profile_run *run)
+{
+	uint64_t start = run->start_ns, end = run->start_ns + run->weight_ns, whole = run->weight_ns;
+
+	if (start < selection->from_ns)
+		start = selection->from_ns;
+	if (selection->to_ns > 0 && end > selection->to_ns)
+		end = selection->to_ns;
+	if (start >= end)
+		return false;
+	if (end - start < whole) {
+		run->count = (uint32_t)((double)run->count * (double)(end - start) / (double)whole + 0.5);
+		run->count += run->count == 0;
+	}
+	run->start_ns = start;
+	run->weight_ns = end - start;
+	return true;
+}
+
+void profile_select(struct profile *profile, const struct selection *selection)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < profile->nr_runs; i++) {
+		struct profile_run run = profile->runs[i];
+
+		if (wants_state(selection, profile, &run) && wants_thread(selection, profile, run.thread) &&
+		    cut(selection, &run))
+			profile->runs[kept++] = run;
+	}
+	profile->nr_runs = kept;
+}

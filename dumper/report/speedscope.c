@@ -1,0 +1,228 @@
+/*
+ * speedscope's own format, www.speedscope.app/file-format-schema.json: one profile a thread, each a sequence of frames
+ * that are opened and closed, at the time that they were. All have the same axis of time, that of the whole profile.
+ */
+#include <stdlib.h>
+
+#include "report/format.h"
+#include "report/json_stream.h"
+#include "report/thread_runs.h"
+
+/* A stack as indices in the file's table of frames, outermost first. */
+struct stack {
+	uint32_t *frames;
+	size_t depth, capacity;
+};
+
+struct writer {
+	const struct profile *profile;
+	bool lines; /* the file's frames are the profile's frames; else its functions */
+	struct json_stream json;
+	struct stack open, next;
+};
+
+static size_t frame_count(const struct writer *writer)
+{
+	return writer->lines ? writer->profile->nr_frames : writer->profile->nr_functions;
+}
+
+/* The one behind the others is what a stack of which nothing is known has. */
+static uint32_t no_stack(const struct writer *writer)
+{
+	return (uint32_t)frame_count(writer);
+}
+
+static void write_frame(struct json_stream *json, const struct profile_function *function, int64_t line)
+{
+	json_stream_object(json, NULL);
+	json_stream_string(json, "name", function->name);
+	if (function->path)
+		json_stream_string(json, "file", function->path);
+	if (function->path && line > 0)
+		json_stream_integer(json, "line", line);
+	json_stream_end_object(json);
+}
+
+static void write_frames(struct writer *writer)
+{
+	const struct profile *profile = writer->profile;
+	const struct profile_function unknown = {.kind = PROFILE_MARK, .name = THREAD_RUNS_NO_STACK};
+
+	json_stream_object(&writer->json, "shared");
+	json_stream_array(&writer->json, "frames");
+	for (size_t i = 0; i < frame_count(writer); i++) {
+		uint32_t function = writer->lines ? profile->frames[i].function : (uint32_t)i;
+		int64_t first_line = profile->functions[function].first_line;
+
+		write_frame(&writer->json, &profile->functions[function],
+			    writer->lines ? profile->frames[i].line : first_line);
+	}
+	write_frame(&writer->json, &unknown, 0);
+	json_stream_end_array(&writer->json);
+	json_stream_end_object(&writer->json);
+}
+
+static bool reserve(struct stack *stack, size_t depth)
+{
+	size_t capacity = depth * 2;
+	uint32_t *frames;
+
+	if (depth <= stack->capacity)
+		return true;
+	frames = realloc(stack->frames, capacity * sizeof(*frames));
+	if (!frames)
+		return false;
+	stack->frames = frames;
+	stack->capacity = capacity;
+	return true;
+}
+
+static bool load_stack(struct writer *writer, uint32_t node, struct stack *stack)
+{
+	const struct profile *profile = writer->profile;
+	size_t depth = 0;
+
+	for (uint32_t at = node; at != 0; at = profile->nodes[at].parent)
+		depth++;
+	stack->depth = depth > 0 ? depth : 1;
+	if (!reserve(stack, stack->depth))
+		return false;
+	if (depth == 0)
+		stack->frames[0] = no_stack(writer);
+	for (uint32_t at = node; at != 0; at = profile->nodes[at].parent) {
+		uint32_t frame = profile->nodes[at].frame;
+
+		stack->frames[--depth] = writer->lines ? frame : profile->frames[frame].function;
+	}
+	return true;
+}
+
+static void write_event(struct json_stream *json, const char *type, uint32_t frame, uint64_t at)
+{
+	json_stream_object(json, NULL);
+	json_stream_string(json, "type", type);
+	json_stream_integer(json, "frame", frame);
+	json_stream_integer(json, "at", (int64_t)at);
+	json_stream_end_object(json);
+}
+
+static void close_down_to(struct writer *writer, size_t depth, uint64_t at)
+{
+	while (writer->open.depth > depth)
+		write_event(&writer->json, "C", writer->open.frames[--writer->open.depth], at);
+}
+
+/* Goes on from the open stack to that of `node`: what both have stays open. */
+static bool go_to(struct writer *writer, uint32_t node, uint64_t at)
+{
+	struct stack *open = &writer->open, *next = &writer->next, before;
+	size_t common = 0;
+
+	if (!load_stack(writer, node, next))
+		return false;
+	while (common < open->depth && common < next->depth && open->frames[common] == next->frames[common])
+		common++;
+	close_down_to(writer, common, at);
+	for (size_t i = common; i < next->depth; i++)
+		write_event(&writer->json, "O", next->frames[i], at);
+	before = *open;
+	*open = *next;
+	*next = before;
+	return true;
+}
+
+static bool write_events(struct writer *writer, const uint32_t *runs, size_t count)
+{
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct profile_run *run = &writer->profile->runs[runs[i]];
+
+		if (run->start_ns > end)
+			close_down_to(writer, 0, end);
+		if (!go_to(writer, run->node, run->start_ns))
+			return false;
+		end = run->start_ns + run->weight_ns;
+	}
+	close_down_to(writer, 0, end);
+	return true;
+}
+
+static uint64_t end_of(const struct profile *profile)
+{
+	uint64_t end = profile->duration_ns;
+
+	for (size_t i = 0; i < profile->nr_runs; i++)
+		if (profile->runs[i].start_ns + profile->runs[i].weight_ns > end)
+			end = profile->runs[i].start_ns + profile->runs[i].weight_ns;
+	return end;
+}
+
+static bool write_profile(struct writer *writer, const char *name, uint64_t end, const uint32_t *runs, size_t count)
+{
+	struct json_stream *json = &writer->json;
+	bool ok;
+
+	json_stream_object(json, NULL);
+	json_stream_string(json, "type", "evented");
+	json_stream_string(json, "name", name);
+	json_stream_string(json, "unit", "nanoseconds");
+	json_stream_integer(json, "startValue", 0);
+	json_stream_integer(json, "endValue", (int64_t)end);
+	json_stream_array(json, "events");
+	ok = write_events(writer, runs, count);
+	json_stream_end_array(json);
+	json_stream_end_object(json);
+	return ok;
+}
+
+static bool write_thread(struct writer *writer, const struct thread_runs *by, size_t thread, uint64_t end)
+{
+	struct text title = {0};
+	bool ok;
+
+	thread_runs_add_title(writer->profile, &writer->profile->threads[thread], &title);
+	ok = !title.failed && write_profile(writer, title.data, end, by->runs + by->first[thread],
+					    by->first[thread + 1] - by->first[thread]);
+	text_clear(&title);
+	return ok;
+}
+
+static bool write_threads(struct writer *writer, const struct thread_runs *by, const char *title)
+{
+	const struct profile *profile = writer->profile;
+	uint64_t end = end_of(profile);
+
+	/* speedscope has nothing to show of a file without any profile. */
+	if (profile->nr_runs == 0)
+		return write_profile(writer, title, end, NULL, 0);
+	for (size_t t = 0; t < profile->nr_threads; t++)
+		if (by->first[t] != by->first[t + 1] && !write_thread(writer, by, t, end))
+			return false;
+	return true;
+}
+
+bool format_speedscope(const struct profile *profile, const struct format_options *options, FILE *stream)
+{
+	struct writer writer = {.profile = profile, .lines = options->lines, .json = {.stream = stream}};
+	struct thread_runs by;
+	bool ok;
+
+	if (!thread_runs_collect(profile, &by))
+		return false;
+	json_stream_object(&writer.json, NULL);
+	json_stream_string(&writer.json, "$schema", "https://www.speedscope.app/file-format-schema.json");
+	json_stream_string(&writer.json, "name", options->title);
+	json_stream_string(&writer.json, "exporter", profile->tool);
+	json_stream_integer(&writer.json, "activeProfileIndex", 0);
+	write_frames(&writer);
+	json_stream_array(&writer.json, "profiles");
+	ok = write_threads(&writer, &by, options->title);
+	json_stream_end_array(&writer.json);
+	json_stream_end_object(&writer.json);
+	putc('\n', stream);
+	free(writer.open.frames);
+	free(writer.next.frames);
+	thread_runs_clear(&by);
+	return ok;
+}

@@ -1,0 +1,209 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/text.h"
+#include "report/flat.h"
+#include "report/format.h"
+
+/* How many rows a table has. */
+#define ROWS 30u
+
+static double seconds(uint64_t ns)
+{
+	return (double)ns / 1e9;
+}
+
+static uint64_t weight_of(const struct profile *profile)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < profile->nr_runs; i++)
+		sum += profile->runs[i].weight_ns;
+	return sum;
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void write_states(const struct profile *profile, uint64_t whole, FILE *stream)
+{
+	uint64_t states[PROFILE_STATES] = {0};
+
+	for (size_t i = 0; i < profile->nr_runs; i++)
+		states[profile->runs[i].state] += profile->runs[i].weight_ns;
+	fprintf(stream, "%.3f s", seconds(whole));
+	for (int state = 0; state < PROFILE_STATES; state++)
+		if (states[state] > 0)
+			fprintf(stream, ", %s %.1f %%", profile_state_name((enum profile_state)state),
+				percent(states[state], whole));
+	fputc('\n', stream);
+}
+
+static void write_head(const struct profile *profile, const struct format_options *options, uint64_t whole,
+		       FILE *stream)
+{
+	const struct profile_counts *counts = &profile->counts;
+
+	text_print(options->title, stream);
+	fprintf(stream, ": %.3f s at %g Hz, ", seconds(profile->duration_ns), profile->rate);
+	text_print(profile->mode, stream);
+	fprintf(stream, ", %zu process%s\n", profile->nr_processes, profile->nr_processes == 1 ? "" : "es");
+	fprintf(stream,
+		"samples %" PRIu64 ": %" PRIu64 " complete, %" PRIu64 " torn, %" PRIu64 " truncated, %" PRIu64
+		" unreadable; late %" PRIu64 "%s\n",
+		counts->samples, counts->verdicts[VERDICT_COMPLETE], counts->verdicts[VERDICT_TORN],
+		counts->verdicts[VERDICT_TRUNCATED], counts->verdicts[VERDICT_UNREADABLE], counts->late,
+		profile->cut ? "; the recording was not finished" : "");
+	fprintf(stream, "%s: ", options->by);
+	write_states(profile, whole, stream);
+}
+
+static void write_place(const struct profile *profile, const struct flat_row *row, bool line, FILE *stream)
+{
+	const struct profile_function *function = &profile->functions[row->function];
+
+	text_print(function->name, stream);
+	if (!function->path)
+		return;
+	fputs("  ", stream);
+	text_print(function->path, stream);
+	if (line && row->line != 0)
+		fprintf(stream, ":%" PRId64, row->line);
+	else if (!line && function->first_line != 0)
+		fprintf(stream, ":%" PRId64, function->first_line);
+}
+
+static void write_rows(const struct profile *profile, const struct flat *flat, uint64_t whole, bool lines, FILE *stream)
+{
+	fputs(lines ? "\n     self          line\n" : "\n     self           total          method\n", stream);
+	for (size_t i = 0; i < flat->count && i < ROWS; i++) {
+		const struct flat_row *row = &flat->rows[i];
+
+		fprintf(stream, "%9.3f s %5.1f %%", seconds(row->self), percent(row->self, whole));
+		if (!lines)
+			fprintf(stream, " %9.3f s %5.1f %%", seconds(row->total), percent(row->total, whole));
+		fputs("  ", stream);
+		write_place(profile, row, lines, stream);
+		fputc('\n', stream);
+	}
+	if (flat->count > ROWS)
+		fprintf(stream, "and %zu more\n", flat->count - ROWS);
+}
+
+/* ---- --diff: shares, since the two may have taken different times */
+
+struct change {
+	const struct profile *profile; /* that has the function */
+	uint32_t function;
+	double self, before; /* percent */
+};
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static int by_change(const void *a, const void *b)
+{
+	const struct change *x = a, *y = b;
+	double of_x = x->self > x->before ? x->self - x->before : x->before - x->self;
+	double of_y = y->self > y->before ? y->self - y->before : y->before - y->self;
+
+	return of_x > of_y ? -1 : of_x < of_y;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct change *x = a, *y = b;
+	const struct profile_function *f = &x->profile->functions[x->function],
+				      *g = &y->profile->functions[y->function];
+	int order = strcmp(f->name, g->name);
+
+	return order != 0 ? order : strcmp(f->path ? f->path : "", g->path ? g->path : "");
+}
+
+static size_t add_changes(const struct profile *profile, const struct flat *flat, bool before, struct change *changes)
+{
+	uint64_t whole = weight_of(profile);
+
+	for (size_t i = 0; i < flat->count; i++) {
+		double share = percent(flat->rows[i].self, whole);
+
+		changes[i] = (struct change){profile, flat->rows[i].function, before ? 0 : share, before ? share : 0};
+	}
+	return flat->count;
+}
+
+/* Makes one of what is the same function in both. */
+static size_t merge_changes(struct change *changes, size_t count)
+{
+	size_t kept = 0;
+
+	if (count > 0)
+		qsort(changes, count, sizeof(*changes), by_place);
+	for (size_t i = 0; i < count; i++) {
+		const struct profile_function *of = &changes[i].profile->functions[changes[i].function];
+		struct change *last = kept > 0 ? &changes[kept - 1] : NULL;
+
+		if (last && strcmp(last->profile->functions[last->function].name, of->name) == 0 &&
+		    same_text(last->profile->functions[last->function].path, of->path)) {
+			last->self += changes[i].self;
+			last->before += changes[i].before;
+		} else {
+			changes[kept++] = changes[i];
+		}
+	}
+	if (kept > 0)
+		qsort(changes, kept, sizeof(*changes), by_change);
+	return kept;
+}
+
+static bool write_changes(const struct profile *profile, const struct profile *before, FILE *stream)
+{
+	struct flat now = {0}, then = {0};
+	bool enough = flat_by_function(profile, &now) && flat_by_function(before, &then);
+	struct change *changes = enough ? calloc(now.count + then.count + 1, sizeof(*changes)) : NULL;
+	bool written = changes;
+	size_t count;
+
+	if (changes) {
+		count = add_changes(profile, &now, false, changes);
+		count += add_changes(before, &then, true, changes + count);
+		count = merge_changes(changes, count);
+		fputs("\n  change   before      now   method, by its share of self time\n", stream);
+		for (size_t i = 0; i < count && i < ROWS; i++) {
+			const struct flat_row row = {.function = changes[i].function};
+
+			fprintf(stream, "%+7.1f  %5.1f %%  %5.1f %%   ", changes[i].self - changes[i].before,
+				changes[i].before, changes[i].self);
+			write_place(changes[i].profile, &row, false, stream);
+			fputc('\n', stream);
+		}
+	}
+	flat_clear(&now);
+	flat_clear(&then);
+	free(changes);
+	return written;
+}
+
+bool format_summary(const struct profile *profile, const struct format_options *options, FILE *stream)
+{
+	uint64_t whole = weight_of(profile);
+	struct flat flat = {0};
+
+	write_head(profile, options, whole, stream);
+	if (options->before)
+		return write_changes(profile, options->before, stream);
+	if (!flat_by_function(profile, &flat))
+		return false;
+	write_rows(profile, &flat, whole, false, stream);
+	flat_clear(&flat);
+	if (!flat_by_line(profile, &flat))
+		return false;
+	write_rows(profile, &flat, whole, true, stream);
+	flat_clear(&flat);
+	return true;
+}

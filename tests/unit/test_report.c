@@ -1,0 +1,182 @@
+/* Collapsed stacks and the summary, of names that nobody would choose; where a report is written to. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "report/report.h"
+
+static struct profile *new_profile(const char *mode)
+{
+	struct profile *profile = profile_create();
+	const struct profile_process process = {.pid = 100, .command = profile_string(profile, "ruby")};
+	const struct profile_thread thread = {.tid = 100, .main = true, .ractor = 1};
+
+	profile_add_process(profile, &process);
+	profile_add_thread(profile, &thread);
+	profile->rate = 99;
+	profile->mode = profile_string(profile, mode);
+	profile->tool = profile_string(profile, "rbdump 0");
+	return profile;
+}
+
+/* Adds a run of so many microseconds in a stack of these methods, outermost first. */
+static void add_run(struct profile *profile, uint64_t us, const char *const *names, size_t count)
+{
+	struct profile_run run = {.start_ns = profile->duration_ns, .weight_ns = us * 1000, .count = 1, .syscall = -1};
+
+	for (size_t i = 0; i < count; i++) {
+		struct profile_function function = {.kind = PROFILE_RUBY};
+
+		function.name = function.label = profile_string(profile, names[i]);
+		/* Lines and files make another one of it, that is called the same. */
+		function.first_line = (int64_t)profile->nr_functions;
+		run.node = profile_add_node(profile, run.node,
+					    profile_add_frame(profile, profile_add_function(profile, &function), 1));
+	}
+	assert_true(profile_add_run(profile, &run));
+	profile->duration_ns += us * 1000;
+}
+
+#define RUN(profile, us, ...)                                                                                          \
+	add_run(profile, us, (const char *[]){__VA_ARGS__}, sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *))
+
+static char *written(format_write *format, const struct profile *profile, const struct format_options *options)
+{
+	char *text = NULL;
+	size_t length;
+	FILE *stream = open_memstream(&text, &length);
+
+	assert_true(format(profile, options, stream));
+	assert_int_equal(fclose(stream), 0);
+	assert_int_equal(strlen(text), length);
+	return text;
+}
+
+static void assert_collapsed(const struct profile *profile, const struct profile *before, const char *expected)
+{
+	const struct format_options options = {.by = "wall", .title = "t", .before = before};
+	char *text = written(format_collapsed, profile, &options);
+
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static void test_collapsed(void **state)
+{
+	struct profile *profile = new_profile("paused"), *before = new_profile("paused");
+
+	(void)state;
+	assert_collapsed(profile, NULL, "");
+	RUN(profile, 5, "main", "b");
+	RUN(profile, 3, "main", "a");
+	RUN(profile, 2, "main", "b");
+	/* Less than half a microsecond, and no stack. */
+	RUN(profile, 0, "main", "c");
+	RUN(profile, 7, "main");
+	assert_collapsed(profile, NULL, "main 7\nmain;a 3\nmain;b 7\n");
+	RUN(before, 1, "main", "a");
+	RUN(before, 4, "gone");
+	assert_collapsed(profile, before, "gone 4 0\nmain 0 7\nmain;a 1 3\nmain;b 0 7\n");
+	profile_destroy(profile);
+	profile_destroy(before);
+}
+
+/* One line a stack, one semicolon between two frames, whatever methods are called. */
+static void test_hostile_names(void **state)
+{
+	struct profile *profile = new_profile("paused");
+
+	(void)state;
+	RUN(profile, 1, "");
+	RUN(profile, 2, "", "");
+	RUN(profile, 3, "", "x");
+	RUN(profile, 4, "x", "");
+	RUN(profile, 5, "a;b\nc\td\x7f");
+	RUN(profile, 6,
+	    "\xc2\x9b"
+	    "31m\xc2\x85\xc2\xa0\xc3\xa9");
+	RUN(profile, 7, ";");
+	assert_collapsed(profile, NULL,
+			 " 1\n: 7\n; 2\n;x 3\n\\xC2\\x9B31m\\xC2\\x85\xc2\xa0\xc3\xa9 6\n"
+			 "a:b\\x0Ac\\x09d\\x7F 5\nx; 4\n");
+	profile_destroy(profile);
+}
+
+static void test_summary(void **state)
+{
+	struct profile *profile = new_profile("\x1b]0;paused\n"), *before = new_profile("paused");
+	struct format_options options = {.by = "wall", .title = "a\x1b[31m\xc2\x9b.rbdump"};
+
+	(void)state;
+	RUN(profile, 3000000, "\x1b[2J", "work\n");
+	RUN(profile, 1000000, "\x1b[2J");
+	RUN(before, 1000000, "work\n");
+	for (int diff = 0; diff < 2; diff++) {
+		char *text;
+
+		options.before = diff ? before : NULL;
+		text = written(format_summary, profile, &options);
+		for (const char *at = text; *at; at++)
+			assert_true(*at == '\n' || (unsigned char)*at >= 0x20);
+		assert_null(strstr(text, "\xc2\x9b"));
+		assert_non_null(strstr(text, "\\x1B]0;paused\\x0A, 1 process\n"));
+		assert_non_null(strstr(text, diff ? "  -25.0  100.0 %   75.0 %   work\\x0A\n"
+						  : "    3.000 s  75.0 %     3.000 s  75.0 %  work\\x0A\n"));
+		if (!diff)
+			assert_non_null(strstr(text, "    1.000 s  25.0 %     1.000 s  25.0 %  \\x1B[2J\n"));
+		free(text);
+	}
+	profile_destroy(profile);
+	profile_destroy(before);
+}
+
+/* A disk that is full is told; so is a file that cannot be. */
+static void test_not_written(void **state)
+{
+	struct profile *profile = new_profile("paused");
+	struct report_options options = {.output = "/dev/full"};
+	struct error *error;
+
+	(void)state;
+	RUN(profile, 5, "main");
+	for (const char *formats[] = {"flamegraph", "collapsed", "speedscope", "pprof", "firefox", "callgrind", "json",
+				      "summary", NULL},
+			**name = formats;
+	     *name; name++) {
+		options.format = report_format_find(*name);
+		assert_non_null(options.format);
+		assert_non_null(strstr(report_format_names(), *name));
+		error = report_render(&options, "t", profile, NULL);
+		assert_non_null(error);
+		assert_int_equal(error->status, EXIT_FAILED);
+		assert_string_equal(error->message, "/dev/full cannot be written: No space left on device");
+		error_destroy(error);
+	}
+	options.output = "/nonexistent/x";
+	error = report_render(&options, "t", profile, NULL);
+	assert_string_equal(error->message, "/nonexistent/x cannot be written: No such file or directory");
+	error_destroy(error);
+	options.output = "/dev/null";
+	assert_null(report_render(&options, "t", profile, NULL));
+	assert_null(report_format_find("raw"));
+	profile_destroy(profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_collapsed),
+	    cmocka_unit_test(test_hostile_names),
+	    cmocka_unit_test(test_summary),
+	    cmocka_unit_test(test_not_written),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
