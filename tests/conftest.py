@@ -32,6 +32,8 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "since(series, what): it is run on Rubies since this series, which first have that")
     # A shell starts what is to run in the background with this one ignored, and so would be all that is tested.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # And nohup this one.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if not RUBIES:
         raise pytest.UsageError("there is no Ruby to test against: run tests/rubies/build, or install ruby")
 

@@ -44,6 +44,16 @@ def task_states(pid):
     return {state[0] for state in of_tasks(pid, "State")}
 
 
+def children_of(pid):
+    """The ids of the processes that its main thread has forked, and that have not been waited for."""
+    return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def command_line(pid):
+    """What it was started with, the words joined by blanks."""
+    return pathlib.Path(f"/proc/{pid}/cmdline").read_text(errors="backslashreplace").replace("\0", " ")
+
+
 def has_ended(pid):
     """Whether a process is gone, or only its parent has not noticed yet."""
     try:

@@ -1,0 +1,77 @@
+"""Profiles as the probe `flamegraph` takes them, and what must come of them: counted here once more, by hand."""
+
+import dataclasses
+import json
+import subprocess
+
+RUBY, C, MARK = 0, 1, 2
+MS = 1_000_000
+
+
+def frame(name, path=None, first_line=0, line=0, kind=RUBY):
+    return [name, path, first_line, line, kind]
+
+
+def profile(runs, threads=((0, None),), processes=("ruby",), **more):
+    """A profile of (thread, state, milliseconds, samples, outermost frame, …)."""
+    return {
+        "processes": list(processes),
+        "threads": [list(thread) for thread in threads],
+        "counts": [9, 4, 3, 2, 1],
+        "duration_ns": 2500 * MS,
+        "rate": 99.5,
+        "cut": False,
+        "runs": [[thread, state, ms * MS, *rest] for thread, state, ms, *rest in runs],
+        **more,
+    }
+
+
+def write_page(probe, path, after, before=None, **options):
+    description = {"by": "wall", "title": "shop", "threads": False, "lines": False, **options}
+    text = json.dumps({**description, "after": after, "before": before})
+    done = subprocess.run([probe], input=text.encode(), stdout=subprocess.PIPE, check=True)
+    path.write_bytes(done.stdout)
+    return path
+
+
+@dataclasses.dataclass
+class Rectangle:
+    """Where a frame must be, as parts of the width."""
+
+    name: str
+    depth: int
+    left: float
+    width: float
+
+
+def milliseconds(runs, test):
+    return sum(run[2] for run in runs if test(run))
+
+
+def rectangles(runs, states=None, path=()):
+    """Of all frames below `path` (names), the root being depth 0: siblings by weight of all states, the largest first,
+    else as they come."""
+    total = milliseconds(runs, lambda run: under(run, path) and counts(run, states))
+    found = []
+
+    def place(at, left):
+        names = dict.fromkeys(run[4 + len(at)][0] for run in runs if under(run, at) and len(run) - 4 > len(at))
+        order = sorted(names, key=lambda name: -milliseconds(runs, lambda run: under(run, (*at, name))))
+        for name in order:
+            inner = (*at, name)
+            width = milliseconds(runs, lambda run, inner=inner: under(run, inner) and counts(run, states)) / total
+            if width > 0:
+                found.append(Rectangle(name, len(inner), left, width))
+                place(inner, left)
+                left += width
+
+    place(tuple(path), 0.0)
+    return found
+
+
+def under(run, path):
+    return tuple(frame[0] for frame in run[4 : 4 + len(path)]) == tuple(path)
+
+
+def counts(run, states):
+    return states is None or run[1] in states

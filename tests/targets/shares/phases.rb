@@ -1,0 +1,79 @@
+# One thread that does four things in turn: 25 % of its time the garbage collector runs, 25 % it computes, 30 % it waits in
+# read(2) for what another process writes, and 20 % it sleeps.
+#
+#   ruby phases.rb FOLDER
+require_relative "timeline"
+
+class Phases
+  KEEP = Array.new(200_000) { |i| i.to_s } # so that a collection takes much longer than its call
+
+  def initialize(folder)
+    # Of a pipe of its own making, Ruby 3.0 and later do not wait in read(2), but in poll(2).
+    names = %w[request answer].map { |name| "#{folder}/#{name}" }
+    names.each { |name| File.mkfifo(name) }
+    fork { answer(*names) }
+    @request = File.open(names[0], "w")
+    @answer = File.open(names[1], "r")
+    @request.sync = true
+    @timeline = Timeline.new("main")
+  end
+
+  # The other process.
+  def answer(request, answer)
+    $stdin.close
+    $stdout.reopen(File::NULL)
+    request = File.open(request, "r")
+    answer = File.open(answer, "w")
+    while request.sysread(1)
+      sleep 0.06
+      answer.syswrite(".")
+    end
+  rescue EOFError, Errno::EPIPE
+    exit!(0)
+  end
+
+  def now
+    Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+  end
+
+  def collect
+    @timeline.note("gc")
+    limit = now + 50_000_000
+    GC.start while now < limit
+  end
+
+  def compute
+    @timeline.note("cpu")
+    limit = now + 50_000_000
+    while now < limit
+      i = 0
+      i += 1 while i < 5000
+    end
+  end
+
+  def receive
+    @timeline.note("blocked")
+    @request.syswrite(".")
+    @answer.getbyte # IO#sysread waits in poll(2) first, until 3.0
+  end
+
+  def rest
+    @timeline.note("sleeping")
+    sleep 0.04
+  end
+
+  def run
+    until Timeline.done?
+      collect
+      compute
+      receive
+      rest
+    end
+    @timeline.note(nil)
+  end
+end
+
+phases = Phases.new(ARGV[0])
+Timeline.ready
+phases.run
+Timeline.tell
