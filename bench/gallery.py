@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Records rubocop, rake and puma, as Debian has them, from start to end, and makes doc/gallery.md of it.
+
+    bench/gallery.py [NAME…]
+
+It needs Debian's rubocop, rake, puma, ruby-rdoc (part of ruby) and chromium, and some three minutes.
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+TREE = pathlib.Path(__file__).resolve().parent.parent
+RBDUMP = TREE / "build/rbdump"
+GALLERY = TREE / "doc/gallery"
+OWN = TREE / "bench/gallery"
+GEMS = "/usr/share/rubygems-integration/all/gems"
+RATE = 199
+CLIENTS = 4
+SERVED_S = 12
+START_S = 60
+
+RESULT = re.compile(r"rbdump: (samples .*)$", re.M)
+
+
+def rubocop(folder):
+    command = ["rubocop", "--cache", "false", "--format", "offenses", "--out", "/dev/null", f"{GEMS}/rubocop-1.39.0/lib"]
+    return command, {}, None
+
+
+def rake(folder):
+    return ["rake"], {"OUTPUT": folder / "html"}, None
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def client(port, until, counts, which):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    while time.monotonic() < until:
+        connection.request("GET", f"/{'json' if counts[which] % 3 == 0 else ''}?{counts[which]}")
+        answer = connection.getresponse()
+        assert answer.status == 200 and answer.read()
+        counts[which] += 1
+    connection.close()
+
+
+def wait_for_server(port):
+    bound = time.monotonic() + START_S
+    while time.monotonic() < bound:
+        with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), timeout=5):
+            return
+        time.sleep(0.05)
+    sys.exit("gallery: puma does not answer")
+
+
+def serve(port, process):
+    """Asks for pages for a while, then ends the server as its users do. Gives how many pages it answered."""
+    wait_for_server(port)
+    counts = [0] * CLIENTS
+    until = time.monotonic() + SERVED_S
+    clients = [threading.Thread(target=client, args=(port, until, counts, i)) for i in range(CLIENTS)]
+    for thread in clients:
+        thread.start()
+    for thread in clients:
+        thread.join()
+    master = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True, check=True)
+    for pid in master.stdout.split():
+        with contextlib.suppress(FileNotFoundError):
+            if "puma" in pathlib.Path(f"/proc/{pid}/cmdline").read_text():
+                os.kill(int(pid), signal.SIGTERM)
+    return f"{sum(counts):,} pages"
+
+
+def puma(folder):
+    port = free_port()
+    command = ["puma", "--quiet", "-w", "2", "-t", "2:4", "-b", f"tcp://127.0.0.1:{port}", "config.ru"]
+    return command, {}, lambda process: serve(port, process)
+
+
+def record(make):
+    """The recording of one, and what is to be said of it."""
+    with tempfile.TemporaryDirectory(prefix="rbdump-gallery-") as name:
+        folder = pathlib.Path(name)
+        command, environment, meanwhile = make(folder)
+        raw = folder / make.__name__
+        for own in OWN.iterdir():
+            shutil.copy(own, folder)
+        process = subprocess.Popen(
+            [str(word) for word in [RBDUMP, "record", "--children", "-r", RATE, "-o", raw, "--", *command]],
+            env={**os.environ, **{key: str(value) for key, value in environment.items()}},
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        did = meanwhile(process) if meanwhile else None
+        _, errors = process.communicate(timeout=600)
+        report = lambda *how: subprocess.run(
+            [RBDUMP, "report", raw.name, *how], cwd=folder, capture_output=True, text=True, check=True, timeout=300
+        ).stdout.replace(f"{folder}/", "")
+        GALLERY.mkdir(exist_ok=True)
+        page = GALLERY / f"{make.__name__}.html"
+        with tempfile.TemporaryDirectory(prefix="rbdump-browser-") as profile:
+            page.write_text(report("-f", "flamegraph"))
+            subprocess.run(
+                ["chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", "--hide-scrollbars",
+                 "--window-size=1400,900", f"--screenshot={page.with_suffix('.png')}", page.as_uri()],
+                check=True, capture_output=True, timeout=120,
+            )
+        answer = json.loads(report("-f", "json", "--idle"))
+        return {
+            "command": command,
+            "status": process.returncode,
+            "result": RESULT.search(errors)[1],
+            "did": did,
+            "seconds": answer["duration_ns"] / 1e9,
+            "processes": len(answer["processes"]),
+            "threads": len(answer["threads"]),
+            "size": raw.stat().st_size,
+            "ruby": answer["processes"][0]["ruby_description"],
+            "table": "\n".join(report().splitlines()[:18]),
+        }
+
+
+def shown(command):
+    return " ".join(str(word) for word in command)
+
+
+def section(name, facts):
+    did = f"; {facts['did']} were answered" if facts["did"] else ""
+    return f"""## {name}
+
+[![{name}](gallery/{name}.png)](gallery/{name}.html)
+
+```
+rbdump record --children -r {RATE} -- {shown(facts["command"])}
+```
+
+{facts["seconds"]:.1f} s, {facts["processes"]} process{"es" if facts["processes"] > 1 else ""}, {facts["threads"]} thread{"s" if facts["threads"] > 1 else ""},
+exit status {facts["status"]}{did}; {facts["result"]}; the recording has {facts["size"] / 1024:,.0f} KB.
+
+```
+{facts["table"]}
+```
+"""
+
+
+PARTS = {"rubocop": rubocop, "rake": rake, "puma": puma}
+
+
+def main():
+    found = {name: record(make) for name, make in PARTS.items() if name in (sys.argv[1:] or PARTS)}
+    ruby = next(iter(found.values()))["ruby"]
+    (TREE / "doc/gallery.md").write_text(
+        "# Gallery\n\n"
+        f"Programs as Debian has them, recorded from start to end on {ruby};\nmade by `make gallery` "
+        "(`bench/gallery.py`, `bench/gallery/`). The pictures are of the pages behind them: open one in a browser\nto search, "
+        "zoom, and leave states out.\n\n"
+        + "\n".join(section(name, facts) for name, facts in found.items())
+    )
+    for name, facts in found.items():
+        print(name, facts["status"], facts["result"])
+
+
+main()
