@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define FORMAT_NAMES "flamegraph, collapsed, speedscope, pprof, firefox, callgrind, json, summary"
+
 static const struct report_format formats[] = {
     {"flamegraph", format_flamegraph, false, true},
     {"collapsed", format_collapsed, false, true},
@@ -27,7 +29,7 @@ const struct report_format *report_format_find(const char *name)
 
 const char *report_format_names(void)
 {
-	return "flamegraph, collapsed, speedscope, pprof, firefox, callgrind, json, summary";
+	return FORMAT_NAMES;
 }
 
 bool report_option(int option, const char *argument, struct report_options *options, const char **wrong)
@@ -37,9 +39,7 @@ bool report_option(int option, const char *argument, struct report_options *opti
 	case 'f':
 		options->format = report_format_find(argument);
 		if (!options->format)
-			*wrong =
-			    " is not a format: flamegraph, collapsed, speedscope, pprof, firefox, callgrind, json, "
-			    "summary";
+			*wrong = " is not a format: " FORMAT_NAMES;
 		return true;
 	case 'o':
 		options->output = argument;
