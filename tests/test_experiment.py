@@ -16,7 +16,7 @@ import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.dump import run
 from harness.pinned import pinned_in_a_window
-from harness.process import is_untouched, task_states, wait_until
+from harness.process import children_of, is_untouched, task_states, wait_until
 
 GRAPH = pathlib.Path(__file__).parent / "targets/graph/graph.rb"
 VARIANTS = ["churn", "deep", "blocks", "exceptions", "fibers", "tailcalls", "threads", "ractors", "gc"]
@@ -80,8 +80,11 @@ def test_paused_is_right(ruby, rbdump, tmp_path):
     # On a busy machine a thread may not have stopped in time: that says nothing of its stack, and ends a block (of 1,000).
     late = paused["rejected"].pop("not-stopped", 0)
     assert late <= 2 and 20000 - 1000 * late <= paused["samples"] <= 20000, (late, summary(paused))
+    # Where a collection began before the names of new code were read, nobody vouches for them.
+    collected = paused["rejected"].pop("collected", 0)
+    assert collected <= 100, summary(paused)
     assert (paused["rejected"], paused["impossible"]["count"]) == ({}, 0), (summary(paused), lines[:3])
-    assert paused["accepted"] == paused["impossible"]["of"] == paused["samples"] - late
+    assert paused["accepted"] == paused["impossible"]["of"] == paused["samples"] - late - collected
     assert 0 < paused["impossible"]["high"] < 4 / 20000
     assert 0 < paused["pause_us"]["p50"] <= paused["pause_us"]["p99"] <= paused["pause_us"]["max"]
 
@@ -103,11 +106,11 @@ def test_every_variant(ruby, rbdump, tmp_path, variant):
         undecided = mode["mode"] == "unpaused" and ruby.series < (3, 0) and variant not in ("churn", "deep")
         bound = 10 if undecided else 0
         assert mode["impossible"]["count"] <= bound, (summary(mode), lines[:3])
-        # This one spends most of its time in compactions, and what is moved before its names are read has none. How much
-        # that is depends on how soon they are.
-        moved = mode["rejected"].get("compacted", 0)
-        assert moved == 0 or (variant == "gc" and mode["accepted"] > 0), summary(mode)
-        accepted = mode["accepted"] + moved
+        # This one spends most of its time in collections that move objects: what is moved, or may have been freed, before
+        # its names are read has none. How much that is depends on how soon they are.
+        moved, collected = mode["rejected"].get("compacted", 0), mode["rejected"].get("collected", 0)
+        assert (moved == 0 and collected <= 150) or (variant == "gc" and mode["accepted"] > 0), summary(mode)
+        accepted = mode["accepted"] + moved + collected
         if mode["mode"] == "paused":
             assert accepted >= mode["samples"] - 1, summary(mode)
         assert accepted >= 0.9 * mode["samples"], summary(mode)
@@ -348,7 +351,7 @@ def test_stopped_by_its_terminal(ruby, rbdump, tmp_path):
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
             ) as running:
-                wait_until(sampled(graph.pid), "it is sampled", 30)
+                wait_until(sampling(running), "it samples", 30)
                 os.killpg(running.pid, signal.SIGSTOP if _ % 2 else signal.SIGTSTP)
                 wait_until(lambda: task_states(graph.pid) & {"R", "S"}, "the target goes on", 5)
                 wait_until(lambda: is_untouched(graph.pid), "the target goes on", 5)
@@ -421,7 +424,7 @@ def ended_report(rbdump, pid, end):
         stderr=subprocess.PIPE,
         text=True,
     ) as running:
-        wait_until(sampled(pid), "it is sampled", 30)
+        wait_until(sampling(running), "it samples", 30)
         end(running)
         report = json.loads(running.stdout.read())
         assert (running.wait(30), running.stderr.read()) == (0, "")
@@ -436,17 +439,21 @@ def test_target_that_ends(ruby, rbdump, tmp_path):
     assert report["duration_s"] < 50
 
 
-def sampled(pid):
-    """A condition: it has been seen traced more often than a session stops it to begin with."""
-    seen = []
+def sampling(running):
+    """
+    A condition: the threads of rbdump have been given a CPU more often than a session takes to begin with. (Whoever looks
+    at the target does not see it traced: on a machine of two CPUs, he is where rbdump goes while it is.)
+    """
 
-    def has_been_traced_often():
-        lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
-        if any(line.startswith("TracerPid:") and line.split()[1] != "0" for line in lines):
-            seen.append(True)
-        return len(seen) > 20
+    def has_woken_often():
+        switches = 0
+        for pid in [running.pid, *children_of(running.pid)]:
+            for file in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat"):
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                    switches += int(file.read_text().split()[2])
+        return switches > 500
 
-    return has_been_traced_often
+    return has_woken_often
 
 
 def test_target_that_becomes_another_program(ruby, rbdump, tmp_path):

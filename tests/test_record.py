@@ -279,6 +279,33 @@ def test_recorded_stacks_are_legal(ruby, rbdump, tmp_path, file, variants, mode)
         assert len(wrong) <= allowed, (variant, complete, wrong[:5])
 
 
+@modes
+def test_what_is_dropped_is_not_seen_again(ruby, rbdump, file, mode):
+    """Code that comes to be where other code was is never taken for that: each method is seen in its own time alone."""
+    with Running(ruby, "shares/dropping.rb") as target:
+        assert target.first_line == "ready"
+        status, _, errors = record(rbdump, "-p", target.pid, "-r", 2000, "-d", 2.5, "--mode", mode, file=file)
+        assert status == 0, errors
+        assert is_untouched(target.pid)
+        dropped = int(target.finish())
+    profile = report(rbdump, file, "--idle")
+    check_well_formed(profile)
+    seen, complete = [], 0
+    for one in sorted(profile.of(main=True), key=lambda one: one.start):
+        frames = [frame for frame in one.frames if "dropped_" in frame["name"]]
+        complete += one.count if one.verdict == "complete" else 0
+        if not frames:
+            continue
+        (number,) = {int(re.search(r"dropped_([0-9]+)$", frame["name"])[1]) for frame in frames}
+        assert {frame["path"] for frame in frames} == {f"dropped_{number}.rb"}
+        seen.append(number)
+    assert seen == sorted(seen)
+    # There are thousands of collections a second: the first sample of a method is often one that is not vouched for.
+    assert complete >= 0.3 * profile.counts["samples"] > 100, profile.counts
+    # Each that was looked at is: a name is not kept for want of a new one.
+    assert len(set(seen)) >= 0.3 * (max(seen) - min(seen) + 1) > 100, (len(set(seen)), seen[0], seen[-1], dropped)
+
+
 # ---- servers, commands, and how they end
 
 

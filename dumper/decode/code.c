@@ -184,6 +184,9 @@ static bool has_lines(const struct layout *layout, const struct code *code)
 	       code->size <= SHORT_WORDS;
 }
 
+/* The most entries, and words of code, of which all lines are read. */
+#define LINES_MAX 2048u
+
 bool code_lines_hold(struct access *access, const struct code *code)
 {
 	uint64_t entries = access_member(access, code->body, F_body_insns_size);
@@ -193,6 +196,35 @@ bool code_lines_hold(struct access *access, const struct code *code)
 	if (!has_lines(access->layout, code))
 		return true;
 	return entries <= 1 || rank(access, code, entries, code->size - 1) == entries;
+}
+
+static void read_all(struct access *access, uint64_t address, uint64_t length)
+{
+	uint8_t bytes[512];
+
+	for (uint64_t done = 0; done < length && !access->failed; done += sizeof(bytes))
+		access_bytes(access, address + done, bytes,
+			     length - done < sizeof(bytes) ? (size_t)(length - done) : sizeof(bytes));
+}
+
+void code_read_lines(const struct access *from, const struct code *code)
+{
+	struct access access = *from;
+	const struct layout_member *imm_part = &access.layout->members[F_succ_imm_part];
+	uint64_t entries = access_member(&access, code->body, F_body_insns_size), immediate, table;
+
+	if (entries == 0 || entries > LINES_MAX || code->size > LINES_MAX || !has_lines(access.layout, code))
+		return;
+	code_line(&access, code, code->encoded);
+	read_all(&access, access_member(&access, code->body, F_body_insns), entries * access_sizeof(&access, S_insn));
+	if (layout_has(access.layout, F_insn_position))
+		return;
+	immediate = imm_part->size / 8 * IMMEDIATE_RANKS_A_WORD;
+	table = access_member(&access, code->body, F_body_succ_index_table);
+	read_all(&access, table + imm_part->offset, imm_part->size);
+	if (code->size > immediate)
+		read_all(&access, access_address(&access, table, F_succ_succ_part),
+			 ((code->size - 1 - immediate) / BLOCK_POSITIONS + 1) * access_sizeof(&access, S_succ_block));
 }
 
 int64_t code_line(struct access *access, const struct code *code, uint64_t pc)

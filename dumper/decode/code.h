@@ -46,6 +46,12 @@ bool code_has_pc(const struct code *code, uint64_t pc);
  */
 bool code_lines_hold(struct access *access, const struct code *code);
 
+/*
+ * Reads all that code_line() would, for any pc, and does nothing with it: who notes what is read (memory_record()) has
+ * it then. Nothing of code that has too much of it.
+ */
+void code_read_lines(const struct access *access, const struct code *code);
+
 /* Line that `pc`, which code_has_pc(), is at; 0 if the code has no lines. */
 int64_t code_line(struct access *access, const struct code *code, uint64_t pc);
 

@@ -3,6 +3,13 @@
 #include <stdlib.h>
 
 #include "decode/label.h"
+#include "memory/footprint.h"
+
+/*
+ * After so long, what is kept is read again: what it was made from may have been changed in place (a class has got a
+ * name), which no collection tells of.
+ */
+#define KEPT_NS UINT64_C(5000000000)
 
 /* What is the same for every frame of one method's code: what does not depend on pc. */
 struct entry {
@@ -11,14 +18,37 @@ struct entry {
 	enum reason reason;
 	bool acts_as_cfunc, hides_cfuncs, hides_caller;
 	const char *label, *name, *path, *absolute_path;
+	struct kept *kept; /* NULL unless it is kept */
+};
+
+struct line {
+	uint64_t pc;
+	int64_t line;
+};
+
+/* What is known of an entry that is kept. */
+struct kept {
+	struct footprint footprint;
+	struct collections as_of; /* it was there then, and what it says; told false: not known of any moment */
+	uint64_t since_ns;	  /* when it was read */
+	uint64_t checked_ns;	  /* when it was last seen to be so */
+	bool is_wanted;		  /* its pages are */
+	bool is_new;		  /* it was read, or a line of it, for the stack at hand */
+	bool is_same;		  /* it was read again for that, and is what it was before its moment */
+	bool is_late;		  /* the same, but it was read first after that moment */
+	struct line *lines;	  /* that were asked for */
+	size_t nr_lines, lines_capacity;
 };
 
 struct resolver {
+	struct ruby of_ruby; /* a copy of its own once it is kept */
 	const struct ruby *ruby;
 	struct trace *trace;
 	struct entry *entries; /* hash table, open addressing */
 	size_t capacity;       /* a power of two */
 	size_t count;
+	bool keeps;
+	size_t bytes; /* of what is kept */
 };
 
 struct resolver *resolver_create(const struct ruby *ruby, struct trace *trace)
@@ -38,10 +68,21 @@ struct resolver *resolver_create(const struct ruby *ruby, struct trace *trace)
 	return resolver;
 }
 
+static void free_kept(struct kept *kept)
+{
+	if (!kept)
+		return;
+	footprint_clear(&kept->footprint);
+	free(kept->lines);
+	free(kept);
+}
+
 void resolver_destroy(struct resolver *resolver)
 {
 	if (!resolver)
 		return;
+	for (size_t i = 0; i < resolver->capacity; i++)
+		free_kept(resolver->entries[i].kept);
 	free(resolver->entries);
 	free(resolver);
 }
@@ -157,18 +198,71 @@ static void fill_entry(struct resolver *resolver, struct entry *entry)
 			entry->reason = REASON_CODE_UNREADABLE;
 			return;
 		}
+		if (resolver->keeps)
+			code_read_lines(&access, &entry->code);
 	}
 	describe(resolver, entry->method != 0 ? &method : NULL, entry);
 }
 
-/* The entry for a frame; NULL if out of memory. */
-static const struct entry *look_up(struct resolver *resolver, const struct frame *frame)
+static uint64_t iseq_of(const struct frame *frame)
 {
-	uint64_t iseq = frame->kind == FRAME_RUBY ? frame->iseq : 0;
+	return frame->kind == FRAME_RUBY ? frame->iseq : 0;
+}
+
+static bool is_empty(const struct entry *entry)
+{
+	return entry->iseq == 0 && entry->method == 0;
+}
+
+static size_t bytes_of(const struct kept *kept)
+{
+	return sizeof(*kept) + kept->footprint.bytes_capacity +
+	       kept->footprint.spans_capacity * sizeof(*kept->footprint.spans) +
+	       kept->lines_capacity * sizeof(*kept->lines);
+}
+
+/* Begins to note what an entry is made from, if it is kept; ends it. */
+static void begin_reading(struct resolver *resolver, struct kept *kept)
+{
+	if (!kept)
+		return;
+	resolver->bytes -= bytes_of(kept);
+	memory_record(resolver->ruby->memory, &kept->footprint);
+}
+
+static void end_reading(struct resolver *resolver, struct kept *kept)
+{
+	if (!kept)
+		return;
+	memory_record(resolver->ruby->memory, NULL);
+	resolver->bytes += bytes_of(kept);
+}
+
+/* Fills an entry, and keeps what it was made from. False if out of memory. */
+static bool fill_kept(struct resolver *resolver, struct entry *entry)
+{
+	if (resolver->keeps) {
+		entry->kept = calloc(1, sizeof(*entry->kept));
+		if (!entry->kept)
+			return false;
+		resolver->bytes += bytes_of(entry->kept);
+	}
+	begin_reading(resolver, entry->kept);
+	fill_entry(resolver, entry);
+	end_reading(resolver, entry->kept);
+	if (entry->kept)
+		entry->kept->is_new = true;
+	return true;
+}
+
+/* The entry for a frame; NULL if out of memory. */
+static struct entry *look_up(struct resolver *resolver, const struct frame *frame)
+{
+	uint64_t iseq = iseq_of(frame);
 	struct entry *entry = find_entry(resolver, iseq, frame->method);
 
-	if (entry->iseq != 0 || entry->method != 0)
-		return entry;
+	if (!is_empty(entry))
+		return !resolver->keeps || entry->kept || fill_kept(resolver, entry) ? entry : NULL;
 	if (resolver->count * 2 >= resolver->capacity) {
 		if (!grow(resolver))
 			return NULL;
@@ -176,23 +270,140 @@ static const struct entry *look_up(struct resolver *resolver, const struct frame
 	}
 	*entry = (struct entry){.iseq = iseq, .method = frame->method};
 	resolver->count++;
-	fill_entry(resolver, entry);
-	return entry;
+	return fill_kept(resolver, entry) ? entry : NULL;
 }
 
-bool resolver_knows(const struct resolver *resolver, const struct stack *stack)
+void resolver_keep(struct resolver *resolver)
+{
+	resolver->of_ruby = *resolver->ruby;
+	resolver->ruby = &resolver->of_ruby;
+	resolver->keeps = true;
+}
+
+void resolver_use(struct resolver *resolver, struct memory *memory)
+{
+	resolver->of_ruby.memory = memory;
+}
+
+size_t resolver_bytes(const struct resolver *resolver)
+{
+	return resolver->bytes + resolver->capacity * sizeof(*resolver->entries);
+}
+
+static const struct line *find_line(const struct kept *kept, uint64_t pc)
+{
+	for (size_t i = 0; i < kept->nr_lines; i++)
+		if (kept->lines[i].pc == pc)
+			return &kept->lines[i];
+	return NULL;
+}
+
+/* Of a frame that has one, what is kept; NULL if nothing is. */
+static struct kept *kept_of(const struct resolver *resolver, const struct frame *frame)
+{
+	return find_entry(resolver, iseq_of(frame), frame->method)->kept;
+}
+
+static bool has_entry(const struct frame *frame)
+{
+	return frame->kind == FRAME_RUBY || frame->kind == FRAME_CFUNC;
+}
+
+/* Whether what is kept is known as of a moment, without another look. */
+static bool is_known(const struct kept *kept, const struct collections *then, uint64_t then_ns)
+{
+	return collections_same_objects(&kept->as_of, then) && kept->checked_ns + KEPT_NS > then_ns;
+}
+
+bool resolver_knows(const struct resolver *resolver, const struct stack *stack, const struct collections *then,
+		    uint64_t then_ns)
 {
 	for (size_t i = 0; i < stack->nr_frames; i++) {
 		const struct frame *frame = &stack->frames[i];
-		uint64_t iseq = frame->kind == FRAME_RUBY ? frame->iseq : 0;
-		const struct entry *entry = find_entry(resolver, iseq, frame->method);
+		const struct entry *entry = find_entry(resolver, iseq_of(frame), frame->method);
 
 		if (frame->kind == FRAME_UNREADABLE)
 			return false;
-		if (frame->kind != FRAME_HIDDEN && entry->iseq == 0 && entry->method == 0)
+		if (!has_entry(frame))
+			continue;
+		if (!entry->kept || entry->reason != REASON_NONE || !is_known(entry->kept, then, then_ns) ||
+		    (frame->kind == FRAME_RUBY && code_has_pc(&entry->code, frame->pc) &&
+		     !find_line(entry->kept, frame->pc)))
 			return false;
 	}
 	return true;
+}
+
+/* Forgets what an entry says; its place stays. */
+static void forget(struct resolver *resolver, struct entry *entry)
+{
+	resolver->bytes -= bytes_of(entry->kept);
+	free_kept(entry->kept);
+	*entry = (struct entry){.iseq = entry->iseq, .method = entry->method};
+}
+
+void resolver_verify(struct resolver *resolver, const struct stack *stack, const struct collections *then,
+		     uint64_t then_ns)
+{
+	struct memory *memory = resolver->ruby->memory;
+
+	for (size_t i = 0; i < stack->nr_frames; i++) {
+		struct kept *kept = has_entry(&stack->frames[i]) ? kept_of(resolver, &stack->frames[i]) : NULL;
+
+		if (!kept)
+			continue;
+		kept->is_new = kept->is_same = kept->is_late = false;
+		if (!kept->is_wanted && !is_known(kept, then, then_ns))
+			footprint_want(&kept->footprint, memory);
+		kept->is_wanted = true;
+	}
+	memory_fetch(memory);
+	for (size_t i = 0; i < stack->nr_frames; i++) {
+		const struct frame *frame = &stack->frames[i];
+		struct entry *entry = find_entry(resolver, iseq_of(frame), frame->method);
+		struct kept *kept = has_entry(frame) ? entry->kept : NULL;
+
+		if (!kept || kept->is_same || kept->is_late || is_known(kept, then, then_ns))
+			continue;
+		if (entry->reason != REASON_NONE || !footprint_holds(&kept->footprint, memory))
+			forget(resolver, entry);
+		else if (kept->since_ns < then_ns)
+			kept->is_same = true;
+		else
+			kept->is_late = true;
+	}
+}
+
+bool resolver_settle(struct resolver *resolver, const struct stack *stack, const struct collections *then,
+		     const struct collections *now, uint64_t now_ns)
+{
+	const bool same = collections_unchanged(then, now), keeps = collections_same_objects(then, now);
+	bool known = true;
+
+	for (size_t i = 0; i < stack->nr_frames; i++) {
+		struct kept *kept = has_entry(&stack->frames[i]) ? kept_of(resolver, &stack->frames[i]) : NULL;
+
+		if (!kept)
+			continue;
+		if (kept->is_new)
+			kept->since_ns = now_ns;
+		if (kept->is_new || kept->is_same || kept->is_late)
+			kept->checked_ns = now_ns;
+		if (keeps)
+			kept->as_of = *now;
+		else if (kept->is_new || kept->is_late)
+			kept->as_of = (struct collections){0};
+		else if (kept->is_same)
+			kept->as_of = *then;
+		known &= same || !(kept->is_new || kept->is_late);
+	}
+	for (size_t i = 0; i < stack->nr_frames; i++) {
+		struct kept *kept = has_entry(&stack->frames[i]) ? kept_of(resolver, &stack->frames[i]) : NULL;
+
+		if (kept)
+			kept->is_new = kept->is_same = kept->is_late = kept->is_wanted = false;
+	}
+	return known;
 }
 
 static void note(struct trace_thread *thread, enum reason reason)
@@ -210,15 +421,50 @@ static void take_place(const struct trace_frame *from, struct trace_frame *to)
 	to->first_line = from->first_line;
 }
 
+/* The line of a pc, as it was read before, or is read now, and kept. */
+static int64_t line_of(struct resolver *resolver, struct access *access, const struct entry *entry, uint64_t pc)
+{
+	struct kept *kept = entry->kept;
+	const struct line *known = kept ? find_line(kept, pc) : NULL;
+	struct line *grown;
+	uint32_t bytes;
+	int64_t line;
+
+	if (known)
+		return known->line;
+	bytes = kept ? kept->footprint.nr_bytes : 0;
+	begin_reading(resolver, kept);
+	line = code_line(access, &entry->code, pc);
+	end_reading(resolver, kept);
+	/* Of bytes that it was made from before, nothing new is made. */
+	if (kept && (kept->footprint.nr_bytes != bytes || kept->footprint.failed))
+		kept->is_new = true;
+	if (!kept || access->failed)
+		return line;
+	if (kept->nr_lines == kept->lines_capacity) {
+		const size_t more = kept->lines_capacity ? 2 * kept->lines_capacity : 4;
+
+		grown = reallocarray(kept->lines, more, sizeof(*grown));
+		if (!grown)
+			return line;
+		resolver->bytes += (more - kept->lines_capacity) * sizeof(*grown);
+		kept->lines = grown;
+		kept->lines_capacity = more;
+	}
+	kept->lines[kept->nr_lines++] = (struct line){pc, line};
+	return line;
+}
+
 /* Where a frame of Ruby code is. Fails the read if that cannot be. */
-static void place(struct access *access, const struct entry *entry, const struct frame *frame, struct trace_frame *to)
+static void place(struct resolver *resolver, struct access *access, const struct entry *entry,
+		  const struct frame *frame, struct trace_frame *to)
 {
 	to->path = entry->path;
 	to->absolute_path = entry->absolute_path;
 	to->first_line = entry->code.first_line;
 	to->has_line = code_has_pc(&entry->code, frame->pc);
 	if (to->has_line)
-		to->line = code_line(access, &entry->code, frame->pc);
+		to->line = line_of(resolver, access, entry, frame->pc);
 }
 
 /* 4.0's ZJIT leaves jit_return as it was when its code calls code that the interpreter does not know to be compiled. */
@@ -281,7 +527,7 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
 		to->name = entry->name;
 		/* Ruby's own code keeps its place if it was called from nowhere else (4.0+: prelude.rb). */
 		if (frame->kind == FRAME_RUBY && (!entry->acts_as_cfunc || entry->hides_cfuncs))
-			place(&access, entry, frame, to);
+			place(resolver, &access, entry, frame, to);
 		if (access.failed) {
 			*to = (struct trace_frame){.kind = TRACE_UNREADABLE, .address = frame->cfp};
 			to->reason = REASON_CODE_UNREADABLE;

@@ -96,6 +96,7 @@ static void count_sample(struct experiment *experiment, const struct sample *sam
 {
 	enum oracle_verdict verdict = ORACLE_LEGAL;
 	struct trace_thread thread;
+	bool holds;
 
 	/* The thread that has the process's id is reaped last: that is the end of the process. */
 	if (sample->reaped && sample->tid == experiment->watch.pid)
@@ -104,8 +105,8 @@ static void count_sample(struct experiment *experiment, const struct sample *sam
 		experiment->tallies[sample->mode].dropped++;
 		return;
 	}
-	thread = decoder_decode(experiment->decoder, sample);
-	if (thread.reason == REASON_COMPACTED)
+	thread = decoder_decode(experiment->decoder, sample, &holds);
+	if (thread.reason == REASON_COMPACTED || thread.reason == REASON_COLLECTED)
 		taker_keep_pace(experiment->taker);
 	if (experiment->oracle && thread.verdict == VERDICT_COMPLETE)
 		verdict = oracle_judge(experiment->oracle, thread.frames, thread.nr_frames);
@@ -269,7 +270,7 @@ static struct error *run_blocks(struct experiment *experiment)
 		for (size_t i = 0; i < count; i++) {
 			struct error *error;
 
-			if (!decoder_refresh(experiment->decoder))
+			if (!decoder_look_again(experiment->decoder))
 				return error_no_memory();
 			subjects_choose(&experiment->subjects, experiment->session, decoder_ruby(experiment->decoder));
 			error = run_block(experiment, order[i], length);

@@ -6,6 +6,7 @@
 
 #include "elapsed.h"
 #include "memory/addresses.h"
+#include "memory/footprint.h"
 
 enum page_state {
 	PAGE_EMPTY = 0,	 /* slot not in use */
@@ -55,6 +56,8 @@ struct memory {
 	const struct memory_piece *pieces; /* laid over the pages */
 	size_t nr_pieces;
 	uint64_t pieces_low, pieces_high; /* no page is read there */
+
+	struct footprint *footprint; /* of what is read; NULL */
 
 	bool (*lacks)(const void *context, uint64_t page);
 	const void *lacks_context;
@@ -284,7 +287,12 @@ static const struct memory_piece *find_piece(const struct memory *memory, uint64
 	return NULL;
 }
 
-bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t length)
+void memory_record(struct memory *memory, struct footprint *footprint)
+{
+	memory->footprint = footprint;
+}
+
+static bool read_bytes(struct memory *memory, uint64_t address, void *buffer, size_t length)
 {
 	uint8_t *to = buffer;
 
@@ -316,6 +324,15 @@ bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t l
 		length -= here;
 	}
 	return true;
+}
+
+bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t length)
+{
+	const bool done = read_bytes(memory, address, buffer, length);
+
+	if (done && memory->footprint)
+		footprint_add(memory->footprint, address, buffer, length);
+	return done;
 }
 
 bool memory_forget(struct memory *memory)

@@ -60,6 +60,11 @@ clockid_t memory_clock(const struct memory *memory);
  */
 bool memory_is_over(const struct memory *memory);
 
+struct footprint;
+
+/* From now on, what is read is added to a footprint, too; NULL ends that. */
+void memory_record(struct memory *memory, struct footprint *footprint);
+
 /* Bytes that were copied otherwise: those of the target from `address` on. */
 struct memory_piece {
 	uint64_t address;

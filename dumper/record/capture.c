@@ -333,7 +333,7 @@ static void capture_target(struct capture *capture)
 	error_destroy(error);
 }
 
-/* There are three for each thread. */
+/* There are up to four for each thread. */
 static void allow_files(void)
 {
 	struct rlimit files;

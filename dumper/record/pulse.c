@@ -1,5 +1,6 @@
 #include "record/pulse.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -8,8 +9,10 @@
 #include <sys/syscall.h>
 
 #include "record/task.h"
+#include "record/wakeups.h"
 #include "record/watchdog.h"
 #include "sample/subjects.h"
+#include "vm/thread_words.h"
 
 /* Beats on their way, and those of them that have a stack: more wait. */
 #define BEATS 4096u
@@ -33,6 +36,25 @@
 #define LIST_LIMIT_NS 500000000L
 #define LIST_TRIES    3
 
+/* After so long, a round is not quiet: names of threads are looked at again. */
+#define QUIET_NS UINT64_C(1000000000)
+
+/*
+ * So many sleeping threads are asked for one by one whether they have run. If there are more, the kernel is to tell:
+ * that takes some time to arrange, so many threads a round, and only for those that were asleep for a while.
+ */
+#define FEW_THREADS  4u
+#define ASLEEP_FOR   3u
+#define OPEN_A_ROUND 4u
+#define AWAKE_FOR    8u
+#define OPEN_SHARE   16u /* and that part of all threads: a look at them all takes as long */
+
+/*
+ * After so long, stacks that are known are looked at again: a class may have got another name, which no collection
+ * tells of.
+ */
+#define KNOWN_NS UINT64_C(5000000000)
+
 /* A thread that was seen before. */
 struct watched {
 	struct subject subject;
@@ -42,6 +64,22 @@ struct watched {
 	bool has_stack;		     /* and it was handed on */
 	uint64_t seen_ns;	     /* when it was last seen; 0: never */
 	uint64_t round;
+	struct wakeup wakeup; /* while it sleeps; fd -1: not watched */
+	unsigned int asleep;  /* rounds in a row in which it was the same */
+	unsigned int awake;   /* in which it was not */
+	bool guarded;	      /* it was asleep, and the same, since it is watched */
+};
+
+/* What lets the next round be a quiet one. */
+struct quiet {
+	bool may_be;
+	size_t runner;			 /* in `watched`; SIZE_MAX: no thread runs */
+	struct ruby_thread running;	 /* the same */
+	struct thread_words words;	 /* of the list, if one runs */
+	size_t few[FEW_THREADS], nr_few; /* in `watched`: those that are to be asked for one by one */
+	bool any_guarded;
+	uint64_t since_ns; /* the round in which each was looked at */
+	uint64_t last_ns;  /* the last quiet round */
 };
 
 struct pulse {
@@ -54,13 +92,19 @@ struct pulse {
 	size_t nr_watched, watched_capacity;
 	uint64_t round;
 	bool stuck;
+	struct known *known;
+	uint64_t known_since_ns;
+	struct wakeups *wakeups; /* NULL: the kernel does not tell */
+	size_t nr_opened;	 /* in this round */
+	struct quiet quiet;
 
 	struct sample slots[SLOTS];
 	struct beat beats[BEATS];
 
 	pthread_mutex_t mutex; /* guards those below */
-	pthread_cond_t changed;
-	size_t made, given; /* beats, ever; the difference is what waits */
+	pthread_cond_t more;   /* there are beats, or no more will come: who takes them goes on */
+	pthread_cond_t room;   /* some were given back: who makes them goes on */
+	size_t made, given;    /* beats, ever; the difference is what waits */
 	bool slot_taken[SLOTS];
 	bool ended, keep_pace, stopped;
 	pthread_t thread;
@@ -77,7 +121,8 @@ struct pulse *pulse_create(const struct session *session, const struct pulse_opt
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_mutex_init(&pulse->mutex, NULL);
-	pthread_cond_init(&pulse->changed, &attributes);
+	pthread_cond_init(&pulse->more, &attributes);
+	pthread_cond_init(&pulse->room, &attributes);
 	pthread_condattr_destroy(&attributes);
 	for (size_t i = 0; room && i < SLOTS; i++)
 		room = sample_init(&pulse->slots[i], session);
@@ -85,10 +130,13 @@ struct pulse *pulse_create(const struct session *session, const struct pulse_opt
 	pulse->options = *options;
 	pulse->sampler = sampler_create(session, &(struct sampler_options){.budget_us = 200, .on_torn = ON_TORN_STEP});
 	pulse->memory = memory_create(target_read_pages, session->target, LIST_PAGES);
-	if (!room || !pulse->sampler || !pulse->memory) {
+	pulse->known = known_create();
+	pulse->wakeups = wakeups_create();
+	if (!room || !pulse->sampler || !pulse->memory || !pulse->known) {
 		pulse_destroy(pulse);
 		return NULL;
 	}
+	sampler_use_known(pulse->sampler, pulse->known);
 	pulse->ruby = session->ruby;
 	pulse->ruby.memory = pulse->memory;
 	return pulse;
@@ -98,6 +146,9 @@ static void forget(struct watched *watched)
 {
 	subject_close(&watched->subject);
 	task_close(&watched->task);
+	wakeup_close(&watched->wakeup);
+	watched->guarded = false;
+	watched->asleep = 0;
 }
 
 void pulse_destroy(struct pulse *pulse)
@@ -111,8 +162,11 @@ void pulse_destroy(struct pulse *pulse)
 		sample_clear(&pulse->slots[i]);
 	sampler_destroy(pulse->sampler);
 	memory_destroy(pulse->memory);
+	known_destroy(pulse->known);
+	wakeups_destroy(pulse->wakeups);
 	pthread_mutex_destroy(&pulse->mutex);
-	pthread_cond_destroy(&pulse->changed);
+	pthread_cond_destroy(&pulse->more);
+	pthread_cond_destroy(&pulse->room);
 	free(pulse);
 }
 
@@ -151,6 +205,14 @@ static bool is_over(struct pulse *pulse)
 	return stopped || *pulse->options.stop;
 }
 
+/* The mutex is held. */
+static void wait_for_room(struct pulse *pulse)
+{
+	/* What could wait until there is more of it cannot any longer. */
+	pthread_cond_broadcast(&pulse->more);
+	pthread_cond_wait(&pulse->room, &pulse->mutex);
+}
+
 /* Waits for room for one more beat. */
 static struct beat *next_beat(struct pulse *pulse)
 {
@@ -158,12 +220,13 @@ static struct beat *next_beat(struct pulse *pulse)
 
 	pthread_mutex_lock(&pulse->mutex);
 	while (pulse->made - pulse->given >= BEATS)
-		pthread_cond_wait(&pulse->changed, &pulse->mutex);
+		wait_for_room(pulse);
 	beat = &pulse->beats[pulse->made % BEATS];
 	pthread_mutex_unlock(&pulse->mutex);
 	return beat;
 }
 
+/* What needs no names can wait until there is more of it: to wake another thread costs more than the beat. */
 static void hand_on(struct pulse *pulse, const struct beat *beat)
 {
 	struct beat *slot = next_beat(pulse);
@@ -171,7 +234,8 @@ static void hand_on(struct pulse *pulse, const struct beat *beat)
 	*slot = *beat;
 	pthread_mutex_lock(&pulse->mutex);
 	pulse->made++;
-	pthread_cond_broadcast(&pulse->changed);
+	if (beat->sample || beat->no_list || pulse->made - pulse->given >= BEATS / 2)
+		pthread_cond_broadcast(&pulse->more);
 	pthread_mutex_unlock(&pulse->mutex);
 }
 
@@ -185,7 +249,7 @@ static size_t take_slot(struct pulse *pulse)
 			;
 		if (i < SLOTS)
 			break;
-		pthread_cond_wait(&pulse->changed, &pulse->mutex);
+		wait_for_room(pulse);
 	}
 	pulse->slot_taken[i] = true;
 	pthread_mutex_unlock(&pulse->mutex);
@@ -196,7 +260,7 @@ static void give_slot(struct pulse *pulse, size_t slot)
 {
 	pthread_mutex_lock(&pulse->mutex);
 	pulse->slot_taken[slot] = false;
-	pthread_cond_broadcast(&pulse->changed);
+	pthread_cond_broadcast(&pulse->room);
 	pthread_mutex_unlock(&pulse->mutex);
 }
 
@@ -251,6 +315,7 @@ static struct watched *watch_thread(struct pulse *pulse, const struct ruby_threa
 		*watched = (struct watched){
 		    .subject = {.stat_fd = -1, .aim = {.thread = thread->address, .ec = thread->ec}},
 		    .task = {-1, -1},
+		    .wakeup = {.fd = -1},
 		};
 		pulse->nr_watched++;
 		open_native(pulse, watched, thread);
@@ -325,11 +390,55 @@ static uint64_t weight_of(const struct pulse *pulse, const struct watched *watch
 {
 	uint64_t period = (uint64_t)(1e9 / pulse->options.rate);
 	uint64_t most = 2 * period > WEIGHT_MAX_NS ? 2 * period : WEIGHT_MAX_NS;
-	uint64_t since = watched->seen_ns != 0	  ? now - watched->seen_ns
-			 : period < WEIGHT_MAX_NS ? period
-						  : WEIGHT_MAX_NS;
+	uint64_t seen = watched->seen_ns;
+	uint64_t since;
 
+	/* In quiet rounds each was seen, without a look. */
+	if (seen != 0 && seen < pulse->quiet.last_ns)
+		seen = pulse->quiet.last_ns;
+	since = seen != 0 ? now - seen : period < WEIGHT_MAX_NS ? period : WEIGHT_MAX_NS;
 	return since < most ? since : most;
+}
+
+/* The kernel does not allow it, or has no room for more. */
+static void do_without_wakeups(struct pulse *pulse)
+{
+	for (size_t i = 0; i < pulse->nr_watched; i++) {
+		wakeup_close(&pulse->watched[i].wakeup);
+		pulse->watched[i].guarded = false;
+	}
+	wakeups_destroy(pulse->wakeups);
+	pulse->wakeups = NULL;
+}
+
+/*
+ * Has the kernel tell when a thread that was asleep for a while gets a CPU, and notes whether nothing was missed. Of
+ * one that is busy it need not: each time costs the target something.
+ */
+static void guard_sleep(struct pulse *pulse, struct watched *watched, bool same)
+{
+	watched->asleep = same ? watched->asleep + 1 : 0;
+	watched->awake = same ? 0 : watched->awake + 1;
+	if (watched->awake > AWAKE_FOR)
+		wakeup_close(&watched->wakeup);
+	watched->guarded = same && watched->wakeup.fd >= 0;
+	if (watched->wakeup.fd >= 0 || watched->asleep < ASLEEP_FOR || pulse->nr_watched <= FEW_THREADS + 1 ||
+	    !pulse->wakeups || pulse->nr_opened > OPEN_A_ROUND + pulse->nr_watched / OPEN_SHARE)
+		return;
+	pulse->nr_opened++;
+	if (!wakeup_open(pulse->wakeups, watched->subject.tid, &watched->wakeup) && errno != ESRCH)
+		do_without_wakeups(pulse);
+}
+
+/* Of a stack that is known, nothing but that is handed on. */
+static void hand_on_stack(struct pulse *pulse, struct beat *beat)
+{
+	beat->stack = beat->sample->stack;
+	if (beat->sample->is_known) {
+		beat->sample = NULL;
+		give_slot(pulse, beat->slot);
+	}
+	hand_on(pulse, beat);
 }
 
 static void take_thread(struct pulse *pulse, struct watched *watched, const struct ruby_thread *thread, bool collecting,
@@ -345,6 +454,8 @@ static void take_thread(struct pulse *pulse, struct watched *watched, const stru
 	    .main = thread->main,
 	    .late = late,
 	    .syscall = -1,
+	    .stack = KNOWN_NONE,
+	    .known = pulse->known,
 	};
 
 	if (watched->subject.tid != 0) {
@@ -365,13 +476,17 @@ static void take_thread(struct pulse *pulse, struct watched *watched, const stru
 	watched->seen_ns = beat.time_ns;
 	beat.same = watched->has_stack && look.known && look.asleep && watched->look.asleep &&
 		    look.switches == watched->look.switches && look.switches != 0;
+	guard_sleep(pulse, watched, beat.same);
 	if (!beat.same) {
 		beat.slot = take_slot(pulse);
 		beat.sample = &pulse->slots[beat.slot];
+		shot_set_beside(beat.sample->shot, NULL, 0);
 		watchdog_reads(READING_PULSE);
 		take_stack(pulse, watched, &look, beat.sample);
 		watchdog_has_read(READING_PULSE);
 		watched->has_stack = !beat.sample->gone && !beat.sample->no_stack;
+		hand_on_stack(pulse, &beat);
+		return;
 	}
 	hand_on(pulse, &beat);
 }
@@ -398,12 +513,142 @@ static bool list_threads(struct pulse *pulse, struct ruby_threads *ret, bool *co
 	return false;
 }
 
+/* Whether no thread has run since the last round but the one that runs. */
+static bool all_sleep_on(struct pulse *pulse)
+{
+	const struct quiet *quiet = &pulse->quiet;
+
+	if (quiet->any_guarded && wakeups_happened(pulse->wakeups))
+		return false;
+	for (size_t i = 0; i < quiet->nr_few; i++) {
+		const struct watched *watched = &pulse->watched[quiet->few[i]];
+
+		if (!task_sleeps_on(&watched->task, &watched->look))
+			return false;
+	}
+	return true;
+}
+
+/* Takes the stack of the thread that runs, and hands it on if it still is what it was when the list was read. */
+static bool take_runner(struct pulse *pulse, uint32_t late)
+{
+	const struct ruby_thread *thread = &pulse->quiet.running;
+	struct watched *watched = &pulse->watched[pulse->quiet.runner];
+	struct shot_beside beside[SHOT_BESIDE_MAX];
+	struct beat beat = {
+	    .time_ns = now_ns(pulse),
+	    .thread = thread->address,
+	    .tid = watched->subject.tid,
+	    .ractor = thread->ractor,
+	    .name = thread->name,
+	    .main = thread->main,
+	    .late = late,
+	    .syscall = -1,
+	    .known = pulse->known,
+	    .end_of_round = true,
+	    .quiet = true,
+	};
+	struct sample *sample;
+
+	for (size_t i = 0; i < pulse->quiet.words.count; i++)
+		beside[i] =
+		    (struct shot_beside){pulse->quiet.words.words[i].address, pulse->quiet.words.words[i].length};
+	beat.slot = take_slot(pulse);
+	beat.sample = sample = &pulse->slots[beat.slot];
+	shot_set_beside(sample->shot, beside, pulse->quiet.words.count);
+	watchdog_reads(READING_PULSE);
+	sampler_take(pulse->sampler, pulse->options.mode, &watched->subject, sample);
+	watchdog_has_read(READING_PULSE);
+	pulse->stuck |= sample->stuck;
+	if (sample->gone || sample->no_stack || sample->reason != REASON_NONE || !shot_beside(sample->shot) ||
+	    !thread_words_are(&pulse->quiet.words, shot_beside(sample->shot))) {
+		give_slot(pulse, beat.slot);
+		return false;
+	}
+	beat.state = sample->collecting ? PROFILE_GC : PROFILE_CPU;
+	beat.weight_ns = weight_of(pulse, watched, beat.time_ns);
+	watched->seen_ns = pulse->quiet.last_ns = beat.time_ns;
+	hand_on_stack(pulse, &beat);
+	return true;
+}
+
+/* Takes a round in which nothing but one thread can have moved. False if it is not known to be such a round. */
+static bool take_quiet_round(struct pulse *pulse, uint32_t late)
+{
+	const uint64_t now = now_ns(pulse), period = (uint64_t)(1e9 / pulse->options.rate);
+	struct quiet *quiet = &pulse->quiet;
+
+	/* After a gap, what each did meanwhile is not known. */
+	if (!quiet->may_be || now - quiet->since_ns > QUIET_NS ||
+	    now - (quiet->last_ns > quiet->since_ns ? quiet->last_ns : quiet->since_ns) > 2 * period ||
+	    !all_sleep_on(pulse))
+		return false;
+	if (quiet->runner != SIZE_MAX)
+		return task_runs(&pulse->watched[quiet->runner].task) && take_runner(pulse, late);
+	quiet->last_ns = now;
+	hand_on(pulse, &(struct beat){.end_of_round = true, .quiet = true, .late = late, .time_ns = now});
+	return true;
+}
+
+/* Looks whether the next round may be a quiet one. */
+static void prepare_quiet(struct pulse *pulse, const struct ruby_threads *threads)
+{
+	struct quiet *quiet = &pulse->quiet;
+	size_t nr_running = 0;
+
+	quiet->may_be = false;
+	quiet->runner = SIZE_MAX;
+	quiet->nr_few = 0;
+	quiet->any_guarded = false;
+	if (threads->missing != LIST_COMPLETE)
+		return;
+	for (size_t i = 0; i < threads->count; i++) {
+		const struct ruby_thread *thread = &threads->threads[i];
+
+		if (thread->state == STATE_WAITING_GVL || thread->state == STATE_UNKNOWN ||
+		    thread->state == STATE_DEAD || thread->ec == 0)
+			return;
+		if (thread->state == STATE_RUNNING && nr_running++ == 0)
+			quiet->running = *thread;
+	}
+	for (size_t i = 0; i < pulse->nr_watched; i++) {
+		const struct watched *watched = &pulse->watched[i];
+
+		if (watched->subject.tid == 0)
+			return;
+		if (nr_running == 1 && watched->subject.aim.thread == quiet->running.address)
+			quiet->runner = i;
+		else if (watched->guarded)
+			quiet->any_guarded = true;
+		else if (watched->asleep == 0 || quiet->nr_few == FEW_THREADS)
+			return;
+		else
+			quiet->few[quiet->nr_few++] = i;
+	}
+	if (nr_running > 1 ||
+	    (nr_running == 1 && (quiet->runner == SIZE_MAX || !thread_words_of(&pulse->ruby, threads, &quiet->words))))
+		return;
+	quiet->since_ns = now_ns(pulse);
+	quiet->may_be = true;
+}
+
 /* A thread that runs is looked at first: the list is of a moment before. */
 static void take_round(struct pulse *pulse, uint32_t late)
 {
 	struct ruby_threads threads;
 	bool collecting, listed;
 
+	if (take_quiet_round(pulse, late))
+		return;
+	pulse->quiet.may_be = false;
+	pulse->nr_opened = 0;
+	if (now_ns(pulse) - pulse->known_since_ns > KNOWN_NS) {
+		pulse->known_since_ns = now_ns(pulse);
+		known_forget(pulse->known);
+	}
+	/* What has happened until now is seen by a look at each. */
+	if (pulse->wakeups)
+		wakeups_happened(pulse->wakeups);
 	if (memory_pages(pulse->memory) >= LIST_PAGES / 2) {
 		struct memory *memory = memory_create(target_read_pages, pulse->session->target, LIST_PAGES);
 
@@ -436,6 +681,7 @@ static void take_round(struct pulse *pulse, uint32_t late)
 		}
 	}
 	forget_ended(pulse);
+	prepare_quiet(pulse, &threads);
 	threads_clear(&threads);
 	hand_on(pulse, &(struct beat){.end_of_round = true, .time_ns = now_ns(pulse)});
 }
@@ -456,11 +702,19 @@ static bool wait_until(struct pulse *pulse, const struct timespec *due)
 	}
 }
 
+static bool any_slot_taken(const struct pulse *pulse)
+{
+	for (size_t i = 0; i < SLOTS; i++)
+		if (pulse->slot_taken[i])
+			return true;
+	return false;
+}
+
 static void wait_for_pace(struct pulse *pulse)
 {
 	pthread_mutex_lock(&pulse->mutex);
-	while (pulse->keep_pace && pulse->made != pulse->given)
-		pthread_cond_wait(&pulse->changed, &pulse->mutex);
+	while (pulse->keep_pace && any_slot_taken(pulse))
+		wait_for_room(pulse);
 	pthread_mutex_unlock(&pulse->mutex);
 }
 
@@ -497,7 +751,7 @@ static void *beat(void *argument)
 	}
 	pthread_mutex_lock(&pulse->mutex);
 	pulse->ended = true;
-	pthread_cond_broadcast(&pulse->changed);
+	pthread_cond_broadcast(&pulse->more);
 	pthread_mutex_unlock(&pulse->mutex);
 	return NULL;
 }
@@ -528,7 +782,7 @@ const struct beat *pulse_next(struct pulse *pulse, bool *timed_out)
 	*timed_out = false;
 	pthread_mutex_lock(&pulse->mutex);
 	while (pulse->made == pulse->given && !pulse->ended && !*timed_out)
-		*timed_out = pthread_cond_timedwait(&pulse->changed, &pulse->mutex, &end) != 0;
+		*timed_out = pthread_cond_timedwait(&pulse->more, &pulse->mutex, &end) != 0;
 	if (pulse->made != pulse->given)
 		beat = &pulse->beats[pulse->given % BEATS];
 	*timed_out = !beat && !pulse->ended;
@@ -544,7 +798,7 @@ void pulse_done(struct pulse *pulse)
 		give_slot(pulse, done->slot);
 	pthread_mutex_lock(&pulse->mutex);
 	pulse->given++;
-	pthread_cond_broadcast(&pulse->changed);
+	pthread_cond_broadcast(&pulse->room);
 	pthread_mutex_unlock(&pulse->mutex);
 }
 

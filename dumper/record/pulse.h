@@ -5,6 +5,10 @@
  * In each round the list of threads is read, then each thread: what Ruby says of it, what the kernel says, its stack.
  * One that sleeps is copied as it is; one that sleeps on since the last round is not copied again; one that runs is
  * stopped, or read as the mode has it.
+ *
+ * A round in which nothing but the thread that runs can have moved is a quiet one: all others sleep, and the kernel has
+ * given none of them a CPU since (wakeups.h); no thread has been added, and the GVL is where it was (thread_words.h).
+ * Then the one stack is all that is read, and the words that tell this come with it.
  */
 #ifndef RBDUMP_PULSE_H
 #define RBDUMP_PULSE_H
@@ -26,11 +30,14 @@ struct beat {
 	enum profile_state state;
 	int syscall;	       /* of PROFILE_BLOCKED; -1 */
 	bool same;	       /* the stack is what it was in its last beat; there is no sample */
-	struct sample *sample; /* else; it may be gone, or have no stack */
+	struct sample *sample; /* else, if the stack is not known; it may be gone, or have no stack */
 	size_t slot;
+	struct known_stack stack; /* which one it is of those that are kept; KNOWN_NONE */
+	struct known *known;	  /* those */
 	uint32_t late; /* how many samples its round was too late for: its own, and those that were missed before it */
 	bool no_list;  /* there is no thread, and the list of threads could not be read */
 	bool end_of_round; /* there is no thread: the round is over */
+	bool quiet;	   /* nor has any moved since the round before that had no beat in this one */
 };
 
 struct pulse;
@@ -65,7 +72,7 @@ bool pulse_end(struct pulse *pulse);
 /* Ends it, whatever the options' stop says. */
 void pulse_stop(struct pulse *pulse);
 
-/* From now on no round begins before all of the last one was given back: the target moves its objects. */
+/* From now on no round begins before the samples of the last one were given back: what they refer to does not last. */
 void pulse_keep_pace(struct pulse *pulse);
 
 #endif

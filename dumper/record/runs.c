@@ -21,8 +21,16 @@ struct of_thread {
 	uint32_t id;   /* in the recording; UINT32_MAX: it was not said yet */
 	uint32_t node; /* its last stack */
 	uint8_t verdict;
-	struct profile_run run; /* that goes on; count 0: there is none */
+	struct profile_run run; /* that goes on; count 0: there is none, and it tells what the last one was */
+	bool seen;		/* there was one, ever */
 	uint64_t round;
+	uint64_t quiet_rounds, quiet_late; /* so many of them are in its runs, or need not be */
+};
+
+/* What a stack that is kept came to (sample/known.h). */
+struct result {
+	uint32_t epoch; /* 0: none */
+	uint32_t node;
 };
 
 struct runs {
@@ -37,7 +45,11 @@ struct runs {
 	uint32_t starting_id;
 	uint64_t origin_ns; /* of this file, since that of the beats */
 	uint64_t round;
-	size_t tables_max; /* when the tables take so much, they are begun anew */
+	uint64_t quiet_rounds, quiet_late; /* how many there were; and what they were late for, of each thread */
+	uint64_t quiet_ns;		   /* when the last one was */
+	uint32_t epoch;			   /* of the last stack that is kept */
+	size_t tables_max;		   /* when the tables take so much, they are begun anew */
+	struct result results[KNOWN_MAX];
 	bool many_to_many; /* a Ruby thread may have another native one each time, or none */
 	bool no_memory;
 };
@@ -174,7 +186,11 @@ static struct of_thread *thread_at(struct runs *runs, uint64_t address, pid_t ti
 	thread = &runs->threads[at];
 	memmove(thread + 1, thread, (runs->nr_threads - at) * sizeof(*thread));
 	runs->nr_threads++;
-	*thread = (struct of_thread){.thread = address, .of = {.tid = tid}, .id = UINT32_MAX};
+	*thread = (struct of_thread){.thread = address,
+				     .of = {.tid = tid},
+				     .id = UINT32_MAX,
+				     .quiet_rounds = runs->quiet_rounds,
+				     .quiet_late = runs->quiet_late};
 	return thread;
 }
 
@@ -309,10 +325,42 @@ static void end_run(struct runs *runs, struct of_thread *thread)
 	encoder_run(runs->encoder, &run);
 }
 
+static void skip_quiet_rounds(const struct runs *runs, struct of_thread *thread)
+{
+	thread->quiet_rounds = runs->quiet_rounds;
+	thread->quiet_late = runs->quiet_late;
+}
+
+/* Adds the quiet rounds since a thread was looked at: it went on as it was. */
+static void add_quiet_rounds(struct runs *runs, struct of_thread *thread)
+{
+	const uint64_t count = runs->quiet_rounds - thread->quiet_rounds;
+	const uint64_t end_ns = thread->run.start_ns + thread->run.weight_ns;
+	struct profile_run *run = &thread->run;
+
+	const uint64_t late = runs->quiet_late - thread->quiet_late;
+
+	skip_quiet_rounds(runs, thread);
+	if (count == 0 || !thread->seen || runs->quiet_ns <= end_ns)
+		return;
+	runs->counts.late += late;
+	runs->counts.samples += count;
+	runs->counts.verdicts[thread->verdict] += count;
+	if (run->count == 0) {
+		run->start_ns = end_ns;
+		run->weight_ns = 0;
+		run->node = thread->node; /* it may have another number by now */
+	}
+	run->weight_ns += runs->quiet_ns - end_ns;
+	run->count = count < UINT32_MAX - run->count ? run->count + (uint32_t)count : UINT32_MAX;
+}
+
 static void extend_run(struct runs *runs, struct of_thread *thread, const struct beat *beat)
 {
 	struct profile_run *run = &thread->run;
 	uint64_t start_ns = beat->time_ns - beat->weight_ns;
+
+	thread->seen = true;
 
 	if (run->count > 0 && run->state == beat->state && run->node == thread->node &&
 	    run->verdict == thread->verdict && run->syscall == beat->syscall &&
@@ -341,6 +389,11 @@ static void end_round(struct runs *runs)
 	for (size_t i = 0; i < runs->nr_threads; i++) {
 		struct of_thread *thread = &runs->threads[i];
 
+		/* What was not in this round has no part in quiet ones to come. */
+		if (thread->round != runs->round) {
+			add_quiet_rounds(runs, thread);
+			thread->seen = false;
+		}
 		if (thread->round + 2 > runs->round) {
 			runs->threads[kept++] = *thread;
 			continue;
@@ -356,6 +409,38 @@ void runs_forget_threads(struct runs *runs)
 {
 	runs->round += 2;
 	end_round(runs);
+	memset(runs->results, 0, sizeof(runs->results));
+}
+
+/* Decodes a stack, and keeps what it came to if it will be the same whenever it is seen again. */
+static bool decode(struct runs *runs, struct of_thread *thread, struct decoder *decoder, const struct beat *beat)
+{
+	bool holds;
+	struct trace_thread stack = decoder_decode(decoder, beat->sample, &holds);
+
+	thread->node = add_stack(runs, &stack);
+	thread->verdict = (uint8_t)stack.verdict;
+	free(stack.frames);
+	if (thread->node == UINT32_MAX) {
+		thread->node = 0;
+		thread->verdict = VERDICT_UNREADABLE;
+	} else if (holds && beat->stack.id < KNOWN_MAX) {
+		runs->results[beat->stack.id] = (struct result){.epoch = beat->stack.epoch, .node = thread->node};
+		known_settle(beat->known, beat->stack);
+	}
+	return stack.reason == REASON_COMPACTED || stack.reason == REASON_COLLECTED;
+}
+
+/* A stack that was decoded before. */
+static void recall(struct runs *runs, struct of_thread *thread, struct known_stack stack)
+{
+	const struct result *result = &runs->results[stack.id];
+	const bool is_there = result->epoch == stack.epoch;
+
+	thread->node = is_there ? result->node : add_mark(runs, 0, "unreadable", REASON_NONE);
+	thread->verdict = is_there ? VERDICT_COMPLETE : VERDICT_UNREADABLE;
+	if (thread->node == UINT32_MAX)
+		thread->node = 0;
 }
 
 bool runs_add(struct runs *runs, const struct session *session, struct decoder *decoder, const struct beat *beat)
@@ -363,9 +448,18 @@ bool runs_add(struct runs *runs, const struct session *session, struct decoder *
 	struct of_thread *thread;
 	bool moved = false;
 
-	runs->counts.late += beat->late;
-	if (beat->end_of_round) {
-		end_round(runs);
+	if (beat->quiet) {
+		runs->quiet_rounds++;
+		runs->quiet_late += beat->late;
+		runs->quiet_ns = beat->time_ns;
+	}
+	if (!beat->quiet || beat->thread != 0)
+		runs->counts.late += beat->late;
+	if (beat->stack.id < KNOWN_MAX && beat->thread != 0)
+		runs->epoch = beat->stack.epoch;
+	if (beat->end_of_round && beat->thread == 0) {
+		if (!beat->quiet)
+			end_round(runs);
 		return false;
 	}
 	if (beat->sample && (beat->sample->gone || beat->sample->no_stack))
@@ -374,18 +468,14 @@ bool runs_add(struct runs *runs, const struct session *session, struct decoder *
 	if (!thread)
 		return false;
 	note_thread(runs, session, thread, beat);
-	if (beat->sample) {
-		struct trace_thread stack = decoder_decode(decoder, beat->sample);
-
-		moved = stack.reason == REASON_COMPACTED;
-		thread->node = add_stack(runs, &stack);
-		thread->verdict = (uint8_t)stack.verdict;
-		free(stack.frames);
-		if (thread->node == UINT32_MAX) {
-			thread->node = 0;
-			thread->verdict = VERDICT_UNREADABLE;
-		}
-	}
+	if (beat->quiet)
+		skip_quiet_rounds(runs, thread);
+	else
+		add_quiet_rounds(runs, thread);
+	if (beat->sample)
+		moved = decode(runs, thread, decoder, beat);
+	else if (!beat->same)
+		recall(runs, thread, beat->stack);
 	runs->counts.samples++;
 	runs->counts.verdicts[thread->verdict]++;
 	extend_run(runs, thread, beat);
@@ -412,14 +502,23 @@ void runs_add_starting(struct runs *runs, pid_t tid, uint64_t start_ns, uint64_t
 	runs->starting_id = thread.id;
 }
 
-/* Begins the tables anew; the threads that are there have their stacks in them. False if out of memory. */
+/*
+ * Begins the tables anew; the threads that are there have their stacks in them, and what is kept. False if out of
+ * memory.
+ */
 static bool renew_tables(struct runs *runs, bool new_file)
 {
-	uint32_t *stacks = calloc(runs->nr_threads + 1, sizeof(*stacks));
+	uint32_t *stacks = calloc(runs->nr_threads + KNOWN_MAX, sizeof(*stacks)), *kept = stacks + runs->nr_threads;
 
 	for (size_t i = 0; stacks && i < runs->nr_threads; i++)
 		stacks[i] = runs->threads[i].node;
-	if (!stacks || !encoder_reset(runs->encoder, stacks, runs->nr_threads, new_file)) {
+	/* Beats come in the order of epochs: what is of an older one than the last will not be asked for again. */
+	for (size_t i = 0; stacks && i < KNOWN_MAX; i++) {
+		if (runs->results[i].epoch != runs->epoch)
+			runs->results[i] = (struct result){0};
+		kept[i] = runs->results[i].node;
+	}
+	if (!stacks || !encoder_reset(runs->encoder, stacks, runs->nr_threads + KNOWN_MAX, new_file)) {
 		free(stacks);
 		return false;
 	}
@@ -432,14 +531,18 @@ static bool renew_tables(struct runs *runs, bool new_file)
 		runs->threads[i].id = UINT32_MAX;
 		say_thread(runs, &runs->threads[i]);
 	}
+	for (size_t i = 0; i < KNOWN_MAX; i++)
+		runs->results[i].node = kept[i];
 	free(stacks);
 	return true;
 }
 
 bool runs_take(struct runs *runs, uint64_t now_ns, struct byte_buffer *ret, struct profile_counts *counts)
 {
-	for (size_t i = 0; i < runs->nr_threads; i++)
+	for (size_t i = 0; i < runs->nr_threads; i++) {
+		add_quiet_rounds(runs, &runs->threads[i]);
 		end_run(runs, &runs->threads[i]);
+	}
 	encoder_take(runs->encoder, now_ns > runs->origin_ns ? now_ns - runs->origin_ns : 0, &runs->counts, ret);
 	if (counts)
 		*counts = runs->counts;

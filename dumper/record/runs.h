@@ -32,7 +32,8 @@ void runs_add_starting(struct runs *runs, pid_t tid, uint64_t start_ns, uint64_t
 /*
  * Adds a beat.
  *   session  for the names of threads
- * Returns whether the target has moved what the sample refers to before its names were read (pulse_keep_pace()).
+ * Returns whether the target may have moved or freed what the sample refers to before its names were read
+ * (pulse_keep_pace()).
  */
 bool runs_add(struct runs *runs, const struct session *session, struct decoder *decoder, const struct beat *beat);
 

@@ -64,6 +64,13 @@ struct task_look task_look(const struct task *task)
 	return look;
 }
 
+bool task_runs(const struct task *task)
+{
+	char text[16];
+
+	return read_text(task->syscall_fd, text, sizeof(text)) && strncmp(text, "running", 7) == 0;
+}
+
 bool task_sleeps_on(const struct task *task, const struct task_look *since)
 {
 	return since->known && since->asleep && since->switches != 0 && read_switches(task) == since->switches;

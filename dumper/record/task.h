@@ -25,6 +25,9 @@ struct task_look {
 
 struct task_look task_look(const struct task *task);
 
+/* Whether it runs, or could: not if it is asleep, or this cannot be known. */
+bool task_runs(const struct task *task);
+
 /*
  * Whether a thread that was asleep at a look has not run since. It was asleep: so it is where it was if it has not been
  * given a CPU (kernel/sched/stats.h, sched_info_arrive()).

@@ -7,14 +7,11 @@
 #include "vm/collections.h"
 #include "vm/frame.h"
 
-/* How much of the target is kept of what names, code and method entries say: 64 MiB. */
+/* How much of the target is looked at for the names of one stack: 64 MiB. */
 #define NAME_PAGES 16384u
 
-/* How many pages are read again at a time; what has read more than that begins with none. */
-#define PAGES_AGAIN 2048u
-
-/* How many pages are worth to be read again at once, rather than one by one as they are wanted. */
-#define PAGES_AT_ONCE 256u
+/* How many bytes what is kept of names may take: then all begins anew. */
+#define KEPT_MAX (6u << 20)
 
 /* How often names that cannot be read are read again, and how long the target has until then. */
 #define NAME_TRIES    3
@@ -29,14 +26,32 @@ struct decoder {
 	struct ruby ruby;
 	struct trace *trace;
 	struct resolver *resolver;
-	struct collections collections; /* when the first of the memory was read */
-	size_t settled;			/* so many of its pages were read before anything was moved since */
 };
 
-static void forget_names(struct decoder *decoder)
+static void clear(struct decoder *decoder)
 {
 	resolver_destroy(decoder->resolver);
 	trace_destroy(decoder->trace);
+	memory_destroy(decoder->memory);
+}
+
+/* Begins anew: nothing is kept. False if out of memory: then all is. */
+static bool refresh(struct decoder *decoder)
+{
+	struct decoder fresh = {.session = decoder->session, .ruby = decoder->session->ruby};
+
+	fresh.memory = memory_create(target_read_pages, decoder->session->target, NAME_PAGES);
+	fresh.ruby.memory = fresh.memory;
+	fresh.trace = trace_create();
+	fresh.resolver = fresh.memory && fresh.trace ? resolver_create(&fresh.ruby, fresh.trace) : NULL;
+	if (!fresh.resolver) {
+		clear(&fresh);
+		return false;
+	}
+	resolver_keep(fresh.resolver);
+	clear(decoder);
+	*decoder = fresh;
+	return true;
 }
 
 struct decoder *decoder_create(const struct session *session)
@@ -46,7 +61,7 @@ struct decoder *decoder_create(const struct session *session)
 	if (!decoder)
 		return NULL;
 	decoder->session = session;
-	if (!decoder_refresh(decoder)) {
+	if (!refresh(decoder)) {
 		decoder_destroy(decoder);
 		return NULL;
 	}
@@ -57,177 +72,115 @@ void decoder_destroy(struct decoder *decoder)
 {
 	if (!decoder)
 		return;
-	forget_names(decoder);
-	memory_destroy(decoder->memory);
+	clear(decoder);
 	free(decoder);
 }
 
-/* Names are looked for anew in the memory at hand. False if out of memory: then all is as it was. */
-static bool begin_names(struct decoder *decoder)
+bool decoder_look_again(struct decoder *decoder)
 {
-	struct decoder before = *decoder;
+	struct memory *memory = memory_create(target_read_pages, decoder->session->target, NAME_PAGES);
 
-	decoder->trace = trace_create();
-	decoder->resolver = decoder->trace ? resolver_create(&decoder->ruby, decoder->trace) : NULL;
-	if (!decoder->resolver) {
-		forget_names(decoder);
-		*decoder = before;
-		return false;
-	}
-	forget_names(&before);
-	decoder->collections = collections_read(&decoder->ruby);
-	decoder->settled = 0;
-	return true;
-}
-
-bool decoder_refresh(struct decoder *decoder)
-{
-	struct memory *before = decoder->memory;
-
-	decoder->memory = memory_create(target_read_pages, decoder->session->target, NAME_PAGES);
-	decoder->ruby = decoder->session->ruby;
-	decoder->ruby.memory = decoder->memory;
-	if (!decoder->memory || !begin_names(decoder)) {
-		memory_destroy(decoder->memory);
-		decoder->memory = decoder->ruby.memory = before;
-		return false;
-	}
-	memory_destroy(before);
-	return true;
-}
-
-/*
- * Reads what was read before once more, at once: names that are read one page after the other would be overtaken by the
- * next collection. False if out of memory.
- */
-static bool read_again(struct decoder *decoder)
-{
-	if (memory_pages(decoder->memory) > PAGES_AGAIN)
-		return decoder_refresh(decoder);
-	if (!memory_forget(decoder->memory))
-		return false;
-	memory_prefetch(decoder->memory);
-	return begin_names(decoder);
-}
-
-/*
- * Reads what is not known by name from pages that were read after it was seen: what was made since an older page was
- * read may lie in it, where there was something else. Names that are kept stay. False if out of memory.
- */
-static bool read_pages_again(struct decoder *decoder)
-{
-	struct memory *memory;
-
-	decoder->settled = 0;
-	if (memory_pages(decoder->memory) <= PAGES_AT_ONCE) {
-		if (!memory_forget(decoder->memory))
-			return false;
-		memory_prefetch(decoder->memory);
-		return true;
-	}
-	memory = memory_create(target_read_pages, decoder->session->target, NAME_PAGES);
 	if (!memory)
 		return false;
 	memory_destroy(decoder->memory);
 	decoder->memory = decoder->ruby.memory = memory;
+	resolver_use(decoder->resolver, memory);
 	return true;
 }
 
-/* How far the collector had come at the moment of a sample; as the decoder knows it if the sample does not tell. */
-static struct collections collections_then(const struct decoder *decoder, const struct sample *sample)
+/* By CLOCK_MONOTONIC. */
+static uint64_t now_ns(void)
 {
-	struct collections then;
+	struct timespec now;
 
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
+/* Walks the frames of a sample in the memory at hand. False if out of memory. */
+static bool walk(struct decoder *decoder, const struct sample *sample, struct stack *ret)
+{
 	shot_lay(sample->shot, decoder->memory);
-	then = collections_read(&decoder->ruby);
-	memory_overlay(decoder->memory, NULL, 0, 0, 0);
-	return then;
+	/* What was checked when it was taken need not be again; a profiler that knows no better never does. */
+	decoder->ruby.unchecked = sample->reason == REASON_NONE || sample_mode_naive(sample->mode);
+	return stack_walk(&decoder->ruby, sample->ec, sample->thread, FRAMES_MAX, ret);
 }
 
-static struct trace_thread decode_once(struct decoder *decoder, const struct sample *sample)
+/* Makes ready what the names of a stack need, if it is not there as of its moment. False if out of memory. */
+static bool verify(struct decoder *decoder, const struct sample *sample, const struct collections *then,
+		   struct stack *stack)
 {
-	struct trace_thread thread = {.tid = sample->tid, .reason = sample->reason};
+	stack_clear(stack);
+	if (!decoder_look_again(decoder) || !walk(decoder, sample, stack))
+		return false;
+	resolver_verify(decoder->resolver, stack, then, sample->began_ns);
+	return true;
+}
+
+/* The reason why names that were read just now may be those of something else; REASON_NONE if they may not. */
+static enum reason doubt(const struct collections *then, const struct collections *now, bool settled)
+{
+	if (collections_moved_between(then, now))
+		return settled ? REASON_NONE : REASON_COMPACTED;
+	/* Of a Ruby that does not tell, nothing better is known. */
+	return settled || !then->told ? REASON_NONE : REASON_COLLECTED;
+}
+
+static struct trace_thread decode_once(struct decoder *decoder, const struct sample *sample, bool *holds)
+{
+	const struct collections then = shot_collections(sample->shot, &decoder->ruby);
+	struct trace_thread thread = {.tid = sample->tid};
+	enum reason reason = REASON_NONE;
 	struct stack stack = {0};
+	bool knows, enough = walk(decoder, sample, &stack);
 
-	/* A profiler that knows no better does not look whether what it has read fits together. */
-	decoder->ruby.unchecked = sample_mode_naive(sample->mode);
-	if (sample->copied) {
-		shot_lay(sample->shot, decoder->memory);
-		if (!stack_walk(&decoder->ruby, sample->ec, sample->thread, FRAMES_MAX, &stack) ||
-		    !resolver_stack(decoder->resolver, &stack, &thread))
-			thread.reason = REASON_OUT_OF_TIME;
-		stack_clear(&stack);
-		memory_overlay(decoder->memory, NULL, 0, 0, 0);
-		if (sample->reason != REASON_NONE)
-			thread.reason = sample->reason;
+	/* What the shot has not, the walk has read just now. */
+	knows = enough && shot_has_all_objects(sample->shot) &&
+		resolver_knows(decoder->resolver, &stack, &then, sample->began_ns);
+	if (enough && !knows)
+		enough = verify(decoder, sample, &then, &stack);
+	if (!enough || !resolver_stack(decoder->resolver, &stack, &thread))
+		thread.reason = REASON_OUT_OF_TIME;
+	memory_overlay(decoder->memory, NULL, 0, 0, 0);
+	if (!knows) {
+		const struct collections now = shot_collections_now(sample->shot, &decoder->ruby);
+
+		bool settled = resolver_settle(decoder->resolver, &stack, &then, &now, now_ns());
+
+		knows = collections_same_objects(&then, &now);
+		settled &= shot_has_all_objects(sample->shot) || collections_unchanged(&then, &now);
+		reason = doubt(&then, &now, settled);
 	}
+	stack_clear(&stack);
+	if (sample->reason != REASON_NONE)
+		thread.reason = sample->reason;
 	thread.verdict = validate_verdict(thread.reason);
-	return thread;
-}
-
-/*
- * Decodes from what is kept, or is read now. What was moved in between has no names: they may be those of others.
- *   then  at the moment of the sample
- */
-static struct trace_thread decode_in_place(struct decoder *decoder, const struct sample *sample,
-					   const struct collections *then)
-{
-	struct trace_thread thread = decode_once(decoder, sample);
-	size_t pages = memory_pages(decoder->memory);
-	struct collections now = decoder->collections;
-
-	if (pages > decoder->settled &&
-	    !collections_now(&decoder->ruby, target_read_pages, decoder->session->target, &now))
-		thread.verdict = validate_verdict(thread.reason = REASON_OUT_OF_TIME);
-	else if (!collections_moved_between(&decoder->collections, &now))
-		decoder->settled = pages;
-	if (thread.verdict != VERDICT_COMPLETE && thread.verdict != VERDICT_TRUNCATED)
-		return thread;
-	if (!collections_moved_between(then, &decoder->collections) && !collections_moved_between(then, &now))
+	*holds = thread.verdict == VERDICT_COMPLETE && knows;
+	if (reason == REASON_NONE || (thread.verdict != VERDICT_COMPLETE && thread.verdict != VERDICT_TRUNCATED))
 		return thread;
 	free(thread.frames);
-	return (struct trace_thread){
-	    .tid = sample->tid, .reason = REASON_COMPACTED, .verdict = validate_verdict(REASON_COMPACTED)};
+	return (struct trace_thread){.tid = sample->tid, .reason = reason, .verdict = validate_verdict(reason)};
 }
 
-/* Whether all names of a sample are kept. */
-static bool knows_all(const struct decoder *decoder, const struct sample *sample)
+struct trace_thread decoder_decode(struct decoder *decoder, const struct sample *sample, bool *holds)
 {
-	struct stack stack = {0};
-	bool known;
+	struct trace_thread thread = {
+	    .tid = sample->tid, .reason = sample->reason, .verdict = validate_verdict(sample->reason)};
 
-	shot_lay(sample->shot, decoder->memory);
-	known = stack_walk(&decoder->ruby, sample->ec, sample->thread, FRAMES_MAX, &stack) &&
-		resolver_knows(decoder->resolver, &stack);
-	stack_clear(&stack);
-	memory_overlay(decoder->memory, NULL, 0, 0, 0);
-	return known;
-}
-
-struct trace_thread decoder_decode(struct decoder *decoder, const struct sample *sample)
-{
-	struct collections then;
-	struct trace_thread thread;
-
+	*holds = false;
 	if (!sample->copied)
-		return decode_once(decoder, sample);
-	then = collections_then(decoder, sample);
-	/* Samples that were taken before what is kept was read are as well served by that as by what is there now. */
-	if (then.begun > decoder->collections.begun || collections_moved_between(&then, &decoder->collections))
-		read_again(decoder);
-	if (!knows_all(decoder, sample))
-		read_pages_again(decoder);
-	thread = decode_in_place(decoder, sample, &then);
-	for (int i = 0; i < NAME_TRIES && sample->reason == REASON_NONE && thread.verdict != VERDICT_COMPLETE &&
-			thread.reason != REASON_COMPACTED;
-	     i++) {
+		return thread;
+	if (resolver_bytes(decoder->resolver) + decoder->trace->pool_size > KEPT_MAX)
+		refresh(decoder);
+	for (int i = 0;; i++) {
+		thread = decode_once(decoder, sample, holds);
+		/* A page may have been protected, by a compaction. */
+		if (i == NAME_TRIES || sample->reason != REASON_NONE || thread.verdict == VERDICT_COMPLETE ||
+		    thread.reason == REASON_COMPACTED || thread.reason == REASON_COLLECTED)
+			return thread;
 		nanosleep(&(struct timespec){.tv_nsec = NAME_RETRY_NS}, NULL);
-		if (!read_again(decoder))
-			break;
 		free(thread.frames);
-		thread = decode_in_place(decoder, sample, &then);
 	}
-	return thread;
 }
 
 const struct ruby *decoder_ruby(const struct decoder *decoder)

@@ -50,6 +50,9 @@ enum { SAVED_RSP = -1, SAVED_RIP = 0, SAVED_SELECTORS = 2 };
 #define FRAMES_MAX 65536u
 #define INNERMOST  2u
 
+/* How long a place that is not the thread's is taken to be none: threads seldom move. */
+#define OFF_NS 50000000L
+
 struct sampler {
 	const struct session *session;
 	struct sampler_options options;
@@ -59,7 +62,10 @@ struct sampler {
 	struct timespec read;  /* since when */
 	cpu_set_t cpus;	       /* that rbdump may run on */
 	int cpu;	       /* that the thread is bound to; -1 if to none */
-	uint64_t low, high;    /* where the file that Ruby is in is mapped: [low, high) */
+	struct timespec off;   /* when it was seen to it that it is not where a thread runs; 0: it may be there */
+	struct known *known;   /* NULL */
+	struct fingerprint fingerprint;
+	uint64_t low, high; /* where the file that Ruby is in is mapped: [low, high) */
 };
 
 const char *sample_mode_name(enum sample_mode mode)
@@ -172,13 +178,20 @@ void sampler_destroy(struct sampler *sampler)
 		return;
 	publication_destroy(sampler->publication);
 	memory_destroy(sampler->memory);
+	free(sampler->fingerprint.words);
 	free(sampler);
+}
+
+void sampler_use_known(struct sampler *sampler, struct known *known)
+{
+	sampler->known = known;
 }
 
 bool sampler_enter(struct sampler *sampler)
 {
 	renew_memory(sampler);
 	sampler->cpu = -1;
+	sampler->off = (struct timespec){0};
 	sched_setaffinity(0, sizeof(sampler->cpus), &sampler->cpus);
 	if (sched_getscheduler(0) == SCHED_OTHER)
 		sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
@@ -212,6 +225,7 @@ static bool follow(struct sampler *sampler, const struct subject *subject)
 	if (cpu != sampler->cpu && sched_setaffinity(0, sizeof(set), &set) != 0)
 		return false;
 	sampler->cpu = cpu;
+	sampler->off = (struct timespec){0};
 	return true;
 }
 
@@ -219,15 +233,27 @@ static bool follow(struct sampler *sampler, const struct subject *subject)
  * Goes where the thread does not run, if there is such a place: woken up on its CPU by chance, any reader has taken
  * that away from it. On a machine of many CPUs, the chance is small.
  */
-static void avoid(const struct sampler *sampler, const struct subject *subject)
+static void avoid(struct sampler *sampler, const struct subject *subject)
 {
 	int cpu = process_stat_cpu(subject->stat_fd);
 	cpu_set_t set = sampler->cpus;
 
+	sampler->cpu = -1;
+	clock_gettime(CLOCK_MONOTONIC, &sampler->off);
 	if (cpu < 0 || cpu >= CPU_SETSIZE || CPU_COUNT(&set) < 2)
 		return;
 	CPU_CLR(cpu, &set);
 	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/*
+ * The same, now and then. Who wakes up each time where the thread runs takes that away from it, and the kernel moves
+ * the thread to another CPU: it loses more by that than by a stop from elsewhere, which takes a little longer.
+ */
+static void stay_off(struct sampler *sampler, const struct subject *subject)
+{
+	if (sampler->off.tv_sec == 0 || elapsed_ns(&sampler->off) > OFF_NS)
+		avoid(sampler, subject);
 }
 
 /* What is wrong with a stack of which so many frames were walked. That it has more is nothing wrong. */
@@ -287,22 +313,61 @@ static enum reason check(struct sampler *sampler, const struct subject *subject,
 static enum shot_result copy(struct subject *subject, struct sample *sample, enum shot_way way)
 {
 	enum shot_result result = SHOT_MISSED;
+	struct timespec began = {0};
 
-	for (int aims = 0; result == SHOT_MISSED && aims < AIMS; aims++)
+	for (int aims = 0; result == SHOT_MISSED && aims < AIMS; aims++) {
+		clock_gettime(CLOCK_MONOTONIC, &began);
 		result = shot_copy(sample->shot, &subject->aim, way, &sample->reason);
+	}
+	sample->began_ns = (uint64_t)began.tv_sec * 1000000000U + (uint64_t)began.tv_nsec;
 	sample->copied = result == SHOT_COVERED || result == SHOT_CONTRADICTS;
 	sample->no_stack = result == SHOT_NONE;
 	sample->ec = subject->aim.ec;
 	return result;
 }
 
-static void take_unpaused_naive(const struct sampler *sampler, struct subject *subject, struct sample *sample,
+static void take_unpaused_naive(struct sampler *sampler, struct subject *subject, struct sample *sample,
 				enum shot_way way)
 {
 	sample->tries = 1;
 	avoid(sampler, subject);
 	if (copy(subject, sample, way) == SHOT_COVERED)
 		shot_copy_objects(sample->shot, FRAMES_MAX);
+}
+
+/* Whether a covered stack is known to be right: `find` is known_find or known_recognize. */
+static bool recognize(struct sampler *sampler, struct sample *sample,
+		      bool (*find)(struct known *, const struct collections *, const struct fingerprint *,
+				   struct known_stack *))
+{
+	struct collections then;
+
+	sample->stack = KNOWN_NONE;
+	sample->is_known = false;
+	if (!sampler->known)
+		return false;
+	then = shot_collections(sample->shot, &sampler->ruby);
+	sample->collecting = then.collecting;
+	if (!fingerprint_take(&sampler->ruby, sample->shot, &sampler->fingerprint))
+		return false;
+	sample->is_known = find(sampler->known, &then, &sampler->fingerprint, &sample->stack);
+	return sample->is_known;
+}
+
+/*
+ * Reads a running thread once, from elsewhere. If what was read is, word by word, a stack that is known to be right, it
+ * is taken for the one that the thread is at. It is one that it has been at since the last collection; a mixture of two
+ * that it was at during the read would have to be a third one in every word.
+ */
+static bool glance(struct sampler *sampler, struct subject *subject, struct sample *sample)
+{
+	if (!sampler->known)
+		return false;
+	stay_off(sampler, subject);
+	sample->tries = 1;
+	sample->in_budget =
+	    copy(subject, sample, SHOT_ONCE) == SHOT_COVERED && recognize(sampler, sample, known_recognize);
+	return sample->in_budget;
 }
 
 /* Notes why a try was not good enough, and that there will be another. */
@@ -322,25 +387,54 @@ static void take_place(struct sampler *sampler, struct subject *subject, struct 
 		avoid(sampler, subject);
 }
 
+/*
+ * Copies what the frames of a stack lead to while the target goes on. If a collection has begun since the stack was
+ * copied, it may be gone.
+ */
+static void copy_objects(struct sampler *sampler, struct sample *sample)
+{
+	struct collections then, now;
+
+	shot_copy_objects(sample->shot, FRAMES_MAX);
+	if (sample_mode_naive(sample->mode) || sample->reason != REASON_NONE)
+		return;
+	then = shot_collections(sample->shot, &sampler->ruby);
+	now = shot_collections_now(sample->shot, &sampler->ruby);
+	if (then.told ? !collections_unchanged(&then, &now) : collections_moved_between(&then, &now))
+		sample->reason = REASON_COLLECTED;
+}
+
+/* Checks a stack that was copied twice. */
+static void check_in_time(struct sampler *sampler, const struct subject *subject, struct sample *sample,
+			  const struct timespec *began)
+{
+	const bool is_known = recognize(sampler, sample, known_find);
+
+	/* Nearly all that is found is found in the innermost frames, and much sooner. */
+	if (!is_known) {
+		shot_copy_objects(sample->shot, INNERMOST);
+		sample->reason = check(sampler, subject, sample->shot, INNERMOST);
+	}
+	sample->in_budget = microseconds_since(began) <= (double)sampler->options.budget_us;
+	if (!is_known && sample->reason == REASON_NONE)
+		copy_objects(sampler, sample);
+	if (!is_known && sample->reason == REASON_NONE)
+		sample->reason = check(sampler, subject, sample->shot, FRAMES_MAX);
+}
+
 static void take_unpaused(struct sampler *sampler, struct subject *subject, struct sample *sample, bool on_its_cpu)
 {
 	struct timespec began;
 
+	if (on_its_cpu && glance(sampler, subject, sample))
+		return;
 	/* To get there is no try. */
 	take_place(sampler, subject, sample, on_its_cpu);
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	for (;;) {
 		sample->tries++;
-		if (copy(subject, sample, SHOT_TWICE) == SHOT_COVERED) {
-			/* Nearly all that is found is found there, and much sooner. */
-			shot_copy_objects(sample->shot, INNERMOST);
-			sample->reason = check(sampler, subject, sample->shot, INNERMOST);
-			sample->in_budget = microseconds_since(&began) <= (double)sampler->options.budget_us;
-			if (sample->reason == REASON_NONE) {
-				shot_copy_objects(sample->shot, FRAMES_MAX);
-				sample->reason = check(sampler, subject, sample->shot, FRAMES_MAX);
-			}
-		}
+		if (copy(subject, sample, SHOT_TWICE) == SHOT_COVERED)
+			check_in_time(sampler, subject, sample, &began);
 		if (sample->reason == REASON_NONE || sample->no_stack ||
 		    microseconds_since(&began) >= (double)sampler->options.budget_us)
 			break;
@@ -408,7 +502,8 @@ static const struct layout_window *find_window(const struct sampler *sampler, co
 /* Stops the thread and copies its stack. */
 static void stop_and_copy(struct sampler *sampler, struct subject *subject, struct sample *sample)
 {
-	bool naive = sample->mode == MODE_PAUSED_NAIVE, wanted = true, interrupted = false, torn = false;
+	bool naive = sample->mode == MODE_PAUSED_NAIVE, wanted = true, interrupted = false, torn = false,
+	     covered = false;
 	enum tracee_result result;
 	struct timespec began;
 	struct tracee tracee;
@@ -432,7 +527,9 @@ static void stop_and_copy(struct sampler *sampler, struct subject *subject, stru
 			wanted = !interrupted && step_out(sampler, &tracee, sample);
 		else if (torn && sampler->options.on_torn == ON_TORN_DROP)
 			wanted = false;
-		if (wanted && copy(subject, sample, SHOT_ONCE) == SHOT_COVERED)
+		if (wanted)
+			covered = copy(subject, sample, SHOT_ONCE) == SHOT_COVERED;
+		if (covered && shot_leads_to_native_stack(sample->shot))
 			shot_copy_objects(sample->shot, FRAMES_MAX);
 	}
 	tracee_resume(&tracee);
@@ -449,13 +546,17 @@ static void stop_and_copy(struct sampler *sampler, struct subject *subject, stru
 		sample->reason = REASON_REFUSED;
 	if (torn && (!wanted || sampler->options.on_torn == ON_TORN_REPORT))
 		sample->reason = REASON_WINDOW;
+	/* What the frames lead to stays what it is until the next collection: it need not stand still for that. */
+	if (covered && !shot_leads_to_native_stack(sample->shot) &&
+	    (naive || sample->reason != REASON_NONE || !recognize(sampler, sample, known_find)))
+		copy_objects(sampler, sample);
 }
 
 static void take_paused(struct sampler *sampler, struct subject *subject, struct sample *sample)
 {
 	struct timespec began;
 
-	sample->off_cpu = !follow(sampler, subject);
+	stay_off(sampler, subject);
 	for (unsigned int tries = 1;; tries++) {
 		sample->tries = tries;
 		sample->copied = false;
@@ -463,7 +564,7 @@ static void take_paused(struct sampler *sampler, struct subject *subject, struct
 		/* How long the first stop took is a matter of what else runs: it says nothing of the second. */
 		if (tries == 1)
 			clock_gettime(CLOCK_MONOTONIC, &began);
-		if (sample->copied && sample->reason == REASON_NONE && sample->mode == MODE_PAUSED)
+		if (sample->copied && sample->reason == REASON_NONE && sample->mode == MODE_PAUSED && !sample->is_known)
 			sample->reason = check(sampler, subject, sample->shot, FRAMES_MAX);
 		if (sample->mode == MODE_PAUSED_NAIVE || sample->reason == REASON_NONE || sample->gone ||
 		    sample->stuck || sample->no_stack || sample->reason == REASON_REFUSED ||
@@ -482,6 +583,7 @@ static void begin(struct sample *sample, enum sample_mode mode, const struct sub
 	    .thread = subject->aim.thread,
 	    .ec = subject->aim.ec,
 	    .shot = sample->shot,
+	    .stack = KNOWN_NONE,
 	};
 	clock_gettime(CLOCK_REALTIME, &sample->time);
 }
@@ -490,7 +592,7 @@ void sampler_take_asleep(struct sampler *sampler, struct subject *subject, struc
 {
 	begin(sample, MODE_UNPAUSED, subject);
 	sample->tries = 1;
-	if (copy(subject, sample, SHOT_ONCE) == SHOT_COVERED) {
+	if (copy(subject, sample, SHOT_ONCE) == SHOT_COVERED && !recognize(sampler, sample, known_find)) {
 		shot_copy_objects(sample->shot, FRAMES_MAX);
 		sample->reason = check(sampler, subject, sample->shot, FRAMES_MAX);
 	}

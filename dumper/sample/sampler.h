@@ -11,6 +11,7 @@
 #include <sys/user.h>
 #include <time.h>
 
+#include "sample/known.h"
 #include "sample/shot.h"
 #include "session/session.h"
 
@@ -70,6 +71,7 @@ struct sample {
 	pid_t tid;
 	uint64_t thread, ec;
 	struct timespec time;	   /* CLOCK_REALTIME, when it was begun */
+	uint64_t began_ns;	   /* the same by CLOCK_MONOTONIC; anew with each try */
 	enum reason reason;	   /* what the protocol has against it; REASON_NONE: it stands behind it */
 	bool gone;		   /* the thread has ended: there is nothing */
 	bool reaped;		   /* it ended while it was traced: nobody else is told how (target/tracee.h) */
@@ -80,6 +82,9 @@ struct sample {
 	bool copied;		   /* whether `shot` holds the stack */
 	bool in_budget;		   /* unpaused: it was copied, and its innermost frames judged, before that was over */
 	struct shot *shot;	   /* as copied last */
+	struct known_stack stack;  /* which one it is of those that are kept; KNOWN_NONE */
+	bool collecting;	   /* where stacks are kept: Ruby was in its garbage collector */
+	bool is_known;		   /* it is known to be right: nothing but the stack was copied, and nothing checked */
 	unsigned int tries, steps; /* tries: how often it was copied, or the thread stopped */
 	uint16_t retried[REASONS]; /* tries that were not good enough, and were followed by another */
 	double took_us, pause_us, step_us; /* all of it; the longest pause; what stepping took of the pauses */
@@ -95,6 +100,9 @@ void sample_clear(struct sample *sample);
 struct sampler;
 struct sampler *sampler_create(const struct session *session, const struct sampler_options *options);
 void sampler_destroy(struct sampler *sampler); /* NULL is fine */
+
+/* From now on, stacks that are known to be right are recognized. They must outlive the sampler. */
+void sampler_use_known(struct sampler *sampler, struct known *known);
 
 /*
  * Called by the thread that will take the samples, before the first of a mode: it goes before others, where it may, and

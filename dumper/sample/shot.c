@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include "decode/value.h"
-#include "vm/collections.h"
 #include "vm/context.h"
 
 /* The pieces that a stack has, in the order in which they are copied. */
 enum { PIECE_THREAD, PIECE_EC, PIECE_FRAMES, PIECE_VALUES, PIECE_COLLECTIONS, STACK_PIECES };
+
+/* With what is copied beside them. */
+#define ALL_PIECES (STACK_PIECES + SHOT_BESIDE_MAX)
 
 /*
  * vm_core.h: VM_ENV_DATA_INDEX_: from two words before an ep (ME_CREF, SPECVAL, FLAGS) to one behind it (ENV, on the
@@ -65,12 +67,17 @@ struct shot {
 	uint32_t zjit_frame_length;    /* and of a frame of ZJIT's own; 0 if there are none */
 	uint64_t collections;	       /* where it is that tells how far the collector has come */
 	size_t collections_length;     /* 0 if nothing tells it */
+	uint8_t *collections_data;     /* room for that */
 
-	uint8_t *stack; /* the stack's pieces, and behind them their second copies */
+	struct shot_beside beside[SHOT_BESIDE_MAX];
+	size_t nr_beside, beside_length;
+
+	uint8_t *stack; /* the stack's pieces, what is beside them, and behind that their second copies */
 	size_t stack_size;
 	struct shot_aim aim; /* what the pieces were copied by */
 	struct stack_facts facts;
 	uint64_t values_end; /* behind the highest environment on the stack */
+	const uint8_t *beside_data;
 
 	struct want *wants; /* what is to be copied next */
 	size_t nr_wants;
@@ -79,6 +86,7 @@ struct shot {
 	uint64_t generation; /* the slots of other generations are empty */
 	uint8_t *objects;
 	size_t objects_used;
+	bool has_all_objects;
 
 	struct memory_piece of_stack[STACK_PIECES];
 	size_t nr_of_stack;
@@ -140,12 +148,13 @@ struct shot *shot_create(const struct ruby *ruby, const struct target *target)
 	}
 	if (collections_range(ruby, &shot->collections, &collections_end))
 		shot->collections_length = (size_t)(collections_end - shot->collections);
+	shot->collections_data = malloc(shot->collections_length + 1);
 	shot->wants = calloc(OBJECTS_MAX, sizeof(*shot->wants));
 	shot->seen = calloc(SEEN_SLOTS, sizeof(*shot->seen));
 	shot->objects = calloc(1, OBJECT_BYTES);
 	shot->pieces = calloc(OBJECTS_MAX + STACK_PIECES, sizeof(*shot->pieces));
 	shot->kinds = calloc(OBJECTS_MAX + STACK_PIECES, sizeof(*shot->kinds));
-	if (!shot->wants || !shot->seen || !shot->pieces || !shot->kinds || !shot->objects) {
+	if (!shot->collections_data || !shot->wants || !shot->seen || !shot->pieces || !shot->kinds || !shot->objects) {
 		shot_destroy(shot);
 		return NULL;
 	}
@@ -157,6 +166,7 @@ void shot_destroy(struct shot *shot)
 	if (!shot)
 		return;
 	free(shot->stack);
+	free(shot->collections_data);
 	free(shot->wants);
 	free(shot->seen);
 	free(shot->objects);
@@ -166,7 +176,7 @@ void shot_destroy(struct shot *shot)
 }
 
 /* Where the pieces are in the target, and how long they are. */
-static void lay_out(const struct shot *shot, const struct shot_aim *aim, struct iovec remote[STACK_PIECES])
+static void lay_out(const struct shot *shot, const struct shot_aim *aim, struct iovec remote[ALL_PIECES])
 {
 	remote[PIECE_THREAD].iov_base = (void *)(uintptr_t)(aim->thread + shot->layout->members[F_thread_ec].offset);
 	remote[PIECE_THREAD].iov_len = 8;
@@ -178,6 +188,9 @@ static void lay_out(const struct shot *shot, const struct shot_aim *aim, struct 
 	remote[PIECE_VALUES].iov_len = (size_t)(aim->values_end - aim->vm_stack);
 	remote[PIECE_COLLECTIONS].iov_base = (void *)(uintptr_t)shot->collections;
 	remote[PIECE_COLLECTIONS].iov_len = shot->collections_length;
+	for (size_t i = 0; i < shot->nr_beside; i++)
+		remote[STACK_PIECES + i] =
+		    (struct iovec){(void *)(uintptr_t)shot->beside[i].address, shot->beside[i].length};
 }
 
 /* Room for so many bytes of a stack, and some more. */
@@ -201,7 +214,7 @@ static bool make_room(struct shot *shot, size_t wanted)
 static size_t length_of(const struct shot_aim *aim, const struct shot *shot)
 {
 	return 8 + shot->ec_length + (size_t)(aim->end - aim->frames_start) +
-	       (size_t)(aim->values_end - aim->vm_stack) + shot->collections_length;
+	       (size_t)(aim->values_end - aim->vm_stack) + shot->collections_length + shot->beside_length;
 }
 
 bool shot_make_ready(struct shot *shot, const struct shot_aim *aim, enum shot_way way)
@@ -283,16 +296,17 @@ static bool read_pieces(struct shot *shot, const struct iovec *local, const stru
 }
 
 /* Copies the pieces; in the buffer, the second copies follow in the reverse order. */
-static bool copy_pieces(struct shot *shot, const struct iovec remote[STACK_PIECES], bool twice, size_t total)
+static bool copy_pieces(struct shot *shot, const struct iovec remote[ALL_PIECES], bool twice, size_t total)
 {
-	struct iovec local = {.iov_base = shot->stack, .iov_len = total}, both[2 * STACK_PIECES];
+	struct iovec local = {.iov_base = shot->stack, .iov_len = total}, both[2 * ALL_PIECES];
+	const size_t count = STACK_PIECES + shot->nr_beside;
 
 	if (!twice)
-		return read_pieces(shot, &local, remote, STACK_PIECES);
-	for (size_t i = 0; i < STACK_PIECES; i++)
-		both[i] = both[2 * STACK_PIECES - 1 - i] = remote[i];
+		return read_pieces(shot, &local, remote, count);
+	for (size_t i = 0; i < count; i++)
+		both[i] = both[2 * count - 1 - i] = remote[i];
 	local.iov_len = 2 * total;
-	return read_pieces(shot, &local, both, (size_t)2 * STACK_PIECES);
+	return read_pieces(shot, &local, both, 2 * count);
 }
 
 static int pieces_by_address(const void *a, const void *b)
@@ -313,7 +327,7 @@ static void drop_objects(struct shot *shot)
 static void take_pieces(struct shot *shot, const struct shot_aim *aim, const struct stack_facts *facts,
 			uint64_t values_end, const uint8_t *const data[STACK_PIECES])
 {
-	struct iovec remote[STACK_PIECES];
+	struct iovec remote[ALL_PIECES];
 
 	lay_out(shot, aim, remote);
 	shot->aim = *aim;
@@ -354,12 +368,13 @@ static bool read_one(struct shot *shot, const struct iovec *remote, void *buffer
 static enum shot_result copy_naively(struct shot *shot, struct shot_aim *aim, enum reason *reason)
 {
 	const uint8_t *piece[STACK_PIECES];
-	struct iovec remote[STACK_PIECES];
+	struct iovec remote[ALL_PIECES];
 	struct stack_facts facts;
 	uint64_t values_end;
 
 	*reason = REASON_EC_UNREADABLE;
 	shot->nr_pieces = shot->nr_of_stack = 0;
+	shot->beside_data = NULL;
 	lay_out(shot, aim, remote);
 	if (!make_room(shot, 8 + shot->ec_length) || !read_one(shot, &remote[PIECE_THREAD], shot->stack))
 		return SHOT_FAILED;
@@ -413,7 +428,7 @@ static enum shot_result copy_naively(struct shot *shot, struct shot_aim *aim, en
  */
 static bool aim_anew(struct shot *shot, struct shot_aim *aim)
 {
-	struct iovec remote[STACK_PIECES];
+	struct iovec remote[ALL_PIECES];
 	uint8_t word[8] = {0};
 	uint64_t ec;
 
@@ -430,19 +445,19 @@ static bool aim_anew(struct shot *shot, struct shot_aim *aim)
 enum shot_result shot_copy(struct shot *shot, struct shot_aim *aim, enum shot_way way, enum reason *reason)
 {
 	bool twice = way == SHOT_TWICE, same;
-	struct iovec remote[STACK_PIECES];
+	struct iovec remote[ALL_PIECES];
 	const uint8_t *piece[STACK_PIECES], *again[STACK_PIECES];
 	uint64_t ec, values_end, end, skipped;
 	struct stack_facts facts;
-	size_t total = 0;
+	size_t total;
 
 	if (way == SHOT_NAIVE)
 		return copy_naively(shot, aim, reason);
 	lay_out(shot, aim, remote);
-	for (size_t i = 0; i < STACK_PIECES; i++)
-		total += remote[i].iov_len;
+	total = length_of(aim, shot);
 	*reason = REASON_EC_UNREADABLE;
 	shot->nr_pieces = shot->nr_of_stack = 0;
+	shot->beside_data = NULL;
 	if (!make_room(shot, (twice ? 2 : 1) * total))
 		return SHOT_FAILED;
 	if (!copy_pieces(shot, remote, twice, total))
@@ -450,7 +465,7 @@ enum shot_result shot_copy(struct shot *shot, struct shot_aim *aim, enum shot_wa
 	piece[0] = shot->stack;
 	for (size_t i = 1; i < STACK_PIECES; i++)
 		piece[i] = piece[i - 1] + remote[i - 1].iov_len;
-	again[STACK_PIECES - 1] = shot->stack + total;
+	again[STACK_PIECES - 1] = shot->stack + total + shot->beside_length;
 	for (size_t i = STACK_PIECES - 1; i-- > 0;)
 		again[i] = again[i + 1] + remote[i + 1].iov_len;
 
@@ -487,9 +502,72 @@ enum shot_result shot_copy(struct shot *shot, struct shot_aim *aim, enum shot_wa
 		memcmp(piece[PIECE_FRAMES] + skipped, again[PIECE_FRAMES] + skipped, (size_t)(end - facts.cfp)) == 0 &&
 		memcmp(piece[PIECE_VALUES], again[PIECE_VALUES], (size_t)(values_end - facts.vm_stack)) == 0);
 	take_pieces(shot, aim, &facts, values_end, piece);
+	shot->beside_data = piece[STACK_PIECES - 1] + remote[STACK_PIECES - 1].iov_len;
 	correct(aim, ec, &facts, values_end);
 	*reason = same ? REASON_NONE : REASON_MOVED;
 	return same ? SHOT_COVERED : SHOT_CONTRADICTS;
+}
+
+void shot_set_beside(struct shot *shot, const struct shot_beside *pieces, size_t count)
+{
+	shot->nr_beside = count;
+	shot->beside_length = 0;
+	for (size_t i = 0; i < count; i++) {
+		shot->beside[i] = pieces[i];
+		shot->beside_length += pieces[i].length;
+	}
+}
+
+const uint8_t *shot_beside(const struct shot *shot)
+{
+	return shot->beside_data;
+}
+
+struct collections shot_collections(const struct shot *shot, const struct ruby *ruby)
+{
+	struct collections then;
+
+	shot_lay(shot, ruby->memory);
+	then = collections_read(ruby);
+	memory_overlay(ruby->memory, NULL, 0, 0, 0);
+	return then;
+}
+
+struct collections shot_collections_now(struct shot *shot, const struct ruby *ruby)
+{
+	const struct iovec remote = {(void *)(uintptr_t)shot->collections, shot->collections_length};
+	const struct memory_piece piece = {
+	    .address = shot->collections, .length = shot->collections_length, .data = shot->collections_data};
+	struct collections now = {0};
+
+	if (shot->collections_length == 0 || !read_one(shot, &remote, shot->collections_data))
+		return now;
+	memory_overlay(ruby->memory, &piece, 1, 0, 0);
+	now = collections_read(ruby);
+	memory_overlay(ruby->memory, NULL, 0, 0, 0);
+	return now;
+}
+
+uint64_t shot_context(const struct shot *shot)
+{
+	return shot->aim.ec;
+}
+
+const struct stack_facts *shot_facts(const struct shot *shot)
+{
+	return &shot->facts;
+}
+
+const uint8_t *shot_bytes(const struct shot *shot, uint64_t address, size_t length)
+{
+	for (size_t i = 0; i < shot->nr_of_stack; i++) {
+		const struct memory_piece *piece = &shot->of_stack[i];
+		const uint64_t offset = address - piece->address;
+
+		if (offset <= piece->length && length <= piece->length - offset)
+			return piece->data + offset;
+	}
+	return NULL;
 }
 
 /* ---- objects */
@@ -518,8 +596,12 @@ static void want(struct shot *shot, uint64_t address, enum object_kind kind)
 		return;
 	while (shot->seen[i].generation == shot->generation && shot->seen[i].address != address)
 		i = (i + 1) % SEEN_SLOTS;
-	if (shot->seen[i].generation == shot->generation || shot->nr_seen >= OBJECTS_MAX)
+	if (shot->seen[i].generation == shot->generation)
 		return;
+	if (shot->nr_seen >= OBJECTS_MAX) {
+		shot->has_all_objects = false;
+		return;
+	}
 	shot->seen[i] = (struct seen){address, shot->generation};
 	shot->nr_seen++;
 	shot->wants[shot->nr_wants++] = (struct want){address, length, kind};
@@ -668,8 +750,10 @@ static void copy_wants(struct shot *shot)
 			local.iov_len += length;
 			end += n;
 		}
-		if (runs == 0)
+		if (runs == 0) {
+			shot->has_all_objects = false;
 			return;
+		}
 		first[runs] = end;
 		got = process_vm_readv(shot->pid, &local, 1, remote, runs, 0);
 		for (size_t run = 0; run < runs; run++) {
@@ -698,6 +782,7 @@ void shot_copy_objects(struct shot *shot, size_t frames)
 	shot->nr_seen = 0;
 	shot->nr_wants = 0;
 	shot->objects_used = 0;
+	shot->has_all_objects = true;
 	want_of_frames(shot, frames);
 	for (int round = 0; round < ROUNDS && shot->nr_wants > 0; round++) {
 		copy_wants(shot);
@@ -705,7 +790,18 @@ void shot_copy_objects(struct shot *shot, size_t frames)
 		for (; looked_at < shot->nr_pieces; looked_at++)
 			want_of_object(shot, shot->kinds[looked_at], &shot->pieces[looked_at]);
 	}
+	shot->has_all_objects &= shot->nr_wants == 0;
 	qsort(shot->pieces, shot->nr_pieces, sizeof(*shot->pieces), pieces_by_address);
+}
+
+bool shot_leads_to_native_stack(const struct shot *shot)
+{
+	return shot->zjit_frame_length > 0;
+}
+
+bool shot_has_all_objects(const struct shot *shot)
+{
+	return shot->has_all_objects;
 }
 
 void shot_lay(const struct shot *shot, struct memory *memory)

@@ -20,6 +20,7 @@
 #include "memory/memory.h"
 #include "target/target.h"
 #include "validate/validate.h"
+#include "vm/collections.h"
 #include "vm/ruby.h"
 
 /* The most bytes of one stack that are copied: 10,000 frames of ordinary methods fit. */
@@ -67,12 +68,46 @@ bool shot_make_ready(struct shot *shot, const struct shot_aim *aim, enum shot_wa
 /* Copies the stack that is aimed at; corrects the aim. */
 enum shot_result shot_copy(struct shot *shot, struct shot_aim *aim, enum shot_way way, enum reason *reason);
 
+/* Bytes of the target that are copied in the same call as a stack, behind it. */
+struct shot_beside {
+	uint64_t address;
+	uint32_t length;
+};
+
+#define SHOT_BESIDE_MAX 12u
+
+/* From now on, each shot_copy() but a naive one copies those, too: at most SHOT_BESIDE_MAX. */
+void shot_set_beside(struct shot *shot, const struct shot_beside *pieces, size_t count);
+/* What was copied of them, one after the other; NULL if the last shot is not covered. */
+const uint8_t *shot_beside(const struct shot *shot);
+
+/* Of a covered shot: the execution context, what it says of its stack, and bytes of both; NULL if it has not all. */
+uint64_t shot_context(const struct shot *shot);
+const struct stack_facts *shot_facts(const struct shot *shot);
+const uint8_t *shot_bytes(const struct shot *shot, uint64_t address, size_t length);
+
+/*
+ * How far the garbage collector had come when a covered shot was taken; and how far it has come by now, which is read
+ * anew. Both leave the memory of `ruby` without an overlay.
+ */
+struct collections shot_collections(const struct shot *shot, const struct ruby *ruby);
+struct collections shot_collections_now(struct shot *shot, const struct ruby *ruby);
+
 /*
  * Copies the objects that the innermost `frames` frames of a covered shot lead to: code, method entries, environments
  * on the heap; those that were copied before for this shot are dropped. What cannot be read is left out, and missed by
  * whoever reads it.
  */
 void shot_copy_objects(struct shot *shot, size_t frames);
+
+/*
+ * Whether what its frames lead to is on the native stack in part, which changes as soon as the thread goes on: that of
+ * ZJIT's frames is.
+ */
+bool shot_leads_to_native_stack(const struct shot *shot);
+
+/* Whether all that its frames lead to was copied, as far as it can be read: there is a limit to how much that is. */
+bool shot_has_all_objects(const struct shot *shot);
 
 /*
  * Lays the shot over a snapshot: what is read of the stack then comes from the shot alone, objects from it where it has

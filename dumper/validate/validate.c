@@ -20,6 +20,8 @@ static const struct {
 			VERDICT_UNREADABLE},
     [REASON_OUT_OF_TIME] = {"out-of-time", "there was no time left to read it", VERDICT_UNREADABLE},
     [REASON_COMPACTED] = {"compacted", "Ruby was moving its objects before their names were read", VERDICT_UNREADABLE},
+    [REASON_COLLECTED] = {"collected", "Ruby was collecting garbage before what the stack leads to was read",
+			  VERDICT_UNREADABLE},
     [REASON_FRAME_UNREADABLE] = {"frame-unreadable", "a control frame cannot be read", VERDICT_TRUNCATED},
     [REASON_EP_OUTSIDE] = {"ep-outside", "a frame's environment is neither on the stack nor on the heap", VERDICT_TORN},
     [REASON_ENV_UNREADABLE] = {"env-unreadable", "a frame's environment cannot be read", VERDICT_TRUNCATED},

@@ -6,22 +6,58 @@
 /* The most pages that they, and the way to them, are in. */
 #define NOW_PAGES 8u
 
-static const enum layout_member_id members[] = {F_objspace_count, F_objspace_compactions, F_objspace_during_compacting};
+enum { COUNT, COMPACTIONS, COMPACTING, COLLECTING, MEMBERS };
+static const enum layout_member_id members[MEMBERS] = {
+    [COUNT] = F_objspace_count,
+    [COMPACTIONS] = F_objspace_compactions,
+    [COMPACTING] = F_objspace_during_compacting,
+    [COLLECTING] = F_objspace_during_gc,
+};
+
+/* enum gc_mode, until 2.6 gc_stat; gc.c, v2_2_0 to v3_3_8; gc/default/default.c, v3_4_5, v4_0_5. */
+enum { MODE_NONE, MODE_MARKING };
+
+/*
+ * The collector's mode: it is in the first two bits of the byte of which during_gc is the sixth (struct rb_objspace,
+ * flags). False if this Ruby has no such byte, or it cannot be read.
+ */
+static bool read_mode(const struct ruby *ruby, uint64_t objspace, uint8_t *mode)
+{
+	const struct layout_member *collecting = &ruby->layout->members[F_objspace_during_gc];
+	struct access access = ruby_access(ruby);
+	uint8_t flags;
+
+	if (!collecting->present || collecting->size != 1 || collecting->width != 1 || collecting->shift != 5)
+		return false;
+	access_bytes(&access, objspace + collecting->offset, &flags, 1);
+	*mode = flags & 3;
+	return !access.failed;
+}
 
 struct collections collections_read(const struct ruby *ruby)
 {
-	uint64_t values[sizeof(members) / sizeof(members[0])] = {0};
+	uint64_t values[MEMBERS] = {0};
+	struct collections ret = {0};
+	uint8_t mode = MODE_NONE;
 
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+	for (size_t i = 0; i < MEMBERS; i++) {
 		struct access access = ruby_access(ruby);
-		uint64_t value;
+		uint64_t objspace = access_member(&access, ruby->vm, F_vm_objspace), value;
 
 		if (!layout_has(ruby->layout, members[i]))
 			continue;
-		value = access_member(&access, access_member(&access, ruby->vm, F_vm_objspace), members[i]);
+		value = access_member(&access, objspace, members[i]);
 		values[i] = access.failed ? 0 : value;
+		if (i == COUNT && !access.failed)
+			ret.told = read_mode(ruby, objspace, &mode);
 	}
-	return (struct collections){.begun = values[0], .compactions = values[1], .compacting = values[2] != 0};
+	ret.begun = values[COUNT];
+	ret.compactions = values[COMPACTIONS];
+	ret.compacting = values[COMPACTING] != 0;
+	ret.collecting = values[COLLECTING] != 0;
+	ret.marking = mode == MODE_MARKING;
+	ret.beginning = ret.collecting && mode == MODE_NONE;
+	return ret;
 }
 
 bool collections_now(const struct ruby *ruby, memory_source *source, void *context, struct collections *ret)
@@ -41,12 +77,24 @@ bool collections_moved_between(const struct collections *a, const struct collect
 	return a->compactions != b->compactions || a->compacting != b->compacting;
 }
 
+bool collections_unchanged(const struct collections *then, const struct collections *now)
+{
+	return then->told && now->told && then->begun == now->begun && then->marking == now->marking &&
+	       then->beginning == now->beginning && !collections_moved_between(then, now);
+}
+
+bool collections_same_objects(const struct collections *kept, const struct collections *now)
+{
+	return kept->told && now->told && !kept->beginning && kept->begun == now->begun &&
+	       kept->marking == now->marking && !kept->compacting && !collections_moved_between(kept, now);
+}
+
 bool collections_range(const struct ruby *ruby, uint64_t *start, uint64_t *end)
 {
 	struct access access = ruby_access(ruby);
 	uint64_t objspace = access_member(&access, ruby->vm, F_vm_objspace), low = UINT64_MAX, high = 0;
 
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+	for (size_t i = 0; i < MEMBERS; i++) {
 		const struct layout_member *member = &ruby->layout->members[members[i]];
 
 		if (!member->present)

@@ -16,6 +16,10 @@ struct collections {
 	uint64_t begun;	      /* collections, by now */
 	uint64_t compactions; /* those of them that have moved objects */
 	bool compacting;      /* one is moving them */
+	bool collecting;      /* Ruby is in the collector just now */
+	bool marking;	      /* the last one still marks, at once or in steps between which Ruby goes on */
+	bool beginning; /* it is collecting, and neither marks nor sweeps: it is about to begin, or has just ended */
+	bool told;	/* `begun` and `marking` are known */
 };
 
 /* As the memory of `ruby` has it. */
@@ -30,6 +34,24 @@ bool collections_now(const struct ruby *ruby, memory_source *source, void *conte
 
 /* Whether an object that was referred to at one moment may be elsewhere at the other, if it is still there. */
 bool collections_moved_between(const struct collections *a, const struct collections *b);
+
+/*
+ * Whether an object that something alive referred to at both moments was the same all the time between: it was not
+ * freed, so that another one could come to its place, nor moved. What was freed was not marked, so it was out of reach
+ * when marking ended; from the end of marking to the begin of the next collection, what is within reach is marked, or
+ * new. While marking goes on, in steps (since 2.2), nothing is freed. So it is the same if no collection has begun
+ * between, and the last one still marks, or does not. Nothing is kept from where one has begun, and does not mark yet
+ * (gc.c, gc_start(), v2_2_0 to v3_3_8; gc/default/default.c, v3_4_5, v4_0_5).
+ *   kept, now  the first of the moments, and the second
+ */
+bool collections_same_objects(const struct collections *kept, const struct collections *now);
+
+/*
+ * The same of two moments of which the second follows soon, as when something is read that was just seen, and not kept:
+ * also of a target that stands still where nothing can be kept from. While objects are moved, their old places tell
+ * where they are.
+ */
+bool collections_unchanged(const struct collections *then, const struct collections *now);
 
 /*
  * Where in a target all that is that collections_read() wants to have read at one moment: [*start, *end). False if its

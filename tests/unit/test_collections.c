@@ -45,6 +45,7 @@ static void test_no_compaction(void **state)
 	synthetic_set(s, objspace, F_objspace_count, 7);
 	synthetic_without(s, F_objspace_compactions);
 	synthetic_without(s, F_objspace_during_compacting);
+	synthetic_without(s, F_objspace_during_gc);
 	read = collections_read(&s->ruby);
 	assert_int_equal(read.begun, 7);
 	assert_int_equal(read.compactions, 0);
@@ -108,6 +109,71 @@ static void test_between(void **state)
 	assert_true(collections_moved_between(&after, &before));
 }
 
+/* What was kept holds while nothing can have been freed or moved since. */
+static void test_same_objects(void **state)
+{
+	const struct collections kept = {.begun = 7, .compactions = 2, .told = true};
+	struct collections now = kept, begun = kept;
+
+	(void)state;
+	assert_true(collections_same_objects(&kept, &now));
+	now.collecting = true;
+	assert_true(collections_same_objects(&kept, &now));
+	assert_true(collections_same_objects(&now, &kept));
+	now.beginning = true;
+	assert_true(collections_same_objects(&kept, &now));
+	assert_false(collections_same_objects(&now, &kept)); /* kept before a collection that has begun marks */
+	assert_true(collections_unchanged(&now, &now));
+	assert_false(collections_unchanged(&now, &kept));
+	begun.begun++;
+	assert_false(collections_same_objects(&kept, &begun));
+	assert_false(collections_unchanged(&kept, &begun));
+	now = kept;
+	now.marking = true;
+	assert_false(collections_same_objects(&kept, &now));
+	assert_false(collections_same_objects(&now, &kept)); /* what was not marked by then is freed */
+	assert_true(collections_same_objects(&now, &now));
+	now = kept;
+	now.compacting = true;
+	assert_false(collections_same_objects(&kept, &now));
+	now = kept;
+	now.told = false;
+	assert_false(collections_same_objects(&now, &now));
+}
+
+/* The mode lies in the byte of during_gc. */
+static void test_marking(void **state)
+{
+	static const struct {
+		uint8_t flags;
+		bool marking, collecting, beginning;
+	} cases[] = {
+	    {0x00, false, false, false}, {0x01, true, false, false}, {0x02, false, false, false},
+	    {0x21, true, true, false},	 {0x3d, true, true, false},  {0x22, false, true, false},
+	    {0x20, false, true, true},	 {0x3c, false, true, true},
+	};
+	struct synthetic *s = *state;
+	uint64_t objspace = give_vm(s);
+	struct layout_member *collecting = &s->layout->members[F_objspace_during_gc];
+
+	*collecting = (struct layout_member){.present = true, .offset = 16, .size = 1, .shift = 5, .width = 1};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct collections read;
+
+		synthetic_put(s, objspace + 16, &cases[i].flags, 1);
+		read = collections_read(&s->ruby);
+		assert_true(read.told);
+		assert_int_equal(read.marking, cases[i].marking);
+		assert_int_equal(read.collecting, cases[i].collecting);
+		assert_int_equal(read.beginning, cases[i].beginning);
+	}
+	collecting->shift = 4;
+	assert_false(collections_read(&s->ruby).told);
+	collecting->shift = 5;
+	synthetic_without(s, F_objspace_count);
+	assert_false(collections_read(&s->ruby).told);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -116,6 +182,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_unreadable, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_range, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test(test_between),
+	    cmocka_unit_test(test_same_objects),
+	    cmocka_unit_test_setup_teardown(test_marking, synthetic_set_up, synthetic_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,102 @@
+#include "memory/footprint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory/memory.h"
+
+/* The most spans of one: each is compared with all. */
+#define SPANS_MAX 1024u
+
+static bool has(const struct footprint *footprint, uint64_t address, size_t length)
+{
+	/* The last ones first: chains of pointers begin with the same words. */
+	for (uint32_t i = footprint->nr_spans; i > 0; i--) {
+		const struct footprint_span *span = &footprint->spans[i - 1];
+		const uint64_t offset = address - span->address;
+
+		if (offset <= span->length && length <= span->length - offset)
+			return true;
+	}
+	return false;
+}
+
+/* Room for so many bytes, and for a span of them; NULL if there is none. */
+static struct footprint_span *make_room(struct footprint *footprint, size_t length)
+{
+	if (footprint->nr_spans == SPANS_MAX)
+		return NULL;
+	if (footprint->nr_spans == footprint->spans_capacity) {
+		uint32_t more = footprint->spans_capacity ? 2 * footprint->spans_capacity : 32;
+		struct footprint_span *spans = reallocarray(footprint->spans, more, sizeof(*spans));
+
+		if (!spans)
+			return NULL;
+		footprint->spans = spans;
+		footprint->spans_capacity = more;
+	}
+	if (footprint->bytes_capacity - footprint->nr_bytes < length) {
+		uint32_t more = 2 * (footprint->nr_bytes + (uint32_t)length) + 128;
+		uint8_t *bytes = realloc(footprint->bytes, more);
+
+		if (!bytes)
+			return NULL;
+		footprint->bytes = bytes;
+		footprint->bytes_capacity = more;
+	}
+	return footprint->spans + footprint->nr_spans;
+}
+
+void footprint_add(struct footprint *footprint, uint64_t address, const void *bytes, size_t length)
+{
+	struct footprint_span *span;
+
+	if (footprint->failed || length == 0 || has(footprint, address, length))
+		return;
+	span = length <= FOOTPRINT_MAX - footprint->nr_bytes ? make_room(footprint, length) : NULL;
+	if (!span) {
+		footprint->failed = true;
+		return;
+	}
+	memcpy(footprint->bytes + footprint->nr_bytes, bytes, length);
+	if (footprint->nr_spans > 0 && span[-1].address + span[-1].length == address) {
+		span[-1].length += (uint32_t)length;
+	} else {
+		*span = (struct footprint_span){
+		    .address = address, .length = (uint32_t)length, .offset = footprint->nr_bytes};
+		footprint->nr_spans++;
+	}
+	footprint->nr_bytes += (uint32_t)length;
+}
+
+void footprint_want(const struct footprint *footprint, struct memory *memory)
+{
+	for (uint32_t i = 0; i < footprint->nr_spans; i++)
+		memory_want(memory, footprint->spans[i].address,
+			    footprint->spans[i].address + footprint->spans[i].length);
+}
+
+bool footprint_holds(const struct footprint *footprint, struct memory *memory)
+{
+	uint8_t now[256];
+
+	for (uint32_t i = 0; i < footprint->nr_spans && !footprint->failed; i++) {
+		const struct footprint_span *span = &footprint->spans[i];
+
+		for (uint32_t done = 0; done < span->length; done += sizeof(now)) {
+			const size_t length = span->length - done < sizeof(now) ? span->length - done : sizeof(now);
+
+			if (!memory_read(memory, span->address + done, now, length) ||
+			    memcmp(now, footprint->bytes + span->offset + done, length) != 0)
+				return false;
+		}
+	}
+	return !footprint->failed;
+}
+
+void footprint_clear(struct footprint *footprint)
+{
+	free(footprint->spans);
+	free(footprint->bytes);
+	*footprint = (struct footprint){0};
+}

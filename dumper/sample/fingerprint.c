@@ -1,0 +1,110 @@
+#include "sample/fingerprint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "vm/context.h"
+
+/* vm_core.h, v2_4_0 to v4.0.5 and head: from ME_CREF to FLAGS; the low bits of SPECVAL, a previous ep, are a tag. */
+#define ENV_WORDS 3u
+#define EP_TAG	  UINT64_C(3)
+
+/* The most environments of one frame that are climbed, and the most words that one frame then has. */
+#define NESTED_MAX	32u
+#define WORDS_A_FRAME	(4u + ENV_WORDS * NESTED_MAX)
+#define WORDS_A_CONTEXT 6u
+
+/* The deepest stack that has one: what is deeper is rare, and its words are many. */
+#define FRAMES_MAX 2048u
+
+static bool has_words(const struct ruby *ruby)
+{
+	const struct layout *layout = ruby->layout;
+
+	return layout_has(layout, F_thread_ec) && layout_has(layout, F_ec_thread_ptr) &&
+	       !layout_has(layout, F_cfp_flag) && !layout_has(layout, F_cfp_me);
+}
+
+static bool make_room(struct fingerprint *ret, size_t more)
+{
+	size_t wanted = ret->count + more;
+	uint64_t *grown;
+
+	if (wanted <= ret->capacity)
+		return true;
+	grown = realloc(ret->words, 2 * wanted * sizeof(*grown));
+	if (!grown)
+		return false;
+	ret->words = grown;
+	ret->capacity = 2 * wanted;
+	return true;
+}
+
+static uint64_t word_at(const uint8_t *bytes)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes, sizeof(word));
+	return word;
+}
+
+/* The words of an environment on the stack, and of those around it, up to the first that is local or on the heap. */
+static bool add_envs(const struct ruby *ruby, const struct shot *shot, uint64_t ep, struct fingerprint *ret)
+{
+	const struct stack_facts *facts = shot_facts(shot);
+	const uint64_t local = (uint64_t)ruby->layout->enumerators[E_VM_ENV_FLAG_LOCAL].value;
+	const uint64_t end = facts->vm_stack + facts->words * 8;
+
+	for (unsigned int nested = 0; ep >= facts->vm_stack && ep < end; nested++) {
+		const uint64_t from = ep - (ENV_WORDS - 1) * 8;
+		const uint8_t *words = ep % 8 == 0 ? shot_bytes(shot, from, (size_t)ENV_WORDS * 8) : NULL;
+
+		if (!words || ep >= facts->cfp || nested == NESTED_MAX)
+			return false;
+		memcpy(ret->words + ret->count, words, (size_t)ENV_WORDS * 8);
+		ret->count += ENV_WORDS;
+		if (ret->words[ret->count - 1] & local)
+			return true;
+		ep = ret->words[ret->count - 2] & ~EP_TAG;
+	}
+	return true;
+}
+
+bool fingerprint_take(const struct ruby *ruby, const struct shot *shot, struct fingerprint *ret)
+{
+	const struct layout *layout = ruby->layout;
+	const struct stack_facts *facts = shot_facts(shot);
+	const struct layout_member *members = layout->members;
+	const uint64_t end = facts->vm_stack + facts->words * 8, size = facts->frame_size;
+	const bool has_jit = layout_has(layout, F_cfp_jit_return);
+	const bool may_be_zjit = ruby->zjit != ZJIT_OFF && layout_has(layout, F_zjit_frame_pc);
+	const uint64_t ec = shot_context(shot);
+	const uint8_t *owner = shot_bytes(shot, ec + members[F_ec_thread_ptr].offset, 8);
+	const size_t count = (size_t)((end - facts->cfp) / size);
+	const uint8_t *frames = shot_bytes(shot, facts->cfp, count * size);
+
+	ret->count = 0;
+	if (!has_words(ruby) || !owner || !frames || count > FRAMES_MAX || !make_room(ret, WORDS_A_CONTEXT))
+		return false;
+	ret->words[ret->count++] = ec;
+	ret->words[ret->count++] = word_at(owner);
+	ret->words[ret->count++] = facts->vm_stack;
+	ret->words[ret->count++] = facts->words;
+	ret->words[ret->count++] = facts->cfp;
+	for (size_t i = 0; i < count; i++) {
+		const uint8_t *frame = frames + i * size;
+		const uint64_t ep = word_at(frame + members[F_cfp_ep].offset);
+		const uint64_t jit_return = has_jit ? word_at(frame + members[F_cfp_jit_return].offset) : 0;
+
+		if ((jit_return != 0 && may_be_zjit) || !make_room(ret, WORDS_A_FRAME))
+			return false;
+		ret->words[ret->count++] = word_at(frame + members[F_cfp_pc].offset);
+		ret->words[ret->count++] = word_at(frame + members[F_cfp_iseq].offset);
+		ret->words[ret->count++] = ep;
+		/* Whether a JIT has made it is all that it says. */
+		ret->words[ret->count++] = jit_return != 0;
+		if (!add_envs(ruby, shot, ep, ret))
+			return false;
+	}
+	return true;
+}

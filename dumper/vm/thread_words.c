@@ -1,0 +1,110 @@
+#include "vm/thread_words.h"
+
+#include <string.h>
+
+/* Adds what is there now. Fails the read if it cannot be had, or there is no room. */
+static void add(struct access *access, uint64_t address, uint32_t length, struct thread_words *ret)
+{
+	struct thread_word *word = &ret->words[ret->count];
+
+	if (ret->count == THREAD_WORDS_MAX || length > sizeof(word->value)) {
+		access_fail(access, address);
+		return;
+	}
+	*word = (struct thread_word){.address = address, .length = length};
+	access_bytes(access, address, &word->value, length);
+	ret->count++;
+}
+
+static void add_member(struct access *access, uint64_t object, enum layout_member_id id, struct thread_words *ret)
+{
+	if (layout_has(access->layout, id))
+		add(access, access_address(access, object, id), access->layout->members[id].size, ret);
+}
+
+/* The link of the last thread, which leads back to the head of the list. */
+static void add_tail(struct access *access, uint64_t object, enum layout_member_id head, uint64_t last,
+		     struct thread_words *ret)
+{
+	const uint64_t next = access->layout->members[F_list_node_next].offset;
+	const uint64_t link = access_address(access, last, F_thread_node) + next;
+
+	add_member(access, object, head, ret);
+	add(access, link, 8, ret);
+	if (!access->failed && ret->words[ret->count - 1].value != access_address(access, object, head) - next)
+		access_fail(access, link);
+}
+
+/* The first ractor, if there is no other. Fails the read otherwise. */
+static uint64_t only_ractor(struct access *access, uint64_t vm, struct thread_words *ret)
+{
+	const uint64_t next = access->layout->members[F_list_node_next].offset;
+	const uint64_t node = access_member(access, vm, F_vm_ractors);
+
+	add(access, node + next, 8, ret);
+	if (!access->failed && ret->words[ret->count - 1].value != access_address(access, vm, F_vm_ractors) - next)
+		access_fail(access, node);
+	return node - access->layout->members[F_ractor_node].offset;
+}
+
+/* The thread that has the GVL. NULL if there is none, or one waits for it, or is in a state that is not known. */
+static const struct ruby_thread *only_running(const struct ruby_threads *threads)
+{
+	const struct ruby_thread *running = NULL;
+
+	for (size_t i = 0; i < threads->count; i++) {
+		const struct ruby_thread *thread = &threads->threads[i];
+
+		if (thread->state == STATE_WAITING_GVL || thread->state == STATE_UNKNOWN ||
+		    (thread->state == STATE_RUNNING && running))
+			return NULL;
+		if (thread->state == STATE_RUNNING)
+			running = thread;
+	}
+	return running;
+}
+
+bool thread_words_of(const struct ruby *ruby, const struct ruby_threads *threads, struct thread_words *ret)
+{
+	const struct layout *layout = ruby->layout;
+	const struct ruby_thread *running = only_running(threads);
+	struct access access = ruby_access(ruby);
+	uint64_t last;
+
+	ret->count = 0;
+	if (!running || threads->missing != LIST_COMPLETE)
+		return false;
+	last = threads->threads[threads->count - 1].address;
+	if (layout_has(layout, F_vm_ractors)) {
+		const uint64_t ractor = only_ractor(&access, ruby->vm, ret);
+
+		add_member(&access, ractor,
+			   layout_has(layout, F_ractor_sched_running) ? F_ractor_sched_running : F_ractor_gvl_owner,
+			   ret);
+		add_member(&access, ractor, F_ractor_gvl_queue, ret);
+		add_tail(&access, ractor, F_ractor_threads, last, ret);
+	} else if (layout_has(layout, F_vm_living_threads)) {
+		add_member(&access, ruby->vm, F_vm_gvl_owner, ret);
+		add_member(&access, ruby->vm, F_vm_gvl_acquired, ret);
+		add_member(&access, ruby->vm, F_vm_running_thread, ret);
+		add_member(&access, ruby->vm, F_vm_gvl_queue, ret);
+		add_tail(&access, ruby->vm, F_vm_living_threads, last, ret);
+	} else {
+		return false;
+	}
+	add_member(&access, running->address, F_thread_status, ret);
+	return !access.failed;
+}
+
+bool thread_words_are(const struct thread_words *words, const uint8_t *bytes)
+{
+	for (size_t i = 0; i < words->count; i++) {
+		uint64_t now = 0;
+
+		memcpy(&now, bytes, words->words[i].length);
+		if (now != words->words[i].value)
+			return false;
+		bytes += words->words[i].length;
+	}
+	return true;
+}
