@@ -142,11 +142,11 @@ DEMO_PACKAGES = $(BUILD_PACKAGES) ruby
 LINT_PACKAGES = $(BUILD_PACKAGES) clang-tidy clang-format cppcheck shellcheck
 CHECK_PACKAGES = $(BUILD_PACKAGES) ruby gdb git zstd gcc libcmocka-dev python3-pytest binutils dwz util-linux procps \
 	apt dpkg-dev musl-tools libdebuginfod1 debian-archive-keyring autoconf bison rustc zlib1g-dev libyaml-dev libgmp-dev \
-	puma unicorn chromium chromium-driver fonts-dejavu-core golang-go valgrind $(NPM_PACKAGES)
+	puma unicorn chromium chromium-driver fonts-dejavu-core golang-go valgrind strace $(NPM_PACKAGES)
 # Debian's npm does not go with a nodejs that has npm in it.
 NPM_PACKAGES = $(if $(shell command -v npm),nodejs,nodejs npm)
 FUZZ_PACKAGES = $(BUILD_PACKAGES) clang libclang-rt-dev
-BENCH_PACKAGES = $(CHECK_PACKAGES) strace elfutils time
+BENCH_PACKAGES = $(CHECK_PACKAGES) elfutils time
 GALLERY_PACKAGES = $(DEMO_PACKAGES) rubocop rake puma chromium procps
 
 .PHONY: packages-build packages-demo packages-lint packages-check packages-fuzz packages-bench packages-gallery

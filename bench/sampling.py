@@ -1,0 +1,367 @@
+"""What sampling costs: rbdump record beside the least that there can be, the rbdump of before, and rbspy."""
+
+import contextlib
+import datetime
+import json
+import os
+import pathlib
+import re
+import selectors
+import shutil
+import signal
+import statistics
+import subprocess
+import threading
+import time
+
+from measure import BENCH, TIMEOUT, TREE, Failed, Run, percentile
+
+MODES = ("unpaused", "paused")
+WARM = 1.5  # seconds until nothing is new
+WINDOW = 3.0  # seconds that are measured
+FRAMES = 25
+MILLION = 1_000_000
+READS = ("process_vm_readv", "pread64")
+CALLS = TREE / "doc/benchmarks.calls.json"
+
+
+class Loop:
+    """A bench/loop.rb, or another of those programs, that is ready; and how fast it was, and when."""
+
+    def __init__(self, ruby, *arguments, program="loop.rb"):
+        command = [ruby.path, "--disable-gems", BENCH / program, *arguments]
+        environment = dict(os.environ, RUBY_THREAD_VM_STACK_SIZE="8388608")
+        self.process = subprocess.Popen(
+            [str(word) for word in command], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=environment
+        )
+        self.pid = self.process.pid
+        self.progress = []
+
+    def __enter__(self):
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.process.stdout, selectors.EVENT_READ)
+            if not selector.select(TIMEOUT) or self.process.stdout.readline() != "ready\n":
+                raise Failed("the loop did not get ready")
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.reader.join()
+        self.process.stdout.close()
+
+    def _read(self):
+        for line in self.process.stdout:
+            moment, calls = line.split()
+            self.progress.append((float(moment), int(calls)))
+
+    def speed(self, begin, end):
+        """Calls a second, between two moments of the monotonic clock."""
+        inside = [(moment, calls) for moment, calls in self.progress if begin <= moment <= end]
+        if len(inside) < 5:
+            raise Failed("the loop did not get on")
+        return (inside[-1][1] - inside[0][1]) / (inside[-1][0] - inside[0][0])
+
+
+def with_children(pid):
+    found = [pid]
+    for task in pathlib.Path(f"/proc/{pid}/task").glob("*"):
+        with contextlib.suppress(OSError):
+            for child in (task / "children").read_text().split():
+                found += with_children(int(child))
+    return found
+
+
+def cpu_us(pids):
+    """What the threads of those processes have run, ever."""
+    total = 0
+    for pid in pids:
+        for file in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat"):
+            with contextlib.suppress(OSError):
+                total += int(file.read_text().split()[0])
+    return total / 1e3
+
+
+def memory_kb(pids):
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            total += int(re.search(r"^Pss:\s+(\d+)", pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text(), re.M)[1])
+    return total
+
+
+class Recorded:
+    """rbdump record of a process, while it runs; and what its last line tells."""
+
+    def __init__(self, setting, pid, rate, mode, seconds, rbdump=None):
+        self.rate = rate
+        file = os.path.join(setting.folder, "bench.rbdump")
+        command = [rbdump or setting.rbdump, "record", "-p", pid, "-r", rate, "--mode", mode, "-d", seconds, "-o", file]
+        self.file = file
+        self.process = subprocess.Popen(
+            [str(word) for word in command], stderr=subprocess.PIPE, text=True, env=setting.environment
+        )
+
+    def pids(self):
+        return with_children(self.process.pid)
+
+    def end(self, timeout=TIMEOUT):
+        """(samples, late, complete)"""
+        try:
+            errors = self.process.communicate(timeout=timeout)[1]
+        except subprocess.TimeoutExpired as problem:
+            self.process.kill()
+            self.process.wait()
+            raise Failed("rbdump record did not end") from problem
+        line = re.search(r"^rbdump: samples (\d+): (\d+) complete.*; late (\d+)$", errors, re.M)
+        if not line:
+            raise Failed(f"rbdump record: {errors.strip()[-300:]}")
+        return int(line[1]), int(line[3]), int(line[2])
+
+
+def cost(setting, pid, rate, mode, threads=1, rbdump=None):
+    """CPU time of all of rbdump for one round, once it is warm, in microseconds; and what share of them was late."""
+    seconds = WARM + WINDOW + 0.5
+    recorded = Recorded(setting, pid, rate, mode, seconds, rbdump)
+    time.sleep(WARM)
+    pids = recorded.pids()
+    began, before = time.monotonic(), cpu_us(pids)
+    time.sleep(WINDOW)
+    took, ended = cpu_us(pids) - before, time.monotonic()
+    samples, late, _ = recorded.end()
+    share = min(1, samples / threads / (rate * seconds))
+    return took / (rate * (ended - began) * share), late / (samples + late)
+
+
+def pieces_of(setting, pid, mode):
+    """What rbdump copies of a stack that it knows: the pieces of the commonest of its reads."""
+    log = os.path.join(setting.folder, "strace.log")
+    strace = ["strace", "-f", "-qq", "-s0", "-e", "abbrev=none", "-e", "signal=none", "-e", "trace=process_vm_readv", "-o", log]
+    record = [setting.rbdump, "record", "-p", pid, "-r", 200, "--mode", mode, "-d", 2, "-o", "/dev/null"]
+    Run([str(word) for word in strace + record], setting.environment)
+    reads = {}
+    for line in pathlib.Path(log).read_text(errors="replace").splitlines():
+        remote = line.partition("], 1, [")[2]
+        pieces = tuple(re.findall(r"iov_base=(0x[0-9a-f]+), iov_len=(\d+)", remote))
+        reads[pieces] = reads.get(pieces, 0) + 1
+    pieces = max(reads, key=reads.get)
+    return "".join(f"{address} {length}\n" for address, length in pieces).encode()
+
+
+def calls_a_sample(setting, pid, mode, rate=200):
+    """{system call: how often a sample}, from two recordings of which one is longer."""
+    counts, samples = [], []
+    for seconds in (1, 4):
+        log = os.path.join(setting.folder, "strace.log")
+        strace = ["strace", "-f", "-qq", "-c", "-U", "name,calls", "-e", "signal=none", "-o", log]
+        file = os.path.join(setting.folder, "bench.rbdump")
+        record = [setting.rbdump, "record", "-p", pid, "-r", rate, "--mode", mode, "-d", seconds, "-o", file]
+        run = Run([str(word) for word in strace + record], setting.environment)
+        samples.append(int(re.search(r"samples (\d+)", run.output)[1]))
+        lines = [line.split() for line in pathlib.Path(log).read_text().splitlines()]
+        counts.append({words[0]: int(words[1]) for words in lines if len(words) == 2 and words[1].isdigit()})
+    more = samples[1] - samples[0]
+    if more <= 0:
+        raise Failed("a longer recording has no more samples")
+    each = {name: (counts[1][name] - counts[0].get(name, 0)) / more for name in counts[1] if name != "total"}
+    return {name: count for name, count in sorted(each.items(), key=lambda item: -item[1]) if count >= 0.02}
+
+
+class Sampling:
+    PARTS = ("sampling", "calls", "pause_window", "speed", "rates", "threads", "frames", "start", "memory")
+
+    def __init__(self, setting):
+        self.setting, self.table, self.ruby = setting, setting.table, setting.ruby
+        self.repeat = max(3, setting.options.repeat // 3)
+        self.bare = setting.compile("bare_sampling")
+        self.baselines = None
+
+    def baseline(self):
+        """The rbdump of another revision, built; None if it cannot be."""
+        if self.baselines is None:
+            tree = os.path.join(self.setting.folder, "baseline")
+            revision = self.setting.options.baseline
+            try:
+                subprocess.run(["git", "clone", "-q", "--shared", TREE, tree], check=True, timeout=TIMEOUT)
+                subprocess.run(["git", "-C", tree, "checkout", "-q", revision], check=True, timeout=TIMEOUT)
+                subprocess.run(["make", "-s", "-C", tree, "-j2", "build/rbdump"], check=True, timeout=600,
+                               stdout=subprocess.DEVNULL)  # fmt: skip
+                self.baselines = [os.path.join(tree, "build/rbdump")]
+            except (OSError, subprocess.SubprocessError) as problem:
+                self.table.note(f"rbdump of {revision}: not built: {problem}")
+                self.baselines = []
+        return self.baselines[0] if self.baselines else None
+
+    def bare_run(self, pid, rate, what, pieces):
+        """(CPU time a sample, the median and the 99th percentile of the pauses)"""
+        run = Run([self.bare, str(pid), str(rate), str(WINDOW), what], os.environ, stdin=pieces)
+        return tuple(float(word) for word in run.output.split()[1:])
+
+    def rbspy(self, pid, rate):
+        """CPU time a sample of rbspy record, if it is there."""
+        raw = os.path.join(self.setting.folder, "rbspy.raw")
+        command = ["rbspy", "record", "--pid", str(pid), "--rate", str(rate), "--duration", str(int(WARM + WINDOW)),
+                   "--silent", "--format", "collapsed", "--file", raw]  # fmt: skip
+        run = Run(command, os.environ)
+        samples = sum(int(line.rpartition(" ")[2]) for line in pathlib.Path(raw).read_text().splitlines())
+        return run.cpu * 1e6 / samples
+
+    def sampling(self):
+        self.table.section(f"CPU time of a sample: a call-heavy loop of {FRAMES} frames, 1,000 Hz, warm")
+        baseline = self.baseline()
+        peers = {"rbspy record": self.rbspy} if shutil.which("rbspy") else {}
+        with Loop(self.ruby, FRAMES, 0) as loop:
+            for mode in MODES:
+                pieces, what = pieces_of(self.setting, loop.pid, mode), "pause" if mode == "paused" else "read"
+                mine, before, bare, asleep = [], [], [], []
+                for _ in range(self.repeat):
+                    mine.append(cost(self.setting, loop.pid, 1000, mode)[0])
+                    if baseline:
+                        before.append(cost(self.setting, loop.pid, 1000, mode, rbdump=baseline)[0])
+                    bare.append(self.bare_run(loop.pid, 1000, what, pieces)[0])
+                    asleep.append(self.bare_run(loop.pid, 1000, "sleep", pieces)[0])
+                self.table.add_spread(f"{mode}: rbdump record", mine, "us")
+                if before:
+                    self.table.add_spread(f"  rbdump of {self.setting.options.baseline}", before, "us")
+                self.table.add_spread(f"  the limit: sleep, {what}", bare, "us")
+                self.table.add_spread("    of which to sleep, and nothing else", asleep, "us")
+                self.table.add("  ratio to the limit", statistics.median(mine) / statistics.median(bare), "ratio", 2)
+                if before:
+                    self.table.add("  ratio to that rbdump", statistics.median(mine) / statistics.median(before), "ratio", 1)
+                for name, peer in peers.items():
+                    theirs = [peer(loop.pid, 100) for _ in range(self.repeat)]
+                    self.table.add_spread(f"  {name}", theirs, "us")
+                    self.table.add("  ratio to that", statistics.median(mine) / statistics.median(theirs), "ratio", 0.04)
+        if not peers:
+            self.table.note("rbspy record: not found")
+
+    def calls(self):
+        """Writes doc/benchmarks.calls.json, too, by which tests/test_cost.py judges."""
+        self.table.section("System calls of a sample, once it is warm")
+        told = {}
+        for frames in (FRAMES, 1000):
+            with Loop(self.ruby, frames, 0) as loop:
+                for mode in MODES:
+                    each = calls_a_sample(self.setting, loop.pid, mode)
+                    told[f"{mode} {frames}"] = {name: round(count, 2) for name, count in each.items()}
+                    self.table.add(f"{mode}, {frames:,} frames: all", round(sum(each.values()), 2), "")
+                    self.table.note("  " + ", ".join(f"{count:.2f} {name}" for name, count in each.items()))
+                    reads = sum(count for name, count in each.items() if name in READS)
+                    self.table.add(f"{mode}, {frames:,} frames: to read the stack", round(reads, 2), "", 4)
+        CALLS.write_text(json.dumps(told, indent=1) + "\n")
+
+    def pause_window(self):
+        self.table.section("The pause of a sample, and the bare stop, registers, read and going on")
+        report = os.path.join(self.setting.folder, "experiment.json")
+        for frames, limit in ((FRAMES, 2), (1000, 3)):
+            with Loop(self.ruby, frames, 0) as loop:
+                pieces = pieces_of(self.setting, loop.pid, "paused")
+                mine, bare = {0.5: [], 0.99: []}, {0.5: [], 0.99: []}
+                for _ in range(self.repeat):
+                    Run([self.setting.rbdump, "experiment", "-p", str(loop.pid), "-r", "1000", "-n", "3000", "-m", "paused",
+                         "--json", report], self.setting.environment, allowed=(0, 1))  # fmt: skip
+                    (paused,) = json.loads(pathlib.Path(report).read_text())["modes"]
+                    _, median, last = self.bare_run(loop.pid, 1000, "pause", pieces)
+                    mine[0.5].append(paused["pause_us"]["p50"])
+                    mine[0.99].append(paused["pause_us"]["p99"])
+                    bare[0.5].append(median)
+                    bare[0.99].append(last)
+                for share, most in ((0.5, limit), (0.99, 2)):
+                    what = f"{frames:,} frames, p{round(100 * share)}"
+                    self.table.add_spread(f"{what}: rbdump", mine[share], "us")
+                    self.table.add_spread("  bare", bare[share], "us")
+                    ratio = statistics.median(mine[share]) / statistics.median(bare[share])
+                    self.table.add("  ratio of the medians", ratio, "ratio", most)
+
+    def speed(self):
+        self.table.section("What is left of the target's speed, beside that of the seconds before and after")
+        self.table.note("the share that is lost is judged: of the median, and its quartiles")
+        cases = (("paused", 100, 0.99), ("paused", 1000, 0.95), ("unpaused", 1000, 0.98), ("unpaused", 10000, 0.90))
+        kept, late = {case: [] for case in cases}, {case: [] for case in cases}
+        with Loop(self.ruby, FRAMES, 0) as loop:
+            for _ in range(2 * self.repeat + 3):
+                for case in cases:
+                    mode, rate, _ = case
+                    spans = [(time.monotonic(), time.monotonic() + 1)]
+                    time.sleep(1)
+                    recorded = Recorded(self.setting, loop.pid, rate, mode, 2.5)
+                    time.sleep(0.5)
+                    spans.append((time.monotonic(), time.monotonic() + 1.5))
+                    samples, missed, _ = recorded.end()
+                    spans.append((time.monotonic() + 0.1, time.monotonic() + 1.1))
+                    time.sleep(1.2)
+                    before, during, after = (loop.speed(*span) for span in spans)
+                    kept[case].append(during / ((before + after) / 2))
+                    late[case].append(missed / (samples + missed))
+        for case in cases:
+            mode, rate, least = case
+            what = f"{mode}, {rate:,} Hz"
+            median = statistics.median(kept[case])
+            quartiles = percentile(kept[case], 0.25), percentile(kept[case], 0.75)
+            self.table.add(f"{what}: lost", 1 - median, "ratio", round(1 - least, 2), 1 - quartiles[0])
+            self.table.note(f"  kept {median:.3f}, quartiles {quartiles[0]:.3f} and {quartiles[1]:.3f}")
+            limit = 0.01 if rate == 10000 else None
+            self.table.add(f"  late, {what}", statistics.median(late[case]), "ratio", limit)
+
+    def rates(self):
+        self.table.section(f"CPU time of a sample, by rate; {FRAMES} frames")
+        with Loop(self.ruby, FRAMES, 0) as loop:
+            for mode in MODES:
+                for rate in (100, 1000, 10000):
+                    some = [cost(self.setting, loop.pid, rate, mode) for _ in range(self.repeat)]
+                    self.table.add_spread(f"{mode}, {rate:,} Hz", [us for us, _ in some], "us")
+                    self.table.add("  late", statistics.median(late for _, late in some), "ratio")
+
+    def threads(self):
+        self.table.section("CPU time of a round, by threads: one is busy, the others wait; 1,000 Hz")
+        for mode in MODES:
+            alone = None
+            for idle in (0, 9, 99, 999):
+                with Loop(self.ruby, FRAMES, idle) as loop:
+                    some = [cost(self.setting, loop.pid, 1000, mode, idle + 1) for _ in range(self.repeat)]
+                values = [us for us, _ in some]
+                self.table.add_spread(f"{mode}, {idle + 1:,} threads", values, "us")
+                alone = alone or statistics.median(values)
+            self.table.add("  ratio of 1,000 to one", statistics.median(values) / alone, "ratio", 2)
+
+    def frames(self):
+        self.table.section("CPU time of a sample, by frames; 100 Hz")
+        for mode in MODES:
+            for frames in (10, 100, 1000, 10000):
+                with Loop(self.ruby, frames, 0) as loop:
+                    values = [cost(self.setting, loop.pid, 100, mode)[0] for _ in range(self.repeat)]
+                self.table.add_spread(f"{mode}, {frames:,} frames", values, "us")
+
+    def start(self):
+        self.table.section("From the start of rbdump record to its first sample")
+        with Loop(self.ruby, FRAMES, 0) as loop:
+            values = []
+            for _ in range(self.setting.options.repeat):
+                began = time.time_ns()
+                recorded = Recorded(self.setting, loop.pid, 1000, "paused", 0.2)
+                recorded.end()
+                report = [self.setting.rbdump, "report", recorded.file, "-f", "json"]
+                told = json.loads(Run(report, self.setting.environment).output)
+                start = datetime.datetime.fromisoformat(told["start"].replace("Z", "+00:00")).timestamp()
+                first = min(run["start_ns"] for run in told["runs"])
+                values.append(start * 1e3 + (first - began) / 1e6)
+        self.table.add_spread("to the first sample", values, "ms", 100)
+
+    def memory(self):
+        self.table.section("Memory: a target that keeps defining and dropping methods, 10,000 Hz, unpaused")
+        with Loop(self.ruby, program="dropping.rb") as loop:
+            recorded = Recorded(self.setting, loop.pid, 10000, "unpaused", 0)
+            began, peak = time.monotonic(), 0
+            for minute in range(1, 9):
+                while time.monotonic() < began + 15 * minute:
+                    time.sleep(1)
+                    peak = max(peak, memory_kb(recorded.pids()))
+                self.table.add(f"after {15 * minute} s", peak / 1024, "MB")
+            recorded.process.send_signal(signal.SIGINT)
+            samples, late, complete = recorded.end()
+        self.table.add(f"the most, of {samples:,} samples", peak / 1024, "MB", 32)
+        self.table.note(f"  {complete / samples:.1%} of them complete, {late / (samples + late):.1%} late or missed")
+        if samples < MILLION:
+            self.table.note(f"  fewer than {MILLION:,}")

@@ -1,0 +1,31 @@
+"""What a sample costs in system calls: no more than doc/benchmarks.calls.json says, which bench/sampling.py has written."""
+
+import json
+import os
+import sys
+import types
+
+import pytest
+from conftest import RUBIES
+from harness.synthetic import ROOT
+
+sys.path.insert(0, str(ROOT / "bench"))
+
+from sampling import CALLS, READS, Loop, calls_a_sample  # noqa: E402
+
+# A stack that is not known, a round that is not quiet, more of them where the machine is busy.
+SLACK = 0.5
+
+
+@pytest.mark.parametrize("one_ruby", RUBIES[-1:], ids=lambda ruby: ruby.id)
+@pytest.mark.parametrize("mode", ["paused", "unpaused"])
+@pytest.mark.parametrize("frames", [25, 1000])
+def test_system_calls_of_a_sample(one_ruby, rbdump, tmp_path, mode, frames):
+    setting = types.SimpleNamespace(folder=str(tmp_path), rbdump=rbdump, environment=dict(os.environ))
+    allowed = json.loads(CALLS.read_text())[f"{mode} {frames}"]
+    with Loop(one_ruby, frames, 0) as loop:
+        each = calls_a_sample(setting, loop.pid, mode)
+    assert sum(each.values()) <= sum(allowed.values()) + 2 * SLACK, (each, allowed)
+    reads = [sum(calls.get(name, 0) for name in READS) for calls in (each, allowed)]
+    assert reads[0] <= min(4, reads[1] + SLACK), (each, allowed)
+    assert each["process_vm_readv"] >= 0.9, each
