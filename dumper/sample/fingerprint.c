@@ -79,12 +79,15 @@ bool fingerprint_take(const struct ruby *ruby, const struct shot *shot, struct f
 	const bool has_jit = layout_has(layout, F_cfp_jit_return);
 	const bool may_be_zjit = ruby->zjit != ZJIT_OFF && layout_has(layout, F_zjit_frame_pc);
 	const uint64_t ec = shot_context(shot);
-	const uint8_t *owner = shot_bytes(shot, ec + members[F_ec_thread_ptr].offset, 8);
 	const size_t count = (size_t)((end - facts->cfp) / size);
-	const uint8_t *frames = shot_bytes(shot, facts->cfp, count * size);
+	const uint8_t *owner, *frames;
 
 	ret->count = 0;
-	if (!has_words(ruby) || !owner || !frames || count > FRAMES_MAX || !make_room(ret, WORDS_A_CONTEXT))
+	if (!has_words(ruby))
+		return false;
+	owner = shot_bytes(shot, ec + members[F_ec_thread_ptr].offset, 8);
+	frames = shot_bytes(shot, facts->cfp, count * size);
+	if (!owner || !frames || count > FRAMES_MAX || !make_room(ret, WORDS_A_CONTEXT))
 		return false;
 	ret->words[ret->count++] = ec;
 	ret->words[ret->count++] = word_at(owner);
