@@ -430,6 +430,24 @@ static void guard_sleep(struct pulse *pulse, struct watched *watched, bool same)
 		do_without_wakeups(pulse);
 }
 
+/* What is known of a thread before it is looked at. */
+static struct beat begin_beat(const struct pulse *pulse, const struct watched *watched,
+			      const struct ruby_thread *thread, uint32_t late)
+{
+	return (struct beat){
+	    .time_ns = now_ns(pulse),
+	    .thread = thread->address,
+	    .tid = watched->subject.tid,
+	    .ractor = thread->ractor,
+	    .name = thread->name,
+	    .main = thread->main,
+	    .late = late,
+	    .syscall = -1,
+	    .stack = KNOWN_NONE,
+	    .known = pulse->known,
+	};
+}
+
 /* Of a stack that is known, nothing but that is handed on. */
 static void hand_on_stack(struct pulse *pulse, struct beat *beat)
 {
@@ -445,18 +463,7 @@ static void take_thread(struct pulse *pulse, struct watched *watched, const stru
 			uint32_t late)
 {
 	struct task_look look = {.syscall = -1};
-	struct beat beat = {
-	    .time_ns = now_ns(pulse),
-	    .thread = thread->address,
-	    .tid = watched->subject.tid,
-	    .ractor = thread->ractor,
-	    .name = thread->name,
-	    .main = thread->main,
-	    .late = late,
-	    .syscall = -1,
-	    .stack = KNOWN_NONE,
-	    .known = pulse->known,
-	};
+	struct beat beat = begin_beat(pulse, watched, thread, late);
 
 	if (watched->subject.tid != 0) {
 		look = task_look(&watched->task);
@@ -535,21 +542,10 @@ static bool take_runner(struct pulse *pulse, uint32_t late)
 	const struct ruby_thread *thread = &pulse->quiet.running;
 	struct watched *watched = &pulse->watched[pulse->quiet.runner];
 	struct shot_beside beside[SHOT_BESIDE_MAX];
-	struct beat beat = {
-	    .time_ns = now_ns(pulse),
-	    .thread = thread->address,
-	    .tid = watched->subject.tid,
-	    .ractor = thread->ractor,
-	    .name = thread->name,
-	    .main = thread->main,
-	    .late = late,
-	    .syscall = -1,
-	    .known = pulse->known,
-	    .end_of_round = true,
-	    .quiet = true,
-	};
+	struct beat beat = begin_beat(pulse, watched, thread, late);
 	struct sample *sample;
 
+	beat.end_of_round = beat.quiet = true;
 	for (size_t i = 0; i < pulse->quiet.words.count; i++)
 		beside[i] =
 		    (struct shot_beside){pulse->quiet.words.words[i].address, pulse->quiet.words.words[i].length};

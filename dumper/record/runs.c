@@ -336,9 +336,8 @@ static void add_quiet_rounds(struct runs *runs, struct of_thread *thread)
 {
 	const uint64_t count = runs->quiet_rounds - thread->quiet_rounds;
 	const uint64_t end_ns = thread->run.start_ns + thread->run.weight_ns;
-	struct profile_run *run = &thread->run;
-
 	const uint64_t late = runs->quiet_late - thread->quiet_late;
+	struct profile_run *run = &thread->run;
 
 	skip_quiet_rounds(runs, thread);
 	if (count == 0 || !thread->seen || runs->quiet_ns <= end_ns)
