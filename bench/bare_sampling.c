@@ -5,7 +5,8 @@
  *   bare_sampling PID RATE SECONDS sleep|read|pause < PIECES     PIECES: lines of ADDRESS (hexadecimal) and LENGTH
  *
  * As rbdump does, it goes before others, and stays away from the CPU that the thread runs on. Prints how many samples
- * it took, its CPU time for each, and the median and the 99th percentile of the pauses, in microseconds.
+ * it took, its CPU time for each, the median and the 99th percentile of the pauses, in microseconds, and how many samples
+ * were late or missed.
  */
 #include <sched.h>
 #include <signal.h>
@@ -23,8 +24,15 @@
 #define MAX_BYTES   (64UL << 20)
 #define MAX_SAMPLES 1000000
 
+/* After so much of a period, and so long, a sample is late (record/pulse.c). */
+#define LATE_SHARE 10
+#define LATE_US	   100
+
 /* How often it looks where the thread runs. */
 #define PLACE_EACH 64
+
+/* How long it looks for a stop before it sleeps until it comes. */
+#define AWAKE_US 50
 
 static struct iovec pieces[MAX_PIECES];
 static size_t nr_pieces, nr_bytes;
@@ -90,16 +98,42 @@ static int copy(pid_t pid)
 	return process_vm_readv(pid, &local, 1, pieces, nr_pieces, 0) == (ssize_t)nr_bytes ? 0 : -1;
 }
 
+/* Waits for a stop: awake at first, which is some 20 us less for the thread than to be woken up for it. */
+static pid_t wait_for_stop(pid_t pid, int *status)
+{
+	double began = microseconds(CLOCK_MONOTONIC);
+
+	while (microseconds(CLOCK_MONOTONIC) - began < AWAKE_US) {
+		pid_t found = waitpid(pid, status, __WALL | WNOHANG);
+
+		if (found != 0)
+			return found;
+	}
+	return waitpid(pid, status, __WALL);
+}
+
 static int stop_and_copy(pid_t pid)
 {
 	struct user_regs_struct registers;
 	int status, failed;
 
 	if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) != 0 || ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) != 0 ||
-	    waitpid(pid, &status, __WALL) != pid || !WIFSTOPPED(status))
+	    wait_for_stop(pid, &status) != pid || !WIFSTOPPED(status))
 		return -1;
-	failed = ptrace(PTRACE_GETREGS, pid, NULL, &registers) != 0 || copy(pid) != 0;
+	failed = copy(pid) != 0 || ptrace(PTRACE_GETREGS, pid, NULL, &registers) != 0;
 	return ptrace(PTRACE_DETACH, pid, NULL, NULL) != 0 || failed ? -1 : 0;
+}
+
+/* How many samples are late, or missed, if one begins now: as rbdump counts them. Those that were missed are skipped. */
+static size_t skip_missed(struct timespec *due, double period)
+{
+	double behind = microseconds(CLOCK_MONOTONIC) - ((double)due->tv_sec * 1e6 + (double)due->tv_nsec / 1e3);
+	size_t missed = behind > 0 ? (size_t)(behind / period) : 0;
+
+	due->tv_nsec += (long)((double)missed * period * 1e3);
+	due->tv_sec += due->tv_nsec / 1000000000;
+	due->tv_nsec %= 1000000000;
+	return missed > 0 ? missed + 1 : behind > period / LATE_SHARE && behind > LATE_US;
 }
 
 static int ascending(const void *a, const void *b)
@@ -115,7 +149,7 @@ int main(int argc, char **argv)
 	double rate = argc == 5 ? strtod(argv[2], NULL) : 0, seconds = argc == 5 ? strtod(argv[3], NULL) : 0, end, cpu;
 	struct timespec due;
 	cpu_set_t all;
-	size_t count = 0;
+	size_t count = 0, late = 0;
 
 	if (pid <= 0 || rate <= 0 || seconds <= 0 || read_pieces() != 0) {
 		fprintf(stderr, "usage: bare_sampling PID RATE SECONDS sleep|read|pause < PIECES\n");
@@ -134,6 +168,7 @@ int main(int argc, char **argv)
 		due.tv_sec += due.tv_nsec / 1000000000;
 		due.tv_nsec %= 1000000000;
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
+		late += skip_missed(&due, 1e6 / rate);
 		if (count % PLACE_EACH == 0)
 			stay_away(pid, &all);
 		began = microseconds(CLOCK_MONOTONIC);
@@ -149,6 +184,7 @@ int main(int argc, char **argv)
 	}
 	cpu = microseconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 	qsort(pauses, count, sizeof(*pauses), ascending);
-	printf("%zu %.2f %.2f %.2f\n", count, cpu / (double)count, pauses[count / 2], pauses[count - 1 - count / 100]);
+	printf("%zu %.2f %.2f %.2f %zu\n", count, cpu / (double)count, pauses[count / 2], pauses[count - 1 - count / 100],
+	       late);
 	return 0;
 }

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import subprocess
 import sys
 import types
 
@@ -17,7 +19,11 @@ from sampling import CALLS, READS, Loop, calls_a_sample  # noqa: E402
 SLACK = 0.5
 
 
-@pytest.mark.parametrize("one_ruby", RUBIES[-1:], ids=lambda ruby: ruby.id)
+@pytest.fixture(params=RUBIES[-1:], ids=lambda ruby: ruby.id)
+def one_ruby(request):
+    return request.param
+
+
 @pytest.mark.parametrize("mode", ["paused", "unpaused"])
 @pytest.mark.parametrize("frames", [25, 1000])
 def test_system_calls_of_a_sample(one_ruby, rbdump, tmp_path, mode, frames):
@@ -29,3 +35,15 @@ def test_system_calls_of_a_sample(one_ruby, rbdump, tmp_path, mode, frames):
     reads = [sum(calls.get(name, 0) for name in READS) for calls in (each, allowed)]
     assert reads[0] <= min(4, reads[1] + SLACK), (each, allowed)
     assert each["process_vm_readv"] >= 0.9, each
+
+
+def test_a_recording_never_steps_its_target(one_ruby, rbdump, tmp_path):
+    """A tracer that dies in the middle of a step takes its target with it; and steps take long."""
+    log = tmp_path / "strace.log"
+    with Loop(one_ruby, 25, 0) as loop:
+        record = [rbdump, "record", "-p", str(loop.pid), "-r", "1000", "-d", "3", "-o", tmp_path / "it.rbdump"]
+        strace = ["strace", "-f", "-qq", "-e", "trace=ptrace", "-e", "signal=none", "-o", log]
+        subprocess.run([*strace, *record], check=True, capture_output=True, timeout=60)
+    requests = re.findall(r"ptrace\((PTRACE_\w+)", log.read_text())
+    assert requests.count("PTRACE_INTERRUPT") > 100
+    assert set(requests) <= {"PTRACE_SEIZE", "PTRACE_INTERRUPT", "PTRACE_GETREGS", "PTRACE_DETACH"}

@@ -268,6 +268,10 @@ def test_pinned_in_a_window(windowed, rbdump, tmp_path):
         assert [at["function"] for at in line["ip"]["inlined"]][0] == "vm_push_frame"
         mode, (line,) = sample("--on-torn", "drop")
         assert (mode["rejected"], line["frames"]) == ({"window": 1}, [])
+        # It cannot go on: it is still there each time.
+        mode, (line,) = sample("--on-torn", "again")
+        assert (mode["rejected"], line["frames"], mode["steps"]["samples"]) == ({"window": 1}, [], 0)
+        assert mode["tries"]["total"] > 2
         # Stepped out: the stack that Ruby itself tells below.
         mode, (line,) = sample()
         assert (mode["accepted"], mode["impossible"]["count"]) == (1, 0)

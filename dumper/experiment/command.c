@@ -23,7 +23,7 @@ static const char help[] =
     "      --budget US        microseconds after which no further try of an unpaused sample begins (200); ten times\n"
     "                         as many for a paused one\n"
     "      --on-torn WHAT     paused, when a thread was stopped where its stack is torn: step (out of there),\n"
-    "                         report, drop (step)\n"
+    "                         again (let it go on, and stop it a moment later, as record does), report, drop (step)\n"
     "      --seed N           of the order of the blocks (1)\n"
     "      --oracle FILE      the target's legal calls, to find impossible stacks by\n"
     "      --progress FILE    where the target counts how far it has got: 8 bytes, little-endian (its CPU time)\n"
@@ -123,15 +123,9 @@ static bool parse_modes(const char *text, bool modes[SAMPLE_MODES])
 
 static bool parse_on_torn(const char *text, enum on_torn *ret)
 {
-	static const char *const names[] = {
-	    [ON_TORN_STEP] = "step", [ON_TORN_REPORT] = "report", [ON_TORN_DROP] = "drop"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(text, names[i]) == 0) {
-			*ret = (enum on_torn)i;
+	for (*ret = 0; *ret < ON_TORN_WAYS; (*ret)++)
+		if (strcmp(text, on_torn_name(*ret)) == 0)
 			return true;
-		}
-	}
 	return false;
 }
 
@@ -178,7 +172,7 @@ int experiment_command(int argc, char **argv)
 			break;
 		case OPTION_ON_TORN:
 			if (!parse_on_torn(optarg, &options.sampler.on_torn))
-				return usage(optarg, " is not step, report or drop");
+				return usage(optarg, " is not step, again, report or drop");
 			break;
 		case OPTION_SEED:
 			if (!parse_whole(optarg, 9007199254740992.0, &number))

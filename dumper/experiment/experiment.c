@@ -310,8 +310,10 @@ static struct error *prepare(struct experiment *experiment)
 	if (error)
 		return error;
 	experiment->sampler = sampler_create(experiment->session, &options->sampler);
-	if (experiment->sampler)
+	if (experiment->sampler) {
+		sampler_keep_off(experiment->sampler, gettid());
 		experiment->taker = taker_create(experiment->session, experiment->sampler);
+	}
 	experiment->decoder = decoder_create(experiment->session);
 	if (!experiment->taker || !experiment->decoder)
 		return error_no_memory();

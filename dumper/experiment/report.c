@@ -121,11 +121,6 @@ static json_t *mode_object(enum sample_mode mode, const struct tally *tally, con
 	return object;
 }
 
-static const char *on_torn_name(enum on_torn on_torn)
-{
-	return on_torn == ON_TORN_STEP ? "step" : on_torn == ON_TORN_DROP ? "drop" : "report";
-}
-
 /* How the target ended, if it was started by rbdump and has. */
 static json_t *status_object(const int *status)
 {

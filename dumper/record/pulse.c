@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
-#include "record/task.h"
 #include "record/wakeups.h"
 #include "record/watchdog.h"
 #include "sample/subjects.h"
@@ -58,7 +58,6 @@
 /* A thread that was seen before. */
 struct watched {
 	struct subject subject;
-	struct task task;
 	uint64_t noted_tid, pthread; /* as Ruby has them: it may get another native thread */
 	struct task_look look;	     /* when its stack was copied last, while it slept */
 	bool has_stack;		     /* and it was handed on */
@@ -128,7 +127,7 @@ struct pulse *pulse_create(const struct session *session, const struct pulse_opt
 		room = sample_init(&pulse->slots[i], session);
 	pulse->session = session;
 	pulse->options = *options;
-	pulse->sampler = sampler_create(session, &(struct sampler_options){.budget_us = 200, .on_torn = ON_TORN_STEP});
+	pulse->sampler = sampler_create(session, &(struct sampler_options){.budget_us = 200, .on_torn = ON_TORN_AGAIN});
 	pulse->memory = memory_create(target_read_pages, session->target, LIST_PAGES);
 	pulse->known = known_create();
 	pulse->wakeups = wakeups_create();
@@ -137,6 +136,7 @@ struct pulse *pulse_create(const struct session *session, const struct pulse_opt
 		return NULL;
 	}
 	sampler_use_known(pulse->sampler, pulse->known);
+	sampler_keep_off(pulse->sampler, gettid());
 	pulse->ruby = session->ruby;
 	pulse->ruby.memory = pulse->memory;
 	return pulse;
@@ -145,7 +145,6 @@ struct pulse *pulse_create(const struct session *session, const struct pulse_opt
 static void forget(struct watched *watched)
 {
 	subject_close(&watched->subject);
-	task_close(&watched->task);
 	wakeup_close(&watched->wakeup);
 	watched->guarded = false;
 	watched->asleep = 0;
@@ -282,9 +281,7 @@ static void open_native(struct pulse *pulse, struct watched *watched, const stru
 	if (tid != 0)
 		subject_open(&watched->subject, pulse->session->target->pid, tid, thread->address, thread->ec);
 	else
-		watched->subject = (struct subject){.stat_fd = -1};
-	if (tid != 0)
-		task_open(&watched->task, pulse->session->target->pid, tid);
+		watched->subject = (struct subject){.task = TASK_CLOSED};
 	watched->subject.aim = aim;
 	watched->noted_tid = thread->tid;
 	watched->pthread = thread->pthread;
@@ -313,8 +310,7 @@ static struct watched *watch_thread(struct pulse *pulse, const struct ruby_threa
 			pulse->watched[at] = pulse->watched[at - 1];
 		watched = &pulse->watched[at];
 		*watched = (struct watched){
-		    .subject = {.stat_fd = -1, .aim = {.thread = thread->address, .ec = thread->ec}},
-		    .task = {-1, -1},
+		    .subject = {.task = TASK_CLOSED, .aim = {.thread = thread->address, .ec = thread->ec}},
 		    .wakeup = {.fd = -1},
 		};
 		pulse->nr_watched++;
@@ -373,7 +369,7 @@ static void take_stack(struct pulse *pulse, struct watched *watched, struct task
 {
 	if (look->known && look->asleep) {
 		sampler_take_asleep(pulse->sampler, &watched->subject, sample);
-		if (task_sleeps_on(&watched->task, look) && sample->reason == REASON_NONE) {
+		if (task_sleeps_on(&watched->subject.task, look) && sample->reason == REASON_NONE) {
 			watched->look = *look;
 			return;
 		}
@@ -466,7 +462,7 @@ static void take_thread(struct pulse *pulse, struct watched *watched, const stru
 	struct beat beat = begin_beat(pulse, watched, thread, late);
 
 	if (watched->subject.tid != 0) {
-		look = task_look(&watched->task);
+		look = task_look(&watched->subject.task);
 		/* It has ended, or has another native thread by now. */
 		if (!look.known)
 			open_native(pulse, watched, thread);
@@ -530,7 +526,7 @@ static bool all_sleep_on(struct pulse *pulse)
 	for (size_t i = 0; i < quiet->nr_few; i++) {
 		const struct watched *watched = &pulse->watched[quiet->few[i]];
 
-		if (!task_sleeps_on(&watched->task, &watched->look))
+		if (!task_sleeps_on(&watched->subject.task, &watched->look))
 			return false;
 	}
 	return true;
@@ -546,12 +542,12 @@ static bool take_runner(struct pulse *pulse, uint32_t late)
 	struct sample *sample;
 
 	beat.end_of_round = beat.quiet = true;
-	for (size_t i = 0; i < pulse->quiet.words.count; i++)
+	for (size_t i = 0; i < pulse->quiet.words.nr_spans; i++)
 		beside[i] =
-		    (struct shot_beside){pulse->quiet.words.words[i].address, pulse->quiet.words.words[i].length};
+		    (struct shot_beside){pulse->quiet.words.spans[i].address, pulse->quiet.words.spans[i].length};
 	beat.slot = take_slot(pulse);
 	beat.sample = sample = &pulse->slots[beat.slot];
-	shot_set_beside(sample->shot, beside, pulse->quiet.words.count);
+	shot_set_beside(sample->shot, beside, pulse->quiet.words.nr_spans);
 	watchdog_reads(READING_PULSE);
 	sampler_take(pulse->sampler, pulse->options.mode, &watched->subject, sample);
 	watchdog_has_read(READING_PULSE);
@@ -580,7 +576,7 @@ static bool take_quiet_round(struct pulse *pulse, uint32_t late)
 	    !all_sleep_on(pulse))
 		return false;
 	if (quiet->runner != SIZE_MAX)
-		return task_runs(&pulse->watched[quiet->runner].task) && take_runner(pulse, late);
+		return task_runs(&pulse->watched[quiet->runner].subject.task) && take_runner(pulse, late);
 	quiet->last_ns = now;
 	hand_on(pulse, &(struct beat){.end_of_round = true, .quiet = true, .late = late, .time_ns = now});
 	return true;

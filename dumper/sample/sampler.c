@@ -1,17 +1,13 @@
 #include "sample/sampler.h"
 
-#include <fcntl.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "elapsed.h"
 #include "sample/publication.h"
 #include "session/windows.h"
-#include "target/process_stat.h"
 #include "target/tracee.h"
 #include "vm/call_site.h"
 #include "vm/frame.h"
@@ -34,6 +30,7 @@ enum { SAVED_RSP = -1, SAVED_RIP = 0, SAVED_SELECTORS = 2 };
 
 /* How long a thread may take to stop; and what it is given between two tries. */
 #define STOP_TIMEOUT_US 200000L
+#define STOP_AWAKE_US	50L
 #define BETWEEN_NS	20000L
 
 /* How much of the code is kept: 16 MiB. */
@@ -50,6 +47,14 @@ enum { SAVED_RSP = -1, SAVED_RIP = 0, SAVED_SELECTORS = 2 };
 #define FRAMES_MAX 65536u
 #define INNERMOST  2u
 
+/*
+ * A running thread is glanced at (glance()) once so many stacks in a row were known that were taken without; two times
+ * at most, and never for one sample of so many.
+ */
+#define GLANCES_FROM   64u
+#define GLANCES	       2
+#define NO_GLANCE_EACH 16u
+
 /* How long a place that is not the thread's is taken to be none: threads seldom move. */
 #define OFF_NS 50000000L
 
@@ -63,7 +68,11 @@ struct sampler {
 	cpu_set_t cpus;	       /* that rbdump may run on */
 	int cpu;	       /* that the thread is bound to; -1 if to none */
 	struct timespec off;   /* when it was seen to it that it is not where a thread runs; 0: it may be there */
+	bool elsewhere;	       /* it is not where the thread ran then */
+	pid_t worker;	       /* 0 */
+	int worker_off;	       /* the CPU that it is kept off; -1 */
 	struct known *known;   /* NULL */
+	unsigned int known_in_a_row, glances;
 	struct fingerprint fingerprint;
 	uint64_t low, high; /* where the file that Ruby is in is mapped: [low, high) */
 };
@@ -95,20 +104,27 @@ bool sample_mode_naive(enum sample_mode mode)
 	return mode == MODE_UNPAUSED_NAIVE || mode == MODE_UNPAUSED_ONCE || mode == MODE_PAUSED_NAIVE;
 }
 
+const char *on_torn_name(enum on_torn on_torn)
+{
+	static const char *const names[ON_TORN_WAYS] = {
+	    [ON_TORN_STEP] = "step",
+	    [ON_TORN_AGAIN] = "again",
+	    [ON_TORN_REPORT] = "report",
+	    [ON_TORN_DROP] = "drop",
+	};
+
+	return names[on_torn];
+}
+
 void subject_open(struct subject *subject, pid_t pid, pid_t tid, uint64_t thread, uint64_t ec)
 {
-	char path[64];
-
-	*subject = (struct subject){.tid = tid, .aim = {.thread = thread, .ec = ec}, .stat_fd = -1};
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
-	subject->stat_fd = open(path, O_RDONLY | O_CLOEXEC);
+	*subject = (struct subject){.tid = tid, .aim = {.thread = thread, .ec = ec}};
+	task_open(&subject->task, pid, tid);
 }
 
 void subject_close(struct subject *subject)
 {
-	if (subject->stat_fd >= 0)
-		close(subject->stat_fd);
-	subject->stat_fd = -1;
+	task_close(&subject->task);
 }
 
 bool sample_init(struct sample *sample, const struct session *session)
@@ -152,6 +168,19 @@ static void find_ruby(struct sampler *sampler)
 	}
 }
 
+/* Keeps the thread that works on the samples off the target's CPU, where it would take time from that. */
+static void keep_worker_off(struct sampler *sampler, int cpu)
+{
+	cpu_set_t set = sampler->cpus;
+
+	if (sampler->worker == 0 || cpu == sampler->worker_off || CPU_COUNT(&set) < 2)
+		return;
+	sampler->worker_off = cpu;
+	if (cpu >= 0)
+		CPU_CLR(cpu, &set);
+	sched_setaffinity(sampler->worker, sizeof(set), &set);
+}
+
 struct sampler *sampler_create(const struct session *session, const struct sampler_options *options)
 {
 	struct sampler *sampler = calloc(1, sizeof(*sampler));
@@ -160,7 +189,7 @@ struct sampler *sampler_create(const struct session *session, const struct sampl
 		return NULL;
 	sampler->session = session;
 	sampler->options = *options;
-	sampler->cpu = -1;
+	sampler->cpu = sampler->worker_off = -1;
 	sched_getaffinity(0, sizeof(sampler->cpus), &sampler->cpus);
 	sampler->ruby = session->ruby;
 	find_ruby(sampler);
@@ -176,10 +205,16 @@ void sampler_destroy(struct sampler *sampler)
 {
 	if (!sampler)
 		return;
+	keep_worker_off(sampler, -1);
 	publication_destroy(sampler->publication);
 	memory_destroy(sampler->memory);
 	free(sampler->fingerprint.words);
 	free(sampler);
+}
+
+void sampler_keep_off(struct sampler *sampler, pid_t worker)
+{
+	sampler->worker = worker;
 }
 
 void sampler_use_known(struct sampler *sampler, struct known *known)
@@ -187,35 +222,28 @@ void sampler_use_known(struct sampler *sampler, struct known *known)
 	sampler->known = known;
 }
 
+static double microseconds_since(const struct timespec *from)
+{
+	return (double)elapsed_ns(from) / 1e3;
+}
+
 bool sampler_enter(struct sampler *sampler)
 {
 	renew_memory(sampler);
 	sampler->cpu = -1;
 	sampler->off = (struct timespec){0};
+	sampler->elsewhere = false;
+	keep_worker_off(sampler, -1);
 	sched_setaffinity(0, sizeof(sampler->cpus), &sampler->cpus);
 	if (sched_getscheduler(0) == SCHED_OTHER)
 		sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
 	return sched_getscheduler(0) != SCHED_OTHER;
 }
 
-static double microseconds_since(const struct timespec *from)
-{
-	return (double)elapsed_ns(from) / 1e3;
-}
-
-/*
- * Whether a thread has ended: its id may then soon be that of another, of any process. Its file of /proc stays its own.
- * That is not known of one whose file could not be opened.
- */
-static bool has_ended(const struct subject *subject)
-{
-	return subject->stat_fd >= 0 && process_stat_cpu(subject->stat_fd) < 0;
-}
-
 /* Goes where the thread runs: it is then not running. False if it cannot: rbdump may not run there (taskset). */
 static bool follow(struct sampler *sampler, const struct subject *subject)
 {
-	int cpu = process_stat_cpu(subject->stat_fd);
+	int cpu = task_cpu(&subject->task);
 	cpu_set_t set;
 
 	if (cpu < 0 || cpu >= CPU_SETSIZE || !CPU_ISSET((size_t)cpu, &sampler->cpus))
@@ -226,6 +254,8 @@ static bool follow(struct sampler *sampler, const struct subject *subject)
 		return false;
 	sampler->cpu = cpu;
 	sampler->off = (struct timespec){0};
+	sampler->elsewhere = false;
+	keep_worker_off(sampler, cpu);
 	return true;
 }
 
@@ -235,15 +265,17 @@ static bool follow(struct sampler *sampler, const struct subject *subject)
  */
 static void avoid(struct sampler *sampler, const struct subject *subject)
 {
-	int cpu = process_stat_cpu(subject->stat_fd);
+	int cpu = task_cpu(&subject->task);
 	cpu_set_t set = sampler->cpus;
 
 	sampler->cpu = -1;
+	sampler->elsewhere = false;
 	clock_gettime(CLOCK_MONOTONIC, &sampler->off);
 	if (cpu < 0 || cpu >= CPU_SETSIZE || CPU_COUNT(&set) < 2)
 		return;
 	CPU_CLR(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
+	sampler->elsewhere = sched_setaffinity(0, sizeof(set), &set) == 0;
+	keep_worker_off(sampler, cpu);
 }
 
 /*
@@ -358,24 +390,38 @@ static bool recognize(struct sampler *sampler, struct sample *sample,
  * Reads a running thread once, from elsewhere. If what was read is, word by word, a stack that is known to be right, it
  * is taken for the one that the thread is at. It is one that it has been at since the last collection; a mixture of two
  * that it was at during the read would have to be a third one in every word.
+ *
+ * What is not recognized is read anew, when the thread has gone on to something else: so stacks that are not known are
+ * seen less often than they are there. Hence it is only done while next to none are like that, by the samples that were
+ * taken without: where a program has ever new stacks, or loses them by each collection, there is no glance.
  */
 static bool glance(struct sampler *sampler, struct subject *subject, struct sample *sample)
 {
-	if (!sampler->known)
+	if (sampler->known_in_a_row < GLANCES_FROM || ++sampler->glances % NO_GLANCE_EACH == 0)
 		return false;
 	stay_off(sampler, subject);
-	sample->tries = 1;
-	sample->in_budget =
-	    copy(subject, sample, SHOT_ONCE) == SHOT_COVERED && recognize(sampler, sample, known_recognize);
+	for (int glances = 0; glances < GLANCES && !sample->in_budget; glances++) {
+		sample->tries++;
+		sample->in_budget =
+		    copy(subject, sample, SHOT_ONCE) == SHOT_COVERED && recognize(sampler, sample, known_recognize);
+	}
 	return sample->in_budget;
 }
 
-/* Notes why a try was not good enough, and that there will be another. */
-static void try_again(struct sample *sample)
+/* Notes whether a stack was known that was taken without a glance. */
+static void note_known(struct sampler *sampler, bool is_known)
+{
+	sampler->known_in_a_row = is_known ? sampler->known_in_a_row + 1 : 0;
+}
+
+/*
+ * Notes why a try was not good enough, and that there will be another. The thread has to get on until then, and may be
+ * waiting for this CPU.
+ */
+static void try_again(struct sample *sample, long pause_ns)
 {
 	sample->retried[sample->reason]++;
-	/* The thread has to get on, and may be waiting for this CPU. */
-	nanosleep(&(struct timespec){.tv_nsec = BETWEEN_NS}, NULL);
+	nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
 }
 
 /* Goes to where the mode reads from. */
@@ -439,12 +485,14 @@ static void take_unpaused(struct sampler *sampler, struct subject *subject, stru
 		    microseconds_since(&began) >= (double)sampler->options.budget_us)
 			break;
 		if (on_its_cpu)
-			try_again(sample);
+			try_again(sample, BETWEEN_NS);
 		else
 			sample->retried[sample->reason]++;
 		take_place(sampler, subject, sample, on_its_cpu);
 	}
-	sample->gone = sample->reason != REASON_NONE && has_ended(subject);
+	if (on_its_cpu && sample->reason == REASON_NONE)
+		note_known(sampler, sample->is_known);
+	sample->gone = sample->reason != REASON_NONE && task_has_ended(&subject->task);
 }
 
 /* Steps a stopped thread out of the torn window that it is in. */
@@ -499,44 +547,68 @@ static const struct layout_window *find_window(const struct sampler *sampler, co
 	return NULL;
 }
 
-/* Stops the thread and copies its stack. */
+/* Nothing of the stack was copied, or nothing that can be used. */
+static bool reject_copy(struct sample *sample, enum reason reason)
+{
+	sample->copied = sample->no_stack = false;
+	sample->reason = reason;
+	return false;
+}
+
+/*
+ * Copies the stack of a stopped thread, and then sees where it was stopped: the kernel tells that a little later than
+ * it can be read. Returns whether the copy is one of a stack as the thread had it.
+ */
+static bool copy_stopped(struct sampler *sampler, struct tracee *tracee, struct subject *subject, struct sample *sample)
+{
+	const enum on_torn on_torn = sampler->options.on_torn;
+	const bool naive = sample->mode == MODE_PAUSED_NAIVE;
+	bool covered = copy(subject, sample, SHOT_ONCE) == SHOT_COVERED, interrupted = false;
+
+	sample->gone = !tracee_read_registers(tracee);
+	if (sample->gone)
+		return reject_copy(sample, REASON_NOT_STOPPED);
+	sample->has_registers = true;
+	sample->registers = tracee->registers;
+	/* What a naive profiler does not read must not add to its pause. */
+	sample->window = naive ? session_window(sampler->session, tracee->registers.rip)
+			       : find_window(sampler, tracee, &interrupted);
+	if (naive || !sample->window || publication_may_copy(sampler->publication, sample->window))
+		return covered;
+	if (on_torn == ON_TORN_STEP && !interrupted && step_out(sampler, tracee, sample))
+		return copy(subject, sample, SHOT_ONCE) == SHOT_COVERED;
+	if (on_torn != ON_TORN_REPORT)
+		return reject_copy(sample, REASON_WINDOW);
+	sample->reason = REASON_WINDOW;
+	return covered;
+}
+
+/* Stops the thread, copies its stack, and lets it go on. */
 static void stop_and_copy(struct sampler *sampler, struct subject *subject, struct sample *sample)
 {
-	bool naive = sample->mode == MODE_PAUSED_NAIVE, wanted = true, interrupted = false, torn = false,
-	     covered = false;
+	const bool leads_to_native_stack = shot_leads_to_native_stack(sample->shot);
 	enum tracee_result result;
 	struct timespec began;
 	struct tracee tracee;
+	bool covered = false;
 	double pause_us;
 
-	sample->reason = REASON_NOT_STOPPED;
-	sample->gone = has_ended(subject);
+	reject_copy(sample, REASON_NOT_STOPPED);
+	sample->gone = task_has_ended(&subject->task);
 	if (sample->gone)
 		return;
 	shot_make_ready(sample->shot, &subject->aim, SHOT_ONCE);
 	clock_gettime(CLOCK_MONOTONIC, &began);
-	result = tracee_stop(sample->tid, STOP_TIMEOUT_US, &tracee);
-	if (result == TRACEE_STOPPED) {
-		sample->has_registers = true;
-		sample->registers = tracee.registers;
-		/* What a naive profiler does not read must not add to its pause. */
-		sample->window = naive ? session_window(sampler->session, tracee.registers.rip)
-				       : find_window(sampler, &tracee, &interrupted);
-		torn = !naive && sample->window && !publication_may_copy(sampler->publication, sample->window);
-		if (torn && sampler->options.on_torn == ON_TORN_STEP)
-			wanted = !interrupted && step_out(sampler, &tracee, sample);
-		else if (torn && sampler->options.on_torn == ON_TORN_DROP)
-			wanted = false;
-		if (wanted)
-			covered = copy(subject, sample, SHOT_ONCE) == SHOT_COVERED;
-		if (covered && shot_leads_to_native_stack(sample->shot))
-			shot_copy_objects(sample->shot, FRAMES_MAX);
-	}
+	result = tracee_stop(sample->tid, sampler->elsewhere ? STOP_AWAKE_US : 0, STOP_TIMEOUT_US, &tracee);
+	if (result == TRACEE_STOPPED)
+		covered = copy_stopped(sampler, &tracee, subject, sample);
+	if (covered && leads_to_native_stack)
+		shot_copy_objects(sample->shot, FRAMES_MAX);
 	tracee_resume(&tracee);
 	pause_us = microseconds_since(&began);
 	if (pause_us > sample->pause_us)
 		sample->pause_us = pause_us;
-	sample->gone = result == TRACEE_GONE;
+	sample->gone |= result == TRACEE_GONE;
 	if (tracee.reaped) {
 		sample->reaped = true;
 		sample->status = tracee.status;
@@ -544,11 +616,10 @@ static void stop_and_copy(struct sampler *sampler, struct subject *subject, stru
 	sample->stuck = result == TRACEE_TIMEOUT;
 	if (result == TRACEE_REFUSED)
 		sample->reason = REASON_REFUSED;
-	if (torn && (!wanted || sampler->options.on_torn == ON_TORN_REPORT))
-		sample->reason = REASON_WINDOW;
 	/* What the frames lead to stays what it is until the next collection: it need not stand still for that. */
-	if (covered && !shot_leads_to_native_stack(sample->shot) &&
-	    (naive || sample->reason != REASON_NONE || !recognize(sampler, sample, known_find)))
+	if (covered && !leads_to_native_stack &&
+	    (sample->mode == MODE_PAUSED_NAIVE || sample->reason != REASON_NONE ||
+	     !recognize(sampler, sample, known_find)))
 		copy_objects(sampler, sample);
 }
 
@@ -559,7 +630,6 @@ static void take_paused(struct sampler *sampler, struct subject *subject, struct
 	stay_off(sampler, subject);
 	for (unsigned int tries = 1;; tries++) {
 		sample->tries = tries;
-		sample->copied = false;
 		stop_and_copy(sampler, subject, sample);
 		/* How long the first stop took is a matter of what else runs: it says nothing of the second. */
 		if (tries == 1)
@@ -568,10 +638,11 @@ static void take_paused(struct sampler *sampler, struct subject *subject, struct
 			sample->reason = check(sampler, subject, sample->shot, FRAMES_MAX);
 		if (sample->mode == MODE_PAUSED_NAIVE || sample->reason == REASON_NONE || sample->gone ||
 		    sample->stuck || sample->no_stack || sample->reason == REASON_REFUSED ||
-		    sampler->options.on_torn != ON_TORN_STEP || tries >= TRIES ||
+		    sampler->options.on_torn > ON_TORN_AGAIN || tries >= TRIES ||
 		    (tries > 1 && microseconds_since(&began) > 10 * (double)sampler->options.budget_us))
 			break;
-		try_again(sample);
+		/* On a busy machine it may take a while until it is given a CPU again. */
+		try_again(sample, BETWEEN_NS << (tries - 1));
 	}
 }
 

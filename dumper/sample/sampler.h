@@ -14,6 +14,7 @@
 #include "sample/known.h"
 #include "sample/shot.h"
 #include "session/session.h"
+#include "target/task.h"
 
 enum sample_mode {
 	/* As a profiler does that knows no better: context, frames and values by reads of their own, no check that they
@@ -27,7 +28,7 @@ enum sample_mode {
 	MODE_UNPAUSED,
 	/* The thread is stopped and its stack copied once. */
 	MODE_PAUSED_NAIVE,
-	/* The same; stepped out of a torn window before, and tried again if it contradicts itself. */
+	/* The same, but not in a torn window; tried again if it contradicts itself. */
 	MODE_PAUSED,
 	/* Nothing is done: what the target does by itself. */
 	MODE_UNDISTURBED,
@@ -45,9 +46,14 @@ bool sample_mode_naive(enum sample_mode mode);
 /* What MODE_PAUSED does with a thread that was stopped in a torn window. */
 enum on_torn {
 	ON_TORN_STEP,	/* steps it out, then copies */
+	ON_TORN_AGAIN,	/* lets it go on, and stops it again a moment later */
 	ON_TORN_REPORT, /* copies, and calls it torn */
 	ON_TORN_DROP,	/* does not copy */
+	ON_TORN_WAYS
 };
+
+/* "step" and so on. */
+const char *on_torn_name(enum on_torn on_torn);
 
 struct sampler_options {
 	long budget_us; /* for all tries of one sample */
@@ -58,7 +64,7 @@ struct sampler_options {
 struct subject {
 	struct shot_aim aim;
 	pid_t tid;
-	int stat_fd; /* /proc/PID/task/TID/stat; -1 if it is not open */
+	struct task task;
 };
 
 /* Opens what sampler_take() needs of a thread; closes it again. */
@@ -100,6 +106,12 @@ void sample_clear(struct sample *sample);
 struct sampler;
 struct sampler *sampler_create(const struct session *session, const struct sampler_options *options);
 void sampler_destroy(struct sampler *sampler); /* NULL is fine */
+
+/*
+ * From now on, that thread of rbdump's stays off the target's CPU as well: it works on the samples. The CPUs that it
+ * may run on are those of the thread that has called sampler_create(); it gets them back at the end.
+ */
+void sampler_keep_off(struct sampler *sampler, pid_t worker);
 
 /* From now on, stacks that are known to be right are recognized. They must outlive the sampler. */
 void sampler_use_known(struct sampler *sampler, struct known *known);

@@ -20,11 +20,12 @@
 
 struct tracee {
 	pid_t tid;
+	long awake_us;
 	bool seized, stopped;
 	int pending_signal; /* was about to be delivered; is delivered when the thread goes on */
 	bool reaped;	    /* it has ended, and nobody else is told how: if it is a child of ours, not even as that */
 	int status;	    /* then: as waitpid() gives it */
-	struct user_regs_struct registers;
+	struct user_regs_struct registers; /* as read last */
 };
 
 enum tracee_result {
@@ -35,10 +36,18 @@ enum tracee_result {
 };
 
 /*
- * Seizes and stops a thread, and takes its registers. Whatever comes of it, tracee_resume() ends it.
+ * Seizes and stops a thread. Whatever comes of it, tracee_resume() ends it.
+ *   awake_us    how long to look for a stop, this one and that of each step, before going to sleep until it comes; 0
+ *               if the caller may be on the thread's own CPU
  *   timeout_us  how long to wait for the stop
  */
-enum tracee_result tracee_stop(pid_t tid, long timeout_us, struct tracee *ret);
+enum tracee_result tracee_stop(pid_t tid, long awake_us, long timeout_us, struct tracee *ret);
+
+/*
+ * Takes the registers of a stopped thread; false if it has ended. The kernel waits for the thread to be off its CPU
+ * before it tells them: so they are better read after its memory, which does not change any more.
+ */
+bool tracee_read_registers(struct tracee *tracee);
 
 /*
  * Lets a stopped thread run one instruction, and takes its registers again. Returns false if it did not come to that: a

@@ -1,5 +1,6 @@
 #include "vm/thread_words.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Adds what is there now. Fails the read if it cannot be had, or there is no room. */
@@ -64,6 +65,36 @@ static const struct ruby_thread *only_running(const struct ruby_threads *threads
 	return running;
 }
 
+static int by_address(const void *a, const void *b)
+{
+	const struct thread_word *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/* Joins those words to spans that lie in one page. */
+static void join(struct thread_words *words)
+{
+	size_t before = 0;
+
+	qsort(words->words, words->count, sizeof(*words->words), by_address);
+	words->nr_spans = 0;
+	for (size_t i = 0; i < words->count; i++) {
+		struct thread_word *word = &words->words[i];
+		const uint64_t end = word->address + word->length;
+		struct thread_span *span = words->nr_spans > 0 ? &words->spans[words->nr_spans - 1] : NULL;
+
+		if (!span || span->address / MEMORY_PAGE != (end - 1) / MEMORY_PAGE) {
+			before += span ? span->length : 0;
+			span = &words->spans[words->nr_spans++];
+			*span = (struct thread_span){.address = word->address};
+		}
+		if (end - span->address > span->length)
+			span->length = (uint32_t)(end - span->address);
+		word->at = before + (size_t)(word->address - span->address);
+	}
+}
+
 bool thread_words_of(const struct ruby *ruby, const struct ruby_threads *threads, struct thread_words *ret)
 {
 	const struct layout *layout = ruby->layout;
@@ -93,6 +124,7 @@ bool thread_words_of(const struct ruby *ruby, const struct ruby_threads *threads
 		return false;
 	}
 	add_member(&access, running->address, F_thread_status, ret);
+	join(ret);
 	return !access.failed;
 }
 
@@ -101,10 +133,9 @@ bool thread_words_are(const struct thread_words *words, const uint8_t *bytes)
 	for (size_t i = 0; i < words->count; i++) {
 		uint64_t now = 0;
 
-		memcpy(&now, bytes, words->words[i].length);
+		memcpy(&now, bytes + words->words[i].at, words->words[i].length);
 		if (now != words->words[i].value)
 			return false;
-		bytes += words->words[i].length;
 	}
 	return true;
 }

@@ -15,11 +15,20 @@ struct thread_word {
 	uint64_t address;
 	uint32_t length; /* bytes: 8 at most */
 	uint64_t value;
+	size_t at; /* in a copy of the spans, one after the other */
+};
+
+/* Memory that words lie in: those of one object are copied with what is between them, since a piece costs more. */
+struct thread_span {
+	uint64_t address;
+	uint32_t length;
 };
 
 struct thread_words {
-	struct thread_word words[THREAD_WORDS_MAX];
+	struct thread_word words[THREAD_WORDS_MAX]; /* ascending */
 	size_t count;
+	struct thread_span spans[THREAD_WORDS_MAX]; /* ascending; each in one page */
+	size_t nr_spans;
 };
 
 /*
@@ -29,8 +38,8 @@ struct thread_words {
 bool thread_words_of(const struct ruby *ruby, const struct ruby_threads *threads, struct thread_words *ret);
 
 /*
- * Whether they are the same in a copy of them.
- *   bytes  what is at their addresses, one after the other
+ * Whether they are the same in a copy of the spans.
+ *   bytes  what is there, one span after the other
  */
 bool thread_words_are(const struct thread_words *words, const uint8_t *bytes);
 

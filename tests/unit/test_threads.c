@@ -617,16 +617,19 @@ static void test_collection(void **state)
 	assert_false(known);
 }
 
-/* What is at the addresses of some words now. */
+/* Whether some words are the same in a copy that is made now. */
 static bool words_are(struct synthetic *s, const struct thread_words *words)
 {
 	struct access access = ruby_access(&s->ruby);
-	uint8_t bytes[8 * THREAD_WORDS_MAX];
+	uint8_t bytes[THREAD_WORDS_MAX * MEMORY_PAGE];
 	size_t length = 0;
 
-	for (size_t i = 0; i < words->count; i++) {
-		assert_true(access_bytes(&access, words->words[i].address, bytes + length, words->words[i].length));
-		length += words->words[i].length;
+	for (size_t i = 0; i < words->nr_spans; i++) {
+		const struct thread_span *span = &words->spans[i];
+
+		assert_int_equal(span->address / MEMORY_PAGE, (span->address + span->length - 1) / MEMORY_PAGE);
+		assert_true(access_bytes(&access, span->address, bytes + length, span->length));
+		length += span->length;
 	}
 	return thread_words_are(words, bytes);
 }
@@ -655,6 +658,7 @@ static void test_words(void **state)
 	synthetic_set(s, ractor, owner, threads[1]);
 	assert_true(words_of(s, &words));
 	assert_true(words_are(s, &words));
+	assert_true(words.nr_spans < words.count);
 	synthetic_set(s, threads[2], F_thread_status, synthetic_enum(s, E_THREAD_STOPPED_FOREVER)); /* of no interest */
 	assert_true(words_are(s, &words));
 	/* Another one runs, or none. */

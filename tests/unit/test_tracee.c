@@ -13,7 +13,8 @@
 #include "target/process_stat.h"
 #include "target/tracee.h"
 
-#define STOP_US 1000000L
+#define STOP_US	 1000000L
+#define AWAKE_US 50L
 
 /* How long the instruction takes that is stepped: longer than any patience would be. */
 #define LONG_STEP_S 2
@@ -73,7 +74,7 @@ static void test_long_step(void **state)
 	(void)state;
 	reader = start_reader(pipes);
 	wait_for_sleep(reader);
-	assert_int_equal(tracee_stop(reader, STOP_US, &tracee), TRACEE_STOPPED);
+	assert_int_equal(tracee_stop(reader, AWAKE_US, STOP_US, &tracee), TRACEE_STOPPED);
 	writer = fork();
 	assert_true(writer >= 0);
 	if (writer == 0) {
@@ -99,7 +100,7 @@ static void test_end(void **state)
 	(void)state;
 	reader = start_reader(pipes);
 	wait_for_sleep(reader);
-	assert_int_equal(tracee_stop(reader, STOP_US, &tracee), TRACEE_STOPPED);
+	assert_int_equal(tracee_stop(reader, AWAKE_US, STOP_US, &tracee), TRACEE_STOPPED);
 	assert_false(tracee.reaped);
 	assert_int_equal(kill(reader, SIGKILL), 0);
 	while (tracee_step(&tracee))
@@ -109,7 +110,7 @@ static void test_end(void **state)
 		assert_int_equal(WTERMSIG(tracee.status), SIGKILL);
 	else
 		assert_int_equal(WTERMSIG(join(reader)), SIGKILL);
-	assert_int_equal(tracee_stop(reader, STOP_US, &tracee), TRACEE_GONE);
+	assert_int_equal(tracee_stop(reader, AWAKE_US, STOP_US, &tracee), TRACEE_GONE);
 	close(pipes[0]);
 	close(pipes[1]);
 }
@@ -143,7 +144,7 @@ static void test_killed_by_its_parent(void **state)
 	}
 	assert_int_equal(read(told[0], &child, sizeof(child)), sizeof(child));
 	wait_for_sleep(child);
-	assert_int_equal(tracee_stop(child, STOP_US, &tracee), TRACEE_STOPPED);
+	assert_int_equal(tracee_stop(child, AWAKE_US, STOP_US, &tracee), TRACEE_STOPPED);
 	assert_int_equal(write(kill_it[1], "x", 1), 1);
 	assert_int_equal(read(told[0], &child, sizeof(child)), sizeof(child));
 	tracee_resume(&tracee);
@@ -192,7 +193,7 @@ static void test_signals_while_stepped(void **state)
 	assert_int_equal(read(told[0], &byte, 1), 1);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		wait_for_sleep(pid);
-		assert_int_equal(tracee_stop(pid, STOP_US, &tracee), TRACEE_STOPPED);
+		assert_int_equal(tracee_stop(pid, AWAKE_US, STOP_US, &tracee), TRACEE_STOPPED);
 		assert_int_equal(kill(pid, signals[i]), 0);
 		assert_false(tracee_step(&tracee));
 		assert_int_equal(tracee.pending_signal, signals[i]);

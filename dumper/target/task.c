@@ -1,4 +1,4 @@
-#include "record/task.h"
+#include "target/task.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "target/process_stat.h"
 
 static int open_file(pid_t pid, pid_t tid, const char *name)
 {
@@ -17,17 +19,19 @@ static int open_file(pid_t pid, pid_t tid, const char *name)
 
 void task_open(struct task *task, pid_t pid, pid_t tid)
 {
+	task->stat_fd = open_file(pid, tid, "stat");
 	task->schedstat_fd = open_file(pid, tid, "schedstat");
 	task->syscall_fd = open_file(pid, tid, "syscall");
 }
 
 void task_close(struct task *task)
 {
-	if (task->schedstat_fd >= 0)
-		close(task->schedstat_fd);
-	if (task->syscall_fd >= 0)
-		close(task->syscall_fd);
-	task->schedstat_fd = task->syscall_fd = -1;
+	const int fds[] = {task->stat_fd, task->schedstat_fd, task->syscall_fd};
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	*task = TASK_CLOSED;
 }
 
 /* Its text from the beginning; "" if it cannot be read. */
@@ -37,6 +41,20 @@ static bool read_text(int fd, char *text, size_t size)
 
 	text[length > 0 ? length : 0] = '\0';
 	return length > 0;
+}
+
+bool task_has_ended(const struct task *task)
+{
+	/* Of those that tell it, the one that the kernel takes least time for; it is not there in every kernel. */
+	int fd = task->schedstat_fd >= 0 ? task->schedstat_fd : task->stat_fd;
+	char text[128];
+
+	return fd >= 0 && !read_text(fd, text, sizeof(text));
+}
+
+int task_cpu(const struct task *task)
+{
+	return process_stat_cpu(task->stat_fd);
 }
 
 /* Time on a CPU, time of waiting for one, how often it was given one (Documentation/scheduler/sched-stats.rst). */

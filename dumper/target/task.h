@@ -1,6 +1,7 @@
 /*
- * What the kernel says of a native thread: whether it sleeps, in which system call, and whether it has run since it was
- * last looked at.
+ * What the kernel says of a native thread: whether there still is one, whether it sleeps, in which system call, and
+ * whether it has run since it was last looked at. By files that are kept open: they stay its own when its id has become
+ * that of another.
  */
 #ifndef RBDUMP_TASK_H
 #define RBDUMP_TASK_H
@@ -10,11 +11,19 @@
 #include <sys/types.h>
 
 struct task {
-	int schedstat_fd, syscall_fd; /* of /proc/PID/task/TID; -1 if they are not open */
+	int stat_fd, schedstat_fd, syscall_fd; /* of /proc/PID/task/TID; -1 if they are not open */
 };
+
+#define TASK_CLOSED ((struct task){-1, -1, -1})
 
 void task_open(struct task *task, pid_t pid, pid_t tid);
 void task_close(struct task *task);
+
+/* Whether it has ended. That is not known of one whose files could not be opened. */
+bool task_has_ended(const struct task *task);
+
+/* The CPU that it runs on, or was on last; -1 if that is not known. */
+int task_cpu(const struct task *task);
 
 struct task_look {
 	bool known;	   /* false: there is no such thread, or the kernel does not tell */
