@@ -5,8 +5,8 @@
  *   bare_sampling PID RATE SECONDS sleep|read|pause < PIECES     PIECES: lines of ADDRESS (hexadecimal) and LENGTH
  *
  * As rbdump does, it goes before others, and stays away from the CPU that the thread runs on. Prints how many samples
- * it took, its CPU time for each, the median and the 99th percentile of the pauses, in microseconds, and how many samples
- * were late or missed.
+ * it took, its CPU time for each, the median and the 99th percentile of the pauses, in microseconds, and how many
+ * samples were late or missed.
  */
 #include <sched.h>
 #include <signal.h>
@@ -98,7 +98,7 @@ static int copy(pid_t pid)
 	return process_vm_readv(pid, &local, 1, pieces, nr_pieces, 0) == (ssize_t)nr_bytes ? 0 : -1;
 }
 
-/* Waits for a stop: awake at first, which is some 20 us less for the thread than to be woken up for it. */
+/* Waits for a stop: awake at first, as rbdump does (target/tracee.c). */
 static pid_t wait_for_stop(pid_t pid, int *status)
 {
 	double began = microseconds(CLOCK_MONOTONIC);
@@ -124,7 +124,8 @@ static int stop_and_copy(pid_t pid)
 	return ptrace(PTRACE_DETACH, pid, NULL, NULL) != 0 || failed ? -1 : 0;
 }
 
-/* How many samples are late, or missed, if one begins now: as rbdump counts them. Those that were missed are skipped. */
+/* How many samples are late, or missed, if one begins now: as rbdump counts them. Those that were missed are skipped.
+ */
 static size_t skip_missed(struct timespec *due, double period)
 {
 	double behind = microseconds(CLOCK_MONOTONIC) - ((double)due->tv_sec * 1e6 + (double)due->tv_nsec / 1e3);
@@ -184,7 +185,7 @@ int main(int argc, char **argv)
 	}
 	cpu = microseconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 	qsort(pauses, count, sizeof(*pauses), ascending);
-	printf("%zu %.2f %.2f %.2f %zu\n", count, cpu / (double)count, pauses[count / 2], pauses[count - 1 - count / 100],
-	       late);
+	printf("%zu %.2f %.2f %.2f %zu\n", count, cpu / (double)count, pauses[count / 2],
+	       pauses[count - 1 - count / 100], late);
 	return 0;
 }

@@ -90,7 +90,7 @@ class Setting:
         self.environment = dict(
             os.environ, RBDUMP_OFFSETS_D=layouts, XDG_CACHE_HOME=folder, DEBUGINFOD_URLS="", LC_ALL="C.UTF-8"
         )
-        self.generate = [rbdump, "--gen-offsets", ruby.elf, "-o", os.path.join(layouts, "bench.layout")]
+        self.generate = [rbdump, "--gen-offsets", ruby.elf]
         Run(self.generate, self.environment)
 
     def compile(self, name):

@@ -12,6 +12,16 @@ STRUCT = "ptype /o struct rb_control_frame_struct"
 TRACED = 40  # dumps of a busy target that are run under strace, to count their pauses
 
 
+def instructions(command, environment, within=None):
+    """How many a program executes outside of the kernel; within one function alone, with what that calls."""
+    callgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
+    run = Run(callgrind + ([f"--toggle-collect={within}"] if within else []) + command, environment)
+    count = re.search(r"Collected : (\d+)", run.output)
+    if not count or count[1] == "0":
+        raise Failed(f"valgrind gives no number of instructions{f' of {within}' if within else ''}")
+    return int(count[1])
+
+
 class OneLook:
     PARTS = ("generation", "whole_dump", "search", "pauses")
 
@@ -42,12 +52,7 @@ class OneLook:
             peak = max(peak_memory(command, self.environment, self.folder) for _ in range(3)) / 1e6
             self.table.add(f"peak memory, {name}", peak, "MB", 250 if name == mine else None)
         if self.options.instructions:
-            run = Run(["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null",
-                       *self.generate], self.environment)  # fmt: skip
-            count = re.search(r"I +refs: +([\d,]+)", run.output)
-            if not count:
-                raise Failed("valgrind gives no number of instructions")
-            self.table.add("instructions, rbdump --gen-offsets", int(count[1].replace(",", "")), "")
+            self.table.add("instructions, rbdump --gen-offsets", instructions(self.generate, self.environment), "")
 
     def whole_dump(self):
         self.table.section("A whole dump: 30 frames, layout at hand; wall time")
@@ -59,7 +64,7 @@ class OneLook:
                 "true (starting an empty program)": ["true"],
                 "gdb -batch -p PID, rb-bt": ["gdb", "-nx", "-batch", "-p", str(pid), "-ex", script, "-ex", "rb-bt"],
                 "eu-stack -p PID (native frames only)": ["eu-stack", "-p", str(pid)],
-                "rbspy dump --pid PID": ["rbspy", "dump", "--pid", str(pid)],
+                "rbspy snapshot --pid PID": ["rbspy", "snapshot", "--pid", str(pid)],
             }
             missing = [name for name, command in commands.items() if not shutil.which(command[0])]
             for name in missing:
@@ -77,6 +82,14 @@ class OneLook:
                 self.table.add_spread(name, [run.wall * 1e3 for run in some], "ms", limit)
             for name in missing:
                 self.table.note(f"{name}: not found")
+            if self.options.instructions:
+                every, reading = (
+                    instructions(self.dump(pid), self.environment, within) for within in (None, "layout_find_kept")
+                )
+                cpu = statistics.median(run.cpu for run in runs["rbdump -p PID"]) * 1e3
+                self.table.add("instructions of rbdump -p PID", every, "")
+                self.table.add("  of which to find and read the layout", reading, "")
+                self.table.add("  about, by that share of its CPU time", cpu * reading / every, "ms", 1)
             calls = Calls(self.dump(pid), self.environment, self.folder)
         self.table.section("System calls of that dump (deterministic but for where the heap lies)")
         self.table.add("in all", sum(calls.all.values()), "")

@@ -83,7 +83,7 @@ def table(ruby, results):
         "",
         f"Usual: a server's threads, most of which wait ({results['usual'][2]}; {100 * results['usual'][1]:.0f} % of a CPU).",
         f"Worst: each thread has a new stack, 26 deep, nearly every time ({results['worst'][2]};",
-        f"{100 * results['worst'][1]:.0f} % of a CPU); what stacks are made of is begun anew when it takes 16 MB.",
+        f"{100 * results['worst'][1]:.0f} % of a CPU); what stacks are made of is begun anew now and then.",
     ]
     return "\n".join(lines)
 

@@ -8,15 +8,16 @@ import pathlib
 import re
 import selectors
 import shutil
-import signal
 import statistics
 import subprocess
 import threading
 import time
+from functools import partial
 
 from measure import BENCH, TIMEOUT, TREE, Failed, Run, percentile
 
 MODES = ("unpaused", "paused")
+BARE = {"unpaused": "read", "paused": "pause"}  # what bare_sampling does instead
 WARM = 1.5  # seconds until nothing is new
 WINDOW = 3.0  # seconds that are measured
 FRAMES = 25
@@ -93,12 +94,16 @@ def memory_kb(pids):
 
 
 class Recorded:
-    """rbdump record of a process, while it runs; and what its last line tells."""
+    """
+    rbdump record of a process, while it runs; and what its last line tells. It ends after so many seconds; if that is
+    None, when it is told to.
+    """
 
     def __init__(self, setting, pid, rate, mode, seconds, rbdump=None):
         self.rate = rate
         file = os.path.join(setting.folder, "bench.rbdump")
-        command = [rbdump or setting.rbdump, "record", "-p", pid, "-r", rate, "--mode", mode, "-d", seconds, "-o", file]
+        command = [rbdump or setting.rbdump, "record", "-p", pid, "-r", rate, "--mode", mode, "-o", file]
+        command += ["-d", seconds] if seconds else []
         self.file = file
         self.process = subprocess.Popen(
             [str(word) for word in command], stderr=subprocess.PIPE, text=True, env=setting.environment
@@ -119,6 +124,25 @@ class Recorded:
         if not line:
             raise Failed(f"rbdump record: {errors.strip()[-300:]}")
         return int(line[1]), int(line[3]), int(line[2])
+
+
+class Bare:
+    """The bare calls, while they run."""
+
+    def __init__(self, program, pid, rate, seconds, what, pieces):
+        command = [program, str(pid), str(rate), str(seconds), what]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        with contextlib.suppress(BrokenPipeError):  # its status tells
+            self.process.stdin.write(pieces)
+            self.process.stdin.close()
+        self.process.stdin = None
+
+    def end(self, timeout=TIMEOUT):
+        """(samples, late, samples)"""
+        words = self.process.communicate(timeout=timeout)[0].split()
+        if self.process.returncode != 0:
+            raise Failed("bare_sampling failed")
+        return int(words[0]), int(words[4]), int(words[0])
 
 
 def cost(setting, pid, rate, mode, threads=1, rbdump=None):
@@ -197,16 +221,21 @@ class Sampling:
     def bare_run(self, pid, rate, what, pieces):
         """(CPU time a sample, the median and the 99th percentile of the pauses)"""
         run = Run([self.bare, str(pid), str(rate), str(WINDOW), what], os.environ, stdin=pieces)
-        return tuple(float(word) for word in run.output.split()[1:])
+        return tuple(float(word) for word in run.output.split()[1:4])
 
-    def rbspy(self, pid, rate):
-        """CPU time a sample of rbspy record, if it is there."""
+    def rbspy(self, pid, rate, mode):
+        """CPU time of one more sample of rbspy record, once it is warm: from two recordings of which one is longer."""
+        cpu, samples = [], []
         raw = os.path.join(self.setting.folder, "rbspy.raw")
-        command = ["rbspy", "record", "--pid", str(pid), "--rate", str(rate), "--duration", str(int(WARM + WINDOW)),
-                   "--silent", "--format", "collapsed", "--file", raw]  # fmt: skip
-        run = Run(command, os.environ)
-        samples = sum(int(line.rpartition(" ")[2]) for line in pathlib.Path(raw).read_text().splitlines())
-        return run.cpu * 1e6 / samples
+        for seconds in (1, 1 + int(WINDOW)):
+            command = ["rbspy", "record", "--pid", str(pid), "--rate", str(rate), "--duration", str(seconds), "--silent",
+                       "--format", "collapsed", "--file", raw, "--raw-file", os.devnull]  # fmt: skip
+            run = Run(command + (["--nonblocking"] if mode == "unpaused" else []), os.environ)
+            cpu.append(run.cpu)
+            samples.append(sum(int(line.rpartition(" ")[2]) for line in pathlib.Path(raw).read_text().splitlines()))
+        if samples[1] <= samples[0]:
+            raise Failed("a longer recording of rbspy has no more samples")
+        return (cpu[1] - cpu[0]) * 1e6 / (samples[1] - samples[0])
 
     def sampling(self):
         self.table.section(f"CPU time of a sample: a call-heavy loop of {FRAMES} frames, 1,000 Hz, warm")
@@ -214,7 +243,7 @@ class Sampling:
         peers = {"rbspy record": self.rbspy} if shutil.which("rbspy") else {}
         with Loop(self.ruby, FRAMES, 0) as loop:
             for mode in MODES:
-                pieces, what = pieces_of(self.setting, loop.pid, mode), "pause" if mode == "paused" else "read"
+                pieces, what = pieces_of(self.setting, loop.pid, mode), BARE[mode]
                 mine, before, bare, asleep = [], [], [], []
                 for _ in range(self.repeat):
                     mine.append(cost(self.setting, loop.pid, 1000, mode)[0])
@@ -231,7 +260,7 @@ class Sampling:
                 if before:
                     self.table.add("  ratio to that rbdump", statistics.median(mine) / statistics.median(before), "ratio", 1)
                 for name, peer in peers.items():
-                    theirs = [peer(loop.pid, 100) for _ in range(self.repeat)]
+                    theirs = [peer(loop.pid, 1000, mode) for _ in range(self.repeat)]
                     self.table.add_spread(f"  {name}", theirs, "us")
                     self.table.add("  ratio to that", statistics.median(mine) / statistics.median(theirs), "ratio", 0.04)
         if not peers:
@@ -253,7 +282,7 @@ class Sampling:
         CALLS.write_text(json.dumps(told, indent=1) + "\n")
 
     def pause_window(self):
-        self.table.section("The pause of a sample, and the bare stop, registers, read and going on")
+        self.table.section("The pause of a sample, and the bare stop, read, registers and going on")
         report = os.path.join(self.setting.folder, "experiment.json")
         for frames, limit in ((FRAMES, 2), (1000, 3)):
             with Loop(self.ruby, frames, 0) as loop:
@@ -261,7 +290,7 @@ class Sampling:
                 mine, bare = {0.5: [], 0.99: []}, {0.5: [], 0.99: []}
                 for _ in range(self.repeat):
                     Run([self.setting.rbdump, "experiment", "-p", str(loop.pid), "-r", "1000", "-n", "3000", "-m", "paused",
-                         "--json", report], self.setting.environment, allowed=(0, 1))  # fmt: skip
+                         "--on-torn", "again", "--json", report], self.setting.environment, allowed=(0, 1))  # fmt: skip
                     (paused,) = json.loads(pathlib.Path(report).read_text())["modes"]
                     _, median, last = self.bare_run(loop.pid, 1000, "pause", pieces)
                     mine[0.5].append(paused["pause_us"]["p50"])
@@ -275,35 +304,46 @@ class Sampling:
                     ratio = statistics.median(mine[share]) / statistics.median(bare[share])
                     self.table.add("  ratio of the medians", ratio, "ratio", most)
 
+    def kept(self, loop, begin):
+        """
+        (what is left of the loop's speed while something looks at it, beside that before and after; the share of that
+        time in which it was on a CPU; and what share of the samples was late). `begin` starts it, for 2.5 seconds.
+        """
+        spans = [(time.monotonic(), time.monotonic() + 1)]
+        time.sleep(1)
+        running = begin()
+        time.sleep(0.5)
+        ran, began = cpu_us([loop.pid]), time.monotonic()
+        time.sleep(1.5)
+        spans.append((began, time.monotonic()))
+        on_cpu = (cpu_us([loop.pid]) - ran) / 1e6 / (spans[1][1] - began)
+        samples, missed, _ = running.end()
+        spans.append((time.monotonic() + 0.1, time.monotonic() + 1.1))
+        time.sleep(1.2)
+        before, during, after = (loop.speed(*span) for span in spans)
+        return during / ((before + after) / 2), on_cpu, missed / (samples + missed)
+
     def speed(self):
         self.table.section("What is left of the target's speed, beside that of the seconds before and after")
-        self.table.note("the share that is lost is judged: of the median, and its quartiles")
-        cases = (("paused", 100, 0.99), ("paused", 1000, 0.95), ("unpaused", 1000, 0.98), ("unpaused", 10000, 0.90))
-        kept, late = {case: [] for case in cases}, {case: [] for case in cases}
+        self.table.note("lost: the share that is lost, of the median, and its quartiles; the bare calls beside it in the same minutes")
+        cases = (("paused", 100, 0.01), ("paused", 1000, 0.05), ("unpaused", 1000, 0.02), ("unpaused", 10000, 0.10))
+        found = {}
         with Loop(self.ruby, FRAMES, 0) as loop:
+            pieces = {mode: pieces_of(self.setting, loop.pid, mode) for mode in MODES}
             for _ in range(2 * self.repeat + 3):
-                for case in cases:
-                    mode, rate, _ = case
-                    spans = [(time.monotonic(), time.monotonic() + 1)]
-                    time.sleep(1)
-                    recorded = Recorded(self.setting, loop.pid, rate, mode, 2.5)
-                    time.sleep(0.5)
-                    spans.append((time.monotonic(), time.monotonic() + 1.5))
-                    samples, missed, _ = recorded.end()
-                    spans.append((time.monotonic() + 0.1, time.monotonic() + 1.1))
-                    time.sleep(1.2)
-                    before, during, after = (loop.speed(*span) for span in spans)
-                    kept[case].append(during / ((before + after) / 2))
-                    late[case].append(missed / (samples + missed))
-        for case in cases:
-            mode, rate, least = case
-            what = f"{mode}, {rate:,} Hz"
-            median = statistics.median(kept[case])
-            quartiles = percentile(kept[case], 0.25), percentile(kept[case], 0.75)
-            self.table.add(f"{what}: lost", 1 - median, "ratio", round(1 - least, 2), 1 - quartiles[0])
-            self.table.note(f"  kept {median:.3f}, quartiles {quartiles[0]:.3f} and {quartiles[1]:.3f}")
-            limit = 0.01 if rate == 10000 else None
-            self.table.add(f"  late, {what}", statistics.median(late[case]), "ratio", limit)
+                for mode, rate, _ in cases:
+                    ours = partial(Recorded, self.setting, loop.pid, rate, mode, 2.5)
+                    bare = partial(Bare, self.bare, loop.pid, rate, 2.5, BARE[mode], pieces[mode])
+                    found.setdefault((mode, rate, "rbdump"), []).append(self.kept(loop, ours))
+                    found.setdefault((mode, rate, "bare"), []).append(self.kept(loop, bare))
+        for mode, rate, most in cases:
+            for who, limit, latest in (("rbdump", most, 0.01), ("bare", None, None)):
+                kept, on_cpu, late = ([one[i] for one in found[mode, rate, who]] for i in range(3))
+                what = f"{mode}, {rate:,} Hz" if who == "rbdump" else "  the bare calls"
+                self.table.add(f"{what}: lost", 1 - statistics.median(kept), "ratio", limit, 1 - percentile(kept, 0.25))
+                self.table.note(f"    kept {statistics.median(kept):.3f}, quartiles {percentile(kept, 0.25):.3f} and "
+                                f"{percentile(kept, 0.75):.3f}; on its CPU {statistics.median(on_cpu):.3f}")  # fmt: skip
+                self.table.add("    late", statistics.median(late), "ratio", latest)
 
     def rates(self):
         self.table.section(f"CPU time of a sample, by rate; {FRAMES} frames")
@@ -352,14 +392,14 @@ class Sampling:
     def memory(self):
         self.table.section("Memory: a target that keeps defining and dropping methods, 10,000 Hz, unpaused")
         with Loop(self.ruby, program="dropping.rb") as loop:
-            recorded = Recorded(self.setting, loop.pid, 10000, "unpaused", 0)
+            recorded = Recorded(self.setting, loop.pid, 10000, "unpaused", None)
             began, peak = time.monotonic(), 0
             for minute in range(1, 9):
                 while time.monotonic() < began + 15 * minute:
                     time.sleep(1)
                     peak = max(peak, memory_kb(recorded.pids()))
                 self.table.add(f"after {15 * minute} s", peak / 1024, "MB")
-            recorded.process.send_signal(signal.SIGINT)
+            recorded.process.terminate()
             samples, late, complete = recorded.end()
         self.table.add(f"the most, of {samples:,} samples", peak / 1024, "MB", 32)
         self.table.note(f"  {complete / samples:.1%} of them complete, {late / (samples + late):.1%} late or missed")

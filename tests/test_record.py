@@ -163,6 +163,21 @@ def test_shares_of_methods(ruby, rbdump, file, rate, mode):
     check_counts(profile, errors)
 
 
+@with_one
+@pytest.mark.parametrize("mode", ["unpaused", "paused"])
+def test_share_of_stacks_that_are_ever_new(one_ruby, rbdump, file, mode):
+    """Where nearly all stacks are known, those that are not are seen as often as they are there."""
+    with Running(one_ruby, "shares/fresh.rb") as target:
+        assert target.first_line == "ready"
+        status, _, errors = record(rbdump, "-p", target.pid, "-r", 1000, "-d", 8, "--mode", mode, file=file)
+        assert status == 0, errors
+        share = float(target.finish())
+    assert 0.02 < share < 0.2
+    main = report(rbdump, file).of(main=True)
+    weight = sum(one.weight for one in main if any("Fresh#sites_" in frame["name"] for frame in one.frames))
+    assert weight / sum(one.weight for one in main) == pytest.approx(share, rel=0.25)
+
+
 @rates_and_modes
 def test_shares_of_waiting_for_the_gvl(ruby, rbdump, file, rate, mode):
     """Two threads that want the CPU: each waits for the other about half of its time."""

@@ -20,6 +20,7 @@
 #include "sample/subjects.h"
 #include "supervise/guard.h"
 #include "supervise/launch.h"
+#include "supervise/open_files.h"
 #include "supervise/watch.h"
 
 /* A block is this long, and has so many samples at least and at most, unless that takes too long. */
@@ -309,9 +310,10 @@ static struct error *prepare(struct experiment *experiment)
 	trace_destroy(trace);
 	if (error)
 		return error;
+	open_files_allow();
 	experiment->sampler = sampler_create(experiment->session, &options->sampler);
 	if (experiment->sampler) {
-		sampler_keep_off(experiment->sampler, gettid());
+		sampler_set_worker(experiment->sampler, gettid());
 		experiment->taker = taker_create(experiment->session, experiment->sampler);
 	}
 	experiment->decoder = decoder_create(experiment->session);

@@ -39,16 +39,21 @@ char *layout_cache_folder(void)
 	return folder;
 }
 
-char *layout_file_name(const struct layout *layout)
+static char *file_name(const char *version, const char *arch, const char *build_id)
 {
 	char *name = NULL;
 	int length;
 
-	if (layout->build_id)
-		length = asprintf(&name, "%s-%s-%.12s%s", layout->version, layout->arch, layout->build_id, suffix);
+	if (build_id)
+		length = asprintf(&name, "%s-%s-%.12s%s", version, arch, build_id, suffix);
 	else
-		length = asprintf(&name, "%s-%s%s", layout->version, layout->arch, suffix);
+		length = asprintf(&name, "%s-%s%s", version, arch, suffix);
 	return length < 0 ? NULL : name;
+}
+
+char *layout_file_name(const struct layout *layout)
+{
+	return file_name(layout->version, layout->arch, layout->build_id);
 }
 
 char *layout_program_folder(void)
@@ -156,23 +161,36 @@ static bool try_file(const char *path, const struct layout_wish *wish, enum matc
 /* Is shown the path of a file; returns whether that was the last one. */
 typedef bool visitor(void *context, const char *path);
 
-/* Goes through the layout files of a folder, by name. */
-static bool visit_folder(const char *folder, visitor *visit, void *context)
+static bool visit_file(const char *folder, const char *name, visitor *visit, void *context)
+{
+	char *path;
+	bool done;
+
+	if (asprintf(&path, "%s/%s", folder, name) < 0)
+		return false;
+	done = visit(context, path);
+	free(path);
+	return done;
+}
+
+/* Goes through the layout files of a folder: the one named `first`, which need not be there; the others by name. */
+static bool visit_folder(const char *folder, const char *first, visitor *visit, void *context)
 {
 	struct dirent **entries;
-	int count = scandir(folder, &entries, NULL, alphasort);
-	bool done = false;
+	int count;
+	bool done;
 
+	if (first && visit_file(folder, first, visit, context))
+		return true;
+	count = scandir(folder, &entries, NULL, alphasort);
+	done = false;
 	for (int i = 0; i < count; i++) {
-		size_t length = strlen(entries[i]->d_name);
-		char *path;
+		const char *name = entries[i]->d_name;
+		size_t length = strlen(name);
 
-		if (!done && length > strlen(suffix) &&
-		    strcmp(entries[i]->d_name + length - strlen(suffix), suffix) == 0 &&
-		    asprintf(&path, "%s/%s", folder, entries[i]->d_name) >= 0) {
-			done = visit(context, path);
-			free(path);
-		}
+		if (!done && length > strlen(suffix) && strcmp(name + length - strlen(suffix), suffix) == 0 &&
+		    !(first && strcmp(name, first) == 0))
+			done = visit_file(folder, name, visit, context);
 		free(entries[i]);
 	}
 	if (count >= 0)
@@ -181,7 +199,7 @@ static bool visit_folder(const char *folder, visitor *visit, void *context)
 }
 
 /* Goes through all folders. */
-static bool visit_all(visitor *visit, void *context)
+static bool visit_all(const char *first, visitor *visit, void *context)
 {
 	const char *given = getenv("RBDUMP_OFFSETS_D");
 	char *list = given ? strdup(given) : NULL, *cache = layout_cache_folder(), *program = layout_program_folder();
@@ -190,9 +208,9 @@ static bool visit_all(visitor *visit, void *context)
 
 	for (char *folder = list ? strtok_r(list, ":", &rest) : NULL; folder && !done;
 	     folder = strtok_r(NULL, ":", &rest))
-		done = visit_folder(folder, visit, context);
-	done = done || (cache && visit_folder(cache, visit, context)) ||
-	       (program && visit_folder(program, visit, context));
+		done = visit_folder(folder, first, visit, context);
+	done = done || (cache && visit_folder(cache, first, visit, context)) ||
+	       (program && visit_folder(program, first, visit, context));
 	free(list);
 	free(cache);
 	free(program);
@@ -222,12 +240,21 @@ static bool search_visit(void *context, const char *path)
 bool layout_find_kept(const struct layout_wish *wish, unsigned int skip, struct layout_found *ret)
 {
 	struct search search = {.wish = wish, .skip = skip, .ret = ret};
+	bool done = false;
 
 	*ret = (struct layout_found){0};
-	for (search.match = MATCH_BUILD_ID; search.match <= MATCH_RANGE; search.match++)
-		if (visit_all(search_visit, &search))
-			return true;
-	return false;
+	for (search.match = wish->build_id ? MATCH_BUILD_ID : MATCH_VERSION; !done && search.match <= MATCH_RANGE;
+	     search.match++) {
+		const char *build_id = search.match == MATCH_BUILD_ID ? wish->build_id : NULL;
+		/* One that rbdump has made is where it would put it: no other of that folder is opened then. */
+		char *first = wish->version && search.match != MATCH_RANGE
+				  ? file_name(wish->version, wish->arch, build_id)
+				  : NULL;
+
+		done = visit_all(first, search_visit, &search);
+		free(first);
+	}
+	return done;
 }
 
 struct listing {
@@ -255,7 +282,7 @@ void layout_find_all(layout_lister *list, void *context)
 {
 	struct listing listing = {list, context};
 
-	visit_all(list_visit, &listing);
+	visit_all(NULL, list_visit, &listing);
 }
 
 struct versions {

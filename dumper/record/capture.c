@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include "record/runs.h"
 #include "record/watchdog.h"
 #include "supervise/guard.h"
+#include "supervise/open_files.h"
 #include "supervise/watch.h"
 #include "target/live.h"
 #include "target/process_stat.h"
@@ -333,17 +333,6 @@ static void capture_target(struct capture *capture)
 	error_destroy(error);
 }
 
-/* There are up to four for each thread. */
-static void allow_files(void)
-{
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) != 0)
-		return;
-	files.rlim_cur = files.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &files);
-}
-
 int capture_run(const struct capture_options *options, int fd)
 {
 	struct capture capture = {.options = options, .fd = fd};
@@ -357,7 +346,7 @@ int capture_run(const struct capture_options *options, int fd)
 	capture.part = part_now(options->control, &origin_ns);
 	if (capture.part > 0 && !runs_begin_part(capture.runs, origin_ns))
 		return EXIT_FAILED;
-	allow_files();
+	open_files_allow();
 	clock_gettime(CLOCK_MONOTONIC, &capture.sent);
 	capture_target(&capture);
 	if (capture.is_ruby && guard_stop != GUARD_ABANDON)

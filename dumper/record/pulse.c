@@ -95,6 +95,7 @@ struct pulse {
 	uint64_t known_since_ns;
 	struct wakeups *wakeups; /* NULL: the kernel does not tell */
 	size_t nr_opened;	 /* in this round */
+	bool woken;		 /* since the last look at all, the kernel has told of one that is watched */
 	struct quiet quiet;
 
 	struct sample slots[SLOTS];
@@ -136,7 +137,7 @@ struct pulse *pulse_create(const struct session *session, const struct pulse_opt
 		return NULL;
 	}
 	sampler_use_known(pulse->sampler, pulse->known);
-	sampler_keep_off(pulse->sampler, gettid());
+	sampler_set_worker(pulse->sampler, gettid());
 	pulse->ruby = session->ruby;
 	pulse->ruby.memory = pulse->memory;
 	return pulse;
@@ -455,13 +456,19 @@ static void hand_on_stack(struct pulse *pulse, struct beat *beat)
 	hand_on(pulse, beat);
 }
 
+/*
+ * Sees what one thread is doing, and hands that on.
+ *   sleeps_on  it is known to be as it was at its last look: it is not asked for
+ */
 static void take_thread(struct pulse *pulse, struct watched *watched, const struct ruby_thread *thread, bool collecting,
-			uint32_t late)
+			bool sleeps_on, uint32_t late)
 {
 	struct task_look look = {.syscall = -1};
 	struct beat beat = begin_beat(pulse, watched, thread, late);
 
-	if (watched->subject.tid != 0) {
+	if (sleeps_on) {
+		look = watched->look;
+	} else if (watched->subject.tid != 0) {
 		look = task_look(&watched->subject.task);
 		/* It has ended, or has another native thread by now. */
 		if (!look.known)
@@ -516,12 +523,19 @@ static bool list_threads(struct pulse *pulse, struct ruby_threads *ret, bool *co
 	return false;
 }
 
+/* Whether one that is guarded may have run since the last look at all: one that is watched has. */
+static bool was_woken(struct pulse *pulse)
+{
+	pulse->woken |= !pulse->wakeups || wakeups_happened(pulse->wakeups);
+	return pulse->woken;
+}
+
 /* Whether no thread has run since the last round but the one that runs. */
 static bool all_sleep_on(struct pulse *pulse)
 {
 	const struct quiet *quiet = &pulse->quiet;
 
-	if (quiet->any_guarded && wakeups_happened(pulse->wakeups))
+	if (quiet->any_guarded && was_woken(pulse))
 		return false;
 	for (size_t i = 0; i < quiet->nr_few; i++) {
 		const struct watched *watched = &pulse->watched[quiet->few[i]];
@@ -628,7 +642,7 @@ static void prepare_quiet(struct pulse *pulse, const struct ruby_threads *thread
 static void take_round(struct pulse *pulse, uint32_t late)
 {
 	struct ruby_threads threads;
-	bool collecting, listed;
+	bool collecting, listed, all_asleep;
 
 	if (take_quiet_round(pulse, late))
 		return;
@@ -638,9 +652,6 @@ static void take_round(struct pulse *pulse, uint32_t late)
 		pulse->known_since_ns = now_ns(pulse);
 		known_forget(pulse->known);
 	}
-	/* What has happened until now is seen by a look at each. */
-	if (pulse->wakeups)
-		wakeups_happened(pulse->wakeups);
 	if (memory_pages(pulse->memory) >= LIST_PAGES / 2) {
 		struct memory *memory = memory_create(target_read_pages, pulse->session->target, LIST_PAGES);
 
@@ -657,6 +668,9 @@ static void take_round(struct pulse *pulse, uint32_t late)
 		return;
 	}
 	pulse->round++;
+	/* The list is older than this: who has run since it was read is asked, as all are. */
+	all_asleep = !was_woken(pulse);
+	pulse->woken = false;
 	for (int running = 1; running >= 0; running--) {
 		for (size_t i = 0; i < threads.count && !pulse->stuck; i++) {
 			const struct ruby_thread *thread = &threads.threads[i];
@@ -669,7 +683,8 @@ static void take_round(struct pulse *pulse, uint32_t late)
 			if (!watched)
 				continue;
 			watched->round = pulse->round;
-			take_thread(pulse, watched, thread, collecting, late);
+			take_thread(pulse, watched, thread, collecting, all_asleep && watched->guarded && running == 0,
+				    late);
 		}
 	}
 	forget_ended(pulse);

@@ -7,7 +7,7 @@
 #include "decode/value.h"
 
 /* When the tables take so much, they are begun anew; or twice as much as what is needed of them then. */
-#define TABLES_MAX (16u << 20)
+#define TABLES_MAX (8u << 20)
 
 /* Pages that are read for the name of a thread. */
 #define NAME_PAGES 8u

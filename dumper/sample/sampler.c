@@ -28,7 +28,7 @@ enum { SAVED_RSP = -1, SAVED_RIP = 0, SAVED_SELECTORS = 2 };
 #define STEPS_MAX 200
 #define STEP_US	  100000.0
 
-/* How long a thread may take to stop; and what it is given between two tries. */
+/* How long a thread may take to stop, and is looked for awake; and what it is given between two tries, the first. */
 #define STOP_TIMEOUT_US 200000L
 #define STOP_AWAKE_US	50L
 #define BETWEEN_NS	20000L
@@ -48,12 +48,12 @@ enum { SAVED_RSP = -1, SAVED_RIP = 0, SAVED_SELECTORS = 2 };
 #define INNERMOST  2u
 
 /*
- * A running thread is glanced at (glance()) once so many stacks in a row were known that were taken without; two times
- * at most, and never for one sample of so many.
+ * A running thread is glanced at (glance()) once so many stacks in a row were known, of those that were to be taken
+ * without; twice as many each time that it turns out not to stay so. One sample of so many is taken without.
  */
-#define GLANCES_FROM   64u
-#define GLANCES	       2
-#define NO_GLANCE_EACH 16u
+#define GLANCES_FROM	  256u
+#define GLANCES_FROM_MOST 8192u
+#define NO_GLANCE_EACH	  16u
 
 /* How long a place that is not the thread's is taken to be none: threads seldom move. */
 #define OFF_NS 50000000L
@@ -68,11 +68,13 @@ struct sampler {
 	cpu_set_t cpus;	       /* that rbdump may run on */
 	int cpu;	       /* that the thread is bound to; -1 if to none */
 	struct timespec off;   /* when it was seen to it that it is not where a thread runs; 0: it may be there */
-	bool elsewhere;	       /* it is not where the thread ran then */
-	pid_t worker;	       /* 0 */
-	int worker_off;	       /* the CPU that it is kept off; -1 */
+	pid_t off_tid;	       /* which one; 0: it may be where that runs */
+	pid_t worker;	       /* 0: none */
+	int worker_off;	       /* the CPU that it is kept off; -1: none */
+	struct timespec moved; /* when that was another one */
 	struct known *known;   /* NULL */
-	unsigned int known_in_a_row, glances;
+	unsigned int known_in_a_row, wanted_in_a_row, glances; /* glance() */
+	uint32_t epoch;					       /* in which they were known */
 	struct fingerprint fingerprint;
 	uint64_t low, high; /* where the file that Ruby is in is mapped: [low, high) */
 };
@@ -175,6 +177,10 @@ static void keep_worker_off(struct sampler *sampler, int cpu)
 
 	if (sampler->worker == 0 || cpu == sampler->worker_off || CPU_COUNT(&set) < 2)
 		return;
+	/* Where several threads run by turns, it need not go to and fro. */
+	if (cpu >= 0 && sampler->moved.tv_sec != 0 && elapsed_ns(&sampler->moved) < OFF_NS)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &sampler->moved);
 	sampler->worker_off = cpu;
 	if (cpu >= 0)
 		CPU_CLR(cpu, &set);
@@ -193,8 +199,11 @@ struct sampler *sampler_create(const struct session *session, const struct sampl
 	sched_getaffinity(0, sizeof(sampler->cpus), &sampler->cpus);
 	sampler->ruby = session->ruby;
 	find_ruby(sampler);
-	sampler->publication = publication_create(session);
-	if (!sampler->publication || !renew_memory(sampler)) {
+	sampler->wanted_in_a_row = GLANCES_FROM;
+	/* It learns from steps. */
+	if (options->on_torn == ON_TORN_STEP)
+		sampler->publication = publication_create(session);
+	if ((options->on_torn == ON_TORN_STEP && !sampler->publication) || !renew_memory(sampler)) {
 		sampler_destroy(sampler);
 		return NULL;
 	}
@@ -212,7 +221,7 @@ void sampler_destroy(struct sampler *sampler)
 	free(sampler);
 }
 
-void sampler_keep_off(struct sampler *sampler, pid_t worker)
+void sampler_set_worker(struct sampler *sampler, pid_t worker)
 {
 	sampler->worker = worker;
 }
@@ -232,7 +241,7 @@ bool sampler_enter(struct sampler *sampler)
 	renew_memory(sampler);
 	sampler->cpu = -1;
 	sampler->off = (struct timespec){0};
-	sampler->elsewhere = false;
+	sampler->off_tid = 0;
 	keep_worker_off(sampler, -1);
 	sched_setaffinity(0, sizeof(sampler->cpus), &sampler->cpus);
 	if (sched_getscheduler(0) == SCHED_OTHER)
@@ -254,7 +263,7 @@ static bool follow(struct sampler *sampler, const struct subject *subject)
 		return false;
 	sampler->cpu = cpu;
 	sampler->off = (struct timespec){0};
-	sampler->elsewhere = false;
+	sampler->off_tid = 0;
 	keep_worker_off(sampler, cpu);
 	return true;
 }
@@ -269,12 +278,14 @@ static void avoid(struct sampler *sampler, const struct subject *subject)
 	cpu_set_t set = sampler->cpus;
 
 	sampler->cpu = -1;
-	sampler->elsewhere = false;
+	sampler->off_tid = 0;
 	clock_gettime(CLOCK_MONOTONIC, &sampler->off);
-	if (cpu < 0 || cpu >= CPU_SETSIZE || CPU_COUNT(&set) < 2)
+	if (cpu < 0 || cpu >= CPU_SETSIZE)
 		return;
 	CPU_CLR(cpu, &set);
-	sampler->elsewhere = sched_setaffinity(0, sizeof(set), &set) == 0;
+	if (CPU_COUNT(&set) == 0 || sched_setaffinity(0, sizeof(set), &set) != 0)
+		return;
+	sampler->off_tid = subject->tid;
 	keep_worker_off(sampler, cpu);
 }
 
@@ -392,25 +403,43 @@ static bool recognize(struct sampler *sampler, struct sample *sample,
  * that it was at during the read would have to be a third one in every word.
  *
  * What is not recognized is read anew, when the thread has gone on to something else: so stacks that are not known are
- * seen less often than they are there. Hence it is only done while next to none are like that, by the samples that were
- * taken without: where a program has ever new stacks, or loses them by each collection, there is no glance.
+ * seen less often than they are there. Hence it is only done where there are next to none, by the samples that were to
+ * be taken without whatever came of them (note_known()). Where a program has ever new stacks, or loses them by each
+ * collection, there is no glance.
  */
 static bool glance(struct sampler *sampler, struct subject *subject, struct sample *sample)
 {
-	if (sampler->known_in_a_row < GLANCES_FROM || ++sampler->glances % NO_GLANCE_EACH == 0)
-		return false;
 	stay_off(sampler, subject);
-	for (int glances = 0; glances < GLANCES && !sample->in_budget; glances++) {
-		sample->tries++;
-		sample->in_budget =
-		    copy(subject, sample, SHOT_ONCE) == SHOT_COVERED && recognize(sampler, sample, known_recognize);
-	}
+	sample->tries = 1;
+	sample->in_budget =
+	    copy(subject, sample, SHOT_ONCE) == SHOT_COVERED && recognize(sampler, sample, known_recognize);
 	return sample->in_budget;
 }
 
-/* Notes whether a stack was known that was taken without a glance. */
-static void note_known(struct sampler *sampler, bool is_known)
+/* Whether to glance at the thread, for the next sample. */
+static bool may_glance(struct sampler *sampler)
 {
+	return sampler->known_in_a_row >= sampler->wanted_in_a_row && ++sampler->glances % NO_GLANCE_EACH != 0;
+}
+
+/*
+ * Notes whether a stack was known that was taken on the thread's CPU.
+ *   glanced  after a glance in vain: it may be another one than was there
+ */
+static void note_known(struct sampler *sampler, const struct sample *sample, bool glanced)
+{
+	const bool is_known = sample->reason == REASON_NONE && sample->is_known;
+
+	/* That all are forgotten says nothing of the program. */
+	if (sample->stack.id < KNOWN_MAX && sample->stack.epoch != sampler->epoch) {
+		sampler->epoch = sample->stack.epoch;
+		sampler->known_in_a_row = 0;
+	}
+	if (glanced)
+		return;
+	if (!is_known && sampler->known_in_a_row >= sampler->wanted_in_a_row &&
+	    sampler->wanted_in_a_row < GLANCES_FROM_MOST)
+		sampler->wanted_in_a_row *= 2;
 	sampler->known_in_a_row = is_known ? sampler->known_in_a_row + 1 : 0;
 }
 
@@ -470,9 +499,10 @@ static void check_in_time(struct sampler *sampler, const struct subject *subject
 
 static void take_unpaused(struct sampler *sampler, struct subject *subject, struct sample *sample, bool on_its_cpu)
 {
+	const bool glances = on_its_cpu && sampler->known && may_glance(sampler);
 	struct timespec began;
 
-	if (on_its_cpu && glance(sampler, subject, sample))
+	if (glances && glance(sampler, subject, sample))
 		return;
 	/* To get there is no try. */
 	take_place(sampler, subject, sample, on_its_cpu);
@@ -490,8 +520,8 @@ static void take_unpaused(struct sampler *sampler, struct subject *subject, stru
 			sample->retried[sample->reason]++;
 		take_place(sampler, subject, sample, on_its_cpu);
 	}
-	if (on_its_cpu && sample->reason == REASON_NONE)
-		note_known(sampler, sample->is_known);
+	if (on_its_cpu && sampler->known)
+		note_known(sampler, sample, glances);
 	sample->gone = sample->reason != REASON_NONE && task_has_ended(&subject->task);
 }
 
@@ -547,17 +577,17 @@ static const struct layout_window *find_window(const struct sampler *sampler, co
 	return NULL;
 }
 
-/* Nothing of the stack was copied, or nothing that can be used. */
-static bool reject_copy(struct sample *sample, enum reason reason)
+/* There is no copy, or none that can be used. */
+static void drop_copy(struct sample *sample, enum reason reason)
 {
-	sample->copied = sample->no_stack = false;
+	sample->copied = sample->no_stack = sample->is_known = false;
+	sample->stack = KNOWN_NONE;
 	sample->reason = reason;
-	return false;
 }
 
 /*
  * Copies the stack of a stopped thread, and then sees where it was stopped: the kernel tells that a little later than
- * it can be read. Returns whether the copy is one of a stack as the thread had it.
+ * it can be read. Returns whether there is a copy of a whole stack, torn ones included if they are asked for.
  */
 static bool copy_stopped(struct sampler *sampler, struct tracee *tracee, struct subject *subject, struct sample *sample)
 {
@@ -566,21 +596,25 @@ static bool copy_stopped(struct sampler *sampler, struct tracee *tracee, struct 
 	bool covered = copy(subject, sample, SHOT_ONCE) == SHOT_COVERED, interrupted = false;
 
 	sample->gone = !tracee_read_registers(tracee);
-	if (sample->gone)
-		return reject_copy(sample, REASON_NOT_STOPPED);
+	if (sample->gone) {
+		drop_copy(sample, REASON_NOT_STOPPED);
+		return false;
+	}
 	sample->has_registers = true;
 	sample->registers = tracee->registers;
 	/* What a naive profiler does not read must not add to its pause. */
 	sample->window = naive ? session_window(sampler->session, tracee->registers.rip)
 			       : find_window(sampler, tracee, &interrupted);
-	if (naive || !sample->window || publication_may_copy(sampler->publication, sample->window))
+	if (naive || !sample->window ||
+	    (sampler->publication && publication_may_copy(sampler->publication, sample->window)))
 		return covered;
 	if (on_torn == ON_TORN_STEP && !interrupted && step_out(sampler, tracee, sample))
 		return copy(subject, sample, SHOT_ONCE) == SHOT_COVERED;
-	if (on_torn != ON_TORN_REPORT)
-		return reject_copy(sample, REASON_WINDOW);
-	sample->reason = REASON_WINDOW;
-	return covered;
+	if (on_torn == ON_TORN_REPORT)
+		sample->reason = REASON_WINDOW;
+	else
+		drop_copy(sample, REASON_WINDOW);
+	return covered && on_torn == ON_TORN_REPORT;
 }
 
 /* Stops the thread, copies its stack, and lets it go on. */
@@ -593,13 +627,14 @@ static void stop_and_copy(struct sampler *sampler, struct subject *subject, stru
 	bool covered = false;
 	double pause_us;
 
-	reject_copy(sample, REASON_NOT_STOPPED);
+	drop_copy(sample, REASON_NOT_STOPPED);
 	sample->gone = task_has_ended(&subject->task);
 	if (sample->gone)
 		return;
 	shot_make_ready(sample->shot, &subject->aim, SHOT_ONCE);
 	clock_gettime(CLOCK_MONOTONIC, &began);
-	result = tracee_stop(sample->tid, sampler->elsewhere ? STOP_AWAKE_US : 0, STOP_TIMEOUT_US, &tracee);
+	result =
+	    tracee_stop(sample->tid, sampler->off_tid == sample->tid ? STOP_AWAKE_US : 0, STOP_TIMEOUT_US, &tracee);
 	if (result == TRACEE_STOPPED)
 		covered = copy_stopped(sampler, &tracee, subject, sample);
 	if (covered && leads_to_native_stack)
@@ -623,6 +658,12 @@ static void stop_and_copy(struct sampler *sampler, struct subject *subject, stru
 		copy_objects(sampler, sample);
 }
 
+/* Whether a sample that is not right is taken again. */
+static bool takes_again(enum on_torn on_torn)
+{
+	return on_torn == ON_TORN_STEP || on_torn == ON_TORN_AGAIN;
+}
+
 static void take_paused(struct sampler *sampler, struct subject *subject, struct sample *sample)
 {
 	struct timespec began;
@@ -638,7 +679,7 @@ static void take_paused(struct sampler *sampler, struct subject *subject, struct
 			sample->reason = check(sampler, subject, sample->shot, FRAMES_MAX);
 		if (sample->mode == MODE_PAUSED_NAIVE || sample->reason == REASON_NONE || sample->gone ||
 		    sample->stuck || sample->no_stack || sample->reason == REASON_REFUSED ||
-		    sampler->options.on_torn > ON_TORN_AGAIN || tries >= TRIES ||
+		    !takes_again(sampler->options.on_torn) || tries >= TRIES ||
 		    (tries > 1 && microseconds_since(&began) > 10 * (double)sampler->options.budget_us))
 			break;
 		/* On a busy machine it may take a while until it is given a CPU again. */

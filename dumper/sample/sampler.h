@@ -111,7 +111,7 @@ void sampler_destroy(struct sampler *sampler); /* NULL is fine */
  * From now on, that thread of rbdump's stays off the target's CPU as well: it works on the samples. The CPUs that it
  * may run on are those of the thread that has called sampler_create(); it gets them back at the end.
  */
-void sampler_keep_off(struct sampler *sampler, pid_t worker);
+void sampler_set_worker(struct sampler *sampler, pid_t worker);
 
 /* From now on, stacks that are known to be right are recognized. They must outlive the sampler. */
 void sampler_use_known(struct sampler *sampler, struct known *known);

@@ -18,7 +18,7 @@
 
 /*
  * Waits for the next stop: awake for as long as the tracee says, and then asleep until the kernel tells of it (SIGCHLD,
- * which is blocked). From another CPU, the stop is seen so within 10 us; to be woken up for it takes some 25 more, in
+ * which is blocked). From another CPU, the stop is seen so within 10 us; to be woken up for it takes some 20 more, in
  * which the target stands still. On the CPU of its tracee, a tracer that does not sleep only keeps it from stopping.
  */
 static enum tracee_result wait_for_stop(struct tracee *tracee, long timeout_us, int *status)

@@ -20,7 +20,7 @@
 
 struct tracee {
 	pid_t tid;
-	long awake_us;
+	long awake_us; /* as given to tracee_stop() */
 	bool seized, stopped;
 	int pending_signal; /* was about to be delivered; is delivered when the thread goes on */
 	bool reaped;	    /* it has ended, and nobody else is told how: if it is a child of ours, not even as that */

@@ -73,7 +73,7 @@ static int by_address(const void *a, const void *b)
 }
 
 /* Joins those words to spans that lie in one page. */
-static void join(struct thread_words *words)
+static void join_words(struct thread_words *words)
 {
 	size_t before = 0;
 
@@ -124,7 +124,7 @@ bool thread_words_of(const struct ruby *ruby, const struct ruby_threads *threads
 		return false;
 	}
 	add_member(&access, running->address, F_thread_status, ret);
-	join(ret);
+	join_words(ret);
 	return !access.failed;
 }
 

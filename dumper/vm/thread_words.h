@@ -18,7 +18,7 @@ struct thread_word {
 	size_t at; /* in a copy of the spans, one after the other */
 };
 
-/* Memory that words lie in: those of one object are copied with what is between them, since a piece costs more. */
+/* Memory that words lie in: those of one page are copied with what is between them, since a piece costs more. */
 struct thread_span {
 	uint64_t address;
 	uint32_t length;

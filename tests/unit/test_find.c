@@ -343,6 +343,25 @@ static void test_next_one(void **state)
 	assert_none(&wish, 4);
 }
 
+/* A file that rbdump itself has named goes first; and it is shown once, and is what it says inside. */
+static void test_own_name_first(void **state)
+{
+	const struct layout_wish long_build = {VERSION, ARCH, "00112233445566778899", NULL};
+
+	(void)state;
+	write_layout("a/0.layout", VERSION, ARCH, NULL);
+	write_layout("a/" VERSION "-" ARCH ".layout", VERSION, ARCH, NULL);
+	write_layout("b/0.layout", VERSION, ARCH, long_build.build_id);
+	write_layout("b/" VERSION "-" ARCH "-001122334455.layout", VERSION, ARCH, long_build.build_id);
+	/* Another build, of the same first digits. */
+	write_layout("a/" VERSION "-" ARCH "-001122334455.layout", VERSION, ARCH, "00112233445500000000");
+	assert_found(&long_build, 0, "b/" VERSION "-" ARCH "-001122334455.layout", LAYOUT_BY_BUILD_ID);
+	assert_found(&long_build, 1, "b/0.layout", LAYOUT_BY_BUILD_ID);
+	assert_found(&long_build, 2, "a/" VERSION "-" ARCH ".layout", LAYOUT_BY_VERSION);
+	assert_found(&long_build, 3, "a/0.layout", LAYOUT_BY_VERSION);
+	assert_none(&long_build, 4);
+}
+
 static void test_passed_over(void **state)
 {
 	char *text = content(VERSION, ARCH, NULL);
@@ -559,6 +578,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test_setup_teardown(test_newest_of_series, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_list, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_next_one, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_own_name_first, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_passed_over, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_environment, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_cache_folder, set_up, tear_down),
