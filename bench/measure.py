@@ -64,6 +64,19 @@ def peak_memory(command, environment, folder):
     return int(pathlib.Path(file).read_text()) * 1024
 
 
+def counted(command, environment, within=None):
+    """
+    How many instructions a program and what it forks execute outside of the kernel; within one function alone, with what
+    that calls. And what it writes.
+    """
+    callgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
+    run = Run(callgrind + ([f"--toggle-collect={within}"] if within else []) + [str(word) for word in command], environment)
+    count = sum(int(number) for number in re.findall(r"Collected : (\d+)", run.output))
+    if count == 0:
+        raise Failed(f"valgrind gives no number of instructions{f' of {within}' if within else ''}")
+    return count, run.output
+
+
 def interleave(commands, times, environment):
     """Runs each of {name: command} once by turns, `times` times, after a round that does not count."""
     runs = {name: [] for name in commands}

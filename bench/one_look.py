@@ -6,20 +6,10 @@ import re
 import shutil
 import statistics
 
-from measure import TREE, Calls, Failed, Run, check_frames, interleave, peak_memory, target
+from measure import TREE, Calls, Failed, Run, check_frames, counted, interleave, peak_memory, target
 
 STRUCT = "ptype /o struct rb_control_frame_struct"
 TRACED = 40  # dumps of a busy target that are run under strace, to count their pauses
-
-
-def instructions(command, environment, within=None):
-    """How many a program executes outside of the kernel; within one function alone, with what that calls."""
-    callgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
-    run = Run(callgrind + ([f"--toggle-collect={within}"] if within else []) + command, environment)
-    count = re.search(r"Collected : (\d+)", run.output)
-    if not count or count[1] == "0":
-        raise Failed(f"valgrind gives no number of instructions{f' of {within}' if within else ''}")
-    return int(count[1])
 
 
 class OneLook:
@@ -52,7 +42,7 @@ class OneLook:
             peak = max(peak_memory(command, self.environment, self.folder) for _ in range(3)) / 1e6
             self.table.add(f"peak memory, {name}", peak, "MB", 250 if name == mine else None)
         if self.options.instructions:
-            self.table.add("instructions, rbdump --gen-offsets", instructions(self.generate, self.environment), "")
+            self.table.add("instructions, rbdump --gen-offsets", counted(self.generate, self.environment)[0], "")
 
     def whole_dump(self):
         self.table.section("A whole dump: 30 frames, layout at hand; wall time")
@@ -84,7 +74,7 @@ class OneLook:
                 self.table.note(f"{name}: not found")
             if self.options.instructions:
                 every, reading = (
-                    instructions(self.dump(pid), self.environment, within) for within in (None, "layout_find_kept")
+                    counted(self.dump(pid), self.environment, within)[0] for within in (None, "layout_find_kept")
                 )
                 cpu = statistics.median(run.cpu for run in runs["rbdump -p PID"]) * 1e3
                 self.table.add("instructions of rbdump -p PID", every, "")

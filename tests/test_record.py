@@ -440,6 +440,29 @@ def test_command_that_is_no_ruby(rbdump, file):
     assert "Ruby" in done.stderr, done.stderr
 
 
+@with_one
+def test_rbdump_is_not_where_its_target_runs(one_ruby, rbdump, file):
+    """Neither who takes samples nor who decodes them: each would take time from it, or hold up its stops."""
+    if len(os.sched_getaffinity(0)) < 2:
+        note_not_applicable("off the target's CPU: there is one alone")
+        return
+    with Running(one_ruby, "shares/loops.rb") as target:
+        with Recording(rbdump, "-p", target.pid, "-r", 1000, file=file) as recording:
+            recording.wait_for_samples()
+            (capture,) = children_of(recording.pid)
+
+            def is_elsewhere():
+                stat = pathlib.Path(f"/proc/{target.pid}/stat").read_text()
+                cpu = int(stat.rpartition(")")[2].split()[36])
+                threads = [int(thread) for thread in os.listdir(f"/proc/{capture}/task")]
+                # The third waits for its own time to be up.
+                return sum(cpu not in os.sched_getaffinity(thread) for thread in threads) >= 2
+
+            wait_until(is_elsewhere, "two of its threads are elsewhere")
+            status, _, errors = recording.end(signal.SIGINT)
+        assert status == 0, errors
+
+
 @pytest.mark.parametrize("with_signal", [signal.SIGINT, signal.SIGTERM], ids=["INT", "TERM"])
 def test_ended_by_a_signal(ruby, rbdump, file, with_signal):
     with Running(ruby, "shares/loops.rb") as target:

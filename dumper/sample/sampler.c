@@ -53,7 +53,11 @@ enum { SAVED_RSP = -1, SAVED_RIP = 0, SAVED_SELECTORS = 2 };
  */
 #define GLANCES_FROM	  256u
 #define GLANCES_FROM_MOST 8192u
-#define NO_GLANCE_EACH	  16u
+#define NO_GLANCE_EACH	  64u
+
+/* How often it is glanced at before rbdump goes there; and how many known stacks one weighs that is then not known. */
+#define GLANCES 3
+#define IN_VAIN 8u
 
 /* How long a place that is not the thread's is taken to be none: threads seldom move. */
 #define OFF_NS 50000000L
@@ -398,7 +402,7 @@ static bool recognize(struct sampler *sampler, struct sample *sample,
 }
 
 /*
- * Reads a running thread once, from elsewhere. If what was read is, word by word, a stack that is known to be right, it
+ * Reads a running thread from elsewhere. If what was read is, word by word, a stack that is known to be right, it
  * is taken for the one that the thread is at. It is one that it has been at since the last collection; a mixture of two
  * that it was at during the read would have to be a third one in every word.
  *
@@ -410,9 +414,10 @@ static bool recognize(struct sampler *sampler, struct sample *sample,
 static bool glance(struct sampler *sampler, struct subject *subject, struct sample *sample)
 {
 	stay_off(sampler, subject);
-	sample->tries = 1;
-	sample->in_budget =
-	    copy(subject, sample, SHOT_ONCE) == SHOT_COVERED && recognize(sampler, sample, known_recognize);
+	/* One in ten is a mixture where nothing is done but to call methods. To go there costs the target much more. */
+	for (; sample->tries < GLANCES && !sample->in_budget; sample->tries++)
+		sample->in_budget =
+		    copy(subject, sample, SHOT_ONCE) == SHOT_COVERED && recognize(sampler, sample, known_recognize);
 	return sample->in_budget;
 }
 
@@ -435,8 +440,12 @@ static void note_known(struct sampler *sampler, const struct sample *sample, boo
 		sampler->epoch = sample->stack.epoch;
 		sampler->known_in_a_row = 0;
 	}
-	if (glanced)
+	if (glanced) {
+		if (!is_known)
+			sampler->known_in_a_row -=
+			    sampler->known_in_a_row < IN_VAIN ? sampler->known_in_a_row : IN_VAIN;
 		return;
+	}
 	if (!is_known && sampler->known_in_a_row >= sampler->wanted_in_a_row &&
 	    sampler->wanted_in_a_row < GLANCES_FROM_MOST)
 		sampler->wanted_in_a_row *= 2;
