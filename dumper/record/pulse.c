@@ -769,6 +769,8 @@ struct error *pulse_begin(struct pulse *pulse)
 	int errnum;
 
 	pulse->ended = pulse->stuck = false;
+	/* Where the last one got stuck, not all were looked at. */
+	pulse->woken = true;
 	/* Signals go to the other thread; SIGCHLD is waited for (target/tracee.h). */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
