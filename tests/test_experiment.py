@@ -177,8 +177,11 @@ def test_paused_naive_errors_lie_in_windows(windowed, rbdump, tmp_path):
         assert wrong == 0, (summary(modes["paused-naive"]), lines[:3])
         return
     assert wrong > 0
-    inside = [line for line in lines if line["ip"]["window"] == "vm_push_frame"]
-    assert len(inside) >= 0.99 * len(lines), [line["ip"] for line in lines if line not in inside]
+    # Where a collection began before the names of new code were read, nobody vouches for them: nothing is wrong there.
+    torn = [line for line in lines if line["reason"] != "collected"]
+    assert len(lines) - len(torn) <= 100, summary(modes["paused-naive"])
+    inside = [line for line in torn if line["ip"]["window"] == "vm_push_frame"]
+    assert len(inside) >= 0.99 * len(torn), [line["ip"] for line in torn if line not in inside]
     for line in inside:
         assert line["registers"]["rip"] == line["ip"]["address"]
         assert line["ip"]["function"] and line["ip"]["offset"] >= 0

@@ -95,7 +95,7 @@ def check_well_formed(profile):
         assert one.end <= profile.duration + SECOND
         marks = [frame["name"] for frame in one.frames if frame["kind"] == "mark"]
         if one.verdict == "complete":
-            assert not any("torn" in mark or "truncated" in mark for mark in marks), marks
+            assert not any(verdict in mark for verdict in ("truncated", "torn", "unreadable") for mark in marks), marks
         if one.state == "starting":
             assert any("starting" in mark for mark in marks), one.frames
 
@@ -279,6 +279,7 @@ def test_recorded_stacks_are_legal(ruby, rbdump, tmp_path, file, variants, mode)
         assert all(is_untouched(pid) for pid in targets)
     profile = report(rbdump, file, "--idle")
     check_counts(profile, errors)
+    check_well_formed(profile)
     assert set(profile.pids()) == set(targets)
     for pid, variant in targets.items():
         complete, wrong = 0, []

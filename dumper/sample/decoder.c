@@ -155,7 +155,7 @@ static struct trace_thread decode_once(struct decoder *decoder, const struct sam
 	if (sample->reason != REASON_NONE)
 		thread.reason = sample->reason;
 	thread.verdict = validate_verdict(thread.reason);
-	*holds = thread.verdict == VERDICT_COMPLETE && knows;
+	*holds = thread.verdict == VERDICT_COMPLETE && reason == REASON_NONE && knows;
 	if (reason == REASON_NONE || (thread.verdict != VERDICT_COMPLETE && thread.verdict != VERDICT_TRUNCATED))
 		return thread;
 	free(thread.frames);

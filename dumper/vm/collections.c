@@ -80,7 +80,7 @@ bool collections_moved_between(const struct collections *a, const struct collect
 bool collections_unchanged(const struct collections *then, const struct collections *now)
 {
 	return then->told && now->told && then->begun == now->begun && then->marking == now->marking &&
-	       then->beginning == now->beginning && !collections_moved_between(then, now);
+	       (now->beginning || !then->beginning) && !collections_moved_between(then, now);
 }
 
 bool collections_same_objects(const struct collections *kept, const struct collections *now)

@@ -49,7 +49,7 @@ bool collections_same_objects(const struct collections *kept, const struct colle
 /*
  * The same of two moments of which the second follows soon, as when something is read that was just seen, and not kept:
  * also of a target that stands still where nothing can be kept from. While objects are moved, their old places tell
- * where they are.
+ * where they are. Wherever collections_same_objects() holds, this does.
  */
 bool collections_unchanged(const struct collections *then, const struct collections *now);
 

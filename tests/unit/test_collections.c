@@ -124,6 +124,7 @@ static void test_same_objects(void **state)
 	assert_true(collections_same_objects(&kept, &now));
 	assert_false(collections_same_objects(&now, &kept)); /* kept before a collection that has begun marks */
 	assert_true(collections_unchanged(&now, &now));
+	assert_true(collections_unchanged(&kept, &now));
 	assert_false(collections_unchanged(&now, &kept));
 	begun.begun++;
 	assert_false(collections_same_objects(&kept, &begun));
