@@ -124,8 +124,7 @@ static int stop_and_copy(pid_t pid)
 	return ptrace(PTRACE_DETACH, pid, NULL, NULL) != 0 || failed ? -1 : 0;
 }
 
-/* How many samples are late, or missed, if one begins now: as rbdump counts them. Those that were missed are skipped.
- */
+/* How many samples are late, or were missed, if one begins now: as rbdump counts them. Those are skipped. */
 static size_t skip_missed(struct timespec *due, double period)
 {
 	double behind = microseconds(CLOCK_MONOTONIC) - ((double)due->tv_sec * 1e6 + (double)due->tv_nsec / 1e3);
@@ -134,7 +133,8 @@ static size_t skip_missed(struct timespec *due, double period)
 	due->tv_nsec += (long)((double)missed * period * 1e3);
 	due->tv_sec += due->tv_nsec / 1000000000;
 	due->tv_nsec %= 1000000000;
-	return missed > 0 ? missed + 1 : behind > period / LATE_SHARE && behind > LATE_US;
+	behind -= (double)missed * period;
+	return missed + (behind > period / LATE_SHARE && behind > LATE_US);
 }
 
 static int ascending(const void *a, const void *b)

@@ -581,13 +581,10 @@ static bool take_runner(struct pulse *pulse, uint32_t late)
 /* Takes a round in which nothing but one thread can have moved. False if it is not known to be such a round. */
 static bool take_quiet_round(struct pulse *pulse, uint32_t late)
 {
-	const uint64_t now = now_ns(pulse), period = (uint64_t)(1e9 / pulse->options.rate);
+	const uint64_t now = now_ns(pulse);
 	struct quiet *quiet = &pulse->quiet;
 
-	/* After a gap, what each did meanwhile is not known. */
-	if (!quiet->may_be || now - quiet->since_ns > QUIET_NS ||
-	    now - (quiet->last_ns > quiet->since_ns ? quiet->last_ns : quiet->since_ns) > 2 * period ||
-	    !all_sleep_on(pulse))
+	if (!quiet->may_be || now - quiet->since_ns > QUIET_NS || !all_sleep_on(pulse))
 		return false;
 	if (quiet->runner != SIZE_MAX)
 		return task_runs(&pulse->watched[quiet->runner].subject.task) && take_runner(pulse, late);
@@ -725,36 +722,44 @@ static void wait_for_pace(struct pulse *pulse)
 	pthread_mutex_unlock(&pulse->mutex);
 }
 
-/* How many rounds are too late, or were missed, if one begins so much after its time. */
-static uint32_t late_by(long long behind_ns, long long period_ns)
+/*
+ * How many rounds are late, or were missed, if one begins now: it is the one whose turn was last, those before it were
+ * missed.
+ *   turn  when the next one should begin; in the end, when this one should have begun
+ */
+static uint32_t late_by(struct timespec *turn, const struct timespec *now, long long period_ns)
 {
-	long long late_from = period_ns / LATE_SHARE > LATE_MIN_NS ? period_ns / LATE_SHARE : LATE_MIN_NS;
-	long long missed = behind_ns / period_ns;
+	const long long late_from = period_ns / LATE_SHARE > LATE_MIN_NS ? period_ns / LATE_SHARE : LATE_MIN_NS;
+	const long long behind = ns_between(turn, now), missed = behind / period_ns;
+	const long long late = missed + (behind - missed * period_ns > late_from);
 
-	if (missed > 0)
-		return missed < UINT32_MAX ? (uint32_t)missed + 1 : UINT32_MAX;
-	return behind_ns > late_from;
+	*turn = plus_ns(*turn, missed * period_ns);
+	return late < UINT32_MAX ? (uint32_t)late : UINT32_MAX;
 }
 
 static void *beat(void *argument)
 {
 	struct pulse *pulse = argument;
 	long long period = (long long)(1e9 / pulse->options.rate);
-	struct timespec turn, due, now;
+	struct timespec turn, now;
+	uint32_t late;
 
 	sampler_enter(pulse->sampler);
 	clock_gettime(CLOCK_MONOTONIC, &turn);
-	due = turn;
 	while (!pulse->stuck) {
+		struct timespec due = turn;
+
 		wait_for_pace(pulse);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		if (ns_between(&now, &due) < GAP_NS)
+			due = plus_ns(now, GAP_NS);
 		if (!wait_until(pulse, &due))
 			break;
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		take_round(pulse, late_by(ns_between(&turn, &now), period));
-		clock_gettime(CLOCK_MONOTONIC, &now);
+		late = late_by(&turn, &now, period);
+		take_round(pulse, late);
 		/* What was missed is not made up for: the time since is what the next round stands for. */
-		turn = plus_ns(due, period);
-		due = ns_between(&now, &turn) < GAP_NS ? plus_ns(now, GAP_NS) : turn;
+		turn = plus_ns(turn, period);
 	}
 	pthread_mutex_lock(&pulse->mutex);
 	pulse->ended = true;

@@ -49,11 +49,13 @@ enum { SAVED_RSP = -1, SAVED_RIP = 0, SAVED_SELECTORS = 2 };
 
 /*
  * A running thread is glanced at (glance()) once so many stacks in a row were known, of those that were to be taken
- * without; twice as many each time that it turns out not to stay so. One sample of so many is taken without.
+ * without; twice as many each time that it turns out not to stay so. One sample of so many is taken without, but not
+ * sooner than so long after the last: to go to the thread's CPU and back takes longer than a sample.
  */
 #define GLANCES_FROM	  256u
 #define GLANCES_FROM_MOST 8192u
 #define NO_GLANCE_EACH	  64u
+#define NO_GLANCE_US	  64000.0
 
 /* How often it is glanced at before rbdump goes there; and how many known stacks one weighs that is then not known. */
 #define GLANCES 3
@@ -78,6 +80,7 @@ struct sampler {
 	struct timespec moved; /* when that was another one */
 	struct known *known;   /* NULL */
 	unsigned int known_in_a_row, wanted_in_a_row, glances; /* glance() */
+	struct timespec plain;				       /* when one was last taken without */
 	uint32_t epoch;					       /* in which they were known */
 	struct fingerprint fingerprint;
 	uint64_t low, high; /* where the file that Ruby is in is mapped: [low, high) */
@@ -424,7 +427,13 @@ static bool glance(struct sampler *sampler, struct subject *subject, struct samp
 /* Whether to glance at the thread, for the next sample. */
 static bool may_glance(struct sampler *sampler)
 {
-	return sampler->known_in_a_row >= sampler->wanted_in_a_row && ++sampler->glances % NO_GLANCE_EACH != 0;
+	if (sampler->known_in_a_row < sampler->wanted_in_a_row)
+		return false;
+	if (++sampler->glances < NO_GLANCE_EACH || microseconds_since(&sampler->plain) < NO_GLANCE_US)
+		return true;
+	sampler->glances = 0;
+	clock_gettime(CLOCK_MONOTONIC, &sampler->plain);
+	return false;
 }
 
 /*
