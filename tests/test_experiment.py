@@ -463,10 +463,13 @@ def sampling(running):
     return has_woken_often
 
 
-def test_target_that_becomes_another_program(ruby, rbdump, tmp_path):
+@pytest.mark.parametrize("program", ["cat", "ruby"])
+def test_target_that_becomes_another_program(ruby, rbdump, tmp_path, program):
+    """Another one of the same file, too."""
+    words = {"cat": ["cat"], "ruby": [ruby.path, "--disable-gems", "-e", "STDOUT.write(STDIN.read)"]}[program]
     (tmp_path / "exec.rb").write_text(
         "def spin; x = 0; x += 1 until $go; end\nThread.new { STDIN.gets; $go = true }\n"
-        "puts; STDOUT.flush\nspin\nexec 'cat'\n"
+        f"puts; STDOUT.flush\nspin\nexec(*{json.dumps(words)})\n"
     )
     with subprocess.Popen(
         [ruby.path, "--disable-gems", tmp_path / "exec.rb"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -9,11 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "moments.h"
 #include "target/live.h"
 
 static double microseconds(const struct timespec *from, const struct timespec *to)
 {
-	return (double)(to->tv_sec - from->tv_sec) * 1e6 + (double)(to->tv_nsec - from->tv_nsec) / 1e3;
+	return (double)ns_between(from, to) / 1e3;
 }
 
 /* What a pause is at. */

@@ -9,19 +9,20 @@
 #include <unistd.h>
 
 #include "decode/text.h"
-#include "elapsed.h"
 #include "experiment/oracle.h"
 #include "experiment/progress.h"
 #include "experiment/report.h"
 #include "experiment/taker.h"
 #include "experiment/tally.h"
 #include "experiment/torn_log.h"
+#include "moments.h"
 #include "sample/decoder.h"
 #include "sample/subjects.h"
 #include "supervise/guard.h"
 #include "supervise/launch.h"
 #include "supervise/open_files.h"
 #include "supervise/watch.h"
+#include "target/live.h"
 
 /* A block is this long, and has so many samples at least and at most, unless that takes too long. */
 #define BLOCK_S		  0.25
@@ -31,6 +32,10 @@
 
 /* How long to sleep at a time, so that an end is not slept through. */
 #define SLICE_S 0.05
+
+/* How long a target that is ending is waited for, and how often it is looked at meanwhile. */
+#define END_NS	1000000000L
+#define LOOK_NS 1000000L
 
 /* How often the line that tells of the progress is written. */
 #define PROGRESS_NS 200000000LL
@@ -130,7 +135,7 @@ static void show_progress(struct experiment *experiment, bool last)
 	if (!isatty(STDERR_FILENO))
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (!last && (now.tv_sec - shown.tv_sec) * 1000000000LL + (now.tv_nsec - shown.tv_nsec) < PROGRESS_NS)
+	if (!last && ns_between(&shown, &now) < PROGRESS_NS)
 		return;
 	shown = now;
 	for (int mode = 0; mode < SAMPLE_MODES; mode++) {
@@ -141,17 +146,6 @@ static void show_progress(struct experiment *experiment, bool last)
 	if (!last)
 		fprintf(stderr, "rbdump: %.0f s, %llu samples, %llu rejected", seconds_since(&experiment->began),
 			(unsigned long long)samples, (unsigned long long)rejected);
-}
-
-static struct timespec plus_seconds(struct timespec time, double seconds)
-{
-	time.tv_sec += (time_t)seconds;
-	time.tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
-	if (time.tv_nsec >= 1000000000) {
-		time.tv_sec++;
-		time.tv_nsec -= 1000000000;
-	}
-	return time;
 }
 
 /* Sleeps for so long; not beyond the end of the experiment. */
@@ -180,7 +174,7 @@ static struct error *run_block(struct experiment *experiment, enum sample_mode m
 	    .samples = samples,
 	    .rate = experiment->options->rate,
 	    .deadline = experiment->options->duration_s > 0
-			    ? plus_seconds(experiment->began, experiment->options->duration_s)
+			    ? plus_ns(experiment->began, (long long)(experiment->options->duration_s * 1e9))
 			    : (struct timespec){0},
 	};
 	struct block_result result = {0};
@@ -233,6 +227,20 @@ static size_t shuffle(struct experiment *experiment, enum sample_mode order[SAMP
 	return count;
 }
 
+/* What has become of a target whose memory is gone. One that is on its way out is waited for: how it ends is reported.
+ */
+static const char *look_where_it_went(struct experiment *experiment)
+{
+	struct timespec began;
+	bool ended;
+
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	while (!(ended = watch_has_ended(&experiment->watch)) && live_is_ending(experiment->session->target) &&
+	       elapsed_ns(&began) < END_NS)
+		nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+	return ended || live_is_ending(experiment->session->target) ? "target-exited" : "target-execed";
+}
+
 /* Why the experiment is over, as report_facts has it; NULL if it is not. */
 static const char *is_over(struct experiment *experiment, uint64_t samples)
 {
@@ -242,8 +250,8 @@ static const char *is_over(struct experiment *experiment, uint64_t samples)
 		return "interrupted";
 	if (watch_has_ended(&experiment->watch))
 		return "target-exited";
-	if (watch_has_execed(&experiment->watch, decoder_ruby(experiment->decoder)))
-		return "target-execed";
+	if (live_is_gone(experiment->session->target))
+		return look_where_it_went(experiment);
 	if (options->samples > 0 && samples >= options->samples)
 		return "samples";
 	if (options->duration_s > 0 && seconds_since(&experiment->began) >= options->duration_s)

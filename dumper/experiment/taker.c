@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "moments.h"
+
 /* Samples that are taken and not yet decoded. */
 #define SLOTS 32
 
@@ -60,19 +62,6 @@ void taker_destroy(struct taker *taker)
 		pthread_cond_destroy(&taker->changed);
 	}
 	free(taker);
-}
-
-static struct timespec plus_ns(struct timespec time, long long ns)
-{
-	ns += time.tv_nsec;
-	time.tv_sec += (time_t)(ns / 1000000000);
-	time.tv_nsec = (long)(ns % 1000000000);
-	return time;
-}
-
-static long long ns_between(const struct timespec *from, const struct timespec *to)
-{
-	return (to->tv_sec - from->tv_sec) * 1000000000LL + (to->tv_nsec - from->tv_nsec);
 }
 
 /* A slot to take the next sample into: waits while no more may hold samples that have not been decoded. */

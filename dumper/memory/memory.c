@@ -4,9 +4,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "elapsed.h"
 #include "memory/addresses.h"
 #include "memory/footprint.h"
+#include "moments.h"
 
 enum page_state {
 	PAGE_EMPTY = 0,	 /* slot not in use */

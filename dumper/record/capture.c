@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "decode/text.h"
-#include "elapsed.h"
+#include "moments.h"
 #include "record/runs.h"
 #include "record/watchdog.h"
 #include "supervise/guard.h"

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "moments.h"
 #include "record/wakeups.h"
 #include "record/watchdog.h"
 #include "sample/subjects.h"
@@ -168,19 +169,6 @@ void pulse_destroy(struct pulse *pulse)
 	pthread_cond_destroy(&pulse->more);
 	pthread_cond_destroy(&pulse->room);
 	free(pulse);
-}
-
-static struct timespec plus_ns(struct timespec time, long long ns)
-{
-	ns += time.tv_nsec;
-	time.tv_sec += (time_t)(ns / 1000000000);
-	time.tv_nsec = (long)(ns % 1000000000);
-	return time;
-}
-
-static long long ns_between(const struct timespec *from, const struct timespec *to)
-{
-	return (to->tv_sec - from->tv_sec) * 1000000000LL + (to->tv_nsec - from->tv_nsec);
 }
 
 static uint64_t now_ns(const struct pulse *pulse)

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "decode/text.h"
-#include "elapsed.h"
+#include "moments.h"
 #include "record/followed.h"
 #include "record/output.h"
 #include "recording/format.h"
@@ -122,11 +122,6 @@ static void say(const char *message)
 static uint64_t since(const struct timespec *began)
 {
 	return (uint64_t)elapsed_ns(began);
-}
-
-static uint64_t ns_between(const struct timespec *from, const struct timespec *to)
-{
-	return (uint64_t)((to->tv_sec - from->tv_sec) * 1000000000LL + (to->tv_nsec - from->tv_nsec));
 }
 
 /* One moment by both clocks. */
@@ -399,11 +394,11 @@ static struct error *rotate(struct recorder *recorder)
 
 	read_clocks(&recorder->part_began, &start);
 	recorder->before_began = before;
-	error = output_rotate(recorder->output, ns_between(&before, &recorder->part_began), &start);
+	error = output_rotate(recorder->output, (uint64_t)ns_between(&before, &recorder->part_began), &start);
 	if (error)
 		return error;
 	capture_begin_part(recorder->control, output_part(recorder->output),
-			   ns_between(&recorder->origin, &recorder->part_began));
+			   (uint64_t)ns_between(&recorder->origin, &recorder->part_began));
 	return NULL;
 }
 

@@ -11,6 +11,7 @@
  */
 #include <stdlib.h>
 
+#include "moments.h"
 #include "report/format.h"
 #include "report/json_stream.h"
 #include "report/string_table.h"
@@ -237,8 +238,7 @@ static void write_meta(struct writer *writer)
 	json_stream_integer(json, "version", GECKO_VERSION);
 	json_stream_integer(json, "preprocessedProfileVersion", VERSION);
 	json_stream_milliseconds(json, "interval", (uint64_t)(1e9 / rate));
-	json_stream_milliseconds(json, "startTime",
-				 (uint64_t)profile->start.tv_sec * 1000000000 + (uint64_t)profile->start.tv_nsec);
+	json_stream_milliseconds(json, "startTime", ns_of(&profile->start));
 	json_stream_integer(json, "profilingStartTime", 0);
 	json_stream_milliseconds(json, "profilingEndTime", profile->duration_ns);
 	json_stream_integer(json, "processType", 0);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <zlib.h>
 
+#include "moments.h"
 #include "profile.pb-c.h"
 #include "report/format.h"
 #include "report/string_table.h"
@@ -132,7 +133,7 @@ static void write_header(struct writer *writer, const struct format_options *opt
 	part.default_sample_type = time.type;
 	part.period_type = &time;
 	part.period = period(profile);
-	part.time_nanos = (int64_t)profile->start.tv_sec * 1000000000 + profile->start.tv_nsec;
+	part.time_nanos = (int64_t)ns_of(&profile->start);
 	part.duration_nanos = (int64_t)profile->duration_ns;
 	write_part(&writer->packer, &part);
 	write_comments(writer, options);

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "decode/resolve.h"
+#include "moments.h"
 #include "vm/collections.h"
 #include "vm/frame.h"
 
@@ -94,7 +95,7 @@ static uint64_t now_ns(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+	return ns_of(&now);
 }
 
 /* Walks the frames of a sample in the memory at hand. False if out of memory. */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "elapsed.h"
+#include "moments.h"
 #include "sample/publication.h"
 #include "session/windows.h"
 #include "target/tracee.h"
@@ -369,7 +369,7 @@ static enum shot_result copy(struct subject *subject, struct sample *sample, enu
 		clock_gettime(CLOCK_MONOTONIC, &began);
 		result = shot_copy(sample->shot, &subject->aim, way, &sample->reason);
 	}
-	sample->began_ns = (uint64_t)began.tv_sec * 1000000000U + (uint64_t)began.tv_nsec;
+	sample->began_ns = ns_of(&began);
 	sample->copied = result == SHOT_COVERED || result == SHOT_CONTRADICTS;
 	sample->no_stack = result == SHOT_NONE;
 	sample->ec = subject->aim.ec;

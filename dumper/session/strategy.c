@@ -7,7 +7,7 @@
 
 #include "capture/capture.h"
 #include "decode/literals.h"
-#include "elapsed.h"
+#include "moments.h"
 #include "target/live.h"
 #include "vm/collections.h"
 

@@ -1,23 +1,12 @@
 #include "supervise/watch.h"
 
-#include <stdio.h>
 #include <sys/wait.h>
 
 #include "target/process_stat.h"
-#include "vm/access.h"
-
-static bool executable_of(pid_t pid, struct stat *ret)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	return stat(path, ret) == 0;
-}
 
 void watch_begin(struct watch *watch, pid_t pid, bool child)
 {
 	*watch = (struct watch){.pid = pid, .child = child};
-	executable_of(pid, &watch->executable);
 }
 
 void watch_note_end(struct watch *watch, int status)
@@ -45,16 +34,4 @@ bool watch_has_ended(struct watch *watch)
 		return false;
 	watch->reaped = watch->has_status = waitpid(watch->pid, &watch->status, 0) == watch->pid;
 	return true;
-}
-
-bool watch_has_execed(const struct watch *watch, const struct ruby *ruby)
-{
-	struct access access = ruby_access(ruby);
-	struct stat now;
-
-	if (executable_of(watch->pid, &now) &&
-	    (now.st_dev != watch->executable.st_dev || now.st_ino != watch->executable.st_ino))
-		return true;
-	access_word(&access, ruby->vm);
-	return access.failed;
 }

@@ -1,17 +1,15 @@
 /*
- * Whether the process that an experiment samples is still there, and still the same program.
+ * Whether a process that is sampled is still there, and how it has ended.
  */
 #ifndef RBDUMP_WATCH_H
 #define RBDUMP_WATCH_H
 
-#include <sys/stat.h>
-
-#include "session/session.h"
+#include <stdbool.h>
+#include <sys/types.h>
 
 struct watch {
 	pid_t pid;
 	bool child; /* we started it, and reap it */
-	struct stat executable;
 
 	bool reaped;	 /* there is no such process any more */
 	bool has_status; /* it was our child, and we know how it ended */
@@ -26,8 +24,5 @@ void watch_note_end(struct watch *watch, int status);
 
 /* Whether it has ended. Reaps a child, and notes its status. */
 bool watch_has_ended(struct watch *watch);
-
-/* Whether it has become another program: another file, or the VM is no longer where it was. */
-bool watch_has_execed(const struct watch *watch, const struct ruby *ruby);
 
 #endif

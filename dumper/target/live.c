@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "elapsed.h"
 #include "memory/memory.h"
+#include "moments.h"
 #include "target/diagnose.h"
 #include "target/live.h"
 #include "target/process_stat.h"

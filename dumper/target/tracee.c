@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "elapsed.h"
+#include "moments.h"
 
 /* How long one that was killed may take to end: longer only where its memory is much, or it writes a core. */
 #define KILLED_US 100000L

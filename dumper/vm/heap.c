@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "decode/value.h"
-#include "elapsed.h"
+#include "moments.h"
 
 /*
  * gc.c: HEAP_PAGE_SIZE (until 2.1 HEAP_SIZE) is 16 KiB until 3.1, 64 KiB in 3.2; the largest slot, of five size pools,

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "capture/capture.h"
-#include "elapsed.h"
+#include "moments.h"
 #include "target/live.h"
 
 /* Longer than that is no limit, on a busy machine. */

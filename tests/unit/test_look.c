@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "elapsed.h"
+#include "moments.h"
 #include "session/look.h"
 #include "synthetic.h"
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "elapsed.h"
+#include "moments.h"
 #include "synthetic.h"
 #include "vm/lifetime.h"
 #include "vm/roots.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "elapsed.h"
+#include "moments.h"
 #include "synthetic.h"
 #include "vm/thread_words.h"
 #include "vm/threads.h"

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "elapsed.h"
+#include "moments.h"
 #include "record/watchdog.h"
 
 /* Longer than a read may take. */
