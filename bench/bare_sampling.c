@@ -124,7 +124,7 @@ static int stop_and_copy(pid_t pid)
 	return ptrace(PTRACE_DETACH, pid, NULL, NULL) != 0 || failed ? -1 : 0;
 }
 
-/* How many samples are late, or were missed, if one begins now: as rbdump counts them. Those are skipped. */
+/* How many samples are late, or were missed, if one begins now: as rbdump counts them. What was missed is skipped. */
 static size_t skip_missed(struct timespec *due, double period)
 {
 	double behind = microseconds(CLOCK_MONOTONIC) - ((double)due->tv_sec * 1e6 + (double)due->tv_nsec / 1e3);

@@ -170,6 +170,9 @@ def test_paused_naive_errors_lie_in_windows(windowed, rbdump, tmp_path):
     assert (legal["rejected"], legal["call_site"]["any"]["contradicts"]) == ({}, 0), legal
     assert legal["call_site"]["innermost"]["agrees"] > 0.5 * legal["accepted"], legal
     assert checks["unknown"]["accepted"] == 0
+    # Where a collection began before the names of new code were read, nobody vouches for them: nothing is wrong there.
+    named = [line for line in lines if line["reason"] != "collected"]
+    assert len(lines) - len(named) <= 100, summary(modes["paused-naive"])
     passed = impossible["call_site"]["innermost"]
     found = sum(impossible["rejected"].values()) + passed["contradicts"]
     assert found >= 0.9 * wrong, impossible
@@ -177,11 +180,8 @@ def test_paused_naive_errors_lie_in_windows(windowed, rbdump, tmp_path):
         assert wrong == 0, (summary(modes["paused-naive"]), lines[:3])
         return
     assert wrong > 0
-    # Where a collection began before the names of new code were read, nobody vouches for them: nothing is wrong there.
-    torn = [line for line in lines if line["reason"] != "collected"]
-    assert len(lines) - len(torn) <= 100, summary(modes["paused-naive"])
-    inside = [line for line in torn if line["ip"]["window"] == "vm_push_frame"]
-    assert len(inside) >= 0.99 * len(torn), [line["ip"] for line in torn if line not in inside]
+    inside = [line for line in named if line["ip"]["window"] == "vm_push_frame"]
+    assert len(inside) >= 0.99 * len(named), [line["ip"] for line in named if line not in inside]
     for line in inside:
         assert line["registers"]["rip"] == line["ip"]["address"]
         assert line["ip"]["function"] and line["ip"]["offset"] >= 0
@@ -465,14 +465,14 @@ def sampling(running):
 
 @pytest.mark.parametrize("program", ["cat", "ruby"])
 def test_target_that_becomes_another_program(ruby, rbdump, tmp_path, program):
-    """Another one of the same file, too."""
+    """Another one of the same file, too: everything is then where it was, as without randomized addresses."""
     words = {"cat": ["cat"], "ruby": [ruby.path, "--disable-gems", "-e", "STDOUT.write(STDIN.read)"]}[program]
     (tmp_path / "exec.rb").write_text(
         "def spin; x = 0; x += 1 until $go; end\nThread.new { STDIN.gets; $go = true }\n"
         f"puts; STDOUT.flush\nspin\nexec(*{json.dumps(words)})\n"
     )
     with subprocess.Popen(
-        [ruby.path, "--disable-gems", tmp_path / "exec.rb"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ["setarch", "-R", ruby.path, "--disable-gems", tmp_path / "exec.rb"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as target:
         assert target.stdout.readline() == "\n"
 

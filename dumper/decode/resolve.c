@@ -389,8 +389,9 @@ bool resolver_settle(struct resolver *resolver, const struct stack *stack, const
 			kept->since_ns = now_ns;
 		if (kept->is_new || kept->is_same || kept->is_late)
 			kept->checked_ns = now_ns;
+		/* Nothing is kept from where a collection is about to begin. */
 		if (keeps)
-			kept->as_of = *now;
+			kept->as_of = now->beginning ? *then : *now;
 		else if (kept->is_new || kept->is_late)
 			kept->as_of = (struct collections){0};
 		else if (kept->is_same)

@@ -80,7 +80,7 @@ static double own_us(void)
 	struct timespec time;
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-	return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
+	return (double)ns_of(&time) / 1e3;
 }
 
 /* What the checks would have said of a stack that was accepted without them. It is no cost of that mode. */
@@ -232,13 +232,14 @@ static size_t shuffle(struct experiment *experiment, enum sample_mode order[SAMP
 static const char *look_where_it_went(struct experiment *experiment)
 {
 	struct timespec began;
-	bool ended;
 
 	clock_gettime(CLOCK_MONOTONIC, &began);
-	while (!(ended = watch_has_ended(&experiment->watch)) && live_is_ending(experiment->session->target) &&
-	       elapsed_ns(&began) < END_NS)
+	while (!watch_has_ended(&experiment->watch) && elapsed_ns(&began) < END_NS && !guard_stop) {
+		if (!live_is_ending(experiment->session->target))
+			return "target-execed";
 		nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
-	return ended || live_is_ending(experiment->session->target) ? "target-exited" : "target-execed";
+	}
+	return "target-exited";
 }
 
 /* Why the experiment is over, as report_facts has it; NULL if it is not. */

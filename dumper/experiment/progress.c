@@ -1,5 +1,6 @@
 #include "experiment/progress.h"
 
+#include "moments.h"
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +58,7 @@ double progress_now(const struct progress *progress)
 		return pread(progress->fd, &count, sizeof(count), 0) == sizeof(count) ? (double)le64toh(count) : 0;
 	if (!progress->has_clock || clock_gettime(progress->clock, &time) != 0)
 		return 0;
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+	return (double)ns_of(&time) / 1e9;
 }
 
 const char *progress_unit(const struct progress *progress)

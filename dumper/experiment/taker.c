@@ -155,7 +155,7 @@ static void *take_block(void *argument)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
 	taker->result.wall_us = (double)ns_between(&began, &now) / 1e3;
-	taker->result.cpu_us = (double)cpu.tv_sec * 1e6 + (double)cpu.tv_nsec / 1e3;
+	taker->result.cpu_us = (double)ns_of(&cpu) / 1e3;
 	publish(taker, true);
 	return NULL;
 }

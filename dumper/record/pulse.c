@@ -37,8 +37,12 @@
 #define LIST_LIMIT_NS 500000000L
 #define LIST_TRIES    3
 
-/* After so long, a round is not quiet: names of threads are looked at again. */
+/*
+ * After so long, a round is not quiet: names of threads are looked at again. What threads did before that in quiet
+ * rounds is reckoned up later, as one weight (record/runs.h).
+ */
 #define QUIET_NS UINT64_C(1000000000)
+_Static_assert(QUIET_NS <= WEIGHT_MAX_NS, "no sample may stand for longer");
 
 /*
  * So many sleeping threads are asked for one by one whether they have run. If there are more, the kernel is to tell:
@@ -92,6 +96,7 @@ struct pulse {
 	size_t nr_watched, watched_capacity;
 	uint64_t round;
 	bool stuck;
+	struct timespec turn; /* when the next round should begin; 0: there was none */
 	struct known *known;
 	uint64_t known_since_ns;
 	struct wakeups *wakeups; /* NULL: the kernel does not tell */
@@ -623,14 +628,17 @@ static void prepare_quiet(struct pulse *pulse, const struct ruby_threads *thread
 	quiet->may_be = true;
 }
 
-/* A thread that runs is looked at first: the list is of a moment before. */
-static void take_round(struct pulse *pulse, uint32_t late)
+/*
+ * A thread that runs is looked at first: the list is of a moment before. Returns whether any was, or would have been:
+ * if there is no list, how late the round was has not been told.
+ */
+static bool take_round(struct pulse *pulse, uint32_t late)
 {
 	struct ruby_threads threads;
 	bool collecting, listed, all_asleep;
 
 	if (take_quiet_round(pulse, late))
-		return;
+		return true;
 	pulse->quiet.may_be = false;
 	pulse->nr_opened = 0;
 	if (now_ns(pulse) - pulse->known_since_ns > KNOWN_NS) {
@@ -650,13 +658,13 @@ static void take_round(struct pulse *pulse, uint32_t late)
 	watchdog_has_read(READING_PULSE);
 	if (!listed) {
 		hand_on(pulse, &(struct beat){.no_list = true, .time_ns = now_ns(pulse)});
-		return;
+		return false;
 	}
 	pulse->round++;
 	/* The list is older than this: who has run since it was read is asked, as all are. */
 	all_asleep = !was_woken(pulse);
 	pulse->woken = false;
-	for (int running = 1; running >= 0; running--) {
+	for (int running = 1; running >= 0 && !pulse->stuck; running--) {
 		for (size_t i = 0; i < threads.count && !pulse->stuck; i++) {
 			const struct ruby_thread *thread = &threads.threads[i];
 			struct watched *watched;
@@ -672,10 +680,14 @@ static void take_round(struct pulse *pulse, uint32_t late)
 				    late);
 		}
 	}
-	forget_ended(pulse);
-	prepare_quiet(pulse, &threads);
+	/* Where it got stuck, not all were looked at: the next one goes on with it. */
+	if (!pulse->stuck) {
+		forget_ended(pulse);
+		prepare_quiet(pulse, &threads);
+		hand_on(pulse, &(struct beat){.end_of_round = true, .time_ns = now_ns(pulse)});
+	}
 	threads_clear(&threads);
-	hand_on(pulse, &(struct beat){.end_of_round = true, .time_ns = now_ns(pulse)});
+	return true;
 }
 
 /* Sleeps until it is time; false if it is to end before that. */
@@ -711,31 +723,37 @@ static void wait_for_pace(struct pulse *pulse)
 }
 
 /*
- * How many rounds are late, or were missed, if one begins now: it is the one whose turn was last, those before it were
- * missed.
- *   turn  when the next one should begin; in the end, when this one should have begun
+ * How many rounds were missed, if one begins now: it is the one whose turn was last, those before it were missed. They
+ * are not made up for: the time since the last round is what this one stands for.
+ *   turn  when the next one should begin, which is not after now; in the end, when this one should have begun
  */
-static uint32_t late_by(struct timespec *turn, const struct timespec *now, long long period_ns)
+static uint32_t skip_missed(struct timespec *turn, const struct timespec *now, long long period_ns)
 {
-	const long long late_from = period_ns / LATE_SHARE > LATE_MIN_NS ? period_ns / LATE_SHARE : LATE_MIN_NS;
-	const long long behind = ns_between(turn, now), missed = behind / period_ns;
-	const long long late = missed + (behind - missed * period_ns > late_from);
+	const long long missed = ns_between(turn, now) / period_ns;
 
 	*turn = plus_ns(*turn, missed * period_ns);
-	return late < UINT32_MAX ? (uint32_t)late : UINT32_MAX;
+	return missed < UINT32_MAX / 2 ? (uint32_t)missed : UINT32_MAX / 2;
+}
+
+/* Whether a round that begins so long after its turn is late. */
+static bool is_late(long long behind_ns, long long period_ns)
+{
+	return behind_ns > (period_ns / LATE_SHARE > LATE_MIN_NS ? period_ns / LATE_SHARE : LATE_MIN_NS);
 }
 
 static void *beat(void *argument)
 {
 	struct pulse *pulse = argument;
 	long long period = (long long)(1e9 / pulse->options.rate);
-	struct timespec turn, now;
-	uint32_t late;
+	uint32_t untold = 0; /* rounds of which nothing was handed on */
 
 	sampler_enter(pulse->sampler);
-	clock_gettime(CLOCK_MONOTONIC, &turn);
+	/* Where the last one got stuck, what was missed meanwhile is told, too. */
+	if (pulse->turn.tv_sec == 0)
+		clock_gettime(CLOCK_MONOTONIC, &pulse->turn);
 	while (!pulse->stuck) {
-		struct timespec due = turn;
+		struct timespec due = pulse->turn, now;
+		uint32_t missed;
 
 		wait_for_pace(pulse);
 		clock_gettime(CLOCK_MONOTONIC, &now);
@@ -744,10 +762,9 @@ static void *beat(void *argument)
 		if (!wait_until(pulse, &due))
 			break;
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		late = late_by(&turn, &now, period);
-		take_round(pulse, late);
-		/* What was missed is not made up for: the time since is what the next round stands for. */
-		turn = plus_ns(turn, period);
+		missed = untold + skip_missed(&pulse->turn, &now, period);
+		untold = take_round(pulse, missed + is_late(ns_between(&pulse->turn, &now), period)) ? 0 : missed + 1;
+		pulse->turn = plus_ns(pulse->turn, period);
 	}
 	pthread_mutex_lock(&pulse->mutex);
 	pulse->ended = true;

@@ -34,7 +34,7 @@ struct beat {
 	size_t slot;
 	struct known_stack stack; /* which one it is of those that are kept; KNOWN_NONE */
 	struct known *known;	  /* those */
-	uint32_t late; /* how many samples its round was too late for: its own, and those that were missed before it */
+	uint32_t late; /* how many samples were late: its own, if it is, and those that were missed before its round */
 	bool no_list;  /* there is no thread, and the list of threads could not be read */
 	bool end_of_round; /* there is no thread: the round is over */
 	bool quiet;	   /* nor has any moved since the round before that had no beat in this one */

@@ -55,7 +55,7 @@ enum { SAVED_RSP = -1, SAVED_RIP = 0, SAVED_SELECTORS = 2 };
 #define GLANCES_FROM	  256u
 #define GLANCES_FROM_MOST 8192u
 #define NO_GLANCE_EACH	  64u
-#define NO_GLANCE_US	  64000.0
+#define NO_GLANCE_NS	  64000000L
 
 /* How often it is glanced at before rbdump goes there; and how many known stacks one weighs that is then not known. */
 #define GLANCES 3
@@ -80,7 +80,7 @@ struct sampler {
 	struct timespec moved; /* when that was another one */
 	struct known *known;   /* NULL */
 	unsigned int known_in_a_row, wanted_in_a_row, glances; /* glance() */
-	struct timespec plain;				       /* when one was last taken without */
+	struct timespec plain;				       /* when one was last taken without, of so many */
 	uint32_t epoch;					       /* in which they were known */
 	struct fingerprint fingerprint;
 	uint64_t low, high; /* where the file that Ruby is in is mapped: [low, high) */
@@ -429,7 +429,7 @@ static bool may_glance(struct sampler *sampler)
 {
 	if (sampler->known_in_a_row < sampler->wanted_in_a_row)
 		return false;
-	if (++sampler->glances < NO_GLANCE_EACH || microseconds_since(&sampler->plain) < NO_GLANCE_US)
+	if (++sampler->glances < NO_GLANCE_EACH || elapsed_ns(&sampler->plain) < NO_GLANCE_NS)
 		return true;
 	sampler->glances = 0;
 	clock_gettime(CLOCK_MONOTONIC, &sampler->plain);
