@@ -174,10 +174,10 @@ def pieces_of(setting, pid, mode):
     return "".join(f"{address} {length}\n" for address, length in pieces).encode()
 
 
-def calls_a_sample(setting, pid, mode, rate=200):
-    """{system call: how often a sample}, from two recordings of which one is longer."""
+def calls_a_sample(setting, pid, mode, rate=500):
+    """{system call: how often a sample}, from two recordings of which one is longer: of when its stacks are known."""
     counts, samples = [], []
-    for seconds in (1, 4):
+    for seconds in (2, 4.5):
         log = os.path.join(setting.folder, "strace.log")
         strace = ["strace", "-f", "-qq", "-c", "-U", "name,calls", "-e", "signal=none", "-o", log]
         file = os.path.join(setting.folder, "bench.rbdump")
