@@ -227,8 +227,7 @@ static size_t shuffle(struct experiment *experiment, enum sample_mode order[SAMP
 	return count;
 }
 
-/* What has become of a target whose memory is gone. One that is on its way out is waited for: how it ends is reported.
- */
+/* What has become of a target whose memory is gone. One that is on its way out is waited for, for its status. */
 static const char *look_where_it_went(struct experiment *experiment)
 {
 	struct timespec began;

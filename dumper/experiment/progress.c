@@ -1,6 +1,5 @@
 #include "experiment/progress.h"
 
-#include "moments.h"
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +10,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "moments.h"
 
 struct progress {
 	int fd; /* the target's own count; -1: it keeps none */

@@ -664,7 +664,7 @@ static bool take_round(struct pulse *pulse, uint32_t late)
 	/* The list is older than this: who has run since it was read is asked, as all are. */
 	all_asleep = !was_woken(pulse);
 	pulse->woken = false;
-	for (int running = 1; running >= 0 && !pulse->stuck; running--) {
+	for (int running = 1; running >= 0; running--) {
 		for (size_t i = 0; i < threads.count && !pulse->stuck; i++) {
 			const struct ruby_thread *thread = &threads.threads[i];
 			struct watched *watched;
