@@ -55,8 +55,7 @@ _Static_assert(QUIET_NS <= WEIGHT_MAX_NS, "no sample may stand for longer");
 #define OPEN_SHARE   16u /* and that part of all threads: a look at them all takes as long */
 
 /*
- * After so long, stacks that are known are looked at again: a class may have got another name, which no collection
- * tells of.
+ * After so long, stacks that are known are named anew: a class may have got another name, which no collection tells of.
  */
 #define KNOWN_NS UINT64_C(5000000000)
 
@@ -442,7 +441,7 @@ static struct beat begin_beat(const struct pulse *pulse, const struct watched *w
 static void hand_on_stack(struct pulse *pulse, struct beat *beat)
 {
 	beat->stack = beat->sample->stack;
-	if (beat->sample->is_known) {
+	if (beat->sample->known_as == KNOWN_AS_RIGHT) {
 		beat->sample = NULL;
 		give_slot(pulse, beat->slot);
 	}
@@ -643,7 +642,7 @@ static bool take_round(struct pulse *pulse, uint32_t late)
 	pulse->nr_opened = 0;
 	if (now_ns(pulse) - pulse->known_since_ns > KNOWN_NS) {
 		pulse->known_since_ns = now_ns(pulse);
-		known_forget(pulse->known);
+		known_doubt(pulse->known);
 	}
 	if (memory_pages(pulse->memory) >= LIST_PAGES / 2) {
 		struct memory *memory = memory_create(target_read_pages, pulse->session->target, LIST_PAGES);

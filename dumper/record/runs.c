@@ -29,7 +29,7 @@ struct of_thread {
 
 /* What a stack that is kept came to (sample/known.h). */
 struct result {
-	uint32_t epoch; /* 0: none */
+	uint64_t epoch; /* 0: none */
 	uint32_t node;
 };
 
@@ -47,7 +47,7 @@ struct runs {
 	uint64_t round;
 	uint64_t quiet_rounds, quiet_late; /* how many there were; and what they were late for, of each thread */
 	uint64_t quiet_ns;		   /* when the last one was */
-	uint32_t epoch;			   /* of the last stack that is kept */
+	uint64_t epoch;			   /* of the last stack that is kept */
 	size_t tables_max;		   /* when the tables take so much, they are begun anew */
 	struct result results[KNOWN_MAX];
 	bool many_to_many; /* a Ruby thread may have another native one each time, or none */

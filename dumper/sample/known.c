@@ -15,13 +15,14 @@
 struct entry {
 	uint64_t hash;
 	uint32_t first, count;	  /* its words */
-	_Atomic uint32_t settled; /* the epoch in which it was said to be right; 0: in none */
+	_Atomic uint64_t settled; /* the epoch in which it was said to be right; 0: in none */
 };
 
 struct known {
 	struct collections collections; /* for which all are known */
 	uint64_t seed;
-	uint32_t epoch; /* from 1 */
+	uint64_t epoch;	      /* from 1 */
+	uint64_t first_epoch; /* of what is there: what was settled in one before was another stack */
 	uint32_t nr_entries, nr_words;
 	uint32_t slots[SLOTS]; /* id + 1; 0: empty */
 	struct entry entries[KNOWN_MAX];
@@ -34,7 +35,7 @@ struct known *known_create(void)
 
 	if (!known)
 		return NULL;
-	known->epoch = 1;
+	known->epoch = known->first_epoch = 1;
 	/* Without any, it works as well, but for who means harm. */
 	if (getrandom(&known->seed, sizeof(known->seed), GRND_NONBLOCK) != (ssize_t)sizeof(known->seed))
 		known->seed = 0x9e3779b97f4a7c15ULL;
@@ -46,12 +47,16 @@ void known_destroy(struct known *known)
 	free(known);
 }
 
-void known_forget(struct known *known)
+static void clear(struct known *known)
 {
 	memset(known->slots, 0, sizeof(known->slots));
 	known->nr_entries = known->nr_words = 0;
-	if (++known->epoch == 0)
-		known->epoch = 1;
+	known->first_epoch = ++known->epoch;
+}
+
+void known_doubt(struct known *known)
+{
+	known->epoch++;
 }
 
 static uint64_t hash_words(const struct known *known, const struct fingerprint *fingerprint)
@@ -87,7 +92,7 @@ static bool enter(struct known *known, uint64_t hash, const struct fingerprint *
 	if (fingerprint->count > WORDS_MAX / 4)
 		return false;
 	if (known->nr_entries == KNOWN_MAX || fingerprint->count > WORDS_MAX - known->nr_words || !slot) {
-		known_forget(known);
+		clear(known);
 		slot = find_slot(known, hash, fingerprint);
 	}
 	entry = &known->entries[known->nr_entries];
@@ -100,18 +105,18 @@ static bool enter(struct known *known, uint64_t hash, const struct fingerprint *
 	return true;
 }
 
-static bool look_up(struct known *known, const struct collections *now, const struct fingerprint *fingerprint,
-		    bool enters, struct known_stack *ret)
+enum known_as known_find(struct known *known, const struct collections *now, const struct fingerprint *fingerprint,
+			 bool enters, struct known_stack *ret)
 {
-	uint64_t hash;
+	uint64_t hash, settled;
 	uint32_t *slot;
 
 	*ret = KNOWN_NONE;
 	if (!collections_same_objects(&known->collections, now)) {
 		/* Nothing can be kept from where it is now. */
-		if (!enters || !collections_same_objects(now, now))
-			return false;
-		known_forget(known);
+		if (!collections_same_objects(now, now))
+			return KNOWN_AS_NEW;
+		known_doubt(known);
 		known->collections = *now;
 	}
 	hash = hash_words(known, fingerprint);
@@ -119,22 +124,13 @@ static bool look_up(struct known *known, const struct collections *now, const st
 	if (!slot || *slot == 0) {
 		if (enters && !now->beginning && enter(known, hash, fingerprint, slot))
 			*ret = (struct known_stack){.id = known->nr_entries - 1, .epoch = known->epoch};
-		return false;
+		return KNOWN_AS_NEW;
 	}
 	*ret = (struct known_stack){.id = *slot - 1, .epoch = known->epoch};
-	return known->entries[ret->id].settled == known->epoch;
-}
-
-bool known_find(struct known *known, const struct collections *now, const struct fingerprint *fingerprint,
-		struct known_stack *ret)
-{
-	return look_up(known, now, fingerprint, true, ret);
-}
-
-bool known_recognize(struct known *known, const struct collections *now, const struct fingerprint *fingerprint,
-		     struct known_stack *ret)
-{
-	return look_up(known, now, fingerprint, false, ret);
+	settled = known->entries[ret->id].settled;
+	if (settled == known->epoch)
+		return KNOWN_AS_RIGHT;
+	return settled >= known->first_epoch ? KNOWN_AS_FAMILIAR : KNOWN_AS_NEW;
 }
 
 void known_settle(struct known *known, struct known_stack stack)

@@ -1,10 +1,11 @@
 /*
  * Stacks that were shown to be right, by their fingerprints: seen again, one needs neither a check nor names.
  *
- * A stack is known for as long as the objects that it leads to are what they were (collections_same_objects()): with
- * the next collection of garbage all are forgotten. So neither what was freed nor what was moved can be taken for what
- * came to its place. What a program changes in place (a class gets its name) is not seen: so now and then all are to be
- * forgotten (known_forget()).
+ * A stack is right for as long as the objects that it leads to are what they were (collections_same_objects()): with
+ * the next collection of garbage a new epoch begins, in which none is. So neither what was freed nor what was moved can
+ * be taken for what came to its place. What a program changes in place (a class gets its name) is not seen: so now and
+ * then another epoch is to be begun (known_doubt()). What is left of an older epoch is that a stack of these words was
+ * there: it is familiar, and may lead to something else by now.
  *
  * All functions but known_settle() belong to the thread that takes samples.
  */
@@ -16,9 +17,10 @@
 
 struct known;
 
-/* A stack; `id` is below KNOWN_MAX, and is used again for another one, of a later epoch. */
+/* A stack, and when it was seen; `id` is below KNOWN_MAX, and is used again for another one, of a later epoch. */
 struct known_stack {
-	uint32_t id, epoch;
+	uint64_t epoch;
+	uint32_t id;
 };
 
 #define KNOWN_MAX 4096u
@@ -26,26 +28,28 @@ struct known_stack {
 /* What has no place among them. */
 #define KNOWN_NONE ((struct known_stack){.id = UINT32_MAX})
 
+enum known_as {
+	KNOWN_AS_NEW,	   /* it is not there, or was not shown to be right yet */
+	KNOWN_AS_FAMILIAR, /* it was right in an epoch before: it is to be checked, and named, anew */
+	KNOWN_AS_RIGHT
+};
+
 struct known *known_create(void);	 /* NULL if out of memory */
 void known_destroy(struct known *known); /* NULL is fine */
 
 /*
- * Looks a stack up, and enters it if it is new.
- *   now  how far the collector was when it was copied
- *   ret  which one it is; KNOWN_NONE if it cannot be entered
- * Returns whether it is known to be right.
+ * Looks a stack up.
+ *   now     how far the collector was when it was copied
+ *   enters  whether it is entered if it is not there
+ *   ret     which one it is; KNOWN_NONE if it is not there
  */
-bool known_find(struct known *known, const struct collections *now, const struct fingerprint *fingerprint,
-		struct known_stack *ret);
+enum known_as known_find(struct known *known, const struct collections *now, const struct fingerprint *fingerprint,
+			 bool enters, struct known_stack *ret);
 
-/* The same, of the stacks that are there alone: one that is new is KNOWN_NONE. */
-bool known_recognize(struct known *known, const struct collections *now, const struct fingerprint *fingerprint,
-		     struct known_stack *ret);
+/* From now on, none is right: all are familiar. */
+void known_doubt(struct known *known);
 
-/* Forgets all. */
-void known_forget(struct known *known);
-
-/* Says that a stack is right. May be called by any thread. */
+/* Says that a stack is right, in the epoch in which it was seen. May be called by any thread. */
 void known_settle(struct known *known, struct known_stack stack);
 
 #endif

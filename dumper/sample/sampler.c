@@ -81,7 +81,6 @@ struct sampler {
 	struct known *known;   /* NULL */
 	unsigned int known_in_a_row, wanted_in_a_row, glances; /* glance() */
 	struct timespec plain;				       /* when one was last taken without, of so many */
-	uint32_t epoch;					       /* in which they were known */
 	struct fingerprint fingerprint;
 	uint64_t low, high; /* where the file that Ruby is in is mapped: [low, high) */
 };
@@ -385,42 +384,64 @@ static void take_unpaused_naive(struct sampler *sampler, struct subject *subject
 		shot_copy_objects(sample->shot, FRAMES_MAX);
 }
 
-/* Whether a covered stack is known to be right: `find` is known_find or known_recognize. */
-static bool recognize(struct sampler *sampler, struct sample *sample,
-		      bool (*find)(struct known *, const struct collections *, const struct fingerprint *,
-				   struct known_stack *))
+/* Looks a covered stack up, and enters it if it is to. Returns whether it is known to be right. */
+static bool recognize(struct sampler *sampler, struct sample *sample, bool enters)
 {
 	struct collections then;
 
 	sample->stack = KNOWN_NONE;
-	sample->is_known = false;
+	sample->known_as = KNOWN_AS_NEW;
 	if (!sampler->known)
 		return false;
 	then = shot_collections(sample->shot, &sampler->ruby);
 	sample->collecting = then.collecting;
 	if (!fingerprint_take(&sampler->ruby, sample->shot, &sampler->fingerprint))
 		return false;
-	sample->is_known = find(sampler->known, &then, &sampler->fingerprint, &sample->stack);
-	return sample->is_known;
+	sample->known_as = known_find(sampler->known, &then, &sampler->fingerprint, enters, &sample->stack);
+	return sample->known_as == KNOWN_AS_RIGHT;
 }
 
 /*
- * Reads a running thread from elsewhere. If what was read is, word by word, a stack that is known to be right, it
- * is taken for the one that the thread is at. It is one that it has been at since the last collection; a mixture of two
- * that it was at during the read would have to be a third one in every word.
+ * Copies what the frames of a stack lead to while the target goes on. If a collection has begun since the stack was
+ * copied, it may be gone.
+ */
+static void copy_objects(struct sampler *sampler, struct sample *sample)
+{
+	struct collections then, now;
+
+	shot_copy_objects(sample->shot, FRAMES_MAX);
+	if (sample_mode_naive(sample->mode) || sample->reason != REASON_NONE)
+		return;
+	then = shot_collections(sample->shot, &sampler->ruby);
+	now = shot_collections_now(sample->shot, &sampler->ruby);
+	if (then.told ? !collections_unchanged(&then, &now) : collections_moved_between(&then, &now))
+		sample->reason = REASON_COLLECTED;
+}
+
+/*
+ * Reads a running thread from elsewhere. If what was read is, word by word, a stack that was right before, it is taken
+ * for the one that the thread is at, once what it leads to by now was checked. It is one that the thread has been at;
+ * a mixture of two that it was at during the read would have to be a third one in every word.
  *
  * What is not recognized is read anew, when the thread has gone on to something else: so stacks that are not known are
  * seen less often than they are there. Hence it is only done where there are next to none, by the samples that were to
- * be taken without whatever came of them (note_known()). Where a program has ever new stacks, or loses them by each
- * collection, there is no glance.
+ * be taken without whatever came of them (note_known()). Where a program has ever new stacks, there is no glance.
  */
 static bool glance(struct sampler *sampler, struct subject *subject, struct sample *sample)
 {
 	stay_off(sampler, subject);
 	/* One in ten is a mixture where nothing is done but to call methods. To go there costs the target much more. */
-	for (; sample->tries < GLANCES && !sample->in_budget; sample->tries++)
-		sample->in_budget =
-		    copy(subject, sample, SHOT_ONCE) == SHOT_COVERED && recognize(sampler, sample, known_recognize);
+	for (; sample->tries < GLANCES && !sample->in_budget; sample->tries++) {
+		if (copy(subject, sample, SHOT_ONCE) != SHOT_COVERED)
+			continue;
+		sample->in_budget = recognize(sampler, sample, false);
+		if (sample->known_as != KNOWN_AS_FAMILIAR)
+			continue;
+		copy_objects(sampler, sample);
+		if (sample->reason == REASON_NONE)
+			sample->reason = check(sampler, subject, sample->shot, FRAMES_MAX);
+		sample->in_budget = sample->reason == REASON_NONE;
+	}
 	return sample->in_budget;
 }
 
@@ -442,13 +463,8 @@ static bool may_glance(struct sampler *sampler)
  */
 static void note_known(struct sampler *sampler, const struct sample *sample, bool glanced)
 {
-	const bool is_known = sample->reason == REASON_NONE && sample->is_known;
+	const bool is_known = sample->reason == REASON_NONE && sample->known_as != KNOWN_AS_NEW;
 
-	/* That all are forgotten says nothing of the program. */
-	if (sample->stack.id < KNOWN_MAX && sample->stack.epoch != sampler->epoch) {
-		sampler->epoch = sample->stack.epoch;
-		sampler->known_in_a_row = 0;
-	}
 	if (glanced) {
 		if (!is_known)
 			sampler->known_in_a_row -=
@@ -480,28 +496,11 @@ static void take_place(struct sampler *sampler, struct subject *subject, struct 
 		avoid(sampler, subject);
 }
 
-/*
- * Copies what the frames of a stack lead to while the target goes on. If a collection has begun since the stack was
- * copied, it may be gone.
- */
-static void copy_objects(struct sampler *sampler, struct sample *sample)
-{
-	struct collections then, now;
-
-	shot_copy_objects(sample->shot, FRAMES_MAX);
-	if (sample_mode_naive(sample->mode) || sample->reason != REASON_NONE)
-		return;
-	then = shot_collections(sample->shot, &sampler->ruby);
-	now = shot_collections_now(sample->shot, &sampler->ruby);
-	if (then.told ? !collections_unchanged(&then, &now) : collections_moved_between(&then, &now))
-		sample->reason = REASON_COLLECTED;
-}
-
 /* Checks a stack that was copied twice. */
 static void check_in_time(struct sampler *sampler, const struct subject *subject, struct sample *sample,
 			  const struct timespec *began)
 {
-	const bool is_known = recognize(sampler, sample, known_find);
+	const bool is_known = recognize(sampler, sample, true);
 
 	/* Nearly all that is found is found in the innermost frames, and much sooner. */
 	if (!is_known) {
@@ -598,7 +597,8 @@ static const struct layout_window *find_window(const struct sampler *sampler, co
 /* There is no copy, or none that can be used. */
 static void drop_copy(struct sample *sample, enum reason reason)
 {
-	sample->copied = sample->no_stack = sample->is_known = false;
+	sample->copied = sample->no_stack = false;
+	sample->known_as = KNOWN_AS_NEW;
 	sample->stack = KNOWN_NONE;
 	sample->reason = reason;
 }
@@ -672,7 +672,7 @@ static void stop_and_copy(struct sampler *sampler, struct subject *subject, stru
 	/* What the frames lead to stays what it is until the next collection: it need not stand still for that. */
 	if (covered && !leads_to_native_stack &&
 	    (sample->mode == MODE_PAUSED_NAIVE || sample->reason != REASON_NONE ||
-	     !recognize(sampler, sample, known_find)))
+	     !recognize(sampler, sample, true)))
 		copy_objects(sampler, sample);
 }
 
@@ -693,7 +693,8 @@ static void take_paused(struct sampler *sampler, struct subject *subject, struct
 		/* How long the first stop took is a matter of what else runs: it says nothing of the second. */
 		if (tries == 1)
 			clock_gettime(CLOCK_MONOTONIC, &began);
-		if (sample->copied && sample->reason == REASON_NONE && sample->mode == MODE_PAUSED && !sample->is_known)
+		if (sample->copied && sample->reason == REASON_NONE && sample->mode == MODE_PAUSED &&
+		    sample->known_as != KNOWN_AS_RIGHT)
 			sample->reason = check(sampler, subject, sample->shot, FRAMES_MAX);
 		if (sample->mode == MODE_PAUSED_NAIVE || sample->reason == REASON_NONE || sample->gone ||
 		    sample->stuck || sample->no_stack || sample->reason == REASON_REFUSED ||
@@ -722,7 +723,7 @@ void sampler_take_asleep(struct sampler *sampler, struct subject *subject, struc
 {
 	begin(sample, MODE_UNPAUSED, subject);
 	sample->tries = 1;
-	if (copy(subject, sample, SHOT_ONCE) == SHOT_COVERED && !recognize(sampler, sample, known_find)) {
+	if (copy(subject, sample, SHOT_ONCE) == SHOT_COVERED && !recognize(sampler, sample, true)) {
 		shot_copy_objects(sample->shot, FRAMES_MAX);
 		sample->reason = check(sampler, subject, sample->shot, FRAMES_MAX);
 	}

@@ -90,7 +90,7 @@ struct sample {
 	struct shot *shot;	   /* as copied last */
 	struct known_stack stack;  /* which one it is of those that are kept; KNOWN_NONE */
 	bool collecting;	   /* where stacks are kept: Ruby was in its garbage collector */
-	bool is_known;		   /* it is known to be right: nothing but the stack was copied, and nothing checked */
+	enum known_as known_as;	   /* as right: nothing but the stack was copied, and nothing checked */
 	unsigned int tries, steps; /* tries: how often it was copied, or the thread stopped */
 	uint16_t retried[REASONS]; /* tries that were not good enough, and were followed by another */
 	double took_us, pause_us, step_us; /* all of it; the longest pause; what stepping took of the pauses */

@@ -1,4 +1,4 @@
-/* Stacks that are known by their fingerprints: found again, and forgotten with what they lead to. */
+/* Stacks that are known by their fingerprints: found again, and doubted where what they lead to may have changed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,53 +35,73 @@ static void test_found_again(void **state)
 	struct known *known = *state;
 	struct known_stack stack, again;
 
-	assert_false(known_recognize(known, &now, &first, &stack));
+	assert_int_equal(known_find(known, &now, &first, false, &stack), KNOWN_AS_NEW);
 	assert_int_equal(stack.id, KNOWN_NONE.id);
-	assert_false(known_find(known, &now, &first, &stack));
+	assert_int_equal(known_find(known, &now, &first, true, &stack), KNOWN_AS_NEW);
 	assert_true(stack.id < KNOWN_MAX);
 	/* Seen twice is not yet right. */
-	assert_false(known_find(known, &now, &first, &again));
+	assert_int_equal(known_find(known, &now, &first, true, &again), KNOWN_AS_NEW);
 	assert_int_equal(again.id, stack.id);
 	known_settle(known, stack);
-	assert_true(known_find(known, &now, &first, &again));
-	assert_true(known_recognize(known, &now, &first, &again));
+	assert_int_equal(known_find(known, &now, &first, true, &again), KNOWN_AS_RIGHT);
+	assert_int_equal(known_find(known, &now, &first, false, &again), KNOWN_AS_RIGHT);
 	assert_int_equal(again.id, stack.id);
 	assert_int_equal(again.epoch, stack.epoch);
-	assert_false(known_find(known, &now, &second, &again));
+	assert_int_equal(known_find(known, &now, &second, true, &again), KNOWN_AS_NEW);
 	assert_int_not_equal(again.id, stack.id);
-	assert_false(known_find(known, &now, &third, &again));
+	assert_int_equal(known_find(known, &now, &third, true, &again), KNOWN_AS_NEW);
 	assert_int_not_equal(again.id, stack.id);
 }
 
-/* With the next collection, and while one has begun and not marked, nothing is known. */
-static void test_forgotten(void **state)
+/* With the next collection, and while one has begun and not marked, nothing is right. */
+static void test_collected(void **state)
 {
-	uint64_t words[] = {1, 2, 3};
-	const struct fingerprint first = of(words, 3);
+	uint64_t words[] = {1, 2, 3}, other[] = {1, 2, 4};
+	const struct fingerprint first = of(words, 3), second = of(other, 3);
 	struct collections collecting = now, later = now;
 	struct known *known = *state;
 	struct known_stack stack, again;
 
 	collecting.collecting = collecting.beginning = true;
 	later.begun++;
-	known_find(known, &now, &first, &stack);
+	known_find(known, &now, &first, true, &stack);
 	known_settle(known, stack);
-	assert_true(known_find(known, &collecting, &first, &again));
-	assert_false(known_recognize(known, &later, &first, &again));
-	assert_false(known_find(known, &later, &first, &again));
+	known_find(known, &now, &second, true, &again);
+	assert_int_equal(known_find(known, &collecting, &first, true, &again), KNOWN_AS_RIGHT);
+	assert_int_equal(known_find(known, &later, &first, false, &again), KNOWN_AS_FAMILIAR);
+	assert_int_equal(again.id, stack.id);
 	assert_int_not_equal(again.epoch, stack.epoch);
-	/* What was said too late is said of another one. */
+	/* What was said too late is said of another moment. */
 	known_settle(known, stack);
-	assert_false(known_find(known, &later, &first, &again));
+	assert_int_equal(known_find(known, &later, &first, true, &again), KNOWN_AS_FAMILIAR);
 	known_settle(known, again);
-	assert_true(known_find(known, &later, &first, &again));
+	assert_int_equal(known_find(known, &later, &first, true, &again), KNOWN_AS_RIGHT);
+	/* What never was right is not familiar. */
+	assert_int_equal(known_find(known, &later, &second, true, &again), KNOWN_AS_NEW);
 	later.begun++;
 	later.collecting = later.beginning = true;
-	assert_false(known_find(known, &later, &first, &again));
+	assert_int_equal(known_find(known, &later, &first, true, &again), KNOWN_AS_NEW);
 	assert_int_equal(again.id, KNOWN_NONE.id);
 	later.told = false;
-	assert_false(known_find(known, &later, &first, &again));
+	assert_int_equal(known_find(known, &later, &first, true, &again), KNOWN_AS_NEW);
 	assert_int_equal(again.id, KNOWN_NONE.id);
+}
+
+static void test_doubted(void **state)
+{
+	uint64_t words[] = {1, 2, 3};
+	const struct fingerprint first = of(words, 3);
+	struct known *known = *state;
+	struct known_stack stack, again;
+
+	known_find(known, &now, &first, true, &stack);
+	known_settle(known, stack);
+	known_doubt(known);
+	assert_int_equal(known_find(known, &now, &first, true, &again), KNOWN_AS_FAMILIAR);
+	known_settle(known, stack);
+	assert_int_equal(known_find(known, &now, &first, true, &again), KNOWN_AS_FAMILIAR);
+	known_settle(known, again);
+	assert_int_equal(known_find(known, &now, &first, true, &again), KNOWN_AS_RIGHT);
 }
 
 /* There is no end to stacks: when there is no room for more, all begins anew. */
@@ -92,22 +112,29 @@ static void test_full(void **state)
 	uint64_t words[2000] = {0};
 	const struct fingerprint small = of(words, 2), large = of(words, 2000);
 
-	known_find(known, &now, &small, &first);
+	known_find(known, &now, &small, true, &first);
 	known_settle(known, first);
 	for (uint64_t i = 1; i <= KNOWN_MAX; i++) {
 		words[0] = i;
-		assert_false(known_find(known, &now, &small, &stack));
+		assert_int_equal(known_find(known, &now, &small, true, &stack), KNOWN_AS_NEW);
 		assert_true(stack.id < KNOWN_MAX);
 	}
 	words[0] = 0;
-	assert_false(known_find(known, &now, &small, &stack));
+	assert_int_equal(known_find(known, &now, &small, true, &stack), KNOWN_AS_NEW);
 	assert_int_not_equal(stack.epoch, first.epoch);
+	/* Another stack has its number by now: what was said of it too late does not make that one familiar. */
+	words[0] = KNOWN_MAX;
+	known_find(known, &now, &small, false, &stack);
+	assert_int_equal(stack.id, first.id);
+	known_settle(known, first);
+	known_doubt(known);
+	assert_int_equal(known_find(known, &now, &small, false, &stack), KNOWN_AS_NEW);
 	for (uint64_t i = 1; i <= 2000; i++) {
 		words[0] = i;
-		known_find(known, &now, &large, &stack);
+		known_find(known, &now, &large, true, &stack);
 		assert_true(stack.id < KNOWN_MAX);
 		known_settle(known, stack);
-		assert_true(known_find(known, &now, &large, &stack));
+		assert_int_equal(known_find(known, &now, &large, true, &stack), KNOWN_AS_RIGHT);
 	}
 }
 
@@ -120,7 +147,7 @@ static void test_too_long(void **state)
 	struct known_stack stack;
 
 	assert_non_null(words);
-	assert_false(known_find(*state, &now, &fingerprint, &stack));
+	assert_int_equal(known_find(*state, &now, &fingerprint, true, &stack), KNOWN_AS_NEW);
 	assert_int_equal(stack.id, KNOWN_NONE.id);
 	free(words);
 }
@@ -129,7 +156,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_found_again, set_up, tear_down),
-	    cmocka_unit_test_setup_teardown(test_forgotten, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_collected, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_doubted, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_full, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_too_long, set_up, tear_down),
 	};
