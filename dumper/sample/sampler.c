@@ -28,10 +28,14 @@ enum { SAVED_RSP = -1, SAVED_RIP = 0, SAVED_SELECTORS = 2 };
 #define STEPS_MAX 200
 #define STEP_US	  100000.0
 
-/* How long a thread may take to stop, and is looked for awake; and what it is given between two tries, the first. */
+/*
+ * How long a thread may take to stop, and is looked for awake; and what it is given between two tries, the first. To
+ * sleep takes longer than it does to get going, and out of a torn window: from another CPU, rbdump stays awake once.
+ */
 #define STOP_TIMEOUT_US 200000L
 #define STOP_AWAKE_US	50L
 #define BETWEEN_NS	20000L
+#define BETWEEN_AWAKE_NS 15000L
 
 /* How much of the code is kept: 16 MiB. */
 #define CODE_PAGES 4096u
@@ -487,6 +491,17 @@ static void try_again(struct sample *sample, long pause_ns)
 	nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
 }
 
+/* The same, without sleeping. */
+static void try_again_awake(struct sample *sample)
+{
+	struct timespec began;
+
+	sample->retried[sample->reason]++;
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	while (elapsed_ns(&began) < BETWEEN_AWAKE_NS)
+		;
+}
+
 /* Goes to where the mode reads from. */
 static void take_place(struct sampler *sampler, struct subject *subject, struct sample *sample, bool on_its_cpu)
 {
@@ -701,8 +716,11 @@ static void take_paused(struct sampler *sampler, struct subject *subject, struct
 		    !takes_again(sampler->options.on_torn) || tries >= TRIES ||
 		    (tries > 1 && microseconds_since(&began) > 10 * (double)sampler->options.budget_us))
 			break;
-		/* On a busy machine it may take a while until it is given a CPU again. */
-		try_again(sample, BETWEEN_NS << (tries - 1));
+		if (tries == 1 && sampler->off_tid == sample->tid)
+			try_again_awake(sample);
+		else
+			/* On a busy machine it may take a while until it is given a CPU again. */
+			try_again(sample, BETWEEN_NS << (tries - 1));
 	}
 }
 

@@ -28,11 +28,13 @@ const struct layout_window *session_window(const struct session *session, uint64
 		const struct layout_window *window = &layout->windows[i];
 		uint64_t high = window->high;
 
+		if (address < window->low || (address >= high && address - high >= WINDOW_GAP))
+			continue;
 		if (i + 1 < layout->nr_windows && window[1].id == window->id && window[1].low > high &&
 		    window[1].low - high <= WINDOW_GAP && strcmp(window[1].function, window->function) == 0)
 			high = window[1].low;
 		/* One that was inlined into another lies within it. */
-		if (address >= window->low && address < high && high - window->low < length) {
+		if (address < high && high - window->low < length) {
 			innermost = window;
 			length = high - window->low;
 		}
