@@ -8,11 +8,11 @@ import pathlib
 import re
 import selectors
 import shutil
+import signal
 import statistics
 import subprocess
 import threading
 import time
-from functools import partial
 
 from measure import BENCH, TIMEOUT, TREE, Failed, Run, counted, percentile
 
@@ -20,6 +20,8 @@ MODES = ("unpaused", "paused")
 BARE = {"unpaused": "read", "paused": "pause"}  # what bare_sampling does instead
 WARM = 1.5  # seconds until nothing is new
 WINDOW = 3.0  # seconds that are measured
+TURNS, TURN, SETTLE = 16, 0.4, 0.06  # of being looked at, or not; seconds, and how many of them do not count
+SUSPENDING = 0.05  # seconds that it may take to suspend one who looks
 FRAMES = 25
 MILLION = 1_000_000
 READS = ("process_vm_readv", "pread64")
@@ -137,6 +139,9 @@ class Bare:
             self.process.stdin.close()
         self.process.stdin = None
 
+    def pids(self):
+        return [self.process.pid]
+
     def end(self, timeout=TIMEOUT):
         """(samples, late, samples)"""
         words = self.process.communicate(timeout=timeout)[0].split()
@@ -204,6 +209,30 @@ def instructions_a_sample(setting, pid, mode, rate=200):
     if samples[1] <= samples[0]:
         raise Failed("a longer recording has no more samples")
     return (counts[1] - counts[0]) / (samples[1] - samples[0])
+
+
+def state_of(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+@contextlib.contextmanager
+def suspended(pid, target):
+    """Suspends who looks at a target: not while that is stopped by it."""
+    deadline = time.monotonic() + TIMEOUT
+    while True:
+        os.kill(pid, signal.SIGSTOP)
+        while state_of(pid) != "T" and time.monotonic() < deadline:
+            pass
+        if state_of(target) != "t":
+            break
+        os.kill(pid, signal.SIGCONT)
+        if time.monotonic() > deadline:
+            raise Failed("what looks at the loop cannot be suspended")
+        time.sleep(0.002)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 class Sampling:
@@ -323,46 +352,57 @@ class Sampling:
 
     def kept(self, loop, begin):
         """
-        (what is left of the loop's speed while something looks at it, beside that before and after; the share of that
-        time in which it was on a CPU; and what share of all samples was late). `begin` starts it, for four seconds. Speed
-        and time on a CPU are those after the first two, in which a recording comes to know the stacks: what it takes to do
-        that again each five seconds, a quarter of a second at 1,000 Hz, is not in them.
+        Has something look at the loop for a while and not for as long, by turns: [(what is left of the loop's speed,
+        beside that just before and after; the share of that time in which it was on a CPU)]. `begin` is called with how
+        many seconds that takes, and starts it.
         """
-        spans = [(time.monotonic(), time.monotonic() + 1)]
-        time.sleep(1)
-        running = begin()
-        time.sleep(2)
-        ran, began = cpu_us([loop.pid]), time.monotonic()
-        time.sleep(1.5)
-        spans.append((began, time.monotonic()))
-        on_cpu = (cpu_us([loop.pid]) - ran) / 1e6 / (spans[1][1] - began)
-        samples, missed, _ = running.end()
-        spans.append((time.monotonic() + 0.1, time.monotonic() + 1.1))
-        time.sleep(1.2)
-        before, during, after = (loop.speed(*span) for span in spans)
-        return during / ((before + after) / 2), on_cpu, missed / (samples + missed)
+        running = begin(WARM + 2 * TURNS * (TURN + SUSPENDING))
+        time.sleep(WARM)
+        spans = []
+        for _ in range(TURNS):
+            spans.append(self.span(loop))
+            with suspended(running.pids()[-1], loop.pid):
+                spans.append(self.span(loop))
+        running.end()
+        speeds = [loop.speed(begin, end) for begin, end, _ in spans]
+        return [
+            (2 * speeds[i] / (speeds[i - 1] + speeds[i + 1]), spans[i][2]) for i in range(2, len(spans) - 1, 2)
+        ]  # fmt: skip
+
+    @staticmethod
+    def span(loop):
+        """Waits for a turn: (its begin, its end, the share of it in which the loop was on a CPU)."""
+        time.sleep(SETTLE)
+        began, before = time.monotonic(), cpu_us([loop.pid])
+        time.sleep(TURN - SETTLE)
+        ran, ended = cpu_us([loop.pid]) - before, time.monotonic()
+        return began, ended, ran / 1e6 / (ended - began)
 
     def speed(self):
-        self.table.section("What is left of the target's speed, once a recording is warm, beside that before and after it")
-        self.table.note("lost: the share that is lost, of the median, and its quartiles; the bare calls beside it in the same minutes")
+        self.table.section("What is lost of the target's speed, beside that just before and after; and what share of samples is late")
+        self.table.note(f"lost: the mean of all turns of {TURN} s in which it is looked at; the bare calls in the same minutes")
         cases = (("paused", 100, 0.01), ("paused", 1000, 0.05), ("unpaused", 1000, 0.02), ("unpaused", 10000, 0.10))
-        found = {}
+        kept, late = {}, {}
         with Loop(self.ruby, FRAMES, 0) as loop:
             pieces = {mode: pieces_of(self.setting, loop.pid, mode) for mode in MODES}
-            for _ in range(self.repeat + 4):
+            for _ in range(self.repeat):
                 for mode, rate, _ in cases:
-                    ours = partial(Recorded, self.setting, loop.pid, rate, mode, 4)
-                    bare = partial(Bare, self.bare, loop.pid, rate, 4, BARE[mode], pieces[mode])
-                    found.setdefault((mode, rate, "rbdump"), []).append(self.kept(loop, ours))
-                    found.setdefault((mode, rate, "bare"), []).append(self.kept(loop, bare))
+                    for who, begin in (
+                        ("rbdump", lambda seconds: Recorded(self.setting, loop.pid, rate, mode, seconds)),
+                        ("bare", lambda seconds: Bare(self.bare, loop.pid, rate, seconds, BARE[mode], pieces[mode])),
+                    ):
+                        kept.setdefault((mode, rate, who), []).extend(self.kept(loop, begin))
+                        samples, missed, _ = begin(WARM + WINDOW).end()
+                        late.setdefault((mode, rate, who), []).append(missed / (samples + missed))
         for mode, rate, most in cases:
             for who, limit, latest in (("rbdump", most, 0.01), ("bare", None, None)):
-                kept, on_cpu, late = ([one[i] for one in found[mode, rate, who]] for i in range(3))
+                speeds, on_cpu = zip(*kept[mode, rate, who])
+                error = statistics.stdev(speeds) / len(speeds) ** 0.5
                 what = f"{mode}, {rate:,} Hz" if who == "rbdump" else "  the bare calls"
-                self.table.add(f"{what}: lost", 1 - statistics.median(kept), "ratio", limit, 1 - percentile(kept, 0.25))
-                self.table.note(f"    kept {statistics.median(kept):.3f}, quartiles {percentile(kept, 0.25):.3f} and "
-                                f"{percentile(kept, 0.75):.3f}; on its CPU {statistics.median(on_cpu):.3f}")  # fmt: skip
-                self.table.add("    late", statistics.median(late), "ratio", latest)
+                self.table.add(f"{what}: lost", 1 - statistics.mean(speeds), "ratio", limit)
+                self.table.note(f"    kept {statistics.mean(speeds):.3f} +- {error:.3f} (standard error of {len(speeds)}), median "
+                                f"{statistics.median(speeds):.3f}; on its CPU {statistics.mean(on_cpu):.3f}")  # fmt: skip
+                self.table.add("    late", statistics.median(late[mode, rate, who]), "ratio", latest)
 
     def rates(self):
         self.table.section(f"CPU time of a sample, by rate; {FRAMES} frames")

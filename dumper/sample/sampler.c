@@ -32,9 +32,9 @@ enum { SAVED_RSP = -1, SAVED_RIP = 0, SAVED_SELECTORS = 2 };
  * How long a thread may take to stop, and is looked for awake; and what it is given between two tries, the first. To
  * sleep takes longer than it does to get going, and out of a torn window: from another CPU, rbdump stays awake once.
  */
-#define STOP_TIMEOUT_US 200000L
-#define STOP_AWAKE_US	50L
-#define BETWEEN_NS	20000L
+#define STOP_TIMEOUT_US	 200000L
+#define STOP_AWAKE_US	 50L
+#define BETWEEN_NS	 20000L
 #define BETWEEN_AWAKE_NS 15000L
 
 /* How much of the code is kept: 16 MiB. */
@@ -686,8 +686,7 @@ static void stop_and_copy(struct sampler *sampler, struct subject *subject, stru
 		sample->reason = REASON_REFUSED;
 	/* What the frames lead to stays what it is until the next collection: it need not stand still for that. */
 	if (covered && !leads_to_native_stack &&
-	    (sample->mode == MODE_PAUSED_NAIVE || sample->reason != REASON_NONE ||
-	     !recognize(sampler, sample, true)))
+	    (sample->mode == MODE_PAUSED_NAIVE || sample->reason != REASON_NONE || !recognize(sampler, sample, true)))
 		copy_objects(sampler, sample);
 }
 
