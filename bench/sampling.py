@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import itertools
 import json
 import os
 import pathlib
@@ -114,6 +115,10 @@ class Recorded:
     def pids(self):
         return with_children(self.process.pid)
 
+    def sampler(self):
+        """The one of them that takes the samples."""
+        return with_children(self.process.pid)[1]
+
     def end(self, timeout=TIMEOUT):
         """(samples, late, complete)"""
         try:
@@ -139,8 +144,8 @@ class Bare:
             self.process.stdin.close()
         self.process.stdin = None
 
-    def pids(self):
-        return [self.process.pid]
+    def sampler(self):
+        return self.process.pid
 
     def end(self, timeout=TIMEOUT):
         """(samples, late, samples)"""
@@ -211,25 +216,26 @@ def instructions_a_sample(setting, pid, mode, rate=200):
     return (counts[1] - counts[0]) / (samples[1] - samples[0])
 
 
-def state_of(pid):
-    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+def states_of(pid):
+    """Those of its threads (proc(5), stat): "T" if stopped, "t" if by a tracer."""
+    files = pathlib.Path(f"/proc/{pid}/task").glob("*/stat")
+    return {file.read_text().rpartition(")")[2].split()[0] for file in files}
 
 
 @contextlib.contextmanager
 def suspended(pid, target):
     """Suspends who looks at a target: not while that is stopped by it."""
-    deadline = time.monotonic() + TIMEOUT
-    while True:
-        os.kill(pid, signal.SIGSTOP)
-        while state_of(pid) != "T" and time.monotonic() < deadline:
-            pass
-        if state_of(target) != "t":
-            break
-        os.kill(pid, signal.SIGCONT)
-        if time.monotonic() > deadline:
-            raise Failed("what looks at the loop cannot be suspended")
-        time.sleep(0.002)
+    deadline = time.monotonic() + 10
     try:
+        while True:
+            os.kill(pid, signal.SIGSTOP)
+            while (states := states_of(pid)) != {"T"}:
+                if time.monotonic() > deadline or states & {"Z", "X"}:
+                    raise Failed("what looks at the loop cannot be suspended")
+            if "t" not in states_of(target):
+                break
+            os.kill(pid, signal.SIGCONT)
+            time.sleep(0.002)
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
@@ -361,8 +367,10 @@ class Sampling:
         spans = []
         for _ in range(TURNS):
             spans.append(self.span(loop))
-            with suspended(running.pids()[-1], loop.pid):
+            with suspended(running.sampler(), loop.pid):
                 spans.append(self.span(loop))
+        if running.process.poll() is not None:
+            raise Failed("what looks at the loop has ended too soon")
         running.end()
         speeds = [loop.speed(begin, end) for begin, end, _ in spans]
         return [
@@ -385,23 +393,23 @@ class Sampling:
         kept, late = {}, {}
         with Loop(self.ruby, FRAMES, 0) as loop:
             pieces = {mode: pieces_of(self.setting, loop.pid, mode) for mode in MODES}
-            for _ in range(self.repeat):
+            for _ in range(self.repeat + 2):
                 for mode, rate, _ in cases:
                     for who, begin in (
                         ("rbdump", lambda seconds: Recorded(self.setting, loop.pid, rate, mode, seconds)),
                         ("bare", lambda seconds: Bare(self.bare, loop.pid, rate, seconds, BARE[mode], pieces[mode])),
                     ):
-                        kept.setdefault((mode, rate, who), []).extend(self.kept(loop, begin))
+                        kept.setdefault((mode, rate, who), []).append(self.kept(loop, begin))
                         samples, missed, _ = begin(WARM + WINDOW).end()
                         late.setdefault((mode, rate, who), []).append(missed / (samples + missed))
         for mode, rate, most in cases:
             for who, limit, latest in (("rbdump", most, 0.01), ("bare", None, None)):
-                speeds, on_cpu = zip(*kept[mode, rate, who])
-                error = statistics.stdev(speeds) / len(speeds) ** 0.5
+                speeds, on_cpu = zip(*itertools.chain(*kept[mode, rate, who]))
+                means = [statistics.mean(speed for speed, _ in one) for one in kept[mode, rate, who]]
                 what = f"{mode}, {rate:,} Hz" if who == "rbdump" else "  the bare calls"
                 self.table.add(f"{what}: lost", 1 - statistics.mean(speeds), "ratio", limit)
-                self.table.note(f"    kept {statistics.mean(speeds):.3f} +- {error:.3f} (standard error of {len(speeds)}), median "
-                                f"{statistics.median(speeds):.3f}; on its CPU {statistics.mean(on_cpu):.3f}")  # fmt: skip
+                self.table.note(f"    kept {statistics.mean(speeds):.3f}; in each recording {', '.join(f'{one:.3f}' for one in means)}; "
+                                f"on its CPU {statistics.mean(on_cpu):.3f}")  # fmt: skip
                 self.table.add("    late", statistics.median(late[mode, rate, who]), "ratio", latest)
 
     def rates(self):

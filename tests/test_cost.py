@@ -10,6 +10,7 @@ import types
 import pytest
 from conftest import RUBIES
 from harness.synthetic import ROOT
+from harness.target import TARGETS
 
 sys.path.insert(0, str(ROOT / "bench"))
 
@@ -35,6 +36,21 @@ def test_system_calls_of_a_sample(one_ruby, rbdump, tmp_path, mode, frames):
     reads = [sum(calls.get(name, 0) for name in READS) for calls in (each, allowed)]
     assert reads[0] <= min(4, reads[1] + SLACK), (each, allowed)
     assert each["process_vm_readv"] >= 0.9, each
+
+
+def test_collections_do_not_send_it_to_the_threads_cpu(one_ruby, rbdump, tmp_path):
+    """Unpaused, what is looked at from the thread's CPU begins with where that is; after a collection it need not be."""
+    log = tmp_path / "strace.log"
+    with Loop(one_ruby, program=TARGETS / "collecting.rb") as loop:
+        record = [rbdump, "record", "-p", str(loop.pid), "-r", "1000", "--mode", "unpaused", "-d", "6"]
+        strace = ["strace", "-f", "--seccomp-bpf", "-qq", "-y", "-e", "trace=pread64", "-e", "signal=none", "-o", log]
+        done = subprocess.run(
+            [*strace, *record, "-o", tmp_path / "it.rbdump"], check=True, capture_output=True, text=True, timeout=60
+        )
+    samples = int(re.search(r"samples (\d+)", done.stderr)[1])
+    looks = len(re.findall(r"/stat>", log.read_text()))
+    assert samples > 1000, done.stderr
+    assert looks < 0.4 * samples, (looks, samples)
 
 
 def test_a_recording_never_steps_its_target(one_ruby, rbdump, tmp_path):

@@ -322,6 +322,30 @@ def test_what_is_dropped_is_not_seen_again(ruby, rbdump, file, mode):
     assert len(set(seen)) >= 0.3 * (max(seen) - min(seen) + 1) > 100, (len(set(seen)), seen[0], seen[-1], dropped)
 
 
+@with_one
+@modes
+def test_methods_that_change_places(one_ruby, rbdump, file, mode):
+    """Where the code of one method was, that of another is: none is ever seen under the line that calls the other."""
+    with Running(one_ruby, "shares/swapped.rb") as target:
+        ready, *lines = target.first_line.split()
+        assert ready == "ready"
+        status, _, errors = record(rbdump, "-p", target.pid, "-r", 5000, "-d", 6, "--mode", mode, file=file)
+        assert status == 0, errors
+        assert is_untouched(target.pid)
+        target.finish()
+    profile = report(rbdump, file, "--idle")
+    check_well_formed(profile)
+    seen = collections.Counter()
+    for one in profile.of(main=True):
+        frames = [(frame["name"], frame["line"]) for frame in one.frames if frame["name"].startswith("Swapped#")]
+        for (name, _), (caller, line) in zip(frames, frames[1:]):
+            if caller == "Swapped#work":
+                seen[name, line] += one.count
+    assert seen.keys() == {("Swapped#left", int(lines[0])), ("Swapped#right", int(lines[1]))}, seen
+    assert min(seen.values()) > 100, seen
+    assert profile.counts["complete"] >= 0.9 * profile.counts["samples"] > 100, profile.counts
+
+
 # ---- servers, commands, and how they end
 
 

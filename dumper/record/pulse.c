@@ -55,7 +55,7 @@ _Static_assert(QUIET_NS <= WEIGHT_MAX_NS, "no sample may stand for longer");
 #define OPEN_SHARE   16u /* and that part of all threads: a look at them all takes as long */
 
 /*
- * After so long, stacks that are known are named anew: a class may have got another name, which no collection tells of.
+ * So often stacks that are known are to be named anew: a class may have got another name, which no collection tells of.
  */
 #define KNOWN_NS UINT64_C(5000000000)
 

@@ -47,7 +47,6 @@ struct runs {
 	uint64_t round;
 	uint64_t quiet_rounds, quiet_late; /* how many there were; and what they were late for, of each thread */
 	uint64_t quiet_ns;		   /* when the last one was */
-	uint64_t epoch;			   /* of the last stack that is kept */
 	size_t tables_max;		   /* when the tables take so much, they are begun anew */
 	struct result results[KNOWN_MAX];
 	bool many_to_many; /* a Ruby thread may have another native one each time, or none */
@@ -411,6 +410,12 @@ void runs_forget_threads(struct runs *runs)
 	memset(runs->results, 0, sizeof(runs->results));
 }
 
+/* Whether frames of a stack are shown, so that they have to be right. */
+static bool is_shown(const struct trace_thread *stack)
+{
+	return stack->verdict == VERDICT_COMPLETE || stack->verdict == VERDICT_TRUNCATED;
+}
+
 /* Decodes a stack, and keeps what it came to if it will be the same whenever it is seen again. */
 static bool decode(struct runs *runs, struct of_thread *thread, struct decoder *decoder, const struct beat *beat)
 {
@@ -420,12 +425,19 @@ static bool decode(struct runs *runs, struct of_thread *thread, struct decoder *
 	thread->node = add_stack(runs, &stack);
 	thread->verdict = (uint8_t)stack.verdict;
 	free(stack.frames);
+	if (thread->node != UINT32_MAX && beat->sample->glanced && is_shown(&stack) &&
+	    runs->results[beat->stack.id].node != thread->node) {
+		/* The words are familiar, what they mean is not: it may be a mixture of two stacks. */
+		known_reject(beat->known, beat->stack);
+		thread->verdict = VERDICT_UNREADABLE;
+		thread->node = add_mark(runs, 0, validate_verdict_name(VERDICT_UNREADABLE), REASON_COLLECTED);
+	} else if (thread->node != UINT32_MAX && holds && beat->stack.id < KNOWN_MAX) {
+		runs->results[beat->stack.id] = (struct result){.epoch = beat->stack.epoch, .node = thread->node};
+		known_settle(beat->known, beat->stack);
+	}
 	if (thread->node == UINT32_MAX) {
 		thread->node = 0;
 		thread->verdict = VERDICT_UNREADABLE;
-	} else if (holds && beat->stack.id < KNOWN_MAX) {
-		runs->results[beat->stack.id] = (struct result){.epoch = beat->stack.epoch, .node = thread->node};
-		known_settle(beat->known, beat->stack);
 	}
 	return stack.reason == REASON_COMPACTED || stack.reason == REASON_COLLECTED;
 }
@@ -454,8 +466,6 @@ bool runs_add(struct runs *runs, const struct session *session, struct decoder *
 	}
 	if (!beat->quiet || beat->thread != 0)
 		runs->counts.late += beat->late;
-	if (beat->stack.id < KNOWN_MAX && beat->thread != 0)
-		runs->epoch = beat->stack.epoch;
 	if (beat->end_of_round && beat->thread == 0) {
 		if (!beat->quiet)
 			end_round(runs);
@@ -511,12 +521,8 @@ static bool renew_tables(struct runs *runs, bool new_file)
 
 	for (size_t i = 0; stacks && i < runs->nr_threads; i++)
 		stacks[i] = runs->threads[i].node;
-	/* Beats come in the order of epochs: what is of an older one than the last will not be asked for again. */
-	for (size_t i = 0; stacks && i < KNOWN_MAX; i++) {
-		if (runs->results[i].epoch != runs->epoch)
-			runs->results[i] = (struct result){0};
+	for (size_t i = 0; stacks && i < KNOWN_MAX; i++)
 		kept[i] = runs->results[i].node;
-	}
 	if (!stacks || !encoder_reset(runs->encoder, stacks, runs->nr_threads + KNOWN_MAX, new_file)) {
 		free(stacks);
 		return false;

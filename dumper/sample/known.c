@@ -23,6 +23,7 @@ struct known {
 	uint64_t seed;
 	uint64_t epoch;	      /* from 1 */
 	uint64_t first_epoch; /* of what is there: what was settled in one before was another stack */
+	uint64_t times_full;
 	uint32_t nr_entries, nr_words;
 	uint32_t slots[SLOTS]; /* id + 1; 0: empty */
 	struct entry entries[KNOWN_MAX];
@@ -52,11 +53,17 @@ static void clear(struct known *known)
 	memset(known->slots, 0, sizeof(known->slots));
 	known->nr_entries = known->nr_words = 0;
 	known->first_epoch = ++known->epoch;
+	known->times_full++;
 }
 
 void known_doubt(struct known *known)
 {
 	known->epoch++;
+}
+
+uint64_t known_times_full(const struct known *known)
+{
+	return known->times_full;
 }
 
 static uint64_t hash_words(const struct known *known, const struct fingerprint *fingerprint)
@@ -115,7 +122,7 @@ enum known_as known_find(struct known *known, const struct collections *now, con
 	if (!collections_same_objects(&known->collections, now)) {
 		/* Nothing can be kept from where it is now. */
 		if (!collections_same_objects(now, now))
-			return KNOWN_AS_NEW;
+			return KNOWN_AS_UNTOLD;
 		known_doubt(known);
 		known->collections = *now;
 	}
@@ -137,4 +144,9 @@ void known_settle(struct known *known, struct known_stack stack)
 {
 	if (stack.id < KNOWN_MAX)
 		known->entries[stack.id].settled = stack.epoch;
+}
+
+void known_reject(struct known *known, struct known_stack stack)
+{
+	known_settle(known, (struct known_stack){.id = stack.id, .epoch = 0});
 }

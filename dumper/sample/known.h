@@ -7,7 +7,7 @@
  * then another epoch is to be begun (known_doubt()). What is left of an older epoch is that a stack of these words was
  * there: it is familiar, and may lead to something else by now.
  *
- * All functions but known_settle() belong to the thread that takes samples.
+ * All functions but known_settle() and known_reject() belong to the thread that takes samples.
  */
 #ifndef RBDUMP_KNOWN_H
 #define RBDUMP_KNOWN_H
@@ -29,6 +29,7 @@ struct known_stack {
 #define KNOWN_NONE ((struct known_stack){.id = UINT32_MAX})
 
 enum known_as {
+	KNOWN_AS_UNTOLD,   /* nothing can be said where the collector is now */
 	KNOWN_AS_NEW,	   /* it is not there, or was not shown to be right yet */
 	KNOWN_AS_FAMILIAR, /* it was right in an epoch before: it is to be checked, and named, anew */
 	KNOWN_AS_RIGHT
@@ -40,7 +41,7 @@ void known_destroy(struct known *known); /* NULL is fine */
 /*
  * Looks a stack up.
  *   now     how far the collector was when it was copied
- *   enters  whether it is entered if it is not there
+ *   enters  whether it is entered if it is not there, where that can be
  *   ret     which one it is; KNOWN_NONE if it is not there
  */
 enum known_as known_find(struct known *known, const struct collections *now, const struct fingerprint *fingerprint,
@@ -49,7 +50,13 @@ enum known_as known_find(struct known *known, const struct collections *now, con
 /* From now on, none is right: all are familiar. */
 void known_doubt(struct known *known);
 
+/* How often there was no room for more, and all began anew: what is new since then may not be so to the program. */
+uint64_t known_times_full(const struct known *known);
+
 /* Says that a stack is right, in the epoch in which it was seen. May be called by any thread. */
 void known_settle(struct known *known, struct known_stack stack);
+
+/* Says that a stack is not what it was when it was right: it is new. May be called by any thread. */
+void known_reject(struct known *known, struct known_stack stack);
 
 #endif

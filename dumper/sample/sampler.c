@@ -61,9 +61,13 @@ enum { SAVED_RSP = -1, SAVED_RIP = 0, SAVED_SELECTORS = 2 };
 #define NO_GLANCE_EACH	  64u
 #define NO_GLANCE_NS	  64000000L
 
-/* How often it is glanced at before rbdump goes there; and how many known stacks one weighs that is then not known. */
-#define GLANCES 3
-#define IN_VAIN 8u
+/*
+ * How often it is glanced at before rbdump goes there; how many known stacks one weighs that is then not known; and how
+ * many of them more than are wanted count.
+ */
+#define GLANCES	   3
+#define IN_VAIN	   8u
+#define IN_ADVANCE 64u
 
 /* How long a place that is not the thread's is taken to be none: threads seldom move. */
 #define OFF_NS 50000000L
@@ -84,6 +88,7 @@ struct sampler {
 	struct timespec moved; /* when that was another one */
 	struct known *known;   /* NULL */
 	unsigned int known_in_a_row, wanted_in_a_row, glances; /* glance() */
+	uint64_t times_full;				       /* of what is known, when that was counted */
 	struct timespec plain;				       /* when one was last taken without, of so many */
 	struct fingerprint fingerprint;
 	uint64_t low, high; /* where the file that Ruby is in is mapped: [low, high) */
@@ -388,21 +393,20 @@ static void take_unpaused_naive(struct sampler *sampler, struct subject *subject
 		shot_copy_objects(sample->shot, FRAMES_MAX);
 }
 
-/* Looks a covered stack up, and enters it if it is to. Returns whether it is known to be right. */
-static bool recognize(struct sampler *sampler, struct sample *sample, bool enters)
+/* Looks a covered stack up, and enters it if it is to. */
+static enum known_as recognize(struct sampler *sampler, struct sample *sample, bool enters)
 {
 	struct collections then;
 
 	sample->stack = KNOWN_NONE;
 	sample->known_as = KNOWN_AS_NEW;
 	if (!sampler->known)
-		return false;
+		return KNOWN_AS_NEW;
 	then = shot_collections(sample->shot, &sampler->ruby);
 	sample->collecting = then.collecting;
-	if (!fingerprint_take(&sampler->ruby, sample->shot, &sampler->fingerprint))
-		return false;
-	sample->known_as = known_find(sampler->known, &then, &sampler->fingerprint, enters, &sample->stack);
-	return sample->known_as == KNOWN_AS_RIGHT;
+	if (fingerprint_take(&sampler->ruby, sample->shot, &sampler->fingerprint))
+		sample->known_as = known_find(sampler->known, &then, &sampler->fingerprint, enters, &sample->stack);
+	return sample->known_as;
 }
 
 /*
@@ -423,9 +427,11 @@ static void copy_objects(struct sampler *sampler, struct sample *sample)
 }
 
 /*
- * Reads a running thread from elsewhere. If what was read is, word by word, a stack that was right before, it is taken
- * for the one that the thread is at, once what it leads to by now was checked. It is one that the thread has been at;
- * a mixture of two that it was at during the read would have to be a third one in every word.
+ * Reads a running thread from elsewhere. If what was read is, word by word, a stack that is right, it is taken for the
+ * one that the thread is at. It is one that it has been at since the last collection; a mixture of two that it was at
+ * during the read would have to be a third one in every word. One that is familiar is taken, too, if nothing is to be
+ * said against it; but what its words lead to may have been exchanged since, so that such a mixture need not have been
+ * a stack before: who names it is to see that it still is what it was (`glanced`).
  *
  * What is not recognized is read anew, when the thread has gone on to something else: so stacks that are not known are
  * seen less often than they are there. Hence it is only done where there are next to none, by the samples that were to
@@ -435,18 +441,23 @@ static bool glance(struct sampler *sampler, struct subject *subject, struct samp
 {
 	stay_off(sampler, subject);
 	/* One in ten is a mixture where nothing is done but to call methods. To go there costs the target much more. */
-	for (; sample->tries < GLANCES && !sample->in_budget; sample->tries++) {
-		if (copy(subject, sample, SHOT_ONCE) != SHOT_COVERED)
-			continue;
-		sample->in_budget = recognize(sampler, sample, false);
-		if (sample->known_as != KNOWN_AS_FAMILIAR)
-			continue;
-		copy_objects(sampler, sample);
-		if (sample->reason == REASON_NONE)
-			sample->reason = check(sampler, subject, sample->shot, FRAMES_MAX);
-		sample->in_budget = sample->reason == REASON_NONE;
+	while (sample->tries < GLANCES) {
+		enum known_as known_as = KNOWN_AS_UNTOLD;
+
+		sample->tries++;
+		if (copy(subject, sample, SHOT_ONCE) == SHOT_COVERED)
+			known_as = recognize(sampler, sample, false);
+		if (known_as == KNOWN_AS_FAMILIAR) {
+			copy_objects(sampler, sample);
+			if (sample->reason == REASON_NONE)
+				sample->reason = check(sampler, subject, sample->shot, FRAMES_MAX);
+		}
+		if (known_as >= KNOWN_AS_FAMILIAR && sample->reason == REASON_NONE) {
+			sample->in_budget = sample->glanced = true;
+			return true;
+		}
 	}
-	return sample->in_budget;
+	return false;
 }
 
 /* Whether to glance at the thread, for the next sample. */
@@ -467,8 +478,16 @@ static bool may_glance(struct sampler *sampler)
  */
 static void note_known(struct sampler *sampler, const struct sample *sample, bool glanced)
 {
-	const bool is_known = sample->reason == REASON_NONE && sample->known_as != KNOWN_AS_NEW;
+	const bool is_known = sample->reason == REASON_NONE && sample->known_as >= KNOWN_AS_FAMILIAR;
+	const uint64_t times_full = known_times_full(sampler->known);
 
+	/* Neither what the collector does nor that all are forgotten says anything of the program. */
+	if (sample->known_as == KNOWN_AS_UNTOLD)
+		return;
+	if (times_full != sampler->times_full) {
+		sampler->times_full = times_full;
+		sampler->known_in_a_row = 0;
+	}
 	if (glanced) {
 		if (!is_known)
 			sampler->known_in_a_row -=
@@ -478,7 +497,10 @@ static void note_known(struct sampler *sampler, const struct sample *sample, boo
 	if (!is_known && sampler->known_in_a_row >= sampler->wanted_in_a_row &&
 	    sampler->wanted_in_a_row < GLANCES_FROM_MOST)
 		sampler->wanted_in_a_row *= 2;
-	sampler->known_in_a_row = is_known ? sampler->known_in_a_row + 1 : 0;
+	if (!is_known)
+		sampler->known_in_a_row = 0;
+	else if (sampler->known_in_a_row < sampler->wanted_in_a_row + IN_ADVANCE)
+		sampler->known_in_a_row++;
 }
 
 /*
@@ -515,17 +537,17 @@ static void take_place(struct sampler *sampler, struct subject *subject, struct 
 static void check_in_time(struct sampler *sampler, const struct subject *subject, struct sample *sample,
 			  const struct timespec *began)
 {
-	const bool is_known = recognize(sampler, sample, true);
+	const bool is_right = recognize(sampler, sample, true) == KNOWN_AS_RIGHT;
 
 	/* Nearly all that is found is found in the innermost frames, and much sooner. */
-	if (!is_known) {
+	if (!is_right) {
 		shot_copy_objects(sample->shot, INNERMOST);
 		sample->reason = check(sampler, subject, sample->shot, INNERMOST);
 	}
 	sample->in_budget = microseconds_since(began) <= (double)sampler->options.budget_us;
-	if (!is_known && sample->reason == REASON_NONE)
+	if (!is_right && sample->reason == REASON_NONE)
 		copy_objects(sampler, sample);
-	if (!is_known && sample->reason == REASON_NONE)
+	if (!is_right && sample->reason == REASON_NONE)
 		sample->reason = check(sampler, subject, sample->shot, FRAMES_MAX);
 }
 
@@ -686,7 +708,8 @@ static void stop_and_copy(struct sampler *sampler, struct subject *subject, stru
 		sample->reason = REASON_REFUSED;
 	/* What the frames lead to stays what it is until the next collection: it need not stand still for that. */
 	if (covered && !leads_to_native_stack &&
-	    (sample->mode == MODE_PAUSED_NAIVE || sample->reason != REASON_NONE || !recognize(sampler, sample, true)))
+	    (sample->mode == MODE_PAUSED_NAIVE || sample->reason != REASON_NONE ||
+	     recognize(sampler, sample, true) != KNOWN_AS_RIGHT))
 		copy_objects(sampler, sample);
 }
 
@@ -740,7 +763,7 @@ void sampler_take_asleep(struct sampler *sampler, struct subject *subject, struc
 {
 	begin(sample, MODE_UNPAUSED, subject);
 	sample->tries = 1;
-	if (copy(subject, sample, SHOT_ONCE) == SHOT_COVERED && !recognize(sampler, sample, true)) {
+	if (copy(subject, sample, SHOT_ONCE) == SHOT_COVERED && recognize(sampler, sample, true) != KNOWN_AS_RIGHT) {
 		shot_copy_objects(sample->shot, FRAMES_MAX);
 		sample->reason = check(sampler, subject, sample->shot, FRAMES_MAX);
 	}

@@ -89,6 +89,8 @@ struct sample {
 	bool in_budget;		   /* unpaused: it was copied, and its innermost frames judged, before that was over */
 	struct shot *shot;	   /* as copied last */
 	struct known_stack stack;  /* which one it is of those that are kept; KNOWN_NONE */
+	bool glanced;		   /* it was read from elsewhere, since it is not new; if it is not right, either: it
+				      may not be what it was when it was */
 	bool collecting;	   /* where stacks are kept: Ruby was in its garbage collector */
 	enum known_as known_as;	   /* as right: nothing but the stack was copied, and nothing checked */
 	unsigned int tries, steps; /* tries: how often it was copied, or the thread stopped */
