@@ -41,7 +41,7 @@ def test_system_calls_of_a_sample(one_ruby, rbdump, tmp_path, mode, frames):
 def test_collections_do_not_send_it_to_the_threads_cpu(one_ruby, rbdump, tmp_path):
     """Unpaused, what is looked at from the thread's CPU begins with where that is; after a collection it need not be."""
     log = tmp_path / "strace.log"
-    with Loop(one_ruby, program=TARGETS / "collecting.rb") as loop:
+    with Loop(one_ruby, program=TARGETS / "shares/collecting.rb") as loop:
         record = [rbdump, "record", "-p", str(loop.pid), "-r", "1000", "--mode", "unpaused", "-d", "6"]
         strace = ["strace", "-f", "--seccomp-bpf", "-qq", "-y", "-e", "trace=pread64", "-e", "signal=none", "-o", log]
         done = subprocess.run(

@@ -1,5 +1,7 @@
 # Calls a method again and again, and collects garbage fifty times a second. Prints "ready" before that; is to be killed.
-def leaf(n) = n + 1
+def leaf(n)
+  n + 1
+end
 
 def work
   n = 0
