@@ -224,7 +224,7 @@ def states_of(pid):
 
 @contextlib.contextmanager
 def suspended(pid, target):
-    """Suspends who looks at a target: not while that is stopped by it."""
+    """Suspends who looks at a target: not while that is stopped by it, or about to be."""
     deadline = time.monotonic() + 10
     try:
         while True:
@@ -232,6 +232,7 @@ def suspended(pid, target):
             while (states := states_of(pid)) != {"T"}:
                 if time.monotonic() > deadline or states & {"Z", "X"}:
                     raise Failed("what looks at the loop cannot be suspended")
+            time.sleep(0.002)  # a stop that is on its way
             if "t" not in states_of(target):
                 break
             os.kill(pid, signal.SIGCONT)
