@@ -373,6 +373,8 @@ static enum shot_result copy(struct subject *subject, struct sample *sample, enu
 	enum shot_result result = SHOT_MISSED;
 	struct timespec began = {0};
 
+	sample->stack = KNOWN_NONE;
+	sample->known_as = KNOWN_AS_NEW;
 	for (int aims = 0; result == SHOT_MISSED && aims < AIMS; aims++) {
 		clock_gettime(CLOCK_MONOTONIC, &began);
 		result = shot_copy(sample->shot, &subject->aim, way, &sample->reason);
@@ -398,8 +400,6 @@ static enum known_as recognize(struct sampler *sampler, struct sample *sample, b
 {
 	struct collections then;
 
-	sample->stack = KNOWN_NONE;
-	sample->known_as = KNOWN_AS_NEW;
 	if (!sampler->known)
 		return KNOWN_AS_NEW;
 	then = shot_collections(sample->shot, &sampler->ruby);
