@@ -144,11 +144,15 @@ def target(ruby, mode, frames, threads=1):
 
 
 class Calls:
-    """The system calls of one dump, by kind, of all of it and of its last pause; and the memory copied in that."""
+    """
+    The system calls of one dump, by kind, of all of it and of its last pause; and the memory copied in that. With `only`,
+    no others are looked at: a pause of thousands of threads gets too long else.
+    """
 
-    def __init__(self, command, environment, folder):
+    def __init__(self, command, environment, folder, only=None):
         log = os.path.join(folder, "strace.log")
         strace = ["strace", "-f", "-qq", "-s0", "-e", "abbrev=none", "-e", "signal=none", "-o", log]
+        strace += ["--seccomp-bpf", "-e", f"trace={only}"] if only else []
         Run(strace + command, environment, allowed=(0, 1))
         lines = []
         with open(log, encoding="utf-8", errors="replace") as file:

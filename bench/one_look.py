@@ -122,7 +122,7 @@ class OneLook:
             ("sleep", 10, 4000, 10, None),
         ):
             with target(self.ruby.path, mode, frames, threads) as pid:
-                calls = Calls(self.dump(pid), self.environment, self.folder)
+                calls = Calls(self.dump(pid), self.environment, self.folder, only="ptrace,process_vm_readv")
                 pieces = "".join(f"{address} {length}\n" for address, length in calls.pieces).encode()
                 if mode == "busy":
                     traced = [Calls(self.dump(pid), self.environment, self.folder) for _ in range(TRACED)]

@@ -16,8 +16,10 @@ sys.path.insert(0, str(ROOT / "bench"))
 
 from sampling import CALLS, READS, Loop, calls_a_sample  # noqa: E402
 
-# A stack that is not known, a round that is not quiet, more of them where the machine is busy.
+# A stack that is not known, a round that is not quiet, more of them where the machine is busy. That only adds calls: so
+# what is too much is measured again, some times.
 SLACK = 1
+TIMES = 3
 
 
 @pytest.fixture(params=RUBIES[-1:], ids=lambda ruby: ruby.id)
@@ -25,32 +27,43 @@ def one_ruby(request):
     return request.param
 
 
+def reads_of(calls):
+    return sum(calls.get(name, 0) for name in READS)
+
+
 @pytest.mark.parametrize("mode", ["paused", "unpaused"])
 @pytest.mark.parametrize("frames", [25, 1000])
 def test_system_calls_of_a_sample(one_ruby, rbdump, tmp_path, mode, frames):
     setting = types.SimpleNamespace(folder=str(tmp_path), rbdump=rbdump, environment=dict(os.environ))
     allowed = json.loads(CALLS.read_text())[f"{mode} {frames}"]
+    all_allowed = sum(allowed.values()) + SLACK
+    reads_allowed = min(4, reads_of(allowed) + SLACK)
+    found = []
     with Loop(one_ruby, frames, 0) as loop:
-        each = calls_a_sample(setting, loop.pid, mode)
-    assert sum(each.values()) <= sum(allowed.values()) + SLACK, (each, allowed)
-    reads = [sum(calls.get(name, 0) for name in READS) for calls in (each, allowed)]
-    assert reads[0] <= min(4, reads[1] + SLACK), (each, allowed)
-    assert each["process_vm_readv"] >= 0.9, each
+        for _ in range(TIMES):
+            each = calls_a_sample(setting, loop.pid, mode)
+            assert each["process_vm_readv"] >= 0.9, each
+            found.append(each)
+            if sum(each.values()) <= all_allowed and reads_of(each) <= reads_allowed:
+                return
+    pytest.fail(f"{all_allowed:.2f} calls and {reads_allowed:.2f} reads are allowed: {found}")
 
 
 def test_collections_do_not_send_it_to_the_threads_cpu(one_ruby, rbdump, tmp_path):
     """Unpaused, what is looked at from the thread's CPU begins with where that is; after a collection it need not be."""
     log = tmp_path / "strace.log"
+    shares = []
     with Loop(one_ruby, program=TARGETS / "shares/collecting.rb") as loop:
         record = [rbdump, "record", "-p", str(loop.pid), "-r", "1000", "--mode", "unpaused", "-d", "6"]
         strace = ["strace", "-f", "--seccomp-bpf", "-qq", "-y", "-e", "trace=pread64", "-e", "signal=none", "-o", log]
-        done = subprocess.run(
-            [*strace, *record, "-o", tmp_path / "it.rbdump"], check=True, capture_output=True, text=True, timeout=60
-        )
-    samples = int(re.search(r"samples (\d+)", done.stderr)[1])
-    looks = len(re.findall(r"/stat>", log.read_text()))
-    assert samples > 1000, done.stderr
-    assert looks < 0.4 * samples, (looks, samples)
+        while len(shares) < TIMES and (not shares or shares[-1] >= 0.4):
+            done = subprocess.run(
+                [*strace, *record, "-o", tmp_path / "it.rbdump"], check=True, capture_output=True, text=True, timeout=60
+            )
+            samples = int(re.search(r"samples (\d+)", done.stderr)[1])
+            assert samples > 1000, done.stderr
+            shares.append(len(re.findall(r"/stat>", log.read_text())) / samples)
+    assert shares[-1] < 0.4, shares
 
 
 def test_a_recording_never_steps_its_target(one_ruby, rbdump, tmp_path):

@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 
 #include "moments.h"
+#include "sample/glances.h"
 #include "sample/publication.h"
 #include "session/windows.h"
 #include "target/tracee.h"
@@ -51,23 +52,8 @@ enum { SAVED_RSP = -1, SAVED_RIP = 0, SAVED_SELECTORS = 2 };
 #define FRAMES_MAX 65536u
 #define INNERMOST  2u
 
-/*
- * A running thread is glanced at (glance()) once so many stacks in a row were known, of those that were to be taken
- * without; twice as many each time that it turns out not to stay so. One sample of so many is taken without, but not
- * sooner than so long after the last: to go to the thread's CPU and back takes longer than a sample.
- */
-#define GLANCES_FROM	  256u
-#define GLANCES_FROM_MOST 8192u
-#define NO_GLANCE_EACH	  64u
-#define NO_GLANCE_NS	  64000000L
-
-/*
- * How often it is glanced at before rbdump goes there; how many known stacks one weighs that is then not known; and how
- * many of them more than are wanted count.
- */
-#define GLANCES	   3
-#define IN_VAIN	   8u
-#define IN_ADVANCE 64u
+/* How often a running thread is glanced at before rbdump goes to its CPU (glance()). */
+#define GLANCES 3
 
 /* How long a place that is not the thread's is taken to be none: threads seldom move. */
 #define OFF_NS 50000000L
@@ -87,9 +73,8 @@ struct sampler {
 	int worker_off;	       /* the CPU that it is kept off; -1: none */
 	struct timespec moved; /* when that was another one */
 	struct known *known;   /* NULL */
-	unsigned int known_in_a_row, wanted_in_a_row, glances; /* glance() */
-	uint64_t times_full;				       /* of what is known, when that was counted */
-	struct timespec plain;				       /* when one was last taken without, of so many */
+	struct glances glances;
+	uint64_t times_full; /* of what is known, as of the last sample */
 	struct fingerprint fingerprint;
 	uint64_t low, high; /* where the file that Ruby is in is mapped: [low, high) */
 };
@@ -214,7 +199,7 @@ struct sampler *sampler_create(const struct session *session, const struct sampl
 	sched_getaffinity(0, sizeof(sampler->cpus), &sampler->cpus);
 	sampler->ruby = session->ruby;
 	find_ruby(sampler);
-	sampler->wanted_in_a_row = GLANCES_FROM;
+	glances_init(&sampler->glances);
 	/* It learns from steps. */
 	if (options->on_torn == ON_TORN_STEP)
 		sampler->publication = publication_create(session);
@@ -434,8 +419,8 @@ static void copy_objects(struct sampler *sampler, struct sample *sample)
  * a stack before: who names it is to see that it still is what it was (`glanced`).
  *
  * What is not recognized is read anew, when the thread has gone on to something else: so stacks that are not known are
- * seen less often than they are there. Hence it is only done where there are next to none, by the samples that were to
- * be taken without whatever came of them (note_known()). Where a program has ever new stacks, there is no glance.
+ * seen less often than they are there. Hence it is only done where there are next to none (sample/glances.h), by the
+ * samples that were to be taken without whatever came of them. Where a program has ever new stacks, there is no glance.
  */
 static bool glance(struct sampler *sampler, struct subject *subject, struct sample *sample)
 {
@@ -460,47 +445,22 @@ static bool glance(struct sampler *sampler, struct subject *subject, struct samp
 	return false;
 }
 
-/* Whether to glance at the thread, for the next sample. */
-static bool may_glance(struct sampler *sampler)
-{
-	if (sampler->known_in_a_row < sampler->wanted_in_a_row)
-		return false;
-	if (++sampler->glances < NO_GLANCE_EACH || elapsed_ns(&sampler->plain) < NO_GLANCE_NS)
-		return true;
-	sampler->glances = 0;
-	clock_gettime(CLOCK_MONOTONIC, &sampler->plain);
-	return false;
-}
-
 /*
  * Notes whether a stack was known that was taken on the thread's CPU.
- *   glanced  after a glance in vain: it may be another one than was there
+ *   in_vain  after a glance
  */
-static void note_known(struct sampler *sampler, const struct sample *sample, bool glanced)
+static void note_known(struct sampler *sampler, const struct sample *sample, bool in_vain)
 {
-	const bool is_known = sample->reason == REASON_NONE && sample->known_as >= KNOWN_AS_FAMILIAR;
 	const uint64_t times_full = known_times_full(sampler->known);
 
 	/* Neither what the collector does nor that all are forgotten says anything of the program. */
 	if (sample->known_as == KNOWN_AS_UNTOLD)
 		return;
-	if (times_full != sampler->times_full) {
-		sampler->times_full = times_full;
-		sampler->known_in_a_row = 0;
-	}
-	if (glanced) {
-		if (!is_known)
-			sampler->known_in_a_row -=
-			    sampler->known_in_a_row < IN_VAIN ? sampler->known_in_a_row : IN_VAIN;
-		return;
-	}
-	if (!is_known && sampler->known_in_a_row >= sampler->wanted_in_a_row &&
-	    sampler->wanted_in_a_row < GLANCES_FROM_MOST)
-		sampler->wanted_in_a_row *= 2;
-	if (!is_known)
-		sampler->known_in_a_row = 0;
-	else if (sampler->known_in_a_row < sampler->wanted_in_a_row + IN_ADVANCE)
-		sampler->known_in_a_row++;
+	if (times_full != sampler->times_full)
+		glances_forget(&sampler->glances);
+	sampler->times_full = times_full;
+	glances_taken(&sampler->glances, sample->reason == REASON_NONE && sample->known_as >= KNOWN_AS_FAMILIAR,
+		      in_vain);
 }
 
 /*
@@ -553,11 +513,15 @@ static void check_in_time(struct sampler *sampler, const struct subject *subject
 
 static void take_unpaused(struct sampler *sampler, struct subject *subject, struct sample *sample, bool on_its_cpu)
 {
-	const bool glances = on_its_cpu && sampler->known && may_glance(sampler);
 	struct timespec began;
+	bool glances;
 
-	if (glances && glance(sampler, subject, sample))
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	glances = on_its_cpu && sampler->known && glances_next(&sampler->glances, ns_of(&began));
+	if (glances && glance(sampler, subject, sample)) {
+		glances_found(&sampler->glances);
 		return;
+	}
 	/* To get there is no try. */
 	take_place(sampler, subject, sample, on_its_cpu);
 	clock_gettime(CLOCK_MONOTONIC, &began);
