@@ -2,29 +2,40 @@
 
 import json
 import os
+import pathlib
 import re
+import signal
 import subprocess
 import sys
+import time
 import types
 
 import pytest
 from conftest import RUBIES
+from harness.process import children_of
+from harness.recording import Recording
 from harness.synthetic import ROOT
 from harness.target import TARGETS
 
 sys.path.insert(0, str(ROOT / "bench"))
 
-from sampling import CALLS, READS, Loop, calls_a_sample  # noqa: E402
+from sampling import CALLS, READS, WINDOW, Loop, calls_a_sample  # noqa: E402
 
 # A stack that is not known, a round that is not quiet, more of them where the machine is busy. That only adds calls: so
 # what is too much is measured again, some times.
 SLACK = 1
 TIMES = 3
+WINDOWS = 6
 
 
 @pytest.fixture(params=RUBIES[-1:], ids=lambda ruby: ruby.id)
 def one_ruby(request):
     return request.param
+
+
+def reads_of_files(pid):
+    text = pathlib.Path(f"/proc/{pid}/io").read_text()
+    return int(re.search(r"syscr: (\d+)", text)[1])
 
 
 def reads_of(calls):
@@ -64,6 +75,23 @@ def test_collections_do_not_send_it_to_the_threads_cpu(one_ruby, rbdump, tmp_pat
             assert samples > 1000, done.stderr
             shares.append(len(re.findall(r"/stat>", log.read_text())) / samples)
     assert shares[-1] < 0.4, shares
+
+
+def test_a_thread_that_runs_on_is_not_asked_for(one_ruby, rbdump, tmp_path):
+    """Once stacks are known, and the kernel tells whether it still runs, nothing is read but its stack: in most samples."""
+    shares = []
+    with Loop(one_ruby, 25, 0) as loop:
+        rate = ["-r", 1000, "--mode", "unpaused"]
+        with Recording(rbdump, "-p", loop.pid, *rate, file=tmp_path / "it.rbdump") as recording:
+            recording.wait_for_samples()
+            (capture,) = children_of(recording.pid)
+            while len(shares) < WINDOWS and (not shares or shares[-1] >= 0.8):
+                before = reads_of_files(capture)
+                time.sleep(WINDOW)  # is what is measured: to look meanwhile whether it is over would disturb it
+                shares.append((reads_of_files(capture) - before) / (1000 * WINDOW))
+            status, _, errors = recording.end(signal.SIGINT)
+        assert status == 0, errors
+    assert shares[-1] < 0.8, shares
 
 
 def test_a_recording_never_steps_its_target(one_ruby, rbdump, tmp_path):

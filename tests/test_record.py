@@ -235,6 +235,24 @@ def test_shares_of_states(ruby, rbdump, file, tmp_path, rate, mode):
     check_counts(profile, errors)
 
 
+@modes
+def test_blocked_while_it_has_the_gvl(ruby, rbdump, file, mode):
+    """Ruby says that it runs: that it does not is the kernel's to say, also after it did for hundreds of samples."""
+    options = ["-r", 1000, "-d", 4, "--mode", mode]
+    profile, errors, truth = recorded_target(ruby, rbdump, file, "holding.rb", options=options)
+    truth, main = truth["main"], profile.of(main=True)
+    told = truth.wall(*interval(profile, main))
+    assert 0.1 < told["blocked"] < 0.3, told
+    states = shares_of(main, lambda one: one.state)
+    assert close(states, told), (states, told)
+    methods = shares_of(main, lambda one: (one.state, one.method("Holding#compute", "Holding#hold")))
+    assert methods.get(("cpu", "Holding#compute"), 0) > told["cpu"] - POINTS, methods
+    assert methods.get(("blocked", "Holding#hold"), 0) > told["blocked"] - POINTS, methods
+    syscalls = shares_of([one for one in main if one.state == "blocked"], lambda one: one.syscall)
+    assert syscalls.get("poll", 0) > 0.95, syscalls
+    check_counts(profile, errors, 1000)
+
+
 @pytest.mark.parametrize("option, states", [("--on-cpu", {"cpu", "gc"}), ("--gc", {"gc"})], ids=["on-cpu", "gc"])
 def test_only_some_states(ruby, rbdump, file, tmp_path, option, states):
     """Nothing is recorded of threads that wait, or do anything but collect garbage."""

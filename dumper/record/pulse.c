@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "moments.h"
+#include "record/runner.h"
 #include "record/wakeups.h"
 #include "record/watchdog.h"
 #include "sample/subjects.h"
@@ -102,6 +103,7 @@ struct pulse {
 	size_t nr_opened;	 /* in this round */
 	bool woken;		 /* since the last look at all, the kernel has told of one that is watched */
 	struct quiet quiet;
+	struct runner runner; /* of quiet rounds */
 
 	struct sample slots[SLOTS];
 	struct beat beats[BEATS];
@@ -137,6 +139,7 @@ struct pulse *pulse_create(const struct session *session, const struct pulse_opt
 	pulse->memory = memory_create(target_read_pages, session->target, LIST_PAGES);
 	pulse->known = known_create();
 	pulse->wakeups = wakeups_create();
+	runner_init(&pulse->runner, !sample_mode_pauses(options->mode));
 	if (!room || !pulse->sampler || !pulse->memory || !pulse->known) {
 		pulse_destroy(pulse);
 		return NULL;
@@ -148,8 +151,10 @@ struct pulse *pulse_create(const struct session *session, const struct pulse_opt
 	return pulse;
 }
 
-static void forget(struct watched *watched)
+static void forget(struct pulse *pulse, struct watched *watched)
 {
+	if (pulse->runner.tid == watched->subject.tid)
+		runner_forget(&pulse->runner);
 	subject_close(&watched->subject);
 	wakeup_close(&watched->wakeup);
 	watched->guarded = false;
@@ -161,7 +166,8 @@ void pulse_destroy(struct pulse *pulse)
 	if (!pulse)
 		return;
 	for (size_t i = 0; i < pulse->nr_watched; i++)
-		forget(&pulse->watched[i]);
+		forget(pulse, &pulse->watched[i]);
+	runner_forget(&pulse->runner);
 	free(pulse->watched);
 	for (size_t i = 0; i < SLOTS; i++)
 		sample_clear(&pulse->slots[i]);
@@ -270,7 +276,7 @@ static void open_native(struct pulse *pulse, struct watched *watched, const stru
 	pid_t tid = subject_tid(pulse->session, thread);
 	struct shot_aim aim = watched->subject.aim;
 
-	forget(watched);
+	forget(pulse, watched);
 	if (tid != 0)
 		subject_open(&watched->subject, pulse->session->target->pid, tid, thread->address, thread->ec);
 	else
@@ -323,7 +329,7 @@ static void forget_ended(struct pulse *pulse)
 		if (pulse->watched[i].round == pulse->round)
 			pulse->watched[kept++] = pulse->watched[i];
 		else
-			forget(&pulse->watched[i]);
+			forget(pulse, &pulse->watched[i]);
 	}
 	pulse->nr_watched = kept;
 }
@@ -578,8 +584,12 @@ static bool take_quiet_round(struct pulse *pulse, uint32_t late)
 
 	if (!quiet->may_be || now - quiet->since_ns > QUIET_NS || !all_sleep_on(pulse))
 		return false;
-	if (quiet->runner != SIZE_MAX)
-		return task_runs(&pulse->watched[quiet->runner].subject.task) && take_runner(pulse, late);
+	if (quiet->runner != SIZE_MAX) {
+		const struct subject *subject = &pulse->watched[quiet->runner].subject;
+
+		return runner_runs(&pulse->runner, subject->tid, &subject->task) && take_runner(pulse, late);
+	}
+	runner_rests(&pulse->runner);
 	quiet->last_ns = now;
 	hand_on(pulse, &(struct beat){.end_of_round = true, .quiet = true, .late = late, .time_ns = now});
 	return true;
@@ -638,6 +648,7 @@ static bool take_round(struct pulse *pulse, uint32_t late)
 
 	if (take_quiet_round(pulse, late))
 		return true;
+	runner_rests(&pulse->runner);
 	pulse->quiet.may_be = false;
 	pulse->nr_opened = 0;
 	if (now_ns(pulse) - pulse->known_since_ns > KNOWN_NS) {

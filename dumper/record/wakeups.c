@@ -12,6 +12,9 @@
 #define PAGE	      4096u
 #define RECORDS_BYTES ((size_t)2 * PAGE)
 
+/* PERF_RECORD_SWITCH is a header and nothing else (perf_event_open(2)); that a thread has ended is some of them. */
+#define SWITCH_BYTES sizeof(struct perf_event_header)
+
 /* How many are asked for at a time. */
 #define EVENTS 64
 
@@ -49,8 +52,9 @@ bool wakeup_open(struct wakeups *wakeups, pid_t tid, struct wakeup *ret)
 	    .context_switch = 1,
 	    .exclude_kernel = 1,
 	    .exclude_hv = 1,
+	    .task = 1, /* that it has ended, too */
 	    .watermark = 1,
-	    .wakeup_watermark = 1,
+	    .wakeup_watermark = wakeups ? 1 : PAGE,
 	};
 	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
 	int errnum;
@@ -62,7 +66,7 @@ bool wakeup_open(struct wakeups *wakeups, pid_t tid, struct wakeup *ret)
 	if (ret->records == MAP_FAILED)
 		ret->records = NULL;
 	event.data.ptr = ret->records;
-	if (ret->records && epoll_ctl(wakeups->epoll, EPOLL_CTL_ADD, ret->fd, &event) == 0)
+	if (ret->records && (!wakeups || epoll_ctl(wakeups->epoll, EPOLL_CTL_ADD, ret->fd, &event) == 0))
 		return true;
 	errnum = errno;
 	wakeup_close(ret);
@@ -79,6 +83,21 @@ void wakeup_close(struct wakeup *wakeup)
 	*wakeup = (struct wakeup){.fd = -1};
 }
 
+/* How many bytes were told. What they say is of no interest; the kernel goes on where they were taken. */
+static uint64_t take_records(struct perf_event_mmap_page *page)
+{
+	const uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	const uint64_t told = head - page->data_tail;
+
+	__atomic_store_n(&page->data_tail, head, __ATOMIC_RELEASE);
+	return told;
+}
+
+unsigned int wakeup_switches(const struct wakeup *wakeup)
+{
+	return (unsigned int)(take_records(wakeup->records) / SWITCH_BYTES);
+}
+
 bool wakeups_happened(struct wakeups *wakeups)
 {
 	struct epoll_event events[EVENTS];
@@ -88,11 +107,7 @@ bool wakeups_happened(struct wakeups *wakeups)
 	do {
 		count = epoll_wait(wakeups->epoll, events, EVENTS, 0);
 		for (int i = 0; i < count; i++) {
-			struct perf_event_mmap_page *page = events[i].data.ptr;
-
-			/* What they say is of no interest; the kernel goes on where they were taken. */
-			__atomic_store_n(&page->data_tail, __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE),
-					 __ATOMIC_RELEASE);
+			take_records(events[i].data.ptr);
 			any = true;
 		}
 	} while (count == EVENTS);

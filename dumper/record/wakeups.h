@@ -26,9 +26,16 @@ struct wakeup {
 /*
  * Begins to watch a thread. False with errno if the kernel does not allow it (kernel.perf_event_paranoid, CAP_PERFMON),
  * or has no room; ESRCH: the thread has ended.
+ *   wakeups  among whom it is asked for; NULL: by itself, with wakeup_switches()
  */
 bool wakeup_open(struct wakeups *wakeups, pid_t tid, struct wakeup *ret);
 void wakeup_close(struct wakeup *wakeup);
+
+/*
+ * How often a thread that is watched by itself was given a CPU or taken from one since this was asked last: 0 only if
+ * it was not, and has not ended. As many at most as there is room for. No system call.
+ */
+unsigned int wakeup_switches(const struct wakeup *wakeup);
 
 /* Whether one of those that are watched was given a CPU, or has ended, since this was asked last. */
 bool wakeups_happened(struct wakeups *wakeups);

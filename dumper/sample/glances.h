@@ -24,7 +24,7 @@ void glances_init(struct glances *glances);
 /* Whether to glance at the thread for a sample. `now_ns` is of a clock that does not go back. */
 bool glances_next(struct glances *glances, uint64_t now_ns);
 
-/* Notes that what was glanced at was known: there is a sample. */
+/* Notes that what was glanced at was known: there is a sample. Only after a glances_next() that said so. */
 void glances_found(struct glances *glances);
 
 /*

@@ -1,0 +1,45 @@
+/*
+ * Whether the thread that was seen to run still does. The kernel tells, in memory that is shared with it, each time
+ * that the thread is taken from its CPU or put on one (record/wakeups.h): as long as it has told nothing, to ask is no
+ * system call. Each time costs the thread something, too: so the kernel is to tell of none but one that has run for a
+ * while, and no longer if it does so often.
+ *
+ * Belongs to one thread of rbdump at a time.
+ */
+#ifndef RBDUMP_RUNNER_H
+#define RBDUMP_RUNNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "record/wakeups.h"
+#include "target/task.h"
+
+struct runner {
+	pid_t tid;	      /* who was asked for last; 0: nobody */
+	bool ran;	      /* it ran then */
+	unsigned int rounds;  /* how often it was asked for, and ran, without the kernel telling */
+	unsigned int rests;   /* rounds in a row in which it was not asked for */
+	struct wakeup wakeup; /* fd -1: the kernel does not tell */
+	int credit;	      /* used up: it tells too often */
+	bool is_told;	      /* the kernel may tell */
+};
+
+/*
+ * Nobody was asked for. runner_forget() frees what is held in the end.
+ *   undisturbed  whether who asks leaves the thread on its CPU; else the kernel would tell each time
+ */
+void runner_init(struct runner *runner, bool undisturbed);
+void runner_forget(struct runner *runner);
+
+/*
+ * Whether a thread runs, or would if it had a CPU. It is the thread that was asked for last if `tid` is the same: the
+ * caller forgets one that has ended.
+ */
+bool runner_runs(struct runner *runner, pid_t tid, const struct task *task);
+
+/* Notes a round in which that was not asked. */
+void runner_rests(struct runner *runner);
+
+#endif
