@@ -249,7 +249,8 @@ def test_blocked_while_it_has_the_gvl(ruby, rbdump, file, mode):
     assert methods.get(("cpu", "Holding#compute"), 0) > told["cpu"] - POINTS, methods
     assert methods.get(("blocked", "Holding#hold"), 0) > told["blocked"] - POINTS, methods
     syscalls = shares_of([one for one in main if one.state == "blocked"], lambda one: one.syscall)
-    assert syscalls.get("poll", 0) > 0.95, syscalls
+    # A stop ends a poll(2) for a moment: the kernel then calls it so.
+    assert syscalls.get("poll", 0) + syscalls.get("restart_syscall", 0) > 0.95, syscalls
     check_counts(profile, errors, 1000)
 
 

@@ -167,7 +167,7 @@ void pulse_destroy(struct pulse *pulse)
 		return;
 	for (size_t i = 0; i < pulse->nr_watched; i++)
 		forget(pulse, &pulse->watched[i]);
-	runner_forget(&pulse->runner);
+	runner_clear(&pulse->runner);
 	free(pulse->watched);
 	for (size_t i = 0; i < SLOTS; i++)
 		sample_clear(&pulse->slots[i]);

@@ -2,10 +2,14 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <unistd.h>
 
-/* After so many rounds in which it ran, the kernel is to tell of it: to arrange that costs as much as some ten of them.
+/*
+ * After so many rounds in which it ran, the kernel is to tell of it: to arrange that costs as much CPU as some ten of
+ * them. Of one of which it then tells too often, after twice as many, up to a most.
  */
-#define RAN_FOR 256u
+#define WANTED_LEAST 256u
+#define WANTED_MOST  65536u
 
 /*
  * How much more the kernel may tell of it before it is too often: that it was taken from its CPU, and that it was given
@@ -19,7 +23,12 @@
 
 void runner_init(struct runner *runner, bool undisturbed)
 {
-	*runner = (struct runner){.wakeup = {.fd = -1}, .is_told = undisturbed};
+	*runner = (struct runner){
+	    .wanted = WANTED_LEAST,
+	    .wakeup = {.fd = -1},
+	    .is_told = undisturbed,
+	    .prepared = undisturbed ? wakeups_prepare() : -1,
+	};
 }
 
 static void stop_telling(struct runner *runner)
@@ -33,26 +42,40 @@ void runner_forget(struct runner *runner)
 	stop_telling(runner);
 	runner->tid = 0;
 	runner->ran = false;
+	runner->wanted = WANTED_LEAST;
+}
+
+void runner_clear(struct runner *runner)
+{
+	runner_forget(runner);
+	if (runner->prepared >= 0)
+		close(runner->prepared);
 }
 
 static void begin_telling(struct runner *runner)
 {
-	runner->is_told = wakeup_open(NULL, runner->tid, &runner->wakeup) || errno == ESRCH;
+	runner->rounds = 0;
 	runner->credit = CREDIT_MOST;
+	runner->is_told = wakeup_open(NULL, runner->tid, &runner->wakeup) || errno == ESRCH;
 }
 
 /* Whether the kernel has told nothing of it since it was seen to run. */
 static bool runs_on(struct runner *runner)
 {
-	unsigned int switches = wakeup_switches(&runner->wakeup);
+	const struct wakeup_told told = wakeup_told(&runner->wakeup);
 
-	if (switches == 0) {
+	if (!told.any) {
 		runner->credit += runner->credit < CREDIT_MOST;
 		return runner->ran;
 	}
-	runner->credit -= (int)switches;
-	if (runner->credit < 0)
+	runner->credit -= (int)told.switches;
+	if (told.ended) {
 		stop_telling(runner);
+	} else if (runner->credit < 0) {
+		stop_telling(runner);
+		if (runner->wanted < WANTED_MOST)
+			runner->wanted *= 2;
+	}
 	return false;
 }
 
@@ -65,19 +88,17 @@ bool runner_runs(struct runner *runner, pid_t tid, const struct task *task)
 	}
 	if (runner->wakeup.fd >= 0 && runs_on(runner))
 		return true;
+	if (runner->wakeup.fd < 0 && runner->is_told && runner->rounds >= runner->wanted)
+		begin_telling(runner);
 	/* What the kernel tells from here on is after this look. */
 	runner->ran = task_runs(task);
-	if (runner->wakeup.fd < 0 && runner->ran && runner->is_told && ++runner->rounds >= RAN_FOR) {
-		begin_telling(runner);
-		/* It may have fallen asleep before the kernel was to tell: it is looked at once more. */
-		runner->ran = false;
-		return true;
-	}
+	if (runner->ran && runner->wakeup.fd < 0)
+		runner->rounds++;
 	return runner->ran;
 }
 
 void runner_rests(struct runner *runner)
 {
-	if (runner->wakeup.fd >= 0 && ++runner->rests > RESTS_MOST)
+	if (++runner->rests > RESTS_MOST)
 		stop_telling(runner);
 }

@@ -19,18 +19,23 @@
 struct runner {
 	pid_t tid;	      /* who was asked for last; 0: nobody */
 	bool ran;	      /* it ran then */
-	unsigned int rounds;  /* how often it was asked for, and ran, without the kernel telling */
+	unsigned int rounds;  /* how often it was asked for, and ran, without the kernel telling, */
+	unsigned int wanted;  /* and how often until that is to tell */
 	unsigned int rests;   /* rounds in a row in which it was not asked for */
 	struct wakeup wakeup; /* fd -1: the kernel does not tell */
 	int credit;	      /* used up: it tells too often */
-	bool is_told;	      /* the kernel may tell */
+	bool is_told;	      /* the kernel may tell, */
+	int prepared;	      /* and is ready to: wakeups_prepare() */
 };
 
 /*
- * Nobody was asked for. runner_forget() frees what is held in the end.
+ * Nobody was asked for. May take some 10 ms.
  *   undisturbed  whether who asks leaves the thread on its CPU; else the kernel would tell each time
  */
 void runner_init(struct runner *runner, bool undisturbed);
+void runner_clear(struct runner *runner);
+
+/* Forgets who was asked for. */
 void runner_forget(struct runner *runner);
 
 /*
@@ -39,7 +44,7 @@ void runner_forget(struct runner *runner);
  */
 bool runner_runs(struct runner *runner, pid_t tid, const struct task *task);
 
-/* Notes a round in which that was not asked. */
+/* Notes a round in which that was not asked, or was not enough. */
 void runner_rests(struct runner *runner);
 
 #endif

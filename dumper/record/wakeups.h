@@ -1,7 +1,8 @@
 /*
  * Which threads of a target have been given a CPU: one that has not since it fell asleep is where it was, and need not
  * be looked at. The kernel tells of it as it happens (perf_event_open(2), PERF_RECORD_SWITCH), so that to ask costs the
- * same for a thousand threads as for one.
+ * same for a thousand threads as for one. Or whether one thread has been taken from its CPU, for which no system call
+ * is needed at all.
  *
  * Belongs to one thread of rbdump at a time.
  */
@@ -17,6 +18,12 @@ struct wakeups;
 struct wakeups *wakeups_create(void);
 void wakeups_destroy(struct wakeups *wakeups); /* NULL is fine */
 
+/*
+ * The first thread of all that is watched on a machine takes the kernel some 10 ms to arrange: this does that
+ * beforehand, until the descriptor that it gives is closed. -1 if it cannot be done.
+ */
+int wakeups_prepare(void);
+
 /* One thread that is watched. */
 struct wakeup {
 	int fd; /* -1: none */
@@ -26,16 +33,21 @@ struct wakeup {
 /*
  * Begins to watch a thread. False with errno if the kernel does not allow it (kernel.perf_event_paranoid, CAP_PERFMON),
  * or has no room; ESRCH: the thread has ended.
- *   wakeups  among whom it is asked for; NULL: by itself, with wakeup_switches()
+ *   wakeups  among whom it is asked for; NULL: by itself, with wakeup_told()
  */
 bool wakeup_open(struct wakeups *wakeups, pid_t tid, struct wakeup *ret);
 void wakeup_close(struct wakeup *wakeup);
 
-/*
- * How often a thread that is watched by itself was given a CPU or taken from one since this was asked last: 0 only if
- * it was not, and has not ended. As many at most as there is room for. No system call.
- */
-unsigned int wakeup_switches(const struct wakeup *wakeup);
+/* What the kernel has told of a thread that is watched by itself. */
+struct wakeup_told {
+	bool any;   /* something: if not, it was neither taken from a CPU nor given one, and has not ended */
+	bool ended; /* and will tell nothing more: it is about to end, or has become another program */
+	unsigned int
+	    switches; /* how often it was taken from a CPU, or given one; as many at most as there is room for */
+};
+
+/* That, since this was asked last. No system call. */
+struct wakeup_told wakeup_told(const struct wakeup *wakeup);
 
 /* Whether one of those that are watched was given a CPU, or has ended, since this was asked last. */
 bool wakeups_happened(struct wakeups *wakeups);
