@@ -589,7 +589,6 @@ static bool take_quiet_round(struct pulse *pulse, uint32_t late)
 
 		return runner_runs(&pulse->runner, subject->tid, &subject->task) && take_runner(pulse, late);
 	}
-	runner_rests(&pulse->runner);
 	quiet->last_ns = now;
 	hand_on(pulse, &(struct beat){.end_of_round = true, .quiet = true, .late = late, .time_ns = now});
 	return true;
@@ -646,9 +645,9 @@ static bool take_round(struct pulse *pulse, uint32_t late)
 	struct ruby_threads threads;
 	bool collecting, listed, all_asleep;
 
+	runner_round(&pulse->runner);
 	if (take_quiet_round(pulse, late))
 		return true;
-	runner_rests(&pulse->runner);
 	pulse->quiet.may_be = false;
 	pulse->nr_opened = 0;
 	if (now_ns(pulse) - pulse->known_since_ns > KNOWN_NS) {

@@ -18,7 +18,7 @@
  */
 #define CREDIT_MOST 64
 
-/* After so many rounds in a row in which it was not asked for, it does something else by now. */
+/* After so many rounds in which it was not asked for, it does something else by now. */
 #define RESTS_MOST 8u
 
 void runner_init(struct runner *runner, bool undisturbed)
@@ -26,7 +26,7 @@ void runner_init(struct runner *runner, bool undisturbed)
 	*runner = (struct runner){
 	    .wanted = WANTED_LEAST,
 	    .wakeup = {.fd = -1},
-	    .is_told = undisturbed,
+	    .may_tell = undisturbed,
 	    .prepared = undisturbed ? wakeups_prepare() : -1,
 	};
 }
@@ -56,7 +56,7 @@ static void begin_telling(struct runner *runner)
 {
 	runner->rounds = 0;
 	runner->credit = CREDIT_MOST;
-	runner->is_told = wakeup_open(NULL, runner->tid, &runner->wakeup) || errno == ESRCH;
+	runner->may_tell = wakeup_open(NULL, runner->tid, &runner->wakeup) || errno == ESRCH;
 }
 
 /* Whether the kernel has told nothing of it since it was seen to run. */
@@ -88,7 +88,7 @@ bool runner_runs(struct runner *runner, pid_t tid, const struct task *task)
 	}
 	if (runner->wakeup.fd >= 0 && runs_on(runner))
 		return true;
-	if (runner->wakeup.fd < 0 && runner->is_told && runner->rounds >= runner->wanted)
+	if (runner->wakeup.fd < 0 && runner->may_tell && runner->rounds >= runner->wanted)
 		begin_telling(runner);
 	/* What the kernel tells from here on is after this look. */
 	runner->ran = task_runs(task);
@@ -97,7 +97,7 @@ bool runner_runs(struct runner *runner, pid_t tid, const struct task *task)
 	return runner->ran;
 }
 
-void runner_rests(struct runner *runner)
+void runner_round(struct runner *runner)
 {
 	if (++runner->rests > RESTS_MOST)
 		stop_telling(runner);

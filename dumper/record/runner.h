@@ -1,8 +1,8 @@
 /*
- * Whether the thread that was seen to run still does. The kernel tells, in memory that is shared with it, each time
+ * Whether the thread that was seen to run still does. The kernel tells, in memory that it shares with rbdump, each time
  * that the thread is taken from its CPU or put on one (record/wakeups.h): as long as it has told nothing, to ask is no
- * system call. Each time costs the thread something, too: so the kernel is to tell of none but one that has run for a
- * while, and no longer if it does so often.
+ * system call. To tell costs the thread something, and while the kernel tells of any thread, each switch on the machine
+ * costs a little: so it is to tell of none but one that has run for a while, and no longer if it does so often.
  *
  * Belongs to one thread of rbdump at a time.
  */
@@ -10,7 +10,6 @@
 #define RBDUMP_RUNNER_H
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "record/wakeups.h"
@@ -21,10 +20,10 @@ struct runner {
 	bool ran;	      /* it ran then */
 	unsigned int rounds;  /* how often it was asked for, and ran, without the kernel telling, */
 	unsigned int wanted;  /* and how often until that is to tell */
-	unsigned int rests;   /* rounds in a row in which it was not asked for */
+	unsigned int rests;   /* rounds in a row that began since it was asked for */
 	struct wakeup wakeup; /* fd -1: the kernel does not tell */
 	int credit;	      /* used up: it tells too often */
-	bool is_told;	      /* the kernel may tell, */
+	bool may_tell;	      /* the kernel may tell, */
 	int prepared;	      /* and is ready to: wakeups_prepare() */
 };
 
@@ -44,7 +43,7 @@ void runner_forget(struct runner *runner);
  */
 bool runner_runs(struct runner *runner, pid_t tid, const struct task *task);
 
-/* Notes a round in which that was not asked, or was not enough. */
-void runner_rests(struct runner *runner);
+/* Notes that a round begins, in which that is asked or not. */
+void runner_round(struct runner *runner);
 
 #endif

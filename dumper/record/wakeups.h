@@ -40,10 +40,9 @@ void wakeup_close(struct wakeup *wakeup);
 
 /* What the kernel has told of a thread that is watched by itself. */
 struct wakeup_told {
-	bool any;   /* something: if not, it was neither taken from a CPU nor given one, and has not ended */
-	bool ended; /* and will tell nothing more: it is about to end, or has become another program */
-	unsigned int
-	    switches; /* how often it was taken from a CPU, or given one; as many at most as there is room for */
+	bool any;	       /* something: if not, it was neither taken from a CPU nor given one, and has not ended */
+	bool ended;	       /* and will tell nothing more: it is about to end, or has become another program */
+	unsigned int switches; /* how often it was taken from a CPU, or given one: a least, where there was no room */
 };
 
 /* That, since this was asked last. No system call. */

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -102,7 +101,7 @@ static void be_told(struct other *other)
 {
 	for (int i = 0; i < MANY && other->runner.wakeup.fd < 0; i++)
 		assert_true(runs(other));
-	if (!other->runner.is_told) {
+	if (!other->runner.may_tell) {
 		end(other);
 		skip();
 	}
@@ -198,7 +197,7 @@ static void test_rests(void **state)
 	begin(&other, true);
 	be_told(&other);
 	for (int i = 0; i < MANY && other.runner.wakeup.fd >= 0; i++)
-		runner_rests(&other.runner);
+		runner_round(&other.runner);
 	assert_int_equal(other.runner.wakeup.fd, -1);
 	be_told(&other);
 	end(&other);

@@ -9,17 +9,9 @@ class Holding
     @timeline = Timeline.new("main")
   end
 
-  def now
-    Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
-  end
-
   def compute
     @timeline.note("cpu")
-    limit = now + 600_000_000
-    while now < limit
-      i = 0
-      i += 1 while i < 5000
-    end
+    Timeline.compute(600_000_000)
   end
 
   def hold

@@ -32,23 +32,15 @@ class Phases
     exit!(0)
   end
 
-  def now
-    Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
-  end
-
   def collect
     @timeline.note("gc")
-    limit = now + 50_000_000
-    GC.start while now < limit
+    limit = Timeline.now + 50_000_000
+    GC.start while Timeline.now < limit
   end
 
   def compute
     @timeline.note("cpu")
-    limit = now + 50_000_000
-    while now < limit
-      i = 0
-      i += 1 while i < 5000
-    end
+    Timeline.compute(50_000_000)
   end
 
   def receive

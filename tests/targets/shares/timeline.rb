@@ -32,6 +32,19 @@ class Timeline
       @done
     end
 
+    def now
+      Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+    end
+
+    # For so many nanoseconds.
+    def compute(duration)
+      limit = now + duration
+      while now < limit
+        i = 0
+        i += 1 while i < 5000
+      end
+    end
+
     def tell
       lines = all.map { |name, timeline| "\"#{name}\":[#{timeline.spans.join(",")}]" }
       $stdout.write("{#{lines.join(",")}}\n")
