@@ -7,15 +7,10 @@
 #include <time.h>
 
 #include "moments.h"
+#include "sample/turns.h"
 
 /* Samples that are taken and not yet decoded. */
 #define SLOTS 32
-
-/* How long to sleep at a time, so that an end is not slept through. */
-#define SLICE_NS 50000000LL
-
-/* A sample that begins a tenth of a period after its turn is late; this much after it, at least. */
-#define LATE_MIN_NS 100000LL
 
 struct taker {
 	struct sampler *sampler;
@@ -89,35 +84,12 @@ static void publish(struct taker *taker, bool ended)
 }
 
 /* Whether the block is to end. */
-static bool is_over(const struct taker *taker, const struct timespec *now)
+static bool is_over(void *context, const struct timespec *now)
 {
+	const struct taker *taker = context;
 	const struct timespec *deadline = &taker->block.deadline;
 
 	return *taker->stop || (deadline->tv_sec != 0 && ns_between(deadline, now) >= 0);
-}
-
-/* Sleeps until it is time; false if the block is to end before that. */
-static bool wait_until(const struct taker *taker, const struct timespec *due)
-{
-	struct timespec now;
-
-	for (;;) {
-		struct timespec slice;
-
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (is_over(taker, &now))
-			return false;
-		if (ns_between(&now, due) <= 0)
-			return true;
-		slice = plus_ns(now, SLICE_NS);
-		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, ns_between(&slice, due) > 0 ? &slice : due, NULL);
-	}
-}
-
-/* How long after its turn a sample is late that could have been begun in time, if the sleep had ended in time. */
-static long long late_from_ns(long long period)
-{
-	return period / 10 > LATE_MIN_NS ? period / 10 : LATE_MIN_NS;
 }
 
 static void *take_block(void *argument)
@@ -137,16 +109,14 @@ static void *take_block(void *argument)
 		struct timespec turn = plus_ns(due, period);
 		bool behind;
 
-		due = turn;
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		behind = ns_between(&turn, &now) > 0;
-		/* Behind, or nearly: the schedule begins anew, none is made up for in haste. */
-		if (ns_between(&now, &due) < TAKER_GAP_US * 1000LL)
-			due = plus_ns(now, TAKER_GAP_US * 1000LL);
-		if (!wait_until(taker, &due))
+		/* Behind, or nearly: the next turns are counted from here. */
+		due = turn_due(&turn, &now);
+		if (!turn_wait(&due, is_over, taker))
 			break;
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		taker->result.late += behind || ns_between(&turn, &now) > late_from_ns(period);
+		taker->result.late += behind || turn_is_late(ns_between(&turn, &now), period);
 		sampler_take(taker->sampler, block->mode, subject, slot);
 		stuck = slot->stuck;
 		taker->result.taken++;

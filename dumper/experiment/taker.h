@@ -16,9 +16,6 @@
 #include "error.h"
 #include "sample/sampler.h"
 
-/* The shortest time that the target is left alone between two samples, whatever the rate, in microseconds. */
-#define TAKER_GAP_US 30
-
 struct taker;
 
 /* Makes room for the samples on their way. NULL if out of memory. */

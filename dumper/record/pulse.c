@@ -14,24 +14,15 @@
 #include "record/wakeups.h"
 #include "record/watchdog.h"
 #include "sample/subjects.h"
+#include "sample/turns.h"
 #include "vm/thread_words.h"
 
 /* Beats on their way, and those of them that have a stack: more wait. */
 #define BEATS 4096u
 #define SLOTS 16u
 
-/* How long to sleep at a time, so that an end is not slept through. */
-#define SLICE_NS 50000000LL
-
-/* A round that begins so much of a period after its time is late; this much after it, at least. */
-#define LATE_SHARE  10
-#define LATE_MIN_NS 100000LL
-
 /* The longest time that a sample stands for, if it is not that of two periods: after more, there is a gap. */
 #define WEIGHT_MAX_NS UINT64_C(1000000000)
-
-/* The shortest time that the target is left alone between two rounds, whatever the rate. */
-#define GAP_NS 30000LL
 
 /* What is read of the target for a list of its threads: 64 MiB; and for how long. */
 #define LIST_PAGES    16384u
@@ -699,20 +690,10 @@ static bool take_round(struct pulse *pulse, uint32_t late)
 	return true;
 }
 
-/* Sleeps until it is time; false if it is to end before that. */
-static bool wait_until(struct pulse *pulse, const struct timespec *due)
+static bool ends(void *context, const struct timespec *now)
 {
-	for (;;) {
-		struct timespec now, slice;
-
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (is_over(pulse))
-			return false;
-		if (ns_between(&now, due) <= 0)
-			return true;
-		slice = plus_ns(now, SLICE_NS);
-		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, ns_between(&slice, due) > 0 ? &slice : due, NULL);
-	}
+	(void)now;
+	return is_over(context);
 }
 
 static bool any_slot_taken(const struct pulse *pulse)
@@ -731,25 +712,6 @@ static void wait_for_pace(struct pulse *pulse)
 	pthread_mutex_unlock(&pulse->mutex);
 }
 
-/*
- * How many rounds were missed, if one begins now: it is the one whose turn was last, those before it were missed. They
- * are not made up for: the time since the last round is what this one stands for.
- *   turn  when the next one should begin, which is not after now; in the end, when this one should have begun
- */
-static uint32_t skip_missed(struct timespec *turn, const struct timespec *now, long long period_ns)
-{
-	const long long missed = ns_between(turn, now) / period_ns;
-
-	*turn = plus_ns(*turn, missed * period_ns);
-	return missed < UINT32_MAX / 2 ? (uint32_t)missed : UINT32_MAX / 2;
-}
-
-/* Whether a round that begins so long after its turn is late. */
-static bool is_late(long long behind_ns, long long period_ns)
-{
-	return behind_ns > (period_ns / LATE_SHARE > LATE_MIN_NS ? period_ns / LATE_SHARE : LATE_MIN_NS);
-}
-
 static void *beat(void *argument)
 {
 	struct pulse *pulse = argument;
@@ -761,18 +723,18 @@ static void *beat(void *argument)
 	if (pulse->turn.tv_sec == 0)
 		clock_gettime(CLOCK_MONOTONIC, &pulse->turn);
 	while (!pulse->stuck) {
-		struct timespec due = pulse->turn, now;
-		uint32_t missed;
+		struct timespec due, now;
+		uint32_t missed, late;
 
 		wait_for_pace(pulse);
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (ns_between(&now, &due) < GAP_NS)
-			due = plus_ns(now, GAP_NS);
-		if (!wait_until(pulse, &due))
+		due = turn_due(&pulse->turn, &now);
+		if (!turn_wait(&due, ends, pulse))
 			break;
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		missed = untold + skip_missed(&pulse->turn, &now, period);
-		untold = take_round(pulse, missed + is_late(ns_between(&pulse->turn, &now), period)) ? 0 : missed + 1;
+		missed = untold + turns_missed(&pulse->turn, &now, period);
+		late = missed + turn_is_late(ns_between(&pulse->turn, &now), period);
+		untold = take_round(pulse, late) ? 0 : missed + 1;
 		pulse->turn = plus_ns(pulse->turn, period);
 	}
 	pthread_mutex_lock(&pulse->mutex);
@@ -806,7 +768,7 @@ const struct beat *pulse_next(struct pulse *pulse, bool *timed_out)
 	struct timespec end;
 
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	end = plus_ns(end, 2 * SLICE_NS);
+	end = plus_ns(end, 2 * TURN_SLICE_NS);
 	*timed_out = false;
 	pthread_mutex_lock(&pulse->mutex);
 	while (pulse->made == pulse->given && !pulse->ended && !*timed_out)
