@@ -65,6 +65,7 @@ static void test_missed(void **state)
 	assert_missed(MS, MS, 1, 0);
 	assert_missed(10 * MS + 3, MS, 10, 3);
 	assert_missed(S, 100 * S, 0, S);
+	assert_missed((UINT32_MAX / 8 + 1LL) * US, US, UINT32_MAX / 8, 0);
 	/* A machine that slept for a year. */
 	assert_missed(365 * 86400 * S, 50 * US, UINT32_MAX / 8, 0);
 }
