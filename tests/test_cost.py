@@ -106,3 +106,26 @@ def test_a_recording_never_steps_its_target(one_ruby, rbdump, tmp_path):
     requests = re.findall(r"ptrace\((PTRACE_\w+)", log.read_text())
     assert requests.count("PTRACE_INTERRUPT") > 100
     assert set(requests) <= {"PTRACE_SEIZE", "PTRACE_INTERRUPT", "PTRACE_GETREGS", "PTRACE_DETACH"}
+
+
+def test_nothing_but_copying_while_it_stands_still(one_ruby, rbdump, tmp_path):
+    """And what is copied has been read just before, so that it is not the target that pays for a cold read."""
+    with Loop(one_ruby, 25, 0) as loop:
+        record = [rbdump, "record", "-p", str(loop.pid), "-r", "200", "-d", "3", "-o", tmp_path / "it.rbdump"]
+        strace = ["strace", "-ff", "-qq", "-s0", "-e", "abbrev=none", "-e", "signal=none", "-o", tmp_path / "strace"]
+        subprocess.run([*strace, *record], check=True, capture_output=True, timeout=60)
+    logs = [path.read_text(errors="replace") for path in tmp_path.glob("strace.*")]
+    log = max(logs, key=lambda log: log.count("PTRACE_INTERRUPT"))
+    stop = r"^(.*)\nptrace\(PTRACE_SEIZE.*\nptrace\(PTRACE_INTERRUPT.*\n"
+    pauses = re.findall(stop + r"((?:.*\n)*?)ptrace\(PTRACE_DETACH", log, re.M)
+    assert len(pauses) > 100
+    warm = 0
+    for before, pause in pauses:
+        called = {line.partition("(")[0] for line in pause.splitlines()}
+        assert called <= {"wait4", "rt_sigtimedwait", "process_vm_readv", "ptrace"}, pause
+        assert pause.count("ptrace(") == pause.count("PTRACE_GETREGS") == 1, pause
+        reads = re.findall(r"^process_vm_readv\(.*\], 1, (\[.*\]), \d+, 0\)", pause, re.M)
+        assert 1 <= len(reads) <= 3, pause
+        warm += before.startswith("process_vm_readv(") and reads[0] in before
+    # One that is stopped again a moment later, out of a torn window, needs no other read.
+    assert warm > 0.7 * len(pauses), (warm, len(pauses))

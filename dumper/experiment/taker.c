@@ -117,7 +117,7 @@ static void *take_block(void *argument)
 			break;
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		taker->result.late += behind || turn_is_late(ns_between(&turn, &now), period);
-		sampler_take(taker->sampler, block->mode, subject, slot);
+		sampler_take(taker->sampler, block->mode, subject, false, slot);
 		stuck = slot->stuck;
 		taker->result.taken++;
 		publish(taker, false);

@@ -367,7 +367,7 @@ static void take_stack(struct pulse *pulse, struct watched *watched, struct task
 	watched->look = (struct task_look){0};
 	/* One without a native thread does not run, or will soon have another one. */
 	sampler_take(pulse->sampler, watched->subject.tid == 0 ? MODE_UNPAUSED_DOUBLE : pulse->options.mode,
-		     &watched->subject, sample);
+		     &watched->subject, look->known, sample);
 	pulse->stuck |= sample->stuck;
 }
 
@@ -552,7 +552,7 @@ static bool take_runner(struct pulse *pulse, uint32_t late)
 	beat.sample = sample = &pulse->slots[beat.slot];
 	shot_set_beside(sample->shot, beside, pulse->quiet.words.nr_spans);
 	watchdog_reads(READING_PULSE);
-	sampler_take(pulse->sampler, pulse->options.mode, &watched->subject, sample);
+	sampler_take(pulse->sampler, pulse->options.mode, &watched->subject, true, sample);
 	watchdog_has_read(READING_PULSE);
 	pulse->stuck |= sample->stuck;
 	if (sample->gone || sample->no_stack || sample->reason != REASON_NONE || !shot_beside(sample->shot) ||

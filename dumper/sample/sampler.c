@@ -636,8 +636,22 @@ static bool copy_stopped(struct sampler *sampler, struct tracee *tracee, struct 
 	return covered && on_torn == ON_TORN_REPORT;
 }
 
-/* Stops the thread, copies its stack, and lets it go on. */
-static void stop_and_copy(struct sampler *sampler, struct subject *subject, struct sample *sample)
+/*
+ * Copies the stack of a thread that is about to be stopped, and drops the copy. After a sleep, a read takes two to four
+ * times as long as one right after another: this one, and not the target, pays for that.
+ */
+static void warm_up(struct subject *subject, struct sample *sample)
+{
+	enum reason reason;
+
+	shot_copy(sample->shot, &subject->aim, SHOT_ONCE, &reason);
+}
+
+/*
+ * Stops the thread, copies its stack, and lets it go on.
+ *   seen  it is known that its id is not that of another by now
+ */
+static void stop_and_copy(struct sampler *sampler, struct subject *subject, bool seen, struct sample *sample)
 {
 	const bool leads_to_native_stack = shot_leads_to_native_stack(sample->shot);
 	enum tracee_result result;
@@ -647,9 +661,11 @@ static void stop_and_copy(struct sampler *sampler, struct subject *subject, stru
 	double pause_us;
 
 	drop_copy(sample, REASON_NOT_STOPPED);
-	sample->gone = task_has_ended(&subject->task);
+	sample->gone = !seen && task_has_ended(&subject->task);
 	if (sample->gone)
 		return;
+	if (sample->mode == MODE_PAUSED && sample->tries == 1)
+		warm_up(subject, sample);
 	shot_make_ready(sample->shot, &subject->aim, SHOT_ONCE);
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	result =
@@ -683,14 +699,14 @@ static bool takes_again(enum on_torn on_torn)
 	return on_torn == ON_TORN_STEP || on_torn == ON_TORN_AGAIN;
 }
 
-static void take_paused(struct sampler *sampler, struct subject *subject, struct sample *sample)
+static void take_paused(struct sampler *sampler, struct subject *subject, bool seen, struct sample *sample)
 {
 	struct timespec began;
 
 	stay_off(sampler, subject);
 	for (unsigned int tries = 1;; tries++) {
 		sample->tries = tries;
-		stop_and_copy(sampler, subject, sample);
+		stop_and_copy(sampler, subject, seen && tries == 1, sample);
 		/* How long the first stop took is a matter of what else runs: it says nothing of the second. */
 		if (tries == 1)
 			clock_gettime(CLOCK_MONOTONIC, &began);
@@ -733,7 +749,8 @@ void sampler_take_asleep(struct sampler *sampler, struct subject *subject, struc
 	}
 }
 
-void sampler_take(struct sampler *sampler, enum sample_mode mode, struct subject *subject, struct sample *sample)
+void sampler_take(struct sampler *sampler, enum sample_mode mode, struct subject *subject, bool seen,
+		  struct sample *sample)
 {
 	struct timespec began;
 
@@ -746,6 +763,6 @@ void sampler_take(struct sampler *sampler, enum sample_mode mode, struct subject
 	else if (sample_mode_tries(mode))
 		take_unpaused(sampler, subject, sample, mode == MODE_UNPAUSED);
 	else if (sample_mode_pauses(mode))
-		take_paused(sampler, subject, sample);
+		take_paused(sampler, subject, seen, sample);
 	sample->took_us = microseconds_since(&began);
 }

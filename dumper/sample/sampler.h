@@ -28,7 +28,8 @@ enum sample_mode {
 	MODE_UNPAUSED,
 	/* The thread is stopped and its stack copied once. */
 	MODE_PAUSED_NAIVE,
-	/* The same, but not in a torn window; tried again if it contradicts itself. */
+	/* The same, but not in a torn window; tried again if it contradicts itself. It is read once before, in vain, so
+	   that the pause is shorter. */
 	MODE_PAUSED,
 	/* Nothing is done: what the target does by itself. */
 	MODE_UNDISTURBED,
@@ -124,8 +125,12 @@ void sampler_use_known(struct sampler *sampler, struct known *known);
  */
 bool sampler_enter(struct sampler *sampler);
 
-/* Takes one sample; never fails: what went wrong is in it. MODE_UNDISTURBED takes none. */
-void sampler_take(struct sampler *sampler, enum sample_mode mode, struct subject *subject, struct sample *sample);
+/*
+ * Takes one sample; never fails: what went wrong is in it. MODE_UNDISTURBED takes none.
+ *   seen  whether the caller has just asked for the thread's task: it is not asked again whether it has ended
+ */
+void sampler_take(struct sampler *sampler, enum sample_mode mode, struct subject *subject, bool seen,
+		  struct sample *sample);
 
 /*
  * Takes one of a thread that is asleep, without a pause: the caller knows that it has not run from before the call
