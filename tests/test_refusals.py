@@ -54,13 +54,25 @@ def without_digest(text):
     return re.sub(r"^digest .*\n", "", text, flags=re.M)
 
 
+def numbers(version):
+    return [int(number) for number in version.split(".")]
+
+
+def holds_for(text, version):
+    """Whether a layout is that of a release, or claims a range that it is in (doc/layout-format.md)."""
+    if re.search(rf"^version {re.escape(version)}$", text, re.M):
+        return True
+    claimed = re.search(r"^versions (\S+) (\S+)$", text, re.M)
+    return claimed is not None and numbers(claimed[1]) <= numbers(version) <= numbers(claimed[2])
+
+
 def generate_layout(ruby, rbdump, path):
     """The layout of a Ruby: from its debug info if it has it, else the shipped one for its version."""
     if ruby.has_debug:
         subprocess.run([rbdump, "--gen-offsets", ruby.elf, "-o", path], capture_output=True, timeout=60, check=True)
         return path
-    for shipped in sorted(OFFSETS_D.glob("*")):
-        if re.search(rf"^version {re.escape(ruby.version)}$", shipped.read_text(), re.M):
+    for shipped in sorted(OFFSETS_D.glob("*.layout")):
+        if holds_for(shipped.read_text(), ruby.version):
             return pathlib.Path(shutil.copy(shipped, path))
     pytest.fail(f"no layout for {ruby.id}: no debug info, and none is shipped for {ruby.version}")
 
@@ -372,7 +384,7 @@ def test_layout_of_another_ruby(ruby, start, rbdump, layouts, tmp_path):
     for shipped in sorted(OFFSETS_D.glob("*.layout")):
         text = shipped.read_text()
         version = re.search(r"^version (.*)", text, re.M)[1]
-        if version == ruby.version:
+        if holds_for(text, ruby.version):
             continue
         versions.add(version)
         check_layout_refused(rbdump, target, shipped, NOT_RUBY, ruby.version, version)
