@@ -367,7 +367,7 @@ static void take_stack(struct pulse *pulse, struct watched *watched, struct task
 	watched->look = (struct task_look){0};
 	/* One without a native thread does not run, or will soon have another one. */
 	sampler_take(pulse->sampler, watched->subject.tid == 0 ? MODE_UNPAUSED_DOUBLE : pulse->options.mode,
-		     &watched->subject, look->known, sample);
+		     &watched->subject, look->known && !look->asleep, sample);
 	pulse->stuck |= sample->stuck;
 }
 
