@@ -686,10 +686,10 @@ static void stop_and_copy(struct sampler *sampler, struct subject *subject, bool
 	sample->stuck = result == TRACEE_TIMEOUT;
 	if (result == TRACEE_REFUSED)
 		sample->reason = REASON_REFUSED;
+	if (covered && sample->mode == MODE_PAUSED && sample->reason == REASON_NONE)
+		recognize(sampler, sample, true);
 	/* What the frames lead to stays what it is until the next collection: it need not stand still for that. */
-	if (covered && !leads_to_native_stack &&
-	    (sample->mode == MODE_PAUSED_NAIVE || sample->reason != REASON_NONE ||
-	     recognize(sampler, sample, true) != KNOWN_AS_RIGHT))
+	if (covered && !leads_to_native_stack && sample->known_as != KNOWN_AS_RIGHT)
 		copy_objects(sampler, sample);
 }
 

@@ -141,7 +141,7 @@ struct shot *shot_create(const struct ruby *ruby, const struct target *target)
 	reach(layout, F_mdef_type, &shot->definition_length);
 	reach(layout, F_mdef_original_id, &shot->definition_length);
 	reach(layout, F_mdef_iseq, &shot->definition_length);
-	if (is_pointer(layout, F_zjit_frame_pc) && is_pointer(layout, F_zjit_frame_iseq) &&
+	if (ruby->zjit != ZJIT_OFF && is_pointer(layout, F_zjit_frame_pc) && is_pointer(layout, F_zjit_frame_iseq) &&
 	    is_pointer(layout, F_cfp_jit_return)) {
 		reach(layout, F_zjit_frame_pc, &shot->zjit_frame_length);
 		reach(layout, F_zjit_frame_iseq, &shot->zjit_frame_length);
@@ -612,7 +612,8 @@ static const uint8_t *env_on_stack(const struct shot *shot, uint64_t ep)
 {
 	const struct memory_piece *values = &shot->of_stack[PIECE_VALUES];
 
-	if (ep % 8 != 0 || ep < shot->facts.vm_stack + ENV_BEFORE || ep + 8 > shot->values_end)
+	if (ep % 8 != 0 || ep < shot->facts.vm_stack + ENV_BEFORE || ep >= shot->values_end ||
+	    shot->values_end - ep < 8)
 		return NULL;
 	return values->data + (ep - ENV_BEFORE - values->address);
 }

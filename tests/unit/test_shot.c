@@ -95,6 +95,35 @@ static void test_twice(void **state)
 	follows(state, SHOT_TWICE);
 }
 
+/* What a frame says of its environment may be anything: nothing outside of the shot is read for it. */
+static void test_environments_that_are_none(void **state)
+{
+	const uint64_t none[] = {0, 8, 4, UINT64_MAX, UINT64_MAX - 7, UINT64_MAX - 15, UINT64_MAX - 23, 1ULL << 63};
+	struct synthetic *s = *state;
+	const struct target target = {.pid = getpid(), .memory_fd = -1};
+	struct shot *shot = shot_create(&s->ruby, &target);
+	uint8_t thread[CONTEXT_BYTES], *context = new_context(s->layout, 2);
+	uint8_t *stack = context + CONTEXT_BYTES, *end = stack + STACK_BYTES;
+	struct shot_aim aim = {.thread = (uint64_t)(uintptr_t)thread, .ec = (uint64_t)(uintptr_t)context};
+	const size_t size = (size_t)s->layout->sizes[S_cfp].value;
+	/* The flags of the outermost frame's: small integers, not those of a method. */
+	const uint64_t ep = (uint64_t)(uintptr_t)(stack + 64), flags = 1;
+
+	assert_non_null(shot);
+	enter(s->layout, thread, context);
+	memcpy(end - size + s->layout->members[F_cfp_ep].offset, &ep, 8);
+	memcpy(stack + 64, &flags, 8);
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		/* Of the innermost frame, and what encloses that of the other. */
+		memcpy(end - 2 * size + s->layout->members[F_cfp_ep].offset, &none[i], 8);
+		memcpy(stack + 56, &none[i], 8);
+		shoot(shot, &aim, SHOT_ONCE, SHOT_COVERED);
+		shot_copy_objects(shot, 2);
+	}
+	free_context(context);
+	shot_destroy(shot);
+}
+
 /* Until 2.4 a thread is its own execution context: its first word is none. */
 static void test_thread_that_is_a_context(void **state)
 {
@@ -131,6 +160,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_once, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_twice, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_environments_that_are_none, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_thread_that_is_a_context, synthetic_set_up, synthetic_tear_down),
 	};
 
