@@ -31,8 +31,10 @@ struct layout_found {
 /* Drops what a search found; all-zero is fine. */
 void layout_found_clear(struct layout_found *found);
 
-/* Reads the file that the user gave. Fails, naming the file, with EXIT_NO_RUBY, also if it is for another machine or
- * for other patch levels. */
+/*
+ * Reads the file that the user gave. Fails, naming the file, with EXIT_NO_RUBY, also if it is for another machine or
+ * for other patch levels.
+ */
 struct error *layout_find_given(const char *file, const struct layout_wish *wish, struct layout_found *ret);
 
 /*
@@ -40,8 +42,9 @@ struct error *layout_find_given(const char *file, const struct layout_wish *wish
  * nothing of a build; then for one that says that it holds for this version, too. A release that is newer than what a
  * layout says it is for may be like the others of its series, or not: nothing is found for it. In each folder, the file
  * that has the name that rbdump itself would give it goes first (layout_file_name()), then all others by name. Files
- * that cannot be read are passed over. skip  how many of those to pass over: they did not fit Returns false if there is
- * none, or no more.
+ * that cannot be read are passed over.
+ *   skip  how many of those that are found to pass over: they did not fit
+ * Returns false if there is none, or no more.
  */
 bool layout_find_kept(const struct layout_wish *wish, unsigned int skip, struct layout_found *ret);
 

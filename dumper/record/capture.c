@@ -98,7 +98,6 @@ static void send_records(struct capture *capture)
 		return;
 	}
 	message.length = (uint32_t)capture->records.length;
-	message.now_ns = now;
 	send_message(capture, &message, capture->records.data);
 }
 

@@ -49,7 +49,6 @@ struct capture_message {
 	uint32_t part;		      /* the file that the records are for */
 	int status;		      /* of CAPTURE_ERROR: enum exit_status */
 	bool is_ruby;		      /* by now it is, or was */
-	uint64_t now_ns;	      /* since the origin of that file */
 	struct profile_counts counts; /* in that file, so far */
 };
 

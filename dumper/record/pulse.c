@@ -17,6 +17,8 @@
 #include "sample/turns.h"
 #include "vm/thread_words.h"
 
+_Static_assert(THREAD_WORDS_MAX <= SHOT_BESIDE_MAX, "those words are copied beside a stack");
+
 /* Beats on their way, and those of them that have a stack: more wait. */
 #define BEATS 4096u
 #define SLOTS 16u
@@ -88,6 +90,7 @@ struct pulse {
 	uint64_t round;
 	bool stuck;
 	struct timespec turn; /* when the next round should begin; 0: there was none */
+	uint32_t untold;      /* rounds before that of which nothing was handed on */
 	struct known *known;
 	uint64_t known_since_ns;
 	struct wakeups *wakeups; /* NULL: the kernel does not tell */
@@ -409,7 +412,7 @@ static void guard_sleep(struct pulse *pulse, struct watched *watched, bool same)
 		wakeup_close(&watched->wakeup);
 	watched->guarded = same && watched->wakeup.fd >= 0;
 	if (watched->wakeup.fd >= 0 || watched->asleep < ASLEEP_FOR || pulse->nr_watched <= FEW_THREADS + 1 ||
-	    !pulse->wakeups || pulse->nr_opened > OPEN_A_ROUND + pulse->nr_watched / OPEN_SHARE)
+	    !pulse->wakeups || pulse->nr_opened >= OPEN_A_ROUND + pulse->nr_watched / OPEN_SHARE)
 		return;
 	pulse->nr_opened++;
 	if (!wakeup_open(pulse->wakeups, watched->subject.tid, &watched->wakeup) && errno != ESRCH)
@@ -540,7 +543,7 @@ static bool take_runner(struct pulse *pulse, uint32_t late)
 {
 	const struct ruby_thread *thread = &pulse->quiet.running;
 	struct watched *watched = &pulse->watched[pulse->quiet.runner];
-	struct shot_beside beside[SHOT_BESIDE_MAX];
+	struct shot_beside beside[THREAD_WORDS_MAX];
 	struct beat beat = begin_beat(pulse, watched, thread, late);
 	struct sample *sample;
 
@@ -640,6 +643,8 @@ static bool take_round(struct pulse *pulse, uint32_t late)
 	if (take_quiet_round(pulse, late))
 		return true;
 	pulse->quiet.may_be = false;
+	if (pulse->stuck)
+		return false;
 	pulse->nr_opened = 0;
 	if (now_ns(pulse) - pulse->known_since_ns > KNOWN_NS) {
 		pulse->known_since_ns = now_ns(pulse);
@@ -716,7 +721,6 @@ static void *beat(void *argument)
 {
 	struct pulse *pulse = argument;
 	long long period = (long long)(1e9 / pulse->options.rate);
-	uint32_t untold = 0; /* rounds of which nothing was handed on */
 
 	sampler_enter(pulse->sampler);
 	/* Where the last one got stuck, what was missed meanwhile is told, too. */
@@ -732,9 +736,9 @@ static void *beat(void *argument)
 		if (!turn_wait(&due, ends, pulse))
 			break;
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		missed = untold + turns_missed(&pulse->turn, &now, period);
+		missed = pulse->untold + turns_missed(&pulse->turn, &now, period);
 		late = missed + turn_is_late(ns_between(&pulse->turn, &now), period);
-		untold = take_round(pulse, late) ? 0 : missed + 1;
+		pulse->untold = take_round(pulse, late) ? 0 : missed + 1;
 		pulse->turn = plus_ns(pulse->turn, period);
 	}
 	pthread_mutex_lock(&pulse->mutex);

@@ -517,13 +517,16 @@ void runs_add_starting(struct runs *runs, pid_t tid, uint64_t start_ns, uint64_t
  */
 static bool renew_tables(struct runs *runs, bool new_file)
 {
-	uint32_t *stacks = calloc(runs->nr_threads + KNOWN_MAX, sizeof(*stacks)), *kept = stacks + runs->nr_threads;
+	uint32_t *stacks = calloc(runs->nr_threads + KNOWN_MAX, sizeof(*stacks)), *kept;
 
-	for (size_t i = 0; stacks && i < runs->nr_threads; i++)
+	if (!stacks)
+		return false;
+	kept = stacks + runs->nr_threads;
+	for (size_t i = 0; i < runs->nr_threads; i++)
 		stacks[i] = runs->threads[i].node;
-	for (size_t i = 0; stacks && i < KNOWN_MAX; i++)
+	for (size_t i = 0; i < KNOWN_MAX; i++)
 		kept[i] = runs->results[i].node;
-	if (!stacks || !encoder_reset(runs->encoder, stacks, runs->nr_threads + KNOWN_MAX, new_file)) {
+	if (!encoder_reset(runs->encoder, stacks, runs->nr_threads + KNOWN_MAX, new_file)) {
 		free(stacks);
 		return false;
 	}

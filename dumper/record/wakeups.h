@@ -20,7 +20,8 @@ void wakeups_destroy(struct wakeups *wakeups); /* NULL is fine */
 
 /*
  * The first thread of all that is watched on a machine takes the kernel some 10 ms to arrange: this does that
- * beforehand, until the descriptor that it gives is closed. -1 if it cannot be done.
+ * beforehand, until the descriptor that it gives is closed. -1 if it cannot be done. As long as it is arranged, each
+ * switch on the machine costs a little (kernel/events/core.c, perf_event_switch(), v6.1).
  */
 int wakeups_prepare(void);
 

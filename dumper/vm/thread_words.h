@@ -1,8 +1,9 @@
 /*
  * Words of a target that tell whether a list of its threads still is what it was: none has been added, the same one
  * runs, and nobody queues for the GVL. What a thread does to itself is not in them: one that ends, is renamed or falls
- * asleep has run meanwhile. Facts: vm_core.h, ractor_core.h, thread_pthread.{c,h}: each is added to the tail of a
- * list), 2.2.0 to 4.0.0.
+ * asleep has run meanwhile.
+ *
+ * Facts: vm_core.h, ractor_core.h, thread_pthread.{c,h} (each is added to the tail of a list), 2.2.0 to 4.0.0.
  */
 #ifndef RBDUMP_THREAD_WORDS_H
 #define RBDUMP_THREAD_WORDS_H

@@ -196,8 +196,18 @@ static void test_rests(void **state)
 	(void)state;
 	begin(&other, true);
 	be_told(&other);
-	for (int i = 0; i < MANY && other.runner.wakeup.fd >= 0; i++)
+	/* In every other round it is. */
+	for (int i = 0; i < 100; i++) {
 		runner_round(&other.runner);
+		runner_round(&other.runner);
+		assert_true(runs(&other));
+	}
+	assert_true(other.runner.wakeup.fd >= 0);
+	/* It is not, for eight rounds. */
+	for (int i = 0; i < 8; i++)
+		runner_round(&other.runner);
+	assert_true(other.runner.wakeup.fd >= 0);
+	runner_round(&other.runner);
 	assert_int_equal(other.runner.wakeup.fd, -1);
 	be_told(&other);
 	end(&other);
