@@ -1,4 +1,4 @@
-"""What a sample costs in system calls: no more than doc/benchmarks.calls.json says, which bench/sampling.py has written."""
+"""What a sample costs in system calls: one more at most than doc/benchmarks.calls.json says, by bench/sampling.py."""
 
 import json
 import os
