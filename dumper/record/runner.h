@@ -1,8 +1,8 @@
 /*
  * Whether the thread that was seen to run still does. The kernel tells, in memory that it shares with rbdump, each time
  * that the thread is taken from its CPU or put on one (record/wakeups.h): as long as it has told nothing, to ask is no
- * system call. To tell costs the thread something: so it is to tell of none but one that has run for a while, and no longer
- * if it does so often. From when that is prepared to runner_clear(), each switch on the machine costs a little.
+ * system call. To tell costs the thread something: so it is to tell of none but one that has run for a while, and no
+ * longer if it does so often. From when that is prepared to runner_clear(), each switch on the machine costs a little.
  *
  * Belongs to one thread of rbdump at a time.
  */

@@ -1,8 +1,8 @@
 /*
  * Taking one stack of a running target: the protocols that rbdump knows, and what each of them saw.
  *
- * A sampler belongs to one thread of rbdump, the one that calls sampler_enter(): it takes that thread to the CPU that the
- * mode reads from, and ahead of what runs there.
+ * A sampler belongs to one thread of rbdump, the one that calls sampler_enter(): it takes that thread to the CPU that
+ * the mode reads from, and ahead of what runs there.
  */
 #ifndef RBDUMP_SAMPLER_H
 #define RBDUMP_SAMPLER_H
