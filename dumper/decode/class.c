@@ -27,6 +27,12 @@ static bool is_class_or_module(struct access *access, uint64_t object)
 	return is_type(access, object, E_RUBY_T_CLASS) || is_type(access, object, E_RUBY_T_MODULE);
 }
 
+/* Where an object is that something refers to: while a compaction goes on, it may have been moved. */
+static uint64_t found(struct access *access, uint64_t object)
+{
+	return value_is_object(object) ? value_object(access, object) : object;
+}
+
 /* Whether an ID is that of a name. */
 static bool is_id_of(const struct ruby *ruby, const struct access *access, uint64_t id, const char *name)
 {
@@ -136,8 +142,9 @@ static struct bytes name_by_class_id(const struct ruby *ruby, struct access *acc
  */
 static uint64_t real_module(struct access *access, uint64_t klass)
 {
+	klass = found(access, klass);
 	if (is_type(access, klass, E_RUBY_T_ICLASS))
-		return access_member(access, klass, F_basic_klass);
+		return found(access, access_member(access, klass, F_basic_klass));
 	return klass;
 }
 
@@ -177,9 +184,9 @@ bool class_is_singleton(struct access *access, uint64_t klass)
 
 uint64_t class_attached_object(const struct ruby *ruby, struct access *access, uint64_t klass)
 {
-	if (layout_has(access->layout, F_class_slot_attached_object))
-		return access_member(access, klass, F_class_slot_attached_object);
-	return class_ivar(ruby, access, klass, "__attached__");
+	return found(access, layout_has(access->layout, F_class_slot_attached_object)
+				 ? access_member(access, klass, F_class_slot_attached_object)
+				 : class_ivar(ruby, access, klass, "__attached__"));
 }
 
 void class_add_ruby_prefix(const struct ruby *ruby, struct access *access, uint64_t owner, struct text *text)
@@ -188,6 +195,7 @@ void class_add_ruby_prefix(const struct ruby *ruby, struct access *access, uint6
 	struct bytes path;
 	bool permanent;
 
+	owner = found(access, owner);
 	if (!is_class_or_module(access, owner))
 		return;
 	if (class_is_singleton(access, owner)) {
@@ -204,11 +212,12 @@ void class_add_ruby_prefix(const struct ruby *ruby, struct access *access, uint6
 static uint64_t superclass(struct access *access, uint64_t klass)
 {
 	if (layout_has(access->layout, F_class_super))
-		return access_member(access, klass, F_class_super);
+		return found(access, access_member(access, klass, F_class_super));
 	if (layout_has(access->layout, F_class_slot_super))
-		return access_member(access, klass, F_class_slot_super);
+		return found(access, access_member(access, klass, F_class_slot_super));
 	if (layout_has(access->layout, F_class_ptr) && layout_has(access->layout, F_classext_super))
-		return access_member(access, access_member(access, klass, F_class_ptr), F_classext_super);
+		return found(access,
+			     access_member(access, access_member(access, klass, F_class_ptr), F_classext_super));
 	return 0;
 }
 
@@ -220,7 +229,7 @@ static uint64_t ivars_in_order(struct access *access, uint64_t klass)
 	if (!layout_has(access->layout, F_class_slot_fields))
 		return access_member(access, klass, F_class_slot_iv_ptr);
 	/* internal/imemo.h, rb_imemo_fields_ptr(), 4.0.5; in head they are always in the holder itself. */
-	fields = access_member(access, klass, F_class_slot_fields);
+	fields = found(access, access_member(access, klass, F_class_slot_fields));
 	if (!value_is_object(fields))
 		return 0;
 	return layout_has(access->layout, F_fields_ptr) &&
@@ -246,13 +255,13 @@ static bool read_refinement(const struct ruby *ruby, struct access *access, uint
 
 		if (!value_is_object(super) || ivars == 0)
 			return false;
-		*refined = access_word(access, ivars);
-		*defined_at = access_word(access, ivars + 8);
+		*refined = found(access, access_word(access, ivars));
 		if (*refined != super)
 			return false;
+		*defined_at = found(access, access_word(access, ivars + 8));
 	} else {
-		*refined = class_ivar(ruby, access, module, "__refined_class__");
-		*defined_at = class_ivar(ruby, access, module, "__defined_at__");
+		*refined = found(access, class_ivar(ruby, access, module, "__refined_class__"));
+		*defined_at = found(access, class_ivar(ruby, access, module, "__defined_at__"));
 	}
 	return is_class_or_module(access, *refined) && is_class_or_module(access, *defined_at);
 }

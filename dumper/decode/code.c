@@ -94,6 +94,11 @@ bool code_read(struct access *access, uint64_t iseq, struct code *ret)
 	ret->size = access_member(access, ret->body, F_body_iseq_size);
 	ret->parent = access_member(access, ret->body, F_body_parent_iseq);
 	ret->local = access_member(access, ret->body, F_body_local_iseq);
+	/* It is compared with those that are come by, which are where they are by now. */
+	if (ret->local == iseq)
+		ret->local = ret->iseq;
+	else if (value_is_object(ret->local))
+		ret->local = value_object(access, ret->local);
 	if (layout_has(layout, F_body_jit_entry))
 		ret->compiled = is_compiled(layout, access_member(access, ret->body, F_body_jit_entry));
 	if (layout_has(layout, F_body_builtin_attrs))

@@ -15,7 +15,8 @@ struct code {
 	uint64_t type;		/* ISEQ_TYPE_ */
 	uint64_t encoded;	/* address of the first word of code */
 	uint64_t size;		/* in words */
-	uint64_t parent, local; /* rb_iseq_t; parent may be 0 */
+	uint64_t parent;	/* rb_iseq_t, or 0; it may have been moved */
+	uint64_t local;		/* rb_iseq_t, after compaction */
 	uint64_t klass;		/* that it was defined in, if it is a method's, until 2.2; else 0 */
 	uint64_t builtin_attrs; /* 0 if this Ruby has none */
 	int64_t first_line;

@@ -5,6 +5,7 @@
 
 #include "decode/class.h"
 #include "decode/symbol.h"
+#include "decode/value.h"
 #include "layout/finding.h"
 #include "layout/self_test_frames.h"
 #include "vm/context.h"
@@ -267,7 +268,7 @@ static char *test_classes(const struct self_test *test)
 
 	if (ruby->object_class == 0)
 		return NULL;
-	object = access_word(&access, ruby->object_class);
+	object = value_object(&access, access_word(&access, ruby->object_class));
 	if (value_type(&access, object) != access_enum(&access, E_RUBY_T_CLASS))
 		return finding("rb_cObject is not a class");
 	if (!layout_has(layout, F_class_slot_classpath) &&
@@ -276,14 +277,15 @@ static char *test_classes(const struct self_test *test)
 	class_path(ruby, &access, object, &path, &permanent);
 	if (!value_bytes_are(&access, path, "Object") || !permanent)
 		return finding("the class Object is not called so");
-	singleton = access_member(&access, object, F_basic_klass);
+	singleton = value_object(&access, access_member(&access, object, F_basic_klass));
 	if (!class_is_singleton(&access, singleton) || class_attached_object(ruby, &access, singleton) != object)
 		return finding("the class of Object is not its singleton class");
 	super = layout_has(layout, F_class_super) ? access_member(&access, object, F_class_super) : 0;
 	if (super != 0) {
+		super = value_object(&access, super);
 		/* Kernel's iclass comes first; a program may have included more, and cannot take that one away. */
 		for (int i = 0; i < 64 && value_type(&access, super) == access_enum(&access, E_RUBY_T_ICLASS); i++)
-			super = access_member(&access, super, F_class_super);
+			super = value_object(&access, access_member(&access, super, F_class_super));
 		class_path(ruby, &access, super, &path, &permanent);
 		if (!value_bytes_are(&access, path, "BasicObject"))
 			return finding("the superclass of Object is not BasicObject");

@@ -395,6 +395,14 @@ uint64_t synthetic_object(struct synthetic *s, enum layout_struct_id id, uint64_
 	return address;
 }
 
+uint64_t synthetic_moved(struct synthetic *s, uint64_t destination)
+{
+	uint64_t object = synthetic_object(s, S_moved, synthetic_enum(s, E_RUBY_T_MOVED));
+
+	synthetic_set(s, object, F_moved_destination, destination);
+	return object;
+}
+
 uint64_t synthetic_enum(const struct synthetic *s, enum layout_enumerator_id id)
 {
 	assert_true(s->layout->enumerators[id].present);

@@ -54,6 +54,8 @@ void synthetic_set(struct synthetic *s, uint64_t object, enum layout_member_id i
 uint64_t synthetic_struct(struct synthetic *s, enum layout_struct_id id);
 /* Such an object, with its flags. */
 uint64_t synthetic_object(struct synthetic *s, enum layout_struct_id id, uint64_t flags);
+/* What compaction leaves in the old place of an object that it has moved. */
+uint64_t synthetic_moved(struct synthetic *s, uint64_t destination);
 uint64_t synthetic_imemo(struct synthetic *s, enum layout_struct_id id, enum layout_enumerator_id imemo_type);
 
 /* Value of an enumerator of the layout. */

@@ -292,21 +292,21 @@ static void test_read(void **state)
 {
 	struct synthetic *s = *state;
 	uint64_t address = synthetic_code(s, E_ISEQ_TYPE_BLOCK, "block in m"), body = synthetic_body(s, address);
-	uint64_t moved = synthetic_object(s, S_moved, synthetic_enum(s, E_RUBY_T_MOVED));
+	uint64_t moved = synthetic_moved(s, address);
+	uint64_t method = synthetic_code(s, E_ISEQ_TYPE_METHOD, "m");
 	struct code code;
 
 	synthetic_set(s, body, F_body_parent_iseq, 0x1110);
-	synthetic_set(s, body, F_body_local_iseq, 0x2220);
+	synthetic_set(s, body, F_body_local_iseq, method);
 	synthetic_set(s, body, F_body_builtin_attrs, 9);
 	synthetic_set(s, body, F_body_first_lineno, (uint32_t)-2);
-	synthetic_set(s, moved, F_moved_destination, address);
 	code = read_code(s, moved); /* by compaction */
 	assert_int_equal(code.iseq, address);
 	assert_int_equal(code.body, body);
 	assert_int_equal(code.type, synthetic_enum(s, E_ISEQ_TYPE_BLOCK));
 	assert_int_equal(code.size, 100);
 	assert_int_equal(code.parent, 0x1110);
-	assert_int_equal(code.local, 0x2220);
+	assert_int_equal(code.local, method);
 	assert_int_equal(code.builtin_attrs, 9);
 	assert_true(code.first_line == -2);
 	assert_bytes(s, code.label, "block in m");
@@ -314,6 +314,11 @@ static void test_read(void **state)
 	assert_bytes(s, code.absolute_path, "/app/x.rb");
 	synthetic_without(s, F_body_builtin_attrs);
 	assert_int_equal(read_code(s, address).builtin_attrs, 0);
+	synthetic_set(s, body, F_body_local_iseq, synthetic_moved(s, method));
+	assert_int_equal(read_code(s, address).local, method);
+	synthetic_set(s, body, F_body_local_iseq, moved); /* itself */
+	assert_int_equal(read_code(s, moved).local, address);
+	assert_int_equal(read_code(s, address).local, address);
 }
 
 /* Until 3.1 the first line is a Fixnum. */

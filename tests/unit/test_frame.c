@@ -532,14 +532,6 @@ static void test_circle(void **state)
 	assert_one(&stack, FRAME_UNREADABLE, REASON_NO_METHOD, 0);
 }
 
-static uint64_t moved(struct synthetic *s, uint64_t destination)
-{
-	uint64_t object = synthetic_object(s, S_moved, synthetic_enum(s, E_RUBY_T_MOVED));
-
-	synthetic_set(s, object, F_moved_destination, destination);
-	return object;
-}
-
 /* In the middle of compaction. */
 static void test_moved(void **state)
 {
@@ -548,16 +540,16 @@ static void test_moved(void **state)
 	uint64_t flags = local(s, E_VM_FRAME_MAGIC_METHOD);
 	struct vm_stack stack = new_stack(s);
 
-	push(&stack, PC, moved(s, code), env(&stack, method, 0, flags));
+	push(&stack, PC, synthetic_moved(s, code), env(&stack, method, 0, flags));
 	assert_one(&stack, FRAME_RUBY, REASON_NONE, method);
 	stack = new_stack(s);
-	push(&stack, PC, code, env(&stack, moved(s, method), 0, flags));
+	push(&stack, PC, code, env(&stack, synthetic_moved(s, method), 0, flags));
 	assert_one(&stack, FRAME_RUBY, REASON_NONE, method);
 	stack = new_stack(s);
-	push(&stack, PC, code, env(&stack, moved(s, new_svar(s, moved(s, method))), 0, flags));
+	push(&stack, PC, code, env(&stack, synthetic_moved(s, new_svar(s, synthetic_moved(s, method))), 0, flags));
 	assert_one(&stack, FRAME_RUBY, REASON_NONE, method);
 	stack = new_stack(s);
-	push(&stack, PC, moved(s, NOWHERE), env(&stack, method, 0, flags));
+	push(&stack, PC, synthetic_moved(s, NOWHERE), env(&stack, method, 0, flags));
 	assert_one(&stack, FRAME_UNREADABLE, REASON_NOT_CODE, 0);
 }
 

@@ -289,6 +289,10 @@ static void test_classes_and_modules(void **state)
 	/* An included module stands for the module itself. */
 	synthetic_set(s, included, F_basic_klass, new_module(s, "Enumerable"));
 	assert_prefixes(s, included, "", "Enumerable#");
+	/* In the middle of compaction. */
+	assert_prefixes(s, synthetic_moved(s, new_class(s, "Foo")), "Foo#", "Foo#");
+	synthetic_set(s, included, F_basic_klass, synthetic_moved(s, new_module(s, "Enumerable")));
+	assert_prefixes(s, synthetic_moved(s, included), "", "Enumerable#");
 }
 
 static void test_singletons(void **state)
@@ -312,6 +316,9 @@ static void test_singletons(void **state)
 	set_super(s, of_object, foo);
 	assert_prefixes(s, synthetic_singleton(s, of_object), "", "#<instance of Foo>.");
 	assert_prefixes(s, synthetic_singleton(s, new_class(s, NULL)), "", "#<anonymous class>.");
+	assert_prefixes(s, synthetic_moved(s, synthetic_singleton(s, synthetic_moved(s, foo))), "Foo.", "Foo.");
+	set_super(s, of_object, synthetic_moved(s, foo));
+	assert_prefixes(s, of_object, "", "#<instance of Foo>#");
 }
 
 static void test_anonymous(void **state)
@@ -370,6 +377,11 @@ static void test_refinements(void **state)
 	assert_prefixes(s, refinement, "", "#<refinement String of Extensions>#");
 	assert_prefixes(s, new_refinement(s, synthetic_singleton(s, string), extensions), "",
 			"#<refinement #<singleton of String> of Extensions>#");
+	/* In the middle of compaction, some references lead to old places, and some do not. */
+	other = new_refinement(s, synthetic_moved(s, string), synthetic_moved(s, extensions));
+	assert_prefixes(s, synthetic_moved(s, other), "", "#<refinement String of Extensions>#");
+	set_super(s, other, string);
+	assert_prefixes(s, other, "", "#<refinement String of Extensions>#");
 	/* A module that has instance variables, and is none. */
 	other = new_refinement(s, string, extensions);
 	set_super(s, other, 0);
@@ -401,6 +413,8 @@ static void test_refinements_fields(void **state)
 	assert_prefixes(s, refinement, "", "#<anonymous module>#");
 	synthetic_set(s, refinement, F_class_slot_fields, fields);
 	synthetic_set(s, fields, F_fields_ptr, ivars);
+	assert_prefixes(s, refinement, "", "#<refinement String of Extensions>#");
+	synthetic_set(s, refinement, F_class_slot_fields, synthetic_moved(s, fields));
 	assert_prefixes(s, refinement, "", "#<refinement String of Extensions>#");
 	fields = synthetic_object(s, S_fields, synthetic_enum(s, E_RUBY_T_IMEMO));
 	synthetic_set(s, refinement, F_class_slot_fields, fields);
