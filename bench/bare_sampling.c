@@ -5,8 +5,8 @@
  *   bare_sampling PID RATE SECONDS sleep|read|pause < PIECES     PIECES: lines of ADDRESS (hexadecimal) and LENGTH
  *
  * As rbdump does, it goes before others, and stays away from the CPU that the thread runs on. Prints how many samples
- * it took, its CPU time for each, the median and the 99th percentile of the pauses, in microseconds, and how many
- * samples were late or missed.
+ * it took, its CPU time for each, the median and the 99th percentile of the pauses, in microseconds, how many samples
+ * were late or missed, and how many of these were missed.
  */
 #include <sched.h>
 #include <signal.h>
@@ -124,8 +124,11 @@ static int stop_and_copy(pid_t pid)
 	return ptrace(PTRACE_DETACH, pid, NULL, NULL) != 0 || failed ? -1 : 0;
 }
 
-/* How many samples are late, or were missed, if one begins now: as rbdump counts them. What was missed is skipped. */
-static size_t skip_missed(struct timespec *due, double period)
+/*
+ * How many samples are late, or were missed, if one begins now: as rbdump counts them. What was missed is skipped, and
+ * added to *all_missed.
+ */
+static size_t skip_missed(struct timespec *due, double period, size_t *all_missed)
 {
 	double behind = microseconds(CLOCK_MONOTONIC) - ((double)due->tv_sec * 1e6 + (double)due->tv_nsec / 1e3);
 	size_t missed = behind > 0 ? (size_t)(behind / period) : 0;
@@ -134,6 +137,7 @@ static size_t skip_missed(struct timespec *due, double period)
 	due->tv_sec += due->tv_nsec / 1000000000;
 	due->tv_nsec %= 1000000000;
 	behind -= (double)missed * period;
+	*all_missed += missed;
 	return missed + (behind > period / LATE_SHARE && behind > LATE_US);
 }
 
@@ -150,7 +154,7 @@ int main(int argc, char **argv)
 	double rate = argc == 5 ? strtod(argv[2], NULL) : 0, seconds = argc == 5 ? strtod(argv[3], NULL) : 0, end, cpu;
 	struct timespec due;
 	cpu_set_t all;
-	size_t count = 0, late = 0;
+	size_t count = 0, late = 0, missed = 0;
 
 	if (pid <= 0 || rate <= 0 || seconds <= 0 || read_pieces() != 0) {
 		fprintf(stderr, "usage: bare_sampling PID RATE SECONDS sleep|read|pause < PIECES\n");
@@ -169,7 +173,7 @@ int main(int argc, char **argv)
 		due.tv_sec += due.tv_nsec / 1000000000;
 		due.tv_nsec %= 1000000000;
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
-		late += skip_missed(&due, 1e6 / rate);
+		late += skip_missed(&due, 1e6 / rate, &missed);
 		if (count % PLACE_EACH == 0)
 			stay_away(pid, &all);
 		began = microseconds(CLOCK_MONOTONIC);
@@ -185,7 +189,7 @@ int main(int argc, char **argv)
 	}
 	cpu = microseconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 	qsort(pauses, count, sizeof(*pauses), ascending);
-	printf("%zu %.2f %.2f %.2f %zu\n", count, cpu / (double)count, pauses[count / 2],
-	       pauses[count - 1 - count / 100], late);
+	printf("%zu %.2f %.2f %.2f %zu %zu\n", count, cpu / (double)count, pauses[count / 2],
+	       pauses[count - 1 - count / 100], late, missed);
 	return 0;
 }

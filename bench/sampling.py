@@ -120,17 +120,19 @@ class Recorded:
         return with_children(self.process.pid)[1]
 
     def end(self, timeout=TIMEOUT):
-        """(samples, late, complete)"""
+        """(samples, the share of those due that were late, complete)"""
         try:
             errors = self.process.communicate(timeout=timeout)[1]
         except subprocess.TimeoutExpired as problem:
             self.process.kill()
             self.process.wait()
             raise Failed("rbdump record did not end") from problem
-        line = re.search(r"^rbdump: samples (\d+): (\d+) complete.*; late (\d+)$", errors, re.M)
+        line = re.search(r"^rbdump: samples (\d+): (\d+) complete.*; late (\d+)(?: of (\d+) due)?$", errors, re.M)
         if not line:
             raise Failed(f"rbdump record: {errors.strip()[-300:]}")
-        return int(line[1]), int(line[3]), int(line[2])
+        # A revision that does not tell how many were due has missed some of the late ones.
+        due = int(line[4] or int(line[1]) + int(line[3]))
+        return int(line[1]), int(line[3]) / due, int(line[2])
 
 
 class Bare:
@@ -148,11 +150,11 @@ class Bare:
         return self.process.pid
 
     def end(self, timeout=TIMEOUT):
-        """(samples, late, samples)"""
+        """(samples, the share of those due that were late, samples)"""
         words = self.process.communicate(timeout=timeout)[0].split()
         if self.process.returncode != 0:
             raise Failed("bare_sampling failed")
-        return int(words[0]), int(words[4]), int(words[0])
+        return int(words[0]), int(words[4]) / (int(words[0]) + int(words[5])), int(words[0])
 
 
 def cost(setting, pid, rate, mode, threads=1, rbdump=None):
@@ -166,7 +168,7 @@ def cost(setting, pid, rate, mode, threads=1, rbdump=None):
     took, ended = cpu_us(pids) - before, time.monotonic()
     samples, late, _ = recorded.end()
     share = min(1, samples / threads / (rate * seconds))
-    return took / (rate * (ended - began) * share), late / (samples + late)
+    return took / (rate * (ended - began) * share), late
 
 
 def pieces_of(setting, pid, mode):
@@ -407,8 +409,7 @@ class Sampling:
                         ("bare", lambda seconds: Bare(self.bare, loop.pid, rate, seconds, BARE[mode], pieces[mode])),
                     ):
                         kept.setdefault((mode, rate, who), []).append(self.kept(loop, begin))
-                        samples, missed, _ = begin(WARM + WINDOW).end()
-                        late.setdefault((mode, rate, who), []).append(missed / (samples + missed))
+                        late.setdefault((mode, rate, who), []).append(begin(WARM + WINDOW).end()[1])
         for mode, rate, most in cases:
             for who, limit, latest in (("rbdump", most, 0.01), ("bare", None, None)):
                 speeds, on_cpu = zip(*itertools.chain(*kept[mode, rate, who]))
@@ -478,6 +479,6 @@ class Sampling:
             recorded.process.terminate()
             samples, late, complete = recorded.end()
         self.table.add(f"the most, of {samples:,} samples", peak / 1024, "MB", 32)
-        self.table.note(f"  {complete / samples:.1%} of them complete, {late / (samples + late):.1%} late or missed")
+        self.table.note(f"  {complete / samples:.1%} of them complete, {late:.1%} late or missed")
         if samples < MILLION:
             self.table.note(f"  fewer than {MILLION:,}")

@@ -24,7 +24,7 @@ _rbdump()
 			return
 			;;
 		--state)
-			mapfile -t COMPREPLY < <(compgen -W "cpu gc gvl blocked sleeping starting" -- "$current")
+			mapfile -t COMPREPLY < <(compgen -W "cpu gc gvl blocked sleeping starting stopped paging" -- "$current")
 			return
 			;;
 		--diff)

@@ -18,6 +18,7 @@ import pytest
 from conftest import RUBIES, TESTS, note_not_applicable
 from harness.dump import run
 from harness.process import children_of, command_line, has_ended, is_untouched, task_states, wait_until
+from harness.process import status as status_of
 from harness.recording import (
     CUT,
     SECOND,
@@ -72,6 +73,10 @@ def check_counts(profile, errors, rate=None):
     """The line at the end, the counts, and the samples in the runs are one; so many a second, or said to be late."""
     line = counts_in(errors)
     assert {key: profile.counts[key] for key in line} == line
+    # Some were taken late, others not at all; none is counted twice, so no share of those that were due is above one.
+    assert profile.counts["missed"] <= profile.counts["late"] <= profile.counts["samples"] + profile.counts["missed"]
+    for warning in warnings_in(errors):
+        assert float(re.search(r"warning: ([0-9.]+) %", warning)[1]) <= 100, errors
     verdicts = ("complete", "truncated", "torn", "unreadable")
     assert sum(profile.counts[verdict] for verdict in verdicts) == profile.counts["samples"]
     in_runs = dict.fromkeys(verdicts, 0)
@@ -365,6 +370,126 @@ def test_methods_that_change_places(one_ruby, rbdump, file, mode):
     assert seen.keys() == {("Swapped#left", int(lines[0])), ("Swapped#right", int(lines[1]))}, seen
     assert min(seen.values()) > 100, seen
     assert profile.counts["complete"] >= 0.9 * profile.counts["samples"] > 100, profile.counts
+
+
+# ---- threads that begin while they are recorded
+
+UNSHARE = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+# Where a target is, and where rbdump is: (what starts the target, how many processes above it, and of which of them
+# rbdump is in the namespaces; None: of none).
+PLACES = {
+    "here": ((), 0, None),
+    "pid-namespace": (UNSHARE, 1, None),
+    "inside-it": (UNSHARE, 1, 1),
+    "nested": ([*UNSHARE, *UNSHARE], 2, None),
+    "inside-the-outer": ([*UNSHARE, *UNSHARE], 2, 1),
+}
+
+
+def descendants_of(pid, levels):
+    """The process, its only child, the only child of that, and so on."""
+    line = [pid]
+    for _ in range(levels):
+        line.append(wait_until(lambda: children_of(line[-1]), "it has a child")[0])
+    return line
+
+
+def seen_inside(pid, line, level):
+    """What a process is called in the pid namespace that the one at that level of the line has begun."""
+    ids = [int(word) for word in status_of(pid, "NSpid").split()]
+    return ids[len(ids) - 1 - (len(line) - 1 - level)]
+
+
+@pytest.fixture
+def place(request):
+    if request.param != "here" and os.geteuid() != 0:
+        note_not_applicable("pid namespaces: need root")
+        pytest.skip("needs root")
+    return PLACES[request.param]
+
+
+@pytest.mark.parametrize(
+    "place, mode", [*((place, "paused") for place in PLACES), ("here", "unpaused")], indirect=["place"]
+)
+def test_threads_that_begin_during_a_recording(ruby, rbdump, file, place, mode):
+    """They are stopped as those are that were there, whatever pid namespace they are in; what they do is known."""
+    below, levels, inside = place
+    with Running(ruby, "shares/pool.rb", below=below) as target:
+        ready, first, second = target.first_line.split()
+        assert ready == "ready"
+        line = descendants_of(target.pid, levels)
+        pid, enter = line[-1], []
+        if inside is not None:
+            # Where unshare(1) itself is, /proc is that of what it has begun.
+            enter = ["nsenter", f"--pid=/proc/{line[inside]}/ns/pid", f"--mount=/proc/{line[inside - 1]}/ns/mnt", "--"]
+            pid = seen_inside(line[-1], line, inside)
+        with Recording(rbdump, "-p", pid, "-r", 1000, "--mode", mode, file=file, below=enter) as recording:
+            recording.wait_for_samples()
+            target.process.stdin.write(b"8\n")
+            assert target.line(60) == "done"
+            os.kill(children_of(recording.pid)[0] if enter else recording.pid, signal.SIGINT)
+            ended, _, errors = recording.end()
+        assert ended == 0, errors
+        assert is_untouched(line[-1])
+        cpu, wall = json.loads(target.finish())
+    profile = report(rbdump, file, "--idle")
+    check_counts(profile, errors)
+    edges = collections.Counter()
+    for one in profile.runs:
+        frames = [(frame["name"], frame["line"]) for frame in one.frames]
+        for (name, _), (caller, at) in zip(frames, frames[1:]):
+            if caller == "Pool#a" and one.verdict == "complete":
+                edges[name, at] += one.count
+    assert edges.keys() == {("Pool#b", int(first)), ("Pool#c", int(second))}, edges
+    assert min(edges.values()) > 50, edges
+    if mode == "paused":
+        assert profile.counts["complete"] >= 0.98 * profile.counts["samples"], profile.counts
+    # What it burns without the GVL is seen to be burnt: by the kernel's count of its time, and by where it is.
+    burning = [one for one in profile.runs if one.thread["name"] == "burn"]
+    assert shares_of(burning, lambda one: one.state).get("cpu", 0) >= min(1, cpu / wall) - POINTS, (cpu, wall)
+    assert all(one.thread["tid"] != 0 for one in burning)
+
+def test_threads_that_are_renamed(ruby, rbdump, file):
+    """What a thread did stays under the name that it had; a name in the place of an old one is a new name."""
+    with Running(ruby, "shares/renamed.rb") as target:
+        assert target.first_line == "ready"
+        status, _, errors = record(rbdump, "-p", target.pid, "-r", 200, "-d", 3, file=file)
+        assert status == 0, errors
+    runs = [one for one in report(rbdump, file).runs if one.method("Renamed#odd", "Renamed#even")]
+    names = {one.thread["name"] for one in runs}
+    assert len(names) >= 8, names
+    told = shares_of(
+        runs, lambda one: one.thread["name"].split(" ")[0] == one.method("Renamed#odd", "Renamed#even").split("#")[1]
+    )
+    # A name is read a moment after the sample, and at most twenty times a second.
+    assert told[True] > 0.7, told
+
+
+def test_stopped_by_a_signal(ruby, rbdump, file):
+    """A process that was stopped for a while was neither in a system call that waits, nor on a CPU."""
+    with Running(ruby, "shares/renamed.rb") as target:
+        assert target.first_line == "ready"
+        with Recording(rbdump, "-p", target.pid, "-r", 200, file=file) as recording:
+            recording.wait_for_samples()
+            os.kill(target.pid, signal.SIGSTOP)
+            wait_until(lambda: task_states(target.pid) == {"T"}, "it is stopped")
+            began = time.time_ns()
+            recording.wait_until(
+                lambda profile: profile.start + profile.duration > began + 2 * SECOND, "it was recorded for a while"
+            )
+            ended = time.time_ns()
+            os.kill(target.pid, signal.SIGCONT)
+            status, _, errors = recording.end(signal.SIGINT)
+        assert status == 0, errors
+        assert is_untouched(target.pid)
+    profile = report(rbdump, file, "--idle")
+    begin, end = began - profile.start + SECOND // 10, ended - profile.start - SECOND // 10
+    states = collections.Counter()
+    for one in profile.runs:
+        states[one.state] += one.within(begin, end)
+    assert states["stopped"] > 0.98 * sum(states.values()) > SECOND, states
+    everything = sum(one.weight for one in profile.runs if one.state == "stopped")
+    assert everything < 1.2 * len(profile.threads) * (ended - began), (states, everything, ended - began)
 
 
 # ---- servers, commands, and how they end

@@ -15,6 +15,7 @@
 #include "record/watchdog.h"
 #include "sample/subjects.h"
 #include "sample/turns.h"
+#include "vm/collections.h"
 #include "vm/thread_words.h"
 
 _Static_assert(THREAD_WORDS_MAX <= SHOT_BESIDE_MAX, "those words are copied beside a stack");
@@ -52,6 +53,11 @@ _Static_assert(QUIET_NS <= WEIGHT_MAX_NS, "no sample may stand for longer");
  * So often stacks that are known are to be named anew: a class may have got another name, which no collection tells of.
  */
 #define KNOWN_NS UINT64_C(5000000000)
+
+/* How many samples of each thread were late by a round: that one's own, if it is, and those missed before it. */
+struct lateness {
+	uint32_t late, missed; /* missed: those of them that were not taken at all */
+};
 
 /* A thread that was seen before. */
 struct watched {
@@ -93,6 +99,7 @@ struct pulse {
 	uint32_t untold;      /* rounds before that of which nothing was handed on */
 	struct known *known;
 	uint64_t known_since_ns;
+	uint64_t collections;	 /* that have begun, as of the last list; 0: not known */
 	struct wakeups *wakeups; /* NULL: the kernel does not tell */
 	size_t nr_opened;	 /* in this round */
 	bool woken;		 /* since the last look at all, the kernel has told of one that is watched */
@@ -265,10 +272,18 @@ static int by_address(const void *a, const void *b)
 	return x->subject.aim.thread < y->subject.aim.thread ? -1 : x->subject.aim.thread > y->subject.aim.thread;
 }
 
+/* Whether Ruby knows of a native thread for it. With M:N threads (since 3.3), one that does not run has none. */
+static bool has_native(const struct ruby_thread *thread)
+{
+	return thread->pthread != 0 || thread->tid != 0;
+}
+
 static void open_native(struct pulse *pulse, struct watched *watched, const struct ruby_thread *thread)
 {
 	pid_t tid = subject_tid(pulse->session, thread);
 	struct shot_aim aim = watched->subject.aim;
+
+	pulse->stuck |= native_ids_stuck(pulse->session->natives);
 
 	forget(pulse, watched);
 	if (tid != 0)
@@ -276,6 +291,7 @@ static void open_native(struct pulse *pulse, struct watched *watched, const stru
 	else
 		watched->subject = (struct subject){.task = TASK_CLOSED};
 	watched->subject.aim = aim;
+	watched->subject.pthread = thread->pthread;
 	watched->noted_tid = thread->tid;
 	watched->pthread = thread->pthread;
 	watched->look = (struct task_look){0};
@@ -308,7 +324,8 @@ static struct watched *watch_thread(struct pulse *pulse, const struct ruby_threa
 		};
 		pulse->nr_watched++;
 		open_native(pulse, watched, thread);
-	} else if (watched->noted_tid != thread->tid || watched->pthread != thread->pthread) {
+	} else if (watched->noted_tid != thread->tid || watched->pthread != thread->pthread ||
+		   (watched->subject.tid == 0 && has_native(thread))) {
 		open_native(pulse, watched, thread);
 	}
 	return watched;
@@ -336,6 +353,10 @@ static enum profile_state state_of(enum trace_state state, const struct task_loo
 {
 	bool asleep = look->known ? look->asleep : state != STATE_RUNNING;
 
+	if (look->stopped)
+		return PROFILE_STOPPED;
+	if (look->paging)
+		return PROFILE_PAGING;
 	switch (state) {
 	case STATE_RUNNING:
 		if (collecting)
@@ -368,9 +389,13 @@ static void take_stack(struct pulse *pulse, struct watched *watched, struct task
 		}
 	}
 	watched->look = (struct task_look){0};
-	/* One without a native thread does not run, or will soon have another one. */
+	/* One without a native thread does not run, or will soon have one. */
 	sampler_take(pulse->sampler, watched->subject.tid == 0 ? MODE_UNPAUSED_DOUBLE : pulse->options.mode,
 		     &watched->subject, look->known && !look->asleep, sample);
+	/* But one that has a native thread which was not found may be running: nothing is said of its stack. */
+	if (watched->subject.tid == 0 && watched->pthread + watched->noted_tid != 0 &&
+	    sample_mode_pauses(pulse->options.mode) && !sample->no_stack)
+		sample_reject(sample, REASON_NOT_IDENTIFIED);
 	pulse->stuck |= sample->stuck;
 }
 
@@ -421,7 +446,7 @@ static void guard_sleep(struct pulse *pulse, struct watched *watched, bool same)
 
 /* What is known of a thread before it is looked at. */
 static struct beat begin_beat(const struct pulse *pulse, const struct watched *watched,
-			      const struct ruby_thread *thread, uint32_t late)
+			      const struct ruby_thread *thread, const struct lateness *late)
 {
 	return (struct beat){
 	    .time_ns = now_ns(pulse),
@@ -430,7 +455,9 @@ static struct beat begin_beat(const struct pulse *pulse, const struct watched *w
 	    .ractor = thread->ractor,
 	    .name = thread->name,
 	    .main = thread->main,
-	    .late = late,
+	    .collections = pulse->collections,
+	    .late = late->late,
+	    .missed = late->missed,
 	    .syscall = -1,
 	    .stack = KNOWN_NONE,
 	    .known = pulse->known,
@@ -453,7 +480,7 @@ static void hand_on_stack(struct pulse *pulse, struct beat *beat)
  *   sleeps_on  it is known to be as it was at its last look: it is not asked for
  */
 static void take_thread(struct pulse *pulse, struct watched *watched, const struct ruby_thread *thread, bool collecting,
-			bool sleeps_on, uint32_t late)
+			bool sleeps_on, const struct lateness *late)
 {
 	struct task_look look = {.syscall = -1};
 	struct beat beat = begin_beat(pulse, watched, thread, late);
@@ -461,10 +488,12 @@ static void take_thread(struct pulse *pulse, struct watched *watched, const stru
 	if (sleeps_on) {
 		look = watched->look;
 	} else if (watched->subject.tid != 0) {
-		look = task_look(&watched->subject.task);
+		look = task_look(&watched->subject.task, &watched->look);
 		/* It has ended, or has another native thread by now. */
-		if (!look.known)
+		if (!look.known) {
 			open_native(pulse, watched, thread);
+			look = task_look(&watched->subject.task, NULL);
+		}
 		if (watched->subject.tid == 0)
 			return;
 	}
@@ -508,6 +537,7 @@ static bool list_threads(struct pulse *pulse, struct ruby_threads *ret, bool *co
 		if (!threads_list(&pulse->ruby, ret))
 			return false;
 		*collecting = threads_gc_running(&pulse->ruby, &known);
+		pulse->collections = collections_read(&pulse->ruby).begun;
 		if (ret->missing != LIST_BROKEN && ret->count > 0)
 			return true;
 		threads_clear(ret);
@@ -539,7 +569,7 @@ static bool all_sleep_on(struct pulse *pulse)
 }
 
 /* Takes the stack of the thread that runs, and hands it on if it still is what it was when the list was read. */
-static bool take_runner(struct pulse *pulse, uint32_t late)
+static bool take_runner(struct pulse *pulse, const struct lateness *late)
 {
 	const struct ruby_thread *thread = &pulse->quiet.running;
 	struct watched *watched = &pulse->watched[pulse->quiet.runner];
@@ -564,6 +594,7 @@ static bool take_runner(struct pulse *pulse, uint32_t late)
 		return false;
 	}
 	beat.state = sample->collecting ? PROFILE_GC : PROFILE_CPU;
+	beat.collections = sample->collections;
 	beat.weight_ns = weight_of(pulse, watched, beat.time_ns);
 	watched->seen_ns = pulse->quiet.last_ns = beat.time_ns;
 	hand_on_stack(pulse, &beat);
@@ -571,7 +602,7 @@ static bool take_runner(struct pulse *pulse, uint32_t late)
 }
 
 /* Takes a round in which nothing but one thread can have moved. False if it is not known to be such a round. */
-static bool take_quiet_round(struct pulse *pulse, uint32_t late)
+static bool take_quiet_round(struct pulse *pulse, const struct lateness *late)
 {
 	const uint64_t now = now_ns(pulse);
 	struct quiet *quiet = &pulse->quiet;
@@ -584,7 +615,9 @@ static bool take_quiet_round(struct pulse *pulse, uint32_t late)
 		return runner_runs(&pulse->runner, subject->tid, &subject->task) && take_runner(pulse, late);
 	}
 	quiet->last_ns = now;
-	hand_on(pulse, &(struct beat){.end_of_round = true, .quiet = true, .late = late, .time_ns = now});
+	hand_on(pulse,
+		&(struct beat){
+		    .end_of_round = true, .quiet = true, .late = late->late, .missed = late->missed, .time_ns = now});
 	return true;
 }
 
@@ -634,7 +667,7 @@ static void prepare_quiet(struct pulse *pulse, const struct ruby_threads *thread
  * A thread that runs is looked at first: the list is of a moment before. Returns whether any was, or would have been:
  * if there is no list, how late the round was has not been told.
  */
-static bool take_round(struct pulse *pulse, uint32_t late)
+static bool take_round(struct pulse *pulse, const struct lateness *late)
 {
 	struct ruby_threads threads;
 	bool collecting, listed, all_asleep;
@@ -728,7 +761,7 @@ static void *beat(void *argument)
 		clock_gettime(CLOCK_MONOTONIC, &pulse->turn);
 	while (!pulse->stuck) {
 		struct timespec due, now;
-		uint32_t missed, late;
+		struct lateness late;
 
 		wait_for_pace(pulse);
 		clock_gettime(CLOCK_MONOTONIC, &now);
@@ -736,9 +769,9 @@ static void *beat(void *argument)
 		if (!turn_wait(&due, ends, pulse))
 			break;
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		missed = pulse->untold + turns_missed(&pulse->turn, &now, period);
-		late = missed + turn_is_late(ns_between(&pulse->turn, &now), period);
-		pulse->untold = take_round(pulse, late) ? 0 : missed + 1;
+		late.missed = pulse->untold + turns_missed(&pulse->turn, &now, period);
+		late.late = late.missed + turn_is_late(ns_between(&pulse->turn, &now), period);
+		pulse->untold = take_round(pulse, &late) ? 0 : late.missed + 1;
 		pulse->turn = plus_ns(pulse->turn, period);
 	}
 	pthread_mutex_lock(&pulse->mutex);

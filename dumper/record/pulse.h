@@ -34,8 +34,10 @@ struct beat {
 	size_t slot;
 	struct known_stack stack; /* which one it is of those that are kept; KNOWN_NONE */
 	struct known *known;	  /* those */
+	uint64_t collections;	  /* how many have begun, as of its round; 0: not known */
 	uint32_t late; /* how many samples were late: its own, if it is, and those that were missed before its round */
-	bool no_list;  /* there is no thread, and the list of threads could not be read */
+	uint32_t missed;   /* those of them that were missed */
+	bool no_list;	   /* there is no thread, and the list of threads could not be read */
 	bool end_of_round; /* there is no thread: the round is over */
 	bool quiet;	   /* nor has any moved since the round before that had no beat in this one */
 };

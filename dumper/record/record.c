@@ -156,11 +156,18 @@ static void show_progress(struct recorder *recorder)
 		counts.samples - counts.verdicts[VERDICT_COMPLETE]);
 }
 
-static void warn(const char *what, uint64_t of, uint64_t samples)
+static void warn(const char *what, double share)
 {
-	if (samples > 0 && (double)of > WARN_SHARE * (double)samples)
-		fprintf(stderr, "rbdump: warning: %.1f %% of the samples %s\n", 100.0 * (double)of / (double)samples,
-			what);
+	if (share > WARN_SHARE)
+		fprintf(stderr, "rbdump: warning: %.1f %% of the samples %s\n", 100.0 * share, what);
+}
+
+/* What share of the samples has no stack that is right and whole. */
+static double incomplete_share(const struct profile_counts *counts)
+{
+	const uint64_t complete = counts->verdicts[VERDICT_COMPLETE];
+
+	return counts->samples > 0 ? 1.0 - (double)complete / (double)counts->samples : 0;
 }
 
 static void show_result(const struct recorder *recorder)
@@ -172,10 +179,9 @@ static void show_result(const struct recorder *recorder)
 		counts.verdicts[VERDICT_TORN], counts.verdicts[VERDICT_TRUNCATED]);
 	if (counts.verdicts[VERDICT_UNREADABLE] > 0)
 		fprintf(stderr, ", %" PRIu64 " unreadable", counts.verdicts[VERDICT_UNREADABLE]);
-	fprintf(stderr, "; late %" PRIu64 "\n", counts.late);
-	warn("are not complete: the recording says so in their place",
-	     counts.samples - counts.verdicts[VERDICT_COMPLETE], counts.samples);
-	warn("were late, or missed: ask for fewer a second", counts.late, counts.samples);
+	fprintf(stderr, "; late %" PRIu64 " of %" PRIu64 " due\n", counts.late, counts.samples + counts.missed);
+	warn("are not complete: the recording says so in their place", incomplete_share(&counts));
+	warn("that were due were late, or missed: ask for fewer a second", profile_late_share(&counts));
 }
 
 /* Notes how the command has ended, once it has. */

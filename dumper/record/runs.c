@@ -12,10 +12,17 @@
 /* Pages that are read for the name of a thread. */
 #define NAME_PAGES 8u
 
+/*
+ * A name that is the same object is read again if garbage was collected since: its place may be that of another String.
+ * But not more often than this.
+ */
+#define NAME_NS UINT64_C(50000000)
+
 /* A thread that is or was there. */
 struct of_thread {
-	uint64_t thread; /* rb_thread_t */
-	uint64_t name;	 /* VALUE that was read */
+	uint64_t thread;		/* rb_thread_t */
+	uint64_t name;			/* VALUE that was read, */
+	uint64_t named_ns, collections; /* when, and how many collections had begun by then */
 	struct profile_thread of;
 	char *text;    /* its name; NULL */
 	uint32_t id;   /* in the recording; UINT32_MAX: it was not said yet */
@@ -24,7 +31,7 @@ struct of_thread {
 	struct profile_run run; /* that goes on; count 0: there is none, and it tells what the last one was */
 	bool seen;		/* there was one, ever */
 	uint64_t round;
-	uint64_t quiet_rounds, quiet_late; /* so many of them are in its runs, or need not be */
+	uint64_t quiet_rounds, quiet_late, quiet_missed; /* so many of them are in its runs, or need not be */
 };
 
 /* What a stack that is kept came to (sample/known.h). */
@@ -45,9 +52,10 @@ struct runs {
 	uint32_t starting_id;
 	uint64_t origin_ns; /* of this file, since that of the beats */
 	uint64_t round;
-	uint64_t quiet_rounds, quiet_late; /* how many there were; and what they were late for, of each thread */
-	uint64_t quiet_ns;		   /* when the last one was */
-	size_t tables_max;		   /* when the tables take so much, they are begun anew */
+	uint64_t quiet_rounds, quiet_late,
+	    quiet_missed;  /* how many there were; and what they were late for, of each thread */
+	uint64_t quiet_ns; /* when the last one was */
+	size_t tables_max; /* when the tables take so much, they are begun anew */
 	struct result results[KNOWN_MAX];
 	bool many_to_many; /* a Ruby thread may have another native one each time, or none */
 	bool no_memory;
@@ -189,7 +197,8 @@ static struct of_thread *thread_at(struct runs *runs, uint64_t address, pid_t ti
 				     .of = {.tid = tid},
 				     .id = UINT32_MAX,
 				     .quiet_rounds = runs->quiet_rounds,
-				     .quiet_late = runs->quiet_late};
+				     .quiet_late = runs->quiet_late,
+				     .quiet_missed = runs->quiet_missed};
 	return thread;
 }
 
@@ -203,34 +212,6 @@ static void say_thread(struct runs *runs, struct of_thread *thread)
 		thread->id = runs->next_id++;
 	thread->of.name = thread->text;
 	encoder_thread(runs->encoder, thread->id, &thread->of);
-}
-
-/* Notes who a thread is, if it is not known, or no more what it was. */
-static void note_thread(struct runs *runs, const struct session *session, struct of_thread *thread,
-			const struct beat *beat)
-{
-	bool known = thread->id != UINT32_MAX;
-	bool numbered = thread->of.tid == 0 && beat->tid != 0;
-
-	thread->round = runs->round;
-	if (numbered)
-		thread->of.tid = beat->tid;
-	if (known && !numbered && thread->name == beat->name && thread->of.main == beat->main &&
-	    thread->of.ractor == beat->ractor)
-		return;
-	if (thread->name != beat->name || !known) {
-		char *text = read_name(session, beat->name);
-
-		/* A String that was moved while it was read is no reason to forget a name. */
-		if (text || !value_is_object(beat->name)) {
-			free(thread->text);
-			thread->text = text;
-		}
-	}
-	thread->name = beat->name;
-	thread->of.main = beat->main;
-	thread->of.ractor = beat->ractor;
-	say_thread(runs, thread);
 }
 
 /* ---- stacks */
@@ -328,6 +309,7 @@ static void skip_quiet_rounds(const struct runs *runs, struct of_thread *thread)
 {
 	thread->quiet_rounds = runs->quiet_rounds;
 	thread->quiet_late = runs->quiet_late;
+	thread->quiet_missed = runs->quiet_missed;
 }
 
 /* Adds the quiet rounds since a thread was looked at: it went on as it was. */
@@ -336,12 +318,14 @@ static void add_quiet_rounds(struct runs *runs, struct of_thread *thread)
 	const uint64_t count = runs->quiet_rounds - thread->quiet_rounds;
 	const uint64_t end_ns = thread->run.start_ns + thread->run.weight_ns;
 	const uint64_t late = runs->quiet_late - thread->quiet_late;
+	const uint64_t missed = runs->quiet_missed - thread->quiet_missed;
 	struct profile_run *run = &thread->run;
 
 	skip_quiet_rounds(runs, thread);
 	if (count == 0 || !thread->seen || runs->quiet_ns <= end_ns)
 		return;
 	runs->counts.late += late;
+	runs->counts.missed += missed;
 	runs->counts.samples += count;
 	runs->counts.verdicts[thread->verdict] += count;
 	if (run->count == 0) {
@@ -351,6 +335,67 @@ static void add_quiet_rounds(struct runs *runs, struct of_thread *thread)
 	}
 	run->weight_ns += runs->quiet_ns - end_ns;
 	run->count = count < UINT32_MAX - run->count ? run->count + (uint32_t)count : UINT32_MAX;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* Whether what a thread is called is to be read: it has another name, or may have. */
+static bool may_have_been_renamed(const struct of_thread *thread, const struct beat *beat)
+{
+	if (thread->id == UINT32_MAX || thread->name != beat->name)
+		return true;
+	return value_is_object(beat->name) && thread->collections != beat->collections &&
+	       beat->time_ns - thread->named_ns >= NAME_NS;
+}
+
+/*
+ * Reads what a thread is called. What it did before it was renamed stays under the name that it had: from then on it
+ * has another number in the recording. Returns whether that is so.
+ */
+static bool read_new_name(struct runs *runs, const struct session *session, struct of_thread *thread,
+			  const struct beat *beat)
+{
+	char *text = read_name(session, beat->name);
+
+	thread->name = beat->name;
+	thread->named_ns = beat->time_ns;
+	thread->collections = beat->collections;
+	/* A String that was moved while it was read is no reason to forget a name. */
+	if ((!text && value_is_object(beat->name)) || same_text(text, thread->text)) {
+		free(text);
+		return false;
+	}
+	if (thread->id != UINT32_MAX) {
+		add_quiet_rounds(runs, thread);
+		end_run(runs, thread);
+		thread->id = UINT32_MAX;
+	}
+	free(thread->text);
+	thread->text = text;
+	return true;
+}
+
+/* Notes who a thread is, if it is not known, or no more what it was. */
+static void note_thread(struct runs *runs, const struct session *session, struct of_thread *thread,
+			const struct beat *beat)
+{
+	bool known = thread->id != UINT32_MAX;
+	bool numbered = thread->of.tid == 0 && beat->tid != 0;
+	bool renamed = false;
+
+	thread->round = runs->round;
+	if (numbered)
+		thread->of.tid = beat->tid;
+	if (may_have_been_renamed(thread, beat))
+		renamed = read_new_name(runs, session, thread, beat);
+	if (known && !numbered && !renamed && thread->of.main == beat->main && thread->of.ractor == beat->ractor)
+		return;
+	thread->of.main = beat->main;
+	thread->of.ractor = beat->ractor;
+	say_thread(runs, thread);
 }
 
 static void extend_run(struct runs *runs, struct of_thread *thread, const struct beat *beat)
@@ -462,10 +507,13 @@ bool runs_add(struct runs *runs, const struct session *session, struct decoder *
 	if (beat->quiet) {
 		runs->quiet_rounds++;
 		runs->quiet_late += beat->late;
+		runs->quiet_missed += beat->missed;
 		runs->quiet_ns = beat->time_ns;
 	}
-	if (!beat->quiet || beat->thread != 0)
+	if (!beat->quiet || beat->thread != 0) {
 		runs->counts.late += beat->late;
+		runs->counts.missed += beat->missed;
+	}
 	if (beat->end_of_round && beat->thread == 0) {
 		if (!beat->quiet)
 			end_round(runs);

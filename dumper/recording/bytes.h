@@ -31,6 +31,11 @@ struct byte_cursor {
 	bool failed; /* something was not there, or no number */
 };
 
+static inline size_t bytes_left(const struct byte_cursor *cursor)
+{
+	return (size_t)(cursor->end - cursor->at);
+}
+
 uint64_t bytes_number(struct byte_cursor *cursor); /* 0 if it failed, as those below */
 int64_t bytes_signed(struct byte_cursor *cursor);
 uint8_t bytes_byte(struct byte_cursor *cursor);

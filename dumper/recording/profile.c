@@ -33,6 +33,7 @@ static const char *const state_names[PROFILE_STATES] = {
     [PROFILE_CPU] = "cpu",	     [PROFILE_GC] = "gc",
     [PROFILE_GVL] = "gvl",	     [PROFILE_BLOCKED] = "blocked",
     [PROFILE_SLEEPING] = "sleeping", [PROFILE_STARTING] = "starting",
+    [PROFILE_STOPPED] = "stopped",   [PROFILE_PAGING] = "paging",
 };
 
 const char *profile_state_name(enum profile_state state)
@@ -469,6 +470,14 @@ void profile_count(struct profile_counts *counts, const struct profile_counts *m
 {
 	counts->samples += more->samples;
 	counts->late += more->late;
+	counts->missed += more->missed;
 	for (int verdict = 0; verdict <= VERDICT_UNREADABLE; verdict++)
 		counts->verdicts[verdict] += more->verdicts[verdict];
+}
+
+double profile_late_share(const struct profile_counts *counts)
+{
+	const double due = (double)counts->samples + (double)counts->missed;
+
+	return due > 0 ? (double)counts->late / due : 0;
 }

@@ -23,10 +23,12 @@ enum profile_state {
 	PROFILE_BLOCKED,  /* in a system call that waits for something from outside */
 	PROFILE_SLEEPING, /* sleeps, or waits for another thread: sleep, Queue#pop, Mutex#lock, Thread#join */
 	PROFILE_STARTING, /* its process has no Ruby that could be looked at, yet */
+	PROFILE_STOPPED,  /* stopped by a signal (SIGSTOP), or by another tracer */
+	PROFILE_PAGING,	  /* waits for a page of its memory: in the kernel, in no system call */
 	PROFILE_STATES
 };
 
-/* "cpu", "gc", "gvl", "blocked", "sleeping", "starting": the names that all formats have. */
+/* "cpu", "gc", "gvl", "blocked", "sleeping", "starting", "stopped", "paging": the names that all formats have. */
 const char *profile_state_name(enum profile_state state);
 /* False if there is none of that name. */
 bool profile_state_parse(const char *name, enum profile_state *ret);
@@ -36,7 +38,8 @@ struct profile_counts {
 	uint64_t samples; /* of single threads */
 	uint64_t
 	    verdicts[VERDICT_UNREADABLE + 1]; /* how many of these had which: complete, truncated, torn, unreadable */
-	uint64_t late; /* samples that were taken too late, or not at all since one before took too long */
+	uint64_t late;	 /* samples that were taken too late, or not at all since one before took too long */
+	uint64_t missed; /* those of them that were not taken at all: samples + missed were due */
 };
 
 struct profile_process {
@@ -155,6 +158,9 @@ bool profile_replace_thread(struct profile *profile, uint32_t index, const struc
 
 /* Adds what came of samples to that of others. */
 void profile_count(struct profile_counts *counts, const struct profile_counts *more);
+
+/* What share of the samples that were due were late, or missed: from 0 to 1. 0 if none was due. */
+double profile_late_share(const struct profile_counts *counts);
 
 /* The name of an x86_64 system call: "read"; NULL if it is not known. */
 const char *profile_syscall_name(int number);

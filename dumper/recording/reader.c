@@ -526,6 +526,13 @@ static void read_counts(struct reader *reader, struct byte_cursor *cursor)
 	counts.late = bytes_number(cursor);
 	if (!map || cursor->failed)
 		return;
+	/* One that was made before that was told: then no fewer than these can have been missed. */
+	if (bytes_left(cursor) > 0)
+		counts.missed = bytes_number(cursor);
+	else if (counts.late > counts.samples)
+		counts.missed = counts.late - counts.samples;
+	if (cursor->failed)
+		return;
 	note_time(reader, map, time_ns);
 	map->counts = counts;
 }

@@ -22,7 +22,8 @@ static const char help[] =
     "garbage\n"
     "      --idle           wall: with threads that sleep, or wait in accept, epoll_wait, select, wait4\n"
     "      --on-cpu, --gc   only what was on a CPU, or in the garbage collector\n"
-    "      --state S        only what was in this state: cpu, gc, gvl, blocked, sleeping, starting; may be repeated\n"
+    "      --state S        only what was in this state: cpu, gc, gvl, blocked, sleeping, starting,\n"
+    "                       stopped, paging; may be repeated\n"
     "      --thread T       only the thread of that name or number; \"main\": the main ones\n"
     "      --pid PID        only that process\n"
     "      --from S, --to S only these seconds, counted from the beginning\n"
@@ -199,7 +200,9 @@ int report_command(int argc, char **argv)
 		switch (option) {
 		case OPTION_STATE:
 			if (!profile_state_parse(optarg, &state))
-				return usage(optarg, " is not a state: cpu, gc, gvl, blocked, sleeping, starting");
+				return usage(
+				    optarg,
+				    " is not a state: cpu, gc, gvl, blocked, sleeping, starting, stopped, paging");
 			options.selection.states[state] = true;
 			break;
 		case OPTION_THREAD:

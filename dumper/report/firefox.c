@@ -54,6 +54,8 @@ static const char *const colours[PROFILE_STATES] = {
     [PROFILE_BLOCKED] = "blue",
     [PROFILE_SLEEPING] = "transparent",
     [PROFILE_STARTING] = "purple",
+    [PROFILE_STOPPED] = "magenta",
+    [PROFILE_PAGING] = "lightblue",
 };
 
 /* ---- what is known before anything is written */

@@ -53,10 +53,10 @@ static void write_head(const struct profile *profile, const struct format_option
 	fprintf(stream, ", %zu process%s\n", profile->nr_processes, profile->nr_processes == 1 ? "" : "es");
 	fprintf(stream,
 		"samples %" PRIu64 ": %" PRIu64 " complete, %" PRIu64 " torn, %" PRIu64 " truncated, %" PRIu64
-		" unreadable; late %" PRIu64 "%s\n",
+		" unreadable; late %" PRIu64 " (%.1f %% of those due)%s\n",
 		counts->samples, counts->verdicts[VERDICT_COMPLETE], counts->verdicts[VERDICT_TORN],
 		counts->verdicts[VERDICT_TRUNCATED], counts->verdicts[VERDICT_UNREADABLE], counts->late,
-		profile->cut ? "; the recording was not finished" : "");
+		100.0 * profile_late_share(counts), profile->cut ? "; the recording was not finished" : "");
 	fprintf(stream, "%s: ", options->by);
 	write_states(profile, whole, stream);
 }

@@ -389,6 +389,7 @@ static enum known_as recognize(struct sampler *sampler, struct sample *sample, b
 		return KNOWN_AS_NEW;
 	then = shot_collections(sample->shot, &sampler->ruby);
 	sample->collecting = then.collecting;
+	sample->collections = then.begun;
 	if (fingerprint_take(&sampler->ruby, sample->shot, &sampler->fingerprint))
 		sample->known_as = known_find(sampler->known, &then, &sampler->fingerprint, enters, &sample->stack);
 	return sample->known_as;
@@ -595,8 +596,7 @@ static const struct layout_window *find_window(const struct sampler *sampler, co
 	return NULL;
 }
 
-/* There is no copy, or none that can be used. */
-static void drop_copy(struct sample *sample, enum reason reason)
+void sample_reject(struct sample *sample, enum reason reason)
 {
 	sample->copied = sample->no_stack = false;
 	sample->known_as = KNOWN_AS_NEW;
@@ -616,11 +616,16 @@ static bool copy_stopped(struct sampler *sampler, struct tracee *tracee, struct 
 
 	sample->gone = !tracee_read_registers(tracee);
 	if (sample->gone) {
-		drop_copy(sample, REASON_NOT_STOPPED);
+		sample_reject(sample, REASON_NOT_STOPPED);
 		return false;
 	}
 	sample->has_registers = true;
 	sample->registers = tracee->registers;
+	/* The thread that was meant has ended since, and this one has its number, or runs another Ruby thread. */
+	if (subject->pthread != 0 && tracee->registers.fs_base != subject->pthread) {
+		sample_reject(sample, REASON_NOT_IDENTIFIED);
+		return false;
+	}
 	/* What a naive profiler does not read must not add to its pause. */
 	sample->window = naive ? session_window(sampler->session, tracee->registers.rip)
 			       : find_window(sampler, tracee, &interrupted);
@@ -632,7 +637,7 @@ static bool copy_stopped(struct sampler *sampler, struct tracee *tracee, struct 
 	if (on_torn == ON_TORN_REPORT)
 		sample->reason = REASON_WINDOW;
 	else
-		drop_copy(sample, REASON_WINDOW);
+		sample_reject(sample, REASON_WINDOW);
 	return covered && on_torn == ON_TORN_REPORT;
 }
 
@@ -660,7 +665,7 @@ static void stop_and_copy(struct sampler *sampler, struct subject *subject, bool
 	bool covered = false;
 	double pause_us;
 
-	drop_copy(sample, REASON_NOT_STOPPED);
+	sample_reject(sample, REASON_NOT_STOPPED);
 	sample->gone = !seen && task_has_ended(&subject->task);
 	if (sample->gone)
 		return;

@@ -65,6 +65,7 @@ struct sampler_options {
 struct subject {
 	struct shot_aim aim;
 	pid_t tid;
+	uint64_t pthread; /* its pthread_t, which is the thread pointer of that native thread; 0: not known */
 	struct task task;
 };
 
@@ -93,6 +94,7 @@ struct sample {
 	bool glanced;		   /* it was read from elsewhere, since it is not new; if it is not right, either: it
 				      may not be what it was when it was */
 	bool collecting;	   /* where stacks are kept: Ruby was in its garbage collector */
+	uint64_t collections;	   /* there, too: how many had begun; 0: not known */
 	enum known_as known_as;	   /* as right: nothing but the stack was copied, and nothing checked */
 	unsigned int tries, steps; /* tries: how often it was copied, or the thread stopped */
 	uint16_t retried[REASONS]; /* tries that were not good enough, and were followed by another */
@@ -105,6 +107,9 @@ struct sample {
 /* Makes room for a sample's shot. False if out of memory. */
 bool sample_init(struct sample *sample, const struct session *session);
 void sample_clear(struct sample *sample);
+
+/* Takes what was copied out of a sample: nobody stands behind it. */
+void sample_reject(struct sample *sample, enum reason reason);
 
 struct sampler;
 struct sampler *sampler_create(const struct session *session, const struct sampler_options *options);

@@ -1,29 +1,8 @@
 #include "sample/subjects.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-static bool is_task(pid_t pid, pid_t tid)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d", pid, tid);
-	return access(path, F_OK) == 0;
-}
-
 pid_t subject_tid(const struct session *session, const struct ruby_thread *thread)
 {
-	const struct target *target = session->target;
-
-	if (!session->foreign_pids && thread->tid > 0 && thread->tid < INT32_MAX &&
-	    is_task(target->pid, (pid_t)thread->tid))
-		return (pid_t)thread->tid;
-	/* As the native threads were when the session began: a new one may have the address of one that has ended. */
-	for (size_t i = 0; thread->pthread != 0 && i < target->nr_threads; i++)
-		if (target->threads[i].fs_base == thread->pthread && is_task(target->pid, target->threads[i].tid))
-			return target->threads[i].tid;
-	return thread->main ? target->pid : 0;
+	return native_ids_find(session->natives, thread->pthread, thread->tid);
 }
 
 /* The aim of the last time is better than none, unless the thread is in another fiber by now. */
@@ -56,6 +35,7 @@ static void open_those(struct subjects *subjects, const struct session *session,
 		if (tid == 0 || !wanted(thread))
 			continue;
 		subject_open(subject, session->target->pid, tid, thread->address, thread->ec);
+		subject->pthread = thread->pthread;
 		keep_aim(before, subject);
 		subjects->count++;
 	}

@@ -25,8 +25,8 @@ struct subjects {
 void subjects_choose(struct subjects *subjects, const struct session *session, const struct ruby *ruby);
 
 /*
- * The native thread of a Ruby thread, in rbdump's own pid namespace; 0 if it has none (M:N threads), or it is not
- * known.
+ * The native thread of a Ruby thread, in rbdump's own pid namespace; 0 if it has none (M:N threads, one that is just
+ * beginning), or it is not known (target/native_ids.h).
  */
 pid_t subject_tid(const struct session *session, const struct ruby_thread *thread);
 

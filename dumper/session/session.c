@@ -89,6 +89,10 @@ struct error *session_open(pid_t pid, const struct session_options *options, str
 		session->foreign_pids = in_other_pid_namespace(session->target->pid);
 		error = open_session(session, NULL, trace);
 	}
+	if (!error) {
+		session->natives = native_ids_create(session->target);
+		error = session->natives ? NULL : error_no_memory();
+	}
 	time_limit_end();
 	return finish(session, error, ret);
 }
@@ -118,6 +122,7 @@ void session_close(struct session *session)
 	if (!session)
 		return;
 	layout_found_clear(&session->layout);
+	native_ids_destroy(session->natives);
 	memory_destroy(session->memory);
 	module_close(session->module);
 	target_close(session->target);

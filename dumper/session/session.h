@@ -12,6 +12,7 @@
 #include "layout/find.h"
 #include "target/core.h"
 #include "target/module.h"
+#include "target/native_ids.h"
 #include "trace/trace.h"
 #include "vm/roots.h"
 #include "vm/ruby.h"
@@ -49,7 +50,8 @@ struct session {
 	bool version_is_hint;	   /* it is from a text that may be about another Ruby */
 	char fits[TRACE_FITS][32]; /* of VERSION_FITS: which releases the layouts are for that fit, newest first */
 	size_t nr_fits;
-	bool foreign_pids; /* the target has its own pid namespace: the tids it knows are not ours */
+	struct native_ids *natives; /* live: for whoever samples it, one thread of rbdump at a time */
+	bool foreign_pids;	    /* the target has its own pid namespace: the tids it knows are not ours */
 };
 
 /*

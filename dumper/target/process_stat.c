@@ -59,15 +59,28 @@ pid_t process_stat_process(const char *proc, pid_t id)
 	return process;
 }
 
-int process_stat_cpu(int fd)
+/* Reads an open stat file; what follows the name, or NULL. */
+static char *read_after_name(int fd, char *content, size_t size)
 {
-	char content[1024], *at;
-	ssize_t length = fd < 0 ? -1 : pread(fd, content, sizeof(content) - 1, 0);
+	ssize_t length = fd < 0 ? -1 : pread(fd, content, size - 1, 0);
 
 	if (length <= 0)
-		return -1;
+		return NULL;
 	content[length] = '\0';
-	at = end_of_name(content);
+	return end_of_name(content);
+}
+
+char process_stat_state(int fd)
+{
+	char content[1024], state = 0, *at = read_after_name(fd, content, sizeof(content));
+
+	return at && sscanf(at, ") %c", &state) == 1 ? state : 0;
+}
+
+int process_stat_cpu(int fd)
+{
+	char content[1024], *at = read_after_name(fd, content, sizeof(content));
+
 	/* The name is field 2. */
 	for (int field = 2; at && field < 39; field++)
 		at = strchr(at + 1, ' ');

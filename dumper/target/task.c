@@ -68,7 +68,16 @@ static uint64_t read_switches(const struct task *task)
 	return switches;
 }
 
-struct task_look task_look(const struct task *task)
+/* Why one is asleep. The letters of proc(5): T is stopped by a signal, t by a tracer, D is not to be interrupted. */
+static void read_state(const struct task *task, struct task_look *look)
+{
+	const char state = process_stat_state(task->stat_fd);
+
+	look->stopped = state == 'T' || state == 't';
+	look->paging = state == 'D' && look->syscall == -1;
+}
+
+struct task_look task_look(const struct task *task, const struct task_look *since)
 {
 	struct task_look look = {.syscall = -1, .switches = read_switches(task)};
 	char text[256];
@@ -79,6 +88,13 @@ struct task_look task_look(const struct task *task)
 	look.asleep = look.known && strncmp(text, "running", 7) != 0;
 	if (look.asleep && sscanf(text, "%d", &look.syscall) != 1)
 		look.syscall = -1;
+	/* To be stopped, and to go on, it has to be given a CPU. */
+	if (look.asleep && since && since->asleep && look.switches != 0 && since->switches == look.switches) {
+		look.stopped = since->stopped;
+		look.paging = since->paging;
+	} else if (look.asleep) {
+		read_state(task, &look);
+	}
 	return look;
 }
 

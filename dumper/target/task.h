@@ -30,9 +30,14 @@ struct task_look {
 	uint64_t switches; /* how often it was given a CPU, ever; 0: not known */
 	bool asleep;	   /* it waits for something; else it runs, or could */
 	int syscall;	   /* in which system call it is asleep; -1 if in none, or not known */
+	bool stopped;	   /* asleep, stopped by a signal (SIGSTOP) or a tracer: it goes on when that lets it */
+	bool paging;	   /* asleep, in no system call, and not to be interrupted: it waits for a page */
 };
 
-struct task_look task_look(const struct task *task);
+/*
+ *   since  the look before: of a thread that has slept on since, what that says is not asked for again; NULL
+ */
+struct task_look task_look(const struct task *task, const struct task_look *since);
 
 /* Whether it runs, or could: not if it is asleep, or this cannot be known. */
 bool task_runs(const struct task *task);

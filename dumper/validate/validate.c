@@ -18,6 +18,8 @@ static const struct {
     [REASON_NOT_STOPPED] = {"not-stopped", "the native thread did not stop in time", VERDICT_TORN},
     [REASON_REFUSED] = {"refused", "the kernel did not allow to stop the thread: another tracer has it",
 			VERDICT_UNREADABLE},
+    [REASON_NOT_IDENTIFIED] = {"not-identified", "which native thread runs it is not known, so it could not be stopped",
+			       VERDICT_UNREADABLE},
     [REASON_OUT_OF_TIME] = {"out-of-time", "there was no time left to read it", VERDICT_UNREADABLE},
     [REASON_COMPACTED] = {"compacted", "Ruby was moving its objects before their names were read", VERDICT_UNREADABLE},
     [REASON_COLLECTED] = {"collected", "Ruby was collecting garbage before what the stack leads to was read",

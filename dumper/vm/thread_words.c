@@ -124,6 +124,7 @@ bool thread_words_of(const struct ruby *ruby, const struct ruby_threads *threads
 		return false;
 	}
 	add_member(&access, running->address, F_thread_status, ret);
+	add_member(&access, running->address, F_thread_name, ret);
 	join_words(ret);
 	return !access.failed;
 }

@@ -1,7 +1,7 @@
 /*
  * Words of a target that tell whether a list of its threads still is what it was: none has been added, the same one
- * runs, and nobody queues for the GVL. What a thread does to itself is not in them: one that ends, is renamed or falls
- * asleep has run meanwhile.
+ * runs under the same name, and nobody queues for the GVL. What another thread does to itself is not in them: one that
+ * ends, is renamed or falls asleep has run meanwhile.
  *
  * Facts: vm_core.h, ractor_core.h, thread_pthread.{c,h} (each is added to the tail of a list), 2.2.0 to 4.0.0.
  */

@@ -15,15 +15,16 @@ from harness.target import TARGETS
 
 SECOND = 1_000_000_000
 CUT = 1  # the exit status of report: shown, but not all of it
-STATES = ("cpu", "gc", "gvl", "blocked", "sleeping", "starting")
+STATES = ("cpu", "gc", "gvl", "blocked", "sleeping", "starting", "stopped", "paging")
 
 
 class Running:
     """A program of tests/targets/ that prints "ready" once it is, and ends when standard input does."""
 
-    def __init__(self, ruby, script, *arguments, flags=(), environment=None):
+    def __init__(self, ruby, script, *arguments, flags=(), environment=None, below=()):
+        """below: a command that starts another, which is given behind it."""
         self.environment = {**os.environ, **(environment or {})}
-        command = [ruby.path, "--disable-gems", *flags, TARGETS / script, *arguments]
+        command = [*below, ruby.path, "--disable-gems", *flags, TARGETS / script, *arguments]
         self.command = [str(word) for word in command]
 
     def __enter__(self):
@@ -63,13 +64,16 @@ class Running:
 
 
 class Recording:
-    """`rbdump record` with these arguments, while it runs. Ends it, if need be, however it stands."""
+    """
+    `rbdump record` with these arguments, while it runs; below a command that starts another, if there is one. Ends it,
+    if need be, however it stands.
+    """
 
-    def __init__(self, rbdump, *arguments, file=None, **options):
+    def __init__(self, rbdump, *arguments, file=None, below=(), **options):
         self.rbdump = rbdump
         self.file = file
         output = [] if file is None else ["-o", file]
-        self.command = [str(word) for word in [rbdump, "record", *output, *arguments]]
+        self.command = [str(word) for word in [*below, rbdump, "record", *output, *arguments]]
         self.options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
 
     def __enter__(self):
@@ -122,9 +126,12 @@ def record(rbdump, *arguments, file=None, timeout=90, **options):
 
 
 def counts_in(errors):
-    """The line `rbdump: samples 990: 981 complete, 7 torn, 2 truncated; late 3` of standard error as a dictionary."""
-    (match,) = re.finditer(r"^rbdump: samples (\d+): (.*); late (\d+)$", errors, re.MULTILINE)
-    counts = {"samples": int(match[1]), "late": int(match[3])}
+    """
+    The line `rbdump: samples 990: 981 complete, 7 torn, 2 truncated; late 3 of 991 due` of standard error as a
+    dictionary.
+    """
+    (match,) = re.finditer(r"^rbdump: samples (\d+): (.*); late (\d+) of (\d+) due$", errors, re.MULTILINE)
+    counts = {"samples": int(match[1]), "late": int(match[3]), "missed": int(match[4]) - int(match[1])}
     for part in match[2].split(", "):
         number, verdict = part.split(" ")
         counts[verdict] = int(number)

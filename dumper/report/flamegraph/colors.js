@@ -7,6 +7,8 @@ const STATE_COLORS = {
   blocked: [101, 172, 229],
   sleeping: [168, 184, 202],
   starting: [124, 199, 164],
+  stopped: [196, 160, 140],
+  paging: [92, 186, 190],
 };
 const STATE_NAMES = {
   cpu: "running",
@@ -15,6 +17,8 @@ const STATE_NAMES = {
   blocked: "in a system call that waits",
   sleeping: "sleeping, or waiting for another thread",
   starting: "no Ruby yet",
+  stopped: "stopped by a signal, or by another tracer",
+  paging: "waiting for a page of memory",
 };
 const OTHER = [150, 150, 150];
 const GREW = [214, 72, 60];

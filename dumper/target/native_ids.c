@@ -1,0 +1,250 @@
+#include "target/native_ids.h"
+
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "moments.h"
+#include "target/live.h"
+#include "target/tracee.h"
+
+/* How long a list of threads is good enough to find that somebody is not in it. */
+#define LIST_NS 1000000L
+
+/* How long a new thread is waited for that nothing but a stop identifies. */
+#define STOP_TIMEOUT_US 200000L
+
+struct native {
+	pid_t tid;
+	uint64_t robust;  /* where its list of robust futexes is; 0: it has none */
+	uint64_t pointer; /* thread pointer, if it was stopped; 0 */
+	pid_t inner;	  /* its id in its own pid namespace; 0: not asked for yet */
+	bool was_stopped; /* for its thread pointer: that is tried once */
+};
+
+struct native_ids {
+	pid_t pid;
+	struct native *natives; /* by tid */
+	size_t count;
+	struct timespec listed;
+	bool has_distance, stuck;
+	uint64_t distance; /* from the thread pointer to the list, the same for all */
+};
+
+static uint64_t robust_list_of(pid_t tid)
+{
+	struct robust_list_head *head = NULL;
+	size_t length;
+
+	return syscall(SYS_get_robust_list, tid, &head, &length) == 0 ? (uint64_t)(uintptr_t)head : 0;
+}
+
+static const struct native *find_tid(const struct native *natives, size_t count, pid_t tid)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (natives[middle].tid < tid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count && natives[low].tid == tid ? &natives[low] : NULL;
+}
+
+/* Learns where the lists are by a thread whose pointer is known. One that differs proves that they are not there. */
+static void learn_distance(struct native_ids *ids)
+{
+	bool found = false, same = true;
+	uint64_t distance = 0;
+
+	for (size_t i = 0; i < ids->count; i++) {
+		const struct native *native = &ids->natives[i];
+
+		if (native->pointer == 0 || native->robust == 0)
+			continue;
+		same = same && (!found || native->robust - native->pointer == distance);
+		distance = native->robust - native->pointer;
+		found = true;
+	}
+	if (!found)
+		return;
+	ids->has_distance = same;
+	ids->distance = distance;
+}
+
+/* What is known of a thread stays so, unless its id is that of another by now. */
+static struct native look_at(const struct native_ids *ids, pid_t tid)
+{
+	const struct native *before = find_tid(ids->natives, ids->count, tid);
+	const uint64_t robust = robust_list_of(tid);
+
+	if (before && (before->robust == robust || before->robust == 0)) {
+		struct native native = *before;
+
+		native.robust = robust;
+		return native;
+	}
+	return (struct native){.tid = tid, .robust = robust};
+}
+
+/* Reads the list of threads anew. It stays as it was if that cannot be had. */
+static void list(struct native_ids *ids)
+{
+	size_t count;
+	pid_t *tids = live_list_threads(ids->pid, &count);
+	struct native *natives = tids ? calloc(count + 1, sizeof(*natives)) : NULL;
+
+	clock_gettime(CLOCK_MONOTONIC, &ids->listed);
+	for (size_t i = 0; natives && i < count; i++)
+		natives[i] = look_at(ids, tids[i]);
+	free(tids);
+	if (!natives)
+		return;
+	free(ids->natives);
+	ids->natives = natives;
+	ids->count = count;
+	if (!ids->has_distance)
+		learn_distance(ids);
+}
+
+struct native_ids *native_ids_create(const struct target *target)
+{
+	struct native_ids *ids = calloc(1, sizeof(*ids));
+
+	if (!ids)
+		return NULL;
+	ids->pid = target->pid;
+	ids->natives = calloc(target->nr_threads + 1, sizeof(*ids->natives));
+	if (!ids->natives) {
+		native_ids_destroy(ids);
+		return NULL;
+	}
+	for (size_t i = 0; i < target->nr_threads; i++)
+		ids->natives[ids->count++] = (struct native){
+		    .tid = target->threads[i].tid,
+		    .robust = robust_list_of(target->threads[i].tid),
+		    .pointer = target->threads[i].fs_base,
+		};
+	learn_distance(ids);
+	return ids;
+}
+
+void native_ids_destroy(struct native_ids *ids)
+{
+	if (!ids)
+		return;
+	free(ids->natives);
+	free(ids);
+}
+
+/* ---- one thread */
+
+/* The last of the ids that it has: in the innermost namespace (proc(5)). 0 if it cannot be read. */
+static pid_t inner_id(pid_t pid, pid_t tid)
+{
+	char path[64], line[512];
+	pid_t inner = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
+	file = fopen(path, "re");
+	/* The name in its first line is escaped, and cannot look like another line. */
+	while (file && inner == 0 && fgets(line, sizeof(line), file)) {
+		const char *last = strrchr(line, '\t');
+
+		if (strncmp(line, "NSpid:", 6) == 0 && last)
+			inner = (pid_t)strtol(last + 1, NULL, 10);
+	}
+	if (file)
+		fclose(file);
+	return inner;
+}
+
+/* Stops a thread for its thread pointer. */
+static void ask_pointer(struct native_ids *ids, struct native *native)
+{
+	enum tracee_result result;
+	struct tracee tracee;
+
+	native->was_stopped = true;
+	result = tracee_stop(native->tid, 0, STOP_TIMEOUT_US, &tracee);
+	if (result == TRACEE_STOPPED && tracee_read_registers(&tracee))
+		native->pointer = tracee.registers.fs_base;
+	tracee_resume(&tracee);
+	ids->stuck |= result == TRACEE_TIMEOUT;
+}
+
+/* By the pthread_t, without touching anybody. */
+static pid_t find_pthread(const struct native_ids *ids, uint64_t pthread)
+{
+	for (size_t i = 0; i < ids->count; i++) {
+		const struct native *native = &ids->natives[i];
+
+		if (native->robust != 0 && ids->has_distance) {
+			/* As it is now: its id may be that of another. */
+			if (native->robust == pthread + ids->distance && robust_list_of(native->tid) == native->robust)
+				return native->tid;
+		} else if (native->pointer == pthread && robust_list_of(native->tid) == 0) {
+			char path[64];
+
+			snprintf(path, sizeof(path), "/proc/%d/task/%d", ids->pid, native->tid);
+			if (access(path, F_OK) == 0)
+				return native->tid;
+		}
+	}
+	return 0;
+}
+
+/* Where there are no lists: by what Ruby has noted, else by stopping those that are new. */
+static pid_t find_otherwise(struct native_ids *ids, uint64_t pthread, uint64_t noted)
+{
+	for (size_t i = 0; noted != 0 && i < ids->count; i++) {
+		struct native *native = &ids->natives[i];
+
+		if (native->inner == 0)
+			native->inner = inner_id(ids->pid, native->tid);
+		/* After a fork, what is noted can be another thread's by now: that has another pointer. */
+		if (native->inner > 0 && (uint64_t)native->inner == noted &&
+		    (native->pointer == 0 || pthread == 0 || native->pointer == pthread))
+			return native->tid;
+	}
+	for (size_t i = 0; pthread != 0 && i < ids->count && !ids->stuck; i++) {
+		struct native *native = &ids->natives[i];
+
+		if (native->pointer == 0 && native->robust == 0 && !native->was_stopped)
+			ask_pointer(ids, native);
+		if (native->pointer == pthread)
+			return native->tid;
+	}
+	return 0;
+}
+
+pid_t native_ids_find(struct native_ids *ids, uint64_t pthread, uint64_t noted)
+{
+	pid_t tid = pthread != 0 ? find_pthread(ids, pthread) : 0;
+
+	if (tid != 0 || (pthread == 0 && noted == 0))
+		return tid;
+	if (ids->listed.tv_sec == 0 || elapsed_ns(&ids->listed) > LIST_NS) {
+		list(ids);
+		tid = pthread != 0 ? find_pthread(ids, pthread) : 0;
+	}
+	/* With lists, one that has none yet is just beginning. */
+	if (tid != 0 || (ids->has_distance && pthread != 0))
+		return tid;
+	return find_otherwise(ids, pthread, noted);
+}
+
+bool native_ids_stuck(struct native_ids *ids)
+{
+	bool stuck = ids->stuck;
+
+	ids->stuck = false;
+	return stuck;
+}
