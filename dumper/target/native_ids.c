@@ -173,7 +173,7 @@ static void ask_pointer(struct native_ids *ids, struct native *native)
 	struct tracee tracee;
 
 	native->was_stopped = true;
-	result = tracee_stop(native->tid, 0, STOP_TIMEOUT_US, &tracee);
+	result = tracee_stop(ids->pid, native->tid, 0, STOP_TIMEOUT_US, &tracee);
 	if (result == TRACEE_STOPPED && tracee_read_registers(&tracee))
 		native->pointer = tracee.registers.fs_base;
 	tracee_resume(&tracee);

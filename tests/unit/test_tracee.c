@@ -5,11 +5,17 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "target/live.h"
 #include "target/process_stat.h"
 #include "target/tracee.h"
 
@@ -74,7 +80,7 @@ static void test_long_step(void **state)
 	(void)state;
 	reader = start_reader(pipes);
 	wait_for_sleep(reader);
-	assert_int_equal(tracee_stop(reader, AWAKE_US, STOP_US, &tracee), TRACEE_STOPPED);
+	assert_int_equal(tracee_stop(reader, reader, AWAKE_US, STOP_US, &tracee), TRACEE_STOPPED);
 	writer = fork();
 	assert_true(writer >= 0);
 	if (writer == 0) {
@@ -100,7 +106,7 @@ static void test_end(void **state)
 	(void)state;
 	reader = start_reader(pipes);
 	wait_for_sleep(reader);
-	assert_int_equal(tracee_stop(reader, AWAKE_US, STOP_US, &tracee), TRACEE_STOPPED);
+	assert_int_equal(tracee_stop(reader, reader, AWAKE_US, STOP_US, &tracee), TRACEE_STOPPED);
 	assert_false(tracee.reaped);
 	assert_int_equal(kill(reader, SIGKILL), 0);
 	while (tracee_step(&tracee))
@@ -110,7 +116,7 @@ static void test_end(void **state)
 		assert_int_equal(WTERMSIG(tracee.status), SIGKILL);
 	else
 		assert_int_equal(WTERMSIG(join(reader)), SIGKILL);
-	assert_int_equal(tracee_stop(reader, AWAKE_US, STOP_US, &tracee), TRACEE_GONE);
+	assert_int_equal(tracee_stop(reader, reader, AWAKE_US, STOP_US, &tracee), TRACEE_GONE);
 	close(pipes[0]);
 	close(pipes[1]);
 }
@@ -144,7 +150,7 @@ static void test_killed_by_its_parent(void **state)
 	}
 	assert_int_equal(read(told[0], &child, sizeof(child)), sizeof(child));
 	wait_for_sleep(child);
-	assert_int_equal(tracee_stop(child, AWAKE_US, STOP_US, &tracee), TRACEE_STOPPED);
+	assert_int_equal(tracee_stop(child, child, AWAKE_US, STOP_US, &tracee), TRACEE_STOPPED);
 	assert_int_equal(write(kill_it[1], "x", 1), 1);
 	assert_int_equal(read(told[0], &child, sizeof(child)), sizeof(child));
 	tracee_resume(&tracee);
@@ -193,7 +199,7 @@ static void test_signals_while_stepped(void **state)
 	assert_int_equal(read(told[0], &byte, 1), 1);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		wait_for_sleep(pid);
-		assert_int_equal(tracee_stop(pid, AWAKE_US, STOP_US, &tracee), TRACEE_STOPPED);
+		assert_int_equal(tracee_stop(pid, pid, AWAKE_US, STOP_US, &tracee), TRACEE_STOPPED);
 		assert_int_equal(kill(pid, signals[i]), 0);
 		assert_false(tracee_step(&tracee));
 		assert_int_equal(tracee.pending_signal, signals[i]);
@@ -209,13 +215,162 @@ static void test_signals_while_stepped(void **state)
 	}
 }
 
-int main(void)
+/* What a process and the test share. */
+struct counts {
+	_Atomic unsigned int sent, handled;
+	_Atomic int end;
+};
+
+static struct counts *counts;
+
+static void count(int signal)
 {
+	(void)signal;
+	counts->handled++;
+}
+
+/* Stops a process until it is caught on its way to a handler, and waits to be killed then. */
+static void catch_signal(pid_t pid, int told)
+{
+	for (;;) {
+		struct tracee tracee;
+
+		if (tracee_stop(pid, pid, AWAKE_US, STOP_US, &tracee) == TRACEE_STOPPED &&
+		    tracee.pending_signal == SIGUSR1) {
+			if (write(told, "x", 1) != 1)
+				_exit(1);
+			for (;;)
+				pause();
+		}
+		tracee_resume(&tracee);
+	}
+}
+
+/* A signal that a thread was about to receive when its tracer is killed reaches it, once. */
+static void test_signal_outlives_its_tracer(void **state)
+{
+	const struct sigaction action = {.sa_handler = count};
+	pid_t target, tracer;
+	int told[2];
+	char byte;
+
+	(void)state;
+	counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(counts != MAP_FAILED);
+	target = fork();
+	assert_true(target >= 0);
+	if (target == 0) {
+		sigaction(SIGUSR1, &action, NULL);
+		while (!counts->end) {
+			counts->sent++;
+			raise(SIGUSR1);
+		}
+		_exit(7);
+	}
+	alarm(60);
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(pipe(told), 0);
+		tracer = fork();
+		assert_true(tracer >= 0);
+		if (tracer == 0)
+			catch_signal(target, told[1]);
+		assert_int_equal(read(told[0], &byte, 1), 1);
+		assert_int_equal(kill(tracer, SIGKILL), 0);
+		join(tracer);
+		close(told[0]);
+		close(told[1]);
+	}
+	counts->end = 1;
+	assert_int_equal(WEXITSTATUS(join(target)), 7);
+	alarm(0);
+	assert_int_equal(counts->handled, counts->sent);
+	munmap(counts, sizeof(*counts));
+}
+
+/* ---- a process that becomes another program again and again, by a thread that is not its first */
+
+#define PROGRAMS   300
+#define LONG_WORDS 8u
+#define WORD_BYTES 100000u
+
+static void *become_the_next(void *left)
+{
+	static char program[] = "test_tracee", verb[] = "become", word[WORD_BYTES], number[16];
+	char *arguments[LONG_WORDS + 4] = {program, verb, number};
+
+	/* Long arguments: most of its time it is on its way to the next program. */
+	memset(word, 'x', sizeof(word) - 1);
+	for (size_t i = 0; i < LONG_WORDS; i++)
+		arguments[3 + i] = word;
+	snprintf(number, sizeof(number), "%d", *(int *)left - 1);
+	execv("/proc/self/exe", arguments);
+	_exit(1);
+}
+
+static int become(int left)
+{
+	pthread_t thread;
+
+	if (left == 0 || pthread_create(&thread, NULL, become_the_next, &left) != 0)
+		return left == 0 ? 7 : 1;
+	for (;;)
+		pause();
+}
+
+/* None of those programs is left stopped by a tracer that goes on. */
+static void test_exec_by_another_thread(void **state)
+{
+	siginfo_t info = {0};
+	unsigned int stops = 0;
+	bool reaped = false;
+	char number[16];
+	int status = 0;
+	pid_t pid;
+
+	(void)state;
+	snprintf(number, sizeof(number), "%d", PROGRAMS);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		execl("/proc/self/exe", "test_tracee", "become", number, NULL);
+		_exit(1);
+	}
+	alarm(60);
+	while (!reaped && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != pid) {
+		size_t nr_threads;
+		pid_t *tids = live_list_threads(pid, &nr_threads);
+
+		for (size_t i = 0; i < nr_threads; i++) {
+			struct tracee tracee;
+
+			if (tids[i] == pid)
+				continue;
+			stops += tracee_stop(pid, tids[i], AWAKE_US, STOP_US, &tracee) == TRACEE_STOPPED;
+			tracee_resume(&tracee);
+			if (tracee.reaped) {
+				reaped = true;
+				status = tracee.status;
+			}
+		}
+		free(tids);
+	}
+	assert_int_equal(WEXITSTATUS(reaped ? status : join(pid)), 7);
+	alarm(0);
+	assert_true(stops > 0);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 2 && strcmp(argv[1], "become") == 0)
+		return become(atoi(argv[2]));
+
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_long_step),
 	    cmocka_unit_test(test_end),
 	    cmocka_unit_test(test_killed_by_its_parent),
 	    cmocka_unit_test(test_signals_while_stepped),
+	    cmocka_unit_test(test_signal_outlives_its_tracer),
+	    cmocka_unit_test(test_exec_by_another_thread),
 	};
 
 	return cmocka_run_group_tests(tests, block_child_signal, NULL);
