@@ -57,7 +57,8 @@ def measure(command, arguments, folder):
         if said != "ready\n":
             sys.exit(f"{command}: the target did not start")
         subprocess.run(
-            [TREE / "build/rbdump", "experiment", "-p", str(target.pid), "--json", f"{folder}/report.json", *arguments],
+            [TREE / "build/rbdump", "experiment", "-p", str(target.pid), "--on-torn", "step", "--json",
+             f"{folder}/report.json", *arguments],
             check=True,
             stdout=subprocess.DEVNULL,
             timeout=TIMEOUT,

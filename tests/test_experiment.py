@@ -54,7 +54,8 @@ def experiment(rbdump, graph, *arguments, timeout=300):
     """The report of an experiment, and the lines of its torn log."""
     report, log = graph.folder / "report.json", graph.folder / "torn.log"
     done = subprocess.run(
-        [rbdump, "experiment", "-p", str(graph.pid), "--oracle", graph.oracle, "--json", report, "--torn-log", log]
+        [rbdump, "experiment", "-p", str(graph.pid), "--on-torn", "step", "--oracle", graph.oracle, "--json", report,
+         "--torn-log", log]
         + [str(argument) for argument in arguments],
         capture_output=True,
         text=True,
@@ -276,7 +277,7 @@ def test_pinned_in_a_window(windowed, rbdump, tmp_path):
         assert (mode["rejected"], line["frames"], mode["steps"]["samples"]) == ({"window": 1}, [], 0)
         assert mode["tries"]["total"] > 2
         # Stepped out: the stack that Ruby itself tells below.
-        mode, (line,) = sample()
+        mode, (line,) = sample("--on-torn", "step")
         assert (mode["accepted"], mode["impossible"]["count"]) == (1, 0)
         assert (line["verdict"], line["reason"], line["ip"]["window"]) == ("complete", "stepped", "vm_push_frame")
         assert mode["steps"]["samples"] == 1 and 1 <= mode["steps"]["total"] < 100
@@ -321,9 +322,9 @@ def test_command_ends_as_it_would(ruby, rbdump, tmp_path, result):
     assert sum(mode["samples"] for mode in report["modes"]) > 100
 
 
-@pytest.mark.parametrize("whom", ["process", "group"])
+@pytest.mark.parametrize("whom", ["process", "group", "tracer"])
 def test_killed_at_random_moments(ruby, rbdump, tmp_path, result, whom):
-    """kill -9 of rbdump, or of its group (timeout -s KILL), also while it steps the target: the target's result is right."""
+    """kill -9 of rbdump, of its group (timeout -s KILL), or of the process that traces: the target's result is right."""
     rounds = 400000
     times = random.Random(3)
     with Graph(ruby, "churn", tmp_path, rounds) as graph:
@@ -339,8 +340,11 @@ def test_killed_at_random_moments(ruby, rbdump, tmp_path, result, whom):
                 except subprocess.TimeoutExpired:
                     if whom == "process":
                         running.kill()
-                    else:
+                    elif whom == "group":
                         os.killpg(running.pid, signal.SIGKILL)
+                    else:
+                        for tracer in children_of(running.pid):
+                            os.kill(tracer, signal.SIGKILL)
             assert graph.process.poll() in (None, 0)
             if graph.process.poll() is not None:
                 break

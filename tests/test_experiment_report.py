@@ -64,7 +64,9 @@ def test_table_tells_shares(ruby, rbdump, tmp_path):
 def test_places_are_of_wrong_samples_only(ruby, rbdump, tmp_path):
     """Where a thread was stopped whose stack was accepted after some steps is in the log, not among those places."""
     with Graph(ruby, "churn", tmp_path) as graph:
-        table, report, lines = reported(rbdump, graph, "-m", "paused-naive,paused", "-r", 20000, "-n", 10000)
+        table, report, lines = reported(
+            rbdump, graph, "-m", "paused-naive,paused", "-r", 20000, "-n", 10000, "--on-torn", "step"
+        )
     modes = {mode["mode"]: mode for mode in report["modes"]}
     stepped = [line for line in lines if line["reason"] == "stepped"]
     assert all(line["verdict"] == "complete" and line["steps"] > 0 and line["registers"] for line in stepped)

@@ -22,8 +22,9 @@ static const char help[] =
     "                         paused-naive, paused (all)\n"
     "      --budget US        microseconds after which no further try of an unpaused sample begins (200); ten times\n"
     "                         as many for a paused one\n"
-    "      --on-torn WHAT     paused, when a thread was stopped where its stack is torn: step (out of there),\n"
-    "                         again (let it go on, and stop it a moment later, as record does), report, drop (step)\n"
+    "      --on-torn WHAT     paused, when a thread was stopped where its stack is torn: again (let it\n"
+    "                         go on, and stop it a moment later, as record does; default), step (out of there: a\n"
+    "                         kill of rbdump's tracing process then can kill the target), report, drop\n"
     "      --seed N           of the order of the blocks (1)\n"
     "      --oracle FILE      the target's legal calls, to find impossible stacks by\n"
     "      --progress FILE    where the target counts how far it has got: 8 bytes, little-endian (its CPU time)\n"
@@ -132,7 +133,7 @@ static bool parse_on_torn(const char *text, enum on_torn *ret)
 int experiment_command(int argc, char **argv)
 {
 	struct experiment_options options = {
-	    .rate = 100, .seed = 1, .sampler = {.budget_us = 200, .on_torn = ON_TORN_STEP}};
+	    .rate = 100, .seed = 1, .sampler = {.budget_us = 200, .on_torn = ON_TORN_AGAIN}};
 	char unknown[] = "-?";
 	double number;
 	int option;
