@@ -87,14 +87,43 @@ void text_add(struct text *text, const void *bytes, size_t length)
 	}
 }
 
+/* The code point of a character of that many bytes; 0 if there is none. */
+static uint32_t code_point(const uint8_t *bytes, size_t size)
+{
+	static const uint8_t lead[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+	uint32_t point = size > 0 ? bytes[0] & lead[size] : 0;
+
+	for (size_t i = 1; i < size; i++)
+		point = point << 6 | (bytes[i] & 0x3f);
+	return point;
+}
+
+/*
+ * Unicode 15: the general categories Cc, Zl and Zp, and the format characters that change the order in which others are
+ * shown (Bidi_Control).
+ */
+static bool is_control(uint32_t point)
+{
+	return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x061c || point == 0x200e ||
+	       point == 0x200f || (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
+}
+
+size_t text_control(const char *bytes, uint32_t *point)
+{
+	const uint8_t *at = (const uint8_t *)bytes;
+	size_t size = text_character(at, strnlen(bytes, 4));
+
+	*point = code_point(at, size);
+	return size > 0 && is_control(*point) ? size : 0;
+}
+
 void text_print(const char *bytes, FILE *stream)
 {
 	const uint8_t *at = (const uint8_t *)bytes, *end = at + strlen(bytes);
 
 	while (at < end) {
 		size_t size = text_character(at, (size_t)(end - at));
-		/* C0, DEL, and C1, which is C2 80 to C2 9F in UTF-8 */
-		bool control = *at < 0x20 || *at == 0x7f || (size == 2 && at[0] == 0xc2 && at[1] < 0xa0);
+		bool control = size > 0 && is_control(code_point(at, size));
 
 		for (size_t i = 0; i < (size > 0 ? size : 1); i++)
 			fprintf(stream, size == 0 || control ? "\\x%02X" : "%c", at[i]);

@@ -24,6 +24,13 @@ void text_clear(struct text *text);
 /* Appends bytes, each that is not part of well-formed UTF-8, and NUL, as \xNN. */
 void text_add(struct text *text, const void *bytes, size_t length);
 
+/*
+ * The length of the control character that a text begins with; 0 if it does not begin with one. What a terminal or a
+ * page acts on instead of showing it: control characters, line separators, and what changes the direction of text.
+ *   point  receives the code point of the first character, control or not; 0 if it is none
+ */
+size_t text_control(const char *bytes, uint32_t *point);
+
 /* Writes bytes to a terminal or a log: what is not UTF-8, and every control character, as \xNN. */
 void text_print(const char *bytes, FILE *stream);
 

@@ -1,5 +1,6 @@
 #include <jansson.h>
 
+#include "render/json_text.h"
 #include "render/render.h"
 
 static json_t *string_or_null(const char *text)
@@ -134,7 +135,7 @@ bool render_json(const struct trace *trace, FILE *stream)
 	    list_object(trace->threads_missing, 0), "fibers",
 	    list_object(trace->fibers_missing, trace->nr_fibers_missing), "threads", threads);
 	written =
-	    root && json_dumpf(root, stream, JSON_COMPACT | JSON_REAL_PRECISION(7)) == 0 && fputc('\n', stream) != EOF;
+	    root && json_text_write(root, JSON_COMPACT | JSON_REAL_PRECISION(7), stream) && fputc('\n', stream) != EOF;
 	json_decref(root);
 	return written;
 }

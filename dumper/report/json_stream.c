@@ -2,18 +2,23 @@
 
 #include <inttypes.h>
 
+#include "decode/text.h"
+
 static void quote(FILE *stream, const char *text)
 {
 	putc('"', stream);
 	for (const char *at = text; *at; at++) {
 		unsigned char c = (unsigned char)*at;
+		uint32_t point;
+		size_t control = text_control(at, &point);
 
 		if (c == '"' || c == '\\')
 			fprintf(stream, "\\%c", c);
-		else if (c < 0x20 || c == 0x7f || c == '<')
-			fprintf(stream, "\\u%04x", c);
+		else if (control > 0 || c == '<')
+			fprintf(stream, "\\u%04x", point);
 		else
 			putc(c, stream);
+		at += control > 0 ? control - 1 : 0;
 	}
 	putc('"', stream);
 }

@@ -95,6 +95,13 @@ static json_t *json(void)
 	fclose(stream);
 	/* One line, in UTF-8: jansson takes nothing else. */
 	assert_ptr_equal(strchr(text, '\n'), text + length - 1);
+	/* Nor does any of it drive a terminal. */
+	for (const char *at = text; at < text + length - 1; at++) {
+		assert_true((unsigned char)*at >= 0x20 && *at != 0x7f);
+		assert_false(at[0] == '\xc2' && (unsigned char)at[1] < 0xa0);
+	}
+	assert_null(strstr(text, "\u202e"));
+	assert_null(strstr(text, "\u061c"));
 	root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
 	if (!root)
 		fail_msg("%s", error.text);
@@ -566,7 +573,9 @@ static void test_json_of_what_is_missing(void **state)
 /* What comes back is what went in: quotes, control characters, every length of UTF-8; and lines of any size. */
 static void test_json_strings(void **state)
 {
-	static const char text[] = "\"\\/\b\f\n\r\t\x01\x1b\x7f\xc2\x80\xe3\x81\x82\xf0\x9f\x98\x80</script>";
+	static const char text[] =
+	    "\"\\/\b\f\n\r\t\x01\x1b\x7f\xc2\x80\xc2\x9b\xc2\xa0\xd8\x9c\xe2\x80\xae\xe3\x81\x82\xf0\x9f\x98\x80</"
+	    "script>";
 	json_t *root, *frame;
 
 	(void)state;

@@ -109,6 +109,27 @@ static void test_hostile_names(void **state)
 	profile_destroy(profile);
 }
 
+/* JSON of a recording does not drive a terminal, and is the same text to who reads it. */
+static void test_hostile_names_in_json(void **state)
+{
+	static const char name[] = "\x1b[2J\x7f\xc2\x9b\xc2\xa0\u202e\u2028";
+	struct profile *profile = new_profile("paused");
+	char *text;
+
+	(void)state;
+	RUN(profile, 1000, name);
+	text = written(format_speedscope, profile, &(struct format_options){.by = "wall", .title = name});
+	for (const char *at = text; *at; at++) {
+		assert_true(*at == '\n' || ((unsigned char)*at >= 0x20 && *at != 0x7f));
+		assert_false(at[0] == '\xc2' && (unsigned char)at[1] < 0xa0);
+	}
+	assert_null(strstr(text, "\u202e"));
+	assert_null(strstr(text, "\u2028"));
+	assert_non_null(strstr(text, "\"\\u001b[2J\\u007f\\u009b\xc2\xa0\\u202e\\u2028\""));
+	free(text);
+	profile_destroy(profile);
+}
+
 static void test_summary(void **state)
 {
 	struct profile *profile = new_profile("\x1b]0;paused\n"), *before = new_profile("paused");
@@ -174,6 +195,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_collapsed),
 	    cmocka_unit_test(test_hostile_names),
+	    cmocka_unit_test(test_hostile_names_in_json),
 	    cmocka_unit_test(test_summary),
 	    cmocka_unit_test(test_not_written),
 	};
