@@ -215,20 +215,26 @@ static bool visit_folder(const char *path, enum trust_purpose purpose, const cha
 /* Is shown a folder, and what it is; returns whether that was the last one. */
 typedef bool folder_visitor(void *context, const char *path, enum trust_purpose purpose);
 
-/* Goes through the folders that are searched, in their order. */
-static bool each_folder(folder_visitor *visit, void *context)
+/* Goes through the folders that the user has named. */
+static bool each_given(folder_visitor *visit, void *context)
 {
 	const char *given = getenv("RBDUMP_OFFSETS_D");
-	char *list = given ? strdup(given) : NULL, *cache = layout_cache_folder(), *program = layout_program_folder();
-	char *rest = NULL;
+	char *list = given ? strdup(given) : NULL, *rest = NULL;
 	bool done = false;
 
 	for (char *folder = list ? strtok_r(list, ":", &rest) : NULL; folder && !done;
 	     folder = strtok_r(NULL, ":", &rest))
 		done = visit(context, folder, TRUST_READ);
-	done =
-	    done || (cache && visit(context, cache, TRUST_READ)) || (program && visit(context, program, TRUST_PROGRAM));
 	free(list);
+	return done;
+}
+
+/* Goes through the folders that come after them. */
+static bool each_default(folder_visitor *visit, void *context)
+{
+	char *cache = layout_cache_folder(), *program = layout_program_folder();
+	bool done = (cache && visit(context, cache, TRUST_READ)) || (program && visit(context, program, TRUST_PROGRAM));
+
 	free(cache);
 	free(program);
 	return done;
@@ -247,12 +253,32 @@ static bool visit_files(void *context, const char *path, enum trust_purpose purp
 	return visit_folder(path, purpose, files->first, files->visit, files->context);
 }
 
-/* Goes through all folders. */
-static bool visit_all(const char *first, visitor *visit, void *context)
+/* Shows what rbdump has made of the very file that is wished for. */
+static bool visit_made(const struct layout_wish *wish, visitor *visit, void *context)
+{
+	char *path = NULL;
+	struct place place = {.fd = made_open(wish->build_id, wish->digest, "layout", &path)};
+	bool done;
+
+	if (place.fd < 0)
+		return false;
+	place.path = path;
+	done = visit(context, &place);
+	close(place.fd);
+	free(path);
+	return done;
+}
+
+/*
+ * Goes through all folders.
+ *   made  what rbdump has made of this file is shown as well, before the rest of the user's cache; NULL: it is not
+ */
+static bool visit_all(const char *first, const struct layout_wish *made, visitor *visit, void *context)
 {
 	struct files files = {first, visit, context};
 
-	return each_folder(visit_files, &files);
+	return each_given(visit_files, &files) || (made && visit_made(made, visit, context)) ||
+	       each_default(visit_files, &files);
 }
 
 static bool note_untrusted(void *context, const char *path, enum trust_purpose purpose)
@@ -269,24 +295,9 @@ char *layout_find_untrusted(void)
 {
 	char *why = NULL;
 
-	each_folder(note_untrusted, &why);
+	if (!each_given(note_untrusted, &why))
+		each_default(note_untrusted, &why);
 	return why;
-}
-
-/* Shows what rbdump has made of the very file that is wished for. */
-static bool visit_made(const struct layout_wish *wish, visitor *visit, void *context)
-{
-	char *path = NULL;
-	struct place place = {.fd = made_open(wish->build_id, wish->digest, "layout", &path)};
-	bool done;
-
-	if (place.fd < 0)
-		return false;
-	place.path = path;
-	done = visit(context, &place);
-	close(place.fd);
-	free(path);
-	return done;
 }
 
 struct search {
@@ -323,8 +334,7 @@ bool layout_find_kept(const struct layout_wish *wish, unsigned int skip, struct 
 				  ? file_name(wish->version, wish->arch, build_id)
 				  : NULL;
 
-		done = visit_all(first, search_visit, &search) ||
-		       (search.match == MATCH_BUILD_ID && visit_made(wish, search_visit, &search));
+		done = visit_all(first, search.match == MATCH_BUILD_ID ? wish : NULL, search_visit, &search);
 		free(first);
 	}
 	return done;
@@ -355,7 +365,7 @@ void layout_find_all(layout_lister *list, void *context)
 {
 	struct listing listing = {list, context};
 
-	visit_all(NULL, list_visit, &listing);
+	visit_all(NULL, NULL, list_visit, &listing);
 }
 
 struct versions {

@@ -141,7 +141,7 @@ static bool read_first_byte(const struct target *target)
  * that of another user takes CAP_DAC_OVERRIDE, where process_vm_readv(2) takes CAP_SYS_PTRACE only. It is needed for
  * pages that are mapped PROT_NONE only, and done without where it is refused.
  */
-static struct error *try_memory(const struct target *target)
+struct error *live_check_calls(const struct target *target)
 {
 	/* A page that may not be read (EFAULT) has passed the check of who may read. */
 	if (target->nr_mappings == 0 || read_first_byte(target) || errno == EFAULT)
@@ -165,7 +165,7 @@ struct error *live_open(pid_t pid, struct target **ret)
 	if (!read_mappings(target))
 		error = errno == ENOMEM ? error_no_memory() : diagnose_refusal("/proc", pid, errno);
 	else if (target->memory_fd < 0)
-		error = try_memory(target);
+		error = live_check_calls(target);
 	if (error)
 		target_close(target);
 	else
