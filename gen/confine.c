@@ -142,7 +142,7 @@ static const int asking[] = {
 };
 
 /* Keeps of the capabilities the one to read files, if it is there; else the one that has it in it. */
-static bool drop_capabilities(void)
+static bool drop_capabilities(bool processes)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {{0}, {0}};
@@ -152,6 +152,8 @@ static bool drop_capabilities(void)
 	if (syscall(SYS_capget, &header, data) != 0)
 		return false;
 	kept = data[0].permitted & (data[0].permitted & read ? read : override);
+	if (processes)
+		kept |= data[0].permitted & 1u << CAP_SYS_PTRACE;
 	data[0] = (struct __user_cap_data_struct){.effective = kept, .permitted = kept};
 	data[1] = (struct __user_cap_data_struct){0};
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
@@ -230,13 +232,13 @@ static int set_filter(int answer, bool server)
 	return failed;
 }
 
-const char *confine(int answer, bool server)
+const char *confine(int answer, bool processes, bool server)
 {
 	int failed;
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return "PR_SET_NO_NEW_PRIVS";
-	if (!drop_capabilities())
+	if (!drop_capabilities(processes))
 		return "giving its capabilities up";
 	if (!set_limits())
 		return "setting limits";

@@ -160,7 +160,8 @@ static bool work(struct job *job)
 		kept[count++] = *job->options.fd;
 	open_root(job, kept, &count);
 	close_others(kept, count);
-	failed = confine(job->answer, urls && *urls);
+	failed = confine(job->answer, !job->options.fd && strncmp(job->path, "/proc/", strlen("/proc/")) == 0,
+			 urls && *urls);
 	if (failed)
 		return send_error(
 		    job, error_create(EXIT_FAILED,
