@@ -10,7 +10,7 @@ offsetsdir = $(datadir)/rbdump/offsets.d
 CC = gcc
 CFLAGS ?= -O2 -g
 PYTHON ?= python3
-PKGS = libdw libelf jansson libzstd libprotobuf-c zlib
+PKGS = libdw libelf jansson libzstd libprotobuf-c zlib nettle libseccomp
 
 # One build folder a flavour, so that a sanitized build does not replace the plain one.
 ifeq ($(SAN),1)
@@ -137,7 +137,7 @@ $(FORMATS): tests/formats/package.json tests/formats/package-lock.json tests/for
 # ---- what must be there; installed by apt-get where it is not
 
 BUILD_PACKAGES = gcc make pkg-config python3 libdw-dev libelf-dev libjansson-dev libzstd-dev libc6-dev \
-	libprotobuf-c-dev protobuf-c-compiler zlib1g-dev
+	libprotobuf-c-dev protobuf-c-compiler zlib1g-dev nettle-dev libseccomp-dev
 DEMO_PACKAGES = $(BUILD_PACKAGES) ruby
 LINT_PACKAGES = $(BUILD_PACKAGES) clang-tidy clang-format cppcheck shellcheck
 CHECK_PACKAGES = $(BUILD_PACKAGES) ruby gdb git zstd gcc libcmocka-dev python3-pytest binutils dwz util-linux procps \

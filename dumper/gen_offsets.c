@@ -5,14 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "error.h"
-#include "gen/gen.h"
+#include "gen/confined.h"
 #include "layout.h"
 #include "layout/find.h"
 #include "layout/store.h"
 #include "layout/write.h"
 #include "sentence.h"
+#include "trust/trust.h"
 
 /* Whether ./offsets.d is the one that comes with the program: layouts in any other would not be found. */
 static bool is_in_program_tree(void)
@@ -38,22 +40,34 @@ static char *default_folder(void)
 	return layout_cache_folder();
 }
 
-static struct error *default_output(const struct layout *layout, char **ret)
+static bool write_layout(const void *content, FILE *file)
 {
-	char *folder = default_folder(), *name = layout_file_name(layout);
-	struct error *error = NULL;
+	return layout_write(content, file);
+}
 
-	if (!folder)
+/* Writes to the folder that is the default one; *ret receives the path. */
+static struct error *write_default(const struct layout *layout, char **ret)
+{
+	char *path = default_folder(), *name = layout_file_name(layout), *why = NULL;
+	struct error *error = NULL;
+	int folder = -1;
+
+	if (!path)
 		error = error_create(EXIT_FAILED, "no place for the layout: HOME is not set; name a file with -o");
 	else if (!name)
 		error = error_no_memory();
-	else if (!store_make_folder(folder))
-		error = error_take(EXIT_FAILED, sentence("%s: cannot be made: %s", folder, strerror(errno)));
-	else if (asprintf(ret, "%s/%s", folder, name) < 0) {
-		*ret = NULL;
-		error = error_no_memory();
-	}
-	free(folder);
+	else if ((folder = trust_open_folder(path, TRUST_KEEP, &why)) < 0)
+		error = error_take(EXIT_FAILED,
+				   why ? sentence("%s; a layout there would not be used: name a file with -o", why)
+				       : sentence("%s: cannot be made: %s", path, strerror(errno)));
+	else if (!trust_write_file(folder, name, write_layout, layout))
+		error = error_take(EXIT_FAILED, sentence("%s/%s: cannot be written: %s", path, name, strerror(errno)));
+	else
+		*ret = sentence("%s/%s", path, name);
+	if (folder >= 0)
+		close(folder);
+	free(why);
+	free(path);
 	free(name);
 	return error;
 }
@@ -92,25 +106,22 @@ int gen_offsets_main(const char *elf, const char *output, bool any_build)
 	struct gen_report report = {0};
 	struct layout *layout = NULL;
 	char *chosen = NULL;
-	struct error *error = gen_layout(elf, NULL, &report, &layout);
+	struct error *error = gen_layout_confined(elf, NULL, &report, &layout);
 
 	if (!error && any_build) {
 		/* Without it, what holds for one build only is left out as well. */
 		free(layout->build_id);
 		layout->build_id = NULL;
 	}
-	if (!error && !output)
-		error = default_output(layout, &chosen);
-	if (!output)
-		output = chosen;
-	if (!error && output)
-		error = write_output(layout, output);
+	if (!error)
+		error = output ? write_output(layout, output) : write_default(layout, &chosen);
 	int status = error ? (int)error->status : EXIT_COMPLETE;
 
 	if (error)
 		fprintf(stderr, "rbdump: %s\n", error->message);
 	else
-		fprintf(stderr, "%s: %u fields, %u absent (optional)\n", output, report.fields, report.absent);
+		fprintf(stderr, "%s: %u fields, %u absent (optional)\n", output ? output : chosen, report.fields,
+			report.absent);
 	error_destroy(error);
 	free(chosen);
 	gen_report_deinit(&report);

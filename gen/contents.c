@@ -52,7 +52,7 @@ static bool try_path(char *path, const char *build_id, struct contents *ret)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	char *problem = fd >= 0 ? image_check(path, fd) : NULL;
-	Elf *elf = fd >= 0 && !problem ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
+	Elf *elf = fd >= 0 && !problem ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
 	char *id = elf ? contents_build_id(elf) : NULL;
 	bool same = id && strcmp(id, build_id) == 0 && has_data(elf);
 

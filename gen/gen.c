@@ -51,6 +51,7 @@ struct generation {
 	bool relocatable;
 	const char *debug_path; /* NULL if the debug info is in the file itself */
 	Dwarf *dwarf;
+	bool alternate; /* part of the debug info is in a file that dwz has made */
 	struct wanted_table *table;
 	struct die_budget budget;
 	struct facts facts;
@@ -67,13 +68,21 @@ static struct error *open_file(struct generation *g, const int *fd)
 		return error_take(EXIT_FAILED, sentence("%s: cannot be opened: %s", g->path, strerror(errno)));
 	char *problem = image_check(g->path, g->fd);
 
+	if (!problem && !fd) {
+		int copy = image_copy(g->fd);
+
+		if (copy < 0)
+			problem = sentence("%s: cannot be read: %s", g->path, strerror(errno));
+		close(g->fd);
+		g->fd = copy;
+	}
 	return problem ? error_take(EXIT_FAILED, problem) : NULL;
 }
 
 /* If the file has no Ruby in it, goes on to the library that it has it from. */
 static struct error *follow(struct generation *g)
 {
-	Elf *elf = elf_begin(g->fd, ELF_C_READ_MMAP, NULL);
+	Elf *elf = elf_begin(g->fd, ELF_C_READ, NULL);
 	size_t length;
 
 	if (!elf)
@@ -99,13 +108,26 @@ static struct error *follow(struct generation *g)
 	return open_file(g, NULL);
 }
 
+/* libdwfl maps what it is given: of a debug file, that is a copy, too. */
+static int find_debug_file(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, const char *file,
+			   const char *link, GElf_Word checksum, char **path)
+{
+	int fd = dwfl_standard_find_debuginfo(module, data, name, base, file, link, checksum, path), copy;
+
+	if (fd < 0)
+		return fd;
+	copy = image_copy(fd);
+	close(fd);
+	return copy;
+}
+
 static struct error *open_module(struct generation *g)
 {
 	g->folders = *g->sysroot ? sentence(":.debug:%s/usr/lib/debug:/usr/lib/debug", g->sysroot)
 				 : sentence(":.debug:/usr/lib/debug");
 	g->callbacks = (Dwfl_Callbacks){
 	    .find_elf = dwfl_build_id_find_elf,
-	    .find_debuginfo = dwfl_standard_find_debuginfo,
+	    .find_debuginfo = find_debug_file,
 	    .section_address = dwfl_offline_section_address,
 	    .debuginfo_path = &g->folders,
 	};
@@ -168,7 +190,8 @@ static struct error *open_debug_info(struct generation *g)
 	if (!g->dwarf)
 		return NULL;
 	name = g->debug_path ? g->debug_path : g->path;
-	if (dwelf_dwarf_gnu_debugaltlink(g->dwarf, &alternate, &id) > 0 && !dwarf_getalt(g->dwarf))
+	g->alternate = dwelf_dwarf_gnu_debugaltlink(g->dwarf, &alternate, &id) > 0;
+	if (g->alternate && !dwarf_getalt(g->dwarf))
 		return error_take(EXIT_FAILED,
 				  sentence("%s: dwz has moved part of its debug info to %s, which is not to be "
 					   "found",
@@ -520,6 +543,7 @@ struct error *gen_layout(const char *path, const struct gen_options *options, st
 		if (report) {
 			report->elf = sentence("%s", g.path);
 			report->debug = g.debug_path ? sentence("%s", g.debug_path) : NULL;
+			report->alternate = g.alternate;
 			count(*ret, report);
 		}
 	}

@@ -37,6 +37,7 @@ struct gen_options {
 struct gen_report {
 	char *elf;	     /* path of the file with Ruby in it: a libruby that was followed, or the given path */
 	char *debug;	     /* path of the file with the debug info, if it is another one; else NULL */
+	bool alternate;	     /* part of it is in a file that dwz has made */
 	unsigned int fields; /* members, enumerators and constants found */
 	unsigned int absent; /* those that this Ruby does not have, all of them optional */
 };

@@ -1,10 +1,19 @@
 #include "gen/image.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sentence.h"
+
+#define CHUNK	  (256 << 10)
+#define MAX_COPY  (INT64_C(1) << 30)  /* bytes of a file that is copied as a whole; libruby 4.0 has 60 MB */
+#define MAX_PARTS (UINT64_C(1) << 28) /* bytes of the parts that are copied of a file */
+#define MAX_FILE  (INT64_C(16) << 30) /* bytes of a file of which parts are copied */
 
 /* What an ELF file is for, by its e_machine. */
 static const char *machine_name(unsigned int machine)
@@ -27,6 +36,36 @@ static const char *machine_name(unsigned int machine)
 	}
 }
 
+static char *check_header(const char *name, const Elf64_Ehdr *header, ssize_t length)
+{
+	if (length == 0)
+		return sentence("%s: the file is empty", name);
+	if (length < SELFMAG || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
+		return sentence("%s: not an ELF file", name);
+	if (length < EI_NIDENT)
+		return sentence("%s: cut short: not even the ELF header is there", name);
+	if (header->e_ident[EI_CLASS] == ELFCLASS32)
+		return sentence("%s: a 32-bit ELF file; rbdump reads those of x86_64", name);
+	if (header->e_ident[EI_DATA] == ELFDATA2MSB)
+		return sentence("%s: a big-endian ELF file; rbdump reads those of x86_64", name);
+	if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB)
+		return sentence("%s: an ELF file of unknown class or byte order", name);
+	if (length < (ssize_t)sizeof(*header))
+		return sentence("%s: cut short: not even the ELF header is there", name);
+	if (header->e_machine != EM_X86_64) {
+		const char *machine = machine_name(header->e_machine);
+
+		if (machine)
+			return sentence("%s: an ELF file for %s; rbdump reads those of x86_64", name, machine);
+		return sentence("%s: an ELF file for machine %u; rbdump reads those of x86_64", name,
+				header->e_machine);
+	}
+	if (header->e_type != ET_EXEC && header->e_type != ET_DYN && header->e_type != ET_REL)
+		return sentence("%s: neither an executable nor a shared library nor an object file (ELF type %u)", name,
+				header->e_type);
+	return NULL;
+}
+
 char *image_check(const char *name, int fd)
 {
 	Elf64_Ehdr header;
@@ -34,31 +73,184 @@ char *image_check(const char *name, int fd)
 
 	if (length < 0)
 		return sentence("%s: cannot be read: %s", name, strerror(errno));
-	if (length == 0)
-		return sentence("%s: the file is empty", name);
-	if (length < SELFMAG || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
-		return sentence("%s: not an ELF file", name);
-	if (length < EI_NIDENT)
-		return sentence("%s: cut short: not even the ELF header is there", name);
-	if (header.e_ident[EI_CLASS] == ELFCLASS32)
-		return sentence("%s: a 32-bit ELF file; rbdump reads those of x86_64", name);
-	if (header.e_ident[EI_DATA] == ELFDATA2MSB)
-		return sentence("%s: a big-endian ELF file; rbdump reads those of x86_64", name);
-	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
-		return sentence("%s: an ELF file of unknown class or byte order", name);
-	if (length < (ssize_t)sizeof(header))
-		return sentence("%s: cut short: not even the ELF header is there", name);
-	if (header.e_machine != EM_X86_64) {
-		const char *machine = machine_name(header.e_machine);
+	return check_header(name, &header, length);
+}
 
-		if (machine)
-			return sentence("%s: an ELF file for %s; rbdump reads those of x86_64", name, machine);
-		return sentence("%s: an ELF file for machine %u; rbdump reads those of x86_64", name, header.e_machine);
+/* ---- copies */
+
+static bool is_zero(const char *bytes, size_t length)
+{
+	return length == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, length - 1) == 0);
+}
+
+/* Copies all that there is; holes stay holes. */
+static bool copy_bytes(int from, int to)
+{
+	char *chunk = malloc(CHUNK);
+	ssize_t length = -1;
+	off_t done = 0;
+
+	while (chunk && done <= MAX_COPY && (length = pread(from, chunk, CHUNK, done)) > 0) {
+		if (!is_zero(chunk, (size_t)length) && pwrite(to, chunk, (size_t)length, done) != length) {
+			free(chunk);
+			return false;
+		}
+		done += length;
 	}
-	if (header.e_type != ET_EXEC && header.e_type != ET_DYN && header.e_type != ET_REL)
-		return sentence("%s: neither an executable nor a shared library nor an object file (ELF type %u)", name,
-				header.e_type);
-	return NULL;
+	free(chunk);
+	if (length > 0)
+		errno = EFBIG;
+	return length == 0 && ftruncate(to, done) == 0;
+}
+
+int image_copy(int fd)
+{
+	int copy = memfd_create("rbdump", MFD_CLOEXEC | MFD_ALLOW_SEALING), saved;
+
+	if (copy < 0)
+		return -1;
+	if (copy_bytes(fd, copy) &&
+	    fcntl(copy, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0)
+		return copy;
+	saved = errno;
+	close(copy);
+	errno = saved;
+	return -1;
+}
+
+/* A copy of parts of a file that is being made. */
+struct copying {
+	int fd;
+	char *bytes;
+	uint64_t size;
+	uint64_t budget; /* bytes that may still be copied */
+};
+
+static bool copy_part(struct copying *copying, uint64_t offset, uint64_t length)
+{
+	uint64_t done = 0;
+
+	if (offset > copying->size || length > copying->size - offset || length > copying->budget)
+		return false;
+	copying->budget -= length;
+	while (done < length) {
+		ssize_t n = pread(copying->fd, copying->bytes + offset + done, length - done, (off_t)(offset + done));
+
+		if (n <= 0)
+			return false;
+		done += (uint64_t)n;
+	}
+	return true;
+}
+
+/* Copies the notes and the dynamic section by the program headers. False if there is no table of those. */
+static bool copy_segments(struct copying *copying, const Elf64_Ehdr *header)
+{
+	if (header->e_phnum == PN_XNUM || header->e_phoff % 8 != 0 ||
+	    (header->e_phnum > 0 && header->e_phentsize != sizeof(Elf64_Phdr)) ||
+	    !copy_part(copying, header->e_phoff, header->e_phnum * sizeof(Elf64_Phdr)))
+		return false;
+	for (size_t i = 0; i < header->e_phnum; i++) {
+		Elf64_Phdr *segment = (Elf64_Phdr *)(void *)(copying->bytes + header->e_phoff) + i;
+		Elf64_Phdr now = *segment;
+
+		if ((now.p_type == PT_NOTE || now.p_type == PT_DYNAMIC) &&
+		    !copy_part(copying, now.p_offset, now.p_filesz))
+			segment->p_type = PT_NULL;
+		else
+			*segment = now; /* where a part lies over the table */
+	}
+	return true;
+}
+
+/* Copies the sections that are needed; of symbol tables, the first of each kind, as there is one only (gABI). */
+static void copy_sections(struct copying *copying, const Elf64_Ehdr *header, Elf64_Shdr *sections)
+{
+	bool symtab = false, dynsym = false;
+
+	for (size_t i = 0; i < header->e_shnum; i++) {
+		Elf64_Shdr *section = &sections[i];
+		bool *seen = section->sh_type == SHT_SYMTAB ? &symtab : section->sh_type == SHT_DYNSYM ? &dynsym : NULL;
+		bool wanted = (seen && !*seen) || section->sh_type == SHT_DYNAMIC || section->sh_type == SHT_NOTE;
+
+		if (!seen && !wanted)
+			continue;
+		if (seen)
+			*seen = true;
+		if (!wanted || !copy_part(copying, section->sh_offset, section->sh_size)) {
+			section->sh_type = SHT_NULL;
+			continue;
+		}
+		if (section->sh_type != SHT_NOTE && section->sh_link < header->e_shnum)
+			copy_part(copying, sections[section->sh_link].sh_offset, sections[section->sh_link].sh_size);
+	}
+	if (header->e_shstrndx < header->e_shnum)
+		copy_part(copying, sections[header->e_shstrndx].sh_offset, sections[header->e_shstrndx].sh_size);
+}
+
+/*
+ * Copies what is needed. The headers are judged and changed as copies, and put into place last: what they say must not
+ * be overwritten by a part that lies over them.
+ */
+static bool copy_parts(struct copying *copying)
+{
+	Elf64_Ehdr header;
+	Elf64_Shdr *sections = NULL;
+	size_t table;
+	char *problem;
+
+	if (copying->size < sizeof(header) || !copy_part(copying, 0, sizeof(header)))
+		return false;
+	memcpy(&header, copying->bytes, sizeof(header));
+	problem = check_header("", &header, sizeof(header));
+	free(problem);
+	if (problem || !copy_segments(copying, &header))
+		return false;
+	table = header.e_shnum * sizeof(*sections);
+	/* More sections than a header can count are in no program. */
+	if (header.e_shnum > 0 && header.e_shentsize == sizeof(*sections) && header.e_shoff % 8 == 0 &&
+	    copy_part(copying, header.e_shoff, table) && (sections = malloc(table))) {
+		memcpy(sections, copying->bytes + header.e_shoff, table);
+		copy_sections(copying, &header, sections);
+		memcpy(copying->bytes + header.e_shoff, sections, table);
+	} else {
+		header.e_shoff = 0;
+		header.e_shnum = header.e_shstrndx = 0;
+	}
+	free(sections);
+	memcpy(copying->bytes, &header, sizeof(header));
+	return true;
+}
+
+bool image_parts_open(int fd, struct image_parts *ret)
+{
+	struct copying copying = {.fd = fd, .budget = MAX_PARTS};
+	struct stat status;
+	void *bytes;
+
+	*ret = (struct image_parts){0};
+	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size <= 0 || status.st_size > MAX_FILE)
+		return false;
+	copying.size = (uint64_t)status.st_size;
+	bytes = mmap(NULL, copying.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (bytes == MAP_FAILED)
+		return false;
+	copying.bytes = bytes;
+	*ret = (struct image_parts){.bytes = bytes, .size = copying.size};
+	if (copy_parts(&copying))
+		ret->elf = elf_memory(bytes, copying.size);
+	if (ret->elf)
+		return true;
+	image_parts_close(ret);
+	return false;
+}
+
+void image_parts_close(struct image_parts *parts)
+{
+	elf_end(parts->elf);
+	if (parts->bytes)
+		munmap(parts->bytes, parts->size);
+	*parts = (struct image_parts){0};
 }
 
 bool image_is_constant(Elf *elf, size_t section)

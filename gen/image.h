@@ -18,6 +18,27 @@
 char *image_check(const char *name, int fd);
 
 /*
+ * Copies a file into memory that nobody else can change (a sealed memfd), so that what is read stays as it is: a file
+ * that is mapped and cut short meanwhile would end rbdump by SIGBUS.
+ * Returns a descriptor, or -1 with errno: EFBIG if the file is larger than any Ruby (1 GiB).
+ */
+int image_copy(int fd);
+
+/*
+ * What is needed of an ELF file to know what it is and what it defines, copied to memory of this process: headers,
+ * symbol tables, notes and the dynamic section. All else reads as zeros.
+ */
+struct image_parts {
+	Elf *elf; /* NULL: none */
+	void *bytes;
+	size_t size; /* of the whole file */
+};
+
+/* Fails with false: it cannot be read, or is no ELF file that image_check() would take. */
+bool image_parts_open(int fd, struct image_parts *ret);
+void image_parts_close(struct image_parts *parts); /* all-zero is fine */
+
+/*
  * Whether a section, by its number, is memory that is not written to. A constant of a shared library may have a symbol
  * in the executable, too, where the loader copies it to (R_X86_64_COPY): that is writable.
  */

@@ -66,7 +66,7 @@ static bool file_open(const char *path, struct file *ret)
 	char *error = image_check(path, ret->fd);
 
 	if (!error)
-		ret->elf = elf_begin(ret->fd, ELF_C_READ_MMAP, NULL);
+		ret->elf = elf_begin(ret->fd, ELF_C_READ, NULL);
 	free(error);
 	if (ret->elf)
 		return true;

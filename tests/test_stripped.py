@@ -1,6 +1,7 @@
 """Rubies without any symbol table and debug info: every frame as Ruby tells it, C functions by name, from offsets.d/ alone."""
 
 import dataclasses
+import hashlib
 import json
 import os
 import pathlib
@@ -49,7 +50,7 @@ def empty_home(monkeypatch, tmp_path):
     """Nobody has looked at a Ruby before: what is known is what comes with rbdump."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path / "rbdump/offsets.d"
+    return tmp_path / "rbdump/by-digest"
 
 
 @pytest.fixture(scope="module")
@@ -152,8 +153,8 @@ def test_search(stripped, start, rbdump, roots_probe, tmp_path):
 
 
 def kept_roots(cache):
-    """The file in which the roots of the one build that was looked at are kept."""
-    (path,) = cache.glob("*.roots")
+    """The file in which the roots of the one file that was looked at are kept."""
+    (path,) = cache.glob("*/*.roots")
     return path
 
 
@@ -162,7 +163,9 @@ def test_roots_are_kept(stripped, start, rbdump, empty_home):
     check(dump(rbdump, target.pid), target, stripped.ruby)
     kept = kept_roots(empty_home)
     first, identity, *facts, last = kept.read_text().splitlines()
-    assert kept.name == f"{stripped.moved.build_id}.roots"
+    assert kept.parent.name == stripped.moved.build_id
+    files = [pathlib.Path(stripped.moved.path), *(stripped.moved.folder / "lib").glob("libruby*")]
+    assert kept.stem in [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
     assert (first, identity, last) == ("rbdump-roots 1", f"build-id {stripped.moved.build_id}", f"end {len(facts)}")
     known = symbols(stripped.original)
     found = {name: int(address, 16) for _, name, address in map(str.split, facts)}
@@ -219,7 +222,7 @@ def test_kept_roots_that_are_wrong(stripped, start, rbdump, empty_home):
     kept.unlink()
     kept.mkdir()
     check(dump(rbdump, target.pid), target, stripped.ruby)
-    assert list(empty_home.iterdir()) == [kept]
+    assert list(kept.parent.iterdir()) == [kept]
 
 
 def test_cache_that_cannot_be_written_to(stripped, start, rbdump, empty_home):

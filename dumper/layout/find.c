@@ -9,11 +9,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gen/confined.h"
 #include "gen/gen.h"
+#include "gen/image.h"
+#include "layout/digest.h"
+#include "layout/made.h"
 #include "layout/read.h"
-#include "layout/store.h"
 #include "layout/version.h"
+#include "layout/write.h"
 #include "sentence.h"
+#include "trust/trust.h"
 
 static const char suffix[] = ".layout";
 
@@ -21,22 +26,13 @@ void layout_found_clear(struct layout_found *found)
 {
 	layout_destroy(found->layout);
 	free(found->file);
+	free(found->digest);
 	*found = (struct layout_found){0};
 }
 
 char *layout_cache_folder(void)
 {
-	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	char *folder = NULL;
-
-	if (cache && cache[0] == '/') {
-		if (asprintf(&folder, "%s/rbdump/offsets.d", cache) < 0)
-			return NULL;
-	} else if (home && home[0] == '/') {
-		if (asprintf(&folder, "%s/.cache/rbdump/offsets.d", home) < 0)
-			return NULL;
-	}
-	return folder;
+	return made_cache_folder("offsets.d");
 }
 
 static char *file_name(const char *version, const char *arch, const char *build_id)
@@ -56,36 +52,45 @@ char *layout_file_name(const struct layout *layout)
 	return file_name(layout->version, layout->arch, layout->build_id);
 }
 
+/* Cuts the last part off a path and gives it; "" if there is none. */
+static const char *cut_last(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return "";
+	*slash = '\0';
+	return slash + 1;
+}
+
+/* TOP/name if it is there, malloc'ed. */
+static char *if_there(const char *top, const char *name)
+{
+	char *path = sentence("%s/%s", top, name);
+
+	if (access(path, R_OK) == 0)
+		return path;
+	free(path);
+	return NULL;
+}
+
 char *layout_program_folder(void)
 {
-	static const struct {
-		const char *sign, *folder; /* what tells that it is such a place, and its folder */
-	} places[] = {
-	    {"share/rbdump/offsets.d", "share/rbdump/offsets.d"},
-	    {"gen/fields.def", "offsets.d"},
-	};
-	char top[4096], *path;
+	char top[4096], *sign;
 	ssize_t length = readlink("/proc/self/exe", top, sizeof(top) - 1);
+	const char *folder;
 
 	top[length > 0 ? length : 0] = '\0';
-	for (int up = 0; up < 3; up++) {
-		char *slash = strrchr(top, '/');
-
-		if (!slash)
-			return NULL;
-		*slash = '\0';
-		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-			bool found;
-
-			if (asprintf(&path, "%s/%s", top, places[i].sign) < 0)
-				return NULL;
-			found = access(path, R_OK) == 0;
-			free(path);
-			if (found)
-				return asprintf(&path, "%s/%s", top, places[i].folder) < 0 ? NULL : path;
-		}
-	}
-	return NULL;
+	cut_last(top);
+	folder = cut_last(top);
+	if (strcmp(folder, "bin") == 0)
+		return if_there(top, "share/rbdump/offsets.d");
+	/* build/san/rbdump */
+	if (strcmp(folder, "build") != 0 && strcmp(cut_last(top), "build") != 0)
+		return NULL;
+	sign = if_there(top, "gen/fields.def");
+	free(sign);
+	return sign ? sentence("%s/offsets.d", top) : NULL;
 }
 
 /* Best first. */
@@ -107,35 +112,29 @@ static bool matches(const struct layout *layout, const struct layout_wish *wish,
 				      : !same_version && wish->version && layout_is_for(layout, wish->version);
 }
 
-/*
- * Opens a regular file: what else may have the name, a FIFO for one, could keep us waiting. Gives NULL, and why not in
- * `wrong`.
- */
-static FILE *open_regular(const char *path, const char **wrong)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat status;
-	FILE *file = NULL;
+/* A layout file of a folder. */
+struct place {
+	int fd;		  /* open; -1 if it is not there or not trusted */
+	const char *path; /* for messages */
+	const char *why;  /* it could not be opened; else NULL */
+};
 
-	*wrong = NULL;
-	if (fd >= 0 && fstat(fd, &status) == 0) {
-		if (S_ISREG(status.st_mode))
-			file = fdopen(fd, "r");
-		else
-			*wrong = S_ISDIR(status.st_mode) ? "it is a folder" : "it is not a regular file";
-	}
-	if (!file && !*wrong)
-		*wrong = strerror(errno);
-	if (!file && fd >= 0)
+/* A stream to read it from; NULL if there is none. */
+static FILE *stream_of(const struct place *place)
+{
+	int fd = place->fd >= 0 ? fcntl(place->fd, F_DUPFD_CLOEXEC, 0) : -1;
+	FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+
+	if (fd >= 0 && !file)
 		close(fd);
 	return file;
 }
 
 /* Reads one file if its header matches. */
-static bool try_file(const char *path, const struct layout_wish *wish, enum match match, struct layout_found *ret)
+static bool try_file(const struct place *place, const struct layout_wish *wish, enum match match,
+		     struct layout_found *ret)
 {
-	const char *why_not;
-	FILE *file = open_regular(path, &why_not);
+	FILE *file = stream_of(place);
 	struct layout *layout = NULL;
 	bool found;
 
@@ -154,35 +153,49 @@ static bool try_file(const char *path, const struct layout_wish *wish, enum matc
 		return false;
 	ret->layout = layout;
 	ret->source = match == MATCH_BUILD_ID ? LAYOUT_BY_BUILD_ID : LAYOUT_BY_VERSION;
-	ret->file = strdup(path);
+	ret->file = strdup(place->path);
 	return true;
 }
 
-/* Is shown the path of a file; returns whether that was the last one. */
-typedef bool visitor(void *context, const char *path);
+/* Is shown a file; returns whether that was the last one. */
+typedef bool visitor(void *context, const struct place *place);
 
-static bool visit_file(const char *folder, const char *name, visitor *visit, void *context)
+static bool visit_file(int folder, const char *path, const char *name, enum trust_purpose purpose, visitor *visit,
+		       void *context)
 {
-	char *path;
+	char *why = NULL, *whole = sentence("%s/%s", path, name);
+	struct place place = {.fd = trust_open_file(folder, name, purpose, &why), .path = whole};
 	bool done;
 
-	if (asprintf(&path, "%s/%s", folder, name) < 0)
-		return false;
-	done = visit(context, path);
-	free(path);
+	place.why = why ? why : place.fd < 0 ? strerror(errno) : NULL;
+	done = visit(context, &place);
+	if (place.fd >= 0)
+		close(place.fd);
+	free(why);
+	free(whole);
 	return done;
 }
 
-/* Goes through the layout files of a folder: the one named `first`, which need not be there; the others by name. */
-static bool visit_folder(const char *folder, const char *first, visitor *visit, void *context)
+/*
+ * Goes through the layout files of a folder, if it is trusted: the one named `first`, which need not be there; the
+ * others by name.
+ */
+static bool visit_folder(const char *path, enum trust_purpose purpose, const char *first, visitor *visit, void *context)
 {
 	struct dirent **entries;
-	int count;
+	int folder, count;
+	char *why;
 	bool done;
 
-	if (first && visit_file(folder, first, visit, context))
+	folder = trust_open_folder(path, purpose, &why);
+	free(why);
+	if (folder < 0)
+		return false;
+	if (first && visit_file(folder, path, first, purpose, visit, context)) {
+		close(folder);
 		return true;
-	count = scandir(folder, &entries, NULL, alphasort);
+	}
+	count = scandirat(folder, ".", &entries, NULL, alphasort);
 	done = false;
 	for (int i = 0; i < count; i++) {
 		const char *name = entries[i]->d_name;
@@ -190,31 +203,101 @@ static bool visit_folder(const char *folder, const char *first, visitor *visit, 
 
 		if (!done && length > strlen(suffix) && strcmp(name + length - strlen(suffix), suffix) == 0 &&
 		    !(first && strcmp(name, first) == 0))
-			done = visit_file(folder, name, visit, context);
+			done = visit_file(folder, path, name, purpose, visit, context);
 		free(entries[i]);
 	}
 	if (count >= 0)
 		free(entries);
+	close(folder);
 	return done;
 }
 
-/* Goes through all folders. */
-static bool visit_all(const char *first, visitor *visit, void *context)
+/* Is shown a folder, and what it is; returns whether that was the last one. */
+typedef bool folder_visitor(void *context, const char *path, enum trust_purpose purpose);
+
+/* Goes through the folders that the user has named. */
+static bool each_given(folder_visitor *visit, void *context)
 {
 	const char *given = getenv("RBDUMP_OFFSETS_D");
-	char *list = given ? strdup(given) : NULL, *cache = layout_cache_folder(), *program = layout_program_folder();
-	char *rest = NULL;
+	char *list = given ? strdup(given) : NULL, *rest = NULL;
 	bool done = false;
 
 	for (char *folder = list ? strtok_r(list, ":", &rest) : NULL; folder && !done;
 	     folder = strtok_r(NULL, ":", &rest))
-		done = visit_folder(folder, first, visit, context);
-	done = done || (cache && visit_folder(cache, first, visit, context)) ||
-	       (program && visit_folder(program, first, visit, context));
+		done = visit(context, folder, TRUST_READ);
 	free(list);
+	return done;
+}
+
+/* Goes through the folders that come after them. */
+static bool each_default(folder_visitor *visit, void *context)
+{
+	char *cache = layout_cache_folder(), *program = layout_program_folder();
+	bool done = (cache && visit(context, cache, TRUST_READ)) || (program && visit(context, program, TRUST_PROGRAM));
+
 	free(cache);
 	free(program);
 	return done;
+}
+
+struct files {
+	const char *first;
+	visitor *visit;
+	void *context;
+};
+
+static bool visit_files(void *context, const char *path, enum trust_purpose purpose)
+{
+	const struct files *files = context;
+
+	return visit_folder(path, purpose, files->first, files->visit, files->context);
+}
+
+/* Shows what rbdump has made of the very file that is wished for. */
+static bool visit_made(const struct layout_wish *wish, visitor *visit, void *context)
+{
+	char *path = NULL;
+	struct place place = {.fd = made_open(wish->build_id, wish->digest, "layout", &path)};
+	bool done;
+
+	if (place.fd < 0)
+		return false;
+	place.path = path;
+	done = visit(context, &place);
+	close(place.fd);
+	free(path);
+	return done;
+}
+
+/*
+ * Goes through all folders.
+ *   made  what rbdump has made of this file is shown as well, before the rest of the user's cache; NULL: it is not
+ */
+static bool visit_all(const char *first, const struct layout_wish *made, visitor *visit, void *context)
+{
+	struct files files = {first, visit, context};
+
+	return each_given(visit_files, &files) || (made && visit_made(made, visit, context)) ||
+	       each_default(visit_files, &files);
+}
+
+static bool note_untrusted(void *context, const char *path, enum trust_purpose purpose)
+{
+	char **why = context;
+	int folder = trust_open_folder(path, purpose, why);
+
+	if (folder >= 0)
+		close(folder);
+	return *why;
+}
+
+char *layout_find_untrusted(void)
+{
+	char *why = NULL;
+
+	if (!each_given(note_untrusted, &why))
+		each_default(note_untrusted, &why);
+	return why;
 }
 
 struct search {
@@ -224,11 +307,11 @@ struct search {
 	struct layout_found *ret;
 };
 
-static bool search_visit(void *context, const char *path)
+static bool search_visit(void *context, const struct place *place)
 {
 	struct search *search = context;
 
-	if (!try_file(path, search->wish, search->match, search->ret))
+	if (!try_file(place, search->wish, search->match, search->ret))
 		return false;
 	if (search->skip == 0)
 		return true;
@@ -251,7 +334,7 @@ bool layout_find_kept(const struct layout_wish *wish, unsigned int skip, struct 
 				  ? file_name(wish->version, wish->arch, build_id)
 				  : NULL;
 
-		done = visit_all(first, search_visit, &search);
+		done = visit_all(first, search.match == MATCH_BUILD_ID ? wish : NULL, search_visit, &search);
 		free(first);
 	}
 	return done;
@@ -262,17 +345,17 @@ struct listing {
 	void *context;
 };
 
-static bool list_visit(void *context, const char *path)
+static bool list_visit(void *context, const struct place *place)
 {
 	const struct listing *listing = context;
 	struct layout *header = NULL;
-	const char *why_not;
-	FILE *file = open_regular(path, &why_not);
-	char *wrong = file ? layout_read_header(file, &header) : sentence("cannot be read: %s", why_not);
+	FILE *file = stream_of(place);
+	char *wrong = file ? layout_read_header(file, &header)
+			   : sentence("cannot be read: %s", place->why ? place->why : strerror(errno));
 
 	if (file)
 		fclose(file);
-	listing->list(listing->context, path, header, wrong);
+	listing->list(listing->context, place->path, header, wrong);
 	layout_destroy(header);
 	free(wrong);
 	return false;
@@ -282,7 +365,7 @@ void layout_find_all(layout_lister *list, void *context)
 {
 	struct listing listing = {list, context};
 
-	visit_all(NULL, list_visit, &listing);
+	visit_all(NULL, NULL, list_visit, &listing);
 }
 
 struct versions {
@@ -370,6 +453,30 @@ bool layout_find_newest(const struct layout_wish *wish, char *version, size_t si
 	return newest.found;
 }
 
+/*
+ * Opens a regular file: what else may have the name, a FIFO for one, could keep us waiting. Gives NULL, and why not in
+ * `wrong`.
+ */
+static FILE *open_regular(const char *path, const char **wrong)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat status;
+	FILE *file = NULL;
+
+	*wrong = NULL;
+	if (fd >= 0 && fstat(fd, &status) == 0) {
+		if (S_ISREG(status.st_mode))
+			file = fdopen(fd, "r");
+		else
+			*wrong = S_ISDIR(status.st_mode) ? "it is a folder" : "it is not a regular file";
+	}
+	if (!file && !*wrong)
+		*wrong = strerror(errno);
+	if (!file && fd >= 0)
+		close(fd);
+	return file;
+}
+
 struct error *layout_find_given(const char *path, const struct layout_wish *wish, struct layout_found *ret)
 {
 	const char *why_not;
@@ -410,40 +517,59 @@ struct error *layout_find_given(const char *path, const struct layout_wish *wish
 	return NULL;
 }
 
-/* Keeps a layout in the user's cache and gives its file, malloc'ed; NULL if that cannot be written to. */
-static char *keep(const struct layout *layout)
+static bool write_layout(const void *content, FILE *file)
 {
-	char *folder = layout_cache_folder(), *name = layout_file_name(layout), *path = NULL;
-	bool kept = folder && name && store_make_folder(folder) && asprintf(&path, "%s/%s", folder, name) >= 0 &&
-		    store_layout(layout, path);
+	return layout_write(content, file);
+}
 
-	free(folder);
-	free(name);
-	if (kept)
-		return path;
-	free(path);
-	return NULL;
+void layout_find_keep(struct layout_found *found)
+{
+	if (found->source != LAYOUT_GENERATED || !found->layout->build_id || !found->digest || found->file)
+		return;
+	found->file = made_keep(found->layout->build_id, found->digest, "layout", write_layout, found->layout);
+}
+
+/*
+ * Whether all that a layout was made of is the file that was given, or what only root or the effective user can have
+ * put where it is: a process brings its own debug files with it, in its own root folder, and its file's digest does not
+ * tell which.
+ */
+static bool is_of_trusted(const char *path, const struct gen_report *report)
+{
+	if (strcmp(report->elf, path) != 0)
+		return false;
+	return report->debug ? trust_is_own(report->debug) : !report->alternate;
 }
 
 struct error *layout_find_generate(const struct layout_wish *wish, int fd, const char *path, const char *root,
 				   struct layout_found *ret)
 {
 	struct gen_options options = {.sysroot = root, .fd = &fd};
+	struct gen_report report = {0};
+	char digest[DIGEST_LENGTH + 1];
 	struct layout *layout;
 	struct error *error;
+	int copy;
 
 	*ret = (struct layout_found){0};
-	error = gen_layout(path, &options, NULL, &layout);
-	if (error)
-		return error;
-	if (wish->version && strcmp(layout->version, wish->version) != 0) {
+	/* What is digested must be what was read: the file may be changed meanwhile. */
+	copy = image_copy(fd);
+	if (copy < 0)
+		return error_take(EXIT_FAILED, sentence("%s: cannot be read: %s", path, strerror(errno)));
+	options.fd = &copy;
+	error = gen_layout_confined(path, &options, &report, &layout);
+	if (!error && wish->version && strcmp(layout->version, wish->version) != 0) {
 		error = error_create(EXIT_NO_RUBY, "the debug info of %s is that of Ruby %s, the process runs %s", path,
 				     layout->version, wish->version);
 		layout_destroy(layout);
-		return error;
 	}
-	ret->layout = layout;
-	ret->source = LAYOUT_GENERATED;
-	ret->file = keep(layout);
-	return NULL;
+	if (!error) {
+		ret->layout = layout;
+		ret->source = LAYOUT_GENERATED;
+		if (is_of_trusted(path, &report) && digest_of_file(copy, digest))
+			ret->digest = strdup(digest);
+	}
+	gen_report_deinit(&report);
+	close(copy);
+	return error;
 }

@@ -2,8 +2,9 @@
  * Which layout for this Ruby: the search through the folders of layouts, and the making of one on the spot.
  *
  * The folders, in order: $RBDUMP_OFFSETS_D (colon-separated), the user's cache ($XDG_CACHE_HOME/rbdump/offsets.d, else
- * ~/.cache/rbdump/offsets.d), and the one that comes with the program: PREFIX/share/rbdump/offsets.d, or offsets.d of
- * the tree that it was built in.
+ * ~/.cache/rbdump/offsets.d, which has what the user has made with --gen-offsets; and what rbdump has made itself, see
+ * layout/made.h), and the one that comes with the program: PREFIX/share/rbdump/offsets.d for PREFIX/bin/rbdump, or
+ * offsets.d of the tree that it was built in. A folder or file that is not trusted (trust/trust.h) is passed over.
  */
 #ifndef RBDUMP_FIND_H
 #define RBDUMP_FIND_H
@@ -19,6 +20,8 @@ struct layout_wish {
 	const char *build_id; /* hexadecimal, of the ELF that Ruby is in; NULL if it has none */
 	/* What that Ruby says of itself; NULL if not known. A layout that is for other patch levels is none. */
 	const char *description;
+	/* Of that ELF (layout/digest.h); NULL if not known: then no layout that rbdump has made itself is found. */
+	const char *digest;
 };
 
 /* A layout and where it came from. */
@@ -26,6 +29,8 @@ struct layout_found {
 	struct layout *layout;
 	enum layout_source source;
 	char *file; /* NULL if it is in none */
+	/* Of one that was made now: the digest of the file that it is made of, if it may be kept; else NULL. */
+	char *digest;
 };
 
 /* Drops what a search found; all-zero is fine. */
@@ -75,7 +80,9 @@ size_t layout_find_versions(const char *arch, struct layout_versions **ret);
 bool layout_find_newest(const struct layout_wish *wish, char *version, size_t size);
 
 /*
- * Makes a layout from an ELF's debug info and keeps it in the user's cache, if that can be written to.
+ * Makes a layout from an ELF's debug info. It may be kept (layout_find_keep()) if all that it is made of is the file
+ * itself, or a debug file that only root or the effective user can have put where it is; and if the file has a
+ * build-id.
  *   fd    the ELF, open; not closed
  *   path  its name, for messages and for finding what belongs to it
  *   root  where the root folder is that the path is in: "/proc/PID/root", or "" for this system's
@@ -84,12 +91,21 @@ bool layout_find_newest(const struct layout_wish *wish, char *version, size_t si
 struct error *layout_find_generate(const struct layout_wish *wish, int fd, const char *path, const char *root,
 				   struct layout_found *ret);
 
+/*
+ * Keeps a layout that was made, and has passed the self-test, in the user's cache, if it may be kept and there is a
+ * cache that is trusted.
+ */
+void layout_find_keep(struct layout_found *found);
+
+/* The first folder that was to be searched and is not trusted, as a malloc'ed sentence; NULL if all are. */
+char *layout_find_untrusted(void);
+
 /* The user's cache folder for layouts, malloc'ed; NULL if there is no home. */
 char *layout_cache_folder(void);
 
 /*
- * The folder that comes with this binary: ../share/rbdump/offsets.d beside it where it is installed, or the offsets.d
- * of the tree that it was built in (build/rbdump, build/san/rbdump); malloc'ed. NULL if there is neither.
+ * The folder that comes with this binary: PREFIX/share/rbdump/offsets.d if it is PREFIX/bin/rbdump, or the offsets.d of
+ * the tree that it was built in (build/rbdump, build/san/rbdump); malloc'ed. NULL if there is neither.
  */
 char *layout_program_folder(void);
 

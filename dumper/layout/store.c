@@ -10,21 +10,6 @@
 
 #include "layout/write.h"
 
-bool store_make_folder(const char *folder)
-{
-	char *path = strdup(folder);
-	bool made = path != NULL;
-
-	for (char *slash = path ? strchr(path + 1, '/') : NULL; slash && made; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		made = mkdir(path, 0777) == 0 || errno == EEXIST;
-		*slash = '/';
-	}
-	made = made && (mkdir(path, 0777) == 0 || errno == EEXIST);
-	free(path);
-	return made;
-}
-
 /* A stream to a new file with the modes that umask(2) leaves, which mkostemp() does not ask. NULL with errno. */
 static FILE *open_temporary(char *template)
 {
@@ -45,7 +30,7 @@ static FILE *open_temporary(char *template)
 	return NULL;
 }
 
-bool store_file(const char *path, store_writer *write, const void *content)
+bool store_layout(const struct layout *layout, const char *path)
 {
 	char *temporary;
 	bool written;
@@ -61,7 +46,7 @@ bool store_file(const char *path, store_writer *write, const void *content)
 		errno = saved;
 		return false;
 	}
-	written = write(content, file);
+	written = layout_write(layout, file);
 	saved = errno;
 	if (fclose(file) != 0 && written) {
 		saved = errno;
@@ -76,14 +61,4 @@ bool store_file(const char *path, store_writer *write, const void *content)
 	free(temporary);
 	errno = saved;
 	return written;
-}
-
-static bool write_layout(const void *content, FILE *file)
-{
-	return layout_write(content, file);
-}
-
-bool store_layout(const struct layout *layout, const char *path)
-{
-	return store_file(path, write_layout, layout);
 }

@@ -196,7 +196,8 @@ static void sleep_ns(const struct capture *capture, long ns)
 static struct session *wait_for_ruby(struct capture *capture, bool first, bool *waited)
 {
 	const struct capture_options *options = capture->options;
-	const struct session_options how = {.offsets = options->offsets, .time_limit_s = options->time_limit_s};
+	const struct session_options how = {
+	    .sampling = true, .offsets = options->offsets, .time_limit_s = options->time_limit_s};
 	const bool must_be_one = first && options->awaited;
 	long pause_ns = LOOK_MIN_NS;
 

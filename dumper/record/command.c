@@ -123,6 +123,7 @@ static int check_and_run(struct record_options *options)
 		return usage("", "give either -p PID or -- COMMAND");
 	if (!options->raw && options->rotate_s > 0)
 		return usage("", "--rotate goes with recordings, not with other formats");
+	options->named = options->report.output;
 	if (options->raw && !options->report.output)
 		options->report.output = default_output(options);
 	if (options->raw && strcmp(options->report.output, "-") == 0) {

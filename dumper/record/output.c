@@ -16,6 +16,7 @@ struct part {
 
 struct output {
 	char *name; /* NULL: it has none */
+	bool named; /* by the user */
 	struct recording_head head;
 	struct part now, before;
 	uint32_t part;
@@ -46,9 +47,41 @@ static int open_nameless(void)
 	return fd;
 }
 
+/*
+ * Opens a file that the user has not named: a link, or a file of somebody else's, may wait there in a folder that
+ * others can write to. One of the user's own is emptied once it is known to be that. Returns -1 with errno; *why
+ * receives what is wrong with it, or NULL.
+ */
+static int open_own(const char *path, const char **why)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	struct stat status;
+
+	*why = NULL;
+	if (fd >= 0 || errno != EEXIST)
+		return fd;
+	fd = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0) {
+		if (errno == ELOOP)
+			*why = "it is a symbolic link";
+		return -1;
+	}
+	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+		*why = "it is not a regular file";
+	else if (status.st_uid != geteuid())
+		*why = "it belongs to another user";
+	else if (status.st_nlink != 1)
+		*why = "it has other names (hard links)";
+	if (!*why && ftruncate(fd, 0) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
 static struct error *open_part(struct output *output)
 {
 	struct part *part = &output->now;
+	const char *why = NULL;
 	char *name = NULL;
 	struct error *error;
 
@@ -59,9 +92,14 @@ static struct error *open_part(struct output *output)
 		part->fd = open_nameless();
 	else if (strcmp(output->name, "-") == 0)
 		part->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	else if (output->named && output->part == 0)
+		part->fd = open(output->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	else
-		part->fd = open(name ? name : output->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (part->fd < 0)
+		part->fd = open_own(name ? name : output->name, &why);
+	if (part->fd < 0 && why)
+		error = error_create(EXIT_FAILED, "%s is not written to: %s; remove it, or name %s file with -o FILE",
+				     name ? name : output->name, why, output->named ? "another" : "the");
+	else if (part->fd < 0)
 		error = error_create(EXIT_FAILED, "%s cannot be written: %s", name ? name : output_name(output),
 				     strerror(errno));
 	else
@@ -78,7 +116,7 @@ static void close_part(struct part *part)
 	*part = (struct part){.fd = -1};
 }
 
-struct error *output_open(const char *name, const struct recording_head *head, struct output **ret)
+struct error *output_open(const char *name, bool named, const struct recording_head *head, struct output **ret)
 {
 	struct output *output = calloc(1, sizeof(*output));
 	struct error *error;
@@ -88,6 +126,7 @@ struct error *output_open(const char *name, const struct recording_head *head, s
 		return error_no_memory();
 	output->now.fd = output->before.fd = -1;
 	output->head = *head;
+	output->named = named;
 	if (name) {
 		output->name = strdup(name);
 		if (!output->name) {

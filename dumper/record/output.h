@@ -11,10 +11,12 @@ struct output;
 
 /*
  * Opens it. Fails if that cannot be.
- *   name  of the file; "-": standard output; NULL: a file without a name, to be read again
- *   head  what each file begins with; its `start` is that of the first
+ *   name   of the file; "-": standard output; NULL: a file without a name, to be read again
+ *   named  whether the user has named it: then it may be whatever the user wants, a link or a device. Else, and for
+ *          FILE.1 and those after it, it is a new file, or a regular one of the user's own with no other name
+ *   head   what each file begins with; its `start` is that of the first
  */
-struct error *output_open(const char *name, const struct recording_head *head, struct output **ret);
+struct error *output_open(const char *name, bool named, const struct recording_head *head, struct output **ret);
 
 /* Adds records to a part; those of one that is finished are dropped. */
 struct error *output_add(struct output *output, uint32_t part, const uint8_t *records, size_t length);

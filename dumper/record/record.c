@@ -528,7 +528,7 @@ static struct error *prepare(struct recorder *recorder)
 	take_signals(options);
 	read_clocks(&recorder->origin, &head.start);
 	recorder->part_began = recorder->sampled = recorder->origin;
-	return output_open(options->raw ? options->report.output : NULL, &head, &recorder->output);
+	return output_open(options->raw ? options->report.output : NULL, options->named, &head, &recorder->output);
 }
 
 static struct error *record(struct recorder *recorder)

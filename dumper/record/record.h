@@ -24,6 +24,7 @@ struct record_options {
 	const char *offsets;
 	unsigned int time_limit_s;
 	bool raw;		      /* the recording itself; else `report.format` */
+	bool named;		      /* the user has named the file that it goes to */
 	struct report_options report; /* with where to write it */
 };
 

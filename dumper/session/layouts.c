@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "layout/made.h"
 #include "session/fits.h"
 #include "session/time_limit.h"
 #include "session/trial.h"
@@ -71,16 +73,39 @@ static struct error *no_layout(const struct session *session, const struct layou
 	const char *build_id = session->module->build_id;
 	char newest[32];
 	bool of_series = layout_find_newest(wish, newest, sizeof(newest));
+	char *untrusted = layout_find_untrusted();
+	struct error *error;
 
-	return error_create(
+	error = error_create(
 	    EXIT_NO_RUBY,
 	    "there is no layout for Ruby %s (%s%s, build-id %s), and none could be made: %s; %s, or run `rbdump "
-	    "--gen-offsets` on a build with debug info and the same version%s%s",
+	    "--gen-offsets` on a build with debug info and the same version%s%s%s%s",
 	    session->version, session->version_source == VERSION_GIVEN ? "as given; " : "", session->module->path,
 	    build_id ? build_id : "none", why_not_made->message,
 	    session->module->fd < 0 ? "give the file that ran behind the core"
 				    : "install the debug symbols of that package",
-	    of_series ? "; of its series, there are layouts up to " : "", of_series ? newest : "");
+	    of_series ? "; of its series, there are layouts up to " : "", of_series ? newest : "",
+	    untrusted ? "; layouts were not looked for everywhere: " : "", untrusted ? untrusted : "");
+	free(untrusted);
+	return error;
+}
+
+/* Whether two paths lead to the same file. */
+static bool is_same(const char *one, const char *other)
+{
+	struct stat a, b;
+
+	return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* Whether a process sees the same files under the same paths as we do. */
+static bool shares_our_files(pid_t pid)
+{
+	char root[64], mounts[64];
+
+	snprintf(root, sizeof(root), "/proc/%d/root", pid);
+	snprintf(mounts, sizeof(mounts), "/proc/%d/ns/mnt", pid);
+	return is_same(root, "/") && is_same(mounts, "/proc/self/ns/mnt");
 }
 
 static struct error *generate(struct session *session, const struct layout_wish *wish)
@@ -90,7 +115,7 @@ static struct error *generate(struct session *session, const struct layout_wish 
 	layout_found_clear(&session->layout);
 	if (session->module->fd < 0)
 		return error_create(EXIT_NO_RUBY, "%s is not here, or not the one that ran", session->module->path);
-	if (session->target->kind == TARGET_LIVE)
+	if (session->target->kind == TARGET_LIVE && !shares_our_files(session->target->pid))
 		snprintf(root, sizeof(root), "/proc/%d/root", session->target->pid);
 	return layout_find_generate(wish, session->module->fd, session->module->path, root, &session->layout);
 }
@@ -109,6 +134,8 @@ static struct error *try_layout(struct session *session, const char *name, struc
 		session->version_source = VERSION_OF_LAYOUT;
 	}
 	error = session_try(session, ret, &refused);
+	if (!error && *ret)
+		layout_find_keep(&session->layout);
 	if (!error && refused && !*refusal)
 		*refusal = refuse(session, name, refused);
 	free(refused);
@@ -143,7 +170,7 @@ static bool is_second(const struct session *session)
 static struct error *find_known(struct session *session, struct trace **ret)
 {
 	struct layout_wish wish = {session->version, SESSION_ARCH, session->module->build_id,
-				   session->description[0] ? session->description : NULL};
+				   session->description[0] ? session->description : NULL, NULL};
 	struct error *error = NULL, *refusal = NULL, *why = NULL;
 	bool generated = false;
 	unsigned int tried = 0;
@@ -154,6 +181,8 @@ static struct error *find_known(struct session *session, struct trace **ret)
 			error = try_layout(session, session->offsets, &refusal, ret);
 		return error || *ret ? error : refusal;
 	}
+	if (made_has(wish.build_id))
+		wish.digest = module_digest(session->module);
 	while (!error && !*ret && tried < KEPT_TRIES) {
 		layout_found_clear(&session->layout);
 		if (!layout_find_kept(&wish, tried, &session->layout))

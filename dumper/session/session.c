@@ -85,6 +85,8 @@ struct error *session_open(pid_t pid, const struct session_options *options, str
 	error = time_limit_begin(TARGET_LIVE, pid, options->time_limit_s);
 	if (!error)
 		error = live_open(pid, &session->target);
+	if (!error && options->sampling)
+		error = live_check_calls(session->target);
 	if (!error) {
 		session->foreign_pids = in_other_pid_namespace(session->target->pid);
 		error = open_session(session, NULL, trace);

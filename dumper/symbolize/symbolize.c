@@ -31,7 +31,8 @@ static const char vdso[] = "[vdso]";
 /* A file that the target has mapped as a program. */
 struct mapped_file {
 	char *path;	     /* as the target has it */
-	Dwfl_Module *module; /* NULL: the kernel's [vdso] */
+	int fd;		     /* open until it is read; -1: the kernel's [vdso] */
+	Dwfl_Module *module; /* once it has been read; NULL: damaged */
 	uint64_t start;	     /* in the target's memory */
 
 	bool read;	 /* what follows has been looked for */
@@ -72,6 +73,16 @@ static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf
 	return -1;
 }
 
+/* libdwfl maps what it is given, and the file may be cut short meanwhile: it gets a copy. Closes the file. */
+static int take_copy(int fd)
+{
+	int copy = fd < 0 ? -1 : image_copy(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return copy;
+}
+
 static int find_debug_file(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, const char *file,
 			   const char *link, GElf_Word checksum, char **path)
 {
@@ -83,7 +94,7 @@ static int find_debug_file(Dwfl_Module *module, void **data, const char *name, D
 	if (!debug_file_is_safe(symbolizer->folders, file ? file : name, link, build_id,
 				length > 0 ? (size_t)length : 0))
 		return -1;
-	return dwfl_standard_find_debuginfo(module, data, name, base, file, link, checksum, path);
+	return take_copy(dwfl_standard_find_debuginfo(module, data, name, base, file, link, checksum, path));
 }
 
 /* Finds a path to the target's root folder that outlives the target. */
@@ -113,54 +124,59 @@ static bool open_root(struct symbolizer *symbolizer, pid_t pid)
 /* Whether that is a program: a file of another kind may be mapped, too, and a pipe would be waited for. */
 static bool is_program(const char *path, int fd)
 {
-	GElf_Ehdr header;
 	struct stat status;
+	Elf64_Ehdr header;
 	char *problem;
-	Elf *elf;
-	bool is;
 
 	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
 		return false;
 	problem = image_check(path, fd);
 	free(problem);
-	if (problem)
-		return false;
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	is = elf && gelf_getehdr(elf, &header) && header.e_type != ET_REL;
-	elf_end(elf);
-	return is;
+	return !problem && pread(fd, &header, sizeof(header), 0) == sizeof(header) && header.e_type != ET_REL;
 }
 
 /* Opens what a mapping shows the beginning of. Returns NULL if it is no program. */
 static struct mapped_file *open_file(struct symbolizer *symbolizer, const struct mapping *mapping)
 {
 	struct mapped_file *file = &symbolizer->files[symbolizer->nr_files];
-	char *path = NULL;
-	int fd = -1;
 
-	*file = (struct mapped_file){.start = mapping->start};
+	*file = (struct mapped_file){.start = mapping->start, .fd = -1};
 	file->path = strndup(mapping->path, mapping_name_length(mapping));
 	if (file->path && strcmp(mapping->path, vdso) == 0) {
 		symbolizer->nr_files++;
 		return file;
 	}
-	if (file->path && mapping->path[0] == '/' && asprintf(&path, "%s%s", symbolizer->root, file->path) > 0)
-		fd = target_open_file(symbolizer->target, mapping);
-	if (fd >= 0 && is_program(file->path, fd))
-		file->module = dwfl_report_elf(symbolizer->dwfl, file->path, path, fd, mapping->start, false);
-	free(path);
-	if (file->module) {
-		void **data;
-
-		dwfl_module_info(file->module, &data, NULL, NULL, NULL, NULL, NULL, NULL);
-		*data = symbolizer;
-		symbolizer->nr_files++; /* the descriptor is libdwfl's now */
+	if (file->path && mapping->path[0] == '/')
+		file->fd = target_open_file(symbolizer->target, mapping);
+	if (file->fd >= 0 && is_program(file->path, file->fd)) {
+		symbolizer->nr_files++;
 		return file;
 	}
-	if (fd >= 0)
-		close(fd);
+	if (file->fd >= 0)
+		close(file->fd);
 	free(file->path);
 	return NULL;
+}
+
+/* Gives a copy of a file to libdwfl. Closes the file. */
+static void report_file(struct symbolizer *symbolizer, struct mapped_file *file)
+{
+	int copy = take_copy(file->fd);
+	char *path = NULL;
+	void **data;
+
+	file->fd = -1;
+	dwfl_report_begin_add(symbolizer->dwfl);
+	if (copy >= 0 && asprintf(&path, "%s%s", symbolizer->root, file->path) > 0)
+		file->module = dwfl_report_elf(symbolizer->dwfl, file->path, path, copy, file->start, false);
+	if (!file->module && copy >= 0)
+		close(copy); /* else it is libdwfl's now */
+	free(path);
+	if (!file->module)
+		return;
+	dwfl_module_info(file->module, &data, NULL, NULL, NULL, NULL, NULL, NULL);
+	*data = symbolizer;
+	dwfl_report_end(symbolizer->dwfl, NULL, NULL);
 }
 
 static bool open_files(struct symbolizer *symbolizer)
@@ -173,7 +189,6 @@ static bool open_files(struct symbolizer *symbolizer)
 	symbolizer->files = calloc(MAX_FILES, sizeof(*symbolizer->files));
 	if (!symbolizer->file_of || !symbolizer->files)
 		return false;
-	dwfl_report_begin(symbolizer->dwfl);
 	for (size_t i = 0; i < target->nr_mappings; i++) {
 		const struct mapping *mapping = &target->mappings[i];
 
@@ -184,7 +199,7 @@ static bool open_files(struct symbolizer *symbolizer)
 		last = mapping;
 		symbolizer->file_of[i] = file;
 	}
-	return dwfl_report_end(symbolizer->dwfl, NULL, NULL) == 0;
+	return true;
 }
 
 struct error *symbolizer_open(pid_t pid, struct symbolizer **ret)
@@ -223,6 +238,8 @@ void symbolizer_close(struct symbolizer *symbolizer)
 		return;
 	for (size_t i = 0; i < symbolizer->nr_files; i++) {
 		free(symbolizer->files[i].path);
+		if (symbolizer->files[i].fd >= 0)
+			close(symbolizer->files[i].fd);
 		symbols_destroy(symbolizer->files[i].symbols);
 		symbols_destroy(symbolizer->files[i].debug_symbols);
 	}
@@ -305,12 +322,15 @@ static bool has_symtab(Elf *elf)
 	return false;
 }
 
-static void read_file(struct mapped_file *file)
+static void read_file(struct symbolizer *symbolizer, struct mapped_file *file)
 {
 	GElf_Addr bias = 0;
 	Elf *debug;
 
 	file->read = true;
+	report_file(symbolizer, file);
+	if (!file->module)
+		return;
 	file->elf = dwfl_module_getelf(file->module, &bias);
 	if (!file->elf)
 		return;
@@ -356,8 +376,8 @@ static bool find(struct symbolizer *symbolizer, uint64_t address, struct symboli
 		return false;
 	ret->module = keep(symbolizer, NULL, file->path);
 	ret->module_address = address - file->start;
-	if (file->module && !file->read)
-		read_file(file);
+	if (file->fd >= 0 && !file->read)
+		read_file(symbolizer, file);
 	if (!file->elf)
 		return true;
 	ret->module_address = address - file->bias;

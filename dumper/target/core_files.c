@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gen/image.h"
 #include "layout/build_id.h"
 #include "memory/memory.h"
 #include "target/core.h"
@@ -15,12 +16,12 @@
 
 char *core_build_id_of(int fd)
 {
-	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	struct image_parts parts;
 	const void *bits = NULL;
-	ssize_t length = elf ? dwelf_elf_gnu_build_id(elf, &bits) : 0;
+	ssize_t length = image_parts_open(fd, &parts) ? dwelf_elf_gnu_build_id(parts.elf, &bits) : 0;
 	char *digits = build_id_digits(bits, length);
 
-	elf_end(elf);
+	image_parts_close(&parts);
 	return digits;
 }
 

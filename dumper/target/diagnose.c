@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "target/process_stat.h"
@@ -84,11 +86,114 @@ static const char *user_name(uid_t uid, char *buffer, size_t size)
 	return buffer;
 }
 
+/*
+ * Whether a system call is refused whatever it is asked for: by a filter (seccomp) that rbdump runs under. Each is
+ * tried on this process itself, where the kernel's own checks have nothing against it.
+ */
+static bool reading_is_filtered(void)
+{
+	char from = 0, to;
+	struct iovec local = {&to, 1}, remote = {&from, 1};
+
+	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) < 0 &&
+	       (errno == EPERM || errno == ENOSYS || errno == EACCES);
+}
+
+/* We are not traced by ourselves: ESRCH (ptrace(2)). */
+static bool tracing_is_filtered(void)
+{
+	return ptrace(PTRACE_PEEKUSER, getpid(), NULL, NULL) < 0 && errno != ESRCH && errno != EIO;
+}
+
+/* The error if a filter of system calls is the cause; NULL if it is not. */
+static struct error *diagnose_filter(void)
+{
+	const bool reading = reading_is_filtered(), tracing = tracing_is_filtered();
+
+	if (!reading && !tracing)
+		return NULL;
+	return error_create(
+	    EXIT_NO_PERMISSION,
+	    "a filter of system calls (seccomp) that rbdump runs under refuses %s%s%s; allow %s in the "
+	    "container's seccomp profile (Docker's default one does so with --cap-add SYS_PTRACE), or run "
+	    "rbdump outside of the container%s",
+	    reading ? "process_vm_readv(2)" : "", reading && tracing ? " and " : "", tracing ? "ptrace(2)" : "",
+	    reading && tracing ? "them" : "it", reading ? "" : "; or read without stopping the process: --no-stop");
+}
+
+/* Whether we are in a user namespace other than the first, which has all user ids (user_namespaces(7)). */
+static bool in_user_namespace(const char *proc)
+{
+	unsigned int inside, outside, count;
+	char path[4096];
+	bool first;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/self/uid_map", proc);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	first = fscanf(file, "%u %u %u", &inside, &outside, &count) == 3 && inside == 0 && outside == 0 &&
+		count == UINT32_MAX;
+	fclose(file);
+	return !first;
+}
+
+/* The label that a security module has given us, if it confines us; "" if none does. */
+static void read_label(const char *proc, char *ret, size_t size)
+{
+	char path[4096];
+	FILE *file;
+
+	ret[0] = '\0';
+	snprintf(path, sizeof(path), "%s/self/attr/current", proc);
+	file = fopen(path, "re");
+	if (!file)
+		return;
+	if (!fgets(ret, (int)size, file))
+		ret[0] = '\0';
+	fclose(file);
+	ret[strcspn(ret, "\n")] = '\0';
+	for (char *at = ret; *at; at++)
+		if (*at < ' ' || *at > '~')
+			*at = '?';
+	if (strstr(ret, "unconfined"))
+		ret[0] = '\0';
+}
+
+/* We have CAP_SYS_PTRACE, and are refused all the same. */
+static struct error *diagnose_capable(const char *proc, pid_t pid, int errnum)
+{
+	char label[128];
+
+	if (in_user_namespace(proc))
+		return error_create(
+		    EXIT_NO_PERMISSION,
+		    "the kernel refuses access to process %d (%s): rbdump runs in a user namespace, and "
+		    "its capability CAP_SYS_PTRACE is for processes of that namespace only; run rbdump "
+		    "from the host, or in the namespace of that process",
+		    pid, strerror(errnum));
+	read_label(proc, label, sizeof(label));
+	if (label[0])
+		return error_create(
+		    EXIT_NO_PERMISSION,
+		    "the kernel refuses access to process %d (%s), though rbdump has CAP_SYS_PTRACE; the "
+		    "security module that confines rbdump (%s) may be the cause: see the kernel's log, or "
+		    "run rbdump unconfined",
+		    pid, strerror(errnum), label);
+	return error_create(
+	    EXIT_NO_PERMISSION,
+	    "the kernel refuses access to process %d (%s), though rbdump has CAP_SYS_PTRACE, and it is not "
+	    "known why; try from the host, as root",
+	    pid, strerror(errnum));
+}
+
 struct error *diagnose_refusal(const char *proc, pid_t pid, int errnum)
 {
 	char number[16], theirs[96], ours[96];
 	struct process_status target, self, tracer;
 	struct process_stat stat;
+	struct error *filtered;
 	bool capable, same_user;
 	int yama;
 
@@ -113,6 +218,9 @@ struct error *diagnose_refusal(const char *proc, pid_t pid, int errnum)
 		    pid, tracer.found ? tracer.name : "another process", target.tracer);
 	}
 
+	filtered = diagnose_filter();
+	if (filtered)
+		return filtered;
 	self = read_status(proc, "self");
 	capable = self.effective_capabilities >> CAP_SYS_PTRACE_BIT & 1;
 	same_user =
@@ -150,9 +258,5 @@ struct error *diagnose_refusal(const char *proc, pid_t pid, int errnum)
 		    "process %d is protected from its own user (it has changed its user or gained capabilities "
 		    "since it started); run rbdump with sudo",
 		    pid);
-	return error_create(
-	    EXIT_NO_PERMISSION,
-	    "the kernel refuses access to process %d (%s); a security module (SELinux, AppArmor, seccomp) or a "
-	    "user namespace stands in the way: try from the host, as root",
-	    pid, strerror(errnum));
+	return diagnose_capable(proc, pid, errnum);
 }

@@ -126,26 +126,51 @@ static char *read_executable(pid_t pid)
 	return strndup(path, length > 0 ? (size_t)length : 0);
 }
 
+/* Reads the first byte of what is mapped by process_vm_readv(2). False with errno, ESRCH if the memory is gone. */
+static bool read_first_byte(const struct target *target)
+{
+	uint8_t byte;
+	struct iovec local = {.iov_base = &byte, .iov_len = 1};
+	struct iovec remote = {.iov_base = (void *)(uintptr_t)target->mappings[0].start, .iov_len = 1};
+
+	return process_vm_readv(target->pid, &local, 1, &remote, 1, 0) == 1;
+}
+
+/*
+ * /proc/PID/mem has the mode 0600 and belongs to the target's user (proc_pid_make_inode(), fs/proc/base.c): to open
+ * that of another user takes CAP_DAC_OVERRIDE, where process_vm_readv(2) takes CAP_SYS_PTRACE only. It is needed for
+ * pages that are mapped PROT_NONE only, and done without where it is refused.
+ */
+struct error *live_check_calls(const struct target *target)
+{
+	/* A page that may not be read (EFAULT) has passed the check of who may read. */
+	if (target->nr_mappings == 0 || read_first_byte(target) || errno == EFAULT)
+		return NULL;
+	return diagnose_refusal("/proc", target->pid, errno);
+}
+
 struct error *live_open(pid_t pid, struct target **ret)
 {
 	struct target *target = calloc(1, sizeof(*target));
+	struct error *error = NULL;
 	char path[64];
 
 	if (!target)
 		return error_no_memory();
 	target->kind = TARGET_LIVE;
 	target->pid = pid;
-	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
 	target->executable = read_executable(pid);
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
 	target->memory_fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (target->memory_fd < 0 || !read_mappings(target)) {
-		struct error *error = errno == ENOMEM ? error_no_memory() : diagnose_refusal("/proc", pid, errno);
-
+	if (!read_mappings(target))
+		error = errno == ENOMEM ? error_no_memory() : diagnose_refusal("/proc", pid, errno);
+	else if (target->memory_fd < 0)
+		error = live_check_calls(target);
+	if (error)
 		target_close(target);
-		return error;
-	}
-	*ret = target;
-	return NULL;
+	else
+		*ret = target;
+	return error;
 }
 
 void live_close(struct target *target)
@@ -255,9 +280,31 @@ static bool has_ended(pid_t pid, pid_t tid)
 
 bool live_is_gone(const struct target *target)
 {
+	struct target now = {.pid = target->pid};
+	bool gone = true;
 	uint8_t byte;
 
-	return target->nr_mappings > 0 && pread(target->memory_fd, &byte, 1, (off_t)target->mappings[0].start) == 0;
+	if (target->nr_mappings == 0)
+		return false;
+	if (target->memory_fd >= 0)
+		return pread(target->memory_fd, &byte, 1, (off_t)target->mappings[0].start) == 0;
+	if (read_first_byte(target))
+		return false;
+	/* After exec(2), another program's mappings are there; else that page is only not to be read. */
+	if (errno == EFAULT && read_mappings(&now)) {
+		gone = now.nr_mappings == 0 || now.mappings[0].start != target->mappings[0].start;
+		drop_mappings(&now);
+	}
+	return gone;
+}
+
+/* Reads a page without /proc/PID/mem. */
+static bool read_page_by_call(const struct target *target, uint64_t page, uint8_t *buffer)
+{
+	struct iovec local = {.iov_base = buffer, .iov_len = MEMORY_PAGE};
+	struct iovec remote = {.iov_base = (void *)(uintptr_t)page, .iov_len = MEMORY_PAGE};
+
+	return process_vm_readv(target->pid, &local, 1, &remote, 1, 0) == MEMORY_PAGE;
 }
 
 bool live_is_ending(const struct target *target)
@@ -388,6 +435,8 @@ static bool read_page(const struct target *target, uint64_t page, uint8_t *buffe
 {
 	size_t done = 0;
 
+	if (target->memory_fd < 0)
+		return read_page_by_call(target, page, buffer);
 	while (done < MEMORY_PAGE) {
 		ssize_t n = pread(target->memory_fd, buffer + done, MEMORY_PAGE - done, (off_t)(page + done));
 

@@ -19,6 +19,12 @@
 struct error *live_open(pid_t pid, struct target **ret);
 
 /*
+ * Whether its memory can be read by process_vm_readv(2). live_open() takes /proc/PID/mem where that is refused, which
+ * reads page by page; sampling needs the call. Fails as live_open().
+ */
+struct error *live_check_calls(const struct target *target);
+
+/*
  * Stops every thread of the target and takes its registers. A thread that is in an uninterruptible sleep, or does not
  * stop within half a second, is left, and marked; it stays seized until the calling thread ends. One that the kernel
  * refuses, because another tracer has it, is listed as refused. Fails, with the target going on, if the kernel refuses

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "layout/build_id.h"
+#include "layout/digest.h"
 #include "target/core_memory.h"
 #include "target/live.h"
 #include "target/ruby_file.h"
@@ -17,7 +18,7 @@
 /* Reads the program headers: bias from the one that `mapping` shows, where all of them are, and the writable ones. */
 static bool read_segments(struct module *module, const struct mapping *mapping)
 {
-	Elf *elf = module->elf;
+	Elf *elf = module->parts.elf;
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	bool placed = false;
 	size_t count;
@@ -80,9 +81,10 @@ static struct module *open_module(const struct target *target, const struct mapp
 	module->fd = target_open_file(target, mapping);
 	*stale = module->fd < 0 && errno == ESTALE;
 	if (module->fd >= 0)
-		module->elf = elf_begin(module->fd, ELF_C_READ_MMAP, NULL);
-	if (!module->path || !module->elf || !gelf_getehdr(module->elf, &header) || header.e_machine != EM_X86_64 ||
-	    header.e_ident[EI_CLASS] != ELFCLASS64 || !read_segments(module, mapping)) {
+		image_parts_open(module->fd, &module->parts);
+	if (!module->path || !module->parts.elf || !gelf_getehdr(module->parts.elf, &header) ||
+	    header.e_machine != EM_X86_64 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    !read_segments(module, mapping)) {
 		module_close(module);
 		return NULL;
 	}
@@ -90,7 +92,7 @@ static struct module *open_module(const struct target *target, const struct mapp
 	if (target->kind == TARGET_CORE)
 		module->build_id = core_build_id(target, mapping);
 	if (!module->build_id) {
-		size = dwelf_elf_gnu_build_id(module->elf, &build_id);
+		size = dwelf_elf_gnu_build_id(module->parts.elf, &build_id);
 		module->build_id = build_id_digits(build_id, size);
 	}
 	return module;
@@ -100,12 +102,12 @@ void module_close(struct module *module)
 {
 	if (!module)
 		return;
-	if (module->elf)
-		elf_end(module->elf);
+	image_parts_close(&module->parts);
 	if (module->fd >= 0)
 		close(module->fd);
 	free(module->path);
 	free(module->build_id);
+	free(module->digest);
 	free(module->data);
 	free(module);
 }
@@ -124,7 +126,7 @@ static void lookup_in_section(const struct module *module, Elf_Scn *section, con
 			break;
 		if (symbol.st_shndx == SHN_UNDEF || GELF_ST_TYPE(symbol.st_info) != STT_OBJECT)
 			continue;
-		name = elf_strptr(module->elf, header->sh_link, symbol.st_name);
+		name = elf_strptr(module->parts.elf, header->sh_link, symbol.st_name);
 		for (size_t j = 0; name && j < count; j++)
 			if (symbols[j].address == 0 && strcmp(name, symbols[j].name) == 0)
 				symbols[j].address = symbol.st_value + module->bias;
@@ -137,10 +139,10 @@ void module_lookup(const struct module *module, struct module_symbol *symbols, s
 
 	for (size_t i = 0; i < count; i++)
 		symbols[i].address = 0;
-	for (size_t kind = 0; module->elf && kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
+	for (size_t kind = 0; module->parts.elf && kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
 		Elf_Scn *section = NULL;
 
-		while ((section = elf_nextscn(module->elf, section))) {
+		while ((section = elf_nextscn(module->parts.elf, section))) {
 			GElf_Shdr header;
 
 			if (gelf_getshdr(section, &header) && header.sh_type == kinds[kind])
@@ -156,17 +158,26 @@ bool module_is_named_ruby(const struct module *module)
 	return strstr(slash ? slash + 1 : module->path, "ruby") != NULL;
 }
 
+const char *module_digest(struct module *module)
+{
+	char digest[DIGEST_LENGTH + 1];
+
+	if (!module->digest && module->fd >= 0 && digest_of_file(module->fd, digest))
+		module->digest = strdup(digest);
+	return module->digest;
+}
+
 bool module_has_debug_info(const struct module *module)
 {
 	Elf_Scn *section = NULL;
 	size_t names;
 
-	if (!module->elf || elf_getshdrstrndx(module->elf, &names) != 0)
+	if (!module->parts.elf || elf_getshdrstrndx(module->parts.elf, &names) != 0)
 		return false;
-	while ((section = elf_nextscn(module->elf, section))) {
+	while ((section = elf_nextscn(module->parts.elf, section))) {
 		GElf_Shdr header;
 		const char *name =
-		    gelf_getshdr(section, &header) ? elf_strptr(module->elf, names, header.sh_name) : NULL;
+		    gelf_getshdr(section, &header) ? elf_strptr(module->parts.elf, names, header.sh_name) : NULL;
 
 		if (name && (strcmp(name, ".debug_info") == 0 || strcmp(name, ".zdebug_info") == 0) &&
 		    header.sh_type != SHT_NOBITS)
@@ -276,7 +287,7 @@ static bool has_sign(struct module *module, enum sign sign)
 
 	if (sign == SIGN_SYMBOL)
 		return defines_ruby(module);
-	description = ruby_file_description(module->elf);
+	description = ruby_file_description(module->parts.elf, module->fd);
 	if (description != 0)
 		module->description = description + module->bias;
 	return description != 0;
@@ -327,7 +338,7 @@ static bool waits_for_libruby(const struct target *target)
 		if (strcmp(target->mappings[i].path, target->executable) != 0)
 			continue;
 		module = open_module(target, &target->mappings[i], &stale);
-		needs = module && ruby_file_needs_libruby(module->elf);
+		needs = module && ruby_file_needs_libruby(module->parts.elf);
 		module_close(module);
 		return needs;
 	}

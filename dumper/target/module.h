@@ -5,6 +5,7 @@
 #ifndef RBDUMP_MODULE_H
 #define RBDUMP_MODULE_H
 
+#include "gen/image.h"
 #include "target/target.h"
 
 struct module_segment {
@@ -13,11 +14,12 @@ struct module_segment {
 
 struct module {
 	const struct target *target;
-	char *path;	/* as in the mappings, without " (deleted)" */
-	char *build_id; /* hexadecimal; NULL if it has none */
-	uint64_t bias;	/* address in the target = address in the ELF + bias */
-	int fd;		/* -1 if the file is missing */
-	void *elf;	/* Elf *, open on fd; NULL if the file is missing */
+	char *path;		  /* as in the mappings, without " (deleted)" */
+	char *build_id;		  /* hexadecimal; NULL if it has none */
+	char *digest;		  /* NULL until module_digest() is asked for it */
+	uint64_t bias;		  /* address in the target = address in the ELF + bias */
+	int fd;			  /* -1 if the file is missing */
+	struct image_parts parts; /* what was copied of the file; nothing if it is missing */
 
 	/* Writable segments: where globals are. */
 	struct module_segment *data;
@@ -44,6 +46,9 @@ void module_close(struct module *module); /* NULL is fine */
 
 /* Whether the file is called something with "ruby": if it is missing, nothing else tells that it is Ruby's. */
 bool module_is_named_ruby(const struct module *module);
+
+/* The digest of the file (layout/digest.h), owned by the module; NULL if the file is missing or cannot be read. */
+const char *module_digest(struct module *module);
 
 /* Whether the file has debug info of its own. */
 bool module_has_debug_info(const struct module *module);

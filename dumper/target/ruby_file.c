@@ -2,12 +2,18 @@
 
 #include <gelf.h>
 #include <libelf.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char word[] = "ruby ";
 
 /* The longest beginning of a description that is looked at: "ruby 1.22.333p44444 (2025-". */
 #define BEGINNING 32
+
+/* How much is read of a file at a time, and of one in all. */
+#define PIECE	     (256u << 10)
+#define MAX_SEARCHED (UINT64_C(1) << 31)
 
 /* Skips digits; NULL if there is none. */
 static const char *digits(const char *at)
@@ -69,26 +75,57 @@ static size_t find_description(const char *bytes, size_t length)
 	return length;
 }
 
-uint64_t ruby_file_description(void *elf)
+/*
+ * Looks through a part of a file, piece by piece: each piece begins with the end of the one before, so that a
+ * description that lies across is found. *ret receives its offset in the file.
+ */
+static bool search_file(int fd, char *piece, uint64_t offset, uint64_t length, uint64_t *ret)
 {
-	size_t size, count;
-	const char *bytes = elf_rawfile(elf, &size);
+	size_t kept = 0;
+	uint64_t done = 0;
 
-	if (!bytes || elf_getphdrnum(elf, &count) != 0)
-		return 0;
-	for (size_t i = 0; i < count; i++) {
+	while (done < length) {
+		size_t room = length - done < PIECE - kept ? (size_t)(length - done) : PIECE - kept, found;
+		ssize_t n = pread(fd, piece + kept, room, (off_t)(offset + done));
+
+		if (n <= 0)
+			return false;
+		done += (uint64_t)n;
+		kept += (size_t)n;
+		found = find_description(piece, kept);
+		if (found < kept) {
+			*ret = offset + done - kept + found;
+			return true;
+		}
+		if (kept > BEGINNING) {
+			memmove(piece, piece + kept - BEGINNING, BEGINNING);
+			kept = BEGINNING;
+		}
+	}
+	return false;
+}
+
+uint64_t ruby_file_description(void *elf, int fd)
+{
+	uint64_t address = 0, budget = MAX_SEARCHED;
+	char *piece = malloc(PIECE);
+	size_t count;
+
+	if (!piece || elf_getphdrnum(elf, &count) != 0)
+		count = 0;
+	for (size_t i = 0; i < count && address == 0; i++) {
 		GElf_Phdr header;
-		size_t length, offset;
+		uint64_t offset;
 
 		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD || (header.p_flags & PF_W) ||
-		    header.p_offset >= size)
+		    header.p_filesz > budget || header.p_offset > INT64_MAX - MAX_SEARCHED)
 			continue;
-		length = header.p_filesz < size - header.p_offset ? header.p_filesz : size - header.p_offset;
-		offset = find_description(bytes + header.p_offset, length);
-		if (offset < length)
-			return header.p_vaddr + offset;
+		budget -= header.p_filesz;
+		if (search_file(fd, piece, header.p_offset, header.p_filesz, &offset))
+			address = header.p_vaddr + (offset - header.p_offset);
 	}
-	return 0;
+	free(piece);
+	return address;
 }
 
 bool ruby_file_needs_libruby(void *elf)

@@ -12,10 +12,11 @@
 /*
  * Looks for a description in what the file has of constants and code: "ruby 3.4.5 (2025-07-16 …", "ruby 2.7.4p191
  * (2021-07-07 …" (version.c, version.h, 1.9.3 to 4.0.5).
- *   elf  an Elf *
+ *   elf  an Elf *, of which the headers are there
+ *   fd   the same file, open: its contents are read from there
  * Returns its address in the ELF; 0 if there is none.
  */
-uint64_t ruby_file_description(void *elf);
+uint64_t ruby_file_description(void *elf, int fd);
 
 /*
  * The version at the beginning of a description, "3.4.5". Returns false, and "", if it is none.

@@ -1,14 +1,11 @@
 #include "vm/roots_file.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "layout/find.h"
-#include "layout/store.h"
+#include "layout/made.h"
 
 static const char first_line[] = "rbdump-roots 1";
 
@@ -27,31 +24,15 @@ static uint64_t *root_of(struct roots *roots, size_t name)
 	return all[name];
 }
 
-/* The file's name, malloc'ed; NULL if there is no cache, or no build-id. */
-static char *path_of(const struct module *module)
+/* Reads a file that is short; false if it is none such. */
+static bool read_short(int fd, char buffer[FILE_MAX])
 {
-	char *folder = module->build_id ? layout_cache_folder() : NULL, *path = NULL;
+	ssize_t length = read(fd, buffer, FILE_MAX);
 
-	if (folder && asprintf(&path, "%s/%s.roots", folder, module->build_id) < 0)
-		path = NULL;
-	free(folder);
-	return path;
-}
-
-/* Reads a file that is short; false if it is none such. Whatever else has the name does not keep us waiting. */
-static bool read_short(const char *path, char buffer[FILE_MAX])
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat status;
-	ssize_t length = -1;
-
-	if (fd < 0)
+	if (length <= 0 || length == FILE_MAX)
 		return false;
-	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size < FILE_MAX)
-		length = read(fd, buffer, FILE_MAX - 1);
-	close(fd);
-	buffer[length > 0 ? length : 0] = '\0';
-	return length > 0 && !memchr(buffer, '\0', (size_t)length);
+	buffer[length] = '\0';
+	return !memchr(buffer, '\0', (size_t)length);
 }
 
 /* Takes a line off the text; NULL if there is none that is ended. */
@@ -118,14 +99,20 @@ static bool parse(const struct module *module, char *text, struct roots *ret)
 	return line && strcmp(line, last_line) == 0 && *text == '\0';
 }
 
-void roots_file_read(const struct module *module, struct roots *ret)
+void roots_file_read(struct module *module, struct roots *ret)
 {
-	char *path = path_of(module), text[FILE_MAX];
+	char text[FILE_MAX];
+	int fd;
 
 	*ret = (struct roots){0};
-	if (path && read_short(path, text) && !parse(module, text, ret))
+	if (!made_has(module->build_id))
+		return;
+	fd = made_open(module->build_id, module_digest(module), "roots", NULL);
+	if (fd < 0)
+		return;
+	if (read_short(fd, text) && !parse(module, text, ret))
 		*ret = (struct roots){0};
-	free(path);
+	close(fd);
 }
 
 struct content {
@@ -152,13 +139,10 @@ static bool write_roots(const void *context, FILE *file)
 	return fflush(file) == 0 && !ferror(file);
 }
 
-void roots_file_write(const struct module *module, const struct roots *told, const struct roots *roots)
+void roots_file_write(struct module *module, const struct roots *told, const struct roots *roots)
 {
 	const struct content content = {module, *told, *roots};
-	char *folder = layout_cache_folder(), *path = path_of(module);
 
-	if (folder && path && store_make_folder(folder))
-		store_file(path, write_roots, &content);
-	free(folder);
-	free(path);
+	if (module->build_id)
+		free(made_keep(module->build_id, module_digest(module), "roots", write_roots, &content));
 }

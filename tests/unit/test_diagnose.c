@@ -63,6 +63,8 @@ static int set_up(void **state)
 	write_status("4711", "ruby", 'S', 0, NOBODY, 0);
 	write_status("self", "rbdump", 'R', 0, NOBODY, 0);
 	remove_file("sys/kernel/yama/ptrace_scope");
+	remove_file("self/uid_map");
+	remove_file("self/attr/current");
 	return 0;
 }
 
@@ -230,10 +232,41 @@ static void test_security_module(void **state)
 {
 	(void)state;
 	write_status("self", "rbdump", 'R', 0, 0, 0x1fffffffffULL);
+	write_file("self/uid_map", "         0          0 4294967295\n");
+	write_file("self/attr/current", "rbdump-profile (enforce)\n");
 	assert_diagnosed(
 	    EACCES, EXIT_NO_PERMISSION,
-	    "the kernel refuses access to process 4711 (Permission denied); a security module (SELinux, AppArmor, "
-	    "seccomp) or a user namespace stands in the way: try from the host, as root");
+	    "the kernel refuses access to process 4711 (Permission denied), though rbdump has CAP_SYS_PTRACE; the "
+	    "security module that confines rbdump (rbdump-profile (enforce)) may be the cause: see the kernel's log, "
+	    "or run rbdump unconfined");
+}
+
+/* A module that does not confine rbdump is not blamed, and neither is one that is not there. */
+static void test_no_security_module(void **state)
+{
+	static const char unknown[] =
+	    "the kernel refuses access to process 4711 (Permission denied), though rbdump has "
+	    "CAP_SYS_PTRACE, and it is not known why; try from the host, as root";
+
+	(void)state;
+	write_status("self", "rbdump", 'R', 0, 0, 0x1fffffffffULL);
+	write_file("self/uid_map", "         0          0 4294967295\n");
+	write_file("self/attr/current", "unconfined\n");
+	assert_diagnosed(EACCES, EXIT_NO_PERMISSION, unknown);
+	remove_file("self/attr/current");
+	assert_diagnosed(EACCES, EXIT_NO_PERMISSION, unknown);
+}
+
+static void test_user_namespace(void **state)
+{
+	(void)state;
+	write_status("self", "rbdump", 'R', 0, 0, 0x1fffffffffULL);
+	write_file("self/uid_map", "         0       1000          1\n");
+	assert_diagnosed(
+	    EACCES, EXIT_NO_PERMISSION,
+	    "the kernel refuses access to process 4711 (Permission denied): rbdump runs in a user namespace, and its "
+	    "capability CAP_SYS_PTRACE is for processes of that namespace only; run rbdump from the host, or in the "
+	    "namespace of that process");
 }
 
 int main(void)
@@ -255,6 +288,8 @@ int main(void)
 	    cmocka_unit_test_setup(test_yama_3, set_up),
 	    cmocka_unit_test_setup(test_not_dumpable, set_up),
 	    cmocka_unit_test_setup(test_security_module, set_up),
+	    cmocka_unit_test_setup(test_no_security_module, set_up),
+	    cmocka_unit_test_setup(test_user_namespace, set_up),
 	};
 	int failed;
 
@@ -263,10 +298,12 @@ int main(void)
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	remove_file("4711/status");
 	remove_file("self/status");
+	remove_file("self/uid_map");
+	remove_file("self/attr/current");
 	remove_file("99/status");
 	remove_file("sys/kernel/yama/ptrace_scope");
-	for (size_t i = 0; i < 6; i++) {
-		static const char *const folders[] = {"/4711",	     "/self", "/99", "/sys/kernel/yama",
+	for (size_t i = 0; i < 7; i++) {
+		static const char *const folders[] = {"/4711",	     "/self/attr", "/self", "/99", "/sys/kernel/yama",
 						      "/sys/kernel", "/sys"};
 		char path[256];
 

@@ -23,7 +23,7 @@
 
 static char *root;
 
-static const struct layout_wish wish = {VERSION, ARCH, BUILD, NULL};
+static const struct layout_wish wish = {VERSION, ARCH, BUILD, NULL, NULL};
 
 /* A path below the root, in one of a few buffers. */
 static const char *at(const char *name)
@@ -172,7 +172,7 @@ static void test_folders_in_order(void **state)
 
 static void test_build_before_version(void **state)
 {
-	const struct layout_wish without_build = {VERSION, ARCH, NULL, NULL};
+	const struct layout_wish without_build = {VERSION, ARCH, NULL, NULL, NULL};
 
 	(void)state;
 	write_layout("a/v.layout", VERSION, ARCH, NULL);
@@ -184,7 +184,7 @@ static void test_build_before_version(void **state)
 /* A layout for one build is for no other. */
 static void test_what_does_not_match(void **state)
 {
-	const struct layout_wish without_build = {VERSION, ARCH, NULL, NULL};
+	const struct layout_wish without_build = {VERSION, ARCH, NULL, NULL, NULL};
 
 	(void)state;
 	write_layout("a/other-build.layout", VERSION, ARCH, OTHER);
@@ -227,7 +227,8 @@ static void test_range(void **state)
 /* A version that is not known is in no range, and neither is what is no release. */
 static void test_range_without_version(void **state)
 {
-	const struct layout_wish any = {NULL, ARCH, BUILD, NULL}, preview = {"9.9.9preview1", ARCH, NULL, NULL};
+	const struct layout_wish any = {NULL, ARCH, BUILD, NULL, NULL},
+				 preview = {"9.9.9preview1", ARCH, NULL, NULL, NULL};
 
 	(void)state;
 	write_range("a/range.layout", VERSION, "9.9.8 9.9.10", ARCH);
@@ -247,7 +248,7 @@ static void write_levels(const char *name, const char *version, const char *leve
  */
 static void test_patch_levels(void **state)
 {
-	struct layout_wish wanted = {VERSION, ARCH, NULL, "ruby " VERSION "p194 (2013-02-24) [x86_64-linux]"};
+	struct layout_wish wanted = {VERSION, ARCH, NULL, "ruby " VERSION "p194 (2013-02-24) [x86_64-linux]", NULL};
 	struct layout_found given;
 
 	(void)state;
@@ -274,7 +275,7 @@ static void test_patch_levels(void **state)
 
 static void assert_newest(const char *version, const char *newest)
 {
-	const struct layout_wish wanted = {version, ARCH, BUILD, NULL};
+	const struct layout_wish wanted = {version, ARCH, BUILD, NULL, NULL};
 	char found[32];
 
 	assert_int_equal(layout_find_newest(&wanted, found, sizeof(found)), newest != NULL);
@@ -346,7 +347,7 @@ static void test_next_one(void **state)
 /* A file that rbdump itself has named goes first; and it is shown once, and is what it says inside. */
 static void test_own_name_first(void **state)
 {
-	const struct layout_wish long_build = {VERSION, ARCH, "00112233445566778899", NULL};
+	const struct layout_wish long_build = {VERSION, ARCH, "00112233445566778899", NULL, NULL};
 
 	(void)state;
 	write_layout("a/0.layout", VERSION, ARCH, NULL);
