@@ -668,8 +668,8 @@ static void stop_and_copy(struct sampler *sampler, struct subject *subject, bool
 		warm_up(subject, sample);
 	shot_make_ready(sample->shot, &subject->aim, SHOT_ONCE);
 	clock_gettime(CLOCK_MONOTONIC, &began);
-	result =
-	    tracee_stop(sample->tid, sampler->off_tid == sample->tid ? STOP_AWAKE_US : 0, STOP_TIMEOUT_US, &tracee);
+	result = tracee_stop(sampler->session->target->pid, sample->tid,
+			     sampler->off_tid == sample->tid ? STOP_AWAKE_US : 0, STOP_TIMEOUT_US, &tracee);
 	if (result == TRACEE_STOPPED)
 		covered = copy_stopped(sampler, &tracee, subject, sample);
 	if (covered && leads_to_native_stack)

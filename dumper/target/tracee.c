@@ -5,13 +5,17 @@
 #include <signal.h>
 #include <stddef.h>
 #include <sys/ptrace.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "moments.h"
+#include "target/hold.h"
+#include "target/stop.h"
 
 /* How long one that was killed may take to end: longer only where its memory is much, or it writes a core. */
 #define KILLED_US 100000L
+
+/* How long it may take a thread that has called exec to get to its new program. */
+#define EXEC_US 100000L
 
 /* How long to sleep between two looks for a stop that the kernel has not told of. */
 #define LOOK_NS 5000000L
@@ -20,55 +24,49 @@
  * Waits for the next stop: awake for as long as the tracee says, and then asleep until the kernel tells of it (SIGCHLD,
  * which is blocked). From another CPU, the stop is seen so within 10 us; to be woken up for it takes some 20 more, in
  * which the target stands still. On the CPU of its tracee, a tracer that does not sleep only keeps it from stopping.
+ *   signal  receives the signal that it is about to take; 0 if none
  */
-static enum tracee_result wait_for_stop(struct tracee *tracee, long timeout_us, int *status)
+static enum tracee_result wait_for_stop(struct tracee *tracee, long timeout_us, int *signal)
 {
 	struct timespec began;
-	sigset_t child;
-	long waited;
 
-	sigemptyset(&child);
-	sigaddset(&child, SIGCHLD);
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	for (;;) {
-		pid_t tid = waitpid(tracee->tid, status, __WALL | WNOHANG);
+		int status;
+		enum stop_news news = stop_look(tracee->tid, signal, &status);
+		long waited;
 
-		if (tid < 0 || (tid == tracee->tid && !WIFSTOPPED(*status))) {
-			tracee->seized = tracee->stopped = false;
-			tracee->reaped = tid == tracee->tid;
-			tracee->status = tracee->reaped ? *status : 0;
-			return TRACEE_GONE;
-		}
-		if (tid == tracee->tid) {
+		if (news == STOP_STOPPED) {
 			tracee->stopped = true;
 			return TRACEE_STOPPED;
 		}
-		waited = elapsed_ns(&began);
-		if (waited / 1000 > timeout_us)
+		if (news != STOP_NONE) {
+			tracee->stopped = false;
+			tracee->reaped = news == STOP_ENDED;
+			tracee->status = status;
+			/* What it has become by exec must not stay stopped. */
+			tracee->seized = news == STOP_GONE && tracee->tid != tracee->pid &&
+					 !stop_let_go_after_exec(tracee->pid, EXEC_US);
+			return tracee->seized ? TRACEE_TIMEOUT : TRACEE_GONE;
+		}
+		waited = elapsed_ns(&began) / 1000;
+		if (waited > timeout_us)
 			return TRACEE_TIMEOUT;
-		if (waited / 1000 >= tracee->awake_us)
-			sigtimedwait(&child, NULL, &(struct timespec){.tv_nsec = LOOK_NS});
+		if (waited >= tracee->awake_us)
+			stop_sleep(LOOK_NS);
 	}
 }
 
-enum tracee_result tracee_stop(pid_t tid, long awake_us, long timeout_us, struct tracee *ret)
+enum tracee_result tracee_stop(pid_t pid, pid_t tid, long awake_us, long timeout_us, struct tracee *ret)
 {
-	enum tracee_result result;
-	int status;
-
-	*ret = (struct tracee){.tid = tid, .awake_us = awake_us};
+	*ret = (struct tracee){.pid = pid, .tid = tid, .awake_us = awake_us};
+	hold_begin(pid);
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0)
 		return errno == ESRCH ? TRACEE_GONE : TRACEE_REFUSED;
 	ret->seized = true;
-	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0)
-		return TRACEE_GONE;
-	result = wait_for_stop(ret, timeout_us, &status);
-	if (result != TRACEE_STOPPED)
-		return result;
-	/* A stop that is not our interrupt's, nor that of a process that was stopped before, is a signal on its way. */
-	if (status >> 16 != PTRACE_EVENT_STOP)
-		ret->pending_signal = WSTOPSIG(status);
-	return TRACEE_STOPPED;
+	/* If there is no such thread any more, the wait tells what has become of it. */
+	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+	return wait_for_stop(ret, timeout_us, &ret->pending_signal);
 }
 
 bool tracee_read_registers(struct tracee *tracee)
@@ -86,7 +84,7 @@ static bool was_sent(const struct tracee *tracee)
 
 bool tracee_step(struct tracee *tracee)
 {
-	int status;
+	int signal;
 
 	if (!tracee->stopped || tracee->pending_signal != 0)
 		return false;
@@ -94,28 +92,27 @@ bool tracee_step(struct tracee *tracee)
 		return false;
 	tracee->stopped = false;
 	/* However long it waits for a page: given up now, it would go on with its trap flag set. */
-	if (wait_for_stop(tracee, LONG_MAX, &status) != TRACEE_STOPPED)
+	if (wait_for_stop(tracee, LONG_MAX, &signal) != TRACEE_STOPPED)
 		return false;
-	if (status >> 16 != PTRACE_EVENT_STOP && (WSTOPSIG(status) != SIGTRAP || was_sent(tracee)))
-		tracee->pending_signal = WSTOPSIG(status);
+	if (signal != SIGTRAP || was_sent(tracee))
+		tracee->pending_signal = signal;
 	return tracee_read_registers(tracee) && tracee->pending_signal == 0;
 }
 
 void tracee_resume(struct tracee *tracee)
 {
-	int status;
+	int signal;
 
-	if (!tracee->seized)
-		return;
 	/* A thread that did not stop can only be given up once it has; it is not waited for long. What is left is given
 	   up by the kernel when the tracer ends. */
-	if (!tracee->stopped && wait_for_stop(tracee, 1000, &status) == TRACEE_STOPPED &&
-	    status >> 16 != PTRACE_EVENT_STOP)
-		tracee->pending_signal = WSTOPSIG(status);
+	if (tracee->seized && !tracee->stopped)
+		wait_for_stop(tracee, 1000, &tracee->pending_signal);
 	/* One that was killed while it was stopped cannot be given up. Its end is its tracer's to see first, and its
 	   parent is not told before that. */
 	if (tracee->stopped && ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(long)tracee->pending_signal) != 0 &&
 	    errno == ESRCH)
-		wait_for_stop(tracee, KILLED_US, &status);
+		wait_for_stop(tracee, KILLED_US, &signal);
+	if (!tracee->seized || tracee->stopped)
+		hold_end();
 	tracee->seized = tracee->stopped = false;
 }

@@ -19,8 +19,8 @@
 #include "error.h"
 
 struct tracee {
-	pid_t tid;
-	long awake_us; /* as given to tracee_stop() */
+	pid_t pid, tid; /* pid: of its process */
+	long awake_us;	/* as given to tracee_stop() */
 	bool seized, stopped;
 	int pending_signal; /* was about to be delivered; is delivered when the thread goes on */
 	bool reaped;	    /* it has ended, and nobody else is told how: if it is a child of ours, not even as that */
@@ -41,7 +41,7 @@ enum tracee_result {
  *               if the caller may be on the thread's own CPU
  *   timeout_us  how long to wait for the stop
  */
-enum tracee_result tracee_stop(pid_t tid, long awake_us, long timeout_us, struct tracee *ret);
+enum tracee_result tracee_stop(pid_t pid, pid_t tid, long awake_us, long timeout_us, struct tracee *ret);
 
 /*
  * Takes the registers of a stopped thread; false if it has ended. The kernel waits for the thread to be off its CPU

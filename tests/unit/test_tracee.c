@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +19,9 @@
 
 /* How long the instruction takes that is stepped: longer than any patience would be. */
 #define LONG_STEP_S 2
+
+/* How many tracers are killed. */
+#define TRACERS 5
 
 static int block_child_signal(void **state)
 {
@@ -74,7 +78,7 @@ static void test_long_step(void **state)
 	(void)state;
 	reader = start_reader(pipes);
 	wait_for_sleep(reader);
-	assert_int_equal(tracee_stop(reader, AWAKE_US, STOP_US, &tracee), TRACEE_STOPPED);
+	assert_int_equal(tracee_stop(reader, reader, AWAKE_US, STOP_US, &tracee), TRACEE_STOPPED);
 	writer = fork();
 	assert_true(writer >= 0);
 	if (writer == 0) {
@@ -100,7 +104,7 @@ static void test_end(void **state)
 	(void)state;
 	reader = start_reader(pipes);
 	wait_for_sleep(reader);
-	assert_int_equal(tracee_stop(reader, AWAKE_US, STOP_US, &tracee), TRACEE_STOPPED);
+	assert_int_equal(tracee_stop(reader, reader, AWAKE_US, STOP_US, &tracee), TRACEE_STOPPED);
 	assert_false(tracee.reaped);
 	assert_int_equal(kill(reader, SIGKILL), 0);
 	while (tracee_step(&tracee))
@@ -110,7 +114,7 @@ static void test_end(void **state)
 		assert_int_equal(WTERMSIG(tracee.status), SIGKILL);
 	else
 		assert_int_equal(WTERMSIG(join(reader)), SIGKILL);
-	assert_int_equal(tracee_stop(reader, AWAKE_US, STOP_US, &tracee), TRACEE_GONE);
+	assert_int_equal(tracee_stop(reader, reader, AWAKE_US, STOP_US, &tracee), TRACEE_GONE);
 	close(pipes[0]);
 	close(pipes[1]);
 }
@@ -144,7 +148,7 @@ static void test_killed_by_its_parent(void **state)
 	}
 	assert_int_equal(read(told[0], &child, sizeof(child)), sizeof(child));
 	wait_for_sleep(child);
-	assert_int_equal(tracee_stop(child, AWAKE_US, STOP_US, &tracee), TRACEE_STOPPED);
+	assert_int_equal(tracee_stop(child, child, AWAKE_US, STOP_US, &tracee), TRACEE_STOPPED);
 	assert_int_equal(write(kill_it[1], "x", 1), 1);
 	assert_int_equal(read(told[0], &child, sizeof(child)), sizeof(child));
 	tracee_resume(&tracee);
@@ -193,7 +197,7 @@ static void test_signals_while_stepped(void **state)
 	assert_int_equal(read(told[0], &byte, 1), 1);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		wait_for_sleep(pid);
-		assert_int_equal(tracee_stop(pid, AWAKE_US, STOP_US, &tracee), TRACEE_STOPPED);
+		assert_int_equal(tracee_stop(pid, pid, AWAKE_US, STOP_US, &tracee), TRACEE_STOPPED);
 		assert_int_equal(kill(pid, signals[i]), 0);
 		assert_false(tracee_step(&tracee));
 		assert_int_equal(tracee.pending_signal, signals[i]);
@@ -209,6 +213,72 @@ static void test_signals_while_stepped(void **state)
 	}
 }
 
+static _Atomic unsigned int *handled;
+
+static void count(int signal)
+{
+	(void)signal;
+	++*handled;
+}
+
+/* Stops a thread until that is about to take a signal, and is killed then. */
+static _Noreturn void stop_and_be_killed(pid_t pid)
+{
+	struct tracee tracee;
+
+	for (;;) {
+		if (tracee_stop(pid, pid, AWAKE_US, STOP_US, &tracee) != TRACEE_STOPPED)
+			_exit(1);
+		if (tracee.pending_signal == SIGUSR1)
+			kill(getpid(), SIGKILL);
+		tracee_resume(&tracee);
+	}
+}
+
+/* Each signal is handled once, also the one that a thread has stopped for whose tracer is killed before it goes on. */
+static void test_signal_outlives_tracer(void **state)
+{
+	unsigned int sent = 0;
+	pid_t pid, tracer;
+
+	(void)state;
+	handled = mmap(NULL, sizeof(*handled), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(handled != MAP_FAILED);
+	*handled = 0;
+	alarm(60);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		sigaction(SIGUSR1, &(struct sigaction){.sa_handler = count}, NULL);
+		++*handled;
+		for (;;)
+			;
+	}
+	while (*handled == 0)
+		;
+	for (int round = 0; round < TRACERS; round++) {
+		int status = 0;
+
+		tracer = fork();
+		assert_true(tracer >= 0);
+		if (tracer == 0)
+			stop_and_be_killed(pid);
+		while (waitpid(tracer, &status, WNOHANG) == 0) {
+			assert_int_equal(kill(pid, SIGUSR1), 0);
+			sent++;
+			/* What is lost is waited for in vain. */
+			while (*handled < sent + 1)
+				;
+		}
+		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	}
+	alarm(0);
+	assert_int_equal(*handled, sent + 1);
+	kill(pid, SIGKILL);
+	join(pid);
+	munmap((void *)handled, sizeof(*handled));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +286,7 @@ int main(void)
 	    cmocka_unit_test(test_end),
 	    cmocka_unit_test(test_killed_by_its_parent),
 	    cmocka_unit_test(test_signals_while_stepped),
+	    cmocka_unit_test(test_signal_outlives_tracer),
 	};
 
 	return cmocka_run_group_tests(tests, block_child_signal, NULL);
