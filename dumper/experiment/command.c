@@ -132,7 +132,7 @@ static bool parse_on_torn(const char *text, enum on_torn *ret)
 int experiment_command(int argc, char **argv)
 {
 	struct experiment_options options = {
-	    .rate = 100, .seed = 1, .sampler = {.budget_us = 200, .on_torn = ON_TORN_STEP}};
+	    .rate = 100, .seed = 1, .sampler = {.budget_us = 200, .on_torn = ON_TORN_AGAIN}};
 	char unknown[] = "-?";
 	double number;
 	int option;
