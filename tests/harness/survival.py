@@ -111,7 +111,7 @@ def processes_of(running):
             name = name_of(child)
             if name == GUARD:
                 found["guard"] = child
-            elif name == "rbdump":
+            elif name == name_of(running.pid):
                 found["tracer"] = child
     return found
 
