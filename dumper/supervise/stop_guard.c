@@ -188,8 +188,8 @@ static _Noreturn void keep_guard(pid_t parent)
 	close(STDIN_FILENO);
 	close(STDOUT_FILENO);
 	close_range(STDERR_FILENO + 1, ~0U, 0);
-	/* On a busy machine its turn must not come late, either. */
-	sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
+	/* On a busy machine its turn must not come late, nor wait for that of a tracer, which has the priority 1. */
+	sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 2});
 	while (traced) {
 		bool orphan = getppid() != parent;
 		struct timespec now;
