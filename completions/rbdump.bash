@@ -40,7 +40,7 @@ _rbdump()
 			return
 			;;
 		--on-torn)
-			mapfile -t COMPREPLY < <(compgen -W "step again report drop" -- "$current")
+			mapfile -t COMPREPLY < <(compgen -W "again report drop step" -- "$current")
 			return
 			;;
 		--oracle | --progress | --json | --torn-log)

@@ -9,6 +9,7 @@
 #include "decode/text.h"
 #include "render/render.h"
 #include "session/session.h"
+#include "supervise/stop_guard.h"
 
 /* A copy of bytes from outside as text that the trace owns. */
 static const char *keep(struct trace *trace, const char *bytes)
@@ -101,11 +102,22 @@ struct error *dump_main(const struct dump_options *options, enum exit_status *st
 	    .ruby_version = options->ruby_version,
 	    .time_limit_s = options->time_limit_s,
 	};
+	const bool stops = !options->core && !options->no_stop;
+	struct error *error = stops ? stop_guard_begin() : NULL;
 	struct session *session;
 	struct trace *trace;
-	struct error *error = options->core ? session_open_core(&core, &session, &trace)
-					    : session_open(options->pid, &live, &session, &trace);
 
+	if (error)
+		return error;
+	if (stops && !stop_guard_enter())
+		error = error_create(EXIT_FAILED, "process %d cannot be guarded while it is stopped", options->pid);
+	if (!error)
+		error = options->core ? session_open_core(&core, &session, &trace)
+				      : session_open(options->pid, &live, &session, &trace);
+	if (stops) {
+		stop_guard_leave();
+		stop_guard_end();
+	}
 	if (error)
 		return error;
 	*status = (enum exit_status)trace_exit_status(trace);

@@ -12,7 +12,7 @@ import types
 
 import pytest
 from conftest import RUBIES
-from harness.process import children_of
+from harness.process import tracers_of
 from harness.recording import Recording, counts_in
 from harness.synthetic import ROOT
 from harness.target import TARGETS
@@ -84,7 +84,7 @@ def test_a_thread_that_runs_on_is_not_asked_for(one_ruby, rbdump, tmp_path):
         rate = ["-r", 1000, "--mode", "unpaused"]
         with Recording(rbdump, "-p", loop.pid, *rate, file=tmp_path / "it.rbdump") as recording:
             recording.wait_for_samples()
-            (capture,) = children_of(recording.pid)
+            (capture,) = tracers_of(recording.pid)
             while len(shares) < WINDOWS and (not shares or shares[-1] >= 0.5):
                 before = reads_of_files(capture)
                 time.sleep(WINDOW)  # is what is measured: to look meanwhile whether it is over would disturb it

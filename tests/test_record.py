@@ -17,8 +17,7 @@ import time
 import pytest
 from conftest import RUBIES, TESTS, note_not_applicable
 from harness.dump import run
-from harness.process import children_of, command_line, has_ended, is_untouched, task_states, wait_until
-from harness.process import status as status_of
+from harness.process import children_of, command_line, has_ended, is_untouched, task_states, tracers_of, wait_until
 from harness.recording import (
     CUT,
     SECOND,
@@ -620,7 +619,7 @@ def test_rbdump_is_not_where_its_target_runs(one_ruby, rbdump, file):
     with Running(one_ruby, "shares/loops.rb") as target:
         with Recording(rbdump, "-p", target.pid, "-r", 1000, file=file) as recording:
             recording.wait_for_samples()
-            (capture,) = children_of(recording.pid)
+            (capture,) = tracers_of(recording.pid)
 
             def is_elsewhere():
                 stat = pathlib.Path(f"/proc/{target.pid}/stat").read_text()
@@ -962,7 +961,7 @@ def test_warning_if_much_is_late(ruby, rbdump, file):
     with Running(ruby, "shares/loops.rb") as target:
         with Recording(rbdump, "-p", target.pid, "-r", 1000, file=file) as recording:
             recording.wait_for_samples()
-            (capture,) = children_of(recording.pid)
+            (capture,) = tracers_of(recording.pid)
             for _ in range(200):
                 os.kill(capture, signal.SIGSTOP)
                 wait_until(lambda: task_states(capture) == {"T"}, "it is stopped")

@@ -8,6 +8,7 @@
 
 #include "moments.h"
 #include "sample/turns.h"
+#include "target/hold.h"
 
 /* Samples that are taken and not yet decoded. */
 #define SLOTS 32
@@ -181,5 +182,7 @@ void taker_keep_pace(struct taker *taker)
 void taker_end(struct taker *taker, struct block_result *ret)
 {
 	pthread_join(taker->thread, NULL);
+	/* What did not stop in time was let go with it. */
+	hold_end();
 	*ret = taker->result;
 }

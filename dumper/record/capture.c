@@ -13,6 +13,7 @@
 #include "record/watchdog.h"
 #include "supervise/guard.h"
 #include "supervise/open_files.h"
+#include "supervise/stop_guard.h"
 #include "supervise/watch.h"
 #include "target/live.h"
 #include "target/process_stat.h"
@@ -346,9 +347,12 @@ int capture_run(const struct capture_options *options, int fd)
 	capture.part = part_now(options->control, &origin_ns);
 	if (capture.part > 0 && !runs_begin_part(capture.runs, origin_ns))
 		return EXIT_FAILED;
+	if (!stop_guard_enter())
+		return EXIT_FAILED;
 	open_files_allow();
 	clock_gettime(CLOCK_MONOTONIC, &capture.sent);
 	capture_target(&capture);
+	stop_guard_leave();
 	if (capture.is_ruby && guard_stop != GUARD_ABANDON)
 		send_records(&capture);
 	send_message(&capture, &(struct capture_message){.what = CAPTURE_END}, NULL);

@@ -15,7 +15,7 @@
 #include "record/watchdog.h"
 #include "sample/subjects.h"
 #include "sample/turns.h"
-#include "vm/collections.h"
+#include "target/hold.h"
 #include "vm/thread_words.h"
 
 _Static_assert(THREAD_WORDS_MAX <= SHOT_BESIDE_MAX, "those words are copied beside a stack");
@@ -852,5 +852,7 @@ bool pulse_end(struct pulse *pulse)
 		if (!timed_out)
 			pulse_done(pulse);
 	pthread_join(pulse->thread, NULL);
+	/* What did not stop in time was let go with it. */
+	hold_end();
 	return pulse->stuck && !is_over(pulse);
 }

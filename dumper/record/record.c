@@ -19,6 +19,7 @@
 #include "recording/reader.h"
 #include "supervise/guard.h"
 #include "supervise/launch.h"
+#include "supervise/stop_guard.h"
 #include "target/descendants.h"
 #include "target/process_stat.h"
 
@@ -448,6 +449,7 @@ static struct error *run(struct recorder *recorder)
 	while (followed_running(&recorder->followed) > 0) {
 		struct error *error = take_messages(recorder);
 
+		stop_guard_keep();
 		reap(recorder);
 		show_progress(recorder);
 		if (!recorder->control->stop && is_over(recorder)) {
@@ -573,7 +575,10 @@ int record_main(const struct record_options *options)
 	guard_block_child_signal();
 	error = options->raw ? NULL : report_check(&options->report);
 	if (!error)
+		error = stop_guard_begin();
+	if (!error)
 		error = record(&recorder);
+	stop_guard_end();
 	if (!error && !recorder.any_ruby && recorder.status == EXIT_COMPLETE)
 		error = no_ruby(&recorder);
 	if (!error && recorder.any_ruby) {

@@ -7,10 +7,12 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "child_signal.h"
 #include "error.h"
+#include "supervise/stop_guard.h"
 
 _Atomic int guard_stop = GUARD_RUN;
 _Atomic unsigned int guard_signals;
@@ -100,11 +102,19 @@ void guard_block_child_signal(void)
 
 int guard_run(int (*work)(void *context), void *context)
 {
-	pid_t parent = getpid();
+	pid_t parent = getpid(), ended;
+	struct error *error;
+	sigset_t child;
 	int status;
 
 	/* Blocked in the worker from its first instruction on: its threads inherit that. */
 	guard_block_child_signal();
+	error = stop_guard_begin();
+	if (error) {
+		fprintf(stderr, "rbdump: %s\n", error->message);
+		error_destroy(error);
+		return EXIT_FAILED;
+	}
 	fflush(NULL);
 	worker = fork();
 	if (worker < 0) {
@@ -113,6 +123,8 @@ int guard_run(int (*work)(void *context), void *context)
 	}
 	if (worker == 0) {
 		guard_become_worker(parent);
+		if (!stop_guard_enter())
+			_exit(EXIT_FAILED);
 		status = work(context);
 		fflush(NULL);
 		_exit(status);
@@ -121,9 +133,15 @@ int guard_run(int (*work)(void *context), void *context)
 	setpgid(worker, worker);
 	sigprocmask(SIG_SETMASK, &before_mask, NULL);
 	handle(pass_on, SA_RESTART);
-	while (waitpid(worker, &status, 0) < 0) {
-		if (errno == EINTR)
-			continue;
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &child, NULL);
+	while ((ended = waitpid(worker, &status, WNOHANG)) == 0) {
+		stop_guard_keep();
+		sigtimedwait(&child, NULL, &(struct timespec){.tv_sec = 1});
+	}
+	stop_guard_end();
+	if (ended < 0) {
 		fprintf(stderr, "rbdump: it cannot be told how the experiment ended: %s\n", strerror(errno));
 		return EXIT_FAILED;
 	}

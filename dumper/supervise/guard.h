@@ -2,10 +2,11 @@
  * Targets are traced by a child process of rbdump's, a worker. An experiment as a whole is one: rbdump itself only
  * waits for it, and passes signals on (guard_run()). A recording has one for each process that it follows.
  *
- * Why: a tracer that is stopped (^Z) leaves a thread stopped that it holds. A kill -9 of rbdump, or of its process
+ * Why: a tracer that is stopped (^Z) leaves a thread stopped that it holds, and one that dies while it single-steps, as
+ * an experiment may be asked to, takes its target with it (target/tracee.h). A kill -9 of rbdump, or of its process
  * group, hits the process that its user sees; the worker, in a group of its own, is told by the kernel, lets the target
- * go on and ends. A kill of the worker itself does the target no harm, unless it single-steps (--on-torn step): then it
- * can take the target with it (target/tracee.h).
+ * go on and ends. What kills the worker itself in the middle of a step (the OOM killer, the kill of a whole control
+ * group) can still take the target with it.
  */
 #ifndef RBDUMP_GUARD_H
 #define RBDUMP_GUARD_H

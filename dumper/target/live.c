@@ -1,7 +1,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,15 +9,16 @@
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/user.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "memory/memory.h"
 #include "moments.h"
 #include "target/diagnose.h"
+#include "target/hold.h"
 #include "target/live.h"
 #include "target/process_stat.h"
+#include "target/stop.h"
 
 #if !defined(__x86_64__)
 #error "registers are known for x86_64 only: see native_thread and take_registers()"
@@ -35,6 +35,9 @@
 #define STOP_TIMEOUT_NS	 500000000L
 #define STOP_PATIENCE_NS 5000000L
 #define STOP_ROUNDS	 32
+
+/* How long to sleep between two looks for a stop that the kernel has not told of. */
+#define LOOK_NS 1000000L
 
 /* Adds what one line of /proc/PID/maps tells. False if out of memory. */
 static bool add_mapping(struct target *target, size_t *capacity, char *line)
@@ -315,41 +318,27 @@ bool live_is_ending(const struct target *target)
 }
 
 /*
- * Waits until a seized and interrupted thread has stopped, or ended, or time is up. What the kernel has to tell of a
- * stop is left with it (WNOWAIT): a signal that is on its way is part of that, and would be lost with rbdump if it was
- * killed before it lets the thread go on.
+ * Waits until a seized and interrupted thread has stopped, or ended, or time is up. Returns whether it has vanished: it
+ * has ended, or has become the process's first thread by exec.
  */
-static void wait_for_stop(pid_t pid, struct native_thread *thread, const struct timespec *began)
+static bool wait_for_stop(pid_t pid, struct native_thread *thread, const struct timespec *began)
 {
 	for (;;) {
-		siginfo_t info = {0};
-		sigset_t child;
+		int status;
+		enum stop_news news = stop_look(thread->tid, &thread->pending_signal, &status);
 		long waited;
 
-		if (waitid(P_PID, (id_t)thread->tid, &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) != 0)
-			return; /* gone */
-		if (info.si_pid == thread->tid && info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED) {
-			waitpid(thread->tid, NULL, __WALL | WNOHANG);
-			return; /* ended */
-		}
-		if (info.si_pid == thread->tid) {
-			/* Either our interrupt, or a stop by a signal, or a signal that was just being delivered: all
-			   of them stand still; the last must be delivered when the thread goes on. */
-			thread->stopped = true;
-			if (info.si_status >> 8 != PTRACE_EVENT_STOP)
-				thread->pending_signal = info.si_status & 0x7f;
+		thread->stopped = news == STOP_STOPPED;
+		if (thread->stopped)
 			take_registers(thread);
-			return;
-		}
+		if (news != STOP_NONE)
+			return news == STOP_GONE;
 		waited = elapsed_ns(began);
 		if (waited > STOP_TIMEOUT_NS || (waited > STOP_PATIENCE_NS && is_uninterruptible(pid, thread->tid)))
-			return;
-		/* Asleep until the kernel tells of a stop: a waiter that spins or yields is scheduled late on a busy
-		   machine, with the target stopped. One signal may tell of several stops, and none comes if rbdump's
-		   parent had it ignore them: so look again after a while. */
-		sigemptyset(&child);
-		sigaddset(&child, SIGCHLD);
-		sigtimedwait(&child, NULL, &(struct timespec){.tv_nsec = 1000000});
+			return false;
+		/* Asleep: a waiter that spins or yields is scheduled late on a busy machine, with the target stopped.
+		 */
+		stop_sleep(LOOK_NS);
 	}
 }
 
@@ -367,12 +356,14 @@ struct error *live_stop(struct target *target)
 
 	target->nr_threads = 0;
 	target->stopped = true;
+	hold_begin(target->pid);
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	/* A running thread can start another one until it is stopped itself: go on until a round finds no new thread.
 	 */
 	for (int round = 0; round < STOP_ROUNDS; round++) {
 		size_t count, first_new = target->nr_threads, at = 0;
 		pid_t *tids = live_list_threads(target->pid, &count);
+		bool vanished = false;
 
 		for (size_t i = 0; i < count; i++) {
 			struct native_thread *thread;
@@ -407,6 +398,10 @@ struct error *live_stop(struct target *target)
 			break;
 		for (size_t i = first_new; i < target->nr_threads; i++)
 			if (!target->threads[i].refused)
+				vanished |= wait_for_stop(target->pid, &target->threads[i], &began);
+		/* One of them may have called exec: it is the first thread now, whose stop was another's. */
+		for (size_t i = 0; vanished && i < target->nr_threads; i++)
+			if (target->threads[i].tid == target->pid && !target->threads[i].refused)
 				wait_for_stop(target->pid, &target->threads[i], &began);
 		qsort(target->threads, target->nr_threads, sizeof(*target->threads), by_tid);
 	}
@@ -414,6 +409,7 @@ struct error *live_stop(struct target *target)
 		if (!target->threads[i].refused)
 			return NULL;
 	target->stopped = false;
+	hold_end();
 	return diagnose_refusal("/proc", target->nr_threads > 0 ? target->threads[0].tid : target->pid, errnum);
 }
 
@@ -427,6 +423,7 @@ void live_resume(struct target *target)
 		if (thread->stopped)
 			ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(long)thread->pending_signal);
 	}
+	hold_end();
 	target->stopped = false;
 }
 

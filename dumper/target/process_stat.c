@@ -43,20 +43,34 @@ bool process_stat_read(const char *proc, pid_t id, struct process_stat *ret)
 	return true;
 }
 
-pid_t process_stat_process(const char *proc, pid_t id)
+/* The number behind a word of the status file of a process or a thread; 0 if there is none. */
+static pid_t read_status(const char *proc, pid_t id, const char *word)
 {
 	char path[4096], line[256];
-	pid_t process = 0;
+	pid_t value = 0;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/%d/status", proc, id);
 	file = fopen(path, "re");
 	/* The name in its first line is escaped, and cannot look like another line (proc(5)). */
-	while (file && fgets(line, sizeof(line), file) && sscanf(line, "Tgid: %d", &process) != 1)
-		;
+	while (file && fgets(line, sizeof(line), file))
+		if (strncmp(line, word, strlen(word)) == 0) {
+			value = atoi(line + strlen(word));
+			break;
+		}
 	if (file)
 		fclose(file);
-	return process;
+	return value;
+}
+
+pid_t process_stat_process(const char *proc, pid_t id)
+{
+	return read_status(proc, id, "Tgid:");
+}
+
+pid_t process_stat_tracer(const char *proc, pid_t id)
+{
+	return read_status(proc, id, "TracerPid:");
 }
 
 /* Reads an open stat file; what follows the name, or NULL. */

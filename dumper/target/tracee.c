@@ -6,145 +6,69 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/ptrace.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "moments.h"
+#include "target/hold.h"
+#include "target/stop.h"
 
 /* How long one that was killed may take to end: longer only where its memory is much, or it writes a core. */
 #define KILLED_US 100000L
 
+/* How long it may take a thread that has called exec to get to its new program. */
+#define EXEC_US 100000L
+
 /* How long to sleep between two looks for a stop that the kernel has not told of. */
 #define LOOK_NS 5000000L
 
-/* Whether a thread of this process has been seized by the thread that calls. */
-static bool is_ours(pid_t tid)
-{
-	char path[64], line[256];
-	pid_t tracer = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	file = fopen(path, "re");
-	/* The name in its first line is escaped, and cannot look like another line (proc(5)). */
-	while (file && fgets(line, sizeof(line), file) && sscanf(line, "TracerPid: %d", &tracer) != 1)
-		;
-	if (file)
-		fclose(file);
-	return tracer == gettid();
-}
-
 /*
- * Asks the kernel for the next stop. What it has to tell of that is left with it (WNOWAIT): a signal that is on its way
- * is part of it, and would be lost if rbdump was killed before it lets the thread go on (kernel/exit.c,
- * wait_task_stopped(), v6.1).
- *   stop  receives the signal, and above that the event of ptrace(2); 0: it runs still
- * Returns false if the thread has ended; it was reaped if it had to be.
+ * Waits for the next stop: awake for as long as the tracee says, and then asleep until the kernel tells of it (SIGCHLD,
+ * which is blocked). From another CPU, the stop is seen so within 10 us; to be woken up for it takes some 20 more, in
+ * which the target stands still. On the CPU of its tracee, a tracer that does not sleep only keeps it from stopping.
+ *   signal  receives the signal that it is about to take; 0 if none
  */
-static bool ask_for_stop(struct tracee *tracee, int *stop)
-{
-	siginfo_t info = {0};
-
-	*stop = 0;
-	if (waitid(P_PID, (id_t)tracee->tid, &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) != 0)
-		return false;
-	if (info.si_pid != tracee->tid)
-		return true;
-	if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED) {
-		tracee->reaped = waitpid(tracee->tid, &tracee->status, __WALL | WNOHANG) == tracee->tid &&
-				 tracee->tid == tracee->pid;
-		return false;
-	}
-	*stop = info.si_status;
-	return true;
-}
-
-static bool is_event(int stop)
-{
-	return stop >> 8 == PTRACE_EVENT_STOP;
-}
-
-/* Sleeps until the kernel tells of a stop (SIGCHLD, which is blocked), or a little longer. */
-static void sleep_until_told(void)
-{
-	sigset_t child;
-
-	sigemptyset(&child);
-	sigaddset(&child, SIGCHLD);
-	sigtimedwait(&child, NULL, &(struct timespec){.tv_nsec = LOOK_NS});
-}
-
-/*
- * Waits for the next stop: awake for as long as the tracee says, and then asleep until the kernel tells of it. From
- * another CPU, the stop is seen so within 10 us; to be woken up for it takes some 20 more, in which the target stands
- * still. On the CPU of its tracee, a tracer that does not sleep only keeps it from stopping.
- */
-static enum tracee_result wait_for_stop(struct tracee *tracee, long timeout_us, int *stop)
+static enum tracee_result wait_for_stop(struct tracee *tracee, long timeout_us, int *signal)
 {
 	struct timespec began;
-	long waited;
 
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	for (;;) {
-		if (!ask_for_stop(tracee, stop)) {
-			tracee->seized = tracee->stopped = false;
-			return TRACEE_GONE;
-		}
-		if (*stop != 0) {
+		int status;
+		enum stop_news news = stop_look(tracee->tid, signal, &status);
+		long waited;
+
+		if (news == STOP_STOPPED) {
 			tracee->stopped = true;
 			return TRACEE_STOPPED;
 		}
-		waited = elapsed_ns(&began);
-		if (waited / 1000 > timeout_us)
+		if (news != STOP_NONE) {
+			tracee->stopped = false;
+			tracee->reaped = news == STOP_ENDED;
+			tracee->status = status;
+			/* What it has become by exec must not stay stopped. */
+			tracee->seized = news == STOP_GONE && tracee->tid != tracee->pid &&
+					 !stop_let_go_after_exec(tracee->pid, EXEC_US);
+			return tracee->seized ? TRACEE_TIMEOUT : TRACEE_GONE;
+		}
+		waited = elapsed_ns(&began) / 1000;
+		if (waited > timeout_us)
 			return TRACEE_TIMEOUT;
-		if (waited / 1000 >= tracee->awake_us)
-			sleep_until_told();
+		if (waited >= tracee->awake_us)
+			stop_sleep(LOOK_NS);
 	}
-}
-
-/*
- * A thread that is not the first of its process, and becomes another program (execve(2)), gets the number of the first
- * one, and stays seized: the interrupt stops it there. Lets it go.
- */
-static enum tracee_result let_new_program_go(struct tracee *tracee, long timeout_us)
-{
-	struct tracee leader = {.pid = tracee->pid, .tid = tracee->pid, .seized = true};
-	enum tracee_result result;
-	int stop;
-
-	if (!is_ours(tracee->pid))
-		return TRACEE_GONE;
-	result = wait_for_stop(&leader, timeout_us, &stop);
-	if (result == TRACEE_STOPPED && !is_event(stop))
-		leader.pending_signal = stop & 0x7f;
-	tracee_resume(&leader);
-	tracee->reaped = leader.reaped;
-	tracee->status = leader.status;
-	return result == TRACEE_TIMEOUT ? TRACEE_TIMEOUT : TRACEE_GONE;
 }
 
 enum tracee_result tracee_stop(pid_t pid, pid_t tid, long awake_us, long timeout_us, struct tracee *ret)
 {
-	enum tracee_result result;
-	int stop;
-
 	*ret = (struct tracee){.pid = pid, .tid = tid, .awake_us = awake_us};
+	hold_begin(pid);
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0)
 		return errno == ESRCH ? TRACEE_GONE : TRACEE_REFUSED;
 	ret->seized = true;
-	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0)
-		result = TRACEE_GONE;
-	else
-		result = wait_for_stop(ret, timeout_us, &stop);
-	if (result == TRACEE_GONE && tid != pid)
-		return let_new_program_go(ret, timeout_us);
-	if (result != TRACEE_STOPPED)
-		return result;
-	/* A stop that is not our interrupt's, nor that of a process that was stopped before, is a signal on its way. */
-	if (!is_event(stop))
-		ret->pending_signal = stop & 0x7f;
-	return TRACEE_STOPPED;
+	/* If there is no such thread any more, the wait tells what has become of it. */
+	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+	return wait_for_stop(ret, timeout_us, &ret->pending_signal);
 }
 
 bool tracee_read_registers(struct tracee *tracee)
@@ -162,7 +86,7 @@ static bool was_sent(const struct tracee *tracee)
 
 bool tracee_step(struct tracee *tracee)
 {
-	int stop;
+	int signal;
 
 	if (!tracee->stopped || tracee->pending_signal != 0)
 		return false;
@@ -170,27 +94,27 @@ bool tracee_step(struct tracee *tracee)
 		return false;
 	tracee->stopped = false;
 	/* However long it waits for a page: given up now, it would go on with its trap flag set. */
-	if (wait_for_stop(tracee, LONG_MAX, &stop) != TRACEE_STOPPED)
+	if (wait_for_stop(tracee, LONG_MAX, &signal) != TRACEE_STOPPED)
 		return false;
-	if (!is_event(stop) && ((stop & 0x7f) != SIGTRAP || was_sent(tracee)))
-		tracee->pending_signal = stop & 0x7f;
+	if (signal != SIGTRAP || was_sent(tracee))
+		tracee->pending_signal = signal;
 	return tracee_read_registers(tracee) && tracee->pending_signal == 0;
 }
 
 void tracee_resume(struct tracee *tracee)
 {
-	int stop;
+	int signal;
 
-	if (!tracee->seized)
-		return;
 	/* A thread that did not stop can only be given up once it has; it is not waited for long. What is left is given
 	   up by the kernel when the tracer ends. */
-	if (!tracee->stopped && wait_for_stop(tracee, 1000, &stop) == TRACEE_STOPPED && !is_event(stop))
-		tracee->pending_signal = stop & 0x7f;
+	if (tracee->seized && !tracee->stopped)
+		wait_for_stop(tracee, 1000, &tracee->pending_signal);
 	/* One that was killed while it was stopped cannot be given up. Its end is its tracer's to see first, and its
 	   parent is not told before that. */
 	if (tracee->stopped && ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(long)tracee->pending_signal) != 0 &&
 	    errno == ESRCH)
-		wait_for_stop(tracee, KILLED_US, &stop);
+		wait_for_stop(tracee, KILLED_US, &signal);
+	if (!tracee->seized || tracee->stopped)
+		hold_end();
 	tracee->seized = tracee->stopped = false;
 }

@@ -22,8 +22,8 @@
 #include "error.h"
 
 struct tracee {
-	pid_t pid, tid;
-	long awake_us; /* as given to tracee_stop() */
+	pid_t pid, tid; /* pid: of its process */
+	long awake_us;	/* as given to tracee_stop() */
 	bool seized, stopped;
 	int pending_signal; /* was about to be delivered; is delivered when the thread goes on */
 	bool reaped;	    /* its process has ended, and nobody else is told how: not even who has started it */

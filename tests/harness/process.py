@@ -49,6 +49,11 @@ def children_of(pid):
     return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def tracers_of(pid):
+    """Those of rbdump's children that trace: all but its guard (dumper/supervise/stop_guard.h)."""
+    return [child for child in children_of(pid) if pathlib.Path(f"/proc/{child}/comm").read_text().strip() != "rbdump-guard"]
+
+
 def command_line(pid):
     """What it was started with, the words joined by blanks."""
     return pathlib.Path(f"/proc/{pid}/cmdline").read_text(errors="backslashreplace").replace("\0", " ")

@@ -11,11 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "capture/capture.h"
 #include "moments.h"
+#include "supervise/stop_guard.h"
 #include "target/live.h"
 
 /* Longer than that is no limit, on a busy machine. */
@@ -117,10 +119,122 @@ static void test_pause_without_end(void **state)
 	assert_int_equal(waitpid(target, &status, 0), target);
 }
 
+/* Stops the very process that holds the target: somebody else has to see to it that it goes on. */
+static void stop_oneself(void *unused)
+{
+	(void)unused;
+	raise(SIGSTOP);
+}
+
+/* Waits until nobody traces a process, and it sleeps. */
+static void wait_until_let_go(pid_t pid)
+{
+	char state[64], tracer[64];
+
+	do {
+		status_of(pid, "State", state, sizeof(state));
+		status_of(pid, "TracerPid", tracer, sizeof(tracer));
+	} while (state[0] != 'S' || strcmp(tracer, "0\n") != 0);
+}
+
+static pid_t start_sleeper(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	return pid;
+}
+
+/* A dump that is stopped in the middle of its pause is made to go on, and comes to its end. */
+static void test_stopped_in_a_pause(void **state)
+{
+	pid_t target = start_sleeper(), dumper;
+	int status;
+
+	(void)state;
+	alarm(MUCH_S);
+	dumper = fork();
+	if (dumper == 0) {
+		struct target *opened;
+		struct memory *memory;
+		double pause_us;
+
+		if (stop_guard_begin() || !stop_guard_enter() || live_open(target, &opened))
+			abort();
+		memory = memory_create(target_read_pages, opened, 16);
+		if (!memory || capture_paused(opened, memory, stop_oneself, NULL, &pause_us))
+			abort();
+		stop_guard_leave();
+		stop_guard_end();
+		_exit(pause_us < 5e6 ? 7 : 1);
+	}
+	assert_true(dumper > 0);
+	assert_int_equal(waitpid(dumper, &status, 0), dumper);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 7);
+	wait_until_let_go(target);
+	alarm(0);
+	kill(target, SIGKILL);
+	assert_int_equal(waitpid(target, &status, 0), target);
+}
+
+/* Has the first thread of a process, and those after it, stopped as a debugger does. */
+static void hold_all(pid_t pid)
+{
+	size_t count;
+	pid_t *tids = live_list_threads(pid, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(ptrace(PTRACE_SEIZE, tids[i], NULL, NULL), 0);
+		assert_int_equal(ptrace(PTRACE_INTERRUPT, tids[i], NULL, NULL), 0);
+	}
+	free(tids);
+}
+
+/* Of one that a debugger has stopped in the middle of its pause nothing is to be had: it is killed. */
+static void test_held_by_a_debugger(void **state)
+{
+	pid_t target = start_sleeper(), dumper;
+	int said[2], status = 0;
+	char byte;
+
+	(void)state;
+	alarm(MUCH_S);
+	assert_int_equal(pipe(said), 0);
+	dumper = fork();
+	if (dumper == 0) {
+		dup2(said[1], STDOUT_FILENO);
+		if (stop_guard_begin() || !stop_guard_enter())
+			abort();
+		pause_for_ever(target);
+	}
+	assert_true(dumper > 0);
+	assert_int_equal(read(said[0], &byte, 1), 1);
+	hold_all(dumper);
+	wait_until_let_go(target);
+	/* Its threads have ended for their tracer first. */
+	while (waitpid(-1, &status, __WALL) != dumper || WIFSTOPPED(status))
+		;
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGKILL);
+	alarm(0);
+	close(said[0]);
+	close(said[1]);
+	kill(target, SIGKILL);
+	assert_int_equal(waitpid(target, &status, 0), target);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_pause_without_end),
+	    cmocka_unit_test(test_stopped_in_a_pause),
+	    cmocka_unit_test(test_held_by_a_debugger),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

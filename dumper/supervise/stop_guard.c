@@ -1,0 +1,303 @@
+#include "supervise/stop_guard.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "moments.h"
+#include "target/hold.h"
+#include "target/process_stat.h"
+
+/* How often it looks, and for how long a thread may be held before it asks why: both together are 60 ms at most. */
+#define LOOK_NS 20000000L
+#define HELD_NS UINT64_C(40000000)
+
+/* So many times in a row a tracer is made to go on that was stopped again. */
+#define CONTINUES 10
+
+/* How many processes may trace. */
+#define HOLDS 4096u
+
+struct guarded {
+	_Atomic uint32_t used;	 /* so many entries have ever been */
+	_Atomic uint64_t looked; /* how often the guard has looked */
+	struct hold holds[HOLDS];
+};
+
+static struct guarded *guarded;
+static struct hold *mine;
+static pid_t guard, owner;
+
+/* What has been done about one hold, by the guard. */
+struct doubt {
+	uint64_t since_ns;
+	unsigned int continues;
+};
+
+static struct doubt doubts[HOLDS];
+
+/* ---- what the tracer is doing */
+
+static bool reads_one(const char *path)
+{
+	char line[128];
+	bool frozen = false;
+	FILE *file = fopen(path, "re");
+
+	while (file && fgets(line, sizeof(line), file))
+		frozen |= strcmp(line, "frozen 1\n") == 0;
+	if (file)
+		fclose(file);
+	return frozen;
+}
+
+/* Whether the control group of a process is frozen (Documentation/admin-guide/cgroup-v2.rst, cgroup.events). */
+static bool is_frozen(pid_t pid)
+{
+	char path[64], line[2048], events[2200];
+	bool frozen = false;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (strncmp(line, "0::", 3) != 0)
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		snprintf(events, sizeof(events), "/sys/fs/cgroup%s/cgroup.events", line + 3);
+		frozen = reads_one(events);
+	}
+	if (file)
+		fclose(file);
+	return frozen;
+}
+
+enum obstacle { OBSTACLE_NONE, OBSTACLE_STOPPED, OBSTACLE_DEBUGGER, OBSTACLE_FROZEN };
+
+static enum obstacle obstacle_of(const struct hold *hold)
+{
+	struct process_stat stat;
+	char tasks[64];
+
+	snprintf(tasks, sizeof(tasks), "/proc/%d/task", hold->tracer);
+	if (!process_stat_read(tasks, hold->thread, &stat))
+		return OBSTACLE_NONE;
+	if (stat.state == 'T')
+		return OBSTACLE_STOPPED;
+	if (stat.state == 't')
+		return OBSTACLE_DEBUGGER;
+	return is_frozen(hold->tracer) ? OBSTACLE_FROZEN : OBSTACLE_NONE;
+}
+
+/* ---- what is done about it */
+
+static void give_back(struct hold *hold)
+{
+	hold->since_ns = 0;
+	hold->started = 0;
+	hold->tracer = 0;
+}
+
+/* Whether the process that has an entry is there; if not, the entry is anybody's. */
+static bool lives(struct hold *hold)
+{
+	struct process_stat stat;
+
+	/* Who has just taken it has not said yet when he was started. */
+	if (process_stat_read("/proc", hold->tracer, &stat) && !stat.ended &&
+	    (hold->started == 0 || stat.started == hold->started))
+		return true;
+	give_back(hold);
+	return false;
+}
+
+/* Sends a signal to the process that has an entry, and to no other that has got its number since. */
+static void tell(struct hold *hold, int signal)
+{
+	int fd = (int)syscall(SYS_pidfd_open, hold->tracer, 0);
+
+	if (fd >= 0 && lives(hold))
+		syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void kill_tracer(struct hold *hold, enum obstacle obstacle)
+{
+	static const char *const why[] = {
+	    [OBSTACLE_STOPPED] = "was stopped again and again",
+	    [OBSTACLE_DEBUGGER] = "is held by a debugger",
+	    [OBSTACLE_FROZEN] = "is frozen",
+	};
+	char message[256];
+	ssize_t written;
+
+	snprintf(message, sizeof(message),
+		 "rbdump: the part of rbdump (%d) that held a thread of process %d stopped %s: it was killed, so that "
+		 "process %d goes on\n",
+		 hold->tracer, hold->target, why[obstacle], hold->target);
+	tell(hold, SIGKILL);
+	written = write(STDERR_FILENO, message, strlen(message));
+	(void)written;
+}
+
+static void look_at(struct hold *hold, struct doubt *doubt, uint64_t now_ns)
+{
+	const uint64_t since = hold->since_ns;
+	enum obstacle obstacle;
+
+	if (hold->tracer == 0 || since == 0 || now_ns < since + HELD_NS)
+		return;
+	if (doubt->since_ns != since)
+		*doubt = (struct doubt){.since_ns = since};
+	if (!lives(hold))
+		return;
+	obstacle = obstacle_of(hold);
+	/* Meanwhile it may have let go. */
+	if (obstacle == OBSTACLE_NONE || hold->since_ns != since)
+		return;
+	if (obstacle == OBSTACLE_STOPPED && doubt->continues++ < CONTINUES)
+		tell(hold, SIGCONT);
+	else
+		kill_tracer(hold, obstacle);
+}
+
+/* ---- the guard */
+
+static _Noreturn void keep_guard(pid_t parent)
+{
+	bool traced = true;
+	sigset_t all;
+
+	setsid();
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	prctl(PR_SET_NAME, "rbdump-guard");
+	if (chdir("/") != 0)
+		_exit(EXIT_FAILED);
+	close(STDIN_FILENO);
+	close(STDOUT_FILENO);
+	close_range(STDERR_FILENO + 1, ~0U, 0);
+	/* On a busy machine its turn must not come late, nor wait for that of a tracer, which has the priority 1. */
+	sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 2});
+	while (traced) {
+		bool orphan = getppid() != parent;
+		struct timespec now;
+
+		guarded->looked++;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		traced = !orphan;
+		for (uint32_t i = 0; i < guarded->used && i < HOLDS; i++) {
+			struct hold *hold = &guarded->holds[i];
+
+			look_at(hold, &doubts[i], ns_of(&now));
+			if (!orphan || hold->tracer == 0 || !lives(hold))
+				continue;
+			/* It has been told to end, and does so unless it was stopped. */
+			traced = true;
+			tell(hold, SIGCONT);
+		}
+		nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+	}
+	_exit(EXIT_COMPLETE);
+}
+
+static bool start(void)
+{
+	const pid_t self = getpid();
+
+	guard = fork();
+	if (guard == 0)
+		keep_guard(self);
+	return guard > 0;
+}
+
+struct error *stop_guard_begin(void)
+{
+	guarded = mmap(NULL, sizeof(*guarded), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (guarded == MAP_FAILED) {
+		guarded = NULL;
+		return error_no_memory();
+	}
+	fflush(NULL);
+	owner = getpid();
+	if (!start())
+		return error_create(EXIT_FAILED, "cannot start a process: %s", strerror(errno));
+	return NULL;
+}
+
+bool stop_guard_enter(void)
+{
+	const pid_t self = getpid();
+	struct process_stat stat;
+
+	if (!guarded)
+		return true;
+	if (!process_stat_read("/proc", self, &stat))
+		return false;
+	for (uint32_t i = 0; i < HOLDS; i++) {
+		uint32_t used = guarded->used;
+		pid_t nobody = 0;
+
+		if (!atomic_compare_exchange_strong(&guarded->holds[i].tracer, &nobody, self))
+			continue;
+		mine = &guarded->holds[i];
+		mine->started = stat.started;
+		while (used <= i && !atomic_compare_exchange_weak(&guarded->used, &used, i + 1))
+			;
+		hold_use(mine);
+		return true;
+	}
+	return false;
+}
+
+void stop_guard_leave(void)
+{
+	hold_use(NULL);
+	if (mine)
+		give_back(mine);
+	mine = NULL;
+}
+
+void stop_guard_keep(void)
+{
+	int status;
+
+	if (!guarded || owner != getpid())
+		return;
+	if (waitpid(guard, &status, WNOHANG | WUNTRACED) != guard)
+		return;
+	if (WIFSTOPPED(status))
+		kill(guard, SIGCONT);
+	else
+		start();
+}
+
+void stop_guard_end(void)
+{
+	bool traced = false;
+
+	if (!guarded || owner != getpid())
+		return;
+	for (uint32_t i = 0; i < guarded->used && i < HOLDS; i++)
+		traced |= guarded->holds[i].tracer != 0;
+	/* A process that could not be ended has it for as long as it is there. */
+	if (guard > 0 && !traced) {
+		kill(guard, SIGKILL);
+		while (waitpid(guard, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	munmap(guarded, sizeof(*guarded));
+	guarded = NULL;
+	guard = 0;
+}

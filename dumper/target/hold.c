@@ -1,0 +1,38 @@
+#include "target/hold.h"
+
+#include <stddef.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "moments.h"
+
+static struct hold *mine;
+
+/* A system call that is made once a thread; a thread that has forked is another one then. */
+static _Thread_local pid_t self;
+
+void hold_use(struct hold *hold)
+{
+	mine = hold;
+	self = 0;
+}
+
+void hold_begin(pid_t target)
+{
+	struct timespec now;
+
+	if (!mine)
+		return;
+	if (self == 0)
+		self = gettid();
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	mine->thread = self;
+	mine->target = target;
+	mine->since_ns = ns_of(&now);
+}
+
+void hold_end(void)
+{
+	if (mine)
+		mine->since_ns = 0;
+}

@@ -1,0 +1,115 @@
+"""Whatever happens to a process of rbdump, the target goes on, gets its signals, and its work is right."""
+
+import os
+import random
+import signal
+import subprocess
+
+import pytest
+
+from harness.process import Bound, has_ended, task_states, wait_until
+from harness.survival import (
+    Survivor,
+    check_sums,
+    command_of,
+    kill_many,
+    kill_one,
+    processes_of,
+    sum_of,
+    wait_for_progress,
+)
+from harness.target import TARGETS
+
+# Kills, in all Rubies together more than 300 where there are ten.
+KILLS = 60
+
+# How often a tracer is stopped in the middle of a stop of the target.
+HELD = 5
+
+
+def test_killed(ruby, rbdump, tmp_path):
+    """kill -9 of any of its processes, at random moments: each signal is seen once, no thread stays stopped."""
+    with Survivor(ruby, tmp_path) as survivor:
+        done = kill_many(rbdump, survivor.pid, tmp_path, KILLS, 7)
+        assert min(done.values()) > 0, done
+        assert survivor.lost is None and survivor.sent > 100
+        check_sums(survivor.finish())
+
+
+def test_killed_while_the_target_becomes_another_program(ruby, rbdump, tmp_path):
+    """exec by a thread that is not the first, again and again: it always arrives."""
+    moments = random.Random(11)
+    progress = tmp_path / "progress"
+    rounds = 60
+    command = [ruby.path, "--disable-gems", str(TARGETS / "survivor.rb"), "exec", str(progress), str(rounds)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as target:
+        try:
+            assert target.stdout.readline() == b"ready\n"
+            while not has_ended(target.pid):
+                before = progress.read_bytes() if progress.exists() else b""
+                kill_one(rbdump, moments.choice(["dump", "record", "experiment"]), "tracer", target.pid, tmp_path, moments)
+                wait_until(
+                    lambda before=before: has_ended(target.pid) or progress.read_bytes() != before, "its exec arrives", 20
+                )
+            assert int(target.stdout.read()) == sum_of(rounds + 1)
+            assert target.wait(30) == 0
+        finally:
+            target.kill()
+
+
+@pytest.mark.parametrize("verb", ["record", "experiment"])
+def test_tracer_is_stopped(ruby, rbdump, tmp_path, verb):
+    """SIGSTOP of the process that traces, in the middle of a stop of the target: the target goes on."""
+    with (
+        Survivor(ruby, tmp_path) as survivor,
+        subprocess.Popen(
+            command_of(rbdump, verb, survivor.pid, tmp_path), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        ) as running,
+    ):
+        try:
+            tracer = wait_until(lambda: processes_of(running).get("tracer"), "it traces", 20)
+
+            def stopped_in_the_middle():
+                """The guard may have it go on before that is seen: then it is tried again."""
+                os.kill(tracer, signal.SIGSTOP)
+                bound = Bound(0.02)
+                while bound.left():
+                    if task_states(tracer) == {"T"}:
+                        if "t" in task_states(survivor.pid):
+                            return True
+                        break
+                os.kill(tracer, signal.SIGCONT)
+                return False
+
+            for _ in range(HELD):
+                wait_until(stopped_in_the_middle, "it is stopped while it holds a thread", 60)
+                wait_for_progress(survivor, 20)
+                wait_until(lambda: "t" not in task_states(survivor.pid), "it lets go", 20)
+                os.kill(tracer, signal.SIGCONT)
+        finally:
+            running.terminate()
+            running.communicate(timeout=30)
+        check_sums(survivor.finish())
+
+
+@pytest.mark.parametrize("verb", ["record", "experiment"])
+def test_guard_is_killed(ruby, rbdump, tmp_path, verb):
+    """Another one takes its place."""
+    with (
+        Survivor(ruby, tmp_path) as survivor,
+        subprocess.Popen(
+            command_of(rbdump, verb, survivor.pid, tmp_path), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as running,
+    ):
+        try:
+            for _ in range(3):
+                guard = wait_until(lambda: processes_of(running).get("guard"), "there is a guard", 20)
+                os.kill(guard, signal.SIGKILL)
+                wait_until(
+                    lambda guard=guard: processes_of(running).get("guard") not in (None, guard), "there is another one", 20
+                )
+        finally:
+            running.terminate()
+            running.wait(30)
+        wait_for_progress(survivor, 20)
+        check_sums(survivor.finish())
