@@ -324,9 +324,9 @@ def test_command_ends_as_it_would(ruby, rbdump, tmp_path, result):
     assert sum(mode["samples"] for mode in report["modes"]) > 100
 
 
-@pytest.mark.parametrize("whom, how", [("process", "again"), ("group", "again"), ("process", "step"), ("group", "step")])
+@pytest.mark.parametrize("whom, how", [("process", "again"), ("group", "again"), ("tracer", "again"), ("process", "step")])
 def test_killed_at_random_moments(ruby, rbdump, tmp_path, result, whom, how):
-    """kill -9 of rbdump, or of its group (timeout -s KILL), also while it steps the target: the target's result is right."""
+    """kill -9 of rbdump, of its group (timeout -s KILL), or of who traces: the target's result is right."""
     rounds = 400000
     times = random.Random(3)
     with Graph(ruby, "churn", tmp_path, rounds) as graph:
@@ -345,7 +345,7 @@ def test_killed_at_random_moments(ruby, rbdump, tmp_path, result, whom, how):
                     elif whom == "group":
                         os.killpg(running.pid, signal.SIGKILL)
                     else:
-                        for tracer in children_of(running.pid):
+                        for tracer in tracers_of(running.pid):
                             os.kill(tracer, signal.SIGKILL)
             assert graph.process.poll() in (None, 0)
             if graph.process.poll() is not None:

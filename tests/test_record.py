@@ -18,6 +18,7 @@ import pytest
 from conftest import RUBIES, TESTS, note_not_applicable
 from harness.dump import run
 from harness.process import children_of, command_line, has_ended, is_untouched, task_states, tracers_of, wait_until
+from harness.process import status as status_of
 from harness.recording import (
     CUT,
     SECOND,

@@ -16,6 +16,7 @@
 #include "sample/subjects.h"
 #include "sample/turns.h"
 #include "target/hold.h"
+#include "vm/collections.h"
 #include "vm/thread_words.h"
 
 _Static_assert(THREAD_WORDS_MAX <= SHOT_BESIDE_MAX, "those words are copied beside a stack");

@@ -27,6 +27,9 @@ bool process_stat_read(const char *proc, pid_t id, struct process_stat *ret);
 /* The process that a thread is of, by its status file: itself if it is one. 0 if there is none such. */
 pid_t process_stat_process(const char *proc, pid_t id);
 
+/* The state of a thread, field 3 of its stat file, which is open as `fd`; 0 if that cannot be read. */
+char process_stat_state(int fd);
+
 /* The thread that traces a process or a thread; 0 if there is none. */
 pid_t process_stat_tracer(const char *proc, pid_t id);
 

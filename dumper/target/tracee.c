@@ -4,10 +4,8 @@
 #include <limits.h>
 #include <signal.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <sys/ptrace.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "moments.h"
 #include "target/hold.h"

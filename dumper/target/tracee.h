@@ -1,9 +1,6 @@
 /*
  * One native thread of a target, stopped for a moment.
  *
- * What the kernel has to tell of a stop is left with it: if rbdump is killed while it holds a thread that was about to
- * receive a signal, the thread receives it.
- *
  * A thread is seized for each stop and given up after it: between two stops nothing of the target is traced, its
  * signals take their usual way, and whatever happens to rbdump then does not touch it. All calls for one stop come from
  * one thread of rbdump (a rule of ptrace(2)), which has SIGCHLD blocked.
@@ -26,7 +23,7 @@ struct tracee {
 	long awake_us;	/* as given to tracee_stop() */
 	bool seized, stopped;
 	int pending_signal; /* was about to be delivered; is delivered when the thread goes on */
-	bool reaped;	    /* its process has ended, and nobody else is told how: not even who has started it */
+	bool reaped;	    /* it has ended, and nobody else is told how: if it is a child of ours, not even as that */
 	int status;	    /* then: as waitpid() gives it */
 	struct user_regs_struct registers; /* as read last */
 };
@@ -39,9 +36,7 @@ enum tracee_result {
 };
 
 /*
- * Seizes and stops a thread. Whatever comes of it, tracee_resume() ends it. One that becomes another program in this
- * moment is let go (TRACEE_GONE).
- *   pid         its process
+ * Seizes and stops a thread. Whatever comes of it, tracee_resume() ends it.
  *   awake_us    how long to look for a stop, this one and that of each step, before going to sleep until it comes; 0
  *               if the caller may be on the thread's own CPU
  *   timeout_us  how long to wait for the stop

@@ -5,14 +5,12 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "target/live.h"
 #include "target/process_stat.h"
 #include "target/tracee.h"
 
@@ -283,145 +281,6 @@ static void test_signal_outlives_tracer(void **state)
 
 int main(void)
 {
-	(void)signal;
-	counts->handled++;
-}
-
-/* Stops a process until it is caught on its way to a handler, and waits to be killed then. */
-static void catch_signal(pid_t pid, int told)
-{
-	for (;;) {
-		struct tracee tracee;
-
-		if (tracee_stop(pid, pid, AWAKE_US, STOP_US, &tracee) == TRACEE_STOPPED &&
-		    tracee.pending_signal == SIGUSR1) {
-			if (write(told, "x", 1) != 1)
-				_exit(1);
-			for (;;)
-				pause();
-		}
-		tracee_resume(&tracee);
-	}
-}
-
-/* A signal that a thread was about to receive when its tracer is killed reaches it, once. */
-static void test_signal_outlives_its_tracer(void **state)
-{
-	const struct sigaction action = {.sa_handler = count};
-	pid_t target, tracer;
-	int told[2];
-	char byte;
-
-	(void)state;
-	counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_true(counts != MAP_FAILED);
-	target = fork();
-	assert_true(target >= 0);
-	if (target == 0) {
-		sigaction(SIGUSR1, &action, NULL);
-		while (!counts->end) {
-			counts->sent++;
-			raise(SIGUSR1);
-		}
-		_exit(7);
-	}
-	alarm(60);
-	for (int i = 0; i < 20; i++) {
-		assert_int_equal(pipe(told), 0);
-		tracer = fork();
-		assert_true(tracer >= 0);
-		if (tracer == 0)
-			catch_signal(target, told[1]);
-		assert_int_equal(read(told[0], &byte, 1), 1);
-		assert_int_equal(kill(tracer, SIGKILL), 0);
-		join(tracer);
-		close(told[0]);
-		close(told[1]);
-	}
-	counts->end = 1;
-	assert_int_equal(WEXITSTATUS(join(target)), 7);
-	alarm(0);
-	assert_int_equal(counts->handled, counts->sent);
-	munmap(counts, sizeof(*counts));
-}
-
-/* ---- a process that becomes another program again and again, by a thread that is not its first */
-
-#define PROGRAMS   300
-#define LONG_WORDS 8u
-#define WORD_BYTES 100000u
-
-static void *become_the_next(void *left)
-{
-	static char program[] = "test_tracee", verb[] = "become", word[WORD_BYTES], number[16];
-	char *arguments[LONG_WORDS + 4] = {program, verb, number};
-
-	/* Long arguments: most of its time it is on its way to the next program. */
-	memset(word, 'x', sizeof(word) - 1);
-	for (size_t i = 0; i < LONG_WORDS; i++)
-		arguments[3 + i] = word;
-	snprintf(number, sizeof(number), "%d", *(int *)left - 1);
-	execv("/proc/self/exe", arguments);
-	_exit(1);
-}
-
-static int become(int left)
-{
-	pthread_t thread;
-
-	if (left == 0 || pthread_create(&thread, NULL, become_the_next, &left) != 0)
-		return left == 0 ? 7 : 1;
-	for (;;)
-		pause();
-}
-
-/* None of those programs is left stopped by a tracer that goes on. */
-static void test_exec_by_another_thread(void **state)
-{
-	siginfo_t info = {0};
-	unsigned int stops = 0;
-	bool reaped = false;
-	char number[16];
-	int status = 0;
-	pid_t pid;
-
-	(void)state;
-	snprintf(number, sizeof(number), "%d", PROGRAMS);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		execl("/proc/self/exe", "test_tracee", "become", number, NULL);
-		_exit(1);
-	}
-	alarm(60);
-	while (!reaped && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != pid) {
-		size_t nr_threads;
-		pid_t *tids = live_list_threads(pid, &nr_threads);
-
-		for (size_t i = 0; i < nr_threads; i++) {
-			struct tracee tracee;
-
-			if (tids[i] == pid)
-				continue;
-			stops += tracee_stop(pid, tids[i], AWAKE_US, STOP_US, &tracee) == TRACEE_STOPPED;
-			tracee_resume(&tracee);
-			if (tracee.reaped) {
-				reaped = true;
-				status = tracee.status;
-			}
-		}
-		free(tids);
-	}
-	assert_int_equal(WEXITSTATUS(reaped ? status : join(pid)), 7);
-	alarm(0);
-	assert_true(stops > 0);
-}
-
-int main(int argc, char **argv)
-{
-	if (argc > 2 && strcmp(argv[1], "become") == 0)
-		return become(atoi(argv[2]));
-
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_long_step),
 	    cmocka_unit_test(test_end),
