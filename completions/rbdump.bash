@@ -70,7 +70,7 @@ _rbdump()
 			return
 		fi
 		mapfile -t COMPREPLY < <(compgen -W "-f --format -o --output --by --idle --on-cpu --gc --state --thread --pid \
-			--from --to --threads --lines --diff -h --help" -- "$current")
+			--from --to --threads --lines --diff --max-memory -h --help" -- "$current")
 		return
 	fi
 	if [[ ${COMP_WORDS[1]} == experiment && $COMP_CWORD -gt 1 ]]; then

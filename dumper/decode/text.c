@@ -87,14 +87,68 @@ void text_add(struct text *text, const void *bytes, size_t length)
 	}
 }
 
+/* The code point of a well-formed character. */
+static uint32_t code_point(const uint8_t *at, size_t size)
+{
+	uint32_t point = size == 1 ? at[0] : at[0] & (0x7fu >> size);
+
+	for (size_t i = 1; i < size; i++)
+		point = point << 6 | (at[i] & 0x3fu);
+	return point;
+}
+
+/* Ascending; what Unicode 15 calls Cc, Zl, Zp, Bidi_Control, and interlinear annotation. */
+static const struct {
+	uint32_t first, last;
+} controls[] = {
+    {0x00, 0x1f}, {0x7f, 0x9f}, {0x61c, 0x61c}, {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}, {0xfff9, 0xfffb},
+};
+
+size_t text_control(const void *bytes, size_t length, uint32_t *ret)
+{
+	const uint8_t *at = bytes;
+	size_t size = text_character(at, length);
+
+	if (size == 0)
+		return 0;
+	*ret = code_point(at, size);
+	for (size_t i = 0; i < sizeof(controls) / sizeof(controls[0]); i++)
+		if (*ret >= controls[i].first && *ret <= controls[i].last)
+			return size;
+	return 0;
+}
+
+void text_print_json(const char *text, FILE *stream)
+{
+	const char *end = text + strlen(text);
+
+	putc('"', stream);
+	while (text < end) {
+		uint32_t point;
+		size_t control = text_control(text, (size_t)(end - text), &point);
+
+		/* All of them are in the first plane: none needs a pair of surrogates. */
+		if (control > 0)
+			fprintf(stream, "\\u%04x", (unsigned int)point);
+		else if (strchr("\"\\", *text))
+			fprintf(stream, "\\%c", *text);
+		else if (strchr("<>&", *text))
+			fprintf(stream, "\\u%04x", (unsigned int)(unsigned char)*text);
+		else
+			putc(*text, stream);
+		text += control > 0 ? control : 1;
+	}
+	putc('"', stream);
+}
+
 void text_print(const char *bytes, FILE *stream)
 {
 	const uint8_t *at = (const uint8_t *)bytes, *end = at + strlen(bytes);
 
 	while (at < end) {
 		size_t size = text_character(at, (size_t)(end - at));
-		/* C0, DEL, and C1, which is C2 80 to C2 9F in UTF-8 */
-		bool control = *at < 0x20 || *at == 0x7f || (size == 2 && at[0] == 0xc2 && at[1] < 0xa0);
+		uint32_t point;
+		bool control = text_control(at, (size_t)(end - at), &point) > 0;
 
 		for (size_t i = 0; i < (size > 0 ? size : 1); i++)
 			fprintf(stream, size == 0 || control ? "\\x%02X" : "%c", at[i]);

@@ -38,4 +38,8 @@ enum record {
 /* The deepest stack that is read: twice what a sampler walks. */
 #define RECORDING_DEPTH_MAX 131072u
 
+/* What all recordings that are read together may have at most. doc/recording.md says the same numbers. */
+#define RECORDING_PROCESSES_MAX 4194304u
+#define RECORDING_THREADS_MAX	16777216u
+
 #endif

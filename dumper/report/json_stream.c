@@ -2,21 +2,7 @@
 
 #include <inttypes.h>
 
-static void quote(FILE *stream, const char *text)
-{
-	putc('"', stream);
-	for (const char *at = text; *at; at++) {
-		unsigned char c = (unsigned char)*at;
-
-		if (c == '"' || c == '\\')
-			fprintf(stream, "\\%c", c);
-		else if (c < 0x20 || c == 0x7f || c == '<')
-			fprintf(stream, "\\u%04x", c);
-		else
-			putc(c, stream);
-	}
-	putc('"', stream);
-}
+#include "decode/text.h"
 
 /* What stands before a value. */
 static void begin(struct json_stream *json, const char *key)
@@ -25,7 +11,7 @@ static void begin(struct json_stream *json, const char *key)
 		putc(',', json->stream);
 	json->follows = true;
 	if (key) {
-		quote(json->stream, key);
+		text_print_json(key, json->stream);
 		putc(':', json->stream);
 	}
 }
@@ -48,7 +34,7 @@ void json_stream_string(struct json_stream *json, const char *key, const char *t
 {
 	begin(json, key);
 	if (text)
-		quote(json->stream, text);
+		text_print_json(text, json->stream);
 	else
 		fputs("null", json->stream);
 }
