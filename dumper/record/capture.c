@@ -271,6 +271,8 @@ static struct error *sample_session(struct capture *capture, const struct sessio
 	    .mode = capture->options->mode,
 	    .origin = capture->options->origin,
 	    .stop = &capture->options->control->stop,
+	    .max_cpu = capture->options->max_cpu,
+	    .samplers = &capture->options->control->samplers,
 	};
 	struct pulse *pulse = pulse_create(session, &how);
 	struct decoder *decoder = decoder_create(session);

@@ -15,6 +15,7 @@
 /* What rbdump and its captures share: memory that all have mapped. */
 struct capture_control {
 	_Atomic int stop;		     /* they are to end, with what there is */
+	_Atomic uint32_t samplers;	     /* how many captures sample a Ruby: they share what CPU time is allowed */
 	_Atomic uint32_t part;		     /* which file of the recording is written; it goes up */
 	_Atomic uint64_t part_origins_ns[2]; /* and when it was begun, since `origin`: of an even part, of an odd one */
 };
@@ -28,6 +29,7 @@ struct capture_options {
 	bool awaited;  /* it was asked for by its number: if it is no Ruby, that is an error */
 	bool launched; /* rbdump has started it */
 	double rate;
+	double max_cpu; /* the share of one CPU that all captures together may take */
 	enum sample_mode mode;
 	bool states[PROFILE_STATES]; /* what is recorded */
 	const char *offsets;

@@ -35,7 +35,9 @@ struct beat {
 	struct known_stack stack; /* which one it is of those that are kept; KNOWN_NONE */
 	struct known *known;	  /* those */
 	uint32_t late; /* how many samples were late: its own, if it is, and those that were missed before its round */
-	bool no_list;  /* there is no thread, and the list of threads could not be read */
+	uint32_t
+	    skipped;  /* how many samples were not taken before it: rounds that the limit of CPU time did not allow */
+	bool no_list; /* there is no thread, and the list of threads could not be read */
 	bool end_of_round; /* there is no thread: the round is over */
 	bool quiet;	   /* nor has any moved since the round before that had no beat in this one */
 };
@@ -47,6 +49,8 @@ struct pulse_options {
 	enum sample_mode mode;	 /* for threads that run: MODE_PAUSED or MODE_UNPAUSED */
 	struct timespec origin;	 /* CLOCK_MONOTONIC */
 	const _Atomic int *stop; /* ends it when it is set */
+	double max_cpu;		 /* the share of one CPU that it may take, shared by so many others that sample: */
+	const _Atomic uint32_t *samplers;
 };
 
 /* The session must outlive it. NULL if out of memory. */

@@ -176,6 +176,12 @@ static void show_result(const struct recorder *recorder)
 	warn("are not complete: the recording says so in their place",
 	     counts.samples - counts.verdicts[VERDICT_COMPLETE], counts.samples);
 	warn("were late, or missed: ask for fewer a second", counts.late, counts.samples);
+	if (counts.skipped > 0)
+		fprintf(
+		    stderr,
+		    "rbdump: sampled %.0f of %g times a second: %g %% of a CPU is the limit, --max-cpu sets another\n",
+		    recorder->options->rate * profile_share_taken(&counts), recorder->options->rate,
+		    recorder->options->max_cpu_percent);
 }
 
 /* Notes how the command has ended, once it has. */
@@ -279,6 +285,16 @@ static struct error *note_ended(struct recorder *recorder, struct followed *of)
 	return error;
 }
 
+/* How many share the CPU time that is allowed: one that was killed does not say so itself. */
+static void count_samplers(struct recorder *recorder)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < recorder->followed.count; i++)
+		count += recorder->followed.of[i].capture != 0 && recorder->followed.of[i].is_ruby;
+	recorder->control->samplers = count;
+}
+
 /* Waits a little for what captures send, and takes it. */
 static struct error *take_messages(struct recorder *recorder)
 {
@@ -312,6 +328,7 @@ static struct error *follow(struct recorder *recorder, pid_t pid, bool awaited, 
 	    .awaited = awaited,
 	    .launched = launched,
 	    .rate = options->rate,
+	    .max_cpu = options->max_cpu_percent / 100,
 	    .mode = options->mode,
 	    .offsets = options->offsets,
 	    .time_limit_s = options->time_limit_s,
@@ -443,6 +460,7 @@ static struct error *run(struct recorder *recorder)
 		struct error *error = take_messages(recorder);
 
 		reap(recorder);
+		count_samplers(recorder);
 		show_progress(recorder);
 		if (!recorder->control->stop && is_over(recorder)) {
 			begin_ending(recorder);

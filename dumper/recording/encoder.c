@@ -274,5 +274,6 @@ void encoder_take(struct encoder *encoder, uint64_t now_ns, const struct profile
 	for (int verdict = 0; verdict <= VERDICT_UNREADABLE; verdict++)
 		bytes_add_number(&payload, counts->verdicts[verdict]);
 	bytes_add_number(&payload, counts->late);
+	bytes_add_number(&payload, counts->skipped);
 	say(ret, RECORD_COUNTS, &payload);
 }

@@ -22,9 +22,9 @@ enum record {
 	RECORD_NODES = 'N',    /* process, then for each: how many before itself its parent is, frame */
 	RECORD_RUNS = 'R',     /* process, then rows */
 	RECORD_RESET = 'X',    /* process: what it had is not referred to any more */
-	RECORD_COUNTS = 'C',   /* process, time, samples, complete, truncated, torn, unreadable, late: so far */
-	RECORD_END = 'E',      /* process, time, whether it is known how it ended, status */
-	RECORD_FINISH = 'Z',   /* time: the recording was finished */
+	RECORD_COUNTS = 'C', /* process, time, samples, complete, truncated, torn, unreadable, late, skipped: so far */
+	RECORD_END = 'E',    /* process, time, whether it is known how it ended, status */
+	RECORD_FINISH = 'Z', /* time: the recording was finished */
 };
 
 /*

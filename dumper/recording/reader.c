@@ -524,6 +524,9 @@ static void read_counts(struct reader *reader, struct byte_cursor *cursor)
 	for (int verdict = 0; verdict <= VERDICT_UNREADABLE; verdict++)
 		counts.verdicts[verdict] = bytes_number(cursor);
 	counts.late = bytes_number(cursor);
+	/* Recordings of before do not have it. */
+	if (cursor->at < cursor->end)
+		counts.skipped = bytes_number(cursor);
 	if (!map || cursor->failed)
 		return;
 	note_time(reader, map, time_ns);

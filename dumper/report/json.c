@@ -25,6 +25,7 @@ static void write_counts(struct json_stream *json, const struct profile_counts *
 		json_stream_integer(json, validate_verdict_name((enum verdict)verdict),
 				    (int64_t)counts->verdicts[verdict]);
 	json_stream_integer(json, "late", (int64_t)counts->late);
+	json_stream_integer(json, "skipped", (int64_t)counts->skipped);
 	json_stream_end_object(json);
 }
 
