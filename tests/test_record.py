@@ -874,6 +874,28 @@ def test_rate_that_cannot_be_held(one_ruby, rbdump, file):
     assert any("late" in line for line in warnings_in(errors)), errors
 
 
+def test_children_that_are_no_rubies(ruby, rbdump, file):
+    """None has a process of rbdump's own; one that becomes a Ruby by exec is recorded, and is one process throughout."""
+    becomes = [ruby.path, "--disable-gems", "-e", "def wait_here = sleep; wait_here" if ruby.version >= "3" else "def wait_here; sleep; end; wait_here"]
+    with Running(ruby, "crowd.rb", 60, *becomes) as target:
+        with Recording(rbdump, "-p", target.pid, "--children", file=file) as recording:
+            recording.wait_for_samples()
+            # The recorder has the capture of the one Ruby, and no other.
+            wait_until(lambda: len(children_of(recording.pid)) == 1, "those that are no Rubies were looked at", 60)
+            target.process.stdin.write(b"\n")
+            became = int(target.line())
+            wait_until(lambda: len(children_of(recording.pid)) == 2, "what became a Ruby is recorded", 30)
+            wait_until(lambda: command_line(became)[: len(ruby.path)] == ruby.path, "it is a Ruby", 30)
+            time_of_samples = time.monotonic()
+            wait_until(lambda: time.monotonic() - time_of_samples > 2, "it was sampled")
+            assert len(children_of(recording.pid)) == 2
+            status, _, errors = recording.end(signal.SIGINT)
+        assert status == 0, errors
+    profile = report(rbdump, file, "--idle")
+    assert {one.pid for one in profile.runs} == {target.pid, became}
+    assert any("wait_here" in frame["name"] for one in profile.runs if one.pid == became for frame in one.frames)
+
+
 def cpu_seconds(pid):
     """CPU time of a process, all its threads, by the kernel."""
     user, system = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]

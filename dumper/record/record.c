@@ -13,20 +13,31 @@
 
 #include "decode/text.h"
 #include "moments.h"
+#include "record/candidates.h"
 #include "record/followed.h"
 #include "record/output.h"
 #include "recording/format.h"
 #include "recording/reader.h"
 #include "supervise/guard.h"
 #include "supervise/launch.h"
+#include "supervise/open_files.h"
 #include "target/descendants.h"
 #include "target/process_stat.h"
 
 /* How often new processes are looked for, what was recorded is written, and the progress shown. */
 #define DISCOVER_NS 100000000L
+#define FORGET_NS   1000000000L
 #define FLUSH_NS    400000000L
 #define PROGRESS_NS 200000000L
 #define POLL_MS	    50
+
+/*
+ * One that was begun, or has become another program, a moment ago may be a Ruby soon: it is looked at for so long. So
+ * many of those that may be none are looked at at a time.
+ */
+#define FRESH_S	      3
+#define FRESH_NS      1000000000L
+#define LOOKS_AT_ONCE 8u
 
 /* How long captures may take to end. One that does not is left: its target's memory does not answer. */
 #define END_NS 5000000000L
@@ -52,7 +63,9 @@ struct recorder {
 	pid_t launched; /* 0: nothing was */
 	bool has_status;
 	int launched_status;
-	struct timespec discovered, flushed, shown, ending;
+	struct timespec discovered, forgotten, flushed, shown, ending;
+	struct descendants_cache processes;
+	struct candidate_list candidates;
 };
 
 /* ---- signals */
@@ -230,6 +243,8 @@ static struct error *take_message(void *context, struct followed *of, const stru
 {
 	struct recorder *recorder = context;
 
+	if (of->descends && message->is_ruby && !of->is_ruby)
+		candidates_drop(&recorder->candidates, of->pid, of->started);
 	of->is_ruby |= message->is_ruby;
 	if (message->is_ruby && !recorder->any_ruby)
 		clock_gettime(CLOCK_MONOTONIC, &recorder->sampled);
@@ -246,6 +261,7 @@ static struct error *take_message(void *context, struct followed *of, const stru
 		take_error(recorder, of, message, data);
 		return NULL;
 	default:
+		of->given_up = message->what == CAPTURE_NO_RUBY;
 		of->ended = true;
 		return NULL;
 	}
@@ -276,12 +292,16 @@ static struct error *note_ended(struct recorder *recorder, struct followed *of)
 			say(text.data);
 		text_clear(&text);
 		recorder->status = recorder->status > EXIT_FAILED ? recorder->status : EXIT_FAILED;
-	} else if (of->is_ruby && !recorder->control->stop) {
+	} else if (of->is_ruby && !of->given_up && !recorder->control->stop) {
 		error = add_end(recorder, of);
 	}
 	profile_count(&recorder->counts, &of->counts);
 	profile_count(&recorder->counts, &of->counts_before);
 	of->counts = of->counts_before = (struct profile_counts){0};
+	if (of->given_up && !of->is_ruby)
+		candidates_is_none(&recorder->candidates, of->pid, of->started, since(&recorder->origin));
+	else if (of->descends)
+		candidates_drop(&recorder->candidates, of->pid, of->started);
 	return error;
 }
 
@@ -314,19 +334,25 @@ static struct error *take_messages(struct recorder *recorder)
 		if (!error && list->of[i].capture == 0)
 			error = note_ended(recorder, &list->of[i]);
 	}
+	followed_forget_given_up(list);
 	free(fds);
 	return error;
 }
 
 /* ---- processes */
 
-static struct error *follow(struct recorder *recorder, pid_t pid, bool awaited, bool launched)
+/*
+ *   patience_ns  of one that descends from another: for how long it is looked whether it is a Ruby; else -1
+ */
+static struct error *follow(struct recorder *recorder, pid_t pid, bool awaited, bool launched, long patience_ns)
 {
 	const struct record_options *options = recorder->options;
 	struct capture_options how = {
 	    .pid = pid,
 	    .awaited = awaited,
 	    .launched = launched,
+	    .descends = patience_ns >= 0,
+	    .patience_ns = patience_ns,
 	    .rate = options->rate,
 	    .max_cpu = options->max_cpu_percent / 100,
 	    .mode = options->mode,
@@ -351,22 +377,54 @@ static struct error *follow(struct recorder *recorder, pid_t pid, bool awaited, 
 	return followed_begin(&recorder->followed, &how, stat.started);
 }
 
-/* Follows what descends from those that were asked for, and is not followed yet. */
+/* Whether a process was begun a moment ago. */
+static bool is_fresh(uint64_t started)
+{
+	struct timespec up;
+
+	clock_gettime(CLOCK_BOOTTIME, &up);
+	return (uint64_t)up.tv_sec < started / (uint64_t)sysconf(_SC_CLK_TCK) + FRESH_S;
+}
+
+/* Notes what descends from one that was asked for, and is not followed yet. */
 static struct error *discover_below(struct recorder *recorder, pid_t root)
 {
 	const pid_t self = getpid();
 	struct descendant *list;
-	struct error *error = NULL;
+	bool enough = true;
 	size_t count;
 
-	if (!descendants_list("/proc", root, &list, &count))
+	if (!descendants_list_known(&recorder->processes, root, &list, &count))
 		return error_no_memory();
-	for (size_t i = 0; i < count && !error; i++)
+	for (size_t i = 0; i < count && enough; i++) {
+		const struct followed *of = followed_find(&recorder->followed, list[i].pid, list[i].started);
+
 		/* A Ruby may have started rbdump itself. */
-		if (list[i].pid != self && list[i].parent != self &&
-		    !followed_find(&recorder->followed, list[i].pid, list[i].started))
-			error = follow(recorder, list[i].pid, false, false);
+		if (list[i].pid != self && list[i].parent != self && (!of || (of->capture != 0 && !of->is_ruby)))
+			enough = candidates_see(&recorder->candidates, list[i].pid, list[i].started,
+						is_fresh(list[i].started), since(&recorder->origin));
+	}
 	free(list);
+	return enough ? NULL : error_no_memory();
+}
+
+/* Begins to look at those that are to be looked at, a few at a time. */
+static struct error *look_at_candidates(struct recorder *recorder)
+{
+	struct error *error = NULL;
+	struct candidate *next;
+	size_t looks = 0;
+
+	for (size_t i = 0; i < recorder->candidates.count; i++)
+		looks += recorder->candidates.of[i].looked_at;
+	while (!error && looks++ < LOOKS_AT_ONCE &&
+	       (next = candidates_next(&recorder->candidates, since(&recorder->origin)))) {
+		next->looked_at = true;
+		error = follow(recorder, next->pid, false, false, next->fresh ? FRESH_NS : 0);
+		if (!error && !followed_find(&recorder->followed, next->pid, next->started))
+			/* It has ended meanwhile. */
+			candidates_drop(&recorder->candidates, next->pid, next->started);
+	}
 	return error;
 }
 
@@ -377,13 +435,24 @@ static struct error *discover(struct recorder *recorder)
 
 	if (!options->children || recorder->control->stop || elapsed_ns(&recorder->discovered) < DISCOVER_NS)
 		return NULL;
+	if (recorder->discovered.tv_sec == 0)
+		open_files_allow();
 	clock_gettime(CLOCK_MONOTONIC, &recorder->discovered);
-	followed_forget_ended(&recorder->followed);
+	if (elapsed_ns(&recorder->forgotten) >= FORGET_NS) {
+		clock_gettime(CLOCK_MONOTONIC, &recorder->forgotten);
+		followed_forget_ended(&recorder->followed);
+	}
+	if (!descendants_cache_update(&recorder->processes, "/proc"))
+		return error_no_memory();
+	candidates_begin(&recorder->candidates);
 	for (size_t i = 0; i < options->nr_pids && !error; i++)
 		error = discover_below(recorder, options->pids[i]);
 	if (!error && recorder->launched != 0)
 		error = discover_below(recorder, recorder->launched);
-	return error;
+	if (error)
+		return error;
+	candidates_sweep(&recorder->candidates, since(&recorder->origin));
+	return look_at_candidates(recorder);
 }
 
 static struct error *begin(struct recorder *recorder)
@@ -394,11 +463,11 @@ static struct error *begin(struct recorder *recorder)
 	if (options->command) {
 		error = launch(options->command, getpgrp(), &recorder->launched);
 		if (!error)
-			error = follow(recorder, recorder->launched, false, true);
+			error = follow(recorder, recorder->launched, false, true, -1);
 	}
 	for (size_t i = 0; i < options->nr_pids && !error; i++)
 		/* With its children, one that is no Ruby may be what has started some. */
-		error = follow(recorder, options->pids[i], !options->children, false);
+		error = follow(recorder, options->pids[i], !options->children, false, -1);
 	return error;
 }
 
@@ -604,6 +673,8 @@ int record_main(const struct record_options *options)
 		output_remove(recorder.output);
 	error_destroy(error);
 	followed_clear(&recorder.followed);
+	candidates_clear(&recorder.candidates);
+	descendants_cache_clear(&recorder.processes);
 	output_close(recorder.output);
 	return status;
 }
