@@ -60,7 +60,7 @@ _rbdump()
 		;;
 	esac
 	if [[ ${COMP_WORDS[1]} == record && $COMP_CWORD -gt 1 ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "-p --pid --children -r --rate -d --duration -o --output -f --format --mode \
+		mapfile -t COMPREPLY < <(compgen -W "-p --pid --children -r --rate --max-cpu -d --duration -o --output -f --format --mode \
 			--on-cpu --gc --rotate --offsets --time-limit --by --idle --threads --lines -h --help" -- "$current")
 		return
 	fi
@@ -70,7 +70,7 @@ _rbdump()
 			return
 		fi
 		mapfile -t COMPREPLY < <(compgen -W "-f --format -o --output --by --idle --on-cpu --gc --state --thread --pid \
-			--from --to --threads --lines --diff -h --help" -- "$current")
+			--from --to --threads --lines --diff --max-memory -h --help" -- "$current")
 		return
 	fi
 	if [[ ${COMP_WORDS[1]} == experiment && $COMP_CWORD -gt 1 ]]; then

@@ -22,6 +22,7 @@ from harness.core import (
     build_id,
     copy_of_targets,
     data_extents,
+    forget_pointers,
     gcore_of,
     kill_for_core,
     no_kernel_cores,
@@ -89,6 +90,17 @@ def test_text_of_gcore(ruby, rbdump, tmp_path):
     assert re.fullmatch(rf"Core of process {target.pid} \(\S+\): ruby {re.escape(ruby.version)}p?.*", first)
     assert re.fullmatch(r"\d+ threads, still running when the core was made", second)
     assert rest == live.stdout.splitlines()[2:]
+
+
+@pytest.mark.target("waits.rb")
+def test_gcore_without_thread_pointers(ruby, rbdump, tmp_path):
+    """As gdb before 8 wrote it: frames, states and native threads are what they are with the pointers."""
+    with running(rbdump, ruby.path, "waits.rb") as target, gcore_of(target.pid, tmp_path) as core:
+        before = read_core(rbdump, core)
+        assert forget_pointers(core) > 1
+        after = read_core(rbdump, core)
+    assert len({thread["tid"] for thread in before["threads"]}) > 1
+    assert after["threads"] == before["threads"]
 
 
 # ---- cores of the kernel

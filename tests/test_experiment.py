@@ -16,7 +16,7 @@ import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.dump import run
 from harness.pinned import pinned_in_a_window
-from harness.process import children_of, is_untouched, task_states, wait_until
+from harness.process import children_of, is_untouched, task_states, tracers_of, wait_until
 
 GRAPH = pathlib.Path(__file__).parent / "targets/graph/graph.rb"
 VARIANTS = ["churn", "deep", "blocks", "exceptions", "fibers", "tailcalls", "threads", "ractors", "gc"]

@@ -4,7 +4,7 @@ import re
 import subprocess
 
 import pytest
-from harness.core import read_core
+from harness.core import forget_pointers, read_core
 from harness.dump import run, says_version
 from harness.golden import GOLDEN, check_golden, golden_told, unpack_golden
 
@@ -125,3 +125,23 @@ def test_golden_core_tells_nothing_of_its_maker(path):
     """Paths of neutral folders only, and no environment."""
     content = subprocess.run(["zstd", "-dc", path], capture_output=True, check=True, timeout=60).stdout
     assert not [word for word in (b"/root", b"/home", b"/tmp/", b"/nix/", b"HOME=", b"PATH=/", b"USER=") if word in content]
+
+
+@pytest.mark.parametrize("path", CORES, ids=lambda path: path.name.removesuffix(".core.zst"))
+def test_core_without_thread_pointers(path, rbdump, tmp_path, monkeypatch):
+    """All threads and frames; each with the native thread that it had, or with none: never with another one."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    series = path.name.removesuffix(".core.zst")
+    expected = golden_told(series)
+    before = read_core(rbdump, path, "--ruby-version", expected["version"])
+    core = unpack_golden(series, tmp_path)
+    assert forget_pointers(core) > 1
+    answer = read_core(rbdump, core, "--ruby-version", expected["version"])
+    check_golden(answer, expected)
+    assert [{**thread, "tid": None} for thread in answer["threads"]] == [
+        {**thread, "tid": None} for thread in before["threads"]
+    ]
+    known = {thread["thread"]: thread["tid"] for thread in before["threads"]}
+    tids = {thread["thread"]: thread["tid"] for thread in answer["threads"]}
+    # These cores lack most pages of a stack, and so what joins a pthread_t to a stack pointer: test_core.py has whole ones.
+    assert all(tid in (known[thread], None) for thread, tid in tids.items())

@@ -87,34 +87,58 @@ void text_add(struct text *text, const void *bytes, size_t length)
 	}
 }
 
-/* The code point of a character of that many bytes; 0 if there is none. */
-static uint32_t code_point(const uint8_t *bytes, size_t size)
+/* The code point of a well-formed character. */
+static uint32_t code_point(const uint8_t *at, size_t size)
 {
-	static const uint8_t lead[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-	uint32_t point = size > 0 ? bytes[0] & lead[size] : 0;
+	uint32_t point = size == 1 ? at[0] : at[0] & (0x7fu >> size);
 
 	for (size_t i = 1; i < size; i++)
-		point = point << 6 | (bytes[i] & 0x3f);
+		point = point << 6 | (at[i] & 0x3fu);
 	return point;
 }
 
-/*
- * Unicode 15: the general categories Cc, Zl and Zp, and the format characters that change the order in which others are
- * shown (Bidi_Control).
- */
-static bool is_control(uint32_t point)
+/* Ascending; what Unicode 15 calls Cc, Zl, Zp, Bidi_Control, and interlinear annotation. */
+static const struct {
+	uint32_t first, last;
+} controls[] = {
+    {0x00, 0x1f}, {0x7f, 0x9f}, {0x61c, 0x61c}, {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}, {0xfff9, 0xfffb},
+};
+
+size_t text_control(const void *bytes, size_t length, uint32_t *ret)
 {
-	return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x061c || point == 0x200e ||
-	       point == 0x200f || (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
+	const uint8_t *at = bytes;
+	size_t size = text_character(at, length);
+
+	if (size == 0)
+		return 0;
+	*ret = code_point(at, size);
+	for (size_t i = 0; i < sizeof(controls) / sizeof(controls[0]); i++)
+		if (*ret >= controls[i].first && *ret <= controls[i].last)
+			return size;
+	return 0;
 }
 
-size_t text_control(const char *bytes, uint32_t *point)
+void text_print_json(const char *text, FILE *stream)
 {
-	const uint8_t *at = (const uint8_t *)bytes;
-	size_t size = text_character(at, strnlen(bytes, 4));
+	const char *end = text + strlen(text);
 
-	*point = code_point(at, size);
-	return size > 0 && is_control(*point) ? size : 0;
+	putc('"', stream);
+	while (text < end) {
+		uint32_t point;
+		size_t control = text_control(text, (size_t)(end - text), &point);
+
+		/* All of them are in the first plane: none needs a pair of surrogates. */
+		if (control > 0)
+			fprintf(stream, "\\u%04x", (unsigned int)point);
+		else if (strchr("\"\\", *text))
+			fprintf(stream, "\\%c", *text);
+		else if (strchr("<>&", *text))
+			fprintf(stream, "\\u%04x", (unsigned int)(unsigned char)*text);
+		else
+			putc(*text, stream);
+		text += control > 0 ? control : 1;
+	}
+	putc('"', stream);
 }
 
 void text_print(const char *bytes, FILE *stream)
@@ -123,7 +147,8 @@ void text_print(const char *bytes, FILE *stream)
 
 	while (at < end) {
 		size_t size = text_character(at, (size_t)(end - at));
-		bool control = size > 0 && is_control(code_point(at, size));
+		uint32_t point;
+		bool control = text_control(at, (size_t)(end - at), &point) > 0;
 
 		for (size_t i = 0; i < (size > 0 ? size : 1); i++)
 			fprintf(stream, size == 0 || control ? "\\x%02X" : "%c", at[i]);

@@ -25,14 +25,23 @@ void text_clear(struct text *text);
 void text_add(struct text *text, const void *bytes, size_t length);
 
 /*
- * The length of the control character that a text begins with; 0 if it does not begin with one. What a terminal or a
- * page acts on instead of showing it: control characters, line separators, and what changes the direction of text.
- *   point  receives the code point of the first character, control or not; 0 if it is none
+ * Whether a terminal, an editor or a reader's eye acts on the character at `bytes` instead of showing it: the control
+ * characters of C0, DEL and C1; what ends a line; what turns the direction of the text beside it, so that it reads as
+ * another text; interlinear annotation. The one place that decides it, for all that leaves rbdump.
+ *   bytes  well-formed UTF-8, of which `length` are there
+ * Returns its length, and its code point in *ret; 0 if it is shown as it is.
  */
-size_t text_control(const char *bytes, uint32_t *point);
+size_t text_control(const void *bytes, size_t length, uint32_t *ret);
 
-/* Writes bytes to a terminal or a log: what is not UTF-8, and every control character, as \xNN. */
+/* Writes bytes to a terminal or a log: what is not UTF-8, and every control character (text_control()), as \xNN. */
 void text_print(const char *bytes, FILE *stream);
+
+/*
+ * Writes a string of JSON with its quotes: control characters (text_control()) are escaped, and so are "<", ">" and
+ * "&", so that no text ends a script that the JSON is put in. What is read back is the same text.
+ *   text  valid UTF-8
+ */
+void text_print_json(const char *text, FILE *stream);
 
 /* Appends printf-like text, which must be UTF-8 already. */
 void text_format(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "decode/text.h"
-#include "render/json_text.h"
+#include "render/render.h"
 #include "session/windows.h"
 
 /* How many places the table shows. */
@@ -157,7 +157,7 @@ static struct error *write_json(const char *path, const json_t *report)
 {
 	bool standard = strcmp(path, "-") == 0;
 	FILE *file = standard ? stdout : fopen(path, "we");
-	bool written = file && json_text_write(report, JSON_INDENT(1) | JSON_REAL_PRECISION(7), file) &&
+	bool written = file && render_json_write(report, JSON_INDENT(1) | JSON_REAL_PRECISION(7), file) &&
 		       fputc('\n', file) != EOF && fflush(file) == 0 && !ferror(file);
 	struct error *error = NULL;
 

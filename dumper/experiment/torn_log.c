@@ -6,7 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "render/json_text.h"
 #include "render/render.h"
 #include "symbolize/symbolize.h"
 
@@ -193,7 +192,7 @@ void torn_log_add(struct torn_log *log, const struct sample *sample, const struc
 			 sample->has_registers ? ip_of(sample, &at) : json_null(), "frames", render_json_frames(thread),
 			 "tries", (int)sample->tries, "steps", (int)sample->steps);
 	/* Written a line at a time: a reader of a log that is being written sees whole ones. */
-	if (line && json_text_write(line, JSON_COMPACT, log->file) && fputc('\n', log->file) != EOF)
+	if (render_json_write(line, JSON_COMPACT, log->file) && fputc('\n', log->file) != EOF)
 		fflush(log->file);
 	json_decref(line);
 }

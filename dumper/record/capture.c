@@ -39,6 +39,7 @@ struct capture {
 	struct watch watch;
 	uint32_t part;
 	bool is_ruby, lost; /* lost: nobody reads the pipe any more */
+	bool given_up;	    /* it is no Ruby, and is not waited for */
 	struct timespec sent;
 	struct byte_buffer records;
 };
@@ -145,6 +146,9 @@ static void keep_sending(struct capture *capture)
 		capture->lost = true;
 }
 
+/* How long one that descends and has been a Ruby, or has Ruby's code, may take to be a Ruby that can be looked at. */
+#define WAIT_NS 3000000000L
+
 /* ---- until it is a Ruby */
 
 static void set_process(struct capture *capture, const struct session *session, uint64_t begin_ns)
@@ -201,8 +205,10 @@ static struct session *wait_for_ruby(struct capture *capture, bool first, bool *
 	    .sampling = true, .offsets = options->offsets, .time_limit_s = options->time_limit_s};
 	const bool must_be_one = first && options->awaited;
 	long pause_ns = LOOK_MIN_NS;
+	struct timespec began;
 
 	*waited = false;
+	clock_gettime(CLOCK_MONOTONIC, &began);
 	for (unsigned int looks = 0;; looks++) {
 		struct session *session;
 		struct trace *trace;
@@ -217,12 +223,16 @@ static struct session *wait_for_ruby(struct capture *capture, bool first, bool *
 			   (must_be_one && (error->status != EXIT_NO_RUBY || !is_young(options->pid)));
 		if (must_be_one && gives_up)
 			send_error(capture, error);
+		capture->given_up = !gives_up && options->descends &&
+				    elapsed_ns(&began) >= (first && error->no_ruby ? options->patience_ns : WAIT_NS);
+		gives_up |= capture->given_up;
 		error_destroy(error);
 		if (gives_up)
 			break;
 		sleep_ns(capture, pause_ns);
-		/* What was started here is looked at often, for a second. */
-		if ((!options->launched || looks > LOOKS_AT_START) && pause_ns * 2 <= LOOK_MAX_NS)
+		/* What was started a moment ago is looked at often, for a second. */
+		if (((!options->launched && options->patience_ns == 0) || looks > LOOKS_AT_START) &&
+		    pause_ns * 2 <= LOOK_MAX_NS)
 			pause_ns *= 2;
 	}
 	return NULL;
@@ -273,6 +283,8 @@ static struct error *sample_session(struct capture *capture, const struct sessio
 	    .mode = capture->options->mode,
 	    .origin = capture->options->origin,
 	    .stop = &capture->options->control->stop,
+	    .max_cpu = capture->options->max_cpu,
+	    .samplers = &capture->options->control->samplers,
 	};
 	struct pulse *pulse = pulse_create(session, &how);
 	struct decoder *decoder = decoder_create(session);
@@ -355,7 +367,8 @@ int capture_run(const struct capture_options *options, int fd)
 	stop_guard_leave();
 	if (capture.is_ruby && guard_stop != GUARD_ABANDON)
 		send_records(&capture);
-	send_message(&capture, &(struct capture_message){.what = CAPTURE_END}, NULL);
+	send_message(&capture, &(struct capture_message){.what = capture.given_up ? CAPTURE_NO_RUBY : CAPTURE_END},
+		     NULL);
 	runs_destroy(capture.runs);
 	bytes_clear(&capture.records);
 	return EXIT_COMPLETE;

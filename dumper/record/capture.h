@@ -15,6 +15,7 @@
 /* What rbdump and its captures share: memory that all have mapped. */
 struct capture_control {
 	_Atomic int stop;		     /* they are to end, with what there is */
+	_Atomic uint32_t samplers;	     /* how many captures sample a Ruby: they share what CPU time is allowed */
 	_Atomic uint32_t part;		     /* which file of the recording is written; it goes up */
 	_Atomic uint64_t part_origins_ns[2]; /* and when it was begun, since `origin`: of an even part, of an odd one */
 };
@@ -25,9 +26,12 @@ void capture_begin_part(struct capture_control *control, uint32_t part, uint64_t
 struct capture_options {
 	uint32_t process; /* its number in the recording */
 	pid_t pid;
-	bool awaited;  /* it was asked for by its number: if it is no Ruby, that is an error */
-	bool launched; /* rbdump has started it */
+	bool awaited;	  /* it was asked for by its number: if it is no Ruby, that is an error */
+	bool descends;	  /* it was found below another one: if it is no Ruby, no one waits for it to become one */
+	long patience_ns; /* then: for how long it is looked whether it is one */
+	bool launched;	  /* rbdump has started it */
 	double rate;
+	double max_cpu; /* the share of one CPU that all captures together may take */
 	enum sample_mode mode;
 	bool states[PROFILE_STATES]; /* what is recorded */
 	const char *offsets;
@@ -39,6 +43,7 @@ struct capture_options {
 enum capture_what {
 	CAPTURE_RECORDS, /* what follows are records */
 	CAPTURE_ERROR,	 /* it cannot be recorded: what follows is a sentence */
+	CAPTURE_NO_RUBY, /* it is no Ruby, or not any more, and not waited for: nothing follows, ever */
 	CAPTURE_END,	 /* its target has ended, or rbdump wants it: nothing follows, ever */
 };
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "decode/text.h"
+#include "record/cpu_limit.h"
 #include "record/record.h"
 
 static const char help[] =
@@ -20,6 +21,8 @@ static const char help[] =
     "  -p, --pid PID        the process; may be repeated. Or a command, which is started\n"
     "      --children       and all that descend from it, also those that are forked meanwhile\n"
     "  -r, --rate N         samples a second of each thread (99)\n"
+    "      --max-cpu P      take at most P percent of a CPU, and sample less often to keep to it (10; if more than 99\n"
+    "                       samples a second are asked for, as much more, up to 90)\n"
     "  -d, --duration S     end after so many seconds\n"
     "  -o, --output FILE    write it there (rbdump-PID.rbdump); \"-\": to standard output\n"
     "  -f, --format F       raw (as it is: the recording), or what rbdump report makes of it: flamegraph, collapsed,\n"
@@ -46,12 +49,13 @@ static const char help[] =
     "layout\n"
     "for it; 4 no permission; 64 usage.\n";
 
-enum { OPTION_MODE = 256, OPTION_CHILDREN, OPTION_ROTATE, OPTION_OFFSETS, OPTION_TIME_LIMIT };
+enum { OPTION_MODE = 256, OPTION_CHILDREN, OPTION_ROTATE, OPTION_OFFSETS, OPTION_TIME_LIMIT, OPTION_MAX_CPU };
 
 static const struct option long_options[] = {
     REPORT_OPTIONS,
     {"pid", required_argument, NULL, 'p'},
     {"rate", required_argument, NULL, 'r'},
+    {"max-cpu", required_argument, NULL, OPTION_MAX_CPU},
     {"duration", required_argument, NULL, 'd'},
     {"mode", required_argument, NULL, OPTION_MODE},
     {"children", no_argument, NULL, OPTION_CHILDREN},
@@ -65,6 +69,8 @@ static const struct option long_options[] = {
 /* What can be asked for at most: more is a slip of the finger. */
 #define RATE_MIN    0.01
 #define RATE_MAX    20000.0
+#define CPU_MIN	    0.1
+#define CPU_MAX	    1000.0
 #define SECONDS_MAX 31536000.0
 #define ROTATE_MIN  1.0
 #define PIDS_MAX    256u
@@ -124,6 +130,8 @@ static int check_and_run(struct record_options *options)
 	if (!options->raw && options->rotate_s > 0)
 		return usage("", "--rotate goes with recordings, not with other formats");
 	options->named = options->report.output;
+	if (options->max_cpu_percent == 0)
+		options->max_cpu_percent = cpu_limit_for(options->rate);
 	if (options->raw && !options->report.output)
 		options->report.output = default_output(options);
 	if (options->raw && strcmp(options->report.output, "-") == 0) {
@@ -170,6 +178,10 @@ int record_command(int argc, char **argv)
 		case 'r':
 			if (!parse_number(optarg, RATE_MIN, RATE_MAX, &options.rate))
 				return usage(optarg, " is not a rate: samples a second, from 0.01 to 20000");
+			break;
+		case OPTION_MAX_CPU:
+			if (!parse_number(optarg, CPU_MIN, CPU_MAX, &options.max_cpu_percent))
+				return usage(optarg, " is not a share of a CPU: percent, from 0.1 to 1000");
 			break;
 		case 'd':
 			if (!parse_number(optarg, 1e-3, SECONDS_MAX, &options.duration_s))

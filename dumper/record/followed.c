@@ -66,6 +66,7 @@ struct error *followed_begin(struct followed_list *list, const struct capture_op
 	    .started = started,
 	    .awaited = options->awaited,
 	    .launched = options->launched,
+	    .descends = options->descends,
 	    .process = list->next_process++,
 	    .capture = pid,
 	    .fd = ends[0],
@@ -163,6 +164,16 @@ struct error *followed_read(struct followed *followed, followed_take *take, void
 	if (!more || followed->broken)
 		end_capture(followed, !followed->broken);
 	return error;
+}
+
+void followed_forget_given_up(struct followed_list *list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (list->of[i].capture != 0 || !list->of[i].given_up)
+			list->of[kept++] = list->of[i];
+	list->count = kept;
 }
 
 void followed_forget_ended(struct followed_list *list)

@@ -20,6 +20,7 @@ struct followed {
 	} read;				     /* from it, and not taken yet */
 	bool broken;			     /* what has come from it makes no sense */
 	bool is_ruby, ended;		     /* ended: it has said so itself */
+	bool descends, given_up;	     /* as capture_options and CAPTURE_NO_RUBY have them */
 	int status;			     /* of the capture, once it has ended: as waitpid() gives it */
 	uint32_t part;			     /* of its last message */
 	struct profile_counts counts;	     /* in that part */
@@ -47,6 +48,9 @@ typedef struct error *followed_take(void *context, struct followed *of, const st
  * Returns the first error of `take`.
  */
 struct error *followed_read(struct followed *followed, followed_take *take, void *context);
+
+/* Forgets those whose captures have given them up: they may be followed again. */
+void followed_forget_given_up(struct followed_list *list);
 
 /* Forgets those that have ended, and are in the list of no process any more. */
 void followed_forget_ended(struct followed_list *list);

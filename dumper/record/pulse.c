@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "moments.h"
+#include "record/cpu_limit.h"
 #include "record/runner.h"
 #include "record/wakeups.h"
 #include "record/watchdog.h"
@@ -98,6 +99,9 @@ struct pulse {
 	bool stuck;
 	struct timespec turn; /* when the next round should begin; 0: there was none */
 	uint32_t untold;      /* rounds before that of which nothing was handed on */
+	struct cpu_limit limit;
+	uint32_t skipped; /* rounds that the limit did not allow, and that were not told yet */
+	uint64_t rest_ns; /* for how long there was none, before this one, since that was so */
 	struct known *known;
 	uint64_t known_since_ns;
 	uint64_t collections;	 /* that have begun, as of the last list; 0: not known */
@@ -404,7 +408,7 @@ static void take_stack(struct pulse *pulse, struct watched *watched, struct task
 static uint64_t weight_of(const struct pulse *pulse, const struct watched *watched, uint64_t now)
 {
 	uint64_t period = (uint64_t)(1e9 / pulse->options.rate);
-	uint64_t most = 2 * period > WEIGHT_MAX_NS ? 2 * period : WEIGHT_MAX_NS;
+	uint64_t most = (2 * period > WEIGHT_MAX_NS ? 2 * period : WEIGHT_MAX_NS) + pulse->rest_ns;
 	uint64_t seen = watched->seen_ns;
 	uint64_t since;
 
@@ -459,6 +463,7 @@ static struct beat begin_beat(const struct pulse *pulse, const struct watched *w
 	    .collections = pulse->collections,
 	    .late = late->late,
 	    .missed = late->missed,
+	    .skipped = pulse->skipped,
 	    .syscall = -1,
 	    .stack = KNOWN_NONE,
 	    .known = pulse->known,
@@ -616,9 +621,14 @@ static bool take_quiet_round(struct pulse *pulse, const struct lateness *late)
 		return runner_runs(&pulse->runner, subject->tid, &subject->task) && take_runner(pulse, late);
 	}
 	quiet->last_ns = now;
-	hand_on(pulse,
-		&(struct beat){
-		    .end_of_round = true, .quiet = true, .late = late->late, .missed = late->missed, .time_ns = now});
+	hand_on(pulse, &(struct beat){
+			   .end_of_round = true,
+			   .quiet = true,
+			   .late = late->late,
+			   .missed = late->missed,
+			   .skipped = pulse->skipped,
+			   .time_ns = now,
+		       });
 	return true;
 }
 
@@ -751,6 +761,37 @@ static void wait_for_pace(struct pulse *pulse)
 	pthread_mutex_unlock(&pulse->mutex);
 }
 
+static double share_of(const struct pulse *pulse)
+{
+	uint32_t samplers = *pulse->options.samplers;
+
+	return pulse->options.max_cpu / (samplers > 1 ? samplers : 1);
+}
+
+/* CPU time of all threads: who finds names has as much to do as rounds make. */
+static void read_clocks(struct timespec *now, struct timespec *used)
+{
+	clock_gettime(CLOCK_MONOTONIC, now);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, used);
+}
+
+/* Puts the next round off for as long as the limit of CPU time demands it. */
+static void keep_limit(struct pulse *pulse, long long period)
+{
+	struct timespec now, used, earliest;
+	long long pause, rounds;
+
+	read_clocks(&now, &used);
+	pause = cpu_limit_pause(&pulse->limit, share_of(pulse), &now, &used);
+	earliest = plus_ns(now, pause);
+	rounds = pause > 0 ? (ns_between(&pulse->turn, &earliest) + period - 1) / period : 0;
+	pulse->rest_ns = pause > 0 ? (uint64_t)pause : 0;
+	if (rounds <= 0)
+		return;
+	pulse->turn = plus_ns(pulse->turn, rounds * period);
+	pulse->skipped += (uint32_t)rounds;
+}
+
 static void *beat(void *argument)
 {
 	struct pulse *pulse = argument;
@@ -760,6 +801,12 @@ static void *beat(void *argument)
 	/* Where the last one got stuck, what was missed meanwhile is told, too. */
 	if (pulse->turn.tv_sec == 0)
 		clock_gettime(CLOCK_MONOTONIC, &pulse->turn);
+	if (pulse->limit.at.tv_sec == 0) {
+		struct timespec now, used;
+
+		read_clocks(&now, &used);
+		cpu_limit_begin(&pulse->limit, share_of(pulse), &now, &used);
+	}
 	while (!pulse->stuck) {
 		struct timespec due, now;
 		struct lateness late;
@@ -772,8 +819,12 @@ static void *beat(void *argument)
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		late.missed = pulse->untold + turns_missed(&pulse->turn, &now, period);
 		late.late = late.missed + turn_is_late(ns_between(&pulse->turn, &now), period);
-		pulse->untold = take_round(pulse, &late) ? 0 : late.missed + 1;
+		if (take_round(pulse, &late))
+			pulse->untold = pulse->skipped = 0;
+		else
+			pulse->untold = late.missed + 1;
 		pulse->turn = plus_ns(pulse->turn, period);
+		keep_limit(pulse, period);
 	}
 	pthread_mutex_lock(&pulse->mutex);
 	pulse->ended = true;

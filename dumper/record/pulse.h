@@ -36,8 +36,10 @@ struct beat {
 	struct known *known;	  /* those */
 	uint64_t collections;	  /* how many have begun, as of its round; 0: not known */
 	uint32_t late; /* how many samples were late: its own, if it is, and those that were missed before its round */
-	uint32_t missed;   /* those of them that were missed */
-	bool no_list;	   /* there is no thread, and the list of threads could not be read */
+	uint32_t missed; /* those of them that were missed */
+	uint32_t
+	    skipped;  /* how many samples were not taken before it: rounds that the limit of CPU time did not allow */
+	bool no_list; /* there is no thread, and the list of threads could not be read */
 	bool end_of_round; /* there is no thread: the round is over */
 	bool quiet;	   /* nor has any moved since the round before that had no beat in this one */
 };
@@ -49,6 +51,8 @@ struct pulse_options {
 	enum sample_mode mode;	 /* for threads that run: MODE_PAUSED or MODE_UNPAUSED */
 	struct timespec origin;	 /* CLOCK_MONOTONIC */
 	const _Atomic int *stop; /* ends it when it is set */
+	double max_cpu;		 /* the share of one CPU that it may take, shared by so many others that sample: */
+	const _Atomic uint32_t *samplers;
 };
 
 /* The session must outlive it. NULL if out of memory. */

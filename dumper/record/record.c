@@ -13,21 +13,32 @@
 
 #include "decode/text.h"
 #include "moments.h"
+#include "record/candidates.h"
 #include "record/followed.h"
 #include "record/output.h"
 #include "recording/format.h"
 #include "recording/reader.h"
 #include "supervise/guard.h"
 #include "supervise/launch.h"
+#include "supervise/open_files.h"
 #include "supervise/stop_guard.h"
 #include "target/descendants.h"
 #include "target/process_stat.h"
 
 /* How often new processes are looked for, what was recorded is written, and the progress shown. */
 #define DISCOVER_NS 100000000L
+#define FORGET_NS   1000000000L
 #define FLUSH_NS    400000000L
 #define PROGRESS_NS 200000000L
 #define POLL_MS	    50
+
+/*
+ * One that was begun, or has become another program, a moment ago may be a Ruby soon: it is looked at for so long. So
+ * many of those that may be none are looked at at a time.
+ */
+#define FRESH_S	      3
+#define FRESH_NS      1000000000L
+#define LOOKS_AT_ONCE 8u
 
 /* How long captures may take to end. One that does not is left: its target's memory does not answer. */
 #define END_NS 5000000000L
@@ -53,7 +64,9 @@ struct recorder {
 	pid_t launched; /* 0: nothing was */
 	bool has_status;
 	int launched_status;
-	struct timespec discovered, flushed, shown, ending;
+	struct timespec discovered, forgotten, flushed, shown, ending;
+	struct descendants_cache processes;
+	struct candidate_list candidates;
 };
 
 /* ---- signals */
@@ -180,9 +193,16 @@ static void show_result(const struct recorder *recorder)
 		counts.verdicts[VERDICT_TORN], counts.verdicts[VERDICT_TRUNCATED]);
 	if (counts.verdicts[VERDICT_UNREADABLE] > 0)
 		fprintf(stderr, ", %" PRIu64 " unreadable", counts.verdicts[VERDICT_UNREADABLE]);
-	fprintf(stderr, "; late %" PRIu64 " of %" PRIu64 " due\n", counts.late, counts.samples + counts.missed);
+	fprintf(stderr, "; late %" PRIu64 " of %" PRIu64 " due\n", counts.late,
+		counts.samples + counts.missed + counts.skipped);
 	warn("are not complete: the recording says so in their place", incomplete_share(&counts));
 	warn("that were due were late, or missed: ask for fewer a second", profile_late_share(&counts));
+	if (counts.skipped > 0)
+		fprintf(
+		    stderr,
+		    "rbdump: sampled %.0f of %g times a second: %g %% of a CPU is the limit, --max-cpu sets another\n",
+		    recorder->options->rate * profile_share_taken(&counts), recorder->options->rate,
+		    recorder->options->max_cpu_percent);
 }
 
 /* Notes how the command has ended, once it has. */
@@ -231,6 +251,8 @@ static struct error *take_message(void *context, struct followed *of, const stru
 {
 	struct recorder *recorder = context;
 
+	if (of->descends && message->is_ruby && !of->is_ruby)
+		candidates_drop(&recorder->candidates, of->pid, of->started);
 	of->is_ruby |= message->is_ruby;
 	if (message->is_ruby && !recorder->any_ruby)
 		clock_gettime(CLOCK_MONOTONIC, &recorder->sampled);
@@ -247,6 +269,7 @@ static struct error *take_message(void *context, struct followed *of, const stru
 		take_error(recorder, of, message, data);
 		return NULL;
 	default:
+		of->given_up = message->what == CAPTURE_NO_RUBY;
 		of->ended = true;
 		return NULL;
 	}
@@ -277,13 +300,27 @@ static struct error *note_ended(struct recorder *recorder, struct followed *of)
 			say(text.data);
 		text_clear(&text);
 		recorder->status = recorder->status > EXIT_FAILED ? recorder->status : EXIT_FAILED;
-	} else if (of->is_ruby && !recorder->control->stop) {
+	} else if (of->is_ruby && !of->given_up && !recorder->control->stop) {
 		error = add_end(recorder, of);
 	}
 	profile_count(&recorder->counts, &of->counts);
 	profile_count(&recorder->counts, &of->counts_before);
 	of->counts = of->counts_before = (struct profile_counts){0};
+	if (of->given_up && !of->is_ruby)
+		candidates_is_none(&recorder->candidates, of->pid, of->started, since(&recorder->origin));
+	else if (of->descends)
+		candidates_drop(&recorder->candidates, of->pid, of->started);
 	return error;
+}
+
+/* How many share the CPU time that is allowed: one that was killed does not say so itself. */
+static void count_samplers(struct recorder *recorder)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < recorder->followed.count; i++)
+		count += recorder->followed.of[i].capture != 0 && recorder->followed.of[i].is_ruby;
+	recorder->control->samplers = count;
 }
 
 /* Waits a little for what captures send, and takes it. */
@@ -305,20 +342,27 @@ static struct error *take_messages(struct recorder *recorder)
 		if (!error && list->of[i].capture == 0)
 			error = note_ended(recorder, &list->of[i]);
 	}
+	followed_forget_given_up(list);
 	free(fds);
 	return error;
 }
 
 /* ---- processes */
 
-static struct error *follow(struct recorder *recorder, pid_t pid, bool awaited, bool launched)
+/*
+ *   patience_ns  of one that descends from another: for how long it is looked whether it is a Ruby; else -1
+ */
+static struct error *follow(struct recorder *recorder, pid_t pid, bool awaited, bool launched, long patience_ns)
 {
 	const struct record_options *options = recorder->options;
 	struct capture_options how = {
 	    .pid = pid,
 	    .awaited = awaited,
 	    .launched = launched,
+	    .descends = patience_ns >= 0,
+	    .patience_ns = patience_ns,
 	    .rate = options->rate,
+	    .max_cpu = options->max_cpu_percent / 100,
 	    .mode = options->mode,
 	    .offsets = options->offsets,
 	    .time_limit_s = options->time_limit_s,
@@ -341,22 +385,54 @@ static struct error *follow(struct recorder *recorder, pid_t pid, bool awaited, 
 	return followed_begin(&recorder->followed, &how, stat.started);
 }
 
-/* Follows what descends from those that were asked for, and is not followed yet. */
+/* Whether a process was begun a moment ago. */
+static bool is_fresh(uint64_t started)
+{
+	struct timespec up;
+
+	clock_gettime(CLOCK_BOOTTIME, &up);
+	return (uint64_t)up.tv_sec < started / (uint64_t)sysconf(_SC_CLK_TCK) + FRESH_S;
+}
+
+/* Notes what descends from one that was asked for, and is not followed yet. */
 static struct error *discover_below(struct recorder *recorder, pid_t root)
 {
 	const pid_t self = getpid();
 	struct descendant *list;
-	struct error *error = NULL;
+	bool enough = true;
 	size_t count;
 
-	if (!descendants_list("/proc", root, &list, &count))
+	if (!descendants_list_known(&recorder->processes, root, &list, &count))
 		return error_no_memory();
-	for (size_t i = 0; i < count && !error; i++)
+	for (size_t i = 0; i < count && enough; i++) {
+		const struct followed *of = followed_find(&recorder->followed, list[i].pid, list[i].started);
+
 		/* A Ruby may have started rbdump itself. */
-		if (list[i].pid != self && list[i].parent != self &&
-		    !followed_find(&recorder->followed, list[i].pid, list[i].started))
-			error = follow(recorder, list[i].pid, false, false);
+		if (list[i].pid != self && list[i].parent != self && (!of || (of->capture != 0 && !of->is_ruby)))
+			enough = candidates_see(&recorder->candidates, list[i].pid, list[i].started,
+						is_fresh(list[i].started), since(&recorder->origin));
+	}
 	free(list);
+	return enough ? NULL : error_no_memory();
+}
+
+/* Begins to look at those that are to be looked at, a few at a time. */
+static struct error *look_at_candidates(struct recorder *recorder)
+{
+	struct error *error = NULL;
+	struct candidate *next;
+	size_t looks = 0;
+
+	for (size_t i = 0; i < recorder->candidates.count; i++)
+		looks += recorder->candidates.of[i].looked_at;
+	while (!error && looks++ < LOOKS_AT_ONCE &&
+	       (next = candidates_next(&recorder->candidates, since(&recorder->origin)))) {
+		next->looked_at = true;
+		error = follow(recorder, next->pid, false, false, next->fresh ? FRESH_NS : 0);
+		if (!error && !followed_find(&recorder->followed, next->pid, next->started))
+			/* It has ended meanwhile. */
+			candidates_drop(&recorder->candidates, next->pid, next->started);
+	}
 	return error;
 }
 
@@ -367,13 +443,24 @@ static struct error *discover(struct recorder *recorder)
 
 	if (!options->children || recorder->control->stop || elapsed_ns(&recorder->discovered) < DISCOVER_NS)
 		return NULL;
+	if (recorder->discovered.tv_sec == 0)
+		open_files_allow();
 	clock_gettime(CLOCK_MONOTONIC, &recorder->discovered);
-	followed_forget_ended(&recorder->followed);
+	if (elapsed_ns(&recorder->forgotten) >= FORGET_NS) {
+		clock_gettime(CLOCK_MONOTONIC, &recorder->forgotten);
+		followed_forget_ended(&recorder->followed);
+	}
+	if (!descendants_cache_update(&recorder->processes, "/proc"))
+		return error_no_memory();
+	candidates_begin(&recorder->candidates);
 	for (size_t i = 0; i < options->nr_pids && !error; i++)
 		error = discover_below(recorder, options->pids[i]);
 	if (!error && recorder->launched != 0)
 		error = discover_below(recorder, recorder->launched);
-	return error;
+	if (error)
+		return error;
+	candidates_sweep(&recorder->candidates, since(&recorder->origin));
+	return look_at_candidates(recorder);
 }
 
 static struct error *begin(struct recorder *recorder)
@@ -384,11 +471,11 @@ static struct error *begin(struct recorder *recorder)
 	if (options->command) {
 		error = launch(options->command, getpgrp(), &recorder->launched);
 		if (!error)
-			error = follow(recorder, recorder->launched, false, true);
+			error = follow(recorder, recorder->launched, false, true, -1);
 	}
 	for (size_t i = 0; i < options->nr_pids && !error; i++)
 		/* With its children, one that is no Ruby may be what has started some. */
-		error = follow(recorder, options->pids[i], !options->children, false);
+		error = follow(recorder, options->pids[i], !options->children, false, -1);
 	return error;
 }
 
@@ -451,6 +538,7 @@ static struct error *run(struct recorder *recorder)
 
 		stop_guard_keep();
 		reap(recorder);
+		count_samplers(recorder);
 		show_progress(recorder);
 		if (!recorder->control->stop && is_over(recorder)) {
 			begin_ending(recorder);
@@ -597,6 +685,8 @@ int record_main(const struct record_options *options)
 		output_remove(recorder.output);
 	error_destroy(error);
 	followed_clear(&recorder.followed);
+	candidates_clear(&recorder.candidates);
+	descendants_cache_clear(&recorder.processes);
 	output_close(recorder.output);
 	return status;
 }

@@ -16,8 +16,9 @@ struct record_options {
 	size_t nr_pids;
 	char *const *command; /* NULL if there are pids */
 	double rate;
-	double duration_s; /* 0: until all have ended */
-	double rotate_s;   /* 0: one file, but for SIGHUP */
+	double max_cpu_percent; /* of one CPU, that sampling may take */
+	double duration_s;	/* 0: until all have ended */
+	double rotate_s;	/* 0: one file, but for SIGHUP */
 	enum sample_mode mode;
 	bool children;
 	bool states[PROFILE_STATES]; /* what is recorded; none set: all */

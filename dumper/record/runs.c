@@ -31,7 +31,8 @@ struct of_thread {
 	struct profile_run run; /* that goes on; count 0: there is none, and it tells what the last one was */
 	bool seen;		/* there was one, ever */
 	uint64_t round;
-	uint64_t quiet_rounds, quiet_late, quiet_missed; /* so many of them are in its runs, or need not be */
+	uint64_t quiet_rounds, quiet_late, quiet_missed,
+	    quiet_skipped; /* so many of them are in its runs, or need not be */
 };
 
 /* What a stack that is kept came to (sample/known.h). */
@@ -52,8 +53,8 @@ struct runs {
 	uint32_t starting_id;
 	uint64_t origin_ns; /* of this file, since that of the beats */
 	uint64_t round;
-	uint64_t quiet_rounds, quiet_late,
-	    quiet_missed;  /* how many there were; and what they were late for, of each thread */
+	uint64_t quiet_rounds, quiet_late, quiet_missed,
+	    quiet_skipped; /* how many there were; and what they were late for, of each thread */
 	uint64_t quiet_ns; /* when the last one was */
 	size_t tables_max; /* when the tables take so much, they are begun anew */
 	struct result results[KNOWN_MAX];
@@ -198,7 +199,8 @@ static struct of_thread *thread_at(struct runs *runs, uint64_t address, pid_t ti
 				     .id = UINT32_MAX,
 				     .quiet_rounds = runs->quiet_rounds,
 				     .quiet_late = runs->quiet_late,
-				     .quiet_missed = runs->quiet_missed};
+				     .quiet_missed = runs->quiet_missed,
+				     .quiet_skipped = runs->quiet_skipped};
 	return thread;
 }
 
@@ -310,6 +312,7 @@ static void skip_quiet_rounds(const struct runs *runs, struct of_thread *thread)
 	thread->quiet_rounds = runs->quiet_rounds;
 	thread->quiet_late = runs->quiet_late;
 	thread->quiet_missed = runs->quiet_missed;
+	thread->quiet_skipped = runs->quiet_skipped;
 }
 
 /* Adds the quiet rounds since a thread was looked at: it went on as it was. */
@@ -319,6 +322,7 @@ static void add_quiet_rounds(struct runs *runs, struct of_thread *thread)
 	const uint64_t end_ns = thread->run.start_ns + thread->run.weight_ns;
 	const uint64_t late = runs->quiet_late - thread->quiet_late;
 	const uint64_t missed = runs->quiet_missed - thread->quiet_missed;
+	const uint64_t skipped = runs->quiet_skipped - thread->quiet_skipped;
 	struct profile_run *run = &thread->run;
 
 	skip_quiet_rounds(runs, thread);
@@ -326,6 +330,7 @@ static void add_quiet_rounds(struct runs *runs, struct of_thread *thread)
 		return;
 	runs->counts.late += late;
 	runs->counts.missed += missed;
+	runs->counts.skipped += skipped;
 	runs->counts.samples += count;
 	runs->counts.verdicts[thread->verdict] += count;
 	if (run->count == 0) {
@@ -508,11 +513,13 @@ bool runs_add(struct runs *runs, const struct session *session, struct decoder *
 		runs->quiet_rounds++;
 		runs->quiet_late += beat->late;
 		runs->quiet_missed += beat->missed;
+		runs->quiet_skipped += beat->skipped;
 		runs->quiet_ns = beat->time_ns;
 	}
 	if (!beat->quiet || beat->thread != 0) {
 		runs->counts.late += beat->late;
 		runs->counts.missed += beat->missed;
+		runs->counts.skipped += beat->skipped;
 	}
 	if (beat->end_of_round && beat->thread == 0) {
 		if (!beat->quiet)

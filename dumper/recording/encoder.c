@@ -275,5 +275,6 @@ void encoder_take(struct encoder *encoder, uint64_t now_ns, const struct profile
 		bytes_add_number(&payload, counts->verdicts[verdict]);
 	bytes_add_number(&payload, counts->late);
 	bytes_add_number(&payload, counts->missed);
+	bytes_add_number(&payload, counts->skipped);
 	say(ret, RECORD_COUNTS, &payload);
 }

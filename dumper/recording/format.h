@@ -22,9 +22,9 @@ enum record {
 	RECORD_NODES = 'N',    /* process, then for each: how many before itself its parent is, frame */
 	RECORD_RUNS = 'R',     /* process, then rows */
 	RECORD_RESET = 'X',    /* process: what it had is not referred to any more */
-	RECORD_COUNTS = 'C',   /* process, time, samples, complete, truncated, torn, unreadable, late: so far */
-	RECORD_END = 'E',      /* process, time, whether it is known how it ended, status */
-	RECORD_FINISH = 'Z',   /* time: the recording was finished */
+	RECORD_COUNTS = 'C', /* process, time, samples, complete, truncated, torn, unreadable, late, skipped: so far */
+	RECORD_END = 'E',    /* process, time, whether it is known how it ended, status */
+	RECORD_FINISH = 'Z', /* time: the recording was finished */
 };
 
 /*
@@ -37,5 +37,9 @@ enum record {
 
 /* The deepest stack that is read: twice what a sampler walks. */
 #define RECORDING_DEPTH_MAX 131072u
+
+/* What all recordings that are read together may have at most. doc/recording.md says the same numbers. */
+#define RECORDING_PROCESSES_MAX 4194304u
+#define RECORDING_THREADS_MAX	16777216u
 
 #endif

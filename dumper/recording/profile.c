@@ -466,18 +466,26 @@ bool profile_add_run(struct profile *profile, const struct profile_run *run)
 	return true;
 }
 
+double profile_share_taken(const struct profile_counts *counts)
+{
+	double due = (double)counts->samples + (double)counts->skipped;
+
+	return due > 0 ? (double)counts->samples / due : 1;
+}
+
 void profile_count(struct profile_counts *counts, const struct profile_counts *more)
 {
 	counts->samples += more->samples;
 	counts->late += more->late;
 	counts->missed += more->missed;
+	counts->skipped += more->skipped;
 	for (int verdict = 0; verdict <= VERDICT_UNREADABLE; verdict++)
 		counts->verdicts[verdict] += more->verdicts[verdict];
 }
 
 double profile_late_share(const struct profile_counts *counts)
 {
-	const double due = (double)counts->samples + (double)counts->missed;
+	const double due = (double)counts->samples + (double)counts->missed + (double)counts->skipped;
 
 	return due > 0 ? (double)counts->late / due : 0;
 }

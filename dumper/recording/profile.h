@@ -38,8 +38,9 @@ struct profile_counts {
 	uint64_t samples; /* of single threads */
 	uint64_t
 	    verdicts[VERDICT_UNREADABLE + 1]; /* how many of these had which: complete, truncated, torn, unreadable */
-	uint64_t late;	 /* samples that were taken too late, or not at all since one before took too long */
-	uint64_t missed; /* those of them that were not taken at all: samples + missed were due */
+	uint64_t late;	  /* samples that were taken too late, or not at all since one before took too long */
+	uint64_t missed;  /* those of them that were not taken at all: samples + missed + skipped were due */
+	uint64_t skipped; /* samples that were due, and not taken: rbdump would have taken more CPU time than it may */
 };
 
 struct profile_process {
@@ -155,6 +156,9 @@ uint32_t profile_find_thread(const struct profile *profile, const struct profile
 
 /* Another one in the place of a thread. False if out of memory: then it is as it was. */
 bool profile_replace_thread(struct profile *profile, uint32_t index, const struct profile_thread *thread);
+
+/* Which part of the samples that the limit of CPU time is about were taken; 1 if it was never reached. */
+double profile_share_taken(const struct profile_counts *counts);
 
 /* Adds what came of samples to that of others. */
 void profile_count(struct profile_counts *counts, const struct profile_counts *more);

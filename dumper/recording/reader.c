@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "decode/text.h"
 #include "recording/bytes.h"
@@ -22,11 +23,9 @@
 #define INPUT_BYTES 65536u
 
 /* What recordings may have at most: they were made by somebody, of one machine, in its time. */
-#define PROCESSES_MAX (1u << 22)
-#define THREADS_MAX   (1u << 24)
-#define TIME_MAX_US   (UINT64_C(1) << 53)
-#define RATE_MIN      1e-6
-#define RATE_MAX      1e9
+#define TIME_MAX_US (UINT64_C(1) << 53)
+#define RATE_MIN    1e-6
+#define RATE_MAX    1e9
 
 /* The index in the profile of what a process of the recording has by a number of its own. */
 struct index_map {
@@ -164,6 +163,7 @@ static bool next_frame(struct reader *reader, struct error **error)
 		left = ZSTD_decompressStream(reader->context, &out, &reader->in);
 		reader->frame.length = out.pos;
 		if (ZSTD_isError(left)) {
+			reader->no_memory |= ZSTD_getErrorCode(left) == ZSTD_error_memory_allocation;
 			reader->what = ZSTD_getErrorName(left);
 			return false;
 		}
@@ -316,7 +316,7 @@ static void read_process(struct reader *reader, struct byte_cursor *cursor)
 	process.ruby_description = next_string(reader, cursor);
 	if (!process.command)
 		process.command = string_of(reader, "", 0);
-	if (cursor->failed || reader->no_memory || number >= PROCESSES_MAX) {
+	if (cursor->failed || reader->no_memory || number >= RECORDING_PROCESSES_MAX) {
 		cursor->failed = true;
 		return;
 	}
@@ -374,7 +374,7 @@ static void read_thread(struct reader *reader, struct byte_cursor *cursor)
 	thread.ractor = bytes_number(cursor);
 	thread.main = bytes_byte(cursor) != 0;
 	thread.name = next_string(reader, cursor);
-	if (!map || cursor->failed || id > map->threads.count || reader->profile->nr_threads >= THREADS_MAX) {
+	if (!map || cursor->failed || id > map->threads.count || reader->profile->nr_threads >= RECORDING_THREADS_MAX) {
 		cursor->failed = true;
 		return;
 	}
@@ -524,14 +524,14 @@ static void read_counts(struct reader *reader, struct byte_cursor *cursor)
 	for (int verdict = 0; verdict <= VERDICT_UNREADABLE; verdict++)
 		counts.verdicts[verdict] = bytes_number(cursor);
 	counts.late = bytes_number(cursor);
-	if (!map || cursor->failed)
-		return;
-	/* One that was made before that was told: then no fewer than these can have been missed. */
-	if (bytes_left(cursor) > 0)
+	/* Recordings of before do not have these two. Then no fewer than this can have been missed. */
+	if (bytes_left(cursor) > 0) {
 		counts.missed = bytes_number(cursor);
-	else if (counts.late > counts.samples)
+		counts.skipped = bytes_number(cursor);
+	} else if (counts.late > counts.samples) {
 		counts.missed = counts.late - counts.samples;
-	if (cursor->failed)
+	}
+	if (!map || cursor->failed)
 		return;
 	note_time(reader, map, time_ns);
 	map->counts = counts;
@@ -567,13 +567,17 @@ static void read_finish(struct reader *reader, struct byte_cursor *cursor)
 /* The head of the first recording is that of the profile; the others began no earlier. */
 static void read_head(struct reader *reader, struct byte_cursor *cursor)
 {
-	json_t *head = json_loadb((const char *)cursor->at, (size_t)(cursor->end - cursor->at), 0, NULL);
+	json_error_t parsing = {0};
+	json_t *head = json_loadb((const char *)cursor->at, (size_t)(cursor->end - cursor->at), 0, &parsing);
 	struct profile *profile = reader->profile;
 	const char *tool, *mode;
 	json_int_t seconds;
 	int nanoseconds;
 	double rate;
 
+	/* jansson says what is wrong with a text, and nothing when it runs out of memory in the middle. */
+	reader->no_memory |= !head && (json_error_code(&parsing) == json_error_out_of_memory ||
+				       json_error_code(&parsing) == json_error_unknown);
 	/* There is one. */
 	if (reader->has_head ||
 	    json_unpack(head, "{s:s, s:s, s:I, s:i, s:F}", "tool", &tool, "mode", &mode, "start_s", &seconds,
@@ -791,7 +795,7 @@ static struct error *read_start(int fd, const char *name, struct timespec *ret)
 	if (!error) {
 		read_frame(&reader, &cursor);
 		if (!reader.has_head)
-			error = no_recording(&reader);
+			error = reader.no_memory ? error_no_memory() : no_recording(&reader);
 		*ret = profile->start;
 	}
 	reader_close(&reader);

@@ -1,7 +1,9 @@
 #include <jansson.h>
 
-#include "render/json_text.h"
+#include "decode/text.h"
 #include "render/render.h"
+
+#define DEL 0x7f
 
 static json_t *string_or_null(const char *text)
 {
@@ -113,6 +115,30 @@ static json_t *versions_fit(const struct trace *trace)
 	return array;
 }
 
+/*
+ * A part of what jansson writes; it never ends in the middle of a character. What is between strings has control
+ * characters, too: newlines. In strings jansson has escaped all up to there.
+ */
+static int write_part(const char *part, size_t length, void *stream)
+{
+	for (size_t i = 0; i < length;) {
+		uint32_t point = 0;
+		size_t control = text_control(part + i, length - i, &point);
+
+		if (control > 0 && point >= DEL)
+			fprintf(stream, "\\u%04x", (unsigned int)point);
+		else
+			fwrite(part + i, 1, control > 0 ? control : 1, stream);
+		i += control > 0 ? control : 1;
+	}
+	return ferror(stream) ? -1 : 0;
+}
+
+bool render_json_write(const json_t *root, size_t flags, FILE *stream)
+{
+	return root && json_dump_callback(root, write_part, stream, flags) == 0;
+}
+
 bool render_json(const struct trace *trace, FILE *stream)
 {
 	json_t *threads = json_array();
@@ -134,8 +160,7 @@ bool render_json(const struct trace *trace, FILE *stream)
 	    trace->gc_known ? json_boolean(trace->gc_running) : json_null(), "thread_list",
 	    list_object(trace->threads_missing, 0), "fibers",
 	    list_object(trace->fibers_missing, trace->nr_fibers_missing), "threads", threads);
-	written =
-	    root && json_text_write(root, JSON_COMPACT | JSON_REAL_PRECISION(7), stream) && fputc('\n', stream) != EOF;
+	written = render_json_write(root, JSON_COMPACT | JSON_REAL_PRECISION(7), stream) && fputc('\n', stream) != EOF;
 	json_decref(root);
 	return written;
 }

@@ -18,17 +18,11 @@ struct stack_lines {
 };
 
 /* How long the character is that cannot be there: it would end a frame, or the line, or drive a terminal. Else 0. */
-static size_t is_special(const char *at)
+static size_t is_special(const char *at, size_t length)
 {
-	const unsigned char *c = (const unsigned char *)at;
+	uint32_t point;
 
-	if (c[0] == ';' || c[0] < 0x20 || c[0] == 0x7f)
-		return 1;
-	/* C1 */
-	if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
-		return 2;
-	/* U+2028 and U+2029 end lines, too: of JavaScript's regular expressions. */
-	return c[0] == 0xe2 && c[1] == 0x80 && (c[2] == 0xa8 || c[2] == 0xa9) ? 3 : 0;
+	return *at == ';' ? 1 : text_control(at, length, &point);
 }
 
 /* What a node is called; empty, and not NULL, if it has no name. */
@@ -41,7 +35,7 @@ static struct text frame_of(const struct call_tree *tree, const struct call_node
 	text_format(&frame, "%s", "");
 	frame.failed |= name.failed;
 	while (i < name.length) {
-		special = is_special(name.data + i);
+		special = is_special(name.data + i, name.length - i);
 		if (special == 0) {
 			i++;
 			continue;

@@ -9,6 +9,7 @@
 
 #include "decode/text.h"
 #include "recording/reader.h"
+#include "report/memory_limit.h"
 #include "report/report.h"
 
 static const char help[] =
@@ -30,12 +31,13 @@ static const char help[] =
     "      --threads HOW    each: each thread for itself; merged: all as one (as it is, where a format can)\n"
     "      --lines          functions by line, where a format can\n"
     "      --diff FILE      what is other than in that recording: flamegraph, collapsed, summary\n"
+    "      --max-memory MB  take at most so much memory (default: 256)\n"
     "  -h, --help           print this\n"
     "\n"
     "Exit status: 0 shown; 1 shown, but a recording was not finished, or is damaged from some point on; 2 failed;\n"
     "64 usage.\n";
 
-enum { OPTION_STATE = 256, OPTION_THREAD, OPTION_PID, OPTION_FROM, OPTION_TO, OPTION_DIFF };
+enum { OPTION_STATE = 256, OPTION_THREAD, OPTION_PID, OPTION_FROM, OPTION_TO, OPTION_DIFF, OPTION_MAX_MEMORY };
 
 static const struct option long_options[] = {
     REPORT_OPTIONS,
@@ -45,6 +47,7 @@ static const struct option long_options[] = {
     {"from", required_argument, NULL, OPTION_FROM},
     {"to", required_argument, NULL, OPTION_TO},
     {"diff", required_argument, NULL, OPTION_DIFF},
+    {"max-memory", required_argument, NULL, OPTION_MAX_MEMORY},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -70,6 +73,20 @@ static bool parse_seconds(const char *text, uint64_t *ret_ns)
 	if (end == text || *end != '\0' || errno != 0 || !(seconds >= 0) || seconds > TIME_MAX_S)
 		return false;
 	*ret_ns = (uint64_t)(seconds * 1e9);
+	return true;
+}
+
+static bool parse_mib(const char *text, size_t *ret)
+{
+	char *end;
+	long number;
+
+	errno = 0;
+	number = strtol(text, &end, 10);
+	if (!isdigit((unsigned char)text[0]) || *end != '\0' || errno != 0 || number < MEMORY_LIMIT_MIN_MIB ||
+	    number > MEMORY_LIMIT_MAX_MIB)
+		return false;
+	*ret = (size_t)number;
 	return true;
 }
 
@@ -144,12 +161,25 @@ static bool is_input(const char *output, const char *const names[], size_t count
 	return false;
 }
 
-static int report_files(const struct report_options *options, char **files, size_t count, const char *diff)
+/* Out of memory is what a recording makes of the limit: that one can be told, and raised. */
+static struct error *say_limit(struct error *error, size_t mib)
+{
+	if (error != error_no_memory())
+		return error;
+	return error_create(EXIT_FAILED,
+			    "this takes more than %zu MB of memory, the limit: --max-memory MB sets another; a "
+			    "recording that is small and takes so much is damaged, or was made to harm",
+			    mib);
+}
+
+static int report_files(const struct report_options *options, char **files, size_t count, const char *diff,
+			size_t max_mib)
 {
 	struct recording_state *states = calloc(count + 1, sizeof(*states));
 	const char **names = calloc(count + 1, sizeof(*names));
 	enum exit_status status = EXIT_COMPLETE;
 	struct profile *profile = NULL, *before = NULL;
+	struct memory_limit limit;
 	struct error *error;
 
 	if (!states || !names) {
@@ -165,6 +195,7 @@ static int report_files(const struct report_options *options, char **files, size
 		free(names);
 		return usage(options->output, " is one of the recordings: it would be overwritten");
 	}
+	limit = memory_limit_set(max_mib);
 	error = report_check(options);
 	if (!error)
 		error = read_all(names, count, diff, states, &profile, &before);
@@ -174,6 +205,8 @@ static int report_files(const struct report_options *options, char **files, size
 	}
 	profile_destroy(profile);
 	profile_destroy(before);
+	memory_limit_lift(&limit);
+	error = say_limit(error, max_mib);
 	for (size_t i = 0; states && i <= count; i++)
 		free(states[i].damage);
 	free(names);
@@ -186,6 +219,7 @@ int report_command(int argc, char **argv)
 	struct report_options options = {.format = report_format_find("summary")};
 	const char *wrong, *diff = NULL;
 	char unknown[] = "-?";
+	size_t max_mib = MEMORY_LIMIT_MIB;
 	enum profile_state state;
 	int option;
 
@@ -223,6 +257,10 @@ int report_command(int argc, char **argv)
 		case OPTION_DIFF:
 			diff = optarg;
 			break;
+		case OPTION_MAX_MEMORY:
+			if (!parse_mib(optarg, &max_mib))
+				return usage(optarg, " is not a number of MB from 32 to 1048576");
+			break;
 		case 'h':
 			return fputs(help, stdout) == EOF || fflush(stdout) == EOF ? EXIT_FAILED : EXIT_COMPLETE;
 		case ':':
@@ -238,5 +276,5 @@ int report_command(int argc, char **argv)
 		return usage("", "give the recordings to show");
 	if (diff && !options.format->diff)
 		return usage(options.format->name, " cannot show what differs: flamegraph, collapsed and summary can");
-	return report_files(&options, argv + optind, (size_t)(argc - optind), diff);
+	return report_files(&options, argv + optind, (size_t)(argc - optind), diff, max_mib);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/text.h"
 #include "report/flamegraph_page.h"
 #include "report/format.h"
 #include "report/merged_tree.h"
@@ -76,35 +77,10 @@ static ptrdiff_t string_index(const struct strings *strings, const char *text)
 	return found ? found - strings->of : -1;
 }
 
-/* U+2028 and U+2029 end a line in some readers of JSON. */
-static bool is_line_end(const char *text)
-{
-	return memcmp(text, "\xe2\x80", 2) == 0 && (text[2] == '\xa8' || text[2] == '\xa9');
-}
-
-/* As a JSON string without `<`, `>` and `&`, which mean something to an HTML parser. */
-static void write_string(FILE *stream, const char *text)
-{
-	fputc('"', stream);
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c < 0x20 || c == 0x7f || strchr("\"\\<>&", c)) {
-			fprintf(stream, "\\u%04x", c);
-		} else if (c == 0xe2 && is_line_end(text)) {
-			fputs(text[2] == '\xa8' ? "\\u2028" : "\\u2029", stream);
-			text += 2;
-		} else {
-			fputc(c, stream);
-		}
-	}
-	fputc('"', stream);
-}
-
 static void write_text_member(FILE *stream, const char *name, const char *value)
 {
 	fprintf(stream, "\"%s\":", name);
-	write_string(stream, value ? value : "");
+	text_print_json(value ? value : "", stream);
 	fputs(",\n", stream);
 }
 
@@ -162,7 +138,7 @@ static void write_strings(const struct page *page)
 	fputs("\"strings\":[", page->stream);
 	for (size_t i = 0; i < page->strings.count; i++) {
 		fputs(i > 0 ? ",\n" : "", page->stream);
-		write_string(page->stream, page->strings.of[i]);
+		text_print_json(page->strings.of[i], page->stream);
 	}
 	fputs("],\n", page->stream);
 }

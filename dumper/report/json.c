@@ -26,6 +26,7 @@ static void write_counts(struct json_stream *json, const struct profile_counts *
 				    (int64_t)counts->verdicts[verdict]);
 	json_stream_integer(json, "late", (int64_t)counts->late);
 	json_stream_integer(json, "missed", (int64_t)counts->missed);
+	json_stream_integer(json, "skipped", (int64_t)counts->skipped);
 	json_stream_end_object(json);
 }
 

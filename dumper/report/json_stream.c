@@ -4,25 +4,6 @@
 
 #include "decode/text.h"
 
-static void quote(FILE *stream, const char *text)
-{
-	putc('"', stream);
-	for (const char *at = text; *at; at++) {
-		unsigned char c = (unsigned char)*at;
-		uint32_t point;
-		size_t control = text_control(at, &point);
-
-		if (c == '"' || c == '\\')
-			fprintf(stream, "\\%c", c);
-		else if (control > 0 || c == '<')
-			fprintf(stream, "\\u%04x", point);
-		else
-			putc(c, stream);
-		at += control > 0 ? control - 1 : 0;
-	}
-	putc('"', stream);
-}
-
 /* What stands before a value. */
 static void begin(struct json_stream *json, const char *key)
 {
@@ -30,7 +11,7 @@ static void begin(struct json_stream *json, const char *key)
 		putc(',', json->stream);
 	json->follows = true;
 	if (key) {
-		quote(json->stream, key);
+		text_print_json(key, json->stream);
 		putc(':', json->stream);
 	}
 }
@@ -53,7 +34,7 @@ void json_stream_string(struct json_stream *json, const char *key, const char *t
 {
 	begin(json, key);
 	if (text)
-		quote(json->stream, text);
+		text_print_json(text, json->stream);
 	else
 		fputs("null", json->stream);
 }

@@ -1,8 +1,8 @@
 /*
  * JSON that is written as it comes, so that a large one need not be in memory: what is opened must be closed, in order.
  *
- * Texts are valid UTF-8 and may hold anything else: what JSON does not allow in a string is escaped, and so is "<", so
- * that no text ends a script that the JSON is put in. Errors of the stream are left to who has opened it.
+ * Texts are valid UTF-8 and may hold anything else: text_print_json() escapes what must not be there as it is. Errors
+ * of the stream are left to who has opened it.
  */
 #ifndef RBDUMP_JSON_STREAM_H
 #define RBDUMP_JSON_STREAM_H

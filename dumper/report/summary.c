@@ -57,6 +57,11 @@ static void write_head(const struct profile *profile, const struct format_option
 		counts->samples, counts->verdicts[VERDICT_COMPLETE], counts->verdicts[VERDICT_TORN],
 		counts->verdicts[VERDICT_TRUNCATED], counts->verdicts[VERDICT_UNREADABLE], counts->late,
 		100.0 * profile_late_share(counts), profile->cut ? "; the recording was not finished" : "");
+	if (counts->skipped > 0)
+		fprintf(stream,
+			"sampled %.0f of %g times a second: %" PRIu64
+			" samples were skipped to keep the limit of CPU time\n",
+			profile->rate * profile_share_taken(counts), profile->rate, counts->skipped);
 	fprintf(stream, "%s: ", options->by);
 	write_states(profile, whole, stream);
 }

@@ -10,6 +10,7 @@
 #include "layout/self_test.h"
 #include "memory/addresses.h"
 #include "session/windows.h"
+#include "target/core.h"
 #include "vm/call_site.h"
 #include "vm/context.h"
 
@@ -36,6 +37,15 @@ static void look_reset(struct look *look)
 	*look = (struct look){.ruby = look->ruby, .found = look->found};
 }
 
+/*
+ * Whether the thread pointer of a native thread is not known: gdb before 8 wrote 0 for it into a core (it did not read
+ * fs_base: gdb/amd64-linux-nat.c).
+ */
+static bool has_no_pointer(const struct target *target, const struct native_thread *native)
+{
+	return target->kind == TARGET_CORE && native->fs_base == 0;
+}
+
 /* Makes the native threads of the target ready to be looked up. False if out of memory. */
 static bool index_natives(const struct session *session, struct look *look)
 {
@@ -50,20 +60,63 @@ static bool index_natives(const struct session *session, struct look *look)
 		else if (!native->stopped && look->unstopped == REASON_NONE)
 			look->unstopped = REASON_NOT_STOPPED;
 		enough = address_map_add(&look->natives_by_tid, (uint64_t)native->tid, i) &&
-			 (!native->stopped || address_map_add(&look->natives_by_pointer, native->fs_base, i));
+			 (!native->stopped || has_no_pointer(target, native) ||
+			  address_map_add(&look->natives_by_pointer, native->fs_base, i));
 	}
 	address_map_sort(&look->natives_by_tid);
 	address_map_sort(&look->natives_by_pointer);
 	return enough;
 }
 
+/*
+ * The native thread without a known pointer that runs on the stack which a pthread_t is in: there glibc puts it (nptl/
+ * allocatestack.c, TLS_TCB_AT_TP), above all frames, and a page that is not mapped separates it from the next one. Not
+ * so for the program's first thread, nor while a thread runs on another stack, a fiber's or a signal's: then it is
+ * NULL, as it is if two could be meant.
+ */
+static const struct native_thread *native_on_stack_of(const struct target *target, const struct ruby_thread *thread)
+{
+	const struct native_thread *found = NULL;
+	uint64_t start, end;
+
+	if (target->kind != TARGET_CORE || thread->main || !core_mapping_of(target, thread->pthread, &start, &end))
+		return NULL;
+	for (size_t i = 0; i < target->nr_threads; i++) {
+		const struct native_thread *native = &target->threads[i];
+
+		if (!has_no_pointer(target, native) || native->sp < start || native->sp >= thread->pthread)
+			continue;
+		if (found)
+			return NULL;
+		found = native;
+	}
+	return found;
+}
+
+/* The native thread that a thread has; NULL if it has none, or if that is not known. */
 static const struct native_thread *native_of(const struct session *session, const struct look *look,
 					     const struct ruby_thread *thread)
 {
 	const uint64_t *index =
 	    thread->pthread != 0 ? address_map_find(&look->natives_by_pointer, thread->pthread) : NULL;
 
-	return index ? &session->target->threads[*index] : NULL;
+	if (index)
+		return &session->target->threads[*index];
+	return thread->pthread != 0 ? native_on_stack_of(session->target, thread) : NULL;
+}
+
+/*
+ * The window that a thread may be in if it is not known which native thread it has: that of any that it can be. It has
+ * the GVL, and only who has it is in a window.
+ */
+static const struct layout_window *window_of_unknown(const struct session *session)
+{
+	const struct layout_window *window = NULL;
+
+	for (size_t i = 0; i < session->target->nr_threads && !window; i++)
+		if (has_no_pointer(session->target, &session->target->threads[i]))
+			window = session_window(session, session->target->threads[i].ip);
+	return window;
 }
 
 /*
@@ -182,8 +235,7 @@ static void judge_thread(const struct session *session, const struct look *look,
 		forget_stack(ret, REASON_REFUSED);
 	if (unstopped == REASON_REFUSED || thread->state != STATE_RUNNING)
 		return;
-	if (native)
-		window = session_window(session, native->ip);
+	window = native ? session_window(session, native->ip) : window_of_unknown(session);
 	/* In a window, or if it ran on, whatever else was found is a consequence of that. */
 	if (window) {
 		ret->window = layout_window_specs[window->id].label;
@@ -220,7 +272,7 @@ static void test_layout(const struct session *session, struct look *look, long l
 			   reason == REASON_REFUSED;
 	}
 	for (size_t i = 0; enough && i < target->nr_threads; i++) {
-		if (!target->threads[i].stopped)
+		if (!target->threads[i].stopped || has_no_pointer(target, &target->threads[i]))
 			continue;
 		stopped++;
 		enough = addresses_add(&pthreads, target->threads[i].fs_base);

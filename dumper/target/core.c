@@ -293,6 +293,17 @@ char *core_lacks(const struct target *target)
 		   : text;
 }
 
+bool core_mapping_of(const struct target *target, uint64_t address, uint64_t *start, uint64_t *end)
+{
+	const struct core_segment *segment = core_find_segment(target->core, address);
+
+	if (!segment)
+		return false;
+	*start = segment->start;
+	*end = segment->end;
+	return true;
+}
+
 bool core_lacks_page(const struct target *target, uint64_t page)
 {
 	const struct core_segment *segment = core_find_segment(target->core, page);

@@ -40,6 +40,12 @@ struct core_death core_death(const struct target *target);
 /* What the core lacks of itself, a sentence, malloc'ed; NULL if it is whole, or if out of memory. */
 char *core_lacks(const struct target *target);
 
+/*
+ * Where the segment of a core that an address is in begins and ends. gdb's gcore has one for each mapping of the
+ * process. False if there is none.
+ */
+bool core_mapping_of(const struct target *target, uint64_t address, uint64_t *start, uint64_t *end);
+
 /* Whether the core says that it has a page of memory, and lacks some of it: it was cut short. */
 bool core_lacks_page(const struct target *target, uint64_t page);
 

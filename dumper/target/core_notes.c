@@ -36,6 +36,7 @@ static bool add_thread(struct core_notes *notes, const uint8_t *bytes, size_t le
 	    .tid = status.pr_pid > 0 ? status.pr_pid : 0,
 	    .stopped = true,
 	    .ip = registers.rip,
+	    .sp = registers.rsp,
 	    .fs_base = registers.fs_base,
 	};
 	return true;

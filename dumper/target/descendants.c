@@ -19,8 +19,38 @@ static bool read_process(const char *proc, pid_t pid, struct descendant *ret)
 	return true;
 }
 
+/* One in so many of the known processes is read again each time. */
+#define READ_AGAIN 64u
+
+static const struct descendant *known_as(const struct descendants_cache *cache, pid_t pid)
+{
+	size_t low = 0, high = cache->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (cache->all[middle].pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < cache->count && cache->all[low].pid == pid ? &cache->all[low] : NULL;
+}
+
+/* As it is known, or read. One whose parent has ended has another one by now. */
+static bool look_up(const struct descendants_cache *cache, const char *proc, pid_t pid, struct descendant *ret)
+{
+	const struct descendant *known = known_as(cache, pid);
+
+	if (!known || (unsigned int)pid % READ_AGAIN == cache->round % READ_AGAIN ||
+	    (known->parent != 0 && !known_as(cache, known->parent)))
+		return read_process(proc, pid, ret);
+	*ret = *known;
+	return true;
+}
+
 /* All processes that there are. */
-static bool read_all(const char *proc, struct descendant **ret, size_t *count)
+static bool read_all(const struct descendants_cache *cache, const char *proc, struct descendant **ret, size_t *count)
 {
 	DIR *dir = opendir(proc);
 	size_t capacity = 0;
@@ -40,12 +70,14 @@ static bool read_all(const char *proc, struct descendant **ret, size_t *count)
 
 			if (!grown) {
 				closedir(dir);
+				free(*ret);
+				*ret = NULL;
 				return false;
 			}
 			*ret = grown;
 			capacity = more;
 		}
-		*count += read_process(proc, (pid_t)pid, *ret + *count);
+		*count += look_up(cache, proc, (pid_t)pid, *ret + *count);
 	}
 	if (dir)
 		closedir(dir);
@@ -107,18 +139,16 @@ static size_t walk(const struct descendant *all, size_t count, size_t root, size
 	return found;
 }
 
-bool descendants_list(const char *proc, pid_t pid, struct descendant **ret, size_t *count)
+/* Those below one, of all that there are, which it sorts. */
+static bool list_below(struct descendant *all, size_t nr_all, pid_t pid, struct descendant **ret, size_t *count)
 {
-	struct descendant *all = NULL;
-	size_t nr_all, root = 0;
+	size_t root = 0;
 	bool *visited = NULL;
 	size_t *pending = NULL;
-	bool listed = false;
+	bool listed;
 
 	*ret = NULL;
 	*count = 0;
-	if (!read_all(proc, &all, &nr_all))
-		goto out;
 	if (nr_all > 0)
 		qsort(all, nr_all, sizeof(*all), by_parent);
 	while (root < nr_all && all[root].pid != pid)
@@ -133,9 +163,67 @@ bool descendants_list(const char *proc, pid_t pid, struct descendant **ret, size
 	if (listed)
 		*count = walk(all, nr_all, root, pending, visited, *ret);
 out:
-	free(all);
 	free(visited);
 	free(pending);
+	return listed;
+}
+
+bool descendants_list(const char *proc, pid_t pid, struct descendant **ret, size_t *count)
+{
+	const struct descendants_cache nothing = {0};
+	struct descendant *all;
+	size_t nr_all;
+	bool listed;
+
+	*ret = NULL;
+	*count = 0;
+	listed = read_all(&nothing, proc, &all, &nr_all) && list_below(all, nr_all, pid, ret, count);
+	free(all);
+	return listed;
+}
+
+void descendants_cache_clear(struct descendants_cache *cache)
+{
+	free(cache->all);
+	*cache = (struct descendants_cache){0};
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct descendant *x = a, *y = b;
+
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+bool descendants_cache_update(struct descendants_cache *cache, const char *proc)
+{
+	struct descendant *all;
+	size_t count;
+
+	if (!read_all(cache, proc, &all, &count))
+		return false;
+	free(cache->all);
+	cache->all = all;
+	cache->count = count;
+	cache->round++;
+	if (count > 0)
+		qsort(all, count, sizeof(*all), by_pid);
+	return true;
+}
+
+bool descendants_list_known(const struct descendants_cache *cache, pid_t pid, struct descendant **ret, size_t *count)
+{
+	struct descendant *all = calloc(cache->count + 1, sizeof(*all));
+	bool listed;
+
+	*ret = NULL;
+	*count = 0;
+	if (!all)
+		return false;
+	if (cache->count > 0)
+		memcpy(all, cache->all, cache->count * sizeof(*all));
+	listed = list_below(all, cache->count, pid, ret, count);
+	free(all);
 	return listed;
 }
 

@@ -27,6 +27,24 @@ struct descendant {
  */
 bool descendants_list(const char *proc, pid_t pid, struct descendant **ret, size_t *count);
 
+/*
+ * What is known of all processes, so that to list often costs little: what is new is read, and of the others some in
+ * turn. All zero is an empty one.
+ */
+struct descendants_cache {
+	struct descendant *all; /* ascending by pid */
+	size_t count;
+	unsigned int round;
+};
+
+void descendants_cache_clear(struct descendants_cache *cache);
+
+/* Reads anew which processes there are. Returns false if out of memory. */
+bool descendants_cache_update(struct descendants_cache *cache, const char *proc);
+
+/* descendants_list() by what is known. One that has ended may still be in it. */
+bool descendants_list_known(const struct descendants_cache *cache, pid_t pid, struct descendant **ret, size_t *count);
+
 /* Whether it still is what it was when it was listed, and has neither ended nor begun to. */
 bool descendant_lives(const char *proc, const struct descendant *descendant);
 

@@ -30,7 +30,8 @@ struct native_thread {
 	bool stopped;	    /* false: it did not stop in time, or was not allowed to be, and may have moved */
 	bool refused;	    /* live: the kernel did not allow to stop it: another tracer has it */
 	uint64_t ip;	    /* instruction pointer; 0 if not stopped */
-	uint64_t fs_base;   /* thread pointer: what pthread_self() returns with glibc and musl */
+	uint64_t sp;	    /* core: stack pointer */
+	uint64_t fs_base;   /* thread pointer: what pthread_self() returns with glibc and musl; 0: not known */
 	int pending_signal; /* live: was about to be delivered; is delivered when the thread goes on */
 };
 

@@ -17,6 +17,8 @@ from harness.target import TARGETS
 
 CORE_PATTERN = pathlib.Path("/proc/sys/kernel/core_pattern")
 SYS_TGKILL = 234  # x86_64
+NT_PRSTATUS = 1
+PR_REG, FS_BASE = 112, 21 * 8  # struct elf_prstatus, struct user_regs_struct: x86_64
 
 
 def gcore(pid, path):
@@ -164,6 +166,14 @@ def patch(path, offset, content):
         file.seek(offset)
         file.write(content)
     return before
+
+
+def forget_pointers(core):
+    """What gdb before 8 wrote: 0 for fs_base in each NT_PRSTATUS. Gives how many there are."""
+    found = [offset for kind, offset, _ in Notes(core).found if kind == NT_PRSTATUS]
+    for offset in found:
+        patch(core, offset + PR_REG + FS_BASE, bytes(8))
+    return len(found)
 
 
 def data_extents(path):

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "decode/text.h"
 #include "error.h"
 #include "render/render.h"
 
@@ -388,6 +389,33 @@ static void test_control_characters(void **state)
 		    "    a\\x0Ab\\x0D\\x09c\\xC2\\x9B.rb:12:in '\\x1B[31mred\\x07' A\\x7F#\\x1B[31mred\\x07\n");
 }
 
+/* The same names in JSON: nothing that drives a terminal is there as it is, and what is read back is what was written.
+ */
+static void test_json_has_no_control_characters(void **state)
+{
+	static char name[] = "\x1b\x7f\xc2\x80\xc2\x9b\xc2\xa0\xe2\x80\xae\xe2\x80\xa8\xe3\x81\x82\"\\";
+	char *text = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+	json_t *root;
+
+	(void)state;
+	frames[0].label = frames[0].name = frames[0].path = threads[0].name = trace.ruby_description = name;
+	assert_true(render_json(&trace, stream));
+	fclose(stream);
+	assert_non_null(strstr(text, "\\u001B\\u007f\\u0080\\u009b\xc2\xa0\\u202e\\u2028\xe3\x81\x82\\\"\\\\"));
+	for (size_t i = 0; i < size;) {
+		uint32_t point;
+
+		assert_true(text_control(text + i, size - i, &point) == 0 || (i + 1 == size && text[i] == '\n'));
+		i += text_character((const uint8_t *)text + i, size - i);
+	}
+	root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	assert_member(root, "ruby_description", name);
+	json_decref(root);
+	free(text);
+}
+
 /* With colour it is the same text, and nothing stays coloured at the end of a line. */
 static void test_colour(void **state)
 {
@@ -671,6 +699,7 @@ int main(void)
 	    cmocka_unit_test_setup(test_collection, set_up),
 	    cmocka_unit_test_setup(test_fibers, set_up),
 	    cmocka_unit_test_setup(test_control_characters, set_up),
+	    cmocka_unit_test_setup(test_json_has_no_control_characters, set_up),
 	    cmocka_unit_test_setup(test_colour, set_up),
 	    cmocka_unit_test_setup(test_core, set_up),
 	    cmocka_unit_test_setup(test_window, set_up),

@@ -52,6 +52,46 @@ static void test_ill_formed(void **state)
 	CHECK("\xa4\xa2\xe3\x81\x82", "\\xA4\\xA2\xe3\x81\x82"); /* EUC-JP, then UTF-8 */
 }
 
+/* What drives a terminal, and what stands beside it in the code charts and does not. */
+static void test_control(void **state)
+{
+	static const struct {
+		const char *text, *printed, *json;
+	} cases[] = {
+	    {"a\"\\b", "a\"\\b", "\"a\\\"\\\\b\""},
+	    {"\x1b[2J\x7f\n", "\\x1B[2J\\x7F\\x0A", "\"\\u001b[2J\\u007f\\u000a\""},
+	    {"\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0", "\\xC2\\x80\\xC2\\x9B\\xC2\\x9F\xc2\xa0",
+	     "\"\\u0080\\u009b\\u009f\xc2\xa0\""},
+	    {"\xd8\x9b\xd8\x9c\xd8\x9d", "\xd8\x9b\\xD8\\x9C\xd8\x9d", "\"\xd8\x9b\\u061c\xd8\x9d\""},
+	    {"\xe2\x80\x8d\xe2\x80\x8e\xe2\x80\x8f\xe2\x80\x90",
+	     "\xe2\x80\x8d\\xE2\\x80\\x8E\\xE2\\x80\\x8F\xe2\x80\x90", "\"\xe2\x80\x8d\\u200e\\u200f\xe2\x80\x90\""},
+	    {"\xe2\x80\xa7\xe2\x80\xa8\xe2\x80\xae\xe2\x80\xaf",
+	     "\xe2\x80\xa7\\xE2\\x80\\xA8\\xE2\\x80\\xAE\xe2\x80\xaf", "\"\xe2\x80\xa7\\u2028\\u202e\xe2\x80\xaf\""},
+	    {"\xe2\x81\xa6\xe2\x81\xa9\xe2\x81\xaa", "\\xE2\\x81\\xA6\\xE2\\x81\\xA9\xe2\x81\xaa",
+	     "\"\\u2066\\u2069\xe2\x81\xaa\""},
+	    {"\xef\xbf\xb9\xef\xbf\xbc", "\\xEF\\xBF\\xB9\xef\xbf\xbc", "\"\\ufff9\xef\xbf\xbc\""},
+	    {"</script>&\xf0\x9f\x92\x8e", "</script>&\xf0\x9f\x92\x8e",
+	     "\"\\u003c/script\\u003e\\u0026\xf0\x9f\x92\x8e\""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = NULL, *json = NULL;
+		size_t size;
+		FILE *stream = open_memstream(&text, &size);
+
+		text_print(cases[i].text, stream);
+		fclose(stream);
+		assert_string_equal(text, cases[i].printed);
+		stream = open_memstream(&json, &size);
+		text_print_json(cases[i].text, stream);
+		fclose(stream);
+		assert_string_equal(json, cases[i].json);
+		free(text);
+		free(json);
+	}
+}
+
 /* Every sequence of up to three bytes, and some of four, against the definition by code points. */
 static void test_every_character(void **state)
 {
@@ -148,6 +188,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_well_formed),
 	    cmocka_unit_test(test_ill_formed),
+	    cmocka_unit_test(test_control),
 	    cmocka_unit_test(test_grows),
 	    cmocka_unit_test(test_every_character),
 	    cmocka_unit_test(test_printed),

@@ -1,0 +1,110 @@
+"""What report takes of memory: recordings that ask for more than the limit are refused with a sentence, by all formats."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness import bombs
+
+FAILED, USAGE = 2, 64
+ROOT = Path(__file__).resolve().parent.parent
+MIB = 1 << 20
+LIMIT = 256
+FORMATS = ("summary", "flamegraph", "collapsed", "speedscope", "pprof", "firefox", "callgrind", "json")
+
+pytestmark = pytest.mark.skipif(
+    os.environ.get("SAN") == "1", reason="a sanitizer's shadow memory does not go with a limit of memory"
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("bombs")
+
+
+# A process that is begun counts what it was begun by: that must be small, unlike the one that the tests run in.
+MEASURE = """
+import os, sys
+null = os.open(os.devnull, os.O_WRONLY)
+pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, null, 1)])
+_, status, usage = os.wait4(pid, 0)
+print(os.waitstatus_to_exitcode(status), usage.ru_maxrss)
+"""
+
+
+def report(rbdump, *arguments):
+    """Exit status, what it said on stderr, and the most memory that it had, in MiB."""
+    command = [sys.executable, "-Ic", MEASURE, rbdump, "report", *arguments]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120, check=True)
+    status, kib = done.stdout.split()
+    return int(status), done.stderr, int(kib) / 1024
+
+
+def refused(rbdump, *arguments, limit=LIMIT):
+    status, said, mib = report(rbdump, *arguments)
+    assert mib < limit, f"{mib:.0f} MiB"
+    assert status == FAILED, said
+    assert re.fullmatch(rf"rbdump: this takes more than {limit} MB of memory, .*--max-memory MB.*\n", said), said
+
+
+@pytest.mark.parametrize("kind", sorted(set(bombs.BOMBS) - {"one_record"}))
+def test_bomb(rbdump, folder, kind):
+    bomb = bombs.write(folder / kind, bombs.BOMBS[kind])
+    assert bomb.stat().st_size < 48 * MIB
+    refused(rbdump, bomb)
+
+
+def test_long_record(rbdump, folder):
+    """Each frame may be unpacked, one at a time."""
+    bomb = bombs.write(folder / "one_record", bombs.of_one_record)
+    status, said, mib = report(rbdump, bomb)
+    assert (status, mib < LIMIT) == (1, True), said
+    assert "was not finished" in said
+    refused(rbdump, "--max-memory", 100, bomb, limit=100)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_format(rbdump, folder, name):
+    """What can be read, and takes more when it is written: no format goes beyond the limit, or dies of it."""
+    bomb = folder / "stacks"
+    if not bomb.exists():
+        bombs.write_nodes(bomb, 40, 100_000)
+    status, said, mib = report(rbdump, "-f", name, "-o", folder / "out", bomb)
+    assert mib < LIMIT, f"{mib:.0f} MiB"
+    assert status in (1, FAILED), said
+    assert status == 1 or "takes more than 256 MB of memory" in said
+
+
+def test_several(rbdump, folder):
+    """Of many that would do alone, and of one that is compared."""
+    one = bombs.write_nodes(folder / "half", 45, 131_000)
+    assert report(rbdump, one)[0] == 1
+    others = []
+    for i in range(2):
+        others.append(bombs.write_nodes(folder / f"other{i}", 45, 131_000, 1000 * (i + 1)))
+    refused(rbdump, one, *others)
+    refused(rbdump, "--diff", others[0], one)
+
+
+def test_limit_is_asked_for(rbdump, folder):
+    bomb = bombs.write_nodes(folder / "small", 20, 100_000)
+    refused(rbdump, "--max-memory", 48, bomb, limit=48)
+    status, said, _ = report(rbdump, "--max-memory", 1024, bomb)
+    assert status == 1 and "was not finished" in said
+    for wrong in ("31", "0", "-1", "1.5", "x", "", "1048577"):
+        status, said, _ = report(rbdump, "--max-memory", wrong, bomb)
+        assert status == USAGE and "is not a number of MB from 32 to 1048576" in said
+
+
+def test_doc_and_code_agree():
+    """How much a reader takes is a constant, and the format's description has the same number."""
+    header = (ROOT / "dumper/recording/format.h").read_text()
+    doc = " ".join((ROOT / "doc/recording.md").read_text().split())
+    most = {name: int(value) for name, value in re.findall(r"RECORDING_(\w+)_MAX\s+(\d+)u", header)}
+    assert set(most) == {"DEPTH", "PROCESSES", "THREADS"}
+    assert f"takes no more than {most['PROCESSES']:,} processes, {most['THREADS']:,} threads" in doc
+    assert f"{most['DEPTH']:,} frames" in doc
