@@ -10,7 +10,7 @@
 
 static void list(void *context, const char *path, const struct layout *header, const char *wrong)
 {
-	char build[32] = "", *space, *releases;
+	char build[64] = "", *space, *releases;
 
 	(void)context;
 	if (asprintf(&releases, "%s%s%s",
@@ -24,6 +24,8 @@ static void list(void *context, const char *path, const struct layout *header, c
 		*space = '-';
 	if (header && header->build_id)
 		snprintf(build, sizeof(build), " build %.12s", header->build_id);
+	else if (header && header->configuration)
+		snprintf(build, sizeof(build), " %s", header->configuration);
 	printf("%-13s %s%s  ", releases, header ? header->arch : "?", build);
 	free(releases);
 	text_print(path, stdout);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Puts the layouts of many releases into a folder, one file for those that are the same.
 
-usage: layout_ranges.py [--rbdump FILE] [--repository FOLDER] -d FOLDER INPUT...
+usage: layout_ranges.py [--rbdump FILE] [--repository FOLDER] [--configuration NAME] -d FOLDER INPUT...
 
 INPUT is what `rbdump --gen-offsets` reads: a Ruby with debug info, or an object that layout_from_source.py has kept.
 The layout of each is made, for every build of its version. Patch releases that follow each other, and whose facts are
@@ -18,7 +18,10 @@ FOLDER/releases says what was compared: a line for each release, with its tag in
 and day, and the digest of its layout's facts. The tag of a release that is not in it yet is looked up in --repository,
 a clone of https://github.com/ruby/ruby; what an input says of its revision must be that commit.
 
-What FOLDER has for the versions of these series is replaced; layouts for one build stay.
+What was configured otherwise than by default, and has other facts for that, is given by itself, with --configuration:
+its files say so (`configuration NAME`), in their names, too, and what was compared is in FOLDER/releases-NAME.
+
+What FOLDER has for the versions of these series, in that configuration, is replaced; layouts for one build stay.
 """
 
 import argparse
@@ -79,10 +82,12 @@ class Layout:
             raise Failed(f"{self.source}: its description has no patch level, which a release of {dotted(release)} is")
         return (*release, int(level[1]))
 
-    def claiming(self, first, last, origin):
-        """Its text, with the range that it is for, and where it comes from."""
+    def claiming(self, first, last, origin, configuration):
+        """Its text, with the range and the configuration that it is for, and where it comes from."""
         text = self.text
         version, digest = f"version {self.header['version']}\n", f"digest {self.digest}\n"
+        if configuration:
+            text = text.replace("description ", f"configuration {configuration}\ndescription ", 1)
         more = f"origin {origin.tag} {origin.commit}\n"
         if len(first) > 3:
             more = f"levels {first[3]} {last[3]}\n{more}"
@@ -146,9 +151,12 @@ def grouped(found):
 # ---- where they come from
 
 
-def read_releases(folder):
+def list_of(folder, configuration):
+    return folder / ("releases" + (f"-{configuration}" if configuration else ""))
+
+
+def read_releases(path):
     """{release: (Origin, digest)}"""
-    path = folder / "releases"
     lines = path.read_text().splitlines() if path.exists() else []
     words = [line.split() for line in lines if not line.startswith("#")]
     return {parsed(release): (Origin(*origin), digest) for release, *origin, digest in words}
@@ -177,45 +185,57 @@ def origin_of(layout, known, repository):
     return origin
 
 
-def write_releases(folder, kept, found, origins):
+def write_releases(path, kept, found, origins):
     lines = {release: (*origin, digest) for release, (origin, digest) in kept.items()}
     lines |= {release: (*origins[release], layout.digest) for release, layout in found.items()}
     text = "".join(" ".join((dotted(release), *lines[release])) + "\n" for release in sorted(lines))
-    (folder / "releases").write_text(RELEASES_HEAD + text)
+    path.write_text(RELEASES_HEAD + text)
 
 
 # ---- files
 
 
-def name_of(chosen, group, groups):
+def name_of(chosen, group, groups, configuration):
     """The file for a group; among those of one version, the newest has no patch level in its name."""
     newer = [other for other in groups if other[0].version == chosen.version and other[0].release > group[0].release]
-    return f"{dotted(chosen.release if newer else chosen.version)}-{chosen.header['arch']}.layout"
+    suffix = f"-{configuration}" if configuration else ""
+    return f"{dotted(chosen.release if newer else chosen.version)}-{chosen.header['arch']}{suffix}.layout"
 
 
-def write(layouts, folder, repository):
+def is_replaced(path, series, configuration):
+    """Whether a file of the folder is for the versions of these series, in that configuration."""
+    version = VERSION.match(path.name)
+    if not version or tuple(map(int, version.groups()[:2])) not in series:
+        return False
+    if re.fullmatch(r".*-[0-9a-f]{2,12}\.layout", path.name):
+        return False  # for one build
+    theirs = re.search(r"^configuration (.*)$", path.read_text(), re.M)
+    return (theirs and theirs[1]) == configuration
+
+
+def write(layouts, folder, repository, configuration):
     found = by_release(layouts)
     order = list(found)  # as they were named
-    known = read_releases(folder)
-    origins = {release: origin_of(layout, known, repository) for release, layout in found.items()}
+    known = read_releases(list_of(folder, configuration))
+    # Tags and commits are the same, however it was configured.
+    tags = read_releases(folder / "releases") | known
+    origins = {release: origin_of(layout, tags, repository) for release, layout in found.items()}
     groups = grouped(found)
     texts = {}
     for group in groups:
         chosen = min(group, key=lambda layout: order.index(layout.release))
-        name = name_of(chosen, group, groups)
+        name = name_of(chosen, group, groups, configuration)
         first, last = group[0].release, group[-1].release
-        texts[name] = chosen.claiming(first, last, origins[chosen.release])
+        texts[name] = chosen.claiming(first, last, origins[chosen.release], configuration)
         print(f"{dotted(first)} to {dotted(last)}: {name}, of {len(group)}")
     series = {release[:2] for release in found}
     for path in folder.glob("*.layout"):
-        version = VERSION.match(path.name)
-        is_for_a_build = re.fullmatch(r".*-[0-9a-f]{2,12}\.layout", path.name)
-        if version and not is_for_a_build and tuple(map(int, version.groups()[:2])) in series:
+        if is_replaced(path, series, configuration):
             path.unlink()
     for name, text in texts.items():
         (folder / name).write_text(text)
     kept = {release: line for release, line in known.items() if release[:2] not in series}
-    write_releases(folder, kept, found, origins)
+    write_releases(list_of(folder, configuration), kept, found, origins)
 
 
 def main():
@@ -225,12 +245,13 @@ def main():
     )
     parser.add_argument("--rbdump", default=ROOT / "build/rbdump", metavar="FILE")
     parser.add_argument("--repository", metavar="FOLDER", help="a clone of Ruby's repository, for the tags")
+    parser.add_argument("--configuration", metavar="NAME", help="what they were configured for, in lower-case letters")
     parser.add_argument("-d", dest="folder", type=pathlib.Path, required=True, metavar="FOLDER")
     parser.add_argument("inputs", nargs="+", metavar="INPUT")
     arguments = parser.parse_args()
     try:
         layouts = [make(arguments.rbdump, path) for path in arguments.inputs]
-        write(layouts, arguments.folder, arguments.repository)
+        write(layouts, arguments.folder, arguments.repository, arguments.configuration)
     except (Failed, OSError) as problem:
         print(f"layout_ranges.py: {problem}", file=sys.stderr)
         return 2

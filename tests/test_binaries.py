@@ -214,6 +214,41 @@ def test_other_mount_namespace(ruby, start, rbdump, tmp_path, kind, privileged):
     assert target.release() == 0
 
 
+# ---- configured otherwise than by default
+
+SETJMP = [path for path in sorted(cache_folder().glob("setjmp-*")) if (path / ".done").exists()]
+
+if not SETJMP:
+    note_not_applicable("a Ruby with -fcf-protection: tests/rubies/build makes one")
+
+
+@pytest.fixture(scope="module", params=SETJMP, ids=lambda folder: folder.name)
+def setjmp_ruby(request):
+    return probe(request.param.name, request.param / "bin/ruby")
+
+
+@pytest.mark.parametrize("script", ["blocks.rb", "cfuncs.rb", "methods.rb", "threads.rb", "waits.rb", "fibers_suspended.rb"])
+def test_setjmp(setjmp_ruby, script, start, rbdump):
+    """Stripped, without a build-id: of the layouts for its version, the self-test picks that of its configuration."""
+    target = start(setjmp_ruby, script)
+    answer = dump(rbdump, target.pid)
+    check(answer, target, setjmp_ruby)
+    assert answer["layout"]["source"] == "version"
+    assert answer["layout"]["file"].endswith("-x86_64-setjmp.layout")
+    check(dump(rbdump, target.pid, "--no-stop"), target, setjmp_ruby, mode="unpaused")
+    assert target.release() == 0
+
+
+def test_setjmp_and_the_other_layout(setjmp_ruby, start, rbdump):
+    """That for the default configuration is refused."""
+    target = start(setjmp_ruby, "cfuncs.rb")
+    layout = dump(rbdump, target.pid)["layout"]["file"].replace("-setjmp", "")
+    done = run(rbdump, "-p", target.pid, "--offsets", layout)
+    assert (done.returncode, done.stdout) == (NOT_RUBY, "")
+    assert "self-test" in done.stderr
+    assert target.release() == 0
+
+
 # ---- not made with glibc
 
 MUSL = [path for path in sorted(cache_folder().glob("musl-*")) if (path / ".done").exists()]

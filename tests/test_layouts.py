@@ -11,7 +11,7 @@ import sys
 import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.dump import check, dump, run
-from harness.layouts import SHIPPED, claimed, compared, digest_of, header, release, release_of, shipped_for
+from harness.layouts import CONFIGURATIONS, SHIPPED, claimed, compared, digest_of, header, release, release_of, shipped_for
 from harness.sources import find_sources
 from harness.stripped import stripped_copy
 from harness.synthetic import ROOT, compile_program, facts
@@ -111,6 +111,40 @@ def test_neighbours_differ():
     for ((_, last), before), ((first, _), after) in zip(ranges, ranges[1:]):
         follows = first[:3] == last[:3] or first == (*last[:2], last[2] + 1)
         assert not follows or before != after
+
+
+# ---- other configurations
+
+
+def test_configurations_are_there():
+    """2.6 to 3.4 take _setjmp where they are compiled with -fcf-protection (configure.ac)."""
+    assert set(CONFIGURATIONS) == {"setjmp"}
+    series = {release(header(path.read_text(), "version"))[:2] for path in CONFIGURATIONS["setjmp"]}
+    assert {(2, 7), (3, 0), (3, 1), (3, 2), (3, 3), (3, 4)} <= series
+
+
+@pytest.mark.parametrize("configuration", CONFIGURATIONS)
+def test_configuration(configuration):
+    """Each file says what it is for, where it is from, and what that release's own sources came to."""
+    releases = compared(configuration)
+    for path in CONFIGURATIONS[configuration]:
+        text = path.read_text()
+        version = header(text, "version")
+        assert path.name == f"{version}-x86_64-{configuration}.layout"
+        assert header(text, "configuration") == configuration
+        assert header(text, "digest") == digest_of(text)
+        assert header(text, "build-id") is None
+        assert not re.search(r"[ =]/", text), "a path of the machine that it was made on"
+        first, last = claimed(text)
+        inside = {name for name in releases if first <= release(name) <= last}
+        assert {release(name) for name in inside} == {(*first[:2], patch) for patch in range(first[2], last[2] + 1)}
+        assert {releases[name][-1] for name in inside} == {digest_of(text)}
+        assert header(text, "origin") == " ".join(releases[version][:2])
+        # The tags are those of the default configuration; the facts are others, of the same members.
+        assert all(releases[name][:3] == compared()[name][:3] for name in inside)
+        default = facts(shipped_for(version).read_text())
+        assert facts(text) != default
+        assert {line.split(" ")[1] for line in facts(text)} == {line.split(" ")[1] for line in default}
 
 
 # ---- sources

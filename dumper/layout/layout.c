@@ -15,6 +15,7 @@ void layout_destroy(struct layout *layout)
 	free(layout->arch);
 	free(layout->asked);
 	free(layout->build_id);
+	free(layout->configuration);
 	free(layout->description);
 	free(layout->digest);
 	free(layout->levels);

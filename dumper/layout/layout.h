@@ -54,11 +54,14 @@ struct layout_window {
 
 struct layout {
 	/*
-	 * Header; NULL if not given. `asked` is the LAYOUT_FIELDS_ASKED of the generator that made it; `levels` are the
-	 * patch levels of its version that it holds for; `origin` is the tag and the commit of what it was made from;
-	 * `versions` is a range of releases that it holds for, of which `version` is the one that it was made from.
+	 * Header; NULL if not given. `asked` is the LAYOUT_FIELDS_ASKED of the generator that made it; `configuration`
+	 * names what configure decided otherwise than by default, where that changes facts (doc/layout-format.md);
+	 * `levels` are the patch levels of its version that it holds for; `origin` is the tag and the commit of what it
+	 * was made from; `versions` is a range of releases that it holds for, of which `version` is the one that it was
+	 * made from.
 	 */
-	char *arch, *asked, *build_id, *description, *digest, *levels, *origin, *producer, *source, *version, *versions;
+	char *arch, *asked, *build_id, *configuration, *description, *digest, *levels, *origin, *producer, *source,
+	    *version, *versions;
 
 	/* By id. A struct's size is absent if the struct is. */
 	struct layout_number sizes[LAYOUT_STRUCTS];

@@ -13,6 +13,9 @@
 #define MAX_LINE 1023	   /* bytes, without the newline */
 #define MAX_FILE (1 << 20) /* bytes */
 
+/* The longest name of a configuration, in bytes. */
+#define CONFIGURATION_MAX 32u
+
 /* The file that is being read; `line` is the current one, without its newline. */
 struct reader {
 	FILE *file;
@@ -335,6 +338,14 @@ static bool build_id_is_valid(const char *id)
 	return length >= 2 && length <= 2 * BUILD_ID_MAX && length % 2 == 0 && strspn(id, "0123456789abcdef") == length;
 }
 
+/* It is a part of a file's name. */
+static bool configuration_is_valid(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length <= CONFIGURATION_MAX && strspn(name, "abcdefghijklmnopqrstuvwxyz") == length;
+}
+
 /* Reads the first line and the header; r->line is then the first line after it. */
 static char *read_header(struct reader *r, struct layout *layout)
 {
@@ -381,6 +392,8 @@ static char *read_header(struct reader *r, struct layout *layout)
 		value++;
 		if (h == LAYOUT_HEADER_BUILD_ID && !build_id_is_valid(value))
 			return sentence("line %u: not a build-id", r->number);
+		if (h == LAYOUT_HEADER_CONFIGURATION && !configuration_is_valid(value))
+			return sentence("line %u: `configuration` is not a word of lower-case letters", r->number);
 		if (h == LAYOUT_HEADER_LEVELS && !version_parse_levels(value, &(struct version_levels){0, 0}))
 			return sentence("line %u: `levels` is not a range of patch levels", r->number);
 		*layout_header_value(layout, h) = sentence("%s", value);

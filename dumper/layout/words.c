@@ -6,6 +6,7 @@ const struct layout_header_word layout_headers[LAYOUT_HEADERS] = {
     [LAYOUT_HEADER_ARCH] = {"arch", offsetof(struct layout, arch), true},
     [LAYOUT_HEADER_ASKED] = {"asked", offsetof(struct layout, asked), false},
     [LAYOUT_HEADER_BUILD_ID] = {"build-id", offsetof(struct layout, build_id), false},
+    [LAYOUT_HEADER_CONFIGURATION] = {"configuration", offsetof(struct layout, configuration), false},
     [LAYOUT_HEADER_DESCRIPTION] = {"description", offsetof(struct layout, description), false},
     [LAYOUT_HEADER_DIGEST] = {"digest", offsetof(struct layout, digest), false},
     [LAYOUT_HEADER_LEVELS] = {"levels", offsetof(struct layout, levels), false},

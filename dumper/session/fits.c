@@ -62,19 +62,27 @@ static void give(struct session *session, struct fit *fit, struct trace **ret)
 }
 
 /*
- * Tries the layout of a version; false if it does not fit, is not there any more, or could not be tried.
- *   error  receives why it could not be
+ * Takes the next layout that was made from a version: one for each of its configurations. Those that only claim it have
+ * their turn with the version that they were made from.
  */
-static bool try_version(struct session *session, const char *version, struct fit *ret, struct error **error)
+static bool next_layout(struct session *session, const char *version, unsigned int skip)
 {
 	const struct layout_wish wish = {.version = version, .arch = SESSION_ARCH};
-	struct trace *trace = NULL;
-	char *refused = NULL;
 
 	layout_found_clear(&session->layout);
 	snprintf(session->version, sizeof(session->version), "%s", version);
-	if (!layout_find_kept(&wish, 0, &session->layout))
-		return false;
+	return layout_find_kept(&wish, skip, &session->layout) && strcmp(session->layout.layout->version, version) == 0;
+}
+
+/*
+ * Tries the layout at hand; false if it does not fit, or could not be tried.
+ *   error  receives why it could not be
+ */
+static bool try_layout(struct session *session, struct fit *ret, struct error **error)
+{
+	struct trace *trace = NULL;
+	char *refused = NULL;
+
 	*error = session_try(session, &trace, &refused);
 	free(refused);
 	if (!trace)
@@ -146,53 +154,82 @@ static struct error *ambiguous(const struct session *session, size_t count)
 	return error;
 }
 
-struct error *session_find_fitting(struct session *session, struct trace **ret)
+/* What came of the layouts that were tried. */
+struct fits {
+	size_t tried, fitting;
+	struct fit first;
+	bool same;		    /* all that fit show the same */
+	struct error *failed;	    /* why the first could not be tried of those that could not */
+	const char *failed_version; /* and of which version that is */
+};
+
+/* Notes which releases the layout is for that fits. Two configurations of one release can both fit. */
+static void note_releases(struct session *session, const char *range, struct fits *fits)
 {
-	struct layout_versions *versions;
-	size_t count = layout_find_versions(SESSION_ARCH, &versions), fitting = 0, failing = 0;
-	struct fit first = {0}, fit;
-	struct error *error = NULL, *failed = NULL, *why;
-	bool same = true;
+	if (session->nr_fits > 0 && strcmp(session->fits[session->nr_fits - 1], range) == 0)
+		return;
+	if (session->nr_fits < TRACE_FITS)
+		snprintf(session->fits[session->nr_fits++], sizeof(session->fits[0]), "%s", range);
+	else
+		fits->same = false;
+}
 
-	session->nr_fits = 0;
-	for (size_t i = 0; i < count && !error; i++) {
-		bool fits;
+static void note_fit(struct session *session, const struct layout_versions *versions, struct fit *fit,
+		     struct fits *fits)
+{
+	fits->fitting++;
+	note_releases(session, versions->range, fits);
+	if (!fits->first.trace) {
+		fits->first = *fit;
+		return;
+	}
+	fits->same = fits->same && fits->first.shown && fit->shown && strcmp(fits->first.shown, fit->shown) == 0;
+	clear(fit);
+}
 
-		why = NULL;
-		fits = try_version(session, versions[i].version, &fit, &why);
-		if (why == error_no_memory()) {
-			error = why;
-		} else if (why && !failed) {
-			failed = why;
-			failing = i;
+/* Tries all layouts that were made from a version. Fails only if out of memory. */
+static struct error *try_version(struct session *session, const struct layout_versions *versions, struct fits *fits)
+{
+	for (unsigned int skip = 0; next_layout(session, versions->version, skip); skip++) {
+		struct error *why = NULL;
+		struct fit fit;
+
+		fits->tried++;
+		if (try_layout(session, &fit, &why))
+			note_fit(session, versions, &fit, fits);
+		if (why == error_no_memory())
+			return why;
+		if (why && !fits->failed) {
+			fits->failed = why;
+			fits->failed_version = versions->version;
 		} else {
 			error_destroy(why);
 		}
-		if (!fits)
-			continue;
-		fitting++;
-		if (session->nr_fits < TRACE_FITS)
-			snprintf(session->fits[session->nr_fits++], sizeof(session->fits[0]), "%s", versions[i].range);
-		else
-			same = false;
-		if (!first.trace) {
-			first = fit;
-		} else {
-			same = same && first.shown && fit.shown && strcmp(first.shown, fit.shown) == 0;
-			clear(&fit);
-		}
 	}
+	return NULL;
+}
+
+struct error *session_find_fitting(struct session *session, struct trace **ret)
+{
+	struct layout_versions *versions;
+	size_t count = layout_find_versions(SESSION_ARCH, &versions);
+	struct fits fits = {.same = true};
+	struct error *error = NULL;
+
+	session->nr_fits = 0;
+	for (size_t i = 0; i < count && !error; i++)
+		error = try_version(session, &versions[i], &fits);
 	layout_found_clear(&session->layout);
 	session->version[0] = '\0';
 	session->version_source = VERSION_FITS;
-	if (!error && !first.trace)
-		error = none_fits(session, count, failed, failed ? versions[failing].version : "");
-	else if (!error && !same)
-		error = ambiguous(session, fitting);
+	if (!error && !fits.first.trace)
+		error = none_fits(session, fits.tried, fits.failed, fits.failed ? fits.failed_version : "");
+	else if (!error && !fits.same)
+		error = ambiguous(session, fits.fitting);
 	else if (!error)
-		give(session, &first, ret);
+		give(session, &fits.first, ret);
 	free(versions);
-	error_destroy(failed);
-	clear(&first);
+	error_destroy(fits.failed);
+	clear(&fits.first);
 	return error;
 }

@@ -5,7 +5,14 @@ import subprocess
 
 from harness.synthetic import ROOT
 
+# Those for upstream's defaults; and for other configurations, by name: {"setjmp": [path, …]}.
 SHIPPED = sorted((ROOT / "offsets.d").glob("*-x86_64.layout"))
+CONFIGURATIONS = {
+    path.name.removeprefix("releases-"): sorted(
+        (ROOT / "offsets.d").glob(f"*-x86_64-{path.name.removeprefix('releases-')}.layout")
+    )
+    for path in sorted((ROOT / "offsets.d").glob("releases-*"))
+}
 
 
 def header(text, word):
@@ -56,9 +63,10 @@ def digest_of(text):
     return f"{digest:016x}"
 
 
-def compared():
+def compared(configuration=None):
     """What offsets.d/releases says of each release that was compared: {release: (tag, commit, day, digest)}."""
-    lines = (ROOT / "offsets.d/releases").read_text().splitlines()
+    name = f"releases-{configuration}" if configuration else "releases"
+    lines = (ROOT / "offsets.d" / name).read_text().splitlines()
     return {words[0]: tuple(words[1:]) for words in (line.split(" ") for line in lines if not line.startswith("#"))}
 
 
