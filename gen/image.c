@@ -109,9 +109,14 @@ int image_copy(int fd)
 
 	if (copy < 0)
 		return -1;
-	if (copy_bytes(fd, copy) &&
-	    fcntl(copy, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0)
+	/*
+	 * Its size is what a mapping of it relies on. To write to it is refused by the kernel, too, unless that holds a
+	 * reference to one of its pages just now (mm/memfd.c, memfd_wait_for_pins(), v6.1): nobody else has it open.
+	 */
+	if (copy_bytes(fd, copy) && fcntl(copy, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0) {
+		fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE);
 		return copy;
+	}
 	saved = errno;
 	close(copy);
 	errno = saved;

@@ -117,7 +117,7 @@ def test_neighbours_differ():
 
 
 def test_configurations_are_there():
-    """2.6 to 3.4 take _setjmp where they are compiled with -fcf-protection (configure.ac)."""
+    """2.7 to 3.4 take _setjmp where they are compiled with -fcf-protection (configure.ac)."""
     assert set(CONFIGURATIONS) == {"setjmp"}
     series = {release(header(path.read_text(), "version"))[:2] for path in CONFIGURATIONS["setjmp"]}
     assert {(2, 7), (3, 0), (3, 1), (3, 2), (3, 3), (3, 4)} <= series

@@ -166,6 +166,7 @@ static void test_reasons(void **state)
 	    {REASON_WINDOW, "window", "torn"},
 	    {REASON_NOT_STOPPED, "not-stopped", "torn"},
 	    {REASON_REFUSED, "refused", "unreadable"},
+	    {REASON_NOT_IDENTIFIED, "not-identified", "unreadable"},
 	    {REASON_OUT_OF_TIME, "out-of-time", "unreadable"},
 	    {REASON_COMPACTED, "compacted", "unreadable"},
 	    {REASON_COLLECTED, "collected", "unreadable"},
