@@ -130,33 +130,6 @@ static FILE *stream_of(const struct place *place)
 	return file;
 }
 
-/* Reads one file if its header matches. */
-static bool try_file(const struct place *place, const struct layout_wish *wish, enum match match,
-		     struct layout_found *ret)
-{
-	FILE *file = stream_of(place);
-	struct layout *layout = NULL;
-	bool found;
-
-	if (!file)
-		return false;
-	free(layout_read_header(file, &layout));
-	found = layout && matches(layout, wish, match);
-	layout_destroy(layout);
-	layout = NULL;
-	if (found) {
-		rewind(file);
-		free(layout_read(file, &layout));
-	}
-	fclose(file);
-	if (!layout)
-		return false;
-	ret->layout = layout;
-	ret->source = match == MATCH_BUILD_ID ? LAYOUT_BY_BUILD_ID : LAYOUT_BY_VERSION;
-	ret->file = strdup(place->path);
-	return true;
-}
-
 /* Is shown a file; returns whether that was the last one. */
 typedef bool visitor(void *context, const struct place *place);
 
@@ -176,11 +149,8 @@ static bool visit_file(int folder, const char *path, const char *name, enum trus
 	return done;
 }
 
-/*
- * Goes through the layout files of a folder, if it is trusted: the one named `first`, which need not be there; the
- * others by name.
- */
-static bool visit_folder(const char *path, enum trust_purpose purpose, const char *first, visitor *visit, void *context)
+/* Goes through the layout files of a folder, by name, if it is trusted. */
+static bool visit_folder(const char *path, enum trust_purpose purpose, visitor *visit, void *context)
 {
 	struct dirent **entries;
 	int folder, count;
@@ -191,18 +161,13 @@ static bool visit_folder(const char *path, enum trust_purpose purpose, const cha
 	free(why);
 	if (folder < 0)
 		return false;
-	if (first && visit_file(folder, path, first, purpose, visit, context)) {
-		close(folder);
-		return true;
-	}
 	count = scandirat(folder, ".", &entries, NULL, alphasort);
 	done = false;
 	for (int i = 0; i < count; i++) {
 		const char *name = entries[i]->d_name;
 		size_t length = strlen(name);
 
-		if (!done && length > strlen(suffix) && strcmp(name + length - strlen(suffix), suffix) == 0 &&
-		    !(first && strcmp(name, first) == 0))
+		if (!done && length > strlen(suffix) && strcmp(name + length - strlen(suffix), suffix) == 0)
 			done = visit_file(folder, path, name, purpose, visit, context);
 		free(entries[i]);
 	}
@@ -241,7 +206,6 @@ static bool each_default(folder_visitor *visit, void *context)
 }
 
 struct files {
-	const char *first;
 	visitor *visit;
 	void *context;
 };
@@ -250,7 +214,7 @@ static bool visit_files(void *context, const char *path, enum trust_purpose purp
 {
 	const struct files *files = context;
 
-	return visit_folder(path, purpose, files->first, files->visit, files->context);
+	return visit_folder(path, purpose, files->visit, files->context);
 }
 
 /* Shows what rbdump has made of the very file that is wished for. */
@@ -273,9 +237,9 @@ static bool visit_made(const struct layout_wish *wish, visitor *visit, void *con
  * Goes through all folders.
  *   made  what rbdump has made of this file is shown as well, before the rest of the user's cache; NULL: it is not
  */
-static bool visit_all(const char *first, const struct layout_wish *made, visitor *visit, void *context)
+static bool visit_all(const struct layout_wish *made, visitor *visit, void *context)
 {
-	struct files files = {first, visit, context};
+	struct files files = {visit, context};
 
 	return each_given(visit_files, &files) || (made && visit_made(made, visit, context)) ||
 	       each_default(visit_files, &files);
@@ -300,43 +264,162 @@ char *layout_find_untrusted(void)
 	return why;
 }
 
+/* A file whose header says that it is for the Ruby that is wished for. */
+struct candidate {
+	enum match match;
+	bool configured;     /* for another configuration than the default one */
+	unsigned int folder; /* which one it is in: they are gone through in their order */
+	bool named;	     /* it has the name that rbdump itself would give it */
+	char *path;
+	int fd;
+};
+
 struct search {
 	const struct layout_wish *wish;
-	enum match match;
-	unsigned int skip; /* how many to pass over */
-	struct layout_found *ret;
+	char *exact, *plain; /* the names of a layout for that build, and for that version */
+	struct candidate *candidates;
+	size_t count, capacity;
+	unsigned int folder;
+	char *last; /* the path of the file before */
 };
+
+/* How a layout matches, by its header. False if it does not. */
+static bool rank(const struct search *search, FILE *file, enum match *match, bool *configured)
+{
+	struct layout *layout = NULL;
+	bool found = false;
+
+	free(layout_read_header(file, &layout));
+	for (*match = MATCH_BUILD_ID; layout && !found && *match <= MATCH_RANGE; *match += !found)
+		found = matches(layout, search->wish, *match);
+	*configured = found && layout->configuration;
+	layout_destroy(layout);
+	return found;
+}
+
+static bool in_same_folder(const char *a, const char *b)
+{
+	const char *end_a = strrchr(a, '/'), *end_b = strrchr(b, '/');
+
+	return end_a && end_b && end_a - a == end_b - b && strncmp(a, b, (size_t)(end_a - a)) == 0;
+}
+
+static bool has_name(const char *path, const char *name)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && name && strcmp(slash + 1, name) == 0;
+}
+
+static bool add_candidate(struct search *search, const struct candidate *candidate)
+{
+	if (search->count == search->capacity) {
+		size_t more = search->capacity ? search->capacity * 2 : 8;
+		struct candidate *grown = reallocarray(search->candidates, more, sizeof(*grown));
+
+		if (!grown)
+			return false;
+		search->candidates = grown;
+		search->capacity = more;
+	}
+	search->candidates[search->count++] = *candidate;
+	return true;
+}
 
 static bool search_visit(void *context, const struct place *place)
 {
 	struct search *search = context;
+	struct candidate candidate = {.fd = -1};
+	FILE *file = stream_of(place);
 
-	if (!try_file(place, search->wish, search->match, search->ret))
+	if (search->last && !in_same_folder(search->last, place->path))
+		search->folder++;
+	free(search->last);
+	search->last = strdup(place->path);
+	if (!file)
 		return false;
-	if (search->skip == 0)
-		return true;
-	search->skip--;
-	layout_found_clear(search->ret);
+	if (rank(search, file, &candidate.match, &candidate.configured)) {
+		candidate.folder = search->folder;
+		candidate.named =
+		    has_name(place->path, candidate.match == MATCH_BUILD_ID ? search->exact : search->plain);
+		candidate.path = strdup(place->path);
+		candidate.fd = fcntl(place->fd, F_DUPFD_CLOEXEC, 0);
+		if (!candidate.path || candidate.fd < 0 || !add_candidate(search, &candidate)) {
+			free(candidate.path);
+			if (candidate.fd >= 0)
+				close(candidate.fd);
+		}
+	}
+	fclose(file);
 	return false;
+}
+
+/* Best first; else in the order in which they were come by, which the file's name begins. */
+static int best_first(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->match != y->match)
+		return x->match < y->match ? -1 : 1;
+	if (x->configured != y->configured)
+		return x->configured ? 1 : -1;
+	if (x->folder != y->folder)
+		return x->folder < y->folder ? -1 : 1;
+	if (x->named != y->named)
+		return x->named ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
+/* Reads a candidate, whole. False if there is something wrong with it. */
+static bool take_candidate(const struct candidate *candidate, struct layout_found *ret)
+{
+	int fd = fcntl(candidate->fd, F_DUPFD_CLOEXEC, 0);
+	FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+
+	if (!file) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	rewind(file);
+	free(layout_read(file, &ret->layout));
+	fclose(file);
+	if (!ret->layout)
+		return false;
+	ret->source = candidate->match == MATCH_BUILD_ID ? LAYOUT_BY_BUILD_ID : LAYOUT_BY_VERSION;
+	ret->file = strdup(candidate->path);
+	return true;
 }
 
 bool layout_find_kept(const struct layout_wish *wish, unsigned int skip, struct layout_found *ret)
 {
-	struct search search = {.wish = wish, .skip = skip, .ret = ret};
+	struct search search = {.wish = wish};
 	bool done = false;
 
 	*ret = (struct layout_found){0};
-	for (search.match = wish->build_id ? MATCH_BUILD_ID : MATCH_VERSION; !done && search.match <= MATCH_RANGE;
-	     search.match++) {
-		const char *build_id = search.match == MATCH_BUILD_ID ? wish->build_id : NULL;
-		/* One that rbdump has made is where it would put it: no other of that folder is opened then. */
-		char *first = wish->version && search.match != MATCH_RANGE
-				  ? file_name(wish->version, wish->arch, build_id)
-				  : NULL;
-
-		done = visit_all(first, search.match == MATCH_BUILD_ID ? wish : NULL, search_visit, &search);
-		free(first);
+	if (wish->version) {
+		search.exact = wish->build_id ? file_name(wish->version, wish->arch, wish->build_id) : NULL;
+		search.plain = file_name(wish->version, wish->arch, NULL);
 	}
+	visit_all(wish->build_id ? wish : NULL, search_visit, &search);
+	if (search.count > 0)
+		qsort(search.candidates, search.count, sizeof(*search.candidates), best_first);
+	for (size_t i = 0; i < search.count && !done; i++) {
+		done = take_candidate(&search.candidates[i], ret);
+		if (done && skip > 0) {
+			skip--;
+			done = false;
+			layout_found_clear(ret);
+		}
+	}
+	for (size_t i = 0; i < search.count; i++) {
+		free(search.candidates[i].path);
+		close(search.candidates[i].fd);
+	}
+	free(search.candidates);
+	free(search.exact);
+	free(search.plain);
+	free(search.last);
 	return done;
 }
 
@@ -365,7 +448,7 @@ void layout_find_all(layout_lister *list, void *context)
 {
 	struct listing listing = {list, context};
 
-	visit_all(NULL, NULL, list_visit, &listing);
+	visit_all(NULL, list_visit, &listing);
 }
 
 struct versions {

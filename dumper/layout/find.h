@@ -45,11 +45,11 @@ struct error *layout_find_given(const char *file, const struct layout_wish *wish
 /*
  * Looks for the layout of this very build in all folders; then for one of this version and architecture that says
  * nothing of a build; then for one that says that it holds for this version, too. A release that is newer than what a
- * layout says it is for may be like the others of its series, or not: nothing is found for it. In each folder, the file
- * that has the name that rbdump itself would give it goes first (layout_file_name()), then all others by name. Files
- * that cannot be read are passed over.
- *   skip  how many of those that are found to pass over: they did not fit
- * Returns false if there is none, or no more.
+ * layout says it is for may be like the others of its series, or not: nothing is found for it. Of those for one
+ * version, that of the default configuration goes before those of others. In each folder, the file that has the name
+ * that rbdump itself would give it goes first (layout_file_name()), then all others by name. Files that cannot be read
+ * are passed over. skip  how many of those that are found to pass over: they did not fit Returns false if there is
+ * none, or no more.
  */
 bool layout_find_kept(const struct layout_wish *wish, unsigned int skip, struct layout_found *ret);
 

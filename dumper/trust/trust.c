@@ -32,11 +32,17 @@ struct walk {
 
 /* ---- who is trusted */
 
+/* Asked for once: it does not change while the program runs. */
 static uid_t program_owner(void)
 {
+	static bool known;
+	static uid_t owner;
 	struct stat status;
 
-	return stat("/proc/self/exe", &status) == 0 ? status.st_uid : geteuid();
+	if (!known)
+		owner = stat("/proc/self/exe", &status) == 0 ? status.st_uid : geteuid();
+	known = true;
+	return owner;
 }
 
 static bool is_trusted_user(uid_t user, enum trust_purpose purpose, uid_t program)
