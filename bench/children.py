@@ -44,7 +44,7 @@ def main():
     ruby = sys.argv[1] if len(sys.argv) > 1 else "ruby"
     with tempfile.TemporaryDirectory() as folder:
         crowd = subprocess.Popen(
-            [ruby, "--disable-gems", ROOT / "tests/targets/crowd.rb", "300", ruby, "--disable-gems", "-e", "sleep 100"],
+            [ruby, "--disable-gems", ROOT / "tests/targets/shares/not_rubies.rb", "300", ruby, "--disable-gems", "-e", "sleep 100"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
         )  # fmt: skip
         assert crowd.stdout.readline() == b"ready\n"

@@ -35,7 +35,7 @@ def main():
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     with tempfile.TemporaryDirectory() as folder:
         program = subprocess.Popen(
-            [ruby, "--disable-gems", ROOT / "tests/targets/waking.rb", "400", "500"],
+            [ruby, "--disable-gems", ROOT / "tests/targets/shares/waking.rb", "400", "500"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
         )  # fmt: skip
         assert program.stdout.readline() == b"ready\n"

@@ -1002,18 +1002,18 @@ def test_rate_that_cannot_be_held(one_ruby, rbdump, file):
 def test_children_that_are_no_rubies(ruby, rbdump, file):
     """None has a process of rbdump's own; one that becomes a Ruby by exec is recorded, and is one process throughout."""
     becomes = [ruby.path, "--disable-gems", "-e", "def wait_here = sleep; wait_here" if ruby.version >= "3" else "def wait_here; sleep; end; wait_here"]
-    with Running(ruby, "crowd.rb", 60, *becomes) as target:
+    with Running(ruby, "shares/not_rubies.rb", 60, *becomes) as target:
         with Recording(rbdump, "-p", target.pid, "--children", file=file) as recording:
             recording.wait_for_samples()
             # The recorder has the capture of the one Ruby, and no other.
-            wait_until(lambda: len(children_of(recording.pid)) == 1, "those that are no Rubies were looked at", 60)
+            wait_until(lambda: len(tracers_of(recording.pid)) == 1, "those that are no Rubies were looked at", 60)
             target.process.stdin.write(b"\n")
             became = int(target.line())
-            wait_until(lambda: len(children_of(recording.pid)) == 2, "what became a Ruby is recorded", 30)
+            wait_until(lambda: len(tracers_of(recording.pid)) == 2, "what became a Ruby is recorded", 30)
             wait_until(lambda: command_line(became)[: len(ruby.path)] == ruby.path, "it is a Ruby", 30)
             time_of_samples = time.monotonic()
             wait_until(lambda: time.monotonic() - time_of_samples > 2, "it was sampled")
-            assert len(children_of(recording.pid)) == 2
+            assert len(tracers_of(recording.pid)) == 2
             status, _, errors = recording.end(signal.SIGINT)
         assert status == 0, errors
     profile = report(rbdump, file, "--idle")
@@ -1030,10 +1030,10 @@ def cpu_seconds(pid):
 @with_one
 def test_limit_of_cpu_time(one_ruby, rbdump, file):
     """Above its share it samples less often, says so, and what it took stands for all of the time."""
-    with Running(one_ruby, "waking.rb", 100, 100) as target:
+    with Running(one_ruby, "shares/waking.rb", 100, 100) as target:
         with Recording(rbdump, "-p", target.pid, "-r", 500, "--max-cpu", 2, file=file) as recording:
             recording.wait_for_samples()
-            (capture,) = children_of(recording.pid)
+            (capture,) = tracers_of(recording.pid)
             # What is saved for the beginning is spent by then.
             wait_until(lambda: cpu_seconds(capture) > 0.3, "it has worked for a while", 60)
             begin, used = time.monotonic(), cpu_seconds(capture)

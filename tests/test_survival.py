@@ -41,7 +41,7 @@ def test_killed_while_the_target_becomes_another_program(ruby, rbdump, tmp_path)
     moments = random.Random(11)
     progress = tmp_path / "progress"
     rounds = 60
-    command = [ruby.path, "--disable-gems", str(TARGETS / "survivor.rb"), "exec", str(progress), str(rounds)]
+    command = [ruby.path, "--disable-gems", str(TARGETS / "survival/survivor.rb"), "exec", str(progress), str(rounds)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as target:
         try:
             assert target.stdout.readline() == b"ready\n"

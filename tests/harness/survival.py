@@ -34,11 +34,11 @@ def sum_of(count):
 
 
 class Survivor:
-    """tests/targets/survivor.rb with a sender of signals, each of which waits for the answer to the one before."""
+    """targets/survival/survivor.rb with a sender of signals, each of which waits for the answer to the one before."""
 
     def __init__(self, ruby, folder):
         self.progress = pathlib.Path(folder) / "progress"
-        command = [ruby.path, "--disable-gems", str(TARGETS / "survivor.rb"), "signals", str(self.progress)]
+        command = [ruby.path, "--disable-gems", str(TARGETS / "survival/survivor.rb"), "signals", str(self.progress)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         self.pid = self.process.pid
         assert self.process.stdout.readline() == b"ready\n"
