@@ -516,11 +516,6 @@ bool runs_add(struct runs *runs, const struct session *session, struct decoder *
 		runs->quiet_skipped += beat->skipped;
 		runs->quiet_ns = beat->time_ns;
 	}
-	if (!beat->quiet || beat->thread != 0) {
-		runs->counts.late += beat->late;
-		runs->counts.missed += beat->missed;
-		runs->counts.skipped += beat->skipped;
-	}
 	if (beat->end_of_round && beat->thread == 0) {
 		if (!beat->quiet)
 			end_round(runs);
@@ -541,6 +536,9 @@ bool runs_add(struct runs *runs, const struct session *session, struct decoder *
 	else if (!beat->same)
 		recall(runs, thread, beat->stack);
 	runs->counts.samples++;
+	runs->counts.late += beat->late;
+	runs->counts.missed += beat->missed;
+	runs->counts.skipped += beat->skipped;
 	runs->counts.verdicts[thread->verdict]++;
 	extend_run(runs, thread, beat);
 	return moved;
