@@ -393,6 +393,11 @@ def test_layout_of_another_ruby(ruby, start, rbdump, layouts, tmp_path):
         disguised = tmp_path / f"{version}-as-{ruby.version}.layout"
         text = re.sub(r"^(versions|levels) .*\n", "", without_digest(text), flags=re.M)
         disguised.write_text(re.sub(r"^version .*", f"version {ruby.version}", text, flags=re.M))
+        if re.search("^configuration ", text, re.M) and only_fibers_differ(text, layouts(ruby).read_text()):
+            # Its fibers are elsewhere by more than a release moves them: that is seen as soon as a thread has used one.
+            if run(rbdump, "-p", target.pid, "--offsets", disguised).returncode == NOT_RUBY:
+                check_layout_refused(rbdump, target, disguised, NOT_RUBY, "self-test")
+                continue
         if only_fibers_differ(text, layouts(ruby).read_text()):
             assert frames(dump(rbdump, target.pid, "--offsets", disguised)) == frames(dump(rbdump, target.pid))
             continue
