@@ -25,7 +25,7 @@ SANFLAGS =
 endif
 
 WARNINGS = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wundef \
-	-Wwrite-strings -Wvla -Wformat=2 -Wnull-dereference
+	-Wwrite-strings -Wvla -Wformat=2 -Wnull-dereference -Wno-missing-field-initializers
 ALL_CPPFLAGS = -D_GNU_SOURCE -DRBDUMP_VERSION='"$(VERSION)"' -I$(B)/gen -Idumper/layout -Idumper -I. $(CPPFLAGS)
 ALL_CFLAGS = -std=gnu11 -pthread $(CFLAGS) $(WARNINGS) $(SANFLAGS) $(shell pkg-config --cflags $(PKGS))
 ALL_LDLIBS = -pthread -lm $(LDFLAGS) $(SANFLAGS) $(shell pkg-config --libs $(PKGS))

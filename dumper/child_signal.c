@@ -1,6 +1,7 @@
 #include "child_signal.h"
 
 #include <signal.h>
+#include <stddef.h>
 
 static struct sigaction before = {.sa_handler = SIG_DFL};
 

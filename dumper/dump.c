@@ -9,6 +9,7 @@
 #include "decode/text.h"
 #include "render/render.h"
 #include "session/session.h"
+#include "signal_name.h"
 #include "supervise/stop_guard.h"
 
 /* A copy of bytes from outside as text that the trace owns. */
@@ -29,8 +30,8 @@ static void describe_core(const struct dump_options *options, const struct sessi
 {
 	const struct core_death death = core_death(session->target);
 	struct trace_core *core = &trace->core;
-	const char *short_name = sigabbrev_np(death.signal);
-	char *lacks = core_lacks(session->target), *name = NULL, *missing = NULL;
+	const char *signal = signal_name(death.signal);
+	char *lacks = core_lacks(session->target), *missing = NULL;
 
 	trace->of_core = true;
 	*core = (struct trace_core){
@@ -41,8 +42,8 @@ static void describe_core(const struct dump_options *options, const struct sessi
 	    .has_fault = death.has_fault,
 	    .fault = death.fault,
 	};
-	if (short_name && asprintf(&name, "SIG%s", short_name) >= 0)
-		core->signal_name = keep(trace, name);
+	if (signal)
+		core->signal_name = keep(trace, signal);
 	if (lacks)
 		core->lacks[core->nr_lacks++] = keep(trace, lacks);
 	if (session->module->fd < 0 &&
@@ -50,7 +51,6 @@ static void describe_core(const struct dump_options *options, const struct sessi
 		     session->module->build_id ? session->module->build_id : "not known") >= 0)
 		core->lacks[core->nr_lacks++] = keep(trace, missing);
 	free(lacks);
-	free(name);
 	free(missing);
 }
 

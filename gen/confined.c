@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "close_files.h"
 #include "gen/confine.h"
 #include "layout/read.h"
 #include "layout/write.h"
@@ -123,11 +124,11 @@ static void close_others(const int *kept, size_t count)
 	qsort(sorted, count, sizeof(sorted[0]), ascending);
 	for (size_t i = 0; i < count; i++) {
 		if (sorted[i] > from)
-			close_range((unsigned int)from, (unsigned int)sorted[i] - 1, 0);
+			close_files((unsigned int)from, (unsigned int)sorted[i] - 1);
 		if (sorted[i] >= from)
 			from = sorted[i] + 1;
 	}
-	close_range((unsigned int)from, ~0u, 0);
+	close_files((unsigned int)from, ~0u);
 }
 
 /* The caller's way to the root folder (/proc/PID/root) needs privileges; an open file does not. */

@@ -13,6 +13,7 @@ import tempfile
 import pytest
 from conftest import note_not_applicable
 from harness.dump import check, check_thread, current, dump, run
+from harness.layouts import SHIPPED
 from harness.process import is_untouched, status, task_states, tasks, wait_until
 from harness.target import needs
 
@@ -71,7 +72,7 @@ def generate_layout(ruby, rbdump, path):
     if ruby.has_debug:
         subprocess.run([rbdump, "--gen-offsets", ruby.elf, "-o", path], capture_output=True, timeout=60, check=True)
         return path
-    for shipped in sorted(OFFSETS_D.glob("*.layout")):
+    for shipped in SHIPPED:
         if holds_for(shipped.read_text(), ruby.version):
             return pathlib.Path(shutil.copy(shipped, path))
     pytest.fail(f"no layout for {ruby.id}: no debug info, and none is shipped for {ruby.version}")

@@ -278,7 +278,7 @@ struct search {
 	const struct layout_wish *wish;
 	char *exact, *plain; /* the names of a layout for that build, and for that version */
 	struct candidate *candidates;
-	size_t count, capacity;
+	size_t count;
 	unsigned int folder;
 	char *last; /* the path of the file before */
 };
@@ -292,7 +292,7 @@ static bool rank(const struct search *search, FILE *file, enum match *match, boo
 	free(layout_read_header(file, &layout));
 	for (*match = MATCH_BUILD_ID; layout && !found && *match <= MATCH_RANGE; *match += !found)
 		found = matches(layout, search->wish, *match);
-	*configured = found && layout->configuration;
+	*configured = layout && found && layout->configuration;
 	layout_destroy(layout);
 	return found;
 }
@@ -311,18 +311,15 @@ static bool has_name(const char *path, const char *name)
 	return slash && name && strcmp(slash + 1, name) == 0;
 }
 
+/* There are few. */
 static bool add_candidate(struct search *search, const struct candidate *candidate)
 {
-	if (search->count == search->capacity) {
-		size_t more = search->capacity ? search->capacity * 2 : 8;
-		struct candidate *grown = reallocarray(search->candidates, more, sizeof(*grown));
+	struct candidate *grown = reallocarray(search->candidates, search->count + 1, sizeof(*grown));
 
-		if (!grown)
-			return false;
-		search->candidates = grown;
-		search->capacity = more;
-	}
-	search->candidates[search->count++] = *candidate;
+	if (!grown)
+		return false;
+	grown[search->count++] = *candidate;
+	search->candidates = grown;
 	return true;
 }
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "close_files.h"
 #include "supervise/guard.h"
 #include "target/process_stat.h"
 
@@ -25,7 +26,7 @@ static int keep_only(int fd)
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
 	dup2(fd, kept);
-	close_range((unsigned int)kept + 1, ~0U, 0);
+	close_files((unsigned int)kept + 1, ~0U);
 	fcntl(kept, F_SETFD, FD_CLOEXEC);
 	return kept;
 }

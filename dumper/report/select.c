@@ -4,6 +4,10 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441 /* Linux 5.11; Debian 11 has the headers of 5.10 */
+#endif
+
 static const char *const view_names[PROFILE_VIEWS] = {
     [VIEW_WALL] = "wall", [VIEW_CPU] = "cpu", [VIEW_GVL] = "gvl", [VIEW_GC] = "gc"};
 

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "close_files.h"
 #include "moments.h"
 #include "target/hold.h"
 #include "target/process_stat.h"
@@ -187,7 +188,7 @@ static _Noreturn void keep_guard(pid_t parent)
 		_exit(EXIT_FAILED);
 	close(STDIN_FILENO);
 	close(STDOUT_FILENO);
-	close_range(STDERR_FILENO + 1, ~0U, 0);
+	close_files(STDERR_FILENO + 1, ~0U);
 	/* On a busy machine its turn must not come late, nor wait for that of a tracer, which has the priority 1. */
 	sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 2});
 	while (traced) {
