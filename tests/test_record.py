@@ -409,10 +409,21 @@ def place(request):
 
 
 @pytest.mark.parametrize(
-    "place, mode", [*((place, "paused") for place in PLACES), ("here", "unpaused")], indirect=["place"]
+    "place, mode", [("here", "paused"), ("nested", "paused"), ("here", "unpaused")], indirect=["place"]
 )
 def test_threads_that_begin_during_a_recording(ruby, rbdump, file, place, mode):
     """They are stopped as those are that were there, whatever pid namespace they are in; what they do is known."""
+    check_pool(ruby, rbdump, file, place, mode)
+
+
+@with_one
+@pytest.mark.parametrize("place", ["pid-namespace", "inside-it", "inside-the-outer"], indirect=True)
+def test_threads_that_begin_elsewhere(one_ruby, rbdump, file, place):
+    """The same in other places; which threads there are is not a matter of the Ruby."""
+    check_pool(one_ruby, rbdump, file, place, "paused")
+
+
+def check_pool(ruby, rbdump, file, place, mode):
     below, levels, inside = place
     with Running(ruby, "shares/pool.rb", below=below) as target:
         ready, first, second = target.first_line.split()
