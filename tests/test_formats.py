@@ -223,7 +223,7 @@ def test_pprof_top(profile, tmp_path):
 def shown_by_callgrind(text):
     """Without what would end its line."""
     text = re.sub(
-        "[\0-\x1f\x7f-\x9f]", lambda found: "".join(f"\\x{byte:02X}" for byte in found.group().encode()), text
+        "[\0-\x1f\x7f-\x9f\u2028\u2029]", lambda found: "".join(f"\\x{byte:02X}" for byte in found.group().encode()), text
     )
     return text.lstrip(" ") or "???"
 

@@ -408,19 +408,19 @@ def place(request):
     return PLACES[request.param]
 
 
-@pytest.mark.parametrize(
-    "place, mode", [("here", "paused"), ("nested", "paused"), ("here", "unpaused")], indirect=["place"]
-)
-def test_threads_that_begin_during_a_recording(ruby, rbdump, file, place, mode):
+@pytest.mark.parametrize("place", ["nested"], indirect=True)
+def test_threads_that_begin_during_a_recording(ruby, rbdump, file, place):
     """They are stopped as those are that were there, whatever pid namespace they are in; what they do is known."""
-    check_pool(ruby, rbdump, file, place, mode)
+    check_pool(ruby, rbdump, file, place, "paused")
 
 
 @with_one
-@pytest.mark.parametrize("place", ["pid-namespace", "inside-it", "inside-the-outer"], indirect=True)
-def test_threads_that_begin_elsewhere(one_ruby, rbdump, file, place):
+@pytest.mark.parametrize(
+    "place, mode", [*((place, "paused") for place in PLACES if place != "nested"), ("here", "unpaused")], indirect=["place"]
+)
+def test_threads_that_begin_elsewhere(one_ruby, rbdump, file, place, mode):
     """The same in other places; which threads there are is not a matter of the Ruby."""
-    check_pool(one_ruby, rbdump, file, place, "paused")
+    check_pool(one_ruby, rbdump, file, place, mode)
 
 
 def check_pool(ruby, rbdump, file, place, mode):
@@ -452,7 +452,7 @@ def check_pool(ruby, rbdump, file, place, mode):
             if caller == "Pool#a" and one.verdict == "complete":
                 edges[name, at] += one.count
     assert edges.keys() == {("Pool#b", int(first)), ("Pool#c", int(second))}, edges
-    assert min(edges.values()) > 50, edges
+    assert min(edges.values()) > 20, edges
     if mode == "paused":
         assert profile.counts["complete"] >= 0.98 * profile.counts["samples"], profile.counts
     # What it burns without the GVL is seen to be burnt: by the kernel's count of its time, and by where it is.
@@ -460,9 +460,10 @@ def check_pool(ruby, rbdump, file, place, mode):
     assert shares_of(burning, lambda one: one.state).get("cpu", 0) >= min(1, cpu / wall) - POINTS, (cpu, wall)
     assert all(one.thread["tid"] != 0 for one in burning)
 
-def test_threads_that_are_renamed(ruby, rbdump, file):
+@with_one
+def test_threads_that_are_renamed(one_ruby, rbdump, file):
     """What a thread did stays under the name that it had; a name in the place of an old one is a new name."""
-    with Running(ruby, "shares/renamed.rb") as target:
+    with Running(one_ruby, "shares/renamed.rb") as target:
         assert target.first_line == "ready"
         status, _, errors = record(rbdump, "-p", target.pid, "-r", 200, "-d", 3, file=file)
         assert status == 0, errors
@@ -476,9 +477,10 @@ def test_threads_that_are_renamed(ruby, rbdump, file):
     assert told[True] > 0.7, told
 
 
-def test_stopped_by_a_signal(ruby, rbdump, file):
+@with_one
+def test_stopped_by_a_signal(one_ruby, rbdump, file):
     """A process that was stopped for a while was neither in a system call that waits, nor on a CPU."""
-    with Running(ruby, "shares/renamed.rb") as target:
+    with Running(one_ruby, "shares/renamed.rb") as target:
         assert target.first_line == "ready"
         with Recording(rbdump, "-p", target.pid, "-r", 200, file=file) as recording:
             recording.wait_for_samples()
