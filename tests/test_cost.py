@@ -122,7 +122,7 @@ def test_nothing_but_copying_while_it_stands_still(one_ruby, rbdump, tmp_path):
     warm = 0
     for before, pause in pauses:
         called = {line.partition("(")[0] for line in pause.splitlines()}
-        assert called <= {"wait4", "rt_sigtimedwait", "process_vm_readv", "ptrace"}, pause
+        assert called <= {"waitid", "rt_sigtimedwait", "process_vm_readv", "ptrace"}, pause
         assert pause.count("ptrace(") == pause.count("PTRACE_GETREGS") == 1, pause
         reads = re.findall(r"^process_vm_readv\(.*\], 1, (\[.*\]), \d+, 0\)", pause, re.M)
         assert 1 <= len(reads) <= 3, pause

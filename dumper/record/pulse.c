@@ -26,6 +26,9 @@ _Static_assert(THREAD_WORDS_MAX <= SHOT_BESIDE_MAX, "those words are copied besi
 #define BEATS 4096u
 #define SLOTS 16u
 
+/* How often at most it is looked at how much CPU time was taken. */
+#define LIMIT_NS 10000000L
+
 /* The longest time that a sample stands for, if it is not that of two periods: after more, there is a gap. */
 #define WEIGHT_MAX_NS UINT64_C(1000000000)
 
@@ -781,6 +784,10 @@ static void keep_limit(struct pulse *pulse, long long period)
 	struct timespec now, used, earliest;
 	long long pause, rounds;
 
+	/* The clock of a process is a system call: at high rates it is not asked in each round. */
+	pulse->rest_ns = 0;
+	if (ns_between(&pulse->limit.at, &pulse->turn) < LIMIT_NS)
+		return;
 	read_clocks(&now, &used);
 	pause = cpu_limit_pause(&pulse->limit, share_of(pulse), &now, &used);
 	earliest = plus_ns(now, pause);

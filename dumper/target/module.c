@@ -363,7 +363,7 @@ struct error *module_find_ruby(const struct target *target, struct module **ret)
 				    "files that were mapped defines ruby_version, or is missing and is called so",
 				    target->pid, target->nr_mappings);
 	if (live_is_ending(target))
-		return error_create(EXIT_FAILED, "process %d is ending", target->pid);
+		return error_create(EXIT_FAILED, "process %d is ending, or has ended", target->pid);
 	if (executable[0] == '\0')
 		return error_no_ruby("process %d is no Ruby: it runs no program (a kernel thread)", target->pid);
 	if (!lost && waits_for_libruby(target))
