@@ -4,7 +4,6 @@ import contextlib
 import itertools
 import json
 import os
-import pathlib
 import re
 import signal
 import subprocess
@@ -13,7 +12,7 @@ import sys
 import pytest
 from conftest import RUBIES
 from harness.dump import run
-from harness.process import wait_until
+from harness.process import tracers_of, wait_until
 from harness.synthetic import ROOT
 from test_experiment import Graph
 from test_gdb_torn import CODE, gdb
@@ -138,9 +137,7 @@ def test_late_samples(any_ruby, rbdump, tmp_path):
     with Graph(any_ruby, "churn", tmp_path) as graph, subprocess.Popen(
         [rbdump, *command, "-p", str(graph.pid)], stdout=subprocess.PIPE, text=True
     ) as running:
-        children = pathlib.Path(f"/proc/{running.pid}/task/{running.pid}/children")
-        wait_until(children.read_text, "it has begun its work", 10)
-        worker = int(children.read_text())
+        (worker,) = wait_until(lambda: tracers_of(running.pid), "it has begun its work", 10)
         with contextlib.suppress(ProcessLookupError):
             while running.poll() is None:
                 os.kill(worker, signal.SIGSTOP)

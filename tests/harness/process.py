@@ -49,9 +49,18 @@ def children_of(pid):
     return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def name_of(pid):
+    """The name of a process as the kernel knows it; None if it has ended."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
 def tracers_of(pid):
-    """Those of rbdump's children that trace: all but its guard (dumper/supervise/stop_guard.h)."""
-    return [child for child in children_of(pid) if pathlib.Path(f"/proc/{child}/comm").read_text().strip() != "rbdump-guard"]
+    """Those of rbdump's children that trace: all but its guard (dumper/supervise/stop_guard.h). Empty before it has one."""
+    names = {child: name_of(child) for child in children_of(pid)}
+    return [child for child, name in names.items() if name == "rbdump"] if "rbdump-guard" in names.values() else []
 
 
 def command_line(pid):
