@@ -10,6 +10,7 @@
 #include "render/render.h"
 #include "session/session.h"
 #include "signal_name.h"
+#include "supervise/open_files.h"
 #include "supervise/stop_guard.h"
 
 /* A copy of bytes from outside as text that the trace owns. */
@@ -109,6 +110,8 @@ struct error *dump_main(const struct dump_options *options, enum exit_status *st
 
 	if (error)
 		return error;
+	if (stops)
+		open_files_allow();
 	if (stops && !stop_guard_enter())
 		error = error_create(EXIT_FAILED, "process %d cannot be guarded while it is stopped", options->pid);
 	if (!error)

@@ -1,5 +1,6 @@
 """What rbdump refuses: one sentence, the right exit status, nothing on standard output, and the target untouched."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ from conftest import note_not_applicable
 from harness.dump import check, check_thread, current, dump, run
 from harness.layouts import SHIPPED
 from harness.process import is_untouched, status, task_states, tasks, wait_until
+from harness.recording import Running
 from harness.target import needs
 
 OFFSETS_D = pathlib.Path(__file__).parent.parent / "offsets.d"
@@ -253,18 +255,27 @@ def test_library_replaced(ruby, public_rbdump):
 
 
 def test_already_traced(ruby, start, rbdump):
-    target = start(ruby, "cfuncs.rb")
-    with subprocess.Popen(
-        [sys.executable, str(TRACER), str(target.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as other:
-        assert other.stdout.readline() == b"traced\n"
-        check_refusal(run(rbdump, "-p", target.pid), NO_PERMISSION, "traced", "python", str(other.pid), "--no-stop")
+    """What runs cannot be stopped then; what sleeps need not be."""
+    with Running(ruby, "shares/loops.rb") as running, tracer(running.pid) as other:
+        check_refusal(run(rbdump, "-p", running.pid), NO_PERMISSION, "traced", "python", str(other.pid), "--no-stop")
         # The cure that it names is one.
+        assert run(rbdump, "-p", running.pid, "--no-stop").returncode in (0, 1)
+    target = start(ruby, "cfuncs.rb")
+    with tracer(target.pid):
+        check(dump(rbdump, target.pid), target, ruby)
         check(dump(rbdump, target.pid, "--no-stop"), target, ruby, mode="unpaused")
-        other.stdin.close()
-        assert other.wait(30) == 0
     wait_until(lambda: is_untouched(target.pid), "the other tracer has gone")
     check(dump(rbdump, target.pid), target, ruby)
+
+
+@contextlib.contextmanager
+def tracer(task):
+    """Another process that traces one, while the block runs."""
+    with subprocess.Popen([sys.executable, str(TRACER), str(task)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"traced\n"
+        yield other
+        other.stdin.close()
+        assert other.wait(30) == 0
 
 
 def spinning(pid):
@@ -274,28 +285,21 @@ def spinning(pid):
 
 
 @pytest.mark.since((2, 3), "Thread#name")
-@pytest.mark.parametrize("which", ["at rest", "running"])
-def test_thread_already_traced(ruby, start, rbdump, which):
+def test_thread_already_traced(ruby, start, rbdump):
     """One that is not the main one: it goes on while the others are stopped, so nothing is said of its stack."""
     target = start(ruby, "states.rb", "1")
-    if which == "running":
-        tid, name = wait_until(lambda: spinning(target.pid), "the busy thread spins"), "busy 0"
-    else:
-        tid, name = target.ready["tasks"]["queue"], "queue"
-    with subprocess.Popen(
-        [sys.executable, str(TRACER), str(tid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as other:
-        assert other.stdout.readline() == b"traced\n"
+    tid = wait_until(lambda: spinning(target.pid), "the busy thread spins")
+    with tracer(tid):
         answer_ = dump(rbdump, target.pid, status=1)
         (refused,) = [thread for thread in current(answer_) if thread["reason"]]
         assert (refused["verdict"], refused["reason"], refused["frames"]) == ("unreadable", "refused", [])
-        assert refused["name"] == name
+        assert refused["name"] == "busy 0"
         for subject in target.ready["threads"]:
-            if subject["name"] != refused["name"].encode():
+            if subject["name"] != b"busy 0":
                 assert not check_thread(answer_, subject)
         assert ": another tracer has it]" in run(rbdump, "-p", target.pid).stdout
-        other.stdin.close()
-        assert other.wait(30) == 0
+    with tracer(target.ready["tasks"]["queue"]):
+        check(dump(rbdump, target.pid), target, ruby)
     wait_until(lambda: is_untouched(target.pid), "the other tracer has gone")
     dump(rbdump, target.pid)
     assert target.release() == 0
@@ -574,10 +578,15 @@ def test_killed_in_the_middle(ruby, start, rbdump):
     assert target.release() == 0
 
 
-# The first thread is seized; then a signal comes, which a seized thread stops at; and rbdump gets as far as copying.
+# The first thread is seized; then a signal comes, which a seized thread stops at; and rbdump gets as far as copying. The
+# guard, which is rbdump's only child, is killed before: it kills an rbdump that a debugger holds.
+KILL_THE_GUARD = (
+    "import os, signal; pid = gdb.selected_inferior().pid; "
+    "[os.kill(int(child), signal.SIGKILL) for child in open(f'/proc/{pid}/task/{pid}/children').read().split()]"
+)
 UNTIL_PAUSED = [
-    "set pagination off", "break live_stop", "run", "break ptrace", "continue", "finish",
-    "shell kill -USR1 {pid}", "shell until grep -q '^State:.t' /proc/{pid}/status; do sleep 0.01; done",
+    "set pagination off", "break live_stop", "run", f"python {KILL_THE_GUARD}", "break ptrace", "continue", "finish",
+    "shell kill -USR1 {target}", "shell until grep -q '^State:.t' /proc/{target}/status; do sleep 0.01; done",
     "delete", "break memory_prefetch", "continue", "echo paused\\n", "kill",
 ]  # fmt: skip
 
@@ -585,19 +594,17 @@ UNTIL_PAUSED = [
 @pytest.mark.skipif(not shutil.which("gdb"), reason="needs gdb")
 def test_killed_in_a_pause_with_a_signal_on_its_way(ruby, rbdump):
     """The target is let go, and gets its signal."""
-    script = "$stdout.sync = true; trap('USR1') { puts 'signal' }; puts 'ready'; $stdin.read"
+    # One that sleeps would not be stopped.
+    script = "$stdout.sync = true; trap('USR1') { puts 'signal'; exit!(0) }; puts 'ready'; loop {}"
     with subprocess.Popen(
         [ruby.path, "--disable-gems", "-e", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as target:
         assert target.stdout.readline() == b"ready\n"
-        dump(rbdump, target.pid)
-        commands = [word for command in UNTIL_PAUSED for word in ("-ex", command.format(pid=target.pid))]
+        commands = [word for command in UNTIL_PAUSED for word in ("-ex", command.replace("{target}", str(target.pid)))]
         said = subprocess.run(
             ["gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", *commands, "--args", rbdump, "-p", str(target.pid)],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
-        assert "paused\n" in said.stdout, said
-        wait_until(lambda: is_untouched(target.pid), "it goes on", 5)
-        target.stdin.close()
+        assert " hit Breakpoint" in said.stdout.rpartition("memory_prefetch (")[0] and "paused\n" in said.stdout, said
         assert target.stdout.read() == b"signal\n"
         assert target.wait(30) == 0

@@ -11,11 +11,17 @@ import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.dump import as_text, check, current, difference, dump, rbdumps_frames, rubys_frames, run, thread_of
 from harness.process import has_ended, is_untouched, status, task_states, wait_until
+from harness.recording import Running
 from harness.under_gdb import stop_in
 
 # Where the kernel or another thread keeps them; what Ruby itself says of them is compared everywhere.
 STATES = {"timed": "sleeping", "queue": "sleeping_forever", "mutex": "sleeping_forever", "reader": "blocked"}
 BUSY = {"running", "waiting_gvl"}
+
+
+def has_fiddle(ruby):
+    done = subprocess.run([ruby.path, "-e", "require 'fiddle'"], capture_output=True, timeout=60, check=False)
+    return done.returncode == 0
 
 
 def busy_threads(answer):
@@ -192,6 +198,44 @@ def test_running_target_goes_on(ruby, start, rbdump):
         wait_until(lambda: "R" in task_states(target.pid), "the busy thread runs on")
         assert is_untouched(target.pid)
     assert target.release() == 0
+
+
+def switches(pid, task):
+    """How often a thread was given a CPU, ever."""
+    return int(pathlib.Path(f"/proc/{pid}/task/{task}/schedstat").read_text().split()[2])
+
+
+def test_what_sleeps_sleeps_on(ruby, start, rbdump):
+    """A dump wakes no thread that waits in a system call: to the program it is as if nobody had looked."""
+    target = start(ruby, "states.rb", "0")
+    asleep = target.ready["tasks"].values()
+    wait_until(lambda: {status(target.pid, "State", task)[0] for task in asleep} == {"S"}, "all sleep")
+    before = [switches(target.pid, task) for task in asleep]
+    for _ in range(5):
+        check(dump(rbdump, target.pid), target, ruby)
+    assert [switches(target.pid, task) for task in asleep] == before
+
+
+WITH_FIDDLE = [ruby for ruby in RUBIES if has_fiddle(ruby)][-1:]
+
+
+@pytest.mark.parametrize("busy", [0, 2], ids=["at-rest", "beside-threads-that-run"])
+@pytest.mark.parametrize("any_ruby", WITH_FIDDLE, ids=lambda ruby: ruby.id)
+def test_call_that_a_stop_would_end(any_ruby, rbdump, tmp_path, busy):
+    """epoll_wait(2) returns EINTR to the C code that has called it if its thread is stopped: it goes on, whoever looks."""
+    with Running(any_ruby, "survival/foreign_wait.rb", str(busy)) as target:
+        tid = int(target.first_line)
+        wait_until(lambda: status(target.pid, "State", tid)[0] == "S", "it waits")
+        before = switches(target.pid, tid)
+        for _ in range(20):
+            dump(rbdump, target.pid)
+        for mode in ("paused", "unpaused"):
+            done = run(rbdump, "record", "-p", target.pid, "-d", 0.5, "--mode", mode, "-o", tmp_path / mode)
+            assert done.returncode == 0, done.stderr
+        done = run(rbdump, "experiment", "-p", target.pid, "-d", 1)
+        assert done.returncode == 0, done.stderr
+        assert switches(target.pid, tid) == before
+        assert target.finish() == "1\n"
 
 
 @pytest.mark.target("waits.rb")

@@ -9,13 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "moments.h"
-#include "target/live.h"
+#include "target/stopping.h"
 
-static double microseconds(const struct timespec *from, const struct timespec *to)
-{
-	return (double)ns_between(from, to) / 1e3;
-}
+/* How many copies are tried with sleeping threads left asleep. */
+#define SLEEPING_TRIES 2
 
 /* What a pause is at. */
 enum stage { STOPPING, READING, RESUMING };
@@ -27,9 +24,36 @@ struct pause {
 	struct memory *memory;
 	void (*chase)(void *context);
 	void *context;
-	double length_us;
+	struct pauses *pauses;
 	struct error *error;
 };
+
+/*
+ * Copies what is wanted while the target stands still.
+ *   leave_sleepers  as live_stop() has it
+ *   complete        receives whether everything did stand still
+ */
+static struct error *copy_once(struct pause *pause, bool leave_sleepers, bool *complete)
+{
+	struct error *error;
+
+	if (!memory_forget(pause->memory))
+		return error_no_memory();
+	pause->stage = STOPPING;
+	error = live_stop(pause->target, leave_sleepers);
+	if (error)
+		return error;
+	pause->stage = READING;
+	memory_prefetch(pause->memory);
+	if (pause->chase)
+		pause->chase(pause->context);
+	*complete = !live_woke(pause->target);
+	pause->stage = RESUMING;
+	live_resume(pause->target);
+	pause->pauses->count++;
+	pause->pauses->us += (double)pause->target->pause_ns / 1e3;
+	return NULL;
+}
 
 /*
  * A thread of its own is the tracer, and ends with the pause: the kernel then detaches whatever it has still seized,
@@ -38,24 +62,14 @@ struct pause {
 static void *trace(void *argument)
 {
 	struct pause *pause = argument;
-	struct timespec began, ended;
+	bool complete = false;
 
 	/* With a target that is stopped, rbdump must not wait for a CPU that others keep busy: it goes before them, if
 	   it may (root, or CAP_SYS_NICE). */
 	if (sched_getscheduler(0) == SCHED_OTHER)
 		sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
-	clock_gettime(CLOCK_MONOTONIC, &began);
-	pause->error = live_stop(pause->target);
-	if (!pause->error) {
-		pause->stage = READING;
-		memory_prefetch(pause->memory);
-		if (pause->chase)
-			pause->chase(pause->context);
-		pause->stage = RESUMING;
-		live_resume(pause->target);
-	}
-	clock_gettime(CLOCK_MONOTONIC, &ended);
-	pause->length_us = microseconds(&began, &ended);
+	for (int tries = 0; !pause->error && !complete; tries++)
+		pause->error = copy_once(pause, tries < SLEEPING_TRIES, &complete);
 	return NULL;
 }
 
@@ -87,15 +101,13 @@ static void join_tracer(pthread_t tracer, const struct pause *pause)
 }
 
 struct error *capture_paused(struct target *target, struct memory *memory, void (*chase)(void *context), void *context,
-			     double *pause_us)
+			     struct pauses *pauses)
 {
-	struct pause pause = {.target = target, .memory = memory, .chase = chase, .context = context};
+	struct pause pause = {.target = target, .memory = memory, .chase = chase, .context = context, .pauses = pauses};
 	sigset_t all, before;
 	pthread_t tracer;
 	int errnum;
 
-	if (!memory_forget(memory))
-		return error_no_memory();
 	/* If rbdump dies, the kernel lets the target go on; if it is stopped (^Z), it does not. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
@@ -108,7 +120,6 @@ struct error *capture_paused(struct target *target, struct memory *memory, void 
 	if (pause.error)
 		return pause.error;
 	memory_seal(memory);
-	*pause_us = pause.length_us;
 	return NULL;
 }
 

@@ -12,15 +12,23 @@
 /* The longest that the target is stopped at once, whatever happens. Half a second for the stop is all that is usual. */
 #define CAPTURE_LIMIT_S 5
 
+/* How often a target was stopped, and for how long: from the first thread's stop to the last one's going on. */
+struct pauses {
+	unsigned int count;
+	double us; /* 0: every thread slept, and none had to be stopped */
+};
+
 /*
  * Stops the target, copies the pages that were ever wanted of the memory, lets the target go on, and seals the memory.
- *   chase     NULL, or called before the target goes on, to read on through the memory what else there is: for a target
- *             that has moved on to pages that nobody knew of
- *   pause_us  receives how long it took from the first thread's stop to the last one's going on, in microseconds
+ * Threads that sleep in a system call are left asleep. If one of them wakes up meanwhile, the copy is not of one moment
+ * and is made again; the third time every thread is stopped.
+ *   chase   NULL, or called before the target goes on, to read on through the memory what else there is: for a target
+ *           that has moved on to pages that nobody knew of
+ *   pauses  this capture's are added
  * After CAPTURE_LIMIT_S rbdump ends with EXIT_FAILED, and says why.
  */
 struct error *capture_paused(struct target *target, struct memory *memory, void (*chase)(void *context), void *context,
-			     double *pause_us);
+			     struct pauses *pauses);
 
 /*
  * Copies the same pages of a target that goes on. What they hold need not fit together: memory_has_changed() tells what

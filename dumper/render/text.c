@@ -227,7 +227,8 @@ void render_text(const struct trace *trace, bool colour, FILE *stream)
 	if (trace->of_core)
 		put_core(&trace->core, palette, stream);
 	else if (trace->pauses > 0)
-		fprintf(stream, ", paused for %.0f us", trace->pause_us);
+		fprintf(stream, ", paused for %.0f us%s", trace->pause_us,
+			trace->pause_us > 0 ? "" : ": all of them sleep");
 	else
 		fputs(", not paused", stream);
 	if (trace->gc_known && trace->gc_running)

@@ -9,6 +9,7 @@
 #include "session/version.h"
 #include "target/live.h"
 #include "target/process_stat.h"
+#include "target/stopping.h"
 
 static bool in_other_pid_namespace(pid_t pid)
 {
@@ -87,6 +88,8 @@ struct error *session_open(pid_t pid, const struct session_options *options, str
 		error = live_open(pid, &session->target);
 	if (!error && options->sampling)
 		error = live_check_calls(session->target);
+	if (!error && options->sampling && !options->no_stop)
+		error = live_check_stopping(session->target);
 	if (!error) {
 		session->foreign_pids = in_other_pid_namespace(session->target->pid);
 		error = open_session(session, NULL, trace);

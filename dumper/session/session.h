@@ -24,8 +24,8 @@
 #define SESSION_PAGES 65536
 
 struct session_options {
-	bool no_stop;		   /* do not pause the target */
-	bool sampling;		   /* it is to be sampled: fails if that cannot be (live_check_calls()) */
+	bool no_stop;  /* do not pause the target */
+	bool sampling; /* it is to be sampled: fails if that cannot be (live_check_calls(), live_check_stopping()) */
 	const char *offsets;	   /* layout file; NULL to look for one */
 	unsigned int time_limit_s; /* until there is something to show (time_limit.h); 0: as usual */
 };

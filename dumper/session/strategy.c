@@ -129,22 +129,21 @@ struct error *look_paused(const struct session *session, struct look *look)
 {
 	struct chase chased = {session, look};
 	struct error *error = learn_pages(session, look);
-	double pause_us = 0, pauses_us = 0;
-	unsigned int pauses = 0, refusals = 0;
+	struct pauses pauses = {0};
+	unsigned int tries = 0, refusals = 0;
 	bool searched = false;
 
 	if (!error)
 		error = search_heap(session, look, &searched);
 	if (!error && searched)
 		error = learn_pages(session, look);
-	while (!error && pauses < PAUSED_TRIES) {
+	while (!error && tries < PAUSED_TRIES) {
 		/* The first time only what is known is copied, which is all there is to do unless the target has
 		   moved on. */
-		error = capture_paused(session->target, session->memory, pauses > 0 ? chase : NULL, &chased, &pause_us);
+		error = capture_paused(session->target, session->memory, tries > 0 ? chase : NULL, &chased, &pauses);
 		if (error)
 			break;
-		pauses++;
-		pauses_us += pause_us;
+		tries++;
 		look_once(session, look, LOOK_NS);
 		if (look->no_memory)
 			break;
@@ -152,7 +151,7 @@ struct error *look_paused(const struct session *session, struct look *look)
 		 */
 		searched = false;
 		if ((look->fibers.missing == LIST_MISSED || look->fibers.missing == LIST_BROKEN) &&
-		    pauses < SEARCHED_TRIES)
+		    tries < SEARCHED_TRIES)
 			error = search_heap(session, look, &searched);
 		if (memory_missed(session->memory) == 0 && !look->untested && !searched) {
 			refusals += look->refused != NULL;
@@ -168,8 +167,8 @@ struct error *look_paused(const struct session *session, struct look *look)
 		return error;
 	if (look->refused && memory_missed(session->memory) > 0 && !remark(look, "not all of it was copied in time"))
 		return error_no_memory();
-	look->trace->pauses = pauses;
-	look->trace->pause_us = pauses_us;
+	look->trace->pauses = pauses.count;
+	look->trace->pause_us = pauses.us;
 	return NULL;
 }
 

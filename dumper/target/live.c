@@ -1,43 +1,21 @@
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
-#include <sys/user.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "memory/memory.h"
-#include "moments.h"
 #include "target/diagnose.h"
-#include "target/hold.h"
 #include "target/live.h"
 #include "target/process_stat.h"
-#include "target/stop.h"
-
-#if !defined(__x86_64__)
-#error "registers are known for x86_64 only: see native_thread and take_registers()"
-#endif
+#include "target/stopping.h"
 
 /* The most remote pieces that one process_vm_readv takes (IOV_MAX). */
 #define MAX_PIECES 1024
-
-/*
- * How long a thread may take to stop: one that can run has to be given a CPU first; one in an uninterruptible sleep,
- * such as vfork(2), which Ruby starts programs with, can take for ever, and runs no Ruby code meanwhile. And how often
- * new threads are looked for.
- */
-#define STOP_TIMEOUT_NS	 500000000L
-#define STOP_PATIENCE_NS 5000000L
-#define STOP_ROUNDS	 32
-
-/* How long to sleep between two looks for a stop that the kernel has not told of. */
-#define LOOK_NS 1000000L
 
 /* Adds what one line of /proc/PID/maps tells. False if out of memory. */
 static bool add_mapping(struct target *target, size_t *capacity, char *line)
@@ -181,104 +159,9 @@ void live_close(struct target *target)
 	live_resume(target);
 	drop_mappings(target);
 	free(target->threads);
+	addresses_clear(&target->restless);
 	if (target->memory_fd >= 0)
 		close(target->memory_fd);
-}
-
-static int ascending(const void *a, const void *b)
-{
-	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-pid_t *live_list_threads(pid_t pid, size_t *count)
-{
-	char path[64];
-	size_t capacity = 0;
-	pid_t *tids = NULL;
-	struct dirent *entry;
-	DIR *dir;
-
-	*count = 0;
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
-	if (!dir)
-		return NULL;
-	while ((entry = readdir(dir))) {
-		char *end;
-		long tid = strtol(entry->d_name, &end, 10);
-
-		if (*end != '\0' || tid <= 0)
-			continue;
-		if (*count == capacity) {
-			size_t more = capacity ? capacity * 2 : 64;
-			pid_t *grown = reallocarray(tids, more, sizeof(*tids));
-
-			if (!grown)
-				break;
-			tids = grown;
-			capacity = more;
-		}
-		tids[(*count)++] = (pid_t)tid;
-	}
-	closedir(dir);
-	if (tids)
-		qsort(tids, *count, sizeof(*tids), ascending);
-	return tids;
-}
-
-static struct native_thread *add_thread(struct target *target, pid_t tid)
-{
-	if (target->nr_threads == target->threads_capacity) {
-		size_t more = target->threads_capacity ? target->threads_capacity * 2 : 64;
-		struct native_thread *threads = reallocarray(target->threads, more, sizeof(*threads));
-
-		if (!threads)
-			return NULL;
-		target->threads = threads;
-		target->threads_capacity = more;
-	}
-	target->threads[target->nr_threads] = (struct native_thread){.tid = tid};
-	return &target->threads[target->nr_threads++];
-}
-
-static void take_registers(struct native_thread *thread)
-{
-	struct user_regs_struct registers;
-
-	if (ptrace(PTRACE_GETREGS, thread->tid, NULL, &registers) != 0)
-		return;
-	thread->ip = registers.rip;
-	thread->fs_base = registers.fs_base;
-}
-
-/*
- * That of /proc/TID is for its whole process, of which the kernel then adds up the times of all threads: of thousands
- * of threads, each would take as long as all of them.
- */
-static bool read_thread_stat(pid_t pid, pid_t tid, struct process_stat *ret)
-{
-	char tasks[64];
-
-	snprintf(tasks, sizeof(tasks), "/proc/%d/task", pid);
-	return process_stat_read(tasks, tid, ret);
-}
-
-/* Whether a thread is in the state D. */
-static bool is_uninterruptible(pid_t pid, pid_t tid)
-{
-	struct process_stat stat;
-
-	return read_thread_stat(pid, tid, &stat) && stat.state == 'D';
-}
-
-/* Whether a thread has ended, or is about to. */
-static bool has_ended(pid_t pid, pid_t tid)
-{
-	struct process_stat stat;
-
-	return !read_thread_stat(pid, tid, &stat) || stat.ended || stat.ending;
 }
 
 bool live_is_gone(const struct target *target)
@@ -315,116 +198,6 @@ bool live_is_ending(const struct target *target)
 	struct process_stat stat;
 
 	return !process_stat_read("/proc", target->pid, &stat) || stat.ending;
-}
-
-/*
- * Waits until a seized and interrupted thread has stopped, or ended, or time is up. Returns whether it has vanished: it
- * has ended, or has become the process's first thread by exec.
- */
-static bool wait_for_stop(pid_t pid, struct native_thread *thread, const struct timespec *began)
-{
-	for (;;) {
-		int status;
-		enum stop_news news = stop_look(thread->tid, &thread->pending_signal, &status);
-		long waited;
-
-		thread->stopped = news == STOP_STOPPED;
-		if (thread->stopped)
-			take_registers(thread);
-		if (news != STOP_NONE)
-			return news == STOP_GONE;
-		waited = elapsed_ns(began);
-		if (waited > STOP_TIMEOUT_NS || (waited > STOP_PATIENCE_NS && is_uninterruptible(pid, thread->tid)))
-			return false;
-		/* Asleep: a waiter that spins or yields is scheduled late on a busy machine, with the target stopped.
-		 */
-		stop_sleep(LOOK_NS);
-	}
-}
-
-static int by_tid(const void *a, const void *b)
-{
-	const struct native_thread *x = a, *y = b;
-
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
-}
-
-struct error *live_stop(struct target *target)
-{
-	struct timespec began;
-	int errnum = ESRCH;
-
-	target->nr_threads = 0;
-	target->stopped = true;
-	hold_begin(target->pid);
-	clock_gettime(CLOCK_MONOTONIC, &began);
-	/* A running thread can start another one until it is stopped itself: go on until a round finds no new thread.
-	 */
-	for (int round = 0; round < STOP_ROUNDS; round++) {
-		size_t count, first_new = target->nr_threads, at = 0;
-		pid_t *tids = live_list_threads(target->pid, &count);
-		bool vanished = false;
-
-		for (size_t i = 0; i < count; i++) {
-			struct native_thread *thread;
-
-			/* Both are by number: there may be thousands, and they stand still meanwhile. */
-			while (at < first_new && target->threads[at].tid < tids[i])
-				at++;
-			if (at < first_new && target->threads[at].tid == tids[i])
-				continue;
-			if (ptrace(PTRACE_SEIZE, tids[i], NULL, NULL) == 0) {
-				if (add_thread(target, tids[i]))
-					ptrace(PTRACE_INTERRUPT, tids[i], NULL, NULL);
-				continue;
-			}
-			errnum = errno;
-			/* A thread that has just ended is refused like one that must not be traced. */
-			if (errnum == ESRCH || has_ended(target->pid, tids[i]))
-				continue;
-			if (tids[i] == target->pid) {
-				struct error *error = diagnose_refusal("/proc", target->pid, errnum);
-
-				free(tids);
-				live_resume(target);
-				return error;
-			}
-			thread = add_thread(target, tids[i]);
-			if (thread)
-				thread->refused = true;
-		}
-		free(tids);
-		if (target->nr_threads == first_new)
-			break;
-		for (size_t i = first_new; i < target->nr_threads; i++)
-			if (!target->threads[i].refused)
-				vanished |= wait_for_stop(target->pid, &target->threads[i], &began);
-		/* One of them may have called exec: it is the first thread now, whose stop was another's. */
-		for (size_t i = 0; vanished && i < target->nr_threads; i++)
-			if (target->threads[i].tid == target->pid && !target->threads[i].refused)
-				wait_for_stop(target->pid, &target->threads[i], &began);
-		qsort(target->threads, target->nr_threads, sizeof(*target->threads), by_tid);
-	}
-	for (size_t i = 0; i < target->nr_threads; i++)
-		if (!target->threads[i].refused)
-			return NULL;
-	target->stopped = false;
-	hold_end();
-	return diagnose_refusal("/proc", target->nr_threads > 0 ? target->threads[0].tid : target->pid, errnum);
-}
-
-void live_resume(struct target *target)
-{
-	if (!target->stopped)
-		return;
-	for (size_t i = 0; i < target->nr_threads; i++) {
-		const struct native_thread *thread = &target->threads[i];
-
-		if (thread->stopped)
-			ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(long)thread->pending_signal);
-	}
-	hold_end();
-	target->stopped = false;
 }
 
 /* Reads one page through /proc/PID/mem, which also reads what is mapped PROT_NONE. */

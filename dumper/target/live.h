@@ -1,11 +1,5 @@
 /*
- * A live process as a target: stopping it and letting it go on.
- *
- * The target survives whatever happens to rbdump: threads are seized, not attached to, so that nothing is sent to them,
- * and the kernel lets them go on if the tracer dies. A process that was stopped (SIGSTOP) before stays stopped.
- *
- * All calls for one target come from the thread that stopped it (a rule of ptrace(2)). It has SIGCHLD blocked from
- * before live_stop(), which waits for it, until after live_resume().
+ * A live process as a target: its memory, and the files that are mapped there. stopping.h has its threads.
  */
 #ifndef RBDUMP_LIVE_H
 #define RBDUMP_LIVE_H
@@ -25,17 +19,6 @@ struct error *live_open(pid_t pid, struct target **ret);
 struct error *live_check_calls(const struct target *target);
 
 /*
- * Stops every thread of the target and takes its registers. A thread that is in an uninterruptible sleep, or does not
- * stop within half a second, is left, and marked; it stays seized until the calling thread ends. One that the kernel
- * refuses, because another tracer has it, is listed as refused. Fails, with the target going on, if the kernel refuses
- * the main thread, or all that there are.
- */
-struct error *live_stop(struct target *target);
-
-/* Lets every thread go on, with the signal that it was about to get, and gives up tracing. Nothing if not stopped. */
-void live_resume(struct target *target);
-
-/*
  * Reads the mappings anew: a process may have got more memory since it was opened. Those of before are gone, unless
  * there are none to be had.
  */
@@ -49,9 +32,6 @@ bool live_is_ending(const struct target *target);
  * stays that of the old memory (fs/proc/base.c, mem_rw()).
  */
 bool live_is_gone(const struct target *target);
-
-/* Ids of a process's native threads, in ascending order, malloc'ed; NULL and 0 if it is gone. */
-pid_t *live_list_threads(pid_t pid, size_t *count);
 
 /* ---- how target.h does it for a process */
 

@@ -1,14 +1,14 @@
 #include "target/native_ids.h"
 
-#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "moments.h"
 #include "target/live.h"
+#include "target/stopping.h"
+#include "target/thread_pointer.h"
 #include "target/tracee.h"
 
 /* How long a list of threads is good enough to find that somebody is not in it. */
@@ -33,14 +33,6 @@ struct native_ids {
 	bool has_distance, stuck;
 	uint64_t distance; /* from the thread pointer to the list, the same for all */
 };
-
-static uint64_t robust_list_of(pid_t tid)
-{
-	struct robust_list_head *head = NULL;
-	size_t length;
-
-	return syscall(SYS_get_robust_list, tid, &head, &length) == 0 ? (uint64_t)(uintptr_t)head : 0;
-}
 
 static const struct native *find_tid(const struct native *natives, size_t count, pid_t tid)
 {
@@ -82,7 +74,7 @@ static void learn_distance(struct native_ids *ids)
 static struct native look_at(const struct native_ids *ids, pid_t tid)
 {
 	const struct native *before = find_tid(ids->natives, ids->count, tid);
-	const uint64_t robust = robust_list_of(tid);
+	const uint64_t robust = thread_robust_list(tid);
 
 	if (before && (before->robust == robust || before->robust == 0)) {
 		struct native native = *before;
@@ -128,7 +120,7 @@ struct native_ids *native_ids_create(const struct target *target)
 	for (size_t i = 0; i < target->nr_threads; i++)
 		ids->natives[ids->count++] = (struct native){
 		    .tid = target->threads[i].tid,
-		    .robust = robust_list_of(target->threads[i].tid),
+		    .robust = thread_robust_list(target->threads[i].tid),
 		    .pointer = target->threads[i].fs_base,
 		};
 	learn_distance(ids);
@@ -188,9 +180,10 @@ static pid_t find_pthread(const struct native_ids *ids, uint64_t pthread)
 
 		if (native->robust != 0 && ids->has_distance) {
 			/* As it is now: its id may be that of another. */
-			if (native->robust == pthread + ids->distance && robust_list_of(native->tid) == native->robust)
+			if (native->robust == pthread + ids->distance &&
+			    thread_robust_list(native->tid) == native->robust)
 				return native->tid;
-		} else if (native->pointer == pthread && robust_list_of(native->tid) == 0) {
+		} else if (native->pointer == pthread && thread_robust_list(native->tid) == 0) {
 			char path[64];
 
 			snprintf(path, sizeof(path), "/proc/%d/task/%d", ids->pid, native->tid);

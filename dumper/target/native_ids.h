@@ -26,9 +26,10 @@ void native_ids_destroy(struct native_ids *ids); /* NULL is fine */
 
 /*
  * The native thread, in rbdump's own pid namespace, that has a pthread_t, as of this call; 0 if none is known to. It
- * may have ended by the time it is used: whoever stops it can compare its thread pointer. pthread  0 if Ruby does not
- * tell noted    the tid that Ruby has noted; 0 if none May stop a thread for a moment: to be called by a thread that
- * may trace the target (target/tracee.h).
+ * may have ended by the time it is used: whoever stops it can compare its thread pointer. May stop a thread for a
+ * moment: to be called by a thread that may trace the target (target/tracee.h).
+ *   pthread  0 if Ruby does not tell
+ *   noted    the tid that Ruby has noted; 0 if none
  */
 pid_t native_ids_find(struct native_ids *ids, uint64_t pthread, uint64_t noted);
 

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "error.h"
+#include "memory/addresses.h"
 
 /* One line of /proc/PID/maps; of a core, what its list of mapped files (NT_FILE) has. */
 struct mapping {
@@ -28,11 +29,14 @@ struct mapping {
 struct native_thread {
 	pid_t tid;	    /* live: in rbdump's pid namespace */
 	bool stopped;	    /* false: it did not stop in time, or was not allowed to be, and may have moved */
+	bool asleep;	    /* live: it needed no stop, since it sleeps (target/sleeper.h): `stopped` is set, too */
 	bool refused;	    /* live: the kernel did not allow to stop it: another tracer has it */
-	uint64_t ip;	    /* instruction pointer; 0 if not stopped */
+	uint64_t ip;	    /* instruction pointer; 0 if not stopped, or asleep */
 	uint64_t sp;	    /* core: stack pointer */
 	uint64_t fs_base;   /* thread pointer: what pthread_self() returns with glibc and musl; 0: not known */
 	int pending_signal; /* live: was about to be delivered; is delivered when the thread goes on */
+	int switches_fd;    /* asleep: tells whether it has been given a CPU since; -1 */
+	uint64_t switches;  /* asleep: how often it had been given one */
 };
 
 enum target_kind { TARGET_LIVE, TARGET_CORE };
@@ -45,12 +49,15 @@ struct target {
 	struct mapping *mappings; /* by address; as they were when they were last read (live.h) */
 	size_t nr_mappings;
 
-	struct native_thread *threads; /* live: as of the last live_stop(), by tid */
+	struct native_thread *threads; /* live: as of the last live_stop() (stopping.h), by tid */
 	size_t nr_threads, threads_capacity;
 
 	/* Live: */
-	int memory_fd; /* /proc/PID/mem */
-	bool stopped;  /* between live_stop() and live_resume() */
+	int memory_fd;		   /* /proc/PID/mem */
+	bool stopped;		   /* between live_stop() and live_resume() */
+	uint64_t stopped_ns;	   /* since when the first thread is (CLOCK_MONOTONIC); 0: none had to be */
+	uint64_t pause_ns;	   /* how long the last stop was, from the first thread's to the last one's going on */
+	struct addresses restless; /* the ids of threads that woke up though they were left asleep (live_woke()) */
 
 	/* Core: */
 	struct core *core;

@@ -24,13 +24,27 @@ void task_open(struct task *task, pid_t pid, pid_t tid)
 	task->syscall_fd = open_file(pid, tid, "syscall");
 }
 
+static void close_files(const int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+void task_keep_switches(struct task *task)
+{
+	const int schedstat_fd = task->schedstat_fd, others[] = {task->stat_fd, task->syscall_fd};
+
+	close_files(others, sizeof(others) / sizeof(others[0]));
+	*task = TASK_CLOSED;
+	task->schedstat_fd = schedstat_fd;
+}
+
 void task_close(struct task *task)
 {
 	const int fds[] = {task->stat_fd, task->schedstat_fd, task->syscall_fd};
 
-	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
+	close_files(fds, sizeof(fds) / sizeof(fds[0]));
 	*task = TASK_CLOSED;
 }
 
@@ -75,6 +89,7 @@ static void read_state(const struct task *task, struct task_look *look)
 
 	look->stopped = state == 'T' || state == 't';
 	look->paging = state == 'D' && look->syscall == -1;
+	look->interruptible = state == 'S';
 }
 
 struct task_look task_look(const struct task *task, const struct task_look *since)
@@ -92,6 +107,7 @@ struct task_look task_look(const struct task *task, const struct task_look *sinc
 	if (look.asleep && since && since->asleep && look.switches != 0 && since->switches == look.switches) {
 		look.stopped = since->stopped;
 		look.paging = since->paging;
+		look.interruptible = since->interruptible;
 	} else if (look.asleep) {
 		read_state(task, &look);
 	}

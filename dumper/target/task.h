@@ -17,6 +17,10 @@ struct task {
 #define TASK_CLOSED ((struct task){-1, -1, -1})
 
 void task_open(struct task *task, pid_t pid, pid_t tid);
+
+/* Closes what task_sleeps_on() does not need. */
+void task_keep_switches(struct task *task);
+
 void task_close(struct task *task);
 
 /* Whether it has ended. That is not known of one whose files could not be opened. */
@@ -26,12 +30,13 @@ bool task_has_ended(const struct task *task);
 int task_cpu(const struct task *task);
 
 struct task_look {
-	bool known;	   /* false: there is no such thread, or the kernel does not tell */
-	uint64_t switches; /* how often it was given a CPU, ever; 0: not known */
-	bool asleep;	   /* it waits for something; else it runs, or could */
-	int syscall;	   /* in which system call it is asleep; -1 if in none, or not known */
-	bool stopped;	   /* asleep, stopped by a signal (SIGSTOP) or a tracer: it goes on when that lets it */
-	bool paging;	   /* asleep, in no system call, and not to be interrupted: it waits for a page */
+	bool known;	    /* false: there is no such thread, or the kernel does not tell */
+	uint64_t switches;  /* how often it was given a CPU, ever; 0: not known */
+	bool asleep;	    /* it waits for something; else it runs, or could */
+	int syscall;	    /* in which system call it is asleep; -1 if in none, or not known */
+	bool stopped;	    /* asleep, stopped by a signal (SIGSTOP) or a tracer: it goes on when that lets it */
+	bool paging;	    /* asleep, in no system call, and not to be interrupted: it waits for a page */
+	bool interruptible; /* asleep, neither stopped nor in a sleep that is not to be interrupted */
 };
 
 /*

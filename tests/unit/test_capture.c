@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "moments.h"
 #include "supervise/stop_guard.h"
 #include "target/live.h"
+#include "target/stopping.h"
 
 /* Longer than that is no limit, on a busy machine. */
 #define MUCH_S	60
@@ -39,13 +41,13 @@ static _Noreturn void pause_for_ever(pid_t pid)
 {
 	struct target *target;
 	struct memory *memory;
-	double pause_us;
+	struct pauses pauses = {0};
 	int ends[2];
 
 	if (pipe(ends) != 0 || live_open(pid, &target))
 		abort();
 	memory = memory_create(target_read_pages, target, 16);
-	if (!memory || !capture_paused(target, memory, wait_for_ever, ends, &pause_us))
+	if (!memory || !capture_paused(target, memory, wait_for_ever, ends, &pauses))
 		abort();
 	abort();
 }
@@ -68,21 +70,29 @@ static void status_of(pid_t pid, const char *word, char *ret, size_t size)
 	fclose(file);
 }
 
+/* A process that has to be stopped to stand still. */
+static pid_t start_runner(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			sched_yield();
+	}
+	return pid;
+}
+
 static void test_pause_without_end(void **state)
 {
-	pid_t target = fork(), dumper;
+	pid_t target = start_runner(), dumper;
 	int said[2], status;
 	char text[512], value[64];
 	struct timespec began;
 	ssize_t length;
 
 	(void)state;
-	if (target == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			pause();
-	}
-	assert_true(target > 0);
 	alarm(MUCH_S);
 	assert_int_equal(pipe(said), 0);
 	clock_gettime(CLOCK_MONOTONIC, &began);
@@ -111,8 +121,8 @@ static void test_pause_without_end(void **state)
 	assert_string_equal(value, "0\n");
 	do
 		status_of(target, "State", value, sizeof(value));
-	while (value[0] != 'S' && elapsed_ns(&began) < MUCH_NS);
-	assert_int_equal(value[0], 'S');
+	while (value[0] != 'R' && elapsed_ns(&began) < MUCH_NS);
+	assert_int_equal(value[0], 'R');
 	close(said[0]);
 	close(said[1]);
 	kill(target, SIGKILL);
@@ -126,7 +136,7 @@ static void stop_oneself(void *unused)
 	raise(SIGSTOP);
 }
 
-/* Waits until nobody traces a process, and it sleeps. */
+/* Waits until nobody traces a process, and it runs. */
 static void wait_until_let_go(pid_t pid)
 {
 	char state[64], tracer[64];
@@ -134,26 +144,13 @@ static void wait_until_let_go(pid_t pid)
 	do {
 		status_of(pid, "State", state, sizeof(state));
 		status_of(pid, "TracerPid", tracer, sizeof(tracer));
-	} while (state[0] != 'S' || strcmp(tracer, "0\n") != 0);
-}
-
-static pid_t start_sleeper(void)
-{
-	pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			pause();
-	}
-	return pid;
+	} while (state[0] != 'R' || strcmp(tracer, "0\n") != 0);
 }
 
 /* A dump that is stopped in the middle of its pause is made to go on, and comes to its end. */
 static void test_stopped_in_a_pause(void **state)
 {
-	pid_t target = start_sleeper(), dumper;
+	pid_t target = start_runner(), dumper;
 	int status;
 
 	(void)state;
@@ -162,16 +159,16 @@ static void test_stopped_in_a_pause(void **state)
 	if (dumper == 0) {
 		struct target *opened;
 		struct memory *memory;
-		double pause_us;
+		struct pauses pauses = {0};
 
 		if (stop_guard_begin() || !stop_guard_enter() || live_open(target, &opened))
 			abort();
 		memory = memory_create(target_read_pages, opened, 16);
-		if (!memory || capture_paused(opened, memory, stop_oneself, NULL, &pause_us))
+		if (!memory || capture_paused(opened, memory, stop_oneself, NULL, &pauses))
 			abort();
 		stop_guard_leave();
 		stop_guard_end();
-		_exit(pause_us < 5e6 ? 7 : 1);
+		_exit(pauses.us > 0 && pauses.us < 5e6 ? 7 : 1);
 	}
 	assert_true(dumper > 0);
 	assert_int_equal(waitpid(dumper, &status, 0), dumper);
@@ -199,7 +196,7 @@ static void hold_all(pid_t pid)
 /* Of one that a debugger has stopped in the middle of its pause nothing is to be had: it is killed. */
 static void test_held_by_a_debugger(void **state)
 {
-	pid_t target = start_sleeper(), dumper;
+	pid_t target = start_runner(), dumper;
 	int said[2], status = 0;
 	char byte;
 

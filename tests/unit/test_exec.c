@@ -20,6 +20,7 @@
 #include "error.h"
 #include "moments.h"
 #include "target/live.h"
+#include "target/stopping.h"
 #include "target/tracee.h"
 
 #define ROUNDS	 "--rounds"
@@ -167,13 +168,13 @@ static void test_process(void **state)
 		struct target *target;
 		struct memory *memory;
 		struct error *error = live_open(pid, &target);
-		double pause_us = 0;
+		struct pauses pauses = {0};
 
 		if (!error) {
 			memory = memory_create(target_read_pages, target, 16);
 			assert_non_null(memory);
-			error = capture_paused(target, memory, NULL, NULL, &pause_us);
-			assert_true(pause_us < 1e6);
+			error = capture_paused(target, memory, NULL, NULL, &pauses);
+			assert_true(pauses.us < 1e6);
 			memory_destroy(memory);
 			target_close(target);
 		}

@@ -1,0 +1,351 @@
+#include "target/stopping.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <time.h>
+
+#include "moments.h"
+#include "target/diagnose.h"
+#include "target/hold.h"
+#include "target/process_stat.h"
+#include "target/sleeper.h"
+#include "target/stop.h"
+
+#if !defined(__x86_64__)
+#error "registers are known for x86_64 only: see native_thread and take_registers()"
+#endif
+
+/*
+ * How long a thread may take to stop: one that can run has to be given a CPU first; one in an uninterruptible sleep,
+ * such as vfork(2), which Ruby starts programs with, can take for ever, and runs no Ruby code meanwhile. And how often
+ * new threads are looked for.
+ */
+#define STOP_TIMEOUT_NS	 500000000L
+#define STOP_PATIENCE_NS 5000000L
+#define STOP_ROUNDS	 32
+
+/* How long to sleep between two looks for a stop that the kernel has not told of. */
+#define LOOK_NS 1000000L
+
+static int ascending(const void *a, const void *b)
+{
+	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+pid_t *live_list_threads(pid_t pid, size_t *count)
+{
+	char path[64];
+	size_t capacity = 0;
+	pid_t *tids = NULL;
+	struct dirent *entry;
+	DIR *dir;
+
+	*count = 0;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	if (!dir)
+		return NULL;
+	while ((entry = readdir(dir))) {
+		char *end;
+		long tid = strtol(entry->d_name, &end, 10);
+
+		if (*end != '\0' || tid <= 0)
+			continue;
+		if (*count == capacity) {
+			size_t more = capacity ? capacity * 2 : 64;
+			pid_t *grown = reallocarray(tids, more, sizeof(*tids));
+
+			if (!grown)
+				break;
+			tids = grown;
+			capacity = more;
+		}
+		tids[(*count)++] = (pid_t)tid;
+	}
+	closedir(dir);
+	if (tids)
+		qsort(tids, *count, sizeof(*tids), ascending);
+	return tids;
+}
+
+static struct native_thread *add_thread(struct target *target, pid_t tid)
+{
+	if (target->nr_threads == target->threads_capacity) {
+		size_t more = target->threads_capacity ? target->threads_capacity * 2 : 64;
+		struct native_thread *threads = reallocarray(target->threads, more, sizeof(*threads));
+
+		if (!threads)
+			return NULL;
+		target->threads = threads;
+		target->threads_capacity = more;
+	}
+	target->threads[target->nr_threads] = (struct native_thread){.tid = tid, .switches_fd = -1};
+	return &target->threads[target->nr_threads++];
+}
+
+static void take_registers(struct native_thread *thread)
+{
+	struct user_regs_struct registers;
+
+	if (ptrace(PTRACE_GETREGS, thread->tid, NULL, &registers) != 0)
+		return;
+	thread->ip = registers.rip;
+	thread->fs_base = registers.fs_base;
+}
+
+/*
+ * That of /proc/TID is for its whole process, of which the kernel then adds up the times of all threads: of thousands
+ * of threads, each would take as long as all of them.
+ */
+static bool read_thread_stat(pid_t pid, pid_t tid, struct process_stat *ret)
+{
+	char tasks[64];
+
+	snprintf(tasks, sizeof(tasks), "/proc/%d/task", pid);
+	return process_stat_read(tasks, tid, ret);
+}
+
+/* Whether a thread is in the state D. */
+static bool is_uninterruptible(pid_t pid, pid_t tid)
+{
+	struct process_stat stat;
+
+	return read_thread_stat(pid, tid, &stat) && stat.state == 'D';
+}
+
+/* Whether a thread has ended, or is about to. */
+static bool has_ended(pid_t pid, pid_t tid)
+{
+	struct process_stat stat;
+
+	return !read_thread_stat(pid, tid, &stat) || stat.ended || stat.ending;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return ns_of(&now);
+}
+
+/*
+ * Waits until a seized and interrupted thread has stopped, or ended, or time is up. Returns whether it has vanished: it
+ * has ended, or has become the process's first thread by exec.
+ */
+static bool wait_for_stop(pid_t pid, struct native_thread *thread, const struct timespec *began)
+{
+	for (;;) {
+		int status;
+		enum stop_news news = stop_look(thread->tid, &thread->pending_signal, &status);
+		long waited;
+
+		thread->stopped = news == STOP_STOPPED;
+		if (thread->stopped)
+			take_registers(thread);
+		if (news != STOP_NONE)
+			return news == STOP_GONE;
+		waited = elapsed_ns(began);
+		if (waited > STOP_TIMEOUT_NS || (waited > STOP_PATIENCE_NS && is_uninterruptible(pid, thread->tid)))
+			return false;
+		/* Asleep: a waiter that spins or yields is scheduled late on a busy machine, with the target stopped.
+		 */
+		stop_sleep(LOOK_NS);
+	}
+}
+
+static int by_tid(const void *a, const void *b)
+{
+	const struct native_thread *x = a, *y = b;
+
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+/* Whether a thread, by its number, is among the first so many of those that are known. `*at` is where to look from. */
+static bool is_known(const struct target *target, size_t count, pid_t tid, size_t *at)
+{
+	/* Both lists are by number: there may be thousands, and they stand still meanwhile. */
+	while (*at < count && target->threads[*at].tid < tid)
+		(*at)++;
+	return *at < count && target->threads[*at].tid == tid;
+}
+
+/* Adds those of the threads that sleep, and need no stop; they become 0 in `tids`. */
+static void skip_sleepers(struct target *target, pid_t *tids, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct native_thread sleeper, *thread;
+
+		if (addresses_have(&target->restless, (uint64_t)tids[i]) || !sleeper_find(target, tids[i], &sleeper))
+			continue;
+		thread = add_thread(target, tids[i]);
+		if (!thread) {
+			sleeper_forget(&sleeper);
+			return;
+		}
+		*thread = sleeper;
+		tids[i] = 0;
+	}
+}
+
+/*
+ * Seizes a thread and asks it to stop. Returns 0 if it is on its way to a stop, or has ended, else the errno that the
+ * kernel refuses it with: then it is listed as refused.
+ */
+static int ask_to_stop(struct target *target, pid_t tid)
+{
+	struct native_thread *thread;
+	int errnum;
+
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0) {
+		if (target->stopped_ns == 0)
+			target->stopped_ns = now_ns();
+		if (add_thread(target, tid))
+			ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+		return 0;
+	}
+	errnum = errno;
+	/* A thread that has just ended is refused like one that must not be traced. */
+	if (errnum == ESRCH || has_ended(target->pid, tid))
+		return 0;
+	thread = add_thread(target, tid);
+	if (thread)
+		thread->refused = true;
+	return errnum;
+}
+
+/* Waits for those of the threads from the `first` on that were asked to stop. */
+static void wait_for_stops(struct target *target, size_t first, const struct timespec *began)
+{
+	bool vanished = false;
+
+	for (size_t i = first; i < target->nr_threads; i++)
+		if (!target->threads[i].refused && !target->threads[i].asleep)
+			vanished |= wait_for_stop(target->pid, &target->threads[i], began);
+	/* One of them may have called exec: it is the first thread now, whose stop was another's. */
+	for (size_t i = 0; vanished && i < target->nr_threads; i++) {
+		struct native_thread *thread = &target->threads[i], now = {.tid = target->pid, .switches_fd = -1};
+
+		if (thread->tid != target->pid || thread->refused)
+			continue;
+		wait_for_stop(target->pid, &now, began);
+		if (!now.stopped && thread->asleep)
+			continue;
+		sleeper_forget(thread);
+		*thread = now;
+	}
+}
+
+/* A thread that is not on its way to a stop is let go without one when its tracer, the calling thread, ends. */
+static void *try_to_seize(void *argument)
+{
+	const pid_t *tid = argument;
+
+	return (void *)(intptr_t)(ptrace(PTRACE_SEIZE, *tid, NULL, NULL) == 0 ? 0 : errno);
+}
+
+struct error *live_check_stopping(const struct target *target)
+{
+	pid_t tid = target->pid;
+	pthread_t tracer;
+	void *refused = NULL;
+	int errnum = pthread_create(&tracer, NULL, try_to_seize, &tid);
+
+	if (errnum != 0)
+		return error_create(EXIT_FAILED, "cannot start a thread: %s", strerror(errnum));
+	pthread_join(tracer, &refused);
+	errnum = (int)(intptr_t)refused;
+	if (errnum == 0 || errnum == ESRCH || has_ended(target->pid, tid))
+		return NULL;
+	return diagnose_refusal("/proc", target->pid, errnum);
+}
+
+struct error *live_stop(struct target *target, bool leave_sleepers)
+{
+	struct timespec began;
+	int errnum = ESRCH;
+
+	target->nr_threads = 0;
+	target->stopped = true;
+	target->stopped_ns = 0;
+	hold_begin(target->pid);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	/* A running thread can start another one until it is stopped itself: go on until a round finds no new thread.
+	 */
+	for (int round = 0; round < STOP_ROUNDS; round++) {
+		size_t count, first_new = target->nr_threads, at = 0, nr_new = 0;
+		pid_t *tids = live_list_threads(target->pid, &count);
+
+		for (size_t i = 0; i < count; i++)
+			if (!is_known(target, first_new, tids[i], &at))
+				tids[nr_new++] = tids[i];
+		/* Before any is stopped, in the first round: it takes longer than the stops. */
+		if (leave_sleepers)
+			skip_sleepers(target, tids, nr_new);
+		for (size_t i = 0; i < nr_new; i++) {
+			int refused = tids[i] == 0 ? 0 : ask_to_stop(target, tids[i]);
+
+			if (refused != 0)
+				errnum = refused;
+			if (refused != 0 && tids[i] == target->pid) {
+				free(tids);
+				live_resume(target);
+				return diagnose_refusal("/proc", target->pid, errnum);
+			}
+		}
+		free(tids);
+		if (target->nr_threads == first_new)
+			break;
+		wait_for_stops(target, first_new, &began);
+		qsort(target->threads, target->nr_threads, sizeof(*target->threads), by_tid);
+	}
+	for (size_t i = 0; i < target->nr_threads; i++)
+		if (!target->threads[i].refused)
+			return NULL;
+	target->stopped = false;
+	hold_end();
+	return diagnose_refusal("/proc", target->nr_threads > 0 ? target->threads[0].tid : target->pid, errnum);
+}
+
+bool live_woke(struct target *target)
+{
+	bool woke = false;
+
+	for (size_t i = 0; i < target->nr_threads; i++) {
+		const struct native_thread *thread = &target->threads[i];
+
+		if (!thread->asleep || sleeper_slept_on(thread))
+			continue;
+		woke = true;
+		/* If memory is short, it may be left asleep once more. */
+		(void)addresses_add(&target->restless, (uint64_t)thread->tid);
+	}
+	addresses_sort(&target->restless);
+	return woke;
+}
+
+void live_resume(struct target *target)
+{
+	if (!target->stopped)
+		return;
+	for (size_t i = 0; i < target->nr_threads; i++) {
+		const struct native_thread *thread = &target->threads[i];
+
+		if (thread->stopped && !thread->asleep)
+			ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(long)thread->pending_signal);
+	}
+	hold_end();
+	target->stopped = false;
+	target->pause_ns = target->stopped_ns == 0 ? 0 : now_ns() - target->stopped_ns;
+	/* Whatever needs no stopped target comes after that. */
+	for (size_t i = 0; i < target->nr_threads; i++)
+		sleeper_forget(&target->threads[i]);
+}
