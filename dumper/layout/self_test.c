@@ -267,7 +267,7 @@ static char *test_classes(const struct self_test *test)
 	bool permanent, right;
 
 	if (ruby->object_class == 0)
-		return NULL;
+		return test->strict ? finding("there is no class Object that it fits") : NULL;
 	object = value_object(&access, access_word(&access, ruby->object_class));
 	if (value_type(&access, object) != access_enum(&access, E_RUBY_T_CLASS))
 		return finding("rb_cObject is not a class");
@@ -360,7 +360,7 @@ char *self_test_run(const struct self_test *test)
 	const struct layout *layout = test->ruby->layout;
 	char *wrong = NULL;
 
-	if (layout->version && !layout_is_for(layout, test->version))
+	if (test->version && layout->version && !layout_is_for(layout, test->version))
 		return finding("it is for Ruby %s, and this is %s",
 			       layout->versions ? layout->versions : layout->version, test->version);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && !wrong; i++)

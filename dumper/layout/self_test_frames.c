@@ -159,7 +159,7 @@ static char *test_method(const struct self_test *test, const struct frame *frame
 	uint64_t type = access_member(&access, definition, F_mdef_type);
 	struct text name = {0};
 	struct method method;
-	bool owned;
+	bool owned, named;
 
 	if (!method_read(&access, frame->method, &method))
 		return unreadable(&access, "the method entry of a frame");
@@ -172,10 +172,13 @@ static char *test_method(const struct self_test *test, const struct frame *frame
 		struct access name_access = access;
 
 		symbol_add(ruby, &name_access, method.original_id, &name);
+		named = name.length > 0;
 		text_clear(&name);
 		if (name_access.failed &&
 		    (name_access.address < test->missing || name_access.address >= test->missing_end))
 			return unreadable(&name_access, "the name of a method");
+		if (test->strict && !name_access.failed && !named)
+			return finding("a method has no name");
 	}
 	class_add_prefix(ruby, &access, method.owner, &name);
 	owned = name.length > 0;
