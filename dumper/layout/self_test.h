@@ -13,7 +13,7 @@
 
 struct self_test {
 	const struct ruby *ruby;
-	const char *version; /* of the running Ruby; NULL if the layout is known to be for another one */
+	const char *version; /* of the running Ruby; NULL if the layout need not be for that: fits.h */
 	const struct ruby_threads *threads;
 	const struct stack *stacks; /* one for each of the threads */
 	const bool *moved; /* for each: its stack changed while it was copied, and is not tested; NULL if none */

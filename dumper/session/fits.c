@@ -72,11 +72,8 @@ static struct error *try_layout(struct session *session, struct fits *fits)
 	return NULL;
 }
 
-/*
- * Tries the layouts of a list, one after the other.
- *   as_theirs  each as if the session's Ruby were of the version that it was made from
- */
-static struct error *try_all(struct session *session, struct layout_list *list, bool as_theirs, struct fits *fits)
+/* Tries the layouts of a list, one after the other. */
+static struct error *try_all(struct session *session, struct layout_list *list, struct fits *fits)
 {
 	struct error *error = NULL;
 
@@ -84,8 +81,6 @@ static struct error *try_all(struct session *session, struct layout_list *list, 
 		layout_found_clear(&session->layout);
 		session->layout = list->of[i];
 		list->of[i] = (struct layout_found){0};
-		if (as_theirs)
-			snprintf(session->version, sizeof(session->version), "%s", session->layout.layout->version);
 		error = try_layout(session, fits);
 	}
 	layout_found_clear(&session->layout);
@@ -197,15 +192,13 @@ struct error *session_find_fitting(struct session *session, struct trace **ret)
 	bool all;
 
 	layout_find_releases(SESSION_ARCH, &list);
-	error = try_all(session, &list, true, &fits);
-	layout_list_clear(&list);
-	all = note_releases(session, &fits);
-	if (!error && fits.passed.count > 0 && all) {
-		snprintf(session->version, sizeof(session->version), "%s", fits.passed.of[0].layout.layout->version);
-		error = look_through_first(session, &fits, ret, &refused);
-	}
 	session->version[0] = '\0';
 	session->version_source = VERSION_FITS;
+	error = try_all(session, &list, &fits);
+	layout_list_clear(&list);
+	all = note_releases(session, &fits);
+	if (!error && fits.passed.count > 0 && all)
+		error = look_through_first(session, &fits, ret, &refused);
 	/* What fitted a moment ago does so still: a core stands still. */
 	if (!error && !*ret)
 		error = fits.fitting == 0 || refused ? none_fits(session, &fits) : ambiguous(session, all);
@@ -288,7 +281,7 @@ struct error *session_find_nearest(struct session *session, const struct layout_
 
 	*none = NULL;
 	layout_find_nearest(wish, &list);
-	error = try_all(session, &list, false, &fits);
+	error = try_all(session, &list, &fits);
 	layout_list_clear(&list);
 	all = fits.passed.count == fits.fitting;
 	if (fits.fitting > 0)

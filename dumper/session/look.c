@@ -256,7 +256,9 @@ static void test_layout(const struct session *session, struct look *look, long l
 	bool enough = moved != NULL;
 	struct self_test test = {
 	    .ruby = &look->ruby,
-	    .version = session->layout.source == LAYOUT_NEAREST ? NULL : session->version,
+	    .version = session->version_source == VERSION_FITS || session->layout.source == LAYOUT_NEAREST
+			   ? NULL
+			   : session->version,
 	    .threads = &look->threads,
 	    .stacks = look->stacks,
 	    .moved = moved,
