@@ -317,6 +317,8 @@ static char *test_symbols(const struct self_test *test)
 		if (!value_bytes_are(&access, name, expected))
 			return finding("the symbol table does not know the operator %s", expected);
 	}
+	if (test->strict && !symbol_units_hold(ruby, &access))
+		return finding("the symbol table does not have as many names in a list as it should");
 	end = symbol_serials_end(&access, ruby->symbols);
 	if (end <= access_enum(&access, E_tLAST_OP_ID) + 1)
 		return finding("the symbol table holds nothing but operators");
