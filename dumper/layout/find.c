@@ -513,7 +513,7 @@ static void read_ordered(const char *arch, const struct layout_wish *to, struct 
 	size_t *order, count = 0;
 
 	visit_all(NULL, read_visit, &reading);
-	layouts = calloc(reading.list.count + 1, sizeof(*layouts));
+	layouts = calloc(reading.list.count + 1, sizeof(struct layout *));
 	order = calloc(reading.list.count + 1, sizeof(*order));
 	*ret = (struct layout_list){.of = calloc(reading.list.count + 1, sizeof(*ret->of))};
 	for (size_t i = 0; layouts && i < reading.list.count; i++)
