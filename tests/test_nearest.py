@@ -7,14 +7,14 @@ import re
 import shutil
 
 import pytest
-from conftest import note_not_applicable
+from conftest import note_not_applicable, note_too_old
 from harness.core import read_core
 from harness.dump import check, dump, run
 from harness.golden import GOLDEN, check_golden, golden_told
 from harness.layouts import CONFIGURATIONS, SHIPPED, claimed, release, shipped_for
 from harness.process import is_untouched
 from harness.stripped import stripped_copy
-from harness.target import Target
+from harness.target import Target, needs
 
 NOT_RUBY, USAGE = 3, 64
 LAYOUTS = SHIPPED + [path for paths in CONFIGURATIONS.values() for path in paths]
@@ -107,6 +107,25 @@ def test_own_layout_taken_away(ruby, stripped, alone, script):
         assert ruby.version not in answer["layout"]["releases"].split(" ")
         check(answer, target, ruby)
     assert is_untouched(target.pid)
+    assert target.release() == 0
+
+
+SAME_FACTS = ["blocks.rb", "bodies.rb", "evals.rb", "fibers_suspended.rb", "methods.rb", "name_rules.rb", "names.rb"]
+SAME_FACTS += ["ractor.rb", "refinements.rb", "rescues.rb", "svar.rb", "threads.rb"]
+
+
+@pytest.mark.parametrize("script", SAME_FACTS, ids=lambda script: script.removesuffix(".rb"))
+def test_same_facts(ruby, stripped, alone, script):
+    """What is asked of a layout for another release beyond the usual is true of Ruby, whatever its methods are called."""
+    program, folder = alone
+    if ruby.series < needs(script):
+        note_too_old(script, ruby, needs(script))
+        return
+    (folder / "other.layout").write_text(as_of(own_layout(ruby), next_release(ruby.version)))
+    target = stripped(script)
+    answer = dump(program, target.pid, "--nearest")
+    check(answer, target, ruby)
+    assert answer["layout"]["source"] == "nearest"
     assert target.release() == 0
 
 
