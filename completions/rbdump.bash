@@ -61,7 +61,7 @@ _rbdump()
 	esac
 	if [[ ${COMP_WORDS[1]} == record && $COMP_CWORD -gt 1 ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "-p --pid --children -r --rate --max-cpu -d --duration -o --output -f --format --mode \
-			--on-cpu --gc --rotate --offsets --time-limit --by --idle --threads --lines -h --help" -- "$current")
+			--on-cpu --gc --rotate --offsets --nearest --time-limit --by --idle --threads --lines -h --help" -- "$current")
 		return
 	fi
 	if [[ ${COMP_WORDS[1]} == report && $COMP_CWORD -gt 1 ]]; then
@@ -75,10 +75,10 @@ _rbdump()
 	fi
 	if [[ ${COMP_WORDS[1]} == experiment && $COMP_CWORD -gt 1 ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "-p --pid -r --rate -n --samples -d --duration -m --modes --budget --on-torn \
-			--seed --oracle --progress --json --torn-log --offsets -h --help" -- "$current")
+			--seed --oracle --progress --json --torn-log --offsets --nearest -h --help" -- "$current")
 		return
 	fi
-	mapfile -t COMPREPLY < <(compgen -W "record report experiment -p --pid --children -c --core --ruby-version --time-limit --force --json --no-stop --offsets -g --gen-offsets -o --output --any-build \
+	mapfile -t COMPREPLY < <(compgen -W "record report experiment -p --pid --children -c --core --ruby-version --time-limit --force --json --no-stop --offsets --nearest -g --gen-offsets -o --output --any-build \
 		-h --help -V --version" -- "$current")
 }
 

@@ -75,6 +75,7 @@ static struct error *print(const struct dump_options *options, const struct sess
 	describe_version(session, trace);
 	trace->arch = SESSION_ARCH;
 	trace->layout_source = session->layout.source;
+	trace->layout_releases = keep(trace, session_nearest(session));
 	trace->layout_file = keep(trace, session->layout.file);
 	trace->layout_build_id = keep(trace, session->module->build_id);
 	if (options->json)
@@ -95,11 +96,13 @@ struct error *dump_main(const struct dump_options *options, enum exit_status *st
 	const struct session_options live = {
 	    .no_stop = options->no_stop,
 	    .offsets = options->offsets,
+	    .nearest = options->nearest,
 	    .time_limit_s = options->time_limit_s,
 	};
 	const struct session_core_options core = {
 	    .core = {.file = options->core, .executable = options->executable, .force = options->force},
 	    .offsets = options->offsets,
+	    .nearest = options->nearest,
 	    .ruby_version = options->ruby_version,
 	    .time_limit_s = options->time_limit_s,
 	};

@@ -19,6 +19,7 @@ struct dump_options {
 	bool json;
 	bool no_stop;		   /* read without pausing the target */
 	const char *offsets;	   /* layout file; NULL to look for one */
+	bool nearest;		   /* if there is none for this release, take the nearest that fits */
 	unsigned int time_limit_s; /* until there is something to show; 0: as usual */
 	bool another;		   /* as text: an empty line first, since another was printed before */
 };

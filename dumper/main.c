@@ -22,8 +22,9 @@
 #include "show_version.h"
 
 static const char help[] =
-    "Usage: rbdump -p PID [--children] [--json] [--no-stop] [--offsets FILE] [--time-limit S]\n"
-    "       rbdump --core FILE [EXE] [--json] [--offsets FILE] [--ruby-version V] [--force] [--time-limit S]\n"
+    "Usage: rbdump -p PID [--children] [--json] [--no-stop] [--offsets FILE | --nearest] [--time-limit S]\n"
+    "       rbdump --core FILE [EXE] [--json] [--offsets FILE | --nearest] [--ruby-version V] [--force]\n"
+    "              [--time-limit S]\n"
     "       rbdump --gen-offsets ELF [-o FILE] [--any-build]\n"
     "       rbdump record (-p PID… | -- COMMAND …) [options]\n"
     "       rbdump report FILE… [options]\n"
@@ -36,6 +37,8 @@ static const char help[] =
     "      --json           print JSON (schema 1) instead of text\n"
     "      --no-stop        read without pausing the process; stacks that move are marked\n"
     "      --offsets FILE   use this layout, do not look for one\n"
+    "      --nearest        if there is no layout for this release, use that of the nearest release which passes all\n"
+    "                       tests on the process; all that is printed says so\n"
     "      --time-limit S   give a process up if there is nothing to show after so many seconds (120)\n"
     "\n"
     "  -c, --core FILE [EXE]\n"
@@ -65,6 +68,7 @@ enum {
 	OPTION_JSON = 256,
 	OPTION_NO_STOP,
 	OPTION_OFFSETS,
+	OPTION_NEAREST,
 	OPTION_ANY_BUILD,
 	OPTION_RUBY_VERSION,
 	OPTION_FORCE,
@@ -78,6 +82,7 @@ static const struct option long_options[] = {
     {"json", no_argument, NULL, OPTION_JSON},
     {"no-stop", no_argument, NULL, OPTION_NO_STOP},
     {"offsets", required_argument, NULL, OPTION_OFFSETS},
+    {"nearest", no_argument, NULL, OPTION_NEAREST},
     {"core", required_argument, NULL, 'c'},
     {"time-limit", required_argument, NULL, OPTION_TIME_LIMIT},
     {"ruby-version", required_argument, NULL, OPTION_RUBY_VERSION},
@@ -162,6 +167,9 @@ int main(int argc, char **argv)
 		case OPTION_OFFSETS:
 			options.offsets = optarg;
 			break;
+		case OPTION_NEAREST:
+			options.nearest = true;
+			break;
 		case OPTION_TIME_LIMIT:
 			options.time_limit_s = (unsigned int)parse_number(optarg);
 			if (options.time_limit_s == 0)
@@ -206,8 +214,11 @@ int main(int argc, char **argv)
 		return usage(argv[optind], " is too much");
 	if ((elf != NULL) + (options.core != NULL) + (options.pid != 0) > 1)
 		return usage("", "give one of -p, --core and --gen-offsets");
-	if (elf && (options.json || options.no_stop || options.offsets || options.time_limit_s > 0))
-		return usage("", "--json, --offsets and --time-limit go with -p and --core, --no-stop with -p");
+	if (elf && (options.json || options.no_stop || options.offsets || options.nearest || options.time_limit_s > 0))
+		return usage("",
+			     "--json, --offsets, --nearest and --time-limit go with -p and --core, --no-stop with -p");
+	if (options.offsets && options.nearest)
+		return usage("", "give --offsets or --nearest: with --offsets no layout is looked for");
 	if (children && options.pid == 0)
 		return usage("", "--children goes with -p");
 	if (options.core && options.no_stop)

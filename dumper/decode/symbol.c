@@ -118,6 +118,18 @@ static uint64_t entry_unit(const struct layout *layout)
 	return unit->present && unit->value > 0 ? (uint64_t)unit->value : ID_ENTRY_UNIT_UNOPTIMISED;
 }
 
+bool symbol_units_hold(const struct ruby *ruby, struct access *access)
+{
+	uint64_t words = access_enum(access, E_ID_ENTRY_SIZE), outer, elements, length;
+
+	if (!layout_has(ruby->layout, F_symbols_ids) || layout_has(ruby->layout, F_symbol_entry_str) || words == 0 ||
+	    value_array(access, access_member(access, ruby->symbols, F_symbols_ids), &outer) < 2)
+		return !access->failed;
+	length = value_array(access, access_word(access, outer), &elements);
+	/* The last name's Symbol, which comes behind it, may never have been asked for. */
+	return !access->failed && (length + words - 1) / words == entry_unit(ruby->layout);
+}
+
 struct bytes symbol_name(const struct ruby *ruby, struct access *access, uint64_t id)
 {
 	uint64_t unit = entry_unit(ruby->layout);

@@ -23,4 +23,11 @@ bool symbol_add(const struct ruby *ruby, struct access *access, uint64_t id, str
 /* The lowest serial number of an ID that is not in use yet; `symbols` is the address of the table. */
 uint64_t symbol_serials_end(struct access *access, uint64_t symbols);
 
+/*
+ * Whether the first inner list of the symbol table has as many names as the layout says that each has. True also if
+ * that cannot be known: the table has no such lists, only one, or lists that are no Arrays. False, with the read
+ * failed, if they cannot be read.
+ */
+bool symbol_units_hold(const struct ruby *ruby, struct access *access);
+
 #endif

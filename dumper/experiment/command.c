@@ -32,6 +32,8 @@ static const char help[] =
     "      --torn-log FILE    write each rejected or impossible sample as a line of JSON, and each that was\n"
     "                         accepted after its thread was stepped out of a torn window\n"
     "      --offsets FILE     use this layout, do not look for one\n"
+    "      --nearest          if there is no layout for this release, use that of the nearest release which passes\n"
+    "                         all tests on the process; the report says so\n"
     "  -h, --help             print this\n"
     "\n"
     "^C ends it early, with what there is; it goes to a command that was started, too. A command is waited for in\n"
@@ -47,7 +49,8 @@ enum {
 	OPTION_PROGRESS,
 	OPTION_JSON,
 	OPTION_TORN_LOG,
-	OPTION_OFFSETS
+	OPTION_OFFSETS,
+	OPTION_NEAREST
 };
 
 static const struct option long_options[] = {
@@ -64,6 +67,7 @@ static const struct option long_options[] = {
     {"json", required_argument, NULL, OPTION_JSON},
     {"torn-log", required_argument, NULL, OPTION_TORN_LOG},
     {"offsets", required_argument, NULL, OPTION_OFFSETS},
+    {"nearest", no_argument, NULL, OPTION_NEAREST},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -195,6 +199,9 @@ int experiment_command(int argc, char **argv)
 		case OPTION_OFFSETS:
 			options.offsets = optarg;
 			break;
+		case OPTION_NEAREST:
+			options.nearest = true;
+			break;
 		case 'h':
 			return fputs(help, stdout) == EOF || fflush(stdout) == EOF ? EXIT_FAILED : EXIT_COMPLETE;
 		case ':':
@@ -210,6 +217,8 @@ int experiment_command(int argc, char **argv)
 		options.command = argv + optind;
 	if ((options.pid != 0) == (options.command != NULL))
 		return usage("", "give either -p PID or -- COMMAND");
+	if (options.offsets && options.nearest)
+		return usage("", "give --offsets or --nearest: with --offsets no layout is looked for");
 	if (options.samples > 0 && options.duration_s > 0)
 		return usage("", "give either --samples or --duration");
 	if (options.samples == 0 && options.duration_s <= 0)

@@ -299,7 +299,7 @@ static struct error *run_blocks(struct experiment *experiment)
 static struct error *prepare(struct experiment *experiment)
 {
 	const struct experiment_options *options = experiment->options;
-	const struct session_options how = {.sampling = true, .offsets = options->offsets};
+	const struct session_options how = {.sampling = true, .offsets = options->offsets, .nearest = options->nearest};
 	struct error *error = NULL;
 	struct trace *trace = NULL;
 	pid_t pid = options->pid;

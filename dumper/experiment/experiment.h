@@ -20,6 +20,7 @@ struct experiment_options {
 	uint64_t seed;
 	struct sampler_options sampler;
 	const char *offsets;  /* layout file; NULL to look for one */
+	bool nearest;	      /* as session_options has it */
 	const char *oracle;   /* NULL: nothing is known of the target's calls */
 	const char *progress; /* see progress.h; NULL: CPU time */
 	const char *json;     /* NULL: no report in JSON; "-": standard output, in the place of the table */

@@ -142,12 +142,15 @@ static json_t *report_object(const struct experiment_options *options, const str
 			json_array_append_new(modes, mode_object((enum sample_mode)mode, &tallies[mode],
 								 &tallies[MODE_UNDISTURBED], options->oracle));
 	return json_pack(
-	    "{s:i, s:s, s:i, s:o, s:o, s:s, s:o, s:b, s:f, s:I, s:i, s:b, s:s, s:f, s:s, s:o, s:I, s:s, s:o, s:O}",
+	    "{s:i, s:s, s:i, s:o, s:o, s:s, s:o, s:{s:s, s:o}, s:b, s:f, s:I, s:i, s:b, s:s, s:f, s:s, s:o, s:I, s:s, "
+	    "s:o, "
+	    "s:O}",
 	    "schema_version", 1, "tool", "rbdump " RBDUMP_VERSION, "pid", (int)session->target->pid, "ruby_version",
 	    string_or_null(session->version), "ruby_description", string_or_null(session->description), "arch",
-	    SESSION_ARCH, "build_id", string_or_null(session->module->build_id), "windows_known",
-	    session_has_windows(session), "rate", options->rate, "seed", (json_int_t)options->seed, "budget_us",
-	    (int)options->sampler.budget_us, "realtime", facts->realtime, "on_torn",
+	    SESSION_ARCH, "build_id", string_or_null(session->module->build_id), "layout", "source",
+	    trace_layout_source_name(session->layout.source), "releases", string_or_null(session_nearest(session)),
+	    "windows_known", session_has_windows(session), "rate", options->rate, "seed", (json_int_t)options->seed,
+	    "budget_us", (int)options->sampler.budget_us, "realtime", facts->realtime, "on_torn",
 	    on_torn_name(options->sampler.on_torn), "duration_s", facts->duration_s, "ended", facts->ended,
 	    "target_status", status_object(facts->target_status), "blocks", (json_int_t)facts->blocks, "progress_unit",
 	    facts->progress_unit, "modes", modes, "where", facts->where);
@@ -343,6 +346,16 @@ static void print_where(const json_t *where)
 		printf("  … %zu more\n", count - PLACES_SHOWN);
 }
 
+/* That the layout is not one for this release. */
+static void print_nearest(const struct session *session)
+{
+	const char *releases = session_nearest(session), *space = strchr(releases, ' ');
+
+	printf("layout of %.*s%s%s, the nearest to %s; it was not made for this release\n",
+	       space ? (int)(space - releases) : -1, releases, space ? " to " : "", space ? space + 1 : "",
+	       session->version);
+}
+
 static void print_table(const struct experiment_options *options, const struct session *session,
 			const struct tally *tallies, const struct report_facts *facts)
 {
@@ -350,6 +363,8 @@ static void print_table(const struct experiment_options *options, const struct s
 	text_print(session->description, stdout);
 	printf("\n%.1f s, %llu blocks at %g samples a second, ended by: %s; shares with their 95 %% intervals\n",
 	       facts->duration_s, (unsigned long long)facts->blocks, options->rate, facts->ended);
+	if (session_nearest(session))
+		print_nearest(session);
 	if (!session_has_windows(session))
 		printf("the torn windows of this build are not known: make its layout with rbdump --gen-offsets from "
 		       "debug "

@@ -182,7 +182,7 @@ void torn_log_add(struct torn_log *log, const struct sample *sample, const struc
 	}
 	if (!log->file)
 		return;
-	line = json_pack("{s:i, s:o, s:i, s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i}",
+	line = json_pack("{s:i, s:o, s:i, s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:s}",
 			 "schema_version", 1, "time", time_of(&sample->time), "pid", (int)session->target->pid, "tid",
 			 (int)sample->tid, "mode", sample_mode_name(sample->mode), "verdict",
 			 impossible ? "impossible" : validate_verdict_name(thread->verdict), "reason", reason, "oracle",
@@ -190,7 +190,8 @@ void torn_log_add(struct torn_log *log, const struct sample *sample, const struc
 			 string_or_null(session->module->build_id), "elf", string_or_null(session->module->path),
 			 "registers", sample->has_registers ? registers_of(&sample->registers) : json_null(), "ip",
 			 sample->has_registers ? ip_of(sample, &at) : json_null(), "frames", render_json_frames(thread),
-			 "tries", (int)sample->tries, "steps", (int)sample->steps);
+			 "tries", (int)sample->tries, "steps", (int)sample->steps, "layout_source",
+			 trace_layout_source_name(session->layout.source));
 	/* Written a line at a time: a reader of a log that is being written sees whole ones. */
 	if (render_json_write(line, JSON_COMPACT, log->file) && fputc('\n', log->file) != EOF)
 		fflush(log->file);

@@ -14,6 +14,7 @@
 #include "gen/image.h"
 #include "layout/digest.h"
 #include "layout/made.h"
+#include "layout/nearest.h"
 #include "layout/read.h"
 #include "layout/version.h"
 #include "layout/write.h"
@@ -448,52 +449,99 @@ void layout_find_all(layout_lister *list, void *context)
 	visit_all(NULL, list_visit, &listing);
 }
 
-struct versions {
+void layout_list_clear(struct layout_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		layout_found_clear(&list->of[i]);
+	free(list->of);
+	*list = (struct layout_list){0};
+}
+
+struct reading {
 	const char *arch;
-	struct layout_versions *list;
-	size_t count;
+	struct layout_list list;
 };
 
-static void versions_visit(void *context, const char *path, const struct layout *header, const char *wrong)
+/* Whether the list has one with the same version and facts. */
+static bool has_same(const struct layout_list *list, const struct layout *layout)
 {
-	struct versions *versions = context;
-	struct layout_versions *list;
-	struct version parsed;
+	for (size_t i = 0; i < list->count; i++) {
+		const struct layout *other = list->of[i].layout;
 
-	(void)path;
-	if (wrong || !header || header->build_id || strcmp(header->arch, versions->arch) != 0 ||
-	    !version_parse(header->version, &parsed))
-		return;
-	for (size_t i = 0; i < versions->count; i++)
-		if (strcmp(versions->list[i].version, header->version) == 0)
-			return;
-	list = reallocarray(versions->list, versions->count + 1, sizeof(*list));
-	if (!list)
-		return;
-	versions->list = list;
-	list += versions->count++;
-	snprintf(list->version, sizeof(list->version), "%s", header->version);
-	snprintf(list->range, sizeof(list->range), "%s", header->versions ? header->versions : header->version);
+		if (layout->digest && other->digest && strcmp(layout->digest, other->digest) == 0 &&
+		    strcmp(layout->version, other->version) == 0)
+			return true;
+	}
+	return false;
 }
 
-static int newest_first(const void *a, const void *b)
+static bool read_visit(void *context, const struct place *place)
 {
-	struct version x, y;
+	struct reading *reading = context;
+	struct layout_found found = {.source = LAYOUT_BY_VERSION};
+	struct layout_found *grown;
+	FILE *file = stream_of(place);
 
-	version_parse(((const struct layout_versions *)a)->version, &x);
-	version_parse(((const struct layout_versions *)b)->version, &y);
-	return version_compare(&y, &x);
+	if (!file)
+		return false;
+	free(layout_read(file, &found.layout));
+	fclose(file);
+	if (!found.layout || found.layout->build_id || strcmp(found.layout->arch, reading->arch) != 0 ||
+	    has_same(&reading->list, found.layout)) {
+		layout_found_clear(&found);
+		return false;
+	}
+	found.file = strdup(place->path);
+	grown = reallocarray(reading->list.of, reading->list.count + 1, sizeof(*grown));
+	if (grown)
+		reading->list.of = grown;
+	if (grown && found.file)
+		grown[reading->list.count++] = found;
+	else
+		layout_found_clear(&found);
+	return false;
 }
 
-size_t layout_find_versions(const char *arch, struct layout_versions **ret)
+/*
+ * Reads the layouts for releases, in the order of nearest.h.
+ *   to  what they are to be near to; NULL: all of them
+ */
+static void read_ordered(const char *arch, const struct layout_wish *to, struct layout_list *ret)
 {
-	struct versions versions = {.arch = arch};
+	struct reading reading = {.arch = arch};
+	const struct layout **layouts;
+	size_t *order, count = 0;
 
-	layout_find_all(versions_visit, &versions);
-	if (versions.count > 0)
-		qsort(versions.list, versions.count, sizeof(*versions.list), newest_first);
-	*ret = versions.list;
-	return versions.count;
+	visit_all(NULL, read_visit, &reading);
+	layouts = calloc(reading.list.count + 1, sizeof(struct layout *));
+	order = calloc(reading.list.count + 1, sizeof(*order));
+	*ret = (struct layout_list){.of = calloc(reading.list.count + 1, sizeof(*ret->of))};
+	for (size_t i = 0; layouts && i < reading.list.count; i++)
+		layouts[i] = reading.list.of[i].layout;
+	if (layouts && order && ret->of)
+		count = to ? nearest_choose(to->version, to->description, layouts, reading.list.count, order)
+			   : nearest_newest_first(layouts, reading.list.count, order);
+	for (size_t i = 0; i < count; i++) {
+		struct layout_found *from = &reading.list.of[order[i]];
+
+		ret->of[ret->count++] = *from;
+		*from = (struct layout_found){0};
+	}
+	free(layouts);
+	free(order);
+	layout_list_clear(&reading.list);
+}
+
+void layout_find_releases(const char *arch, struct layout_list *ret)
+{
+	read_ordered(arch, NULL, ret);
+}
+
+void layout_find_nearest(const struct layout_wish *wish, struct layout_list *ret)
+{
+	read_ordered(wish->arch, wish, ret);
+	for (size_t i = 0; i < ret->count; i++)
+		ret->of[i].source = LAYOUT_NEAREST;
 }
 
 /* The layout of the newest release of a series, so far. */

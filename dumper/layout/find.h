@@ -61,17 +61,24 @@ typedef void layout_lister(void *context, const char *path, const struct layout 
 /* Shows the layout files of all folders, in the order in which those are searched, and by name. */
 void layout_find_all(layout_lister *list, void *context);
 
-/* What a layout that says nothing of a build is for. */
-struct layout_versions {
-	char version[32]; /* the one that it was made from */
-	char range[32];	  /* "3.3.2 3.3.10"; or that one, if it is for no other */
+/* Layouts that are tried one after the other. */
+struct layout_list {
+	struct layout_found *of;
+	size_t count;
 };
 
+/* Drops what is left in a list; all-zero is fine. */
+void layout_list_clear(struct layout_list *list);
+
 /*
- * Lists what such layouts of all folders are for, if it is releases of Ruby, newest first, each version once. Returns
- * how many; *ret is malloc'ed. 0 also if out of memory.
+ * Reads the layouts of all folders that say nothing of a build and are for releases, newest first. Of those for the
+ * same releases, that of the default configuration comes first. One with the same version and facts as another is left
+ * out. The list is empty if there are none, or out of memory.
  */
-size_t layout_find_versions(const char *arch, struct layout_versions **ret);
+void layout_find_releases(const char *arch, struct layout_list *ret);
+
+/* Reads those of them that are nearest to the wished version, the nearest first (layout/nearest.h): LAYOUT_NEAREST. */
+void layout_find_nearest(const struct layout_wish *wish, struct layout_list *ret);
 
 /*
  * The newest release that a layout is for of the series that the wished version is of, as text; false if there is none.

@@ -1,5 +1,6 @@
 #include "layout.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +55,17 @@ bool layout_is_for_level(const struct layout *layout, const char *description)
 
 	return !layout->levels || !version_parse_levels(layout->levels, &levels) || !description ||
 	       !version_patch_level(description, &level) || (level >= levels.first && level <= levels.last);
+}
+
+void layout_releases(const struct layout *layout, char *ret, size_t size)
+{
+	struct version_levels levels;
+	struct version_range range;
+
+	if (layout->levels && version_parse_levels(layout->levels, &levels))
+		snprintf(ret, size, "%.31sp%u %.31sp%u", layout->version, levels.first, layout->version, levels.last);
+	else
+		snprintf(ret, size, "%.63s", layout_range(layout, &range) ? layout->versions : layout->version);
 }
 
 static int by_id_and_low(const void *a, const void *b)

@@ -120,6 +120,11 @@ bool layout_is_for(const struct layout *layout, const char *version);
  */
 bool layout_is_for_level(const struct layout *layout, const char *description);
 
+/*
+ * Which releases it is for, as text: the first and the last ("3.3.2 3.3.10", "2.0.0p195 2.0.0p481"), or the one.
+ */
+void layout_releases(const struct layout *layout, char *ret, size_t size);
+
 /* Puts the windows into their order: whoever adds windows calls it once at the end. */
 void layout_sort_windows(struct layout *layout);
 

@@ -267,7 +267,7 @@ static char *test_classes(const struct self_test *test)
 	bool permanent, right;
 
 	if (ruby->object_class == 0)
-		return NULL;
+		return test->strict ? finding("there is no class Object that it fits") : NULL;
 	object = value_object(&access, access_word(&access, ruby->object_class));
 	if (value_type(&access, object) != access_enum(&access, E_RUBY_T_CLASS))
 		return finding("rb_cObject is not a class");
@@ -317,6 +317,8 @@ static char *test_symbols(const struct self_test *test)
 		if (!value_bytes_are(&access, name, expected))
 			return finding("the symbol table does not know the operator %s", expected);
 	}
+	if (test->strict && !symbol_units_hold(ruby, &access))
+		return finding("the symbol table does not have as many names in a list as it should");
 	end = symbol_serials_end(&access, ruby->symbols);
 	if (end <= access_enum(&access, E_tLAST_OP_ID) + 1)
 		return finding("the symbol table holds nothing but operators");
@@ -360,7 +362,7 @@ char *self_test_run(const struct self_test *test)
 	const struct layout *layout = test->ruby->layout;
 	char *wrong = NULL;
 
-	if (layout->version && !layout_is_for(layout, test->version))
+	if (test->version && layout->version && !layout_is_for(layout, test->version))
 		return finding("it is for Ruby %s, and this is %s",
 			       layout->versions ? layout->versions : layout->version, test->version);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && !wrong; i++)

@@ -13,15 +13,16 @@
 
 struct self_test {
 	const struct ruby *ruby;
-	const char *version; /* of the running Ruby */
+	const char *version; /* of the running Ruby; NULL if the layout need not be for that: fits.h */
 	const struct ruby_threads *threads;
 	const struct stack *stacks; /* one for each of the threads */
 	const bool *moved; /* for each: its stack changed while it was copied, and is not tested; NULL if none */
 	const struct addresses *pthreads; /* pthread_t of the native threads, sorted; NULL unless all are known */
 	uint64_t missing, missing_end; /* where Ruby's own file was mapped, if that is missing: a name that is a literal
 					  of it cannot be read, which says nothing against the layout */
-	bool exact; /* the layout is known to be this build's: a frame that cannot be read then says nothing against it
-		     */
+	bool strict; /* the layout is for another release: what cannot be tested then speaks against it */
+	bool exact;  /* the layout is known to be this build's: a frame that cannot be read then says nothing against it
+		      */
 };
 
 /* What is found if the layout is not known to be this build's, and a core lacks what it would be tested by. */

@@ -151,6 +151,24 @@ static char *test_nesting(const struct self_test *test, const struct code *code)
 	return NULL;
 }
 
+/*
+ * compile.c, NEW_ISEQ of a method: the code of one has the name that it was defined with for its label; an alias, and a
+ * copy of the method, keep both.
+ */
+static bool is_labelled(const struct self_test *test, const struct code *local, const struct text *name)
+{
+	struct access access = ruby_access(test->ruby);
+	struct text label = {0};
+	bool same;
+
+	if (!is_code_type(access.layout, local, E_ISEQ_TYPE_METHOD))
+		return true;
+	text_add_target(&label, &access, local->label);
+	same = label.length == name->length && memcmp(label.data, name->data, label.length) == 0;
+	text_clear(&label);
+	return same;
+}
+
 static char *test_method(const struct self_test *test, const struct frame *frame, const struct code *local)
 {
 	const struct ruby *ruby = test->ruby;
@@ -159,7 +177,7 @@ static char *test_method(const struct self_test *test, const struct frame *frame
 	uint64_t type = access_member(&access, definition, F_mdef_type);
 	struct text name = {0};
 	struct method method;
-	bool owned;
+	bool owned, named, labelled;
 
 	if (!method_read(&access, frame->method, &method))
 		return unreadable(&access, "the method entry of a frame");
@@ -172,10 +190,17 @@ static char *test_method(const struct self_test *test, const struct frame *frame
 		struct access name_access = access;
 
 		symbol_add(ruby, &name_access, method.original_id, &name);
+		named = name.length > 0;
+		labelled = !named || !local || type != access_enum(&access, E_VM_METHOD_TYPE_ISEQ) ||
+			   is_labelled(test, local, &name);
 		text_clear(&name);
 		if (name_access.failed &&
 		    (name_access.address < test->missing || name_access.address >= test->missing_end))
 			return unreadable(&name_access, "the name of a method");
+		if (test->strict && !name_access.failed && !named)
+			return finding("a method has no name");
+		if (test->strict && !labelled)
+			return finding("the code of a method has another name");
 	}
 	class_add_prefix(ruby, &access, method.owner, &name);
 	owned = name.length > 0;

@@ -38,8 +38,8 @@ struct capture {
 	struct runs *runs;
 	struct watch watch;
 	uint32_t part;
-	bool is_ruby, lost; /* lost: nobody reads the pipe any more */
-	bool given_up;	    /* it is no Ruby, and is not waited for */
+	bool is_ruby, nearest, lost; /* lost: nobody reads the pipe any more */
+	bool given_up;		     /* it is no Ruby, and is not waited for */
 	struct timespec sent;
 	struct byte_buffer records;
 };
@@ -79,6 +79,7 @@ static void send_message(struct capture *capture, struct capture_message *messag
 {
 	message->part = capture->part;
 	message->is_ruby = capture->is_ruby;
+	message->nearest = capture->nearest;
 	if (!write_all(capture->fd, message, sizeof(*message)) || !write_all(capture->fd, data, message->length))
 		capture->lost = true;
 }
@@ -167,6 +168,7 @@ static void set_process(struct capture *capture, const struct session *session, 
 	process.command = command.data;
 	process.ruby_version = version.data;
 	process.ruby_description = description.data;
+	process.layout_releases = session_nearest(session);
 	runs_set_process(capture->runs, &process);
 	text_clear(&command);
 	text_clear(&version);
@@ -201,8 +203,10 @@ static void sleep_ns(const struct capture *capture, long ns)
 static struct session *wait_for_ruby(struct capture *capture, bool first, bool *waited)
 {
 	const struct capture_options *options = capture->options;
-	const struct session_options how = {
-	    .sampling = true, .offsets = options->offsets, .time_limit_s = options->time_limit_s};
+	const struct session_options how = {.sampling = true,
+					    .offsets = options->offsets,
+					    .nearest = options->nearest,
+					    .time_limit_s = options->time_limit_s};
 	const bool must_be_one = first && options->awaited;
 	long pause_ns = LOOK_MIN_NS;
 	struct timespec began;
@@ -328,6 +332,7 @@ static void capture_target(struct capture *capture)
 		keep_sending(capture);
 		set_process(capture, session, waited ? begin_ns : now_ns(capture));
 		capture->is_ruby = true;
+		capture->nearest |= session_nearest(session) != NULL;
 		if (waited)
 			add_starting(capture, begin_ns);
 		/* From now on time counts that was asked for. */

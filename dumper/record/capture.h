@@ -35,6 +35,7 @@ struct capture_options {
 	enum sample_mode mode;
 	bool states[PROFILE_STATES]; /* what is recorded */
 	const char *offsets;
+	bool nearest; /* as session_options has it */
 	unsigned int time_limit_s;
 	struct timespec origin; /* CLOCK_MONOTONIC: time 0 */
 	struct capture_control *control;
@@ -54,6 +55,7 @@ struct capture_message {
 	uint32_t part;		      /* the file that the records are for */
 	int status;		      /* of CAPTURE_ERROR: enum exit_status */
 	bool is_ruby;		      /* by now it is, or was */
+	bool nearest;		      /* it was read through the layout of another release */
 	struct profile_counts counts; /* in that file, so far */
 };
 

@@ -34,6 +34,8 @@ static const char help[] =
     "      --rotate S       begin a new file after so many seconds: FILE, FILE.1, FILE.2. SIGHUP does so, too, where\n"
     "                       there is no terminal\n"
     "      --offsets FILE   use this layout, do not look for one\n"
+    "      --nearest        if there is no layout for this release, use that of the nearest release which passes all\n"
+    "                       tests on the process; the recording and its reports say so\n"
     "      --time-limit S   give a process up if there is nothing to show after so many seconds (120)\n"
     "      --by, --idle, --threads, --lines\n"
     "                       as rbdump report has them, for other formats than raw\n"
@@ -49,7 +51,15 @@ static const char help[] =
     "layout\n"
     "for it; 4 no permission; 64 usage.\n";
 
-enum { OPTION_MODE = 256, OPTION_CHILDREN, OPTION_ROTATE, OPTION_OFFSETS, OPTION_TIME_LIMIT, OPTION_MAX_CPU };
+enum {
+	OPTION_MODE = 256,
+	OPTION_CHILDREN,
+	OPTION_ROTATE,
+	OPTION_OFFSETS,
+	OPTION_NEAREST,
+	OPTION_TIME_LIMIT,
+	OPTION_MAX_CPU
+};
 
 static const struct option long_options[] = {
     REPORT_OPTIONS,
@@ -61,6 +71,7 @@ static const struct option long_options[] = {
     {"children", no_argument, NULL, OPTION_CHILDREN},
     {"rotate", required_argument, NULL, OPTION_ROTATE},
     {"offsets", required_argument, NULL, OPTION_OFFSETS},
+    {"nearest", no_argument, NULL, OPTION_NEAREST},
     {"time-limit", required_argument, NULL, OPTION_TIME_LIMIT},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -127,6 +138,8 @@ static int check_and_run(struct record_options *options)
 
 	if ((options->nr_pids > 0) == (options->command != NULL))
 		return usage("", "give either -p PID or -- COMMAND");
+	if (options->offsets && options->nearest)
+		return usage("", "give --offsets or --nearest: with --offsets no layout is looked for");
 	if (!options->raw && options->rotate_s > 0)
 		return usage("", "--rotate goes with recordings, not with other formats");
 	options->named = options->report.output;
@@ -200,6 +213,9 @@ int record_command(int argc, char **argv)
 			break;
 		case OPTION_OFFSETS:
 			options.offsets = optarg;
+			break;
+		case OPTION_NEAREST:
+			options.nearest = true;
 			break;
 		case OPTION_TIME_LIMIT:
 			if (!parse_whole(optarg, 1e9, &number))

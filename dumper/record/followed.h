@@ -19,6 +19,7 @@ struct followed {
 		size_t length, capacity;
 	} read;				     /* from it, and not taken yet */
 	bool broken;			     /* what has come from it makes no sense */
+	bool nearest;			     /* that it is read through the layout of another release was said */
 	bool is_ruby, ended;		     /* ended: it has said so itself */
 	bool descends, given_up;	     /* as capture_options and CAPTURE_NO_RUBY have them */
 	int status;			     /* of the capture, once it has ended: as waitpid() gives it */

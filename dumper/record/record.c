@@ -246,6 +246,18 @@ static void take_error(struct recorder *recorder, const struct followed *of, con
 		recorder->status = (enum exit_status)message->status;
 }
 
+/* The recording has it as well: it is read by others. */
+static void say_nearest(struct followed *of)
+{
+	char text[160];
+
+	snprintf(text, sizeof(text),
+		 "process %d is read through the layout of another release, the nearest that passes all tests there",
+		 of->pid);
+	say(text);
+	of->nearest = true;
+}
+
 static struct error *take_message(void *context, struct followed *of, const struct capture_message *message,
 				  const uint8_t *data)
 {
@@ -254,6 +266,8 @@ static struct error *take_message(void *context, struct followed *of, const stru
 	if (of->descends && message->is_ruby && !of->is_ruby)
 		candidates_drop(&recorder->candidates, of->pid, of->started);
 	of->is_ruby |= message->is_ruby;
+	if (message->nearest && !of->nearest)
+		say_nearest(of);
 	if (message->is_ruby && !recorder->any_ruby)
 		clock_gettime(CLOCK_MONOTONIC, &recorder->sampled);
 	recorder->any_ruby |= message->is_ruby;
@@ -365,6 +379,7 @@ static struct error *follow(struct recorder *recorder, pid_t pid, bool awaited, 
 	    .max_cpu = options->max_cpu_percent / 100,
 	    .mode = options->mode,
 	    .offsets = options->offsets,
+	    .nearest = options->nearest,
 	    .time_limit_s = options->time_limit_s,
 	    .origin = recorder->origin,
 	    .control = recorder->control,

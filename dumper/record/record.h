@@ -23,6 +23,7 @@ struct record_options {
 	bool children;
 	bool states[PROFILE_STATES]; /* what is recorded; none set: all */
 	const char *offsets;
+	bool nearest; /* as session_options has it */
 	unsigned int time_limit_s;
 	bool raw;		      /* the recording itself; else `report.format` */
 	bool named;		      /* the user has named the file that it goes to */

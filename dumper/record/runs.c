@@ -83,6 +83,7 @@ static void clear_process(struct profile_process *process)
 	free((char *)process->command);
 	free((char *)process->ruby_version);
 	free((char *)process->ruby_description);
+	free((char *)process->layout_releases);
 	*process = (struct profile_process){0};
 }
 
@@ -121,6 +122,7 @@ void runs_set_process(struct runs *runs, const struct profile_process *process)
 	runs->process.command = copy_text(process->command);
 	runs->process.ruby_version = copy_text(process->ruby_version);
 	runs->process.ruby_description = copy_text(process->ruby_description);
+	runs->process.layout_releases = copy_text(process->layout_releases);
 	say_process(runs);
 }
 

@@ -64,6 +64,7 @@ void encoder_process(struct encoder *encoder, const struct profile_process *proc
 	bytes_add_string(&payload, process->command);
 	bytes_add_string(&payload, process->ruby_version);
 	bytes_add_string(&payload, process->ruby_description);
+	bytes_add_string(&payload, process->layout_releases);
 	say(&encoder->said, RECORD_PROCESS, &payload);
 }
 

@@ -13,9 +13,9 @@
 #define RECORDING_MAGIC "rbdump recording 1\n"
 
 enum record {
-	RECORD_HEAD = 'H', /* JSON: of the whole */
-	RECORD_PROCESS =
-	    'P', /* process, pid, parent, started, begin, command, ruby_version, ruby_description; again: replaces */
+	RECORD_HEAD = 'H',     /* JSON: of the whole */
+	RECORD_PROCESS = 'P',  /* process, pid, parent, started, begin, command, ruby_version, ruby_description,
+				  layout_releases;  again: replaces */
 	RECORD_THREAD = 'T',   /* process, id, tid, ractor, main, name; again: replaces */
 	RECORD_FUNCTION = 'F', /* process, kind, first line (signed), name, label, path, absolute path */
 	RECORD_FRAMES = 'L',   /* process, then for each: function, line (signed) */

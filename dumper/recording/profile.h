@@ -49,9 +49,11 @@ struct profile_process {
 	const char *command;	      /* what the kernel calls it */
 	const char *ruby_version;     /* NULL if it never was a Ruby */
 	const char *ruby_description; /* NULL, too */
-	uint64_t begin_ns, end_ns;    /* when it was first and last looked at */
-	bool has_status;	      /* rbdump has started it, and it has ended */
-	int status;		      /* then: as waitpid() gives it */
+	const char *layout_releases; /* what the layout is for that it was read through ("3.3.7 3.3.11"), if that is not
+					for this release; else NULL */
+	uint64_t begin_ns, end_ns;   /* when it was first and last looked at */
+	bool has_status;	     /* rbdump has started it, and it has ended */
+	int status;		     /* then: as waitpid() gives it */
 	struct profile_counts counts;
 };
 

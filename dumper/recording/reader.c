@@ -296,6 +296,8 @@ static void replace_process(struct profile *profile, uint32_t index, const struc
 	if (process->ruby_version) {
 		known->ruby_version = process->ruby_version;
 		known->ruby_description = process->ruby_description;
+		if (process->layout_releases)
+			known->layout_releases = process->layout_releases;
 	}
 	if (process->begin_ns < known->begin_ns)
 		known->begin_ns = process->begin_ns;
@@ -314,6 +316,9 @@ static void read_process(struct reader *reader, struct byte_cursor *cursor)
 	process.command = next_string(reader, cursor);
 	process.ruby_version = next_string(reader, cursor);
 	process.ruby_description = next_string(reader, cursor);
+	/* Older recordings end here. */
+	if (bytes_left(cursor) > 0)
+		process.layout_releases = next_string(reader, cursor);
 	if (!process.command)
 		process.command = string_of(reader, "", 0);
 	if (cursor->failed || reader->no_memory || number >= RECORDING_PROCESSES_MAX) {

@@ -170,6 +170,16 @@ static void put_missing(const char *what, enum list_missing missing, uint64_t co
 	fputs(trace_missing_text(missing), stream);
 }
 
+/* "3.1.0 to 3.1.4": of "3.1.0 3.1.4" */
+static void put_releases(const char *range, FILE *stream)
+{
+	const char *space = strchr(range, ' ');
+
+	fprintf(stream, "%.*s", space ? (int)(space - range) : -1, range);
+	if (space)
+		fprintf(stream, " to %s", space + 1);
+}
+
 /* The version, and whose word it is if not that of Ruby's own constants. */
 static void put_version(const struct trace *trace, FILE *stream)
 {
@@ -189,17 +199,20 @@ static void put_version(const struct trace *trace, FILE *stream)
 		text_print(trace->ruby_version, stream);
 	}
 	for (size_t i = 0; i < trace->nr_versions_fit; i++) {
-		const char *range = trace->versions_fit[i], *space = strchr(range, ' ');
-
-		fprintf(stream, "%s%.*s",
-			i == 0				 ? "ruby "
-			: i + 1 < trace->nr_versions_fit ? ", "
-							 : " or ",
-			space ? (int)(space - range) : -1, range);
-		if (space)
-			fprintf(stream, " to %s", space + 1);
+		fputs(i == 0 ? "ruby " : i + 1 < trace->nr_versions_fit ? ", " : " or ", stream);
+		put_releases(trace->versions_fit[i], stream);
 	}
 	fputs(sources[trace->version_source], stream);
+}
+
+/* That the layout is not one for this release, and for which ones it is. */
+static void put_nearest(const struct trace *trace, const struct palette *palette, FILE *stream)
+{
+	fprintf(stream, "\n%sLayout:%s of ", palette->bold, palette->reset);
+	put_releases(trace->layout_releases, stream);
+	fputs(", the nearest to ", stream);
+	text_print(trace->ruby_version, stream);
+	fprintf(stream, "; %sit was not made for this release%s", palette->bad, palette->reset);
 }
 
 void render_text(const struct trace *trace, bool colour, FILE *stream)
@@ -233,6 +246,8 @@ void render_text(const struct trace *trace, bool colour, FILE *stream)
 		fputs(", not paused", stream);
 	if (trace->gc_known && trace->gc_running)
 		fprintf(stream, ", %sGC is running%s", palette->bold, palette->reset);
+	if (trace->layout_releases)
+		put_nearest(trace, palette, stream);
 	put_missing("Threads", trace->threads_missing, 0, palette, stream);
 	put_missing("Fibers", trace->fibers_missing, trace->nr_fibers_missing, palette, stream);
 	fputc('\n', stream);

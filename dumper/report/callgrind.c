@@ -331,6 +331,10 @@ static void write_header(struct writer *writer, const struct format_options *opt
 	write_name(writer->stream, options->title);
 	fputs("\ndesc: Weights:", writer->stream);
 	write_name(writer->stream, options->by);
+	if (options->remark) {
+		fputs("\ndesc: Layout:", writer->stream);
+		write_name(writer->stream, options->remark);
+	}
 	fprintf(writer->stream, "\npositions: line\nevents: Nanoseconds Samples\nsummary: %" PRIu64 " %" PRIu64 "\n",
 		all->ns, all->samples);
 }

@@ -216,6 +216,8 @@ static void write_extra(struct writer *writer)
 	write_entry(json, "Weights", writer->options->by);
 	if (writer->profile->cut)
 		write_entry(json, "Cut", "the recording ends in the middle");
+	if (writer->options->remark)
+		write_entry(json, "Layout", writer->options->remark);
 	json_stream_end_array(json);
 	json_stream_end_object(json);
 	json_stream_end_array(json);

@@ -220,6 +220,7 @@ static void write_page(const struct page *page)
 	fputs("{", page->stream);
 	write_text_member(page->stream, "title", page->options->title);
 	write_text_member(page->stream, "by", page->options->by);
+	write_text_member(page->stream, "remark", page->options->remark);
 	write_profiles(page);
 	write_states(page->stream);
 	write_strings(page);

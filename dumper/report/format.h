@@ -15,6 +15,7 @@ struct format_options {
 	const char *title;	      /* of the whole: "rubocop", "process 1234" */
 	bool threads;		      /* each thread for itself, where the format can have it either way */
 	bool lines;		      /* frames by line, where the format can have it either way */
+	const char *remark;	      /* of report/nearest.h; NULL if there is none */
 	const struct profile *before; /* the other one of --diff, filtered alike; NULL if there is none */
 };
 

@@ -41,6 +41,19 @@ static void write_start(struct json_stream *json, const struct timespec *start)
 	json_stream_string(json, "start", text);
 }
 
+/* Null unless the layout is for other releases than that of the process. */
+static void write_layout(struct json_stream *json, const char *releases)
+{
+	if (!releases) {
+		json_stream_null(json, "layout");
+		return;
+	}
+	json_stream_object(json, "layout");
+	json_stream_string(json, "source", "nearest");
+	json_stream_string(json, "releases", releases);
+	json_stream_end_object(json);
+}
+
 static void write_processes(struct json_stream *json, const struct profile *profile)
 {
 	json_stream_array(json, "processes");
@@ -55,6 +68,7 @@ static void write_processes(struct json_stream *json, const struct profile *prof
 		json_stream_string(json, "command", process->command);
 		json_stream_string(json, "ruby_version", process->ruby_version);
 		json_stream_string(json, "ruby_description", process->ruby_description);
+		write_layout(json, process->layout_releases);
 		json_stream_integer(json, "begin_ns", (int64_t)process->begin_ns);
 		json_stream_integer(json, "end_ns", (int64_t)process->end_ns);
 		integer_or_null(json, "exit_status", exited, exited ? WEXITSTATUS(process->status) : 0);

@@ -98,7 +98,7 @@ static void write_comments(struct writer *writer, const struct format_options *o
 {
 	Pprof__Profile part = PPROF__PROFILE__INIT;
 	char rate[64];
-	int64_t comments[5];
+	int64_t comments[6];
 
 	snprintf(rate, sizeof(rate), "%g Hz", writer->profile->rate);
 	comments[part.n_comment++] = formatted_index(writer, "title", options->title);
@@ -107,6 +107,8 @@ static void write_comments(struct writer *writer, const struct format_options *o
 	comments[part.n_comment++] = formatted_index(writer, "rate", rate);
 	if (writer->profile->cut)
 		comments[part.n_comment++] = formatted_index(writer, "cut", "the recording ends in the middle");
+	if (options->remark)
+		comments[part.n_comment++] = formatted_index(writer, "layout", options->remark);
 	part.comment = comments;
 	write_part(&writer->packer, &part);
 }

@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "report/nearest.h"
 #define FORMAT_NAMES "flamegraph, collapsed, speedscope, pprof, firefox, callgrind, json, summary"
 
 static const struct report_format formats[] = {
@@ -105,7 +107,7 @@ struct error *report_render(const struct report_options *options, const char *ti
 {
 	bool to_stdout = is_stdout(options), enough, written;
 	const char *name = to_stdout ? "standard output" : options->output;
-	const struct format_options how = {
+	struct format_options how = {
 	    .by = profile_view_name(options->selection.view),
 	    .title = title,
 	    .threads = options->threads,
@@ -114,6 +116,7 @@ struct error *report_render(const struct report_options *options, const char *ti
 	};
 	struct error *error = report_check(options);
 	FILE *stream;
+	char *remark;
 	int errnum;
 
 	if (error)
@@ -124,14 +127,17 @@ struct error *report_render(const struct report_options *options, const char *ti
 	profile_select(profile, &options->selection);
 	if (before)
 		profile_select(before, &options->selection);
+	enough = nearest_remark(profile, before, &remark);
+	how.remark = remark;
 	errno = 0;
-	enough = options->format->write(profile, &how, stream);
+	enough = enough && options->format->write(profile, &how, stream);
 	written = fflush(stream) == 0 && !ferror(stream);
 	errnum = errno;
 	if (!to_stdout && fclose(stream) != 0 && written) {
 		errnum = errno;
 		written = false;
 	}
+	free(remark);
 	if (!enough)
 		return error_no_memory();
 	return written ? NULL : error_create(EXIT_FAILED, "%s cannot be written: %s", name, strerror(errnum));

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "decode/text.h"
 #include "report/format.h"
 #include "report/json_stream.h"
 #include "report/thread_runs.h"
@@ -202,6 +203,17 @@ static bool write_threads(struct writer *writer, const struct thread_runs *by, c
 	return true;
 }
 
+/* The format has no other place for a remark. */
+static void write_title(struct writer *writer, const struct format_options *options)
+{
+	struct text title = {0};
+
+	text_format(&title, "%s%s%s", options->title, options->remark ? "; " : "",
+		    options->remark ? options->remark : "");
+	json_stream_string(&writer->json, "name", title.failed ? options->title : title.data);
+	text_clear(&title);
+}
+
 bool format_speedscope(const struct profile *profile, const struct format_options *options, FILE *stream)
 {
 	struct writer writer = {.profile = profile, .lines = options->lines, .json = {.stream = stream}};
@@ -212,7 +224,7 @@ bool format_speedscope(const struct profile *profile, const struct format_option
 		return false;
 	json_stream_object(&writer.json, NULL);
 	json_stream_string(&writer.json, "$schema", "https://www.speedscope.app/file-format-schema.json");
-	json_stream_string(&writer.json, "name", options->title);
+	write_title(&writer, options);
 	json_stream_string(&writer.json, "exporter", profile->tool);
 	json_stream_integer(&writer.json, "activeProfileIndex", 0);
 	write_frames(&writer);

@@ -62,6 +62,10 @@ static void write_head(const struct profile *profile, const struct format_option
 			"sampled %.0f of %g times a second: %" PRIu64
 			" samples were skipped to keep the limit of CPU time\n",
 			profile->rate * profile_share_taken(counts), profile->rate, counts->skipped);
+	if (options->remark) {
+		text_print(options->remark, stream);
+		fputc('\n', stream);
+	}
 	fprintf(stream, "%s: ", options->by);
 	write_states(profile, whole, stream);
 }

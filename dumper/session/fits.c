@@ -4,117 +4,132 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "render/render.h"
+#include "session/rivals.h"
 #include "session/trial.h"
 
-/* What was seen through one layout. */
-struct fit {
-	struct layout_found layout;
-	struct memory *memory;
-	struct ruby ruby;
-	struct trace *trace;
-	char *shown; /* all of that, as it would be printed */
+/* What came of the layouts that were tried. */
+struct fits {
+	struct rivals passed; /* those that fit */
+	size_t tried, fitting;
+	struct error *failed; /* why the first could not be tried of those that could not */
+	char failed_by[64];   /* and which releases that is for */
+	char *refused;	      /* what the self-test has against the first that it has anything against */
+	char refused_by[64];
 };
 
-static void clear(struct fit *fit)
+static void clear(struct fits *fits)
 {
-	layout_found_clear(&fit->layout);
-	memory_destroy(fit->memory);
-	trace_destroy(fit->trace);
-	free(fit->shown);
-	*fit = (struct fit){0};
+	rivals_clear(&fits->passed);
+	error_destroy(fits->failed);
+	free(fits->refused);
 }
 
-/* What would be printed of a trace that has no header yet, malloc'ed; NULL if out of memory. */
-static char *show(const struct trace *trace)
+/* "3.1.2 to 3.1.4": of "3.1.2 3.1.4" */
+static void put_range(const char *range, FILE *stream)
 {
-	char *text = NULL;
-	size_t length;
-	FILE *stream = open_memstream(&text, &length);
-	bool written = stream && render_json(trace, stream);
+	const char *space = strchr(range, ' ');
 
-	if (!stream || fclose(stream) != 0 || !written) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	fprintf(stream, "%.*s%s%s", space ? (int)(space - range) : -1, range, space ? " to " : "",
+		space ? space + 1 : "");
 }
 
-/* Takes from the session what a layout has made of it. */
-static void take(struct session *session, struct trace *trace, struct fit *ret)
+/* Takes from the session a layout that fits, and what was found through it. */
+static void take(struct session *session, struct fits *fits)
 {
-	*ret = (struct fit){session->layout, session->memory, session->ruby, trace, show(trace)};
+	fits->fitting++;
+	if (fits->passed.count == RIVALS_MAX)
+		return;
+	fits->passed.of[fits->passed.count++] =
+	    (struct rival){.layout = session->layout, .ruby = session->ruby, .look = {.ruby = session->ruby}};
 	session->layout = (struct layout_found){0};
-	session->memory = NULL;
 }
 
-/* Gives it back. */
-static void give(struct session *session, struct fit *fit, struct trace **ret)
-{
-	memory_destroy(session->memory); /* of one that did not fit */
-	session->layout = fit->layout;
-	session->memory = fit->memory;
-	session->ruby = fit->ruby;
-	*ret = fit->trace;
-	fit->layout = (struct layout_found){0};
-	fit->memory = NULL;
-	fit->trace = NULL;
-}
-
-/*
- * Takes the next layout that was made from a version: one for each of its configurations. Those that only claim it have
- * their turn with the version that they were made from.
- */
-static bool next_layout(struct session *session, const char *version, unsigned int skip)
-{
-	const struct layout_wish wish = {.version = version, .arch = SESSION_ARCH};
-
-	layout_found_clear(&session->layout);
-	snprintf(session->version, sizeof(session->version), "%s", version);
-	return layout_find_kept(&wish, skip, &session->layout) && strcmp(session->layout.layout->version, version) == 0;
-}
-
-/*
- * Tries the layout at hand; false if it does not fit, or could not be tried.
- *   error  receives why it could not be
- */
-static bool try_layout(struct session *session, struct fit *ret, struct error **error)
+/* Tries the layout at hand. Fails only if out of memory. */
+static struct error *try_layout(struct session *session, struct fits *fits)
 {
 	struct trace *trace = NULL;
 	char *refused = NULL;
+	struct error *failed = session_try(session, &trace, &refused);
 
-	*error = session_try(session, &trace, &refused);
-	free(refused);
-	if (!trace)
-		return false;
-	take(session, trace, ret);
-	if (!ret->shown)
-		*error = error_no_memory();
-	return true;
+	fits->tried++;
+	if (failed == error_no_memory())
+		return failed;
+	if (failed && !fits->failed) {
+		fits->failed = failed;
+		layout_releases(session->layout.layout, fits->failed_by, sizeof(fits->failed_by));
+	} else {
+		error_destroy(failed);
+	}
+	if (refused && !fits->refused) {
+		fits->refused = refused;
+		layout_releases(session->layout.layout, fits->refused_by, sizeof(fits->refused_by));
+	} else {
+		free(refused);
+	}
+	if (trace)
+		take(session, fits);
+	trace_destroy(trace);
+	return NULL;
+}
+
+/* Tries the layouts of a list, one after the other. */
+static struct error *try_all(struct session *session, struct layout_list *list, struct fits *fits)
+{
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < list->count && !error; i++) {
+		layout_found_clear(&session->layout);
+		session->layout = list->of[i];
+		list->of[i] = (struct layout_found){0};
+		error = try_layout(session, fits);
+	}
+	layout_found_clear(&session->layout);
+	return error;
 }
 
 /*
- *   failed  NULL, or why the first layout could not be tried of those that could not: through one of another Ruby, one
- *           can also seem not to have begun
- *   version  of that layout
+ * Looks through the first that fits, and compares it with all others. Afterwards these are in `fits->passed`, with the
+ * one that shows something else, if any does; then there is no trace. refused  receives a malloc'ed sentence if the
+ * self-test has something against it by now; else NULL
  */
-static struct error *none_fits(const struct session *session, size_t tried, const struct error *failed,
-			       const char *version)
+static struct error *look_through_first(struct session *session, struct fits *fits, struct trace **ret, char **refused)
+{
+	struct rivals *rivals = &fits->passed;
+	struct error *error;
+
+	session->layout = rivals->of[0].layout;
+	rivals->of[0].layout = (struct layout_found){0};
+	rivals->count--;
+	memmove(rivals->of, rivals->of + 1, rivals->count * sizeof(rivals->of[0]));
+	session->rivals = rivals;
+	error = session_try(session, ret, refused);
+	session->rivals = NULL;
+	if (!error && *ret && rivals->differs) {
+		trace_destroy(*ret);
+		*ret = NULL;
+	}
+	return error;
+}
+
+/* ---- a core of no known version */
+
+static struct error *none_fits(const struct session *session, const struct fits *fits)
 {
 	const char *build_id = session->module->build_id;
+	const struct error *failed = fits->failed;
 
 	return error_create(
 	    EXIT_NO_RUBY,
 	    "the core does not tell which Ruby it is of: %s (build-id %s) is not here, no layout has that "
 	    "build-id, and none of the %zu layouts that are here fits%s%s%s%s%s; %sgive the file that ran behind the "
 	    "core, or the layout of that Ruby: --offsets FILE",
-	    session->module->path, build_id ? build_id : "not known", tried, failed ? " (by that of " : "",
-	    failed ? version : "", failed ? ", " : "", failed ? failed->message : "", failed ? ")" : "",
+	    session->module->path, build_id ? build_id : "not known", fits->tried, failed ? " (by that of " : "",
+	    failed ? fits->failed_by : "", failed ? ", " : "", failed ? failed->message : "", failed ? ")" : "",
 	    module_is_named_ruby(session->module) ? "" : "it may be no Ruby at all; else ");
 }
 
-/* "3.1.2 to 3.1.4, 3.1.5" */
-static char *list(const struct session *session)
+/* "3.1.2 to 3.1.4, 3.1.5", malloc'ed; NULL if out of memory. */
+static char *list_fits(const struct session *session)
 {
 	char *text = NULL;
 	size_t length;
@@ -123,10 +138,8 @@ static char *list(const struct session *session)
 	if (!stream)
 		return NULL;
 	for (size_t i = 0; i < session->nr_fits; i++) {
-		const char *space = strchr(session->fits[i], ' ');
-
-		fprintf(stream, "%s%.*s%s%s", i > 0 ? ", " : "", space ? (int)(space - session->fits[i]) : -1,
-			session->fits[i], space ? " to " : "", space ? space + 1 : "");
+		fputs(i > 0 ? ", " : "", stream);
+		put_range(session->fits[i], stream);
 	}
 	if (fclose(stream) != 0) {
 		free(text);
@@ -136,100 +149,152 @@ static char *list(const struct session *session)
 }
 
 /*
- *   count  how many layouts fit: all that the session has kept have been compared
+ *   all  whether all that fit have been compared
  */
-static struct error *ambiguous(const struct session *session, size_t count)
+static struct error *ambiguous(const struct session *session, bool all)
 {
-	char *fits = list(session);
+	char *fits = list_fits(session);
 	struct error *error =
 	    !fits ? error_no_memory()
 		  : error_create(EXIT_NO_RUBY,
 				 "the core does not tell which Ruby it is of: the layouts for %s fit%s; say which it "
 				 "was (--ruby-version X.Y.Z), or give the file that ran behind the core",
-				 fits,
-				 count > session->nr_fits ? ", and so do more than can be told of"
-							  : ", and do not show the same");
+				 fits, all ? ", and do not show the same" : ", and so do more than can be told of");
 
 	free(fits);
 	return error;
 }
 
-/* What came of the layouts that were tried. */
-struct fits {
-	size_t tried, fitting;
-	struct fit first;
-	bool same;		    /* all that fit show the same */
-	struct error *failed;	    /* why the first could not be tried of those that could not */
-	const char *failed_version; /* and of which version that is */
-};
-
-/* Notes which releases the layout is for that fits. Two configurations of one release can both fit. */
-static void note_releases(struct session *session, const char *range, struct fits *fits)
+/* Notes which releases the layouts are for that fit. False if they are more than can be told of. */
+static bool note_releases(struct session *session, const struct fits *fits)
 {
-	if (session->nr_fits > 0 && strcmp(session->fits[session->nr_fits - 1], range) == 0)
-		return;
-	if (session->nr_fits < TRACE_FITS)
+	session->nr_fits = 0;
+	for (size_t i = 0; i < fits->passed.count; i++) {
+		char range[sizeof(session->fits[0])];
+
+		layout_releases(fits->passed.of[i].layout.layout, range, sizeof(range));
+		/* Two configurations of one release can both fit. */
+		if (session->nr_fits > 0 && strcmp(session->fits[session->nr_fits - 1], range) == 0)
+			continue;
+		if (session->nr_fits == TRACE_FITS)
+			return false;
 		snprintf(session->fits[session->nr_fits++], sizeof(session->fits[0]), "%s", range);
-	else
-		fits->same = false;
-}
-
-static void note_fit(struct session *session, const struct layout_versions *versions, struct fit *fit,
-		     struct fits *fits)
-{
-	fits->fitting++;
-	note_releases(session, versions->range, fits);
-	if (!fits->first.trace) {
-		fits->first = *fit;
-		return;
 	}
-	fits->same = fits->same && fits->first.shown && fit->shown && strcmp(fits->first.shown, fit->shown) == 0;
-	clear(fit);
-}
-
-/* Tries all layouts that were made from a version. Fails only if out of memory. */
-static struct error *try_version(struct session *session, const struct layout_versions *versions, struct fits *fits)
-{
-	for (unsigned int skip = 0; next_layout(session, versions->version, skip); skip++) {
-		struct error *why = NULL;
-		struct fit fit;
-
-		fits->tried++;
-		if (try_layout(session, &fit, &why))
-			note_fit(session, versions, &fit, fits);
-		if (why == error_no_memory())
-			return why;
-		if (why && !fits->failed) {
-			fits->failed = why;
-			fits->failed_version = versions->version;
-		} else {
-			error_destroy(why);
-		}
-	}
-	return NULL;
+	return fits->passed.count == fits->fitting;
 }
 
 struct error *session_find_fitting(struct session *session, struct trace **ret)
 {
-	struct layout_versions *versions;
-	size_t count = layout_find_versions(SESSION_ARCH, &versions);
-	struct fits fits = {.same = true};
-	struct error *error = NULL;
+	struct layout_list list;
+	struct fits fits = {0};
+	char *refused = NULL;
+	struct error *error;
+	bool all;
 
-	session->nr_fits = 0;
-	for (size_t i = 0; i < count && !error; i++)
-		error = try_version(session, &versions[i], &fits);
-	layout_found_clear(&session->layout);
+	layout_find_releases(SESSION_ARCH, &list);
 	session->version[0] = '\0';
 	session->version_source = VERSION_FITS;
-	if (!error && !fits.first.trace)
-		error = none_fits(session, fits.tried, fits.failed, fits.failed ? fits.failed_version : "");
-	else if (!error && !fits.same)
-		error = ambiguous(session, fits.fitting);
-	else if (!error)
-		give(session, &fits.first, ret);
-	free(versions);
-	error_destroy(fits.failed);
-	clear(&fits.first);
+	error = try_all(session, &list, &fits);
+	layout_list_clear(&list);
+	all = note_releases(session, &fits);
+	if (!error && fits.passed.count > 0 && all)
+		error = look_through_first(session, &fits, ret, &refused);
+	/* What fitted a moment ago does so still: a core stands still. */
+	if (!error && !*ret)
+		error = fits.fitting == 0 || refused ? none_fits(session, &fits) : ambiguous(session, all);
+	free(refused);
+	clear(&fits);
+	return error;
+}
+
+/* ---- the nearest to a release */
+
+/* Of the nearest layouts, several fit and do not show the same. */
+static struct error *contested(const struct session *session, const struct fits *fits)
+{
+	const struct layout *other = fits->passed.differs ? fits->passed.differs->layout.layout : NULL;
+	const char *configuration = other ? other->configuration : NULL;
+	char releases[64] = "", *text = NULL;
+	struct error *error;
+	size_t length;
+	FILE *stream = open_memstream(&text, &length);
+
+	if (!stream)
+		return error_no_memory();
+	fputs("that of ", stream);
+	put_range(session->releases, stream);
+	if (other) {
+		layout_releases(other, releases, sizeof(releases));
+		fputs(" and that of ", stream);
+		put_range(releases, stream);
+		fprintf(stream, "%s%s%s both fit, and do not show the same", configuration ? " (" : "",
+			configuration ? configuration : "", configuration ? ")" : "");
+	} else {
+		fputs(" fits, and so do more than are compared", stream);
+	}
+	if (fclose(stream) != 0) {
+		free(text);
+		return error_no_memory();
+	}
+	error =
+	    error_create(EXIT_NO_RUBY,
+			 "there is no layout for Ruby %s; of the nearest, %s: which one is right cannot be known, "
+			 "so none is used; make the layout of this Ruby with `rbdump --gen-offsets` from debug info",
+			 session->version, text);
+	free(text);
+	return error;
+}
+
+/* What is against the nearest layout, malloc'ed; NULL if out of memory. */
+static char *none_near(const struct fits *fits, const char *refused)
+{
+	const char *by = fits->refused ? fits->refused_by : fits->failed_by;
+	const char *why = refused ? refused : fits->refused ? fits->refused : fits->failed ? fits->failed->message : "";
+	char *text = NULL;
+	size_t length;
+	FILE *stream = open_memstream(&text, &length);
+
+	if (!stream)
+		return NULL;
+	if (fits->tried == 0) {
+		fputs("none is near", stream);
+	} else {
+		fprintf(stream, "of the nearest (%zu tried) none fits, that of ", fits->tried);
+		put_range(by, stream);
+		fprintf(stream, " since %s", why);
+	}
+	if (fclose(stream) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+struct error *session_find_nearest(struct session *session, const struct layout_wish *wish, struct trace **ret,
+				   char **none)
+{
+	struct layout_list list;
+	struct fits fits = {0};
+	char *refused = NULL;
+	struct error *error;
+	bool all;
+
+	*none = NULL;
+	layout_find_nearest(wish, &list);
+	error = try_all(session, &list, &fits);
+	layout_list_clear(&list);
+	all = fits.passed.count == fits.fitting;
+	if (fits.fitting > 0)
+		layout_releases(fits.passed.of[0].layout.layout, session->releases, sizeof(session->releases));
+	if (!error && fits.fitting > 0 && all)
+		error = look_through_first(session, &fits, ret, &refused);
+	if (!error && !*ret && fits.fitting > 0 && !refused)
+		error = contested(session, &fits);
+	if (!error && !*ret) {
+		*none = none_near(&fits, refused);
+		error = *none ? NULL : error_no_memory();
+	}
+	free(refused);
+	clear(&fits);
 	return error;
 }

@@ -66,25 +66,59 @@ static struct error *refuse(const struct session *session, const char *found, co
 			    session->target->pid, refused, remedy(session), build_id);
 }
 
-/* No layout at all: what was looked for, and what would help. */
+/*
+ * The option that may help if there is no layout for the release, as the end of a sentence; "" if it cannot: there is
+ * none that is near, or it was given, or the layouts are for another C library. releases  receives what the nearest
+ * layout is for
+ */
+static const char *option_nearest(const struct session *session, const struct layout_wish *wish, char releases[64])
+{
+	struct layout_list list;
+	bool any = false;
+
+	releases[0] = '\0';
+	if (session->nearest || has_musl(session))
+		return "";
+	layout_find_nearest(wish, &list);
+	if (list.count > 0) {
+		layout_releases(list.of[0].layout, releases, 64);
+		any = true;
+	}
+	layout_list_clear(&list);
+	return any ? "; or give --nearest: the nearest layouts are tried then, and what is shown is marked; the "
+		     "nearest is "
+		     "for "
+		   : "";
+}
+
+/*
+ * No layout at all: what was looked for, and what would help.
+ *   none_near  what is against the nearest layouts, if they were asked for; else NULL
+ */
 static struct error *no_layout(const struct session *session, const struct layout_wish *wish,
-			       const struct error *why_not_made)
+			       const struct error *why_not_made, const char *none_near)
 {
 	const char *build_id = session->module->build_id;
-	char newest[32];
+	char newest[32], nearest[64], *space;
+	const char *option = option_nearest(session, wish, nearest);
 	bool of_series = layout_find_newest(wish, newest, sizeof(newest));
 	char *untrusted = layout_find_untrusted();
 	struct error *error;
 
+	space = strchr(nearest, ' ');
+	if (space)
+		*space = '-';
+
 	error = error_create(
 	    EXIT_NO_RUBY,
 	    "there is no layout for Ruby %s (%s%s, build-id %s), and none could be made: %s; %s, or run `rbdump "
-	    "--gen-offsets` on a build with debug info and the same version%s%s%s%s",
+	    "--gen-offsets` on a build with debug info and the same version%s%s%s%s%s%s%s%s",
 	    session->version, session->version_source == VERSION_GIVEN ? "as given; " : "", session->module->path,
 	    build_id ? build_id : "none", why_not_made->message,
 	    session->module->fd < 0 ? "give the file that ran behind the core"
 				    : "install the debug symbols of that package",
-	    of_series ? "; of its series, there are layouts up to " : "", of_series ? newest : "",
+	    of_series ? "; of its series, there are layouts up to " : "", of_series ? newest : "", option, nearest,
+	    none_near ? "; " : "", none_near ? none_near : "",
 	    untrusted ? "; layouts were not looked for everywhere: " : "", untrusted ? untrusted : "");
 	free(untrusted);
 	return error;
@@ -172,6 +206,7 @@ static struct error *find_known(struct session *session, struct trace **ret)
 	struct layout_wish wish = {session->version, SESSION_ARCH, session->module->build_id,
 				   session->description[0] ? session->description : NULL, NULL};
 	struct error *error = NULL, *refusal = NULL, *why = NULL;
+	char *none_near = NULL;
 	bool generated = false;
 	unsigned int tried = 0;
 
@@ -197,8 +232,12 @@ static struct error *find_known(struct session *session, struct trace **ret)
 	}
 	if (!error && !*ret && !generated)
 		error = try_generated(session, &wish, &why, &refusal, ret);
+	/* A hint of the version may be about another Ruby: then all layouts are tried (fits.h). */
+	if (!error && !*ret && !refusal && why && session->nearest && !session->version_is_hint)
+		error = session_find_nearest(session, &wish, ret, &none_near);
 	if (!error && !*ret && !refusal)
-		error = why ? no_layout(session, &wish, why) : error_no_memory();
+		error = why ? no_layout(session, &wish, why, none_near) : error_no_memory();
+	free(none_near);
 	error_destroy(why);
 	if (error || *ret) {
 		error_destroy(refusal);

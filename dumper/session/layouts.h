@@ -9,7 +9,8 @@
 
 /*
  * Finds a layout that passes the self-test, and keeps it if it was made. If all that is known of the version is a hint,
- * and leads to none, or if nothing is known, it is one that fits (fits.h).
+ * and leads to none, or if nothing is known, it is one that fits; if there is none for the release, and the nearest is
+ * wanted, it is that (fits.h).
  *   ret  receives the trace that was seen through it, without a header; NULL on failure
  * Fails with what is against the first layout that was tried, or why there is none and what would help.
  */

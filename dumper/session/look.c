@@ -256,12 +256,15 @@ static void test_layout(const struct session *session, struct look *look, long l
 	bool enough = moved != NULL;
 	struct self_test test = {
 	    .ruby = &look->ruby,
-	    .version = session->version,
+	    .version = session->version_source == VERSION_FITS || session->layout.source == LAYOUT_NEAREST
+			   ? NULL
+			   : session->version,
 	    .threads = &look->threads,
 	    .stacks = look->stacks,
 	    .moved = moved,
 	    .missing = session->module->mapped.start,
 	    .missing_end = session->module->mapped.end,
+	    .strict = session->layout.source == LAYOUT_NEAREST,
 	    .exact = session->layout.source == LAYOUT_BY_BUILD_ID || session->layout.source == LAYOUT_GENERATED,
 	};
 

@@ -20,9 +20,10 @@ struct look {
 	struct ruby_fibers fibers;
 	struct stack *stacks; /* one for each thread, then one for each fiber */
 	size_t nr_stacks;
-	struct trace *trace; /* its threads in the same order */
-	char *refused;	     /* what the self-test has against the layout; NULL if nothing */
-	bool untested;	     /* there was no time for all of the self-test: nothing is known of the layout */
+	struct trace *trace;	     /* its threads in the same order */
+	char *refused;		     /* what the self-test has against the layout; NULL if nothing */
+	const struct rival *differs; /* a layout that shows something else of the same bytes (rivals.h); NULL */
+	bool untested;		     /* there was no time for all of the self-test: nothing is known of the layout */
 	bool no_memory;
 };
 

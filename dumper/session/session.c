@@ -36,6 +36,11 @@ struct memory *session_memory(const struct session *session)
 	return memory;
 }
 
+const char *session_nearest(const struct session *session)
+{
+	return session->layout.source == LAYOUT_NEAREST ? session->releases : NULL;
+}
+
 /*
  * Goes on from a target that is open.
  *   ruby_version  what the user says of a core; NULL
@@ -83,6 +88,7 @@ struct error *session_open(pid_t pid, const struct session_options *options, str
 	}
 	session->no_stop = options->no_stop;
 	session->offsets = options->offsets;
+	session->nearest = options->nearest;
 	error = time_limit_begin(TARGET_LIVE, pid, options->time_limit_s);
 	if (!error)
 		error = live_open(pid, &session->target);
@@ -111,6 +117,7 @@ struct error *session_open_core(const struct session_core_options *options, stru
 	if (!session)
 		return error_no_memory();
 	session->offsets = options->offsets;
+	session->nearest = options->nearest;
 	/* However long it takes to unpack one: its length is limited. */
 	error = core_open(&options->core, &session->target);
 	if (!error) {

@@ -8,6 +8,7 @@
 #include "capture/capture.h"
 #include "decode/literals.h"
 #include "moments.h"
+#include "session/rivals.h"
 #include "target/live.h"
 #include "vm/collections.h"
 
@@ -69,11 +70,28 @@ struct chase {
 	struct look *look;
 };
 
+/* Looks once through the session's layout and through those that it is compared with, which share the time. */
+static void look_through_all(const struct session *session, struct look *look, long limit_ns)
+{
+	if (session->rivals)
+		limit_ns /= (long)session->rivals->count + 1;
+	look_once(session, look, limit_ns);
+	if (session->rivals)
+		rivals_look(session->rivals, limit_ns);
+}
+
+/* Notes whether another layout shows something else of what was just looked at. */
+static void compare(const struct session *session, struct look *look)
+{
+	if (session->rivals && !look->no_memory && !look->refused)
+		look->differs = rivals_compare(session->rivals, look);
+}
+
 static void chase(void *context)
 {
 	const struct chase *chase = context;
 
-	look_once(chase->session, chase->look, CHASE_NS);
+	look_through_all(chase->session, chase->look, CHASE_NS);
 }
 
 /*
@@ -90,7 +108,7 @@ static struct error *learn_pages(const struct session *session, struct look *loo
 		known = memory_pages(session->memory);
 		error = capture_unpaused(session->memory);
 		if (!error)
-			look_once(session, look, LOOK_NS);
+			look_through_all(session, look, LOOK_NS);
 	} while (!error && memory_pages(session->memory) > known && ++tries < LEARNING_TRIES);
 	return error;
 }
@@ -112,16 +130,30 @@ static struct error *search_heap(const struct session *session, struct look *loo
 	return NULL;
 }
 
+/* The same for the session's layout and for those that it is compared with. */
+static struct error *search_heap_for_all(const struct session *session, struct look *look, bool *searched)
+{
+	struct error *error = search_heap(session, look, searched);
+
+	for (size_t i = 0; session->rivals && !error && i < session->rivals->count; i++) {
+		bool rival_searched;
+
+		error = search_heap(session, &session->rivals->of[i].look, &rival_searched);
+		*searched |= rival_searched;
+	}
+	return error;
+}
+
 /* Looks once, and, if there are fibers that only a search of the heap tells of, again with what that has found. */
 static struct error *look_and_search(const struct session *session, struct look *look)
 {
 	struct error *error;
 	bool searched;
 
-	look_once(session, look, LOOK_NS);
-	error = search_heap(session, look, &searched);
+	look_through_all(session, look, LOOK_NS);
+	error = search_heap_for_all(session, look, &searched);
 	if (!error && searched)
-		look_once(session, look, LOOK_NS);
+		look_through_all(session, look, LOOK_NS);
 	return error;
 }
 
@@ -134,7 +166,7 @@ struct error *look_paused(const struct session *session, struct look *look)
 	bool searched = false;
 
 	if (!error)
-		error = search_heap(session, look, &searched);
+		error = search_heap_for_all(session, look, &searched);
 	if (!error && searched)
 		error = learn_pages(session, look);
 	while (!error && tries < PAUSED_TRIES) {
@@ -144,7 +176,7 @@ struct error *look_paused(const struct session *session, struct look *look)
 		if (error)
 			break;
 		tries++;
-		look_once(session, look, LOOK_NS);
+		look_through_all(session, look, LOOK_NS);
 		if (look->no_memory)
 			break;
 		/* Of fibers that were made after the search some are missed; of those that ended, memory may be gone.
@@ -152,7 +184,7 @@ struct error *look_paused(const struct session *session, struct look *look)
 		searched = false;
 		if ((look->fibers.missing == LIST_MISSED || look->fibers.missing == LIST_BROKEN) &&
 		    tries < SEARCHED_TRIES)
-			error = search_heap(session, look, &searched);
+			error = search_heap_for_all(session, look, &searched);
 		if (memory_missed(session->memory) == 0 && !look->untested && !searched) {
 			refusals += look->refused != NULL;
 			if (!look->refused || refusals >= REFUSED_TRIES)
@@ -161,6 +193,8 @@ struct error *look_paused(const struct session *session, struct look *look)
 		/* Let it get somewhere else. */
 		nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
 	}
+	if (!error)
+		compare(session, look);
 	if (!error)
 		error = failure(session, look);
 	if (error)
@@ -185,13 +219,14 @@ struct error *look_at_core(const struct session *session, struct look *look)
 	if (!look->no_memory && session->module->fd < 0) {
 		if (literals_find(&look->ruby, look->stacks, look->nr_stacks, mapped->start, mapped->end, &literals)) {
 			memory_overlay(session->memory, literals.pieces, literals.count, 0, 0);
-			look_once(session, look, LOOK_NS);
+			look_through_all(session, look, LOOK_NS);
 			memory_overlay(session->memory, NULL, 0, 0, 0);
 		} else {
 			look->no_memory = true;
 		}
 		literals_clear(&literals);
 	}
+	compare(session, look);
 	return failure(session, look);
 }
 
@@ -214,7 +249,8 @@ struct error *look_unpaused(const struct session *session, struct look *look)
 		error = capture_unpaused(session->memory);
 		if (error)
 			break;
-		look_once(session, look, LOOK_NS);
+		look_through_all(session, look, LOOK_NS);
+		compare(session, look);
 		if (!look->no_memory)
 			moved = look_mark_moved(session, look);
 		if (look->no_memory || !collections_now(&look->ruby, target_read_pages, session->target, &after)) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "session/rivals.h"
 #include "session/roots.h"
 #include "session/strategy.h"
 #include "vm/roots_file.h"
@@ -11,7 +12,7 @@ struct error *session_try(struct session *session, struct trace **ret, char **re
 {
 	const struct layout *layout = session->layout.layout;
 	const enum lifetime before = session_lifetime(session, &session->module_roots, 0);
-	struct look look = {.ruby = {.layout = layout}};
+	struct look look = {.ruby = {.layout = layout, .borrowed = session->layout.source == LAYOUT_NEAREST}};
 	struct access access;
 	struct roots roots;
 	bool searched;
@@ -33,6 +34,8 @@ struct error *session_try(struct session *session, struct trace **ret, char **re
 	memory_destroy(session->memory);
 	session->memory = session_memory(session);
 	if (!session->memory)
+		return error_no_memory();
+	if (session->rivals && !rivals_begin(session->rivals, session))
 		return error_no_memory();
 	access = access_begin(session->memory, layout);
 	look.ruby.memory = session->memory;
@@ -69,6 +72,8 @@ struct error *session_try(struct session *session, struct trace **ret, char **re
 		if (searched && session->target->kind == TARGET_LIVE)
 			roots_file_write(session->module, &session->module_roots, &roots);
 		session->ruby = look.ruby;
+		if (session->rivals)
+			session->rivals->differs = look.differs;
 		*ret = look.trace;
 		look.trace = NULL;
 	}

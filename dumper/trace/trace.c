@@ -77,10 +77,8 @@ const char *trace_state_name(enum trace_state state)
 const char *trace_layout_source_name(enum layout_source source)
 {
 	static const char *const names[] = {
-	    [LAYOUT_BY_BUILD_ID] = "build-id",
-	    [LAYOUT_BY_VERSION] = "version",
-	    [LAYOUT_GENERATED] = "generated",
-	    [LAYOUT_GIVEN] = "given",
+	    [LAYOUT_BY_BUILD_ID] = "build-id", [LAYOUT_BY_VERSION] = "version", [LAYOUT_GENERATED] = "generated",
+	    [LAYOUT_GIVEN] = "given",	       [LAYOUT_NEAREST] = "nearest",
 	};
 
 	return names[source];

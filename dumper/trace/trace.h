@@ -74,7 +74,13 @@ enum list_missing {
 	LIST_MISSED,
 };
 
-enum layout_source { LAYOUT_BY_BUILD_ID, LAYOUT_BY_VERSION, LAYOUT_GENERATED, LAYOUT_GIVEN };
+enum layout_source {
+	LAYOUT_BY_BUILD_ID,
+	LAYOUT_BY_VERSION,
+	LAYOUT_GENERATED,
+	LAYOUT_GIVEN,
+	LAYOUT_NEAREST, /* it is for other releases: there is none for this one */
+};
 
 /* Who says which version it is. */
 enum version_source {
@@ -109,6 +115,7 @@ struct trace {
 	const char *versions_fit[TRACE_FITS]; /* of VERSION_FITS: "3.2.3", "3.1.2 3.1.4"; newest first */
 	size_t nr_versions_fit;
 	enum layout_source layout_source;
+	const char *layout_releases; /* of LAYOUT_NEAREST: what it is for, "3.3.7 3.3.11" or "3.3.0"; else NULL */
 	const char *layout_file;     /* NULL if it was not kept in a file */
 	const char *layout_build_id; /* of the ELF that Ruby is in; NULL if it has none */
 	unsigned int pauses;	     /* how often the target was stopped; 0 if it was read without */

@@ -51,6 +51,7 @@ struct collections collections_read(const struct ruby *ruby)
 		if (i == COUNT && !access.failed)
 			ret.told = read_mode(ruby, objspace, &mode);
 	}
+	ret.doubted = ruby->borrowed;
 	ret.begun = values[COUNT];
 	ret.compactions = values[COMPACTIONS];
 	ret.compacting = values[COMPACTING] != 0;
@@ -85,7 +86,7 @@ bool collections_unchanged(const struct collections *then, const struct collecti
 
 bool collections_same_objects(const struct collections *kept, const struct collections *now)
 {
-	return kept->told && now->told && !kept->beginning && kept->begun == now->begun &&
+	return kept->told && now->told && !now->doubted && !kept->beginning && kept->begun == now->begun &&
 	       kept->marking == now->marking && !kept->compacting && !collections_moved_between(kept, now);
 }
 

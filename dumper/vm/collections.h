@@ -20,6 +20,7 @@ struct collections {
 	bool marking;	      /* the last one still marks, at once or in steps between which Ruby goes on */
 	bool beginning; /* it is collecting, and neither marks nor sweeps: it is about to begin, or has just ended */
 	bool told;	/* `begun` and `marking` are known */
+	bool doubted;	/* that is read through a layout for another release: whether it is right cannot be tested */
 };
 
 /* As the memory of `ruby` has it. */
@@ -41,7 +42,8 @@ bool collections_moved_between(const struct collections *a, const struct collect
  * when marking ended; from the end of marking to the begin of the next collection, what is within reach is marked, or
  * new. While marking goes on, in steps (since 2.2), nothing is freed. So it is the same if no collection has begun
  * between, and the last one still marks, or does not. Nothing is kept from where one has begun, and does not mark yet
- * (gc.c, gc_start(), v2_2_0 to v3_3_8; gc/default/default.c, v3_4_5, v4_0_5).
+ * (gc.c, gc_start(), v2_2_0 to v3_3_8; gc/default/default.c, v3_4_5, v4_0_5). Nor is anything kept from or to a moment
+ * that is doubted.
  *   kept, now  the first of the moments, and the second
  */
 bool collections_same_objects(const struct collections *kept, const struct collections *now);

@@ -19,6 +19,7 @@ struct ruby {
 	uint64_t operators;    /* op_tbl[], where not all operators have Strings (until 2.1); 0 if not known */
 	uint64_t object_class; /* address of the variable rb_cObject; 0 if not known */
 	enum zjit zjit;
+	bool borrowed;	/* the layout is for another release: nothing is kept on the word of what no test can confirm */
 	bool unchecked; /* frames are taken as they are if they can be read at all: experiment/ measures that */
 };
 

@@ -52,7 +52,8 @@ static void add_process(uint32_t number, struct byte_buffer *records)
 						.started = 4711 + number,
 						.command = "ruby",
 						.ruby_version = number % 2 ? NULL : "3.4.5",
-						.ruby_description = number % 2 ? NULL : "ruby 3.4.5"};
+						.ruby_description = number % 2 ? NULL : "ruby 3.4.5",
+						.layout_releases = number % 2 ? NULL : "3.4.0 3.4.4"};
 	const struct profile_counts counts = {.samples = 60, .verdicts = {40, 10, 5, 5}, .late = 3};
 	struct encoder *encoder = encoder_create(number);
 

@@ -109,6 +109,24 @@ static void test_between(void **state)
 	assert_true(collections_moved_between(&after, &before));
 }
 
+/* Through a layout for another release nothing is kept. */
+static void test_doubted(void **state)
+{
+	struct synthetic *s = *state;
+	const struct collections kept = {.begun = 7, .told = true};
+	struct collections doubted = kept;
+
+	doubted.doubted = true;
+	assert_false(collections_same_objects(&kept, &doubted));
+	assert_false(collections_same_objects(&doubted, &doubted));
+	/* For what is read a moment later nothing better is known. */
+	assert_true(collections_unchanged(&doubted, &doubted));
+	give_vm(s);
+	assert_false(collections_read(&s->ruby).doubted);
+	s->ruby.borrowed = true;
+	assert_true(collections_read(&s->ruby).doubted);
+}
+
 /* What was kept holds while nothing can have been freed or moved since. */
 static void test_same_objects(void **state)
 {
@@ -179,6 +197,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_read, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_doubted, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_no_compaction, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_unreadable, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_range, synthetic_set_up, synthetic_tear_down),

@@ -301,6 +301,46 @@ static void test_newest_of_series(void **state)
 	assert_newest(NULL, NULL);
 }
 
+/* The layouts of a list that are for pdp11: "FOLDER/NAME FOLDER/NAME ". */
+static void assert_list(struct layout_list *list, enum layout_source source, const char *expected)
+{
+	char text[512] = "";
+
+	for (size_t i = 0; i < list->count; i++) {
+		size_t length = strlen(text);
+
+		assert_int_equal(list->of[i].source, source);
+		assert_int_equal(list->of[i].layout->members[F_cfp_ep].offset, 8 * F_cfp_ep);
+		snprintf(text + length, sizeof(text) - length, "%s ", list->of[i].file + strlen(root) + 1);
+	}
+	assert_string_equal(text, expected);
+	layout_list_clear(list);
+	assert_int_equal(list->count, 0);
+}
+
+static void test_releases(void **state)
+{
+	struct layout_list list;
+	const struct layout_wish wanted = {"9.9.20", ARCH, BUILD, NULL, NULL};
+
+	(void)state;
+	layout_find_releases(ARCH, &list);
+	assert_list(&list, LAYOUT_BY_VERSION, "");
+	write_layout("a/one.layout", "9.9.9", ARCH, NULL);
+	write_file("a/garbage.layout", "garbage", 7);
+	write_range("a/range.layout", "9.9.11", "9.9.11 9.9.12", ARCH);
+	/* The same in another folder is the same once. */
+	write_range("b/same.layout", "9.9.11", "9.9.11 9.9.12", ARCH);
+	write_layout("b/build.layout", "9.9.13", ARCH, BUILD);
+	write_layout("b/arch.layout", "9.9.13", "x86_64", NULL);
+	write_layout("b/series.layout", "9.8.13", ARCH, NULL);
+	write_layout("b/no-release.layout", "9.8.13preview", ARCH, NULL);
+	layout_find_releases(ARCH, &list);
+	assert_list(&list, LAYOUT_BY_VERSION, "a/range.layout a/one.layout b/series.layout ");
+	layout_find_nearest(&wanted, &list);
+	assert_list(&list, LAYOUT_NEAREST, "a/range.layout a/one.layout ");
+}
+
 static char listed[512];
 
 static void list(void *context, const char *path, const struct layout *header, const char *wrong)
@@ -577,6 +617,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test_setup_teardown(test_range_without_version, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_patch_levels, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_newest_of_series, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_releases, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_list, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_next_one, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_own_name_first, set_up, tear_down),

@@ -201,6 +201,9 @@ static void test_processes(void **state)
 {
 	(void)state;
 	assert_true(takes(RECORD_PROCESS, "nnnnnsss", N(1), N(5), N(1), N(6), N(7), "ruby", NULL, NULL));
+	assert_true(
+	    takes(RECORD_PROCESS, "nnnnnssss", N(1), N(5), N(1), N(6), N(7), "ruby", NULL, NULL, "3.4.0 3.4.4"));
+	assert_true(takes(RECORD_PROCESS, "nnnnnssss", N(1), N(5), N(1), N(6), N(7), "ruby", NULL, NULL, NULL));
 	assert_true(takes(RECORD_PROCESS, "nnnnnsss", N((1 << 22) - 1), N(5), N(1), N(6), time_max, NULL, NULL, NULL));
 	assert_false(takes(RECORD_PROCESS, "nnnnnsss", N(1 << 22), N(5), N(1), N(6), N(7), "ruby", NULL, NULL));
 	assert_false(takes(RECORD_PROCESS, "nnnnnsss", UINT64_MAX, N(5), N(1), N(6), N(7), "ruby", NULL, NULL));

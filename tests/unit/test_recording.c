@@ -374,6 +374,7 @@ static struct profile_process process_of(size_t number)
 	    .command = names[(number + 1) % NAMES],
 	    .ruby_version = number == 2 ? NULL : "3.4.5",
 	    .ruby_description = number == 2 ? NULL : "ruby 3.4.5 (2025-07-16 revision 20cda200d3) [x86_64-linux]",
+	    .layout_releases = number == 1 ? "3.4.0 3.4.4" : NULL,
 	    .begin_ns = 7000 * number,
 	};
 }
@@ -518,6 +519,7 @@ static void assert_process(const struct profile_process *process, const struct p
 	assert_same_text(process->command, expected->command);
 	assert_same_text(process->ruby_version, expected->ruby_version);
 	assert_same_text(process->ruby_description, expected->ruby_description);
+	assert_same_text(process->layout_releases, expected->layout_releases);
 	assert_true(process->begin_ns == expected->begin_ns);
 	assert_memory_equal(&process->counts, &some_counts, sizeof(some_counts));
 }

@@ -189,6 +189,25 @@ static void test_version_sources(void **state)
 		    "layouts of these fit, and show the same)\n0 threads, not paused\n");
 }
 
+static void test_nearest(void **state)
+{
+	json_t *root;
+
+	(void)state;
+	trace.nr_threads = 0;
+	trace.pauses = 0;
+	trace.layout_source = LAYOUT_NEAREST;
+	trace.layout_releases = "9.8.3 9.8.6";
+	assert_text("Process 4242: ruby 9.8.7 (a test)\n0 threads, not paused\n"
+		    "Layout: of 9.8.3 to 9.8.6, the nearest to 9.8.7; it was not made for this release\n");
+	root = json();
+	assert_member(json_object_get(root, "layout"), "source", "nearest");
+	assert_member(json_object_get(root, "layout"), "releases", "9.8.3 9.8.6");
+	json_decref(root);
+	trace.layout_releases = "9.8.6";
+	assert_line("Layout: of 9.8.6, the nearest to 9.8.7; it was not made for this release");
+}
+
 static void test_json_of_versions_that_fit(void **state)
 {
 	json_t *root, *fit;
@@ -525,6 +544,7 @@ static void test_json(void **state)
 	assert_true(json_real_value(json_object_get(root, "pause_us")) == 123.4);
 	assert_number(root, "pauses", 1);
 	assert_member(json_object_get(root, "layout"), "source", "version");
+	assert_member(json_object_get(root, "layout"), "releases", NULL);
 	assert_member(json_object_get(root, "layout"), "file", "/a/file.layout");
 	assert_member(json_object_get(root, "layout"), "build_id", "00ff");
 	assert_member(json_object_get(root, "gc"), "running", NULL);
@@ -691,6 +711,7 @@ int main(void)
 	    cmocka_unit_test_setup(test_text, set_up),
 	    cmocka_unit_test_setup(test_text_of_what_is_missing, set_up),
 	    cmocka_unit_test_setup(test_version_sources, set_up),
+	    cmocka_unit_test_setup(test_nearest, set_up),
 	    cmocka_unit_test_setup(test_json_of_versions_that_fit, set_up),
 	    cmocka_unit_test_setup(test_frames, set_up),
 	    cmocka_unit_test_setup(test_states, set_up),

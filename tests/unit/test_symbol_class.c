@@ -208,6 +208,34 @@ static void test_short_table(void **state)
 	assert_no_symbol(s, 16);
 }
 
+static void assert_units(struct synthetic *s, bool hold)
+{
+	struct access access = ruby_access(&s->ruby);
+
+	assert_int_equal(symbol_units_hold(&s->ruby, &access), hold);
+}
+
+/* The first of several inner Arrays is full: it tells whether the layout is right in how long they are. */
+static void test_units(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t elements[32] = {0}, inner[2] = {synthetic_array(s, elements, 32), synthetic_array(s, elements, 2)};
+
+	s->layout->enumerators[E_ID_ENTRY_UNIT] = (struct layout_number){.present = true, .value = 16};
+	synthetic_set(s, s->ruby.symbols, F_symbols_ids, synthetic_array(s, inner, 2));
+	assert_units(s, true);
+	synthetic_set(s, inner[0], F_array_heap_len, 31); /* nobody has asked for the last Symbol */
+	assert_units(s, true);
+	synthetic_set(s, inner[0], F_array_heap_len, 30);
+	assert_units(s, false);
+	s->layout->enumerators[E_ID_ENTRY_UNIT].value = 15;
+	assert_units(s, true);
+	s->layout->enumerators[E_ID_ENTRY_UNIT].value = 17;
+	assert_units(s, false);
+	synthetic_set(s, s->ruby.symbols, F_symbols_ids, synthetic_array(s, inner, 1));
+	assert_units(s, true); /* one alone says nothing */
+}
+
 /* ---- classes */
 
 static void assert_path(struct synthetic *s, uint64_t klass, const char *expected, bool permanent)
@@ -895,6 +923,7 @@ int main(void)
 	    MODERN(test_next_id),
 	    MODERN(test_darray),
 	    MODERN(test_short_table),
+	    MODERN(test_units),
 	    MODERN(test_paths),
 	    MODERN(test_classes_and_modules),
 	    MODERN(test_singletons),

@@ -93,6 +93,9 @@ function showHeader() {
   if (data.profiles.some((profile) => profile.cut)) {
     byId("counts").append(element("strong", "warning", "A recording was cut short: its end is missing."));
   }
+  if (data.remark) {
+    byId("counts").append(element("strong", "warning", `${visible(data.remark)}.`));
+  }
 }
 
 // ---- states and colours

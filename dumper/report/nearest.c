@@ -1,0 +1,47 @@
+#include "report/nearest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The first such process; `count` goes up by how many there are. */
+static const struct profile_process *find(const struct profile *profile, size_t *count)
+{
+	const struct profile_process *first = NULL;
+
+	for (size_t i = 0; profile && i < profile->nr_processes; i++) {
+		if (!profile->processes[i].layout_releases)
+			continue;
+		first = first ? first : &profile->processes[i];
+		++*count;
+	}
+	return first;
+}
+
+bool nearest_remark(const struct profile *profile, const struct profile *before, char **ret)
+{
+	size_t count = 0, length;
+	const struct profile_process *mine = find(profile, &count), *theirs = find(before, &count);
+	const struct profile_process *first = mine ? mine : theirs;
+	const char *space;
+	FILE *stream;
+
+	*ret = NULL;
+	if (!first)
+		return true;
+	stream = open_memstream(ret, &length);
+	if (!stream)
+		return false;
+	fprintf(stream, "process %d", first->pid);
+	if (count > 1)
+		fprintf(stream, " and %zu more", count - 1);
+	space = strchr(first->layout_releases, ' ');
+	fprintf(stream, ": layout of %.*s%s%s, the nearest to %s; it was not made for this release",
+		space ? (int)(space - first->layout_releases) : -1, first->layout_releases, space ? " to " : "",
+		space ? space + 1 : "", first->ruby_version ? first->ruby_version : "a release that is not known");
+	if (fclose(stream) == 0)
+		return true;
+	free(*ret);
+	*ret = NULL;
+	return false;
+}
