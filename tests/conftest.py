@@ -62,7 +62,7 @@ def applies(ruby, test):
 def pytest_generate_tests(metafunc):
     if "ruby" in metafunc.fixturenames:
         rubies = [ruby for ruby in RUBIES if applies(ruby, metafunc.definition)]
-        metafunc.parametrize("ruby", rubies, ids=lambda ruby: ruby.id, scope="session")
+        metafunc.parametrize("ruby", rubies, ids=[ruby.id for ruby in rubies], scope="session")
 
 
 @pytest.fixture(scope="session", autouse=True)

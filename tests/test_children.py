@@ -10,15 +10,15 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import types
 
 import pytest
-from conftest import TESTS, note_not_applicable
+from conftest import note_not_applicable
 from harness.dump import check, run
 from harness.process import has_ended, is_untouched, wait_until
 from harness.stripped import stripped_copy
 from harness.target import from_hex, needs
+from harness.tracer import Tracer
 
 FAILED, NOT_RUBY, NO_PERMISSION, USAGE = 2, 3, 4, 64
 
@@ -123,11 +123,8 @@ def test_worst_exit_status(ruby, start, rbdump):
     target = start(ruby, "fork_tree.rb")
     forks = Forks(target)
     refused = forks.rubies.pop(2)
-    tracer = [sys.executable, TESTS / "harness/tracer.py", str(refused.pid)]
-    with subprocess.Popen(tracer, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as tracing:
-        assert tracing.stdout.readline() == b"traced\n"
+    with Tracer(refused.pid):
         done = run(rbdump, "-p", target.pid, "--children", "--json")
-        tracing.stdin.close()
     assert done.returncode == NO_PERMISSION
     assert re.match(rf"rbdump: {refused.pid} \(\S+\): process {refused.pid} is already traced by ", done.stderr)
     check_each(done.stdout, forks.rubies, ruby)

@@ -17,8 +17,9 @@ import time
 import pytest
 from conftest import RUBIES, TESTS, note_not_applicable
 from harness.dump import run
+from harness.places import PLACES
+from harness.pool import record_pool
 from harness.process import children_of, command_line, has_ended, is_untouched, task_states, tracers_of, wait_until
-from harness.process import status as status_of
 from harness.recording import (
     CUT,
     SECOND,
@@ -34,6 +35,7 @@ from harness.recording import (
     timelines,
     warnings_in,
 )
+from harness.tracer import Tracer
 from test_graph import is_watcher, judge
 
 FAILED, NOT_RUBY, NO_PERMISSION, USAGE = 2, 3, 4, 64
@@ -374,31 +376,7 @@ def test_methods_that_change_places(one_ruby, rbdump, file, mode):
 
 # ---- threads that begin while they are recorded
 
-UNSHARE = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
-# Where a target is, and where rbdump is: (what starts the target, how many processes above it, and of which of them
-# rbdump is in the namespaces; None: of none).
-PLACES = {
-    "here": ((), 0, None),
-    "pid-namespace": (UNSHARE, 1, None),
-    "inside-it": (UNSHARE, 1, 1),
-    "nested": ([*UNSHARE, *UNSHARE], 2, None),
-    "inside-the-outer": ([*UNSHARE, *UNSHARE], 2, 1),
-}
-
-
-def descendants_of(pid, levels):
-    """The process, its only child, the only child of that, and so on."""
-    line = [pid]
-    for _ in range(levels):
-        line.append(wait_until(lambda: children_of(line[-1]), "it has a child")[0])
-    return line
-
-
-def seen_inside(pid, line, level):
-    """What a process is called in the pid namespace that the one at that level of the line has begun."""
-    ids = [int(word) for word in status_of(pid, "NSpid").split()]
-    return ids[len(ids) - 1 - (len(line) - 1 - level)]
-
+POOL = 50  # threads of pool.rb
 
 @pytest.fixture
 def place(request):
@@ -424,41 +402,85 @@ def test_threads_that_begin_elsewhere(one_ruby, rbdump, file, place, mode):
 
 
 def check_pool(ruby, rbdump, file, place, mode):
-    below, levels, inside = place
-    with Running(ruby, "shares/pool.rb", below=below) as target:
-        ready, first, second = target.first_line.split()
-        assert ready == "ready"
-        line = descendants_of(target.pid, levels)
-        pid, enter = line[-1], []
-        if inside is not None:
-            # Where unshare(1) itself is, /proc is that of what it has begun.
-            enter = ["nsenter", f"--pid=/proc/{line[inside]}/ns/pid", f"--mount=/proc/{line[inside - 1]}/ns/mnt", "--"]
-            pid = seen_inside(line[-1], line, inside)
-        with Recording(rbdump, "-p", pid, "-r", 1000, "--mode", mode, file=file, below=enter) as recording:
-            recording.wait_for_samples()
-            target.process.stdin.write(b"8\n")
-            assert target.line(60) == "done"
-            os.kill(children_of(recording.pid)[0] if enter else recording.pid, signal.SIGINT)
-            ended, _, errors = recording.end()
-        assert ended == 0, errors
-        assert is_untouched(line[-1])
-        cpu, wall = json.loads(target.finish())
-    profile = report(rbdump, file, "--idle")
-    check_counts(profile, errors)
-    edges = collections.Counter()
-    for one in profile.runs:
-        frames = [(frame["name"], frame["line"]) for frame in one.frames]
-        for (name, _), (caller, at) in zip(frames, frames[1:]):
-            if caller == "Pool#a" and one.verdict == "complete":
-                edges[name, at] += one.count
-    assert edges.keys() == {("Pool#b", int(first)), ("Pool#c", int(second))}, edges
-    assert min(edges.values()) > 20, edges
+    profile, errors, verdict = record_pool(ruby, rbdump, file, place, mode, turns=2)
+    check_well_formed(profile)
+    assert verdict.samples == profile.counts["samples"] > 2000, profile.counts
+    assert not verdict.impossible, verdict.impossible
     if mode == "paused":
-        assert profile.counts["complete"] >= 0.98 * profile.counts["samples"], profile.counts
-    # What it burns without the GVL is seen to be burnt: by the kernel's count of its time, and by where it is.
-    burning = [one for one in profile.runs if one.thread["name"] == "burn"]
-    assert shares_of(burning, lambda one: one.state).get("cpu", 0) >= min(1, cpu / wall) - POINTS, (cpu, wall)
-    assert all(one.thread["tid"] != 0 for one in burning)
+        # A collection that begins before names are read costs the new stacks of a round.
+        assert verdict.complete >= 0.999 * verdict.samples - POOL, verdict.marks
+        # No stack is shown of a thread that could not be stopped.
+        assert {one.verdict for one in profile.runs if one.thread["tid"] is None} <= {"unreadable"}
+    # Each thread was looked at, and known by its tid, and what it did is what the kernel and its own clock tell.
+    assert verdict.stat_agrees(), verdict.counted
+    for kind, counted in verdict.counted.items():
+        assert counted["seen"] >= 0.8 * verdict.told[kind]["there"] * SECOND > SECOND, (kind, counted, verdict.told)
+    assert max(verdict.differences().values()) <= POINTS, (verdict.differences(), verdict.counted, verdict.states, verdict.told)
+    check_counts(profile, errors)
+
+
+def test_a_thread_that_another_tracer_has(ruby, rbdump, file):
+    """It begins during a recording, and cannot be stopped: so it is marked each time that it runs, until it can."""
+    with Running(ruby, "shares/unstoppable.rb") as target:
+        assert target.first_line == "ready"
+        with Recording(rbdump, "-p", target.pid, "-r", 200, file=file) as recording:
+            recording.wait_for_samples()
+            target.process.stdin.write(b"wait\n")
+            tid = int(target.line())
+            with Tracer(tid):
+                target.process.stdin.write(b"go\n")
+                assert target.line() == "goes"
+                traced = [time.time_ns()]
+                recording.wait_until(lambda profile: profile.end() > traced[0] + SECOND, "it was recorded for a while")
+                traced.append(time.time_ns())
+            free = time.time_ns()
+            recording.wait_until(lambda profile: profile.end() > free + SECOND, "it was recorded again")
+            status, _, errors = recording.end(signal.SIGINT)
+        assert status == 0, errors
+        assert is_untouched(target.pid)
+        target.finish()
+    profile = report(rbdump, file, "--idle")
+    check_well_formed(profile)
+    runs = [one for one in profile.runs if one.thread["tid"] == tid and one.state == "cpu"]
+
+    def between(begin, end):
+        found = [one for one in runs if begin <= profile.start + one.start and profile.start + one.end <= end]
+        assert sum(one.count for one in found) > 50, found
+        return {(one.verdict, one.frames[0]["name"]) for one in found}
+
+    assert between(*traced) == {("unreadable", "(unreadable: refused)")}
+    assert between(free, profile.end()) == {("complete", "Unstoppable#go")}
+    check_counts(profile, errors)
+
+
+def test_threads_whose_native_threads_are_not_known(ruby, rbdump, file):
+    """Each sample of such a thread is marked, whatever it does. One that was known before it hid stays known."""
+    hidden = 8
+    with Running(ruby, "shares/unstoppable.rb") as target:
+        assert target.first_line == "ready"
+        with Recording(rbdump, "-p", target.pid, "-r", 20, file=file) as recording:
+            recording.wait_for_samples()
+            for _ in range(hidden):
+                target.process.stdin.write(b"hide\n")
+                assert target.line() == "hidden"
+            began = time.time_ns()
+            recording.wait_until(lambda profile: profile.end() > began + 3 * SECOND, "they were recorded for a while")
+            status, _, errors = recording.end(signal.SIGINT)
+        assert status == 0, errors
+        assert is_untouched(target.pid)
+        target.finish()
+    profile = report(rbdump, file, "--idle")
+    check_well_formed(profile)
+    marked = 0
+    for number in range(hidden):
+        runs = profile.of(name=f"hidden {number}")
+        known = {(one.verdict, one.thread["tid"] is not None) for one in runs}
+        assert known in ({("unreadable", False)}, {("complete", True)}), (number, known, profile.threads)
+        marks = {one.frames[0]["name"] for one in runs if one.verdict == "unreadable"}
+        assert marks <= {"(unreadable: not-identified)"}, marks
+        marked += bool(marks)
+    assert marked > hidden / 2
+
 
 @with_one
 def test_threads_that_are_renamed(one_ruby, rbdump, file):

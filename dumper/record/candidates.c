@@ -199,8 +199,14 @@ struct candidate *candidates_next(struct candidate_list *list, uint64_t now_ns)
 	/* One that is fresh does not wait for those that were always there. */
 	for (size_t i = 0; i < list->count; i++) {
 		struct candidate *of = &list->of[i];
+		struct program program;
 
-		if (!of->looked_at && of->due_ns <= now_ns && (!first || (of->fresh && !first->fresh)))
+		if (of->looked_at || of->due_ns > now_ns)
+			continue;
+		/* While it waited for its turn, another one of its program was looked at. */
+		if (of->looks == 0 && program_of(of->pid, &program) && is_known(list, &program))
+			plan(list, of, now_ns);
+		else if (!first || (of->fresh && !first->fresh))
 			first = of;
 	}
 	return first;

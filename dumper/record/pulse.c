@@ -37,6 +37,9 @@ _Static_assert(THREAD_WORDS_MAX <= SHOT_BESIDE_MAX, "those words are copied besi
 #define LIST_LIMIT_NS 500000000L
 #define LIST_TRIES    3
 
+/* And for one thread alone. */
+#define ANEW_PAGES 64u
+
 /*
  * After so long, a round is not quiet: names of threads are looked at again. What threads did before that in quiet
  * rounds is reckoned up later, as one weight (record/runs.h).
@@ -386,6 +389,39 @@ static enum profile_state state_of(enum trace_state state, const struct task_loo
 	}
 }
 
+/* What Ruby says of a thread by now. All zero if that cannot be had. */
+static struct ruby_thread read_anew(const struct pulse *pulse, const struct watched *watched)
+{
+	struct memory *memory = memory_create(target_read_pages, pulse->session->target, ANEW_PAGES);
+	struct ruby_thread thread = {0};
+	struct ruby ruby = pulse->ruby;
+
+	if (!memory)
+		return thread;
+	ruby.memory = memory;
+	thread = threads_read_one(&ruby, watched->subject.aim.thread);
+	memory_destroy(memory);
+	return thread;
+}
+
+/*
+ * Takes the stack of a thread that has no native thread, and so does not run. False if it has one by now: the list is
+ * of a moment before, and what was read may have been changing.
+ */
+static bool take_without_native(struct pulse *pulse, struct watched *watched, struct sample *sample)
+{
+	struct ruby_thread now;
+
+	sampler_take(pulse->sampler, MODE_UNPAUSED_DOUBLE, &watched->subject, false, sample);
+	if (sample->no_stack)
+		return true;
+	now = read_anew(pulse, watched);
+	if (now.ec != 0 && !has_native(&now))
+		return true;
+	open_native(pulse, watched, &now);
+	return false;
+}
+
 /* Whether there is a stack to be handed on; if so, it is in the sample. */
 static void take_stack(struct pulse *pulse, struct watched *watched, struct task_look *look, struct sample *sample)
 {
@@ -397,12 +433,13 @@ static void take_stack(struct pulse *pulse, struct watched *watched, struct task
 		}
 	}
 	watched->look = (struct task_look){0};
-	/* One without a native thread does not run, or will soon have one. */
+	if (watched->subject.tid == 0 && watched->pthread + watched->noted_tid == 0 &&
+	    take_without_native(pulse, watched, sample))
+		return;
 	sampler_take(pulse->sampler, watched->subject.tid == 0 ? MODE_UNPAUSED_DOUBLE : pulse->options.mode,
 		     &watched->subject, look->known && !look->asleep, sample);
-	/* But one that has a native thread which was not found may be running: nothing is said of its stack. */
-	if (watched->subject.tid == 0 && watched->pthread + watched->noted_tid != 0 &&
-	    sample_mode_pauses(pulse->options.mode) && !sample->no_stack)
+	/* Its native thread was not found, and may be running: nothing is said of its stack. */
+	if (watched->subject.tid == 0 && sample_mode_pauses(pulse->options.mode) && !sample->no_stack)
 		sample_reject(sample, REASON_NOT_IDENTIFIED);
 	pulse->stuck |= sample->stuck;
 }
@@ -524,6 +561,8 @@ static void take_thread(struct pulse *pulse, struct watched *watched, const stru
 		watchdog_reads(READING_PULSE);
 		take_stack(pulse, watched, &look, beat.sample);
 		watchdog_has_read(READING_PULSE);
+		beat.tid = watched->subject.tid;
+		beat.no_native = watched->pthread + watched->noted_tid == 0;
 		watched->has_stack = !beat.sample->gone && !beat.sample->no_stack;
 		hand_on_stack(pulse, &beat);
 		return;

@@ -25,6 +25,7 @@ struct beat {
 	uint64_t weight_ns;    /* and for how long before that it stands */
 	uint64_t thread;       /* its rb_thread_t: with the tid, who it is */
 	pid_t tid;	       /* 0: not known */
+	bool no_native;	       /* Ruby has none for it: then there is no tid */
 	uint64_t ractor, name; /* number; VALUE */
 	bool main;
 	enum profile_state state;

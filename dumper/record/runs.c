@@ -30,6 +30,7 @@ struct of_thread {
 	uint8_t verdict;
 	struct profile_run run; /* that goes on; count 0: there is none, and it tells what the last one was */
 	bool seen;		/* there was one, ever */
+	bool no_native;		/* when it was seen last */
 	uint64_t round;
 	uint64_t quiet_rounds, quiet_late, quiet_missed,
 	    quiet_skipped; /* so many of them are in its runs, or need not be */
@@ -165,22 +166,24 @@ static size_t find_thread(const struct runs *runs, uint64_t address)
 
 /*
  * Whether a thread is the one that is seen now at its address: another one may have come there since, which has another
- * native thread. Where Ruby threads share native ones, that tells nothing.
+ * native thread. Where Ruby threads share native ones, that tells nothing: one that has a stack has none now and then.
  */
-static bool is_same(struct runs *runs, const struct of_thread *thread, pid_t tid)
+static bool is_same(struct runs *runs, const struct of_thread *thread, const struct beat *beat)
 {
-	runs->many_to_many |= (thread->of.tid == 0) != (tid == 0);
-	return runs->many_to_many || thread->of.tid == tid;
+	const bool not_found = thread->of.tid == 0 || beat->tid == 0;
+
+	runs->many_to_many |= thread->of.tid != beat->tid && (thread->no_native || beat->no_native);
+	return runs->many_to_many || not_found || thread->of.tid == beat->tid;
 }
 
 /* The thread, made if it is not there. NULL if out of memory. */
-static struct of_thread *thread_at(struct runs *runs, uint64_t address, pid_t tid)
+static struct of_thread *thread_at(struct runs *runs, const struct beat *beat)
 {
-	size_t at = find_thread(runs, address);
+	size_t at = find_thread(runs, beat->thread);
 	struct of_thread *thread;
 
-	for (size_t i = at; i < runs->nr_threads && runs->threads[i].thread == address; i++)
-		if (is_same(runs, &runs->threads[i], tid))
+	for (size_t i = at; i < runs->nr_threads && runs->threads[i].thread == beat->thread; i++)
+		if (is_same(runs, &runs->threads[i], beat))
 			return &runs->threads[i];
 	if (runs->nr_threads == runs->capacity) {
 		size_t more = runs->capacity ? runs->capacity * 2 : 16;
@@ -196,8 +199,8 @@ static struct of_thread *thread_at(struct runs *runs, uint64_t address, pid_t ti
 	thread = &runs->threads[at];
 	memmove(thread + 1, thread, (runs->nr_threads - at) * sizeof(*thread));
 	runs->nr_threads++;
-	*thread = (struct of_thread){.thread = address,
-				     .of = {.tid = tid},
+	*thread = (struct of_thread){.thread = beat->thread,
+				     .of = {.tid = beat->tid},
 				     .id = UINT32_MAX,
 				     .quiet_rounds = runs->quiet_rounds,
 				     .quiet_late = runs->quiet_late,
@@ -394,6 +397,7 @@ static void note_thread(struct runs *runs, const struct session *session, struct
 	bool renamed = false;
 
 	thread->round = runs->round;
+	thread->no_native = beat->no_native;
 	if (numbered)
 		thread->of.tid = beat->tid;
 	if (may_have_been_renamed(thread, beat))
@@ -525,7 +529,7 @@ bool runs_add(struct runs *runs, const struct session *session, struct decoder *
 	}
 	if (beat->sample && (beat->sample->gone || beat->sample->no_stack))
 		return false;
-	thread = thread_at(runs, beat->thread, beat->tid);
+	thread = thread_at(runs, beat);
 	if (!thread)
 		return false;
 	note_thread(runs, session, thread, beat);

@@ -200,6 +200,28 @@ static bool add_waiting(void *context, struct access *access, uint64_t node)
 	return !listing->no_memory;
 }
 
+/*
+ * Whether a thread's node is linked with another: that of one that is in no list points at itself (list_del_init() of
+ * ccan/list/list.h). Until 3.2 the node can also be in the list of threads that are to be interrupted
+ * (register_ubf_list() of thread_pthread.c): so the queue itself tells more, where it can be followed.
+ */
+static bool is_linked(const struct listing *listing, uint64_t thread)
+{
+	struct access access = ruby_access(listing->ruby);
+	uint64_t node = access_address(&access, thread, F_thread_gvl_node);
+	uint64_t next = access_word(&access, node + access.layout->members[F_list_node_next].offset);
+
+	return !access.failed && next != 0 && next != node;
+}
+
+/* Where the queue was changed while it was read: each of the threads from `first` on tells whether it is in it. */
+static void add_linked(struct listing *listing, size_t first)
+{
+	for (size_t i = first; i < listing->threads->count; i++)
+		if (is_linked(listing, listing->threads->threads[i].address))
+			listing->no_memory |= !addresses_add(&listing->waiting, listing->threads->threads[i].address);
+}
+
 /* A thread in the queue for the GVL could go on if it had it, whatever it was woken from. */
 static void mark_waiting(struct listing *listing)
 {
@@ -239,11 +261,14 @@ static void list_threads(struct listing *listing, uint64_t object, enum layout_m
 {
 	const struct layout *layout = listing->ruby->layout;
 	struct access access = ruby_access(listing->ruby), queue_access = access;
+	const size_t first = listing->threads->count;
 
 	mark_missing(listing->threads, walk_list(&access, object, head, add_listed_thread, listing));
-	/* One that is broken tells less of what the threads do, and is short of none. */
-	if (layout_has(layout, queue) && layout_has(layout, F_thread_gvl_node))
-		walk_list(&queue_access, object, queue, add_waiting, listing);
+	if (!layout_has(layout, queue) || !layout_has(layout, F_thread_gvl_node))
+		return;
+	/* One that is broken is short of no thread: only what they do is to be found elsewhere. */
+	if (walk_list(&queue_access, object, queue, add_waiting, listing) == LIST_BROKEN)
+		add_linked(listing, first);
 }
 
 static bool add_ractor(void *context, struct access *access, uint64_t node)

@@ -500,7 +500,7 @@ static void test_queue(void **state)
 	assert_int_equal(state_of(s, threads[1]), STATE_RUNNING);
 	assert_int_equal(state_of(s, threads[2]), STATE_DEAD);
 	assert_int_equal(state_of(s, threads[3]), STATE_SLEEPING);
-	/* A broken queue costs what lies behind the break, and no thread. */
+	/* A broken queue costs no thread. */
 	synthetic_put_word(s, next_of(s, threads[0] + s->layout->members[F_thread_gvl_node].offset), NOWHERE);
 	assert_listed(s, threads, 4, LIST_COMPLETE);
 	assert_int_equal(state_of(s, threads[0]), STATE_WAITING_GVL);
@@ -509,6 +509,26 @@ static void test_queue(void **state)
 	assert_listed(s, threads, 4, LIST_COMPLETE);
 	synthetic_without(s, F_thread_gvl_node);
 	assert_int_equal(state_of(s, threads[0]), STATE_SLEEPING_FOREVER);
+}
+
+/* Where it is changed while it is read, each thread tells whether it is in it. */
+static void test_queue_that_changes(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t threads[4], ractor;
+
+	for (size_t i = 0; i < 4; i++)
+		threads[i] = new_thread(s, E_THREAD_STOPPED);
+	ractor = one_ractor(s, threads, 4);
+	link_ring(s, ractor, F_ractor_gvl_queue, F_thread_gvl_node, threads, 2);
+	/* One that has left it points at itself, that of one that is being made is zero. */
+	synthetic_put_word(s, next_of(s, threads[2] + s->layout->members[F_thread_gvl_node].offset),
+			   threads[2] + s->layout->members[F_thread_gvl_node].offset);
+	synthetic_put_word(s, next_of(s, threads[3] + s->layout->members[F_thread_gvl_node].offset), 0);
+	synthetic_set(s, ractor, F_ractor_gvl_queue, NOWHERE);
+	assert_listed(s, threads, 4, LIST_COMPLETE);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(state_of(s, threads[i]), i < 2 ? STATE_WAITING_GVL : STATE_SLEEPING);
 }
 
 static void test_native_threads(void **state)
@@ -717,6 +737,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_states, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_owners, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_queue, set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_queue_that_changes, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_native_threads, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_fibers, set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_collection, set_up, synthetic_tear_down),

@@ -1,11 +1,57 @@
+# A pool that grows from 2 threads to so many (50) and shrinks to 2 again, so often as a line of standard input says. All
+# of its threads begin when that line comes; the oldest end first, so that each is there for about half a second. What
+# they do is one of KINDS, and each has the name of that:
+#
+#   compute  calls two methods by turns from two lines, and lets others have the GVL: it has it, or waits for it
+#   rest     sleeps for a hundredth of a second, again and again
+#   receive  reads from a pipe: another process writes what time it is into that every hundredth of a second
+#   burn     compresses, which needs a CPU and not the GVL: one of all
+#
+# Prints "ready"; "done" once the pool is empty; and, when standard input ends, for each kind of how many seconds its
+# threads were there and waited for something other than the GVL or a CPU, as their own clocks tell.
+#
+#   ruby pool.rb [THREADS]
 require "json"
 require "zlib"
 
-# A pool of threads that grows from 2 to 50 and shrinks again, and a thread that burns a CPU without the GVL: all of them
-# begin when a line comes from standard input. Each thread of the pool calls two methods by turns from two lines. Prints
-# "ready" and those two lines; "done" once the pool is empty; and, when standard input ends, what the burning thread has
-# used: seconds on a CPU, and in all.
 class Pool
+  FEWEST = 2
+  KINDS = %w[compute rest receive rest receive rest].freeze
+  # Zlib asks for the GVL each time that 16 KB of what comes out are full: of this text, little comes out.
+  TEXT = Random.new(1).bytes(20_000) * 1000
+
+  class Member
+    attr_reader :kind
+    attr_accessor :thread, :leaves
+
+    def initialize(kind)
+      @kind = kind
+      @leaves = false
+    end
+  end
+
+  def initialize(most)
+    @most = most
+    @told = []
+    @members = []
+    @begun = 0
+    @pipes = Array.new(most) { IO.pipe }
+    @writer = fork { write }
+  end
+
+  # The other process.
+  def write
+    $stdin.close
+    $stdout.close
+    @pipes.each { |read, _| read.close }
+    loop do
+      sleep 0.01
+      @pipes.each { |_, pipe| pipe.write_nonblock([now].pack("d"), exception: false) }
+    end
+  rescue Errno::EPIPE
+    exit!(0)
+  end
+
   def a(number)
     number = b(number)
     c(number)
@@ -19,54 +65,103 @@ class Pool
     number - 1
   end
 
-  def work(until_then)
-    number = 0
-    number = a(number) while now < until_then
-    sleep 0.001
+  def compute(member)
+    number = count = 0
+    until member.leaves
+      number = a(number)
+      Thread.pass if (count += 1) % 8000 == 0
+    end
+    0
+  end
+
+  def rest(member)
+    waited = 0
+    until member.leaves
+      began = now
+      sleep 0.01
+      waited += [now - began, 0.01].min
+    end
+    waited
+  end
+
+  def receive(member)
+    waited = 0
+    pipe = @pipes.pop
+    until member.leaves
+      began = now
+      written = pipe[0].readpartial(8).unpack1("d")
+      waited += written - began if written > began
+    end
+    @pipes.push(pipe)
+    waited
+  end
+
+  def burn(member)
+    Zlib::Deflate.deflate(TEXT, 9) until member.leaves
+    0
+  end
+
+  def work(member)
+    Thread.current.name = member.kind
+    began = now
+    waited =
+      case member.kind
+      when "compute" then compute(member)
+      when "rest" then rest(member)
+      when "receive" then receive(member)
+      when "burn" then burn(member)
+      end
+    @told << [member.kind, now - began, waited]
   end
 
   def now
     Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
 
-  def burn(used)
-    text = Random.new(1).bytes(1 << 20) * 4
-    began = now
-    cpu = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
-    loop do
-      Zlib::Deflate.deflate(text, 9)
-      used.replace([Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) - cpu, now - began])
-      break if @done
-    end
+  # There is never more than one that burns.
+  def enter
+    kind = @begun % @most == FEWEST ? "burn" : KINDS[@begun % KINDS.size]
+    @begun += 1
+    member = Member.new(kind)
+    member.thread = Thread.new { work(member) }
+    @members << member
   end
 
-  # Each thread is there for a few hundredths of a second.
+  def leave
+    member = @members.shift
+    member.leaves = true
+    member.thread.join
+  end
+
   def grow_and_shrink
-    sizes = [2, 5, 12, 25, 50, 30, 12, 4, 2]
-    sizes.each do |size|
-      until_then = now + 0.02
-      threads = Array.new(size) { |i| Thread.new { work(until_then + 0.001 * i) } }
-      threads.each(&:join)
+    while @members.size < @most
+      enter
+      sleep 0.008
+    end
+    while @members.size > FEWEST
+      leave
+      sleep 0.008
     end
   end
 
   def run(turns)
-    used = []
-    burning = Thread.new { burn(used) }
-    burning.name = "burn"
+    FEWEST.times { enter }
     turns.times { grow_and_shrink }
-    @done = true
-    burning.join
-    used
+    leave until @members.empty?
+    Process.kill(:KILL, @writer)
+    Process.wait(@writer)
+  end
+
+  def told
+    @told.group_by(&:first).transform_values { |told| told.map { |_, *times| times }.transpose.map(&:sum) }
   end
 end
 
-line = Pool.instance_method(:a).source_location.last
-$stdout.puts "ready #{line + 1} #{line + 2}"
+pool = Pool.new((ARGV[0] || 50).to_i)
+$stdout.puts "ready"
 $stdout.flush
-turns = $stdin.gets.to_i
-used = Pool.new.run(turns)
+pool.run($stdin.gets.to_i)
 $stdout.puts "done"
 $stdout.flush
 $stdin.read
-$stdout.puts JSON.generate(used)
+$stdout.puts JSON.generate(pool.told)
