@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +20,11 @@ static bool read_process(const char *proc, pid_t pid, struct descendant *ret)
 	return true;
 }
 
-/* One in so many of the known processes is read again each time. */
+/* One in so many of the known processes is read again each time that all are listed. */
 #define READ_AGAIN 64u
+
+/* So many updates in a row may find that nothing has begun before all are listed. */
+#define SKIPPED_MAX 9u
 
 static const struct descendant *known_as(const struct descendants_cache *cache, pid_t pid)
 {
@@ -195,13 +199,41 @@ static int by_pid(const void *a, const void *b)
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
+/*
+ * The number that the kernel has given last, to a process or a thread: the last word of /proc/loadavg (proc(5)). 0 if
+ * it does not tell.
+ */
+static long newest_number(const char *proc)
+{
+	char path[PATH_MAX];
+	long number = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/loadavg", proc);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%*s %*s %*s %*s %ld", &number) != 1)
+		number = 0;
+	fclose(file);
+	return number;
+}
+
 bool descendants_cache_update(struct descendants_cache *cache, const char *proc)
 {
+	/* Before the list: what begins while it is read changes the next one. */
+	const long newest = newest_number(proc);
 	struct descendant *all;
 	size_t count;
 
+	if (newest != 0 && newest == cache->newest && cache->skipped < SKIPPED_MAX) {
+		cache->skipped++;
+		return true;
+	}
 	if (!read_all(cache, proc, &all, &count))
 		return false;
+	cache->newest = newest;
+	cache->skipped = 0;
 	free(cache->all);
 	cache->all = all;
 	cache->count = count;

@@ -28,18 +28,24 @@ struct descendant {
 bool descendants_list(const char *proc, pid_t pid, struct descendant **ret, size_t *count);
 
 /*
- * What is known of all processes, so that to list often costs little: what is new is read, and of the others some in
+ * What is known of all processes, so that to list often costs little. The kernel tells which number it gave last: if
+ * that has not changed, no process has begun. Else procfs is listed; what is new is read, and of the others some in
  * turn. All zero is an empty one.
  */
 struct descendants_cache {
 	struct descendant *all; /* ascending by pid */
 	size_t count;
-	unsigned int round;
+	unsigned int round;   /* how often procfs was listed */
+	unsigned int skipped; /* how often it was not since then */
+	long newest;	      /* the number that the kernel had given last before that; 0 if it does not tell */
 };
 
 void descendants_cache_clear(struct descendants_cache *cache);
 
-/* Reads anew which processes there are. Returns false if out of memory. */
+/*
+ * Reads anew which processes there are. That one has ended, or has another parent, may be noticed as late as in the
+ * tenth update. Returns false if out of memory.
+ */
 bool descendants_cache_update(struct descendants_cache *cache, const char *proc);
 
 /* descendants_list() by what is known. One that has ended may still be in it. */

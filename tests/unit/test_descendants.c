@@ -188,6 +188,60 @@ static void test_lives(void **state)
 	nr_pids = 1;
 }
 
+/* The number that the kernel has given last. */
+static void write_loadavg(long newest)
+{
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/loadavg", proc);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fprintf(file, "0.20 0.18 0.12 1/80 %ld\n", newest);
+	fclose(file);
+}
+
+/* How many processes a cache knows below one, after an update. */
+static size_t known_below(struct descendants_cache *cache, pid_t pid)
+{
+	struct descendant *list;
+	size_t count;
+
+	assert_true(descendants_cache_update(cache, proc));
+	assert_true(descendants_list_known(cache, pid, &list, &count));
+	free(list);
+	return count;
+}
+
+/* All are listed when the kernel has given a new number, or after a while; where it does not tell, each time. */
+static void test_cache(void **state)
+{
+	struct descendants_cache cache = {0};
+	unsigned int updates = 0;
+	char path[256];
+
+	(void)state;
+	WRITE_PROCESSES({5, 1, "a", 'S', 100}, {6, 5, "b", 'S', 101});
+	assert_int_equal(known_below(&cache, 5), 2);
+	WRITE_PROCESSES({7, 6, "c", 'S', 102});
+	assert_int_equal(known_below(&cache, 5), 3);
+	write_loadavg(8);
+	WRITE_PROCESSES({8, 5, "d", 'S', 103});
+	assert_int_equal(known_below(&cache, 5), 4);
+	write_loadavg(9);
+	WRITE_PROCESSES({9, 5, "e", 'S', 104});
+	assert_int_equal(known_below(&cache, 5), 5);
+	/* What the kernel would not do. */
+	WRITE_PROCESSES({10, 5, "f", 'S', 105});
+	while (known_below(&cache, 5) == 5)
+		updates++;
+	assert_int_equal(updates, 9);
+	assert_int_equal(known_below(&cache, 5), 6);
+	descendants_cache_clear(&cache);
+	snprintf(path, sizeof(path), "%s/loadavg", proc);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -198,6 +252,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_circle, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_damaged, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_lives, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_cache, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
