@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 
-from harness.process import Bound
+from harness.process import Bound, ids_inside, innermost
 
 TARGETS = pathlib.Path(__file__).resolve().parent.parent / "targets"
 
@@ -72,6 +72,9 @@ class Target:
         self.pid = self.process.pid
         try:
             self.ready = from_hex(json.loads(self.line()))
+            if innermost(self.pid) != self.pid:
+                self.pid = innermost(self.pid)
+                self.tell_ids_from_here()
         except BaseException:
             self.close()
             raise
@@ -89,6 +92,13 @@ class Target:
                 self._rest += chunk
         line, self._rest = self._rest.split(b"\n", 1)
         return line
+
+    def tell_ids_from_here(self):
+        """It is in a pid namespace of its own: what it says of its threads, with the ids that they have here."""
+        ids = ids_inside(self.pid)
+        for subject in self.ready["threads"]:
+            subject["tid"] = subject["tid"] and ids[subject["tid"]]
+        self.ready["tasks"] = {key: ids[task] for key, task in self.ready["tasks"].items()}
 
     def tell(self, line):
         """Writes a line to standard input."""
