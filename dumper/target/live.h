@@ -53,6 +53,10 @@ bool live_is_gone(const struct target *target);
 /* Ids of a process's native threads, in ascending order, malloc'ed; NULL and 0 if it is gone. */
 pid_t *live_list_threads(pid_t pid, size_t *count);
 
+/* What a native thread is called in the innermost pid namespace that it is in (proc(5), NSpid); 0 if that is not told.
+ */
+pid_t live_inner_id(pid_t pid, pid_t tid);
+
 /* ---- how target.h does it for a process */
 
 void live_close(struct target *target); /* what is no other kind's: resumes it, closes its files */
