@@ -57,6 +57,7 @@ class Target:
         self.script = script
         self.folder = tempfile.mkdtemp(prefix="rbdump-target-")
         self.errors = open(os.path.join(self.folder, "stderr"), "w+b")
+        self.timeout = timeout
         self.bound = Bound(timeout)
         self._rest = b""
         wanted = dict(item.split("=", 1) for item in header(script, "env"))
@@ -96,7 +97,7 @@ class Target:
     def tell_ids_from_here(self):
         """It is in a pid namespace of its own: what it says of its threads, with the ids that they have here."""
         ids = ids_inside(self.pid)
-        for subject in self.ready["threads"]:
+        for subject in [*self.ready["threads"], *([self.ready["ractor"]] if "ractor" in self.ready else [])]:
             subject["tid"] = subject["tid"] and ids[subject["tid"]]
         self.ready["tasks"] = {key: ids[task] for key, task in self.ready["tasks"].items()}
 
@@ -112,7 +113,7 @@ class Target:
         """Lets it end by itself, and gives its exit status."""
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
-        status = self.process.wait(self.bound.left())
+        status = self.process.wait(self.timeout)  # from now: tests of other targets may have come between
         self.close()
         return status
 
