@@ -19,8 +19,8 @@ from test_dump import (  # noqa: F401  (pytest finds them here)
     test_names_by_the_rules,
     test_operators,
 )
-from test_fibers import look_at_rest
-from test_fibers import test_busy_ractors, test_fibers_that_do_not_rest, test_who_resumed_whom  # noqa: F401
+from test_fibers import check_busy_ractors, look_at_rest, start_ractors
+from test_fibers import test_fibers_that_do_not_rest, test_who_resumed_whom  # noqa: F401
 from test_record import file, test_recorded_stacks_are_legal  # noqa: F401
 from test_states import (  # noqa: F401
     test_at_rest,
@@ -54,8 +54,13 @@ def test_layout(ruby, start, rbdump):
     assert (layout["source"], os.path.basename(os.path.dirname(layout["file"]))) == ("version", "offsets.d")
 
 
+@pytest.mark.target("ractors_busy.rb")
+def test_busy_ractors(ruby, start, rbdump, tmp_path):
+    check_busy_ractors(start_ractors(ruby, start), rbdump, "paused", tmp_path, ruby)
+
+
 @pytest.mark.parametrize("mode", ["paused", "unpaused"])
-@pytest.mark.parametrize("script", ["fibers_suspended.rb", "fiber_scheduler.rb"], ids=lambda script: script.removesuffix(".rb"))
+@pytest.mark.parametrize("script", ["fibers_suspended.rb", "fiber_scheduler.rb"])
 @pytest.mark.parametrize("any_ruby", ALL, ids=lambda ruby: ruby.id)
 def test_suspended_fibers(any_ruby, script, start, rbdump, tmp_path, mode):
     if any_ruby.series < needs(script):

@@ -29,15 +29,17 @@ exec cat
 # What enters it, and runs the rest of its command line there. As a container has it, the old root is gone, and so are
 # the processes outside: it is process 1.
 ENTER = 'exec nsenter --mount=/proc/{keeper}/ns/mnt'
-CHROOT = '{enter} chroot {root} env -C "$PWD" {program} "$@"'
+# The folder that it was in may not be there.
+RUN = """cd "$0" 2>/dev/null || cd /
+	exec {program} "$@"' "$PWD" "$@"
+"""
+CHROOT = "{enter} chroot {root} sh -uc '" + RUN
 CONTAINER = """{enter} unshare --mount --pid --fork --kill-child sh -euc '
 	cd {root}
 	pivot_root . mnt
 	umount -l /mnt
 	mount -t proc proc /proc
-	cd "$0"
-	exec {program} "$@"' "$PWD" "$@"
-"""
+	""" + RUN
 
 
 @dataclasses.dataclass(frozen=True)
