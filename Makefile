@@ -189,7 +189,7 @@ lint: packages-lint
 	shellcheck $(SHELL_FILES)
 	@$(MAKE) --no-print-directory -j$(shell nproc) $(TIDY_FILES)
 
-SHELL_FILES = .ci/run doc/demo/run tests/packages tests/rubies/build
+SHELL_FILES = .ci/run doc/demo/run tests/mirror tests/packages tests/roots/build tests/rubies/build
 
 $(TIDY_FILES): %.tidy:
 	clang-tidy --quiet $* -- -std=gnu11 $(ALL_CPPFLAGS)

@@ -27,6 +27,12 @@ def note_too_old(what, ruby, oldest):
     note_not_applicable(f"{what} on {ruby.id}: needs Ruby {'.'.join(map(str, oldest))}, this is {ruby.version}")
 
 
+# Roots of other distributions are there only if somebody has made them.
+collect_ignore = [] if "RBDUMP_TEST_ROOTS" in os.environ else ["test_roots.py"]
+if collect_ignore:
+    note_not_applicable("test_roots.py: $RBDUMP_TEST_ROOTS names no folder of roots; tests/roots/build makes one")
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "target(script): it is run on the Rubies that this target runs on")
     config.addinivalue_line("markers", "since(series, what): it is run on Rubies since this series, which first have that")
@@ -61,7 +67,8 @@ def applies(ruby, test):
 
 def pytest_generate_tests(metafunc):
     if "ruby" in metafunc.fixturenames:
-        rubies = [ruby for ruby in RUBIES if applies(ruby, metafunc.definition)]
+        # A file can have Rubies of its own: also for tests that it takes from another.
+        rubies = [ruby for ruby in metafunc.module.__dict__.get("RUBIES", RUBIES) if applies(ruby, metafunc.definition)]
         metafunc.parametrize("ruby", rubies, ids=[ruby.id for ruby in rubies], scope="session")
 
 

@@ -1,5 +1,6 @@
 """What each thread is doing, what it is called, and whether garbage is being collected."""
 
+import dataclasses
 import os
 import pathlib
 import re
@@ -102,6 +103,19 @@ def test_kernel_threads(ruby, start, rbdump):
     target = start(ruby, "states.rb", "0")
     assert len(target.ready["tasks"]) == 7
     check_kernel_threads(dump(rbdump, target.pid), target.ready)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="pid namespaces need root")
+@pytest.mark.parametrize("mode", [[], ["--no-stop"]], ids=["paused", "unpaused"])
+@pytest.mark.since((3, 1), "a thread that knows its kernel thread")
+def test_kernel_threads_of_a_pid_namespace(ruby, start, rbdump, tmp_path, mode):
+    """What they are called here, also where nothing but Ruby's own note tells which they are."""
+    enter = tmp_path / "enter"
+    enter.write_text(f'#!/bin/sh\nexec unshare --pid --fork --kill-child --mount-proc {ruby.path} "$@"\n')
+    enter.chmod(0o755)
+    target = start(dataclasses.replace(ruby, path=str(enter)), "states.rb", "0")
+    assert status(target.pid, "NSpid").split()[-1] == "1"
+    check_kernel_threads(dump(rbdump, target.pid, *mode), target.ready)
 
 
 def test_kernel_threads_after_fork(ruby, start, rbdump):

@@ -11,6 +11,7 @@
 #include "memory/addresses.h"
 #include "session/windows.h"
 #include "target/core.h"
+#include "target/stopping.h"
 #include "vm/call_site.h"
 #include "vm/context.h"
 
@@ -31,6 +32,7 @@ static void look_reset(struct look *look)
 	threads_clear(&look->threads);
 	address_map_clear(&look->natives_by_pointer);
 	address_map_clear(&look->natives_by_tid);
+	address_map_clear(&look->tids_by_inner);
 	fibers_clear(&look->fibers);
 	trace_destroy(look->trace);
 	free(look->refused);
@@ -44,6 +46,22 @@ static void look_reset(struct look *look)
 static bool has_no_pointer(const struct target *target, const struct native_thread *native)
 {
 	return target->kind == TARGET_CORE && native->fs_base == 0;
+}
+
+/* Makes the threads of a target in another pid namespace ready to be looked up. False if out of memory. */
+static bool index_inner_tids(const struct session *session, struct look *look)
+{
+	const pid_t pid = session->target->pid;
+	bool enough = true;
+	size_t count;
+	pid_t *tids = live_list_threads(pid, &count);
+
+	for (size_t i = 0; enough && i < count; i++)
+		enough =
+		    address_map_add(&look->tids_by_inner, (uint64_t)live_inner_id(pid, tids[i]), (uint64_t)tids[i]);
+	free(tids);
+	address_map_sort(&look->tids_by_inner);
+	return enough;
 }
 
 /* Makes the native threads of the target ready to be looked up. False if out of memory. */
@@ -65,6 +83,9 @@ static bool index_natives(const struct session *session, struct look *look)
 	}
 	address_map_sort(&look->natives_by_tid);
 	address_map_sort(&look->natives_by_pointer);
+	/* Of one that is stopped, thread pointers tell. */
+	if (enough && session->foreign_pids && session->no_stop)
+		enough = index_inner_tids(session, look);
 	return enough;
 }
 
@@ -136,6 +157,16 @@ static bool has_task(const struct session *session, const struct look *look, uin
 	return access(path, F_OK) == 0;
 }
 
+/* Which native thread Ruby has noted, if it is the target's, in our pid namespace; else 0. */
+static pid_t noted_task(const struct session *session, const struct look *look, uint64_t tid)
+{
+	const uint64_t *ours = tid != 0 ? address_map_find(&look->tids_by_inner, tid) : NULL;
+
+	if (ours)
+		return (pid_t)*ours;
+	return has_task(session, look, tid) ? (pid_t)tid : 0;
+}
+
 /*
  * The machine code that a JIT makes notes in a frame where it is only before it calls what may ask for it (YJIT:
  * yjit/src/codegen.rs, jit_save_pc; ZJIT: zjit/src/codegen.rs, gen_save_pc_for_gc; MJIT: tool/ruby_vm/views/
@@ -156,6 +187,7 @@ static void describe_thread(const struct session *session, const struct look *lo
 			    const struct ruby_thread *thread, struct trace_thread *ret)
 {
 	const struct native_thread *native = native_of(session, look, thread);
+	const pid_t noted = native ? 0 : noted_task(session, look, thread->tid);
 
 	ret->id = thread->address;
 	ret->ractor = thread->ractor;
@@ -167,8 +199,8 @@ static void describe_thread(const struct session *session, const struct look *lo
 	ret->resumed_by = thread->resumed_by;
 	if (native)
 		ret->tid = native->tid;
-	else if (has_task(session, look, thread->tid))
-		ret->tid = (pid_t)thread->tid;
+	else if (noted != 0)
+		ret->tid = noted;
 	else if (thread->main)
 		ret->tid = session->target->pid;
 }

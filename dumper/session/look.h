@@ -16,6 +16,8 @@ struct look {
 	struct heap_finds found; /* by the last search for fibers: it outlives a look */
 	struct ruby_threads threads;
 	struct address_map natives_by_pointer, natives_by_tid; /* the target's native threads: the index of each */
+	/* Unpaused, of a target in another pid namespace: our tid by the target's. */
+	struct address_map tids_by_inner;
 	enum reason unstopped; /* why some of them did not stop: the worst of that; REASON_NONE if all did */
 	struct ruby_fibers fibers;
 	struct stack *stacks; /* one for each thread, then one for each fiber */

@@ -34,6 +34,10 @@
 /* How long a running target is tried until no stack moved during a look. */
 #define UNPAUSED_NS 200000000L
 
+/* How many looks at a running target must have failed the self-test before the layout is refused. On a busy machine,
+ * UNPAUSED_NS are over after a look or two, and each can have seen a thread while it moved. */
+#define UNPAUSED_REFUSED_TRIES 20
+
 /* Adds a remark to what the self-test has against the layout. False if out of memory. */
 static bool remark(struct look *look, const char *text)
 {
@@ -233,7 +237,7 @@ struct error *look_at_core(const struct session *session, struct look *look)
 struct error *look_unpaused(const struct session *session, struct look *look)
 {
 	struct look best = {.ruby = look->ruby};
-	size_t moved = 0, least = SIZE_MAX;
+	size_t moved = 0, least = SIZE_MAX, refusals = 0;
 	struct collections before, after;
 	struct timespec began;
 	struct error *error;
@@ -265,7 +269,9 @@ struct error *look_unpaused(const struct session *session, struct look *look)
 			look_move(look, &best);
 			least = moved;
 		}
-	} while (least > 0 && elapsed_ns(&began) < UNPAUSED_NS);
+		refusals += look->refused != NULL;
+	} while (least > 0 && (elapsed_ns(&began) < UNPAUSED_NS ||
+			       (!best.trace && look->refused && refusals < UNPAUSED_REFUSED_TRIES)));
 	if (!error && best.trace)
 		look_move(&best, look);
 	look_clear(&best);

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "moments.h"
-#include "target/live.h"
 #include "target/stopping.h"
 #include "target/thread_pointer.h"
 #include "target/tracee.h"
@@ -137,27 +136,6 @@ void native_ids_destroy(struct native_ids *ids)
 
 /* ---- one thread */
 
-/* The last of the ids that it has: in the innermost namespace (proc(5)). 0 if it cannot be read. */
-static pid_t inner_id(pid_t pid, pid_t tid)
-{
-	char path[64], line[512];
-	pid_t inner = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
-	file = fopen(path, "re");
-	/* The name in its first line is escaped, and cannot look like another line. */
-	while (file && inner == 0 && fgets(line, sizeof(line), file)) {
-		const char *last = strrchr(line, '\t');
-
-		if (strncmp(line, "NSpid:", 6) == 0 && last)
-			inner = (pid_t)strtol(last + 1, NULL, 10);
-	}
-	if (file)
-		fclose(file);
-	return inner;
-}
-
 /* Stops a thread for its thread pointer. */
 static void ask_pointer(struct native_ids *ids, struct native *native)
 {
@@ -201,7 +179,7 @@ static pid_t find_otherwise(struct native_ids *ids, uint64_t pthread, uint64_t n
 		struct native *native = &ids->natives[i];
 
 		if (native->inner == 0)
-			native->inner = inner_id(ids->pid, native->tid);
+			native->inner = live_inner_id(ids->pid, native->tid);
 		/* After a fork, what is noted can be another thread's by now: that has another pointer. */
 		if (native->inner > 0 && (uint64_t)native->inner == noted &&
 		    (native->pointer == 0 || pthread == 0 || native->pointer == pthread))

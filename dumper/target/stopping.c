@@ -76,6 +76,26 @@ pid_t *live_list_threads(pid_t pid, size_t *count)
 	return tids;
 }
 
+pid_t live_inner_id(pid_t pid, pid_t tid)
+{
+	char path[64], line[512];
+	pid_t inner = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
+	file = fopen(path, "re");
+	/* The name in its first line is escaped, and cannot look like another line. */
+	while (file && inner == 0 && fgets(line, sizeof(line), file)) {
+		const char *last = strrchr(line, '\t');
+
+		if (strncmp(line, "NSpid:", 6) == 0 && last)
+			inner = (pid_t)strtol(last + 1, NULL, 10);
+	}
+	if (file)
+		fclose(file);
+	return inner;
+}
+
 static struct native_thread *add_thread(struct target *target, pid_t tid)
 {
 	if (target->nr_threads == target->threads_capacity) {

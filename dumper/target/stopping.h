@@ -15,6 +15,9 @@
 /* Ids of a process's native threads, in ascending order, malloc'ed; NULL and 0 if it is gone. */
 pid_t *live_list_threads(pid_t pid, size_t *count);
 
+/* What a native thread is called in the innermost pid namespace that it is in (proc(5), NSpid); 0 if not known. */
+pid_t live_inner_id(pid_t pid, pid_t tid);
+
 /*
  * Whether the kernel lets rbdump stop the first thread of the target, without stopping it: for who will stop threads
  * later, since live_stop() finds out only if there is a thread to stop. Fails as live_stop() does.

@@ -1,6 +1,7 @@
 """What the kernel says of a process, and waiting for it to say something, bounded in time."""
 
 import contextlib
+import os
 import pathlib
 import time
 
@@ -47,6 +48,17 @@ def task_states(pid):
 def children_of(pid):
     """The ids of the processes that its main thread has forked, and that have not been waited for."""
     return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def innermost(pid):
+    """A process; or the first of the pid namespace that it has made for its children, as unshare(1) does."""
+    own, childrens = (os.readlink(f"/proc/{pid}/ns/{name}") for name in ("pid", "pid_for_children"))
+    return pid if own == childrens else innermost(children_of(pid)[0])
+
+
+def ids_inside(pid):
+    """{ what the process itself calls a kernel thread of its: what we do }"""
+    return {int(status(pid, "NSpid", task).split()[-1]): task for task in tasks(pid)}
 
 
 def name_of(pid):

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 
-from harness.process import Bound
+from harness.process import Bound, ids_inside, innermost
 
 TARGETS = pathlib.Path(__file__).resolve().parent.parent / "targets"
 
@@ -57,6 +57,7 @@ class Target:
         self.script = script
         self.folder = tempfile.mkdtemp(prefix="rbdump-target-")
         self.errors = open(os.path.join(self.folder, "stderr"), "w+b")
+        self.timeout = timeout
         self.bound = Bound(timeout)
         self._rest = b""
         wanted = dict(item.split("=", 1) for item in header(script, "env"))
@@ -72,6 +73,9 @@ class Target:
         self.pid = self.process.pid
         try:
             self.ready = from_hex(json.loads(self.line()))
+            if innermost(self.pid) != self.pid:
+                self.pid = innermost(self.pid)
+                self.tell_ids_from_here()
         except BaseException:
             self.close()
             raise
@@ -90,6 +94,13 @@ class Target:
         line, self._rest = self._rest.split(b"\n", 1)
         return line
 
+    def tell_ids_from_here(self):
+        """It is in a pid namespace of its own: what it says of its threads, with the ids that they have here."""
+        ids = ids_inside(self.pid)
+        for subject in [*self.ready["threads"], *([self.ready["ractor"]] if "ractor" in self.ready else [])]:
+            subject["tid"] = subject["tid"] and ids[subject["tid"]]
+        self.ready["tasks"] = {key: ids[task] for key, task in self.ready["tasks"].items()}
+
     def tell(self, line):
         """Writes a line to standard input."""
         self.process.stdin.write(line.encode() + b"\n")
@@ -102,7 +113,7 @@ class Target:
         """Lets it end by itself, and gives its exit status."""
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
-        status = self.process.wait(self.bound.left())
+        status = self.process.wait(self.timeout)  # from now: tests of other targets may have come between
         self.close()
         return status
 
