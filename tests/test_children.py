@@ -123,7 +123,8 @@ def test_worst_exit_status(ruby, start, rbdump):
     target = start(ruby, "fork_tree.rb")
     forks = Forks(target)
     refused = forks.rubies.pop(2)
-    with Tracer(refused.pid):
+    # One that sleeps need not be stopped.
+    with Tracer(refused.pid, stop=True):
         done = run(rbdump, "-p", target.pid, "--children", "--json")
     assert done.returncode == NO_PERMISSION
     assert re.match(rf"rbdump: {refused.pid} \(\S+\): process {refused.pid} is already traced by ", done.stderr)

@@ -1,6 +1,5 @@
 """What rbdump refuses: one sentence, the right exit status, nothing on standard output, and the target untouched."""
 
-import contextlib
 import json
 import os
 import pathlib
@@ -8,7 +7,6 @@ import random
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 
 import pytest
@@ -18,9 +16,9 @@ from harness.layouts import SHIPPED
 from harness.process import is_untouched, status, task_states, tasks, wait_until
 from harness.recording import Running
 from harness.target import needs
+from harness.tracer import Tracer
 
 OFFSETS_D = pathlib.Path(__file__).parent.parent / "offsets.d"
-TRACER = pathlib.Path(__file__).parent / "harness/tracer.py"
 NOBODY = 65534
 FAILED, NOT_RUBY, NO_PERMISSION, USAGE = 2, 3, 4, 64
 
@@ -256,26 +254,16 @@ def test_library_replaced(ruby, public_rbdump):
 
 def test_already_traced(ruby, start, rbdump):
     """What runs cannot be stopped then; what sleeps need not be."""
-    with Running(ruby, "shares/loops.rb") as running, tracer(running.pid) as other:
-        check_refusal(run(rbdump, "-p", running.pid), NO_PERMISSION, "traced", "python", str(other.pid), "--no-stop")
+    with Running(ruby, "shares/loops.rb") as running, Tracer(running.pid) as other:
+        check_refusal(run(rbdump, "-p", running.pid), NO_PERMISSION, "traced", "python", str(other.process.pid), "--no-stop")
         # The cure that it names is one.
         assert run(rbdump, "-p", running.pid, "--no-stop").returncode in (0, 1)
     target = start(ruby, "cfuncs.rb")
-    with tracer(target.pid):
+    with Tracer(target.pid):
         check(dump(rbdump, target.pid), target, ruby)
         check(dump(rbdump, target.pid, "--no-stop"), target, ruby, mode="unpaused")
     wait_until(lambda: is_untouched(target.pid), "the other tracer has gone")
     check(dump(rbdump, target.pid), target, ruby)
-
-
-@contextlib.contextmanager
-def tracer(task):
-    """Another process that traces one, while the block runs."""
-    with subprocess.Popen([sys.executable, str(TRACER), str(task)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        assert other.stdout.readline() == b"traced\n"
-        yield other
-        other.stdin.close()
-        assert other.wait(30) == 0
 
 
 def spinning(pid):
@@ -289,7 +277,7 @@ def test_thread_already_traced(ruby, start, rbdump):
     """One that is not the main one: it goes on while the others are stopped, so nothing is said of its stack."""
     target = start(ruby, "states.rb", "1")
     tid = wait_until(lambda: spinning(target.pid), "the busy thread spins")
-    with tracer(tid):
+    with Tracer(tid):
         answer_ = dump(rbdump, target.pid, status=1)
         (refused,) = [thread for thread in current(answer_) if thread["reason"]]
         assert (refused["verdict"], refused["reason"], refused["frames"]) == ("unreadable", "refused", [])
@@ -298,7 +286,7 @@ def test_thread_already_traced(ruby, start, rbdump):
             if subject["name"] != b"busy 0":
                 assert not check_thread(answer_, subject)
         assert ": another tracer has it]" in run(rbdump, "-p", target.pid).stdout
-    with tracer(target.ready["tasks"]["queue"]):
+    with Tracer(target.ready["tasks"]["queue"]):
         check(dump(rbdump, target.pid), target, ruby)
     wait_until(lambda: is_untouched(target.pid), "the other tracer has gone")
     dump(rbdump, target.pid)

@@ -18,7 +18,7 @@ STEP = 2000
 VERBS = {
     "dump": ["-p", "{pid}", "--json"],
     "record": ["record", "-p", "{pid}", "-r", "2000", "-o", "{file}"],
-    "experiment": ["experiment", "-p", "{pid}", "-m", "paused", "-r", "5000", "-d", "20"],
+    "experiment": ["experiment", "-p", "{pid}", "-m", "paused", "-r", "5000", "-d", "300"],
 }
 PROCESSES = ("parent", "tracer", "guard")
 
