@@ -20,56 +20,40 @@ enum stage { STOPPING, READING, RESUMING };
 /* What the tracing thread is to do, and what came of it. */
 struct pause {
 	struct target *target;
+	bool leave_sleepers; /* as live_stop() has it */
+	bool woke;	     /* a thread that was left asleep has woken up */
 	_Atomic enum stage stage;
 	struct memory *memory;
 	void (*chase)(void *context);
 	void *context;
-	struct pauses *pauses;
 	struct error *error;
 };
 
 /*
  * Copies what is wanted while the target stands still.
- *   leave_sleepers  as live_stop() has it
- *   complete        receives whether everything did stand still
- */
-static struct error *copy_once(struct pause *pause, bool leave_sleepers, bool *complete)
-{
-	struct error *error;
-
-	if (!memory_forget(pause->memory))
-		return error_no_memory();
-	pause->stage = STOPPING;
-	error = live_stop(pause->target, leave_sleepers);
-	if (error)
-		return error;
-	pause->stage = READING;
-	memory_prefetch(pause->memory);
-	if (pause->chase)
-		pause->chase(pause->context);
-	*complete = !live_woke(pause->target);
-	pause->stage = RESUMING;
-	live_resume(pause->target);
-	pause->pauses->count++;
-	pause->pauses->us += (double)pause->target->pause_ns / 1e3;
-	return NULL;
-}
-
-/*
+ *
  * A thread of its own is the tracer, and ends with the pause: the kernel then detaches whatever it has still seized,
- * also a thread that did not stop in time (in vfork(2), say), so that none can be caught in a stop later on.
+ * also a thread that did not stop in time (in vfork(2), say), so that none can be caught in a stop later on, and the
+ * next pause can seize it.
  */
 static void *trace(void *argument)
 {
 	struct pause *pause = argument;
-	bool complete = false;
 
 	/* With a target that is stopped, rbdump must not wait for a CPU that others keep busy: it goes before them, if
 	   it may (root, or CAP_SYS_NICE). */
 	if (sched_getscheduler(0) == SCHED_OTHER)
 		sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
-	for (int tries = 0; !pause->error && !complete; tries++)
-		pause->error = copy_once(pause, tries < SLEEPING_TRIES, &complete);
+	pause->error = live_stop(pause->target, pause->leave_sleepers);
+	if (pause->error)
+		return NULL;
+	pause->stage = READING;
+	memory_prefetch(pause->memory);
+	if (pause->chase)
+		pause->chase(pause->context);
+	pause->woke = live_woke(pause->target);
+	pause->stage = RESUMING;
+	live_resume(pause->target);
 	return NULL;
 }
 
@@ -100,27 +84,44 @@ static void join_tracer(pthread_t tracer, const struct pause *pause)
 	_exit(EXIT_FAILED);
 }
 
+/* Stops the target once. */
+static struct error *pause_once(struct pause *pause)
+{
+	pthread_t tracer;
+	int errnum;
+
+	if (!memory_forget(pause->memory))
+		return error_no_memory();
+	pause->stage = STOPPING;
+	errnum = pthread_create(&tracer, NULL, trace, pause);
+	if (errnum != 0)
+		return error_create(EXIT_FAILED, "no thread can be started: %s", strerror(errnum));
+	join_tracer(tracer, pause);
+	return pause->error;
+}
+
 struct error *capture_paused(struct target *target, struct memory *memory, void (*chase)(void *context), void *context,
 			     struct pauses *pauses)
 {
-	struct pause pause = {.target = target, .memory = memory, .chase = chase, .context = context, .pauses = pauses};
+	struct pause pause = {.target = target, .memory = memory, .chase = chase, .context = context};
+	struct error *error = NULL;
 	sigset_t all, before;
-	pthread_t tracer;
-	int errnum;
 
 	/* If rbdump dies, the kernel lets the target go on; if it is stopped (^Z), it does not. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
-	errnum = pthread_create(&tracer, NULL, trace, &pause);
-	if (errnum == 0)
-		join_tracer(tracer, &pause);
+	for (int tries = 0; !error && (tries == 0 || pause.woke); tries++) {
+		pause.leave_sleepers = tries < SLEEPING_TRIES;
+		error = pause_once(&pause);
+		if (!error) {
+			pauses->count++;
+			pauses->us += (double)target->pause_ns / 1e3;
+		}
+	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	if (errnum != 0)
-		return error_create(EXIT_FAILED, "no thread can be started: %s", strerror(errnum));
-	if (pause.error)
-		return pause.error;
-	memory_seal(memory);
-	return NULL;
+	if (!error)
+		memory_seal(memory);
+	return error;
 }
 
 struct error *capture_unpaused(struct memory *memory)

@@ -212,7 +212,7 @@ struct candidate *candidates_next(struct candidate_list *list, uint64_t now_ns)
 	return first;
 }
 
-void candidates_is_none(struct candidate_list *list, pid_t pid, uint64_t started, uint64_t now_ns)
+void candidates_is_none(struct candidate_list *list, pid_t pid, uint64_t started, bool no_ruby, uint64_t now_ns)
 {
 	struct candidate *of = find(list, pid, started);
 
@@ -221,7 +221,8 @@ void candidates_is_none(struct candidate_list *list, pid_t pid, uint64_t started
 	of->looked_at = false;
 	/* The memory may have been its parent's, before an exec (vfork): what is opened now is its own. */
 	if (of->looks++ == 0 && !has_become_another(of)) {
-		note_program(list, pid);
+		if (no_ruby)
+			note_program(list, pid);
 		open_memory(of);
 		of->due_ns = now_ns + SECOND_LOOK_NS;
 	} else {

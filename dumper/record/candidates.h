@@ -56,8 +56,12 @@ void candidates_sweep(struct candidate_list *list, uint64_t now_ns);
 /* The next one that is to be looked at now; NULL if there is none. The caller says so by `looked_at`. */
 struct candidate *candidates_next(struct candidate_list *list, uint64_t now_ns);
 
-/* A look has ended: it is no Ruby; or it is one, or cannot be recorded, and is no candidate any more. */
-void candidates_is_none(struct candidate_list *list, pid_t pid, uint64_t started, uint64_t now_ns);
+/*
+ * A look has ended: it is no Ruby; or it is one, or cannot be recorded, and is no candidate any more.
+ *   no_ruby  nothing that it runs is one, so others of its program are none; else it may be a Ruby that hangs as it
+ * starts
+ */
+void candidates_is_none(struct candidate_list *list, pid_t pid, uint64_t started, bool no_ruby, uint64_t now_ns);
 void candidates_drop(struct candidate_list *list, pid_t pid, uint64_t started);
 
 #endif

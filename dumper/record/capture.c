@@ -40,6 +40,7 @@ struct capture {
 	uint32_t part;
 	bool is_ruby, nearest, lost; /* lost: nobody reads the pipe any more */
 	bool given_up;		     /* it is no Ruby, and is not waited for */
+	bool no_ruby;		     /* then: nothing that it runs is one */
 	struct timespec sent;
 	struct byte_buffer records;
 };
@@ -230,6 +231,7 @@ static struct session *wait_for_ruby(struct capture *capture, bool first, bool *
 		capture->given_up = !gives_up && options->descends &&
 				    elapsed_ns(&began) >= (first && error->no_ruby ? options->patience_ns : WAIT_NS);
 		gives_up |= capture->given_up;
+		capture->no_ruby = error->no_ruby;
 		error_destroy(error);
 		if (gives_up)
 			break;
@@ -372,7 +374,9 @@ int capture_run(const struct capture_options *options, int fd)
 	stop_guard_leave();
 	if (capture.is_ruby && guard_stop != GUARD_ABANDON)
 		send_records(&capture);
-	send_message(&capture, &(struct capture_message){.what = capture.given_up ? CAPTURE_NO_RUBY : CAPTURE_END},
+	send_message(&capture,
+		     &(struct capture_message){.what = capture.given_up ? CAPTURE_NO_RUBY : CAPTURE_END,
+					       .no_ruby = capture.no_ruby},
 		     NULL);
 	runs_destroy(capture.runs);
 	bytes_clear(&capture.records);

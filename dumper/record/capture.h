@@ -52,10 +52,11 @@ enum capture_what {
 struct capture_message {
 	enum capture_what what;
 	uint32_t length;
-	uint32_t part;		      /* the file that the records are for */
-	int status;		      /* of CAPTURE_ERROR: enum exit_status */
-	bool is_ruby;		      /* by now it is, or was */
-	bool nearest;		      /* it was read through the layout of another release */
+	uint32_t part; /* the file that the records are for */
+	int status;    /* of CAPTURE_ERROR: enum exit_status */
+	bool is_ruby;  /* by now it is, or was */
+	bool no_ruby;  /* of CAPTURE_NO_RUBY: nothing that it runs is one; else it may be about to start */
+	bool nearest;  /* it was read through the layout of another release */
 	struct profile_counts counts; /* in that file, so far */
 };
 

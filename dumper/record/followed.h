@@ -21,7 +21,7 @@ struct followed {
 	bool broken;			     /* what has come from it makes no sense */
 	bool nearest;			     /* that it is read through the layout of another release was said */
 	bool is_ruby, ended;		     /* ended: it has said so itself */
-	bool descends, given_up;	     /* as capture_options and CAPTURE_NO_RUBY have them */
+	bool descends, given_up, no_ruby;    /* as capture_options and CAPTURE_NO_RUBY have them */
 	int status;			     /* of the capture, once it has ended: as waitpid() gives it */
 	uint32_t part;			     /* of its last message */
 	struct profile_counts counts;	     /* in that part */

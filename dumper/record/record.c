@@ -284,6 +284,7 @@ static struct error *take_message(void *context, struct followed *of, const stru
 		return NULL;
 	default:
 		of->given_up = message->what == CAPTURE_NO_RUBY;
+		of->no_ruby = message->no_ruby;
 		of->ended = true;
 		return NULL;
 	}
@@ -321,7 +322,7 @@ static struct error *note_ended(struct recorder *recorder, struct followed *of)
 	profile_count(&recorder->counts, &of->counts_before);
 	of->counts = of->counts_before = (struct profile_counts){0};
 	if (of->given_up && !of->is_ruby)
-		candidates_is_none(&recorder->candidates, of->pid, of->started, since(&recorder->origin));
+		candidates_is_none(&recorder->candidates, of->pid, of->started, of->no_ruby, since(&recorder->origin));
 	else if (of->descends)
 		candidates_drop(&recorder->candidates, of->pid, of->started);
 	return error;

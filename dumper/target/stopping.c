@@ -63,14 +63,21 @@ pid_t *live_list_threads(pid_t pid, size_t *count)
 			size_t more = capacity ? capacity * 2 : 64;
 			pid_t *grown = reallocarray(tids, more, sizeof(*tids));
 
-			if (!grown)
-				break;
+			if (!grown) {
+				closedir(dir);
+				free(tids);
+				*count = 0;
+				errno = ENOMEM;
+				return NULL;
+			}
 			tids = grown;
 			capacity = more;
 		}
 		tids[(*count)++] = (pid_t)tid;
 	}
 	closedir(dir);
+	if (!tids)
+		errno = ENOENT;
 	if (tids)
 		qsort(tids, *count, sizeof(*tids), ascending);
 	return tids;
@@ -146,7 +153,10 @@ static bool has_ended(pid_t pid, pid_t tid)
 {
 	struct process_stat stat;
 
-	return !read_thread_stat(pid, tid, &stat) || stat.ended || stat.ending;
+	errno = 0;
+	if (!read_thread_stat(pid, tid, &stat))
+		return errno == ENOENT || errno == ESRCH;
+	return stat.ended || stat.ending;
 }
 
 static uint64_t now_ns(void)
@@ -217,28 +227,29 @@ static void skip_sleepers(struct target *target, pid_t *tids, size_t count)
 }
 
 /*
- * Seizes a thread and asks it to stop. Returns 0 if it is on its way to a stop, or has ended, else the errno that the
- * kernel refuses it with: then it is listed as refused.
+ * Seizes a thread and asks it to stop. Returns 0 if it is on its way to a stop, or has ended; ENOMEM if there is no
+ * memory to list it; else the errno that the kernel refuses it with: then it is listed as refused.
  */
 static int ask_to_stop(struct target *target, pid_t tid)
 {
-	struct native_thread *thread;
+	struct native_thread *thread = add_thread(target, tid);
 	int errnum;
 
+	if (!thread)
+		return ENOMEM;
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0) {
 		if (target->stopped_ns == 0)
 			target->stopped_ns = now_ns();
-		if (add_thread(target, tid))
-			ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+		ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
 		return 0;
 	}
 	errnum = errno;
 	/* A thread that has just ended is refused like one that must not be traced. */
-	if (errnum == ESRCH || has_ended(target->pid, tid))
+	if (errnum == ESRCH || has_ended(target->pid, tid)) {
+		target->nr_threads--;
 		return 0;
-	thread = add_thread(target, tid);
-	if (thread)
-		thread->refused = true;
+	}
+	thread->refused = true;
 	return errnum;
 }
 
@@ -304,6 +315,12 @@ struct error *live_stop(struct target *target, bool leave_sleepers)
 		size_t count, first_new = target->nr_threads, at = 0, nr_new = 0;
 		pid_t *tids = live_list_threads(target->pid, &count);
 
+		if (!tids && errno != ENOENT) {
+			errnum = errno;
+			live_resume(target);
+			return error_create(EXIT_FAILED, "the threads of process %d cannot be listed: %s", target->pid,
+					    strerror(errnum));
+		}
 		for (size_t i = 0; i < count; i++)
 			if (!is_known(target, first_new, tids[i], &at))
 				tids[nr_new++] = tids[i];
@@ -315,10 +332,11 @@ struct error *live_stop(struct target *target, bool leave_sleepers)
 
 			if (refused != 0)
 				errnum = refused;
-			if (refused != 0 && tids[i] == target->pid) {
+			if (refused == ENOMEM || (refused != 0 && tids[i] == target->pid)) {
 				free(tids);
 				live_resume(target);
-				return diagnose_refusal("/proc", target->pid, errnum);
+				return refused == ENOMEM ? error_no_memory()
+							 : diagnose_refusal("/proc", target->pid, errnum);
 			}
 		}
 		free(tids);

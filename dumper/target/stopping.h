@@ -12,7 +12,10 @@
 
 #include "target/target.h"
 
-/* Ids of a process's native threads, in ascending order, malloc'ed; NULL and 0 if it is gone. */
+/*
+ * Ids of a process's native threads, in ascending order, malloc'ed; NULL and 0 with errno if there are none to be had:
+ * ENOENT if the process is gone.
+ */
 pid_t *live_list_threads(pid_t pid, size_t *count);
 
 /* What a native thread is called in the innermost pid namespace that it is in (proc(5), NSpid); 0 if not known. */
@@ -28,7 +31,7 @@ struct error *live_check_stopping(const struct target *target);
  * Stops every thread of the target and takes its registers. A thread that is in an uninterruptible sleep, or does not
  * stop within half a second, is left, and marked; it stays seized until the calling thread ends. One that the kernel
  * refuses, because another tracer has it, is listed as refused. Fails, with the target going on, if the kernel refuses
- * the main thread, or all that there are.
+ * the main thread, or all that there are; or if its threads cannot be listed, or kept in mind.
  *   leave_sleepers  true: a thread that sleeps in a system call is not stopped (target/sleeper.h), unless live_woke()
  *                   has seen it wake up before
  */

@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include <errno.h>
 #include <linux/aio_abi.h>
 #include <pthread.h>
 #include <signal.h>
@@ -40,7 +39,7 @@
 struct shared {
 	_Atomic int ready;    /* how many threads are about to sleep */
 	_Atomic int returned; /* how many system calls have come back */
-	_Atomic int error;    /* errno of one that has */
+	_Atomic pid_t child;  /* of vfork(2) */
 	_Alignas(MEMORY_PAGE) _Atomic uint64_t first;
 	_Alignas(MEMORY_PAGE) _Atomic uint64_t second;
 };
@@ -56,7 +55,6 @@ static void *sleep_in(void *argument)
 
 	shared->ready++;
 	call();
-	shared->error = errno;
 	shared->returned++;
 	return NULL;
 }
@@ -151,6 +149,23 @@ static _Noreturn void count_and_sleep(void)
 	_exit(0);
 }
 
+/* Beside that, the first thread waits in vfork(2), where nobody can stop it. */
+static _Noreturn void count_beside_vfork(void)
+{
+	pthread_t thread;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (pthread_create(&thread, NULL, count, NULL) != 0)
+		abort();
+	if (vfork() == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		shared->child = getpid();
+		for (;;)
+			pause();
+	}
+	_exit(0);
+}
+
 static pid_t start(void (*run)(void), int threads)
 {
 	pid_t pid;
@@ -181,26 +196,6 @@ static struct target *open_target(pid_t pid)
 	return target;
 }
 
-/* Waits until each thread but the first is asleep in a system call. */
-static void wait_until_all_sleep(struct target *target)
-{
-	size_t asleep, count;
-
-	do {
-		pid_t *tids = live_list_threads(target->pid, &count);
-		struct native_thread sleeper;
-
-		asleep = 0;
-		for (size_t i = 0; i < count; i++) {
-			if (!sleeper_find(target, tids[i], &sleeper))
-				continue;
-			sleeper_forget(&sleeper);
-			asleep++;
-		}
-		free(tids);
-	} while (asleep < count);
-}
-
 /* How often a process's threads have been given a CPU, in all. */
 static uint64_t switches_of(pid_t pid)
 {
@@ -217,6 +212,30 @@ static uint64_t switches_of(pid_t pid)
 	}
 	free(tids);
 	return sum;
+}
+
+/* Waits until each thread is asleep in a system call, and has been so for a while: it is where it is meant to be. */
+static void wait_until_all_sleep(struct target *target)
+{
+	uint64_t before, after = 0;
+	size_t asleep, count;
+
+	do {
+		pid_t *tids = live_list_threads(target->pid, &count);
+		struct native_thread sleeper;
+
+		before = after;
+		asleep = 0;
+		for (size_t i = 0; i < count; i++) {
+			if (!sleeper_find(target, tids[i], &sleeper))
+				continue;
+			sleeper_forget(&sleeper);
+			asleep++;
+		}
+		free(tids);
+		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+		after = switches_of(target->pid);
+	} while (asleep < count || before != after);
 }
 
 /* None of the calls comes back, none of the threads is given a CPU, and all is known that a stop would tell. */
@@ -281,13 +300,15 @@ struct counters {
 	uint64_t first, second;
 };
 
-/* One counter is read after the thread that counts has had the time to go on. */
+/* One counter is read after the thread that counts has gone on, or had the time for that. */
 static void read_counters(void *context)
 {
 	struct counters *counters = context;
+	const uint64_t before = shared->first;
 
 	assert_true(memory_read(counters->memory, (uintptr_t)&shared->second, &counters->second, 8));
-	nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	for (unsigned int i = 0; i < 50 && shared->first == before; i++)
+		nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
 	assert_true(memory_read(counters->memory, (uintptr_t)&shared->first, &counters->first, 8));
 }
 
@@ -314,12 +335,40 @@ static void test_thread_that_wakes_up(void **state)
 	end(pid);
 }
 
+/* A thread that did not stop is let go before the copy is made again: it is not taken for that of another tracer. */
+static void test_thread_that_cannot_be_stopped(void **state)
+{
+	pid_t pid = start(count_beside_vfork, 1);
+	struct target *target = open_target(pid);
+	struct pauses pauses = {0};
+
+	(void)state;
+	while (shared->child == 0)
+		sched_yield();
+	for (unsigned int i = 0; i < CAPTURES; i++) {
+		struct counters counters = {.memory = memory_create(target_read_pages, target, 16)};
+
+		assert_non_null(counters.memory);
+		addresses_clear(&target->restless);
+		assert_null(capture_paused(target, counters.memory, read_counters, &counters, &pauses));
+		assert_int_equal(target->nr_threads, 2);
+		for (size_t k = 0; k < target->nr_threads; k++)
+			assert_false(target->threads[k].refused);
+		memory_destroy(counters.memory);
+	}
+	assert_true(pauses.count > CAPTURES);
+	target_close(target);
+	kill(shared->child, SIGKILL);
+	end(pid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_calls_go_on),
 	    cmocka_unit_test(test_thread_pointer_is_that_of_the_registers),
 	    cmocka_unit_test(test_thread_that_wakes_up),
+	    cmocka_unit_test(test_thread_that_cannot_be_stopped),
 	};
 
 	int failed;
