@@ -12,10 +12,10 @@
 /* The longest that the target is stopped at once, whatever happens. Half a second for the stop is all that is usual. */
 #define CAPTURE_LIMIT_S 5
 
-/* How often a target was stopped, and for how long: from the first thread's stop to the last one's going on. */
+/* How often a target was copied while it stood still, and how long threads were stopped for that, in all. */
 struct pauses {
 	unsigned int count;
-	double us; /* 0: every thread slept, and none had to be stopped */
+	double us; /* from the first thread's stop to the last one's going on; 0: all slept, and none was stopped */
 };
 
 /*

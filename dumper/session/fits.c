@@ -89,8 +89,8 @@ static struct error *try_all(struct session *session, struct layout_list *list, 
 
 /*
  * Looks through the first that fits, and compares it with all others. Afterwards these are in `fits->passed`, with the
- * one that shows something else, if any does; then there is no trace. refused  receives a malloc'ed sentence if the
- * self-test has something against it by now; else NULL
+ * one that shows something else, if any does; then there is no trace.
+ *   refused  receives a malloc'ed sentence if the self-test has something against it by now; else NULL
  */
 static struct error *look_through_first(struct session *session, struct fits *fits, struct trace **ret, char **refused)
 {

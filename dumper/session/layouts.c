@@ -68,8 +68,8 @@ static struct error *refuse(const struct session *session, const char *found, co
 
 /*
  * The option that may help if there is no layout for the release, as the end of a sentence; "" if it cannot: there is
- * none that is near, or it was given, or the layouts are for another C library. releases  receives what the nearest
- * layout is for
+ * none that is near, or it was given, or the layouts are for another C library.
+ *   releases  receives what the nearest layout is for
  */
 static const char *option_nearest(const struct session *session, const struct layout_wish *wish, char releases[64])
 {
@@ -86,8 +86,7 @@ static const char *option_nearest(const struct session *session, const struct la
 	}
 	layout_list_clear(&list);
 	return any ? "; or give --nearest: the nearest layouts are tried then, and what is shown is marked; the "
-		     "nearest is "
-		     "for "
+		     "nearest is for "
 		   : "";
 }
 

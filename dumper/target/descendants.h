@@ -43,8 +43,8 @@ struct descendants_cache {
 void descendants_cache_clear(struct descendants_cache *cache);
 
 /*
- * Reads anew which processes there are. That one has ended, or has another parent, may be noticed as late as in the
- * tenth update. Returns false if out of memory.
+ * Reads anew which processes there are. That one has ended may be noticed as late as in the tenth update, that one has
+ * another parent since its parent has ended in the twentieth. Returns false if out of memory.
  */
 bool descendants_cache_update(struct descendants_cache *cache, const char *proc);
 

@@ -6,7 +6,7 @@
  * can be the parent's. The pthread_t is the thread pointer of a native thread (fs_base on x86-64), which only a stop
  * tells. But a thread of glibc has registered its list of robust futexes, which lies in its struct pthread, and
  * get_robust_list(2) tells where without touching the thread. How far that is from the pthread_t is learned from the
- * threads that were stopped when the session began. Where there is no such list (musl), a new thread is stopped once,
+ * threads that were there when the session began. Where there is no such list (musl), a new thread is stopped once,
  * and the tid that Ruby noted is compared with what the kernel says of each thread (NSpid of
  * /proc/PID/task/TID/status).
  *

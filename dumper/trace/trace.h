@@ -118,9 +118,9 @@ struct trace {
 	const char *layout_releases; /* of LAYOUT_NEAREST: what it is for, "3.3.7 3.3.11" or "3.3.0"; else NULL */
 	const char *layout_file;     /* NULL if it was not kept in a file */
 	const char *layout_build_id; /* of the ELF that Ruby is in; NULL if it has none */
-	unsigned int pauses;	     /* how often the target was stopped; 0 if it was read without */
-	double pause_us;	     /* from the first thread's stop to the last one's going on, all pauses together */
-	bool of_core;		     /* then it was not stopped, and `core` is set */
+	unsigned int pauses; /* how often the target was copied while it stood still; 0 if it was read without */
+	double pause_us;     /* from the first thread's stop to the last one's going on, all pauses together */
+	bool of_core;	     /* then it was not stopped, and `core` is set */
 	struct trace_core core;
 	bool gc_known, gc_running;
 	struct trace_thread *threads; /* each followed by its suspended fibers; those of ended threads come last */
