@@ -11,6 +11,9 @@
 #define REST_NS	       UINT64_C(2000000000)
 #define REST_EACH_NS   UINT64_C(1000000000)
 
+/* After so long the memory of all is read, whoever is said to have called exec. */
+#define READ_NS UINT64_C(1000000000)
+
 /* So many programs are known at most: they are a machine's own. */
 #define PROGRAMS_MAX 4096u
 
@@ -121,7 +124,8 @@ static void plan(struct candidate_list *list, struct candidate *of, uint64_t now
 	of->due_ns = now_ns + (known ? rest_of(list) + REST_EACH_NS * ((uint64_t)of->pid % (list->count + 1)) : 0);
 }
 
-static struct candidate *find(struct candidate_list *list, pid_t pid, uint64_t started)
+/* Where it is, or would be. */
+static size_t place_of(const struct candidate_list *list, pid_t pid)
 {
 	size_t low = 0, high = list->count;
 
@@ -133,8 +137,22 @@ static struct candidate *find(struct candidate_list *list, pid_t pid, uint64_t s
 		else
 			high = middle;
 	}
-	return low < list->count && list->of[low].pid == pid && list->of[low].started == started ? &list->of[low]
-												 : NULL;
+	return low;
+}
+
+static struct candidate *find(struct candidate_list *list, pid_t pid, uint64_t started)
+{
+	const size_t at = place_of(list, pid);
+
+	return at < list->count && list->of[at].pid == pid && list->of[at].started == started ? &list->of[at] : NULL;
+}
+
+void candidates_execed(struct candidate_list *list, pid_t pid)
+{
+	const size_t at = place_of(list, pid);
+
+	if (at < list->count && list->of[at].pid == pid)
+		list->of[at].execed = true;
 }
 
 void candidates_begin(struct candidate_list *list)
@@ -170,10 +188,13 @@ bool candidates_see(struct candidate_list *list, pid_t pid, uint64_t started, bo
 	return true;
 }
 
-void candidates_sweep(struct candidate_list *list, uint64_t now_ns)
+void candidates_sweep(struct candidate_list *list, bool ask_all, uint64_t now_ns)
 {
 	size_t kept = 0;
 
+	ask_all |= now_ns - list->read_ns >= READ_NS;
+	if (ask_all)
+		list->read_ns = now_ns;
 	for (size_t i = 0; i < list->count; i++) {
 		struct candidate *of = &list->of[i];
 
@@ -181,12 +202,13 @@ void candidates_sweep(struct candidate_list *list, uint64_t now_ns)
 			forget(of);
 			continue;
 		}
-		if (!of->looked_at && has_become_another(of)) {
+		if (!of->looked_at && (ask_all || of->execed) && has_become_another(of)) {
 			of->fresh = true;
 			plan(list, of, now_ns);
 		} else if (!of->looked_at && of->again_ns != 0 && now_ns >= of->again_ns) {
 			plan(list, of, now_ns);
 		}
+		of->execed &= of->looked_at;
 		list->of[kept++] = *of;
 	}
 	list->count = kept;

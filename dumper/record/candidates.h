@@ -4,7 +4,7 @@
  * seldom else, for it may load Ruby's library later.
  *
  * An exec is told by /proc/PID/mem that was opened before: the memory which it was opened for is gone then, and a read
- * of it gives nothing (fs/proc/base.c, mem_rw()).
+ * of it gives nothing (fs/proc/base.c, mem_rw()). It is read when the process is said to have called exec (execs.h).
  */
 #ifndef RBDUMP_CANDIDATES_H
 #define RBDUMP_CANDIDATES_H
@@ -20,6 +20,7 @@ struct candidate {
 	int memory_fd;	  /* -1: it may not be read */
 	uint64_t address; /* where it had memory */
 	bool fresh;	  /* it became what it is a moment ago: it may be a Ruby soon */
+	bool execed;	  /* it is said to have called exec */
 	bool looked_at;	  /* by a capture, just now */
 	unsigned int looks;
 	uint64_t again_ns; /* when it is to be looked up once more what it is; 0: never */
@@ -37,6 +38,7 @@ struct candidate_list {
 		ino_t inode;
 	} * programs;
 	size_t nr_programs, programs_capacity;
+	uint64_t read_ns; /* when their memory was read last */
 };
 
 void candidates_clear(struct candidate_list *list);
@@ -50,8 +52,14 @@ void candidates_begin(struct candidate_list *list);
  */
 bool candidates_see(struct candidate_list *list, pid_t pid, uint64_t started, bool fresh, uint64_t now_ns);
 
-/* Forgets those that were not seen, and lets those be looked at that have become other programs. */
-void candidates_sweep(struct candidate_list *list, uint64_t now_ns);
+/*
+ * Forgets those that were not seen, and lets those be looked at that have become other programs.
+ *   ask_all  any may have, besides those that are said to; if not, they are asked once a second
+ */
+void candidates_sweep(struct candidate_list *list, bool ask_all, uint64_t now_ns);
+
+/* Says that a process has called exec. Nothing if it is none of these. */
+void candidates_execed(struct candidate_list *list, pid_t pid);
 
 /* The next one that is to be looked at now; NULL if there is none. The caller says so by `looked_at`. */
 struct candidate *candidates_next(struct candidate_list *list, uint64_t now_ns);

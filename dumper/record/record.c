@@ -14,6 +14,7 @@
 #include "decode/text.h"
 #include "moments.h"
 #include "record/candidates.h"
+#include "record/execs.h"
 #include "record/followed.h"
 #include "record/output.h"
 #include "recording/format.h"
@@ -67,6 +68,7 @@ struct recorder {
 	struct timespec discovered, forgotten, flushed, shown, ending;
 	struct descendants_cache processes;
 	struct candidate_list candidates;
+	struct execs *execs; /* NULL: the kernel does not tell */
 };
 
 /* ---- signals */
@@ -452,15 +454,23 @@ static struct error *look_at_candidates(struct recorder *recorder)
 	return error;
 }
 
+static void note_exec(void *candidates, pid_t pid)
+{
+	candidates_execed(candidates, pid);
+}
+
 static struct error *discover(struct recorder *recorder)
 {
 	const struct record_options *options = recorder->options;
 	struct error *error = NULL;
+	bool told_all;
 
 	if (!options->children || recorder->control->stop || elapsed_ns(&recorder->discovered) < DISCOVER_NS)
 		return NULL;
-	if (recorder->discovered.tv_sec == 0)
+	if (recorder->discovered.tv_sec == 0) {
 		open_files_allow();
+		recorder->execs = execs_create();
+	}
 	clock_gettime(CLOCK_MONOTONIC, &recorder->discovered);
 	if (elapsed_ns(&recorder->forgotten) >= FORGET_NS) {
 		clock_gettime(CLOCK_MONOTONIC, &recorder->forgotten);
@@ -475,7 +485,8 @@ static struct error *discover(struct recorder *recorder)
 		error = discover_below(recorder, recorder->launched);
 	if (error)
 		return error;
-	candidates_sweep(&recorder->candidates, since(&recorder->origin));
+	told_all = execs_take(recorder->execs, note_exec, &recorder->candidates);
+	candidates_sweep(&recorder->candidates, !told_all, since(&recorder->origin));
 	return look_at_candidates(recorder);
 }
 
@@ -702,6 +713,7 @@ int record_main(const struct record_options *options)
 	error_destroy(error);
 	followed_clear(&recorder.followed);
 	candidates_clear(&recorder.candidates);
+	execs_destroy(recorder.execs);
 	descendants_cache_clear(&recorder.processes);
 	output_close(recorder.output);
 	return status;
