@@ -321,6 +321,9 @@ struct error *live_stop(struct target *target, bool leave_sleepers)
 			return error_create(EXIT_FAILED, "the threads of process %d cannot be listed: %s", target->pid,
 					    strerror(errnum));
 		}
+		/* It is gone. */
+		if (!tids)
+			break;
 		for (size_t i = 0; i < count; i++)
 			if (!is_known(target, first_new, tids[i], &at))
 				tids[nr_new++] = tids[i];
