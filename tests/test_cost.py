@@ -21,9 +21,9 @@ sys.path.insert(0, str(ROOT / "bench"))
 
 from sampling import CALLS, READS, WINDOW, Loop, calls_a_sample  # noqa: E402
 
-# A stack that is not known, a round that is not quiet, more of them where the machine is busy; and what is done so often a
-# second weighs more where fewer samples are taken. That only adds calls: so what is too much is measured again, some times.
-SLACK = 2
+# A stack that is not known, a round that is not quiet, more of them where the machine is busy. That only adds calls: so
+# what is too much is measured again, some times.
+SLACK = 1
 TIMES = 3
 WINDOWS = 6
 
@@ -93,7 +93,7 @@ def test_a_thread_that_runs_on_is_not_asked_for(one_ruby, rbdump, tmp_path):
         assert status == 0, errors
     assert shares[-1] < 0.5, shares
     counts = counts_in(errors)
-    assert counts["late"] < 0.5 * counts["samples"], "so many were taken that a share of them says something"
+    assert counts["late"] < 0.1 * counts["samples"], "so many were taken that a share of them says something"
 
 
 def test_a_recording_never_steps_its_target(one_ruby, rbdump, tmp_path):
