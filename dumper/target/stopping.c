@@ -12,6 +12,7 @@
 
 #include "moments.h"
 #include "target/diagnose.h"
+#include "target/exec_lock.h"
 #include "target/hold.h"
 #include "target/process_stat.h"
 #include "target/sleeper.h"
@@ -140,12 +141,12 @@ static bool read_thread_stat(pid_t pid, pid_t tid, struct process_stat *ret)
 	return process_stat_read(tasks, tid, ret);
 }
 
-/* Whether a thread is in the state D. */
-static bool is_uninterruptible(pid_t pid, pid_t tid)
+/* Whether a thread is in the state D, or has ended but is kept (Z), as the first one is until all others have ended. */
+static bool cannot_stop(pid_t pid, pid_t tid)
 {
 	struct process_stat stat;
 
-	return read_thread_stat(pid, tid, &stat) && stat.state == 'D';
+	return read_thread_stat(pid, tid, &stat) && (stat.state == 'D' || stat.state == 'Z');
 }
 
 /* Whether a thread has ended, or is about to. */
@@ -168,28 +169,27 @@ static uint64_t now_ns(void)
 }
 
 /*
- * Waits until a seized and interrupted thread has stopped, or ended, or time is up. Returns whether it has vanished: it
- * has ended, or has become the process's first thread by exec.
+ * Looks for the stop of a thread that was asked to; it is `stopping` no more once it has stopped or ended, or time is
+ * up. Returns whether it has vanished: what its id was, if anything, is another thread by exec.
  */
-static bool wait_for_stop(pid_t pid, struct native_thread *thread, const struct timespec *began)
+static bool look_for_stop(const struct target *target, struct native_thread *thread, const struct timespec *began)
 {
-	for (;;) {
-		int status;
-		enum stop_news news = stop_look(thread->tid, &thread->pending_signal, &status);
-		long waited;
+	const pid_t pid = target->pid, tid = thread->tid;
+	int status;
+	enum stop_news news = stop_look(tid, &thread->pending_signal, &status);
+	long waited;
 
-		thread->stopped = news == STOP_STOPPED;
-		if (thread->stopped)
-			take_registers(thread);
-		if (news != STOP_NONE)
-			return news == STOP_GONE;
-		waited = elapsed_ns(began);
-		if (waited > STOP_TIMEOUT_NS || (waited > STOP_PATIENCE_NS && is_uninterruptible(pid, thread->tid)))
-			return false;
-		/* Asleep: a waiter that spins or yields is scheduled late on a busy machine, with the target stopped.
-		 */
-		stop_sleep(LOOK_NS);
-	}
+	thread->stopped = news == STOP_STOPPED;
+	if (thread->stopped)
+		take_registers(thread);
+	/* Another thread that called exec is the first one now. Its own interrupt may have come just too late, or it
+	   is not traced: then there is no news of it if it is a child of rbdump's, either. */
+	if (news == STOP_NONE && tid == pid && ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0 && errno == ESRCH)
+		news = STOP_GONE;
+	waited = elapsed_ns(began);
+	thread->stopping =
+	    news == STOP_NONE && waited <= STOP_TIMEOUT_NS && (waited <= STOP_PATIENCE_NS || !cannot_stop(pid, tid));
+	return news == STOP_GONE;
 }
 
 static int by_tid(const void *a, const void *b)
@@ -241,6 +241,7 @@ static int ask_to_stop(struct target *target, pid_t tid)
 		if (target->stopped_ns == 0)
 			target->stopped_ns = now_ns();
 		ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+		thread->stopping = true;
 		return 0;
 	}
 	errnum = errno;
@@ -253,26 +254,81 @@ static int ask_to_stop(struct target *target, pid_t tid)
 	return errnum;
 }
 
-/* Waits for those of the threads from the `first` on that were asked to stop. */
-static void wait_for_stops(struct target *target, size_t first, const struct timespec *began)
+/*
+ * A thread has vanished: another one is the process's first by exec. If it was asked to stop, it is waited for; else
+ * it is no longer listed, and so found when threads are looked for again.
+ */
+static void look_again_for_first(struct target *target)
 {
-	bool vanished = false;
-
-	for (size_t i = first; i < target->nr_threads; i++)
-		if (!target->threads[i].refused && !target->threads[i].asleep)
-			vanished |= wait_for_stop(target->pid, &target->threads[i], began);
-	/* One of them may have called exec: it is the first thread now, whose stop was another's. */
-	for (size_t i = 0; vanished && i < target->nr_threads; i++) {
-		struct native_thread *thread = &target->threads[i], now = {.tid = target->pid, .switches_fd = -1};
+	for (size_t i = 0; i < target->nr_threads; i++) {
+		struct native_thread *thread = &target->threads[i];
 
 		if (thread->tid != target->pid || thread->refused)
 			continue;
-		wait_for_stop(target->pid, &now, began);
-		if (!now.stopped && thread->asleep)
-			continue;
 		sleeper_forget(thread);
-		*thread = now;
+		if (ptrace(PTRACE_INTERRUPT, target->pid, NULL, NULL) == 0 || errno != ESRCH)
+			*thread = (struct native_thread){.tid = target->pid, .stopping = true, .switches_fd = -1};
+		else
+			*thread = target->threads[--target->nr_threads];
+		return;
 	}
+}
+
+/*
+ * Waits for the threads that were asked to stop.
+ *
+ * One after the other, but not for long: who calls exec waits until all other threads have ended, and those that are
+ * traced have only when their tracer has seen it. Each time that all were looked at, it is for twice as long.
+ */
+static void wait_for_stops(struct target *target, const struct timespec *began)
+{
+	size_t waiting = target->nr_threads;
+
+	for (long patience_ns = LOOK_NS; waiting > 0; patience_ns *= 2) {
+		bool vanished = false;
+		struct timespec pass;
+
+		waiting = 0;
+		clock_gettime(CLOCK_MONOTONIC, &pass);
+		for (size_t i = 0; i < target->nr_threads; i++) {
+			struct native_thread *thread = &target->threads[i];
+
+			while (thread->stopping) {
+				vanished |= look_for_stop(target, thread, began);
+				if (!thread->stopping || elapsed_ns(&pass) > patience_ns)
+					break;
+				/* Asleep: a waiter that spins or yields is scheduled late on a busy machine, with the
+				   target stopped. */
+				stop_sleep(LOOK_NS);
+			}
+			waiting += thread->stopping;
+		}
+		if (vanished) {
+			look_again_for_first(target);
+			waiting = target->nr_threads;
+		}
+	}
+}
+
+/*
+ * Asks all of them to stop that are not 0. Returns 0, or the errno with which the kernel refuses some; if that is the
+ * first one of the process, or memory is short, the rest is not asked, and `given_up` is set.
+ */
+static int ask_all(struct target *target, const pid_t *tids, size_t count, bool *given_up)
+{
+	struct exec_lock lock;
+	int errnum = 0;
+
+	exec_lock_watch(&lock);
+	for (size_t i = 0; i < count && !*given_up; i++) {
+		int refused = tids[i] == 0 ? 0 : ask_to_stop(target, tids[i]);
+
+		if (refused != 0)
+			errnum = refused;
+		*given_up = refused == ENOMEM || (refused != 0 && tids[i] == target->pid);
+	}
+	exec_lock_forget(&lock);
+	return errnum;
 }
 
 /* A thread that is not on its way to a stop is let go without one when its tracer, the calling thread, ends. */
@@ -302,6 +358,7 @@ struct error *live_check_stopping(const struct target *target)
 struct error *live_stop(struct target *target, bool leave_sleepers)
 {
 	struct timespec began;
+	bool given_up = false;
 	int errnum = ESRCH;
 
 	target->nr_threads = 0;
@@ -314,6 +371,7 @@ struct error *live_stop(struct target *target, bool leave_sleepers)
 	for (int round = 0; round < STOP_ROUNDS; round++) {
 		size_t count, first_new = target->nr_threads, at = 0, nr_new = 0;
 		pid_t *tids = live_list_threads(target->pid, &count);
+		int refused;
 
 		if (!tids && errno != ENOENT) {
 			errnum = errno;
@@ -330,22 +388,17 @@ struct error *live_stop(struct target *target, bool leave_sleepers)
 		/* Before any is stopped, in the first round: it takes longer than the stops. */
 		if (leave_sleepers)
 			skip_sleepers(target, tids, nr_new);
-		for (size_t i = 0; i < nr_new; i++) {
-			int refused = tids[i] == 0 ? 0 : ask_to_stop(target, tids[i]);
-
-			if (refused != 0)
-				errnum = refused;
-			if (refused == ENOMEM || (refused != 0 && tids[i] == target->pid)) {
-				free(tids);
-				live_resume(target);
-				return refused == ENOMEM ? error_no_memory()
-							 : diagnose_refusal("/proc", target->pid, errnum);
-			}
-		}
+		refused = ask_all(target, tids, nr_new, &given_up);
 		free(tids);
+		if (refused != 0)
+			errnum = refused;
+		if (given_up) {
+			live_resume(target);
+			return refused == ENOMEM ? error_no_memory() : diagnose_refusal("/proc", target->pid, errnum);
+		}
 		if (target->nr_threads == first_new)
 			break;
-		wait_for_stops(target, first_new, &began);
+		wait_for_stops(target, &began);
 		qsort(target->threads, target->nr_threads, sizeof(*target->threads), by_tid);
 	}
 	for (size_t i = 0; i < target->nr_threads; i++)

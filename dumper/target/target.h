@@ -28,6 +28,7 @@ struct mapping {
 /* A native thread, as it was when the target was last stopped, or when the core was made. */
 struct native_thread {
 	pid_t tid;	    /* live: in rbdump's pid namespace */
+	bool stopping;	    /* live: was asked to stop, and is waited for: within live_stop() only */
 	bool stopped;	    /* false: it did not stop in time, or was not allowed to be, and may have moved */
 	bool asleep;	    /* live: it needed no stop, since it sleeps (target/sleeper.h): `stopped` is set, too */
 	bool refused;	    /* live: the kernel did not allow to stop it: another tracer has it */

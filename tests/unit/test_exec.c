@@ -36,6 +36,16 @@
 /* How long the target may stand still. It takes some milliseconds a round. */
 #define STILL_NS 2000000000L
 
+/*
+ * A stop comes this long after a round was seen to begin: whoever looks for threads at once finds none to stop, for as
+ * long as the machine is as fast as it is.
+ */
+#define MOMENT_STEP_NS 37000L
+#define MOMENTS_NS     4000000L
+
+/* Below the time after which a thread that does not stop is given up. */
+#define PAUSE_US 400000.0
+
 /* The kernel copies this much before it begins to exchange threads: so a thread is in exec most of the time. */
 #define PADDING	 (100 * 1024)
 #define PADDINGS 8
@@ -47,6 +57,8 @@ static void *exec_again(void *unused)
 	static char padding[PADDING];
 	char *arguments[PADDINGS + 3] = {(char *)"/proc/self/exe", (char *)ROUNDS};
 
+	/* It belongs to the thread, not to the process. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	memset(padding, 'x', sizeof(padding) - 1);
 	for (size_t i = 0; i < PADDINGS; i++)
 		arguments[i + 2] = padding;
@@ -94,10 +106,8 @@ static int set_up(void **state)
 	if (rounds == MAP_FAILED)
 		return -1;
 	pid = fork();
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (pid == 0)
 		exec_again(NULL);
-	}
 	alarm(MUCH_S);
 	*state = &pid;
 	return pid > 0 ? 0 : -1;
@@ -126,6 +136,16 @@ static void check_goes_on(void)
 		assert_true(elapsed_ns(&began) < STILL_NS);
 }
 
+/* Waits until the next moment of a round. */
+static void wait_for_moment(unsigned int nr)
+{
+	struct timespec began;
+
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	while (elapsed_ns(&began) < (long)nr * MOMENT_STEP_NS % MOMENTS_NS)
+		continue;
+}
+
 /* Its last thread; 0 if it has but one just now. */
 static pid_t last_thread(pid_t pid)
 {
@@ -146,9 +166,11 @@ static void test_thread(void **state)
 	unsigned int met = 0;
 
 	for (unsigned int i = 0; i < STOPS || met < MET; i++) {
-		pid_t tid = last_thread(pid);
 		struct tracee tracee;
+		pid_t tid;
 
+		wait_for_moment(i);
+		tid = last_thread(pid);
 		if (tid == 0)
 			continue;
 		if (tracee_stop(pid, tid, AWAKE_US, STOP_US, &tracee) == TRACEE_GONE && tracee.seized)
@@ -174,7 +196,7 @@ static void test_process(void **state)
 			memory = memory_create(target_read_pages, target, 16);
 			assert_non_null(memory);
 			error = capture_paused(target, memory, NULL, NULL, &pauses);
-			assert_true(pauses.us < 1e6);
+			assert_true(pauses.us < PAUSE_US);
 			memory_destroy(memory);
 			target_close(target);
 		}
