@@ -56,6 +56,7 @@ _Static_assert(QUIET_NS <= WEIGHT_MAX_NS, "no sample may stand for longer");
 #define OPEN_A_ROUND 4u
 #define AWAKE_FOR    8u
 #define OPEN_SHARE   16u /* and that part of all threads: a look at them all takes as long */
+/* If more than FEW_THREADS and that part of them were awake, it is of no use: some thread that is watched always is. */
 
 /*
  * So often stacks that are known are to be named anew: a class may have got another name, which no collection tells of.
@@ -113,6 +114,8 @@ struct pulse {
 	uint64_t collections;	 /* that have begun, as of the last list; 0: not known */
 	struct wakeups *wakeups; /* NULL: the kernel does not tell */
 	size_t nr_opened;	 /* in this round */
+	size_t nr_awake;	 /* in this round: threads that were not as at their last look */
+	unsigned int restless;	 /* rounds in a row in which many were */
 	bool woken;		 /* since the last look at all, the kernel has told of one that is watched */
 	struct quiet quiet;
 	struct runner runner; /* of quiet rounds */
@@ -459,15 +462,33 @@ static uint64_t weight_of(const struct pulse *pulse, const struct watched *watch
 	return since < most ? since : most;
 }
 
-/* The kernel does not allow it, or has no room for more. */
-static void do_without_wakeups(struct pulse *pulse)
+static void close_wakeups(struct pulse *pulse)
 {
 	for (size_t i = 0; i < pulse->nr_watched; i++) {
 		wakeup_close(&pulse->watched[i].wakeup);
 		pulse->watched[i].guarded = false;
 	}
+}
+
+/* The kernel does not allow it, or has no room for more. */
+static void do_without_wakeups(struct pulse *pulse)
+{
+	close_wakeups(pulse);
 	wakeups_destroy(pulse->wakeups);
 	pulse->wakeups = NULL;
+}
+
+/*
+ * At the end of a round. Of many threads that wake up, the kernel is not to tell: 400 of them that woke up 100 times a
+ * second each got on half as fast.
+ */
+static void see_restlessness(struct pulse *pulse)
+{
+	bool restless = pulse->nr_awake > FEW_THREADS + pulse->nr_watched / OPEN_SHARE;
+
+	pulse->restless = restless ? pulse->restless + 1 : 0;
+	if (pulse->restless == AWAKE_FOR)
+		close_wakeups(pulse);
 }
 
 /*
@@ -478,11 +499,12 @@ static void guard_sleep(struct pulse *pulse, struct watched *watched, bool same)
 {
 	watched->asleep = same ? watched->asleep + 1 : 0;
 	watched->awake = same ? 0 : watched->awake + 1;
+	pulse->nr_awake += !same;
 	if (watched->awake > AWAKE_FOR)
 		wakeup_close(&watched->wakeup);
 	watched->guarded = same && watched->wakeup.fd >= 0;
 	if (watched->wakeup.fd >= 0 || watched->asleep < ASLEEP_FOR || pulse->nr_watched <= FEW_THREADS + 1 ||
-	    !pulse->wakeups || pulse->nr_opened >= OPEN_A_ROUND + pulse->nr_watched / OPEN_SHARE)
+	    !pulse->wakeups || pulse->restless > 0 || pulse->nr_opened >= OPEN_A_ROUND + pulse->nr_watched / OPEN_SHARE)
 		return;
 	pulse->nr_opened++;
 	if (!wakeup_open(pulse->wakeups, watched->subject.tid, &watched->wakeup) && errno != ESRCH)
@@ -731,7 +753,7 @@ static bool take_round(struct pulse *pulse, const struct lateness *late)
 	pulse->quiet.may_be = false;
 	if (pulse->stuck)
 		return false;
-	pulse->nr_opened = 0;
+	pulse->nr_opened = pulse->nr_awake = 0;
 	if (now_ns(pulse) - pulse->known_since_ns > KNOWN_NS) {
 		pulse->known_since_ns = now_ns(pulse);
 		known_doubt(pulse->known);
@@ -774,6 +796,7 @@ static bool take_round(struct pulse *pulse, const struct lateness *late)
 	/* Where it got stuck, not all were looked at: the next one goes on with it. */
 	if (!pulse->stuck) {
 		forget_ended(pulse);
+		see_restlessness(pulse);
 		prepare_quiet(pulse, &threads);
 		hand_on(pulse, &(struct beat){.end_of_round = true, .time_ns = now_ns(pulse)});
 	}
