@@ -6,15 +6,18 @@ import signal
 import subprocess
 
 import pytest
-
+from conftest import RUBIES
 from harness.process import Bound, has_ended, task_states, wait_until
 from harness.survival import (
+    PROCESSES,
+    VERBS,
     Survivor,
     check_sums,
     command_of,
     kill_many,
     kill_one,
     processes_of,
+    stop_one,
     sum_of,
     wait_for_progress,
 )
@@ -22,6 +25,9 @@ from harness.target import TARGETS
 
 # Kills, in all Rubies together more than 300 where there are ten.
 KILLS = 60
+
+# How often each process is stopped at a random moment.
+STOPS = 4
 
 # How often a tracer is stopped in the middle of a stop of the target.
 HELD = 5
@@ -89,6 +95,21 @@ def test_tracer_is_stopped(ruby, rbdump, tmp_path, verb):
         finally:
             running.terminate()
             running.communicate(timeout=30)
+        check_sums(survivor.finish())
+
+
+@pytest.mark.parametrize("whom", PROCESSES)
+@pytest.mark.parametrize("any_ruby", RUBIES[-1:], ids=lambda ruby: ruby.id)
+def test_stopped(any_ruby, rbdump, tmp_path, whom):
+    """SIGSTOP of any of its processes for a second, at random moments: the target does not stand still for so long."""
+    moments = random.Random(5)
+    with Survivor(any_ruby, tmp_path) as survivor:
+        standstills = [
+            stop_one(rbdump, verb, whom, survivor, tmp_path, moments, 1) for _ in range(STOPS) for verb in VERBS
+        ]
+        stopped = [standstill for standstill in standstills if standstill is not None]
+        assert stopped, f"{whom} was never there to be stopped"
+        assert max(stopped) < 0.9, standstills
         check_sums(survivor.finish())
 
 

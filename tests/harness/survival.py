@@ -153,6 +153,42 @@ def kill_many(rbdump, pid, folder, count, seed, still=lambda: None):
     return done
 
 
+def longest_standstill(survivor, seconds):
+    """The longest time within so many seconds in which the target made no step, in seconds."""
+    began = moved = time.monotonic()
+    steps, longest = survivor.steps(), 0
+    while (now := time.monotonic()) < began + seconds:
+        time.sleep(0.001)
+        longest = max(longest, now - moved)
+        if (after := survivor.steps()) != steps:
+            steps, moved = after, now
+    return longest
+
+
+def stop_one(rbdump, verb, whom, survivor, folder, moments, seconds):
+    """
+    Starts rbdump, stops one of its processes at a random moment, and lets it go on after so many seconds. Returns the
+    target's longest standstill meanwhile; None if there was no such process any more. If `whom` is None, nobody is stopped.
+    """
+    with subprocess.Popen(
+        command_of(rbdump, verb, survivor.pid, folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as running:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            running.wait(moments.uniform(0.0, 0.12 if verb == "dump" else 0.5))
+        found = processes_of(running)
+        victim = found.get(whom, found["parent"] if whom == "tracer" else None)
+        standstill = longest_standstill(survivor, seconds) if whom is None else None
+        if whom and victim and running.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(victim, signal.SIGSTOP)
+                standstill = longest_standstill(survivor, seconds)
+                os.kill(victim, signal.SIGCONT)
+        running.terminate()
+        running.wait(30)
+    wait_until(lambda: is_untouched(survivor.pid), "nobody traces the target", 20)
+    return standstill
+
+
 def wait_for_progress(survivor, seconds):
     """How long it took until the target had made a step, in seconds."""
     began, before = time.monotonic(), survivor.steps()
