@@ -334,7 +334,7 @@ static struct watched *watch_thread(struct pulse *pulse, const struct ruby_threa
 		watched = &pulse->watched[at];
 		*watched = (struct watched){
 		    .subject = {.task = TASK_CLOSED, .aim = {.thread = thread->address, .ec = thread->ec}},
-		    .wakeup = {.fd = -1},
+		    .wakeup = {.ring = {.fd = -1}},
 		};
 		pulse->nr_watched++;
 		open_native(pulse, watched, thread);
@@ -502,8 +502,8 @@ static void guard_sleep(struct pulse *pulse, struct watched *watched, bool same)
 	pulse->nr_awake += !same;
 	if (watched->awake > AWAKE_FOR)
 		wakeup_close(&watched->wakeup);
-	watched->guarded = same && watched->wakeup.fd >= 0;
-	if (watched->wakeup.fd >= 0 || watched->asleep < ASLEEP_FOR || pulse->nr_watched <= FEW_THREADS + 1 ||
+	watched->guarded = same && watched->wakeup.ring.fd >= 0;
+	if (watched->wakeup.ring.fd >= 0 || watched->asleep < ASLEEP_FOR || pulse->nr_watched <= FEW_THREADS + 1 ||
 	    !pulse->wakeups || pulse->restless > 0 || pulse->nr_opened >= OPEN_A_ROUND + pulse->nr_watched / OPEN_SHARE)
 		return;
 	pulse->nr_opened++;

@@ -25,7 +25,7 @@ void runner_init(struct runner *runner, bool undisturbed)
 {
 	*runner = (struct runner){
 	    .wanted = WANTED_LEAST,
-	    .wakeup = {.fd = -1},
+	    .wakeup = {.ring = {.fd = -1}},
 	    .may_tell = undisturbed,
 	    .prepared = undisturbed ? wakeups_prepare() : -1,
 	};
@@ -86,13 +86,13 @@ bool runner_runs(struct runner *runner, pid_t tid, const struct task *task)
 		runner_forget(runner);
 		runner->tid = tid;
 	}
-	if (runner->wakeup.fd >= 0 && runs_on(runner))
+	if (runner->wakeup.ring.fd >= 0 && runs_on(runner))
 		return true;
-	if (runner->wakeup.fd < 0 && runner->may_tell && runner->rounds >= runner->wanted)
+	if (runner->wakeup.ring.fd < 0 && runner->may_tell && runner->rounds >= runner->wanted)
 		begin_telling(runner);
 	/* What the kernel tells from here on is after this look. */
 	runner->ran = task_runs(task);
-	if (runner->ran && runner->wakeup.fd < 0)
+	if (runner->ran && runner->wakeup.ring.fd < 0)
 		runner->rounds++;
 	return runner->ran;
 }

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "record/perf_ring.h"
+
 struct wakeups;
 
 /* NULL if out of memory. */
@@ -27,8 +29,7 @@ int wakeups_prepare(void);
 
 /* One thread that is watched. */
 struct wakeup {
-	int fd; /* -1: none */
-	void *records;
+	struct perf_ring ring; /* its fd -1: none is */
 };
 
 /*

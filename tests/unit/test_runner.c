@@ -80,7 +80,7 @@ static void end(struct other *other)
 	for (int i = 0; i < MANY; i++)
 		assert_false(runs(other));
 	runner_clear(&other->runner);
-	assert_int_equal(other->runner.wakeup.fd, -1);
+	assert_int_equal(other->runner.wakeup.ring.fd, -1);
 	task_close(&other->task);
 	close(other->pipes[0]);
 	close(other->pipes[1]);
@@ -99,13 +99,13 @@ static void wait_for_sleep(const struct other *other)
 /* Asks until the kernel tells of it, if that is allowed here. */
 static void be_told(struct other *other)
 {
-	for (int i = 0; i < MANY && other->runner.wakeup.fd < 0; i++)
+	for (int i = 0; i < MANY && other->runner.wakeup.ring.fd < 0; i++)
 		assert_true(runs(other));
 	if (!other->runner.may_tell) {
 		end(other);
 		skip();
 	}
-	assert_true(other->runner.wakeup.fd >= 0);
+	assert_true(other->runner.wakeup.ring.fd >= 0);
 }
 
 /* Whether it is known to run without a look: /proc is not there to be asked. It may be preempted in between. */
@@ -161,7 +161,7 @@ static void test_asked_for(void **state)
 	begin(&other, false);
 	for (int i = 0; i < MANY; i++)
 		assert_true(runs(&other));
-	assert_int_equal(other.runner.wakeup.fd, -1);
+	assert_int_equal(other.runner.wakeup.ring.fd, -1);
 	assert_false(runner_runs(&other.runner, other.pid, &TASK_CLOSED));
 	sleep_and_go_on(&other);
 	end(&other);
@@ -177,11 +177,11 @@ static void test_told_too_often(void **state)
 	begin(&other, true);
 	be_told(&other);
 	*other.order = SLEEP;
-	for (int i = 0; i < MANY && other.runner.wakeup.fd >= 0; i++) {
+	for (int i = 0; i < MANY && other.runner.wakeup.ring.fd >= 0; i++) {
 		nanosleep(&round, NULL);
 		runs(&other);
 	}
-	assert_int_equal(other.runner.wakeup.fd, -1);
+	assert_int_equal(other.runner.wakeup.ring.fd, -1);
 	*other.order = READ;
 	wake(&other);
 	be_told(&other);
@@ -202,13 +202,13 @@ static void test_rests(void **state)
 		runner_round(&other.runner);
 		assert_true(runs(&other));
 	}
-	assert_true(other.runner.wakeup.fd >= 0);
+	assert_true(other.runner.wakeup.ring.fd >= 0);
 	/* It is not, for eight rounds. */
 	for (int i = 0; i < 8; i++)
 		runner_round(&other.runner);
-	assert_true(other.runner.wakeup.fd >= 0);
+	assert_true(other.runner.wakeup.ring.fd >= 0);
 	runner_round(&other.runner);
-	assert_int_equal(other.runner.wakeup.fd, -1);
+	assert_int_equal(other.runner.wakeup.ring.fd, -1);
 	be_told(&other);
 	end(&other);
 }
@@ -226,7 +226,7 @@ static void test_another(void **state)
 	be_told(&first);
 	assert_true(is_known_to_run(&first));
 	assert_false(runner_runs(&first.runner, second.pid, &second.task));
-	assert_int_equal(first.runner.wakeup.fd, -1);
+	assert_int_equal(first.runner.wakeup.ring.fd, -1);
 	assert_true(runs(&first));
 	end(&first);
 	wake(&second);
