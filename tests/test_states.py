@@ -1,6 +1,7 @@
 """What each thread is doing, what it is called, and whether garbage is being collected."""
 
 import dataclasses
+import json
 import os
 import pathlib
 import re
@@ -232,6 +233,23 @@ def test_what_sleeps_sleeps_on(ruby, start, rbdump):
 
 def system_call(pid, task):
     return pathlib.Path(f"/proc/{pid}/task/{task}/syscall").read_text().split()[0]
+
+
+@pytest.mark.target("waits.rb")
+@pytest.mark.parametrize("any_ruby", RUBIES[-1:], ids=lambda ruby: ruby.id)
+def test_few_files(any_ruby, start, rbdump):
+    """A thread that is left asleep costs a file: where they run out, a dump stops it, or says why there is none."""
+    target = start(any_ruby, "waits.rb")
+    right = 0
+    for files in range(4, 40, 3):
+        done = run("prlimit", f"--nofile={files}:{files}", rbdump, "-p", target.pid, "--json")
+        if done.returncode == 0:
+            check(json.loads(done.stdout), target, any_ruby)
+            right += 1
+        else:
+            assert done.returncode in (2, 3) and done.stdout == "" and done.stderr.startswith("rbdump: "), done
+        wait_until(lambda: is_untouched(target.pid), "it goes on")
+    assert right >= 8
 
 
 # x86_64: epoll_wait, epoll_pwait.
