@@ -1,5 +1,6 @@
 """What a sample costs in system calls: one more at most than doc/benchmarks.calls.json says, by bench/sampling.py."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -12,8 +13,8 @@ import types
 
 import pytest
 from conftest import RUBIES
-from harness.process import tracers_of
-from harness.recording import Recording, counts_in
+from harness.process import tracers_of, wait_until
+from harness.recording import Recording, Running, counts_in
 from harness.synthetic import ROOT
 from harness.target import TARGETS
 
@@ -94,6 +95,30 @@ def test_a_thread_that_runs_on_is_not_asked_for(one_ruby, rbdump, tmp_path):
     assert shares[-1] < 0.5, shares
     counts = counts_in(errors)
     assert counts["late"] < 0.1 * counts["samples"], "so many were taken that a share of them says something"
+
+
+def nr_watched(pid):
+    """Of how many threads the kernel tells a process that they have got a CPU."""
+    found = 0
+    for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found += os.readlink(entry) == "anon_inode:[perf_event]"
+    return found
+
+
+@pytest.mark.parametrize("rate, wanted", [(1, range(80, 102)), (30, range(4))], ids=["few-wake", "many-wake"])
+def test_the_kernel_tells_only_if_few_threads_wake_up(one_ruby, rbdump, tmp_path, rate, wanted):
+    """Each time that it does costs the target something."""
+    with Running(one_ruby, "shares/waking.rb", "100", str(rate)) as target:
+        with Recording(rbdump, "-p", target.pid, file=tmp_path / "it.rbdump") as recording:
+            recording.wait_for_samples()
+            (capture,) = tracers_of(recording.pid)
+            wait_until(lambda: nr_watched(capture) in wanted, "so many are watched")
+            for _ in range(WINDOWS):
+                time.sleep(WINDOW / WINDOWS)  # within some rounds it may come to be otherwise
+                assert nr_watched(capture) in wanted
+            status, _, errors = recording.end(signal.SIGINT)
+    assert status == 0, errors
 
 
 def test_a_recording_never_steps_its_target(one_ruby, rbdump, tmp_path):

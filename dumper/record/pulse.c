@@ -115,7 +115,7 @@ struct pulse {
 	struct wakeups *wakeups; /* NULL: the kernel does not tell */
 	size_t nr_opened;	 /* in this round */
 	size_t nr_awake;	 /* in this round: threads that were not as at their last look */
-	unsigned int restless;	 /* rounds in a row in which many were */
+	unsigned int restless;	 /* by how many more rounds many were than few; AWAKE_FOR at most */
 	bool woken;		 /* since the last look at all, the kernel has told of one that is watched */
 	struct quiet quiet;
 	struct runner runner; /* of quiet rounds */
@@ -484,9 +484,10 @@ static void do_without_wakeups(struct pulse *pulse)
  */
 static void see_restlessness(struct pulse *pulse)
 {
-	bool restless = pulse->nr_awake > FEW_THREADS + pulse->nr_watched / OPEN_SHARE;
-
-	pulse->restless = restless ? pulse->restless + 1 : 0;
+	if (pulse->nr_awake > FEW_THREADS + pulse->nr_watched / OPEN_SHARE)
+		pulse->restless += pulse->restless < AWAKE_FOR;
+	else
+		pulse->restless -= pulse->restless > 0;
 	if (pulse->restless == AWAKE_FOR)
 		close_wakeups(pulse);
 }
