@@ -46,7 +46,7 @@ def main():
             assert survivor.lost is None, f"signal {survivor.lost} was lost"
         check_sums(survivor.finish())
     print(f"{survivor.sent} signals, each seen once; the sums are right")
-    for whom, found in standstills.items():
+    for whom, found in filter(lambda entry: entry[1], standstills.items()):
         over = sum(standstill > 100 for standstill in found)
         print(
             f"{whom or 'nobody'}: {len(found)} times; longest standstill in ms: median {statistics.median(found):.1f},"

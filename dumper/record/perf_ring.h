@@ -20,8 +20,10 @@ struct perf_ring {
 
 /*
  * Opens an event that counts nothing, and tells of what `attributes` ask for, of user space. False with errno, and
- * `ret` has none. attributes  zero but for what is to be told; its other members are set tid, cpu    as
- * perf_event_open(2) has them bytes       for records: pages, a power of two of them
+ * `ret` has none.
+ *   attributes  zero but for what is to be told; the rest is set here
+ *   tid, cpu    as perf_event_open(2) has them
+ *   bytes       for records: a power of two, and whole pages
  */
 bool perf_ring_open(struct perf_event_attr *attributes, pid_t tid, int cpu, size_t bytes, struct perf_ring *ret);
 

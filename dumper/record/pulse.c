@@ -55,8 +55,11 @@ _Static_assert(QUIET_NS <= WEIGHT_MAX_NS, "no sample may stand for longer");
 #define ASLEEP_FOR   3u
 #define OPEN_A_ROUND 4u
 #define AWAKE_FOR    8u
-#define OPEN_SHARE   16u /* and that part of all threads: a look at them all takes as long */
-/* If more than FEW_THREADS and that part of them were awake, it is of no use: some thread that is watched always is. */
+/*
+ * And a sixteenth of all threads: a look at them all takes as long. If more than FEW_THREADS and a sixteenth were
+ * awake, it is of no use: some thread that is watched always is.
+ */
+#define OPEN_SHARE 16u
 
 /*
  * So often stacks that are known are to be named anew: a class may have got another name, which no collection tells of.
@@ -115,7 +118,7 @@ struct pulse {
 	struct wakeups *wakeups; /* NULL: the kernel does not tell */
 	size_t nr_opened;	 /* in this round */
 	size_t nr_awake;	 /* in this round: threads that were not as at their last look */
-	unsigned int restless;	 /* by how many more rounds many were than few; AWAKE_FOR at most */
+	unsigned int restless;	 /* rounds in which many were, less those in which few were: 0 to AWAKE_FOR */
 	bool woken;		 /* since the last look at all, the kernel has told of one that is watched */
 	struct quiet quiet;
 	struct runner runner; /* of quiet rounds */
@@ -500,7 +503,7 @@ static void guard_sleep(struct pulse *pulse, struct watched *watched, bool same)
 {
 	watched->asleep = same ? watched->asleep + 1 : 0;
 	watched->awake = same ? 0 : watched->awake + 1;
-	pulse->nr_awake += !same;
+	pulse->nr_awake += !same && watched->subject.tid != 0;
 	if (watched->awake > AWAKE_FOR)
 		wakeup_close(&watched->wakeup);
 	watched->guarded = same && watched->wakeup.ring.fd >= 0;

@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <sys/wait.h>
+#include <sys/ptrace.h>
 #include <unistd.h>
+
+#include "target/stop.h"
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
@@ -15,15 +17,23 @@
 /* How long a wait may be before it is interrupted, and how often it is then. */
 #define WAKE_NS 2000000L
 
+/* Whose thread is being seized: only then are its threads those that are listed. */
+static const struct target *volatile seizing;
+
+/* One by one: to wait for the end of any would take the news of a stop, too (kernel/exit.c, wait_task_stopped()). */
 static void see_ends(int signal)
 {
+	const struct target *target = seizing;
 	const int errnum = errno;
-	siginfo_t info;
 
 	(void)signal;
-	do
-		info = (siginfo_t){0};
-	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WALL | __WNOTHREAD) == 0 && info.si_pid != 0);
+	for (size_t i = 0; target && i < target->nr_threads; i++) {
+		const struct native_thread *thread = &target->threads[i];
+		int pending, status;
+
+		if (thread->stopping || (thread->stopped && !thread->asleep))
+			stop_look(thread->tid, &pending, &status);
+	}
 	errno = errnum;
 }
 
@@ -34,22 +44,38 @@ void exec_lock_watch(struct exec_lock *lock)
 	sigset_t signals;
 
 	wake.sigev_notify_thread_id = gettid();
-	lock->watched =
-	    sigaction(WAKE, &(struct sigaction){.sa_handler = see_ends, .sa_flags = SA_RESTART}, NULL) == 0 &&
-	    timer_create(CLOCK_MONOTONIC, &wake, &lock->timer) == 0;
+	lock->watched = timer_create(CLOCK_MONOTONIC, &wake, &lock->timer) == 0;
 	if (!lock->watched)
 		return;
+	sigaction(WAKE, &(struct sigaction){.sa_handler = see_ends, .sa_flags = SA_RESTART}, &lock->action);
 	sigemptyset(&signals);
 	sigaddset(&signals, WAKE);
-	pthread_sigmask(SIG_UNBLOCK, &signals, &lock->before);
+	pthread_sigmask(SIG_UNBLOCK, &signals, &lock->signals);
 	timer_settime(lock->timer, 0, &often, NULL);
 }
 
 void exec_lock_forget(struct exec_lock *lock)
 {
+	sigset_t signals;
+
 	if (!lock->watched)
 		return;
 	timer_delete(lock->timer);
-	pthread_sigmask(SIG_SETMASK, &lock->before, NULL);
+	pthread_sigmask(SIG_SETMASK, &lock->signals, NULL);
+	/* One that is still on its way would end the process. */
+	sigemptyset(&signals);
+	sigaddset(&signals, WAKE);
+	sigtimedwait(&signals, NULL, &(struct timespec){0});
+	sigaction(WAKE, &lock->action, NULL);
 	lock->watched = false;
+}
+
+int exec_lock_seize(const struct target *target, pid_t tid)
+{
+	int errnum;
+
+	seizing = target;
+	errnum = ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0 ? 0 : errno;
+	seizing = NULL;
+	return errnum;
 }

@@ -170,9 +170,10 @@ static uint64_t now_ns(void)
 
 /*
  * Looks for the stop of a thread that was asked to; it is `stopping` no more once it has stopped or ended, or time is
- * up. Returns whether it has vanished: what its id was, if anything, is another thread by exec.
+ * up. Returns whether it has vanished: it has ended, or its id is another thread's by exec.
  */
-static bool look_for_stop(const struct target *target, struct native_thread *thread, const struct timespec *began)
+static bool look_for_stop(const struct target *target, struct native_thread *thread, const struct timespec *began,
+			  bool *changed)
 {
 	const pid_t pid = target->pid, tid = thread->tid;
 	int status;
@@ -189,6 +190,7 @@ static bool look_for_stop(const struct target *target, struct native_thread *thr
 	waited = elapsed_ns(began);
 	thread->stopping =
 	    news == STOP_NONE && waited <= STOP_TIMEOUT_NS && (waited <= STOP_PATIENCE_NS || !cannot_stop(pid, tid));
+	*changed |= !thread->stopping && !thread->stopped;
 	return news == STOP_GONE;
 }
 
@@ -227,27 +229,32 @@ static void skip_sleepers(struct target *target, pid_t *tids, size_t count)
 }
 
 /*
- * Seizes a thread and asks it to stop. Returns 0 if it is on its way to a stop, or has ended; ENOMEM if there is no
- * memory to list it; else the errno that the kernel refuses it with: then it is listed as refused.
+ * Seizes a thread and asks it to stop. Returns 0 if it is on its way to a stop, or has ended, which is a change of what
+ * there is; ENOMEM if there is no memory to list it; else the errno that the kernel refuses it with: then it is listed
+ * as refused.
  */
-static int ask_to_stop(struct target *target, pid_t tid)
+static int ask_to_stop(struct target *target, pid_t tid, bool *changed)
 {
 	struct native_thread *thread = add_thread(target, tid);
 	int errnum;
 
 	if (!thread)
 		return ENOMEM;
-	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0) {
+	errnum = exec_lock_seize(target, tid);
+	/* One that was asked under another id has become the first by exec. */
+	if (errnum == EPERM && process_stat_tracer("/proc", tid) == gettid())
+		errnum = 0;
+	if (errnum == 0) {
 		if (target->stopped_ns == 0)
 			target->stopped_ns = now_ns();
 		ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
 		thread->stopping = true;
 		return 0;
 	}
-	errnum = errno;
 	/* A thread that has just ended is refused like one that must not be traced. */
 	if (errnum == ESRCH || has_ended(target->pid, tid)) {
 		target->nr_threads--;
+		*changed = true;
 		return 0;
 	}
 	thread->refused = true;
@@ -255,8 +262,8 @@ static int ask_to_stop(struct target *target, pid_t tid)
 }
 
 /*
- * A thread has vanished: another one is the process's first by exec. If it was asked to stop, it is waited for; else
- * it is no longer listed, and so found when threads are looked for again.
+ * A thread has vanished: another one may be the process's first by exec. If it was asked to stop, it is waited for;
+ * else it is no longer listed, and so found when threads are looked for again.
  */
 static void look_again_for_first(struct target *target)
 {
@@ -275,12 +282,12 @@ static void look_again_for_first(struct target *target)
 }
 
 /*
- * Waits for the threads that were asked to stop.
+ * Waits for the threads that were asked to stop. Sets `changed` if any has not: it has ended, or is given up.
  *
  * One after the other, but not for long: who calls exec waits until all other threads have ended, and those that are
  * traced have only when their tracer has seen it. Each time that all were looked at, it is for twice as long.
  */
-static void wait_for_stops(struct target *target, const struct timespec *began)
+static void wait_for_stops(struct target *target, const struct timespec *began, bool *changed)
 {
 	size_t waiting = target->nr_threads;
 
@@ -294,7 +301,7 @@ static void wait_for_stops(struct target *target, const struct timespec *began)
 			struct native_thread *thread = &target->threads[i];
 
 			while (thread->stopping) {
-				vanished |= look_for_stop(target, thread, began);
+				vanished |= look_for_stop(target, thread, began, changed);
 				if (!thread->stopping || elapsed_ns(&pass) > patience_ns)
 					break;
 				/* Asleep: a waiter that spins or yields is scheduled late on a busy machine, with the
@@ -311,17 +318,31 @@ static void wait_for_stops(struct target *target, const struct timespec *began)
 }
 
 /*
- * Asks all of them to stop that are not 0. Returns 0, or the errno with which the kernel refuses some; if that is the
- * first one of the process, or memory is short, the rest is not asked, and `given_up` is set.
+ * A thread was not stopped: if that is since it, or another, has called exec, those that were may be gone by now. Each
+ * of them is looked at once more.
  */
-static int ask_all(struct target *target, const pid_t *tids, size_t count, bool *given_up)
+static void doubt_stops(struct target *target)
+{
+	for (size_t i = 0; i < target->nr_threads; i++) {
+		struct native_thread *thread = &target->threads[i];
+
+		thread->stopping = thread->stopped && !thread->asleep;
+	}
+}
+
+/*
+ * Asks all of them to stop that are not 0. Returns 0, or the errno with which the kernel refuses some; if that is the
+ * first one of the process, or memory is short, the rest is not asked, and `given_up` is set. Sets `changed` if one has
+ * ended.
+ */
+static int ask_all(struct target *target, const pid_t *tids, size_t count, bool *given_up, bool *changed)
 {
 	struct exec_lock lock;
 	int errnum = 0;
 
 	exec_lock_watch(&lock);
 	for (size_t i = 0; i < count && !*given_up; i++) {
-		int refused = tids[i] == 0 ? 0 : ask_to_stop(target, tids[i]);
+		int refused = tids[i] == 0 ? 0 : ask_to_stop(target, tids[i], changed);
 
 		if (refused != 0)
 			errnum = refused;
@@ -365,12 +386,12 @@ struct error *live_stop(struct target *target, bool leave_sleepers)
 	target->stopped = true;
 	target->stopped_ns = 0;
 	hold_begin(target->pid);
-	clock_gettime(CLOCK_MONOTONIC, &began);
 	/* A running thread can start another one until it is stopped itself: go on until a round finds no new thread.
 	 */
 	for (int round = 0; round < STOP_ROUNDS; round++) {
 		size_t count, first_new = target->nr_threads, at = 0, nr_new = 0;
 		pid_t *tids = live_list_threads(target->pid, &count);
+		bool changed = false;
 		int refused;
 
 		if (!tids && errno != ENOENT) {
@@ -388,7 +409,7 @@ struct error *live_stop(struct target *target, bool leave_sleepers)
 		/* Before any is stopped, in the first round: it takes longer than the stops. */
 		if (leave_sleepers)
 			skip_sleepers(target, tids, nr_new);
-		refused = ask_all(target, tids, nr_new, &given_up);
+		refused = ask_all(target, tids, nr_new, &given_up, &changed);
 		free(tids);
 		if (refused != 0)
 			errnum = refused;
@@ -396,9 +417,15 @@ struct error *live_stop(struct target *target, bool leave_sleepers)
 			live_resume(target);
 			return refused == ENOMEM ? error_no_memory() : diagnose_refusal("/proc", target->pid, errnum);
 		}
-		if (target->nr_threads == first_new)
+		if (target->nr_threads == first_new && !changed)
 			break;
-		wait_for_stops(target, &began);
+		if (round == 0)
+			clock_gettime(CLOCK_MONOTONIC, &began);
+		wait_for_stops(target, &began, &changed);
+		if (changed) {
+			doubt_stops(target);
+			wait_for_stops(target, &began, &changed);
+		}
 		qsort(target->threads, target->nr_threads, sizeof(*target->threads), by_tid);
 	}
 	for (size_t i = 0; i < target->nr_threads; i++)

@@ -181,8 +181,10 @@ def stop_one(rbdump, verb, whom, survivor, folder, moments, seconds):
         if whom and victim and running.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(victim, signal.SIGSTOP)
-                standstill = longest_standstill(survivor, seconds)
-                os.kill(victim, signal.SIGCONT)
+                try:
+                    standstill = longest_standstill(survivor, seconds)
+                finally:
+                    os.kill(victim, signal.SIGCONT)
         running.terminate()
         running.wait(30)
     wait_until(lambda: is_untouched(survivor.pid), "nobody traces the target", 20)

@@ -14,7 +14,7 @@
 #define PAGE ((size_t)4096)
 #define PID  1234
 
-/* The next record is where the ring's next 24 bytes are; PERF_RECORD_COMM is its head, the process and a thread. */
+/* Adds a record of 24 bytes, of a process; `size` is what it says of its own length. */
 static void add(const struct perf_ring *ring, uint16_t size, uint16_t misc, uint32_t pid)
 {
 	const struct perf_event_header header = {.type = PERF_RECORD_COMM, .misc = misc, .size = size};
