@@ -567,13 +567,14 @@ def test_killed_in_the_middle(ruby, start, rbdump):
 
 
 # The first thread is seized; then a signal comes, which a seized thread stops at; and rbdump gets as far as copying. The
-# guard, which is rbdump's only child, is killed before: it kills an rbdump that a debugger holds.
+# guard, which is rbdump's only child, is killed before: it kills an rbdump that a debugger holds. SIG34 is SIGRTMIN, by
+# which a wait of PTRACE_SEIZE is interrupted (dumper/target/exec_lock.c).
 KILL_THE_GUARD = (
     "import os, signal; pid = gdb.selected_inferior().pid; "
     "[os.kill(int(child), signal.SIGKILL) for child in open(f'/proc/{pid}/task/{pid}/children').read().split()]"
 )
 UNTIL_PAUSED = [
-    "set pagination off", "break live_stop", "run", f"python {KILL_THE_GUARD}", "break ptrace", "continue", "finish",
+    "set pagination off", "handle SIG34 nostop noprint pass", "break live_stop", "run", f"python {KILL_THE_GUARD}", "break ptrace", "continue", "finish",
     "shell kill -USR1 {target}", "shell until grep -q '^State:.t' /proc/{target}/status; do sleep 0.01; done",
     "delete", "break memory_prefetch", "continue", "echo paused\\n", "kill",
 ]  # fmt: skip
