@@ -55,9 +55,10 @@ def test_table_tells_shares(ruby, rbdump, tmp_path):
             for shown, key in zip(found.groups(), ("value", "low", "high")):
                 assert is_shown(shown, share[key]), (words, key, found.group(), share)
     (paused,) = [mode for mode in report["modes"] if mode["mode"] == "paused"]
-    collected = paused["rejected"].get("collected", 0)
-    assert paused["accepted"] + collected == 3000 and collected <= 60, paused["rejected"]
-    assert collected or "accepted    100% (99.88–100)" in table
+    # On a busy machine, it may be stopped in a window as often as it is tried.
+    rejected = paused["rejected"].get("collected", 0) + paused["rejected"].get("window", 0)
+    assert paused["accepted"] + rejected == 3000 and rejected <= 60, paused["rejected"]
+    assert rejected or "accepted    100% (99.88–100)" in table
 
 
 def test_places_are_of_wrong_samples_only(ruby, rbdump, tmp_path):
