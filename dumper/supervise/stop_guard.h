@@ -9,8 +9,8 @@
  * stopped is made to go on (SIGCONT), and lets its target go as it always does. One that cannot go on (a debugger has
  * it, its control group is frozen, it is stopped again each time) is killed, and that is said on standard error.
  *
- * The guard is in a process group of its own and blocks all signals. It ends with the process that began it, or, if that is
- * killed, with the last process that traces.
+ * The guard is in a process group of its own and blocks all signals. It ends with the process that began it, or, if
+ * that is killed, with the last process that traces.
  */
 #ifndef RBDUMP_STOP_GUARD_H
 #define RBDUMP_STOP_GUARD_H
