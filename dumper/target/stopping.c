@@ -337,10 +337,15 @@ static void doubt_stops(struct target *target)
  */
 static int ask_all(struct target *target, const pid_t *tids, size_t count, bool *given_up, bool *changed)
 {
-	struct exec_lock lock;
+	size_t seized = target->stopped_ns == 0 ? 0 : 1, asked = 0;
+	struct exec_lock lock = {.watched = false};
 	int errnum = 0;
 
-	exec_lock_watch(&lock);
+	for (size_t i = 0; i < count; i++)
+		asked += tids[i] != 0;
+	/* A process of which one thread runs, as of most, is not held up for it. */
+	if (asked > 0 && seized + asked > 1)
+		exec_lock_watch(&lock);
 	for (size_t i = 0; i < count && !*given_up; i++) {
 		int refused = tids[i] == 0 ? 0 : ask_to_stop(target, tids[i], changed);
 
