@@ -602,7 +602,7 @@ def test_usage(rbdump, arguments):
 def test_usage_of_what_goes_with_a_core(rbdump):
     done = run(rbdump, "--gen-offsets", "a", "--offsets", "b")
     assert done.returncode == USAGE
-    assert "--json, --offsets and --time-limit go with -p and --core, --no-stop with -p" in done.stderr
+    assert "--json, --offsets, --nearest and --time-limit go with -p and --core, --no-stop with -p" in done.stderr
 
 
 # ---- pinned

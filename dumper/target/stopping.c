@@ -31,6 +31,10 @@
 #define STOP_PATIENCE_NS 5000000L
 #define STOP_ROUNDS	 32
 
+/* How long the end of a tracer may take, and how long to sleep between two looks whether it has come. */
+#define GIVEN_UP_NS	 100000000L
+#define GIVEN_UP_LOOK_NS 100000L
+
 /* How long to sleep between two looks for a stop that the kernel has not told of. */
 #define LOOK_NS 1000000L
 
@@ -229,6 +233,34 @@ static void skip_sleepers(struct target *target, pid_t *tids, size_t count)
 }
 
 /*
+ * Seizes a thread; one that the calling thread traces already has become the first by exec since. Returns 0, or the
+ * errno with which the kernel refuses it.
+ *
+ * The tracer of the last pause may still have it: who joins a thread goes on before the kernel has it give up its
+ * tracees (kernel/exit.c, do_exit(): exit_mm(), then exit_notify()).
+ */
+static int seize(const struct target *target, pid_t tid)
+{
+	struct timespec began;
+
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	for (bool had_tracer = true;;) {
+		int errnum = exec_lock_seize(target, tid);
+		pid_t tracer = errnum == EPERM ? process_stat_tracer("/proc", tid) : 0;
+		bool ours = tracer != 0 && tgkill(getpid(), tracer, 0) == 0;
+
+		if (tracer != 0 && tracer == gettid())
+			return 0;
+		/* It may have been given up since it was refused. */
+		if (errnum != EPERM || (tracer == 0 ? !had_tracer : !ours) || elapsed_ns(&began) > GIVEN_UP_NS)
+			return errnum;
+		had_tracer = ours;
+		if (ours)
+			nanosleep(&(struct timespec){.tv_nsec = GIVEN_UP_LOOK_NS}, NULL);
+	}
+}
+
+/*
  * Seizes a thread and asks it to stop. Returns 0 if it is on its way to a stop, or has ended, which is a change of what
  * there is; ENOMEM if there is no memory to list it; else the errno that the kernel refuses it with: then it is listed
  * as refused.
@@ -240,10 +272,7 @@ static int ask_to_stop(struct target *target, pid_t tid, bool *changed)
 
 	if (!thread)
 		return ENOMEM;
-	errnum = exec_lock_seize(target, tid);
-	/* One that was asked under another id has become the first by exec. */
-	if (errnum == EPERM && process_stat_tracer("/proc", tid) == gettid())
-		errnum = 0;
+	errnum = seize(target, tid);
 	if (errnum == 0) {
 		if (target->stopped_ns == 0)
 			target->stopped_ns = now_ns();
