@@ -36,6 +36,8 @@ if collect_ignore:
 def pytest_configure(config):
     config.addinivalue_line("markers", "target(script): it is run on the Rubies that this target runs on")
     config.addinivalue_line("markers", "since(series, what): it is run on Rubies since this series, which first have that")
+    config.addinivalue_line("markers", "any_ruby: it does not depend on the Ruby: it is run on the last of those that it is for")
+    config.addinivalue_line("markers", "outer_rubies: it is run on the oldest and the newest of those that it is for")
     # A shell starts what is to run in the background with this one ignored, and so would be all that is tested.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # And nohup this one.
@@ -69,6 +71,11 @@ def pytest_generate_tests(metafunc):
     if "ruby" in metafunc.fixturenames:
         # A file can have Rubies of its own: also for tests that it takes from another.
         rubies = [ruby for ruby in metafunc.module.__dict__.get("RUBIES", RUBIES) if applies(ruby, metafunc.definition)]
+        if metafunc.definition.get_closest_marker("any_ruby"):
+            rubies = rubies[-1:]
+        if metafunc.definition.get_closest_marker("outer_rubies"):
+            by_age = sorted(rubies, key=lambda ruby: ruby.series)
+            rubies = [ruby for ruby in rubies if ruby in (by_age[:1] + by_age[-1:])]
         metafunc.parametrize("ruby", rubies, ids=[ruby.id for ruby in rubies], scope="session")
 
 

@@ -66,6 +66,7 @@ def test_each_as_ruby_tells(ruby, start, rbdump, mode):
     assert target.release() == 0
 
 
+@pytest.mark.any_ruby
 def test_text(ruby, start, rbdump):
     """Each as without --children, and an empty line between."""
     target = start(ruby, "fork_tree.rb")
@@ -169,6 +170,7 @@ def server_that_never_answers():
         yield f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
+@pytest.mark.any_ruby
 def test_slow_one(ruby, start, rbdump, tmp_path):
     """One that debug info is looked for in vain is given up when its own time is over, and named; the next is shown."""
     if os.path.realpath(ruby.elf) != os.path.realpath(ruby.path):

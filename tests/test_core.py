@@ -80,6 +80,7 @@ def test_frames_of_gcore(case, rbdump, tmp_path):
         assert target.release() == 0
 
 
+@pytest.mark.outer_rubies
 @pytest.mark.target("waits.rb")
 def test_text_of_gcore(ruby, rbdump, tmp_path):
     with running(rbdump, ruby.path, "waits.rb") as target, gcore_of(target.pid, tmp_path) as core:

@@ -12,7 +12,6 @@ import time
 import types
 
 import pytest
-from conftest import RUBIES
 from harness.process import tracers_of, wait_until
 from harness.recording import Recording, Running, counts_in
 from harness.synthetic import ROOT
@@ -22,16 +21,13 @@ sys.path.insert(0, str(ROOT / "bench"))
 
 from sampling import CALLS, READS, WINDOW, Loop, calls_a_sample  # noqa: E402
 
+pytestmark = pytest.mark.any_ruby
+
 # A stack that is not known, a round that is not quiet, more of them where the machine is busy. That only adds calls: so
 # what is too much is measured again, some times.
 SLACK = 1
 TIMES = 3
 WINDOWS = 6
-
-
-@pytest.fixture(params=RUBIES[-1:], ids=lambda ruby: ruby.id)
-def one_ruby(request):
-    return request.param
 
 
 def reads_of_files(pid):
@@ -45,13 +41,13 @@ def reads_of(calls):
 
 @pytest.mark.parametrize("mode", ["paused", "unpaused"])
 @pytest.mark.parametrize("frames", [25, 1000])
-def test_system_calls_of_a_sample(one_ruby, rbdump, tmp_path, mode, frames):
+def test_system_calls_of_a_sample(ruby, rbdump, tmp_path, mode, frames):
     setting = types.SimpleNamespace(folder=str(tmp_path), rbdump=rbdump, environment=dict(os.environ))
     allowed = json.loads(CALLS.read_text())[f"{mode} {frames}"]
     all_allowed = sum(allowed.values()) + SLACK
     reads_allowed = min(4, reads_of(allowed) + SLACK)
     found = []
-    with Loop(one_ruby, frames, 0) as loop:
+    with Loop(ruby, frames, 0) as loop:
         for _ in range(TIMES):
             each = calls_a_sample(setting, loop.pid, mode)
             assert each["process_vm_readv"] >= 0.9, each
@@ -61,11 +57,11 @@ def test_system_calls_of_a_sample(one_ruby, rbdump, tmp_path, mode, frames):
     pytest.fail(f"{all_allowed:.2f} calls and {reads_allowed:.2f} reads are allowed: {found}")
 
 
-def test_collections_do_not_send_it_to_the_threads_cpu(one_ruby, rbdump, tmp_path):
+def test_collections_do_not_send_it_to_the_threads_cpu(ruby, rbdump, tmp_path):
     """Unpaused, what is looked at from the thread's CPU begins with where that is; after a collection it need not be."""
     log = tmp_path / "strace.log"
     shares = []
-    with Loop(one_ruby, program=TARGETS / "shares/collecting.rb") as loop:
+    with Loop(ruby, program=TARGETS / "shares/collecting.rb") as loop:
         record = [rbdump, "record", "-p", str(loop.pid), "-r", "1000", "--mode", "unpaused", "-d", "6"]
         strace = ["strace", "-f", "--seccomp-bpf", "-qq", "-y", "-e", "trace=pread64", "-e", "signal=none", "-o", log]
         while len(shares) < TIMES and (not shares or shares[-1] >= 0.4):
@@ -78,10 +74,10 @@ def test_collections_do_not_send_it_to_the_threads_cpu(one_ruby, rbdump, tmp_pat
     assert shares[-1] < 0.4, shares
 
 
-def test_a_thread_that_runs_on_is_not_asked_for(one_ruby, rbdump, tmp_path):
+def test_a_thread_that_runs_on_is_not_asked_for(ruby, rbdump, tmp_path):
     """Once stacks are known, and the kernel tells whether it still runs, nothing is read but its stack: in most samples."""
     shares = []
-    with Loop(one_ruby, 25, 0) as loop:
+    with Loop(ruby, 25, 0) as loop:
         rate = ["-r", 1000, "--mode", "unpaused"]
         with Recording(rbdump, "-p", loop.pid, *rate, file=tmp_path / "it.rbdump") as recording:
             recording.wait_for_samples()
@@ -107,9 +103,9 @@ def nr_watched(pid):
 
 
 @pytest.mark.parametrize("rate, wanted", [(1, range(80, 102)), (30, range(4))], ids=["few-wake", "many-wake"])
-def test_the_kernel_tells_only_if_few_threads_wake_up(one_ruby, rbdump, tmp_path, rate, wanted):
+def test_the_kernel_tells_only_if_few_threads_wake_up(ruby, rbdump, tmp_path, rate, wanted):
     """Each time that it does costs the target something."""
-    with Running(one_ruby, "shares/waking.rb", "100", str(rate)) as target:
+    with Running(ruby, "shares/waking.rb", "100", str(rate)) as target:
         with Recording(rbdump, "-p", target.pid, file=tmp_path / "it.rbdump") as recording:
             recording.wait_for_samples()
             (capture,) = tracers_of(recording.pid)
@@ -121,10 +117,10 @@ def test_the_kernel_tells_only_if_few_threads_wake_up(one_ruby, rbdump, tmp_path
     assert status == 0, errors
 
 
-def test_a_recording_never_steps_its_target(one_ruby, rbdump, tmp_path):
+def test_a_recording_never_steps_its_target(ruby, rbdump, tmp_path):
     """A tracer that dies in the middle of a step takes its target with it; and steps take long."""
     log = tmp_path / "strace.log"
-    with Loop(one_ruby, 25, 0) as loop:
+    with Loop(ruby, 25, 0) as loop:
         record = [rbdump, "record", "-p", str(loop.pid), "-r", "1000", "-d", "3", "-o", tmp_path / "it.rbdump"]
         strace = ["strace", "-f", "-qq", "-e", "trace=ptrace", "-e", "signal=none", "-o", log]
         subprocess.run([*strace, *record], check=True, capture_output=True, timeout=60)
@@ -133,9 +129,9 @@ def test_a_recording_never_steps_its_target(one_ruby, rbdump, tmp_path):
     assert set(requests) <= {"PTRACE_SEIZE", "PTRACE_INTERRUPT", "PTRACE_GETREGS", "PTRACE_DETACH"}
 
 
-def test_nothing_but_copying_while_it_stands_still(one_ruby, rbdump, tmp_path):
+def test_nothing_but_copying_while_it_stands_still(ruby, rbdump, tmp_path):
     """And what is copied has been read just before, so that it is not the target that pays for a cold read."""
-    with Loop(one_ruby, 25, 0) as loop:
+    with Loop(ruby, 25, 0) as loop:
         record = [rbdump, "record", "-p", str(loop.pid), "-r", "200", "-d", "3", "-o", tmp_path / "it.rbdump"]
         strace = ["strace", "-ff", "-qq", "-s0", "-e", "abbrev=none", "-e", "signal=none", "-o", tmp_path / "strace"]
         subprocess.run([*strace, *record], check=True, capture_output=True, timeout=60)

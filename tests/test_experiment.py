@@ -190,6 +190,7 @@ def test_paused_naive_errors_lie_in_windows(windowed, rbdump, tmp_path):
         assert line["ip"]["inlined"][-1]["function"] in line["ip"]["function"]
 
 
+@pytest.mark.any_ruby
 def test_progress(ruby, rbdump, tmp_path):
     """By the target's own count, and by its CPU time."""
     with Graph(ruby, "churn", tmp_path) as graph:
@@ -307,6 +308,7 @@ def result(tmp_path_factory):
     return answer
 
 
+@pytest.mark.any_ruby
 def test_command_ends_as_it_would(ruby, rbdump, tmp_path, result):
     rounds = 300000
     graph = Graph(ruby, "churn", tmp_path, rounds)
@@ -324,6 +326,7 @@ def test_command_ends_as_it_would(ruby, rbdump, tmp_path, result):
     assert sum(mode["samples"] for mode in report["modes"]) > 100
 
 
+@pytest.mark.any_ruby
 @pytest.mark.parametrize("whom, how", [("process", "again"), ("group", "again"), ("tracer", "again"), ("process", "step")])
 def test_killed_at_random_moments(ruby, rbdump, tmp_path, result, whom, how):
     """kill -9 of rbdump, of its group (timeout -s KILL), or of who traces: the target's result is right."""
@@ -354,6 +357,7 @@ def test_killed_at_random_moments(ruby, rbdump, tmp_path, result, whom, how):
         assert (answer, graph.process.wait(60)) == result(ruby, rounds)
 
 
+@pytest.mark.any_ruby
 def test_stopped_by_its_terminal(ruby, rbdump, tmp_path):
     """^Z stops rbdump, and not its target with it."""
     with Graph(ruby, "churn", tmp_path) as graph:
@@ -373,6 +377,7 @@ def test_stopped_by_its_terminal(ruby, rbdump, tmp_path):
         wait_until(lambda: is_untouched(graph.pid), "nobody traces it", 10)
 
 
+@pytest.mark.any_ruby
 @pytest.mark.parametrize("rate, seconds", [(0.2, 5), (1, 1)], ids=["interrupted", "duration"])
 def test_low_rates(ruby, rbdump, tmp_path, rate, seconds):
     """An end comes when it is asked for, however long it is to the next sample."""
@@ -444,6 +449,7 @@ def ended_report(rbdump, pid, end):
     return report
 
 
+@pytest.mark.any_ruby
 def test_target_that_ends(ruby, rbdump, tmp_path):
     with Graph(ruby, "churn", tmp_path) as graph:
         report = ended_report(rbdump, graph.pid, lambda running: graph.process.stdin.close())
@@ -469,6 +475,7 @@ def sampling(running):
     return has_woken_often
 
 
+@pytest.mark.outer_rubies
 @pytest.mark.parametrize("program", ["cat", "ruby"])
 def test_target_that_becomes_another_program(ruby, rbdump, tmp_path, program):
     """Another one of the same file, too: everything is then where it was, as without randomized addresses."""
@@ -495,6 +502,7 @@ def test_target_that_becomes_another_program(ruby, rbdump, tmp_path, program):
         assert target.wait(30) == 0
 
 
+@pytest.mark.any_ruby
 @pytest.mark.parametrize("with_signal", [signal.SIGINT, signal.SIGTERM], ids=["INT", "TERM"])
 def test_ended_early(ruby, rbdump, tmp_path, with_signal):
     with Graph(ruby, "churn", tmp_path) as graph:
@@ -503,6 +511,7 @@ def test_ended_early(ruby, rbdump, tmp_path, with_signal):
     assert report["ended"] == "interrupted"
 
 
+@pytest.mark.any_ruby
 def test_progress_line_and_interrupt_key(ruby, rbdump, tmp_path):
     """On a terminal there is a line that tells how far it is; ^C there ends it, with the results so far."""
     with Graph(ruby, "churn", tmp_path) as graph:
@@ -606,6 +615,7 @@ def test_no_ruby(rbdump):
             sleeper.kill()
 
 
+@pytest.mark.any_ruby
 def test_rate_that_cannot_be_held(ruby, rbdump, tmp_path):
     with Graph(ruby, "churn", tmp_path) as graph:
         _, modes, _ = experiment(rbdump, graph, "-m", "paused", "-r", 1000000, "-n", 2000)
@@ -666,6 +676,7 @@ def test_child_signal_ignored(ruby, rbdump, tmp_path):
     assert mode["pause_us"]["p50"] < 4000, mode["pause_us"]
 
 
+@pytest.mark.any_ruby
 def test_without_a_higher_priority(ruby, rbdump, tmp_path):
     """Without the right to it, that is said, and what is accepted is no less right."""
     setpriv = ["setpriv", "--bounding-set", "-sys_nice", "--inh-caps", "-sys_nice"]
@@ -688,6 +699,7 @@ def test_without_a_higher_priority(ruby, rbdump, tmp_path):
         assert mode["accepted"] > 0.9 * mode["samples"] > 0, summary(mode)
 
 
+@pytest.mark.any_ruby
 def test_status_of_what_ends_while_it_is_traced(ruby, rbdump, tmp_path):
     """It is told the tracer alone; at such a rate some of these do."""
     script = tmp_path / "fails.rb"
@@ -704,6 +716,7 @@ def test_status_of_what_ends_while_it_is_traced(ruby, rbdump, tmp_path):
         assert json.loads(done.stdout)["target_status"] == {"exit_status": 7, "signal": None}
 
 
+@pytest.mark.any_ruby
 @pytest.mark.since((2, 0), "RUBY_THREAD_VM_STACK_SIZE")
 def test_slow_stop_does_not_use_up_the_budget(ruby, rbdump, tmp_path):
     """However long a stop takes, what was wrong with it is looked at once more: here, that the stack is too deep."""

@@ -41,6 +41,7 @@ def is_shown(shown, share):
     return off <= (0.006 * share if share < 0.5 else 0.055 * (1 - share)) + 1e-9
 
 
+@pytest.mark.outer_rubies
 def test_table_tells_shares(ruby, rbdump, tmp_path):
     """Its shares are those of the JSON, and what is not quite all is told from all."""
     with Graph(ruby, "churn", tmp_path) as graph:
@@ -61,6 +62,7 @@ def test_table_tells_shares(ruby, rbdump, tmp_path):
     assert rejected or "accepted    100% (99.88–100)" in table
 
 
+@pytest.mark.outer_rubies
 def test_places_are_of_wrong_samples_only(ruby, rbdump, tmp_path):
     """Where a thread was stopped whose stack was accepted after some steps is in the log, not among those places."""
     with Graph(ruby, "churn", tmp_path) as graph:
@@ -83,6 +85,7 @@ def test_places_are_of_wrong_samples_only(ruby, rbdump, tmp_path):
     assert ("rejected and impossible samples were stopped" in table) == bool(wrong)
 
 
+@pytest.mark.outer_rubies
 @pytest.mark.parametrize("variant", ["blocks", "exceptions", "tailcalls"])
 def test_checks_say_nothing_against_what_is_right(ruby, rbdump, tmp_path, variant):
     """Also where C functions call methods and blocks: legal stacks of a stopped thread, outside of any window."""
@@ -97,11 +100,11 @@ def test_checks_say_nothing_against_what_is_right(ruby, rbdump, tmp_path, varian
     assert legal["call_site"]["innermost"]["agrees"] > 0 or variant == "tailcalls", legal
 
 
-@pytest.mark.parametrize("any_ruby", RUBIES[-1:], ids=lambda ruby: ruby.id)
-def test_seed_orders_the_blocks(any_ruby, rbdump, tmp_path):
+@pytest.mark.any_ruby
+def test_seed_orders_the_blocks(ruby, rbdump, tmp_path):
     """By an oracle that nothing is legal by, each sample has a line: whose follow whose is the order of their blocks."""
     names = ["unpaused-naive", "unpaused-once"]
-    with Graph(any_ruby, "churn", tmp_path) as graph:
+    with Graph(ruby, "churn", tmp_path) as graph:
         graph.oracle.write_text(json.dumps({"schema_version": 1, "roots": [], "frames": {}}))
 
         def order(seed):
@@ -112,10 +115,10 @@ def test_seed_orders_the_blocks(any_ruby, rbdump, tmp_path):
         assert order(1) == order(1) != order(2)
 
 
-@pytest.mark.parametrize("any_ruby", [ruby for ruby in RUBIES if ruby.has_debug][:1], ids=lambda ruby: ruby.id)
-def test_gdb_shows_a_line_of_a_log(any_ruby, rbdump, tmp_path):
+@pytest.mark.parametrize("debugged", [ruby for ruby in RUBIES if ruby.has_debug][:1], ids=lambda ruby: ruby.id)
+def test_gdb_shows_a_line_of_a_log(debugged, rbdump, tmp_path):
     """gdb-scripts/torn.py, given what rbdump has written: gdb's own name of that address is what the log has."""
-    with Graph(any_ruby, "churn", tmp_path) as graph:
+    with Graph(debugged, "churn", tmp_path) as graph:
         graph.oracle.write_text(json.dumps({"schema_version": 1, "roots": [], "frames": {}}))
         _, _, lines = reported(rbdump, graph, "-m", "paused-naive", "-r", 1000, "-n", 50)
     inside = [number for number, line in enumerate(lines) if line["ip"]["inlined"] and line["ip"]["module"] == line["elf"]]
@@ -131,11 +134,11 @@ def test_gdb_shows_a_line_of_a_log(any_ruby, rbdump, tmp_path):
         assert (arrow[3], int(arrow[4] or 0)) == (at["function"], at["offset"])
 
 
-@pytest.mark.parametrize("any_ruby", RUBIES[-1:], ids=lambda ruby: ruby.id)
-def test_late_samples(any_ruby, rbdump, tmp_path):
+@pytest.mark.any_ruby
+def test_late_samples(ruby, rbdump, tmp_path):
     """One that rbdump has slept through by half a period is late, although it was done before the next one's turn."""
     command = ["experiment", "-m", "unpaused-naive", "-r", "10", "-n", "20", "--json", "-"]
-    with Graph(any_ruby, "churn", tmp_path) as graph, subprocess.Popen(
+    with Graph(ruby, "churn", tmp_path) as graph, subprocess.Popen(
         [rbdump, *command, "-p", str(graph.pid)], stdout=subprocess.PIPE, text=True
     ) as running:
         (worker,) = wait_until(lambda: tracers_of(running.pid), "it has begun its work", 10)
@@ -178,13 +181,13 @@ def test_no_file_without_a_report(rbdump, tmp_path):
             sleeper.kill()
 
 
-@pytest.mark.parametrize("any_ruby", RUBIES[-1:], ids=lambda ruby: ruby.id)
-def test_pipes(any_ruby, rbdump, tmp_path):
+@pytest.mark.any_ruby
+def test_pipes(ruby, rbdump, tmp_path):
     """Who reads from one has all of it, and once."""
     paths = [tmp_path / "report", tmp_path / "log"]
     for path in paths:
         os.mkfifo(path)
-    with Graph(any_ruby, "churn", tmp_path) as graph, contextlib.ExitStack() as stack:
+    with Graph(ruby, "churn", tmp_path) as graph, contextlib.ExitStack() as stack:
         readers = [stack.enter_context(subprocess.Popen(["cat", path], stdout=subprocess.PIPE, text=True)) for path in paths]
         done = run(
             rbdump, "experiment", "-p", graph.pid, "-m", "paused", "-n", 10, "--json", paths[0], "--torn-log", paths[1]

@@ -45,8 +45,6 @@ LOOPS = ("Loops#a", "Loops#b", "Loops#c")
 PHASES = {"Phases#collect": "gc", "Phases#compute": "cpu", "Phases#receive": "blocked", "Phases#rest": "sleeping"}
 FORMATS = ["flamegraph", "collapsed", "speedscope", "pprof", "firefox", "callgrind", "json", "summary"]
 
-# What does not depend on the Ruby.
-with_one = pytest.mark.parametrize("one_ruby", RUBIES[-1:], ids=lambda ruby: ruby.id)
 rates_and_modes = pytest.mark.parametrize(
     "rate, mode", [(99, "paused"), (1000, "paused"), (99, "unpaused")], ids=["99-paused", "1000-paused", "99-unpaused"]
 )
@@ -170,11 +168,11 @@ def test_shares_of_methods(ruby, rbdump, file, rate, mode):
     check_counts(profile, errors)
 
 
-@with_one
+@pytest.mark.any_ruby
 @pytest.mark.parametrize("mode", ["unpaused", "paused"])
-def test_share_of_stacks_that_are_ever_new(one_ruby, rbdump, file, mode):
+def test_share_of_stacks_that_are_ever_new(ruby, rbdump, file, mode):
     """Where nearly all stacks are known, those that are not are seen as often as they are there."""
-    with Running(one_ruby, "shares/fresh.rb") as target:
+    with Running(ruby, "shares/fresh.rb") as target:
         assert target.first_line == "ready"
         status, _, errors = record(rbdump, "-p", target.pid, "-r", 1000, "-d", 8, "--mode", mode, file=file)
         assert status == 0, errors
@@ -263,6 +261,7 @@ def test_blocked_while_it_has_the_gvl(ruby, rbdump, file, mode):
     check_counts(profile, errors, 1000)
 
 
+@pytest.mark.any_ruby
 @pytest.mark.parametrize("option, states", [("--on-cpu", {"cpu", "gc"}), ("--gc", {"gc"})], ids=["on-cpu", "gc"])
 def test_only_some_states(ruby, rbdump, file, tmp_path, option, states):
     """Nothing is recorded of threads that wait, or do anything but collect garbage."""
@@ -350,11 +349,11 @@ def test_what_is_dropped_is_not_seen_again(ruby, rbdump, file, mode):
     assert len(set(seen)) >= 0.3 * (max(seen) - min(seen) + 1) > 100, (len(set(seen)), seen[0], seen[-1], dropped)
 
 
-@with_one
+@pytest.mark.any_ruby
 @modes
-def test_methods_that_change_places(one_ruby, rbdump, file, mode):
+def test_methods_that_change_places(ruby, rbdump, file, mode):
     """Where the code of one method was, that of another is: none is ever seen under the line that calls the other."""
-    with Running(one_ruby, "shares/swapped.rb") as target:
+    with Running(ruby, "shares/swapped.rb") as target:
         ready, *lines = target.first_line.split()
         assert ready == "ready"
         status, _, errors = record(rbdump, "-p", target.pid, "-r", 5000, "-d", 6, "--mode", mode, file=file)
@@ -392,13 +391,13 @@ def test_threads_that_begin_during_a_recording(ruby, rbdump, file, place):
     check_pool(ruby, rbdump, file, place, "paused")
 
 
-@with_one
+@pytest.mark.any_ruby
 @pytest.mark.parametrize(
     "place, mode", [*((place, "paused") for place in PLACES if place != "nested"), ("here", "unpaused")], indirect=["place"]
 )
-def test_threads_that_begin_elsewhere(one_ruby, rbdump, file, place, mode):
+def test_threads_that_begin_elsewhere(ruby, rbdump, file, place, mode):
     """The same in other places; which threads there are is not a matter of the Ruby."""
-    check_pool(one_ruby, rbdump, file, place, mode)
+    check_pool(ruby, rbdump, file, place, mode)
 
 
 def check_pool(ruby, rbdump, file, place, mode):
@@ -419,6 +418,7 @@ def check_pool(ruby, rbdump, file, place, mode):
     check_counts(profile, errors)
 
 
+@pytest.mark.outer_rubies
 def test_a_thread_that_another_tracer_has(ruby, rbdump, file):
     """It begins during a recording, and cannot be stopped: so it is marked each time that it runs, until it can."""
     with Running(ruby, "shares/unstoppable.rb") as target:
@@ -453,6 +453,7 @@ def test_a_thread_that_another_tracer_has(ruby, rbdump, file):
     check_counts(profile, errors)
 
 
+@pytest.mark.outer_rubies
 def test_threads_whose_native_threads_are_not_known(ruby, rbdump, file):
     """Each sample of such a thread is marked, whatever it does. One that was known before it hid stays known."""
     hidden = 8
@@ -482,10 +483,10 @@ def test_threads_whose_native_threads_are_not_known(ruby, rbdump, file):
     assert marked > hidden / 2
 
 
-@with_one
-def test_threads_that_are_renamed(one_ruby, rbdump, file):
+@pytest.mark.any_ruby
+def test_threads_that_are_renamed(ruby, rbdump, file):
     """What a thread did stays under the name that it had; a name in the place of an old one is a new name."""
-    with Running(one_ruby, "shares/renamed.rb") as target:
+    with Running(ruby, "shares/renamed.rb") as target:
         assert target.first_line == "ready"
         status, _, errors = record(rbdump, "-p", target.pid, "-r", 200, "-d", 3, file=file)
         assert status == 0, errors
@@ -499,10 +500,10 @@ def test_threads_that_are_renamed(one_ruby, rbdump, file):
     assert told[True] > 0.7, told
 
 
-@with_one
-def test_stopped_by_a_signal(one_ruby, rbdump, file):
+@pytest.mark.any_ruby
+def test_stopped_by_a_signal(ruby, rbdump, file):
     """A process that was stopped for a while was neither in a system call that waits, nor on a CPU."""
-    with Running(one_ruby, "shares/renamed.rb") as target:
+    with Running(ruby, "shares/renamed.rb") as target:
         assert target.first_line == "ready"
         with Recording(rbdump, "-p", target.pid, "-r", 200, file=file) as recording:
             recording.wait_for_samples()
@@ -530,6 +531,7 @@ def test_stopped_by_a_signal(one_ruby, rbdump, file):
 # ---- servers, commands, and how they end
 
 
+@pytest.mark.any_ruby
 def test_workers_come_and_go(ruby, rbdump, file):
     """A server of eight workers, three of which are killed and replaced: each is in the profile, under its pid."""
     with Running(ruby, "server-like/prefork.rb", 8) as server:
@@ -581,6 +583,7 @@ def test_workers_come_and_go(ruby, rbdump, file):
     assert all(any(one.method("Worker#handle") for one in shown.of(pid)) for pid in workers)
 
 
+@pytest.mark.any_ruby
 @pytest.mark.parametrize(
     "how, status",
     [("exit 7", 7), ("Process.kill(:KILL, $$); sleep", 137), ("", 0)],
@@ -646,13 +649,13 @@ def test_command_that_is_no_ruby(rbdump, file):
     assert "Ruby" in done.stderr, done.stderr
 
 
-@with_one
-def test_rbdump_is_not_where_its_target_runs(one_ruby, rbdump, file):
+@pytest.mark.any_ruby
+def test_rbdump_is_not_where_its_target_runs(ruby, rbdump, file):
     """Neither who takes samples nor who decodes them: each would take time from it, or hold up its stops."""
     if len(os.sched_getaffinity(0)) < 2:
         note_not_applicable("off the target's CPU: there is one alone")
         return
-    with Running(one_ruby, "shares/loops.rb") as target:
+    with Running(ruby, "shares/loops.rb") as target:
         with Recording(rbdump, "-p", target.pid, "-r", 1000, file=file) as recording:
             recording.wait_for_samples()
             (capture,) = tracers_of(recording.pid)
@@ -669,6 +672,7 @@ def test_rbdump_is_not_where_its_target_runs(one_ruby, rbdump, file):
         assert status == 0, errors
 
 
+@pytest.mark.any_ruby
 @pytest.mark.parametrize("with_signal", [signal.SIGINT, signal.SIGTERM], ids=["INT", "TERM"])
 def test_ended_by_a_signal(ruby, rbdump, file, with_signal):
     with Running(ruby, "shares/loops.rb") as target:
@@ -685,6 +689,7 @@ def test_ended_by_a_signal(ruby, rbdump, file, with_signal):
     check_counts(profile, errors)
 
 
+@pytest.mark.any_ruby
 @modes
 def test_killed(ruby, rbdump, file, mode):
     """kill -9 loses the last second at most; the target goes on, and what is there is right."""
@@ -703,6 +708,7 @@ def test_killed(ruby, rbdump, file, mode):
     assert close(found, told, 0.05), (found, told)
 
 
+@pytest.mark.any_ruby
 @modes
 def test_killed_at_random_moments(ruby, rbdump, tmp_path, file, mode):
     """The result of the target's sums is what it is when nobody looks."""
@@ -722,6 +728,7 @@ def test_killed_at_random_moments(ruby, rbdump, tmp_path, file, mode):
         assert target.finish() == answer
 
 
+@pytest.mark.any_ruby
 def test_target_that_ends(ruby, rbdump, file):
     """One of two goes on being recorded when the other has ended; with both, the recording ends."""
     with Running(ruby, "shares/loops.rb") as first, Running(ruby, "shares/loops.rb") as second:
@@ -740,6 +747,7 @@ def test_target_that_ends(ruby, rbdump, file):
     assert ends[first.pid] < ended + SECOND // 2 < ended + SECOND <= ends[second.pid]
 
 
+@pytest.mark.outer_rubies
 def test_target_that_becomes_another_program(ruby, rbdump, tmp_path, file):
     """After its exec no stack of what it was is shown; the file is whole."""
     (tmp_path / "after.rb").write_text(
@@ -826,6 +834,7 @@ def test_no_ruby(rbdump, file):
     assert not file.exists()
 
 
+@pytest.mark.any_ruby
 def test_one_of_two_is_no_ruby(ruby, rbdump, file):
     """The other one is recorded."""
     with Running(ruby, "shares/loops.rb") as target:
@@ -835,6 +844,7 @@ def test_one_of_two_is_no_ruby(ruby, rbdump, file):
     assert any(one.method(*LOOPS) for one in report(rbdump, file).runs)
 
 
+@pytest.mark.any_ruby
 def test_no_permission(ruby, rbdump, tmp_path):
     """Somebody else's process."""
     if os.getuid() != 0:
@@ -948,10 +958,10 @@ def test_input_is_no_output(rbdump, file, kept):
     assert file.read_bytes() == recorded
 
 
-@with_one
-def test_to_standard_output(one_ruby, rbdump, file):
+@pytest.mark.any_ruby
+def test_to_standard_output(ruby, rbdump, file):
     """Raw there is what it is in a file; a format is written at the end."""
-    with Running(one_ruby, "shares/loops.rb") as target:
+    with Running(ruby, "shares/loops.rb") as target:
         with open(file, "wb") as out:
             status, _, errors = record(rbdump, "-p", target.pid, "-d", 1, "-o", "-", stdout=out)
         assert status == 0 and is_summary(errors), errors
@@ -972,6 +982,7 @@ def check_counts_of_view(profile, errors):
     assert {key: profile.counts[key] for key in line} == line
 
 
+@pytest.mark.any_ruby
 def test_progress_on_a_terminal_only(ruby, rbdump, file):
     """^C there ends the recording, with what there is."""
     with Running(ruby, "shares/loops.rb") as target:
@@ -992,6 +1003,7 @@ def test_progress_on_a_terminal_only(ruby, rbdump, file):
     report(rbdump, file)
 
 
+@pytest.mark.any_ruby
 def test_warning_if_much_is_late(ruby, rbdump, file):
     """What samples is stopped forty times for a moment: of a hundred samples that are late, much is said."""
     with Running(ruby, "shares/loops.rb") as target:
@@ -1014,10 +1026,10 @@ def test_warning_if_much_is_late(ruby, rbdump, file):
     assert any("late" in line for line in warnings_in(errors)), errors
 
 
-@with_one
-def test_rate_that_cannot_be_held(one_ruby, rbdump, file):
+@pytest.mark.any_ruby
+def test_rate_that_cannot_be_held(ruby, rbdump, file):
     """What was asked for and not done is said, in the counts and by a warning; shares are right all the same."""
-    with Running(one_ruby, "shares/loops.rb") as target:
+    with Running(ruby, "shares/loops.rb") as target:
         status, _, errors = record(rbdump, "-p", target.pid, "-r", 20000, "-d", 2, file=file)
         assert status == 0, errors
         assert is_untouched(target.pid)
@@ -1037,6 +1049,7 @@ def test_rate_that_cannot_be_held(one_ruby, rbdump, file):
     assert any("late" in line for line in warnings_in(errors)), errors
 
 
+@pytest.mark.any_ruby
 def test_children_that_are_no_rubies(ruby, rbdump, file):
     """None has a process of rbdump's own; one that becomes a Ruby by exec is recorded, and is one process throughout."""
     becomes = [ruby.path, "--disable-gems", "-e", "def wait_here = sleep; wait_here" if ruby.version >= "3" else "def wait_here; sleep; end; wait_here"]
@@ -1065,10 +1078,10 @@ def cpu_seconds(pid):
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
-@with_one
-def test_limit_of_cpu_time(one_ruby, rbdump, file):
+@pytest.mark.any_ruby
+def test_limit_of_cpu_time(ruby, rbdump, file):
     """Above its share it samples less often, says so, and what it took stands for all of the time."""
-    with Running(one_ruby, "shares/waking.rb", 100, 100) as target:
+    with Running(ruby, "shares/waking.rb", 100, 100) as target:
         with Recording(rbdump, "-p", target.pid, "-r", 500, "--max-cpu", 2, file=file) as recording:
             recording.wait_for_samples()
             (capture,) = tracers_of(recording.pid)
@@ -1117,11 +1130,11 @@ def check_parts(rbdump, paths, errors):
     assert merged.counts["samples"] == sum(part.counts["samples"] for part in parts)
 
 
-@with_one
-def test_rotated_by_time(one_ruby, rbdump, tmp_path):
+@pytest.mark.any_ruby
+def test_rotated_by_time(ruby, rbdump, tmp_path):
     folder = tmp_path / "rotated"
     folder.mkdir()
-    with Running(one_ruby, "shares/loops.rb") as target:
+    with Running(ruby, "shares/loops.rb") as target:
         status, _, errors = record(rbdump, "-p", target.pid, "-d", 3, "--rotate", 1, file=folder / "recording.rbdump")
         assert status == 0, errors
         assert is_untouched(target.pid)
@@ -1130,6 +1143,7 @@ def test_rotated_by_time(one_ruby, rbdump, tmp_path):
     check_parts(rbdump, paths, errors)
 
 
+@pytest.mark.any_ruby
 def test_rotated_by_a_signal(ruby, rbdump, tmp_path):
     """SIGHUP begins a new file."""
     folder = tmp_path / "rotated"
@@ -1204,10 +1218,10 @@ def within(profile, begin, end):
     return sum(one.within(begin * SECOND, end * SECOND) for one in profile.runs)
 
 
-@with_one
-def test_filters(one_ruby, rbdump, kept):
+@pytest.mark.any_ruby
+def test_filters(ruby, rbdump, kept):
     """What is left is what the whole says of it."""
-    path, loops, gvl = kept(one_ruby)
+    path, loops, gvl = kept(ruby)
     whole = report(rbdump, path, "--idle")
     assert {one.pid for one in whole.runs} == {loops, gvl}
 
@@ -1235,6 +1249,7 @@ def test_filters(one_ruby, rbdump, kept):
     assert nothing.runs == []
 
 
+@pytest.mark.any_ruby
 def test_threads_each_and_merged(ruby, rbdump, kept):
     path, _, gvl = kept(ruby)
 
@@ -1262,13 +1277,13 @@ def test_every_format_to_a_file(ruby, rbdump, kept, tmp_path, form):
     check_refusal(run(rbdump, "report", path, "-f", form, "-o", "/dev/full"), FAILED, "No space left")
 
 
-@with_one
-def test_merged_files(one_ruby, rbdump, tmp_path):
+@pytest.mark.any_ruby
+def test_merged_files(ruby, rbdump, tmp_path):
     """Recordings of two targets that have other shares: each keeps its own."""
     wanted = {"first": (60, 30, 10), "second": (10, 30, 60)}
     truths, pids, parts, truth_of = {}, {}, {}, {}
     with contextlib.ExitStack() as stack:
-        targets = {name: stack.enter_context(Running(one_ruby, "shares/loops.rb", *wanted[name])) for name in wanted}
+        targets = {name: stack.enter_context(Running(ruby, "shares/loops.rb", *wanted[name])) for name in wanted}
         recordings = {
             name: stack.enter_context(
                 Recording(rbdump, "-p", target.pid, "-r", 200, "-d", 3, file=tmp_path / f"{name}.rbdump")
@@ -1330,10 +1345,10 @@ def test_what_is_no_recording(rbdump, tmp_path):
     check_refusal(run(rbdump, "report", tmp_path), FAILED, str(tmp_path))
 
 
-@with_one
-def test_cut_short(one_ruby, rbdump, kept, tmp_path):
+@pytest.mark.any_ruby
+def test_cut_short(ruby, rbdump, kept, tmp_path):
     """At whatever place: what is there is shown, and never more than there was; or a sentence says why not."""
-    path, _, _ = kept(one_ruby)
+    path, _, _ = kept(ruby)
     raw = path.read_bytes()
     whole = report(rbdump, path, "--idle")
     places = random.Random(1)
@@ -1363,10 +1378,10 @@ def test_cut_short(one_ruby, rbdump, kept, tmp_path):
         assert run(rbdump, "report", cut, "-f", form, "-o", tmp_path / "out").returncode == CUT, form
 
 
-@with_one
-def test_damaged(one_ruby, rbdump, kept, tmp_path):
+@pytest.mark.any_ruby
+def test_damaged(ruby, rbdump, kept, tmp_path):
     """Bytes that are others: refused with a sentence, or shown as far as it goes; it never crashes nor hangs."""
-    path, _, _ = kept(one_ruby)
+    path, _, _ = kept(ruby)
     raw = path.read_bytes()
     places = random.Random(2)
     damaged = tmp_path / "damaged.rbdump"
@@ -1382,16 +1397,16 @@ def test_damaged(one_ruby, rbdump, kept, tmp_path):
             check_refusal(done, FAILED, str(damaged))
 
 
-@with_one
-def test_two_recordings_in_one_file(one_ruby, rbdump, kept, tmp_path):
+@pytest.mark.any_ruby
+def test_two_recordings_in_one_file(ruby, rbdump, kept, tmp_path):
     """As `cat` puts them together: refused, or said to be cut, or both; no name of one is a name of the other's."""
-    path, _, _ = kept(one_ruby)
+    path, _, _ = kept(ruby)
     script = tmp_path / "other.rb"
     script.write_text(
         "Thread.new { STDIN.read; exit!(0) }\nputs 'ready'\nSTDOUT.flush\n"
         "def other; i = 0; i += 1 while i < 1000; end\ndef another; other; end\nloop { another }\n"
     )
-    with Running(one_ruby, script) as target:
+    with Running(ruby, script) as target:
         status, _, errors = record(rbdump, "-p", target.pid, "-r", 200, "-d", 1, file=tmp_path / "other.rbdump")
         assert status == 0, errors
     both = tmp_path / "both.rbdump"

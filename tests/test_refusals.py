@@ -252,6 +252,7 @@ def test_library_replaced(ruby, public_rbdump):
         assert target.wait(30) == 0
 
 
+@pytest.mark.any_ruby
 def test_already_traced(ruby, start, rbdump):
     """What runs cannot be stopped then; what sleeps need not be."""
     with Running(ruby, "shares/loops.rb") as running, Tracer(running.pid) as other:
@@ -272,6 +273,7 @@ def spinning(pid):
     return running[0] if len(running) == 1 else None
 
 
+@pytest.mark.any_ruby
 @pytest.mark.since((2, 3), "Thread#name")
 def test_thread_already_traced(ruby, start, rbdump):
     """One that is not the main one: it goes on while the others are stopped, so nothing is said of its stack."""
@@ -455,6 +457,7 @@ def test_layout_with_one_member_moved(ruby, start, rbdump, layouts, tmp_path):
     assert len(outcomes["refused"]) > 100
 
 
+@pytest.mark.outer_rubies
 @pytest.mark.since((2, 3), "a self-test that finds each member that is wrong")
 def test_layout_of_a_person_with_one_member_moved(ruby, start, rbdump, layouts, tmp_path):
     """Without a digest the target is all that can tell: what passes the self-test prints no wrong stack unmarked.
@@ -548,6 +551,7 @@ def test_standard_output_is_full(ruby, start, rbdump):
     assert is_untouched(target.pid)
 
 
+@pytest.mark.any_ruby
 def test_killed_in_the_middle(ruby, start, rbdump):
     """However rbdump ends, the target runs on, untraced, and is as it was."""
     target = start(ruby, "threads.rb")

@@ -62,6 +62,7 @@ def test_crowd(ruby, start, rbdump, mode):
     assert target.release() == 0
 
 
+@pytest.mark.any_ruby
 @pytest.mark.parametrize("mode", [[], ["--no-stop"]], ids=["paused", "unpaused"])
 @pytest.mark.since((3, 3), "M:N threads")
 def test_too_many_threads(ruby, start, rbdump, mode):
@@ -206,6 +207,7 @@ def test_busy_threads_take_turns(ruby, start, rbdump):
     wait_until(one_runs_one_waits, "one runs and one waits")
 
 
+@pytest.mark.any_ruby
 def test_running_target_goes_on(ruby, start, rbdump):
     target = start(ruby, "states.rb", "1")
     for arguments in ([], ["--no-stop"]):
@@ -236,15 +238,15 @@ def system_call(pid, task):
 
 
 @pytest.mark.target("waits.rb")
-@pytest.mark.parametrize("any_ruby", RUBIES[-1:], ids=lambda ruby: ruby.id)
-def test_few_files(any_ruby, start, rbdump):
+@pytest.mark.any_ruby
+def test_few_files(ruby, start, rbdump):
     """A thread that is left asleep costs a file: where they run out, a dump stops it, or says why there is none."""
-    target = start(any_ruby, "waits.rb")
+    target = start(ruby, "waits.rb")
     right = 0
     for files in range(4, 40, 3):
         done = run("prlimit", f"--nofile={files}:{files}", rbdump, "-p", target.pid, "--json")
         if done.returncode == 0:
-            check(json.loads(done.stdout), target, any_ruby)
+            check(json.loads(done.stdout), target, ruby)
             right += 1
         else:
             assert done.returncode in (2, 3) and done.stdout == "" and done.stderr.startswith("rbdump: "), done
@@ -259,10 +261,10 @@ WITH_FIDDLE = [ruby for ruby in RUBIES if has_fiddle(ruby)][-1:]
 
 
 @pytest.mark.parametrize("busy", [0, 2], ids=["at-rest", "beside-threads-that-run"])
-@pytest.mark.parametrize("any_ruby", WITH_FIDDLE, ids=lambda ruby: ruby.id)
-def test_call_that_a_stop_would_end(any_ruby, rbdump, tmp_path, busy):
+@pytest.mark.parametrize("with_fiddle", WITH_FIDDLE, ids=lambda ruby: ruby.id)
+def test_call_that_a_stop_would_end(with_fiddle, rbdump, tmp_path, busy):
     """epoll_wait(2) returns EINTR to the C code that has called it if its thread is stopped: it goes on, whoever looks."""
-    with Running(any_ruby, "survival/foreign_wait.rb", str(busy)) as target:
+    with Running(with_fiddle, "survival/foreign_wait.rb", str(busy)) as target:
         tid = int(target.first_line)
         wait_until(lambda: system_call(target.pid, tid) in EPOLL_WAITS, "it waits for the event, not for the GVL")
         before = switches(target.pid, tid)

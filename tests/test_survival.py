@@ -6,7 +6,6 @@ import signal
 import subprocess
 
 import pytest
-from conftest import RUBIES
 from harness.process import Bound, has_ended, task_states, wait_until
 from harness.survival import (
     PROCESSES,
@@ -42,6 +41,7 @@ def test_killed(ruby, rbdump, tmp_path):
         check_sums(survivor.finish())
 
 
+@pytest.mark.outer_rubies
 def test_killed_while_the_target_becomes_another_program(ruby, rbdump, tmp_path):
     """exec by a thread that is not the first, again and again: it always arrives."""
     moments = random.Random(11)
@@ -63,6 +63,7 @@ def test_killed_while_the_target_becomes_another_program(ruby, rbdump, tmp_path)
             target.kill()
 
 
+@pytest.mark.any_ruby
 @pytest.mark.parametrize("verb", ["record", "experiment"])
 def test_tracer_is_stopped(ruby, rbdump, tmp_path, verb):
     """SIGSTOP of the process that traces, in the middle of a stop of the target: the target goes on."""
@@ -99,11 +100,11 @@ def test_tracer_is_stopped(ruby, rbdump, tmp_path, verb):
 
 
 @pytest.mark.parametrize("whom", PROCESSES)
-@pytest.mark.parametrize("any_ruby", RUBIES[-1:], ids=lambda ruby: ruby.id)
-def test_stopped(any_ruby, rbdump, tmp_path, whom):
+@pytest.mark.any_ruby
+def test_stopped(ruby, rbdump, tmp_path, whom):
     """SIGSTOP of any of its processes for a second, at random moments: the target does not stand still for so long."""
     moments = random.Random(5)
-    with Survivor(any_ruby, tmp_path) as survivor:
+    with Survivor(ruby, tmp_path) as survivor:
         standstills = [
             stop_one(rbdump, verb, whom, survivor, tmp_path, moments, 1) for _ in range(STOPS) for verb in VERBS
         ]
@@ -113,6 +114,7 @@ def test_stopped(any_ruby, rbdump, tmp_path, whom):
         check_sums(survivor.finish())
 
 
+@pytest.mark.any_ruby
 @pytest.mark.parametrize("verb", ["record", "experiment"])
 def test_guard_is_killed(ruby, rbdump, tmp_path, verb):
     """Another one takes its place."""
