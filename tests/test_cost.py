@@ -82,15 +82,16 @@ def test_a_thread_that_runs_on_is_not_asked_for(ruby, rbdump, tmp_path):
         with Recording(rbdump, "-p", loop.pid, *rate, file=tmp_path / "it.rbdump") as recording:
             recording.wait_for_samples()
             (capture,) = tracers_of(recording.pid)
-            while len(shares) < WINDOWS and (not shares or shares[-1] >= 0.5):
+            while len(shares) < WINDOWS and (not shares or shares[-1] >= 0.4):
                 before = reads_of_files(capture)
                 time.sleep(WINDOW)  # is what is measured: to look meanwhile whether it is over would disturb it
                 shares.append((reads_of_files(capture) - before) / (1000 * WINDOW))
             status, _, errors = recording.end(signal.SIGINT)
         assert status == 0, errors
-    assert shares[-1] < 0.5, shares
     counts = counts_in(errors)
-    assert counts["late"] < 0.1 * counts["samples"], "so many were taken that a share of them says something"
+    taken = counts["samples"] / (counts["samples"] + counts["late"])  # of those that were due, by which it was divided
+    assert taken > 0.3, counts
+    assert shares[-1] / taken < 0.5, (shares, counts)
 
 
 def nr_watched(pid):

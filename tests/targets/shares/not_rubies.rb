@@ -6,7 +6,8 @@ future = Array.new(2) do
   pid = spawn("sh", "-c", "read go; exec \"$0\" \"$@\"", *ARGV[1..], in: read)
   [pid, write]
 end
-at_exit { (children + future.map(&:first)).each { |pid| Process.kill(:KILL, pid) rescue nil } }
+all = children + future.map(&:first)
+at_exit { all.each { |pid| Process.kill(:KILL, pid) rescue nil } }
 $stdout.sync = true
 puts "ready"
 while $stdin.gets
