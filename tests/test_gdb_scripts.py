@@ -119,19 +119,21 @@ def running(ruby, script, flags=()):
 # ---- rb-bt
 
 
-# What a JIT, and another way to build the same Ruby, may change.
+# What a release, a JIT, and another way to build the same Ruby may change.
 VARIED = ("blocks.rb", "cfuncs.rb", "evals.rb", "fibers.rb", "rescues.rb")
 
 
 def cases():
-    """Every Ruby with every target but those that tell later what they show."""
+    """Every Ruby; on the oldest and the newest with every target but those that tell later what they show."""
+    by_age = sorted((ruby for ruby in DEBUG_RUBIES if not ruby.id.endswith("-shared")), key=lambda ruby: ruby.series)
+    outer = {ruby.id for ruby in by_age[:1] + by_age[-1:]}
     for ruby in DEBUG_RUBIES:
         for script in sorted(path.name for path in TARGETS.glob("*.rb")):
             if script in ("still.rb", "garbage.rb", "forked.rb", "churn.rb", "crowd.rb", "operators.rb"):
                 continue
             if ruby.series < needs(script):
                 continue  # test_dump.py notes it
-            if ruby.id.endswith("-shared") and script not in VARIED:
+            if ruby.id not in outer and script not in VARIED:
                 continue
             yield pytest.param(ruby, script, (), id=f"{ruby.id}-{script.removesuffix('.rb')}")
         if ruby.has_yjit:
