@@ -19,7 +19,17 @@ from conftest import RUBIES, TESTS, note_not_applicable
 from harness.dump import run
 from harness.places import PLACES
 from harness.pool import record_pool
-from harness.process import Bound, children_of, command_line, has_ended, is_untouched, task_states, tracers_of, wait_until
+from harness.process import (
+    Bound,
+    children_of,
+    command_line,
+    has_ended,
+    is_untouched,
+    task_channels,
+    task_states,
+    tracers_of,
+    wait_until,
+)
 from harness.recording import (
     CUT,
     SECOND,
@@ -526,6 +536,24 @@ def test_stopped_by_a_signal(ruby, rbdump, file):
     assert states["stopped"] > 0.98 * sum(states.values()) > SECOND, states
     everything = sum(one.weight for one in profile.runs if one.state == "stopped")
     assert everything < 1.2 * len(profile.threads) * (ended - began), (states, everything, ended - began)
+
+
+@pytest.mark.any_ruby
+def test_waits_for_a_page(ruby, rbdump, file):
+    """A thread that is asleep in no system call, until a page of its memory is there."""
+    with Running(ruby, "shares/paging.rb") as target:
+        if target.first_line != "ready":
+            note_not_applicable(f"a thread that waits for a page, on {ruby.id}: no fiddle, or no userfaultfd(2)")
+            return
+        wait_until(lambda: task_channels(target.pid) == {"handle_userfault"}, "it waits for its page")
+        status, _, errors = record(rbdump, "-p", target.pid, "-r", 200, "-d", 1, file=file)
+        assert status == 0, errors
+        assert is_untouched(target.pid)
+        target.finish()
+    runs = report(rbdump, file, "--idle").runs
+    assert {one.thread["tid"] for one in runs} == {target.pid}
+    states = shares_of(runs, lambda one: (one.state, bool(one.method("Object#page"))))
+    assert states == {("paging", True): 1}, states
 
 
 # ---- servers, commands, and how they end

@@ -22,6 +22,8 @@ void task_open(struct task *task, pid_t pid, pid_t tid)
 	task->stat_fd = open_file(pid, tid, "stat");
 	task->schedstat_fd = open_file(pid, tid, "schedstat");
 	task->syscall_fd = open_file(pid, tid, "syscall");
+	task->pid = pid;
+	task->tid = tid;
 }
 
 static void close_files(const int *fds, size_t count)
@@ -82,14 +84,33 @@ static uint64_t read_switches(const struct task *task)
 	return switches;
 }
 
-/* Why one is asleep. The letters of proc(5): T is stopped by a signal, t by a tracer, D is not to be interrupted. */
+/* Whether it is asleep in that function of the kernel; false if the kernel does not tell. */
+static bool waits_in(const char *channel, const char *function)
+{
+	return strncmp(channel, function, strlen(function)) == 0;
+}
+
+/*
+ * Why one is asleep. The letters of proc(5): T is stopped by a signal, t by a tracer, D is not to be interrupted. Of
+ * who is asleep in no system call, and can be interrupted, the function of the kernel tells: a page that another
+ * process is to supply (fs/userfaultfd.c), or a frozen control group (kernel/signal.c, do_freezer_trap()).
+ */
 static void read_state(const struct task *task, struct task_look *look)
 {
 	const char state = process_stat_state(task->stat_fd);
+	char channel[64] = "";
 
 	look->stopped = state == 'T' || state == 't';
 	look->paging = state == 'D' && look->syscall == -1;
 	look->interruptible = state == 'S';
+	if (state == 'S' && look->syscall == -1) {
+		int fd = open_file(task->pid, task->tid, "wchan");
+
+		read_text(fd, channel, sizeof(channel));
+		close_files(&fd, 1);
+		look->paging = waits_in(channel, "handle_userfault");
+		look->stopped = waits_in(channel, "do_freezer_trap");
+	}
 }
 
 struct task_look task_look(const struct task *task, const struct task_look *since)

@@ -12,9 +12,10 @@
 
 struct task {
 	int stat_fd, schedstat_fd, syscall_fd; /* of /proc/PID/task/TID; -1 if they are not open */
+	pid_t pid, tid;
 };
 
-#define TASK_CLOSED ((struct task){-1, -1, -1})
+#define TASK_CLOSED ((struct task){-1, -1, -1, 0, 0})
 
 void task_open(struct task *task, pid_t pid, pid_t tid);
 
@@ -30,12 +31,12 @@ bool task_has_ended(const struct task *task);
 int task_cpu(const struct task *task);
 
 struct task_look {
-	bool known;	    /* false: there is no such thread, or the kernel does not tell */
-	uint64_t switches;  /* how often it was given a CPU, ever; 0: not known */
-	bool asleep;	    /* it waits for something; else it runs, or could */
-	int syscall;	    /* in which system call it is asleep; -1 if in none, or not known */
-	bool stopped;	    /* asleep, stopped by a signal (SIGSTOP) or a tracer: it goes on when that lets it */
-	bool paging;	    /* asleep, in no system call, and not to be interrupted: it waits for a page */
+	bool known;	   /* false: there is no such thread, or the kernel does not tell */
+	uint64_t switches; /* how often it was given a CPU, ever; 0: not known */
+	bool asleep;	   /* it waits for something; else it runs, or could */
+	int syscall;	   /* in which system call it is asleep; -1 if in none, or not known */
+	bool stopped; /* asleep, stopped by a signal (SIGSTOP), a tracer or a freezer: it goes on when that lets it */
+	bool paging;  /* asleep, in no system call, for a page of its memory */
 	bool interruptible; /* asleep, neither stopped nor in a sleep that is not to be interrupted */
 };
 

@@ -45,6 +45,11 @@ def task_states(pid):
     return {state[0] for state in of_tasks(pid, "State")}
 
 
+def task_channels(pid):
+    """The functions of the kernel that its threads are asleep in."""
+    return {(task / "wchan").read_text() for task in pathlib.Path(f"/proc/{pid}/task").iterdir()}
+
+
 def children_of(pid):
     """The ids of the processes that its main thread has forked, and that have not been waited for."""
     return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
