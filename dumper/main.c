@@ -20,6 +20,7 @@
 #include "record/record.h"
 #include "report/report.h"
 #include "show_version.h"
+#include "supervise/open_files.h"
 
 static const char help[] =
     "Usage: rbdump -p PID [--children] [--json] [--no-stop] [--offsets FILE | --nearest] [--time-limit S]\n"
@@ -115,20 +116,25 @@ static int parse_number(const char *text)
 	return (int)number;
 }
 
+/* Tells of an error, and frees it. */
+static int fail(struct error *error)
+{
+	const enum exit_status status = error->status;
+
+	/* A message can name what the target is called. */
+	fputs("rbdump: ", stderr);
+	text_print(error->message, stderr);
+	fputc('\n', stderr);
+	error_destroy(error);
+	return (int)status;
+}
+
 static int dump(const struct dump_options *options, bool children)
 {
 	enum exit_status status = EXIT_FAILED;
 	struct error *error = children ? children_main(options, &status) : dump_main(options, &status);
 
-	if (error) {
-		/* A message can name what the target is called. */
-		fputs("rbdump: ", stderr);
-		text_print(error->message, stderr);
-		fputc('\n', stderr);
-		status = error->status;
-		error_destroy(error);
-	}
-	return (int)status;
+	return error ? fail(error) : (int)status;
 }
 
 int main(int argc, char **argv)
@@ -138,8 +144,11 @@ int main(int argc, char **argv)
 	char unknown[] = "-?";
 	bool any_build = false, children = false;
 	struct version version;
+	struct error *error = open_files_check();
 	int option;
 
+	if (error)
+		return fail(error);
 	child_signal_take();
 	if (argc > 1 && strcmp(argv[1], "experiment") == 0)
 		return experiment_command(argc - 1, argv + 1);

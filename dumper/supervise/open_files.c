@@ -1,6 +1,26 @@
 #include "supervise/open_files.h"
 
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/resource.h>
+
+/* A dump of a few threads has ten open at most. */
+#define NEEDED 16
+
+struct error *open_files_check(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= NEEDED)
+		return NULL;
+	if (files.rlim_max < NEEDED)
+		return error_create(EXIT_FAILED,
+				    "only %ju files may be open, rbdump needs %d at least; raise the limit (ulimit -n)",
+				    (uintmax_t)files.rlim_max, NEEDED);
+	files.rlim_cur = NEEDED;
+	setrlimit(RLIMIT_NOFILE, &files);
+	return NULL;
+}
 
 void open_files_allow(void)
 {
