@@ -115,8 +115,8 @@ struct error *dump_main(const struct dump_options *options, enum exit_status *st
 		return error;
 	if (stops)
 		open_files_allow();
-	if (stops && !stop_guard_enter())
-		error = error_create(EXIT_FAILED, "process %d cannot be guarded while it is stopped", options->pid);
+	if (stops)
+		error = stop_guard_enter();
 	if (!error)
 		error = options->core ? session_open_core(&core, &session, &trace)
 				      : session_open(options->pid, &live, &session, &trace);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <seccomp.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -26,119 +27,57 @@
 
 /* What reading files and using memory takes. */
 static const int reading[] = {
-    SCMP_SYS(read),
-    SCMP_SYS(pread64),
-    SCMP_SYS(readv),
-    SCMP_SYS(close),
-    SCMP_SYS(fstat),
-    SCMP_SYS(stat),
-    SCMP_SYS(lstat),
-    SCMP_SYS(newfstatat),
-    SCMP_SYS(statx),
-    SCMP_SYS(fstatfs),
-    SCMP_SYS(lseek),
-    SCMP_SYS(access),
-    SCMP_SYS(faccessat),
-    SCMP_SYS(faccessat2),
-    SCMP_SYS(readlink),
-    SCMP_SYS(readlinkat),
-    SCMP_SYS(getcwd),
-    SCMP_SYS(getdents64),
-    SCMP_SYS(fcntl),
-    SCMP_SYS(dup),
-    SCMP_SYS(fadvise64),
-    SCMP_SYS(munmap),
-    SCMP_SYS(mremap),
-    SCMP_SYS(madvise),
-    SCMP_SYS(brk),
-    SCMP_SYS(futex),
-    SCMP_SYS(memfd_create),
-    SCMP_SYS(ftruncate),
-    SCMP_SYS(pwrite64),
-    SCMP_SYS(clock_gettime),
-    SCMP_SYS(gettimeofday),
-    SCMP_SYS(getrandom),
-    SCMP_SYS(getpid),
-    SCMP_SYS(gettid),
-    SCMP_SYS(getuid),
-    SCMP_SYS(geteuid),
-    SCMP_SYS(getgid),
-    SCMP_SYS(getegid),
-    SCMP_SYS(getrlimit),
-    SCMP_SYS(sysinfo),
-    SCMP_SYS(uname),
-    SCMP_SYS(sched_yield),
-    SCMP_SYS(sched_getaffinity),
-    SCMP_SYS(rt_sigaction),
-    SCMP_SYS(rt_sigprocmask),
-    SCMP_SYS(rt_sigreturn),
-    SCMP_SYS(sigaltstack),
-    SCMP_SYS(restart_syscall),
-    SCMP_SYS(exit),
+    SCMP_SYS(read),	    SCMP_SYS(pread64),	       SCMP_SYS(readv),
+    SCMP_SYS(close),	    SCMP_SYS(fstat),	       SCMP_SYS(stat),
+    SCMP_SYS(lstat),	    SCMP_SYS(newfstatat),      SCMP_SYS(statx),
+    SCMP_SYS(fstatfs),	    SCMP_SYS(lseek),	       SCMP_SYS(access),
+    SCMP_SYS(faccessat),    SCMP_SYS(faccessat2),      SCMP_SYS(readlink),
+    SCMP_SYS(readlinkat),   SCMP_SYS(getcwd),	       SCMP_SYS(getdents64),
+    SCMP_SYS(dup),	    SCMP_SYS(fadvise64),       SCMP_SYS(munmap),
+    SCMP_SYS(mremap),	    SCMP_SYS(madvise),	       SCMP_SYS(brk),
+    SCMP_SYS(futex),	    SCMP_SYS(memfd_create),    SCMP_SYS(ftruncate),
+    SCMP_SYS(pwrite64),	    SCMP_SYS(clock_gettime),   SCMP_SYS(gettimeofday),
+    SCMP_SYS(getrandom),    SCMP_SYS(getpid),	       SCMP_SYS(gettid),
+    SCMP_SYS(getuid),	    SCMP_SYS(geteuid),	       SCMP_SYS(getgid),
+    SCMP_SYS(getegid),	    SCMP_SYS(getrlimit),       SCMP_SYS(sysinfo),
+    SCMP_SYS(uname),	    SCMP_SYS(sched_yield),     SCMP_SYS(sched_getaffinity),
+    SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask),  SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(sigaltstack),  SCMP_SYS(restart_syscall), SCMP_SYS(exit),
     SCMP_SYS(exit_group),
 };
 
 /* What libdebuginfod takes as well. */
 static const int asking[] = {
-    SCMP_SYS(open),
-    SCMP_SYS(openat),
-    SCMP_SYS(write),
-    SCMP_SYS(writev),
-    SCMP_SYS(mmap),
-    SCMP_SYS(mprotect),
-    SCMP_SYS(socket),
-    SCMP_SYS(socketpair),
-    SCMP_SYS(connect),
-    SCMP_SYS(bind),
-    SCMP_SYS(getsockname),
-    SCMP_SYS(getpeername),
-    SCMP_SYS(getsockopt),
-    SCMP_SYS(setsockopt),
-    SCMP_SYS(sendto),
-    SCMP_SYS(sendmsg),
-    SCMP_SYS(sendmmsg),
-    SCMP_SYS(recvfrom),
-    SCMP_SYS(recvmsg),
-    SCMP_SYS(shutdown),
-    SCMP_SYS(poll),
-    SCMP_SYS(ppoll),
-    SCMP_SYS(select),
-    SCMP_SYS(pselect6),
-    SCMP_SYS(epoll_create1),
-    SCMP_SYS(epoll_ctl),
-    SCMP_SYS(epoll_wait),
-    SCMP_SYS(epoll_pwait),
-    SCMP_SYS(eventfd2),
-    SCMP_SYS(pipe),
-    SCMP_SYS(pipe2),
-    SCMP_SYS(ioctl),
-    SCMP_SYS(clone),
-    SCMP_SYS(clone3),
-    SCMP_SYS(set_robust_list),
-    SCMP_SYS(rseq),
-    SCMP_SYS(clock_nanosleep),
-    SCMP_SYS(nanosleep),
-    SCMP_SYS(mkdir),
-    SCMP_SYS(mkdirat),
-    SCMP_SYS(rename),
-    SCMP_SYS(renameat),
-    SCMP_SYS(renameat2),
-    SCMP_SYS(unlink),
-    SCMP_SYS(unlinkat),
-    SCMP_SYS(rmdir),
-    SCMP_SYS(fchmod),
-    SCMP_SYS(utimensat),
-    SCMP_SYS(utimes),
-    SCMP_SYS(chdir),
-    SCMP_SYS(fchdir),
-    SCMP_SYS(umask),
-    SCMP_SYS(prlimit64),
-    SCMP_SYS(fsync),
-    SCMP_SYS(flock),
-    SCMP_SYS(prctl),
-    SCMP_SYS(tgkill),
-    SCMP_SYS(alarm),
-    SCMP_SYS(setitimer),
+    SCMP_SYS(fcntl),	   SCMP_SYS(open),
+    SCMP_SYS(openat),	   SCMP_SYS(write),
+    SCMP_SYS(writev),	   SCMP_SYS(mmap),
+    SCMP_SYS(mprotect),	   SCMP_SYS(socket),
+    SCMP_SYS(socketpair),  SCMP_SYS(connect),
+    SCMP_SYS(bind),	   SCMP_SYS(getsockname),
+    SCMP_SYS(getpeername), SCMP_SYS(getsockopt),
+    SCMP_SYS(setsockopt),  SCMP_SYS(sendto),
+    SCMP_SYS(sendmsg),	   SCMP_SYS(sendmmsg),
+    SCMP_SYS(recvfrom),	   SCMP_SYS(recvmsg),
+    SCMP_SYS(shutdown),	   SCMP_SYS(poll),
+    SCMP_SYS(ppoll),	   SCMP_SYS(select),
+    SCMP_SYS(pselect6),	   SCMP_SYS(epoll_create1),
+    SCMP_SYS(epoll_ctl),   SCMP_SYS(epoll_wait),
+    SCMP_SYS(epoll_pwait), SCMP_SYS(eventfd2),
+    SCMP_SYS(pipe),	   SCMP_SYS(pipe2),
+    SCMP_SYS(ioctl),	   SCMP_SYS(clone),
+    SCMP_SYS(clone3),	   SCMP_SYS(set_robust_list),
+    SCMP_SYS(rseq),	   SCMP_SYS(clock_nanosleep),
+    SCMP_SYS(nanosleep),   SCMP_SYS(mkdir),
+    SCMP_SYS(mkdirat),	   SCMP_SYS(rename),
+    SCMP_SYS(renameat),	   SCMP_SYS(renameat2),
+    SCMP_SYS(unlink),	   SCMP_SYS(unlinkat),
+    SCMP_SYS(rmdir),	   SCMP_SYS(fchmod),
+    SCMP_SYS(utimensat),   SCMP_SYS(utimes),
+    SCMP_SYS(chdir),	   SCMP_SYS(fchdir),
+    SCMP_SYS(umask),	   SCMP_SYS(prlimit64),
+    SCMP_SYS(fsync),	   SCMP_SYS(flock),
+    SCMP_SYS(prctl),	   SCMP_SYS(tgkill),
+    SCMP_SYS(alarm),	   SCMP_SYS(setitimer),
 };
 
 /* Keeps of the capabilities the one to read files, if it is there; else the one that has it in it. */
@@ -192,9 +131,12 @@ static int allow(scmp_filter_ctx filter, const int *calls, size_t count)
 	return failed;
 }
 
-/* Opening files for reading only, memory that is not code, and the answer. */
+/* Opening files for reading only, memory that is not code, and the answer. And abort(3), which says why it ended. */
 static int allow_bounded(scmp_filter_ctx filter, int answer)
 {
+	/* Not those that have the kernel send signals to others (F_SETOWN, F_SETSIG, O_ASYNC). */
+	static const int uses_of_fcntl[] = {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD,	  F_SETFD,
+					    F_GETFL, F_ADD_SEALS,     F_GET_SEALS};
 	const uint64_t no_writing = O_ACCMODE | O_CREAT | O_TRUNC;
 	int failed = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(open), 1,
 				      SCMP_A1(SCMP_CMP_MASKED_EQ, no_writing, O_RDONLY));
@@ -211,6 +153,12 @@ static int allow_bounded(scmp_filter_ctx filter, int answer)
 	if (failed == 0)
 		failed = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(write), 1,
 					  SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)answer));
+	if (failed == 0)
+		failed = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 2,
+					  SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()), SCMP_A2(SCMP_CMP_EQ, SIGABRT));
+	for (size_t i = 0; i < sizeof(uses_of_fcntl) / sizeof(uses_of_fcntl[0]) && failed == 0; i++)
+		failed = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
+					  SCMP_A1(SCMP_CMP_EQ, (scmp_datum_t)uses_of_fcntl[i]));
 	return failed;
 }
 

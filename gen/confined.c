@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,16 +10,21 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "close_files.h"
 #include "gen/confine.h"
 #include "layout/read.h"
 #include "layout/write.h"
+#include "moments.h"
 #include "sentence.h"
 
 /* More than any answer has: a layout with all its windows has some 100 KB. */
 #define MAX_ANSWER (UINT32_C(8) << 20)
+
+/* How long it may take: that process may wait in the kernel (a FIFO), or for a server. */
+#define MAX_WAIT_MS 600000
 
 /* What comes before the words of an answer: the two paths of the report, and a layout or a sentence. */
 struct answer {
@@ -115,7 +121,23 @@ static int ascending(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* Closes all files but standard error and those that are kept: what is open for others is not for this process. */
+/* A descriptor that is none of the three standard ones: rbdump may have been started without those. */
+static int above_standard(int fd)
+{
+	return fd > STDERR_FILENO ? fd : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+}
+
+/* Instead of what those are for others. */
+static void replace_standard(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (null < 0 || (null != fd && dup2(null, fd) < 0))
+			close(fd);
+}
+
+/* Closes all files but the standard ones and those that are kept: what is open for others is not for this process. */
 static void close_others(const int *kept, size_t count)
 {
 	int sorted[4], from = STDERR_FILENO + 1;
@@ -138,7 +160,7 @@ static void open_root(struct job *job, int *kept, size_t *count)
 
 	if (!job->options.sysroot || !*job->options.sysroot)
 		return;
-	root = open(job->options.sysroot, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	root = above_standard(open(job->options.sysroot, O_PATH | O_DIRECTORY | O_CLOEXEC));
 	if (root < 0)
 		return;
 	kept[(*count)++] = root;
@@ -153,13 +175,18 @@ static bool work(struct job *job)
 	struct gen_report report = {0};
 	struct layout *layout = NULL;
 	struct error *error;
-	int kept[3];
+	int kept[3], file;
 	size_t count = 0;
 
+	job->answer = above_standard(job->answer);
 	kept[count++] = job->answer;
-	if (job->options.fd)
-		kept[count++] = *job->options.fd;
+	if (job->options.fd) {
+		file = above_standard(*job->options.fd);
+		job->options.fd = &file;
+		kept[count++] = file;
+	}
 	open_root(job, kept, &count);
+	replace_standard();
 	close_others(kept, count);
 	failed = confine(job->answer, !job->options.fd && strncmp(job->path, "/proc/", strlen("/proc/")) == 0,
 			 urls && *urls);
@@ -175,11 +202,29 @@ static bool work(struct job *job)
 
 /* ---- the one that waits for it */
 
+/* Until there is something to read; false if that is never, or takes too long. */
+static bool await(int fd, const struct timespec *begin)
+{
+	struct timespec now;
+	long long left_ms;
+	int ready;
+
+	do {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		left_ms = MAX_WAIT_MS - ns_between(begin, &now) / 1000000;
+		ready = left_ms > 0 ? poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, (int)left_ms) : 0;
+	} while (ready < 0 && errno == EINTR);
+	return ready > 0;
+}
+
 static char *read_all(int fd, size_t *length)
 {
 	size_t room = 1 << 16;
 	char *bytes = malloc(room);
+	struct timespec begin;
 	ssize_t n;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
 
 	*length = 0;
 	while (bytes) {
@@ -191,6 +236,8 @@ static char *read_all(int fd, size_t *length)
 			bytes = more;
 			room *= 2;
 		}
+		if (!await(fd, &begin))
+			break;
 		n = read(fd, bytes + *length, room - *length);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -204,13 +251,15 @@ static char *read_all(int fd, size_t *length)
 	return NULL;
 }
 
-static struct error *no_answer(const char *path, int status)
+/* given_up: it was ended by this process */
+static struct error *no_answer(const char *path, int status, bool given_up)
 {
 	int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
-	if (number == SIGXCPU || number == SIGKILL)
+	if (number == SIGXCPU || given_up)
 		return error_take(EXIT_FAILED, sentence("%s: reading its debug info took too long", path));
-	if (number == SIGABRT)
+	/* Without memory libdw ends the process by exit(), rbdump by abort(), and the kernel by SIGKILL. */
+	if (number == SIGABRT || number == SIGKILL || number == 0)
 		return error_take(EXIT_FAILED, sentence("%s: reading its debug info took too much memory", path));
 	if (number == SIGBUS)
 		return error_take(EXIT_FAILED,
@@ -306,7 +355,7 @@ struct error *gen_layout_confined(const char *path, const struct gen_options *op
 	if (bytes)
 		error = take_answer(path, bytes, length, report, ret);
 	if (!error && !*ret)
-		error = no_answer(path, status);
+		error = no_answer(path, status, !bytes);
 	free(bytes);
 	return error;
 }

@@ -333,9 +333,21 @@ def test_debug_info_is_read_by_a_confined_process(rbdump, tmp_path):
     assert any(call.startswith("capset(") for call in before)
     assert any("RLIMIT_AS" in call and "RLIM" in call for call in before)
     assert not [call for call in before if WITH_DEBUG.elf in call], "opened before it was confined"
+    # What is open for others is not for it: neither standard input, output and error, nor memory that rbdump shares.
+    assert {f"{fd}" for fd in range(3)} <= {re.match(r"dup2\(\d+, (\d)\)", call)[1] for call in before if "dup2(" in call}
     assert [call for call in calls[filtered:] if WITH_DEBUG.elf in call]
     others = [call for pid, call in lines if pid != reader]
     assert not [call for call in others if WITH_DEBUG.elf in call and call.startswith("open")]
+
+
+@needs_debug
+def test_debug_info_is_read_without_standard_files(rbdump, tmp_path):
+    """What rbdump opens itself then has their numbers."""
+    layouts = [tmp_path / "with", tmp_path / "without"]
+    for layout, closed in zip(layouts, ("", "<&- >&- 2>&-")):
+        command = f'"$0" --gen-offsets "$1" -o "$2" {closed}'
+        subprocess.run(["sh", "-c", command, rbdump, WITH_DEBUG.elf, layout], check=True, capture_output=True, timeout=120)
+    assert layouts[0].read_text() == layouts[1].read_text() != ""
 
 
 # ---- 21: with few permissions

@@ -55,13 +55,6 @@ static void open_memory(struct candidate *of)
 		fclose(maps);
 }
 
-static bool has_become_another(const struct candidate *of)
-{
-	char byte;
-
-	return of->memory_fd >= 0 && pread(of->memory_fd, &byte, 1, (off_t)of->address) == 0;
-}
-
 static bool program_of(pid_t pid, struct program *ret)
 {
 	struct stat status;
@@ -72,6 +65,17 @@ static bool program_of(pid_t pid, struct program *ret)
 		return false;
 	*ret = (struct program){.device = status.st_dev, .inode = status.st_ino};
 	return true;
+}
+
+static bool has_become_another(const struct candidate *of)
+{
+	struct program program;
+	char byte;
+
+	if (of->memory_fd >= 0)
+		return pread(of->memory_fd, &byte, 1, (off_t)of->address) == 0;
+	return program_of(of->pid, &program) &&
+	       (program.device != of->program.device || program.inode != of->program.inode);
 }
 
 static bool is_known(const struct candidate_list *list, const struct program *program)
@@ -111,11 +115,12 @@ static uint64_t rest_of(const struct candidate_list *list)
 /* When it is to be looked at, being new, or another program than before. */
 static void plan(struct candidate_list *list, struct candidate *of, uint64_t now_ns)
 {
-	struct program program;
+	struct program program = {0};
 	bool known;
 
 	open_memory(of);
 	known = program_of(of->pid, &program) && is_known(list, &program);
+	of->program = program;
 	/* Its memory, and what it runs, may be its parent's still (vfork): that is looked up once more. */
 	of->again_ns = of->fresh ? now_ns + SECOND_LOOK_NS : 0;
 	/* One is as the first one of its program was, unless it loads Ruby later. */
@@ -202,7 +207,8 @@ void candidates_sweep(struct candidate_list *list, bool ask_all, uint64_t now_ns
 			forget(of);
 			continue;
 		}
-		if (!of->looked_at && (ask_all || of->execed) && has_become_another(of)) {
+		/* What was opened between vfork and exec is the memory of its parent, which goes on. */
+		if (!of->looked_at && (of->execed || (ask_all && has_become_another(of)))) {
 			of->fresh = true;
 			plan(list, of, now_ns);
 		} else if (!of->looked_at && of->again_ns != 0 && now_ns >= of->again_ns) {

@@ -3,8 +3,10 @@
  * nothing: it is looked at (by a capture, for a moment) when it is new, when it has become another program by exec, and
  * seldom else, for it may load Ruby's library later.
  *
- * An exec is told by /proc/PID/mem that was opened before: the memory which it was opened for is gone then, and a read
- * of it gives nothing (fs/proc/base.c, mem_rw()). It is read when the process is said to have called exec (execs.h).
+ * An exec is told by the kernel (execs.h). Where that may not be asked, and once a second else, it is told by
+ * /proc/PID/mem that was opened before: the memory which it was opened for is gone then, and a read of it gives nothing
+ * (fs/proc/base.c, mem_rw()). Where that may not be opened either (CAP_SYS_PTRACE alone does not suffice), it is told
+ * by what /proc/PID/exe leads to.
  */
 #ifndef RBDUMP_CANDIDATES_H
 #define RBDUMP_CANDIDATES_H
@@ -14,14 +16,21 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* What /proc/PID/exe leads to. */
+struct program {
+	dev_t device;
+	ino_t inode;
+};
+
 struct candidate {
 	pid_t pid;
-	uint64_t started; /* with the pid, it means one process for ever */
-	int memory_fd;	  /* -1: it may not be read */
-	uint64_t address; /* where it had memory */
-	bool fresh;	  /* it became what it is a moment ago: it may be a Ruby soon */
-	bool execed;	  /* it is said to have called exec */
-	bool looked_at;	  /* by a capture, just now */
+	uint64_t started;	/* with the pid, it means one process for ever */
+	int memory_fd;		/* -1: it may not be opened */
+	uint64_t address;	/* where it had memory */
+	struct program program; /* where that may not be opened */
+	bool fresh;		/* it became what it is a moment ago: it may be a Ruby soon */
+	bool execed;		/* it is said to have called exec */
+	bool looked_at;		/* by a capture, just now */
 	unsigned int looks;
 	uint64_t again_ns; /* when it is to be looked up once more what it is; 0: never */
 	uint64_t due_ns;   /* when it is to be looked at next */
@@ -32,11 +41,8 @@ struct candidate {
 struct candidate_list {
 	struct candidate *of;
 	size_t count, capacity;
-	/* Programs that were looked at for long enough, and were no Rubies: what /proc/PID/exe leads to. */
-	struct program {
-		dev_t device;
-		ino_t inode;
-	} * programs;
+	/* Programs that were looked at for long enough, and were no Rubies. */
+	struct program *programs;
 	size_t nr_programs, programs_capacity;
 	uint64_t read_ns; /* when their memory was read last */
 };

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -357,6 +358,7 @@ int capture_run(const struct capture_options *options, int fd)
 {
 	struct capture capture = {.options = options, .fd = fd};
 	struct runs_options how = {.process = options->process};
+	struct error *error;
 	uint64_t origin_ns;
 
 	memcpy(how.states, options->states, sizeof(how.states));
@@ -366,8 +368,14 @@ int capture_run(const struct capture_options *options, int fd)
 	capture.part = part_now(options->control, &origin_ns);
 	if (capture.part > 0 && !runs_begin_part(capture.runs, origin_ns))
 		return EXIT_FAILED;
-	if (!stop_guard_enter())
+	error = stop_guard_enter();
+	if (error) {
+		send_error(&capture, error);
+		error_destroy(error);
 		return EXIT_FAILED;
+	}
+	/* Not for a process that this one starts to read what is anybody's (gen/confined.h). */
+	madvise(options->control, sizeof(*options->control), MADV_DONTFORK);
 	open_files_allow();
 	clock_gettime(CLOCK_MONOTONIC, &capture.sent);
 	capture_target(&capture);

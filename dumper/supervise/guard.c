@@ -100,6 +100,13 @@ void guard_block_child_signal(void)
 	sigprocmask(SIG_BLOCK, &child, &before_mask);
 }
 
+static int fail(struct error *error)
+{
+	fprintf(stderr, "rbdump: %s\n", error->message);
+	error_destroy(error);
+	return EXIT_FAILED;
+}
+
 int guard_run(int (*work)(void *context), void *context)
 {
 	pid_t parent = getpid(), ended;
@@ -110,11 +117,8 @@ int guard_run(int (*work)(void *context), void *context)
 	/* Blocked in the worker from its first instruction on: its threads inherit that. */
 	guard_block_child_signal();
 	error = stop_guard_begin();
-	if (error) {
-		fprintf(stderr, "rbdump: %s\n", error->message);
-		error_destroy(error);
-		return EXIT_FAILED;
-	}
+	if (error)
+		return fail(error);
 	fflush(NULL);
 	worker = fork();
 	if (worker < 0) {
@@ -123,8 +127,9 @@ int guard_run(int (*work)(void *context), void *context)
 	}
 	if (worker == 0) {
 		guard_become_worker(parent);
-		if (!stop_guard_enter())
-			_exit(EXIT_FAILED);
+		error = stop_guard_enter();
+		if (error)
+			_exit(fail(error));
 		status = work(context);
 		fflush(NULL);
 		_exit(status);

@@ -18,16 +18,21 @@
 #include "moments.h"
 #include "target/hold.h"
 #include "target/process_stat.h"
+#include "target/task.h"
 
-/* How often it looks, and for how long a thread may be held before it asks why: both together are 60 ms at most. */
+/* How often it looks, and for how long a thread may be held before it asks why: with a second look, 80 ms at most. */
 #define LOOK_NS 20000000L
 #define HELD_NS UINT64_C(40000000)
 
 /* So many times in a row a tracer is made to go on that was stopped again. */
 #define CONTINUES 10
 
-/* How many processes may trace. */
+/* How many processes may trace; and after so many looks the entries of those that are no more are given back. */
 #define HOLDS 4096u
+#define SWEEP 50u
+
+/* Who has an entry that is being given back: no process. */
+#define NO_ONE ((pid_t)-1)
 
 struct guarded {
 	_Atomic uint32_t used;	 /* so many entries have ever been */
@@ -43,6 +48,8 @@ static pid_t guard, owner;
 struct doubt {
 	uint64_t since_ns;
 	unsigned int continues;
+	bool seen_held;	   /* by a debugger */
+	uint64_t switches; /* how often it had been given a CPU by then */
 };
 
 static struct doubt doubts[HOLDS];
@@ -85,19 +92,19 @@ static bool is_frozen(pid_t pid)
 
 enum obstacle { OBSTACLE_NONE, OBSTACLE_STOPPED, OBSTACLE_DEBUGGER, OBSTACLE_FROZEN };
 
-static enum obstacle obstacle_of(const struct hold *hold)
+static enum obstacle obstacle_of(const struct hold *hold, pid_t tracer)
 {
 	struct process_stat stat;
 	char tasks[64];
 
-	snprintf(tasks, sizeof(tasks), "/proc/%d/task", hold->tracer);
+	snprintf(tasks, sizeof(tasks), "/proc/%d/task", tracer);
 	if (!process_stat_read(tasks, hold->thread, &stat))
 		return OBSTACLE_NONE;
 	if (stat.state == 'T')
 		return OBSTACLE_STOPPED;
 	if (stat.state == 't')
 		return OBSTACLE_DEBUGGER;
-	return is_frozen(hold->tracer) ? OBSTACLE_FROZEN : OBSTACLE_NONE;
+	return is_frozen(tracer) ? OBSTACLE_FROZEN : OBSTACLE_NONE;
 }
 
 /* ---- what is done about it */
@@ -109,68 +116,95 @@ static void give_back(struct hold *hold)
 	hold->tracer = 0;
 }
 
-/* Whether the process that has an entry is there; if not, the entry is anybody's. */
-static bool lives(struct hold *hold)
+/* Whether the process that had an entry is there; if not, the entry is anybody's. */
+static bool lives(struct hold *hold, pid_t tracer)
 {
 	struct process_stat stat;
 
 	/* Who has just taken it has not said yet when he was started. */
-	if (process_stat_read("/proc", hold->tracer, &stat) && !stat.ended &&
+	if (process_stat_read("/proc", tracer, &stat) && !stat.ended &&
 	    (hold->started == 0 || stat.started == hold->started))
 		return true;
-	give_back(hold);
+	/* If it has left meanwhile, another one may have the entry. */
+	if (atomic_compare_exchange_strong(&hold->tracer, &tracer, NO_ONE))
+		give_back(hold);
 	return false;
 }
 
-/* Sends a signal to the process that has an entry, and to no other that has got its number since. */
-static void tell(struct hold *hold, int signal)
+/*
+ * Sends a signal to the process that has an entry, and to no other that has got its number since. Kernels before 5.3,
+ * and some filters of system calls, have only kill(2) for that. False if it was not sent.
+ */
+static bool tell(struct hold *hold, pid_t tracer, int signal)
 {
-	int fd = (int)syscall(SYS_pidfd_open, hold->tracer, 0);
+	int fd = (int)syscall(SYS_pidfd_open, tracer, 0);
+	bool sent = lives(hold, tracer) && ((fd >= 0 && syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0) == 0) ||
+					    kill(tracer, signal) == 0);
 
-	if (fd >= 0 && lives(hold))
-		syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0);
 	if (fd >= 0)
 		close(fd);
+	return sent;
 }
 
-static void kill_tracer(struct hold *hold, enum obstacle obstacle)
+static void kill_tracer(struct hold *hold, pid_t tracer, enum obstacle obstacle)
 {
 	static const char *const why[] = {
 	    [OBSTACLE_STOPPED] = "was stopped again and again",
 	    [OBSTACLE_DEBUGGER] = "is held by a debugger",
 	    [OBSTACLE_FROZEN] = "is frozen",
 	};
+	const pid_t target = hold->target;
 	char message[256];
 	ssize_t written;
 
+	if (!tell(hold, tracer, SIGKILL))
+		return;
 	snprintf(message, sizeof(message),
 		 "rbdump: the part of rbdump (%d) that held a thread of process %d stopped %s: it was killed, so that "
 		 "process %d goes on\n",
-		 hold->tracer, hold->target, why[obstacle], hold->target);
-	tell(hold, SIGKILL);
+		 tracer, target, why[obstacle], target);
 	written = write(STDERR_FILENO, message, strlen(message));
 	(void)written;
+}
+
+/* A debugger holds a thread; strace(1) does so at each system call, and lets it go on. */
+static bool gets_on(const struct hold *hold, pid_t tracer, struct doubt *doubt)
+{
+	struct task task;
+	uint64_t switches;
+	bool same;
+
+	task_open(&task, tracer, hold->thread);
+	switches = task_look(&task, NULL).switches;
+	task_close(&task);
+	same = doubt->seen_held && doubt->switches == switches;
+	doubt->seen_held = true;
+	doubt->switches = switches;
+	return !same;
 }
 
 static void look_at(struct hold *hold, struct doubt *doubt, uint64_t now_ns)
 {
 	const uint64_t since = hold->since_ns;
+	const pid_t tracer = hold->tracer;
 	enum obstacle obstacle;
 
-	if (hold->tracer == 0 || since == 0 || now_ns < since + HELD_NS)
+	if (tracer <= 0 || since == 0 || now_ns < since + HELD_NS)
 		return;
 	if (doubt->since_ns != since)
 		*doubt = (struct doubt){.since_ns = since};
-	if (!lives(hold))
+	if (!lives(hold, tracer))
 		return;
-	obstacle = obstacle_of(hold);
+	obstacle = obstacle_of(hold, tracer);
+	if (obstacle == OBSTACLE_NONE || (obstacle == OBSTACLE_DEBUGGER && gets_on(hold, tracer, doubt)))
+		return;
 	/* Meanwhile it may have let go. */
-	if (obstacle == OBSTACLE_NONE || hold->since_ns != since)
+	if (hold->since_ns != since)
 		return;
 	if (obstacle == OBSTACLE_STOPPED && doubt->continues++ < CONTINUES)
-		tell(hold, SIGCONT);
+		tell(hold, tracer, SIGCONT);
 	else
-		kill_tracer(hold, obstacle);
+		kill_tracer(hold, tracer, obstacle);
 }
 
 /* ---- the guard */
@@ -202,13 +236,14 @@ static _Noreturn void keep_guard(pid_t parent)
 		traced = !orphan;
 		for (uint32_t i = 0; i < guarded->used && i < HOLDS; i++) {
 			struct hold *hold = &guarded->holds[i];
+			const pid_t tracer = hold->tracer;
 
 			look_at(hold, &doubts[i], ns_of(&now));
-			if (!orphan || hold->tracer == 0 || !lives(hold))
+			if (tracer <= 0 || (!orphan && guarded->looked % SWEEP != 0) || !lives(hold, tracer) || !orphan)
 				continue;
 			/* It has been told to end, and does so unless it was stopped. */
 			traced = true;
-			tell(hold, SIGCONT);
+			tell(hold, tracer, SIGCONT);
 		}
 		nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
 	}
@@ -239,15 +274,16 @@ struct error *stop_guard_begin(void)
 	return NULL;
 }
 
-bool stop_guard_enter(void)
+struct error *stop_guard_enter(void)
 {
 	const pid_t self = getpid();
 	struct process_stat stat;
 
 	if (!guarded)
-		return true;
+		return NULL;
 	if (!process_stat_read("/proc", self, &stat))
-		return false;
+		return error_create(EXIT_FAILED, "cannot read /proc/%d/stat, by which who stops a process is guarded",
+				    self);
 	for (uint32_t i = 0; i < HOLDS; i++) {
 		uint32_t used = guarded->used;
 		pid_t nobody = 0;
@@ -259,17 +295,22 @@ bool stop_guard_enter(void)
 		while (used <= i && !atomic_compare_exchange_weak(&guarded->used, &used, i + 1))
 			;
 		hold_use(mine);
-		return true;
+		/* Not for a process that this one starts to read what is anybody's (gen/confined.h). */
+		madvise(guarded, sizeof(*guarded), MADV_DONTFORK);
+		return NULL;
 	}
-	return false;
+	return error_create(EXIT_FAILED, "no more than %u processes of rbdump can be guarded while they stop others",
+			    HOLDS);
 }
 
 void stop_guard_leave(void)
 {
 	hold_use(NULL);
-	if (mine)
-		give_back(mine);
+	if (!mine)
+		return;
+	give_back(mine);
 	mine = NULL;
+	madvise(guarded, sizeof(*guarded), MADV_DOFORK);
 }
 
 void stop_guard_keep(void)

@@ -15,16 +15,14 @@
 #ifndef RBDUMP_STOP_GUARD_H
 #define RBDUMP_STOP_GUARD_H
 
-#include <stdbool.h>
-
 #include "error.h"
 
 /* Begins a guard, for this process and those that it forks. Called before the process has threads. Fails if there can
  * be none. */
 struct error *stop_guard_begin(void);
 
-/* From now on the calling process, or one that was forked from it, traces: it says so. False if there is no room. */
-bool stop_guard_enter(void);
+/* From now on the calling process, or one that was forked from it, traces: it says so. Fails if there is no room. */
+struct error *stop_guard_enter(void);
 
 /* It traces no more. */
 void stop_guard_leave(void);

@@ -161,7 +161,7 @@ static void test_stopped_in_a_pause(void **state)
 		struct memory *memory;
 		struct pauses pauses = {0};
 
-		if (stop_guard_begin() || !stop_guard_enter() || live_open(target, &opened))
+		if (stop_guard_begin() || stop_guard_enter() || live_open(target, &opened))
 			abort();
 		memory = memory_create(target_read_pages, opened, 16);
 		if (!memory || capture_paused(opened, memory, stop_oneself, NULL, &pauses))
@@ -206,7 +206,7 @@ static void test_held_by_a_debugger(void **state)
 	dumper = fork();
 	if (dumper == 0) {
 		dup2(said[1], STDOUT_FILENO);
-		if (stop_guard_begin() || !stop_guard_enter())
+		if (stop_guard_begin() || stop_guard_enter())
 			abort();
 		pause_for_ever(target);
 	}
