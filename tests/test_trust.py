@@ -23,7 +23,7 @@ from harness.target import TARGETS, Target
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 NOBODY = 65534
-NO_PERMISSION = 4
+NOT_RUBY, NO_PERMISSION = 3, 4
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
 SYSTEM_RUBY = pathlib.Path("/usr/bin/ruby")
@@ -422,25 +422,46 @@ def test_least_permissions(public, verb, caps):
         assert "security module" not in refused.stderr
 
 
+def in_a_user_namespace(prefix, folder):
+    """A dump of a process, both in a user namespace whose root is the user who has made it."""
+    script = f"""
+        cd {folder} || exit
+        {SYSTEM_RUBY} --disable-gems -e 'def wait = sleep
+        $stdout.sync = true; puts 1; wait' > fifo & exec 3< fifo; read line <&3
+        bin/rbdump -p $!; status=$?; kill $!; exit $status"""
+    command = [*prefix, "unshare", "-Ur", "sh", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    if "unshare" in done.stderr:
+        note_not_applicable(f"a user namespace: {done.stderr.strip()}")
+        return None
+    return done
+
+
 @needs_system_ruby
 def test_in_a_user_namespace(public):
     """Both in it: as anywhere. The process outside of it: refused, and the namespace is named."""
-    script = f"""
-        {SYSTEM_RUBY} --disable-gems -e 'def wait = sleep
-        $stdout.sync = true; puts 1; wait' > fifo & exec 3< fifo; read line <&3
-        {public}/bin/rbdump -p $!; status=$?; kill $!; exit $status"""
     os.mkfifo(public / "fifo")
-    done = subprocess.run(["unshare", "-Ur", "sh", "-c", script], cwd=public, capture_output=True, text=True, timeout=60)
-    if "unshare" in done.stderr:
-        note_not_applicable(f"a user namespace: {done.stderr.strip()}")
-        return
-    assert done.returncode == 0, done.stderr
-    assert "#wait" in done.stdout
+    done = in_a_user_namespace([], public)
+    assert done is None or (done.returncode == 0 and "#wait" in done.stdout), done
     if os.geteuid() == 0:
         with sleeper(1234) as pid:
             done = attempt(public, [*as_user(1234), "unshare", "-Ur"], "-p", str(pid))
             assert done.returncode == NO_PERMISSION
             assert "user namespace" in done.stderr
+
+
+@needs_root
+@needs_system_ruby
+def test_in_a_user_namespace_that_does_not_know_root(public):
+    """The layouts are root's, who is nobody there: they are trusted where nobody else can have put them."""
+    os.mkfifo(public / "fifo")
+    os.chmod(public / "fifo", 0o666)
+    # What is in /tmp can be anybody's.
+    elsewhere = ["unshare", "-m", "sh", "-c", 'mount --bind "$0" /mnt && exec "$@"', public]
+    done = in_a_user_namespace([*elsewhere, *as_user(1234)], "/mnt")
+    assert done is None or (done.returncode == 0 and "#wait" in done.stdout), done
+    done = in_a_user_namespace(as_user(1234), public)
+    assert done is None or (done.returncode == NOT_RUBY and "uid 65534" in done.stderr), done
 
 
 @needs_system_ruby

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <linux/magic.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -45,9 +46,27 @@ static uid_t program_owner(void)
 	return owner;
 }
 
+/* Whether a uid stands for all that are outside of this user namespace (user_namespaces(7), "Unmapped user IDs"). */
+static bool is_unknown_user(uid_t user)
+{
+	unsigned int overflow = 0, first, outside, count;
+	FILE *file = fopen("/proc/sys/kernel/overflowuid", "re");
+	bool known = !file || fscanf(file, "%u", &overflow) != 1 || overflow != user;
+
+	if (file)
+		fclose(file);
+	file = known ? NULL : fopen("/proc/self/uid_map", "re");
+	while (file && fscanf(file, "%u %u %u", &first, &outside, &count) == 3)
+		known |= user - first < count;
+	if (file)
+		fclose(file);
+	return !known;
+}
+
 static bool is_trusted_user(uid_t user, enum trust_purpose purpose, uid_t program)
 {
-	return user == 0 || user == geteuid() || (purpose == TRUST_PROGRAM && user == program);
+	return user == 0 || user == geteuid() ||
+	       (purpose == TRUST_PROGRAM && user == program && !is_unknown_user(user));
 }
 
 static bool is_trusted_name(const char *name, enum trust_purpose purpose, uid_t program)
@@ -57,16 +76,20 @@ static bool is_trusted_name(const char *name, enum trust_purpose purpose, uid_t 
 	return entry && is_trusted_user(entry->pw_uid, purpose, program);
 }
 
-/* Whether all members of a group are trusted: many users have a group of their own, and their files are open to it. */
-static bool is_trusted_group(gid_t group, enum trust_purpose purpose, uid_t program)
+/*
+ * Whether a group is one that a user has for himself, and all members are trusted: many users have such a group, and
+ * their files are open to it. It has the user's name. Of any other the members cannot be known: who has it as his first
+ * group is not in its list, and not every directory of users lets them be listed (getpwent(3)).
+ */
+static bool is_trusted_group(gid_t group, uid_t owner, enum trust_purpose purpose, uid_t program)
 {
+	const struct passwd *user = getpwuid(owner);
 	const struct group *entry = getgrgid(group);
-	const struct passwd *user;
 	char **names = NULL;
 	size_t count = 0;
 	bool trusted = true;
 
-	if (!entry)
+	if (!entry || !user || strcmp(entry->gr_name, user->pw_name) != 0)
 		return false;
 	while (entry->gr_mem[count])
 		count++;
@@ -104,7 +127,7 @@ static const char *other_writer(int fd, const struct stat *status, enum trust_pu
 		return NULL;
 	if (has_access_list(fd))
 		return "an access control list lets others write to it";
-	return is_trusted_group(status->st_gid, purpose, program) ? NULL : "its group may write to it";
+	return is_trusted_group(status->st_gid, status->st_uid, purpose, program) ? NULL : "its group may write to it";
 }
 
 /* ---- the walk */
@@ -125,6 +148,16 @@ static bool refuse_owner(struct walk *walk, const char *path, uid_t owner)
 	return refuse(walk, path, what);
 }
 
+/*
+ * Whether who owns what is in the folder that the walk has come to is trusted. Where a user namespace does not know the
+ * root of the host, that one's folders belong to a user who can be anybody. In a folder that only those who are trusted
+ * may write to, nobody else can have made one.
+ */
+static bool is_trusted_owner(const struct walk *walk, uid_t owner)
+{
+	return is_trusted_user(owner, walk->purpose, walk->program) || (!walk->sticky && is_unknown_user(owner));
+}
+
 /* Judges the folder that the walk has come to. The last one is judged again by judge_last(). */
 static bool judge_folder(struct walk *walk)
 {
@@ -132,7 +165,7 @@ static bool judge_folder(struct walk *walk)
 
 	if (fstat(walk->folder, &walk->status) != 0)
 		return false;
-	if (!is_trusted_user(walk->status.st_uid, walk->purpose, walk->program))
+	if (!is_trusted_owner(walk, walk->status.st_uid))
 		return refuse_owner(walk, walk->path, walk->status.st_uid);
 	writer = other_writer(walk->folder, &walk->status, walk->purpose, walk->program);
 	walk->sticky = writer && walk->status.st_mode & S_ISVTX;
@@ -154,6 +187,7 @@ static bool begin_at_root(struct walk *walk)
 		close(walk->folder);
 	free(walk->path);
 	walk->path = strdup("/");
+	walk->sticky = false;
 	walk->folder = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return walk->folder >= 0 && walk->path && judge_folder(walk);
 }
@@ -202,7 +236,7 @@ static bool step(struct walk *walk, const char *name)
 		return false;
 	path = sentence("%s%s%s", walk->path, walk->path[1] ? "/" : "", name);
 	if (fstat(next, &status) == 0 && S_ISLNK(status.st_mode)) {
-		bool followed = is_trusted_user(status.st_uid, walk->purpose, walk->program)
+		bool followed = is_trusted_owner(walk, status.st_uid)
 				    ? follow_link(walk, next, path)
 				    : (close(next), refuse_owner(walk, path, status.st_uid));
 
@@ -278,7 +312,7 @@ int trust_open_file(int folder, const char *name, enum trust_purpose purpose, ch
 		return -1;
 	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
 		*why = sentence(S_ISDIR(status.st_mode) ? "it is a folder" : "it is not a regular file");
-	else if (!is_trusted_user(status.st_uid, purpose, program))
+	else if (!is_trusted_user(status.st_uid, purpose, program) && !is_unknown_user(status.st_uid))
 		*why = sentence("it belongs to the user with uid %u", (unsigned int)status.st_uid);
 	else if ((writer = other_writer(fd, &status, purpose, program)))
 		*why = sentence("%s", writer);

@@ -3,10 +3,13 @@
  * and keeps them in. A target is anybody's program, and rbdump is often root's: what others can change is not read.
  *
  * A folder is trusted if it, and each folder on its way from "/", belongs to root or to the effective user, and nobody
- * else may write to it: not all, not a group that has other members, not those that an access control list adds. On the
+ * else may write to it: not all, not a group but the owner's own, not those that an access control list adds. On the
  * way to it, a folder with the sticky bit (/tmp) will do if what follows in it is trusted and no link: others cannot
  * replace that. A symbolic link is followed if it belongs to root or to the effective user, and lies in a folder that
  * nobody else may write to. All is opened step by step, so that what was checked is what is used.
+ *
+ * In a user namespace that does not know the host's root, what is root's belongs to a user who can be anybody. It is
+ * trusted if it lies in a folder that nobody else may write to.
  *
  * A file is trusted if it is a regular one, belongs to root or to the effective user, nobody else may write to it, and
  * it is no link. What the user names on the command line (--offsets FILE, -o FILE) is the user's own word, and is not
