@@ -9,6 +9,7 @@
 #include <sys/ptrace.h>
 #include <sys/user.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "moments.h"
 #include "target/diagnose.h"
