@@ -86,6 +86,42 @@ class Survivor:
         return [tuple(map(int, line.split())) for line in (first, second)]
 
 
+class Changer:
+    """targets/survival/survivor.rb that becomes itself anew by exec, so many times; it ends by itself."""
+
+    def __init__(self, ruby, folder, rounds):
+        self.progress = pathlib.Path(folder) / "changes"
+        self.rounds = rounds
+        command = [ruby.path, "--disable-gems", str(TARGETS / "survival/survivor.rb"), "exec", str(self.progress), str(rounds)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        self.pid = self.process.pid
+        assert self.process.stdout.readline() == b"ready\n"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait(30)
+        self.process.stdout.close()
+
+    def has_ended(self):
+        return has_ended(self.pid)
+
+    def wait_for_exec(self):
+        """The next one arrives; or it has ended."""
+        before = self._state()
+        wait_until(lambda: self.has_ended() or self._state() != before, "its exec arrives", 20)
+
+    def _state(self):
+        return self.progress.read_bytes() if self.progress.exists() else b""
+
+    def finish(self):
+        """Once it has ended: sees to it that its work is right."""
+        assert int(self.process.stdout.read()) == sum_of(self.rounds + 1), "its work is wrong"
+        assert self.process.wait(30) == 0
+
+
 def check_sums(sums):
     """What the workers came to is right."""
     for found, count in sums:
@@ -142,14 +178,14 @@ def kill_one(rbdump, verb, whom, pid, folder, moments):
     return killed
 
 
-def kill_many(rbdump, pid, folder, count, seed, still=lambda: None):
-    """So many kills, spread over verbs, processes and moments. Returns how many of each process."""
+def kill_many(rbdump, pid, folder, count, seed, still=lambda: True):
+    """So many kills, as long as there is still somebody, of each process in turn. Returns how many of each."""
     moments = random.Random(seed)
     done = {whom: 0 for whom in PROCESSES}
-    while sum(done.values()) < count:
-        verb, whom = moments.choice(tuple(VERBS)), moments.choice(PROCESSES)
-        done[whom] += kill_one(rbdump, verb, whom, pid, folder, moments)
-        still()
+    while sum(done.values()) < count and still():
+        # A guard of a dump is there for a moment only.
+        whom = min(PROCESSES, key=done.get)
+        done[whom] += kill_one(rbdump, moments.choice(tuple(VERBS)), whom, pid, folder, moments)
     return done
 
 
