@@ -28,7 +28,7 @@ WARNINGS = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototyp
 	-Wwrite-strings -Wvla -Wformat=2 -Wnull-dereference -Wno-missing-field-initializers
 ALL_CPPFLAGS = -D_GNU_SOURCE -DRBDUMP_VERSION='"$(VERSION)"' -I$(B)/gen -Idumper/layout -Idumper -I. $(CPPFLAGS)
 ALL_CFLAGS = -std=gnu11 -pthread $(CFLAGS) $(WARNINGS) $(SANFLAGS) $(shell pkg-config --cflags $(PKGS))
-ALL_LDLIBS = -pthread -lm $(LDFLAGS) $(SANFLAGS) $(shell pkg-config --libs $(PKGS))
+ALL_LDLIBS = -pthread -lm -lrt $(LDFLAGS) $(SANFLAGS) $(shell pkg-config --libs $(PKGS))
 
 SOURCES := $(sort $(wildcard dumper/*.c dumper/*/*.c gen/*.c))
 GENERATED := $(B)/gen/layout_fields.c $(B)/gen/syscalls.c $(B)/gen/flamegraph_page.c $(B)/gen/profile.pb-c.c
