@@ -386,8 +386,9 @@ def test_methods_that_change_places(ruby, rbdump, file, mode):
 # ---- threads that begin while they are recorded
 
 POOL = 50  # threads of pool.rb
-# So short a recording is off by up to 3.4 points on a busy machine; bench/pool.py holds long ones to 3.
-POINTS_OF_POOL = 0.06
+# So short a recording is off by up to 9.4 points where others have the CPUs, and sees two thirds of the time. What is wrong
+# is off by far more: all of what was burnt was told to be blocked. bench/pool.py holds long ones to 3 points.
+POINTS_OF_POOL, SEEN_OF_POOL = 0.15, 0.5
 
 
 @pytest.fixture
@@ -426,7 +427,7 @@ def check_pool(ruby, rbdump, file, place, mode):
     # Each thread was looked at, and known by its tid, and what it did is what the kernel and its own clock tell.
     assert verdict.stat_agrees(), verdict.counted
     for kind, counted in verdict.counted.items():
-        assert counted["seen"] >= 0.8 * verdict.told[kind]["there"] * SECOND > SECOND, (kind, counted, verdict.told)
+        assert counted["seen"] >= SEEN_OF_POOL * verdict.told[kind]["there"] * SECOND > SECOND, (kind, counted, verdict.told)
     assert max(verdict.differences().values()) <= POINTS_OF_POOL, (verdict.differences(), verdict.counted, verdict.states, verdict.told)
     check_counts(profile, errors)
 
