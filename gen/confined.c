@@ -180,6 +180,10 @@ static bool work(struct job *job)
 
 	job->answer = above_standard(job->answer);
 	kept[count++] = job->answer;
+	if (job->options.no_server && urls && *urls)
+		unsetenv("DEBUGINFOD_URLS");
+	else
+		job->options.no_server = false;
 	if (job->options.fd) {
 		file = above_standard(*job->options.fd);
 		job->options.fd = &file;
@@ -189,7 +193,7 @@ static bool work(struct job *job)
 	replace_standard();
 	close_others(kept, count);
 	failed = confine(job->answer, !job->options.fd && strncmp(job->path, "/proc/", strlen("/proc/")) == 0,
-			 urls && *urls);
+			 !job->options.no_server && urls && *urls);
 	if (failed)
 		return send_error(
 		    job, error_create(EXIT_FAILED,

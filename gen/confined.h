@@ -5,7 +5,8 @@
  * is a layout as text, which then is read and checked as any other, or a sentence that says what is wrong.
  *
  * If DEBUGINFOD_URLS is set, libdebuginfod works in that process, too: then it may also use sockets, start threads, and
- * write files, which go to debuginfod's cache.
+ * write files, which go to debuginfod's cache. Whoever calls this for root should see to it that the file is nobody
+ * else's, or set no_server.
  */
 #ifndef RBDUMP_CONFINED_H
 #define RBDUMP_CONFINED_H

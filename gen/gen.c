@@ -39,6 +39,7 @@ struct text_symbol {
 struct generation {
 	const char *sysroot;
 	const char *source;	  /* NULL: base name of the path */
+	bool no_server;		  /* none is asked, though there is one */
 	char *path;		  /* of the ELF file that is read */
 	char *followed;		  /* what was looked at while following libraries; NULL if none was */
 	char *folders;		  /* for libdwfl: where debug files are */
@@ -169,6 +170,8 @@ static char *no_debug_info(struct generation *g)
 		     "packages: -dbgsym)",
 		     g->path, by_link, by_id,
 		     !build_id			 ? ""
+		     : g->no_server		 ? "; no server is asked by root for a file that is another user's, "
+						   "or of another root folder: run rbdump --gen-offsets on it"
 		     : getenv("DEBUGINFOD_URLS") ? ", nor did debuginfod have it"
 						 : "; DEBUGINFOD_URLS is not set, so no server was asked");
 
@@ -524,6 +527,7 @@ struct error *gen_layout(const char *path, const struct gen_options *options, st
 	struct generation g = {
 	    .sysroot = o->sysroot ? o->sysroot : "",
 	    .source = o->source,
+	    .no_server = o->no_server,
 	    .path = sentence("%s", path),
 	    .fd = -1,
 	};

@@ -31,6 +31,9 @@ struct gen_options {
 
 	/* Base name to be noted as the layout's source; NULL for that of the path. */
 	const char *source;
+
+	/* debuginfod is not asked, whatever DEBUGINFOD_URLS says. */
+	bool no_server;
 };
 
 /* What was read, and how much was found. */

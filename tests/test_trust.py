@@ -340,6 +340,32 @@ def test_debug_info_is_read_by_a_confined_process(rbdump, tmp_path):
     assert not [call for call in others if WITH_DEBUG.elf in call and call.startswith("open")]
 
 
+def of_no_release(path):
+    """Without debug info, and of a release that there is no layout for."""
+    subprocess.run(["strip", "--strip-debug", path], check=True, timeout=60)
+    version = WITH_DEBUG.version.encode()
+    content = path.read_bytes()
+    assert content.count(b"\0" + version + b"\0") > 0
+    path.write_bytes(content.replace(b"\0" + version + b"\0", b"\0" + b"9" + version[1:] + b"\0"))
+
+
+@needs_root
+@needs_debug
+@pytest.mark.parametrize("owner", [0, 1234])
+def test_debuginfod_is_not_asked_for_a_file_of_others(rbdump, tmp_path, owner):
+    """What reads debug info that a server has given has few limits: as root, it does not read a file of another user with it."""
+    program = elf_copy(tmp_path, of_no_release)
+    os.chown(program, owner, owner)
+    target = Target(str(program), "waits.rb")
+    try:
+        done = run(rbdump, "-p", target.pid, env=dict(os.environ, DEBUGINFOD_URLS="http://127.0.0.1:9"))
+        assert done.returncode == NOT_RUBY
+        assert ("nor did debuginfod have it" in done.stderr) == (owner == 0), done.stderr
+        assert ("no server is asked by root" in done.stderr) == (owner != 0), done.stderr
+    finally:
+        target.close()
+
+
 @needs_debug
 def test_debug_info_is_read_without_standard_files(rbdump, tmp_path):
     """What rbdump opens itself then has their numbers."""
