@@ -10,14 +10,18 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
+import types
 
 import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.dump import dump, run
-from harness.process import task_states, wait_until
+from harness.process import task_states, tracers_of, wait_until
+from harness.recording import Recording, Running
 from harness.rubies import probe
 from harness.target import TARGETS, Target
 
@@ -461,6 +465,30 @@ def in_a_user_namespace(prefix, folder):
         note_not_applicable(f"a user namespace: {done.stderr.strip()}")
         return None
     return done
+
+
+@needs_root
+@needs_system_ruby
+@pytest.mark.parametrize("caps", [("sys_ptrace",), ("sys_ptrace", "perfmon")], ids=" ".join)
+def test_exec_of_a_child_of_another_user(public, caps):
+    """Of a child whose memory may not be opened, too, it is seen that it becomes a Ruby: soon, not when its turn comes."""
+    (public / "out").mkdir()
+    os.chmod(public / "out", 0o777)
+    file = public / "out/recording.rbdump"
+    ruby = types.SimpleNamespace(path=SYSTEM_RUBY)
+    becomes = [SYSTEM_RUBY, "--disable-gems", "-e", "def wait_here = sleep; wait_here"]
+    with Running(ruby, "shares/not_rubies.rb", 60, *becomes, below=as_user(1234)) as target:
+        with Recording(public / "bin/rbdump", "-p", target.pid, "--children", file=file, below=as_user(4321, *caps)) as recording:
+            recording.wait_for_samples()
+            wait_until(lambda: len(tracers_of(recording.pid)) == 1, "those that are no Rubies were looked at", 60)
+            target.process.stdin.write(b"\n")
+            became, told = int(target.line()), time.monotonic()
+            wait_until(lambda: len(tracers_of(recording.pid)) == 2, "what became a Ruby is recorded", 60)
+            # Each of sixty is looked at once in so many seconds.
+            assert time.monotonic() - told < 15
+            recording.wait_until(lambda profile: any(one.verdict == "complete" for one in profile.of(became)), "it is sampled")
+            status, _, errors = recording.end(signal.SIGINT)
+        assert status == 0, errors
 
 
 @needs_system_ruby
