@@ -39,6 +39,7 @@ struct answer {
 struct job {
 	const char *path;
 	struct gen_options options;
+	int file; /* where options.fd leads, if that is given */
 	char root[32]; /* a path to the root folder that the path is in, for the one that it was; "" if it is ours */
 	const char *given_root;
 	int answer;
@@ -175,7 +176,7 @@ static bool work(struct job *job)
 	struct gen_report report = {0};
 	struct layout *layout = NULL;
 	struct error *error;
-	int kept[3], file;
+	int kept[3];
 	size_t count = 0;
 
 	job->answer = above_standard(job->answer);
@@ -185,9 +186,9 @@ static bool work(struct job *job)
 	else
 		job->options.no_server = false;
 	if (job->options.fd) {
-		file = above_standard(*job->options.fd);
-		job->options.fd = &file;
-		kept[count++] = file;
+		job->file = above_standard(*job->options.fd);
+		job->options.fd = &job->file;
+		kept[count++] = job->file;
 	}
 	open_root(job, kept, &count);
 	replace_standard();
