@@ -39,7 +39,7 @@ struct answer {
 struct job {
 	const char *path;
 	struct gen_options options;
-	int file; /* where options.fd leads, if that is given */
+	int file;      /* where options.fd leads, if that is given */
 	char root[32]; /* a path to the root folder that the path is in, for the one that it was; "" if it is ours */
 	const char *given_root;
 	int answer;
