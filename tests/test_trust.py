@@ -371,6 +371,18 @@ def test_debuginfod_is_not_asked_for_a_file_of_others(rbdump, tmp_path, owner):
 
 
 @needs_debug
+def test_recording_with_children_tells_why_there_is_none(rbdump, tmp_path):
+    """Of the Ruby that was asked for; whatever its children are."""
+    target = Target(str(elf_copy(tmp_path, of_no_release)), "waits.rb")
+    try:
+        done = run(rbdump, "record", "-p", target.pid, "--children", "-d", "8", "-o", tmp_path / "recording")
+        assert done.returncode == NOT_RUBY
+        assert len(re.findall("there is no layout for Ruby 9", done.stderr)) == 1, done.stderr
+    finally:
+        target.close()
+
+
+@needs_debug
 def test_debug_info_is_read_without_standard_files(rbdump, tmp_path):
     """What rbdump opens itself then has their numbers."""
     layouts = [tmp_path / "with", tmp_path / "without"]

@@ -212,6 +212,7 @@ static struct session *wait_for_ruby(struct capture *capture, bool first, bool *
 	const bool must_be_one = first && options->awaited;
 	long pause_ns = LOOK_MIN_NS;
 	struct timespec began;
+	bool told = false;
 
 	*waited = false;
 	clock_gettime(CLOCK_MONOTONIC, &began);
@@ -219,7 +220,7 @@ static struct session *wait_for_ruby(struct capture *capture, bool first, bool *
 		struct session *session;
 		struct trace *trace;
 		struct error *error = session_open(options->pid, &how, &session, &trace);
-		bool gives_up;
+		bool gives_up, says;
 
 		trace_destroy(trace);
 		if (!error)
@@ -227,8 +228,12 @@ static struct session *wait_for_ruby(struct capture *capture, bool first, bool *
 		*waited = true;
 		gives_up = watch_has_ended(&capture->watch) || is_over(capture) ||
 			   (must_be_one && (error->status != EXIT_NO_RUBY || !is_young(options->pid)));
-		if (must_be_one && gives_up)
+		/* Of a Ruby that cannot be looked at it is said why, while it is waited for. */
+		says =
+		    must_be_one ? gives_up : !options->descends && !told && !error->no_ruby && !is_young(options->pid);
+		if (says)
 			send_error(capture, error);
+		told |= says;
 		capture->given_up = !gives_up && options->descends &&
 				    elapsed_ns(&began) >= (first && error->no_ruby ? options->patience_ns : WAIT_NS);
 		gives_up |= capture->given_up;
