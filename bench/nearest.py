@@ -100,11 +100,19 @@ class Look:
         assert done.returncode in (0, 1), done.stderr
         answer = json.loads(done.stdout)
         assert answer["layout"]["source"] == "nearest"
-        same = all(answer[key] == right[key] for key in ("threads", "thread_list"))
-        if same and answer["fibers"] == right["fibers"]:
+        if is_same(answer, right):
             return "same", answer["layout"]["releases"]
         named = answer["layout"]["file"]
-        return ("marked" if done.returncode == 1 else "OTHER"), named
+        # That it is not known which native thread a thread has is said by null.
+        untold = [thread["tid"] is None for thread in answer["threads"]]
+        for thread, other, is_untold in zip(answer["threads"], right["threads"], untold):
+            thread["tid"] = other["tid"] if is_untold else thread["tid"]
+        says_less = any(untold) and is_same(answer, right)
+        return ("marked" if done.returncode == 1 or says_less else "OTHER"), named
+
+
+def is_same(mine, right):
+    return all(mine[key] == right[key] for key in ("threads", "thread_list", "fibers"))
 
 
 def shorter(mine, other):

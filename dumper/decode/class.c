@@ -148,6 +148,12 @@ static uint64_t real_module(struct access *access, uint64_t klass)
 	return klass;
 }
 
+bool class_has_paths(const struct layout *layout)
+{
+	return layout_has(layout, F_class_slot_classpath) || layout_has(layout, F_classext_iv_tbl) ||
+	       has_shapes(layout);
+}
+
 void class_path(const struct ruby *ruby, struct access *access, uint64_t klass, struct bytes *ret, bool *permanent)
 {
 	uint64_t path;

@@ -9,6 +9,9 @@
 #include "decode/text.h"
 #include "vm/ruby.h"
 
+/* Whether a layout says where class paths are. If they have no slot of their own, it takes a symbol table, too. */
+bool class_has_paths(const struct layout *layout);
+
 /*
  * Reads the class path of a class or module, which may be no more than a temporary one ("#<Class:0x…>::Foo").
  *   ret        its bytes; none if it has no name

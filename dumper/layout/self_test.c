@@ -271,8 +271,8 @@ static char *test_classes(const struct self_test *test)
 	object = value_object(&access, access_word(&access, ruby->object_class));
 	if (value_type(&access, object) != access_enum(&access, E_RUBY_T_CLASS))
 		return finding("rb_cObject is not a class");
-	if (!layout_has(layout, F_class_slot_classpath) &&
-	    (!layout_has(layout, F_classext_iv_tbl) || ruby->symbols == 0))
+	/* Where it is no slot of its own, the path is found by a name. */
+	if (!class_has_paths(layout) || (!layout_has(layout, F_class_slot_classpath) && ruby->symbols == 0))
 		return NULL;
 	class_path(ruby, &access, object, &path, &permanent);
 	if (!value_bytes_are(&access, path, "Object") || !permanent)
