@@ -94,6 +94,9 @@ class Verdict:
                 marks = [frame["name"] for frame in run.frames if frame["kind"] == "mark"]
                 self.marks[marks[0] if marks else run.verdict] += run.count
                 continue
+            if any(frame["kind"] == "ruby" and frame["line"] is None for frame in run.frames):
+                self.marks["line not known"] += run.count
+                continue
             self.complete += run.count
             if id(run.frames) not in seen:
                 seen[id(run.frames)] = calls.judge(run.frames)
