@@ -138,12 +138,16 @@ static bool lives(struct hold *hold, pid_t tracer)
 static bool tell(struct hold *hold, pid_t tracer, int signal)
 {
 	int fd = (int)syscall(SYS_pidfd_open, tracer, 0);
-	bool sent = lives(hold, tracer) && ((fd >= 0 && syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0) == 0) ||
-					    kill(tracer, signal) == 0);
+	bool sent = false, lacks = fd < 0 && errno != ESRCH;
 
+	if (lives(hold, tracer) && fd >= 0) {
+		sent = syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0) == 0;
+		/* If it has ended meanwhile, its number may be another's. */
+		lacks = !sent && errno != ESRCH;
+	}
 	if (fd >= 0)
 		close(fd);
-	return sent;
+	return sent || (lacks && lives(hold, tracer) && kill(tracer, signal) == 0);
 }
 
 static void kill_tracer(struct hold *hold, pid_t tracer, enum obstacle obstacle)

@@ -31,12 +31,12 @@ bool task_has_ended(const struct task *task);
 int task_cpu(const struct task *task);
 
 struct task_look {
-	bool known;	   /* false: there is no such thread, or the kernel does not tell */
-	uint64_t switches; /* how often it was given a CPU, ever; 0: not known */
-	bool asleep;	   /* it waits for something; else it runs, or could */
-	int syscall;	   /* in which system call it is asleep; -1 if in none, or not known */
-	bool stopped; /* asleep, stopped by a signal (SIGSTOP), a tracer or a freezer: it goes on when that lets it */
-	bool paging;  /* asleep, in no system call, for a page of its memory */
+	bool known;	    /* false: there is no such thread, or the kernel does not tell */
+	uint64_t switches;  /* how often it was given a CPU, ever; 0: not known */
+	bool asleep;	    /* it waits for something; else it runs, or could */
+	int syscall;	    /* in which system call it is asleep; -1 if in none, or not known */
+	bool stopped;	    /* asleep, stopped by a signal (SIGSTOP), a tracer or a freezer */
+	bool paging;	    /* asleep, in no system call, for a page of its memory */
 	bool interruptible; /* asleep, neither stopped nor in a sleep that is not to be interrupted */
 };
 
