@@ -1,6 +1,8 @@
 # rbdump: build, test, install. `make help` lists the targets.
 
 VERSION := 0.1.0
+# Of this version: the manual pages show it.
+DATE := 2026-11-25
 prefix ?= /usr/local
 bindir = $(prefix)/bin
 datadir = $(prefix)/share
@@ -8,6 +10,7 @@ mandir = $(datadir)/man
 offsetsdir = $(datadir)/rbdump/offsets.d
 
 CC = gcc
+JOBS := $(shell nproc)
 CFLAGS ?= -O2 -g
 PYTHON ?= python3
 PKGS = libdw libelf jansson libzstd libprotobuf-c zlib nettle libseccomp
@@ -24,14 +27,15 @@ B := build
 SANFLAGS =
 endif
 
-WARNINGS = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wundef \
+# WERROR=1 makes them errors, as CI has it: a compiler that is newer than ours may have more of them.
+WARNINGS = $(if $(filter 1,$(WERROR)),-Werror) -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wundef \
 	-Wwrite-strings -Wvla -Wformat=2 -Wnull-dereference -Wno-missing-field-initializers
-ALL_CPPFLAGS = -D_GNU_SOURCE -DRBDUMP_VERSION='"$(VERSION)"' -I$(B)/gen -Idumper/layout -Idumper -I. $(CPPFLAGS)
+ALL_CPPFLAGS = -D_GNU_SOURCE -DRBDUMP_VERSION='"$(VERSION)"' -I$(B)/gen -Idumper -I. $(CPPFLAGS)
 ALL_CFLAGS = -std=gnu11 -pthread $(CFLAGS) $(WARNINGS) $(SANFLAGS) $(shell pkg-config --cflags $(PKGS))
 ALL_LDLIBS = -pthread -lm -lrt $(LDFLAGS) $(SANFLAGS) $(shell pkg-config --libs $(PKGS))
 
 SOURCES := $(sort $(wildcard dumper/*.c dumper/*/*.c gen/*.c))
-GENERATED := $(B)/gen/layout_fields.c $(B)/gen/syscalls.c $(B)/gen/flamegraph_page.c $(B)/gen/profile.pb-c.c
+GENERATED := $(B)/gen/layout_fields.c $(B)/gen/syscalls.c $(B)/gen/flamegraph_page.c $(B)/gen/profile.pb-c.c $(B)/gen/help.c
 GENERATED_HEADERS := $(B)/gen/layout_fields.h $(B)/gen/profile.pb-c.h
 HEADERS := $(wildcard dumper/*.h dumper/*/*.h gen/*.h)
 OBJECTS := $(SOURCES:%.c=$(B)/%.o) $(GENERATED:.c=.o)
@@ -42,43 +46,62 @@ say = $(if $(V),,@printf '%-4s%s\n' '$(1)' '$@';)
 
 .DEFAULT_GOAL := all
 .PHONY: all
-all: $(B)/rbdump
+all: $(B)/rbdump manual
 
 $(B)/rbdump: $(OBJECTS)
 	$(call say,LD)$(CC) -o $@ $^ $(ALL_LDLIBS)
 
-$(B)/gen/layout_fields.h $(B)/gen/layout_fields.c &: gen/fields.def gen/fields.py
+# Says what is missing, before anything fails for it.
+$(B)/.needed: Makefile tests/packages
+	@CC='$(CC)' tests/packages --needed $(BUILD_PACKAGES)
+	@mkdir -p $(B) && touch $@
+
+$(B)/gen/layout_fields.h $(B)/gen/layout_fields.c &: gen/fields.def gen/fields.py | $(B)/.needed
 	@mkdir -p $(B)/gen
 	$(call say,GEN)$(PYTHON) gen/fields.py gen/fields.def $(B)/gen
 
-$(B)/gen/syscalls.c: gen/syscalls.py
+$(B)/gen/syscalls.c: gen/syscalls.py | $(B)/.needed
 	@mkdir -p $(B)/gen
 	$(call say,GEN)$(CC) -E -dM -include asm/unistd_64.h -x c /dev/null | $(PYTHON) gen/syscalls.py $@
 
-$(B)/gen/profile.pb-c.h $(B)/gen/profile.pb-c.c &: dumper/report/pprof/profile.proto
+$(B)/gen/profile.pb-c.h $(B)/gen/profile.pb-c.c &: dumper/report/pprof/profile.proto | $(B)/.needed
 	@mkdir -p $(B)/gen
 	$(call say,GEN)protoc-c --proto_path=$(<D) --c_out=$(B)/gen $(<F)
 
 FLAMEGRAPH := dumper/report/flamegraph
-$(B)/gen/flamegraph_page.c: $(wildcard $(FLAMEGRAPH)/*)
+$(B)/gen/flamegraph_page.c: $(wildcard $(FLAMEGRAPH)/*) | $(B)/.needed
 	@mkdir -p $(B)/gen
 	$(call say,GEN)$(PYTHON) $(FLAMEGRAPH)/embed.py $(B)/gen
+
+# The help of each verb and its manual page, from one text.
+HELP := dumper/verbs/help
+MANUAL := $(B)/man/rbdump.1 $(patsubst $(HELP)/%.txt,$(B)/man/rbdump-%.1,$(filter-out $(HELP)/rbdump.txt,$(wildcard $(HELP)/*.txt)))
+.PHONY: manual
+manual: $(MANUAL)
+
+$(B)/gen/help.c $(MANUAL) &: $(wildcard $(HELP)/*.txt) $(HELP)/pages.py Makefile | $(B)/.needed
+	@mkdir -p $(B)/gen $(B)/man
+	$(call say,GEN)$(PYTHON) $(HELP)/pages.py $(VERSION) $(DATE) $(B)/gen/help.c $(B)/man
 
 $(B)/%.o: %.c $(GENERATED_HEADERS)
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(B)/gen/%.o: $(B)/gen/%.c
+$(B)/gen/%.o: $(B)/gen/%.c $(GENERATED_HEADERS)
 	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Unit tests: tests/unit/test_X.c is one cmocka program, linked with everything but main, and the fixture.
 UNIT := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
 UNIT_FIXTURE := $(B)/tests/unit/synthetic.o
-.PHONY: unit
-unit: $(UNIT) $(B)/fuzz/drive $(B)/fuzz/drive_recordings
-	@set -e; for t in $(UNIT); do echo "== $$t"; $$t; done
-	@echo "== $(B)/fuzz/drive"; $(B)/fuzz/drive $(FUZZ_RUNS)
-	@echo "== $(B)/fuzz/drive_recordings"; $(B)/fuzz/drive_recordings $(FUZZ_RECORDING_RUNS)
+UNIT_RUNS := $(B)/fuzz/drive.run $(B)/fuzz/drive_recordings.run $(UNIT:%=%.run)
+.PHONY: unit $(UNIT_RUNS)
+unit:
+	@$(MAKE) --no-print-directory -j$(JOBS) -O $(UNIT_RUNS)
+
+$(UNIT_RUNS): %.run: %
+	@echo "== $*"; $* $($(*F)_ARGUMENTS)
+drive_ARGUMENTS = $(FUZZ_RUNS)
+drive_recordings_ARGUMENTS = $(FUZZ_RECORDING_RUNS)
 
 $(B)/unit/%: tests/unit/%.c $(LIB_OBJECTS) $(UNIT_FIXTURE)
 	@mkdir -p $(@D)
@@ -140,7 +163,8 @@ BUILD_PACKAGES = gcc make pkg-config python3 libdw-dev libelf-dev libjansson-dev
 	libprotobuf-c-dev protobuf-c-compiler zlib1g-dev nettle-dev libseccomp-dev
 DEMO_PACKAGES = $(BUILD_PACKAGES) ruby
 LINT_PACKAGES = $(BUILD_PACKAGES) clang-tidy clang-format cppcheck shellcheck
-CHECK_PACKAGES = $(BUILD_PACKAGES) ruby gdb git zstd gcc libcmocka-dev python3-pytest binutils dwz util-linux procps \
+CHECK_PACKAGES = $(BUILD_PACKAGES) ruby gdb git zstd gcc libcmocka-dev python3-pytest python3-pytest-xdist binutils dwz util-linux procps \
+	bash bash-completion zsh fish mandoc \
 	apt dpkg-dev musl-tools libdebuginfod1 debian-archive-keyring autoconf bison rustc zlib1g-dev libyaml-dev libgmp-dev \
 	puma unicorn chromium chromium-driver fonts-dejavu-core golang-go valgrind strace $(NPM_PACKAGES)
 # Debian's npm does not go with a nodejs that has npm in it.
@@ -165,14 +189,29 @@ demo: packages-demo
 	@$(MAKE) --no-print-directory all
 	@doc/demo/run
 
-# Debian's own python3 has Debian's own pytest; another python3 may come first in PATH.
-PYTEST = /usr/bin/python3 -m pytest
+# Debian's own python3 has Debian's own pytest; another python3 may come first in PATH. Tests wait more than they work.
+PYTEST = /usr/bin/python3 -m pytest -q -n $(PYTEST_WORKERS)
+PYTEST_WORKERS = $(shell echo $$(($(JOBS) * 3 / 2)))
 
-.PHONY: check
+# The Rubies are built beside the unit tests, which need none.
+.PHONY: check check-fast soak
 check: packages-check
-	@$(MAKE) --no-print-directory all unit probes formats
-	tests/rubies/build
-	$(PYTEST) -q tests
+	@$(MAKE) --no-print-directory -j$(JOBS) all probes formats
+	@printf '%s\n' tests/rubies/build '$(MAKE) --no-print-directory unit' | xargs -P 2 -I COMMAND sh -c COMMAND
+	$(PYTEST) tests
+
+check-fast: packages-check
+	@$(MAKE) --no-print-directory -j$(JOBS) all probes formats
+	tests/rubies/build 3.4
+	$(PYTEST) --fast tests
+
+# Before a release: some hours. What the last one said is where CONTRIBUTING.md tells.
+soak: packages-bench
+	@$(MAKE) --no-print-directory -j$(JOBS) all probes formats
+	@$(MAKE) --no-print-directory unit FUZZ_RUNS=5000000 FUZZ_RECORDING_RUNS=100000
+	tests/rubies/build --soak
+	$(PYTEST) --soak tests
+	set -e; for program in children waking pool stops kills nearest; do /usr/bin/python3 bench/$$program.py; done
 
 # ---- quality
 
@@ -185,9 +224,10 @@ lint: packages-lint
 	clang-format --dry-run -Werror $(C_FILES) $(HEADERS) $(wildcard tests/unit/*.c tests/unit/*.h tests/probes/*.c tests/embedded/*.c) \
 		$(FUZZ_FILES)
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
-		-I$(B)/gen -Idumper/layout -Idumper -I. dumper gen tests/fuzz
+		-I$(B)/gen -Idumper -I. dumper gen tests/fuzz
 	shellcheck $(SHELL_FILES)
-	@$(MAKE) --no-print-directory -j$(shell nproc) $(TIDY_FILES)
+	$(PYTHON) tests/floors.py
+	@$(MAKE) --no-print-directory -j$(JOBS) $(TIDY_FILES)
 
 SHELL_FILES = .ci/run doc/demo/run tests/mirror tests/packages tests/roots/build tests/rubies/build
 
@@ -223,23 +263,26 @@ gallery: packages-gallery
 install: all
 	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(offsetsdir) $(DESTDIR)$(mandir)/man1 \
 		$(DESTDIR)$(datadir)/rbdump/gdb-scripts $(DESTDIR)$(datadir)/bash-completion/completions \
-		$(DESTDIR)$(datadir)/zsh/site-functions
+		$(DESTDIR)$(datadir)/zsh/site-functions $(DESTDIR)$(datadir)/fish/vendor_completions.d
 	install -m 755 $(B)/rbdump $(DESTDIR)$(bindir)/rbdump
 	install -m 644 $(wildcard offsets.d/*.layout) $(DESTDIR)$(offsetsdir)
 	install -m 644 $(wildcard gdb-scripts/*.py) $(DESTDIR)$(datadir)/rbdump/gdb-scripts
-	install -m 644 doc/rbdump.1 $(DESTDIR)$(mandir)/man1/rbdump.1
+	install -m 644 $(MANUAL) $(DESTDIR)$(mandir)/man1
 	install -m 644 completions/rbdump.bash $(DESTDIR)$(datadir)/bash-completion/completions/rbdump
 	install -m 644 completions/_rbdump $(DESTDIR)$(datadir)/zsh/site-functions/_rbdump
+	install -m 644 completions/rbdump.fish $(DESTDIR)$(datadir)/fish/vendor_completions.d/rbdump.fish
 
 .PHONY: help
 help:
 	@echo 'make            build build/rbdump'
 	@echo 'make demo       install what is missing, build, and dump a small Ruby program on Debian'"'"'s own Ruby'
-	@echo 'make check      install what the tests need, and run them all (the first time builds ten Rubies)'
+	@echo 'make check      install what the tests need, and run them all (the first time builds nine Rubies)'
+	@echo 'make check-fast  what can be tested in two minutes'
+	@echo 'make soak       all tests on all Rubies, and the long statistics: some hours'
 	@echo 'make SAN=1 check  the same under AddressSanitizer and UBSan'
 	@echo 'make unit       only the unit tests'
 	@echo 'make fuzz       libFuzzer on what judges a stack, and reads a recording, for FUZZ_SECONDS (60) each'
-	@echo 'make lint       clang-format, cppcheck, shellcheck, clang-tidy'
+	@echo 'make lint       clang-format, cppcheck, shellcheck, clang-tidy, and which folder includes which'
 	@echo 'make bench      measure'
 	@echo 'make experiments  measure paused against unpaused sampling anew (some 25 minutes)'
 	@echo 'make recording  measure what a recording takes anew (some five minutes)'

@@ -24,7 +24,7 @@
 #define MAX_BYTES   (64UL << 20)
 #define MAX_SAMPLES 1000000
 
-/* After so much of a period, and so long, a sample is late (sample/turns.c). */
+/* After so much of a period, and so long, a sample is late (sampling/deadlines.c). */
 #define LATE_SHARE 10
 #define LATE_US	   100
 

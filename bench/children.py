@@ -47,8 +47,8 @@ def recorded_after(report, pid, told_ns):
     """How long after it was told to exec a process was recorded first, in seconds."""
     start = datetime.datetime.fromisoformat(report["start"].replace("Z", "+00:00")).timestamp()
     index = next(index for index, process in enumerate(report["processes"]) if process["pid"] == pid)
-    runs = [run for run in report["runs"] if report["threads"][run["thread"]]["process"] == index]
-    return start + min(run["start_ns"] for run in runs if run["state"] != "starting") / 1e9 - told_ns / 1e9
+    spans = [span for span in report["runs"] if report["threads"][span["thread"]]["process"] == index]
+    return start + min(span["start_ns"] for span in spans if span["state"] != "starting") / 1e9 - told_ns / 1e9
 
 
 def measure(ruby, count, folder):
@@ -79,6 +79,7 @@ def measure(ruby, count, folder):
 
 
 def main():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what it starts in the background
     ruby = sys.argv[1] if len(sys.argv) > 1 else "ruby"
     with tempfile.TemporaryDirectory() as folder:
         turns = {count: [] for count in (0, CHILDREN)}

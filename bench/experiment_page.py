@@ -1,12 +1,16 @@
-"""The tables of doc/experiments.md, made from the reports in the tree, and sentences; the words around them stay."""
+"""The tables and the sentences with figures of doc/experiments.md and doc/experiments/tables.md, made from the reports.
+
+Each has a place in one of the two pages, between two comments with its name. The text outside of these places is not changed.
+"""
 
 import sys
 
+import experiment_summary
 import experiment_words
 from experiment_reports import TREE, chance, checks_of, comparable, distance, modes_of, reports, top_leaves
 from experiment_words import near
 
-PAGE = TREE / "doc/experiments.md"
+PAGES = [TREE / "doc/experiments.md", TREE / "doc/experiments/tables.md"]
 # How many places where threads were stopped a Ruby has in the table.
 PLACES = 14
 
@@ -37,7 +41,7 @@ def held(mode):
     return [f"{mode['achieved_rate']:,.0f}", f"{mode['late']:,}", pauses]
 
 
-HELD = ["a second", "late", "pause p50 / p99 / max, µs"]
+HELD = ["per second", "late", "pause p50 / p99 / max, µs"]
 
 
 def rates(part):
@@ -64,8 +68,8 @@ def long_runs():
                 + [mode["impossible"]["count"], f"{1e6 * mode['impossible']['high']:.3g}"]
                 + [f"{mode['steps']['samples']:,}", counts(mode.get("retried", {})), mode["tries"]["max"], *held(mode)]
             )
-    heads = ["Ruby", "mode", "samples", "accepted", "rejected", "impossible", "in a million, at most (95 %)"]
-    return table([*heads, "stepped", "tried again", "tries, at most", *HELD], rows)
+    heads = ["Ruby", "mode", "samples", "accepted", "rejected", "impossible", "at most in a million (95 %)"]
+    return table([*heads, "stepped", "tried again", "most tries", *HELD], rows)
 
 
 def rubocop():
@@ -82,7 +86,7 @@ def rubocop():
                 [name, f"`{mode['mode']}`", f"{mode['samples']:,}", share(mode["accepted_share"]), counts(mode["rejected"])]
                 + [wrong, sum(int(depth) * n for depth, n in mode["depths"].items()) // max(1, mode["accepted"]), *held(mode)]
             )
-    heads = ["Ruby", "mode", "samples", "accepted, %", "rejected", "accepted unchecked, and contradict themselves"]
+    heads = ["Ruby", "mode", "samples", "accepted, %", "rejected", "accepted unchecked, but contradict themselves"]
     return table([*heads, "frames, on average", *HELD], rows)
 
 
@@ -98,7 +102,7 @@ def costs():
                     + [microseconds(mode["sample_us"]["p50"]), microseconds(mode["cpu_us_per_sample"])]
                     + [f"{mode['progress_share']:.4f}" if mode["progress_share"] is not None else "–"]
                 )
-    heads = ["Hz", "Ruby", "mode", "impossible, %", "pause p50 / p99, µs", "sample p50, µs", "CPU a sample, µs"]
+    heads = ["Hz", "Ruby", "mode", "impossible, %", "pause p50 / p99, µs", "sample p50, µs", "CPU per sample, µs"]
     return table([*heads, "target's progress"], rows)
 
 
@@ -119,7 +123,7 @@ def biases():
                     else:
                         cells.append(f"{distance(one, other):.3f} ({chance(one, other):.3f})")
                 rows.append(cells)
-    heads = ["target, Ruby", "mode", "accepted", "mean depth", "depths: distance (by chance)", "leaves: distance (by chance)"]
+    heads = ["target, Ruby", "mode", "accepted", "mean depth", "depths: distance (by chance)", "innermost methods: distance (by chance)"]
     return table(heads, rows)
 
 
@@ -168,30 +172,38 @@ def evidence():
                         [series, f"`{name}`", words, f"{sums['all']:,}", f"{sums['hard']:,}", f"{sums['site']:,}"]
                         + [f"{sums['all'] - sums['hard'] - sums['site']:,}", open_]
                     )
-    heads = ["Ruby", "mode", "stacks", "in all", "fail a hard check", "else contradict their call site", "pass both"]
+    heads = ["Ruby", "mode", "stacks", "in all", "fail a hard check", "pass these, but contradict their call site", "pass both"]
     return table([*heads, "call site undecided, %"], rows)
 
 
 def made():
-    """All that is made of the reports alone, by the name of its place."""
+    """All that is made from the reports alone, by the name of its place."""
     words = {
         "unpaused on 2.7": experiment_words.unpaused_of_old(), "cost": experiment_words.cost(), "bias": experiment_words.bias(),
         "windows": experiment_words.windows(), "3.1's YJIT": experiment_words.jit_without_windows(), "compacted": experiment_words.moved(),
         "the budget": experiment_words.in_budget(), "evidence": experiment_words.evidence(),
     }  # fmt: skip
     return {
+        "answer": experiment_summary.answer(), "by mode": table(*experiment_summary.by_mode()),
+        "by Ruby": table(*experiment_summary.by_ruby()),
         "churn": rates("churn"), "variants": rates("variants"), "long": long_runs(), "rubocop": rubocop(),
         "cost": costs(), "bias": biases(), "leaves": leaves(), "where": places(), "evidence": evidence(),
         **{f"words of {name}": experiment_words.wrapped(text) for name, text in words.items()},
     }  # fmt: skip
 
 
+def marks(name):
+    return f"<!-- {name} -->\n", f"\n<!-- end {name} -->"
+
+
 def write():
-    page = PAGE.read_text()
+    pages = {path: path.read_text() for path in PAGES}
     for name, content in {**made(), "when": experiment_words.when()}.items():
-        begin, end = f"<!-- {name} -->\n", f"<!-- end {name} -->"
-        if page.count(begin) != 1 or page.count(end) != 1:
-            sys.exit(f"{PAGE}: there is no place for {name}")
-        before, rest = page.split(begin)
-        page = before + begin + content + "\n" + end + rest.split(end)[1]
-    PAGE.write_text(page)
+        begin, end = marks(name)
+        found = [path for path, page in pages.items() if begin in page]
+        if len(found) != 1 or any(pages[found[0]].count(mark) != 1 for mark in (begin, end)):
+            sys.exit(f"no page, or more than one, has a place for {name}")
+        before, rest = pages[found[0]].split(begin)
+        pages[found[0]] = before + begin + content + end + rest.split(end)[1]
+    for path, page in pages.items():
+        path.write_text(page)

@@ -1,4 +1,4 @@
-"""The pictures of doc/experiments.md, drawn as SVG from the reports in the tree."""
+"""The pictures of doc/experiments.md and doc/experiments/tables.md, drawn as SVG from the reports in the tree."""
 
 import html
 import math

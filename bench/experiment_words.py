@@ -1,4 +1,4 @@
-"""Sentences of doc/experiments.md that have figures in them, made from the reports in the tree."""
+"""Sentences with figures of doc/experiments.md and doc/experiments/tables.md, made from the reports in the tree."""
 
 import collections
 import datetime
@@ -13,8 +13,11 @@ from experiment_reports import FOLDER, chance, checks_of, comparable, distance, 
 NAMED = ("churn", "variants", "cost-100", "cost-1000", "rubocop")
 
 
-def wrapped(words):
-    return textwrap.fill(words, 125, break_long_words=False, break_on_hyphens=False)
+def wrapped(words, begin=""):
+    """Lines of a paragraph; or of an item of a list, which begins with `begin`."""
+    return textwrap.fill(
+        words, 125, initial_indent=begin, subsequent_indent=" " * len(begin), break_long_words=False, break_on_hyphens=False
+    )
 
 
 def near(share):
@@ -49,7 +52,8 @@ def wrong_of(target, mode):
             share = modes_of(report)[mode]["impossible"]
             if share["count"]:
                 variant = name.removeprefix(target).strip("-") or part
-                wrong.append(f"{share['count']} of {share['of']:,} on *{variant}*, {near(share['value'])} % (up to {near(share['high'])} %)")
+                shown = f"{near(share['value'])} % (at most {near(share['high'])} %)"
+                wrong.append(f"{share['count']} of {share['of']:,} on *{variant}*: {shown}")
             else:
                 right += share["of"]
     return "; ".join(wrong) or "none", right
@@ -59,8 +63,8 @@ def unpaused_of_old():
     """How right `unpaused` is on 2.7, on each target."""
     wrong, right = wrong_of("2.7", "unpaused")
     return (
-        f"On 2.7 it is not quite, since nothing tells where exactly the thread was: wrong were {wrong};"
-        f" and none of {right:,} on the other targets."
+        "On 2.7, `unpaused` can be wrong, because the instruction pointer of the thread is not known. The wrong stacks:"
+        f" {wrong}. None of {right:,} stacks on the other targets was wrong."
     )
 
 
@@ -68,14 +72,15 @@ def jit_without_windows():
     """How right the modes are with 3.1's YJIT."""
     (paused, rest), (unpaused, other) = [wrong_of("3.1-yjit", mode) for mode in ("paused", "unpaused")]
     return (
-        f"Where there are blocks and C functions, a call site does not always decide. With 3.1's YJIT, wrong were of `paused`"
-        f" {paused}, and none of {rest:,} on the other targets; of `unpaused` {unpaused}, and none of {other:,}."
+        "With 3.1's YJIT, some wrong stacks are left, because a call site does not always decide if there are blocks and C"
+        f" functions. The wrong stacks of `paused`: {paused}. None of {rest:,} stacks on the other targets was wrong. The wrong"
+        f" stacks of `unpaused`: {unpaused}. None of {other:,} stacks on the other targets was wrong."
     )
 
 
 def span(values):
     low, high = [round(100 * end) for end in (min(values), max(values))]
-    return f"{low} to {high} %".replace("-", "−")
+    return (f"{low} %" if low == high else f"{low} to {high} %").replace("-", "−")
 
 
 def cost():
@@ -88,11 +93,12 @@ def cost():
         for rate in (100, 1000)
     }
     return (
-        f"Of its progress, the target lost {span(lost[1000]['unpaused'])} to `unpaused` at 1,000 Hz, and"
-        f" {span(lost[1000]['paused'])} to `paused`; at 100 Hz {span(lost[100]['unpaused'])}, and {span(lost[100]['paused'])}"
-        f" (from one Ruby to another). How exact that is, `unpaused-naive` tells, which never holds the target up:"
-        f" {span(lost[1000]['unpaused-naive'])}, and {span(lost[100]['unpaused-naive'])} at 100 Hz, where `unpaused` is"
-        " therefore hardly to be told from nothing."
+        f"At 1,000 Hz, `unpaused` cost the target {span(lost[1000]['unpaused'])} of its progress, and `paused`"
+        f" {span(lost[1000]['paused'])}: the lowest and the highest figure of all Rubies. At 100 Hz, `unpaused` cost"
+        f" {span(lost[100]['unpaused'])}, and `paused` {span(lost[100]['paused'])}. `unpaused-naive` never delays the target, so its"
+        f" figures show the error of this measurement: {span(lost[1000]['unpaused-naive'])} at 1,000 Hz,"
+        f" {span(lost[100]['unpaused-naive'])} at 100 Hz. So the cost of `unpaused` at 100 Hz can hardly be"
+        " distinguished from 0."
     )
 
 
@@ -120,13 +126,16 @@ def bias():
     churn, rubocop = biases("churn"), biases("rubocop")
     double, naive = churn["unpaused-double"].values(), rubocop["unpaused-naive"].values()
     return (
-        f"Under churn, `unpaused-double` is far off: what it accepts is {min(less for less, _ in double):.1f} to"
-        f" {max(less for less, _ in double):.1f} frames less deep than what `paused` does, and its leaves are {min(far for _, far in double):.2f} to {max(far for _, far in double):.2f} further from those"
-        f" of `paused` than chance has it. In rubocop, it is `unpaused-naive`, by what it has to reject:"
-        f" {min(less for less, _ in naive):.1f} to {max(less for less, _ in naive):.1f} frames less,"
-        f" {min(far for _, far in naive):.3f} to {max(far for _, far in naive):.3f} beyond chance. `unpaused` is beyond it by"
-        f" {most(churn['unpaused'])} at most under churn, and {most(rubocop['unpaused'])} in rubocop; `paused-naive`, which"
-        f" stops the target as `paused` does, by {most(churn['paused-naive'])} and {most(rubocop['paused-naive'])}."
+        f"Under churn, `unpaused-double` is far off. On average, its accepted stacks have {min(less for less, _ in double):.1f} to"
+        f" {max(less for less, _ in double):.1f} frames fewer than those of `paused`. The distance between the innermost"
+        f" methods of the two modes exceeds the distance that chance explains, by {min(far for _, far in double):.2f} to"
+        f" {max(far for _, far in double):.2f}. In rubocop, `unpaused-naive` is off, because it must reject many stacks. On average,"
+        f" its accepted stacks have {min(less for less, _ in naive):.1f} to {max(less for less, _ in naive):.1f} frames fewer than"
+        f" those of `paused`, and the distance exceeds chance by {min(far for _, far in naive):.3f} to"
+        f" {max(far for _, far in naive):.3f}. For `unpaused`, the distance exceeds chance by at most"
+        f" {most(churn['unpaused'])} under churn and {most(rubocop['unpaused'])} in rubocop. For `paused-naive`, which stops"
+        f" the target as `paused` does, the distance exceeds chance by at most {most(churn['paused-naive'])} under churn and"
+        f" {most(rubocop['paused-naive'])} in rubocop."
     )
 
 
@@ -141,9 +150,9 @@ def windows():
                     total += place["count"]
                     inside += place["count"] if place["window"] else 0
     return (
-        f"Of the stacks of 2.7 that `paused-naive` got wrong (rejected as broken, or impossible by the oracle; all targets and"
-        f" rates above and below), {inside} of {total} were stopped in a torn window that the layout names: {near(inside / total)} %,"
-        f" at least {near(at_least(inside, total))} % (95 %)."
+        f"On 2.7, over all targets, {inside} of the {total} wrong stacks of `paused-naive` are of threads that were stopped in"
+        f" a torn window of the layout: {near(inside / total)} % (95 % interval: at least {near(at_least(inside, total))} %). Here, a"
+        " stack is wrong if it was rejected as broken, or is impossible."
     )
 
 
@@ -158,11 +167,11 @@ def evidence():
     seen, mixed_left = sum(one["site"] for one in mixed), sum(one["all"] - one["hard"] for one in mixed)
     right = at_least(legal - false, legal) if false else 0.025 ** (1 / legal)
     return (
-        f"Of a stopped thread whose stack is impossible, and passes all hard checks, the call site found {found} of {left}:"
-        f" {near(found / left)} %, at least {near(at_least(found, left))} % (its recall). Of those that are legal, and were stopped"
-        f" outside of a window, it contradicted {false} of {legal:,}: {near(1 - false / legal)} % are let be, at least"
-        f" {near(right)} %. Of stacks that were put together from two moments"
-        f" further down, it sees little: {seen} of {mixed_left:,}."
+        f"Some impossible stacks of a stopped thread pass all hard checks. The call site found {found} of these {left}:"
+        f" {near(found / left)} %, at least {near(at_least(found, left))} % (its recall). Of the legal stacks of threads"
+        f" that were stopped outside of a window, the call site contradicted {false} of {legal:,}. So it accepts"
+        f" {near(1 - false / legal)} % of these, at least {near(right)} %. If a stack is a mixture of two moments"
+        f" further down, the call site rarely shows it: {seen} of {mixed_left:,}."
     )
 
 
@@ -175,11 +184,12 @@ def moved():
             shares = [modes[mode]["rejected"].get("compacted", 0) / modes[mode]["samples"] for mode in ("paused", "unpaused")]
             parts.append(f"{near(shares[0])} % and {near(shares[1])} % on {name.removesuffix('-gc')}")
     return (
-        "`compacted` counts stacks in which nothing else was wrong, but whose names could not be had: Ruby had moved its objects by the time that"
-        " rbdump read them. As soon as that is seen, no sample is taken before the one before it has its names. How many are left, is"
-        " a matter of how fast names are read, and of how far the target gets meanwhile; not of what the mode reads of a stack"
-        f" (`paused` and `unpaused` here: {', '.join(parts)}). It is no kind of torn stack, but what is left is not a fair choice"
-        " of the stacks of this variant."
+        "`compacted` counts stacks that no other check rejected, but whose names could not be read, because Ruby had moved"
+        " objects before that. Once rbdump sees a compaction, it takes a sample only when the names of the previous"
+        " sample are known. How many stacks are lost depends on how fast names are read, and on how far the target gets meanwhile,"
+        f" not on how the mode reads a stack (`paused` and `unpaused` here: {', '.join(parts)}). These stacks are not torn."
+        " But the stacks that are"
+        " left are not a fair sample of this variant."
     )
 
 
@@ -195,12 +205,12 @@ def in_budget():
         if shares:
             ruby = min(shares, key=shares.get)
             least = "all" if shares[ruby] == 1 else f"{near(shares[ruby])} %"
-            others = f" or more ({ruby} the least of {', '.join(shares)})" if len(shares) > 1 else f" ({ruby})"
+            others = f" or more ({ruby} is the lowest of {', '.join(shares)})" if len(shares) > 1 else f" ({ruby})"
             clauses.append(f"{where} {least}" + (f" ({', '.join(shares)})" if least == "all" else others))
     return (
-        "The 200 µs say when the last try may begin. Counted from the beginning of the first to the moment when the copy is there"
-        f" and its innermost frames are judged, `unpaused` had, of all stacks that it was to take, {'; '.join(clauses)} within 200 µs"
-        " (of reports that have that figure: `accepted_in_budget`)."
+        "Within the budget of 200 µs, the last try must begin; the try may end later. The following share of all samples of"
+        " `unpaused` was copied, and their innermost frames checked, within 200 µs after the first try began:"
+        f" {'; '.join(clauses)}. Reports that have this figure call it `accepted_in_budget`."
     )
 
 

@@ -1,9 +1,10 @@
-"""Runs rbdump experiment on targets of known calls and on rubocop, and writes what came of it into doc/experiments.md.
+"""Runs rbdump experiment on targets of known calls and on rubocop, and writes the results into doc/experiments.md and
+doc/experiments/tables.md.
 
     make experiments                                  the parts that take minutes: churn, variants, cost
     python3 bench/experiments.py --parts rubocop,long those that take half an hour and more
     python3 bench/experiments.py --rubies 2.7,3.4 …   only on some
-    python3 bench/experiments.py --draw               no run: tables and pictures again, from the JSON in the tree
+    python3 bench/experiments.py --draw               no run: pages and pictures again, from the reports in the tree
 
 The parts:
     churn     20,000 samples of each mode under tight churn, the worst case there is; with YJIT, too

@@ -141,8 +141,12 @@ def shown(command):
     return " ".join(str(word) for word in command)
 
 
+def counted(count, noun, plural):
+    return f"{count} {noun}{plural if count > 1 else ''}"
+
+
 def section(name, facts):
-    did = f"; {facts['did']} were answered" if facts["did"] else ""
+    did = f" It answered {facts['did']}." if facts["did"] else ""
     return f"""## {name}
 
 [![{name}](gallery/{name}.png)](gallery/{name}.html)
@@ -151,8 +155,9 @@ def section(name, facts):
 rbdump record --children -r {RATE} -- {shown(facts["command"])}
 ```
 
-{facts["seconds"]:.1f} s, {facts["processes"]} process{"es" if facts["processes"] > 1 else ""}, {facts["threads"]} thread{"s" if facts["threads"] > 1 else ""},
-exit status {facts["status"]}{did}; {facts["result"]}; the recording has {facts["size"] / 1024:,.0f} KB.
+The program took {facts["seconds"]:.1f} s, and ended with exit status {facts["status"]}.{did}
+The recording takes {facts["size"] / 1024:,.0f} KB, and has {counted(facts["processes"], "process", "es")} and {counted(facts["threads"], "thread", "s")}.
+rbdump reported `{facts["result"]}`.
 
 ```
 {facts["table"]}
@@ -168,9 +173,9 @@ def main():
     ruby = next(iter(found.values()))["ruby"]
     (TREE / "doc/gallery.md").write_text(
         "# Gallery\n\n"
-        f"Programs as Debian has them, recorded from start to end on {ruby};\nmade by `make gallery` "
-        "(`bench/gallery.py`, `bench/gallery/`). The pictures are of the pages behind them: open one in a browser\nto search, "
-        "zoom, and leave states out.\n\n"
+        f"These Debian programs were recorded from start to end on {ruby}.\n"
+        "`make gallery` makes this page (`bench/gallery.py`, `bench/gallery/`). Each picture links to a flame graph: open it in a "
+        "browser\nto search, zoom, and hide states.\n\n"
         + "\n".join(section(name, facts) for name, facts in found.items())
     )
     for name, facts in found.items():

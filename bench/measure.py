@@ -145,8 +145,8 @@ def target(ruby, mode, frames, threads=1):
 
 class Calls:
     """
-    The system calls of one dump, by kind, of all of it and of its last pause; and the memory copied in that. With `only`,
-    no others are looked at: a pause of thousands of threads gets too long else.
+    The system calls of one dump, by kind: of all of it, and of its last pause if it has one; and the memory copied in
+    that pause. With `only`, strace looks at no others: else a pause of thousands of threads gets too long.
     """
 
     def __init__(self, command, environment, folder, only=None):
@@ -162,17 +162,19 @@ class Calls:
                     lines.append((match[1], line))
         seizes = [i for i, (_, line) in enumerate(lines) if "PTRACE_SEIZE" in line]
         detaches = [i for i, (_, line) in enumerate(lines) if "PTRACE_DETACH" in line]
-        if not seizes or not detaches:
-            raise Failed("strace shows no pause")
+        if seizes and not detaches:
+            raise Failed("strace shows a thread that was seized, and never let go")
         pairs = list(zip(seizes, seizes[1:]))
-        self.pauses = 1 + sum(any(seize < detach < later for detach in detaches) for seize, later in pairs)
-        last = detaches[-1]
-        earlier = [i for i in detaches if i < seizes[-1]]
-        first = min(i for i in seizes if not earlier or i > earlier[-1])
+        self.pauses = bool(seizes) + sum(any(seize < detach < later for detach in detaches) for seize, later in pairs)
         self.all = self.count(lines)
-        self.pause = self.count(lines[first : last + 1])
+        paused = []
+        if self.pauses > 0:
+            earlier = [i for i in detaches if i < seizes[-1]]
+            first = min(i for i in seizes if not earlier or i > earlier[-1])
+            paused = lines[first : detaches[-1] + 1]
+        self.pause = self.count(paused)
         self.pieces = []
-        for name, line in lines[first : last + 1]:
+        for name, line in paused:
             if name == "process_vm_readv":
                 remote = line.partition("], 1, [")[2]
                 self.pieces += re.findall(r"iov_base=(0x[0-9a-f]+), iov_len=(\d+)", remote)

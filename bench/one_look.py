@@ -45,7 +45,7 @@ class OneLook:
             self.table.add("instructions, rbdump --gen-offsets", counted(self.generate, self.environment)[0], "")
 
     def whole_dump(self):
-        self.table.section("A whole dump: 30 frames, layout at hand; wall time")
+        self.table.section("A whole dump of a process that sleeps: 30 frames, with a layout file; wall time")
         with target(self.ruby.path, "sleep", 30) as pid:
             check_frames(Run(self.dump(pid, "--json"), self.environment), (30,))
             script = f"source {TREE / 'gdb-scripts/rb_bt.py'}"
@@ -79,13 +79,19 @@ class OneLook:
                 cpu = statistics.median(run.cpu for run in runs["rbdump -p PID"]) * 1e3
                 self.table.add("instructions of rbdump -p PID", every, "")
                 self.table.add("  of which to find and read the layout", reading, "")
-                self.table.add("  about, by that share of its CPU time", cpu * reading / every, "ms", 1)
-            calls = Calls(self.dump(pid), self.environment, self.folder)
-        self.table.section("System calls of that dump (deterministic but for where the heap lies)")
+                self.table.add("  estimate: that share of its CPU time", cpu * reading / every, "ms", 1)
+            self.calls(pid, "System calls of that dump (deterministic, except for the place of the heap)")
+        with target(self.ruby.path, "busy", 30) as pid:
+            self.calls(pid, "System calls of a dump of a busy process")
+
+    def calls(self, pid, title):
+        calls = Calls(self.dump(pid), self.environment, self.folder)
+        self.table.section(title)
         self.table.add("in all", sum(calls.all.values()), "")
         self.table.note("  " + ", ".join(f"{n} {name}" for name, n in list(calls.all.items())))
         self.table.add("while the target is stopped", sum(calls.pause.values()), "")
-        self.table.note("  " + ", ".join(f"{n} {name}" for name, n in calls.pause.items()))
+        if calls.pause:
+            self.table.note("  " + ", ".join(f"{n} {name}" for name, n in calls.pause.items()))
 
     def search(self):
         self.table.section("A dump of a Ruby without symbols, 30 frames, layout of its version; wall time")
@@ -94,8 +100,8 @@ class OneLook:
         shipped = dict(self.environment, RBDUMP_OFFSETS_D=str(TREE / "offsets.d"))
         # What it finds cannot be kept in the one, and is kept in the other.
         environments = {
-            "its roots are searched for": dict(shipped, XDG_CACHE_HOME="/dev/null"),
-            "they are known from before": dict(shipped, XDG_CACHE_HOME=os.path.join(self.folder, "kept")),
+            "rbdump searches for its roots": dict(shipped, XDG_CACHE_HOME="/dev/null"),
+            "rbdump has found them before": dict(shipped, XDG_CACHE_HOME=os.path.join(self.folder, "kept")),
         }
         with target(stripped, "sleep", 30) as pid:
             runs = {name: [] for name in environments}
@@ -113,13 +119,13 @@ class OneLook:
     def pauses(self):
         self.table.section("The pause, from pause_us of the JSON, and the bare ptrace cycle with the same copy")
         for mode, frames, threads, dumps, limit in (
-            ("sleep", 100, 1, 200, 500),
+            ("sleep", 100, 1, 200, 0),
             ("busy", 100, 1, 200, 500),
-            ("sleep", 1000, 1, 50, None),
-            ("sleep", 10000, 1, 50, None),
-            ("sleep", 10, 100, 50, None),
-            ("sleep", 10, 1000, 20, None),
-            ("sleep", 10, 4000, 10, None),
+            ("busy", 1000, 1, 50, None),
+            ("busy", 10000, 1, 50, None),
+            ("mixed", 10, 100, 50, None),
+            ("mixed", 10, 1000, 20, None),
+            ("mixed", 10, 4000, 10, None),
         ):
             with target(self.ruby.path, mode, frames, threads) as pid:
                 calls = Calls(self.dump(pid), self.environment, self.folder, only="ptrace,process_vm_readv")
@@ -128,18 +134,20 @@ class OneLook:
                     traced = [Calls(self.dump(pid), self.environment, self.folder) for _ in range(TRACED)]
                     again = sum(calls.pauses > 1 for calls in traced)
                 mine, bare = [], []
-                # What is busy is in the last method or has just left it.
+                # A busy thread is in the last method or has just left it.
                 deep = (frames,) if mode == "sleep" else (frames - 1, frames)
                 for _ in range(dumps):
                     run = Run(self.dump(pid, "--json"), self.environment, allowed=(0, 1))
                     check_frames(run, deep, threads)
                     mine.append(json.loads(run.output)["pause_us"])
-                    cycle = Run([self.bare, str(pid)], self.environment, stdin=pieces)
-                    bare.append(float(cycle.output))
+                    if pieces:
+                        cycle = Run([self.bare, str(pid)], self.environment, stdin=pieces)
+                        bare.append(float(cycle.output))
             what = f"{frames:,} frames, {threads:,} thread{'s' if threads > 1 else ''}, {mode}"
             self.table.add_spread(f"{what}: rbdump", mine, "us", limit)
-            copied = f"{calls.bytes / 1024:,.0f} KiB in {len(calls.pieces)} pieces"
-            self.table.add_spread(f"  bare cycle, {copied}", bare, "us")
+            if bare:
+                copied = f"{calls.bytes / 1024:,.0f} KiB in {len(calls.pieces)} pieces"
+                self.table.add_spread(f"  bare cycle, {copied}", bare, "us")
             if mode == "busy":
                 self.table.add(f"  of {TRACED} dumps under strace, those with several pauses", again, "")
 

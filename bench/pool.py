@@ -21,6 +21,7 @@ import collections
 import itertools
 import os
 import pathlib
+import signal
 import sys
 import tempfile
 import time
@@ -69,6 +70,7 @@ def details(verdict):
 
 
 def main():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what it starts in the background
     parser = argparse.ArgumentParser()
     parser.add_argument("--rbdump", default=TREE / "build/rbdump")
     parser.add_argument("--rubies", help="ids, as in the tests")

@@ -69,8 +69,8 @@ def per_hour(points):
 
 def table(ruby, results):
     lines = [
-        f"`bench/recording.py` on Ruby {ruby.version}, 50 threads at {RATE} Hz, 2 cores: the memory is that of all of rbdump's",
-        "processes together.",
+        f"`bench/recording.py` measured these figures on Ruby {ruby.version}, with 50 threads at {RATE} Hz, on 2 cores. The memory is",
+        "that of all processes of rbdump together.",
         "",
         "| after | usual: memory | file | worst: memory | file |",
         "|---|---|---|---|---|",
@@ -78,12 +78,15 @@ def table(ruby, results):
     for usual, worst in zip(results["usual"][0], results["worst"][0]):
         lines.append(f"| {usual[0]:.0f} s | {usual[1]:.1f} MB | {usual[2]:.2f} MB | {worst[1]:.1f} MB | {worst[2]:.2f} MB |")
     hours = [per_hour(results[what][0]) for what in ("usual", "worst")]
-    lines.append("| an hour, if it goes on so | | " + " | | ".join(f"{hour[0]:.0f} MB" for hour in hours) + " |")
+    lines.append("| an hour, at this rate of growth | | " + " | | ".join(f"{hour[0]:.0f} MB" for hour in hours) + " |")
     lines += [
         "",
-        f"Usual: a server's threads, most of which wait ({results['usual'][2]}; {100 * results['usual'][1]:.0f} % of a CPU).",
-        f"Worst: each thread has a new stack, 26 deep, nearly every time ({results['worst'][2]};",
-        f"{100 * results['worst'][1]:.0f} % of a CPU); what stacks are made of is begun anew now and then.",
+        f"The usual case is a server whose threads mostly wait. rbdump took {100 * results['usual'][1]:.0f} % of a CPU, and reported",
+        f"`{results['usual'][2]}`.",
+        "",
+        "In the worst case, each thread has a new stack, 26 frames deep, in nearly every sample. rbdump took",
+        f"{100 * results['worst'][1]:.0f} % of a CPU, and reported `{results['worst'][2]}`.",
+        "From time to time, rbdump begins new tables of stacks: then its memory shrinks.",
     ]
     return "\n".join(lines)
 

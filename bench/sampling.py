@@ -337,7 +337,7 @@ class Sampling:
         CALLS.write_text(json.dumps(told, indent=1) + "\n")
 
     def pause_window(self):
-        self.table.section("The pause of a sample, and the bare stop, read, registers and going on")
+        self.table.section("The pause of a sample; bare: only stop, read, get registers, and let go")
         report = os.path.join(self.setting.folder, "experiment.json")
         for frames, limit in ((FRAMES, 2), (1000, 3)):
             with Loop(self.ruby, frames, 0) as loop:
@@ -396,8 +396,8 @@ class Sampling:
         return began, ended, ran / 1e6 / (ended - began)
 
     def speed(self):
-        self.table.section("What is lost of the target's speed, beside that just before and after; and what share of samples is late")
-        self.table.note(f"lost: the mean of all turns of {TURN} s in which it is looked at; the bare calls in the same minutes")
+        self.table.section("How much speed the target loses, compared with its speed just before and after; and the share of late samples")
+        self.table.note(f"lost: the mean of all turns of {TURN} s in which it is sampled; the bare calls in the same minutes")
         cases = (("paused", 100, 0.01), ("paused", 1000, 0.05), ("unpaused", 1000, 0.02), ("unpaused", 10000, 0.10))
         kept, late = {}, {}
         with Loop(self.ruby, FRAMES, 0) as loop:
@@ -462,7 +462,7 @@ class Sampling:
                 report = [self.setting.rbdump, "report", recorded.file, "-f", "json"]
                 told = json.loads(Run(report, self.setting.environment).output)
                 start = datetime.datetime.fromisoformat(told["start"].replace("Z", "+00:00")).timestamp()
-                first = min(run["start_ns"] for run in told["runs"])
+                first = min(span["start_ns"] for span in told["runs"])
                 values.append(start * 1e3 + (first - began) / 1e6)
         self.table.add_spread("to the first sample", values, "ms", 100)
 

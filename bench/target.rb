@@ -1,5 +1,5 @@
-# A process to be dumped: target.rb sleep|busy FRAMES THREADS. Each of its THREADS threads, the main one included, has
-# FRAMES control frames; "busy" ones never come to rest. Says "ready" on standard output once all are there, and ends
+# A process to be dumped: target.rb sleep|busy|mixed FRAMES THREADS. Each of its THREADS threads, the main one included,
+# has FRAMES control frames; "busy" ones never come to rest; if "mixed", only the main one is busy. Says "ready" on standard output once all are there, and ends
 # with its standard input. One more thread does that.
 MODE, FRAMES, THREADS = ARGV[0], ARGV[1].to_i, ARGV[2].to_i
 ARRIVED = Queue.new
@@ -11,7 +11,7 @@ end
 # Bottom of a stack; it or what it calls is the last of the frames.
 def bottom
   ARRIVED << true
-  if MODE == "sleep"
+  if MODE == "sleep" || (MODE == "mixed" && Thread.current != Thread.main)
     sleep
   else
     n = 0

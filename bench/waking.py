@@ -60,6 +60,7 @@ def recorded(program, place, output):
 
 
 def main():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what it starts in the background
     ruby = sys.argv[1] if len(sys.argv) > 1 else "ruby"
     cpu = str(max(os.sched_getaffinity(0)))
     waking = [ruby, "--disable-gems", ROOT / "tests/targets/shares/waking.rb", "400", "500"]

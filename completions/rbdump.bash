@@ -1,9 +1,30 @@
 # bash completion for rbdump
 
+# The command after `--` begins at COMP_WORDS[$1]. bash-completion, if it is there, completes it in the command's own way.
+_rbdump_command()
+{
+	if declare -F _command_offset >/dev/null; then
+		compopt +o filenames
+		_command_offset "$1"
+	elif [[ $COMP_CWORD -eq $1 ]]; then
+		mapfile -t COMPREPLY < <(compgen -c -- "${COMP_WORDS[COMP_CWORD]}")
+	else
+		mapfile -t COMPREPLY < <(compgen -f -- "${COMP_WORDS[COMP_CWORD]}")
+	fi
+}
+
 _rbdump()
 {
-	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} i
 
+	if [[ ${COMP_WORDS[1]} == record || ${COMP_WORDS[1]} == experiment ]]; then
+		for ((i = 2; i < COMP_CWORD; i++)); do
+			if [[ ${COMP_WORDS[i]} == -- ]]; then
+				_rbdump_command $((i + 1))
+				return
+			fi
+		done
+	fi
 	if [[ ${COMP_WORDS[1]} == record || ${COMP_WORDS[1]} == report ]]; then
 		case $previous in
 		-f | --format)
@@ -78,7 +99,29 @@ _rbdump()
 			--seed --oracle --progress --json --torn-log --offsets --nearest -h --help" -- "$current")
 		return
 	fi
-	mapfile -t COMPREPLY < <(compgen -W "record report experiment -p --pid --children -c --core --ruby-version --time-limit --force --json --no-stop --offsets --nearest -g --gen-offsets -o --output --any-build \
+	if [[ ${COMP_WORDS[1]} == layout && $COMP_CWORD -gt 1 ]]; then
+		if [[ $current != -* ]]; then
+			mapfile -t COMPREPLY < <(compgen -f -- "$current")
+			return
+		fi
+		mapfile -t COMPREPLY < <(compgen -W "-o --output --any-build -h --help" -- "$current")
+		return
+	fi
+	if [[ ${COMP_WORDS[1]} == help && $COMP_CWORD -gt 1 ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "dump record report experiment layout version" -- "$current")
+		return
+	fi
+	if [[ ${COMP_WORDS[1]} == version && $COMP_CWORD -gt 1 ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "-h --help" -- "$current")
+		return
+	fi
+	local verbs="dump record report experiment layout version help"
+	[[ $COMP_CWORD -gt 1 ]] && verbs=""
+	if [[ $current != -* && ( $COMP_CWORD -eq 1 || ${COMP_WORDS[1]} == dump ) ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$verbs $(pgrep ruby 2>/dev/null)" -- "$current")
+		return
+	fi
+	mapfile -t COMPREPLY < <(compgen -W "-p --pid --children -c --core --ruby-version --time-limit --force --json --no-stop --offsets --nearest -g --gen-offsets -o --output --any-build \
 		-h --help -V --version" -- "$current")
 }
 

@@ -19,9 +19,10 @@ from ruby_types import find_address, find_constant, find_member, find_struct, ha
 FORMAT = "rbdump-layout 1"
 # The header's lines in their order. gdb's Python does not tell the producer; the source is only a file's name;
 # what was asked for is the generator's; the digest is over the file's own lines; levels and origin are of Ruby's
-# repository.
+# repository, and so is the name of a configuration.
 HEADER = (
-    "arch", "asked", "build-id", "description", "digest", "levels", "origin", "producer", "source", "version", "versions",
+    "arch", "asked", "build-id", "configuration", "description", "digest", "levels", "origin", "producer", "source",
+    "version", "versions",
 )  # fmt: skip
 ARCHITECTURES = {"x86_64": "i386:x86-64", "aarch64": "aarch64"}
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*\Z", re.ASCII)

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The debug info of the largest programs has some GB. */
+/* The largest programs have some GB of debug info. */
 #define MAX_MEMORY  (UINT64_C(4) << 30)
 #define MAX_SECONDS 120
 
@@ -25,7 +25,7 @@
 #endif
 #endif
 
-/* What reading files and using memory takes. */
+/* The system calls that read files and use memory. */
 static const int reading[] = {
     SCMP_SYS(read),	    SCMP_SYS(pread64),	       SCMP_SYS(readv),
     SCMP_SYS(close),	    SCMP_SYS(fstat),	       SCMP_SYS(stat),
@@ -46,7 +46,7 @@ static const int reading[] = {
     SCMP_SYS(exit_group),
 };
 
-/* What libdebuginfod takes as well. */
+/* What libdebuginfod needs in addition. */
 static const int asking[] = {
     SCMP_SYS(fcntl),	   SCMP_SYS(open),
     SCMP_SYS(openat),	   SCMP_SYS(write),
@@ -80,7 +80,9 @@ static const int asking[] = {
     SCMP_SYS(alarm),	   SCMP_SYS(setitimer),
 };
 
-/* Keeps of the capabilities the one to read files, if it is there; else the one that has it in it. */
+/*
+ * Keeps only CAP_DAC_READ_SEARCH, or else CAP_DAC_OVERRIDE, which includes it; for `processes`, CAP_SYS_PTRACE, too.
+ */
 static bool drop_capabilities(bool processes)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -115,7 +117,7 @@ static bool limit(int what, rlim_t most)
 static bool set_limits(void)
 {
 #ifndef HAS_ADDRESS_SANITIZER
-	/* What the address sanitizer reserves is far more. */
+	/* The address sanitizer reserves much more. */
 	if (!limit(RLIMIT_AS, MAX_MEMORY))
 		return false;
 #endif
@@ -131,10 +133,10 @@ static int allow(scmp_filter_ctx filter, const int *calls, size_t count)
 	return failed;
 }
 
-/* Opening files for reading only, memory that is not code, and the answer. And abort(3), which says why it ended. */
+/* Allows to open files for reading, to map memory that is not code, to write the answer, and abort(3). */
 static int allow_bounded(scmp_filter_ctx filter, int answer)
 {
-	/* Not those that have the kernel send signals to others (F_SETOWN, F_SETSIG, O_ASYNC). */
+	/* Not those with which the kernel sends signals to other processes (F_SETOWN, F_SETSIG, O_ASYNC). */
 	static const int uses_of_fcntl[] = {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD,	  F_SETFD,
 					    F_GETFL, F_ADD_SEALS,     F_GET_SEALS};
 	const uint64_t no_writing = O_ACCMODE | O_CREAT | O_TRUNC;
@@ -162,7 +164,7 @@ static int allow_bounded(scmp_filter_ctx filter, int answer)
 	return failed;
 }
 
-/* What is not allowed fails with EPERM, which libraries can do with. */
+/* What is not allowed fails with EPERM, which libraries can handle. */
 static int set_filter(int answer, bool server)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
@@ -187,10 +189,10 @@ const char *confine(int answer, bool processes, bool server)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return "PR_SET_NO_NEW_PRIVS";
 	if (!drop_capabilities(processes))
-		return "giving its capabilities up";
+		return "giving up its capabilities";
 	if (!set_limits())
 		return "setting limits";
 	failed = set_filter(answer, server);
 	errno = failed < 0 ? -failed : 0;
-	return failed < 0 ? "a filter of system calls (seccomp)" : NULL;
+	return failed < 0 ? "installing a seccomp filter" : NULL;
 }

@@ -1,5 +1,5 @@
 /*
- * Taking privileges from this process, for good: what comes after it is to read what is anybody's.
+ * Drops the privileges of this process permanently, before the process reads a file that may be hostile.
  */
 #ifndef RBDUMP_CONFINE_H
 #define RBDUMP_CONFINE_H
@@ -7,11 +7,12 @@
 #include <stdbool.h>
 
 /*
- * From now on, this process can read files, use memory and write to `answer`, and nothing else. What is open for
- * others, and memory that is shared with others, is the caller's to take away before. answer  descriptor of a pipe
- *   processes  whether files are to be reached by /proc/PID/root: that takes CAP_SYS_PTRACE, which is kept then
- *   server  whether libdebuginfod is to work: sockets, threads, and files that are written to, too
- * Returns NULL, or what could not be done, owned by nobody; errno says why.
+ * Confines this process: afterwards, the process can only read files, use memory and write to `answer`. Before the
+ * call, the caller must close all other open files, and unmap memory that is shared with other processes.
+ *   answer     descriptor of a pipe
+ *   processes  whether files are read through /proc/PID/root; if true, this process keeps CAP_SYS_PTRACE
+ *   server     whether libdebuginfod must work; if true, sockets, threads, and writing to files are also allowed
+ * Returns NULL on success. On failure, sets errno and returns a constant string that names the step that failed.
  */
 const char *confine(int answer, bool processes, bool server);
 

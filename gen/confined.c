@@ -13,20 +13,20 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "close_files.h"
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/close_files.h"
 #include "gen/confine.h"
 #include "layout/read.h"
 #include "layout/write.h"
-#include "moments.h"
-#include "sentence.h"
 
-/* More than any answer has: a layout with all its windows has some 100 KB. */
+/* Larger than any answer: a layout with all its windows has some 100 KB. */
 #define MAX_ANSWER (UINT32_C(8) << 20)
 
-/* How long it may take: that process may wait in the kernel (a FIFO), or for a server. */
+/* The time limit: that process may wait in the kernel (a FIFO), or for a server. */
 #define MAX_WAIT_MS 600000
 
-/* What comes before the words of an answer: the two paths of the report, and a layout or a sentence. */
+/* The head of an answer. The texts follow: the two paths of the report, and a layout or a message. */
 struct answer {
 	uint32_t is_layout;
 	uint32_t status, no_ruby; /* of an error */
@@ -39,27 +39,32 @@ struct answer {
 struct job {
 	const char *path;
 	struct gen_options options;
-	int file;      /* where options.fd leads, if that is given */
-	char root[32]; /* a path to the root folder that the path is in, for the one that it was; "" if it is ours */
+	int file;      /* options.fd points to it, if that is given */
+	char root[32]; /* replaces given_root: a path to an open descriptor of that folder; "" if none is given */
 	const char *given_root;
 	int answer;
 };
 
-/* A text in which each place that says how we reach the root folder says what the caller calls it; malloc'ed. */
+/* Replaces job->root in a text by given_root, the caller's path of that folder; malloc'ed. NULL if out of memory. */
 static char *as_given(const struct job *job, const char *text)
 {
-	char *result = sentence("%s", ""), *longer;
+	char *result = NULL;
+	size_t length;
+	FILE *stream = open_memstream(&result, &length);
 	const char *at;
 
+	if (!stream)
+		return NULL;
 	while (job->root[0] && (at = strstr(text, job->root))) {
-		longer = sentence("%s%.*s%s", result, (int)(at - text), text, job->given_root);
-		free(result);
-		result = longer;
+		fwrite(text, 1, (size_t)(at - text), stream);
+		fputs(job->given_root, stream);
 		text = at + strlen(job->root);
 	}
-	longer = sentence("%s%s", result, text);
+	fputs(text, stream);
+	if (fclose(stream) == 0)
+		return result;
 	free(result);
-	return longer;
+	return NULL;
 }
 
 static bool put(int fd, const void *bytes, size_t length)
@@ -89,12 +94,13 @@ static bool send_answer(const struct job *job, struct answer answer, const char 
 	       put(job->answer, debug, answer.debug) && put(job->answer, text, length);
 }
 
+/* Without memory there is no answer, which says so (no_answer()). */
 static bool send_error(const struct job *job, const struct error *error)
 {
-	char *text = as_given(job, error->message);
+	char *text = error != error_no_memory() ? as_given(job, error->message) : NULL;
 
-	return send_answer(job, (struct answer){.status = error->status, .no_ruby = error->no_ruby}, "", "", text,
-			   strlen(text));
+	return text && send_answer(job, (struct answer){.status = error->status, .no_ruby = error->no_ruby}, "", "",
+				   text, strlen(text));
 }
 
 static bool send_layout(const struct job *job, const struct layout *layout, const struct gen_report *report)
@@ -105,8 +111,8 @@ static bool send_layout(const struct job *job, const struct layout *layout, cons
 	FILE *stream = open_memstream(&text, &length);
 	bool written = stream && layout_write(layout, stream);
 
-	if (!stream || fclose(stream) != 0 || !written)
-		return send_error(job, error_no_memory());
+	if (!stream || fclose(stream) != 0 || !written || !elf || !debug)
+		return false;
 	return send_answer(job,
 			   (struct answer){
 			       .is_layout = 1,
@@ -122,13 +128,13 @@ static int ascending(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* A descriptor that is none of the three standard ones: rbdump may have been started without those. */
+/* Duplicates a descriptor if it is one of the three standard ones: rbdump may have been started without these. */
 static int above_standard(int fd)
 {
 	return fd > STDERR_FILENO ? fd : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 }
 
-/* Instead of what those are for others. */
+/* Replaces standard input, output and error by /dev/null. */
 static void replace_standard(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -138,7 +144,7 @@ static void replace_standard(void)
 			close(fd);
 }
 
-/* Closes all files but the standard ones and those that are kept: what is open for others is not for this process. */
+/* Closes all files except the standard ones and those in `kept`: this process must not have rbdump's other files. */
 static void close_others(const int *kept, size_t count)
 {
 	int sorted[4], from = STDERR_FILENO + 1;
@@ -154,7 +160,7 @@ static void close_others(const int *kept, size_t count)
 	close_files((unsigned int)from, ~0u);
 }
 
-/* The caller's way to the root folder (/proc/PID/root) needs privileges; an open file does not. */
+/* Opens the given root folder: the path /proc/PID/root needs privileges, but an open descriptor does not. */
 static void open_root(struct job *job, int *kept, size_t *count)
 {
 	int root;
@@ -197,17 +203,18 @@ static bool work(struct job *job)
 			 !job->options.no_server && urls && *urls);
 	if (failed)
 		return send_error(
-		    job, error_create(EXIT_FAILED,
-				      "%s: its debug info is not read, since the process that would do so cannot be "
-				      "confined: %s: %s",
-				      job->path, failed, strerror(errno)));
+		    job,
+		    error_create(EXIT_FAILED,
+				 "%s: its debug info is not read, because the process that would read it cannot be "
+				 "confined: %s: %s",
+				 job->path, failed, strerror(errno)));
 	error = gen_layout(job->path, &job->options, &report, &layout);
 	return error ? send_error(job, error) : send_layout(job, layout, &report);
 }
 
 /* ---- the one that waits for it */
 
-/* Until there is something to read; false if that is never, or takes too long. */
+/* Waits until there is something to read; false if that takes too long. */
 static bool await(int fd, const struct timespec *begin)
 {
 	struct timespec now;
@@ -233,14 +240,8 @@ static char *read_all(int fd, size_t *length)
 
 	*length = 0;
 	while (bytes) {
-		if (*length == room) {
-			char *more = room < MAX_ANSWER ? realloc(bytes, room * 2) : NULL;
-
-			if (!more)
-				break;
-			bytes = more;
-			room *= 2;
-		}
+		if (*length == room && (room >= MAX_ANSWER || !array_make_room(bytes, room, room + 1)))
+			break;
 		if (!await(fd, &begin))
 			break;
 		n = read(fd, bytes + *length, room - *length);
@@ -256,39 +257,33 @@ static char *read_all(int fd, size_t *length)
 	return NULL;
 }
 
-/* given_up: it was ended by this process */
+/* The error of a process without an answer. given_up: this process has killed it */
 static struct error *no_answer(const char *path, int status, bool given_up)
 {
 	int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
 	if (number == SIGXCPU || given_up)
-		return error_take(EXIT_FAILED, sentence("%s: reading its debug info took too long", path));
-	/* Without memory libdw ends the process by exit(), rbdump by abort(), and the kernel by SIGKILL. */
+		return error_create(EXIT_FAILED, "%s: reading its debug info took too long", path);
+	/* If out of memory, libdw and rbdump call exit(), libdebuginfod calls abort(), and the kernel sends SIGKILL. */
 	if (number == SIGABRT || number == SIGKILL || number == 0)
-		return error_take(EXIT_FAILED, sentence("%s: reading its debug info took too much memory", path));
+		return error_create(EXIT_FAILED, "%s: reading its debug info took too much memory", path);
 	if (number == SIGBUS)
-		return error_take(EXIT_FAILED,
-				  sentence("%s: its debug file was changed while it was read; try again", path));
-	return error_take(EXIT_FAILED, sentence("%s: its debug info cannot be read: the process that reads it ended by "
-						"signal %d",
-						path, number));
+		return error_create(EXIT_FAILED, "%s: its debug file was changed while it was read; try again", path);
+	return error_create(EXIT_FAILED,
+			    "%s: its debug info cannot be read: the process that reads it ended by signal %d", path,
+			    number);
 }
 
-/* Takes a layout out of an answer: what it says is checked as if it was a file of anybody's. */
+/* Reads the layout in an answer. It is checked like a file that anybody may have made. */
 static struct error *take_layout(const char *path, char *text, size_t length, struct layout **ret)
 {
 	FILE *stream = length > 0 ? fmemopen(text, length, "r") : NULL;
 	struct error *error;
-	char *wrong;
 
 	if (!stream)
 		return error_no_memory();
-	wrong = layout_read(stream, ret);
+	error = error_prefix(layout_read(stream, ret), "%s: its debug info leads to an impossible layout", path);
 	fclose(stream);
-	if (!wrong)
-		return NULL;
-	error = error_take(EXIT_FAILED, sentence("%s: what its debug info says cannot be true: %s", path, wrong));
-	free(wrong);
 	return error;
 }
 
@@ -307,22 +302,28 @@ static struct error *take_answer(const char *path, char *bytes, size_t length, s
 		return NULL;
 	elf = bytes + sizeof(answer);
 	text = bytes + sizeof(answer) + answer.elf + answer.debug;
-	if (!answer.is_layout) {
-		error = error_take(answer.status == EXIT_NO_RUBY ? EXIT_NO_RUBY : EXIT_FAILED,
-				   sentence("%.*s", (int)answer.text, text));
-		error->no_ruby = answer.no_ruby;
-		return error;
-	}
+	if (!answer.is_layout && answer.no_ruby)
+		return error_no_ruby("%.*s", (int)answer.text, text);
+	if (!answer.is_layout)
+		return error_create(answer.status == EXIT_NO_RUBY ? EXIT_NO_RUBY : EXIT_FAILED, "%.*s",
+				    (int)answer.text, text);
 	error = take_layout(path, text, answer.text, ret);
-	if (!error && report)
-		*report = (struct gen_report){
-		    .elf = sentence("%.*s", (int)answer.elf, elf),
-		    .debug = answer.debug ? sentence("%.*s", (int)answer.debug, elf + answer.elf) : NULL,
-		    .alternate = answer.alternate,
-		    .fields = answer.fields,
-		    .absent = answer.absent,
-		};
-	return error;
+	if (error || !report)
+		return error;
+	*report = (struct gen_report){
+	    .elf = strndup(elf, answer.elf),
+	    .debug = answer.debug ? strndup(elf + answer.elf, answer.debug) : NULL,
+	    .alternate = answer.alternate,
+	    .fields = answer.fields,
+	    .absent = answer.absent,
+	};
+	if (report->elf && (report->debug || !answer.debug))
+		return NULL;
+	gen_report_deinit(report);
+	*report = (struct gen_report){0};
+	layout_destroy(*ret);
+	*ret = NULL;
+	return error_no_memory();
 }
 
 struct error *gen_layout_confined(const char *path, const struct gen_options *options, struct gen_report *report,

@@ -1,19 +1,23 @@
 /*
- * Making a layout in a process that has next to no privileges: an ELF file and its debug info are anybody's, and what
- * reads them is large. That process has no new privileges and no capability but the one to read files, a filter of
- * system calls that leaves it reading files and answering, and limits of memory and CPU time. All that is taken from it
- * is a layout as text, which then is read and checked as any other, or a sentence that says what is wrong.
+ * Makes a layout in a child process that has almost no privileges. The ELF file and its debug info may be hostile, and
+ * the code that reads them is large. The child has the no_new_privs attribute, and limits of memory and CPU time. The
+ * child keeps only those capabilities that it needs to read the file (gen/confine.h). A seccomp filter permits the
+ * child only to read files, use memory and write its answer. The answer is either a layout as text, which rbdump reads
+ * and checks like any other layout, or an error message.
  *
- * If DEBUGINFOD_URLS is set, libdebuginfod works in that process, too: then it may also use sockets, start threads, and
- * write files, which go to debuginfod's cache. Whoever calls this for root should see to it that the file is nobody
- * else's, or set no_server.
+ * The child may use libdebuginfod if DEBUGINFOD_URLS is set and not empty, and no_server is false. The child may then
+ * also use sockets, start threads, and write the files of debuginfod's cache. A caller that runs as root should set
+ * no_server unless nobody else can change the ELF file.
  */
 #ifndef RBDUMP_CONFINED_H
 #define RBDUMP_CONFINED_H
 
 #include "gen/gen.h"
 
-/* As gen_layout(). Fails also if the process cannot be confined, or ended without an answer. */
+/*
+ * Calls gen_layout() in the child, and returns what gen_layout() returned there. Fails in two more cases: the child
+ * cannot be confined, or ends without an answer.
+ */
 struct error *gen_layout_confined(const char *path, const struct gen_options *options, struct gen_report *report,
 				  struct layout **ret);
 

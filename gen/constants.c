@@ -34,12 +34,12 @@ static const struct constant constants[] = {
     {E_VM_FRAME_MAGIC_LAMBDA, {1, 9, 3, 0}, {2, 4, 0, 0}, 0xa1},
     /* vm_core.h, v1_9_3_0 to v1_9_3_551 */
     {E_VM_FRAME_MAGIC_FINISH, {1, 9, 3, 0}, {2, 0, 0, 0}, 0x51},
-    /* vm_core.h, v2_0_0_576 to v2_0_0_648, and v2_1_3 to v2_3_8: it came to both series later */
+    /* vm_core.h, v2_0_0_576 to v2_0_0_648, and v2_1_3 to v2_3_8: both series got it in a patch release */
     {E_VM_FRAME_MAGIC_RESCUE, {2, 0, 0, 576}, {2, 1, 0, 0}, 0xb1},
     {E_VM_FRAME_MAGIC_RESCUE, {2, 1, 3, 0}, {2, 4, 0, 0}, 0xb1},
     /*
-     * vm_core.h, v2_0_0_0 to v2_3_8, VM_ENVVAL_BLOCK_PTR_FLAG: a local environment has a block where others have the
-     * enclosing one.
+     * vm_core.h, v2_0_0_0 to v2_3_8, VM_ENVVAL_BLOCK_PTR_FLAG: a local environment has its block in the word where
+     * others have the enclosing environment.
      */
     {E_VM_ENV_FLAG_LOCAL, {2, 0, 0, 0}, {2, 4, 0, 0}, 0x02},
     /* vm_core.h, v2_3_0 to v2_3_8 */

@@ -1,22 +1,24 @@
 /*
- * Constants of Ruby that its DWARF does not have, since they are macros in that version.
+ * Ruby's constants that are macros in some releases. The DWARF of these releases does not have the constants.
  *
- * What an algorithm does with them is decided by their presence in the layout, as with any other fact; only their
- * values depend on the release, and only here.
+ * Code that uses such a constant first checks whether the layout has the constant, because any fact may be absent from
+ * a layout. Only this module depends on the release of Ruby: it chooses the values of the constants for each release.
  *
- * A number that has been the same in every release that has it is not here but where it is used, with the file and the
- * first and the last tag for which that was looked up ("and head": in what follows the last one, too). So is one that
- * is part of what an algorithm is, as the widths of a packed word are. Where DWARF has an enumerator or a constant,
- * gen/fields.def asks for that.
+ * A number that never changes from release to release is not in this module. Such a number is in the code that uses it.
+ * A comment in that code names Ruby's source file, and the first and the last tag for which the number was checked.
+ * "and head" in that comment means that the number was also checked for the development branch after the last tag. A
+ * number that is part of an algorithm, such as the width of a field in a packed word, is also in the code that uses it.
+ * Enumerators and constants that DWARF has are not in this module, but in gen/fields.def.
  */
 #ifndef RBDUMP_CONSTANTS_H
 #define RBDUMP_CONSTANTS_H
 
-#include "layout.h"
+#include "layout/layout.h"
 
 /*
- * Adds the enumerators that are macros in the release of layout->version, and of the patch level in layout->description
- * (none: the newest), marked as such. One that the DWARF has is left as it is there.
+ * Adds the enumerators that Ruby release layout->version defines as macros, and marks them (is_macro). The patch level
+ * is taken from layout->description. If the description has no patch level, the newest patch level is assumed. An
+ * enumerator that DWARF has is not changed.
  */
 void constants_add(struct layout *layout);
 

@@ -1,29 +1,39 @@
 /*
- * The ELF file that has the contents (code and data) that a separate debug file lacks.
+ * Finds the ELF file from which a separate debug file was split. A separate debug file has no contents (code and data).
  */
 #ifndef RBDUMP_CONTENTS_H
 #define RBDUMP_CONTENTS_H
 
 #include <gelf.h>
+#include <stdbool.h>
 
-/* The build-id in hexadecimal digits, malloc'ed; NULL if the file has none, or one of more than BUILD_ID_MAX bytes. */
+/*
+ * The build-id of a file, as malloc'ed hexadecimal digits. NULL if the file has no build-id, if the build-id has more
+ * than BUILD_ID_MAX bytes, or if out of memory.
+ */
 char *contents_build_id(Elf *elf);
 
-/* An ELF file that is open for reading; elf is NULL if none is. */
+/* An ELF file that is open for reading. `elf` is NULL if no file was found. */
 struct contents {
 	int fd;
 	Elf *elf;
 };
 
 /*
- * Finds the file that a debug file was split from where such files are installed: beside it, above its .debug folder,
- * below / for one in /usr/lib/debug, or in .build-id without ".debug". It must have the same build-id.
+ * Finds the file from which a debug file was split. The file must have the build-id of the debug file. Looks in these
+ * places:
+ *
+ * - the folder of the debug file; if that folder is named .debug, also its parent folder
+ * - for a debug file in /usr/lib/debug, the same path without /usr/lib/debug
+ * - /usr/lib/debug/.build-id/NN/REST, where NN is the first two digits of the build-id, and REST the other digits
+ *
  *   debug     path of the debug file
- *   build_id  of the debug file, in hexadecimal digits
- *   sysroot   in front of /usr/lib/debug, or ""
- *   ret       to be given to contents_close(), also if nothing was found
+ *   build_id  build-id of the debug file, in hexadecimal digits
+ *   sysroot   a prefix for /usr/lib/debug; may be ""
+ *   ret       receives the file; call contents_close(ret) later, even if no file was found
+ * False if out of memory.
  */
-void contents_find(const char *debug, const char *build_id, const char *sysroot, struct contents *ret);
+bool contents_find(const char *debug, const char *build_id, const char *sysroot, struct contents *ret);
 void contents_close(struct contents *contents);
 
 #endif

@@ -5,22 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sentence.h"
+#include "base/array.h"
+#include "layout/words.h"
 
 #define MAX_IMPORTS 16 /* units that import units */
 
 /* One definition of a struct. */
 struct candidate {
 	bool present;
-	unsigned int missing; /* how much of what is required it lacks */
-	unsigned int absent;  /* how much of what is optional it lacks, twice; odd if it is found by a typedef */
+	unsigned int missing; /* how many required members it lacks */
+	unsigned int absent;  /* twice the number of optional members that it lacks; plus 1 if found by a typedef */
 	int64_t size;
 	struct layout_member *members; /* of LAYOUT_MEMBERS; only the struct's own are used */
 	char *unit;
-	char *conflict; /* with an equally good definition */
+	struct error *conflict; /* with an equally good definition */
 };
 
-/* A unit that has been walked; imported ones are met again. */
+/* A unit that has been walked. An imported unit may be met again. */
 struct visited {
 	const void *address;
 	bool has_window;
@@ -38,7 +39,7 @@ struct walk {
 	size_t nr_visited;
 	Dwarf_Die *c_units;
 	size_t nr_c_units;
-	bool has_partial; /* dwz was there */
+	bool has_partial; /* there are partial units: dwz has made them */
 	const char *unit; /* name of the compilation unit that is being walked */
 	bool no_memory;
 };
@@ -52,17 +53,25 @@ static unsigned int alternatives(const struct layout_spec *spec)
 	return count;
 }
 
-static void note_conflict(struct walk *walk, char *conflict)
+/* Takes the error; NULL is fine. */
+static void note_conflict(struct walk *walk, struct error *conflict)
 {
 	if (walk->facts->conflict)
-		free(conflict);
+		error_destroy(conflict);
 	else
 		walk->facts->conflict = conflict;
 }
 
+/* Gives back a copy of a text; NULL, that there was no memory for it, is noted. */
+static char *noted(struct walk *walk, char *copy)
+{
+	walk->no_memory |= !copy;
+	return copy;
+}
+
 /* ---- structs */
 
-/* A member's place in bytes and bits; false if it is none that a layout can hold. */
+/* Converts a member's place to bytes and bits; false if a layout cannot hold it. */
 static bool to_layout_member(const struct die_member *found, struct layout_member *ret)
 {
 	uint64_t offset = found->bit / 8, shift = found->bit % 8;
@@ -108,7 +117,7 @@ static void measure(struct walk *walk, Dwarf_Die *type, int id, unsigned int alt
 	}
 }
 
-/* Where two definitions of a struct differ: the member's name, or "its size"; NULL if they agree. */
+/* In what two definitions of a struct differ: a member's name, or "its size"; NULL if they agree. */
 static const char *difference(const struct candidate *a, const struct candidate *b, int id)
 {
 	if (a->size != b->size)
@@ -128,10 +137,10 @@ static void candidate_deinit(struct candidate *candidate)
 {
 	free(candidate->members);
 	free(candidate->unit);
-	free(candidate->conflict);
+	error_destroy(candidate->conflict);
 }
 
-/* Below 0 if the first has more of what is wanted, 0 if both have as much. */
+/* Below 0 if the first has more wanted members, 0 if both have equally many. */
 static int compare(const struct candidate *a, const struct candidate *b)
 {
 	if (a->missing != b->missing)
@@ -155,20 +164,20 @@ static void add_struct(struct walk *walk, Dwarf_Die *type, const struct wanted *
 		return;
 	}
 	measure(walk, type, wanted->id, (unsigned int)wanted->alternative, &found);
-	found.absent += by_typedef; /* among equals, a tag is more */
+	found.absent += by_typedef; /* of equals, one found by its tag counts more */
 	int order = best->present ? compare(&found, best) : -1;
 
 	if (order < 0) {
-		found.unit = sentence("%s", walk->unit);
+		found.unit = noted(walk, strdup(walk->unit));
 		candidate_deinit(best);
 		*best = found;
 		return;
 	}
 	const char *differs = order == 0 && !best->conflict ? difference(best, &found, wanted->id) : NULL;
 
-	if (differs)
-		best->conflict = sentence("%s is defined differently in %s and %s (%s)", wanted->name, best->unit,
-					  walk->unit, differs);
+	if (differs && best->unit)
+		best->conflict = error_create(EXIT_FAILED, "%s is defined differently in %s and %s (%s)", wanted->name,
+					      best->unit, walk->unit, differs);
 	candidate_deinit(&found);
 }
 
@@ -216,8 +225,8 @@ static void choose_structs(struct walk *walk)
 			if (layout_member_specs[m].parent == id)
 				layout->members[m] = chosen->members[m];
 		}
-		if (chosen->conflict)
-			note_conflict(walk, sentence("%s", chosen->conflict));
+		note_conflict(walk, chosen->conflict);
+		chosen->conflict = NULL;
 	}
 }
 
@@ -227,10 +236,10 @@ static void set_number(struct walk *walk, struct layout_number *number, char **u
 {
 	if (!number->present) {
 		*number = (struct layout_number){.present = true, .value = value};
-		*unit = sentence("%s", walk->unit);
-	} else if (number->value != value) {
-		note_conflict(walk, sentence("%s is %" PRId64 " in %s and %" PRId64 " in %s", name, number->value,
-					     *unit, value, walk->unit));
+		*unit = noted(walk, strdup(walk->unit));
+	} else if (number->value != value && *unit) {
+		note_conflict(walk, error_create(EXIT_FAILED, "%s is %" PRId64 " in %s and %" PRId64 " in %s", name,
+						 number->value, *unit, value, walk->unit));
 	}
 }
 
@@ -293,13 +302,13 @@ static void visit_variable(struct walk *walk, Dwarf_Die *die)
 	}
 }
 
-/* Returns whether it is a function whose windows are wanted, or may have one inlined. */
+/* Returns whether it is a function whose windows are wanted, or one that may have such a function inlined. */
 static bool visit_function(struct walk *walk, Dwarf_Die *die)
 {
 	const char *name = die_name(die);
 	Dwarf_Attribute attribute;
 
-	/* Link-time optimisation has the code of all units in some of its own, which refer to the others. */
+	/* Link-time optimisation puts the code of all units into units of its own, which refer to the others. */
 	if (!name)
 		return dwarf_attr(die, DW_AT_abstract_origin, &attribute) &&
 		       dwarf_whatform(&attribute) == DW_FORM_ref_addr;
@@ -316,31 +325,28 @@ static bool visit_function(struct walk *walk, Dwarf_Die *die)
 
 static struct visited *find_visited(struct walk *walk, const void *address)
 {
-	for (size_t i = 0; i < walk->nr_visited; i++) {
+	for (size_t i = 0; i < walk->nr_visited; i++)
 		if (walk->visited[i].address == address)
 			return &walk->visited[i];
-	}
 	return NULL;
 }
 
 static bool walk_unit(struct walk *walk, Dwarf_Die *unit, int depth);
 
-/* Its index; SIZE_MAX if out of memory. */
+/* Adds a unit. Returns its index; SIZE_MAX if out of memory. */
 static size_t add_visited(struct walk *walk, const void *address)
 {
-	struct visited *visited = reallocarray(walk->visited, walk->nr_visited + 1, sizeof(*visited));
-
-	if (!visited) {
+	if (!array_make_room_for_one(walk->visited, walk->nr_visited)) {
 		walk->no_memory = true;
 		return SIZE_MAX;
 	}
-	walk->visited = visited;
-	visited[walk->nr_visited] = (struct visited){.address = address};
+	walk->visited[walk->nr_visited] = (struct visited){.address = address};
 	return walk->nr_visited++;
 }
 
-/* A unit that another one imports: dwz moves there what several units share; link-time optimisation imports whole
- * units.
+/*
+ * Walks a unit that another one imports. dwz moves there what several units share; link-time optimisation imports
+ * whole units.
  */
 static bool walk_import(struct walk *walk, Dwarf_Die *die, int depth)
 {
@@ -363,7 +369,7 @@ static bool walk_import(struct walk *walk, Dwarf_Die *die, int depth)
 	return has_window;
 }
 
-/* Marks what a unit of another language imports, and nothing in C does, as visited. */
+/* Marks the units that a unit of another language imports as visited, if no C unit imports them. */
 static void pass_over_imports(struct walk *walk, Dwarf_Die *unit, int depth)
 {
 	Dwarf_Attribute attribute;
@@ -379,7 +385,10 @@ static void pass_over_imports(struct walk *walk, Dwarf_Die *unit, int depth)
 	} while (die_next_sibling(&child, walk->budget));
 }
 
-/* Looks at the top level of a unit; returns whether it, or what it imports, has a function whose windows are wanted. */
+/*
+ * Walks the top level of a unit. Returns whether it, or a unit that it imports, has a function whose windows are
+ * wanted.
+ */
 static bool walk_unit(struct walk *walk, Dwarf_Die *unit, int depth)
 {
 	bool has_window = false;
@@ -432,18 +441,15 @@ static bool is_c(Dwarf_Die *unit)
 
 static void add_unit(struct walk *walk, Dwarf_Die **units, size_t *count, const Dwarf_Die *unit)
 {
-	Dwarf_Die *grown = reallocarray(*units, *count + 1, sizeof(*grown));
-
-	if (!grown) {
+	if (array_make_room_for_one(*units, *count))
+		(*units)[(*count)++] = *unit;
+	else
 		walk->no_memory = true;
-		return;
-	}
-	*units = grown;
-	grown[(*count)++] = *unit;
 }
 
-static void note_split_unit(struct facts *facts, Dwarf_Die *unit)
+static void note_split_unit(struct walk *walk, Dwarf_Die *unit)
 {
+	struct facts *facts = walk->facts;
 	Dwarf_Attribute attribute;
 	const char *name = NULL;
 
@@ -451,7 +457,7 @@ static void note_split_unit(struct facts *facts, Dwarf_Die *unit)
 		return;
 	if (dwarf_attr(unit, DW_AT_dwo_name, &attribute) || dwarf_attr(unit, DW_AT_GNU_dwo_name, &attribute))
 		name = dwarf_formstring(&attribute);
-	facts->split_file = sentence("%s", name ? name : "without a name");
+	facts->split_file = noted(walk, strdup(name ? name : "without a name"));
 }
 
 /* The compiler's name and options, taken from the unit that first defined the control frame. */
@@ -467,7 +473,7 @@ static void note_producer(struct walk *walk, Dwarf_Die *unit)
 		return;
 	producer = dwarf_formstring(&attribute);
 	if (producer && *producer)
-		walk->facts->producer = sentence("%.900s", producer);
+		walk->facts->producer = noted(walk, layout_text(producer, 900));
 }
 
 static void walk_units(struct walk *walk, Dwarf *dwarf)
@@ -482,12 +488,12 @@ static void walk_units(struct walk *walk, Dwarf *dwarf)
 		walk->facts->nr_units++;
 		if (unit_type == DW_UT_skeleton) {
 			if (!split.addr) {
-				note_split_unit(walk->facts, &unit);
+				note_split_unit(walk, &unit);
 				continue;
 			}
 			content = &split;
 		}
-		/* Partial units are walked where they are imported: only then their language is known. */
+		/* Partial units are walked where they are imported, because only then their language is known. */
 		walk->has_partial |= dwarf_tag(content) == DW_TAG_partial_unit;
 		if (dwarf_tag(content) == DW_TAG_partial_unit || !is_c(content))
 			continue;
@@ -512,8 +518,9 @@ static void pass_over_other_languages(struct walk *walk, Dwarf *dwarf)
 }
 
 /*
- * Partial units that no unit imports: dwz makes such of what is referred to only from inside of functions, in a common
- * file as well. Returns whether any has a function whose windows are wanted: then any unit may have it inlined.
+ * Walks partial units that no unit imports: dwz makes them for what is referred to only from inside of functions,
+ * also in its common file. Returns whether one has a function whose windows are wanted: then any unit may have it
+ * inlined.
  */
 static bool walk_partial_units(struct walk *walk, Dwarf *dwarf)
 {
@@ -528,7 +535,7 @@ static bool walk_partial_units(struct walk *walk, Dwarf *dwarf)
 	return has_window;
 }
 
-/* All C units have windows, as far as is known. Takes the list of them. */
+/* Any C unit may have windows: moves the list of all C units to window_units. */
 static void take_all_for_windows(struct walk *walk)
 {
 	free(walk->facts->window_units);
@@ -589,5 +596,5 @@ void facts_deinit(struct facts *facts)
 	free(facts->window_units);
 	free(facts->split_file);
 	free(facts->producer);
-	free(facts->conflict);
+	error_destroy(facts->conflict);
 }

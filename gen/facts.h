@@ -1,11 +1,14 @@
 /*
- * What DWARF says of the wanted names: one pass over the top level of every C unit, partial and type units included.
+ * Finds what DWARF says about the names in gen/wanted.h. Makes one pass over the top-level entries of every C unit,
+ * including partial units and type units.
  *
- * A struct may be defined in many units. The definition counts that has the most of the members that are wanted, those
- * first that fields.def requires: a look-alike of the same name has less. Two such definitions that differ in a wanted
- * member are a conflict, and an error, for nothing says which of them is Ruby's. Of a struct's alternative names the
- * first counts under which it is complete. Units that are not C (Rust has opaque look-alikes of Ruby's structs: yjit
- * and zjit) are passed over.
+ * A struct may be defined in many units. The definition with the most wanted members is used, because an unrelated
+ * struct of the same name has fewer wanted members. A member that fields.def has as `required` counts more than any
+ * number of optional members. If two equally good definitions differ in size or in a wanted member, this conflict is an
+ * error, because nothing tells which definition is Ruby's. fields.def may have several names for a struct. The name
+ * whose definition lacks the fewest required members is used. If several names are equally good, the first of these
+ * names is used. Units that are not C are skipped, because the Rust code of YJIT and ZJIT has opaque look-alikes of
+ * Ruby's structs.
  */
 #ifndef RBDUMP_FACTS_H
 #define RBDUMP_FACTS_H
@@ -15,15 +18,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "gen/types.h"
 #include "gen/wanted.h"
-#include "layout.h"
+#include "layout/layout.h"
 
-/* A global as a unit describes it. */
+/* A global variable, as a unit describes it. */
 struct facts_variable {
 	bool present;
-	uint8_t alternative; /* which of its spec's names it has, from 0 */
-	uint64_t address;    /* as in the debug info */
+	uint8_t alternative; /* the name under which the variable was found: an index into `names` of its layout_spec */
+	uint64_t address;    /* address in the debug info */
 };
 
 struct facts {
@@ -34,22 +38,21 @@ struct facts {
 	struct facts_variable constants[LAYOUT_CONSTANTS];
 	uint64_t constant_sizes[LAYOUT_CONSTANTS];
 
-	/* C units whose code may hold windows. */
+	/* C units whose code may contain torn windows. */
 	Dwarf_Die *window_units;
 	size_t nr_window_units;
 
-	/* For messages. */
+	/* For messages: */
 	unsigned int nr_units;	 /* compilation units of any language */
-	unsigned int nr_c_units; /* of them, those in C */
-	char *split_file;	 /* a .dwo file that was not found; NULL if none is missing */
-	char *producer;		 /* compiler of the unit with the control frame */
-	char *conflict;		 /* a sentence, if two definitions contradict each other */
+	unsigned int nr_c_units; /* compilation units in C */
+	char *split_file;	 /* a .dwo file that was not found; NULL if no .dwo file is missing */
+	char *producer;		 /* compiler of the unit that defines the control frame */
+	struct error *conflict;	 /* how two definitions contradict each other; NULL if there is no conflict */
 };
 
 /*
- * Makes the pass.
- *   ret    to be given to facts_deinit(), also if this fails
- * False if memory or the budget is used up (budget->steps is then 0).
+ * Makes the pass over all units. False if out of memory, or if the budget is used up (budget->steps is 0 then).
+ *   ret    receives the facts; free them with facts_deinit(), even on failure
  */
 bool facts_init(struct facts *ret, Dwarf *dwarf, const struct wanted_table *table, struct die_budget *budget);
 void facts_deinit(struct facts *facts);

@@ -5,7 +5,7 @@ usage: fields.py FIELDS_DEF OUTPUT_FOLDER
 
 The header has one enum a kind of entry (S_ structs, F_ members, E_ enumerators, C_ constants, Y_ symbols,
 P_ functions, W_ windows) in the order of fields.def, and LAYOUT_FIELDS_ASKED, which is another for every other list of
-things to look for; the source the tables of `struct layout_spec` (layout.h) by
+things to look for; the source the tables of `struct layout_spec` (layout/layout.h) by
 these ids. An id is its letter and the names as fields.def spells them: F_cfp_iseq, E_tLAST_OP_ID.
 
 fields.def is read strictly: whatever is not understood is an error with its line number, and nothing is written.
@@ -185,7 +185,7 @@ def header(fields):
 
 
 def source(fields):
-    out = ["/* Made by gen/fields.py from gen/fields.def. */", '#include "layout.h"', ""]
+    out = ["/* Made by gen/fields.py from gen/fields.def. */", '#include "layout/layout.h"', ""]
     for kind, (_, word) in KINDS.items():
         for entry in fields.entries[kind]:
             names = ", ".join(quoted(name) for name in entry.names)

@@ -19,15 +19,15 @@
 #include "gen/windows.h"
 #include "layout/check.h"
 #include "layout/read.h"
+#include "layout/words.h"
 #include "layout/write.h"
-#include "sentence.h"
 
-/* Entries that may be looked at: Ruby 3.4 has 140,000 that matter. Enough for a program that embeds it. */
+/* The most entries that are looked at. Ruby 3.4 has 140,000 that count, so a program that embeds it fits, too. */
 #define MAX_STEPS (UINT64_C(1) << 25)
 
 #define MAX_TEXT 512 /* bytes of ruby_description; usual are 100 */
 
-/* A string of Ruby's: where its symbol says it is. */
+/* The symbol of a string of Ruby's. */
 struct text_symbol {
 	bool present;
 	uint64_t address; /* as in the ELF file, or within the section */
@@ -39,16 +39,16 @@ struct text_symbol {
 struct generation {
 	const char *sysroot;
 	const char *source;	  /* NULL: base name of the path */
-	bool no_server;		  /* none is asked, though there is one */
+	bool no_server;		  /* debuginfod is not asked, although DEBUGINFOD_URLS is set */
 	char *path;		  /* of the ELF file that is read */
-	char *followed;		  /* what was looked at while following libraries; NULL if none was */
+	char *followed;		  /* the libraries that were looked at; NULL if none was */
 	char *folders;		  /* for libdwfl: where debug files are */
-	int fd;			  /* until libdwfl has it; else -1 */
+	int fd;			  /* -1 once libdwfl owns it */
 	Dwfl_Callbacks callbacks; /* libdwfl keeps a pointer to them */
 	Dwfl *dwfl;
 	Dwfl_Module *module;
 	Elf *elf;
-	uint64_t elf_bias, dwarf_bias; /* of libdwfl's addresses over those in the file */
+	uint64_t elf_bias, dwarf_bias; /* libdwfl's address = address in the file + bias */
 	bool relocatable;
 	const char *debug_path; /* NULL if the debug info is in the file itself */
 	Dwarf *dwarf;
@@ -66,28 +66,28 @@ static struct error *open_file(struct generation *g, const int *fd)
 {
 	g->fd = fd ? fcntl(*fd, F_DUPFD_CLOEXEC, 0) : open(g->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (g->fd < 0)
-		return error_take(EXIT_FAILED, sentence("%s: cannot be opened: %s", g->path, strerror(errno)));
-	char *problem = image_check(g->path, g->fd);
+		return error_create(EXIT_FAILED, "%s: cannot be opened: %s", g->path, strerror(errno));
+	struct error *error = image_check(g->path, g->fd);
 
-	if (!problem && !fd) {
+	if (!error && !fd) {
 		int copy = image_copy(g->fd);
 
 		if (copy < 0)
-			problem = sentence("%s: cannot be read: %s", g->path, strerror(errno));
+			error = error_create(EXIT_FAILED, "%s: cannot be read: %s", g->path, strerror(errno));
 		close(g->fd);
 		g->fd = copy;
 	}
-	return problem ? error_take(EXIT_FAILED, problem) : NULL;
+	return error;
 }
 
-/* If the file has no Ruby in it, goes on to the library that it has it from. */
+/* If the file does not contain Ruby, goes on with the libruby that it links. */
 static struct error *follow(struct generation *g)
 {
 	Elf *elf = elf_begin(g->fd, ELF_C_READ, NULL);
 	size_t length;
 
 	if (!elf)
-		return error_take(EXIT_FAILED, sentence("%s: a damaged ELF file: %s", g->path, elf_errmsg(-1)));
+		return error_create(EXIT_FAILED, "%s: a damaged ELF file: %s", g->path, elf_errmsg(-1));
 	bool complete = image_defines_constant(elf, "ruby_version") || !image_dynamic_string(elf, DT_NEEDED, 0);
 
 	elf_end(elf);
@@ -97,19 +97,23 @@ static struct error *follow(struct generation *g)
 
 	if (!looked)
 		return error_no_memory();
-	char *library = libruby_find(g->path, g->sysroot, looked);
+	char *library;
+	struct error *error = libruby_find(g->path, g->sysroot, looked, &library);
 
-	fclose(looked);
-	/* Otherwise its symbols may be in a debug file. */
-	if (!library)
-		return NULL;
+	if (fclose(looked) != 0 && !error) {
+		free(library);
+		return error_no_memory();
+	}
+	/* No error: its symbols may be in a debug file. */
+	if (error || !library)
+		return error;
 	close(g->fd);
 	free(g->path);
 	g->path = library;
 	return open_file(g, NULL);
 }
 
-/* libdwfl maps what it is given: of a debug file, that is a copy, too. */
+/* libdwfl maps the files that it gets, so it gets a copy of a debug file, too. */
 static int find_debug_file(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, const char *file,
 			   const char *link, GElf_Word checksum, char **path)
 {
@@ -124,8 +128,13 @@ static int find_debug_file(Dwfl_Module *module, void **data, const char *name, D
 
 static struct error *open_module(struct generation *g)
 {
-	g->folders = *g->sysroot ? sentence(":.debug:%s/usr/lib/debug:/usr/lib/debug", g->sysroot)
-				 : sentence(":.debug:/usr/lib/debug");
+	static const char folders[] = "/usr/lib/debug";
+
+	if (asprintf(&g->folders, ":.debug:%s%s%s%s", *g->sysroot ? g->sysroot : "", folders, *g->sysroot ? ":" : "",
+		     *g->sysroot ? folders : "") < 0) {
+		g->folders = NULL;
+		return error_no_memory();
+	}
 	g->callbacks = (Dwfl_Callbacks){
 	    .find_elf = dwfl_build_id_find_elf,
 	    .find_debuginfo = find_debug_file,
@@ -134,16 +143,16 @@ static struct error *open_module(struct generation *g)
 	};
 	g->dwfl = dwfl_begin(&g->callbacks);
 	if (!g->dwfl)
-		return error_take(EXIT_FAILED, sentence("%s: %s", g->path, dwfl_errmsg(-1)));
+		return error_create(EXIT_FAILED, "%s: %s", g->path, dwfl_errmsg(-1));
 	dwfl_report_begin(g->dwfl);
 	g->module = dwfl_report_offline(g->dwfl, g->path, g->path, g->fd);
 	if (!g->module)
-		return error_take(EXIT_FAILED, sentence("%s: a damaged ELF file: %s", g->path, dwfl_errmsg(-1)));
+		return error_create(EXIT_FAILED, "%s: a damaged ELF file: %s", g->path, dwfl_errmsg(-1));
 	g->fd = -1; /* libdwfl closes it */
 	dwfl_report_end(g->dwfl, NULL, NULL);
 	g->elf = dwfl_module_getelf(g->module, &g->elf_bias);
 	if (!g->elf)
-		return error_take(EXIT_FAILED, sentence("%s: a damaged ELF file: %s", g->path, dwfl_errmsg(-1)));
+		return error_create(EXIT_FAILED, "%s: a damaged ELF file: %s", g->path, dwfl_errmsg(-1));
 	GElf_Ehdr header;
 
 	g->relocatable = gelf_getehdr(g->elf, &header) && header.e_type == ET_REL;
@@ -151,34 +160,35 @@ static struct error *open_module(struct generation *g)
 }
 
 /* Says where debug info was looked for. */
-static char *no_debug_info(struct generation *g)
+static struct error *no_debug_info(struct generation *g)
 {
 	GElf_Word checksum;
 	const char *link = dwelf_elf_gnu_debuglink(g->elf, &checksum);
 	const char *obstacle = image_debug_info_obstacle(g->elf);
 
 	if (obstacle)
-		return sentence("%s: has debug info, which %s", g->path, obstacle);
+		return error_create(EXIT_FAILED, "%s: has debug info, which %s", g->path, obstacle);
 	char *build_id = contents_build_id(g->elf);
-	char *by_link =
-	    link ? sentence(", nor in %s, to which it links (or its checksum differs)", link) : sentence("%s", "");
-	char *by_id =
-	    build_id ? sentence(", nor in %s/usr/lib/debug/.build-id/%.2s/%s.debug", g->sysroot, build_id, build_id + 2)
-		     : sentence(", and it has no build-id to find it by");
-	char *text =
-	    sentence("%s: no debug info: there is none in the file%s%s%s; install its debug symbols (of Debian's "
-		     "packages: -dbgsym)",
-		     g->path, by_link, by_id,
-		     !build_id			 ? ""
-		     : g->no_server		 ? "; no server is asked by root for a file that is another user's, "
-						   "or of another root folder: run rbdump --gen-offsets on it"
-		     : getenv("DEBUGINFOD_URLS") ? ", nor did debuginfod have it"
-						 : "; DEBUGINFOD_URLS is not set, so no server was asked");
+	struct error *error = error_create(EXIT_FAILED, "%s: no debug info in the file", g->path);
 
-	free(by_link);
-	free(by_id);
+	if (link)
+		error = error_append(
+		    error, ", nor in %s, which its debuglink names (or the checksum of that file differs)", link);
+	if (build_id)
+		error = error_append(error, ", nor in %s/usr/lib/debug/.build-id/%.2s/%s.debug", g->sysroot, build_id,
+				     build_id + 2);
+	else
+		error = error_append(error, ", and it has no build-id by which to find debug info elsewhere");
+	error =
+	    error_append(error, "%s; install its debug symbols (in Debian: the package whose name ends with -dbgsym)",
+			 !build_id	? ""
+			 : g->no_server ? "; as root, rbdump asks no server about the file of another user, or "
+					  "about a file in another root folder or mount namespace, as in a "
+					  "container: run rbdump layout on that file"
+			 : getenv("DEBUGINFOD_URLS") ? ", nor on a debuginfod server"
+						     : "; DEBUGINFOD_URLS is not set, so no server was asked");
 	free(build_id);
-	return text;
+	return error;
 }
 
 static struct error *open_debug_info(struct generation *g)
@@ -195,16 +205,16 @@ static struct error *open_debug_info(struct generation *g)
 	name = g->debug_path ? g->debug_path : g->path;
 	g->alternate = dwelf_dwarf_gnu_debugaltlink(g->dwarf, &alternate, &id) > 0;
 	if (g->alternate && !dwarf_getalt(g->dwarf))
-		return error_take(EXIT_FAILED,
-				  sentence("%s: dwz has moved part of its debug info to %s, which is not to be "
-					   "found",
-					   name, alternate));
+		return error_create(EXIT_FAILED,
+				    "%s: dwz has moved part of its debug info to %s, which was not "
+				    "found",
+				    name, alternate);
 	return NULL;
 }
 
 /* ---- symbols */
 
-/* Whether what follows a name is a suffix that link-time optimisation gives to a static variable. */
+/* Whether a text is a suffix that link-time optimisation appends to the name of a static variable. */
 static bool is_suffix(const char *text)
 {
 	return strncmp(text, ".lto_priv.", strlen(".lto_priv.")) == 0 ||
@@ -223,18 +233,18 @@ static void note_symbol(struct generation *g, struct layout *layout, const char 
 	}
 	const char *dot = strchr(name, '.');
 
-	if (!dot || !is_suffix(dot) || dot - name > 200)
-		return;
-	char *bare = sentence("%.*s", (int)(dot - name), name);
+	char bare[201];
 
+	if (!dot || !is_suffix(dot) || dot - name >= (ptrdiff_t)sizeof(bare))
+		return;
+	snprintf(bare, sizeof(bare), "%.*s", (int)(dot - name), name);
 	wanted = wanted_find(g->table, WANTED_SYMBOL, bare);
 	if (wanted)
 		g->suffixed[wanted->id] = (struct layout_symbol){
 		    .present = true, .alternative = (uint8_t)wanted->alternative, .address = address};
-	free(bare);
 }
 
-/* Goes through the symbol table: the file's own, or its debug file's, or the dynamic one, as libdwfl finds. */
+/* Goes through the symbol table that libdwfl finds: the file's own, that of its debug file, or the dynamic one. */
 static void read_symbols(struct generation *g, struct layout *layout)
 {
 	int count = dwfl_module_getsymtab(g->module);
@@ -265,7 +275,7 @@ static void read_symbols(struct generation *g, struct layout *layout)
 	}
 }
 
-/* What the symbol table lacks: by a suffix, else by the debug info. */
+/* Completes what the symbol table lacks: from the debug info, else from names with a suffix. */
 static void complete_symbols(struct generation *g, struct layout *layout)
 {
 	for (size_t i = 0; i < LAYOUT_SYMBOLS && !g->relocatable; i++) {
@@ -284,23 +294,23 @@ static void complete_symbols(struct generation *g, struct layout *layout)
 
 /* ---- version, description, constants in memory */
 
-/* A string at a symbol, malloc'ed; NULL if the file does not hold it. */
-static char *read_text(Elf *elf, const struct text_symbol *symbol)
+/* The string at a symbol, malloc'ed; NULL if the file does not have it. */
+static bool read_text(Elf *elf, const struct text_symbol *symbol, char **ret)
 {
 	char text[MAX_TEXT + 1] = "";
 
-	if (!symbol->present)
-		return NULL;
-	for (size_t i = 0; i < MAX_TEXT; i++) {
+	for (size_t i = 0; symbol->present && i < MAX_TEXT; i++) {
 		if (!image_read(elf, symbol->section, symbol->address + i, text + i, 1))
-			return NULL;
-		if (!text[i])
-			return i ? sentence("%s", text) : NULL;
+			return true;
+		if (!text[i]) {
+			*ret = i ? layout_text(text, i) : NULL;
+			return i == 0 || *ret;
+		}
 	}
-	return NULL;
+	return true;
 }
 
-/* A version is short and plain: it becomes part of a file name. */
+/* Strict, because the version becomes part of a file name. */
 static bool is_version(const char *text)
 {
 	size_t length = strlen(text);
@@ -309,46 +319,58 @@ static bool is_version(const char *text)
 	       strspn(text, "0123456789abcdefghijklmnopqrstuvwxyz.-") == length;
 }
 
+/* What ruby_version and ruby_description are in a file. False if out of memory. */
+static bool read_texts(const struct generation *g, Elf *elf, struct layout *layout)
+{
+	return read_text(elf, &g->version, &layout->version) && read_text(elf, &g->description, &layout->description);
+}
+
+/* The same in the file that a debug file was split from. False if out of memory. */
+static bool read_texts_of_whole(const struct generation *g, struct layout *layout)
+{
+	struct contents contents;
+	bool enough = contents_find(g->path, layout->build_id, g->sysroot, &contents);
+
+	if (contents.elf) {
+		free(layout->description);
+		layout->description = NULL;
+		enough = read_texts(g, contents.elf, layout);
+	}
+	contents_close(&contents);
+	return enough;
+}
+
 /*
- * From the file itself; if that is a debug file without contents, from the file that it was split from, else from
- * macros if what they say has the length of ruby_version.
+ * Reads the version from the file itself. If that is a debug file without contents, reads it from the file from which
+ * it was split; else from the macros, if their version has the same length as ruby_version.
  */
 static struct error *read_version(struct generation *g, struct layout *layout)
 {
-	layout->version = read_text(g->elf, &g->version);
-	layout->description = read_text(g->elf, &g->description);
-	if (!layout->version && layout->build_id) {
-		struct contents contents;
+	char version[MACROS_VERSION];
 
-		contents_find(g->path, layout->build_id, g->sysroot, &contents);
-		if (contents.elf) {
-			free(layout->description);
-			layout->version = read_text(contents.elf, &g->version);
-			layout->description = read_text(contents.elf, &g->description);
-		}
-		contents_close(&contents);
-	}
-	if (!layout->version && g->version.present) {
-		char *version = macros_version(g->dwarf, &g->budget);
-
-		if (version && g->version.size == strlen(version) + 1)
-			layout->version = version;
-		else
-			free(version);
+	if (!read_texts(g, g->elf, layout))
+		return error_no_memory();
+	if (!layout->version && layout->build_id && !read_texts_of_whole(g, layout))
+		return error_no_memory();
+	if (!layout->version && g->version.present && macros_version(g->dwarf, &g->budget, version) &&
+	    g->version.size == strlen(version) + 1) {
+		layout->version = strdup(version);
+		if (!layout->version)
+			return error_no_memory();
 	}
 	if (!layout->version)
-		return error_take(
+		return error_create(
 		    EXIT_FAILED,
-		    sentence("%s: does not hold the bytes of ruby_version, so its version is not known; if it is a "
-			     "separate debug file, give the file that it was split from: rbdump finds the debug file",
-			     g->path));
+		    "%s: does not contain the bytes of ruby_version, so its version is not known; instead of a "
+		    "separate debug file, give the file from which the debug file was split: rbdump then finds the "
+		    "debug file",
+		    g->path);
 	if (!is_version(layout->version))
-		return error_take(EXIT_FAILED,
-				  sentence("%s: ruby_version is not a version: %s", g->path, layout->version));
+		return error_create(EXIT_FAILED, "%s: ruby_version is not a version: %s", g->path, layout->version);
 	return NULL;
 }
 
-/* Constants that the compiler has put into memory. */
+/* Reads constants that are variables in memory. */
 static void read_constants(struct generation *g, struct layout *layout)
 {
 	for (size_t i = 0; i < LAYOUT_CONSTANTS && !g->relocatable; i++) {
@@ -372,52 +394,48 @@ static void read_constants(struct generation *g, struct layout *layout)
 
 static struct error *read_windows(struct generation *g, struct layout *layout)
 {
-	for (size_t i = 0; i < g->facts.nr_window_units && !g->relocatable; i++) {
-		if (!windows_add(layout, &g->facts.window_units[i], g->table, g->dwarf_bias - g->elf_bias, &g->budget))
-			return error_take(
-			    EXIT_FAILED, sentence("%s: its debug info has impossibly many inlined functions", g->path));
-	}
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < g->facts.nr_window_units && !g->relocatable && !error; i++)
+		error =
+		    windows_add(layout, &g->facts.window_units[i], g->table, g->dwarf_bias - g->elf_bias, &g->budget);
+	if (error)
+		return error_prefix(error, "%s", g->path);
 	windows_finish(layout);
 	return NULL;
 }
 
-/* "FILE" or "FILE, debug info in FILE: 79 units, 79 of them in C" */
-static char *looked_at(const struct generation *g)
+/*
+ * Takes what is missing, and adds what was looked at: "FILE", or "FILE, debug info in FILE: 79 units, 79 of them in
+ * C".
+ */
+static struct error *missing_error(const struct generation *g, struct error *missing)
 {
-	return sentence("looked at %s%s%s: %u units, %u of them in C%s%s", g->path,
-			g->debug_path ? ", debug info in " : "", g->debug_path ? g->debug_path : "", g->facts.nr_units,
-			g->facts.nr_c_units,
-			g->facts.split_file ? "; its debug info is split, and this part of it was not found: " : "",
-			g->facts.split_file ? g->facts.split_file : "");
-}
+	const char *split = g->facts.split_file;
 
-/* Takes a sentence that says what is missing, and adds what was looked at. */
-static struct error *missing_error(const struct generation *g, char *missing)
-{
-	char *looked = looked_at(g);
-	char *text = sentence("%s: %s; %s", g->path, missing, looked);
-
-	free(missing);
-	free(looked);
-	return error_take(EXIT_FAILED, text);
+	return error_append(error_prefix(missing, "%s", g->path), "; searched %s%s%s: %u units, %u of them in C%s%s",
+			    g->path, g->debug_path ? ", debug info in " : "", g->debug_path ? g->debug_path : "",
+			    g->facts.nr_units, g->facts.nr_c_units,
+			    split ? "; its debug info is split, and this part of it was not found: " : "",
+			    split ? split : "");
 }
 
 static struct error *not_a_ruby(const struct generation *g)
 {
-	return error_take(EXIT_NO_RUBY, sentence("%s: not a Ruby: it does not define ruby_version%s%s", g->path,
-						 g->followed ? ", nor does any library that it needs: " : "",
-						 g->followed ? g->followed : ""));
+	return error_create(EXIT_NO_RUBY, "%s: not a Ruby: it does not define ruby_version%s%s", g->path,
+			    g->followed ? ", nor does any library that it needs: " : "",
+			    g->followed ? g->followed : "");
 }
 
-/* Checks that all that is required was found, and that the whole could be read back from a file. */
+/* Checks that everything required was found, and that the layout can be read back from a file. */
 static struct error *check(const struct generation *g, const struct layout *layout)
 {
-	char *missing = layout_missing(layout);
+	struct error *missing = layout_missing(layout), *error = NULL;
 
 	for (size_t i = 0; !missing && i < LAYOUT_SYMBOLS && !g->relocatable; i++) {
 		if (layout_symbol_specs[i].required && !layout->symbols[i].present)
-			missing = sentence("the symbol %s is missing (%s)", layout_symbol_specs[i].label,
-					   layout_symbol_specs[i].purpose);
+			missing = error_create(EXIT_FAILED, "the symbol %s is missing (%s)",
+					       layout_symbol_specs[i].label, layout_symbol_specs[i].purpose);
 	}
 	if (missing)
 		return missing_error(g, missing);
@@ -426,26 +444,19 @@ static struct error *check(const struct generation *g, const struct layout *layo
 	char *content = NULL;
 	size_t length;
 	FILE *file = open_memstream(&content, &length);
-	char *problem = NULL;
 	bool written = file && layout_write(layout, file);
 
 	if (file)
 		fclose(file);
 	file = written ? fmemopen(content, length, "r") : NULL;
 	if (file) {
-		problem = layout_read(file, &again);
+		error = error_prefix(layout_read(file, &again), "%s: its debug info leads to an impossible layout",
+				     g->path);
 		fclose(file);
 	}
 	free(content);
 	layout_destroy(again);
-	if (!file)
-		return error_no_memory();
-	if (!problem)
-		return NULL;
-	char *text = sentence("%s: what its debug info says cannot be true: %s", g->path, problem);
-
-	free(problem);
-	return error_take(EXIT_FAILED, text);
+	return file ? error : error_no_memory();
 }
 
 /* Fills in g->facts.layout. */
@@ -461,10 +472,9 @@ static struct error *generate(struct generation *g)
 	g->budget.steps = MAX_STEPS;
 	if (g->dwarf) {
 		if (!facts_init(&g->facts, g->dwarf, g->table, &g->budget))
-			return g->budget.steps
-				   ? error_no_memory()
-				   : error_take(EXIT_FAILED,
-						sentence("%s: its debug info is too large or never ends", g->path));
+			return g->budget.steps ? error_no_memory()
+					       : error_create(EXIT_FAILED,
+							      "%s: its debug info is too large or never ends", g->path);
 	}
 	if (!g->facts.layout)
 		g->facts.layout = layout_create();
@@ -476,19 +486,25 @@ static struct error *generate(struct generation *g)
 	if (!g->version.present && !layout->sizes[S_cfp].present)
 		return not_a_ruby(g);
 	if (!g->dwarf || !g->facts.nr_units)
-		return error_take(EXIT_FAILED, no_debug_info(g));
-	if (g->facts.conflict)
-		return error_take(EXIT_FAILED, sentence("%s: %s", g->path, g->facts.conflict));
+		return no_debug_info(g);
+	if (g->facts.conflict) {
+		error = error_prefix(g->facts.conflict, "%s", g->path);
+		g->facts.conflict = NULL;
+		return error;
+	}
 	complete_symbols(g, layout);
 	read_constants(g, layout);
 	error = read_windows(g, layout);
 	if (error)
 		return error;
 	const char *slash = strrchr(g->path, '/');
+	const char *source = g->source ? g->source : slash ? slash + 1 : g->path;
 
-	layout->arch = sentence("x86_64");
-	layout->asked = sentence("%s", LAYOUT_FIELDS_ASKED);
-	layout->source = sentence("%s", g->source ? g->source : slash ? slash + 1 : g->path);
+	layout->arch = strdup("x86_64");
+	layout->asked = strdup(LAYOUT_FIELDS_ASKED);
+	layout->source = layout_text(source, strlen(source));
+	if (!layout->arch || !layout->asked || !layout->source)
+		return error_no_memory();
 	/* An object file is not what will be loaded. */
 	layout->build_id = g->relocatable ? NULL : contents_build_id(g->elf);
 	layout->producer = g->facts.producer;
@@ -519,6 +535,22 @@ static void count(const struct layout *layout, struct gen_report *report)
 		count_one(report, layout->constants[i].present);
 }
 
+/* Says what was read. False if out of memory. */
+static bool fill_report(const struct generation *g, struct gen_report *report)
+{
+	*report = (struct gen_report){
+	    .elf = strdup(g->path),
+	    .debug = g->debug_path ? strdup(g->debug_path) : NULL,
+	    .alternate = g->alternate,
+	};
+	count(g->facts.layout, report);
+	if (report->elf && (report->debug || !g->debug_path))
+		return true;
+	gen_report_deinit(report);
+	*report = (struct gen_report){0};
+	return false;
+}
+
 struct error *gen_layout(const char *path, const struct gen_options *options, struct gen_report *report,
 			 struct layout **ret)
 {
@@ -528,28 +560,24 @@ struct error *gen_layout(const char *path, const struct gen_options *options, st
 	    .sysroot = o->sysroot ? o->sysroot : "",
 	    .source = o->source,
 	    .no_server = o->no_server,
-	    .path = sentence("%s", path),
+	    .path = strdup(path),
 	    .fd = -1,
 	};
 	struct error *error;
 
 	elf_version(EV_CURRENT);
-	error = open_file(&g, o->fd);
+	error = g.path ? open_file(&g, o->fd) : error_no_memory();
 	if (!error)
 		error = follow(&g);
 	if (!error)
 		error = open_module(&g);
 	if (!error)
 		error = generate(&g);
-	if (!error && g.facts.layout) {
+	if (!error && report && !fill_report(&g, report))
+		error = error_no_memory();
+	if (!error) {
 		*ret = g.facts.layout;
 		g.facts.layout = NULL;
-		if (report) {
-			report->elf = sentence("%s", g.path);
-			report->debug = g.debug_path ? sentence("%s", g.debug_path) : NULL;
-			report->alternate = g.alternate;
-			count(*ret, report);
-		}
 	}
 	facts_deinit(&g.facts);
 	wanted_destroy(g.table);

@@ -1,58 +1,65 @@
 /*
  * Makes the layout of a Ruby from an ELF file and its debug info.
  *
- * The ELF file may be an executable, a shared libruby, an executable that links one (it is followed as the loader
- * would), a separate debug file, or a relocatable object. Its debug info is in it, or in a file that is found by
- * debuglink (whose checksum must agree), by build-id in /usr/lib/debug/.build-id, or by debuginfod if DEBUGINFOD_URLS
- * is set; what dwz moved to a common file is found likewise.
+ * The ELF file may be an executable, a shared libruby, a separate debug file, or a relocatable object. If an executable
+ * links a libruby, the generator reads that libruby. The generator finds a libruby as the dynamic loader does. The
+ * debug info is in the ELF file itself, or in another file. The other file is found by debuglink (the checksum must
+ * agree), by build-id in /usr/lib/debug/.build-id, or by debuginfod if DEBUGINFOD_URLS is set. dwz may have moved a
+ * part of the debug info to a common file. The common file is found by its path, by build-id, or by debuginfod.
  *
- * ruby_version and ruby_description are read from the ELF file's own data. A separate debug file has no data: then the
- * file that it was split from is looked for where such files are installed (gen/contents.h), and must have the same
- * build-id. Failing that, the version comes from the macros that debug info of -g3 has (gen/macros.h), and there is no
- * description. Failing that, it is an error, and the file that was split is to be given instead: a version is not
- * guessed.
+ * ruby_version and ruby_description are read from the data of the ELF file. A separate debug file does not contain
+ * these bytes. So for a debug file, the generator looks for the file from which the debug file was split. It searches
+ * the places where such files are installed (gen/contents.h). The build-ids of the two files must be equal. If the file
+ * is not found, the version comes from the macros in the debug info, which -g3 writes (gen/macros.h). A layout with a
+ * version from macros has no description. If the debug info has no macros, the generator fails, because it never
+ * guesses the version. The user must then give the file from which the debug file was split.
  *
- * All that these files say may be hostile. Nothing here takes more time or memory than in proportion to their size.
+ * All these files may be hostile. The time and memory that the generator takes are at most proportional to the size of
+ * these files.
  */
 #ifndef RBDUMP_GEN_H
 #define RBDUMP_GEN_H
 
-#include "error.h"
-#include "layout.h"
+#include "base/error.h"
+#include "layout/layout.h"
 
 struct gen_options {
-	/* In front of absolute paths that the file names, and of the folders for debug info; NULL or "" for none.
-	 * /proc/PID/root, for a process that lives in another mount namespace. */
+	/*
+	 * Prefix of absolute paths in the file, and of the folders for debug info; NULL or "" for no prefix. To read
+	 * the files of a process in another mount namespace, the caller sets the prefix to /proc/PID/root.
+	 */
 	const char *sysroot;
 
-	/* An open file to read instead of the path, which then serves for messages and for finding what belongs to it;
-	 * NULL if the path is to be opened. Not closed. */
+	/*
+	 * An open file, which is read, but not closed. The path of the ELF file is then used only in messages, and to
+	 * find other files that belong to the ELF file. NULL: the path is opened.
+	 */
 	const int *fd;
 
-	/* Base name to be noted as the layout's source; NULL for that of the path. */
+	/* Base name for the `source` of the layout; NULL for the base name of the path. */
 	const char *source;
 
-	/* debuginfod is not asked, whatever DEBUGINFOD_URLS says. */
+	/* debuginfod is never asked, even if DEBUGINFOD_URLS is set. */
 	bool no_server;
 };
 
 /* What was read, and how much was found. */
 struct gen_report {
-	char *elf;	     /* path of the file with Ruby in it: a libruby that was followed, or the given path */
-	char *debug;	     /* path of the file with the debug info, if it is another one; else NULL */
-	bool alternate;	     /* part of it is in a file that dwz has made */
-	unsigned int fields; /* members, enumerators and constants found */
-	unsigned int absent; /* those that this Ruby does not have, all of them optional */
+	char *elf;	     /* path of the file that contains Ruby: the given path, or a libruby that it links */
+	char *debug;	     /* path of the file with the debug info; NULL if the debug info is in `elf` itself */
+	bool alternate;	     /* part of the debug info is in a file that dwz has made */
+	unsigned int fields; /* how many members, enumerators and constants were found */
+	unsigned int absent; /* how many optional members, enumerators and constants were not found */
 };
 
 /*
  * Makes a layout.
- *   path     of an ELF file
+ *   path     path of an ELF file
  *   options  NULL for the defaults
- *   report   filled in on success, to be given to gen_report_deinit(); may be NULL
- *   ret      the layout, to be destroyed by the caller
- * Fails with EXIT_NO_RUBY if the file is sound, but no Ruby, and with EXIT_FAILED otherwise; the message says what was
- * looked at.
+ *   report   filled in on success; free it with gen_report_deinit(); may be NULL
+ *   ret      receives the layout, which the caller destroys
+ * Fails with EXIT_NO_RUBY if the file is valid but not a Ruby, and with EXIT_FAILED in all other cases. The message
+ * says which files were read.
  */
 struct error *gen_layout(const char *path, const struct gen_options *options, struct gen_report *report,
 			 struct layout **ret);

@@ -8,14 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sentence.h"
-
 #define CHUNK	  (256 << 10)
 #define MAX_COPY  (INT64_C(1) << 30)  /* bytes of a file that is copied as a whole; libruby 4.0 has 60 MB */
 #define MAX_PARTS (UINT64_C(1) << 28) /* bytes of the parts that are copied of a file */
 #define MAX_FILE  (INT64_C(16) << 30) /* bytes of a file of which parts are copied */
 
-/* What an ELF file is for, by its e_machine. */
+/* The machine of an ELF file, by its e_machine. */
 static const char *machine_name(unsigned int machine)
 {
 	switch (machine) {
@@ -36,43 +34,48 @@ static const char *machine_name(unsigned int machine)
 	}
 }
 
-static char *check_header(const char *name, const Elf64_Ehdr *header, ssize_t length)
+static struct error *check_header(const char *name, const Elf64_Ehdr *header, ssize_t length)
 {
 	if (length == 0)
-		return sentence("%s: the file is empty", name);
+		return error_create(EXIT_FAILED, "%s: the file is empty", name);
 	if (length < SELFMAG || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
-		return sentence("%s: not an ELF file", name);
+		return error_create(EXIT_FAILED, "%s: not an ELF file", name);
 	if (length < EI_NIDENT)
-		return sentence("%s: cut short: not even the ELF header is there", name);
+		return error_create(EXIT_FAILED, "%s: cut short: the ELF header is incomplete", name);
 	if (header->e_ident[EI_CLASS] == ELFCLASS32)
-		return sentence("%s: a 32-bit ELF file; rbdump reads those of x86_64", name);
+		return error_create(EXIT_FAILED, "%s: a 32-bit ELF file; rbdump reads only ELF files for x86_64", name);
 	if (header->e_ident[EI_DATA] == ELFDATA2MSB)
-		return sentence("%s: a big-endian ELF file; rbdump reads those of x86_64", name);
+		return error_create(EXIT_FAILED, "%s: a big-endian ELF file; rbdump reads only ELF files for x86_64",
+				    name);
 	if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB)
-		return sentence("%s: an ELF file of unknown class or byte order", name);
+		return error_create(EXIT_FAILED, "%s: an ELF file of unknown class or byte order", name);
 	if (length < (ssize_t)sizeof(*header))
-		return sentence("%s: cut short: not even the ELF header is there", name);
+		return error_create(EXIT_FAILED, "%s: cut short: the ELF header is incomplete", name);
 	if (header->e_machine != EM_X86_64) {
 		const char *machine = machine_name(header->e_machine);
 
 		if (machine)
-			return sentence("%s: an ELF file for %s; rbdump reads those of x86_64", name, machine);
-		return sentence("%s: an ELF file for machine %u; rbdump reads those of x86_64", name,
-				header->e_machine);
+			return error_create(EXIT_FAILED,
+					    "%s: an ELF file for %s; rbdump reads only ELF files for x86_64", name,
+					    machine);
+		return error_create(EXIT_FAILED,
+				    "%s: an ELF file for machine %u; rbdump reads only ELF files for x86_64", name,
+				    header->e_machine);
 	}
 	if (header->e_type != ET_EXEC && header->e_type != ET_DYN && header->e_type != ET_REL)
-		return sentence("%s: neither an executable nor a shared library nor an object file (ELF type %u)", name,
-				header->e_type);
+		return error_create(EXIT_FAILED,
+				    "%s: neither an executable nor a shared library nor an object file (ELF type %u)",
+				    name, header->e_type);
 	return NULL;
 }
 
-char *image_check(const char *name, int fd)
+struct error *image_check(const char *name, int fd)
 {
 	Elf64_Ehdr header;
 	ssize_t length = pread(fd, &header, sizeof(header), 0);
 
 	if (length < 0)
-		return sentence("%s: cannot be read: %s", name, strerror(errno));
+		return error_create(EXIT_FAILED, "%s: cannot be read: %s", name, strerror(errno));
 	return check_header(name, &header, length);
 }
 
@@ -83,7 +86,7 @@ static bool is_zero(const char *bytes, size_t length)
 	return length == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, length - 1) == 0);
 }
 
-/* Copies all that there is; holes stay holes. */
+/* Copies a whole file. Zeros become holes. */
 static bool copy_bytes(int from, int to)
 {
 	char *chunk = malloc(CHUNK);
@@ -110,8 +113,9 @@ int image_copy(int fd)
 	if (copy < 0)
 		return -1;
 	/*
-	 * Its size is what a mapping of it relies on. To write to it is refused by the kernel, too, unless that holds a
-	 * reference to one of its pages just now (mm/memfd.c, memfd_wait_for_pins(), v6.1): nobody else has it open.
+	 * The size must be sealed, because a mapping relies on it. The seal against writing may fail if the kernel
+	 * holds a reference to a page just now (mm/memfd.c, memfd_wait_for_pins(), v6.1). That is fine: nobody else
+	 * has it open.
 	 */
 	if (copy_bytes(fd, copy) && fcntl(copy, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0) {
 		fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE);
@@ -123,7 +127,7 @@ int image_copy(int fd)
 	return -1;
 }
 
-/* A copy of parts of a file that is being made. */
+/* The state while parts of a file are copied. */
 struct copying {
 	int fd;
 	char *bytes;
@@ -148,7 +152,7 @@ static bool copy_part(struct copying *copying, uint64_t offset, uint64_t length)
 	return true;
 }
 
-/* Copies the notes and the dynamic section by the program headers. False if there is no table of those. */
+/* Copies the notes and the dynamic section, by the program headers. False if there is no table of these. */
 static bool copy_segments(struct copying *copying, const Elf64_Ehdr *header)
 {
 	if (header->e_phnum == PN_XNUM || header->e_phoff % 8 != 0 ||
@@ -163,12 +167,12 @@ static bool copy_segments(struct copying *copying, const Elf64_Ehdr *header)
 		    !copy_part(copying, now.p_offset, now.p_filesz))
 			segment->p_type = PT_NULL;
 		else
-			*segment = now; /* where a part lies over the table */
+			*segment = now; /* if a part lies over the table */
 	}
 	return true;
 }
 
-/* Copies the sections that are needed; of symbol tables, the first of each kind, as there is one only (gABI). */
+/* Copies the sections that are needed. Of symbol tables, copies the first of each kind: there is only one (gABI). */
 static void copy_sections(struct copying *copying, const Elf64_Ehdr *header, Elf64_Shdr *sections)
 {
 	bool symtab = false, dynsym = false;
@@ -194,25 +198,25 @@ static void copy_sections(struct copying *copying, const Elf64_Ehdr *header, Elf
 }
 
 /*
- * Copies what is needed. The headers are judged and changed as copies, and put into place last: what they say must not
- * be overwritten by a part that lies over them.
+ * Copies what is needed. The headers are checked and changed in copies of their own, and put into place last: a part
+ * that lies over them must not overwrite them.
  */
 static bool copy_parts(struct copying *copying)
 {
 	Elf64_Ehdr header;
 	Elf64_Shdr *sections = NULL;
 	size_t table;
-	char *problem;
+	struct error *problem;
 
 	if (copying->size < sizeof(header) || !copy_part(copying, 0, sizeof(header)))
 		return false;
 	memcpy(&header, copying->bytes, sizeof(header));
 	problem = check_header("", &header, sizeof(header));
-	free(problem);
+	error_destroy(problem);
 	if (problem || !copy_segments(copying, &header))
 		return false;
 	table = header.e_shnum * sizeof(*sections);
-	/* More sections than a header can count are in no program. */
+	/* e_shnum is enough: no program has more sections than it can count. */
 	if (header.e_shnum > 0 && header.e_shentsize == sizeof(*sections) && header.e_shoff % 8 == 0 &&
 	    copy_part(copying, header.e_shoff, table) && (sections = malloc(table))) {
 		memcpy(sections, copying->bytes + header.e_shoff, table);

@@ -1,7 +1,7 @@
 /*
- * An ELF file as a program's image: what it is, what it defines, and the bytes at its addresses.
+ * Reads an ELF file: its kind, the symbols that it defines, and the bytes at its addresses.
  *
- * The file may be hostile: all offsets and counts are checked, by libelf or here.
+ * The file may be hostile: all offsets and counts are checked, by libelf or by this module.
  */
 #ifndef RBDUMP_IMAGE_H
 #define RBDUMP_IMAGE_H
@@ -11,57 +11,63 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * Checks that an open file is an ELF file that rbdump can read: x86_64, and an executable, a shared library or a
- * relocatable object. Returns NULL, or a malloc'ed sentence that begins with the name.
- */
-char *image_check(const char *name, int fd);
+#include "base/error.h"
 
 /*
- * Copies a file into memory that nobody else can change (a sealed memfd), so that what is read stays as it is: a file
- * that is mapped and cut short meanwhile would end rbdump by SIGBUS.
- * Returns a descriptor, or -1 with errno: EFBIG if the file is larger than any Ruby (1 GiB).
+ * Checks that an open file is an ELF file that rbdump can read: an executable, a shared library or a relocatable
+ * object, for x86_64. Fails with EXIT_FAILED; the message begins with `name`.
+ */
+struct error *image_check(const char *name, int fd);
+
+/*
+ * Copies a file into memory that nobody else can change (a sealed memfd). If rbdump mapped the file itself, and
+ * somebody truncated the file, SIGBUS would end rbdump. Returns a descriptor, which the caller closes. On failure,
+ * returns -1 and sets errno: EFBIG if the file is larger than 1 GiB, which no Ruby is.
  */
 int image_copy(int fd);
 
 /*
- * What is needed of an ELF file to know what it is and what it defines, copied to memory of this process: headers,
- * symbol tables, notes and the dynamic section. All else reads as zeros.
+ * A copy of an ELF file that has only the parts that tell its kind and its symbols: headers, symbol tables, notes and
+ * the dynamic section. All other bytes are zeros.
  */
 struct image_parts {
-	Elf *elf; /* NULL: none */
+	Elf *elf; /* NULL if no file is open */
 	void *bytes;
-	size_t size; /* of the whole file */
+	size_t size; /* the size of the whole file */
 };
 
-/* Fails with false: it cannot be read, or is no ELF file that image_check() would take. */
+/* Copies the parts of an open file. False if the file cannot be read, or if image_check() would refuse it. */
 bool image_parts_open(int fd, struct image_parts *ret);
-void image_parts_close(struct image_parts *parts); /* all-zero is fine */
+void image_parts_close(struct image_parts *parts); /* a zeroed struct is fine */
 
 /*
- * Whether a section, by its number, is memory that is not written to. A constant of a shared library may have a symbol
- * in the executable, too, where the loader copies it to (R_X86_64_COPY): that is writable.
+ * Whether the section with a given number is read-only. If so, a symbol in this section is a constant of this file. An
+ * executable may also have a symbol for a constant of a shared library: the loader copies the constant into a writable
+ * section of the executable (R_X86_64_COPY).
  */
 bool image_is_constant(Elf *elf, size_t section);
 
-/* Whether one of the symbol tables defines a constant of that name. */
+/* Whether one of the symbol tables defines a constant named `name`. */
 bool image_defines_constant(Elf *elf, const char *name);
 
 /*
- * Copies bytes from an address as in the ELF file.
- *   section   of a relocatable object, the section that the address is relative to; else 0
- * False if the file does not hold all of them (as a separate debug file does not).
+ * Copies the bytes at an address of the ELF file to `buffer`. False if the file does not have all of these bytes (a
+ * separate debug file has none of them).
+ *   section   for a relocatable object, the section to which the address is relative; else 0
  */
 bool image_read(Elf *elf, size_t section, uint64_t address, void *buffer, size_t length);
 
 /*
- * Why a file that has a .debug_info section cannot be read: NULL if it has none, else words that follow "which ", owned
- * by nobody.
+ * Says why the .debug_info section of a file cannot be read. Returns a constant string that can follow the words "has
+ * debug info, which". NULL if the file has no such section. Call this function only after reading the debug info has
+ * failed.
  */
 const char *image_debug_info_obstacle(Elf *elf);
 
-/* The dynamic section's string for an entry that names one: DT_NEEDED (the nth, from 0), DT_RPATH, DT_RUNPATH.
- * NULL if there is none. Owned by the Elf. */
+/*
+ * The string of the nth entry with a given tag in the dynamic section. The tag is DT_NEEDED, DT_RPATH or DT_RUNPATH; n
+ * counts from 0. NULL if there is no such entry. The Elf owns the string.
+ */
 const char *image_dynamic_string(Elf *elf, int64_t tag, size_t n);
 
 #endif

@@ -4,6 +4,7 @@
 #include <gelf.h>
 #include <libgen.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,12 +13,11 @@
 #include <unistd.h>
 
 #include "gen/image.h"
-#include "sentence.h"
 
-#define MAX_LIBRARIES 256	 /* that are looked at; a process has some dozens */
+#define MAX_LIBRARIES 256	 /* the most that are looked at; a process has some dozens */
 #define MAX_CACHE     (16 << 20) /* bytes of ld.so.cache; usual are 100 KiB */
 
-/* Of glibc: sysdeps/generic/dl-cache.h. */
+/* From glibc, sysdeps/generic/dl-cache.h. */
 #define CACHE_MAGIC  "glibc-ld.so.cache1.1"
 #define CACHE_X86_64 0x0303 /* FLAG_X8664_LIB64 | FLAG_ELF_LIBC6 */
 
@@ -35,10 +35,10 @@ struct cache_entry {
 	uint64_t hwcap;
 };
 
-/* A library on the list of what is to be looked at. */
+/* A library on the list of those to look at. */
 struct library {
-	char *name;	 /* as DT_NEEDED has it */
-	char *requester; /* path of what needs it */
+	char *name;	 /* as in DT_NEEDED */
+	char *requester; /* path of the file that needs it */
 };
 
 struct loader {
@@ -49,7 +49,23 @@ struct loader {
 	size_t cache_length;
 	struct library libraries[MAX_LIBRARIES];
 	size_t nr_libraries;
+	bool no_memory; /* what was looked at is not all */
 };
+
+/* A printf-like text, malloc'ed; NULL, which is noted, if out of memory. */
+__attribute__((format(printf, 2, 3))) static char *form(struct loader *loader, const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0) {
+		text = NULL;
+		loader->no_memory = true;
+	}
+	va_end(args);
+	return text;
+}
 
 /* An ELF file that is open for reading. */
 struct file {
@@ -63,11 +79,11 @@ static bool file_open(const char *path, struct file *ret)
 	ret->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (ret->fd < 0)
 		return false;
-	char *error = image_check(path, ret->fd);
+	struct error *error = image_check(path, ret->fd);
 
 	if (!error)
 		ret->elf = elf_begin(ret->fd, ELF_C_READ, NULL);
-	free(error);
+	error_destroy(error);
 	if (ret->elf)
 		return true;
 	close(ret->fd);
@@ -84,8 +100,8 @@ static void file_close(struct file *file)
 
 static void load_cache(struct loader *loader)
 {
-	char *path = sentence("%s/etc/ld.so.cache", loader->sysroot);
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char *path = form(loader, "%s/etc/ld.so.cache", loader->sysroot);
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
 	struct stat status;
 
 	free(path);
@@ -95,7 +111,7 @@ static void load_cache(struct loader *loader)
 		size_t length = (size_t)status.st_size;
 		char *content = malloc(length);
 
-		/* The old format may come first, with the new one behind it. */
+		/* The old format may come first, and the new one behind it. */
 		char *start = content && pread(fd, content, length, 0) == (ssize_t)length
 				  ? memmem(content, length, CACHE_MAGIC, strlen(CACHE_MAGIC))
 				  : NULL;
@@ -118,7 +134,7 @@ static const char *cache_string(const struct loader *loader, uint32_t offset)
 	return loader->cache + offset;
 }
 
-/* The cache's path for a library; NULL if it has none. */
+/* The path of a library in the cache; NULL if it has none. */
 static const char *cache_find(const struct loader *loader, const char *name)
 {
 	struct cache_header header;
@@ -131,7 +147,7 @@ static const char *cache_find(const struct loader *loader, const char *name)
 
 	for (size_t i = 0; i < header.nr_libraries && i < room; i++) {
 		memcpy(&entry, loader->cache + sizeof(header) + i * sizeof(entry), sizeof(entry));
-		/* hwcap: a variant for some processors only. */
+		/* hwcap: a variant only for some processors. */
 		if (entry.flags != CACHE_X86_64 || entry.hwcap != 0)
 			continue;
 		const char *key = cache_string(loader, entry.key);
@@ -144,7 +160,7 @@ static const char *cache_find(const struct loader *loader, const char *name)
 
 /* ---- search */
 
-/* Whether a library could be loaded from there. */
+/* Whether a library could be loaded from a path. */
 static bool loadable(const char *path)
 {
 	struct file file;
@@ -155,19 +171,19 @@ static bool loadable(const char *path)
 	return true;
 }
 
-/* Folder of a file, malloc'ed: what $ORIGIN stands for. Symbolic links count within this system only. */
-static char *origin_of(const struct loader *loader, const char *path)
+/* The folder of a file, malloc'ed: the value of $ORIGIN. Follows symbolic links only without a sysroot. */
+static char *origin_of(struct loader *loader, const char *path)
 {
 	char *resolved = *loader->sysroot ? NULL : realpath(path, NULL);
-	char *copy = resolved ? resolved : sentence("%s", path);
-	char *folder = sentence("%s", dirname(copy));
+	char *copy = resolved ? resolved : form(loader, "%s", path);
+	char *folder = copy ? form(loader, "%s", dirname(copy)) : NULL;
 
 	free(copy);
 	return folder;
 }
 
-/* Expands one folder of a search path; malloc'ed. */
-static char *expand(const struct loader *loader, const char *folder, const char *requester)
+/* Expands one folder of a search path; malloc'ed, NULL if out of memory. */
+static char *expand(struct loader *loader, const char *folder, const char *requester)
 {
 	static const struct {
 		const char *token;
@@ -180,45 +196,50 @@ static char *expand(const struct loader *loader, const char *folder, const char 
 	    {"$PLATFORM", "x86_64"},
 	    {"${PLATFORM}", "x86_64"},
 	};
-	char *origin = origin_of(loader, requester);
-	/* The origin is a path that can be opened; other absolute ones lie below the sysroot. */
-	char *result = sentence("%s", folder[0] == '/' ? loader->sysroot : "");
+	char *origin = origin_of(loader, requester), *result = NULL;
+	size_t size;
+	FILE *stream = origin ? open_memstream(&result, &size) : NULL;
 
-	while (*folder) {
+	/* The origin is a path that can be opened; other absolute ones lie below the sysroot. */
+	if (stream && folder[0] == '/')
+		fputs(loader->sysroot, stream);
+	while (stream && *folder) {
 		const char *text = NULL;
-		size_t length = 1;
+		size_t length = 0;
 
 		for (size_t i = 0; !text && i < sizeof(tokens) / sizeof(tokens[0]); i++) {
 			length = strlen(tokens[i].token);
 			if (strncmp(folder, tokens[i].token, length) == 0)
 				text = tokens[i].value ? tokens[i].value : origin;
 		}
-		if (!text)
-			length = 1;
-		char *longer = text ? sentence("%s%s", result, text) : sentence("%s%c", result, *folder);
-
-		free(result);
-		result = longer;
-		folder += length;
+		if (text)
+			fputs(text, stream);
+		else
+			putc(*folder, stream);
+		folder += text ? length : 1;
 	}
 	free(origin);
-	return result;
+	if (stream && fclose(stream) == 0)
+		return result;
+	free(result);
+	loader->no_memory = true;
+	return NULL;
 }
 
-/* Looks for a library in a list of folders that are separated by colons (or semicolons); malloc'ed path or NULL. */
-static char *search_folders(const struct loader *loader, const char *folders, const char *name, const char *requester)
+/* Looks for a library in a list of folders, separated by colons or semicolons. Returns a malloc'ed path or NULL. */
+static char *search_folders(struct loader *loader, const char *folders, const char *name, const char *requester)
 {
 	while (folders && *folders) {
 		size_t length = strcspn(folders, ":;");
 
 		if (length > 0 && length < PATH_MAX) {
-			char *folder = sentence("%.*s", (int)length, folders);
-			char *expanded = expand(loader, folder, requester);
-			char *path = sentence("%s/%s", expanded, name);
+			char *folder = form(loader, "%.*s", (int)length, folders);
+			char *expanded = folder ? expand(loader, folder, requester) : NULL;
+			char *path = expanded ? form(loader, "%s/%s", expanded, name) : NULL;
 
 			free(folder);
 			free(expanded);
-			if (loadable(path))
+			if (path && loadable(path))
 				return path;
 			free(path);
 		}
@@ -227,22 +248,22 @@ static char *search_folders(const struct loader *loader, const char *folders, co
 	return NULL;
 }
 
-static char *search_path_of(const struct loader *loader, const char *path, int64_t tag, const char *name)
+static char *search_path_of(struct loader *loader, const char *path, int64_t tag, const char *name)
 {
 	struct file file;
 	char *found = NULL;
 
 	if (!file_open(path, &file))
 		return NULL;
-	/* If there is a DT_RUNPATH, DT_RPATH does not count. */
+	/* If there is a DT_RUNPATH, DT_RPATH is ignored. */
 	if (tag == DT_RUNPATH || !image_dynamic_string(file.elf, DT_RUNPATH, 0))
 		found = search_folders(loader, image_dynamic_string(file.elf, tag, 0), name, path);
 	file_close(&file);
 	return found;
 }
 
-/* Where the loader would find a library; malloc'ed path or NULL. */
-static char *locate(const struct loader *loader, const struct library *library)
+/* The path where the loader would find a library, malloc'ed, or NULL. */
+static char *locate(struct loader *loader, const struct library *library)
 {
 	static const char defaults[] =
 	    "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/lib:/usr/lib";
@@ -251,7 +272,7 @@ static char *locate(const struct loader *loader, const struct library *library)
 	if (strchr(name, '/')) {
 		char *path = expand(loader, name, library->requester);
 
-		if (loadable(path))
+		if (path && loadable(path))
 			return path;
 		free(path);
 		return NULL;
@@ -268,8 +289,8 @@ static char *locate(const struct loader *loader, const struct library *library)
 		const char *cached = cache_find(loader, name);
 
 		if (cached && cached[0] == '/') {
-			path = sentence("%s%s", loader->sysroot, cached);
-			if (!loadable(path)) {
+			path = form(loader, "%s%s", loader->sysroot, cached);
+			if (path && !loadable(path)) {
 				free(path);
 				path = NULL;
 			}
@@ -278,12 +299,13 @@ static char *locate(const struct loader *loader, const struct library *library)
 	return path ? path : search_folders(loader, defaults, name, loader->executable);
 }
 
-/* Puts on the list what a file needs: names with or without "ruby" in them. */
+/* Adds the libraries that a file needs to the list: those with "ruby" in their name, or those without. */
 static void enlist(struct loader *loader, Elf *elf, const char *path, bool ruby)
 {
 	const char *name;
 
-	for (size_t n = 0; n < MAX_LIBRARIES && (name = image_dynamic_string(elf, DT_NEEDED, n)); n++) {
+	for (size_t n = 0; !loader->no_memory && n < MAX_LIBRARIES && (name = image_dynamic_string(elf, DT_NEEDED, n));
+	     n++) {
 		bool known = (strstr(name, "ruby") != NULL) != ruby || strlen(name) >= PATH_MAX;
 
 		for (size_t i = 0; !known && i < loader->nr_libraries; i++)
@@ -291,11 +313,11 @@ static void enlist(struct loader *loader, Elf *elf, const char *path, bool ruby)
 		if (known || loader->nr_libraries == MAX_LIBRARIES)
 			continue;
 		loader->libraries[loader->nr_libraries++] =
-		    (struct library){.name = sentence("%s", name), .requester = sentence("%s", path)};
+		    (struct library){.name = form(loader, "%s", name), .requester = form(loader, "%s", path)};
 	}
 }
 
-/* Opens a file and puts on the list what it needs. Returns whether it defines ruby_version. */
+/* Opens a file, and adds the libraries that it needs to the list. Returns whether it defines ruby_version. */
 static bool look_at(struct loader *loader, const char *path)
 {
 	struct file file;
@@ -310,27 +332,28 @@ static bool look_at(struct loader *loader, const char *path)
 	return found;
 }
 
-char *libruby_find(const char *path, const char *sysroot, FILE *looked)
+struct error *libruby_find(const char *path, const char *sysroot, FILE *looked, char **ret)
 {
 	struct loader *loader = calloc(1, sizeof(*loader));
-	char *found = NULL;
+	bool failed;
 
+	*ret = NULL;
 	if (!loader)
-		return NULL;
+		return error_no_memory();
 	elf_version(EV_CURRENT);
 	loader->sysroot = sysroot;
 	loader->looked = looked;
-	loader->executable = sentence("%s", path);
+	loader->executable = form(loader, "%s", path);
 	load_cache(loader);
 	look_at(loader, path);
-	/* As the loader does, breadth first: the list grows meanwhile. */
-	for (size_t i = 0; !found && i < loader->nr_libraries; i++) {
+	/* Breadth first, as the loader does. The list grows meanwhile. */
+	for (size_t i = 0; !*ret && !loader->no_memory && i < loader->nr_libraries; i++) {
 		const struct library *library = &loader->libraries[i];
 		char *candidate = locate(loader, library);
 
 		fprintf(looked, "%s%s (%s)", i ? ", " : "", library->name, candidate ? candidate : "not found");
 		if (candidate && look_at(loader, candidate))
-			found = candidate;
+			*ret = candidate;
 		else
 			free(candidate);
 	}
@@ -338,8 +361,13 @@ char *libruby_find(const char *path, const char *sysroot, FILE *looked)
 		free(loader->libraries[i].name);
 		free(loader->libraries[i].requester);
 	}
+	failed = loader->no_memory;
 	free(loader->executable);
 	free(loader->cache);
 	free(loader);
-	return found;
+	if (!failed)
+		return NULL;
+	free(*ret);
+	*ret = NULL;
+	return error_no_memory();
 }

@@ -1,19 +1,23 @@
 /*
- * Which shared library an executable has its Ruby from, found as the dynamic loader of glibc would find it.
+ * Finds the libruby of an executable, as the dynamic loader of glibc finds it.
  */
 #ifndef RBDUMP_LIBRUBY_H
 #define RBDUMP_LIBRUBY_H
 
 #include <stdio.h>
 
+#include "base/error.h"
+
 /*
- * Follows DT_NEEDED, libraries with "ruby" in their name first, to the first one that defines ruby_version: through
- * DT_RPATH or DT_RUNPATH ($ORIGIN, $LIB, $PLATFORM), LD_LIBRARY_PATH, /etc/ld.so.cache and the default folders.
- *   path      of the executable or library to begin with
- *   sysroot   in front of every absolute path ("" for this system's own; with another, LD_LIBRARY_PATH is not used)
- *   looked    receives what was looked at, as "NAME (PATH), NAME (not found)"
- * Returns the malloc'ed path of the library, or NULL if there is none.
+ * Follows the DT_NEEDED entries until a library defines ruby_version. Of the libraries that a file needs, those with
+ * "ruby" in their names are tried first. Looks for each library in DT_RPATH or DT_RUNPATH ($ORIGIN, $LIB, $PLATFORM),
+ * LD_LIBRARY_PATH, /etc/ld.so.cache and the default folders.
+ *   path      the executable or library to begin with
+ *   sysroot   prefix of every absolute path; "" for this system's root. LD_LIBRARY_PATH is used only if `sysroot` is ""
+ *   looked    receives the libraries that were looked for, as "NAME (PATH), NAME (not found)"
+ *   ret       receives the malloc'ed path of the library; NULL if no library was found
+ * Fails only if out of memory.
  */
-char *libruby_find(const char *path, const char *sysroot, FILE *looked);
+struct error *libruby_find(const char *path, const char *sysroot, FILE *looked, char **ret);
 
 #endif

@@ -1,11 +1,8 @@
 #include "gen/macros.h"
 
 #include <dwarf.h>
-#include <stdbool.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
-
-#include "sentence.h"
 
 #define MAX_IMPORTS 16 /* lists of macros that import others */
 
@@ -21,19 +18,19 @@ struct search {
 	Dwarf *dwarf;
 	struct die_budget *budget;
 	int depth;
-	char *values[PARTS];
+	char values[PARTS][4]; /* of numbers of at most three digits; "" if not known */
 };
 
-/* Notes a definition, "NAME VALUE", if it is one of the parts and a small number. */
+/* Notes a definition, "NAME VALUE", if it is one of the parts, and its value is a small number. */
 static void define(struct search *search, const char *text)
 {
 	for (int part = 0; part < PARTS; part++) {
 		size_t length = strlen(names[part]);
 		const char *value = text + length;
 
-		if (strncmp(text, names[part], length) == 0 && !search->values[part] && *value && strlen(value) <= 3 &&
+		if (strncmp(text, names[part], length) == 0 && !*search->values[part] && *value && strlen(value) <= 3 &&
 		    strspn(value, "0123456789") == strlen(value))
-			search->values[part] = sentence("%s", value);
+			memcpy(search->values[part], value, strlen(value) + 1);
 	}
 }
 
@@ -80,10 +77,9 @@ static bool is_from(Dwarf_Die *unit, const char *file)
 	return name && strcmp(slash ? slash + 1 : name, file) == 0;
 }
 
-char *macros_version(Dwarf *dwarf, struct die_budget *budget)
+bool macros_version(Dwarf *dwarf, struct die_budget *budget, char ret[MACROS_VERSION])
 {
 	struct search search = {.dwarf = dwarf, .budget = budget};
-	char *version = NULL;
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die unit;
 
@@ -92,9 +88,8 @@ char *macros_version(Dwarf *dwarf, struct die_budget *budget)
 		if (is_from(&unit, "version.c"))
 			dwarf_getmacros(&unit, visit, &search, DWARF_GETMACROS_START);
 	}
-	if (search.values[MAJOR] && search.values[MINOR] && search.values[TEENY])
-		version = sentence("%s.%s.%s", search.values[MAJOR], search.values[MINOR], search.values[TEENY]);
-	for (int part = 0; part < PARTS; part++)
-		free(search.values[part]);
-	return version;
+	if (!*search.values[MAJOR] || !*search.values[MINOR] || !*search.values[TEENY])
+		return false;
+	snprintf(ret, MACROS_VERSION, "%s.%s.%s", search.values[MAJOR], search.values[MINOR], search.values[TEENY]);
+	return true;
 }

@@ -1,19 +1,25 @@
 /*
- * The version of a Ruby from the macros that it was compiled with, which debug info of -g3 has: for a separate debug
- * file, which lacks the bytes of ruby_version.
+ * Finds the version of a Ruby in its macros, which are in debug info that was made with -g3. The macros are needed for
+ * a separate debug file, which does not have the bytes of ruby_version.
  */
 #ifndef RBDUMP_MACROS_H
 #define RBDUMP_MACROS_H
 
 #include <elfutils/libdw.h>
+#include <stdbool.h>
 
 #include "gen/types.h"
 
+/* The maximum size of a version in bytes, with the NUL: three numbers of three digits, and two dots. */
+#define MACROS_VERSION 12
+
 /*
- * Puts the version together from what version.c saw: RUBY_API_VERSION_MAJOR and RUBY_API_VERSION_MINOR
- * (include/ruby/version.h), RUBY_VERSION_TEENY (version.h); so in 2.7.4 and 3.4.5.
- * Returns "3.4.5", malloc'ed, or NULL if the debug info does not have them, or has them as something else than numbers.
+ * Makes the version from three macros of the unit version.c: RUBY_API_VERSION_MAJOR and RUBY_API_VERSION_MINOR
+ * (include/ruby/version.h), and RUBY_VERSION_TEENY (version.h). The names of the macros were checked in 2.7.4 and
+ * 3.4.5.
+ *   ret  receives the version, for example "3.4.5"
+ * False if the debug info lacks one of these macros, or if one of them is not a number of at most three digits.
  */
-char *macros_version(Dwarf *dwarf, struct die_budget *budget);
+bool macros_version(Dwarf *dwarf, struct die_budget *budget, char ret[MACROS_VERSION]);
 
 #endif

@@ -21,7 +21,7 @@ bool die_next_sibling(Dwarf_Die *die, struct die_budget *budget)
 	if (!budget->steps)
 		return false;
 	budget->steps--;
-	/* DW_AT_sibling may point backward: that would never end. */
+	/* A hostile DW_AT_sibling may point backward: the loop would never end. */
 	return dwarf_siblingof(die, die) == 0 && (const char *)die->addr > (const char *)before;
 }
 
@@ -51,8 +51,7 @@ bool die_signed_number(Dwarf_Die *die, unsigned int attribute, int64_t *ret)
 
 	if (!dwarf_attr(die, attribute, &attr))
 		return false;
-	/* Of the fixed sizes DWARF does not say whether they are signed; compilers use them for what is not negative.
-	 */
+	/* DWARF does not say if the fixed sizes are signed. Compilers use them for what is not negative. */
 	switch (dwarf_whatform(&attr)) {
 	case DW_FORM_sdata:
 	case DW_FORM_implicit_const:
@@ -68,7 +67,7 @@ bool die_signed_number(Dwarf_Die *die, unsigned int attribute, int64_t *ret)
 	}
 }
 
-/* Follows an attribute that refers to another entry. */
+/* Follows an attribute that is a reference to another entry. */
 static bool follow(Dwarf_Die *die, unsigned int attribute, Dwarf_Die *ret)
 {
 	Dwarf_Attribute attr;
@@ -76,7 +75,8 @@ static bool follow(Dwarf_Die *die, unsigned int attribute, Dwarf_Die *ret)
 	return dwarf_attr(die, attribute, &attr) && dwarf_formref_die(&attr, ret);
 }
 
-bool die_strip_type(Dwarf_Die *type, Dwarf_Die *ret)
+/* The same as die_type() for an entry that is a type itself. */
+static bool strip_type(Dwarf_Die *type, Dwarf_Die *ret)
 {
 	*ret = *type;
 	for (int i = 0; i < MAX_CHAIN; i++) {
@@ -90,7 +90,7 @@ bool die_strip_type(Dwarf_Die *type, Dwarf_Die *ret)
 				return false;
 			break;
 		default:
-			/* -fdebug-types-section leaves a declaration that refers to the type's own unit. */
+			/* With -fdebug-types-section, this is a declaration that refers to the type's own unit. */
 			if (dwarf_hasattr(ret, DW_AT_signature) && follow(ret, DW_AT_signature, ret))
 				break;
 			return true;
@@ -103,7 +103,7 @@ bool die_type(Dwarf_Die *die, Dwarf_Die *ret)
 {
 	Dwarf_Die type;
 
-	return follow(die, DW_AT_type, &type) && die_strip_type(&type, ret);
+	return follow(die, DW_AT_type, &type) && strip_type(&type, ret);
 }
 
 bool die_is_definition(Dwarf_Die *type)
@@ -123,14 +123,14 @@ bool die_is_definition(Dwarf_Die *type)
 
 static bool array_size(Dwarf_Die *array, struct die_budget *budget, int depth, uint64_t *ret);
 
-/* Size of a type that die_type() gave. */
+/* The size of a type that comes from die_type(). */
 static bool type_size(Dwarf_Die *type, struct die_budget *budget, int depth, uint64_t *ret)
 {
 	if (dwarf_tag(type) == DW_TAG_array_type)
 		return depth < MAX_DEPTH && array_size(type, budget, depth + 1, ret);
 	if (die_number(type, DW_AT_byte_size, ret))
 		return true;
-	/* clang leaves out the size of pointers. */
+	/* clang omits the size of pointers. */
 	Dwarf_Die unit;
 	uint8_t address_size;
 
@@ -155,7 +155,7 @@ static bool array_size(Dwarf_Die *array, struct die_budget *budget, int depth, u
 
 		if (dwarf_tag(&range) != DW_TAG_subrange_type)
 			continue;
-		/* A flexible array has neither; of C's arrays the lowest index is 0. */
+		/* A flexible array has neither. In C, the lowest index of an array is 0. */
 		if (!die_number(&range, DW_AT_count, &count) && die_signed_number(&range, DW_AT_upper_bound, &upper) &&
 		    upper >= 0)
 			count = (uint64_t)upper + 1;
@@ -166,7 +166,7 @@ static bool array_size(Dwarf_Die *array, struct die_budget *budget, int depth, u
 	return true;
 }
 
-/* Byte offset of a member; those of unions may have none. */
+/* The byte offset of a member. A member of a union may have none: it is 0 then. */
 static bool member_location(Dwarf_Die *member, uint64_t *ret)
 {
 	Dwarf_Attribute attribute;
@@ -188,7 +188,7 @@ static bool member_location(Dwarf_Die *member, uint64_t *ret)
 	return true;
 }
 
-/* Where a member lies, from the start of the struct that it is directly in. */
+/* The place of a member, from the start of the struct that directly contains it. */
 static bool member_place(Dwarf_Die *member, struct die_budget *budget, struct die_member *ret)
 {
 	uint64_t location, offset, storage;
@@ -210,7 +210,7 @@ static bool member_place(Dwarf_Die *member, struct die_budget *budget, struct di
 		ret->bit += offset;
 		return true;
 	}
-	/* DWARF 2 and 3 count from the highest bit of a storage unit, which may be named here. */
+	/* DWARF 2 and 3 count from the highest bit of a storage unit, whose size may be given here. */
 	if (!die_number(member, DW_AT_bit_offset, &offset))
 		return true;
 	if (!die_number(member, DW_AT_byte_size, &storage))
@@ -228,7 +228,7 @@ struct scope {
 	int depth;
 };
 
-/* No struct can be in itself: nor is it searched there. */
+/* Whether a struct is inside of itself. No valid struct is, so it is not searched again. */
 static bool is_within_itself(const struct scope *scope)
 {
 	for (const struct scope *outer = scope->outer; outer; outer = outer->outer) {
@@ -260,7 +260,7 @@ static bool find(Dwarf_Die *type, const char *path, struct die_budget *budget, c
 
 		if (!*rest)
 			return member_place(&member, budget, ret);
-		/* Into the member, or into an anonymous one if the name is there. */
+		/* Goes into the named member; or into an anonymous one, which may have the name. */
 		if (!die_type(&member, &inner) || !die_is_definition(&inner) ||
 		    !find(&inner, rest, budget, &scope, ret)) {
 			if (name)

@@ -1,8 +1,8 @@
 /*
- * C types as DWARF describes them: sizes, and where members lie. Takes DWARF 2 to 5 as gcc and clang write it.
+ * Reads C types from DWARF: their sizes, and the places of their members. Reads DWARF 2 to 5 as gcc and clang write it.
  *
- * DWARF may be hostile: chains of references are cut at a fixed length, lists of siblings must move forward, and all
- * steps together are counted against `struct die_budget`.
+ * DWARF may be hostile. So chains of references have a maximum length, and each sibling must have a higher offset than
+ * the previous sibling. `struct die_budget` limits the total number of steps.
  */
 #ifndef RBDUMP_TYPES_H
 #define RBDUMP_TYPES_H
@@ -11,46 +11,46 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How many more entries may be looked at. At 0, every walk ends as if there were nothing more. */
+/* How many more entries may be read. If `steps` is 0, every walk ends, as if there were no more entries. */
 struct die_budget {
 	uint64_t steps;
 };
 
-/* Moves to the first child, or to the next sibling: false if there is none. */
+/*
+ * Moves to the first child, or to the next sibling. False if the entry has no child, or no further sibling, or if the
+ * budget is used up.
+ */
 bool die_first_child(Dwarf_Die *die, struct die_budget *budget, Dwarf_Die *ret);
 bool die_next_sibling(Dwarf_Die *die, struct die_budget *budget);
 
-/* DW_AT_name of the entry itself; NULL if it has none. */
+/* DW_AT_name of the entry itself; NULL if the entry has no name. */
 const char *die_name(Dwarf_Die *die);
 
-/* Value of an attribute that is an unsigned number; false if it is absent or no such number. */
+/* The value of an attribute, as an unsigned number. False if the attribute is absent, or is not an unsigned number. */
 bool die_number(Dwarf_Die *die, unsigned int attribute, uint64_t *ret);
 
-/* The same, for one that may be negative. */
+/* The value of an attribute, as a number that may be negative. False if the attribute is absent, or is not a number. */
 bool die_signed_number(Dwarf_Die *die, unsigned int attribute, int64_t *ret);
 
 /*
- * Follows DW_AT_type, then typedefs, qualifiers and type signatures to the type that they stand for.
- * False if there is none, or if the chain does not end.
+ * Finds the type of an entry: follows DW_AT_type, then typedefs, qualifiers and type signatures.
+ * False if the entry has no type, or if the chain is too long.
  */
 bool die_type(Dwarf_Die *die, Dwarf_Die *ret);
 
-/* The same for an entry that is a type itself. */
-bool die_strip_type(Dwarf_Die *type, Dwarf_Die *ret);
-
-/* Whether it is a struct or union that is defined here: not a mere declaration, and not of size 0. */
+/* Whether an entry defines a struct or union: the entry is not just a declaration, and its size is not 0. */
 bool die_is_definition(Dwarf_Die *type);
 
-/* A member as it lies in a struct. */
+/* The place of a member in a struct. */
 struct die_member {
-	uint64_t bit;  /* its lowest bit, from the start of the struct, little-endian */
-	uint64_t bits; /* its width if it is a bitfield, else 0 */
-	uint64_t size; /* bytes of its type; 0 for a flexible array */
+	uint64_t bit;  /* position of the member's lowest bit: bits from the start of the struct, little-endian */
+	uint64_t bits; /* width of a bitfield, in bits; 0 for a member that is not a bitfield */
+	uint64_t size; /* size of the member's type, in bytes; 0 for a flexible array */
 };
 
 /*
- * Finds a member by its path (`as.heap.len`), members of anonymous structs and unions by their own name.
- * False if there is none.
+ * Finds a member by its path (`as.heap.len`). Members of anonymous structs and unions are found by their own name.
+ * False if there is no such member.
  */
 bool die_find_member(Dwarf_Die *type, const char *path, struct die_budget *budget, struct die_member *ret);
 

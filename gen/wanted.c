@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout.h"
+#include "layout/layout.h"
 
 /* Open addressing; at most half full. The size is a power of two. */
 struct wanted_table {
@@ -37,7 +37,7 @@ static uint32_t hash(enum wanted_kind kind, const char *name)
 	return value;
 }
 
-/* The slot of that name, or the free one where it would go. */
+/* The slot of a name, or the free slot for it. */
 static struct wanted *slot(const struct wanted_table *table, enum wanted_kind kind, const char *name)
 {
 	size_t i = hash(kind, name) & (table->size - 1);

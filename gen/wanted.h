@@ -1,6 +1,6 @@
 /*
- * The names that the generator looks for in DWARF and in symbol tables, so that millions of other names can be passed
- * over quickly. Made from the tables of gen/fields.def.
+ * A table of the names that the generator looks for in DWARF and in symbol tables. With this table, the generator can
+ * skip millions of other names quickly. The table is made from the entries of gen/fields.def.
  */
 #ifndef RBDUMP_WANTED_H
 #define RBDUMP_WANTED_H
@@ -18,8 +18,8 @@ enum wanted_kind {
 
 struct wanted {
 	enum wanted_kind kind;
-	int id;		 /* S_, E_, C_, Y_, P_ or W_ */
-	int alternative; /* which of its spec's names this is */
+	int id;		 /* the enumerator S_…, E_…, C_…, Y_…, P_… or W_…, depending on `kind` */
+	int alternative; /* index of `name` in the `names` of its layout_spec */
 	const char *name;
 };
 
@@ -29,7 +29,7 @@ struct wanted_table;
 struct wanted_table *wanted_create(void);
 void wanted_destroy(struct wanted_table *table); /* NULL is fine */
 
-/* The entry of that kind and name; NULL if it is not wanted. */
+/* Finds the entry for a kind and a name; NULL if that name is not wanted. The table owns the entry. */
 const struct wanted *wanted_find(const struct wanted_table *table, enum wanted_kind kind, const char *name);
 
 #endif

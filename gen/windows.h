@@ -1,6 +1,6 @@
 /*
- * Torn windows: the code in which a stack is being changed. It is where the functions lie that fields.def calls
- * windows, both as functions of their own and wherever they were inlined.
+ * Torn windows: the code that changes a stack. fields.def lists the functions to which this code belongs. A function's
+ * windows are its own code, and the code in each place where the function was inlined.
  */
 #ifndef RBDUMP_WINDOWS_H
 #define RBDUMP_WINDOWS_H
@@ -9,19 +9,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "gen/types.h"
 #include "gen/wanted.h"
-#include "layout.h"
+#include "layout/layout.h"
 
 /*
- * Adds the windows in the code of one compilation unit to a layout.
- *   bias   added to the debug info's addresses to make them those of the ELF file
- * Afterwards windows_finish() is due. False if there is no memory, or if there are more than can be meant.
+ * Adds the windows in the code of one compilation unit to a layout. Call windows_finish() after the last compilation
+ * unit.
+ *   bias   address in the ELF file = address in the debug info + bias
+ * Fails if out of memory, or with EXIT_FAILED if there are implausibly many windows.
  */
-bool windows_add(struct layout *layout, Dwarf_Die *unit, const struct wanted_table *table, uint64_t bias,
-		 struct die_budget *budget);
+struct error *windows_add(struct layout *layout, Dwarf_Die *unit, const struct wanted_table *table, uint64_t bias,
+			  struct die_budget *budget);
 
-/* Sorts a layout's windows and drops those that are there twice. */
+/* Sorts a layout's windows, and drops duplicates. */
 void windows_finish(struct layout *layout);
 
 #endif

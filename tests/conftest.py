@@ -11,7 +11,8 @@ import pytest
 TESTS = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(TESTS))
 
-from harness.rubies import find_rubies  # noqa: E402
+from harness.lanes import is_alone, lane, put_last  # noqa: E402
+from harness.rubies import Ruby, find_rubies  # noqa: E402
 from harness.target import Target, needs  # noqa: E402
 
 RUBIES = find_rubies()
@@ -33,17 +34,60 @@ if collect_ignore:
     note_not_applicable("test_roots.py: $RBDUMP_TEST_ROOTS names no folder of roots; tests/roots/build makes one")
 
 
+def pytest_addoption(parser):
+    group = parser.getgroup("rbdump")
+    group.addoption("--fast", action="store_true", help="what can be tested in two minutes: on the newest Ruby, nothing alone or long")
+    group.addoption("--soak", action="store_true", help="on all Rubies, also what is tested on the oldest and the newest else")
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "target(script): it is run on the Rubies that this target runs on")
     config.addinivalue_line("markers", "since(series, what): it is run on Rubies since this series, which first have that")
     config.addinivalue_line("markers", "any_ruby: it does not depend on the Ruby: it is run on the last of those that it is for")
     config.addinivalue_line("markers", "outer_rubies: it is run on the oldest and the newest of those that it is for")
+    config.addinivalue_line("markers", "long: it takes three seconds or more, or has many parts; it is not one of --fast")
+    config.addinivalue_line("markers", "alone: it measures the machine, and no other test runs meanwhile")
     # A shell starts what is to run in the background with this one ignored, and so would be all that is tested.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # And nohup this one.
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    # A process group whose last link to its session goes gets SIGHUP if one of it is stopped, as tests have targets be. A
+    # group of its own keeps a worker linked to the session, by its parent.
+    if hasattr(config, "workerinput"):
+        os.setpgid(0, 0)
     if not RUBIES:
         raise pytest.UsageError("there is no Ruby to test against: run tests/rubies/build, or install ruby")
+
+
+def is_fast(item):
+    """Whether a test is one of --fast: of the newest Ruby, or of none; neither long nor alone."""
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    rubies = [value if isinstance(value, Ruby) else getattr(value, "ruby", None) for value in parameters]
+    newest = max(ruby.series for ruby in RUBIES)
+    return not (
+        is_alone(item)
+        or item.get_closest_marker("long")
+        or item.get_closest_marker("outer_rubies")
+        or (
+            not item.get_closest_marker("any_ruby")
+            and any(isinstance(ruby, Ruby) and ruby.series != newest for ruby in rubies)
+        )
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    if config.option.fast:
+        left = [item for item in items if is_fast(item)]
+        config.hook.pytest_deselected(items=[item for item in items if not is_fast(item)])
+        items[:] = left
+    put_last(items)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    with lane(item):
+        yield
 
 
 def pytest_report_header():
@@ -67,15 +111,23 @@ def applies(ruby, test):
     return not lacking
 
 
+def chosen(rubies, test, options):
+    """Those Rubies of a test that it is run on."""
+    by_age = sorted(rubies, key=lambda ruby: ruby.series)
+    if test.get_closest_marker("any_ruby"):
+        return rubies[-1:]
+    if options.fast:
+        return by_age[-1:]
+    if test.get_closest_marker("outer_rubies") and not options.soak:
+        return [ruby for ruby in rubies if ruby in (by_age[:1] + by_age[-1:])]
+    return rubies
+
+
 def pytest_generate_tests(metafunc):
     if "ruby" in metafunc.fixturenames:
         # A file can have Rubies of its own: also for tests that it takes from another.
         rubies = [ruby for ruby in metafunc.module.__dict__.get("RUBIES", RUBIES) if applies(ruby, metafunc.definition)]
-        if metafunc.definition.get_closest_marker("any_ruby"):
-            rubies = rubies[-1:]
-        if metafunc.definition.get_closest_marker("outer_rubies"):
-            by_age = sorted(rubies, key=lambda ruby: ruby.series)
-            rubies = [ruby for ruby in rubies if ruby in (by_age[:1] + by_age[-1:])]
+        rubies = chosen(rubies, metafunc.definition, metafunc.config.option)
         metafunc.parametrize("ruby", rubies, ids=[ruby.id for ruby in rubies], scope="session")
 
 

@@ -77,6 +77,7 @@ def embedded(request, tmp_path_factory):
     program.unlink()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("script", ["cfuncs.rb", "threads.rb"])
 def test_embedded(embedded, without_encodings, start, rbdump, script):
     ruby, how = embedded
@@ -315,4 +316,4 @@ def test_musl_loader(musl_program, rbdump):
         assert is_untouched(target.pid)
         target.kill()
     assert done.returncode == NOT_RUBY
-    assert re.fullmatch(r"rbdump: process \d+ is no Ruby: .*\n", done.stderr), done.stderr
+    assert re.fullmatch(r"rbdump: process \d+ is not a Ruby: .*\n", done.stderr), done.stderr

@@ -13,7 +13,7 @@ import subprocess
 import types
 
 import pytest
-from conftest import note_not_applicable
+from conftest import RUBIES, note_not_applicable
 from harness.dump import check, run
 from harness.process import has_ended, is_untouched, wait_until
 from harness.stripped import stripped_copy
@@ -59,7 +59,7 @@ def test_each_as_ruby_tells(ruby, start, rbdump, mode):
     forks = Forks(target)
     assert (len(forks.rubies), len(forks.others)) == (5, 1)
     done = run(rbdump, "-p", target.pid, "--children", "--json", *(["--no-stop"] if mode == "unpaused" else []))
-    assert done.stderr == f"rbdump: {forks.others[0]} (cat) is no Ruby: skipped\n"
+    assert done.stderr == f"rbdump: {forks.others[0]} (cat) is not a Ruby: skipped\n"
     assert done.returncode == 0
     check_each(done.stdout, forks.rubies, ruby, mode)
     assert all(is_untouched(pid) for pid in forks.pids())
@@ -99,7 +99,7 @@ def test_below_what_is_no_ruby(ruby, start, rbdump, tmp_path):
     target = start(dataclasses.replace(ruby, path=str(script)), "fork_tree.rb")
     done = run(rbdump, "-p", target.pid, "--children", "--json")
     assert done.returncode == 0
-    assert done.stderr.splitlines()[0] == f"rbdump: {target.pid} (a) Z (b) is no Ruby: skipped"
+    assert done.stderr.splitlines()[0] == f"rbdump: {target.pid} (a) Z (b) is not a Ruby: skipped"
     pid = json.loads(done.stdout.splitlines()[0])["pid"]
     check_each(done.stdout, Forks(target, pid).rubies, ruby)
     assert target.release() == 0
@@ -111,7 +111,7 @@ def test_no_ruby_at_all(rbdump):
         done = run(rbdump, "-p", cat.pid, "--children")
         assert (done.returncode, done.stdout) == (NOT_RUBY, "")
         assert done.stderr.splitlines() == [
-            f"rbdump: {cat.pid} (cat) is no Ruby: skipped",
+            f"rbdump: {cat.pid} (cat) is not a Ruby: skipped",
             f"rbdump: there is no Ruby to show: process {cat.pid} was skipped",
         ]
         cat.stdin.close()
@@ -170,12 +170,17 @@ def server_that_never_answers():
         yield f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
-@pytest.mark.any_ruby
-def test_slow_one(ruby, start, rbdump, tmp_path):
+# Those whose version is in their executable, not in a libruby.
+ALONE = [ruby for ruby in RUBIES if os.path.realpath(ruby.elf) == os.path.realpath(ruby.path)]
+if not ALONE:
+    note_not_applicable("a process whose debug info is searched for too long: no Ruby has its version in its executable")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("program_ruby", ALONE[-1:], ids=lambda ruby: ruby.id)
+def test_slow_one(program_ruby, start, rbdump, tmp_path):
     """One that debug info is looked for in vain is given up when its own time is over, and named; the next is shown."""
-    if os.path.realpath(ruby.elf) != os.path.realpath(ruby.path):
-        note_not_applicable(f"a slow process of {ruby.id}: its version is in a libruby")
-        return
+    ruby = program_ruby
     with stripped_copy(ruby, tmp_path) as stripped:
         # A release that no layout is for: only its version is another.
         program = pathlib.Path(stripped.ruby.path)
@@ -195,14 +200,14 @@ def test_slow_one(ruby, start, rbdump, tmp_path):
         target = start(dataclasses.replace(ruby, path=str(script)), which, environment=stripped.environment)
         with server_that_never_answers() as url:
             done = run(rbdump, "-p", target.pid, "--children", "--json", "--time-limit", "2", env=dict(os.environ, DEBUGINFOD_URLS=url))
-            (slow,) = re.findall(r"^rbdump: process (\d+): nothing to show after 2 s: debug info was being", done.stderr, re.M)
+            (slow,) = re.findall(r"^rbdump: process (\d+): nothing to show after 2 s: rbdump was searching for debug info", done.stderr, re.M)
             assert done.returncode == FAILED and "--time-limit" in done.stderr
             (answer,) = [json.loads(line) for line in done.stdout.splitlines()]
             assert answer["pid"] != int(slow) and is_untouched(int(slow))
             # Alone, too.
             alone = run(rbdump, "-p", slow, "--time-limit", "1", env=dict(os.environ, DEBUGINFOD_URLS=url))
             assert (alone.returncode, alone.stdout) == (FAILED, "")
-            assert alone.stderr.startswith(f"rbdump: process {slow}: nothing to show after 1 s: debug info was being")
+            assert alone.stderr.startswith(f"rbdump: process {slow}: nothing to show after 1 s: rbdump was searching for debug info")
         check(answer, types.SimpleNamespace(pid=answer["pid"], ready=target.ready), ruby)
 
 
@@ -215,4 +220,4 @@ def test_time_limit_that_is_none(rbdump, seconds):
 def test_usage(rbdump):
     done = run(rbdump, "--core", "a", "--children")
     assert (done.returncode, done.stdout) == (USAGE, "")
-    assert done.stderr == "rbdump: --children goes with -p; see rbdump --help\n"
+    assert done.stderr == "rbdump: --children can be used only with PID; see rbdump help dump\n"

@@ -21,13 +21,16 @@ sys.path.insert(0, str(ROOT / "bench"))
 
 from sampling import CALLS, READS, WINDOW, Loop, calls_a_sample  # noqa: E402
 
-pytestmark = pytest.mark.any_ruby
+pytestmark = [pytest.mark.any_ruby, pytest.mark.alone]
 
 # A stack that is not known, a round that is not quiet, more of them where the machine is busy. That only adds calls: so
 # what is too much is measured again, some times.
 SLACK = 1
 TIMES = 3
 WINDOWS = 6
+# A thread that waits for its CPU, which others have, stops late: rbdump then sleeps until it does, looks at the time and
+# at who its parent is, and asks again.
+CALLS_OF_A_LATE_STOP = 4
 
 
 def reads_of_files(pid):
@@ -52,7 +55,8 @@ def test_system_calls_of_a_sample(ruby, rbdump, tmp_path, mode, frames):
             each = calls_a_sample(setting, loop.pid, mode)
             assert each["process_vm_readv"] >= 0.9, each
             found.append(each)
-            if sum(each.values()) <= all_allowed and reads_of(each) <= reads_allowed:
+            late_stops = min(1, each.get("rt_sigtimedwait", 0))
+            if sum(each.values()) <= all_allowed + CALLS_OF_A_LATE_STOP * late_stops and reads_of(each) <= reads_allowed:
                 return
     pytest.fail(f"{all_allowed:.2f} calls and {reads_allowed:.2f} reads are allowed: {found}")
 

@@ -6,7 +6,7 @@ import pytest
 from harness.dump import run
 from harness.synthetic import ROOT
 
-DOCUMENTS = [ROOT / "README.md", ROOT / "tests/README.md", *sorted((ROOT / "doc").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "tests/README.md", *sorted((ROOT / "doc").rglob("*.md"))]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -27,7 +27,7 @@ def test_usage(rbdump):
     assert usage.startswith("Usage: ") and f"```\n{usage}```\n" in (ROOT / "README.md").read_text()
 
 
-@pytest.mark.parametrize("name", ["README.md", "doc/internals.md"])
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "doc/internals.md"])
 def test_files_that_are_named(name):
     """Folders and sources of this tree that a document names in backquotes are there."""
     text = (ROOT / name).read_text()

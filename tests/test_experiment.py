@@ -90,6 +90,7 @@ def test_paused_is_right(ruby, rbdump, tmp_path):
     assert 0 < paused["pause_us"]["p50"] <= paused["pause_us"]["p99"] <= paused["pause_us"]["max"]
 
 
+@pytest.mark.outer_rubies
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_variant(ruby, rbdump, tmp_path, variant):
     """Blocks, C functions, exceptions, fibers, threads, ractors, compaction: paused, no stack is wrong."""
@@ -117,6 +118,7 @@ def test_every_variant(ruby, rbdump, tmp_path, variant):
         assert accepted >= 0.9 * mode["samples"], summary(mode)
 
 
+@pytest.mark.long
 def test_with_yjit(ruby, rbdump, tmp_path):
     """3.1's YJIT publishes a frame before it is filled in, as 2.7 does, and no window tells where: left out here."""
     if not ruby.has_yjit or ruby.series < (3, 2):
@@ -156,6 +158,7 @@ def test_naive_modes_show_errors(ruby, rbdump, tmp_path):
     assert modes["unpaused"]["accepted"] >= 1800, summary(modes["unpaused"])
 
 
+@pytest.mark.long
 @with_windows
 def test_paused_naive_errors_lie_in_windows(windowed, rbdump, tmp_path):
     """2.7 publishes a frame before it is filled in; later Rubies do not, and show no error at all."""
@@ -202,6 +205,7 @@ def test_progress(ruby, rbdump, tmp_path):
     assert 0.2 < modes["paused"]["progress_share"] < 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_stopped_target_is_never_rejected(ruby, rbdump, tmp_path, variant):
     """Stopped from outside at moments of no one's choosing: what stands still is read as it is, every time.
@@ -320,12 +324,14 @@ def test_command_ends_as_it_would(ruby, rbdump, tmp_path, result):
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert "ready\n" + result(ruby, rounds)[0] in done.stdout
+    # On a busy machine the table comes before the target's last line.
+    assert done.stdout.startswith("ready\n") and f"\n{result(ruby, rounds)[0]}" in done.stdout
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["ended"] in ("duration", "target-exited")
     assert sum(mode["samples"] for mode in report["modes"]) > 100
 
 
+@pytest.mark.long
 @pytest.mark.any_ruby
 @pytest.mark.parametrize("whom, how", [("process", "again"), ("group", "again"), ("tracer", "again"), ("process", "step")])
 def test_killed_at_random_moments(ruby, rbdump, tmp_path, result, whom, how):
@@ -460,19 +466,22 @@ def test_target_that_ends(ruby, rbdump, tmp_path):
 
 def sampling(running):
     """
-    A condition: the threads of rbdump have been given a CPU more often than a session takes to begin with. (Whoever looks
-    at the target does not see it traced: on a machine of two CPUs, he is where rbdump goes while it is.)
+    A condition: the threads of rbdump have been given a CPU more often, or had it for longer, than a session takes to begin
+    with; if it waits awake, there is no more often. (A test that looks at the target does not see it traced: on two CPUs,
+    the test is where rbdump goes while it is.)
     """
 
-    def has_woken_often():
-        switches = 0
+    def has_run():
+        switches = ran_ns = 0
         for pid in [running.pid, *children_of(running.pid)]:
             for file in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat"):
                 with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                    switches += int(file.read_text().split()[2])
-        return switches > 500
+                    ran, _, times = map(int, file.read_text().split())
+                    switches += times
+                    ran_ns += ran
+        return switches > 500 or ran_ns > 500_000_000
 
-    return has_woken_often
+    return has_run
 
 
 @pytest.mark.outer_rubies
@@ -676,6 +685,7 @@ def test_child_signal_ignored(ruby, rbdump, tmp_path):
     assert mode["pause_us"]["p50"] < 4000, mode["pause_us"]
 
 
+@pytest.mark.long
 @pytest.mark.any_ruby
 def test_without_a_higher_priority(ruby, rbdump, tmp_path):
     """Without the right to it, that is said, and what is accepted is no less right."""
@@ -691,7 +701,7 @@ def test_without_a_higher_priority(ruby, rbdump, tmp_path):
             check=False,
         )
     assert (done.returncode, done.stderr) == (0, "")
-    assert "at no higher priority" in done.stdout
+    assert "not taken at a higher priority" in done.stdout
     found = json.loads(report.read_text())
     assert found["realtime"] is False
     for mode in found["modes"]:
@@ -703,7 +713,10 @@ def test_without_a_higher_priority(ruby, rbdump, tmp_path):
 def test_status_of_what_ends_while_it_is_traced(ruby, rbdump, tmp_path):
     """It is told the tracer alone; at such a rate some of these do."""
     script = tmp_path / "fails.rb"
-    script.write_text("x = 0\nx += 1 while x < 20_000_000\nexit 7\n")
+    script.write_text(
+        "x = 0\nnil while File.read('/proc/self/status')[/TracerPid:\\s*(\\d+)/, 1] == '0'\n"
+        "x += 1 while x < 5_000_000\nexit 7\n"
+    )
     for _ in range(8):
         done = subprocess.run(
             [rbdump, "experiment", "-m", "paused", "-r", "20000", "-d", "60", "--json", "-"]
@@ -711,8 +724,9 @@ def test_status_of_what_ends_while_it_is_traced(ruby, rbdump, tmp_path):
             capture_output=True,
             text=True,
             timeout=60,
-            check=True,
+            check=False,
         )
+        assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["target_status"] == {"exit_status": 7, "signal": None}
 
 

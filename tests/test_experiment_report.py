@@ -100,6 +100,7 @@ def test_checks_say_nothing_against_what_is_right(ruby, rbdump, tmp_path, varian
     assert legal["call_site"]["innermost"]["agrees"] > 0 or variant == "tailcalls", legal
 
 
+@pytest.mark.long
 @pytest.mark.any_ruby
 def test_seed_orders_the_blocks(ruby, rbdump, tmp_path):
     """By an oracle that nothing is legal by, each sample has a line: whose follow whose is the order of their blocks."""
@@ -134,6 +135,7 @@ def test_gdb_shows_a_line_of_a_log(debugged, rbdump, tmp_path):
         assert (arrow[3], int(arrow[4] or 0)) == (at["function"], at["offset"])
 
 
+@pytest.mark.alone
 @pytest.mark.any_ruby
 def test_late_samples(ruby, rbdump, tmp_path):
     """One that rbdump has slept through by half a period is late, although it was done before the next one's turn."""
@@ -197,7 +199,7 @@ def test_pipes(ruby, rbdump, tmp_path):
         assert len([json.loads(line) for line in readers[1].stdout]) <= 10
 
 
-# ---- doc/experiments.md
+# ---- doc/experiments.md, doc/experiments/tables.md
 
 
 @pytest.mark.parametrize(
@@ -218,7 +220,19 @@ def test_lower_ends():
 
 
 def test_page_is_made_of_its_reports():
-    """Each table and each sentence with figures is what the reports in the tree say."""
-    page = experiment_page.PAGE.read_text()
-    for name, content in experiment_page.made().items():
-        assert f"<!-- {name} -->\n{content}\n<!-- end {name} -->" in page, name
+    """Each table and each sentence with figures is in one of the two pages, as the reports in the tree say."""
+    pages = [path.read_text() for path in experiment_page.PAGES]
+    made = experiment_page.made()
+    for name, content in made.items():
+        assert sum(content.join(experiment_page.marks(name)) in page for page in pages) == 1, name
+    # And no place is left over that nothing is written to.
+    places = {name for page in pages for name in re.findall(r"^<!-- (?!end )(.*) -->$", page, re.M)}
+    assert places == {*made, "when"}
+
+
+def test_answer_can_be_read_at_a_glance():
+    """The answer and its figures are the first ten lines of a page that has no room for all tables, and links to them."""
+    answer, tables = [path.read_text() for path in experiment_page.PAGES]
+    lines = answer.splitlines()
+    assert "<!-- end answer -->" in lines[:11] and len(lines) <= 170
+    assert "](experiments/tables.md)" in answer and "](../experiments.md)" in tables

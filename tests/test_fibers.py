@@ -189,6 +189,7 @@ def legal(entry):
     return labels[0] in ("resume", "each", "new", "block (2 levels) in <main>", "block in <main>")
 
 
+@pytest.mark.outer_rubies
 @pytest.mark.target("fibers_busy.rb")
 @pytest.mark.parametrize("mode", ["paused", "unpaused"])
 def test_fibers_that_do_not_rest(ruby, start, rbdump, mode):
@@ -254,6 +255,7 @@ def check_busy_ractors(target, rbdump, mode, folder, ruby):
     return busy
 
 
+@pytest.mark.long
 @pytest.mark.target("ractors_busy.rb")
 @pytest.mark.parametrize("mode", ["paused", "core"])
 def test_busy_ractors(ruby, start, rbdump, tmp_path, mode):
@@ -266,6 +268,7 @@ many_to_many = pytest.mark.since((3, 3), "M:N threads")
 MANY_TO_MANY = {"RUBY_MN_THREADS": "1"}
 
 
+@pytest.mark.long
 @many_to_many
 @pytest.mark.parametrize("script", ["threads.rb", "waits.rb", "fibers_suspended.rb", "ractor.rb"])
 @pytest.mark.parametrize("mode", MODES)

@@ -22,7 +22,7 @@ RUN = frame("Worker#run", "lib/worker.rb", 3, 4)
 POP = frame("Thread::Queue#pop", kind=C, line=4)
 TORN = frame("(torn: window)", kind=MARK)
 
-RUNS = [
+SPANS = [
     (0, "cpu", 300, 3, MAIN, TOTAL, SUM),
     (0, "gc", 100, 1, MAIN, TOTAL),
     (0, "blocked", 180, 2, MAIN, OPEN, READ),
@@ -35,7 +35,7 @@ THREADS = ((0, None), (0, "worker"))
 # After: Order#open is faster, Worker#run is gone, Cache#get is new.
 CACHE = frame("Cache#get", "lib/cache.rb", 5, 6)
 MOVED = [TOTAL[0], TOTAL[1], 18, 20, TOTAL[4]]  # to other lines of its file
-AFTER_RUNS = [
+AFTER_SPANS = [
     (0, "cpu", 300, 3, MAIN, CACHE),
     (0, "cpu", 600, 6, MAIN, MOVED, SUM),
     (0, "blocked", 100, 1, MAIN, OPEN, READ),
@@ -176,14 +176,14 @@ def pages(chromium, tmp_path_factory):
 
 @pytest.fixture
 def shop(pages):
-    page = pages("shop", profile(RUNS, THREADS))
+    page = pages("shop", profile(SPANS, THREADS))
     yield page
     assert page.browser.console() == []
 
 
 @pytest.fixture
 def compared(pages):
-    page = pages("compared", profile(AFTER_RUNS, pid=500), profile(RUNS, THREADS))
+    page = pages("compared", profile(AFTER_SPANS, pid=500), profile(SPANS, THREADS))
     yield page
     assert page.browser.console() == []
 
@@ -199,13 +199,13 @@ def test_what_was_recorded(shop):
 
 @pytest.mark.parametrize("by, what", [("cpu", "CPU time"), ("gvl", "GVL"), ("gc", "garbage collection")])
 def test_views(pages, by, what):
-    page = pages(f"by-{by}", profile(RUNS, THREADS, cut=True), by=by)
+    page = pages(f"by-{by}", profile(SPANS, THREADS, cut=True), by=by)
     assert what in page.browser.text("#title")
     assert "cut short" in page.browser.text("#counts")
 
 
 def test_frames_are_as_wide_as_their_shares(shop):
-    expected = rectangles(RUNS)
+    expected = rectangles(SPANS)
     assert [r.name for r in expected if r.depth == 2] == ["Order#total", "Worker#run", "Order#open"]
     shop.check(expected)
     assert shop.name_at(0.5, 0) == "all"
@@ -240,10 +240,11 @@ def test_matches_stand_out(shop):
     assert after[1][0] == pytest.approx(before[1][0], abs=0.04)
 
 
+@pytest.mark.long
 def test_zoom_and_back(shop):
     shop.at(0.6, 2, click=True)
     assert shop.path_shown() == ["all", "<main>", "Worker#run"]
-    zoomed = rectangles(RUNS, path=("<main>", "Worker#run"))
+    zoomed = rectangles(SPANS, path=("<main>", "Worker#run"))
     shop.check(zoomed)
     assert shop.name_at(0.01, 1) == shop.name_at(0.99, 1) == "<main>"
     assert shop.at(0.1, 3)["numbers"]["of the zoom"] == ["70.0 %"]
@@ -256,7 +257,7 @@ def test_zoom_and_back(shop):
     shop.check(zoomed)
     shop.at(0.5, 0, click=True)
     assert shop.path_shown() == ["all"]
-    shop.check(rectangles(RUNS))
+    shop.check(rectangles(SPANS))
     shop.browser.back()
     shop.settle()
     shop.browser.click("#path button:nth-of-type(2)")
@@ -276,8 +277,8 @@ def test_the_address_has_the_zoom(shop):
 def test_states_are_left_out(shop):
     shop.toggle("sleeping")
     counted = {"cpu", "gc", "gvl", "blocked", "starting"}
-    expected = rectangles(RUNS, states=counted)
-    assert expected[-1].width != rectangles(RUNS)[-1].width
+    expected = rectangles(SPANS, states=counted)
+    assert expected[-1].width != rectangles(SPANS)[-1].width
     shop.check(expected)
     assert shop.search("Order#total") == "72.2 % in 3 frames"  # 520 of 720 ms
     assert shop.search("pop") == "0.0 % in 0 frames"
@@ -289,7 +290,7 @@ def test_states_are_left_out(shop):
     assert shop.browser.text("#nothing") == "No time was spent in these states."
     assert shop.name_at(0.5, 1) is None
     shop.toggle("gc")
-    shop.check(rectangles(RUNS, states={"gc"}))
+    shop.check(rectangles(SPANS, states={"gc"}))
 
 
 def test_only_states_that_there_are_can_be_left_out(shop):
@@ -300,7 +301,7 @@ def test_only_states_that_there_are_can_be_left_out(shop):
 
 
 def test_threads(pages):
-    page = pages("threads", profile(RUNS, THREADS), threads=True)
+    page = pages("threads", profile(SPANS, THREADS), threads=True)
     assert page.name_at(0.1, 1) == "thread 110 (main)"
     assert page.name_at(0.9, 1) == "thread 111 worker"
     options = page.browser.run(
@@ -310,7 +311,7 @@ def test_threads(pages):
     page.browser.choose("#scope", options[2][0])
     page.settle()
     assert page.path_shown() == ["thread 111 worker"]
-    worker = [run for run in RUNS if run[0] == 1]
+    worker = [span for span in SPANS if span[0] == 1]
     page.check(rectangles(worker))
     assert page.search("pop") == "70.0 % in 1 frame"
     page.browser.back()
@@ -320,13 +321,13 @@ def test_threads(pages):
 
 
 def test_processes(pages):
-    after = profile(RUNS, ((0, None), (1, None)), ("puma", "worker 7"))
+    after = profile(SPANS, ((0, None), (1, None)), ("puma", "worker 7"))
     page = pages("processes", after)
     assert (page.name_at(0.1, 1), page.name_at(0.9, 1)) == ("puma 100", "worker 7 101")
 
 
 def test_lines(pages):
-    page = pages("lines", profile(RUNS, THREADS), lines=True)
+    page = pages("lines", profile(SPANS, THREADS), lines=True)
     assert page.name_at(0.2, 2) == "Order#total:10"
 
 
@@ -408,13 +409,13 @@ def test_colors_by_package_and_file(pages):
         frame("Array#each", kind=C),
         frame("Integer#times", "<internal:numeric>", 1, 1),
     ]
-    runs = [(0, "cpu", 60 - i, 1, MAIN, inner[i]) for i in range(6)]
-    page = pages("packages", profile(runs))
+    spans = [(0, "cpu", 60 - i, 1, MAIN, inner[i]) for i in range(6)]
+    page = pages("packages", profile(spans))
     page.browser.choose("#color", "package")
     page.settle()
     legend = page.browser.run("return [...document.querySelectorAll('#legend bdi')].map((p) => p.textContent)")
     assert legend == ["rack", "application", "standard library", "C functions", "Ruby itself"]
-    parts = [(r.left + r.width / 8, 2) for r in rectangles(runs)[1:]]
+    parts = [(r.left + r.width / 8, 2) for r in rectangles(spans)[1:]]
     hues = [page.hue(*part)[0] for part in parts]
     assert hues[0] == pytest.approx(hues[1], abs=0.02)
     assert all(abs(a - b) > 0.03 for i, a in enumerate(hues[1:]) for b in hues[i + 2 :])
@@ -483,11 +484,11 @@ class Data(html.parser.HTMLParser):
 
 
 def hostile_page(pages):
-    runs = [
+    spans = [
         (0, "cpu", 50, 1, frame(name, name or None, 7), frame(other, other or None, 7))
         for name, other in zip(HOSTILE, HOSTILE[1:] + HOSTILE[:1])
     ]
-    after = profile(runs, [(0, HOSTILE[0])], [HOSTILE[2]], pid=1)
+    after = profile(spans, [(0, HOSTILE[0])], [HOSTILE[2]], pid=1)
     return pages("hostile", after, after, title=HOSTILE[0] + HOSTILE[3], by=HOSTILE[2], threads=True)
 
 
@@ -526,7 +527,7 @@ def test_hostile_names_do_no_harm(pages):
 
 def test_two_profiles(compared):
     assert compared.browser.text("#facts").count("recorded") == 2
-    compared.check(rectangles(AFTER_RUNS))
+    compared.check(rectangles(AFTER_SPANS))
     tip = compared.at(0.1, 2)
     assert tip["name"] == "Order#total" and tip["place"] == "lib/order.rb:18"
     assert tip["numbers"]["total"] == ["600 ms (60.0 %)", "400 ms (40.0 %)"]
@@ -567,7 +568,7 @@ def test_what_is_only_before_can_be_seen(compared):
 
 def test_threads_of_two_profiles(pages):
     """Ids are others in each recording: the first thread of a name is compared with the first of that name."""
-    page = pages("compared-threads", profile(RUNS, THREADS, pid=900), profile(RUNS, THREADS), threads=True)
+    page = pages("compared-threads", profile(SPANS, THREADS, pid=900), profile(SPANS, THREADS), threads=True)
     assert page.at(0.9, 1)["numbers"]["difference"] == ["±0.00 points"]
     assert (page.name_at(0.1, 1), page.name_at(0.9, 1)) == ("thread 910 (main)", "thread 911 worker")
 

@@ -6,11 +6,13 @@ import json
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import tempfile
 
 import pytest
 
+from harness.process import wait_until
 from harness.profile import FUNCTIONS, INDEX, NO_FUNCTION, SYSCALLS, Profile
 from harness.symbolize import BUILD, SECONDS
 
@@ -87,22 +89,22 @@ def test_speedscope(profile, packages, tmp_path, lines):
         number = f" ({tid})" if tid and (name or main) else ""
         assert shown["name"] == f"{command} {pid}: {profile.thread_name(thread)}{number}"
         assert (shown["unit"], shown["weight"]) == ("nanoseconds", profile.duration_ns)
-        runs = profile.of_thread(thread)
-        frames = [tuple(key(FUNCTIONS[i], line) for i, line in run.stack) or (key(NO_FUNCTION, 0),) for run in runs]
-        timeline = joined([(run.start_ns, run.end_ns, stack) for run, stack in zip(runs, frames)])
+        spans = profile.of_thread(thread)
+        frames = [tuple(key(FUNCTIONS[i], line) for i, line in span.stack) or (key(NO_FUNCTION, 0),) for span in spans]
+        timeline = joined([(span.start_ns, span.end_ns, stack) for span, stack in zip(spans, frames)])
         assert replay(shown["events"]) == timeline
         weights = collections.defaultdict(lambda: [0, 0])
         for frame in shown["frames"]:
             found = weights[frame["name"], frame["file"], frame["line"]]
             found[0] += frame["self"]
             found[1] += frame["total"]
-        assert weights == profile.weights(runs, key)
+        assert weights == profile.weights(spans, key)
 
 
 def test_speedscope_of_nothing(profile, packages, tmp_path):
     """A selection can leave nothing: that is an empty profile, and no error."""
-    empty = Profile(runs_a_thread=1)
-    empty.runs = []
+    empty = Profile(spans_a_thread=1)
+    empty.spans = []
     path = empty.write(tmp_path / "a.speedscope.json", "speedscope")
     told = json.loads(output("node", SCRIPTS / "speedscope.js", packages / "speedscope", path))
     assert [(shown["name"], shown["events"]) for shown in told["profiles"]] == [(empty.title, [])]
@@ -124,9 +126,9 @@ def test_collapsed(profile, packages, tmp_path):
     told = json.loads(output("node", SCRIPTS / "speedscope.js", packages / "speedscope", path))
     (shown,) = told["profiles"]
     by_path = collections.Counter()
-    for run in profile.runs:
-        command, pid, _ = profile.processes[profile.threads[run.thread][0]]
-        by_path[f"{command} {pid}", *(FUNCTIONS[i] for i, _ in run.stack)] += run.end_ns - run.start_ns
+    for span in profile.spans:
+        command, pid, _ = profile.processes[profile.threads[span.thread][0]]
+        by_path[f"{command} {pid}", *(FUNCTIONS[i] for i, _ in span.stack)] += span.end_ns - span.start_ns
     weights = collections.defaultdict(lambda: [0, 0])
     for stack, ns in by_path.items():
         # Microseconds, rounded for each line.
@@ -162,13 +164,13 @@ def shown_location(function, line):
     return f"0x0 M=1 {function.name} {function.path or ''}:{line} s={function.first_line}{label}\n"
 
 
-def shown_labels(profile, run):
-    process, tid, _, _ = profile.threads[run.thread]
-    syscall = f" syscall:[{SYSCALLS[run.syscall]}]" if run.syscall >= 0 else ""
+def shown_labels(profile, span):
+    process, tid, _, _ = profile.threads[span.thread]
+    syscall = f" syscall:[{SYSCALLS[span.syscall]}]" if span.syscall >= 0 else ""
     number = f" tid:[{tid}]" if tid else ""
     indent = " " * 16
     return (
-        f"{indent}state:[{run.state}]{syscall} thread:[{profile.thread_name(run.thread)}]\n"
+        f"{indent}state:[{span.state}]{syscall} thread:[{profile.thread_name(span.thread)}]\n"
         f"{indent}pid:[{profile.processes[process][1]}]{number}\n"
     )
 
@@ -183,7 +185,7 @@ def test_pprof(profile, tmp_path):
         f"Comment: tool: {profile.tool}",
         f"Comment: mode: {profile.mode}",
         f"Comment: rate: {profile.rate} Hz",
-        "Comment: cut: the recording ends in the middle",
+        "Comment: cut: the recording was not finished, or is damaged",
         "PeriodType: wall nanoseconds",
         f"Period: {10**9 // profile.rate}",
         "Time: 2023-11-14 22:13:20.123456789 +0000 UTC",
@@ -197,11 +199,11 @@ def test_pprof(profile, tmp_path):
         assert (stack, labels) not in found
         found[tuple(named[int(number)] for number in stack.split()), labels] = tuple(map(int, values.split()))
     wanted = collections.defaultdict(lambda: (0, 0))
-    for run in profile.runs:
-        stack = [shown_location(FUNCTIONS[i], line) for i, line in reversed(run.stack)]
-        key = tuple(stack) or (shown_location(NO_FUNCTION, 0),), shown_labels(profile, run)
+    for span in profile.spans:
+        stack = [shown_location(FUNCTIONS[i], line) for i, line in reversed(span.stack)]
+        key = tuple(stack) or (shown_location(NO_FUNCTION, 0),), shown_labels(profile, span)
         count, weight = wanted[key]
-        wanted[key] = count + run.count, weight + run.weight_ns
+        wanted[key] = count + span.count, weight + span.weight_ns
     assert dict(found) == dict(wanted)
 
 
@@ -212,7 +214,7 @@ def test_pprof_top(profile, tmp_path):
     found = {}
     for own, total, name in re.findall(r"^ *(\d+)(?:ns)? +\S+ +\S+ +(\d+)(?:ns)? +\S+  (.*)$", top, re.MULTILINE):
         found[name] = [int(own), int(total)]
-    weights = profile.weights(profile.runs, lambda function, line: function.name)
+    weights = profile.weights(profile.spans, lambda function, line: function.name)
     names = ["Shop#open", "Tree#walk", "Array#each", "Kernel#sleep", "(torn: call)", "(truncated)", "(no stack)"]
     assert {name: found[name] for name in names} == {name: weights[name] for name in names}
 
@@ -244,14 +246,14 @@ def test_callgrind(profile, tmp_path, inclusive):
         profile.write(tmp_path / "out", "callgrind"), "--auto=no", f"--inclusive={'yes' if inclusive else 'no'}"
     )
     wanted = collections.defaultdict(lambda: [0, 0])
-    for run in profile.runs:
-        functions = [FUNCTIONS[i] for i, _ in run.stack] or [NO_FUNCTION]
+    for span in profile.spans:
+        functions = [FUNCTIONS[i] for i, _ in span.stack] or [NO_FUNCTION]
         for function in {(function.path, function.name) for function in (functions if inclusive else functions[-1:])}:
             path, name = (shown_by_callgrind(text or "") for text in function)
             cost = wanted[f"{path}:{name}"]
-            cost[0] += run.weight_ns
-            cost[1] += run.count
-    total = sum(run.weight_ns for run in profile.runs), sum(run.count for run in profile.runs)
+            cost[0] += span.weight_ns
+            cost[1] += span.count
+    total = sum(span.weight_ns for span in profile.spans), sum(span.count for span in profile.spans)
     assert found.pop("PROGRAM TOTALS") == total
     assert found.pop("???:(root)") == (total if inclusive else (0, 0))
     assert {name: cost for name, cost in found.items() if cost != (0, 0)} == {k: tuple(v) for k, v in wanted.items()}
@@ -262,12 +264,12 @@ def test_callgrind_lines(profile, tmp_path):
     (tmp_path / "shop.rb").write_text("".join(f"source {line}\n" for line in range(1, 60)))
     found = annotate(profile.write(tmp_path / "out", "callgrind"), "--auto=yes", "--inclusive=no")
     top = INDEX["Shop#open"]
-    own = [run for run in profile.runs if run.stack and run.stack[-1] == (top, 52)]
-    assert found["source 52"] == (sum(run.weight_ns for run in own), sum(run.count for run in own))
+    own = [span for span in profile.spans if span.stack and span.stack[-1] == (top, 52)]
+    assert found["source 52"] == (sum(span.weight_ns for span in own), sum(span.count for span in own))
     for name in ["Tree#walk", "Order#total", "eval'd"]:
-        called = [run for run in profile.runs if (top, INDEX[name]) in callers(run.stack)]
+        called = [span for span in profile.spans if (top, INDEX[name]) in callers(span.stack)]
         shown = [cost for text, cost in found.items() if f":{name} (" in text]
-        assert called and shown == [(sum(run.weight_ns for run in called), sum(run.count for run in called))]
+        assert called and shown == [(sum(span.weight_ns for span in called), sum(span.count for span in called))]
 
 
 def callers(stack):
@@ -280,14 +282,36 @@ def callers(stack):
 
 
 class FirefoxProfiler:
-    """A session of the profiler's own command line: a process in the background that has a file loaded."""
+    """A session of the profiler's own command line: a process that has a file loaded.
 
-    def __init__(self, script, folder):
-        self.script, self.folder = script, folder
+    It is started here, as its `load` command gives the process half a second to start: too little for a busy machine.
+    """
+
+    def __init__(self, script, folder, profile):
+        self.script, self.folder = script, pathlib.Path(folder)
+        self.environment = {**os.environ, "PROFILER_CLI_SESSION_DIR": folder}
+        command = ["node", script, "--daemon", profile, "--session", "test"]
+        self.process = subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL)
+
+    def is_loaded(self):
+        assert self.process.poll() is None, "the profiler's process has ended"
+        with socket.socket(socket.AF_UNIX) as asking:
+            asking.settimeout(SECONDS)
+            try:
+                asking.connect(str(self.folder / "test.sock"))
+            except OSError:
+                return False  # not listening yet
+            asking.sendall(b'{"type": "status"}\n')
+            told = json.loads(asking.makefile().readline())
+        assert told["type"] in ("loading", "ready"), told
+        return told["type"] == "ready"
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
 
     def ask(self, *words):
-        environment = {**os.environ, "PROFILER_CLI_SESSION_DIR": self.folder}
-        return output("node", self.script, *words, "--session", "test", env=environment)
+        return output("node", self.script, *words, "--session", "test", env=self.environment)
 
     def told(self, *words):
         return json.loads(self.ask(*words, "--json"))
@@ -298,12 +322,12 @@ def firefox(profile, packages, tmp_path_factory):
     path = profile.write(tmp_path_factory.mktemp("firefox") / "profile.json", "firefox")
     # Its socket is in that folder, and the path of a socket is short.
     with tempfile.TemporaryDirectory(prefix="rbdump-") as folder:
-        session = FirefoxProfiler(packages / "@firefox-devtools/profiler-cli/dist/profiler-cli.js", folder)
+        session = FirefoxProfiler(packages / "@firefox-devtools/profiler-cli/dist/profiler-cli.js", folder, path)
         try:
-            session.ask("load", path)
+            wait_until(session.is_loaded, "the profile is loaded", SECONDS)
             yield session
         finally:
-            session.ask("stop")  # also the process that could not load it
+            session.close()
 
 
 def milliseconds(ns):
@@ -316,8 +340,8 @@ def test_firefox_threads(profile, firefox):
     for process in told["processes"]:
         for thread in process["threads"]:
             threads[thread["threadIndex"]] = process["name"], process["pid"], thread["name"], thread["tid"]
-            busy = [run for run in profile.of_thread(thread["threadIndex"]) if run.state in ("cpu", "gc")]
-            assert thread["cpuMs"] == milliseconds(sum(run.weight_ns for run in busy))
+            busy = [span for span in profile.of_thread(thread["threadIndex"]) if span.state in ("cpu", "gc")]
+            assert thread["cpuMs"] == milliseconds(sum(span.weight_ns for span in busy))
     wanted = {}
     for i, (process, tid, _, _) in enumerate(profile.threads):
         command, pid, _ = profile.processes[process]
@@ -339,7 +363,7 @@ def test_firefox_meta(profile, firefox):
         "Tool": profile.tool,
         "Mode": profile.mode,
         "Weights": profile.by,
-        "Cut": "the recording ends in the middle",
+        "Cut": "the recording was not finished, or is damaged",
     }
 
 
@@ -351,22 +375,22 @@ def firefox_functions(firefox, *words):
     return dict(found)
 
 
-def firefox_wanted(profile, runs):
+def firefox_wanted(profile, spans):
     index = {function: i for i, function in enumerate([*FUNCTIONS, NO_FUNCTION])}
-    weights = profile.weights(runs, lambda function, line: (function.name, index[function]))
+    weights = profile.weights(spans, lambda function, line: (function.name, index[function]))
     return {key: [milliseconds(own), milliseconds(total)] for key, (own, total) in weights.items()}
 
 
 @pytest.mark.parametrize("thread", range(3))
 def test_firefox_weights(profile, firefox, thread):
-    runs = profile.of_thread(thread)
-    assert firefox_functions(firefox, "--thread", f"t-{thread}") == firefox_wanted(profile, runs)
+    spans = profile.of_thread(thread)
+    assert firefox_functions(firefox, "--thread", f"t-{thread}") == firefox_wanted(profile, spans)
     told = firefox.told("thread", "samples", "--include-idle", "--thread", f"t-{thread}")["categoryBreakdown"]
     states = collections.Counter()
-    for run in runs:
-        states[run.state] += run.weight_ns
-        if run.state == "blocked":
-            states["blocked", SYSCALLS[run.syscall] or "Other"] += run.weight_ns
+    for span in spans:
+        states[span.state] += span.weight_ns
+        if span.state == "blocked":
+            states["blocked", SYSCALLS[span.syscall] or "Other"] += span.weight_ns
     found = {category["name"]: category["samples"] for category in told["categories"]}
     for category in told["categories"]:
         for sub in category["subcategories"]:
@@ -376,9 +400,9 @@ def test_firefox_weights(profile, firefox, thread):
 
 def test_firefox_times(profile, firefox):
     """What is seen in a part of the time is what was seen then."""
-    runs = profile.of_thread(3)
-    part = runs[40:90]
-    firefox.ask("zoom", "push", f"{part[0].start_ns / 1e6}ms,{runs[90].start_ns / 1e6}ms")
+    spans = profile.of_thread(3)
+    part = spans[40:90]
+    firefox.ask("zoom", "push", f"{part[0].start_ns / 1e6}ms,{spans[90].start_ns / 1e6}ms")
     try:
         assert firefox_functions(firefox, "--thread", "t-3") == firefox_wanted(profile, part)
     finally:

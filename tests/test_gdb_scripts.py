@@ -142,6 +142,7 @@ def cases():
                 yield pytest.param(ruby, script, flags, id=f"{ruby.id}-yjit-{script.removesuffix('.rb')}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ruby_here, script, flags", cases())
 def test_live(ruby_here, script, flags):
     with running(ruby_here, script, flags) as target:
@@ -249,6 +250,7 @@ def test_unreadable_frame(debug_ruby):
         assert others == [stack for stack in after if stack is not damaged]
 
 
+@pytest.mark.long
 def test_unreadable_stack(debug_ruby):
     """So is a stack whose control frame lies elsewhere."""
     with running(debug_ruby, "deadlock.rb") as target:
@@ -330,6 +332,13 @@ def test_layout_agrees(debug_ruby, layout, tmp_path):
     (count,) = AGREES.findall(result.stdout)
     headers = sum(line.split(" ")[0] in ("arch", "build-id", "description", "version") for line in layout)
     assert int(count) == int(layout[-1].split(" ")[1]) + headers
+
+
+def test_layout_of_a_configuration_agrees(debug_ruby, layout, tmp_path):
+    """The lines of a header that gdb cannot check are no facts."""
+    result = check_layouts(debug_ruby, tmp_path, [layout[0], "configuration setjmp", *layout[1:]])
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert AGREES.findall(result.stdout)
 
 
 def shipped():
@@ -416,6 +425,7 @@ def mutations(layout):
             yield f"{name} left out", left_out
 
 
+@pytest.mark.long
 def test_layout_differs(debug_ruby, layout, tmp_path):
     """Whatever is changed in a layout is found, and it is the changed line that is named."""
     changed = list(mutations(layout))

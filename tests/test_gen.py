@@ -181,6 +181,7 @@ def test_debug_file(rbdump, debug_ruby, layout, tmp_path):
     assert without_source(generate(rbdump, tmp_path / "ruby.debug")) == without_source(layout)
 
 
+@pytest.mark.long
 def test_compressed(rbdump, debug_ruby, layout, tmp_path):
     tool("objcopy", "--compress-debug-sections=zlib", debug_ruby.elf, tmp_path / "ruby", folder=tmp_path)
     assert without_source(generate(rbdump, tmp_path / "ruby")) == without_source(layout)
@@ -191,6 +192,7 @@ def test_dwz(rbdump, debug_ruby, layout, tmp_path):
     assert without_source(generate(rbdump, tmp_path / "ruby")) == without_source(layout)
 
 
+@pytest.mark.long
 def test_dwz_common_file(rbdump, debug_ruby, layout, tmp_path):
     """As Debian's packages of debug symbols have it: stripped, debug info by link, part of it in a common file."""
     split_debug(debug_ruby.elf, tmp_path)

@@ -1,5 +1,6 @@
 """The generator on programs made for it: every way in which compilers and linkers write debug info, and what is wrong."""
 
+import os
 import pathlib
 import random
 import re
@@ -253,7 +254,7 @@ def test_missing_member(rbdump, tmp_path):
     source = (SOURCES / "special.h").read_text()
     (tmp_path / "special.h").write_text(source.replace("const long *ep;", "const long *epp;").replace(", ep)", ", epp)"))
     tool("gcc", "-w", "-g", f"-I{tmp_path}", "-o", "ruby", SOURCES / "vm.c", folder=tmp_path)
-    refused(rbdump, tmp_path / "ruby", FAILED, "the member rb_control_frame_struct.ep, ", " is missing", "looked at", "1 units, 1 of them")
+    refused(rbdump, tmp_path / "ruby", FAILED, "the member rb_control_frame_struct.ep, ", " is missing", "searched", "1 units, 1 of them")
 
 
 def test_types_that_refer_to_themselves(rbdump, tmp_path):
@@ -270,7 +271,7 @@ def test_split_debug_info_is_gone(rbdump, tmp_path):
 
 
 def test_without_types(rbdump, tmp_path):
-    refused(rbdump, compile_program(tmp_path, "-g1"), FAILED, "is missing", "looked at")
+    refused(rbdump, compile_program(tmp_path, "-g1"), FAILED, "is missing", "searched")
 
 
 def test_without_debug_info(rbdump, tmp_path):
@@ -319,6 +320,15 @@ def test_no_file(rbdump, tmp_path):
     refused(rbdump, tmp_path, FAILED, "directory")
 
 
+def test_any_path(rbdump, program, tmp_path):
+    """A path of any bytes is opened as it is; messages have it escaped, a layout file only what is printable ASCII."""
+    folder = tmp_path / os.fsdecode(b"\xc3\xbc\x1b\xff")
+    folder.mkdir()
+    shutil.copy(program, folder / "r\xfcby")
+    assert "\nsource r??by\n" in generate(rbdump, folder / "r\xfcby")
+    refused(rbdump, folder / "nothing", FAILED, "/\xfc\\x1B\\xFF/nothing: cannot be opened")
+
+
 def damaged(rbdump, path, content):
     """rbdump on a damaged file: a layout, or one sentence, but never a crash, and in bounded time."""
     path.write_bytes(content)
@@ -362,7 +372,7 @@ def test_damaged(rbdump, program, tmp_path, name):
 
 
 def named(folder):
-    return [path.name for path in folder.iterdir()]
+    return sorted(path.name for path in folder.iterdir())
 
 
 def test_default_places(rbdump, program, tmp_path):

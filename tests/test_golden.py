@@ -100,14 +100,14 @@ def test_several_layouts_fit(rbdump, tmp_path, monkeypatch):
     answer = read_core(rbdump, path)
     assert answer["ruby_versions_fit"] == ["2.7.99", "2.7.0 2.7.8"]
     first = run(rbdump, "--core", path).stdout.splitlines()[0]
-    assert "ruby 2.7.99 or 2.7.0 to 2.7.8 (nothing in the core tells which" in first
+    assert "ruby 2.7.99 or 2.7.0 to 2.7.8 (the core does not tell which" in first
 
     # More fit than are compared.
     for patch in range(90, 98):
         (tmp_path / f"{patch}.layout").write_text(other.replace("\nversion 2.7.99\n", f"\nversion 2.7.{patch}\n"))
     done = run(rbdump, "--core", path)
     assert (done.returncode, done.stdout) == (NOT_RUBY, "")
-    assert "the layouts for 2.7.99, 2.7.97, " in done.stderr and "fit, and so do more than can be told of;" in done.stderr
+    assert "the layouts for 2.7.99, 2.7.97, " in done.stderr and "and others fit; these are too many layouts to compare;" in done.stderr
     for patch in range(90, 98):
         (tmp_path / f"{patch}.layout").unlink()
 
@@ -117,7 +117,7 @@ def test_several_layouts_fit(rbdump, tmp_path, monkeypatch):
     (tmp_path / "other.layout").write_text(other)
     done = run(rbdump, "--core", path)
     assert (done.returncode, done.stdout) == (NOT_RUBY, "")
-    assert "the layouts for 2.7.99, 2.7.0 to 2.7.8 fit, and do not show the same" in done.stderr
+    assert "the layouts for 2.7.99, 2.7.0 to 2.7.8 fit, but give different results" in done.stderr
 
 
 @pytest.mark.parametrize("path", CORES, ids=lambda path: path.name.removesuffix(".core.zst"))

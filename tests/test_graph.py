@@ -71,6 +71,7 @@ def dumps(ruby, rbdump, folder, variant, *arguments):
             target.kill()
 
 
+@pytest.mark.outer_rubies
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_dumps_are_legal(ruby, rbdump, tmp_path, variant):
     oracle, stacks = dumps(ruby, rbdump, tmp_path, variant)
@@ -97,6 +98,7 @@ def test_dumps_are_legal(ruby, rbdump, tmp_path, variant):
     assert seen >= 0.4 * tried > 0, (seen, tried)
 
 
+@pytest.mark.outer_rubies
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_unpaused_dumps_are_legal(ruby, rbdump, tmp_path, variant):
     """Without a stop: right, or marked. Not all are marked, but of targets that never stand still for as long as a look takes."""

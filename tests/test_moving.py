@@ -52,6 +52,7 @@ def check_marks(status, answer):
             assert thread["reason"]
 
 
+@pytest.mark.outer_rubies
 @pytest.mark.parametrize("mode", [[], ["--no-stop"]], ids=["paused", "unpaused"])
 @pytest.mark.parametrize(
     "churn", ["calls", "blocks", "threads", "fibers", "garbage", "compaction", "code", "exceptions"]
@@ -60,6 +61,7 @@ def test_right_or_marked(ruby, start, rbdump, churn, mode):
     check_dumps(start(ruby, "churn.rb", churn), rbdump, churn, mode)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", [[], ["--no-stop"]], ids=["paused", "unpaused"])
 @pytest.mark.parametrize("churn", ["calls", "blocks", "garbage", "exceptions"])
 @pytest.mark.parametrize("jit", ["yjit", "zjit"])

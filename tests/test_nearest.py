@@ -99,7 +99,7 @@ def test_own_layout_taken_away(ruby, stripped, alone, script):
     refused(run(program, "-p", target.pid), f"there is no layout for Ruby {ruby.version}", "or give --nearest")
     done = run(program, "-p", target.pid, "--nearest", "--json")
     if done.returncode == NOT_RUBY:
-        refused(done, f"there is no layout for Ruby {ruby.version}", "of the nearest (", " since ")
+        refused(done, f"there is no layout for Ruby {ruby.version}", "of the nearest layouts (", " because ")
         assert "give --nearest" not in done.stderr
     else:
         answer = json.loads(done.stdout)
@@ -136,7 +136,7 @@ def test_marked_everywhere(ruby, stripped, alone, tmp_path):
     other = next_release(ruby.version)
     (folder / "other.layout").write_text(as_of(own_layout(ruby), other))
     target = stripped("waits.rb")
-    refused(run(program, "-p", target.pid), "there is no layout for", f"or give --nearest: the nearest layouts are tried then")
+    refused(run(program, "-p", target.pid), "there is no layout for", f"or give --nearest: rbdump then tries the nearest layouts")
     mark = mark_of(ruby.version, other)
     for more, mode in (([], "paused"), (["--no-stop"], "unpaused")):
         answer = dump(program, target.pid, "--nearest", *more)
@@ -191,7 +191,7 @@ def test_several_fit(ruby, stripped, alone):
     for more in ([], ["--no-stop"]):
         refused(
             run(program, "-p", target.pid, "--nearest", *more),
-            f"that of {near} and that of {far} both fit, and do not show the same: which one is right cannot be known",
+            f"those for {near} and for {far} both fit, but give different results: it is not known which layout is right",
         )
     refused(run(program, "record", "-p", target.pid, "-d", "0.3", "-o", folder / "recording", "--nearest"), "both fit")
     assert is_untouched(target.pid)
@@ -236,7 +236,7 @@ def test_core(series, alone):
     put_others(folder, told["version"])
     done = run(program, *arguments, "--nearest", "--json")
     if done.returncode == NOT_RUBY:
-        refused(done, "of the nearest (")
+        refused(done, "of the nearest layouts (")
     else:
         assert json.loads(done.stdout)["layout"]["source"] == "nearest"
         check_golden(json.loads(done.stdout), told)
@@ -260,7 +260,7 @@ def test_core_of_a_release_that_has_moved_members(struct, alone):
     for after in offsets[:2]:
         (folder / "moved.layout").write_text(moved(after))
         done = run(program, "--core", GOLDEN / "3.1.core.zst", "--ruby-version", told["version"], "--nearest")
-        refused(done, "of the nearest (1 tried) none fits")
+        refused(done, "none of the nearest layouts (1 tried) fits")
 
 
 # ---- when it cannot help, and usage
@@ -272,14 +272,14 @@ def test_nothing_is_near(alone):
     arguments = ("--core", GOLDEN / "3.1.core.zst", "--ruby-version", "3.1.2")
     refused(run(program, *arguments), "there is no layout for Ruby 3.1.2")
     assert "--nearest" not in run(program, *arguments).stderr
-    refused(run(program, *arguments, "--nearest"), "none is near")
+    refused(run(program, *arguments, "--nearest"), "there is also no layout for a near release")
 
 
 @pytest.mark.parametrize("verb", [["-p", "1"], ["--core", "x"], ["record", "-p", "1"], ["experiment", "-p", "1"]], ids=" ".join)
 def test_usage(rbdump, verb):
     done = run(rbdump, *verb, "--nearest", "--offsets", "x")
     assert (done.returncode, done.stdout) == (USAGE, "")
-    assert "give --offsets or --nearest" in done.stderr
+    assert "give either --offsets or --nearest" in done.stderr
 
 
 def test_usage_of_gen_offsets(rbdump):

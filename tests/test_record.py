@@ -80,7 +80,7 @@ def close(measured, truth, points=POINTS):
 
 
 def check_counts(profile, errors, rate=None):
-    """The line at the end, the counts, and the samples in the runs are one; so many a second, or said to be late."""
+    """The line at the end, the counts, and the samples in the spans are one; so many a second, or said to be late."""
     line = counts_in(errors)
     assert {key: profile.counts[key] for key in line} == line
     # Some were taken late, others not at all; none is counted twice, so no share of those that were due is above one.
@@ -89,10 +89,10 @@ def check_counts(profile, errors, rate=None):
         assert float(re.search(r"warning: ([0-9.]+) %", warning)[1]) <= 100, errors
     verdicts = ("complete", "truncated", "torn", "unreadable")
     assert sum(profile.counts[verdict] for verdict in verdicts) == profile.counts["samples"]
-    in_runs = dict.fromkeys(verdicts, 0)
-    for one in profile.runs:
-        in_runs[one.verdict] += one.count if one.state != "starting" else 0  # nothing was looked at
-    assert in_runs == {verdict: profile.counts[verdict] for verdict in verdicts}
+    in_spans = dict.fromkeys(verdicts, 0)
+    for one in profile.spans:
+        in_spans[one.verdict] += one.count if one.state != "starting" else 0  # nothing was looked at
+    assert in_spans == {verdict: profile.counts[verdict] for verdict in verdicts}
     if rate:
         main = sum(one.count for one in profile.of(main=True))
         rounds = rate * profile.duration / SECOND
@@ -101,9 +101,9 @@ def check_counts(profile, errors, rate=None):
 
 
 def check_well_formed(profile):
-    """Runs of one thread ascend and do not overlap; what is marked says so."""
+    """Spans of one thread ascend and do not overlap; what is marked says so."""
     ends = {}
-    for one in profile.runs:
+    for one in profile.spans:
         key = (one.pid, id(one.thread))
         assert one.start >= ends.get(key, 0), (one.start, ends[key])
         ends[key] = one.end
@@ -134,13 +134,15 @@ def recorded_target(ruby, rbdump, file, script, *arguments, options=()):
     return profile, errors, truth
 
 
-def interval(profile, runs):
+def interval(profile, spans):
     """From when to when a thread is in a profile: nearly all of the time."""
-    begin, end = min(one.start for one in runs), max(one.end for one in runs)
+    begin, end = min(one.start for one in spans), max(one.end for one in spans)
     assert begin < SECOND and end - begin >= 0.9 * (profile.duration - begin), (begin, end, profile.duration)
     return profile.start + begin, profile.start + end
 
 
+@pytest.mark.alone
+@pytest.mark.outer_rubies
 @rates_and_modes
 def test_shares_of_methods(ruby, rbdump, file, rate, mode):
     """Three loops of 60, 30 and 10 %, by wall and by CPU time."""
@@ -178,6 +180,7 @@ def test_shares_of_methods(ruby, rbdump, file, rate, mode):
     check_counts(profile, errors)
 
 
+@pytest.mark.alone
 @pytest.mark.any_ruby
 @pytest.mark.parametrize("mode", ["unpaused", "paused"])
 def test_share_of_stacks_that_are_ever_new(ruby, rbdump, file, mode):
@@ -195,6 +198,8 @@ def test_share_of_stacks_that_are_ever_new(ruby, rbdump, file, mode):
     assert weight / sum(one.weight for one in main) == pytest.approx(share, rel=0.25)
 
 
+@pytest.mark.alone
+@pytest.mark.outer_rubies
 @rates_and_modes
 def test_shares_of_waiting_for_the_gvl(ruby, rbdump, file, rate, mode):
     """Two threads that want the CPU: each waits for the other about half of its time."""
@@ -202,7 +207,7 @@ def test_shares_of_waiting_for_the_gvl(ruby, rbdump, file, rate, mode):
     profile, errors, truth = recorded_target(ruby, rbdump, file, "gvl.rb", options=options)
     check_counts(profile, errors)
     waiting = report(rbdump, file, "--by", "gvl")
-    assert {one.state for one in waiting.runs} == {"gvl"}
+    assert {one.state for one in waiting.spans} == {"gvl"}
     for name in ("left", "right"):
         found = profile.of(name=name)
         told = truth[name].wall(*interval(profile, found))
@@ -225,6 +230,8 @@ def test_shares_of_waiting_for_the_gvl(ruby, rbdump, file, rate, mode):
     assert sum(share for (state, _), share in joining.items() if state != "gvl") < 0.02, joining
 
 
+@pytest.mark.alone
+@pytest.mark.outer_rubies
 @rates_and_modes
 def test_shares_of_states(ruby, rbdump, file, tmp_path, rate, mode):
     """A quarter of the time the garbage collector, a quarter work, the rest a read that waits, and sleep."""
@@ -252,6 +259,8 @@ def test_shares_of_states(ruby, rbdump, file, tmp_path, rate, mode):
     check_counts(profile, errors)
 
 
+@pytest.mark.alone
+@pytest.mark.outer_rubies
 @modes
 def test_blocked_while_it_has_the_gvl(ruby, rbdump, file, mode):
     """Ruby says that it runs: that it does not is the kernel's to say, also after it did for hundreds of samples."""
@@ -271,6 +280,7 @@ def test_blocked_while_it_has_the_gvl(ruby, rbdump, file, mode):
     check_counts(profile, errors, 1000)
 
 
+@pytest.mark.alone
 @pytest.mark.any_ruby
 @pytest.mark.parametrize("option, states", [("--on-cpu", {"cpu", "gc"}), ("--gc", {"gc"})], ids=["on-cpu", "gc"])
 def test_only_some_states(ruby, rbdump, file, tmp_path, option, states):
@@ -288,6 +298,7 @@ def test_only_some_states(ruby, rbdump, file, tmp_path, option, states):
 # ---- no edge that is not there
 
 
+@pytest.mark.outer_rubies
 @modes
 @pytest.mark.parametrize(
     "variants",
@@ -319,19 +330,22 @@ def test_recorded_stacks_are_legal(ruby, rbdump, tmp_path, file, variants, mode)
     check_well_formed(profile)
     assert set(profile.pids()) == set(targets)
     for pid, variant in targets.items():
+        # Spans: a thread that waits for a CPU is seen at the same place again, and is wrong or right only once.
         complete, wrong = 0, []
         for one in profile.of(pid):
             if one.verdict != "complete" or one.state == "starting" or any(is_watcher(frame) for frame in one.frames):
                 continue
-            complete += one.count
+            complete += 1
             why = judge(oracles[pid], one.frames)
             if why:
-                wrong += [why] * one.count
+                wrong.append(why)
         assert complete >= 30, (variant, complete, profile.counts)
-        allowed = complete * 2 / 1000 if mode == "unpaused" and ruby.series < (3, 0) else 0
-        assert len(wrong) <= allowed, (variant, complete, wrong[:5])
+        # At most 1.44 of a thousand, as measured (doc/experiments.md), and three standard deviations.
+        expected = complete * 1.44 / 1000 if mode == "unpaused" and ruby.series < (3, 0) else 0
+        assert len(wrong) <= expected + 3 * expected**0.5, (variant, complete, wrong[:5])
 
 
+@pytest.mark.long
 @modes
 def test_what_is_dropped_is_not_seen_again(ruby, rbdump, file, mode):
     """Code that comes to be where other code was is never taken for that: each method is seen in its own time alone."""
@@ -359,6 +373,7 @@ def test_what_is_dropped_is_not_seen_again(ruby, rbdump, file, mode):
     assert len(set(seen)) >= 0.3 * (max(seen) - min(seen) + 1) > 100, (len(set(seen)), seen[0], seen[-1], dropped)
 
 
+@pytest.mark.long
 @pytest.mark.any_ruby
 @modes
 def test_methods_that_change_places(ruby, rbdump, file, mode):
@@ -399,12 +414,14 @@ def place(request):
     return PLACES[request.param]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("place", ["nested"], indirect=True)
 def test_threads_that_begin_during_a_recording(ruby, rbdump, file, place):
     """They are stopped as those are that were there, whatever pid namespace they are in; what they do is known."""
     check_pool(ruby, rbdump, file, place, "paused")
 
 
+@pytest.mark.alone
 @pytest.mark.any_ruby
 @pytest.mark.parametrize(
     "place, mode", [*((place, "paused") for place in PLACES if place != "nested"), ("here", "unpaused")], indirect=["place"]
@@ -422,8 +439,10 @@ def check_pool(ruby, rbdump, file, place, mode):
     if mode == "paused":
         # A collection that begins before names are read costs the new stacks of a round.
         assert verdict.complete >= 0.999 * verdict.samples - POOL, verdict.marks
-        # No stack is shown of a thread that could not be stopped.
-        assert {one.verdict for one in profile.runs if one.thread["tid"] is None} <= {"unreadable"}
+        # No stack is shown of a thread that could not be stopped. A thread that has no native thread yet, as there are since
+        # 3.3, need not be: nothing runs it.
+        not_stopped = [one for one in profile.spans if one.thread["tid"] is None and one.verdict != "unreadable"]
+        assert not [one for one in not_stopped if ruby.series < (3, 3) or one.state == "cpu"]
     # Each thread was looked at, and known by its tid, and what it did is what the kernel and its own clock tell.
     assert verdict.stat_agrees(), verdict.counted
     for kind, counted in verdict.counted.items():
@@ -455,10 +474,10 @@ def test_a_thread_that_another_tracer_has(ruby, rbdump, file):
         target.finish()
     profile = report(rbdump, file, "--idle")
     check_well_formed(profile)
-    runs = [one for one in profile.runs if one.thread["tid"] == tid and one.state == "cpu"]
+    spans = [one for one in profile.spans if one.thread["tid"] == tid and one.state == "cpu"]
 
     def between(begin, end):
-        found = [one for one in runs if begin <= profile.start + one.start and profile.start + one.end <= end]
+        found = [one for one in spans if begin <= profile.start + one.start and profile.start + one.end <= end]
         assert sum(one.count for one in found) > 50, found
         return {(one.verdict, one.frames[0]["name"]) for one in found}
 
@@ -488,15 +507,16 @@ def test_threads_whose_native_threads_are_not_known(ruby, rbdump, file):
     check_well_formed(profile)
     marked = 0
     for number in range(hidden):
-        runs = profile.of(name=f"hidden {number}")
-        known = {(one.verdict, one.thread["tid"] is not None) for one in runs}
+        spans = profile.of(name=f"hidden {number}")
+        known = {(one.verdict, one.thread["tid"] is not None) for one in spans}
         assert known in ({("unreadable", False)}, {("complete", True)}), (number, known, profile.threads)
-        marks = {one.frames[0]["name"] for one in runs if one.verdict == "unreadable"}
+        marks = {one.frames[0]["name"] for one in spans if one.verdict == "unreadable"}
         assert marks <= {"(unreadable: not-identified)"}, marks
         marked += bool(marks)
     assert marked > hidden / 2
 
 
+@pytest.mark.long
 @pytest.mark.any_ruby
 def test_threads_that_are_renamed(ruby, rbdump, file):
     """What a thread did stays under the name that it had; a name in the place of an old one is a new name."""
@@ -504,16 +524,17 @@ def test_threads_that_are_renamed(ruby, rbdump, file):
         assert target.first_line == "ready"
         status, _, errors = record(rbdump, "-p", target.pid, "-r", 200, "-d", 3, file=file)
         assert status == 0, errors
-    runs = [one for one in report(rbdump, file).runs if one.method("Renamed#odd", "Renamed#even")]
-    names = {one.thread["name"] for one in runs}
+    spans = [one for one in report(rbdump, file).spans if one.method("Renamed#odd", "Renamed#even")]
+    names = {one.thread["name"] for one in spans}
     assert len(names) >= 8, names
     told = shares_of(
-        runs, lambda one: one.thread["name"].split(" ")[0] == one.method("Renamed#odd", "Renamed#even").split("#")[1]
+        spans, lambda one: one.thread["name"].split(" ")[0] == one.method("Renamed#odd", "Renamed#even").split("#")[1]
     )
     # A name is read a moment after the sample, and at most twenty times a second.
     assert told[True] > 0.7, told
 
 
+@pytest.mark.long
 @pytest.mark.any_ruby
 def test_stopped_by_a_signal(ruby, rbdump, file):
     """A process that was stopped for a while was neither in a system call that waits, nor on a CPU."""
@@ -535,10 +556,10 @@ def test_stopped_by_a_signal(ruby, rbdump, file):
     profile = report(rbdump, file, "--idle")
     begin, end = began - profile.start + SECOND // 10, ended - profile.start - SECOND // 10
     states = collections.Counter()
-    for one in profile.runs:
+    for one in profile.spans:
         states[one.state] += one.within(begin, end)
     assert states["stopped"] > 0.98 * sum(states.values()) > SECOND, states
-    everything = sum(one.weight for one in profile.runs if one.state == "stopped")
+    everything = sum(one.weight for one in profile.spans if one.state == "stopped")
     assert everything < 1.2 * len(profile.threads) * (ended - began), (states, everything, ended - began)
 
 
@@ -554,9 +575,9 @@ def test_waits_for_a_page(ruby, rbdump, file):
         assert status == 0, errors
         assert is_untouched(target.pid)
         target.finish()
-    runs = report(rbdump, file, "--idle").runs
-    assert {one.thread["tid"] for one in runs} == {target.pid}
-    states = shares_of(runs, lambda one: (one.state, bool(one.method("Object#page"))))
+    spans = report(rbdump, file, "--idle").spans
+    assert {one.thread["tid"] for one in spans} == {target.pid}
+    states = shares_of(spans, lambda one: (one.state, bool(one.method("Object#page"))))
     assert states == {("paging", True): 1}, states
 
 
@@ -593,11 +614,11 @@ def test_workers_come_and_go(ruby, rbdump, file):
     processes = {process["pid"]: process for process in profile.processes}
     for pid in [*workers, *replaced]:
         assert (processes[pid]["parent"], processes[pid]["ruby_version"]) == (server.pid, ruby.version)
-        runs = [one for one in profile.of(pid) if one.verdict == "complete" and one.state != "starting"]
-        working = shares_of(runs, lambda one: one.method("Worker#serve"))
+        spans = [one for one in profile.of(pid) if one.verdict == "complete" and one.state != "starting"]
+        working = shares_of(spans, lambda one: one.method("Worker#serve"))
         assert working.get("Worker#serve", 0) > 0.8, (pid, working)
-        assert {one.thread["tid"] for one in runs} == {pid}
-        assert {one.thread["main"] for one in runs} == {True}
+        assert {one.thread["tid"] for one in spans} == {pid}
+        assert {one.thread["main"] for one in spans} == {True}
     for pid in killed:
         assert processes[pid]["end_ns"] < min(processes[other]["end_ns"] for other in alive)
         assert processes[pid]["end_ns"] <= min(processes[new]["begin_ns"] for new in replaced) + SECOND
@@ -611,10 +632,11 @@ def test_workers_come_and_go(ruby, rbdump, file):
     # What rbdump's own first look has interrupted goes on by another name.
     waits = ("read", "ppoll", "poll", "restart_syscall")
     assert [one for one in shown.of(server.pid, main=False) if one.syscall in waits], shown.answer["runs"]
-    assert "sleeping" not in {one.state for one in shown.runs}
+    assert "sleeping" not in {one.state for one in shown.spans}
     assert all(any(one.method("Worker#handle") for one in shown.of(pid)) for pid in workers)
 
 
+@pytest.mark.alone
 @pytest.mark.any_ruby
 @pytest.mark.parametrize(
     "how, status",
@@ -644,14 +666,14 @@ def test_command(ruby, rbdump, tmp_path, file, how, status):
     signalled = status > 128
     assert (process["exit_status"], process["signal"]) == ((None, 9) if signalled else (status, None))
     assert process["ruby_version"] == ruby.version
-    starting = [one for one in profile.runs if one.state == "starting"]
-    assert starting and starting[0].start == min(one.start for one in profile.runs)
+    starting = [one for one in profile.spans if one.state == "starting"]
+    assert starting and starting[0].start == min(one.start for one in profile.spans)
     assert {frame["name"] for one in starting for frame in one.frames if frame["kind"] == "mark"} == {"(starting)"}
     working = sum(one.weight for one in profile.of(main=True) if one.method("Object#work"))
     assert abs(working - 0.5 * SECOND) < 0.1 * SECOND, working
     # From its first moment to its last nearly all is there.
     main = profile.of(main=True)
-    assert sum(one.weight for one in main) > 0.9 * (max(one.end for one in main) - process["begin_ns"])
+    assert sum(one.weight for one in main) > 0.8 * (max(one.end for one in main) - process["begin_ns"])
 
 
 def test_command_that_becomes_ruby(ruby, rbdump, file):
@@ -676,11 +698,38 @@ def test_command_that_is_no_ruby(rbdump, file):
     """Its exit status is its own, unless that would say that all is well."""
     done = run(rbdump, "record", "-o", file, "--", "sh", "-c", "exit 5")
     assert done.returncode == 5, done.stderr
-    done = run(rbdump, "record", "-o", file, "--", "true")
-    assert done.returncode in (0, NOT_RUBY), done.stderr
-    assert "Ruby" in done.stderr, done.stderr
+    for command in (["true"], ["sleep", "0.5"]):
+        done = run(rbdump, "record", "-o", file, "--", *command)
+        check_refusal(done, NOT_RUBY, "nothing was recorded: rbdump could not read the program as a Ruby")
 
 
+@pytest.mark.any_ruby
+def test_recording_that_was_given_no_name(ruby, rbdump, tmp_path):
+    """Where it is, is said; and as it is short, nothing is said of what was late."""
+    command = [ruby.path, "--disable-gems", "-e", "sleep 0.5"]
+    done = run(rbdump, "record", "--", *command, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (made,) = tmp_path.iterdir()
+    assert re.fullmatch(r"rbdump-\d+\.rbdump", made.name)
+    assert done.stderr.splitlines()[-1] == f"rbdump: the recording is in {made.name}"
+    assert "were late or missed" not in done.stderr
+    done = run(rbdump, "record", "-o", "named", "--", *command, cwd=tmp_path)
+    assert done.returncode == 0 and "the recording is in" not in done.stderr
+
+
+@pytest.mark.any_ruby
+def test_young_command_that_cannot_be_read(ruby, rbdump, file):
+    """It ends within the time in which others become Rubies, and why it could not be read is told all the same."""
+    layout = TESTS.parent / "offsets.d/2.3.1-x86_64.layout"
+    assert ruby.series > (2, 3)
+    done = run(rbdump, "record", "--offsets", layout, "-o", file, "--", ruby.path, "--disable-gems", "-e", "sleep 0.5")
+    assert done.returncode == NOT_RUBY
+    why, nothing = done.stderr.splitlines()
+    assert "does not fit" in why and re.search(r"the layout is for Ruby 2\.3\.\d+ to 2\.3\.\d+, but this is Ruby " + re.escape(ruby.version), why), why
+    assert "nothing was recorded" in nothing
+
+
+@pytest.mark.alone
 @pytest.mark.any_ruby
 def test_rbdump_is_not_where_its_target_runs(ruby, rbdump, file):
     """Neither who takes samples nor who decodes them: each would take time from it, or hold up its stops."""
@@ -721,6 +770,7 @@ def test_ended_by_a_signal(ruby, rbdump, file, with_signal):
     check_counts(profile, errors)
 
 
+@pytest.mark.long
 @pytest.mark.any_ruby
 @modes
 def test_killed(ruby, rbdump, file, mode):
@@ -760,6 +810,7 @@ def test_killed_at_random_moments(ruby, rbdump, tmp_path, file, mode):
         assert target.finish() == answer
 
 
+@pytest.mark.long
 @pytest.mark.any_ruby
 def test_target_that_ends(ruby, rbdump, file):
     """One of two goes on being recorded when the other has ended; with both, the recording ends."""
@@ -794,14 +845,14 @@ def test_target_that_becomes_another_program(ruby, rbdump, tmp_path, file):
     )
     with Running(ruby, script) as target:
         with Recording(rbdump, "-p", target.pid, "-r", 500, file=file) as recording:
-            recording.wait_until(lambda profile: any(one.method("Object#before") for one in profile.runs), "it samples")
+            recording.wait_until(lambda profile: any(one.method("Object#before") for one in profile.spans), "it samples")
             target.process.stdin.write(b"go\n")
             assert target.line() == "after"
             changed = time.time_ns()
 
             def is_over():
                 profile = recording.so_far()
-                seen = profile and any(one.method("Object#after") for one in profile.runs)
+                seen = profile and any(one.method("Object#after") for one in profile.spans)
                 return seen or recording.process.poll() is not None
 
             wait_until(is_over, "the new program is seen, or the recording has ended", 15)
@@ -812,9 +863,9 @@ def test_target_that_becomes_another_program(ruby, rbdump, tmp_path, file):
         assert target.process.wait(30) == 0
     profile = report(rbdump, file, "--idle")
     check_well_formed(profile)
-    late = [one for one in profile.runs if profile.start + one.start > changed]
+    late = [one for one in profile.spans if profile.start + one.start > changed]
     assert not [one for one in late if one.method("Object#before")]
-    early = [one for one in profile.runs if one.method("Object#after")]
+    early = [one for one in profile.spans if one.method("Object#after")]
     assert not [one for one in early if one.method("Object#before")]
 
 
@@ -841,7 +892,7 @@ def test_usage_of_record(rbdump, tmp_path, arguments):
     "arguments",
     [
         [], ["x", "-f", "raw"], ["x", "-f", "xml"], ["x", "--by", "moon"], ["x", "--threads", "some"], ["x", "--state", "asleep"],
-        ["x", "--pid", "y"], ["x", "--from", "y"], ["x", "--to", "-1"], ["x", "--no-such"],
+        ["x", "--pid", "y"], ["x", "--from", "y"], ["x", "--to", "-1"], ["x", "--from", "2", "--to", "2"], ["x", "--no-such"],
     ],
     ids=" ".join,
 )  # fmt: skip
@@ -873,7 +924,7 @@ def test_one_of_two_is_no_ruby(ruby, rbdump, file):
         status, _, errors = record(rbdump, "-p", target.pid, "-p", os.getpid(), "-d", 1, file=file)
         assert status == NOT_RUBY and str(os.getpid()) in errors.splitlines()[0], (status, errors)
         assert is_untouched(target.pid)
-    assert any(one.method(*LOOPS) for one in report(rbdump, file).runs)
+    assert any(one.method(*LOOPS) for one in report(rbdump, file).spans)
 
 
 @pytest.mark.any_ruby
@@ -940,6 +991,7 @@ def test_full_device(rbdump, churning):
     check_full(rbdump, churning, pathlib.Path("/dev/full"), "No space left")
 
 
+@pytest.mark.long
 def test_file_that_may_not_grow(rbdump, churning, file):
     """What was recorded until then is kept."""
 
@@ -949,9 +1001,10 @@ def test_file_that_may_not_grow(rbdump, churning, file):
     check_full(rbdump, churning, file, "File too large", preexec_fn=limit)
     assert 0 < file.stat().st_size <= 32768
     profile = report(rbdump, file, status=CUT)
-    assert any(one.method("Graph#run") for one in profile.runs)
+    assert any(one.method("Graph#run") for one in profile.spans)
 
 
+@pytest.mark.long
 def test_full_disk(rbdump, churning, tmp_path):
     folder = tmp_path / "small"
     folder.mkdir()
@@ -963,7 +1016,7 @@ def test_full_disk(rbdump, churning, tmp_path):
     try:
         check_full(rbdump, churning, folder / "recording", "No space left")
         profile = report(rbdump, folder / "recording", status=CUT)
-        assert any(one.method("Graph#run") for one in profile.runs)
+        assert any(one.method("Graph#run") for one in profile.spans)
     finally:
         subprocess.run(["umount", folder], check=True)
 
@@ -990,6 +1043,7 @@ def test_input_is_no_output(rbdump, file, kept):
     assert file.read_bytes() == recorded
 
 
+@pytest.mark.long
 @pytest.mark.any_ruby
 def test_to_standard_output(ruby, rbdump, file):
     """Raw there is what it is in a file; a format is written at the end."""
@@ -998,7 +1052,7 @@ def test_to_standard_output(ruby, rbdump, file):
             status, _, errors = record(rbdump, "-p", target.pid, "-d", 1, "-o", "-", stdout=out)
         assert status == 0 and is_summary(errors), errors
         profile = report(rbdump, file)
-        assert any(one.method(*LOOPS) for one in profile.runs)
+        assert any(one.method(*LOOPS) for one in profile.spans)
         status, out, errors = record(rbdump, "-p", target.pid, "-d", 1, "-o", "-", "-f", "collapsed")
         assert status == 0 and is_summary(errors), errors
         lines = collapsed(out)
@@ -1009,7 +1063,7 @@ def test_to_standard_output(ruby, rbdump, file):
 
 
 def check_counts_of_view(profile, errors):
-    """A view has not all runs, but all counts."""
+    """A view has not all spans, but all counts."""
     line = counts_in(errors)
     assert {key: profile.counts[key] for key in line} == line
 
@@ -1068,19 +1122,22 @@ def test_rate_that_cannot_be_held(ruby, rbdump, file):
         truth = timelines(target.finish())["main"]
     profile = report(rbdump, file, "--idle")
     main = profile.of(main=True)
-    told = {f"Loops#{key}": share for key, share in truth.wall(*interval(profile, main)).items()}
+    began, ended = interval(profile, main)
+    told = {f"Loops#{key}": share for key, share in truth.wall(began, ended).items()}
     assert close(shares_of(main, lambda one: one.method(*LOOPS)), told)
-    taken, asked = sum(one.count for one in main), 20000 * profile.duration / SECOND
+    # Since the first sample: what comes before takes longer on a busy machine.
+    taken, asked = sum(one.count for one in main), 20000 * (ended - began) / SECOND
     if taken > 0.95 * asked:
         note_not_applicable("20,000 samples a second are more than can be taken: not on this machine")
         return
     check_counts(profile, errors, 20000)
     # A round is never late for its turn, which lasts 50 us: each was taken, or is told to be missed, of each thread once.
-    missed = (profile.counts["late"] + profile.counts["skipped"]) / len({id(one.thread) for one in profile.runs})
+    missed = (profile.counts["late"] + profile.counts["skipped"]) / len({id(one.thread) for one in profile.spans})
     assert 0.97 * asked - 2 <= taken + missed <= 1.03 * asked + 2, (taken, missed, asked)
     assert any("late" in line for line in warnings_in(errors)), errors
 
 
+@pytest.mark.alone
 @pytest.mark.any_ruby
 def test_children_that_are_no_rubies(ruby, rbdump, file):
     """None has a process of rbdump's own; one that becomes a Ruby by exec is recorded, and is one process throughout."""
@@ -1100,8 +1157,8 @@ def test_children_that_are_no_rubies(ruby, rbdump, file):
             status, _, errors = recording.end(signal.SIGINT)
         assert status == 0, errors
     profile = report(rbdump, file, "--idle")
-    assert {one.pid for one in profile.runs} == {target.pid, became}
-    assert any("wait_here" in frame["name"] for one in profile.runs if one.pid == became for frame in one.frames)
+    assert {one.pid for one in profile.spans} == {target.pid, became}
+    assert any("wait_here" in frame["name"] for one in profile.spans if one.pid == became for frame in one.frames)
 
 
 def cpu_seconds(pid):
@@ -1110,6 +1167,7 @@ def cpu_seconds(pid):
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
+@pytest.mark.alone
 @pytest.mark.any_ruby
 def test_limit_of_cpu_time(ruby, rbdump, file):
     """Above its share it samples less often, says so, and what it took stands for all of the time."""
@@ -1126,7 +1184,8 @@ def test_limit_of_cpu_time(ruby, rbdump, file):
         assert status == 0, errors
         assert is_untouched(target.pid)
     assert share < 0.03, share
-    (said,) = re.findall(r"^rbdump: sampled (\d+) of 500 times a second: 2 % of a CPU is the limit", errors, re.MULTILINE)
+    limited = r"^rbdump: sampled (\d+) times per second instead of 500, to take at most 2 % of a CPU"
+    (said,) = re.findall(limited, errors, re.MULTILINE)
     assert int(said) < 400
     profile = report(rbdump, file, "--idle")
     check_well_formed(profile)
@@ -1136,7 +1195,7 @@ def test_limit_of_cpu_time(ruby, rbdump, file):
     main = profile.of(main=True)
     begin, end = interval(profile, main)
     assert sum(one.weight for one in main) > 0.97 * (end - begin)
-    assert f"sampled {said} of 500 times a second" in run(rbdump, "report", file).stdout
+    assert f"sampled {said} times per second instead of 500" in run(rbdump, "report", file).stdout
 
 
 def files_of(folder):
@@ -1151,7 +1210,7 @@ def check_parts(rbdump, paths, errors):
         assert earlier.end() <= later.start + 50_000_000
         assert later.start - earlier.end() < SECOND // 2
     assert sum(part.counts["samples"] for part in parts) == counts_in(errors)["samples"]
-    if not parts[-1].runs:  # it was begun in the last moment
+    if not parts[-1].spans:  # it was begun in the last moment
         parts.pop()
     for part in parts:
         check_well_formed(part)
@@ -1162,6 +1221,7 @@ def check_parts(rbdump, paths, errors):
     assert merged.counts["samples"] == sum(part.counts["samples"] for part in parts)
 
 
+@pytest.mark.long
 @pytest.mark.any_ruby
 def test_rotated_by_time(ruby, rbdump, tmp_path):
     folder = tmp_path / "rotated"
@@ -1247,28 +1307,29 @@ def kept(rbdump, tmp_path_factory):
 
 
 def within(profile, begin, end):
-    return sum(one.within(begin * SECOND, end * SECOND) for one in profile.runs)
+    return sum(one.within(begin * SECOND, end * SECOND) for one in profile.spans)
 
 
+@pytest.mark.long
 @pytest.mark.any_ruby
 def test_filters(ruby, rbdump, kept):
     """What is left is what the whole says of it."""
     path, loops, gvl = kept(ruby)
     whole = report(rbdump, path, "--idle")
-    assert {one.pid for one in whole.runs} == {loops, gvl}
+    assert {one.pid for one in whole.spans} == {loops, gvl}
 
     def left(*arguments):
         return report(rbdump, path, "--idle", *arguments)
 
     def keeps(profile, wanted):
-        return profile.weight() == sum(one.weight for one in whole.runs if wanted(one)) > 0
+        return profile.weight() == sum(one.weight for one in whole.spans if wanted(one)) > 0
 
     assert keeps(left("--thread", "left"), lambda one: one.thread["name"] == "left")
-    tid = next(one.thread["tid"] for one in whole.runs if one.thread["name"] == "right")
+    tid = next(one.thread["tid"] for one in whole.spans if one.thread["name"] == "right")
     assert keeps(left("--thread", tid), lambda one: one.thread["tid"] == tid)
     assert keeps(left("--pid", loops), lambda one: one.pid == loops)
     assert keeps(left("--pid", gvl, "--state", "gvl"), lambda one: one.pid == gvl and one.state == "gvl")
-    for state in {one.state for one in whole.runs}:
+    for state in {one.state for one in whole.spans}:
         assert keeps(left("--state", state), lambda one: one.state == state)
     assert keeps(left("--by", "gvl"), lambda one: one.state == "gvl")
     for begin, end, arguments in [
@@ -1278,7 +1339,7 @@ def test_filters(ruby, rbdump, kept):
     ]:
         assert abs(left(*arguments).weight() - within(whole, begin, end)) <= 1000, arguments
     nothing = left("--thread", "no such thread")
-    assert nothing.runs == []
+    assert nothing.spans == []
 
 
 @pytest.mark.any_ruby
@@ -1296,6 +1357,7 @@ def test_threads_each_and_merged(ruby, rbdump, kept):
     assert not any("left" in frame for frames, _ in merged for frame in frames if "Contest" not in frame), merged[:3]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_to_a_file(ruby, rbdump, kept, tmp_path, form):
     """Written whole, or not at all; on standard output it is the same."""
@@ -1309,6 +1371,7 @@ def test_every_format_to_a_file(ruby, rbdump, kept, tmp_path, form):
     check_refusal(run(rbdump, "report", path, "-f", form, "-o", "/dev/full"), FAILED, "No space left")
 
 
+@pytest.mark.long
 @pytest.mark.any_ruby
 def test_merged_files(ruby, rbdump, tmp_path):
     """Recordings of two targets that have other shares: each keeps its own."""
@@ -1341,11 +1404,12 @@ def test_merged_files(ruby, rbdump, tmp_path):
         assert close(found, told), (name, found, told)
         truth_of[name] = told
         # The same moments, on one clock.
-        alone = min(one.start for one in parts[name].runs) + parts[name].start
+        alone = min(one.start for one in parts[name].spans) + parts[name].start
         together = min(one.start for one in merged.of(pid)) + merged.start
         assert abs(alone - together) < 1_000_000
     # --diff: each method has changed as the targets say; a has become less, and c more.
     first, second = (recording.file for recording in recordings.values())
+    assert run(rbdump, "report", first, second).stdout.startswith(f"{first} and 1 more: ")
     done = run(rbdump, "report", second, "--diff", first, "-f", "collapsed")
     assert (done.returncode, done.stderr) == (0, "")
     before, after = collections.Counter(), collections.Counter()
@@ -1450,7 +1514,7 @@ def test_two_recordings_in_one_file(ruby, rbdump, kept, tmp_path):
     profile = Profile(json.loads(done.stdout))
     first, second = report(rbdump, path), report(rbdump, tmp_path / "other.rbdump")
     assert profile.cut or profile.counts["samples"] == first.counts["samples"] + second.counts["samples"]
-    for one in profile.runs:
+    for one in profile.spans:
         names = {frame["name"] for frame in one.frames}
         assert not (names & {"Object#other", "Object#another"} and one.pid != target.pid), (one.pid, names)
         assert not (names & {*LOOPS, "Contest#left"} and one.pid == target.pid), (one.pid, names)

@@ -88,6 +88,7 @@ def layout_is_kept(rbdump, build, start):
     assert run(rbdump, "-p", start(ruby, "threads.rb", environment=environment).pid).returncode == COMPLETE
 
 
+@pytest.mark.long
 def test_starting_at_any_moment(build, rbdump, start):
     ruby, environment = build
     layout_is_kept(rbdump, build, start)
@@ -106,6 +107,7 @@ def test_starting_at_any_moment(build, rbdump, start):
     assert labels in (["sleep", "<main>"], ["syswrite", "<main>"], ["write", "<main>"], ["<main>"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("more", [{}, {"RUBY_FREE_AT_EXIT": "1"}], ids=["", "free"])
 def test_ending_at_any_moment(build, rbdump, start, more):
     """With $RUBY_FREE_AT_EXIT a Ruby since 3.3 takes itself apart to the last."""
@@ -135,6 +137,7 @@ def places_of_life(ruby, rbdump, folder):
     return [json.loads(line) for line in results.read_text().splitlines()]
 
 
+@pytest.mark.long
 def test_places(ruby, rbdump, start, tmp_path):
     """gdb stops it where it starts and ends: nothing is shown before its classes are there, and after they are gone."""
     layout_is_kept(rbdump, (ruby, {}), start)

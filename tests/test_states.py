@@ -44,7 +44,7 @@ def test_at_rest(ruby, start, rbdump):
     assert {key: told[key] for key in STATES} == STATES
 
 
-# The most threads that rbdump lists (dumper/vm/threads.h).
+# The most threads that rbdump lists (dumper/ruby/threads.h).
 THREADS_MAX = 16384
 
 
@@ -62,6 +62,7 @@ def test_crowd(ruby, start, rbdump, mode):
     assert target.release() == 0
 
 
+@pytest.mark.long
 @pytest.mark.any_ruby
 @pytest.mark.parametrize("mode", [[], ["--no-stop"]], ids=["paused", "unpaused"])
 @pytest.mark.since((3, 3), "M:N threads")
@@ -76,7 +77,7 @@ def test_too_many_threads(ruby, start, rbdump, mode):
     done = run(rbdump, "-p", target.pid, *mode)
     assert done.returncode == 1
     assert done.stderr == ""
-    assert "\nThreads may be missing: there are more than rbdump lists\n" in done.stdout
+    assert "\nThreads may be missing: the list is too long for rbdump\n" in done.stdout
     assert is_untouched(target.pid)
     assert target.release() == 0
 
@@ -133,6 +134,7 @@ def test_kernel_threads_after_fork(ruby, start, rbdump):
     assert target.release() == 0
 
 
+@pytest.mark.long
 def test_one_busy_thread_is_running(ruby, start, rbdump):
     target = start(ruby, "states.rb", "1")
 
@@ -162,6 +164,7 @@ def start_with_jit(start, ruby, jit, *arguments):
     raise AssertionError(f"{jit} never starts")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("jit", ["yjit", "zjit", "rjit", "mjit"])
 def test_line_of_what_a_jit_runs(ruby, jit, start, rbdump):
     """Machine code does not say where it is: the frame says so, and where its code begins."""
@@ -189,6 +192,7 @@ def test_line_of_what_a_jit_runs(ruby, jit, start, rbdump):
     assert target.release() == 0
 
 
+@pytest.mark.long
 def test_busy_threads_take_turns(ruby, start, rbdump):
     """At most one runs, the other waits; and both keep running."""
     target = start(ruby, "states.rb", "2")
@@ -247,7 +251,7 @@ def test_few_files(ruby, start, rbdump):
             done = run("prlimit", f"--nofile={limit}", rbdump, "-p", target.pid, "--json")
             if files < 16 and limit.endswith(str(files)):
                 assert (done.returncode, done.stdout) == (2, "")
-                assert done.stderr.startswith(f"rbdump: only {files} files may be open, rbdump needs 16"), done.stderr
+                assert done.stderr.startswith(f"rbdump: only {files} files may be open, but rbdump needs at least 16"), done.stderr
             else:
                 assert done.returncode == 0, done
                 check(json.loads(done.stdout), target, ruby)

@@ -84,6 +84,7 @@ def test_frames(build, stripped, layouts, start, rbdump, script):
     assert target.release() == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("script", ["fibers_suspended.rb", "fiber_scheduler.rb"], ids=lambda script: script.removesuffix(".rb"))
 def test_suspended_fibers(build, stripped, start, rbdump, tmp_path, script):
     """Live, and in a core."""

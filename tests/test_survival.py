@@ -31,6 +31,7 @@ STOPS = 4
 HELD = 5
 
 
+@pytest.mark.long
 def test_killed(ruby, rbdump, tmp_path):
     """kill -9 of any of its processes, at random moments: each signal is seen once, no thread stays stopped."""
     with Survivor(ruby, tmp_path) as survivor:
@@ -51,6 +52,7 @@ def test_killed_while_the_target_becomes_another_program(ruby, rbdump, tmp_path)
         target.finish()
 
 
+@pytest.mark.alone
 @pytest.mark.any_ruby
 @pytest.mark.parametrize("verb", ["record", "experiment"])
 def test_tracer_is_stopped(ruby, rbdump, tmp_path, verb):
@@ -89,6 +91,7 @@ def test_tracer_is_stopped(ruby, rbdump, tmp_path, verb):
         check_sums(survivor.finish())
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("whom", PROCESSES)
 @pytest.mark.any_ruby
 def test_stopped(ruby, rbdump, tmp_path, whom):

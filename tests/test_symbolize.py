@@ -218,6 +218,7 @@ def split(ruby, dwz=False):
     run("objcopy", f"--add-gnu-debuglink={debug}", ruby)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dwz", [False, True], ids=["plain", "dwz"])
 def test_debug_file(own_ruby, tmp_path, dwz):
     """Stripped, with a debug file that it links to, which dwz may have moved a part of to a common one."""

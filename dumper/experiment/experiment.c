@@ -8,36 +8,40 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "decode/text.h"
+#include "base/clock.h"
+#include "base/open_files.h"
+#include "base/tell.h"
+#include "experiment/block_sampler.h"
 #include "experiment/oracle.h"
 #include "experiment/progress.h"
 #include "experiment/report.h"
-#include "experiment/taker.h"
 #include "experiment/tally.h"
 #include "experiment/torn_log.h"
-#include "moments.h"
-#include "sample/decoder.h"
-#include "sample/subjects.h"
-#include "supervise/guard.h"
-#include "supervise/launch.h"
-#include "supervise/open_files.h"
-#include "supervise/watch.h"
+#include "guard/guard.h"
+#include "guard/watch.h"
+#include "sampling/decoder.h"
+#include "sampling/subjects.h"
+#include "session/launch.h"
+#include "session/open.h"
 #include "target/live.h"
 
-/* A block is this long, and has so many samples at least and at most, unless that takes too long. */
+/*
+ * A block lasts BLOCK_S, but has at least BLOCK_SAMPLES_MIN samples and at most BLOCK_SAMPLES_MAX. At low rates it
+ * has fewer, so that it does not last longer than BLOCK_MAX_S.
+ */
 #define BLOCK_S		  0.25
 #define BLOCK_SAMPLES_MIN 10u
 #define BLOCK_SAMPLES_MAX 1000u
 #define BLOCK_MAX_S	  5.0
 
-/* How long to sleep at a time, so that an end is not slept through. */
+/* The longest sleep, so that the end is noticed in time. */
 #define SLICE_S 0.05
 
-/* How long a target that is ending is waited for, and how often it is looked at meanwhile. */
+/* How long to wait for a target that is ending, and how often to check it meanwhile. */
 #define END_NS	1000000000L
 #define LOOK_NS 1000000L
 
-/* How often the line that tells of the progress is written. */
+/* How often the progress is shown. */
 #define PROGRESS_NS 200000000LL
 
 struct experiment {
@@ -45,20 +49,20 @@ struct experiment {
 	struct session *session;
 	struct progress *progress;
 	struct sampler *sampler;
-	struct taker *taker;
+	struct block_sampler *block_sampler;
 	struct oracle *oracle;
 	struct torn_log *torn_log;
-	struct tally tallies[SAMPLE_MODES];
+	struct tally tallies[MODES];
 	struct report_facts facts;
 
 	struct subjects subjects;
-	size_t turn;		 /* which of them is next */
-	struct decoder *decoder; /* begins anew with each block */
+	size_t next_subject;	 /* the index of the next one */
+	struct decoder *decoder; /* reads the target again in each block */
 
 	struct timespec began;
 	uint64_t random;
 	struct watch watch;
-	pid_t launched; /* the target that we started; 0 if there is none */
+	pid_t launched; /* the target, if rbdump has started it; else 0 */
 };
 
 static double seconds_since(const struct timespec *from)
@@ -66,7 +70,7 @@ static double seconds_since(const struct timespec *from)
 	return (double)elapsed_ns(from) / 1e9;
 }
 
-/* xorshift64*: which order the blocks have is a matter of the seed alone. */
+/* xorshift64*: the order of the blocks depends on the seed only. */
 static uint64_t next_random(uint64_t *state)
 {
 	*state ^= *state >> 12;
@@ -83,44 +87,45 @@ static double own_us(void)
 	return (double)ns_of(&time) / 1e3;
 }
 
-/* What the checks would have said of a stack that was accepted without them. It is no cost of that mode. */
-static void hear_witness(struct experiment *experiment, const struct sample *sample, enum oracle_verdict verdict)
+/* Applies the checks to a stack that was accepted unchecked. Their CPU time is not counted for the mode. */
+static void evaluate(struct experiment *experiment, enum mode mode, const struct sample *sample,
+		     enum oracle_verdict verdict)
 {
-	struct tally *tally = &experiment->tallies[sample->mode];
+	struct tally *tally = &experiment->tallies[mode];
 	enum truth truth = !experiment->oracle	     ? TRUTH_UNKNOWN
 			   : verdict != ORACLE_LEGAL ? TRUTH_IMPOSSIBLE
-			   : sample->window	     ? TRUTH_IN_WINDOW
+			   : sample->stop.window     ? TRUTH_IN_WINDOW
 						     : TRUTH_LEGAL;
 	double before = own_us();
-	struct testimony testimony = witness_hear(decoder_ruby(experiment->decoder), sample);
+	struct judgement judgement = evaluation_judge(decoder_ruby(experiment->decoder), sample);
 
-	witness_count(&tally->witness, &testimony, truth);
+	evaluation_count(&tally->evaluation, &judgement, truth);
 	tally->cpu_us -= own_us() - before;
 }
 
-static void count_sample(struct experiment *experiment, const struct sample *sample)
+static void count_sample(struct experiment *experiment, enum mode mode, const struct sample *sample)
 {
 	enum oracle_verdict verdict = ORACLE_LEGAL;
 	struct trace_thread thread;
 	bool holds;
 
-	/* The thread that has the process's id is reaped last: that is the end of the process. */
-	if (sample->reaped && sample->tid == experiment->watch.pid)
-		watch_note_end(&experiment->watch, sample->status);
+	/* The main thread is reaped last: the process has ended. */
+	if (sample->stop.reaped && sample->tid == experiment->watch.pid)
+		watch_note_end(&experiment->watch, sample->stop.status);
 	if (sample->gone || sample->no_stack) {
-		experiment->tallies[sample->mode].dropped++;
+		experiment->tallies[mode].dropped++;
 		return;
 	}
 	thread = decoder_decode(experiment->decoder, sample, &holds);
 	if (thread.reason == REASON_COMPACTED || thread.reason == REASON_COLLECTED)
-		taker_keep_pace(experiment->taker);
+		block_sampler_keep_pace(experiment->block_sampler);
 	if (experiment->oracle && thread.verdict == VERDICT_COMPLETE)
 		verdict = oracle_judge(experiment->oracle, thread.frames, thread.nr_frames);
-	if (sample_mode_naive(sample->mode) && thread.verdict == VERDICT_COMPLETE)
-		hear_witness(experiment, sample, verdict);
-	tally_sample(&experiment->tallies[sample->mode], sample, &thread, experiment->oracle, verdict);
-	if (thread.verdict != VERDICT_COMPLETE || verdict != ORACLE_LEGAL || sample->steps > 0)
-		torn_log_add(experiment->torn_log, sample, &thread, verdict);
+	if (sample->source->unchecked && thread.verdict == VERDICT_COMPLETE)
+		evaluate(experiment, mode, sample, verdict);
+	tally_sample(&experiment->tallies[mode], sample, &thread, experiment->oracle, verdict);
+	if (thread.verdict != VERDICT_COMPLETE || verdict != ORACLE_LEGAL || sample->stop.steps > 0)
+		torn_log_add(experiment->torn_log, mode, sample, &thread, verdict);
 	free(thread.frames);
 }
 
@@ -138,7 +143,7 @@ static void show_progress(struct experiment *experiment, bool last)
 	if (!last && ns_between(&shown, &now) < PROGRESS_NS)
 		return;
 	shown = now;
-	for (int mode = 0; mode < SAMPLE_MODES; mode++) {
+	for (int mode = 0; mode < MODES; mode++) {
 		samples += experiment->tallies[mode].samples;
 		rejected += experiment->tallies[mode].samples - experiment->tallies[mode].accepted;
 	}
@@ -148,7 +153,7 @@ static void show_progress(struct experiment *experiment, bool last)
 			(unsigned long long)samples, (unsigned long long)rejected);
 }
 
-/* Sleeps for so long; not beyond the end of the experiment. */
+/* Sleeps; not beyond the end of the experiment. */
 static void leave_undisturbed(const struct experiment *experiment, double seconds)
 {
 	double left = experiment->options->duration_s - seconds_since(&experiment->began);
@@ -163,14 +168,14 @@ static void leave_undisturbed(const struct experiment *experiment, double second
 	}
 }
 
-static struct error *run_block(struct experiment *experiment, enum sample_mode mode, uint64_t samples)
+static struct error *run_block(struct experiment *experiment, enum mode mode, uint64_t samples)
 {
 	struct tally *tally = &experiment->tallies[mode];
 	const struct block block = {
-	    .mode = mode,
+	    .source = mode_source(mode),
 	    .subjects = experiment->subjects.subjects,
 	    .nr_subjects = experiment->subjects.count,
-	    .first = experiment->subjects.count > 0 ? experiment->turn++ % experiment->subjects.count : 0,
+	    .first = experiment->subjects.count > 0 ? experiment->next_subject++ % experiment->subjects.count : 0,
 	    .samples = samples,
 	    .rate = experiment->options->rate,
 	    .deadline = experiment->options->duration_s > 0
@@ -184,21 +189,21 @@ static struct error *run_block(struct experiment *experiment, enum sample_mode m
 	struct error *error = NULL;
 
 	clock_gettime(CLOCK_MONOTONIC, &began);
-	/* A process whose threads have all ended is about to end itself, or to start some. */
+	/* A process without threads is about to end, or to start some. */
 	if (mode == MODE_UNDISTURBED || experiment->subjects.count == 0) {
 		leave_undisturbed(experiment, (double)samples / experiment->options->rate);
 		if (mode != MODE_UNDISTURBED)
 			return NULL;
 	} else {
-		error = taker_begin(experiment->taker, &block, &guard_stop);
+		error = block_sampler_begin(experiment->block_sampler, &block, &guard_stop);
 		if (error)
 			return error;
-		while ((sample = taker_next(experiment->taker))) {
-			count_sample(experiment, sample);
-			taker_done(experiment->taker);
+		while ((sample = block_sampler_next(experiment->block_sampler))) {
+			count_sample(experiment, mode, sample);
+			block_sampler_done(experiment->block_sampler);
 			show_progress(experiment, false);
 		}
-		taker_end(experiment->taker, &result);
+		block_sampler_end(experiment->block_sampler, &result);
 	}
 	tally->target_wall_us += seconds_since(&began) * 1e6;
 	tally->progress += progress_now(experiment->progress) - progress_before;
@@ -209,17 +214,17 @@ static struct error *run_block(struct experiment *experiment, enum sample_mode m
 	return NULL;
 }
 
-/* The modes asked for, and undisturbed blocks, in the order of this round. */
-static size_t shuffle(struct experiment *experiment, enum sample_mode order[SAMPLE_MODES])
+/* The chosen modes and the undisturbed one, in random order. Returns how many there are. */
+static size_t shuffle(struct experiment *experiment, enum mode order[MODES])
 {
 	size_t count = 0;
 
-	for (int mode = 0; mode < SAMPLE_MODES; mode++)
+	for (int mode = 0; mode < MODES; mode++)
 		if (experiment->options->modes[mode] || mode == MODE_UNDISTURBED)
-			order[count++] = (enum sample_mode)mode;
+			order[count++] = (enum mode)mode;
 	for (size_t i = count; i > 1; i--) {
 		size_t j = (size_t)(next_random(&experiment->random) % i);
-		enum sample_mode mode = order[i - 1];
+		enum mode mode = order[i - 1];
 
 		order[i - 1] = order[j];
 		order[j] = mode;
@@ -227,21 +232,21 @@ static size_t shuffle(struct experiment *experiment, enum sample_mode order[SAMP
 	return count;
 }
 
-/* What has become of a target whose memory is gone. One that is on its way out is waited for, for its status. */
+/* Tells why the memory of a target is gone. If it is ending, waits for its end, to get its status. */
 static const char *look_where_it_went(struct experiment *experiment)
 {
 	struct timespec began;
 
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	while (!watch_has_ended(&experiment->watch) && elapsed_ns(&began) < END_NS && !guard_stop) {
-		if (!live_is_ending(experiment->session->target))
+		if (!target_is_ending(experiment->session->target))
 			return "target-execed";
 		nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
 	}
 	return "target-exited";
 }
 
-/* Why the experiment is over, as report_facts has it; NULL if it is not. */
+/* Why the experiment is over, as in report_facts; NULL if it is not. */
 static const char *is_over(struct experiment *experiment, uint64_t samples)
 {
 	const struct experiment_options *options = experiment->options;
@@ -271,7 +276,7 @@ static struct error *run_blocks(struct experiment *experiment)
 	if (length > BLOCK_SAMPLES_MAX)
 		length = BLOCK_SAMPLES_MAX;
 	for (;;) {
-		enum sample_mode order[SAMPLE_MODES];
+		enum mode order[MODES];
 		size_t count = shuffle(experiment, order);
 
 		if (options->samples > 0 && options->samples - done < length)
@@ -322,12 +327,12 @@ static struct error *prepare(struct experiment *experiment)
 	experiment->sampler = sampler_create(experiment->session, &options->sampler);
 	if (experiment->sampler) {
 		sampler_set_worker(experiment->sampler, gettid());
-		experiment->taker = taker_create(experiment->session, experiment->sampler);
+		experiment->block_sampler = block_sampler_create(experiment->session, experiment->sampler);
 	}
 	experiment->decoder = decoder_create(experiment->session);
-	if (!experiment->taker || !experiment->decoder)
+	if (!experiment->block_sampler || !experiment->decoder)
 		return error_no_memory();
-	for (int mode = 0; mode < SAMPLE_MODES; mode++)
+	for (int mode = 0; mode < MODES; mode++)
 		if (!tally_init(&experiment->tallies[mode]))
 			return error_no_memory();
 	error = progress_open(pid, options->progress, &experiment->progress);
@@ -354,13 +359,13 @@ static struct error *run(struct experiment *experiment)
 	experiment->torn_log = NULL;
 	experiment->facts.target_status = experiment->watch.has_status ? &experiment->watch.status : NULL;
 	written = report_write(experiment->options, experiment->session, experiment->tallies, &experiment->facts);
-	/* What can be written is; of what went wrong, the first is told. */
+	/* Writes what can be written, also after an error. The first error is returned. */
 	if (error)
 		error_destroy(written);
 	return error ? error : written;
 }
 
-/* The target that we started goes on to its end, as if it had been started from the shell. */
+/* Waits until a target that rbdump has started ends, as a shell does. */
 static void wait_for_own_target(struct experiment *experiment)
 {
 	unsigned int before = guard_signals;
@@ -381,23 +386,18 @@ static int work(void *context)
 
 	experiment.random = experiment.options->seed * 0x9e3779b97f4a7c15ULL + 1;
 	error = run(&experiment);
-	if (error) {
-		fputs("rbdump: ", stderr);
-		text_print(error->message, stderr);
-		fputc('\n', stderr);
-		status = (int)error->status;
-		error_destroy(error);
-	}
+	if (error)
+		status = tell_error(error);
 	fflush(NULL);
 	subjects_clear(&experiment.subjects);
 	wait_for_own_target(&experiment);
 	torn_log_close(experiment.torn_log, NULL);
-	for (int mode = 0; mode < SAMPLE_MODES; mode++)
+	for (int mode = 0; mode < MODES; mode++)
 		tally_clear(&experiment.tallies[mode]);
 	progress_close(experiment.progress);
 	json_decref(experiment.facts.where);
 	decoder_destroy(experiment.decoder);
-	taker_destroy(experiment.taker);
+	block_sampler_destroy(experiment.block_sampler);
 	sampler_destroy(experiment.sampler);
 	session_close(experiment.session);
 	oracle_destroy(experiment.oracle);

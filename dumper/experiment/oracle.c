@@ -12,7 +12,7 @@
 #define FILE_MAX (16 << 20)
 
 /*
- * The file as it was read, with its lists turned to sets, so that a look-up costs no search:
+ * The content of the file, with sets instead of lists, for quick look-up:
  *   roots   {name: true}
  *   frames  {name: {"lines": {line: true}, "calls": {callee: {line or "*": true}}}}
  */
@@ -64,7 +64,7 @@ static json_t *set_of_lines(const json_t *list)
 	return set;
 }
 
-/* Whether a key of "calls" is "*" or a number as has_line() writes it: any other would never be found. */
+/* Whether a key of "calls" is "*" or a number as has_line() writes it: no other key is ever looked up. */
 static bool is_line(const char *key)
 {
 	char line[32];
@@ -117,11 +117,11 @@ static const char *digest_frame(const char *name, const json_t *frame, json_t *f
 		return "a frame is not {\"lines\": […], \"calls\": {…}}";
 	mine = json_object();
 	if (json_object_set_new(frames, name, mine) != 0)
-		return "a frame's name is no text";
+		return "a frame's name is not text";
 	if (lines && json_object_set_new(mine, "lines", set_of_lines(lines)) != 0)
 		return "the lines of a frame are not numbers";
 	if (json_object_set_new(mine, "calls", calls ? invert_calls(calls) : json_object()) != 0)
-		return "the calls of a frame are not lists of names by line";
+		return "the calls of a frame are not a list of names for each line";
 	return NULL;
 }
 
@@ -132,7 +132,7 @@ static const char *digest(json_t *root, struct oracle *oracle)
 	const char *wrong = NULL;
 
 	if (json_integer_value(json_object_get(root, "schema_version")) != 1)
-		return "it is not of schema version 1";
+		return "\"schema_version\" is not 1";
 	oracle->roots = set_of_names(json_object_get(root, "roots"));
 	if (!oracle->roots)
 		return "\"roots\" is not a list of names";
@@ -160,7 +160,7 @@ struct error *oracle_read(const char *path, struct oracle **ret)
 	else if (!S_ISREG(status.st_mode))
 		wrong = "it is not a regular file";
 	else if (status.st_size > FILE_MAX)
-		wrong = "it has more than 16 MiB";
+		wrong = "it is larger than 16 MiB";
 	file = wrong ? NULL : fopen(path, "re");
 	if (!wrong && !file)
 		wrong = strerror(errno);
@@ -187,7 +187,7 @@ void oracle_destroy(struct oracle *oracle)
 	free(oracle);
 }
 
-/* Whether a set of lines has that of a frame. */
+/* Whether a set of lines has the line of a frame. */
 static bool has_line(const json_t *lines, const struct trace_frame *frame)
 {
 	char line[32];

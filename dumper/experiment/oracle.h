@@ -1,40 +1,49 @@
 /*
- * Which stacks a target of known calls can have: a file that the target itself writes (tests/targets/graph/graph.rb).
+ * An oracle tells which stacks a target can have. Only a target whose calls are all known can have an oracle. The
+ * target itself writes the oracle to a file (tests/targets/graph/graph.rb):
  *
  *   {"schema_version": 1,
- *    "roots": ["<main>"],                     names of the frames that a stack may begin with; "": it may have none
+ *    "roots": ["<main>"],                     names of possible outermost frames; "": a stack may be empty
  *    "frames": {
- *      "Graph#m1": {"lines": [10, 11, 12],    lines that it may be at while it is the innermost
+ *      "Graph#m1": {"lines": [10, 11, 12],    its possible lines as the innermost frame
  *                   "calls": {"11": ["Graph#m3"], "12": ["Array#each"]}},
  *      "Array#each": {"calls": {"*": ["block in Graph#m1"]}}}}
  *
- * Names are those of JSON's `name`. A call under "*" may come from any line; a frame without a line may be at any.
+ * Names have the form of `name` in the JSON output. A call under "*" may come from any line. A frame without "lines"
+ * may be at any line. If the line of a frame in a stack is not known, the line is taken to be legal.
  */
 #ifndef RBDUMP_ORACLE_H
 #define RBDUMP_ORACLE_H
 
-#include "error.h"
+#include "base/error.h"
 #include "trace/trace.h"
 
 enum oracle_verdict {
 	ORACLE_LEGAL,
-	ORACLE_UNKNOWN, /* a frame that the target does not have */
-	ORACLE_ROOT,	/* it begins with what cannot be the first */
-	ORACLE_EDGE,	/* a frame that its caller never calls */
-	ORACLE_LINE, /* a caller that does so, but not from that line; or the innermost at a line that is not its own */
+	ORACLE_UNKNOWN, /* the target has no such frame */
+	ORACLE_ROOT,	/* "roots" does not list the outermost frame; for an empty stack, "roots" does not list "" */
+	ORACLE_EDGE,	/* the caller of a frame never calls that frame */
+	/*
+	 * A frame is called by the right caller, but from a line of the caller that never makes this call. Another
+	 * case: the innermost frame is at a line where it cannot be.
+	 */
+	ORACLE_LINE,
 	ORACLE_VERDICTS
 };
 
-/* "legal" and so on. */
+/* The name of a verdict: "legal" and so on. */
 const char *oracle_verdict_name(enum oracle_verdict verdict);
 
 struct oracle;
 
-/* Reads a file of at most 16 MiB. Fails, naming it, if it is not of that form. */
+/*
+ * Reads an oracle of at most 16 MiB. If the file cannot be read, or is not an oracle, fails with an error that names
+ * the file.
+ */
 struct error *oracle_read(const char *path, struct oracle **ret);
 void oracle_destroy(struct oracle *oracle); /* NULL is fine */
 
-/* Judges a stack, innermost frame first. */
+/* Judges a stack. `frames` has the innermost frame first. */
 enum oracle_verdict oracle_judge(const struct oracle *oracle, const struct trace_frame *frames, size_t count);
 
 #endif

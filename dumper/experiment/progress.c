@@ -11,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "moments.h"
+#include "base/clock.h"
 
 struct progress {
-	int fd; /* the target's own count; -1: it keeps none */
+	int fd; /* the target's own count; -1: CPU time */
 	clockid_t clock;
 	bool has_clock;
 };
@@ -26,12 +26,11 @@ struct error *progress_open(pid_t pid, const char *path, struct progress **ret)
 
 	if (!progress)
 		return error_no_memory();
-	/* A FIFO of that name must not hold us. */
+	/* O_NONBLOCK: opening a FIFO must not block. */
 	progress->fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
 	if (path && (progress->fd < 0 || fstat(progress->fd, &status) != 0 || !S_ISREG(status.st_mode))) {
-		struct error *error =
-		    error_create(EXIT_FAILED, "%s, where the target should count, cannot be read: %s", path,
-				 progress->fd < 0 ? strerror(errno) : "it is not a regular file");
+		struct error *error = error_create(EXIT_FAILED, "the progress file %s cannot be read: %s", path,
+						   progress->fd < 0 ? strerror(errno) : "it is not a regular file");
 
 		progress_close(progress);
 		return error;

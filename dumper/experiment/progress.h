@@ -1,6 +1,7 @@
 /*
- * How far the target has got: by a count that it keeps itself, or else by the CPU time that it has had. The second is
- * less than it seems: what a tracer makes the kernel do in the target's name is counted as the target's time.
+ * Measures the progress of the target. The progress is a count that the target itself writes. Without such a count, the
+ * progress is the target's CPU time. CPU time overstates the progress, because it includes work that the kernel does
+ * for a tracer in the target's context.
  */
 #ifndef RBDUMP_PROGRESS_H
 #define RBDUMP_PROGRESS_H
@@ -8,22 +9,23 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "error.h"
+#include "base/error.h"
 
 struct progress;
 
 /*
- * Begins to watch a process.
- *   path  a file that the target writes: its first 8 bytes, little-endian, are a number that only grows; NULL: CPU time
- * Fails, naming the file, if it cannot be opened.
+ * Begins to measure.
+ *   path  a file that the target writes; its first 8 bytes are a little-endian number that never decreases. NULL:
+ *         measure CPU time
+ * If the file cannot be opened, or is not a regular file, fails with an error that names the file.
  */
 struct error *progress_open(pid_t pid, const char *path, struct progress **ret);
 void progress_close(struct progress *progress); /* NULL is fine */
 
-/* How far it is now; 0 if that cannot be told. Differences are what counts. */
+/* The progress now; 0 if it is not known. Only the difference between two values has a meaning. */
 double progress_now(const struct progress *progress);
 
-/* "cpu_time" (seconds), or "count". */
+/* The unit of the progress: "cpu_time" (in seconds) or "count". */
 const char *progress_unit(const struct progress *progress);
 
 #endif

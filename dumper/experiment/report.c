@@ -9,11 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "decode/text.h"
+#include "base/text.h"
 #include "render/render.h"
 #include "session/windows.h"
 
-/* How many places the table shows. */
+/* The most places that the table shows. */
 #define PLACES_SHOWN 10u
 
 /* ---- JSON */
@@ -64,7 +64,7 @@ static json_t *kinds_of(const struct tally *tally)
 	return kinds;
 }
 
-/* How far the target got a second, against undisturbed blocks; negative if that is not known. */
+/* The progress of the target per second, as a share of that in undisturbed blocks; negative if not known. */
 static double progress_share(const struct tally *tally, const struct tally *undisturbed)
 {
 	if (tally->target_wall_us <= 0 || undisturbed->target_wall_us <= 0 || undisturbed->progress <= 0)
@@ -93,7 +93,7 @@ static json_t *shares_of(const json_t *counts, uint64_t of)
 	return shares;
 }
 
-static json_t *mode_object(enum sample_mode mode, const struct tally *tally, const struct tally *undisturbed,
+static json_t *mode_object(enum mode mode, const struct tally *tally, const struct tally *undisturbed,
 			   const char *oracle)
 {
 	double progress = progress_share(tally, undisturbed);
@@ -104,25 +104,25 @@ static json_t *mode_object(enum sample_mode mode, const struct tally *tally, con
 	    "s:o, "
 	    "s:o, s:f, s:I, s:f, "
 	    "s:o, s:o, s:O, s:O}",
-	    "mode", sample_mode_name(mode), "samples", (json_int_t)tally->samples, "accepted",
-	    (json_int_t)tally->accepted, "accepted_share", share(tally->accepted, tally->samples), "accepted_in_budget",
-	    sample_mode_tries(mode) ? share(tally->in_budget, tally->samples) : json_null(), "rejected",
-	    tally->rejected, "rejected_shares", shares_of(tally->rejected, tally->samples), "dropped",
-	    (json_int_t)tally->dropped, "off_cpu", (json_int_t)tally->off_cpu, "retried", tally->retried, "soft",
-	    tally->soft, "rejected_share", share(rejected, tally->samples), "impossible", impossible_of(tally, oracle),
-	    "impossible_kinds", oracle ? kinds_of(tally) : json_null(), "tries", "total", (json_int_t)tally->tries,
-	    "max", (int)tally->max_tries, "steps", "samples", (json_int_t)tally->stepped, "total",
-	    (json_int_t)tally->steps, "max", (int)tally->max_steps, "us", tally->step_us, "pause_us",
-	    quantiles(tally->pause), "sample_us", quantiles(tally->took), "cpu_us_per_sample",
-	    per_sample(tally->cpu_us, tally), "late", (json_int_t)tally->late, "achieved_rate", achieved_rate(tally),
-	    "progress_share", progress < 0 ? json_null() : json_real(progress), "checks",
-	    sample_mode_naive(mode) ? witness_object(&tally->witness) : json_null(), "depths", tally->depths, "leaves",
-	    tally->leaves);
+	    "mode", mode_name(mode), "samples", (json_int_t)tally->samples, "accepted", (json_int_t)tally->accepted,
+	    "accepted_share", share(tally->accepted, tally->samples), "accepted_in_budget",
+	    mode_retries(mode) ? share(tally->in_budget, tally->samples) : json_null(), "rejected", tally->rejected,
+	    "rejected_shares", shares_of(tally->rejected, tally->samples), "dropped", (json_int_t)tally->dropped,
+	    "off_cpu", (json_int_t)tally->off_cpu, "retried", tally->retried, "soft", tally->soft, "rejected_share",
+	    share(rejected, tally->samples), "impossible", impossible_of(tally, oracle), "impossible_kinds",
+	    oracle ? kinds_of(tally) : json_null(), "tries", "total", (json_int_t)tally->tries, "max",
+	    (int)tally->max_tries, "steps", "samples", (json_int_t)tally->stepped, "total", (json_int_t)tally->steps,
+	    "max", (int)tally->max_steps, "us", tally->step_us, "pause_us", quantiles(tally->pause), "sample_us",
+	    quantiles(tally->took), "cpu_us_per_sample", per_sample(tally->cpu_us, tally), "late",
+	    (json_int_t)tally->late, "achieved_rate", achieved_rate(tally), "progress_share",
+	    progress < 0 ? json_null() : json_real(progress), "checks",
+	    mode_is_unchecked(mode) ? evaluation_object(&tally->evaluation) : json_null(), "depths", tally->depths,
+	    "leaves", tally->leaves);
 
 	return object;
 }
 
-/* How the target ended, if it was started by rbdump and has. */
+/* How the target ended; null if rbdump did not start it, or it has not ended. */
 static json_t *status_object(const int *status)
 {
 	if (!status)
@@ -137,9 +137,9 @@ static json_t *report_object(const struct experiment_options *options, const str
 {
 	json_t *modes = json_array();
 
-	for (int mode = 0; mode < SAMPLE_MODES; mode++)
+	for (int mode = 0; mode < MODES; mode++)
 		if (options->modes[mode])
-			json_array_append_new(modes, mode_object((enum sample_mode)mode, &tallies[mode],
+			json_array_append_new(modes, mode_object((enum mode)mode, &tallies[mode],
 								 &tallies[MODE_UNDISTURBED], options->oracle));
 	return json_pack(
 	    "{s:i, s:s, s:i, s:o, s:o, s:s, s:o, s:{s:s, s:o}, s:b, s:f, s:I, s:i, s:b, s:s, s:f, s:s, s:o, s:I, s:s, "
@@ -175,8 +175,8 @@ static struct error *write_json(const char *path, const json_t *report)
 /* ---- the table */
 
 /*
- * A share in percent, to three digits; from one half on by what it lacks to 1, to two digits of that: 99.982, not 100.
- * The same as near() of bench/experiment_words.py.
+ * Prints a share in percent, with three digits. A share of at least one half is printed with two digits of its
+ * difference to 1: 99.982, not 100. The same as near() of bench/experiment_words.py.
  */
 static void print_percent(double share)
 {
@@ -200,7 +200,7 @@ static void print_interval(uint64_t count, uint64_t of)
 	print_percent(interval.high);
 }
 
-/* A share for people, in percent, with its interval. */
+/* Prints a share in percent, with its interval. */
 static void print_share(uint64_t count, uint64_t of)
 {
 	if (of == 0) {
@@ -221,9 +221,9 @@ static void print_reason(const char *name, uint64_t count, uint64_t of)
 	printf("%%)");
 }
 
-static uint64_t rejected_by_witness(const struct witness *witness, enum truth truth)
+static uint64_t rejected_by_checks(const struct evaluation *evaluation, enum truth truth)
 {
-	const json_t *rejected = witness->rejected[truth];
+	const json_t *rejected = evaluation->rejected[truth];
 	uint64_t count = 0;
 
 	for (void *at = json_object_iter((json_t *)rejected); at; at = json_object_iter_next((json_t *)rejected, at))
@@ -231,8 +231,8 @@ static uint64_t rejected_by_witness(const struct witness *witness, enum truth tr
 	return count;
 }
 
-/* What the checks would have found. */
-static void print_checks(const struct witness *witness)
+/* Prints what the checks say of stacks that a naive mode has accepted. */
+static void print_checks(const struct evaluation *evaluation)
 {
 	static const struct {
 		enum truth truth;
@@ -245,23 +245,22 @@ static void print_checks(const struct witness *witness)
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		enum truth truth = lines[i].truth;
-		uint64_t rejected = rejected_by_witness(witness, truth), all = rejected + witness->accepted[truth];
+		uint64_t rejected = rejected_by_checks(evaluation, truth), all = rejected + evaluation->accepted[truth];
 
 		if (all == 0)
 			continue;
 		printf("%s%llu %s: %llu fail, %llu more contradict their call sites", lead, (unsigned long long)all,
 		       lines[i].name, (unsigned long long)rejected,
-		       (unsigned long long)witness->innermost[truth][CALL_SITE_CONTRADICTS]);
+		       (unsigned long long)evaluation->innermost[truth][CALL_SITE_CONTRADICTS]);
 		lead = "\n              ";
 	}
 }
 
-static void print_mode(enum sample_mode mode, const struct tally *tally, const struct tally *undisturbed,
-		       const char *oracle)
+static void print_mode(enum mode mode, const struct tally *tally, const struct tally *undisturbed, const char *oracle)
 {
 	double progress = progress_share(tally, undisturbed);
 
-	printf("%s\n  samples     %llu, %.5g a second", sample_mode_name(mode), (unsigned long long)tally->samples,
+	printf("%s\n  samples     %llu, %.5g per second", mode_name(mode), (unsigned long long)tally->samples,
 	       achieved_rate(tally));
 	if (tally->late > 0)
 		printf(", %llu late", (unsigned long long)tally->late);
@@ -280,24 +279,28 @@ static void print_mode(enum sample_mode mode, const struct tally *tally, const s
 				printf("  %s %llu", oracle_verdict_name((enum oracle_verdict)i),
 				       (unsigned long long)tally->impossible[i]);
 	}
-	if (sample_mode_naive(mode))
-		print_checks(&tally->witness);
-	if (tally->dropped > 0 || tally->off_cpu > 0)
-		printf("\n  besides     %llu had no stack, or had ended; %llu not from the CPU of the thread",
-		       (unsigned long long)tally->dropped, (unsigned long long)tally->off_cpu);
-	printf("\n  tries       %.3g a sample, %u at most", per_sample((double)tally->tries, tally), tally->max_tries);
+	if (mode_is_unchecked(mode))
+		print_checks(&tally->evaluation);
+	if (tally->dropped > 0)
+		printf("\n  dropped     %llu, because the thread had no stack or had ended",
+		       (unsigned long long)tally->dropped);
+	if (tally->off_cpu > 0)
+		printf("\n  off CPU     %llu of the samples were read from another CPU than the thread's",
+		       (unsigned long long)tally->off_cpu);
+	printf("\n  tries       %.3g per sample, %u at most", per_sample((double)tally->tries, tally),
+	       tally->max_tries);
 	if (tally->stepped > 0)
-		printf("; stepped %llu samples, %.3g steps each, %.4g µs a step", (unsigned long long)tally->stepped,
+		printf("; stepped %llu samples, %.3g steps each, %.4g µs per step", (unsigned long long)tally->stepped,
 		       (double)tally->steps / (double)tally->stepped, tally->step_us / (double)tally->steps);
 	printf("\n  time        sample p50 %.3g p99 %.3g max %.4g µs", distribution_quantile(tally->took, 0.5),
 	       distribution_quantile(tally->took, 0.99), distribution_max(tally->took));
-	if (sample_mode_pauses(mode))
+	if (mode_pauses(mode))
 		printf("; pause p50 %.3g p90 %.3g p99 %.3g max %.4g µs", distribution_quantile(tally->pause, 0.5),
 		       distribution_quantile(tally->pause, 0.9), distribution_quantile(tally->pause, 0.99),
 		       distribution_max(tally->pause));
-	printf("\n  cost        %.3g µs CPU a sample", per_sample(tally->cpu_us, tally));
+	printf("\n  cost        %.3g µs of CPU time per sample", per_sample(tally->cpu_us, tally));
 	if (progress >= 0)
-		printf("; the target got %.4g as far as undisturbed", progress);
+		printf("; the target's progress was %.4g times its progress in undisturbed blocks", progress);
 	printf("\n\n");
 }
 
@@ -346,14 +349,13 @@ static void print_where(const json_t *where)
 		printf("  … %zu more\n", count - PLACES_SHOWN);
 }
 
-/* That the layout is not one for this release. */
+/* Says that the layout is not for this release. */
 static void print_nearest(const struct session *session)
 {
-	const char *releases = session_nearest(session), *space = strchr(releases, ' ');
+	char releases[VERSION_RANGE_WORDS];
 
-	printf("layout of %.*s%s%s, the nearest to %s; it was not made for this release\n",
-	       space ? (int)(space - releases) : -1, releases, space ? " to " : "", space ? space + 1 : "",
-	       session->version);
+	printf("layout of %s, the nearest to %s; it was not made for this release\n",
+	       version_range_words(session_nearest(session), releases), session->version);
 }
 
 static void print_table(const struct experiment_options *options, const struct session *session,
@@ -361,37 +363,36 @@ static void print_table(const struct experiment_options *options, const struct s
 {
 	printf("process %d: ", session->target->pid);
 	text_print(session->description, stdout);
-	printf("\n%.1f s, %llu blocks at %g samples a second, ended by: %s; shares with their 95 %% intervals\n",
+	printf("\n%.1f s, %llu blocks at %g samples per second, ended by: %s; shares with their 95 %% intervals\n",
 	       facts->duration_s, (unsigned long long)facts->blocks, options->rate, facts->ended);
 	if (session_nearest(session))
 		print_nearest(session);
 	if (!session_has_windows(session))
-		printf("the torn windows of this build are not known: make its layout with rbdump --gen-offsets from "
-		       "debug "
-		       "info\n");
+		printf("the torn windows of this build are not known: make its layout from debug info "
+		       "(rbdump layout)\n");
 	if (!facts->realtime)
-		printf("samples were taken at no higher priority than the target's: that needs CAP_SYS_NICE\n");
+		printf("samples were not taken at a higher priority than the target's: this needs CAP_SYS_NICE\n");
 	printf("\n");
-	for (int mode = 0; mode < SAMPLE_MODES; mode++)
+	for (int mode = 0; mode < MODES; mode++)
 		if (options->modes[mode])
-			print_mode((enum sample_mode)mode, &tallies[mode], &tallies[MODE_UNDISTURBED], options->oracle);
+			print_mode((enum mode)mode, &tallies[mode], &tallies[MODE_UNDISTURBED], options->oracle);
 	print_where(facts->where);
 }
 
-/* Whether a file could be written; what is in it stays, and one that is not there is not left there, either. */
+/* Checks whether a file can be written. Does not change its content; removes it if it was not there before. */
 static struct error *try_to_write(const char *what, const char *path)
 {
 	struct stat found;
 	bool made;
 	int fd;
 
-	/* To open a pipe and close it would tell its reader that this was all. */
+	/* If a FIFO were opened and closed, its reader would get an end of file. */
 	if (stat(path, &found) == 0 && S_ISFIFO(found.st_mode))
 		return NULL;
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	made = fd >= 0;
 	if (!made && errno == EEXIST)
-		/* O_CREAT: a symbolic link to what is not there counts as being there. */
+		/* O_CREAT: for O_EXCL, a symbolic link exists even if its target does not. */
 		fd = open(path, O_WRONLY | O_CREAT | O_NOCTTY | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return error_create(EXIT_FAILED, "the %s %s cannot be written: %s", what, path, strerror(errno));
@@ -427,7 +428,7 @@ struct error *report_write(const struct experiment_options *options, const struc
 		struct error *second = report ? write_json(options->json, report) : error_no_memory();
 
 		json_decref(report);
-		/* Both are written if they can be; of what went wrong, the first is told. */
+		/* Both are written if possible. The first error is returned. */
 		if (error)
 			error_destroy(second);
 		else

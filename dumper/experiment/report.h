@@ -1,33 +1,36 @@
 /*
- * What an experiment found: a table for people, JSON (schema 1, doc/json.md) for programs.
+ * The report of an experiment: a table for people, and JSON (schema 1, doc/json.md) for programs.
  */
-#ifndef RBDUMP_REPORT_H
-#define RBDUMP_REPORT_H
+#ifndef RBDUMP_EXPERIMENT_REPORT_H
+#define RBDUMP_EXPERIMENT_REPORT_H
 
-#include "experiment/experiment.h"
+#include "base/error.h"
+#include "experiment/options.h"
 #include "experiment/tally.h"
 #include "session/session.h"
 
-/* What belongs to no mode. */
+/* Facts about the whole experiment. */
 struct report_facts {
 	const char *ended;	   /* "samples", "duration", "interrupted", "target-exited", "target-execed" */
-	const char *progress_unit; /* see progress.h */
+	const char *progress_unit; /* from progress_unit() */
 	double duration_s;
 	uint64_t blocks;
-	bool realtime;		  /* whether the thread that took the samples went before others */
-	const int *target_status; /* of a target that was started and has ended, as waitpid() gives it; else NULL */
-	json_t *where; /* where the threads of rejected and impossible samples were stopped; see torn_log.h */
+	bool realtime; /* whether the sampling thread had real-time priority */
+	/* As from waitpid(). NULL if rbdump did not start the target, or if the target has not ended. */
+	const int *target_status;
+	json_t *where; /* from torn_log_close(): where the threads of rejected or impossible samples were stopped */
 };
 
 /*
- * Looks whether the report, and the torn log, can be written to where they were asked for: before the experiment, and
- * before a command is started for it. Leaves no file behind that was not there.
+ * Checks whether the report and the torn log can be written. Call this before the experiment, and before a command is
+ * started. Does not change existing files, and leaves no new file behind. If a file cannot be written, fails with an
+ * error that names the file.
  */
 struct error *report_begin(const struct experiment_options *options);
 
 /*
- * Writes the table to standard output, and JSON where it was asked for.
- *   tallies  one for each of SAMPLE_MODES; those of modes that were not asked for are empty
+ * Writes the table and the JSON report, as the options say. Fails if the report cannot be written.
+ *   tallies  one tally for each mode; the tallies of modes that were not chosen are empty
  */
 struct error *report_write(const struct experiment_options *options, const struct session *session,
 			   const struct tally *tallies, const struct report_facts *facts);

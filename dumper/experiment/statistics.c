@@ -139,7 +139,7 @@ double distribution_quantile(const struct distribution *distribution, double sha
 		seen += distribution->buckets[i];
 		if (seen < wanted)
 			continue;
-		/* The middle of the bucket, but never beyond what was seen. */
+		/* The middle of the bucket, but at most the greatest value. */
 		value = LOWEST * pow(WIDTH, (double)i + 0.5);
 		return value < distribution->max ? value : distribution->max;
 	}

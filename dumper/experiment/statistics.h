@@ -1,5 +1,5 @@
 /*
- * Shares with their intervals, and distributions in little room.
+ * Confidence intervals of shares, and distributions that take little memory.
  */
 #ifndef RBDUMP_STATISTICS_H
 #define RBDUMP_STATISTICS_H
@@ -11,15 +11,16 @@ struct interval {
 };
 
 /*
- * The 95 % interval of a share of which `count` in `of` were seen: Clopper and Pearson's, which is exact: it covers the
- * true share in at least 95 of 100 experiments, also where the count is 0, or very small (Wilson's may fall short of
- * that there, and these are the counts that matter here). None seen in n gives [0, 3.7 / n]. [0, 1] if `of` is 0.
+ * The 95 % confidence interval for the true value of an observed share, `count` / `of`. It is the exact interval of
+ * Clopper and Pearson. This interval contains the true share in at least 95 of 100 experiments, even if `count` is 0 or
+ * very small. Small counts matter here, and for small counts Wilson's interval may contain the true share less often.
+ * If `count` is 0, the interval is [0, 3.7 / of]. If `of` is 0, the interval is [0, 1].
  */
 struct interval interval_of_share(uint64_t count, uint64_t of);
 
 /*
- * How values above 0 are distributed, from 0.001 to 10^10, in buckets that are 1 % wide: a quantile is off by 1 % at
- * most. The greatest value is kept as it is.
+ * A distribution of values from 0.001 to 10^10, in buckets that are 1 % wide. So a quantile is wrong by at most 1 %.
+ * The greatest value is kept exactly.
  */
 struct distribution;
 
@@ -29,7 +30,7 @@ void distribution_add(struct distribution *distribution, double value);
 uint64_t distribution_count(const struct distribution *distribution);
 double distribution_max(const struct distribution *distribution);
 
-/* The value below which that share (0 to 1) of all values lies; 0 if there is none. */
+/* A quantile: the value below which the given share (0 to 1) of all values lies; 0 if there are no values. */
 double distribution_quantile(const struct distribution *distribution, double share);
 
 #endif

@@ -3,8 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The most different keys of one kind. */
-#define KEYS_MAX 20000u
+#include "experiment/counts.h"
 
 bool tally_init(struct tally *tally)
 {
@@ -17,13 +16,13 @@ bool tally_init(struct tally *tally)
 	    .pause = distribution_create(),
 	    .took = distribution_create(),
 	};
-	return witness_init(&tally->witness) && tally->rejected && tally->retried && tally->soft && tally->depths &&
-	       tally->leaves && tally->pause && tally->took;
+	return evaluation_init(&tally->evaluation) && tally->rejected && tally->retried && tally->soft &&
+	       tally->depths && tally->leaves && tally->pause && tally->took;
 }
 
 void tally_clear(struct tally *tally)
 {
-	witness_clear(&tally->witness);
+	evaluation_clear(&tally->evaluation);
 	json_decref(tally->rejected);
 	json_decref(tally->retried);
 	json_decref(tally->soft);
@@ -34,21 +33,7 @@ void tally_clear(struct tally *tally)
 	*tally = (struct tally){0};
 }
 
-void tally_count(json_t *counts, const char *key)
-{
-	json_t *count = json_object_get(counts, key);
-
-	if (!count && json_object_size(counts) >= KEYS_MAX) {
-		key = "(others)";
-		count = json_object_get(counts, key);
-	}
-	if (count)
-		json_integer_set(count, json_integer_value(count) + 1);
-	else
-		json_object_set_new(counts, key, json_integer(1));
-}
-
-/* Whether a frame of Ruby code was at no place in it: YJIT leaves the pc of the innermost one unset. */
+/* Whether a frame of Ruby code has no line: YJIT leaves the pc of the innermost frame unset. */
 static bool lacks_line(const struct trace_thread *thread)
 {
 	for (size_t i = 0; i < thread->nr_frames; i++)
@@ -63,39 +48,39 @@ void tally_sample(struct tally *tally, const struct sample *sample, const struct
 	char depth[32];
 
 	tally->samples++;
-	tally->tries += sample->tries;
-	tally->off_cpu += sample->off_cpu;
+	tally->tries += sample->effort.tries;
+	tally->off_cpu += sample->effort.off_cpu;
 	for (size_t i = 0; i < REASONS; i++)
-		for (unsigned int n = sample->retried[i]; n > 0; n--)
-			tally_count(tally->retried, validate_reason_name((enum reason)i));
-	if (sample->tries > tally->max_tries)
-		tally->max_tries = sample->tries;
-	if (sample->steps > 0) {
+		for (unsigned int n = sample->effort.retried[i]; n > 0; n--)
+			counts_add(tally->retried, validate_reason_name((enum reason)i));
+	if (sample->effort.tries > tally->max_tries)
+		tally->max_tries = sample->effort.tries;
+	if (sample->stop.steps > 0) {
 		tally->stepped++;
-		tally->steps += sample->steps;
-		tally->step_us += sample->step_us;
-		if (sample->steps > tally->max_steps)
-			tally->max_steps = sample->steps;
+		tally->steps += sample->stop.steps;
+		tally->step_us += sample->stop.step_us;
+		if (sample->stop.steps > tally->max_steps)
+			tally->max_steps = sample->stop.steps;
 	}
-	if (sample_mode_pauses(sample->mode))
-		distribution_add(tally->pause, sample->pause_us);
-	distribution_add(tally->took, sample->took_us);
+	if (sample->source->pauses)
+		distribution_add(tally->pause, sample->stop.pause_us);
+	distribution_add(tally->took, sample->effort.took_us);
 	if (thread->verdict != VERDICT_COMPLETE) {
-		tally_count(tally->rejected, validate_reason_name(thread->reason));
+		counts_add(tally->rejected, validate_reason_name(thread->reason));
 		return;
 	}
 	tally->accepted++;
-	tally->in_budget += sample->in_budget;
+	tally->in_budget += sample->effort.in_budget;
 	if (lacks_line(thread))
-		tally_count(tally->soft, validate_reason_name(REASON_PC_OUTSIDE));
+		counts_add(tally->soft, validate_reason_name(REASON_PC_OUTSIDE));
 	if (judged) {
 		tally->judged++;
 		tally->impossible[oracle] += oracle != ORACLE_LEGAL;
 	}
 	snprintf(depth, sizeof(depth), "%zu", thread->nr_frames);
-	tally_count(tally->depths, depth);
+	counts_add(tally->depths, depth);
 	if (thread->nr_frames > 0 && thread->frames[0].name)
-		tally_count(tally->leaves, thread->frames[0].name);
+		counts_add(tally->leaves, thread->frames[0].name);
 }
 
 uint64_t tally_impossible(const struct tally *tally)

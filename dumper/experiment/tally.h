@@ -1,55 +1,61 @@
 /*
- * What is counted of each mode of an experiment.
+ * The counts of one mode of an experiment.
  */
 #ifndef RBDUMP_TALLY_H
 #define RBDUMP_TALLY_H
 
 #include <jansson.h>
 
+#include "experiment/block_sampler.h"
+#include "experiment/evaluation.h"
 #include "experiment/oracle.h"
 #include "experiment/statistics.h"
-#include "experiment/taker.h"
-#include "experiment/witness.h"
 #include "trace/trace.h"
 
 struct tally {
 	uint64_t samples, accepted, late;
-	uint64_t in_budget; /* accepted ones that were got within the budget; the last try may end after it */
-	uint64_t dropped;   /* nothing was there to be sampled: the thread had ended, or not begun */
-	uint64_t off_cpu;   /* taken from another CPU than that of the thread, where that is the mode's own */
-	json_t *rejected;   /* count by reason */
-	json_t *soft;	    /* accepted ones with something to remark, by reason */
-	json_t *retried;    /* tries that were not good enough, by reason */
-	uint64_t judged;    /* accepted, by the oracle */
-	uint64_t impossible[ORACLE_VERDICTS]; /* by verdict; ORACLE_LEGAL is not counted */
+	/*
+	 * Accepted samples whose copy and check of the innermost frames ended within the budget. The check of the other
+	 * frames may end later.
+	 */
+	uint64_t in_budget;
+	uint64_t dropped; /* samples that are not counted, because the thread had ended or had no stack yet */
+	uint64_t off_cpu; /* samples that were read from another CPU, although the mode reads from the thread's CPU */
+	json_t *rejected; /* rejected samples: count per reason */
+	json_t *soft;	  /* samples that were accepted with a remark: count per reason */
+	json_t *retried;  /* tries that were repeated: count per reason */
+	uint64_t judged;  /* accepted samples that the oracle has judged */
+	uint64_t impossible[ORACLE_VERDICTS]; /* judged samples per verdict; ORACLE_LEGAL is not counted */
 	uint64_t tries;
 	unsigned int max_tries;
-	uint64_t stepped, steps; /* samples that were stepped, and steps in all */
+	uint64_t stepped; /* samples whose thread was single-stepped */
+	uint64_t steps;	  /* the steps of all these samples together */
 	unsigned int max_steps;
 	double step_us;
-	struct distribution *pause, *took; /* microseconds */
-	double wall_us, cpu_us;		   /* all blocks; of rbdump, both threads */
-	double target_wall_us, progress;   /* between the ends of blocks, and how far the target got meanwhile */
-	struct witness witness;		   /* of the naive modes */
-	json_t *depths, *leaves; /* of accepted samples: count by number of frames, by name of the innermost */
+	struct distribution *pause, *took; /* in microseconds */
+	double wall_us;			   /* the duration of all blocks */
+	double cpu_us; /* the CPU time of both threads of rbdump in all blocks, except the time in evaluation.h */
+	double target_wall_us;	      /* how long the target's progress was measured */
+	double progress;	      /* the target's progress in `target_wall_us` */
+	struct evaluation evaluation; /* used only for naive modes */
+	json_t *depths;		      /* accepted samples: count per number of frames */
+	json_t *leaves;		      /* accepted samples: count per name of the innermost frame */
 };
 
-/* False if out of memory. */
+/* Sets all counts to 0. False if out of memory. */
 bool tally_init(struct tally *tally);
 void tally_clear(struct tally *tally);
 
-/* Adds one to the count of a key; keys beyond a bound are counted together as "(others)". */
-void tally_count(json_t *counts, const char *key);
-
 /*
  * Counts a sample.
- *   thread   its frames, and the verdict of all checks
- *   judged   whether there is an oracle; then `oracle` is what it says of an accepted sample
+ *   thread   the frames of the sample, and the verdict of all checks
+ *   judged   whether there is an oracle
+ *   oracle   the verdict of the oracle, if there is an oracle and the sample was accepted
  */
 void tally_sample(struct tally *tally, const struct sample *sample, const struct trace_thread *thread, bool judged,
 		  enum oracle_verdict oracle);
 
-/* How many accepted samples the oracle calls impossible. */
+/* How many accepted samples are impossible, according to the oracle. */
 uint64_t tally_impossible(const struct tally *tally);
 
 #endif

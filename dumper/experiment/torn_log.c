@@ -6,19 +6,19 @@
 #include <string.h>
 #include <time.h>
 
+#include "native/symbolize.h"
 #include "render/render.h"
-#include "symbolize/symbolize.h"
 
-/* The most different places that are counted. */
+/* The most places that are counted. */
 #define PLACES_MAX 10000u
 
 struct torn_log {
 	const char *path;
-	FILE *file; /* NULL: nothing is written, only counted */
+	FILE *file; /* NULL: only count */
 	const struct session *session;
-	struct symbolizer *symbolizer;	/* NULL if it cannot be had: then addresses have no names */
-	json_t *places;			/* of rejected and impossible samples, by mode, reason and address */
-	uint64_t of_mode[SAMPLE_MODES]; /* samples counted in `places` */
+	struct symbolizer *symbolizer; /* NULL if it cannot be opened: then addresses have no names */
+	json_t *places;		       /* of rejected and impossible samples, per mode, reason and address */
+	uint64_t of_mode[MODES];       /* how many samples of each mode `places` counts */
 };
 
 struct error *torn_log_open(const char *path, const struct session *session, struct torn_log **ret)
@@ -31,7 +31,7 @@ struct error *torn_log_open(const char *path, const struct session *session, str
 	}
 	log->path = path;
 	log->session = session;
-	/* Now: the target may have ended by the time that there is an address. */
+	/* Open it now: the target may have ended when the first address comes. */
 	error_destroy(symbolizer_open(session->target->pid, &log->symbolizer));
 	if (path && !(log->file = fopen(path, "we"))) {
 		struct error *error =
@@ -115,23 +115,23 @@ static json_t *inlined_of(const struct symbolized *at)
 static json_t *ip_of(const struct sample *sample, const struct symbolized *at)
 {
 	return json_pack(
-	    "{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "address", address_of(sample->registers.rip), "module",
+	    "{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "address", address_of(sample->stop.registers.rip), "module",
 	    string_or_null(at->module), "module_address", at->module ? address_of(at->module_address) : json_null(),
 	    "function", string_or_null(at->function), "offset",
 	    at->function ? json_integer((json_int_t)at->offset) : json_null(), "inlined", inlined_of(at), "window",
-	    string_or_null(sample->window ? layout_window_specs[sample->window->id].label : NULL));
+	    string_or_null(sample->stop.window ? layout_window_specs[sample->stop.window->id].label : NULL));
 }
 
-static void count_place(struct torn_log *log, const struct sample *sample, const struct symbolized *at,
+static void count_place(struct torn_log *log, enum mode mode, const struct sample *sample, const struct symbolized *at,
 			const char *reason)
 {
 	json_t *place, *inlined;
 	char key[256];
 
-	/* Code of no file, which a JIT has made, is one place: its addresses mean nothing to anyone. */
-	snprintf(key, sizeof(key), "%d %s %llx", (int)sample->mode, reason,
-		 at->module ? (unsigned long long)sample->registers.rip : 0);
-	log->of_mode[sample->mode]++;
+	/* Code without a file (of a JIT) is one place: its addresses mean nothing. */
+	snprintf(key, sizeof(key), "%d %s %llx", (int)mode, reason,
+		 at->module ? (unsigned long long)sample->stop.registers.rip : 0);
+	log->of_mode[mode]++;
 	place = json_object_get(log->places, key);
 	if (place) {
 		json_t *count = json_object_get(place, "count");
@@ -146,10 +146,10 @@ static void count_place(struct torn_log *log, const struct sample *sample, const
 		json_array_append_new(inlined, string_or_null(at->inlined[i].function));
 	json_object_set_new(
 	    log->places, key,
-	    json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "mode", sample_mode_name(sample->mode), "reason",
-		      reason, "window",
-		      string_or_null(sample->window ? layout_window_specs[sample->window->id].label : NULL), "function",
-		      string_or_null(at->function), "offset",
+	    json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "mode", sample->source->name, "reason", reason,
+		      "window",
+		      string_or_null(sample->stop.window ? layout_window_specs[sample->stop.window->id].label : NULL),
+		      "function", string_or_null(at->function), "offset",
 		      at->function ? json_integer((json_int_t)at->offset) : json_null(), "inlined", inlined, "file",
 		      string_or_null(at->nr_inlined > 0 ? at->inlined[0].file : NULL), "line",
 		      at->nr_inlined > 0 ? json_integer(at->inlined[0].line) : json_null(), "count", 1));
@@ -165,7 +165,7 @@ static json_t *time_of(const struct timespec *time)
 	return json_sprintf("%s.%06ldZ", text, time->tv_nsec / 1000);
 }
 
-void torn_log_add(struct torn_log *log, const struct sample *sample, const struct trace_thread *thread,
+void torn_log_add(struct torn_log *log, enum mode mode, const struct sample *sample, const struct trace_thread *thread,
 		  enum oracle_verdict verdict)
 {
 	bool impossible = verdict != ORACLE_LEGAL;
@@ -175,24 +175,24 @@ void torn_log_add(struct torn_log *log, const struct sample *sample, const struc
 	struct symbolized at = {0};
 	json_t *line;
 
-	if (sample->has_registers) {
-		find(log, sample->registers.rip, &at);
+	if (sample->stop.has_registers) {
+		find(log, sample->stop.registers.rip, &at);
 		if (impossible || !accepted)
-			count_place(log, sample, &at, reason);
+			count_place(log, mode, sample, &at, reason);
 	}
 	if (!log->file)
 		return;
 	line = json_pack("{s:i, s:o, s:i, s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:s}",
 			 "schema_version", 1, "time", time_of(&sample->time), "pid", (int)session->target->pid, "tid",
-			 (int)sample->tid, "mode", sample_mode_name(sample->mode), "verdict",
+			 (int)sample->tid, "mode", sample->source->name, "verdict",
 			 impossible ? "impossible" : validate_verdict_name(thread->verdict), "reason", reason, "oracle",
 			 string_or_null(impossible ? oracle_verdict_name(verdict) : NULL), "build_id",
 			 string_or_null(session->module->build_id), "elf", string_or_null(session->module->path),
-			 "registers", sample->has_registers ? registers_of(&sample->registers) : json_null(), "ip",
-			 sample->has_registers ? ip_of(sample, &at) : json_null(), "frames", render_json_frames(thread),
-			 "tries", (int)sample->tries, "steps", (int)sample->steps, "layout_source",
-			 trace_layout_source_name(session->layout.source));
-	/* Written a line at a time: a reader of a log that is being written sees whole ones. */
+			 "registers", sample->stop.has_registers ? registers_of(&sample->stop.registers) : json_null(),
+			 "ip", sample->stop.has_registers ? ip_of(sample, &at) : json_null(), "frames",
+			 render_json_frames(thread), "tries", (int)sample->effort.tries, "steps",
+			 (int)sample->stop.steps, "layout_source", trace_layout_source_name(session->layout.source));
+	/* Flushed after each line, so that a reader of the growing log sees whole lines. */
 	if (render_json_write(line, JSON_COMPACT, log->file) && fputc('\n', log->file) != EOF)
 		fflush(log->file);
 	json_decref(line);
@@ -206,7 +206,7 @@ static int by_count(const void *a, const void *b)
 	return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* The places as an array, the most frequent first, each with its share of its mode's. */
+/* The places as an array, the most frequent first, each with its share of its mode's samples. */
 static json_t *sort_places(const struct torn_log *log)
 {
 	size_t count = json_object_size(log->places), n = 0;
@@ -221,8 +221,8 @@ static json_t *sort_places(const struct torn_log *log)
 		const char *name = json_string_value(json_object_get(all[i], "mode"));
 		uint64_t of = 1;
 
-		for (int mode = 0; mode < SAMPLE_MODES; mode++)
-			if (name && strcmp(name, sample_mode_name((enum sample_mode)mode)) == 0)
+		for (int mode = 0; mode < MODES; mode++)
+			if (name && strcmp(name, mode_name((enum mode)mode)) == 0)
 				of = log->of_mode[mode];
 		json_object_set_new(
 		    all[i], "share",

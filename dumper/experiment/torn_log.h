@@ -1,35 +1,40 @@
 /*
- * Rejected and impossible samples, and those that were accepted after their thread was stepped out of a torn window:
- * one line of JSON each (doc/json.md). And a count of where the threads of the rejected and the impossible were
- * stopped.
+ * The torn log: a file with one line of JSON (doc/json.md) per recorded sample. A sample is recorded if it was
+ * rejected, if it is impossible, or if its thread was stepped out of a torn window. This module also counts where the
+ * threads of rejected or impossible samples were stopped.
  */
 #ifndef RBDUMP_TORN_LOG_H
 #define RBDUMP_TORN_LOG_H
 
 #include <jansson.h>
 
+#include "experiment/modes.h"
 #include "experiment/oracle.h"
-#include "sample/sampler.h"
 #include "session/session.h"
 #include "trace/trace.h"
 
 struct torn_log;
 
 /*
- *   path     the file to write, from its beginning; NULL to count only
+ * Opens a log. Fails if the file cannot be opened, or if out of memory.
+ *   path     the file, which is overwritten; NULL: only count, write no file
  *   session  must outlive the log
  */
 struct error *torn_log_open(const char *path, const struct session *session, struct torn_log **ret);
 
-/* Adds a sample: one of those above. `verdict` is the oracle's of an accepted one, ORACLE_LEGAL if it was rejected. */
-void torn_log_add(struct torn_log *log, const struct sample *sample, const struct trace_thread *thread,
+/*
+ * Adds a sample that was rejected or is impossible, or whose thread was stepped.
+ *   verdict  the oracle's verdict on an accepted sample; ORACLE_LEGAL for a rejected sample, or without an oracle
+ */
+void torn_log_add(struct torn_log *log, enum mode mode, const struct sample *sample, const struct trace_thread *thread,
 		  enum oracle_verdict verdict);
 
 /*
- * Ends the log; NULL is fine. Fails if not all could be written.
- *   where  NULL, or receives an array, the most frequent first, owned by the caller: {"mode", "reason", "window",
- *          "function", "offset", "inlined", "file", "line", "count", "share"}, `share` being that of its mode's
- *          rejected and impossible samples that have registers
+ * Closes and frees the log; NULL is fine. Fails if some lines could not be written.
+ *   where  NULL, or receives an array of places, which the caller owns. The most frequent place comes first. Each
+ *          element is {"mode", "reason", "window", "function", "offset", "inlined", "file", "line", "count", "share"}.
+ *          `share` is the share of the place among the rejected or impossible samples of the mode. Samples without
+ *          registers are not counted, because their places are not known
  */
 struct error *torn_log_close(struct torn_log *log, json_t **where);
 

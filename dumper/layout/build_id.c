@@ -1,4 +1,4 @@
-#include "build_id.h"
+#include "layout/build_id.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,17 +1,18 @@
 /*
- * Build-ids as layouts have them: in hexadecimal digits.
+ * Converts build-ids to hexadecimal digits, which is their form in layouts.
  */
 #ifndef RBDUMP_BUILD_ID_H
 #define RBDUMP_BUILD_ID_H
 
 #include <sys/types.h>
 
-/* The most bytes of a build-id, as libdwfl has it; usual are 20. */
+/* A build-id may have at most this many bytes, as in libdwfl. Most build-ids have 20 bytes. */
 #define BUILD_ID_MAX 64
 
 /*
- * Writes a build-id of `length` bytes in digits, malloc'ed. NULL if there is none (length 0, or -1 for an error of
- * dwelf_elf_gnu_build_id()), if it is longer than BUILD_ID_MAX, and if out of memory.
+ * Returns a build-id of `length` bytes as hexadecimal digits, malloc'ed. Returns NULL if there is no build-id, if the
+ * build-id is longer than BUILD_ID_MAX, or if out of memory. If there is no build-id, `length` is 0, or -1 after an
+ * error of dwelf_elf_gnu_build_id().
  */
 char *build_id_digits(const void *bits, ssize_t length);
 

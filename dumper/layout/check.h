@@ -1,23 +1,24 @@
 /*
- * What can be said against a layout without any Ruby: that facts are missing, or do not go together. Pure over the
- * layout.
+ * Checks whether facts of a layout are missing, or contradict each other. The results depend only on the layout: no
+ * Ruby is read.
  */
 #ifndef RBDUMP_LAYOUT_CHECK_H
 #define RBDUMP_LAYOUT_CHECK_H
 
-#include "layout.h"
+#include "base/error.h"
+#include "layout/layout.h"
 
 /*
- * Checks that everything is there that fields.def requires, symbols left out (they are needed only for a build that
- * is to be found without its own symbol table). What an absent optional struct should have is not missing.
- * Returns NULL, or a malloc'ed sentence that names the first thing missing.
+ * Checks that the layout has all facts that fields.def requires, except symbols. A layout needs symbols only if the
+ * build has no symbol table of its own. If an optional struct is absent, its members do not count as missing. If a fact
+ * is missing, fails with EXIT_FAILED, and names the first missing fact.
  */
-char *layout_missing(const struct layout *layout);
+struct error *layout_missing(const struct layout *layout);
 
 /*
- * Checks all of it: nothing is missing, each member lies within its struct, what is shifted by can be. Returns NULL, or
- * a malloc'ed sentence.
+ * Checks everything: that no fact is missing (layout_missing()), that each member lies within its struct, and that
+ * shifts are from 0 to 63 bits. Fails with EXIT_FAILED if a check fails.
  */
-char *layout_check(const struct layout *layout);
+struct error *layout_check(const struct layout *layout);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The digest of a file: what is kept for a Ruby is kept under it. A target can choose which build-id its file states,
- * but not which other file has the same digest.
+ * The digest of a file. The cache of rbdump finds the entry of a Ruby by its build-id and this digest. The build-id
+ * alone is not enough: a target can forge a build-id, but cannot make another file with the same digest.
  */
 #ifndef RBDUMP_DIGEST_H
 #define RBDUMP_DIGEST_H
@@ -10,8 +10,8 @@
 #define DIGEST_LENGTH 64 /* hexadecimal digits */
 
 /*
- * Reads an open file from its beginning to its end and gives its SHA-256. False if it cannot be read, or is larger than
- * any Ruby (2 GiB).
+ * Reads an open file from its beginning to its end, and sets `ret` to the SHA-256 of the file. False if the file cannot
+ * be read, if it is larger than 2 GiB (no Ruby is so large), or if out of memory.
  */
 bool digest_of_file(int fd, char ret[DIGEST_LENGTH + 1]);
 

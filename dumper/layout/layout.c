@@ -1,4 +1,4 @@
-#include "layout.h"
+#include "layout/layout.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +62,9 @@ void layout_releases(const struct layout *layout, char *ret, size_t size)
 	struct version_levels levels;
 	struct version_range range;
 
-	if (layout->levels && version_parse_levels(layout->levels, &levels))
+	if (layout->levels && version_parse_levels(layout->levels, &levels) && levels.first == levels.last)
+		snprintf(ret, size, "%.31sp%u", layout->version, levels.first);
+	else if (layout->levels && version_parse_levels(layout->levels, &levels))
 		snprintf(ret, size, "%.31sp%u %.31sp%u", layout->version, levels.first, layout->version, levels.last);
 	else
 		snprintf(ret, size, "%.63s", layout_range(layout, &range) ? layout->versions : layout->version);

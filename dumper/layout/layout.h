@@ -1,12 +1,12 @@
 /*
- * A layout: what rbdump knows of one Ruby's structs.
+ * A layout: what rbdump knows about the structs of one Ruby.
  *
- * Nothing of Ruby's is declared in C. Every offset, size and enumerator is looked up here, by an id that
- * gen/fields.py made from gen/fields.def (F_, S_, E_, C_, Y_, P_, W_ in layout_fields.h). What this Ruby does not
- * have is absent, which is not the same as 0: ask with layout_has_*() before use, unless fields.def says that it is
- * required, in which case both the generator and the reader of layout files have refused a layout without it.
+ * rbdump declares none of Ruby's structs in C. It looks up every offset, size and enumerator in a layout, by an id.
+ * gen/fields.py makes these ids from gen/fields.def (F_, S_, E_, C_, Y_, P_, W_ in layout_fields.h). A fact that this
+ * Ruby does not have is absent, which is not the same as 0: check layout_has() or `present` before use. No check is
+ * needed for a fact that fields.def requires, because the generator and the reader refuse a layout without it.
  *
- * A layout is plain data, immutable once made, and may be shared between threads.
+ * A layout is plain data. It never changes after it was made, and may be shared between threads.
  */
 #ifndef RBDUMP_LAYOUT_H
 #define RBDUMP_LAYOUT_H
@@ -21,49 +21,60 @@
 /* Format version of layout files; see doc/layout-format.md. */
 #define LAYOUT_FORMAT 1
 
-/* Structs are smaller than this, in bytes: all of Ruby's are far below it. */
+/* Every struct must be smaller than this, in bytes. Ruby's structs are much smaller. */
 #define LAYOUT_STRUCT_MAX (1 << 16)
+
+/* Where a layout came from. */
+enum layout_source {
+	LAYOUT_BY_BUILD_ID,
+	LAYOUT_BY_VERSION,
+	LAYOUT_GENERATED,
+	LAYOUT_GIVEN,
+	LAYOUT_NEAREST, /* made for other releases, because no layout is for the target's own release */
+};
 
 struct layout_member {
 	bool present;
 	uint8_t shift;	     /* bitfield: lowest bit within the `size` bytes at `offset`, little-endian */
-	uint8_t width;	     /* bitfield: number of bits; 0 if it is not one */
+	uint8_t width;	     /* bitfield: number of bits; 0 if the member is not a bitfield */
 	uint32_t offset;     /* bytes from the start of the struct */
 	uint32_t size;	     /* bytes; 0 for a flexible array */
-	uint8_t alternative; /* which of its spec's names it was found under, from 0 */
+	uint8_t alternative; /* the name that this Ruby uses: an index into `names` of the member's layout_spec */
 };
 
 struct layout_number {
 	bool present;
-	bool is_macro; /* an enumerator that this Ruby has as a macro: not from its DWARF (gen/constants.h) */
+	bool is_macro; /* the enumerator is a macro in this Ruby, so its value is not from DWARF (gen/constants.h) */
 	int64_t value;
 };
 
 struct layout_symbol {
 	bool present;
-	uint8_t alternative; /* which of its spec's names it was found under, from 0 */
-	uint64_t address;    /* as in the ELF file, before it is loaded */
+	uint8_t alternative; /* the name that this Ruby uses: an index into `names` of the symbol's layout_spec */
+	uint64_t address;    /* address in the ELF file */
 };
 
-/* A range of code in which a stack is being changed: [low, high), as in the ELF file. */
+/* A torn window: a range of code, [low, high), that changes a stack. `low` and `high` are addresses in the ELF file. */
 struct layout_window {
 	enum layout_window_id id;
 	uint64_t low, high;
-	char *function; /* the function that the code lies in; never NULL */
+	char *function; /* the function to which the code belongs; never NULL */
 };
 
 struct layout {
 	/*
-	 * Header; NULL if not given. `asked` is the LAYOUT_FIELDS_ASKED of the generator that made it; `configuration`
-	 * names what configure decided otherwise than by default, where that changes facts (doc/layout-format.md);
-	 * `levels` are the patch levels of its version that it holds for; `origin` is the tag and the commit of what it
-	 * was made from; `versions` is a range of releases that it holds for, of which `version` is the one that it was
-	 * made from.
+	 * The header of the layout file. A value is NULL if the header does not have it.
+	 * asked          a digest of the facts that the generator looked for (LAYOUT_FIELDS_ASKED)
+	 * configuration  the non-default options of configure that change facts (doc/layout-format.md)
+	 * levels         the patch levels of `version` for which the layout is right
+	 * origin         tag and commit of the source from which the layout was made
+	 * version        the release from which the layout was made
+	 * versions       the range of releases for which the layout is right; `version` is in this range
 	 */
 	char *arch, *asked, *build_id, *configuration, *description, *digest, *levels, *origin, *producer, *source,
 	    *version, *versions;
 
-	/* By id. A struct's size is absent if the struct is. */
+	/* Indexed by id. If a struct is absent, its size is absent, too. */
 	struct layout_number sizes[LAYOUT_STRUCTS];
 	struct layout_member members[LAYOUT_MEMBERS];
 	struct layout_number enumerators[LAYOUT_ENUMERATORS];
@@ -71,22 +82,29 @@ struct layout {
 	struct layout_symbol symbols[LAYOUT_SYMBOLS];
 	bool functions[LAYOUT_FUNCTIONS];
 
-	/* Sorted by id, then low. */
+	/* The torn windows, sorted by id, then by `low`. */
 	struct layout_window *windows;
 	size_t nr_windows;
 
-	/* Which of fields.def's alternative names each struct was found under, from 0. */
+	/* For each struct, the name that this Ruby uses: an index into `names` of the struct's layout_spec. */
 	uint8_t struct_alternative[LAYOUT_STRUCTS];
 };
 
-/* What fields.def says of one entry; made by gen/fields.py. */
+/* One entry of fields.def; made by gen/fields.py. */
 struct layout_spec {
-	/* Alternatives, NULL-terminated. A member's are STRUCT.PATH, the struct's alternatives being the outer loop. */
+	/*
+	 * Alternative names, NULL-terminated. Each name of a member is STRUCT.PATH. The list has every combination of a
+	 * name of the struct and a path of the member.
+	 */
 	const char *const *names;
-	const char *label;   /* how fields.def names it: "cfp.iseq", or the name itself */
-	const char *purpose; /* one line; empty for structs */
+	/*
+	 * for a member: ALIAS.FIELD, for example "cfp.iseq"; for a struct: its ALIAS; for anything else: the first of
+	 * `names`
+	 */
+	const char *label;
+	const char *purpose; /* why rbdump reads the fact, in one line; empty for structs */
 	bool required;
-	int parent; /* members: the struct's id; else -1 */
+	int parent; /* for a member: the id of its struct; else -1 */
 };
 
 extern const struct layout_spec layout_struct_specs[LAYOUT_STRUCTS];
@@ -97,10 +115,10 @@ extern const struct layout_spec layout_symbol_specs[LAYOUT_SYMBOLS];
 extern const struct layout_spec layout_function_specs[LAYOUT_FUNCTIONS];
 extern const struct layout_spec layout_window_specs[LAYOUT_WINDOWS];
 
-/* fields.def's `anyof` lines: lists of member ids, each ended by -1; a list that begins with -1 ends them all. */
+/* The `anyof` lines of fields.def: lists of member ids. Each list ends with -1, and an empty list ends the array. */
 extern const int layout_anyof[];
 
-struct layout *layout_create(void);	    /* all absent; NULL if out of memory */
+struct layout *layout_create(void);	    /* a layout without any facts; NULL if out of memory */
 void layout_destroy(struct layout *layout); /* NULL is fine */
 
 static inline bool layout_has(const struct layout *l, enum layout_member_id id)
@@ -108,24 +126,29 @@ static inline bool layout_has(const struct layout *l, enum layout_member_id id)
 	return l->members[id].present;
 }
 
-/* The range that it says it is for. False if it says none, or none that makes sense: its own version is not in it. */
+/*
+ * Finds the range of releases that a layout is for. False if the layout has no range, or if `version` is not in that
+ * range.
+ */
 bool layout_range(const struct layout *layout, struct version_range *ret);
 
-/* Whether it is for a version: the one that it was made from, or one in its range. */
+/* Whether a layout was made from a version, or has a range that includes the version. */
 bool layout_is_for(const struct layout *layout, const char *version);
 
 /*
- * Whether it is for the patch level in a description of a Ruby (version_patch_level()): also if it is for all levels of
- * its version, or the description, which may be NULL, has none.
+ * Whether a layout is for the patch level in a Ruby's description (version_patch_level()). Also true if the layout is
+ * for all patch levels of its version, if the description has no patch level, or if the description is NULL.
  */
 bool layout_is_for_level(const struct layout *layout, const char *description);
 
 /*
- * Which releases it is for, as text: the first and the last ("3.3.2 3.3.10", "2.0.0p195 2.0.0p481"), or the one.
+ * Writes to `ret` the releases that a layout is for. If the layout has a range of releases or of patch levels, writes
+ * the first and the last release: "3.3.2 3.3.10" or "2.0.0p195 2.0.0p481". If both are the same: "2.0.0p0". If the
+ * layout has neither, writes the release from which the layout was made: "3.3.0".
  */
 void layout_releases(const struct layout *layout, char *ret, size_t size);
 
-/* Puts the windows into their order: whoever adds windows calls it once at the end. */
+/* Sorts the windows of a layout. Call this function once, after all windows were added. */
 void layout_sort_windows(struct layout *layout);
 
 #endif

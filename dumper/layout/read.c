@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "build_id.h"
+#include "base/array.h"
+#include "layout/build_id.h"
 #include "layout/check.h"
 #include "layout/words.h"
-#include "sentence.h"
 
 #define MAX_LINE 1023	   /* bytes, without the newline */
 #define MAX_FILE (1 << 20) /* bytes */
@@ -25,8 +25,8 @@ struct reader {
 	bool at_end;
 };
 
-/* Reads the next line; at the end of the file sets at_end. */
-static char *next_line(struct reader *r)
+/* Reads the next line. Sets at_end at the end of the file. */
+static struct error *next_line(struct reader *r)
 {
 	size_t length = 0;
 
@@ -36,28 +36,29 @@ static char *next_line(struct reader *r)
 
 		if (c == EOF) {
 			if (ferror(r->file))
-				return sentence("cannot be read: %s", strerror(errno));
+				return error_create(EXIT_FAILED, "cannot be read: %s", strerror(errno));
 			if (length)
-				return sentence("line %u: the file ends in the middle of a line", r->number);
+				return error_create(EXIT_FAILED, "line %u: the file ends in the middle of a line",
+						    r->number);
 			r->at_end = true;
 			return NULL;
 		}
 		if (++r->bytes > MAX_FILE)
-			return sentence("the file is larger than %d bytes", MAX_FILE);
+			return error_create(EXIT_FAILED, "the file is larger than %d bytes", MAX_FILE);
 		if (c == '\n')
 			break;
-		if (c < 0x20 || c > 0x7e)
-			return sentence("line %u: a byte that is not printable ASCII (0x%02x)", r->number,
-					(unsigned int)c);
+		if (!layout_takes_byte(c))
+			return error_create(EXIT_FAILED, "line %u: a byte that is not printable ASCII (0x%02x)",
+					    r->number, (unsigned int)c);
 		if (length == MAX_LINE)
-			return sentence("line %u: longer than %d bytes", r->number, MAX_LINE);
+			return error_create(EXIT_FAILED, "line %u: longer than %d bytes", r->number, MAX_LINE);
 		r->line[length++] = (char)c;
 	}
 	r->line[length] = '\0';
 	return NULL;
 }
 
-/* Splits the next word off *text; NULL if there is none, or if words are separated by more than one space. */
+/* Cuts the next word off *text. NULL if there is none, or if words are separated by more than one space. */
 static char *word(char **text)
 {
 	char *start = *text;
@@ -114,7 +115,7 @@ static bool address(const char *text, uint64_t *ret)
 	return true;
 }
 
-/* Finds which entry has that name, and which alternative it is. */
+/* Finds the entry of a name, and which of its alternatives the name is. */
 static bool lookup(const struct layout_spec *specs, size_t count, const char *name, size_t *ret_id,
 		   uint8_t *ret_alternative)
 {
@@ -130,44 +131,49 @@ static bool lookup(const struct layout_spec *specs, size_t count, const char *na
 	return false;
 }
 
-/* What a fact's line was found to be. */
-enum outcome { FACT_KEPT, FACT_MALFORMED, FACT_TWICE, FACT_OUT_OF_RANGE, FACT_NEEDS_BUILD_ID };
+/* The result for the line of a fact. */
+enum outcome { FACT_KEPT, FACT_MALFORMED, FACT_TWICE, FACT_OUT_OF_RANGE, FACT_NEEDS_BUILD_ID, FACT_NO_MEMORY };
 
-static enum outcome number_fact(const struct layout_spec *specs, size_t count, struct layout_number *numbers,
-				bool is_macro, char *rest)
+/* Reads what follows the name of a known fact, `rest`: NULL if nothing does. */
+typedef enum outcome read_fact(struct layout *layout, size_t id, uint8_t alternative, char *rest);
+
+static enum outcome read_number(struct layout_number *number, bool is_macro, char *rest)
 {
-	const char *name = word(&rest);
-	uint8_t alternative;
-	size_t id;
-
-	if (!name)
-		return FACT_MALFORMED;
-	if (!lookup(specs, count, name, &id, &alternative))
-		return FACT_KEPT;
-	if (numbers[id].present)
+	if (number->present)
 		return FACT_TWICE;
 	const char *value = word(&rest);
 
 	if (rest)
 		return FACT_MALFORMED;
-	if (!signed_decimal(value, &numbers[id].value))
+	if (!signed_decimal(value, &number->value))
 		return FACT_OUT_OF_RANGE;
-	numbers[id].present = true;
-	numbers[id].is_macro = is_macro;
+	number->present = true;
+	number->is_macro = is_macro;
 	return FACT_KEPT;
 }
 
-static enum outcome size_fact(struct layout *layout, char *rest)
+static enum outcome read_enumerator(struct layout *layout, size_t id, uint8_t alternative, char *rest)
 {
-	const char *name = word(&rest);
-	uint8_t alternative;
-	uint64_t size;
-	size_t id;
+	(void)alternative;
+	return read_number(&layout->enumerators[id], false, rest);
+}
 
-	if (!name)
-		return FACT_MALFORMED;
-	if (!lookup(layout_struct_specs, LAYOUT_STRUCTS, name, &id, &alternative))
-		return FACT_KEPT;
+static enum outcome read_macro(struct layout *layout, size_t id, uint8_t alternative, char *rest)
+{
+	(void)alternative;
+	return read_number(&layout->enumerators[id], true, rest);
+}
+
+static enum outcome read_constant(struct layout *layout, size_t id, uint8_t alternative, char *rest)
+{
+	(void)alternative;
+	return read_number(&layout->constants[id], false, rest);
+}
+
+static enum outcome read_size(struct layout *layout, size_t id, uint8_t alternative, char *rest)
+{
+	uint64_t size;
+
 	if (layout->sizes[id].present)
 		return FACT_TWICE;
 	const char *value = word(&rest);
@@ -181,17 +187,10 @@ static enum outcome size_fact(struct layout *layout, char *rest)
 	return FACT_KEPT;
 }
 
-static enum outcome member_fact(struct layout *layout, char *rest)
+static enum outcome read_member(struct layout *layout, size_t id, uint8_t alternative, char *rest)
 {
-	const char *name = word(&rest);
 	uint64_t offset, size, shift = 0, width = 0;
-	uint8_t alternative;
-	size_t id;
 
-	if (!name)
-		return FACT_MALFORMED;
-	if (!lookup(layout_member_specs, LAYOUT_MEMBERS, name, &id, &alternative))
-		return FACT_KEPT;
 	if (layout->members[id].present)
 		return FACT_TWICE;
 	const char *offset_word = word(&rest), *size_word = word(&rest);
@@ -221,16 +220,9 @@ static enum outcome member_fact(struct layout *layout, char *rest)
 	return FACT_KEPT;
 }
 
-static enum outcome function_fact(struct layout *layout, char *rest)
+static enum outcome read_function(struct layout *layout, size_t id, uint8_t alternative, char *rest)
 {
-	const char *name = word(&rest);
-	uint8_t alternative;
-	size_t id;
-
-	if (!name)
-		return FACT_MALFORMED;
-	if (!lookup(layout_function_specs, LAYOUT_FUNCTIONS, name, &id, &alternative))
-		return FACT_KEPT;
+	(void)alternative;
 	if (rest)
 		return FACT_MALFORMED;
 	if (layout->functions[id])
@@ -239,18 +231,8 @@ static enum outcome function_fact(struct layout *layout, char *rest)
 	return FACT_KEPT;
 }
 
-static enum outcome symbol_fact(struct layout *layout, char *rest)
+static enum outcome read_symbol(struct layout *layout, size_t id, uint8_t alternative, char *rest)
 {
-	const char *name = word(&rest);
-	uint8_t alternative;
-	size_t id;
-
-	if (!name)
-		return FACT_MALFORMED;
-	if (!layout->build_id)
-		return FACT_NEEDS_BUILD_ID;
-	if (!lookup(layout_symbol_specs, LAYOUT_SYMBOLS, name, &id, &alternative))
-		return FACT_KEPT;
 	if (layout->symbols[id].present)
 		return FACT_TWICE;
 	const char *value = word(&rest);
@@ -264,62 +246,71 @@ static enum outcome symbol_fact(struct layout *layout, char *rest)
 	return FACT_KEPT;
 }
 
-static enum outcome window_fact(struct layout *layout, char *rest)
+static enum outcome read_window(struct layout *layout, size_t id, uint8_t alternative, char *rest)
 {
-	const char *name = word(&rest);
 	uint64_t low, high;
-	uint8_t alternative;
-	size_t id;
 
-	if (!name)
-		return FACT_MALFORMED;
-	if (!layout->build_id)
-		return FACT_NEEDS_BUILD_ID;
-	if (!lookup(layout_window_specs, LAYOUT_WINDOWS, name, &id, &alternative))
-		return FACT_KEPT;
+	(void)alternative;
 	const char *low_word = word(&rest), *high_word = word(&rest), *function = word(&rest);
 
 	if (!low_word || !high_word || !function || rest)
 		return FACT_MALFORMED;
 	if (!address(low_word, &low) || !address(high_word, &high) || low >= high)
 		return FACT_OUT_OF_RANGE;
-	struct layout_window *windows = reallocarray(layout->windows, layout->nr_windows + 1, sizeof(*windows));
-	char *copy = strdup(function);
+	char *copy = array_make_room_for_one(layout->windows, layout->nr_windows) ? strdup(function) : NULL;
 
-	if (windows)
-		layout->windows = windows;
-	if (!windows || !copy)
-		abort(); /* as sentence() does */
-	windows[layout->nr_windows++] =
+	if (!copy)
+		return FACT_NO_MEMORY;
+	layout->windows[layout->nr_windows++] =
 	    (struct layout_window){.id = (enum layout_window_id)id, .low = low, .high = high, .function = copy};
 	return FACT_KEPT;
 }
 
-static enum outcome fact(struct layout *layout, char *text)
+/* The kinds of facts, each with the names that are known of it. */
+static const struct fact_kind {
+	const char *word;
+	const struct layout_spec *specs;
+	size_t count;
+	bool is_address; /* which only a layout that is for one build may have */
+	read_fact *read;
+} fact_kinds[] = {
+    {"member", layout_member_specs, LAYOUT_MEMBERS, false, read_member},
+    {"size", layout_struct_specs, LAYOUT_STRUCTS, false, read_size},
+    {"enumerator", layout_enumerator_specs, LAYOUT_ENUMERATORS, false, read_enumerator},
+    {"macro", layout_enumerator_specs, LAYOUT_ENUMERATORS, false, read_macro},
+    {"constant", layout_constant_specs, LAYOUT_CONSTANTS, false, read_constant},
+    {"function", layout_function_specs, LAYOUT_FUNCTIONS, false, read_function},
+    {"symbol", layout_symbol_specs, LAYOUT_SYMBOLS, true, read_symbol},
+    {"window", layout_window_specs, LAYOUT_WINDOWS, true, read_window},
+};
+
+/* Reads the line of a fact. Kinds and names that are not known are passed over: a later rbdump may have written them. */
+static enum outcome read_line(struct layout *layout, char *text)
 {
-	const char *kind = word(&text);
+	const char *kind = word(&text), *name;
+	const struct fact_kind *known = NULL;
+	uint8_t alternative;
+	size_t id;
 
 	if (!kind)
 		return FACT_MALFORMED;
-	if (strcmp(kind, "member") == 0)
-		return member_fact(layout, text);
-	if (strcmp(kind, "size") == 0)
-		return size_fact(layout, text);
-	if (strcmp(kind, "enumerator") == 0 || strcmp(kind, "macro") == 0)
-		return number_fact(layout_enumerator_specs, LAYOUT_ENUMERATORS, layout->enumerators,
-				   strcmp(kind, "macro") == 0, text);
-	if (strcmp(kind, "constant") == 0)
-		return number_fact(layout_constant_specs, LAYOUT_CONSTANTS, layout->constants, false, text);
-	if (strcmp(kind, "function") == 0)
-		return function_fact(layout, text);
-	if (strcmp(kind, "symbol") == 0)
-		return symbol_fact(layout, text);
-	if (strcmp(kind, "window") == 0)
-		return window_fact(layout, text);
-	return FACT_KEPT;
+	for (size_t i = 0; i < sizeof(fact_kinds) / sizeof(*fact_kinds) && !known; i++) {
+		if (strcmp(fact_kinds[i].word, kind) == 0)
+			known = &fact_kinds[i];
+	}
+	if (!known)
+		return FACT_KEPT;
+	name = word(&text);
+	if (!name)
+		return FACT_MALFORMED;
+	if (known->is_address && !layout->build_id)
+		return FACT_NEEDS_BUILD_ID;
+	if (!lookup(known->specs, known->count, name, &id, &alternative))
+		return FACT_KEPT;
+	return known->read(layout, id, alternative, text);
 }
 
-/* Which header line this is; LAYOUT_HEADERS if it is none. */
+/* Which header line it is; LAYOUT_HEADERS if it is none. */
 static enum layout_header header_of(const char *line)
 {
 	size_t length = strcspn(line, " ");
@@ -338,7 +329,7 @@ static bool build_id_is_valid(const char *id)
 	return length >= 2 && length <= 2 * BUILD_ID_MAX && length % 2 == 0 && strspn(id, "0123456789abcdef") == length;
 }
 
-/* It is a part of a file's name. */
+/* Strict, because the name is a part of a file's name. */
 static bool configuration_is_valid(const char *name)
 {
 	size_t length = strlen(name);
@@ -346,21 +337,23 @@ static bool configuration_is_valid(const char *name)
 	return length <= CONFIGURATION_MAX && strspn(name, "abcdefghijklmnopqrstuvwxyz") == length;
 }
 
-/* Reads the first line and the header; r->line is then the first line after it. */
-static char *read_header(struct reader *r, struct layout *layout)
+/* Reads the first line and the header. Afterwards, r->line is the first line after the header. */
+static struct error *read_header(struct reader *r, struct layout *layout)
 {
 	uint64_t format;
-	char *error = next_line(r);
+	struct error *error = next_line(r);
 
 	if (error)
 		return error;
 	if (r->at_end)
-		return sentence("the file is empty");
+		return error_create(EXIT_FAILED, "the file is empty");
 	if (strncmp(r->line, LAYOUT_MAGIC " ", strlen(LAYOUT_MAGIC " ")) != 0)
-		return sentence("not a layout file: its first line is not `" LAYOUT_MAGIC " %d`", LAYOUT_FORMAT);
+		return error_create(EXIT_FAILED, "not a layout file: its first line is not `" LAYOUT_MAGIC " %d`",
+				    LAYOUT_FORMAT);
 	if (!decimal(r->line + strlen(LAYOUT_MAGIC " "), UINT64_MAX, &format) || format != LAYOUT_FORMAT)
-		return sentence("layout format %.20s is not known to this rbdump, which reads format %d",
-				r->line + strlen(LAYOUT_MAGIC " "), LAYOUT_FORMAT);
+		return error_create(EXIT_FAILED,
+				    "layout format %.20s is not known to this rbdump, which reads format %d",
+				    r->line + strlen(LAYOUT_MAGIC " "), LAYOUT_FORMAT);
 	enum layout_header next = 0;
 
 	for (;;) {
@@ -369,54 +362,62 @@ static char *read_header(struct reader *r, struct layout *layout)
 			return error;
 		enum layout_header h = r->at_end ? LAYOUT_HEADERS : header_of(r->line);
 
-		/* After the last header line, too, what is required is found to be missing. */
+		/* Required lines before this one must be there; before the line after the header, all of them. */
 		for (; next < h; next++) {
 			if (layout_headers[next].required && !*layout_header_value(layout, next))
-				return sentence("line %u: the `%s` line is missing", r->number,
-						layout_headers[next].word);
+				return error_create(EXIT_FAILED, "line %u: the `%s` line is missing", r->number,
+						    layout_headers[next].word);
 		}
 		if (h == LAYOUT_HEADERS && layout->versions && !layout_range(layout, &(struct version_range){0}))
-			return sentence("line %u: `versions` is not a range of releases with `version` in it",
-					r->number - 1);
+			return error_create(EXIT_FAILED,
+					    "line %u: `versions` is not a range of releases that includes `version`",
+					    r->number - 1);
 		if (h == LAYOUT_HEADERS && layout->versions && layout->build_id)
-			return sentence("line %u: `versions` in a layout that is for one build", r->number - 1);
+			return error_create(EXIT_FAILED,
+					    "line %u: `versions` is not allowed in a layout that is for one build",
+					    r->number - 1);
 		if (h == LAYOUT_HEADERS)
 			return NULL;
 		if (h < next)
-			return sentence("line %u: `%s` is there twice or out of order", r->number,
-					layout_headers[h].word);
+			return error_create(EXIT_FAILED, "line %u: `%s` appears twice or is out of order", r->number,
+					    layout_headers[h].word);
 		const char *value = r->line + strlen(layout_headers[h].word);
 
 		if (value[0] != ' ' || !value[1])
-			return sentence("line %u: `%s` without a value", r->number, layout_headers[h].word);
+			return error_create(EXIT_FAILED, "line %u: `%s` without a value", r->number,
+					    layout_headers[h].word);
 		value++;
 		if (h == LAYOUT_HEADER_BUILD_ID && !build_id_is_valid(value))
-			return sentence("line %u: not a build-id", r->number);
+			return error_create(EXIT_FAILED, "line %u: not a build-id", r->number);
 		if (h == LAYOUT_HEADER_CONFIGURATION && !configuration_is_valid(value))
-			return sentence("line %u: `configuration` is not a word of lower-case letters", r->number);
+			return error_create(EXIT_FAILED, "line %u: `configuration` is not a word of lower-case letters",
+					    r->number);
 		if (h == LAYOUT_HEADER_LEVELS && !version_parse_levels(value, &(struct version_levels){0, 0}))
-			return sentence("line %u: `levels` is not a range of patch levels", r->number);
-		*layout_header_value(layout, h) = sentence("%s", value);
+			return error_create(EXIT_FAILED, "line %u: `levels` is not a range of patch levels", r->number);
+		*layout_header_value(layout, h) = strdup(value);
+		if (!*layout_header_value(layout, h))
+			return error_no_memory();
 		next = h + 1;
 	}
 }
 
-/* Checks the digest of the facts, if the file has one: a layout that a person wrote has none. */
-static char *check_digest(const struct layout *layout, uint64_t digest)
+/* Checks the digest of the facts, if the file has one: a layout written by hand has none. */
+static struct error *check_digest(const struct layout *layout, uint64_t digest)
 {
 	char expected[17];
 
 	snprintf(expected, sizeof(expected), "%016" PRIx64, digest);
 	if (!layout->digest || strcmp(layout->digest, expected) == 0)
 		return NULL;
-	return sentence(
-	    "its facts were changed after it was made (their digest is %s, not %.20s); make it again, or, if "
-	    "the change is meant, take the `digest` line out",
+	return error_create(
+	    EXIT_FAILED,
+	    "the facts were changed after the layout was made (their digest is %s, not %.20s); make the layout "
+	    "again, or, if the change is intended, remove the `digest` line",
 	    expected, layout->digest);
 }
 
-/* Reads the facts, of which r->line is the first, and the end line; *digest receives the facts'. */
-static char *read_facts(struct reader *r, struct layout *layout, uint64_t *digest)
+/* Reads the facts, from r->line on, and the end line. *digest receives the digest of the facts. */
+static struct error *read_facts(struct reader *r, struct layout *layout, uint64_t *digest)
 {
 	char previous[MAX_LINE + 1] = "";
 	uint64_t facts = 0, announced;
@@ -425,49 +426,59 @@ static char *read_facts(struct reader *r, struct layout *layout, uint64_t *diges
 
 	for (;; facts++) {
 		if (r->at_end)
-			return sentence("cut short: it ends at line %u, without an `end` line", r->number - 1);
+			return error_create(EXIT_FAILED,
+					    "the file is cut short: it ends at line %u, without an `end` line",
+					    r->number - 1);
 		if (strncmp(r->line, "end ", 4) == 0)
 			break;
 		if (header_of(r->line) != LAYOUT_HEADERS)
-			return sentence("line %u: a header line after the facts", r->number);
+			return error_create(EXIT_FAILED, "line %u: a header line after the facts", r->number);
 		if (strcmp(previous, r->line) >= 0)
-			return sentence("line %u: there twice or out of order", r->number);
+			return error_create(EXIT_FAILED, "line %u: the line appears twice or is out of order",
+					    r->number);
 		memcpy(previous, r->line, sizeof(previous));
 		*digest = layout_digest_line(*digest, previous);
-		switch (fact(layout, r->line)) {
+		switch (read_line(layout, r->line)) {
 		case FACT_KEPT:
 			break;
 		case FACT_MALFORMED:
-			return sentence("line %u: not understood: %.80s", r->number, previous);
+			return error_create(EXIT_FAILED, "line %u: not understood: %.80s", r->number, previous);
 		case FACT_TWICE:
-			return sentence("line %u: there twice: %.80s", r->number, previous);
+			return error_create(EXIT_FAILED, "line %u: the fact appears twice: %.80s", r->number, previous);
 		case FACT_OUT_OF_RANGE:
-			return sentence("line %u: a number that is out of range: %.80s", r->number, previous);
+			return error_create(EXIT_FAILED, "line %u: a number that is out of range: %.80s", r->number,
+					    previous);
 		case FACT_NEEDS_BUILD_ID:
-			return sentence("line %u: an address in a layout that has no build-id", r->number);
+			return error_create(EXIT_FAILED,
+					    "line %u: an address is not allowed in a layout that has no build-id",
+					    r->number);
+		case FACT_NO_MEMORY:
+			return error_no_memory();
 		}
-		char *error = next_line(r);
+		struct error *error = next_line(r);
 
 		if (error)
 			return error;
 	}
 	if (!decimal(r->line + strlen("end "), UINT64_MAX, &announced) || announced != facts)
-		return sentence("line %u: the end line does not match the number of facts, %" PRIu64, r->number, facts);
-	char *error = next_line(r);
+		return error_create(EXIT_FAILED,
+				    "line %u: the `end` line does not match the number of facts (%" PRIu64 ")",
+				    r->number, facts);
+	struct error *error = next_line(r);
 
 	if (!error && !r->at_end)
-		error = sentence("line %u: something follows the end line", r->number);
+		error = error_create(EXIT_FAILED, "line %u: something follows the `end` line", r->number);
 	return error;
 }
 
-char *layout_read_header(FILE *file, struct layout **ret)
+struct error *layout_read_header(FILE *file, struct layout **ret)
 {
 	struct reader r = {.file = file};
 	struct layout *layout = layout_create();
 
 	if (!layout)
-		return sentence("out of memory");
-	char *error = read_header(&r, layout);
+		return error_no_memory();
+	struct error *error = read_header(&r, layout);
 
 	if (error)
 		layout_destroy(layout);
@@ -476,14 +487,14 @@ char *layout_read_header(FILE *file, struct layout **ret)
 	return error;
 }
 
-char *layout_read(FILE *file, struct layout **ret)
+struct error *layout_read(FILE *file, struct layout **ret)
 {
 	struct reader r = {.file = file};
 	struct layout *layout = layout_create();
 
 	if (!layout)
-		return sentence("out of memory");
-	char *error = read_header(&r, layout);
+		return error_no_memory();
+	struct error *error = read_header(&r, layout);
 	uint64_t digest;
 
 	if (!error)

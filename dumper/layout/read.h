@@ -1,26 +1,33 @@
 /*
- * Reading layout files.
+ * Reads layout files.
  */
 #ifndef RBDUMP_LAYOUT_READ_H
 #define RBDUMP_LAYOUT_READ_H
 
 #include <stdio.h>
 
-#include "layout.h"
+#include "base/error.h"
+#include "layout/layout.h"
 
 /*
  * Reads a layout file.
- *   file   read to its end, at most 1 MiB; not closed
- *   ret    the layout, to be destroyed by the caller
- * Returns NULL and sets *ret, or returns a malloc'ed sentence (without the file's name) that says what is wrong with
- * it, and where. The content may be hostile: lines must be printable ASCII, in order and not repeated, numbers are
- * range-checked (sizes from 1 to below 64 KiB, offset + size within the struct's size, shift + width within size,
- * low < high), and what fields.def requires must be there (check.h).
+ *   file   the open file; it is read to its end (at most 1 MiB), and not closed
+ *   ret    receives the layout, which the caller destroys
+ *
+ * On failure, returns an error with the exit status EXIT_FAILED. The message of the error is printable ASCII. It says
+ * what is wrong and where, without the file's name.
+ *
+ * The file may be malicious, so its content is checked. Lines must be printable ASCII, in order and not repeated.
+ * Numbers must be in range. The size of a struct must be at least 1 byte, and less than 64 KiB. A member must lie
+ * within its struct, and a bitfield within its member. In a window, `low` must be less than `high`. The file must have
+ * all facts that fields.def requires (check.h).
  */
-char *layout_read(FILE *file, struct layout **ret);
+struct error *layout_read(FILE *file, struct layout **ret);
 
-/* Reads only the header, for choosing among many files; facts stay absent. Otherwise as layout_read(), but the rest of
- * the file is not looked at. */
-char *layout_read_header(FILE *file, struct layout **ret);
+/*
+ * Reads only the header of a layout file, so that a caller can choose among many files. The layout's facts stay absent.
+ * The arguments and the errors are those of layout_read().
+ */
+struct error *layout_read_header(FILE *file, struct layout **ret);
 
 #endif

@@ -3,10 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Room for what is no longer than any version: four digits a number. */
+/* The longest text of a version: three numbers of at most four digits. */
 #define MAX_TEXT 15
 
-/* A number of at most four digits, without zeros in front, that ends at `end`; gives what follows it. */
+/*
+ * Parses a number of at most four digits, without leading zeros, that ends at `end`. Returns what follows, or NULL.
+ */
 static const char *number(const char *text, char end, unsigned int *ret)
 {
 	size_t digits = strspn(text, "0123456789");
@@ -73,4 +75,13 @@ bool version_parse_levels(const char *text, struct version_levels *ret)
 bool version_in_range(const struct version *version, const struct version_range *range)
 {
 	return version_compare(version, &range->first) >= 0 && version_compare(version, &range->last) <= 0;
+}
+
+const char *version_range_words(const char *range, char ret[VERSION_RANGE_WORDS])
+{
+	const char *space = strchr(range, ' ');
+
+	snprintf(ret, VERSION_RANGE_WORDS, "%.*s%s%s", space ? (int)(space - range) : -1, range, space ? " to " : "",
+		 space ? space + 1 : "");
+	return ret;
 }

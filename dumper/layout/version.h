@@ -1,6 +1,6 @@
 /*
  * Versions of Ruby as numbers: "3.3.10" is newer than "3.3.9". The patch releases of one series differ in the last
- * number; what has more than three numbers in it ("3.5.0preview1" has a word) is no release, and in no range of them.
+ * number. A version that has more than the three numbers ("3.5.0preview1") is not a release, and is in no range.
  */
 #ifndef RBDUMP_VERSION_H
 #define RBDUMP_VERSION_H
@@ -11,13 +11,13 @@ struct version {
 	unsigned int major, minor, patch;
 };
 
-/* Reads "3.3.10", to the end of the text. */
+/* Parses a version: three numbers, as in "3.3.10". False if the text has another form. */
 bool version_parse(const char *text, struct version *ret);
 
-/* Whether both are of one series, as 3.3.0 and 3.3.10 are. */
+/* Whether two versions are of the same series, as 3.3.0 and 3.3.10 are. */
 bool version_same_series(const struct version *a, const struct version *b);
 
-/* Below 0 if `a` is the older one, 0 if they are the same, above 0 if it is the newer one. */
+/* Compares two versions: below 0 if `a` is older, 0 if they are the same, above 0 if `a` is newer. */
 int version_compare(const struct version *a, const struct version *b);
 
 /* A range of patch releases of one series, both ends included: "3.3.0 3.3.10". */
@@ -25,15 +25,19 @@ struct version_range {
 	struct version first, last;
 };
 
-/* Reads a range, which is of one series and not empty. */
+/*
+ * Parses a range. False if the text is not a range, if its two releases are of different series, or if the last release
+ * is older than the first.
+ */
 bool version_parse_range(const char *text, struct version_range *ret);
 
-/* Whether a release is in it. */
+/* Whether a release is in a range. */
 bool version_in_range(const struct version *version, const struct version_range *range);
 
 /*
- * The patch level that a Ruby says of itself: 648 in "ruby 2.0.0p648 (2015-12-16) [x86_64-linux]". Until 2.0.0 it is
- * what tells releases of one version apart (v1_9_3_0 to v1_9_3_551, v2_0_0_0 to v2_0_0_648). False if there is none.
+ * Parses the patch level in a Ruby's description: 648 in "ruby 2.0.0p648 (2015-12-16) [x86_64-linux]". Until 2.0.0, the
+ * releases of one version differ only in the patch level (v1_9_3_0 to v1_9_3_551, v2_0_0_0 to v2_0_0_648). False if the
+ * description has no patch level.
  */
 bool version_patch_level(const char *description, unsigned int *ret);
 
@@ -42,7 +46,26 @@ struct version_levels {
 	unsigned int first, last;
 };
 
-/* Reads such a range, which is not empty. */
+/*
+ * Parses a range of patch levels: two numbers, as in "195 648". False if the text has another form, or if the last
+ * level is lower than the first.
+ */
 bool version_parse_levels(const char *text, struct version_levels *ret);
+
+/* Where the version of a target's Ruby comes from. */
+enum version_source {
+	VERSION_OF_RUBY,   /* Ruby's own constants */
+	VERSION_IN_MEMORY, /* a core's memory, outside of Ruby's own constants */
+	VERSION_BY_NAME,   /* the name of the libruby that was mapped */
+	VERSION_OF_LAYOUT, /* the layout: it is for exactly this build, or the user gave it */
+	VERSION_GIVEN,	   /* the user, because nothing else tells the version */
+	VERSION_FITS,	   /* nothing tells the version: all layouts were tried, and some fit */
+};
+
+/* Room for version_range_words(). */
+#define VERSION_RANGE_WORDS 72
+
+/* Writes a range as words: for "3.1.2 3.1.4", "3.1.2 to 3.1.4"; for "3.1.2", the same. Returns `ret`. */
+const char *version_range_words(const char *range, char ret[VERSION_RANGE_WORDS]);
 
 #endif

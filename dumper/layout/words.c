@@ -1,6 +1,7 @@
 #include "layout/words.h"
 
 #include <stddef.h>
+#include <string.h>
 
 const struct layout_header_word layout_headers[LAYOUT_HEADERS] = {
     [LAYOUT_HEADER_ARCH] = {"arch", offsetof(struct layout, arch), true},
@@ -16,3 +17,13 @@ const struct layout_header_word layout_headers[LAYOUT_HEADERS] = {
     [LAYOUT_HEADER_VERSION] = {"version", offsetof(struct layout, version), true},
     [LAYOUT_HEADER_VERSIONS] = {"versions", offsetof(struct layout, versions), false},
 };
+
+char *layout_text(const char *text, size_t length)
+{
+	char *copy = strndup(text, length);
+
+	for (char *c = copy; c && *c; c++)
+		if (!layout_takes_byte(*c))
+			*c = '?';
+	return copy;
+}

@@ -1,16 +1,16 @@
 /*
- * What the reader and the writer of layout files must agree on: the words of the header, and the digest of the facts.
- * doc/layout-format.md describes the whole.
+ * What the reader and the writer of layout files have in common: the words of the header, the bytes that a line may
+ * contain, and the digest of the facts. doc/layout-format.md describes the format.
  */
 #ifndef RBDUMP_LAYOUT_WORDS_H
 #define RBDUMP_LAYOUT_WORDS_H
 
-#include "layout.h"
+#include "layout/layout.h"
 
-/* What the first line begins with; the format's version follows. */
+/* The first line of a layout file begins with this word; the version of the format follows. */
 #define LAYOUT_MAGIC "rbdump-layout"
 
-/* Header lines in file order. */
+/* The lines of the header, in the order of the file. */
 enum layout_header {
 	LAYOUT_HEADER_ARCH,
 	LAYOUT_HEADER_ASKED,
@@ -29,22 +29,41 @@ enum layout_header {
 
 struct layout_header_word {
 	const char *word;
-	size_t member; /* of struct layout: where the value is */
+	size_t member; /* offset of the value in struct layout */
 	bool required;
 };
 
 extern const struct layout_header_word layout_headers[LAYOUT_HEADERS];
 
-/* Where a layout has the value of a header line. */
+/* The member of `layout` that holds the value of a header line. */
 static inline char **layout_header_value(const struct layout *layout, enum layout_header header)
 {
 	return (char **)((char *)layout + layout_headers[header].member);
 }
 
-/* FNV-1a, 64 bits: finds what was changed by accident or by hand, and is no protection against malice. */
+/* Whether a line may contain `byte`. A line may contain only printable ASCII. */
+static inline bool layout_takes_byte(int byte)
+{
+	return byte >= 0x20 && byte <= 0x7e;
+}
+
+/*
+ * Returns a malloc'ed copy of at most `length` bytes of a text. In the copy, '?' replaces each byte that a line may not
+ * contain. NULL if out of memory.
+ */
+char *layout_text(const char *text, size_t length);
+
+/*
+ * The digest of the facts is FNV-1a with 64 bits. It detects changes that were made by accident or by hand, but it does
+ * not protect against an attacker.
+ */
 #define LAYOUT_DIGEST_BEGIN UINT64_C(0xcbf29ce484222325)
 
-/* The digest of some lines and one more, which has no newline here. */
+/*
+ * Adds a line to the digest of the facts. Returns the digest of all lines up to and including `line`.
+ *   digest  the digest of all lines before `line`
+ *   line    a line without its newline
+ */
 static inline uint64_t layout_digest_line(uint64_t digest, const char *line)
 {
 	for (const char *at = line; *at; at++)

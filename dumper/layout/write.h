@@ -1,18 +1,20 @@
 /*
- * Writing layout files.
+ * Writes layout files.
  */
 #ifndef RBDUMP_LAYOUT_WRITE_H
 #define RBDUMP_LAYOUT_WRITE_H
 
 #include <stdio.h>
 
-#include "layout.h"
+#include "layout/layout.h"
 
 /*
- * Writes a layout file; the same layout gives the same bytes.
- * What holds for one build only, symbols and windows, is left out if the layout has no build-id. arch, source and
- * version must be set, header values and window functions printable ASCII.
- * Flushes the stream. Returns false if it is in error after that (errno is that of the write).
+ * Writes a layout file, and flushes the stream. The same layout always gives the same bytes. Symbols and windows are
+ * right only for one build, so they are omitted if the layout has no build-id. `arch`, `source` and `version` must be
+ * set. The values of the header and the functions of windows must be printable ASCII.
+ *
+ * On failure, returns false and sets errno. If the write failed, errno is the error of the write. If out of memory,
+ * errno is ENOMEM, and nothing was written.
  */
 bool layout_write(const struct layout *layout, FILE *file);
 

@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory/memory.h"
+#include "base/array.h"
 
-/* The most spans of one: each is compared with all. */
+/* The most spans of a footprint: each new one is compared with all. */
 #define SPANS_MAX 1024u
 
 static bool has(const struct footprint *footprint, uint64_t address, size_t length)
 {
-	/* The last ones first: chains of pointers begin with the same words. */
+	/* Backwards: a chain of pointers often begins with the words that were read just before. */
 	for (uint32_t i = footprint->nr_spans; i > 0; i--) {
 		const struct footprint_span *span = &footprint->spans[i - 1];
 		const uint64_t offset = address - span->address;
@@ -21,29 +21,15 @@ static bool has(const struct footprint *footprint, uint64_t address, size_t leng
 	return false;
 }
 
-/* Room for so many bytes, and for a span of them; NULL if there is none. */
+/* Makes room for `length` bytes and their span. Returns the span; NULL if there are too many, or if out of memory. */
 static struct footprint_span *make_room(struct footprint *footprint, size_t length)
 {
 	if (footprint->nr_spans == SPANS_MAX)
 		return NULL;
-	if (footprint->nr_spans == footprint->spans_capacity) {
-		uint32_t more = footprint->spans_capacity ? 2 * footprint->spans_capacity : 32;
-		struct footprint_span *spans = reallocarray(footprint->spans, more, sizeof(*spans));
-
-		if (!spans)
-			return NULL;
-		footprint->spans = spans;
-		footprint->spans_capacity = more;
-	}
-	if (footprint->bytes_capacity - footprint->nr_bytes < length) {
-		uint32_t more = 2 * (footprint->nr_bytes + (uint32_t)length) + 128;
-		uint8_t *bytes = realloc(footprint->bytes, more);
-
-		if (!bytes)
-			return NULL;
-		footprint->bytes = bytes;
-		footprint->bytes_capacity = more;
-	}
+	if (!array_make_room(footprint->spans, footprint->spans_capacity, footprint->nr_spans + 1))
+		return NULL;
+	if (!array_make_room(footprint->bytes, footprint->bytes_capacity, footprint->nr_bytes + length))
+		return NULL;
 	return footprint->spans + footprint->nr_spans;
 }
 
@@ -67,31 +53,6 @@ void footprint_add(struct footprint *footprint, uint64_t address, const void *by
 		footprint->nr_spans++;
 	}
 	footprint->nr_bytes += (uint32_t)length;
-}
-
-void footprint_want(const struct footprint *footprint, struct memory *memory)
-{
-	for (uint32_t i = 0; i < footprint->nr_spans; i++)
-		memory_want(memory, footprint->spans[i].address,
-			    footprint->spans[i].address + footprint->spans[i].length);
-}
-
-bool footprint_holds(const struct footprint *footprint, struct memory *memory)
-{
-	uint8_t now[256];
-
-	for (uint32_t i = 0; i < footprint->nr_spans && !footprint->failed; i++) {
-		const struct footprint_span *span = &footprint->spans[i];
-
-		for (uint32_t done = 0; done < span->length; done += sizeof(now)) {
-			const size_t length = span->length - done < sizeof(now) ? span->length - done : sizeof(now);
-
-			if (!memory_read(memory, span->address + done, now, length) ||
-			    memcmp(now, footprint->bytes + span->offset + done, length) != 0)
-				return false;
-		}
-	}
-	return !footprint->failed;
 }
 
 void footprint_clear(struct footprint *footprint)

@@ -1,5 +1,6 @@
 /*
- * A footprint: the bytes of a target that something was made from. As long as they are what they were, so is that.
+ * A footprint: the bytes of the target from which a result was made. As long as these bytes are unchanged, the result
+ * is still right.
  */
 #ifndef RBDUMP_FOOTPRINT_H
 #define RBDUMP_FOOTPRINT_H
@@ -8,34 +9,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct memory;
-
 struct footprint_span {
 	uint64_t address;
-	uint32_t length, offset; /* within `bytes` */
+	uint32_t length, offset; /* offset: in `bytes` */
 };
 
-/* All zero is an empty one. */
+/* A footprint. It is empty if all its members are zero. */
 struct footprint {
 	struct footprint_span *spans;
 	uint8_t *bytes;
 	uint32_t nr_spans, nr_bytes, spans_capacity, bytes_capacity;
-	bool failed; /* it is not all there: out of memory, or it was too much */
+	bool failed; /* the footprint is incomplete: memory ran out, or too much was read */
 };
 
-/* The most bytes of one. */
+/* A footprint can have at most this many bytes. */
 #define FOOTPRINT_MAX (64u << 10)
 
-/* Adds what was read. */
+/* Adds `length` bytes that were read at `address`; sets `failed` if they cannot be added. */
 void footprint_add(struct footprint *footprint, uint64_t address, const void *bytes, size_t length);
 
-/* Notes the pages that it is in as wanted (memory_want()). */
-void footprint_want(const struct footprint *footprint, struct memory *memory);
-
-/* Whether all of it is in a memory what it was. */
-bool footprint_holds(const struct footprint *footprint, struct memory *memory);
-
-/* Empties it, and frees what it holds. */
+/* Frees the memory, and leaves the footprint empty. */
 void footprint_clear(struct footprint *footprint);
 
 #endif

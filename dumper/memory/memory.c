@@ -1,18 +1,19 @@
-#include "memory.h"
+#include "memory/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "memory/addresses.h"
+#include "base/addresses.h"
+#include "base/array.h"
+#include "base/clock.h"
 #include "memory/footprint.h"
-#include "moments.h"
 
 enum page_state {
 	PAGE_EMPTY = 0,	 /* slot not in use */
 	PAGE_WANTED,	 /* known to be needed, not copied */
 	PAGE_COPIED,	 /* `data` holds it */
-	PAGE_UNREADABLE, /* the source could not give it */
+	PAGE_UNREADABLE, /* the source could not read it */
 };
 
 struct page {
@@ -30,7 +31,7 @@ struct block {
 
 #define PAGES_PER_BLOCK 64
 
-/* After so many reads the clock is asked, and before each that copies: to ask takes longer than to read. */
+/* The clock is read after so many reads, and before each copy: reading the clock takes longer than a read. */
 #define READS_PER_LOOK 64
 
 struct memory {
@@ -41,9 +42,9 @@ struct memory {
 	size_t missed;
 
 	clockid_t clock;
-	long limit_ns; /* since `limited`, by that clock; 0 if there is none */
+	long limit_ns; /* from `limited` on, by that clock; 0: no limit */
 	struct timespec limited;
-	unsigned int reads; /* since the clock was asked */
+	unsigned int reads; /* since the clock was read */
 	bool over;
 
 	struct page *pages; /* hash table, open addressing */
@@ -57,13 +58,13 @@ struct memory {
 	size_t nr_pieces;
 	uint64_t pieces_low, pieces_high; /* no page is read there */
 
-	struct footprint *footprint; /* of what is read; NULL */
+	struct footprint *footprint; /* receives what is read; NULL */
 
 	bool (*lacks)(const void *context, uint64_t page);
 	const void *lacks_context;
 	size_t lacked;
 
-	/* What memory_forget() has made ready: */
+	/* What memory_forget() has prepared: */
 	uint64_t *plan; /* addresses, ascending */
 	bool *plan_ok;
 	size_t plan_count;
@@ -102,7 +103,7 @@ static bool grow(struct memory *memory)
 	return true;
 }
 
-/* The page's slot, entered as wanted if it was not known; NULL if there is no room. */
+/* The page's slot; a new page is entered as wanted. NULL if there is no room. */
 static struct page *enter_page(struct memory *memory, uint64_t number)
 {
 	struct page *page = find_page(memory, number);
@@ -165,7 +166,7 @@ void memory_destroy(struct memory *memory)
 	free(memory);
 }
 
-/* Room for `count` pages in one piece; NULL if out of memory. */
+/* Contiguous room for `count` pages; NULL if out of memory. */
 static uint8_t *reserve(struct memory *memory, size_t count)
 {
 	struct block *block = memory->blocks;
@@ -208,7 +209,7 @@ bool memory_is_over(const struct memory *memory)
 	return memory->over;
 }
 
-/* Asks the clock. */
+/* Reads the clock. */
 static bool is_over(struct memory *memory)
 {
 	memory->reads = 0;
@@ -258,29 +259,19 @@ void memory_overlay(struct memory *memory, const struct memory_piece *pieces, si
 	memory->pieces_high = high;
 }
 
-/* How many pieces may lie over each other. */
+/* At most so many pieces may overlap. */
 #define OVERLAPS 4
 
-/* The piece that holds all of those bytes; NULL if none does. */
+/* The piece that has all of the bytes; NULL if none has. */
 static const struct memory_piece *find_piece(const struct memory *memory, uint64_t address, size_t length)
 {
-	size_t low = 0, high = memory->nr_pieces;
-	const struct memory_piece *piece;
-	uint64_t offset;
+	const size_t behind = array_first(memory->pieces, memory->nr_pieces, piece, piece->address > address);
 
-	/* The last one that does not begin behind it. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+	/* A short piece may lie in a longer one that begins before it. */
+	for (size_t back = 0; back < OVERLAPS && back < behind; back++) {
+		const struct memory_piece *piece = &memory->pieces[behind - 1 - back];
+		const uint64_t offset = address - piece->address;
 
-		if (memory->pieces[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	/* A short one may lie in a longer one that begins before it. */
-	for (size_t back = 0; back < OVERLAPS && back < low; back++) {
-		piece = &memory->pieces[low - 1 - back];
-		offset = address - piece->address;
 		if (offset <= piece->length && length <= piece->length - offset)
 			return piece;
 	}
@@ -466,4 +457,29 @@ size_t memory_pages(const struct memory *memory)
 size_t memory_missed(const struct memory *memory)
 {
 	return memory->missed;
+}
+
+void memory_want_footprint(struct memory *memory, const struct footprint *footprint)
+{
+	for (uint32_t i = 0; i < footprint->nr_spans; i++)
+		memory_want(memory, footprint->spans[i].address,
+			    footprint->spans[i].address + footprint->spans[i].length);
+}
+
+bool memory_has_footprint(struct memory *memory, const struct footprint *footprint)
+{
+	uint8_t now[256];
+
+	for (uint32_t i = 0; i < footprint->nr_spans && !footprint->failed; i++) {
+		const struct footprint_span *span = &footprint->spans[i];
+
+		for (uint32_t done = 0; done < span->length; done += sizeof(now)) {
+			const size_t length = span->length - done < sizeof(now) ? span->length - done : sizeof(now);
+
+			if (!memory_read(memory, span->address + done, now, length) ||
+			    memcmp(now, footprint->bytes + span->offset + done, length) != 0)
+				return false;
+		}
+	}
+	return !footprint->failed;
 }

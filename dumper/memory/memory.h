@@ -1,10 +1,11 @@
 /*
  * The target's memory, as a snapshot of pages.
  *
- * Every read of the target goes through here, so that what is printed comes from bytes that were copied once, while
- * the target stood still, however often they are looked at afterwards. A page is copied when it is first read, or
- * ahead of that by memory_prefetch() in as few system calls as there can be. A sealed snapshot copies no more: a read
- * of a page that it lacks fails, and the page is noted as wanted.
+ * Every read of the target goes through the snapshot. So all output comes from bytes that were copied once, even if
+ * they are read many times. In paused mode, the bytes are copied while the target is stopped. A page is copied when it
+ * is first read, or earlier by memory_prefetch(), which copies many pages in as few system calls as possible. A read
+ * from a sealed snapshot copies nothing: if the snapshot does not have the page, the read fails, and the page is noted
+ * as wanted.
  *
  * One snapshot belongs to one thread at a time.
  */
@@ -19,53 +20,54 @@
 #define MEMORY_PAGE ((uint64_t)4096)
 
 /*
- * Where pages come from: copies `count` pages, whose addresses are in `pages`, ascending, to `buffer`, one after the
- * other, and sets ok[i] for each that could be read.
+ * The source of pages: a function that copies `count` pages to `buffer`, one after the other. `pages` has the addresses
+ * of these pages, in ascending order. The function sets ok[i] for each page that could be read.
  */
 typedef void memory_source(void *context, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok);
 
 struct memory;
 
 /*
- *   source, context  where pages come from; called from the functions below only
- *   max_pages        how many pages it may hold at most; a read beyond that fails
- * Returns NULL if out of memory.
+ * Creates an empty snapshot. Returns NULL if out of memory.
+ *   source, context  the source of pages, and its first argument; only the functions of this header call the source
+ *   max_pages        how many pages the snapshot may hold at most; a read that needs more pages fails
  */
 struct memory *memory_create(memory_source *source, void *context, size_t max_pages);
 void memory_destroy(struct memory *memory); /* NULL is fine */
 
-/* Copies `length` bytes at `address`; false if any of them cannot be had. */
+/* Copies `length` bytes at `address` to `buffer`. Returns false if any of these bytes cannot be read. */
 bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t length);
 
 /*
- * From now on reads are allowed for so long; after that, each is refused at once. It is here that the time is limited
- * that anything takes which follows what the target says, however it goes about it: nothing but reading can go on for
- * long. memory_prefetch(), memory_fetch() and memory_has_changed() copy as ever.
- *   limit_ns  0: for ever
+ * Limits the time for reads, counted from this call. When the time is over, each read fails at once. The limit also
+ * bounds code that follows pointers in the target's data, because this code must read at every pointer. The limit does
+ * not apply to memory_prefetch(), memory_fetch() and the second read of memory_has_changed().
+ *   limit_ns  the limit in nanoseconds; 0: no limit
  */
 void memory_limit(struct memory *memory, long limit_ns);
 
 /*
- * From the next memory_limit() on, only time counts in which the thread itself runs, not what it waits for the source:
- * that of a target which stands still may be on a slow disk.
+ * From the next memory_limit() on, the limit counts only the CPU time of the calling thread. The time for which the
+ * thread waits for the source does not count. Call this function for a core. The memory of a core does not change, but
+ * the core may be on a slow disk.
  */
 void memory_count_own_time(struct memory *memory);
 
-/* The clock that tells what time counts. */
+/* The clock that the time limit uses. */
 clockid_t memory_clock(const struct memory *memory);
 
 /*
- * Whether a read was refused since then for lack of time: what was read is not all, and what was concluded from a read
- * that failed need not be so.
+ * Whether a read has failed since memory_limit() because the time was over. If the time was over, not everything was
+ * read, and conclusions from failed reads may be wrong.
  */
 bool memory_is_over(const struct memory *memory);
 
 struct footprint;
 
-/* From now on, what is read is added to a footprint, too; NULL ends that. */
+/* From now on, all bytes that are read are added to `footprint`. If `footprint` is NULL, the bytes are not recorded. */
 void memory_record(struct memory *memory, struct footprint *footprint);
 
-/* Bytes that were copied otherwise: those of the target from `address` on. */
+/* Bytes of the target at `address` that did not come from the snapshot's source. */
 struct memory_piece {
 	uint64_t address;
 	size_t length;
@@ -73,52 +75,77 @@ struct memory_piece {
 };
 
 /*
- * Lays pieces over the snapshot: a read that lies within one gets its bytes. The pieces are the caller's, ascending by
- * address, and stay until the next call; `count` 0 takes them away.
- *   low, high  a range [low, high) that must come from the pieces alone: a read that begins there and lies within no
- *              piece fails
+ * Lays pieces over the snapshot: a read that lies within one piece gets the bytes of that piece. The pieces must be in
+ * ascending order of their addresses. The caller owns the pieces, and must keep them until the next memory_overlay().
+ * If `count` is 0, the snapshot has no pieces any more.
+ *   low, high  if there are pieces, a read that begins in [low, high) fails unless the read lies within one piece
  */
 void memory_overlay(struct memory *memory, const struct memory_piece *pieces, size_t count, uint64_t low,
 		    uint64_t high);
 
 /*
- * Drops every copy, takes the seal off, and makes ready to copy every page that was ever read or missed: room for them
- * is allocated and touched here, so that memory_prefetch() need not. False if out of memory.
+ * Drops all copied pages, and unseals the snapshot. Then allocates and touches memory for every page that was ever read
+ * or noted as wanted, so that memory_prefetch() need not allocate memory. False if out of memory.
  */
 bool memory_forget(struct memory *memory);
 
-/* Copies the pages that memory_forget() made ready, and does nothing else: it runs while the target is stopped. */
+/*
+ * Copies the pages for which memory_forget() allocated memory. The function does nothing else, because the target may
+ * be stopped during the call.
+ */
 void memory_prefetch(struct memory *memory);
 
-/* Whether the target has other bytes now than the copy has: reads those pages again, apart from the copy. */
+/*
+ * Whether the target's bytes now differ from the copy. Reads the pages again, but does not change the copy. Also true
+ * if the pages cannot be read.
+ */
 bool memory_has_changed(struct memory *memory, uint64_t address, size_t length);
 
 /*
- * What the source ought to have and has not, as a core that was cut short: asked for a page of which a read has failed.
- *   lacks  whether that page is one of these; NULL (as at first): there are none
+ * Sets the function that tells whether the source lacks a page. The source lacks a page if the source should have the
+ * page, but does not have it. For example, a core that was cut short lacks pages.
+ *   lacks  called for each page at which a read has failed; returns whether the source lacks this page. NULL (the
+ *          default): the source lacks no page
  */
 void memory_set_lacking(struct memory *memory, bool (*lacks)(const void *context, uint64_t page), const void *context);
 
-/* How many reads have failed at such a page, ever: what is concluded from those need not be so. */
+/*
+ * How many reads have ever failed at a page that the source lacks. After such a read, do not conclude that the target
+ * had no such memory: the page may have existed.
+ */
 size_t memory_lacked(const struct memory *memory);
 
-/* How many pages were ever read or missed. */
+/* How many pages were ever read or noted as wanted. */
 size_t memory_pages(const struct memory *memory);
 
-/* From now on nothing is copied. */
+/* Seals the snapshot: reads copy no pages until memory_forget(). */
 void memory_seal(struct memory *memory);
 
-/* How many reads since the seal hit a page that is not there and was noted as wanted. */
+/*
+ * How many reads of the sealed snapshot have failed because a page was not copied. memory_seal(), memory_fetch() and
+ * memory_forget() set this number to 0.
+ */
 size_t memory_missed(const struct memory *memory);
 
-/* Notes the pages of [start, end) as wanted, as far as there is room for them. Nothing is copied yet. */
+/*
+ * Notes the pages of [start, end) as wanted. If there is no room for more pages, the remaining pages are not noted.
+ * Copies nothing yet.
+ */
 void memory_want(struct memory *memory, uint64_t start, uint64_t end);
 
 /*
- * Copies all that is noted as wanted, in as few system calls as there can be; what was copied before stays as it is,
- * and a sealed snapshot stays sealed: a search seals it, reads what it can, fetches what it lacked, and goes on.
- * Returns how many pages were tried; 0 also if out of memory.
+ * Copies all pages that are noted as wanted, in as few system calls as possible. Earlier copies stay as they are, and a
+ * sealed snapshot stays sealed. So a search can seal the snapshot, read what it can, fetch the missing pages, and go
+ * on. Returns how many pages the function tried to copy; 0 if out of memory.
  */
 size_t memory_fetch(struct memory *memory);
+
+/* Notes the pages of a footprint as wanted. */
+void memory_want_footprint(struct memory *memory, const struct footprint *footprint);
+
+/*
+ * Whether all bytes of a footprint are unchanged. False if the footprint is incomplete, or if its bytes cannot be read.
+ */
+bool memory_has_footprint(struct memory *memory, const struct footprint *footprint);
 
 #endif

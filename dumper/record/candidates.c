@@ -6,15 +6,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* One look more after the first, which nothing can happen behind the back of; then seldom, and seldom in all. */
+#include "base/array.h"
+
+/*
+ * An exec during the first look can go unnoticed (vfork), so a second look follows. Later looks are rare: one every
+ * REST_NS, or every REST_EACH_NS times the number of candidates if that is longer.
+ */
 #define SECOND_LOOK_NS UINT64_C(500000000)
 #define REST_NS	       UINT64_C(2000000000)
 #define REST_EACH_NS   UINT64_C(1000000000)
 
-/* After so long the memory of all is read, whoever is said to have called exec. */
+/* How often all candidates are checked for an exec, whatever the kernel has reported. */
 #define READ_NS UINT64_C(1000000000)
 
-/* So many programs are known at most: they are a machine's own. */
+/* The most programs that are remembered. */
 #define PROGRAMS_MAX 4096u
 
 static void forget(struct candidate *of)
@@ -33,7 +38,7 @@ void candidates_clear(struct candidate_list *list)
 	*list = (struct candidate_list){0};
 }
 
-/* Opens its memory, and finds a place that it has some at. */
+/* Opens its memory, and finds an address that is mapped. */
 static void open_memory(struct candidate *of)
 {
 	char path[64];
@@ -86,22 +91,15 @@ static bool is_known(const struct candidate_list *list, const struct program *pr
 	return false;
 }
 
-/* Without room it is looked at as if it was not known. */
+/* If there is no room, the program stays unknown: each of its processes is looked at. */
 static void note_program(struct candidate_list *list, pid_t pid)
 {
 	struct program program;
 
 	if (!program_of(pid, &program) || is_known(list, &program) || list->nr_programs == PROGRAMS_MAX)
 		return;
-	if (list->nr_programs == list->programs_capacity) {
-		size_t more = list->programs_capacity ? list->programs_capacity * 2 : 16;
-		struct program *grown = reallocarray(list->programs, more, sizeof(*grown));
-
-		if (!grown)
-			return;
-		list->programs = grown;
-		list->programs_capacity = more;
-	}
+	if (!array_make_room(list->programs, list->programs_capacity, list->nr_programs + 1))
+		return;
 	list->programs[list->nr_programs++] = program;
 }
 
@@ -112,7 +110,7 @@ static uint64_t rest_of(const struct candidate_list *list)
 	return all > REST_NS ? all : REST_NS;
 }
 
-/* When it is to be looked at, being new, or another program than before. */
+/* Sets when to look at a candidate that is new, or runs another program than before. */
 static void plan(struct candidate_list *list, struct candidate *of, uint64_t now_ns)
 {
 	struct program program = {0};
@@ -121,28 +119,18 @@ static void plan(struct candidate_list *list, struct candidate *of, uint64_t now
 	open_memory(of);
 	known = program_of(of->pid, &program) && is_known(list, &program);
 	of->program = program;
-	/* Its memory, and what it runs, may be its parent's still (vfork): that is looked up once more. */
+	/* After vfork, memory and program may still be the parent's: they are read once more later. */
 	of->again_ns = of->fresh ? now_ns + SECOND_LOOK_NS : 0;
-	/* One is as the first one of its program was, unless it loads Ruby later. */
+	/* If a process of its program was no Ruby, this one is none either, unless it loads Ruby later. */
 	of->fresh &= !known;
 	of->looks = known ? 1 : 0;
 	of->due_ns = now_ns + (known ? rest_of(list) + REST_EACH_NS * ((uint64_t)of->pid % (list->count + 1)) : 0);
 }
 
-/* Where it is, or would be. */
+/* The index of that pid, or where to insert it. */
 static size_t place_of(const struct candidate_list *list, pid_t pid)
 {
-	size_t low = 0, high = list->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (list->of[middle].pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return array_first(list->of, list->count, candidate, candidate->pid >= pid);
 }
 
 static struct candidate *find(struct candidate_list *list, pid_t pid, uint64_t started)
@@ -175,15 +163,8 @@ bool candidates_see(struct candidate_list *list, pid_t pid, uint64_t started, bo
 		of->there = true;
 		return true;
 	}
-	if (list->count == list->capacity) {
-		size_t more = list->capacity ? list->capacity * 2 : 64;
-		struct candidate *grown = reallocarray(list->of, more, sizeof(*grown));
-
-		if (!grown)
-			return false;
-		list->of = grown;
-		list->capacity = more;
-	}
+	if (!array_make_room(list->of, list->capacity, list->count + 1))
+		return false;
 	for (; at > 0 && list->of[at - 1].pid > pid; at--)
 		list->of[at] = list->of[at - 1];
 	list->count++;
@@ -207,7 +188,10 @@ void candidates_sweep(struct candidate_list *list, bool ask_all, uint64_t now_ns
 			forget(of);
 			continue;
 		}
-		/* What was opened between vfork and exec is the memory of its parent, which goes on. */
+		/*
+		 * Memory that was opened between vfork and exec is the parent's, and can still be read. So `execed` is also
+		 * checked.
+		 */
 		if (!of->looked_at && (of->execed || (ask_all && has_become_another(of)))) {
 			of->fresh = true;
 			plan(list, of, now_ns);
@@ -224,14 +208,14 @@ struct candidate *candidates_next(struct candidate_list *list, uint64_t now_ns)
 {
 	struct candidate *first = NULL;
 
-	/* One that is fresh does not wait for those that were always there. */
+	/* Fresh candidates come first. */
 	for (size_t i = 0; i < list->count; i++) {
 		struct candidate *of = &list->of[i];
 		struct program program;
 
 		if (of->looked_at || of->due_ns > now_ns)
 			continue;
-		/* While it waited for its turn, another one of its program was looked at. */
+		/* Another process of its program was looked at meanwhile. */
 		if (of->looks == 0 && program_of(of->pid, &program) && is_known(list, &program))
 			plan(list, of, now_ns);
 		else if (!first || (of->fresh && !first->fresh))
@@ -247,7 +231,7 @@ void candidates_is_none(struct candidate_list *list, pid_t pid, uint64_t started
 	if (!of)
 		return;
 	of->looked_at = false;
-	/* The memory may have been its parent's, before an exec (vfork): what is opened now is its own. */
+	/* The memory may have been the parent's, before an exec (vfork). What is opened now is its own. */
 	if (of->looks++ == 0 && !has_become_another(of)) {
 		if (no_ruby)
 			note_program(list, pid);

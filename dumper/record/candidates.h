@@ -1,12 +1,15 @@
 /*
- * Descendants of what is recorded that are no Rubies, as far as is known. Most never will be, so each must cost next to
- * nothing: it is looked at (by a capture, for a moment) when it is new, when it has become another program by exec, and
- * seldom else, for it may load Ruby's library later.
+ * Candidates: those descendants of the recorded processes that are not known to be Rubies. Most candidates never become
+ * Rubies, so a candidate must cost very little. To look at a candidate means to start a capture, which checks for a
+ * short time whether the candidate is a Ruby. A candidate is looked at when it is new, and again after each exec.
+ * rbdump skips these looks if another process that ran the candidate's program was not a Ruby. Later looks are rare. A
+ * later look notices whether a candidate has loaded Ruby's library since the previous look.
  *
- * An exec is told by the kernel (execs.h). Where that may not be asked, and once a second else, it is told by
- * /proc/PID/mem that was opened before: the memory which it was opened for is gone then, and a read of it gives nothing
- * (fs/proc/base.c, mem_rw()). Where that may not be opened either (CAP_SYS_PTRACE alone does not suffice), it is told
- * by what /proc/PID/exe leads to.
+ * The kernel reports each exec (execs.h). In addition, each candidate is checked for an exec once per second, or more
+ * often if the kernel does not report every exec. The check reads from /proc/PID/mem. If that file was opened before an
+ * exec, a read after the exec returns 0, because the old memory is gone (fs/proc/base.c, mem_rw()). If rbdump cannot
+ * open /proc/PID/mem (CAP_SYS_PTRACE alone does not suffice), the check compares the file behind /proc/PID/exe with
+ * `program` of struct candidate.
  */
 #ifndef RBDUMP_CANDIDATES_H
 #define RBDUMP_CANDIDATES_H
@@ -16,7 +19,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What /proc/PID/exe leads to. */
+/* The file behind /proc/PID/exe. */
 struct program {
 	dev_t device;
 	ino_t inode;
@@ -24,58 +27,70 @@ struct program {
 
 struct candidate {
 	pid_t pid;
-	uint64_t started;	/* with the pid, it means one process for ever */
-	int memory_fd;		/* -1: it may not be opened */
-	uint64_t address;	/* where it had memory */
-	struct program program; /* where that may not be opened */
-	bool fresh;		/* it became what it is a moment ago: it may be a Ruby soon */
-	bool execed;		/* it is said to have called exec */
-	bool looked_at;		/* by a capture, just now */
+	uint64_t started;	/* pid and start time together identify one process */
+	int memory_fd;		/* the open /proc/PID/mem; -1 if that file or /proc/PID/maps cannot be read */
+	uint64_t address;	/* an address that was mapped when `memory_fd` was opened */
+	struct program program; /* the program that the candidate runs; only used if `memory_fd` is -1 */
+	bool fresh;	/* the candidate was just started or has just called exec, so it may become a Ruby soon */
+	bool execed;	/* candidates_execed() was called for the candidate */
+	bool looked_at; /* a capture is looking at the candidate */
 	unsigned int looks;
-	uint64_t again_ns; /* when it is to be looked up once more what it is; 0: never */
-	uint64_t due_ns;   /* when it is to be looked at next */
-	bool there;	   /* for candidates_sweep() */
+	uint64_t again_ns; /* when to check again which program the candidate runs; 0: never */
+	uint64_t due_ns;   /* when to look at the candidate next */
+	bool there;	   /* candidates_see() was called for the candidate after candidates_begin() */
 };
 
-/* All zero is an empty one. */
+/* A list that is all zero is empty. */
 struct candidate_list {
 	struct candidate *of;
 	size_t count, capacity;
-	/* Programs that were looked at for long enough, and were no Rubies. */
+	/* Programs that proved not to be Rubies. */
 	struct program *programs;
 	size_t nr_programs, programs_capacity;
-	uint64_t read_ns; /* when their memory was read last */
+	uint64_t read_ns; /* when all candidates were last checked for an exec */
 };
 
+/* Closes all files and frees the memory. Afterwards, the list is empty. */
 void candidates_clear(struct candidate_list *list);
 
-/* Says that all are to be seen anew: candidates_see() for each that is there, then candidates_sweep(). */
+/*
+ * Begins an update of the list. The caller continues the update with one call of candidates_see() for each descendant,
+ * and ends the update with candidates_sweep().
+ */
 void candidates_begin(struct candidate_list *list);
 
 /*
- * Notes a descendant, and adds it if it is new. False if out of memory.
- *   fresh  it was begun a moment ago
+ * Notes that a descendant exists, and adds it if it is new. False if out of memory.
+ *   fresh  whether the descendant was just started
  */
 bool candidates_see(struct candidate_list *list, pid_t pid, uint64_t started, bool fresh, uint64_t now_ns);
 
 /*
- * Forgets those that were not seen, and lets those be looked at that have become other programs.
- *   ask_all  any may have, besides those that are said to; if not, they are asked once a second
+ * Forgets each candidate for which candidates_see() was not called, and plans a new look at each candidate that has
+ * called exec. Does nothing to a candidate that a capture is looking at.
+ *   ask_all  whether to check each candidate for an exec now. Must be true if candidates_execed() may not have been
+ *            called for every exec. If false, each candidate is still checked once per second
  */
 void candidates_sweep(struct candidate_list *list, bool ask_all, uint64_t now_ns);
 
-/* Says that a process has called exec. Nothing if it is none of these. */
+/* Notes that a process has called exec. Does nothing if the process is not a candidate. */
 void candidates_execed(struct candidate_list *list, pid_t pid);
 
-/* The next one that is to be looked at now; NULL if there is none. The caller says so by `looked_at`. */
+/*
+ * Returns the next candidate that is due for a look; NULL if no candidate is due. A caller that starts the look must
+ * set `looked_at` of the candidate.
+ */
 struct candidate *candidates_next(struct candidate_list *list, uint64_t now_ns);
 
 /*
- * A look has ended: it is no Ruby; or it is one, or cannot be recorded, and is no candidate any more.
- *   no_ruby  nothing that it runs is one, so others of its program are none; else it may be a Ruby that hangs as it
- * starts
+ * Notes that a look at a candidate has ended, and has found no Ruby.
+ *   no_ruby  whether the candidate is not a Ruby at all (`no_ruby` of struct error). If true, rbdump assumes that other
+ *            processes that run the same program are not Rubies either. If false, the candidate may be a Ruby that
+ *            hangs at its start
  */
 void candidates_is_none(struct candidate_list *list, pid_t pid, uint64_t started, bool no_ruby, uint64_t now_ns);
+
+/* Removes a candidate, because a look has shown that it is a Ruby, or that it cannot be recorded. */
 void candidates_drop(struct candidate_list *list, pid_t pid, uint64_t started);
 
 #endif

@@ -8,40 +8,42 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "decode/text.h"
-#include "moments.h"
-#include "record/runs.h"
-#include "record/watchdog.h"
-#include "supervise/guard.h"
-#include "supervise/open_files.h"
-#include "supervise/stop_guard.h"
-#include "supervise/watch.h"
+#include "base/clock.h"
+#include "base/open_files.h"
+#include "base/text.h"
+#include "base/watchdog.h"
+#include "guard/guard.h"
+#include "guard/stop_guard.h"
+#include "guard/watch.h"
+#include "record/spans.h"
+#include "sampling/sampling_loop.h"
+#include "session/open.h"
 #include "target/live.h"
 #include "target/process_stat.h"
 
-/* How often what was recorded is sent: a kill loses no more than that, and what rbdump has not written. */
+/* How often records are sent. A kill loses at most what was not sent, and what rbdump has not written. */
 #define SEND_NS 400000000L
 
-/* How often it is tried whether a program is a Ruby by now: at first, and after a while. */
+/* How often to check whether a program has become a Ruby: at first, and later. */
 #define LOOK_MIN_NS    10000000L
 #define LOOK_MAX_NS    500000000L
 #define LOOKS_AT_START 100u
 
-/* How long a process that was asked for may take to be a Ruby that can be looked at, since it was started. */
+/* How long after its start a process that the user named may take to become a Ruby that can be read. */
 #define YOUNG_S 3
 
-/* How often it is looked whether it still is the same program. */
+/* How often to check whether it is still the same program. */
 #define WATCH_NS 100000000L
 
 struct capture {
 	const struct capture_options *options;
 	int fd;
-	struct runs *runs;
+	struct spans *spans;
 	struct watch watch;
 	uint32_t part;
 	bool is_ruby, nearest, lost; /* lost: nobody reads the pipe any more */
-	bool given_up;		     /* it is no Ruby, and is not waited for */
-	bool no_ruby;		     /* then: nothing that it runs is one */
+	bool given_up;		     /* it is no Ruby, and the wait is over */
+	bool no_ruby;		     /* with `given_up`: the target is not a Ruby at all (`no_ruby` of struct error) */
 	struct timespec sent;
 	struct byte_buffer records;
 };
@@ -93,7 +95,7 @@ static void send_records(struct capture *capture)
 
 	clock_gettime(CLOCK_MONOTONIC, &capture->sent);
 	capture->records.length = 0;
-	if (!runs_take(capture->runs, now, &capture->records, &message.counts) ||
+	if (!spans_take(capture->spans, now, &capture->records, &message.counts) ||
 	    capture->records.length > CAPTURE_LENGTH_MAX) {
 		message.what = CAPTURE_ERROR;
 		message.status = EXIT_FAILED;
@@ -120,7 +122,7 @@ void capture_begin_part(struct capture_control *control, uint32_t part, uint64_t
 	control->part = part;
 }
 
-/* The part that is written by now, and its origin: that of one that was overtaken by two others is not its own. */
+/* The current part and its origin. If the part changes meanwhile, both are read again: their slot may be reused. */
 static uint32_t part_now(const struct capture_control *control, uint64_t *origin_ns)
 {
 	uint32_t part;
@@ -132,7 +134,7 @@ static uint32_t part_now(const struct capture_control *control, uint64_t *origin
 	return part;
 }
 
-/* Sends what there is now and then; what is for another file comes after that. */
+/* Sends records every SEND_NS, and before it begins a new part. */
 static void keep_sending(struct capture *capture)
 {
 	const struct capture_control *control = capture->options->control;
@@ -145,11 +147,14 @@ static void keep_sending(struct capture *capture)
 	if (control->part == capture->part)
 		return;
 	capture->part = part_now(control, &origin_ns);
-	if (!runs_begin_part(capture->runs, origin_ns))
+	if (!spans_begin_part(capture->spans, origin_ns))
 		capture->lost = true;
 }
 
-/* How long one that descends and has been a Ruby, or has Ruby's code, may take to be a Ruby that can be looked at. */
+/*
+ * How long a capture waits for a descendant to become a Ruby that can be read, if the descendant was a Ruby before, or
+ * if it may already be one (`no_ruby` of struct error is false).
+ */
 #define WAIT_NS 3000000000L
 
 /* ---- until it is a Ruby */
@@ -171,13 +176,37 @@ static void set_process(struct capture *capture, const struct session *session, 
 	process.ruby_version = version.data;
 	process.ruby_description = description.data;
 	process.layout_releases = session_nearest(session);
-	runs_set_process(capture->runs, &process);
+	spans_set_process(capture->spans, &process);
 	text_clear(&command);
 	text_clear(&version);
 	text_clear(&description);
 }
 
-/* Whether it was started so lately that it may be a Ruby soon. */
+/* Whether it is neither ending nor ended. */
+static bool is_there(pid_t pid)
+{
+	struct process_stat stat;
+
+	return process_stat_read("/proc", pid, &stat) && !stat.ended && !stat.ending;
+}
+
+/*
+ * Keeps `error` as the reason why a Ruby cannot be read. An error of a Ruby that is only starting or ending is no reason.
+ * If the program is not a Ruby (any more), there is none. Takes over `error`.
+ */
+static void keep_reason(struct error **reason, struct error *error)
+{
+	if (error->no_ruby || error->status != EXIT_FAILED) {
+		error_destroy(*reason);
+		*reason = NULL;
+	}
+	if (error->no_ruby || error->status == EXIT_FAILED)
+		error_destroy(error);
+	else
+		*reason = error;
+}
+
+/* Whether it was started so recently that it may still become a Ruby. */
 static bool is_young(pid_t pid)
 {
 	struct process_stat stat;
@@ -199,8 +228,8 @@ static void sleep_ns(const struct capture *capture, long ns)
 }
 
 /*
- * Waits until it is a Ruby, and opens it. NULL if it does not come to that.
- *   waited  receives whether it was none at first
+ * Waits until the target is a Ruby, and opens a session. NULL if it does not become one.
+ *   waited  receives whether it was not a Ruby at first
  */
 static struct session *wait_for_ruby(struct capture *capture, bool first, bool *waited)
 {
@@ -211,6 +240,7 @@ static struct session *wait_for_ruby(struct capture *capture, bool first, bool *
 					    .time_limit_s = options->time_limit_s};
 	const bool must_be_one = first && options->awaited;
 	long pause_ns = LOOK_MIN_NS;
+	struct error *reason = NULL; /* why a program that is probably a Ruby could not be read; not reported yet */
 	struct timespec began;
 	bool told = false;
 
@@ -223,14 +253,17 @@ static struct session *wait_for_ruby(struct capture *capture, bool first, bool *
 		bool gives_up, says;
 
 		trace_destroy(trace);
-		if (!error)
+		if (!error) {
+			error_destroy(reason);
 			return session;
+		}
 		*waited = true;
 		gives_up = watch_has_ended(&capture->watch) || is_over(capture) ||
 			   (must_be_one && (error->status != EXIT_NO_RUBY || !is_young(options->pid)));
-		/* Of a Ruby that cannot be looked at it is said why, while it is waited for. */
-		says =
-		    must_be_one ? gives_up : !options->descends && !told && !error->no_ruby && !is_young(options->pid);
+		/* If a Ruby cannot be read, the reason is reported once, and the wait goes on. */
+		says = must_be_one ? gives_up
+				   : !options->descends && !told && !error->no_ruby && !is_young(options->pid) &&
+					 is_there(options->pid);
 		if (says)
 			send_error(capture, error);
 		told |= says;
@@ -238,15 +271,22 @@ static struct session *wait_for_ruby(struct capture *capture, bool first, bool *
 				    elapsed_ns(&began) >= (first && error->no_ruby ? options->patience_ns : WAIT_NS);
 		gives_up |= capture->given_up;
 		capture->no_ruby = error->no_ruby;
-		error_destroy(error);
+		if (options->launched && !told && is_there(options->pid))
+			keep_reason(&reason, error);
+		else
+			error_destroy(error);
 		if (gives_up)
 			break;
 		sleep_ns(capture, pause_ns);
-		/* What was started a moment ago is looked at often, for a second. */
+		/* A process that was just started is checked often, for a second. */
 		if (((!options->launched && options->patience_ns == 0) || looks > LOOKS_AT_START) &&
 		    pause_ns * 2 <= LOOK_MAX_NS)
 			pause_ns *= 2;
 	}
+	/* The program has ended, or the recording was ended, before that was reported. */
+	if (reason && !told)
+		send_error(capture, reason);
+	error_destroy(reason);
 	return NULL;
 }
 
@@ -257,73 +297,77 @@ static bool is_another_program(struct capture *capture, const struct session *se
 	return live_is_gone(session->target) || watch_has_ended(&capture->watch);
 }
 
-/* Takes beats until the target is another program, or has ended, or rbdump wants an end. */
-static void take_beats(struct capture *capture, const struct session *session, struct decoder *decoder,
-		       struct pulse *pulse)
+/* Takes observations until the target has become another program or ended, or `stop` is set. */
+static void take_observations(struct capture *capture, const struct session *session, struct decoder *decoder,
+			      struct stream *stream)
 {
+	const struct stream_operations *from = stream->operations;
+	const struct observation *seen;
 	struct timespec watched;
-	const struct beat *beat;
 	bool timed_out, no_list;
 
 	clock_gettime(CLOCK_MONOTONIC, &watched);
-	while ((beat = pulse_next(pulse, &timed_out)) || timed_out) {
-		no_list = beat && beat->no_list;
+	while ((seen = from->next(stream, &timed_out)) || timed_out) {
+		no_list = seen && seen->no_list;
 		if (no_list) {
-			pulse_done(pulse);
-		} else if (beat) {
+			from->done(stream);
+		} else if (seen) {
 			watchdog_reads(READING_NAMES);
-			if (runs_add(capture->runs, session, decoder, beat))
-				pulse_keep_pace(pulse);
+			if (spans_add(capture->spans, session, decoder, seen))
+				from->keep_pace(stream);
 			watchdog_has_read(READING_NAMES);
-			pulse_done(pulse);
+			from->done(stream);
 		}
 		keep_sending(capture);
 		if (is_over(capture))
-			pulse_stop(pulse);
+			from->stop(stream);
 		if (!no_list && elapsed_ns(&watched) < WATCH_NS)
 			continue;
 		clock_gettime(CLOCK_MONOTONIC, &watched);
 		if (is_another_program(capture, session))
-			pulse_stop(pulse);
+			from->stop(stream);
 	}
 }
 
 static struct error *sample_session(struct capture *capture, const struct session *session)
 {
-	const struct pulse_options how = {
-	    .rate = capture->options->rate,
-	    .mode = capture->options->mode,
-	    .origin = capture->options->origin,
+	const struct sampling_loop_options how = {
+	    .rounds = {.rate = capture->options->rate,
+		       .source = capture->options->source,
+		       .origin = capture->options->origin},
 	    .stop = &capture->options->control->stop,
 	    .max_cpu = capture->options->max_cpu,
 	    .samplers = &capture->options->control->samplers,
 	};
-	struct pulse *pulse = pulse_create(session, &how);
+	struct stream *stream = sampling_loop_create(session, &how);
 	struct decoder *decoder = decoder_create(session);
-	struct error *error = pulse && decoder ? NULL : error_no_memory();
-	bool again = !error;
+	struct error *error = NULL;
+	bool again = stream && decoder;
 
-	while (again && !error) {
-		error = pulse_begin(pulse);
+	if (!again)
+		error = error_no_memory();
+	while (again) {
+		error = stream->operations->begin(stream);
 		if (error)
 			break;
-		take_beats(capture, session, decoder, pulse);
-		again = pulse_end(pulse) && !is_another_program(capture, session);
+		take_observations(capture, session, decoder, stream);
+		again = stream->operations->end(stream) && !is_another_program(capture, session);
 	}
-	pulse_destroy(pulse);
+	if (stream)
+		stream->operations->destroy(stream);
 	decoder_destroy(decoder);
 	return error;
 }
 
-/* The time until a program was a Ruby is that of its start. */
+/* Records the time until the program was a Ruby as its start. */
 static void add_starting(struct capture *capture, uint64_t since_ns)
 {
 	uint64_t now = now_ns(capture);
 	double count = now > since_ns ? (double)(now - since_ns) / 1e9 * capture->options->rate : 0;
 
 	if (now > since_ns)
-		runs_add_starting(capture->runs, capture->options->pid, since_ns, now,
-				  count < UINT32_MAX ? (uint32_t)count : UINT32_MAX);
+		spans_add_starting(capture->spans, capture->options->pid, since_ns, now,
+				   count < UINT32_MAX ? (uint32_t)count : UINT32_MAX);
 }
 
 static void capture_target(struct capture *capture)
@@ -343,14 +387,14 @@ static void capture_target(struct capture *capture)
 		capture->nearest |= session_nearest(session) != NULL;
 		if (waited)
 			add_starting(capture, begin_ns);
-		/* From now on time counts that was asked for. */
+		/* From this message on, rbdump counts the duration that the user asked for. */
 		send_records(capture);
-		/* It may have become another program on its way here. */
+		/* It may have become another program meanwhile. */
 		watch_begin(&capture->watch, options->pid, false);
 		error = sample_session(capture, session);
 		begin_ns = now_ns(capture);
 		session_close(session);
-		runs_forget_threads(capture->runs);
+		spans_forget_threads(capture->spans);
 		if (is_over(capture) || watch_has_ended(&capture->watch))
 			break;
 	}
@@ -362,16 +406,16 @@ static void capture_target(struct capture *capture)
 int capture_run(const struct capture_options *options, int fd)
 {
 	struct capture capture = {.options = options, .fd = fd};
-	struct runs_options how = {.process = options->process};
+	struct spans_options how = {.process = options->process};
 	struct error *error;
 	uint64_t origin_ns;
 
 	memcpy(how.states, options->states, sizeof(how.states));
-	capture.runs = runs_create(&how);
-	if (!capture.runs)
+	capture.spans = spans_create(&how);
+	if (!capture.spans)
 		return EXIT_FAILED;
 	capture.part = part_now(options->control, &origin_ns);
-	if (capture.part > 0 && !runs_begin_part(capture.runs, origin_ns))
+	if (capture.part > 0 && !spans_begin_part(capture.spans, origin_ns))
 		return EXIT_FAILED;
 	error = stop_guard_enter();
 	if (error) {
@@ -379,7 +423,7 @@ int capture_run(const struct capture_options *options, int fd)
 		error_destroy(error);
 		return EXIT_FAILED;
 	}
-	/* Not for a process that this one starts to read what is anybody's (gen/confined.h). */
+	/* The process that reads untrusted ELF files (gen/confined.h) must not have this page. */
 	madvise(options->control, sizeof(*options->control), MADV_DONTFORK);
 	open_files_allow();
 	clock_gettime(CLOCK_MONOTONIC, &capture.sent);
@@ -391,7 +435,7 @@ int capture_run(const struct capture_options *options, int fd)
 		     &(struct capture_message){.what = capture.given_up ? CAPTURE_NO_RUBY : CAPTURE_END,
 					       .no_ruby = capture.no_ruby},
 		     NULL);
-	runs_destroy(capture.runs);
+	spans_destroy(capture.spans);
 	bytes_clear(&capture.records);
 	return EXIT_COMPLETE;
 }

@@ -1,71 +1,76 @@
 /*
- * The process that samples one target: rbdump record has one for each process that it follows. What happens to it, be
- * it that its target's memory does not answer, happens to no other; and as a worker (supervise/guard.h) it outlives a
- * kill of rbdump for as long as it takes to let the target go.
+ * A capture: a process of rbdump that samples one target. rbdump record has one capture for each process that it
+ * follows. A read of a target's memory may never return. Such a read blocks only the capture of that target; all other
+ * targets are still recorded. A capture is a worker (guard/guard.h): if rbdump is killed, the capture runs until it has
+ * detached from its target.
  *
- * It waits until its target is a Ruby, samples it until it ends, follows it into another program, and sends what it
- * records to rbdump through a pipe.
+ * A capture waits until its target is a Ruby, and then samples the target until the target ends. If the target calls
+ * exec, the capture begins again. A capture sends its records to rbdump through a pipe.
  */
-#ifndef RBDUMP_CAPTURE_PROCESS_H
-#define RBDUMP_CAPTURE_PROCESS_H
+#ifndef RBDUMP_CAPTURE_H
+#define RBDUMP_CAPTURE_H
 
 #include "recording/profile.h"
-#include "sample/sampler.h"
+#include "sampling/sampler.h"
 
-/* What rbdump and its captures share: memory that all have mapped. */
+/* Memory that rbdump shares with all its captures. */
 struct capture_control {
-	_Atomic int stop;		     /* they are to end, with what there is */
-	_Atomic uint32_t samplers;	     /* how many captures sample a Ruby: they share what CPU time is allowed */
-	_Atomic uint32_t part;		     /* which file of the recording is written; it goes up */
-	_Atomic uint64_t part_origins_ns[2]; /* and when it was begun, since `origin`: of an even part, of an odd one */
+	_Atomic int stop;		     /* if set, captures must send the records that they have, and end */
+	_Atomic uint32_t samplers;	     /* how many captures sample a Ruby; these captures share the CPU limit */
+	_Atomic uint32_t part;		     /* number of the part (file) that is being written; it never decreases */
+	_Atomic uint64_t part_origins_ns[2]; /* indexed by part % 2: when the part began, in ns since `origin` */
 };
 
-/* Says that another file is written from now on. */
+/* Tells the captures that their records are for part `part` from now on. */
 void capture_begin_part(struct capture_control *control, uint32_t part, uint64_t origin_ns);
 
 struct capture_options {
-	uint32_t process; /* its number in the recording */
+	uint32_t process; /* the number of the process in the recording */
 	pid_t pid;
-	bool awaited;	  /* it was asked for by its number: if it is no Ruby, that is an error */
-	bool descends;	  /* it was found below another one: if it is no Ruby, no one waits for it to become one */
-	long patience_ns; /* then: for how long it is looked whether it is one */
-	bool launched;	  /* rbdump has started it */
+	bool awaited;  /* the user gave the pid, without --children: if the process is not a Ruby, this is an error */
+	bool descends; /* the process is a descendant; the capture gives it up if it does not become a Ruby in time */
+	/* How long a capture waits for a descendant that is not a Ruby at all (`no_ruby` of struct error) to become a
+	   Ruby. */
+	long patience_ns;
+	bool launched; /* rbdump has started the process */
 	double rate;
-	double max_cpu; /* the share of one CPU that all captures together may take */
-	enum sample_mode mode;
-	bool states[PROFILE_STATES]; /* what is recorded */
+	double max_cpu; /* the share of one CPU that all captures together may use */
+	const struct source *source;
+	bool states[PROFILE_STATES]; /* the thread states that are recorded */
 	const char *offsets;
-	bool nearest; /* as session_options has it */
+	bool nearest; /* as in session_options */
 	unsigned int time_limit_s;
 	struct timespec origin; /* CLOCK_MONOTONIC: time 0 */
 	struct capture_control *control;
 };
 
 enum capture_what {
-	CAPTURE_RECORDS, /* what follows are records */
-	CAPTURE_ERROR,	 /* it cannot be recorded: what follows is a sentence */
-	CAPTURE_NO_RUBY, /* it is no Ruby, or not any more, and not waited for: nothing follows, ever */
-	CAPTURE_END,	 /* its target has ended, or rbdump wants it: nothing follows, ever */
+	CAPTURE_RECORDS, /* records follow */
+	CAPTURE_ERROR,	 /* the target cannot be recorded; the error message follows */
+	CAPTURE_NO_RUBY, /* the last message: the capture has given up its target, which did not become a Ruby in time */
+	CAPTURE_END, /* the last message in all other cases, for example if the target has ended or `stop` was set */
 };
 
-/* What comes through the pipe: this, and `length` bytes. */
+/* A message through the pipe: this struct, then `length` bytes. */
 struct capture_message {
 	enum capture_what what;
 	uint32_t length;
-	uint32_t part; /* the file that the records are for */
-	int status;    /* of CAPTURE_ERROR: enum exit_status */
-	bool is_ruby;  /* by now it is, or was */
-	bool no_ruby;  /* of CAPTURE_NO_RUBY: nothing that it runs is one; else it may be about to start */
-	bool nearest;  /* it was read through the layout of another release */
-	struct profile_counts counts; /* in that file, so far */
+	uint32_t part; /* the part that the records are for */
+	int status;    /* with CAPTURE_ERROR: the exit status (enum exit_status) */
+	bool is_ruby;  /* the target is a Ruby, or was one */
+	/* With CAPTURE_NO_RUBY: the target is not a Ruby at all (`no_ruby` of struct error). If false, the target may
+	   be a Ruby that hangs at its start. */
+	bool no_ruby;
+	bool nearest;		      /* the target is read through the layout of another release */
+	struct profile_counts counts; /* the counts of this process in `part` so far */
 };
 
-/* The longest that one is. */
+/* The highest value that `length` may have. */
 #define CAPTURE_LENGTH_MAX (64u << 20)
 
 /*
- * Runs in a process that was forked for it, and returns its exit status.
- *   fd  the pipe's end to write to
+ * Runs a capture, in a process that was forked for the capture. Returns the exit status of that process.
+ *   fd  the write end of the pipe
  */
 int capture_run(const struct capture_options *options, int fd);
 

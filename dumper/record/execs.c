@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "record/perf_ring.h"
+#include "sampling/perf_ring.h"
 
-/* For what a CPU tells: of about 1,000 execs in a tenth of a second. */
+/* Room for the reports of one CPU: about 1,000 execs in a tenth of a second. */
 #define RECORDS_BYTES ((size_t)16 * 4096)
 
 struct execs {
 	size_t count;
-	struct perf_ring of[]; /* a CPU each */
+	struct perf_ring of[]; /* one per CPU */
 };
 
 static bool open_cpu(int cpu, struct perf_ring *ret)
@@ -34,7 +34,7 @@ struct execs *execs_create(void)
 		return NULL;
 	for (int cpu = 0; cpu < configured; cpu++)
 		execs->count += open_cpu(cpu, &execs->of[execs->count]);
-	/* One that is offline has no event: but all others must tell. */
+	/* An offline CPU has no event; all others must have one. */
 	if (execs->count > 0 && (long)execs->count >= online)
 		return execs;
 	execs_destroy(execs);

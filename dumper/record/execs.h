@@ -1,8 +1,9 @@
 /*
- * Which processes of the machine have become other programs. The kernel tells of it as it happens
- * (perf_event_open(2), PERF_RECORD_COMM), so that to ask takes no system call, however many processes are waited for.
+ * Tells which processes of the machine have called exec. When a process calls exec, the kernel writes a report to
+ * shared memory (perf_event_open(2), PERF_RECORD_COMM). So no system call is needed to read the reports, however many
+ * processes there are.
  *
- * Belongs to one thread of rbdump at a time.
+ * Only one thread of rbdump may use a struct execs at a time.
  */
 #ifndef RBDUMP_EXECS_H
 #define RBDUMP_EXECS_H
@@ -12,16 +13,20 @@
 
 struct execs;
 
-/* NULL if the kernel does not allow it (kernel.perf_event_paranoid, CAP_PERFMON), or out of memory. */
+/*
+ * Begins to receive reports. Returns NULL if the kernel does not allow this (kernel.perf_event_paranoid, CAP_PERFMON),
+ * or if out of memory.
+ */
 struct execs *execs_create(void);
 void execs_destroy(struct execs *execs); /* NULL is fine */
 
-/* A process, in rbdump's own pid namespace, that has called exec. */
+/* Receives the pid, in rbdump's own pid namespace, of a process that has called exec. */
 typedef void execs_told(void *context, pid_t pid);
 
 /*
- * Tells of each that has since this was asked last. Returns false if there may be others: `execs` is NULL, or there was
- * no room to tell of all. On a CPU that came to be later, none is noticed.
+ * Calls `told` for each process that has called exec since the last execs_take(). Returns false if some execs may not
+ * have been reported, because `execs` is NULL or the kernel had no room for all reports. An exec on a CPU that came
+ * online after execs_create() is not noticed.
  */
 bool execs_take(struct execs *execs, execs_told *told, void *context);
 

@@ -7,16 +7,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "close_files.h"
-#include "supervise/guard.h"
+#include "base/array.h"
+#include "base/close_files.h"
+#include "guard/guard.h"
 #include "target/process_stat.h"
 
 /* How much is read at a time. */
 #define READ_BYTES 65536u
 
 /*
- * In a capture: closes all files but standard error and one, whose number may be another then. Who reads the recording
- * from a pipe must not wait for a capture that hangs.
+ * In a capture: closes all files except standard error and `fd`, and returns the new number of `fd`. If the recording goes
+ * to a pipe, the reader of that pipe must not have to wait for a capture that hangs.
  */
 static int keep_only(int fd)
 {
@@ -38,17 +39,10 @@ struct error *followed_begin(struct followed_list *list, const struct capture_op
 	int ends[2];
 	pid_t pid;
 
-	if (list->count == list->capacity) {
-		size_t more = list->capacity ? list->capacity * 2 : 16;
-		struct followed *grown = reallocarray(list->of, more, sizeof(*grown));
-
-		if (!grown)
-			return error_no_memory();
-		list->of = grown;
-		list->capacity = more;
-	}
+	if (!array_make_room(list->of, list->capacity, list->count + 1))
+		return error_no_memory();
 	if (pipe2(ends, O_CLOEXEC) != 0)
-		return error_create(EXIT_FAILED, "there can be no pipe: %s", strerror(errno));
+		return error_create(EXIT_FAILED, "cannot create a pipe: %s", strerror(errno));
 	mine.process = list->next_process;
 	pid = fork();
 	if (pid == 0) {
@@ -58,7 +52,7 @@ struct error *followed_begin(struct followed_list *list, const struct capture_op
 	close(ends[1]);
 	if (pid < 0) {
 		close(ends[0]);
-		return error_create(EXIT_FAILED, "there can be no process: %s", strerror(errno));
+		return error_create(EXIT_FAILED, "cannot create a process: %s", strerror(errno));
 	}
 	setpgid(pid, pid);
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
@@ -90,15 +84,8 @@ static bool fill(struct followed *followed)
 	for (;;) {
 		ssize_t length;
 
-		if (followed->read.capacity - followed->read.length < READ_BYTES) {
-			size_t more = followed->read.capacity ? followed->read.capacity * 2 : 2 * READ_BYTES;
-			uint8_t *grown = realloc(followed->read.data, more);
-
-			if (!grown)
-				return false;
-			followed->read.data = grown;
-			followed->read.capacity = more;
-		}
+		if (!array_make_room(followed->read.data, followed->read.capacity, followed->read.length + READ_BYTES))
+			return false;
 		length = read(followed->fd, followed->read.data + followed->read.length, READ_BYTES);
 		if (length < 0 && errno == EINTR)
 			continue;
@@ -107,15 +94,16 @@ static bool fill(struct followed *followed)
 		if (length <= 0)
 			return false;
 		followed->read.length += (size_t)length;
-		/* A long message comes in pieces: others have their turn, too. */
+		/* The rest of a long message is read later, so that other captures get their turn. */
 		if (length < READ_BYTES)
 			return true;
 	}
 }
 
 /*
- *   wait  it has closed its end, and is about to end itself; else it learns that nobody reads any more, whenever it
- * writes
+ * Closes the pipe, and reaps the capture if it has ended.
+ *   wait  whether to wait for the exit of the capture, because it has closed its end of the pipe; if false, its next write
+ *         fails, and it ends
  */
 static void end_capture(struct followed *followed, bool wait)
 {
@@ -129,7 +117,7 @@ static void end_capture(struct followed *followed, bool wait)
 }
 
 /*
- * Hands the next message on that is there, whole, from `at` on. Returns how long it is; 0 if there is none.
+ * Calls `take` for the message at `at`, if the whole message has been read. Returns its length; else 0.
  */
 static size_t take_one(struct followed *followed, size_t at, followed_take *take, void *context, struct error **error)
 {
@@ -140,7 +128,7 @@ static size_t take_one(struct followed *followed, size_t at, followed_take *take
 		return 0;
 	memcpy(&message, followed->read.data + at, sizeof(message));
 	if (message.length > CAPTURE_LENGTH_MAX || left - sizeof(message) < message.length) {
-		/* No capture has sent that. */
+		/* No capture sends such a length. */
 		followed->broken |= message.length > CAPTURE_LENGTH_MAX;
 		return 0;
 	}

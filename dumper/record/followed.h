@@ -4,28 +4,31 @@
 #ifndef RBDUMP_FOLLOWED_H
 #define RBDUMP_FOLLOWED_H
 
-#include "error.h"
+#include "base/error.h"
 #include "record/capture.h"
 
 struct followed {
 	pid_t pid;
-	uint64_t started;	/* with the pid, it means one process for ever */
-	bool awaited, launched; /* as capture_options have them */
-	uint32_t process;	/* its number in the recording */
-	pid_t capture;		/* the process that samples it; 0: it has ended */
-	int fd;			/* what that one writes to; -1: it has ended */
+	uint64_t started;	/* pid and start time together identify one process */
+	bool awaited, launched; /* as in capture_options */
+	uint32_t process;	/* the number of the process in the recording */
+	pid_t capture;		/* the pid of the capture; 0: the capture has ended */
+	int fd;			/* the read end of the capture's pipe; -1: the capture has ended */
 	struct pipe_buffer {
 		uint8_t *data;
 		size_t length, capacity;
-	} read;				     /* from it, and not taken yet */
-	bool broken;			     /* what has come from it makes no sense */
-	bool nearest;			     /* that it is read through the layout of another release was said */
-	bool is_ruby, ended;		     /* ended: it has said so itself */
-	bool descends, given_up, no_ruby;    /* as capture_options and CAPTURE_NO_RUBY have them */
-	int status;			     /* of the capture, once it has ended: as waitpid() gives it */
-	uint32_t part;			     /* of its last message */
-	struct profile_counts counts;	     /* in that part */
-	struct profile_counts counts_before; /* in all parts before */
+	} read;	       /* bytes that were read from the pipe, but not processed yet */
+	bool broken;   /* the capture has sent an invalid message */
+	bool nearest;  /* the user was told that the process is read through the layout of another release */
+	bool is_ruby;  /* as in capture_message */
+	bool ended;    /* the capture has sent its last message */
+	bool descends; /* as in capture_options */
+	bool given_up; /* the last message was CAPTURE_NO_RUBY */
+	bool no_ruby;  /* `no_ruby` of the last message */
+	int status;    /* the status of a capture that has ended, as from waitpid() */
+	uint32_t part; /* the part that the last message was for */
+	struct profile_counts counts;	     /* the counts of the process in `part` */
+	struct profile_counts counts_before; /* the counts of the process in all earlier parts */
 };
 
 struct followed_list {
@@ -34,32 +37,35 @@ struct followed_list {
 	uint32_t next_process;
 };
 
-/* Begins to follow a process. Fails if there can be no process more. */
+/* Starts a capture for a process. Fails if no pipe or process can be created, or if out of memory. */
 struct error *followed_begin(struct followed_list *list, const struct capture_options *options, uint64_t started);
 
-/* That process; NULL if it is not followed. */
+/* Finds a process by pid and start time; NULL if the process is not followed. */
 struct followed *followed_find(const struct followed_list *list, pid_t pid, uint64_t started);
 
-/* Takes one message of a capture. */
+/* Processes one message of a capture, with its `length` bytes of data. */
 typedef struct error *followed_take(void *context, struct followed *of, const struct capture_message *message,
 				    const uint8_t *data);
 
 /*
- * Reads what has come from a capture, and hands each message on. When it has ended, `capture` is 0.
- * Returns the first error of `take`.
+ * Reads what a capture has sent, and calls `take` for each whole message. If the capture has ended or has sent an
+ * invalid message, sets `capture` to 0. Returns the first error that `take` returns.
  */
 struct error *followed_read(struct followed *followed, followed_take *take, void *context);
 
-/* Forgets those whose captures have given them up: they may be followed again. */
+/* Forgets each process that was given up, if its capture has ended. The process may be followed again later. */
 void followed_forget_given_up(struct followed_list *list);
 
-/* Forgets those that have ended, and are in the list of no process any more. */
+/* Forgets each process that has ended, if its capture has ended, too. */
 void followed_forget_ended(struct followed_list *list);
 
-/* How many captures there are. */
+/* How many captures are running. */
 size_t followed_running(const struct followed_list *list);
 
-/* Those that are left, which were told to end, are left to themselves. */
+/*
+ * Frees the list. Before this call, the caller must tell all captures to end (`stop` of capture_control).
+ * followed_clear() does not wait for captures that still run.
+ */
 void followed_clear(struct followed_list *list);
 
 #endif

@@ -11,7 +11,7 @@
 struct part {
 	int fd;
 	struct recording_writer *writer; /* NULL: it is not open */
-	uint64_t end_ns;		 /* of the one before: when it ended */
+	uint64_t end_ns;		 /* when this part ended; set once it is `before` */
 };
 
 struct output {
@@ -32,7 +32,7 @@ uint32_t output_part(const struct output *output)
 	return output->part;
 }
 
-/* A file that is gone with rbdump. */
+/* A temporary file that disappears when rbdump ends. */
 static int open_nameless(void)
 {
 	const char *folder = getenv("TMPDIR");
@@ -48,9 +48,9 @@ static int open_nameless(void)
 }
 
 /*
- * Opens a file that the user has not named: a link, or a file of somebody else's, may wait there in a folder that
- * others can write to. One of the user's own is emptied once it is known to be that. Returns -1 with errno; *why
- * receives what is wrong with it, or NULL.
+ * Opens a file that the user has not named. In a folder that others can write to, there may be a link or a file of
+ * somebody else in its place: these are refused. A file of the user is emptied. Returns -1 with errno on failure;
+ * *why receives why the file is refused, or NULL.
  */
 static int open_own(const char *path, const char **why)
 {
@@ -97,7 +97,8 @@ static struct error *open_part(struct output *output)
 	else
 		part->fd = open_own(name ? name : output->name, &why);
 	if (part->fd < 0 && why)
-		error = error_create(EXIT_FAILED, "%s is not written to: %s; remove it, or name %s file with -o FILE",
+		error = error_create(EXIT_FAILED,
+				     "rbdump does not write to %s: %s; remove that file, or name %s file with -o FILE",
 				     name ? name : output->name, why, output->named ? "another" : "the");
 	else if (part->fd < 0)
 		error = error_create(EXIT_FAILED, "%s cannot be written: %s", name ? name : output_name(output),
@@ -200,7 +201,7 @@ void output_remove(struct output *output)
 {
 	struct stat stat;
 
-	/* What is no file of its own (/dev/null) stays. */
+	/* Only a regular file is removed, no device (/dev/null). */
 	if (output->name && output->part == 0 && fstat(output->now.fd, &stat) == 0 && S_ISREG(stat.st_mode) &&
 	    strcmp(output->name, "-") != 0)
 		unlink(output->name);

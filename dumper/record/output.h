@@ -1,51 +1,58 @@
 /*
- * Where a recording is written to: one file, or one after the other.
+ * The output of a recording: one file, or several files one after the other. Each of these files is called a part.
  */
 #ifndef RBDUMP_RECORD_OUTPUT_H
 #define RBDUMP_RECORD_OUTPUT_H
 
-#include "error.h"
+#include "base/error.h"
 #include "recording/writer.h"
 
 struct output;
 
 /*
- * Opens it. Fails if that cannot be.
- *   name   of the file; "-": standard output; NULL: a file without a name, to be read again
- *   named  whether the user has named it: then it may be whatever the user wants, a link or a device. Else, and for
- *          FILE.1 and those after it, it is a new file, or a regular one of the user's own with no other name
- *   head   what each file begins with; its `start` is that of the first
+ * Opens the output. Fails if the file cannot be opened, or is refused (see `named`).
+ *   name   the name of the file; "-": standard output; NULL: a temporary file without a name, for output_reread()
+ *   named  whether the user has named the file. If true, the file may be of any kind, even a link or a device. If
+ *          false, the file must be new, or must be a regular file that belongs to the user and has only one hard link.
+ *          FILE.1 and all later parts are checked as if `named` were false
+ *   head   the head of the first part. The heads of later parts differ from this head only in `start`
  */
 struct error *output_open(const char *name, bool named, const struct recording_head *head, struct output **ret);
 
-/* Adds records to a part; those of one that is finished are dropped. */
+/* Adds records to a part. Records for a finished part are dropped. */
 struct error *output_add(struct output *output, uint32_t part, const uint8_t *records, size_t length);
 
-/* Writes what was added: from now on it can be read, whatever happens. */
+/* Writes all records that were added. After this call, these records can be read even if rbdump is killed. */
 struct error *output_flush(struct output *output);
 
 /*
- * Begins the next part: FILE.1 after FILE, then FILE.2. The part before it goes on to be written until
- * output_finish_before(); only two are open at a time.
- *   now_ns  of the part that ends, since its beginning
- *   start   of the new one: CLOCK_REALTIME, of its time 0
+ * Begins the next part: FILE.1 follows FILE, and FILE.2 follows FILE.1. Records for the previous part can still be
+ * added until output_finish_before(). At most two parts are open at a time, so output_rotate() finishes the part before
+ * the previous one.
+ *   now_ns  the current time, in ns since the beginning of the part that ends
+ *   start   time 0 of the new part, by CLOCK_REALTIME
  */
 struct error *output_rotate(struct output *output, uint64_t now_ns, const struct timespec *start);
+
+/* Finishes the part before the current one. Does nothing if that part is already finished. */
 struct error *output_finish_before(struct output *output);
 
-/* Which part is written, counted from 0. */
+/* The number of the current part. The first part has number 0. */
 uint32_t output_part(const struct output *output);
 
-/* Says that this was all. */
+/* Finishes all parts. After this call, the caller must not add records. */
 struct error *output_finish(struct output *output, uint64_t now_ns);
 
-/* The file that is written, from its beginning, to be read: of one without a name. */
+/*
+ * Returns the descriptor of the file that has no name. The file position is set to the beginning, so that the caller
+ * can read the recording. The output still owns the descriptor.
+ */
 int output_reread(struct output *output);
 
-/* What it is called, for people. */
+/* The name of the output, for messages. */
 const char *output_name(const struct output *output);
 
-/* Nothing was recorded: there is no file to be left. */
+/* Removes the file, because nothing was recorded. */
 void output_remove(struct output *output);
 
 void output_close(struct output *output); /* NULL is fine */

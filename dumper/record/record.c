@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,136 +10,41 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "decode/text.h"
-#include "moments.h"
-#include "record/candidates.h"
-#include "record/execs.h"
-#include "record/followed.h"
-#include "record/output.h"
+#include "base/clock.h"
+#include "base/open_files.h"
+#include "base/text.h"
+#include "guard/guard.h"
+#include "guard/stop_guard.h"
+#include "record/messages.h"
+#include "record/recorder.h"
+#include "record/signals.h"
 #include "recording/format.h"
 #include "recording/reader.h"
-#include "supervise/guard.h"
-#include "supervise/launch.h"
-#include "supervise/open_files.h"
-#include "supervise/stop_guard.h"
-#include "target/descendants.h"
+#include "session/launch.h"
 #include "target/process_stat.h"
 
-/* How often new processes are looked for, what was recorded is written, and the progress shown. */
-#define DISCOVER_NS 100000000L
-#define FORGET_NS   1000000000L
+/* How often records are written, and the progress is shown. */
 #define FLUSH_NS    400000000L
 #define PROGRESS_NS 200000000L
 #define POLL_MS	    50
 
 /*
- * One that was begun, or has become another program, a moment ago may be a Ruby soon: it is looked at for so long. So
- * many of those that may be none are looked at at a time.
+ * How long captures may take to end. A capture that does not end in time is left alone: a read of its target's memory does
+ * not return.
  */
-#define FRESH_S	      3
-#define FRESH_NS      1000000000L
-#define LOOKS_AT_ONCE 8u
-
-/* How long captures may take to end. One that does not is left: its target's memory does not answer. */
 #define END_NS 5000000000L
 
-/* What share of samples may be without a stack, or late, before it is worth a warning. */
-#define WARN_SHARE 0.01
-
-/* The status of a shell for a program that a signal has ended. */
+/* A shell adds this to the number of the signal that has ended a program. */
 #define SIGNAL_STATUS 128
 
-struct recorder {
-	const struct record_options *options;
-	struct capture_control *control;
-	struct timespec origin, part_began; /* CLOCK_MONOTONIC: of all, and of the part that is written */
-	struct timespec before_began;	    /* and of the one before */
-	struct timespec sampled;	    /* since when there was a Ruby; before that, of all */
-	struct output *output;
-	struct followed_list followed;
-	struct profile_counts counts; /* of those that have ended */
-	bool any_ruby;
-	enum exit_status status; /* the worst of what could not be recorded */
-
-	pid_t launched; /* 0: nothing was */
-	bool has_status;
-	int launched_status;
-	struct timespec discovered, forgotten, flushed, shown, ending;
-	struct descendants_cache processes;
-	struct candidate_list candidates;
-	struct execs *execs; /* NULL: the kernel does not tell */
-};
-
-/* ---- signals */
-
-static volatile sig_atomic_t nr_ends, nr_rotations;
-
-static void on_end(int signal)
-{
-	(void)signal;
-	nr_ends++;
-}
-
-/* Asked for when a signal has interrupted a write to who does not read. */
-static bool gives_up(void)
-{
-	return nr_ends > 1;
-}
-
-static void on_rotate(int signal)
-{
-	(void)signal;
-	nr_rotations++;
-}
-
-static void handle(int signal, void (*handler)(int))
-{
-	struct sigaction before;
-
-	/* What is ignored (nohup) stays so. */
-	if (sigaction(signal, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-		sigaction(signal, &(struct sigaction){.sa_handler = handler}, NULL);
-}
-
-/* Whether there is a terminal whose end SIGHUP tells of. */
-static bool has_terminal(void)
-{
-	int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
-
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
-}
-
-static void take_signals(const struct record_options *options)
-{
-	bool rotates = options->raw && options->report.output && strcmp(options->report.output, "-") != 0 &&
-		       (options->rotate_s > 0 || !has_terminal());
-
-	handle(SIGINT, on_end);
-	handle(SIGTERM, on_end);
-	handle(SIGQUIT, on_end);
-	handle(SIGHUP, rotates ? on_rotate : on_end);
-	/* What cannot be written says so itself. */
-	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
-	sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
-}
-
-/* ---- messages */
-
-static void say(const char *message)
-{
-	fputs(isatty(STDERR_FILENO) ? "\r\033[Krbdump: " : "rbdump: ", stderr);
-	text_print(message, stderr);
-	fputc('\n', stderr);
-}
+/* ---- counts */
 
 static uint64_t since(const struct timespec *began)
 {
 	return (uint64_t)elapsed_ns(began);
 }
 
-/* One moment by both clocks. */
+/* Reads both clocks at the same moment. */
 static void read_clocks(struct timespec *monotonic, struct timespec *realtime)
 {
 	clock_gettime(CLOCK_MONOTONIC, monotonic);
@@ -166,48 +70,19 @@ static void show_progress(struct recorder *recorder)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &recorder->shown);
 	counts = all_counts(recorder);
-	fprintf(stderr, "\r\033[Krbdump: %.0f s, %zu process%s, %" PRIu64 " samples, %" PRIu64 " not complete",
-		(double)since(&recorder->origin) / 1e9, followed_running(&recorder->followed),
-		followed_running(&recorder->followed) == 1 ? "" : "es", counts.samples,
-		counts.samples - counts.verdicts[VERDICT_COMPLETE]);
-}
-
-static void warn(const char *what, double share)
-{
-	if (share > WARN_SHARE)
-		fprintf(stderr, "rbdump: warning: %.1f %% of the samples %s\n", 100.0 * share, what);
-}
-
-/* What share of the samples has no stack that is right and whole. */
-static double incomplete_share(const struct profile_counts *counts)
-{
-	const uint64_t complete = counts->verdicts[VERDICT_COMPLETE];
-
-	return counts->samples > 0 ? 1.0 - (double)complete / (double)counts->samples : 0;
+	messages_progress(since(&recorder->origin), followed_running(&recorder->followed), &counts);
 }
 
 static void show_result(const struct recorder *recorder)
 {
-	struct profile_counts counts = all_counts(recorder);
+	const struct profile_counts counts = all_counts(recorder);
 
-	fprintf(stderr, "%srbdump: samples %" PRIu64 ": %" PRIu64 " complete, %" PRIu64 " torn, %" PRIu64 " truncated",
-		isatty(STDERR_FILENO) ? "\r\033[K" : "", counts.samples, counts.verdicts[VERDICT_COMPLETE],
-		counts.verdicts[VERDICT_TORN], counts.verdicts[VERDICT_TRUNCATED]);
-	if (counts.verdicts[VERDICT_UNREADABLE] > 0)
-		fprintf(stderr, ", %" PRIu64 " unreadable", counts.verdicts[VERDICT_UNREADABLE]);
-	fprintf(stderr, "; late %" PRIu64 " of %" PRIu64 " due\n", counts.late,
-		counts.samples + counts.missed + counts.skipped);
-	warn("are not complete: the recording says so in their place", incomplete_share(&counts));
-	warn("that were due were late, or missed: ask for fewer a second", profile_late_share(&counts));
-	if (counts.skipped > 0)
-		fprintf(
-		    stderr,
-		    "rbdump: sampled %.0f of %g times a second: %g %% of a CPU is the limit, --max-cpu sets another\n",
-		    recorder->options->rate * profile_share_taken(&counts), recorder->options->rate,
-		    recorder->options->max_cpu_percent);
+	messages_result(&counts, recorder->options->rate, recorder->options->max_cpu_percent);
+	if (recorder->options->raw && !recorder->options->named)
+		fprintf(stderr, "rbdump: the recording is in %s\n", output_name(recorder->output));
 }
 
-/* Notes how the command has ended, once it has. */
+/* Notes the status of the command, if it has ended. */
 static void reap(struct recorder *recorder)
 {
 	if (recorder->launched != 0 && !recorder->has_status)
@@ -220,7 +95,7 @@ static void reap(struct recorder *recorder)
 static struct error *add_end(struct recorder *recorder, const struct followed *of)
 {
 	struct byte_buffer payload = {0}, record = {0};
-	/* The part that it was recorded in last: a later one does not know it. */
+	/* Goes to the last part that the process was recorded in: later parts do not have the process. */
 	bool in_last = of->part == output_part(recorder->output);
 	bool has_status = of->launched && recorder->has_status;
 	struct error *error;
@@ -242,21 +117,22 @@ static void take_error(struct recorder *recorder, const struct followed *of, con
 	char *text = strndup((const char *)data, message->length);
 
 	if (text)
-		say(text);
+		messages_say(text);
 	free(text);
 	if (of->awaited && (enum exit_status)message->status > recorder->status)
 		recorder->status = (enum exit_status)message->status;
 }
 
-/* The recording has it as well: it is read by others. */
+/* The recording says it, too, for its readers. */
 static void say_nearest(struct followed *of)
 {
 	char text[160];
 
 	snprintf(text, sizeof(text),
-		 "process %d is read through the layout of another release, the nearest that passes all tests there",
+		 "process %d is read through the layout of another release: the nearest layout that passes all tests "
+		 "on this process",
 		 of->pid);
-	say(text);
+	messages_say(text);
 	of->nearest = true;
 }
 
@@ -300,7 +176,7 @@ static void begin_ending(struct recorder *recorder)
 	clock_gettime(CLOCK_MONOTONIC, &recorder->ending);
 }
 
-/* One whose capture is no more. */
+/* A capture has ended. */
 static struct error *note_ended(struct recorder *recorder, struct followed *of)
 {
 	struct error *error = NULL;
@@ -309,12 +185,14 @@ static struct error *note_ended(struct recorder *recorder, struct followed *of)
 	if (!of->ended) {
 		struct text text = {0};
 
-		/* Else its time was over, and that was said. */
+		/* Otherwise it ran into a time limit, and has said so itself. */
 		if (WIFSIGNALED(of->status))
-			text_format(&text, "process %d is not recorded any more: what samples it was ended by %s",
+			text_format(&text,
+				    "process %d is not recorded any more: the process that samples it was killed by a "
+				    "signal (%s)",
 				    of->pid, strsignal(WTERMSIG(of->status)));
 		if (text.data)
-			say(text.data);
+			messages_say(text.data);
 		text_clear(&text);
 		recorder->status = recorder->status > EXIT_FAILED ? recorder->status : EXIT_FAILED;
 	} else if (of->is_ruby && !of->given_up && !recorder->control->stop) {
@@ -330,7 +208,7 @@ static struct error *note_ended(struct recorder *recorder, struct followed *of)
 	return error;
 }
 
-/* How many share the CPU time that is allowed: one that was killed does not say so itself. */
+/* Counts the captures that share the CPU limit. Counted here because one that was killed cannot report its end. */
 static void count_samplers(struct recorder *recorder)
 {
 	uint32_t count = 0;
@@ -340,7 +218,7 @@ static void count_samplers(struct recorder *recorder)
 	recorder->control->samplers = count;
 }
 
-/* Waits a little for what captures send, and takes it. */
+/* Waits POLL_MS at most for messages of captures, and takes them. */
 static struct error *take_messages(struct recorder *recorder)
 {
 	struct followed_list *list = &recorder->followed;
@@ -361,148 +239,6 @@ static struct error *take_messages(struct recorder *recorder)
 	}
 	followed_forget_given_up(list);
 	free(fds);
-	return error;
-}
-
-/* ---- processes */
-
-/*
- *   patience_ns  of one that descends from another: for how long it is looked whether it is a Ruby; else -1
- */
-static struct error *follow(struct recorder *recorder, pid_t pid, bool awaited, bool launched, long patience_ns)
-{
-	const struct record_options *options = recorder->options;
-	struct capture_options how = {
-	    .pid = pid,
-	    .awaited = awaited,
-	    .launched = launched,
-	    .descends = patience_ns >= 0,
-	    .patience_ns = patience_ns,
-	    .rate = options->rate,
-	    .max_cpu = options->max_cpu_percent / 100,
-	    .mode = options->mode,
-	    .offsets = options->offsets,
-	    .nearest = options->nearest,
-	    .time_limit_s = options->time_limit_s,
-	    .origin = recorder->origin,
-	    .control = recorder->control,
-	};
-	struct process_stat stat;
-	bool any = false;
-
-	if (!process_stat_read("/proc", pid, &stat) || (stat.ended && !launched))
-		return awaited ? error_create(EXIT_FAILED, "there is no process %d", pid) : NULL;
-	/* It was asked for twice. */
-	if (followed_find(&recorder->followed, pid, stat.started))
-		return NULL;
-	for (int state = 0; state < PROFILE_STATES; state++)
-		any |= options->states[state];
-	for (int state = 0; state < PROFILE_STATES; state++)
-		how.states[state] = !any || options->states[state];
-	fflush(NULL);
-	return followed_begin(&recorder->followed, &how, stat.started);
-}
-
-/* Whether a process was begun a moment ago. */
-static bool is_fresh(uint64_t started)
-{
-	struct timespec up;
-
-	clock_gettime(CLOCK_BOOTTIME, &up);
-	return (uint64_t)up.tv_sec < started / (uint64_t)sysconf(_SC_CLK_TCK) + FRESH_S;
-}
-
-/* Notes what descends from one that was asked for, and is not followed yet. */
-static struct error *discover_below(struct recorder *recorder, pid_t root)
-{
-	const pid_t self = getpid();
-	struct descendant *list;
-	bool enough = true;
-	size_t count;
-
-	if (!descendants_list_known(&recorder->processes, root, &list, &count))
-		return error_no_memory();
-	for (size_t i = 0; i < count && enough; i++) {
-		const struct followed *of = followed_find(&recorder->followed, list[i].pid, list[i].started);
-
-		/* A Ruby may have started rbdump itself. */
-		if (list[i].pid != self && list[i].parent != self && (!of || (of->capture != 0 && !of->is_ruby)))
-			enough = candidates_see(&recorder->candidates, list[i].pid, list[i].started,
-						is_fresh(list[i].started), since(&recorder->origin));
-	}
-	free(list);
-	return enough ? NULL : error_no_memory();
-}
-
-/* Begins to look at those that are to be looked at, a few at a time. */
-static struct error *look_at_candidates(struct recorder *recorder)
-{
-	struct error *error = NULL;
-	struct candidate *next;
-	size_t looks = 0;
-
-	for (size_t i = 0; i < recorder->candidates.count; i++)
-		looks += recorder->candidates.of[i].looked_at;
-	while (!error && looks++ < LOOKS_AT_ONCE &&
-	       (next = candidates_next(&recorder->candidates, since(&recorder->origin)))) {
-		next->looked_at = true;
-		error = follow(recorder, next->pid, false, false, next->fresh ? FRESH_NS : 0);
-		if (!error && !followed_find(&recorder->followed, next->pid, next->started))
-			/* It has ended meanwhile. */
-			candidates_drop(&recorder->candidates, next->pid, next->started);
-	}
-	return error;
-}
-
-static void note_exec(void *candidates, pid_t pid)
-{
-	candidates_execed(candidates, pid);
-}
-
-static struct error *discover(struct recorder *recorder)
-{
-	const struct record_options *options = recorder->options;
-	struct error *error = NULL;
-	bool told_all;
-
-	if (!options->children || recorder->control->stop || elapsed_ns(&recorder->discovered) < DISCOVER_NS)
-		return NULL;
-	if (recorder->discovered.tv_sec == 0) {
-		open_files_allow();
-		recorder->execs = execs_create();
-	}
-	clock_gettime(CLOCK_MONOTONIC, &recorder->discovered);
-	if (elapsed_ns(&recorder->forgotten) >= FORGET_NS) {
-		clock_gettime(CLOCK_MONOTONIC, &recorder->forgotten);
-		followed_forget_ended(&recorder->followed);
-	}
-	if (!descendants_cache_update(&recorder->processes, "/proc"))
-		return error_no_memory();
-	candidates_begin(&recorder->candidates);
-	for (size_t i = 0; i < options->nr_pids && !error; i++)
-		error = discover_below(recorder, options->pids[i]);
-	if (!error && recorder->launched != 0)
-		error = discover_below(recorder, recorder->launched);
-	if (error)
-		return error;
-	told_all = execs_take(recorder->execs, note_exec, &recorder->candidates);
-	candidates_sweep(&recorder->candidates, !told_all, since(&recorder->origin));
-	return look_at_candidates(recorder);
-}
-
-static struct error *begin(struct recorder *recorder)
-{
-	const struct record_options *options = recorder->options;
-	struct error *error = NULL;
-
-	if (options->command) {
-		error = launch(options->command, getpgrp(), &recorder->launched);
-		if (!error)
-			error = follow(recorder, recorder->launched, false, true, -1);
-	}
-	for (size_t i = 0; i < options->nr_pids && !error; i++)
-		/* With its children, one that is no Ruby may be what has started some. */
-		error = follow(recorder, options->pids[i], !options->children, false, -1);
 	return error;
 }
 
@@ -530,9 +266,9 @@ static struct error *keep_files(struct recorder *recorder)
 	bool all_there = true;
 
 	if (!recorder->control->stop &&
-	    (nr_rotations > 0 ||
+	    (signals_rotations > 0 ||
 	     (options->rotate_s > 0 && (double)since(&recorder->part_began) / 1e9 >= options->rotate_s))) {
-		nr_rotations = 0;
+		signals_rotations = 0;
 		error = rotate(recorder);
 	}
 	for (size_t i = 0; i < recorder->followed.count; i++)
@@ -552,7 +288,7 @@ static bool is_over(const struct recorder *recorder)
 {
 	const struct record_options *options = recorder->options;
 
-	return nr_ends > 0 ||
+	return signals_ends > 0 ||
 	       (options->duration_s > 0 && (double)since(&recorder->sampled) / 1e9 >= options->duration_s);
 }
 
@@ -569,16 +305,16 @@ static struct error *run(struct recorder *recorder)
 		show_progress(recorder);
 		if (!recorder->control->stop && is_over(recorder)) {
 			begin_ending(recorder);
-			ends = nr_ends;
+			ends = signals_ends;
 		}
 		if (!error)
-			error = discover(recorder);
+			error = recorder_discover(recorder);
 		if (!error)
 			error = keep_files(recorder);
 		if (error)
 			return error;
 		/* A second signal, or a capture that hangs. */
-		if (recorder->control->stop && (nr_ends > ends || elapsed_ns(&recorder->ending) > END_NS))
+		if (recorder->control->stop && (signals_ends > ends || elapsed_ns(&recorder->ending) > END_NS))
 			break;
 	}
 	return NULL;
@@ -589,11 +325,11 @@ static struct error *no_ruby(const struct recorder *recorder)
 	if (recorder->launched != 0)
 		return error_create(
 		    EXIT_NO_RUBY,
-		    "nothing was recorded: the program was no Ruby that could be looked at, or ended too soon");
-	return error_create(EXIT_NO_RUBY, "nothing was recorded: there was no Ruby to look at");
+		    "nothing was recorded: rbdump could not read the program as a Ruby, or the program ended too soon");
+	return error_create(EXIT_NO_RUBY, "nothing was recorded: there was no Ruby to record");
 }
 
-/* Renders what was recorded into a file without a name. */
+/* Renders a recording that was written to a file without a name. */
 static struct error *render(struct recorder *recorder)
 {
 	struct recording_state state;
@@ -613,15 +349,15 @@ static struct error *render(struct recorder *recorder)
 	return error;
 }
 
-/* It goes on to its end, as if it had been started from the shell. One more signal ends the wait. */
+/* Waits until the command ends, as a shell does. One more signal ends the wait. */
 static void wait_for_launched(struct recorder *recorder)
 {
-	int before = nr_ends;
+	int before = signals_ends;
 
 	while (recorder->launched != 0 && !recorder->has_status) {
 		if (waitpid(recorder->launched, &recorder->launched_status, 0) == recorder->launched)
 			recorder->has_status = true;
-		else if (errno != EINTR || nr_ends != before)
+		else if (errno != EINTR || signals_ends != before)
 			return;
 	}
 }
@@ -631,9 +367,9 @@ static struct error *prepare(struct recorder *recorder)
 	const struct record_options *options = recorder->options;
 	struct recording_head head = {
 	    .rate = options->rate,
-	    .mode = sample_mode_name(options->mode),
+	    .mode = options->source->name,
 	    .command = options->command,
-	    .gives_up = gives_up,
+	    .gives_up = signals_give_up,
 	};
 
 	recorder->control =
@@ -642,7 +378,8 @@ static struct error *prepare(struct recorder *recorder)
 		recorder->control = NULL;
 		return error_no_memory();
 	}
-	take_signals(options);
+	signals_take(options->raw && options->report.output && strcmp(options->report.output, "-") != 0 &&
+		     (options->rotate_s > 0 || !signals_have_terminal()));
 	read_clocks(&recorder->origin, &head.start);
 	recorder->part_began = recorder->sampled = recorder->origin;
 	return output_open(options->raw ? options->report.output : NULL, options->named, &head, &recorder->output);
@@ -653,14 +390,14 @@ static struct error *record(struct recorder *recorder)
 	struct error *error = prepare(recorder), *finished;
 
 	if (!error)
-		error = begin(recorder);
+		error = recorder_begin(recorder);
 	if (!error)
 		error = run(recorder);
 	if (recorder->control)
 		begin_ending(recorder);
 	if (!recorder->output)
 		return error;
-	/* What can be kept is. */
+	/* Keeps what can be kept, also after an error. */
 	finished =
 	    error ? output_flush(recorder->output) : output_finish(recorder->output, since(&recorder->part_began));
 	if (error)
@@ -670,7 +407,7 @@ static struct error *record(struct recorder *recorder)
 	return error;
 }
 
-/* The exit status of it all, if nothing went wrong. */
+/* The exit status, if there was no error in this process. */
 static int status_of(const struct recorder *recorder)
 {
 	if (recorder->status != EXIT_COMPLETE)
@@ -702,10 +439,10 @@ int record_main(const struct record_options *options)
 			error = render(&recorder);
 	}
 	if (error)
-		say(error->message);
+		messages_say(error->message);
 	wait_for_launched(&recorder);
 	status = status_of(&recorder);
-	/* A command that has failed is why there was no Ruby. */
+	/* If the command failed, its status explains better why there was no Ruby. */
 	if (error && (error->status != EXIT_NO_RUBY || status == EXIT_COMPLETE))
 		status = (int)error->status;
 	if (recorder.output && !recorder.any_ruby)

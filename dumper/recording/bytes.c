@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 void bytes_clear(struct byte_buffer *buffer)
 {
 	free(buffer->data);
@@ -13,19 +15,9 @@ void bytes_add(struct byte_buffer *buffer, const void *data, size_t length)
 {
 	if (buffer->failed || length == 0)
 		return;
-	if (buffer->capacity - buffer->length < length) {
-		size_t more = buffer->capacity ? buffer->capacity : 256;
-		uint8_t *grown;
-
-		while (more - buffer->length < length)
-			more *= 2;
-		grown = realloc(buffer->data, more);
-		if (!grown) {
-			buffer->failed = true;
-			return;
-		}
-		buffer->data = grown;
-		buffer->capacity = more;
+	if (!array_make_room(buffer->data, buffer->capacity, buffer->length + length)) {
+		buffer->failed = true;
+		return;
 	}
 	memcpy(buffer->data + buffer->length, data, length);
 	buffer->length += length;
@@ -80,7 +72,7 @@ uint64_t bytes_number(struct byte_cursor *cursor)
 		if (cursor->failed)
 			return 0;
 		number |= (uint64_t)(byte & 0x7f) << shift;
-		/* The tenth has one bit. */
+		/* The tenth byte has only one bit. */
 		if (shift == 63 && byte > 1)
 			break;
 		if (!(byte & 0x80))

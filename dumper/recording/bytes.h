@@ -1,5 +1,5 @@
 /*
- * The bytes of records: written into a buffer that grows, read from one that may hold anything.
+ * Writes the bytes of records into a buffer that grows, and reads records from a buffer whose contents may be invalid.
  */
 #ifndef RBDUMP_RECORDING_BYTES_H
 #define RBDUMP_RECORDING_BYTES_H
@@ -8,27 +8,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All zero is an empty one. */
+/* A buffer that is all zero is empty. */
 struct byte_buffer {
 	uint8_t *data;
 	size_t length, capacity;
-	bool failed; /* out of memory: what is there is not all */
+	bool failed; /* out of memory: the contents are incomplete */
 };
 
-void bytes_clear(struct byte_buffer *buffer); /* gives back the memory */
+void bytes_clear(struct byte_buffer *buffer); /* frees the memory */
 void bytes_add(struct byte_buffer *buffer, const void *data, size_t length);
 void bytes_add_byte(struct byte_buffer *buffer, uint8_t byte);
 void bytes_add_number(struct byte_buffer *buffer, uint64_t number);
 void bytes_add_signed(struct byte_buffer *buffer, int64_t number);
-void bytes_add_string(struct byte_buffer *buffer, const char *text); /* NULL is fine */
+/* NULL is written as a missing string (format.h). */
+void bytes_add_string(struct byte_buffer *buffer, const char *text);
 
-/* Appends a record with that payload. */
+/* Appends a record with the given payload. */
 void bytes_add_record(struct byte_buffer *buffer, char record, const struct byte_buffer *payload);
 
-/* What is left of a record. */
+/* The unread part of a record. */
 struct byte_cursor {
 	const uint8_t *at, *end;
-	bool failed; /* something was not there, or no number */
+	bool failed; /* a read has failed: the record was too short, or a number in the record was invalid */
 };
 
 static inline size_t bytes_left(const struct byte_cursor *cursor)
@@ -36,11 +37,12 @@ static inline size_t bytes_left(const struct byte_cursor *cursor)
 	return (size_t)(cursor->end - cursor->at);
 }
 
-uint64_t bytes_number(struct byte_cursor *cursor); /* 0 if it failed, as those below */
+/* These three functions read the next value. On failure, they return 0 and set `failed`. */
+uint64_t bytes_number(struct byte_cursor *cursor);
 int64_t bytes_signed(struct byte_cursor *cursor);
 uint8_t bytes_byte(struct byte_cursor *cursor);
 
-/* The next string, which is not NUL-terminated: NULL if there is none. */
+/* Reads the next string, which is not NUL-terminated. Returns NULL for a missing string (format.h), and on failure. */
 const char *bytes_string(struct byte_cursor *cursor, size_t *length);
 
 #endif

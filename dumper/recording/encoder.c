@@ -1,16 +1,18 @@
 #include "recording/encoder.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/array.h"
 #include "recording/format.h"
 
 struct encoder {
 	uint32_t process;
 	struct profile *tables;
-	size_t functions, frames, nodes; /* of them that were given */
+	size_t functions, frames, nodes; /* how many of each were already encoded */
 	struct byte_buffer said;	 /* records about the process and its threads */
-	struct byte_buffer runs;	 /* rows */
-	uint64_t *ends_us;		 /* of each thread's last run */
+	struct byte_buffer spans;	 /* rows */
+	uint64_t *ends_us;		 /* end of each thread's last span */
 	size_t nr_ends;
 };
 
@@ -36,7 +38,7 @@ void encoder_destroy(struct encoder *encoder)
 		return;
 	profile_destroy(encoder->tables);
 	bytes_clear(&encoder->said);
-	bytes_clear(&encoder->runs);
+	bytes_clear(&encoder->spans);
 	free(encoder->ends_us);
 	free(encoder);
 }
@@ -81,44 +83,40 @@ void encoder_thread(struct encoder *encoder, uint32_t id, const struct profile_t
 	say(&encoder->said, RECORD_THREAD, &payload);
 }
 
-/* Where a thread's last run has ended; NULL if out of memory. */
+/* The end of a thread's last span; NULL if out of memory. */
 static uint64_t *end_of(struct encoder *encoder, uint32_t thread)
 {
 	if (thread >= encoder->nr_ends) {
-		size_t more = 2 * ((size_t)thread + 1);
-		uint64_t *grown = reallocarray(encoder->ends_us, more, sizeof(*grown));
+		size_t before = encoder->nr_ends;
 
-		if (!grown)
+		if (!array_make_room(encoder->ends_us, encoder->nr_ends, (size_t)thread + 1))
 			return NULL;
-		for (size_t i = encoder->nr_ends; i < more; i++)
-			grown[i] = 0;
-		encoder->ends_us = grown;
-		encoder->nr_ends = more;
+		memset(encoder->ends_us + before, 0, (encoder->nr_ends - before) * sizeof(*encoder->ends_us));
 	}
 	return &encoder->ends_us[thread];
 }
 
-void encoder_run(struct encoder *encoder, const struct profile_run *run)
+void encoder_span(struct encoder *encoder, const struct profile_span *span)
 {
-	uint64_t start_us = run->start_ns / 1000, end_us = (run->start_ns + run->weight_ns) / 1000;
-	uint64_t *last_us = end_of(encoder, run->thread);
+	uint64_t start_us = span->start_ns / 1000, end_us = (span->start_ns + span->weight_ns) / 1000;
+	uint64_t *last_us = end_of(encoder, span->thread);
 
 	if (!last_us) {
-		encoder->runs.failed = true;
+		encoder->spans.failed = true;
 		return;
 	}
-	bytes_add_signed(&encoder->runs, (int64_t)(start_us - *last_us));
-	bytes_add_number(&encoder->runs, run->thread);
-	bytes_add_number(&encoder->runs, end_us - start_us);
-	bytes_add_number(&encoder->runs, run->count);
-	bytes_add_byte(&encoder->runs, (uint8_t)(run->state | run->verdict << 4));
-	bytes_add_number(&encoder->runs, run->node);
-	if (run->state == PROFILE_BLOCKED)
-		bytes_add_number(&encoder->runs, (uint64_t)(run->syscall + 1));
+	bytes_add_signed(&encoder->spans, (int64_t)(start_us - *last_us));
+	bytes_add_number(&encoder->spans, span->thread);
+	bytes_add_number(&encoder->spans, end_us - start_us);
+	bytes_add_number(&encoder->spans, span->count);
+	bytes_add_byte(&encoder->spans, (uint8_t)(span->state | span->verdict << 4));
+	bytes_add_number(&encoder->spans, span->node);
+	if (span->state == PROFILE_BLOCKED)
+		bytes_add_number(&encoder->spans, (uint64_t)(span->syscall + 1));
 	*last_us = end_us;
 }
 
-/* The records about what tables have and were not told. */
+/* Writes records about what is new in the tables. */
 static void say_tables(struct encoder *encoder, struct byte_buffer *ret)
 {
 	const struct profile *tables = encoder->tables;
@@ -154,30 +152,30 @@ static void say_tables(struct encoder *encoder, struct byte_buffer *ret)
 		say(ret, RECORD_NODES, &payload);
 }
 
-static void take_runs(struct encoder *encoder, struct byte_buffer *ret)
+static void take_spans(struct encoder *encoder, struct byte_buffer *ret)
 {
 	struct byte_buffer payload = {0};
 
-	ret->failed |= encoder->runs.failed;
-	if (encoder->runs.length == 0)
+	ret->failed |= encoder->spans.failed;
+	if (encoder->spans.length == 0)
 		return;
 	bytes_add_number(&payload, encoder->process);
-	bytes_add(&payload, encoder->runs.data, encoder->runs.length);
-	say(ret, RECORD_RUNS, &payload);
-	encoder->runs.length = 0;
+	bytes_add(&payload, encoder->spans.data, encoder->spans.length);
+	say(ret, RECORD_SPANS, &payload);
+	encoder->spans.length = 0;
 }
 
-/* What was said, in its order: who threads are comes before their runs. */
+/* Takes everything in this order: records about threads come before their spans. */
 static void take_all(struct encoder *encoder, struct byte_buffer *ret)
 {
 	ret->failed |= encoder->said.failed;
 	bytes_add(ret, encoder->said.data, encoder->said.length);
 	encoder->said.length = 0;
 	say_tables(encoder, ret);
-	take_runs(encoder, ret);
+	take_spans(encoder, ret);
 }
 
-/* Adds a frame of other tables. UINT32_MAX if out of memory. */
+/* Adds a frame from other tables. UINT32_MAX if out of memory. */
 static uint32_t copy_frame(const struct profile *from, uint32_t index, struct profile *to, uint32_t parent)
 {
 	const struct profile_frame *frame = &from->frames[index];
@@ -196,7 +194,7 @@ static uint32_t copy_frame(const struct profile *from, uint32_t index, struct pr
 	return copy == UINT32_MAX ? UINT32_MAX : profile_add_node(to, parent, copy);
 }
 
-/* Adds a stack of other tables. UINT32_MAX if out of memory. */
+/* Adds a stack from other tables. UINT32_MAX if out of memory. */
 static uint32_t copy_stack(const struct profile *from, uint32_t node, struct profile *to)
 {
 	size_t depth = 0;

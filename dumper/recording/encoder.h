@@ -1,6 +1,6 @@
 /*
- * One process's part of a recording: what is seen of it, as records. What stacks are made of is written once, and
- * referred to.
+ * Encodes the records of a recording that are about one process. Each function, frame and node is written once, and
+ * later records refer to it by its id.
  */
 #ifndef RBDUMP_ENCODER_H
 #define RBDUMP_ENCODER_H
@@ -11,40 +11,49 @@
 struct encoder;
 
 /*
- *   process  its number in the recording
- * NULL if out of memory.
+ * Creates an encoder with empty tables. Returns NULL if out of memory.
+ *   process  the number of the process in the recording
  */
 struct encoder *encoder_create(uint32_t process);
 void encoder_destroy(struct encoder *encoder); /* NULL is fine */
 
 /*
- * The functions, frames and nodes that runs may refer to: to be added to by profile_add_function() and the like. Until
- * encoder_reset().
+ * The tables of functions, frames and nodes to which spans may refer. To add to the tables, use profile_add_function(),
+ * profile_add_frame() and profile_add_node(). The tables are valid until encoder_reset().
  */
 struct profile *encoder_tables(struct encoder *encoder);
 
-/* Says what the process is, or is by now. */
+/* Adds a record about the process. A later record about the process replaces it. */
 void encoder_process(struct encoder *encoder, const struct profile_process *process);
 
-/* Says who thread number `id` is, or is by now; ids ascend from 0. */
+/*
+ * Adds a record about thread number `id`. A later record about the thread replaces it. The first thread has id 0, and
+ * each new thread has the next id.
+ */
 void encoder_thread(struct encoder *encoder, uint32_t id, const struct profile_thread *thread);
 
-/* Adds a run. Its times are rounded to microseconds, so that those of one thread still meet. */
-void encoder_run(struct encoder *encoder, const struct profile_run *run);
+/*
+ * Adds a span. The start and the end of the span are rounded to microseconds, so adjacent spans of a thread stay
+ * adjacent.
+ */
+void encoder_span(struct encoder *encoder, const struct profile_span *span);
 
 /*
- * Forgets tables and threads: all that is referred to from now on is said anew. False if out of memory: then all is as
- * it was. stacks    nodes that go on to be referred to: receive what they are by now new_file  what follows goes to
- * another file; all before was taken
+ * Begins new tables. Later records refer only to the new tables, so all functions, frames and nodes that later records
+ * need are written again. The caller must add all threads again. If `new_file` is true, the caller must also add the
+ * process again. If out of memory, returns false and changes nothing.
+ *   stacks    the nodes to which later spans will still refer; receives the ids of these nodes in the new tables
+ *   new_file  whether later records go to another file. If true, the caller must call encoder_take() before
+ *             encoder_reset(), because earlier records belong to the old file
  */
 bool encoder_reset(struct encoder *encoder, uint32_t *stacks, size_t count, bool new_file);
 
-/* How much memory the tables take. */
+/* How much memory the tables take, in bytes. */
 size_t encoder_memory(const struct encoder *encoder);
 
 /*
- * Gives all records since the last time, behind what `ret` has, and with them the counts so far.
- *   now_ns  the time, since the beginning of the recording
+ * Appends to `ret` all records that were added since the last encoder_take(), and a record of the counts so far.
+ *   now_ns  the time since time 0 of the current file
  */
 void encoder_take(struct encoder *encoder, uint64_t now_ns, const struct profile_counts *counts,
 		  struct byte_buffer *ret);

@@ -1,11 +1,13 @@
 /*
- * The file of a recording (doc/recording.md): zstd frames, of which each ends with a whole record, so that what was
- * written before rbdump, or the machine, died can be read. Unpacked, they are a line that names the format, and
- * records: a byte that says of what, the length of what follows as a varint, and so many bytes.
+ * The file format of a recording (doc/recording.md). The file consists of zstd frames. No record is split between two
+ * frames, so all complete frames can be read even if rbdump or the machine dies. The unpacked data is a line that names
+ * the format, followed by records. A record consists of a byte for its kind, the length of its payload as a varint, and
+ * the payload.
  *
- * Varints are little-endian base 128; signed ones are zigzag; a string is its length + 1 and its bytes, 0 if there is
- * none. Times are in microseconds since the beginning that the head tells. Ids of functions, frames, nodes and threads
- * are those of one process, and begin with 0 again after RECORD_RESET.
+ * Varints are little-endian base 128; signed varints are zigzag-encoded. A string is written as its length + 1,
+ * followed by its bytes. A missing string is written as 0. Times are in microseconds since the start of the recording,
+ * and the head contains the start. Each process has its own ids of functions, frames, nodes and threads. After
+ * RECORD_RESET, the ids of the process begin with 0 again.
  */
 #ifndef RBDUMP_RECORDING_FORMAT_H
 #define RBDUMP_RECORDING_FORMAT_H
@@ -13,33 +15,43 @@
 #define RECORDING_MAGIC "rbdump recording 1\n"
 
 enum record {
-	RECORD_HEAD = 'H',     /* JSON: of the whole */
-	RECORD_PROCESS = 'P',  /* process, pid, parent, started, begin, command, ruby_version, ruby_description,
-				  layout_releases;  again: replaces */
-	RECORD_THREAD = 'T',   /* process, id, tid, ractor, main, name; again: replaces */
+	RECORD_HEAD = 'H', /* JSON, about the whole recording */
+	/*
+	 * process, pid, parent, started, begin, command, ruby_version, ruby_description, layout_releases. A later
+	 * record about the same process replaces this record.
+	 */
+	RECORD_PROCESS = 'P',
+	/* process, id, tid, ractor, main, name. A later record about the same thread replaces this record. */
+	RECORD_THREAD = 'T',
 	RECORD_FUNCTION = 'F', /* process, kind, first line (signed), name, label, path, absolute path */
-	RECORD_FRAMES = 'L',   /* process, then for each: function, line (signed) */
-	RECORD_NODES = 'N',    /* process, then for each: how many before itself its parent is, frame */
-	RECORD_RUNS = 'R',     /* process, then rows */
-	RECORD_RESET = 'X',    /* process: what it had is not referred to any more */
-	RECORD_COUNTS = 'C', /* process, time, samples, complete, truncated, torn, unreadable, late, skipped: so far */
-	RECORD_END = 'E',    /* process, time, whether it is known how it ended, status */
-	RECORD_FINISH = 'Z', /* time: the recording was finished */
+	RECORD_FRAMES = 'L',   /* process, then for each frame: function, line (signed) */
+	RECORD_NODES = 'N',    /* process, then for each node: its id minus the id of its parent, frame */
+	RECORD_SPANS = 'R',    /* process, then rows */
+	RECORD_RESET = 'X',    /* process. Later records about this process do not refer to earlier ids. */
+	/* process, time, samples, complete, truncated, torn, unreadable, late, missed, skipped (all counts so far) */
+	RECORD_COUNTS = 'C',
+	RECORD_END = 'E',    /* process, time, whether it is known how the process ended, status */
+	RECORD_FINISH = 'Z', /* time at which the recording was finished */
 };
 
 /*
- * A row of RECORD_RUNS: how much after the end of the thread's last run it starts (signed), thread, weight, count, a
- * byte of state | verdict << 4, node; of a blocked one the system call + 1.
+ * A row of RECORD_SPANS consists of: the span's start minus the end of the thread's last span (signed), thread, weight,
+ * count, a byte (state | verdict << 4), node. If the state is blocked, the row has one more number: 1 + the number of
+ * the system call, or 0 if the system call is not known.
  */
 
-/* The longest record that is read. */
+/* The longest record that a reader accepts, in bytes. */
 #define RECORD_LENGTH_MAX (64u << 20)
 
-/* The deepest stack that is read: twice what a sampler walks. */
+/* The deepest stack that a reader accepts, in frames. A sampler walks at most half as many frames. */
 #define RECORDING_DEPTH_MAX 131072u
 
-/* What all recordings that are read together may have at most. doc/recording.md says the same numbers. */
+/*
+ * The highest number of processes that a reader accepts, in all recordings that are read together (doc/recording.md).
+ */
 #define RECORDING_PROCESSES_MAX 4194304u
-#define RECORDING_THREADS_MAX	16777216u
+
+/* The highest number of threads that a reader accepts, in all recordings that are read together (doc/recording.md). */
+#define RECORDING_THREADS_MAX 16777216u
 
 #endif

@@ -1,17 +1,12 @@
 #include "recording/profile.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
-/* Indexes of what was added, found by what they are of: open addressing, at most half full. */
-struct index_table {
-	uint32_t *slots; /* index + 1; 0: empty */
-	size_t size, used;
-};
+#include "base/array.h"
+#include "base/index_table.h"
 
-/* Strings lie in blocks, which never move. */
+/* Strings are in blocks, which never move. */
 struct string_block {
 	struct string_block *next;
 	size_t used, size;
@@ -22,11 +17,12 @@ struct string_block {
 
 struct profile_store {
 	struct string_block *blocks;
-	const char **strings; /* all, to be found by their text */
+	const char **strings; /* all strings; `by_text` has their indexes */
 	size_t nr_strings, strings_capacity;
 	struct index_table by_text, functions, frames, nodes, processes, threads;
-	size_t processes_capacity, threads_capacity, functions_capacity, frames_capacity, nodes_capacity, runs_capacity;
-	size_t bytes; /* of strings */
+	size_t processes_capacity, threads_capacity, functions_capacity, frames_capacity, nodes_capacity,
+	    spans_capacity;
+	size_t bytes; /* size of all strings */
 };
 
 static const char *const state_names[PROFILE_STATES] = {
@@ -77,12 +73,12 @@ void profile_destroy(struct profile *profile)
 	}
 	if (store) {
 		free(store->strings);
-		free(store->by_text.slots);
-		free(store->functions.slots);
-		free(store->frames.slots);
-		free(store->nodes.slots);
-		free(store->processes.slots);
-		free(store->threads.slots);
+		index_table_clear(&store->by_text);
+		index_table_clear(&store->functions);
+		index_table_clear(&store->frames);
+		index_table_clear(&store->nodes);
+		index_table_clear(&store->processes);
+		index_table_clear(&store->threads);
 		free(store);
 	}
 	if (profile) {
@@ -91,7 +87,7 @@ void profile_destroy(struct profile *profile)
 		free(profile->functions);
 		free(profile->frames);
 		free(profile->nodes);
-		free(profile->runs);
+		free(profile->spans);
 	}
 	free(profile);
 }
@@ -103,151 +99,109 @@ size_t profile_bytes(const struct profile *profile)
 	return store->bytes + store->strings_capacity * sizeof(*store->strings) +
 	       store->functions_capacity * sizeof(*profile->functions) +
 	       store->frames_capacity * sizeof(*profile->frames) + store->nodes_capacity * sizeof(*profile->nodes) +
-	       store->runs_capacity * sizeof(*profile->runs) +
+	       store->spans_capacity * sizeof(*profile->spans) +
 	       (store->by_text.size + store->functions.size + store->frames.size + store->nodes.size) *
 		   sizeof(uint32_t);
 }
 
-/* ---- tables */
+/* ---- tables: what tells the items apart */
 
-uint64_t profile_hash_seed(void)
+static uint64_t hash_string(const void *item)
 {
-	static _Atomic uint64_t kept;
-	uint64_t seed = kept, none = 0;
-
-	if (seed != 0)
-		return seed;
-	/* Without any, it works as well, but for who means harm. */
-	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != (ssize_t)sizeof(seed) || seed == 0)
-		seed = 0x9e3779b97f4a7c15ULL;
-	return atomic_compare_exchange_strong(&kept, &none, seed) ? seed : none;
+	return hash_text(*(const char *const *)item);
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+static bool same_string(const void *a, const void *b)
 {
-	hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ (hash >> 29);
-}
-
-static uint64_t hash_of_text(const char *text)
-{
-	uint64_t hash = 0xcbf29ce484222325ULL ^ profile_hash_seed();
-
-	for (; *text; text++)
-		hash = (hash ^ (uint8_t)*text) * 0x100000001b3ULL;
-	return hash ^ (hash >> 32);
-}
-
-static uint64_t hash_of_string(const struct profile *profile, uint32_t i)
-{
-	return hash_of_text(profile->store->strings[i]);
+	return strcmp(*(const char *const *)a, *(const char *const *)b) == 0;
 }
 
 /* Strings are the profile's own: the same text has the same address. */
-static uint64_t hash_function(const struct profile_function *function)
+static uint64_t hash_function(const void *item)
 {
-	uint64_t hash = mix(profile_hash_seed() ^ (uint64_t)function->kind, (uint64_t)(uintptr_t)function->name);
+	const struct profile_function *function = item;
+	uint64_t hash = hash_mix(hash_begin((uint64_t)function->kind), (uint64_t)(uintptr_t)function->name);
 
-	hash = mix(hash, (uint64_t)(uintptr_t)function->label);
-	hash = mix(hash, (uint64_t)(uintptr_t)function->path);
-	hash = mix(hash, (uint64_t)(uintptr_t)function->absolute_path);
-	return mix(hash, (uint64_t)function->first_line);
+	hash = hash_mix(hash, (uint64_t)(uintptr_t)function->label);
+	hash = hash_mix(hash, (uint64_t)(uintptr_t)function->path);
+	hash = hash_mix(hash, (uint64_t)(uintptr_t)function->absolute_path);
+	return hash_mix(hash, (uint64_t)function->first_line);
 }
 
-static uint64_t hash_of_function(const struct profile *profile, uint32_t i)
+static bool same_function(const void *a, const void *b)
 {
-	return hash_function(&profile->functions[i]);
+	const struct profile_function *x = a, *y = b;
+
+	return x->kind == y->kind && x->name == y->name && x->label == y->label && x->path == y->path &&
+	       x->absolute_path == y->absolute_path && x->first_line == y->first_line;
 }
 
-static uint64_t hash_frame(uint32_t function, int64_t line)
+static uint64_t hash_frame(const void *item)
 {
-	return mix(mix(profile_hash_seed() ^ 1, function), (uint64_t)line);
+	const struct profile_frame *frame = item;
+
+	return hash_mix(hash_begin(frame->function), (uint64_t)frame->line);
 }
 
-static uint64_t hash_of_frame(const struct profile *profile, uint32_t i)
+static bool same_frame(const void *a, const void *b)
 {
-	return hash_frame(profile->frames[i].function, profile->frames[i].line);
+	const struct profile_frame *x = a, *y = b;
+
+	return x->function == y->function && x->line == y->line;
 }
 
-static uint64_t hash_node(uint32_t parent, uint32_t frame)
+static uint64_t hash_node(const void *item)
 {
-	return mix(mix(profile_hash_seed() ^ 2, parent), frame);
+	const struct profile_node *node = item;
+
+	return hash_mix(hash_begin(node->parent), node->frame);
 }
 
-static uint64_t hash_of_node(const struct profile *profile, uint32_t i)
+static bool same_node(const void *a, const void *b)
 {
-	return hash_node(profile->nodes[i].parent, profile->nodes[i].frame);
+	const struct profile_node *x = a, *y = b;
+
+	return x->parent == y->parent && x->frame == y->frame;
 }
 
-static uint64_t hash_process(pid_t pid, uint64_t started)
+static uint64_t hash_process(const void *item)
 {
-	return mix(mix(profile_hash_seed() ^ 3, (uint64_t)pid), started);
+	const struct profile_process *process = item;
+
+	return hash_mix(hash_begin((uint64_t)process->pid), process->started);
 }
 
-static uint64_t hash_of_process(const struct profile *profile, uint32_t i)
+static bool same_process(const void *a, const void *b)
 {
-	return hash_process(profile->processes[i].pid, profile->processes[i].started);
+	const struct profile_process *x = a, *y = b;
+
+	return x->pid == y->pid && x->started == y->started;
 }
 
-static uint64_t hash_thread(const struct profile_thread *thread)
+static uint64_t hash_thread(const void *item)
 {
-	uint64_t hash = mix(mix(profile_hash_seed() ^ 4, thread->process), (uint64_t)thread->tid);
+	const struct profile_thread *thread = item;
+	uint64_t hash = hash_mix(hash_begin(thread->process), (uint64_t)thread->tid);
 
-	return mix(mix(hash, (uint64_t)(uintptr_t)thread->name), thread->main);
+	return hash_mix(hash_mix(hash, (uint64_t)(uintptr_t)thread->name), thread->main);
 }
 
-static uint64_t hash_of_thread(const struct profile *profile, uint32_t i)
+static bool same_thread(const void *a, const void *b)
 {
-	return hash_thread(&profile->threads[i]);
+	const struct profile_thread *x = a, *y = b;
+
+	return x->process == y->process && x->tid == y->tid && x->name == y->name && x->main == y->main;
 }
 
-/* Makes room for one more. False if out of memory. */
-static bool table_grow(const struct profile *profile, struct index_table *table,
-		       uint64_t (*hash_of)(const struct profile *, uint32_t))
-{
-	struct index_table grown = {.size = table->size ? table->size * 2 : 256};
+static const struct index_items strings = {sizeof(const char *), hash_string, same_string},
+				functions = {sizeof(struct profile_function), hash_function, same_function},
+				frames = {sizeof(struct profile_frame), hash_frame, same_frame},
+				nodes = {sizeof(struct profile_node), hash_node, same_node},
+				processes = {sizeof(struct profile_process), hash_process, same_process},
+				threads = {sizeof(struct profile_thread), hash_thread, same_thread};
 
-	if (2 * (table->used + 1) <= table->size)
-		return true;
-	grown.slots = calloc(grown.size, sizeof(*grown.slots));
-	if (!grown.slots)
-		return false;
-	for (size_t i = 0; i < table->size; i++) {
-		size_t at;
-
-		if (table->slots[i] == 0)
-			continue;
-		at = (size_t)hash_of(profile, table->slots[i] - 1) & (grown.size - 1);
-		while (grown.slots[at] != 0 && grown.slots[at] != table->slots[i])
-			at = (at + 1) & (grown.size - 1);
-		/* What was replaced may have been where it was, too. */
-		grown.used += grown.slots[at] == 0;
-		grown.slots[at] = table->slots[i];
-	}
-	free(table->slots);
-	*table = grown;
-	return true;
-}
-
-/* Makes room for one more element of an array. */
-#define room_for(array, count, capacity) grow_array((void **)&(array), sizeof(*(array)), (count), &(capacity))
-
-static bool grow_array(void **array, size_t size, size_t count, size_t *capacity)
-{
-	size_t more = *capacity ? *capacity * 2 : 64;
-	void *grown;
-
-	if (count >= UINT32_MAX - 1)
-		return false;
-	if (count < *capacity)
-		return true;
-	grown = reallocarray(*array, more, size);
-	if (!grown)
-		return false;
-	*array = grown;
-	*capacity = more;
-	return true;
-}
+/* Makes room for one more element of an array, whose indices are of 32 bits. */
+#define room_for(array, count, capacity) ((count) < UINT32_MAX - 1 && array_make_room(array, capacity, (count) + 1))
 
 /* ---- strings */
 
@@ -272,197 +226,143 @@ static char *allocate(struct profile_store *store, size_t size)
 const char *profile_string(struct profile *profile, const char *text)
 {
 	struct profile_store *store = profile->store;
-	size_t at, size;
+	uint32_t *slot;
+	size_t size;
 	char *copy;
 
-	if (!text || !table_grow(profile, &store->by_text, hash_of_string) ||
+	if (!text || !index_table_make_room(&store->by_text, &strings, store->strings) ||
 	    !room_for(store->strings, store->nr_strings, store->strings_capacity))
 		return NULL;
-	at = (size_t)hash_of_text(text) & (store->by_text.size - 1);
-	for (; store->by_text.slots[at] != 0; at = (at + 1) & (store->by_text.size - 1))
-		if (strcmp(store->strings[store->by_text.slots[at] - 1], text) == 0)
-			return store->strings[store->by_text.slots[at] - 1];
+	slot = index_table_slot(&store->by_text, &strings, store->strings, &text);
+	if (*slot != 0)
+		return store->strings[*slot - 1];
 	size = strlen(text) + 1;
 	copy = allocate(store, size);
 	if (!copy)
 		return NULL;
 	memcpy(copy, text, size);
 	store->strings[store->nr_strings] = copy;
-	store->by_text.slots[at] = (uint32_t)++store->nr_strings;
-	store->by_text.used++;
+	index_table_enter(&store->by_text, slot, (uint32_t)store->nr_strings++);
 	return copy;
 }
 
-/* ---- what is there once */
+/* ---- elements that exist only once */
 
 uint32_t profile_add_function(struct profile *profile, const struct profile_function *function)
 {
 	struct profile_store *store = profile->store;
-	struct index_table *table = &store->functions;
-	size_t at;
+	uint32_t *slot;
 
-	if (!table_grow(profile, table, hash_of_function) ||
+	if (!index_table_make_room(&store->functions, &functions, profile->functions) ||
 	    !room_for(profile->functions, profile->nr_functions, store->functions_capacity))
 		return UINT32_MAX;
-	at = (size_t)hash_function(function) & (table->size - 1);
-	for (; table->slots[at] != 0; at = (at + 1) & (table->size - 1)) {
-		const struct profile_function *there = &profile->functions[table->slots[at] - 1];
-
-		if (there->kind == function->kind && there->name == function->name && there->label == function->label &&
-		    there->path == function->path && there->absolute_path == function->absolute_path &&
-		    there->first_line == function->first_line)
-			return table->slots[at] - 1;
+	slot = index_table_slot(&store->functions, &functions, profile->functions, function);
+	if (*slot == 0) {
+		profile->functions[profile->nr_functions] = *function;
+		index_table_enter(&store->functions, slot, (uint32_t)profile->nr_functions++);
 	}
-	profile->functions[profile->nr_functions++] = *function;
-	table->used++;
-	return (table->slots[at] = (uint32_t)profile->nr_functions) - 1;
+	return *slot - 1;
 }
 
 uint32_t profile_add_frame(struct profile *profile, uint32_t function, int64_t line)
 {
+	const struct profile_frame frame = {.function = function, .line = line};
 	struct profile_store *store = profile->store;
-	struct index_table *table = &store->frames;
-	size_t at;
+	uint32_t *slot;
 
-	if (!table_grow(profile, table, hash_of_frame) ||
+	if (!index_table_make_room(&store->frames, &frames, profile->frames) ||
 	    !room_for(profile->frames, profile->nr_frames, store->frames_capacity))
 		return UINT32_MAX;
-	at = (size_t)hash_frame(function, line) & (table->size - 1);
-	for (; table->slots[at] != 0; at = (at + 1) & (table->size - 1)) {
-		const struct profile_frame *there = &profile->frames[table->slots[at] - 1];
-
-		if (there->function == function && there->line == line)
-			return table->slots[at] - 1;
+	slot = index_table_slot(&store->frames, &frames, profile->frames, &frame);
+	if (*slot == 0) {
+		profile->frames[profile->nr_frames] = frame;
+		index_table_enter(&store->frames, slot, (uint32_t)profile->nr_frames++);
 	}
-	profile->frames[profile->nr_frames++] = (struct profile_frame){.function = function, .line = line};
-	table->used++;
-	return (table->slots[at] = (uint32_t)profile->nr_frames) - 1;
+	return *slot - 1;
 }
 
 uint32_t profile_add_node(struct profile *profile, uint32_t parent, uint32_t frame)
 {
+	const struct profile_node node = {.parent = parent, .frame = frame};
 	struct profile_store *store = profile->store;
-	struct index_table *table = &store->nodes;
-	size_t at;
+	uint32_t *slot;
 
-	if (!table_grow(profile, table, hash_of_node) ||
+	if (!index_table_make_room(&store->nodes, &nodes, profile->nodes) ||
 	    !room_for(profile->nodes, profile->nr_nodes, store->nodes_capacity))
 		return UINT32_MAX;
-	at = (size_t)hash_node(parent, frame) & (table->size - 1);
-	for (; table->slots[at] != 0; at = (at + 1) & (table->size - 1)) {
-		const struct profile_node *there = &profile->nodes[table->slots[at] - 1];
-
-		if (there->parent == parent && there->frame == frame)
-			return table->slots[at] - 1;
+	slot = index_table_slot(&store->nodes, &nodes, profile->nodes, &node);
+	if (*slot == 0) {
+		profile->nodes[profile->nr_nodes] = node;
+		index_table_enter(&store->nodes, slot, (uint32_t)profile->nr_nodes++);
 	}
-	profile->nodes[profile->nr_nodes++] = (struct profile_node){.parent = parent, .frame = frame};
-	table->used++;
-	return (table->slots[at] = (uint32_t)profile->nr_nodes) - 1;
+	return *slot - 1;
 }
 
-/* ---- what is added one by one */
-
-/*
- * Where a process is, or would be; the table is not empty. One that has become another may be where it was before, and
- * is not found there.
- */
-static size_t process_slot(const struct profile *profile, pid_t pid, uint64_t started)
-{
-	const struct index_table *table = &profile->store->processes;
-	size_t at = (size_t)hash_process(pid, started) & (table->size - 1);
-
-	for (; table->slots[at] != 0; at = (at + 1) & (table->size - 1)) {
-		const struct profile_process *there = &profile->processes[table->slots[at] - 1];
-
-		if (there->pid == pid && there->started == started)
-			break;
-	}
-	return at;
-}
+/* ---- elements that are always added; the first of those that are the same is found */
 
 uint32_t profile_find_process(const struct profile *profile, pid_t pid, uint64_t started)
 {
-	const struct index_table *table = &profile->store->processes;
+	const struct profile_process process = {.pid = pid, .started = started};
 
-	return table->size == 0 ? UINT32_MAX : table->slots[process_slot(profile, pid, started)] - 1;
+	return index_table_find(&profile->store->processes, &processes, profile->processes, &process);
 }
 
 uint32_t profile_add_process(struct profile *profile, const struct profile_process *process)
 {
 	struct index_table *table = &profile->store->processes;
-	size_t at;
+	uint32_t *slot;
 
-	if (!table_grow(profile, table, hash_of_process) ||
+	if (!index_table_make_room(table, &processes, profile->processes) ||
 	    !room_for(profile->processes, profile->nr_processes, profile->store->processes_capacity))
 		return UINT32_MAX;
-	at = process_slot(profile, process->pid, process->started);
-	profile->processes[profile->nr_processes++] = *process;
-	if (table->slots[at] == 0) {
-		table->slots[at] = (uint32_t)profile->nr_processes;
-		table->used++;
-	}
-	return (uint32_t)profile->nr_processes - 1;
-}
-
-/* Where a thread is, or would be, as above. */
-static size_t thread_slot(const struct profile *profile, const struct profile_thread *thread)
-{
-	const struct index_table *table = &profile->store->threads;
-	size_t at = (size_t)hash_thread(thread) & (table->size - 1);
-
-	for (; table->slots[at] != 0; at = (at + 1) & (table->size - 1)) {
-		const struct profile_thread *there = &profile->threads[table->slots[at] - 1];
-
-		if (there->process == thread->process && there->tid == thread->tid && there->name == thread->name &&
-		    there->main == thread->main)
-			break;
-	}
-	return at;
+	slot = index_table_slot(table, &processes, profile->processes, process);
+	profile->processes[profile->nr_processes] = *process;
+	if (*slot == 0)
+		index_table_enter(table, slot, (uint32_t)profile->nr_processes);
+	return (uint32_t)profile->nr_processes++;
 }
 
 uint32_t profile_find_thread(const struct profile *profile, const struct profile_thread *thread)
 {
-	const struct index_table *table = &profile->store->threads;
-
-	return table->size == 0 ? UINT32_MAX : table->slots[thread_slot(profile, thread)] - 1;
+	return index_table_find(&profile->store->threads, &threads, profile->threads, thread);
 }
 
-/* Lets a thread be found, if none is that is the same. The table has room. */
-static void index_thread(struct profile *profile, uint32_t index)
+/* Sets a thread, and adds it to the table, unless an equal one is in it. */
+static bool set_thread(struct profile *profile, uint32_t index, const struct profile_thread *thread)
 {
 	struct index_table *table = &profile->store->threads;
-	size_t at = thread_slot(profile, &profile->threads[index]);
+	uint32_t *slot;
 
-	if (table->slots[at] != 0)
-		return;
-	table->slots[at] = index + 1;
-	table->used++;
+	if (!index_table_make_room(table, &threads, profile->threads))
+		return false;
+	profile->threads[index] = *thread;
+	slot = index_table_slot(table, &threads, profile->threads, thread);
+	if (*slot == 0)
+		index_table_enter(table, slot, index);
+	return true;
 }
 
 uint32_t profile_add_thread(struct profile *profile, const struct profile_thread *thread)
 {
-	if (!table_grow(profile, &profile->store->threads, hash_of_thread) ||
-	    !room_for(profile->threads, profile->nr_threads, profile->store->threads_capacity))
+	const uint32_t index = (uint32_t)profile->nr_threads;
+
+	if (!room_for(profile->threads, profile->nr_threads, profile->store->threads_capacity) ||
+	    !set_thread(profile, index, thread))
 		return UINT32_MAX;
-	profile->threads[profile->nr_threads++] = *thread;
-	index_thread(profile, (uint32_t)profile->nr_threads - 1);
-	return (uint32_t)profile->nr_threads - 1;
+	profile->nr_threads++;
+	return index;
 }
 
 bool profile_replace_thread(struct profile *profile, uint32_t index, const struct profile_thread *thread)
 {
-	if (!table_grow(profile, &profile->store->threads, hash_of_thread))
-		return false;
-	profile->threads[index] = *thread;
-	index_thread(profile, index);
-	return true;
+	return set_thread(profile, index, thread);
 }
 
-bool profile_add_run(struct profile *profile, const struct profile_run *run)
+bool profile_add_span(struct profile *profile, const struct profile_span *span)
 {
-	if (!room_for(profile->runs, profile->nr_runs, profile->store->runs_capacity))
+	if (!room_for(profile->spans, profile->nr_spans, profile->store->spans_capacity))
 		return false;
-	profile->runs[profile->nr_runs++] = *run;
+	profile->spans[profile->nr_spans++] = *span;
 	return true;
 }
 

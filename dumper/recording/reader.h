@@ -1,31 +1,35 @@
 /*
- * Reading recordings (format.h) into a profile. A file may hold anything: whatever it says is checked, and a
- * frame whose checksum is wrong is not looked at.
+ * Reads recordings (format.h) into a profile. A file may contain anything, so everything is checked. If a zstd frame
+ * has a wrong checksum, that frame and everything after it are ignored.
  */
 #ifndef RBDUMP_RECORDING_READER_H
 #define RBDUMP_RECORDING_READER_H
 
-#include "error.h"
+#include "base/error.h"
 #include "recording/profile.h"
 
-/* What came of reading one. */
+/* The result of reading one recording. */
 struct recording_state {
-	bool finished; /* it was finished as it should be */
-	char *damage;  /* it is damaged from some point on: how, for people; NULL if not. The caller's to free() */
+	bool finished; /* the recording was finished properly */
+	/* Tells the user what is wrong with the recording; NULL if nothing is wrong. The caller frees the text. */
+	char *damage;
 };
 
 /*
- * Reads recordings, whole, into one profile: the times of all are since the beginning of the first, processes and
- * threads that are in several are one.
- *   names   "-" is standard input
- *   states  receives what came of each
- * Fails if one cannot be read or is no recording. What is there of one that is not finished, or damaged from some point
- * on, is in the profile, which then is `cut`.
+ * Reads whole recordings into one profile. All times are relative to the beginning of the earliest recording. A process
+ * or thread that is in several recordings is in the profile once.
+ *   names   the files; "-" is standard input
+ *   states  receives the result for each recording
+ * Fails if a file cannot be read, or is not a recording. If a recording is unfinished or damaged, the profile has all
+ * records that could be read, and `cut` of the profile is set.
  */
 struct error *recordings_read(const char *const names[], size_t count, struct recording_state *states,
 			      struct profile **ret);
 
-/* The same of one file that is open, from where it is; it is the caller's. */
+/*
+ * Reads the recording in one open file into a profile, like recordings_read(). Begins at the current position of the
+ * file. The file stays open.
+ */
 struct error *recording_read_fd(int fd, const char *name, struct recording_state *state, struct profile **ret);
 
 #endif

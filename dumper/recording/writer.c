@@ -9,13 +9,14 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "decode/text.h"
+#include "base/array.h"
+#include "base/text.h"
 #include "recording/format.h"
 
-/* A recording is written by somebody who measures another: fast before small. */
+/* Speed is more important than size: writing must not disturb what is measured. */
 #define LEVEL 3
 
-/* The buffer of unpacked records: written as a frame when it has so much, whatever the time. */
+/* The size of the buffer of unpacked records: when it is full it is written as a frame. */
 #define FRAME_BYTES (1u << 20)
 
 struct recording_writer {
@@ -32,7 +33,7 @@ static struct error *write_all(const struct recording_writer *writer, const uint
 	while (length > 0) {
 		ssize_t written = write(writer->fd, data, length);
 
-		/* Who has the other end of a pipe may have made it so. */
+		/* The other end may have made the pipe non-blocking. */
 		if (written < 0 && errno == EAGAIN &&
 		    poll(&(struct pollfd){.fd = writer->fd, .events = POLLOUT}, 1, -1) >= 0)
 			continue;
@@ -56,14 +57,8 @@ struct error *recording_flush(struct recording_writer *writer)
 	if (writer->records.length == 0)
 		return NULL;
 	bound = ZSTD_compressBound(writer->records.length);
-	if (frame->capacity < bound) {
-		uint8_t *grown = realloc(frame->data, bound);
-
-		if (!grown)
-			return error_no_memory();
-		frame->data = grown;
-		frame->capacity = bound;
-	}
+	if (!array_make_room(frame->data, frame->capacity, bound))
+		return error_no_memory();
 	size =
 	    ZSTD_compress2(writer->context, frame->data, frame->capacity, writer->records.data, writer->records.length);
 	if (ZSTD_isError(size))
@@ -78,7 +73,7 @@ struct error *recording_add(struct recording_writer *writer, const uint8_t *reco
 	return writer->records.length >= FRAME_BYTES ? recording_flush(writer) : NULL;
 }
 
-/* What was started may have any bytes in its arguments. */
+/* The arguments of a command may contain any bytes. */
 static json_t *words_of(char *const *command)
 {
 	json_t *words = json_array();

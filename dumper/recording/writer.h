@@ -1,42 +1,51 @@
 /*
- * The file that a recording is written to, as it goes (format.h).
+ * Writes a recording to a file while the recording is being made (format.h).
  */
 #ifndef RBDUMP_RECORDING_WRITER_H
 #define RBDUMP_RECORDING_WRITER_H
 
 #include <time.h>
 
-#include "error.h"
+#include "base/error.h"
 #include "recording/bytes.h"
 
 struct recording_writer;
 
-/* What the head of a recording tells. */
+/* The contents of the head of a recording. */
 struct recording_head {
-	struct timespec start; /* CLOCK_REALTIME, of the time 0 */
+	struct timespec start; /* time 0, by CLOCK_REALTIME */
 	double rate;
 	const char *mode;
-	char *const *command; /* that was started; NULL if none was */
-	/* Asked if a signal interrupts a write: whether to give up. NULL: never. */
+	char *const *command; /* the command that rbdump started; NULL if it started no command */
+	/* Called when a signal interrupts a write. Returns whether to give up the write. If `gives_up` is NULL, no
+	   write is given up. */
 	bool (*gives_up)(void);
 };
 
 /*
- * Begins a recording in a file that is open for writing, and is the caller's.
- *   name  of the file, for messages
+ * Begins a recording in a file that is open for writing. The caller closes the file. Fails if the head cannot be
+ * written, or if out of memory.
+ *   name  the name of the file, for messages
  */
 struct error *recording_begin(int fd, const char *name, const struct recording_head *head,
 			      struct recording_writer **ret);
 
-/* Adds records. They are written with the next recording_flush(), or before. */
+/* Adds records. The records are written by the next recording_flush(), or earlier. Fails if a write fails. */
 struct error *recording_add(struct recording_writer *writer, const uint8_t *records, size_t length);
 
-/* Writes what was added as a whole frame: from now on it can be read whatever happens. */
+/*
+ * Ends the current zstd frame, and writes it. After that, all records that were added can be read even if rbdump is
+ * killed. Fails if the write fails.
+ */
 struct error *recording_flush(struct recording_writer *writer);
 
-/* Says that this was all, and writes it. */
+/*
+ * Adds RECORD_FINISH, which marks the recording as finished. Writes all records that are not written yet. Fails if the
+ * write fails.
+ */
 struct error *recording_finish(struct recording_writer *writer, uint64_t now_ns);
 
-void recording_destroy(struct recording_writer *writer); /* NULL is fine; writes nothing */
+/* Frees the writer. Records that have not been written yet are lost. NULL is fine. */
+void recording_destroy(struct recording_writer *writer);
 
 #endif

@@ -1,6 +1,6 @@
 #include <jansson.h>
 
-#include "decode/text.h"
+#include "base/text.h"
 #include "render/render.h"
 
 #define DEL 0x7f
@@ -85,7 +85,7 @@ static json_t *fiber_object(const struct trace_thread *thread)
 }
 
 /*
- * Whether all threads, or suspended fibers, are there: null if that is not known.
+ * Whether a list of threads, or of suspended fibers, is complete; null if that is not known.
  *   count  how many are missing; 0 if that is not known
  */
 static json_t *list_object(enum list_missing missing, uint64_t count)
@@ -116,8 +116,8 @@ static json_t *versions_fit(const struct trace *trace)
 }
 
 /*
- * A part of what jansson writes; it never ends in the middle of a character. What is between strings has control
- * characters, too: newlines. In strings jansson has escaped all up to there.
+ * Writes a part of jansson's output, which never ends in the middle of a character. Outside of strings there are
+ * control characters, too: newlines. Inside, jansson has escaped all control characters below DEL.
  */
 static int write_part(const char *part, size_t length, void *stream)
 {

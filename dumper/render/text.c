@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "decode/text.h"
+#include "base/text.h"
 #include "render/render.h"
 
 /* ANSI SGR codes; empty without colour. */
@@ -11,7 +11,7 @@ struct palette {
 static const struct palette plain = {"", "", "", "", "", ""};
 static const struct palette coloured = {"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[33m", "\x1b[31m"};
 
-/* What a name says beyond the label: "block in Shop#open" is to "block in open" no more than "Shop#open". */
+/* The part of a name that a label does not show: for "block in Shop#open" and "block in open" only "Shop#open". */
 static const char *qualification(const char *name, const char *label)
 {
 	size_t same = 0;
@@ -72,7 +72,7 @@ static const char *state_text(enum trace_state state)
 	return texts[state];
 }
 
-/* Which thread it is: its kernel thread, name and ractor. */
+/* The identity of a thread: its kernel thread, name and ractor. */
 static void put_identity(const struct trace_thread *thread, bool with_ractor, FILE *stream)
 {
 	if (thread->tid != 0)
@@ -88,7 +88,7 @@ static void put_identity(const struct trace_thread *thread, bool with_ractor, FI
 		fprintf(stream, " ractor %llu", (unsigned long long)thread->ractor);
 }
 
-/* A fiber that does not run, which thread it is of, and what it waits for. */
+/* A fiber that does not run, the thread that it belongs to, and what it waits for. */
 static void put_fiber(const struct trace_thread *thread, bool with_ractor, const struct palette *palette, FILE *stream)
 {
 	fprintf(stream, "\n%sFiber 0x%llx%s %s, of ", palette->bold, (unsigned long long)thread->fiber, palette->reset,
@@ -133,7 +133,7 @@ static void put_thread(const struct trace_thread *thread, bool with_ractor, cons
 		put_frame(&thread->frames[i], palette, stream);
 }
 
-/* What ended the process, and what is not in its core. */
+/* What ended the process, and what its core lacks. */
 static void put_core(const struct trace_core *core, const struct palette *palette, FILE *stream)
 {
 	if (core->signal == 0) {
@@ -155,9 +155,9 @@ static void put_core(const struct trace_core *core, const struct palette *palett
 }
 
 /*
- * Why there may be more than those shown.
+ * Why there may be more threads or fibers than are shown.
  *   what   "Threads"
- *   count  how many; 0 if that is not known
+ *   count  how many more; 0 if that is not known
  */
 static void put_missing(const char *what, enum list_missing missing, uint64_t count, const struct palette *palette,
 			FILE *stream)
@@ -166,11 +166,12 @@ static void put_missing(const char *what, enum list_missing missing, uint64_t co
 		return;
 	fprintf(stream, "\n%s%s may be missing:%s ", palette->bold, what, palette->reset);
 	if (count > 0)
-		fprintf(stream, "%llu, ", (unsigned long long)count);
-	fputs(trace_missing_text(missing), stream);
+		fprintf(stream, "%llu (%s)", (unsigned long long)count, trace_missing_text(missing));
+	else
+		fputs(trace_missing_text(missing), stream);
 }
 
-/* "3.1.0 to 3.1.4": of "3.1.0 3.1.4" */
+/* Writes "3.1.0 to 3.1.4" for "3.1.0 3.1.4". */
 static void put_releases(const char *range, FILE *stream)
 {
 	const char *space = strchr(range, ' ');
@@ -180,16 +181,16 @@ static void put_releases(const char *range, FILE *stream)
 		fprintf(stream, " to %s", space + 1);
 }
 
-/* The version, and whose word it is if not that of Ruby's own constants. */
+/* The version, and where it is from unless that is Ruby's own constants. */
 static void put_version(const struct trace *trace, FILE *stream)
 {
 	static const char *const sources[] = {
 	    [VERSION_OF_RUBY] = "",
 	    [VERSION_IN_MEMORY] = " (found in the core's memory)",
-	    [VERSION_BY_NAME] = " (by the name of its libruby)",
-	    [VERSION_OF_LAYOUT] = " (by the layout)",
+	    [VERSION_BY_NAME] = " (from the name of its libruby)",
+	    [VERSION_OF_LAYOUT] = " (from the layout)",
 	    [VERSION_GIVEN] = " (as given)",
-	    [VERSION_FITS] = " (nothing in the core tells which: the layouts of these fit, and show the same)",
+	    [VERSION_FITS] = " (the core does not tell which release: all these layouts fit, and show the same stacks)",
 	};
 
 	if (trace->ruby_description) {
@@ -205,7 +206,7 @@ static void put_version(const struct trace *trace, FILE *stream)
 	fputs(sources[trace->version_source], stream);
 }
 
-/* That the layout is not one for this release, and for which ones it is. */
+/* Says that the layout is not for this release, and which releases it is for. */
 static void put_nearest(const struct trace *trace, const struct palette *palette, FILE *stream)
 {
 	fprintf(stream, "\n%sLayout:%s of ", palette->bold, palette->reset);
@@ -241,7 +242,7 @@ void render_text(const struct trace *trace, bool colour, FILE *stream)
 		put_core(&trace->core, palette, stream);
 	else if (trace->pauses > 0)
 		fprintf(stream, ", paused for %.0f us%s", trace->pause_us,
-			trace->pause_us > 0 ? "" : ": all of them sleep");
+			trace->pause_us > 0 ? "" : ": all threads sleep");
 	else
 		fputs(", not paused", stream);
 	if (trace->gc_known && trace->gc_running)

@@ -5,26 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/text.h"
-
-/* What a child of a node is found by. */
-struct child_key {
-	uint32_t parent, function;
-	int64_t line; /* of a group: the thread's or process's number */
-};
+#include "base/array.h"
+#include "base/index_table.h"
+#include "base/text.h"
 
 struct call_tree_store {
 	enum call_tree_by by;
 	size_t capacity;
-	uint32_t *slots; /* index of a node; 0: empty. Open addressing, at most half full */
-	size_t nr_slots;
-	int64_t *group_of; /* of each node: which one, if it is a group */
-	char **names;	   /* of groups */
+	struct index_table by_parent; /* all nodes but the root */
+	char **names;		      /* of groups */
 	size_t nr_names;
-	uint64_t seed;
-	uint32_t *of_profile; /* which node here a node of the profile is, below the group that */
-	uint32_t *known_for;  /* says; UINT32_MAX: it is not known */
-	uint32_t *path;	      /* of a stack that is looked for */
+	uint32_t *of_profile; /* for each node of the profile: the node of this tree, below the group in */
+	uint32_t *known_for;  /* `known_for`; UINT32_MAX if not known */
+	uint32_t *path;	      /* of the stack that is being added */
 	size_t path_capacity;
 };
 
@@ -56,103 +49,58 @@ void call_node_name(const struct call_tree *tree, const struct call_node *node, 
 		text_format(ret, ":%" PRId64, node->line);
 }
 
-static size_t hash(const struct call_tree_store *store, const struct child_key *key)
+static uint64_t hash_child(const void *item)
 {
-	uint64_t value = (store->seed ^ ((uint64_t)key->parent << 32 | key->function)) * 0x9e3779b97f4a7c15ULL;
+	const struct call_node *node = item;
+	uint64_t hash = hash_begin((uint64_t)node->parent << 32 | node->function);
 
-	value = (value ^ (value >> 31) ^ (uint64_t)key->line) * 0xbf58476d1ce4e5b9ULL;
-	return (size_t)(value ^ (value >> 29)) & (store->nr_slots - 1);
+	return hash_mix(hash_mix(hash, (uint64_t)node->line), (uint64_t)node->group_number);
 }
 
-static struct child_key key_of(const struct call_tree *tree, uint32_t node)
+static bool same_child(const void *a, const void *b)
 {
-	const struct call_node *of = &tree->nodes[node];
+	const struct call_node *x = a, *y = b;
 
-	return (struct child_key){
-	    .parent = of->parent,
-	    .function = of->function,
-	    .line = of->function == CALL_TREE_GROUP ? tree->store->group_of[node] : of->line,
-	};
+	return x->parent == y->parent && x->function == y->function && x->line == y->line &&
+	       x->group_number == y->group_number;
 }
 
-/* Where a child is, or would be. */
-static uint32_t *slot_of(const struct call_tree *tree, const struct child_key *key)
-{
-	const struct call_tree_store *store = tree->store;
-	size_t at = hash(store, key);
-
-	for (; store->slots[at] != 0; at = (at + 1) & (store->nr_slots - 1)) {
-		struct child_key other = key_of(tree, store->slots[at]);
-
-		if (other.parent == key->parent && other.function == key->function && other.line == key->line)
-			break;
-	}
-	return &store->slots[at];
-}
+static const struct index_items children = {sizeof(struct call_node), hash_child, same_child};
 
 static bool make_room(struct call_tree *tree)
 {
-	struct call_tree_store *store = tree->store;
-	size_t more = store->capacity ? store->capacity * 2 : 256;
-	struct call_node *nodes;
-	int64_t *groups;
-	uint32_t *slots;
-
-	if (tree->count < store->capacity)
-		return true;
-	if (more > UINT32_MAX / 4)
-		return false;
-	nodes = reallocarray(tree->nodes, more, sizeof(*nodes));
-	if (!nodes)
-		return false;
-	tree->nodes = nodes;
-	groups = reallocarray(store->group_of, more, sizeof(*groups));
-	if (!groups)
-		return false;
-	store->group_of = groups;
-	slots = calloc(more * 2, sizeof(*slots));
-	if (!slots)
-		return false;
-	free(store->slots);
-	store->slots = slots;
-	store->nr_slots = more * 2;
-	store->capacity = more;
-	for (uint32_t i = 1; i < tree->count; i++) {
-		struct child_key key = key_of(tree, i);
-
-		*slot_of(tree, &key) = i;
-	}
-	return true;
+	return tree->count < UINT32_MAX / 4 && array_make_room(tree->nodes, tree->store->capacity, tree->count + 1);
 }
 
-/* The child of that key, made if it is not there; UINT32_MAX if out of memory. */
-static uint32_t child_of(struct call_tree *tree, const struct child_key *key, const char *group)
+/* The child that is equal to a node; UINT32_MAX if there is none. */
+static uint32_t find_child(const struct call_tree *tree, const struct call_node *node)
 {
-	uint32_t *slot, index;
-	bool is_group = key->function == CALL_TREE_GROUP;
+	return index_table_find(&tree->store->by_parent, &children, tree->nodes, node);
+}
 
-	if (!make_room(tree))
+/* The same; it is added if there is none. UINT32_MAX if out of memory. */
+static uint32_t child_of(struct call_tree *tree, const struct call_node *node)
+{
+	struct index_table *table = &tree->store->by_parent;
+	uint32_t *slot, index;
+
+	if (!make_room(tree) || !index_table_make_room(table, &children, tree->nodes))
 		return UINT32_MAX;
-	slot = slot_of(tree, key);
+	slot = index_table_slot(table, &children, tree->nodes, node);
 	if (*slot != 0)
-		return *slot;
+		return *slot - 1;
 	index = (uint32_t)tree->count++;
-	tree->nodes[index] = (struct call_node){
-	    .parent = key->parent,
-	    .function = key->function,
-	    .line = is_group ? 0 : key->line,
-	    .group = group,
-	    .next_sibling = tree->nodes[key->parent].first_child,
-	};
-	tree->store->group_of[index] = key->line;
-	tree->nodes[key->parent].first_child = index;
-	return *slot = index;
+	tree->nodes[index] = *node;
+	tree->nodes[index].next_sibling = tree->nodes[node->parent].first_child;
+	tree->nodes[node->parent].first_child = index;
+	index_table_enter(table, slot, index);
+	return index;
 }
 
 /* ---- groups */
 
-/* Takes over the name. UINT32_MAX if out of memory. */
-static uint32_t add_group(struct call_tree *tree, const struct child_key *key, struct text *name)
+/* Adds a group, and takes over the name. UINT32_MAX if out of memory. */
+static uint32_t add_group(struct call_tree *tree, struct call_node *node, struct text *name)
 {
 	struct call_tree_store *store = tree->store;
 
@@ -160,67 +108,62 @@ static uint32_t add_group(struct call_tree *tree, const struct child_key *key, s
 		text_clear(name);
 		return UINT32_MAX;
 	}
-	/* There is room for all: each is made once. */
+	/* The array has room for all groups: each is added once. */
 	store->names[store->nr_names++] = name->data;
-	return child_of(tree, key, name->data);
+	node->group = name->data;
+	return child_of(tree, node);
 }
 
 static uint32_t process_node(struct call_tree *tree, uint32_t process)
 {
 	const struct profile_process *of = &tree->profile->processes[process];
-	const struct child_key key = {.parent = 0, .function = CALL_TREE_GROUP, .line = process};
+	struct call_node node = {.parent = 0, .function = CALL_TREE_GROUP, .group_number = process};
+	uint32_t known = find_child(tree, &node);
 	struct text name = {0};
 
 	if (tree->profile->nr_processes < 2)
 		return 0;
-	if (!make_room(tree))
-		return UINT32_MAX;
-	if (*slot_of(tree, &key) != 0)
-		return *slot_of(tree, &key);
+	if (known != UINT32_MAX)
+		return known;
 	text_add(&name, of->command, strlen(of->command));
 	text_format(&name, " %d", of->pid);
-	return add_group(tree, &key, &name);
+	return add_group(tree, &node, &name);
 }
 
 static uint32_t thread_node(struct call_tree *tree, uint32_t thread)
 {
 	const struct profile_thread *of = &tree->profile->threads[thread];
-	struct child_key key = {.function = CALL_TREE_GROUP, .line = (int64_t)thread + UINT32_MAX};
+	struct call_node node = {.function = CALL_TREE_GROUP, .group_number = (int64_t)thread + UINT32_MAX};
 	struct text name = {0};
+	uint32_t known;
 
-	key.parent = process_node(tree, of->process);
-	if (key.parent == UINT32_MAX || !make_room(tree))
+	node.parent = process_node(tree, of->process);
+	if (node.parent == UINT32_MAX)
 		return UINT32_MAX;
-	if (*slot_of(tree, &key) != 0)
-		return *slot_of(tree, &key);
+	known = find_child(tree, &node);
+	if (known != UINT32_MAX)
+		return known;
 	text_format(&name, "thread %d%s", of->tid, of->main ? " (main)" : "");
 	if (of->name) {
 		text_add(&name, " ", 1);
 		text_add(&name, of->name, strlen(of->name));
 	}
-	return add_group(tree, &key, &name);
+	return add_group(tree, &node, &name);
 }
 
-/* ---- runs */
+/* ---- spans */
 
 static bool add_to_path(struct call_tree_store *store, size_t depth, uint32_t node)
 {
-	if (depth == store->path_capacity) {
-		size_t more = depth > 0 ? depth * 2 : 256;
-		uint32_t *grown = reallocarray(store->path, more, sizeof(*grown));
-
-		if (!grown)
-			return false;
-		store->path = grown;
-		store->path_capacity = more;
-	}
+	if (!array_make_room(store->path, store->path_capacity, depth + 1))
+		return false;
 	store->path[depth] = node;
 	return true;
 }
 
 /*
- * The node of a stack below `top`; UINT32_MAX if out of memory. Stacks of runs in a row often have much in common: what
- * was found is kept.
+ * The node of a stack below `top`; UINT32_MAX if out of memory. Consecutive stacks often have much in common, so the
+ * nodes that were found are kept.
  */
 static uint32_t stack_node(struct call_tree *tree, uint32_t top, uint32_t node)
 {
@@ -235,13 +178,13 @@ static uint32_t stack_node(struct call_tree *tree, uint32_t top, uint32_t node)
 	here = at == 0 ? top : store->of_profile[at];
 	while (depth-- > 0) {
 		const struct profile_frame *frame = &profile->frames[profile->nodes[store->path[depth]].frame];
-		const struct child_key key = {
+		const struct call_node child = {
 		    .parent = here,
 		    .function = frame->function,
 		    .line = store->by == CALL_TREE_BY_LINE ? frame->line : 0,
 		};
 
-		here = child_of(tree, &key, NULL);
+		here = child_of(tree, &child);
 		if (here == UINT32_MAX)
 			return UINT32_MAX;
 		store->of_profile[store->path[depth]] = here;
@@ -250,27 +193,27 @@ static uint32_t stack_node(struct call_tree *tree, uint32_t top, uint32_t node)
 	return here;
 }
 
-static bool add_run(struct call_tree *tree, uint32_t top, const struct profile_run *run)
+static bool add_span(struct call_tree *tree, uint32_t top, const struct profile_span *span)
 {
-	uint32_t node = stack_node(tree, top, run->node);
+	uint32_t node = stack_node(tree, top, span->node);
 
 	if (node == UINT32_MAX)
 		return false;
-	tree->nodes[node].self[run->state] += run->weight_ns;
-	tree->nodes[node].samples += run->count;
+	tree->nodes[node].self[span->state] += span->weight_ns;
+	tree->nodes[node].samples += span->count;
 	return true;
 }
 
-static bool add_runs(struct call_tree *tree, bool threads)
+static bool add_spans(struct call_tree *tree, bool threads)
 {
 	const struct profile *profile = tree->profile;
 
-	for (size_t i = 0; i < profile->nr_runs; i++) {
-		const struct profile_run *run = &profile->runs[i];
-		uint32_t top = threads ? thread_node(tree, run->thread)
-				       : process_node(tree, profile->threads[run->thread].process);
+	for (size_t i = 0; i < profile->nr_spans; i++) {
+		const struct profile_span *span = &profile->spans[i];
+		uint32_t top = threads ? thread_node(tree, span->thread)
+				       : process_node(tree, profile->threads[span->thread].process);
 
-		if (top == UINT32_MAX || !add_run(tree, top, run))
+		if (top == UINT32_MAX || !add_span(tree, top, span))
 			return false;
 	}
 	return true;
@@ -298,7 +241,6 @@ struct call_tree *call_tree_create(const struct profile *profile, enum call_tree
 	tree->profile = profile;
 	tree->store = store;
 	store->by = by;
-	store->seed = profile_hash_seed();
 	store->of_profile = calloc(profile->nr_nodes, sizeof(*store->of_profile));
 	store->known_for = malloc(profile->nr_nodes * sizeof(*store->known_for));
 	store->names = calloc(profile->nr_processes + profile->nr_threads + 1, sizeof(*store->names));
@@ -308,9 +250,8 @@ struct call_tree *call_tree_create(const struct profile *profile, enum call_tree
 	}
 	memset(store->known_for, 0xff, profile->nr_nodes * sizeof(*store->known_for));
 	tree->nodes[0] = (struct call_node){.function = CALL_TREE_GROUP, .group = "all"};
-	store->group_of[0] = 0;
 	tree->count = 1;
-	if (!add_runs(tree, threads)) {
+	if (!add_spans(tree, threads)) {
 		call_tree_destroy(tree);
 		return NULL;
 	}
@@ -325,8 +266,7 @@ void call_tree_destroy(struct call_tree *tree)
 	for (size_t i = 0; i < tree->store->nr_names; i++)
 		free(tree->store->names[i]);
 	free(tree->store->names);
-	free(tree->store->slots);
-	free(tree->store->group_of);
+	index_table_clear(&tree->store->by_parent);
 	free(tree->store->of_profile);
 	free(tree->store->known_for);
 	free(tree->store->path);

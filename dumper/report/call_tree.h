@@ -1,6 +1,5 @@
 /*
- * A call tree: the runs of a profile, merged by the path of calls that they show. What the formats that know of no time
- * are written from.
+ * A call tree: the spans of a profile, merged by their stacks. Formats without a time axis are made from a call tree.
  */
 #ifndef RBDUMP_CALL_TREE_H
 #define RBDUMP_CALL_TREE_H
@@ -8,15 +7,17 @@
 #include "recording/profile.h"
 
 struct call_node {
-	uint32_t parent;       /* index; that of the root is its own, 0 */
-	uint32_t first_child;  /* index; 0: it has none */
-	uint32_t next_sibling; /* index; 0: it is the last */
+	uint32_t parent;       /* index; 0 for the root, which is its own parent */
+	uint32_t first_child;  /* index; 0 if there is no child */
+	uint32_t next_sibling; /* index; 0 if there is no further sibling */
 	uint32_t function;     /* index in the profile; CALL_TREE_GROUP: see `group` */
-	int64_t line;	       /* if the tree is by line; else 0 */
-	const char *group;     /* the process or thread that all below it is of: "ruby 1234", "thread 1235 worker" */
-	uint64_t self[PROFILE_STATES];	/* weight in ns of what ends here, by state */
-	uint64_t total[PROFILE_STATES]; /* and of all below it, itself included */
-	uint64_t samples;		/* that end here */
+	int64_t line;	       /* the line, if the tree is by line; otherwise 0 */
+	/* For a group: the process or thread to which all nodes below it belong: "ruby 1234", "thread 1235 worker". */
+	const char *group;
+	int64_t group_number;		/* for a group: the number of the process or thread; otherwise 0 */
+	uint64_t self[PROFILE_STATES];	/* by state: the weight, in ns, of the stacks that end at this node */
+	uint64_t total[PROFILE_STATES]; /* by state: the sum of `self` of this node and all nodes below it */
+	uint64_t samples;		/* how many samples have a stack that ends at this node */
 };
 
 #define CALL_TREE_GROUP UINT32_MAX
@@ -25,26 +26,30 @@ struct call_tree {
 	const struct profile *profile;
 	struct call_node *nodes; /* nodes[0] is the root; a parent comes before its children */
 	size_t count;
-	struct call_tree_store *store; /* what owns all that */
+	struct call_tree_store *store; /* owns the nodes' `group` texts */
 };
+
+struct text;
 
 enum call_tree_by { CALL_TREE_BY_FUNCTION, CALL_TREE_BY_LINE };
 
 /*
- *   by       whether lines of one function are one node
- *   threads  whether each thread has a node of its own below the root; processes have, where there are several
- * NULL if out of memory. The profile must outlive it.
+ * Makes the call tree of a profile. The profile must outlive the tree. Returns NULL if out of memory.
+ *   by       with CALL_TREE_BY_FUNCTION, all lines of a function share one node
+ *   threads  whether each thread has a node of its own. If the profile has several processes, each process has a node
+ *            of its own in any case
  */
 struct call_tree *call_tree_create(const struct profile *profile, enum call_tree_by by, bool threads);
 void call_tree_destroy(struct call_tree *tree); /* NULL is fine */
 
-/* The weight of all states. */
+/* The sums of `self` and `total` over all states. */
 uint64_t call_node_self(const struct call_node *node);
 uint64_t call_node_total(const struct call_node *node);
 
-/* What a node is called: the function's name, "name:line" if the tree is by line and the line is known, or the group.
+/*
+ * Appends the name of a node to `ret`. The name of a group is `group`. The name of any other node is the name of the
+ * node's function. If the tree is by line and the line is known, ":line" follows the name of the function.
  */
-struct text;
 void call_node_name(const struct call_tree *tree, const struct call_node *node, struct text *ret);
 
 #endif

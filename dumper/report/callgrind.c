@@ -1,23 +1,23 @@
 /*
- * The format of valgrind's callgrind: for each function, what its lines cost themselves, and what the calls at its
- * lines cost. It has no stacks, only pairs of caller and callee; what a function costs with all that it calls is the
- * sum of the calls to it.
+ * The format of valgrind's callgrind: for each function, the cost of its own lines, and the cost of the calls at its
+ * lines. There are no stacks, only pairs of caller and callee; the total cost of a function is the sum of all calls
+ * to it.
  *
- * So that this is right also where functions call themselves, directly or through others, the cost of a stack goes to
- * the call to the outermost frame of each function. Calls to deeper frames of the same function are there, too, and
- * cost nothing for this stack. And so that each function has a caller, there is one that calls those that nobody else
- * does.
+ * If a function calls itself, directly or through others, that sum must not count a stack twice. So the cost of a
+ * stack goes to the call to the outermost frame of each function. Calls to deeper frames of the same function are
+ * also written, but cost nothing for this stack. One more function calls the functions that have no other caller, so
+ * that each function has a caller.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/text.h"
+#include "base/text.h"
 #include "report/format.h"
 #include "report/string_table.h"
-#include "report/thread_runs.h"
+#include "report/thread_spans.h"
 
-#define UNKNOWN "???" /* what callgrind calls that which has no name */
+#define UNKNOWN "???" /* callgrind's name for what has no name */
 #define ROOT	"(root)"
 
 struct cost {
@@ -29,30 +29,31 @@ struct call {
 	uint32_t caller, callee; /* functions */
 	int64_t caller_line, callee_line;
 	uint32_t first_child, next_sibling; /* 0: none */
-	bool deeper;			    /* a frame above it is of the same function */
-	struct cost self, total;	    /* of the callee, here */
+	bool deeper;			    /* a caller further out is of the same function */
+	struct cost self, total;	    /* of the callee in this stack */
 };
 
 struct writer {
 	const struct profile *profile;
 	FILE *stream;
-	struct call *calls; /* by node; one more, for the stacks of which nothing is known */
+	struct call *calls; /* by node; the last one is for stacks of which nothing is known */
 	uint32_t nr_calls;
-	uint32_t *by_callee, *by_caller; /* those, but for the root, sorted as they are written */
-	uint32_t *same; /* by function of the profile: the first of that name, in that file; to readers they are one */
+	uint32_t *by_callee, *by_caller; /* the calls without the root, in the two orders in which they are written */
+	/* for each function of the profile: the first one with its name and file; readers take them for one */
+	uint32_t *same;
 	struct string_table files;
-	bool *named; /* by function: its name has been written, and its number is enough */
+	bool *named; /* for each function: its name was written, so its number is enough */
 };
 
-/* Where a walk through the tree is. */
+/* The position of a walk through the tree. */
 struct walk {
 	struct call *calls;
 	uint32_t *path; /* nodes from the root, which is at depth 0 */
 	uint32_t depth;
-	bool *seen; /* by function: it is on the path */
+	bool *seen; /* for each function: it is on the path */
 };
 
-/* Two functions more than the profile has. */
+/* These two functions come after those of the profile. */
 static uint32_t no_function(const struct writer *writer)
 {
 	return (uint32_t)writer->profile->nr_functions;
@@ -78,11 +79,11 @@ static void add(struct cost *to, const struct cost *cost)
 
 static void collect_self(struct writer *writer)
 {
-	for (size_t i = 0; i < writer->profile->nr_runs; i++) {
-		const struct profile_run *run = &writer->profile->runs[i];
-		const struct cost cost = {.ns = run->weight_ns, .samples = run->count};
+	for (size_t i = 0; i < writer->profile->nr_spans; i++) {
+		const struct profile_span *span = &writer->profile->spans[i];
+		const struct cost cost = {.ns = span->weight_ns, .samples = span->count};
 
-		add(&writer->calls[run->node != 0 ? run->node : no_stack(writer)].self, &cost);
+		add(&writer->calls[span->node != 0 ? span->node : no_stack(writer)].self, &cost);
 	}
 }
 
@@ -112,7 +113,7 @@ static bool find_same(struct writer *writer)
 	return ok;
 }
 
-/* What is in no file has no line: that of a C function is one of its caller. */
+/* A function without a file has no line: the line of a C function is in its caller. */
 static int64_t line_of(const struct profile *profile, const struct profile_frame *frame)
 {
 	return profile->functions[frame->function].path && frame->line > 0 ? frame->line : 0;
@@ -149,7 +150,7 @@ static void enter(struct walk *walk, uint32_t index)
 	walk->seen[call->callee] = true;
 }
 
-/* The next sibling of what is left. */
+/* Leaves a node. Returns its next sibling. */
 static uint32_t leave(struct walk *walk)
 {
 	const struct call *call = &walk->calls[walk->path[walk->depth--]];
@@ -209,7 +210,7 @@ static int compare_callers(const void *left, const void *right, void *context)
 static void write_name(FILE *stream, const char *name)
 {
 	putc(' ', stream);
-	/* A number without a name stands for a name that came before. */
+	/* A number without a name would stand for a name that was written before. */
 	text_print(name && name[strspn(name, " ")] ? name : UNKNOWN, stream);
 }
 
@@ -228,7 +229,7 @@ static void write_file(struct writer *writer, const char *key, uint32_t function
 static const char *function_name(const struct writer *writer, uint32_t function)
 {
 	if (function == no_function(writer))
-		return THREAD_RUNS_NO_STACK;
+		return THREAD_SPANS_NO_STACK;
 	return function == root_function(writer) ? ROOT : writer->profile->functions[function].name;
 }
 
@@ -246,7 +247,7 @@ static void write_cost(struct writer *writer, int64_t line, const struct cost *c
 	fprintf(writer->stream, "%" PRId64 " %" PRIu64 " %" PRIu64 "\n", line, cost->ns, cost->samples);
 }
 
-/* What a function costs itself, line by line. */
+/* Writes the cost of a function itself, line by line. */
 static void write_self(struct writer *writer, const uint32_t *order, size_t count)
 {
 	for (size_t i = 0; i < count;) {
@@ -268,8 +269,8 @@ static int64_t first_line(const struct profile *profile, uint32_t function)
 }
 
 /*
- * Calls of one function at one line of another. How often it was called is not known; what is written is how
- * often it was seen in a sample. Returns how many nodes these were.
+ * Writes the calls of one function at one line of another. The number of calls is not known; the number of samples in
+ * which they were seen is written instead. Returns how many nodes these were.
  */
 static size_t write_call(struct writer *writer, const uint32_t *order, size_t count)
 {

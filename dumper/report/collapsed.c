@@ -2,11 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/text.h"
+#include "base/array.h"
+#include "base/text.h"
 #include "report/call_tree.h"
 #include "report/format.h"
 
-/* A line without its number, and what it is of. */
+/* A line without its number, and which profile it is from. */
 struct stack_line {
 	char *text;
 	uint64_t us, before_us;
@@ -17,7 +18,10 @@ struct stack_lines {
 	size_t count, capacity;
 };
 
-/* How long the character is that cannot be there: it would end a frame, or the line, or drive a terminal. Else 0. */
+/*
+ * The length of a character that is not allowed, because it would end a frame or the line, or control a terminal.
+ * Else 0.
+ */
 static size_t is_special(const char *at, size_t length)
 {
 	uint32_t point;
@@ -25,7 +29,7 @@ static size_t is_special(const char *at, size_t length)
 	return *at == ';' ? 1 : text_control(at, length, &point);
 }
 
-/* What a node is called; empty, and not NULL, if it has no name. */
+/* The name of a node; empty, not NULL, if it has none. */
 static struct text frame_of(const struct call_tree *tree, const struct call_node *node)
 {
 	struct text name = {0}, frame = {0};
@@ -55,7 +59,7 @@ static struct text frame_of(const struct call_tree *tree, const struct call_node
 	return frame;
 }
 
-/* The frames from the root to a node, through the lines of all nodes above it. NULL if out of memory. */
+/* The frames from the root to a node, joined. NULL if out of memory. */
 static char *line_of(const struct call_tree *tree, const struct text *frames, uint32_t index)
 {
 	size_t length = 0;
@@ -64,7 +68,7 @@ static char *line_of(const struct call_tree *tree, const struct text *frames, ui
 	for (uint32_t at = index; at != 0; at = tree->nodes[at].parent)
 		length += frames[at].length + 1;
 	line = malloc(length);
-	/* From its end; each has a byte behind it, the last one the NUL. */
+	/* From its end. Each frame has one more byte after it; after the last one that is the NUL. */
 	for (uint32_t at = index; line && at != 0; at = tree->nodes[at].parent) {
 		line[--length] = at == index ? '\0' : ';';
 		length -= frames[at].length;
@@ -74,19 +78,12 @@ static char *line_of(const struct call_tree *tree, const struct text *frames, ui
 	return line;
 }
 
-/* Takes the line over. False if out of memory. */
+/* Adds a line, and takes it over. False if out of memory. */
 static bool add_line(struct stack_lines *lines, char *line, uint64_t us, bool before)
 {
-	if (line && lines->count == lines->capacity) {
-		size_t more = lines->capacity ? lines->capacity * 2 : 256;
-		struct stack_line *grown = reallocarray(lines->of, more, sizeof(*grown));
-
-		if (!grown) {
-			free(line);
-			return false;
-		}
-		lines->of = grown;
-		lines->capacity = more;
+	if (line && !array_make_room(lines->of, lines->capacity, lines->count + 1)) {
+		free(line);
+		return false;
 	}
 	if (!line)
 		return false;
@@ -100,7 +97,7 @@ static bool add_lines_of(const struct call_tree *tree, struct text *frames, bool
 	for (uint32_t i = 1; i < tree->count; i++) {
 		uint64_t us = (call_node_self(&tree->nodes[i]) + 500) / 1000;
 
-		/* Those of its callers are there: they come before it. */
+		/* The frames of its callers are there already: they come before it. */
 		frames[i] = frame_of(tree, &tree->nodes[i]);
 		if (frames[i].failed || (us > 0 && !add_line(ret, line_of(tree, frames, i), us, before)))
 			return false;

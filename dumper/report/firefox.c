@@ -1,52 +1,25 @@
 /*
  * The Firefox Profiler's own format, "processed", in JSON: the oldest version of it in which all threads share the
- * tables of stacks, frames and functions. Whatever is newer reads it.
+ * tables of stacks, frames and functions. All newer profilers read that version.
  *
- * What a thread was doing is the category of the innermost frame of a stack, and the system call that it waits in is
- * the subcategory. So there is a stack, with a frame of its own, for each stack and state that a thread was seen in.
- * The stacks of which these are the callers have no category.
+ * The state of a thread is the category of the innermost frame of a stack, and the system call in which it waits is the
+ * subcategory. So each stack has one row, with its own innermost frame, for each state in which a thread was seen with
+ * that stack. The stacks of callers have no category.
  *
- * A run of samples becomes as many rows as it has samples, or less if these are too many. A row stands for the time up
- * to the next one: where no run follows, there is a row without a stack.
+ * A span becomes as many rows as it has samples, or fewer if there are too many. A row stands for the time until the
+ * next one; a gap between spans is a row without a stack.
  */
 #include <stdlib.h>
 
-#include "moments.h"
-#include "report/format.h"
-#include "report/json_stream.h"
-#include "report/string_table.h"
-#include "report/thread_runs.h"
+#include "base/clock.h"
+#include "report/firefox_parts.h"
+#include "report/thread_spans.h"
 
 #define VERSION	      60      /* of the processed format */
-#define GECKO_VERSION 30      /* of what Firefox itself would have written; nothing reads it */
-#define MAX_ROWS      1000000 /* about so many rows are written; with more, the profiler's pages are slow */
-#define NR_SYSCALLS   (INT16_MAX + 1)
-#define OTHER	      0 /* the category of what is in no state */
-#define NONE	      UINT32_MAX
+#define GECKO_VERSION 30      /* what Firefox itself would have written; nothing reads it */
+#define MAX_ROWS      1000000 /* roughly the most rows; with more, the profiler's pages are slow */
 
-/* A stack in a state. */
-struct leaf {
-	uint32_t node;
-	uint8_t state;
-	int16_t syscall;
-};
-
-struct writer {
-	const struct profile *profile;
-	const struct format_options *options;
-	struct json_stream json;
-	struct string_table strings;
-	struct string_table sources; /* paths; their index is that of a source */
-	uint32_t *callers;	     /* by node: its row in the table of stacks, if it calls something; else NONE */
-	uint32_t nr_callers;
-	struct leaf *leaves; /* behind these in the table of stacks, and behind the profile's in that of frames */
-	uint32_t nr_leaves;
-	uint32_t *run_leaf;	 /* by run */
-	uint16_t *subcategories; /* of blocked, by system call; 0: it was not seen */
-	uint64_t samples_a_row;
-};
-
-/* The colours are names that the profiler has; it wants one category to be grey, and shows no transparent one. */
+/* These colours are names that the profiler knows. It needs one grey category, and does not show transparent ones. */
 static const char *const colours[PROFILE_STATES] = {
     [PROFILE_CPU] = "yellow",
     [PROFILE_GC] = "orange",
@@ -58,13 +31,13 @@ static const char *const colours[PROFILE_STATES] = {
     [PROFILE_PAGING] = "lightblue",
 };
 
-/* ---- what is known before anything is written */
+/* ---- what is collected before anything is written */
 
-static int compare_runs(const void *left, const void *right, void *context)
+static int compare_spans(const void *left, const void *right, void *context)
 {
 	const struct profile *profile = context;
-	const struct profile_run *a = &profile->runs[*(const uint32_t *)left];
-	const struct profile_run *b = &profile->runs[*(const uint32_t *)right];
+	const struct profile_span *a = &profile->spans[*(const uint32_t *)left];
+	const struct profile_span *b = &profile->spans[*(const uint32_t *)right];
 
 	if (a->node != b->node)
 		return a->node < b->node ? -1 : 1;
@@ -73,28 +46,29 @@ static int compare_runs(const void *left, const void *right, void *context)
 	return a->syscall < b->syscall ? -1 : a->syscall > b->syscall;
 }
 
-static bool collect_leaves(struct writer *writer)
+static bool collect_leaves(struct firefox_writer *writer)
 {
 	const struct profile *profile = writer->profile;
-	uint32_t *order = calloc(profile->nr_runs + 1, sizeof(*order));
+	uint32_t *order = calloc(profile->nr_spans + 1, sizeof(*order));
 
 	if (!order)
 		return false;
-	for (size_t i = 0; i < profile->nr_runs; i++)
+	for (size_t i = 0; i < profile->nr_spans; i++)
 		order[i] = (uint32_t)i;
-	qsort_r(order, profile->nr_runs, sizeof(*order), compare_runs, (void *)profile);
-	for (size_t i = 0; i < profile->nr_runs; i++) {
-		const struct profile_run *run = &profile->runs[order[i]];
+	qsort_r(order, profile->nr_spans, sizeof(*order), compare_spans, (void *)profile);
+	for (size_t i = 0; i < profile->nr_spans; i++) {
+		const struct profile_span *span = &profile->spans[order[i]];
 
-		if (i == 0 || compare_runs(&order[i - 1], &order[i], (void *)profile) != 0)
-			writer->leaves[writer->nr_leaves++] = (struct leaf){run->node, run->state, run->syscall};
-		writer->run_leaf[order[i]] = writer->nr_leaves - 1;
+		if (i == 0 || compare_spans(&order[i - 1], &order[i], (void *)profile) != 0)
+			writer->leaves[writer->nr_leaves++] =
+			    (struct firefox_leaf){span->node, span->state, span->syscall};
+		writer->span_leaf[order[i]] = writer->nr_leaves - 1;
 	}
 	free(order);
 	return true;
 }
 
-static void collect_callers(struct writer *writer)
+static void collect_callers(struct firefox_writer *writer)
 {
 	const struct profile *profile = writer->profile;
 
@@ -114,7 +88,7 @@ static void collect_callers(struct writer *writer)
 			writer->callers[i] = writer->nr_callers++;
 }
 
-static void collect_subcategories(struct writer *writer)
+static void collect_subcategories(struct firefox_writer *writer)
 {
 	uint16_t count = 0;
 
@@ -126,25 +100,25 @@ static void collect_subcategories(struct writer *writer)
 			writer->subcategories[i] = ++count;
 }
 
-static void collect_sources(struct writer *writer)
+static void collect_sources(struct firefox_writer *writer)
 {
 	for (size_t i = 0; i < writer->profile->nr_functions; i++)
 		if (writer->profile->functions[i].path)
 			string_table_add(&writer->sources, writer->profile->functions[i].path);
 }
 
-static bool collect(struct writer *writer)
+static bool collect(struct firefox_writer *writer)
 {
 	uint64_t samples = 0;
 
-	if (!writer->callers || !writer->leaves || !writer->run_leaf || !writer->subcategories ||
+	if (!writer->callers || !writer->leaves || !writer->span_leaf || !writer->subcategories ||
 	    !collect_leaves(writer))
 		return false;
 	collect_callers(writer);
 	collect_subcategories(writer);
 	collect_sources(writer);
-	for (size_t i = 0; i < writer->profile->nr_runs; i++)
-		samples += writer->profile->runs[i].count;
+	for (size_t i = 0; i < writer->profile->nr_spans; i++)
+		samples += writer->profile->spans[i].count;
 	writer->samples_a_row = 1 + samples / MAX_ROWS;
 	return !writer->sources.failed;
 }
@@ -166,7 +140,7 @@ static void end_category(struct json_stream *json)
 	json_stream_end_object(json);
 }
 
-static void write_syscalls(struct writer *writer)
+static void write_syscalls(struct firefox_writer *writer)
 {
 	for (int i = 0; i < NR_SYSCALLS; i++) {
 		const char *name = profile_syscall_name(i);
@@ -179,7 +153,7 @@ static void write_syscalls(struct writer *writer)
 	}
 }
 
-static void write_categories(struct writer *writer)
+static void write_categories(struct firefox_writer *writer)
 {
 	json_stream_array(&writer->json, "categories");
 	write_category(&writer->json, "Other", "grey");
@@ -203,7 +177,7 @@ static void write_entry(struct json_stream *json, const char *label, const char 
 }
 
 /* What the profiler shows in the panel "profile info". */
-static void write_extra(struct writer *writer)
+static void write_extra(struct firefox_writer *writer)
 {
 	struct json_stream *json = &writer->json;
 
@@ -215,7 +189,7 @@ static void write_extra(struct writer *writer)
 	write_entry(json, "Mode", writer->profile->mode);
 	write_entry(json, "Weights", writer->options->by);
 	if (writer->profile->cut)
-		write_entry(json, "Cut", "the recording ends in the middle");
+		write_entry(json, "Cut", "the recording was not finished, or is damaged");
 	if (writer->options->remark)
 		write_entry(json, "Layout", writer->options->remark);
 	json_stream_end_array(json);
@@ -232,7 +206,7 @@ static void write_units(struct json_stream *json)
 	json_stream_end_object(json);
 }
 
-static void write_meta(struct writer *writer)
+static void write_meta(struct firefox_writer *writer)
 {
 	const struct profile *profile = writer->profile;
 	struct json_stream *json = &writer->json;
@@ -261,242 +235,6 @@ static void write_meta(struct writer *writer)
 	json_stream_end_object(json);
 }
 
-/* ---- tables: a column is an array */
-
-static void write_same(struct json_stream *json, const char *column, size_t count, const int *value)
-{
-	json_stream_array(json, column);
-	for (size_t i = 0; i < count; i++) {
-		if (value)
-			json_stream_integer(json, NULL, *value);
-		else
-			json_stream_null(json, NULL);
-	}
-	json_stream_end_array(json);
-}
-
-static void write_false(struct json_stream *json, const char *column, size_t count)
-{
-	json_stream_array(json, column);
-	for (size_t i = 0; i < count; i++)
-		json_stream_boolean(json, NULL, false);
-	json_stream_end_array(json);
-}
-
-static void end_table(struct json_stream *json, size_t count)
-{
-	json_stream_integer(json, "length", (int64_t)count);
-	json_stream_end_object(json);
-}
-
-static void write_index(struct json_stream *json, uint32_t index)
-{
-	if (index == NONE)
-		json_stream_null(json, NULL);
-	else
-		json_stream_integer(json, NULL, index);
-}
-
-static void write_line(struct json_stream *json, const struct profile_function *function, int64_t line)
-{
-	/* The line of a function that is in no file is that of its caller, in the caller's file. */
-	if (function->path && line > 0)
-		json_stream_integer(json, NULL, line);
-	else
-		json_stream_null(json, NULL);
-}
-
-static void write_stacks(struct writer *writer)
-{
-	const struct profile *profile = writer->profile;
-	struct json_stream *json = &writer->json;
-
-	json_stream_object(json, "stackTable");
-	json_stream_array(json, "frame");
-	for (size_t i = 1; i < profile->nr_nodes; i++)
-		if (writer->callers[i] != NONE)
-			json_stream_integer(json, NULL, profile->nodes[i].frame);
-	for (uint32_t i = 0; i < writer->nr_leaves; i++)
-		json_stream_integer(json, NULL, (int64_t)profile->nr_frames + i);
-	json_stream_end_array(json);
-	json_stream_array(json, "prefix");
-	for (size_t i = 1; i < profile->nr_nodes; i++)
-		if (writer->callers[i] != NONE)
-			write_index(json, writer->callers[profile->nodes[i].parent]);
-	for (uint32_t i = 0; i < writer->nr_leaves; i++) {
-		uint32_t node = writer->leaves[i].node;
-
-		write_index(json, node != 0 ? writer->callers[profile->nodes[node].parent] : NONE);
-	}
-	json_stream_end_array(json);
-	end_table(json, (size_t)writer->nr_callers + writer->nr_leaves);
-}
-
-/* The frame of a leaf; NULL if nothing is known of its stack. */
-static const struct profile_frame *leaf_frame(const struct writer *writer, uint32_t leaf)
-{
-	const struct profile *profile = writer->profile;
-	uint32_t node = writer->leaves[leaf].node;
-
-	return node != 0 ? &profile->frames[profile->nodes[node].frame] : NULL;
-}
-
-static void write_frame_lines(struct writer *writer)
-{
-	const struct profile *profile = writer->profile;
-
-	json_stream_array(&writer->json, "line");
-	for (size_t i = 0; i < profile->nr_frames; i++)
-		write_line(&writer->json, &profile->functions[profile->frames[i].function], profile->frames[i].line);
-	for (uint32_t i = 0; i < writer->nr_leaves; i++) {
-		const struct profile_frame *frame = leaf_frame(writer, i);
-
-		if (frame)
-			write_line(&writer->json, &profile->functions[frame->function], frame->line);
-		else
-			json_stream_null(&writer->json, NULL);
-	}
-	json_stream_end_array(&writer->json);
-}
-
-static void write_frame_functions(struct writer *writer)
-{
-	const struct profile *profile = writer->profile;
-
-	json_stream_array(&writer->json, "func");
-	for (size_t i = 0; i < profile->nr_frames; i++)
-		json_stream_integer(&writer->json, NULL, profile->frames[i].function);
-	for (uint32_t i = 0; i < writer->nr_leaves; i++) {
-		const struct profile_frame *frame = leaf_frame(writer, i);
-
-		json_stream_integer(&writer->json, NULL, frame ? frame->function : (int64_t)profile->nr_functions);
-	}
-	json_stream_end_array(&writer->json);
-}
-
-static int subcategory(const struct writer *writer, const struct leaf *leaf)
-{
-	return leaf->state == PROFILE_BLOCKED && leaf->syscall >= 0 ? writer->subcategories[leaf->syscall] : OTHER;
-}
-
-static void write_frame_categories(struct writer *writer, const char *column, bool sub)
-{
-	json_stream_array(&writer->json, column);
-	for (size_t i = 0; i < writer->profile->nr_frames; i++)
-		json_stream_null(&writer->json, NULL);
-	for (uint32_t i = 0; i < writer->nr_leaves; i++) {
-		const struct leaf *leaf = &writer->leaves[i];
-
-		json_stream_integer(&writer->json, NULL, sub ? subcategory(writer, leaf) : leaf->state + 1);
-	}
-	json_stream_end_array(&writer->json);
-}
-
-static void write_frames(struct writer *writer)
-{
-	struct json_stream *json = &writer->json;
-	size_t count = writer->profile->nr_frames + writer->nr_leaves;
-
-	json_stream_object(json, "frameTable");
-	write_same(json, "address", count, &(int){-1});
-	write_same(json, "inlineDepth", count, &(int){0});
-	write_frame_categories(writer, "category", false);
-	write_frame_categories(writer, "subcategory", true);
-	write_frame_functions(writer);
-	write_same(json, "nativeSymbol", count, NULL);
-	write_same(json, "innerWindowID", count, NULL);
-	write_frame_lines(writer);
-	write_same(json, "column", count, NULL);
-	end_table(json, count);
-}
-
-static void write_function_names(struct writer *writer)
-{
-	const struct profile *profile = writer->profile;
-
-	json_stream_array(&writer->json, "name");
-	for (size_t i = 0; i < profile->nr_functions; i++)
-		json_stream_integer(&writer->json, NULL,
-				    string_table_add(&writer->strings, profile->functions[i].name));
-	json_stream_integer(&writer->json, NULL, string_table_add(&writer->strings, THREAD_RUNS_NO_STACK));
-	json_stream_end_array(&writer->json);
-}
-
-static void write_function_places(struct writer *writer)
-{
-	const struct profile *profile = writer->profile;
-
-	json_stream_array(&writer->json, "source");
-	for (size_t i = 0; i < profile->nr_functions; i++) {
-		const char *path = profile->functions[i].path;
-
-		write_index(&writer->json, path ? string_table_add(&writer->sources, path) : NONE);
-	}
-	json_stream_null(&writer->json, NULL);
-	json_stream_end_array(&writer->json);
-	json_stream_array(&writer->json, "lineNumber");
-	for (size_t i = 0; i < profile->nr_functions; i++)
-		write_line(&writer->json, &profile->functions[i], profile->functions[i].first_line);
-	json_stream_null(&writer->json, NULL);
-	json_stream_end_array(&writer->json);
-}
-
-static void write_functions(struct writer *writer)
-{
-	struct json_stream *json = &writer->json;
-	size_t count = writer->profile->nr_functions + 1;
-
-	json_stream_object(json, "funcTable");
-	write_function_names(writer);
-	write_false(json, "isJS", count);
-	write_false(json, "relevantForJS", count);
-	write_same(json, "resource", count, &(int){-1});
-	write_function_places(writer);
-	write_same(json, "columnNumber", count, NULL);
-	end_table(json, count);
-}
-
-static void write_empty_table(struct json_stream *json, const char *table, const char *const *columns)
-{
-	json_stream_object(json, table);
-	for (; *columns; columns++)
-		write_same(json, *columns, 0, NULL);
-	end_table(json, 0);
-}
-
-static void write_sources(struct writer *writer)
-{
-	struct json_stream *json = &writer->json;
-
-	json_stream_object(json, "sources");
-	write_same(json, "uuid", writer->sources.count, NULL);
-	json_stream_array(json, "filename");
-	for (size_t i = 0; i < writer->sources.count; i++)
-		json_stream_integer(json, NULL, string_table_add(&writer->strings, writer->sources.strings[i]));
-	json_stream_end_array(json);
-	end_table(json, writer->sources.count);
-}
-
-static void write_shared(struct writer *writer)
-{
-	static const char *const resources[] = {"lib", "name", "host", "type", NULL};
-	static const char *const symbols[] = {"libIndex", "address", "name", "functionSize", NULL};
-	struct json_stream *json = &writer->json;
-
-	json_stream_object(json, "shared");
-	write_stacks(writer);
-	write_frames(writer);
-	write_functions(writer);
-	write_empty_table(json, "resourceTable", resources);
-	write_empty_table(json, "nativeSymbols", symbols);
-	write_sources(writer);
-	json_stream_array(json, "stringArray");
-	for (size_t i = 0; i < writer->strings.count; i++)
-		json_stream_string(json, NULL, writer->strings.strings[i]);
-	json_stream_end_array(json);
-	json_stream_end_object(json);
-}
-
 /* ---- threads */
 
 enum column { COLUMN_STACK, COLUMN_TIME, COLUMN_WEIGHT, COLUMN_CPU };
@@ -505,15 +243,15 @@ enum column { COLUMN_STACK, COLUMN_TIME, COLUMN_WEIGHT, COLUMN_CPU };
 struct row {
 	uint32_t leaf; /* NONE: no stack */
 	uint64_t start_ns, weight_ns;
-	uint64_t cpu_ns; /* since the row before */
+	uint64_t cpu_ns; /* since the previous row */
 };
 
-static void write_cell(struct writer *writer, enum column column, const struct row *row)
+static void write_cell(struct firefox_writer *writer, enum column column, const struct row *row)
 {
 	struct json_stream *json = &writer->json;
 
 	if (column == COLUMN_STACK)
-		write_index(json, row->leaf != NONE ? writer->nr_callers + row->leaf : NONE);
+		firefox_write_index(json, row->leaf != NONE ? writer->nr_callers + row->leaf : NONE);
 	else if (column == COLUMN_TIME)
 		json_stream_milliseconds(json, NULL, row->start_ns);
 	else if (column == COLUMN_WEIGHT)
@@ -522,25 +260,25 @@ static void write_cell(struct writer *writer, enum column column, const struct r
 		json_stream_integer(json, NULL, (int64_t)row->cpu_ns);
 }
 
-/* How much of a run's time its first rows have: all of them have as much, but for a nanosecond. */
-static uint64_t share(const struct profile_run *run, uint64_t rows, uint64_t first)
+/* How much of a span's time its first rows have: all rows have the same, to the nanosecond. */
+static uint64_t share(const struct profile_span *span, uint64_t rows, uint64_t first)
 {
-	return run->weight_ns / rows * first + run->weight_ns % rows * first / rows;
+	return span->weight_ns / rows * first + span->weight_ns % rows * first / rows;
 }
 
-/* The rows of one run. Returns how many. */
-static size_t write_run(struct writer *writer, enum column column, uint32_t index, uint64_t *cpu_ns)
+/* Writes the rows of one span. Returns how many. */
+static size_t write_span(struct firefox_writer *writer, enum column column, uint32_t index, uint64_t *cpu_ns)
 {
-	const struct profile_run *run = &writer->profile->runs[index];
-	uint64_t rows = (run->count + writer->samples_a_row - 1) / writer->samples_a_row;
-	bool runs = run->state == PROFILE_CPU || run->state == PROFILE_GC;
+	const struct profile_span *span = &writer->profile->spans[index];
+	uint64_t rows = (span->count + writer->samples_a_row - 1) / writer->samples_a_row;
+	bool runs = span->state == PROFILE_CPU || span->state == PROFILE_GC;
 
 	rows = rows > 0 ? rows : 1;
 	for (uint64_t i = 0; i < rows; i++) {
-		uint64_t begin = share(run, rows, i), weight = share(run, rows, i + 1) - begin;
+		uint64_t begin = share(span, rows, i), weight = share(span, rows, i + 1) - begin;
 		const struct row row = {
-		    .leaf = writer->run_leaf[index],
-		    .start_ns = run->start_ns + begin,
+		    .leaf = writer->span_leaf[index],
+		    .start_ns = span->start_ns + begin,
 		    .weight_ns = weight,
 		    .cpu_ns = *cpu_ns,
 		};
@@ -551,7 +289,7 @@ static size_t write_run(struct writer *writer, enum column column, uint32_t inde
 	return rows;
 }
 
-static size_t write_column(struct writer *writer, const char *name, enum column column, const uint32_t *runs,
+static size_t write_column(struct firefox_writer *writer, const char *name, enum column column, const uint32_t *spans,
 			   size_t count)
 {
 	uint64_t cpu_ns = 0;
@@ -559,11 +297,11 @@ static size_t write_column(struct writer *writer, const char *name, enum column 
 
 	json_stream_array(&writer->json, name);
 	for (size_t i = 0; i < count; i++) {
-		const struct profile_run *run = &writer->profile->runs[runs[i]];
-		uint64_t end = run->start_ns + run->weight_ns;
+		const struct profile_span *span = &writer->profile->spans[spans[i]];
+		uint64_t end = span->start_ns + span->weight_ns;
 
-		rows += write_run(writer, column, runs[i], &cpu_ns);
-		if (i + 1 == count || writer->profile->runs[runs[i + 1]].start_ns > end) {
+		rows += write_span(writer, column, spans[i], &cpu_ns);
+		if (i + 1 == count || writer->profile->spans[spans[i + 1]].start_ns > end) {
 			write_cell(writer, column, &(struct row){.leaf = NONE, .start_ns = end, .cpu_ns = cpu_ns});
 			cpu_ns = 0;
 			rows++;
@@ -573,21 +311,21 @@ static size_t write_column(struct writer *writer, const char *name, enum column 
 	return rows;
 }
 
-static void write_samples(struct writer *writer, const uint32_t *runs, size_t count)
+static void write_samples(struct firefox_writer *writer, const uint32_t *spans, size_t count)
 {
 	struct json_stream *json = &writer->json;
 	size_t rows;
 
 	json_stream_object(json, "samples");
 	json_stream_string(json, "weightType", "tracing-ms");
-	rows = write_column(writer, "stack", COLUMN_STACK, runs, count);
-	write_column(writer, "time", COLUMN_TIME, runs, count);
-	write_column(writer, "weight", COLUMN_WEIGHT, runs, count);
-	write_column(writer, "threadCPUDelta", COLUMN_CPU, runs, count);
-	end_table(json, rows);
+	rows = write_column(writer, "stack", COLUMN_STACK, spans, count);
+	write_column(writer, "time", COLUMN_TIME, spans, count);
+	write_column(writer, "weight", COLUMN_WEIGHT, spans, count);
+	write_column(writer, "threadCPUDelta", COLUMN_CPU, spans, count);
+	firefox_end_table(json, rows);
 }
 
-static void write_times(struct writer *writer, const struct profile_process *process, const uint32_t *runs,
+static void write_times(struct firefox_writer *writer, const struct profile_process *process, const uint32_t *spans,
 			size_t count)
 {
 	const struct profile *profile = writer->profile;
@@ -598,19 +336,20 @@ static void write_times(struct writer *writer, const struct profile_process *pro
 		json_stream_milliseconds(json, "processShutdownTime", process->end_ns);
 	else
 		json_stream_null(json, "processShutdownTime");
-	json_stream_milliseconds(json, "registerTime", count > 0 ? profile->runs[runs[0]].start_ns : process->begin_ns);
+	json_stream_milliseconds(json, "registerTime",
+				 count > 0 ? profile->spans[spans[0]].start_ns : process->begin_ns);
 	json_stream_null(json, "unregisterTime");
 	json_stream_array(json, "pausedRanges");
 	json_stream_end_array(json);
 }
 
-static void write_names(struct writer *writer, const struct profile_thread *thread, size_t index)
+static void write_names(struct firefox_writer *writer, const struct profile_thread *thread, size_t index)
 {
 	const struct profile_process *process = &writer->profile->processes[thread->process];
 	struct json_stream *json = &writer->json;
 	struct text name = {0}, pid = {0}, tid = {0};
 
-	thread_runs_add_name(thread, &name);
+	thread_spans_add_name(thread, &name);
 	text_format(&pid, "%d", (int)process->pid);
 	text_format(&tid, "unknown %zu", index);
 	writer->strings.failed |= name.failed || pid.failed || tid.failed;
@@ -628,7 +367,7 @@ static void write_names(struct writer *writer, const struct profile_thread *thre
 	text_clear(&tid);
 }
 
-static void write_thread(struct writer *writer, size_t index, const uint32_t *runs, size_t count)
+static void write_thread(struct firefox_writer *writer, size_t index, const uint32_t *spans, size_t count)
 {
 	static const char *const markers[] = {"data", "name", "startTime", "endTime", "phase", "category", NULL};
 	const struct profile_thread *thread = &writer->profile->threads[index];
@@ -636,13 +375,13 @@ static void write_thread(struct writer *writer, size_t index, const uint32_t *ru
 
 	json_stream_object(json, NULL);
 	write_names(writer, thread, index);
-	write_times(writer, &writer->profile->processes[thread->process], runs, count);
-	write_samples(writer, runs, count);
-	write_empty_table(json, "markers", markers);
+	write_times(writer, &writer->profile->processes[thread->process], spans, count);
+	write_samples(writer, spans, count);
+	firefox_write_empty_table(json, "markers", markers);
 	json_stream_end_object(json);
 }
 
-static void write_profile(struct writer *writer, const struct thread_runs *by)
+static void write_profile(struct firefox_writer *writer, const struct thread_spans *by)
 {
 	struct json_stream *json = &writer->json;
 
@@ -650,10 +389,10 @@ static void write_profile(struct writer *writer, const struct thread_runs *by)
 	write_meta(writer);
 	json_stream_array(json, "libs");
 	json_stream_end_array(json);
-	write_shared(writer);
+	firefox_write_tables(writer);
 	json_stream_array(json, "threads");
 	for (size_t t = 0; t < writer->profile->nr_threads; t++)
-		write_thread(writer, t, by->runs + by->first[t], by->first[t + 1] - by->first[t]);
+		write_thread(writer, t, by->spans + by->first[t], by->first[t + 1] - by->first[t]);
 	json_stream_end_array(json);
 	json_stream_end_object(json);
 	putc('\n', json->stream);
@@ -661,28 +400,28 @@ static void write_profile(struct writer *writer, const struct thread_runs *by)
 
 bool format_firefox(const struct profile *profile, const struct format_options *options, FILE *stream)
 {
-	struct writer writer = {
+	struct firefox_writer writer = {
 	    .profile = profile,
 	    .options = options,
 	    .json = {.stream = stream},
 	    .callers = calloc(profile->nr_nodes + 1, sizeof(*writer.callers)),
-	    .leaves = calloc(profile->nr_runs + 1, sizeof(*writer.leaves)),
-	    .run_leaf = calloc(profile->nr_runs + 1, sizeof(*writer.run_leaf)),
+	    .leaves = calloc(profile->nr_spans + 1, sizeof(*writer.leaves)),
+	    .span_leaf = calloc(profile->nr_spans + 1, sizeof(*writer.span_leaf)),
 	    .subcategories = calloc(NR_SYSCALLS, sizeof(*writer.subcategories)),
 	};
-	struct thread_runs by;
-	bool ok = collect(&writer) && thread_runs_collect(profile, &by);
+	struct thread_spans by;
+	bool ok = collect(&writer) && thread_spans_collect(profile, &by);
 
 	if (ok) {
 		write_profile(&writer, &by);
-		thread_runs_clear(&by);
+		thread_spans_clear(&by);
 	}
 	ok = ok && !writer.strings.failed && !writer.sources.failed;
 	string_table_clear(&writer.strings);
 	string_table_clear(&writer.sources);
 	free(writer.callers);
 	free(writer.leaves);
-	free(writer.run_leaf);
+	free(writer.span_leaf);
 	free(writer.subcategories);
 	return ok;
 }

@@ -1,20 +1,20 @@
 /*
- * The flame graph: one HTML file that needs nothing else. The page (flamegraph/) has the call tree as JSON, as tables
- * of numbers; page.html tells its members.
+ * The flame graph: a single HTML file that needs nothing else. The page (flamegraph/) contains the call tree as JSON,
+ * in tables of numbers; page.html describes them.
  *
- * Names and paths are any text: in the JSON nothing is left that could end the element which it is in.
+ * Names and paths can be any text: the JSON contains nothing that could end the element around it.
  */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/text.h"
+#include "base/text.h"
 #include "report/flamegraph_page.h"
 #include "report/format.h"
 #include "report/merged_tree.h"
 
-/* All texts of the page, sorted, each once: they are named by their indexes. */
+/* All texts of the page, sorted and unique. The page refers to them by index. */
 struct strings {
 	const char **of;
 	size_t count;
@@ -67,7 +67,7 @@ static bool collect_strings(struct strings *strings, const struct merged_tree *t
 	return true;
 }
 
-/* The index of a text that is there; -1 of none. */
+/* The index of a text in the table; -1 for NULL. */
 static ptrdiff_t string_index(const struct strings *strings, const char *text)
 {
 	const char **found = NULL;
@@ -99,7 +99,7 @@ static void write_counts(FILE *stream, const struct profile_counts *counts)
 	fprintf(stream, ",\"late\":%" PRIu64, counts->late);
 }
 
-/* The rate in millihertz: an integer looks the same in every locale. */
+/* The rate is in millihertz: an integer looks the same in every locale. */
 static void write_profile(FILE *stream, const struct profile *profile)
 {
 	double rate = isfinite(profile->rate) && fabs(profile->rate) < 1e9 ? profile->rate : 0;
@@ -171,7 +171,10 @@ static void write_nodes(const struct page *page)
 	fputs("],\n", page->stream);
 }
 
-/* Of most nodes nothing ends there: only what is not zero is written, behind the index of its node. */
+/*
+ * Most nodes have no stack that ends there: only values other than zero are written, each after the index of its
+ * node.
+ */
 static void write_weights(const struct page *page, enum merged_side side)
 {
 	const char *separator = "";

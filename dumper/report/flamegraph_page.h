@@ -1,10 +1,14 @@
 /*
- * The page of the flame graph, without its data: made of dumper/report/flamegraph/ by embed.py.
+ * The HTML page of the flame graph, without its data. dumper/report/flamegraph/embed.py makes the page from the files
+ * in dumper/report/flamegraph/.
  */
 #ifndef RBDUMP_FLAMEGRAPH_PAGE_H
 #define RBDUMP_FLAMEGRAPH_PAGE_H
 
-/* What comes before the JSON, and what comes behind it. */
-extern const char flamegraph_page_head[], flamegraph_page_tail[];
+/* The text of the page before the JSON data. */
+extern const char flamegraph_page_head[];
+
+/* The text of the page after the JSON data. */
+extern const char flamegraph_page_tail[];
 
 #endif

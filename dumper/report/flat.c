@@ -15,7 +15,7 @@ static int by_time(const void *a, const void *b)
 	return x->function < y->function ? -1 : x->function > y->function;
 }
 
-/* Drops the rows of what took no time, and orders the others. */
+/* Drops rows that took no time, and sorts the others. */
 static void finish(struct flat *flat)
 {
 	size_t kept = 0;
@@ -29,8 +29,8 @@ static void finish(struct flat *flat)
 }
 
 /*
- * Goes through the tree from top to bottom. What a function takes in all is what its outermost calls take.
- *   open  of each function, how many of its calls we are in
+ * Walks the tree from the root. The total of a function is the total of its outermost calls.
+ *   open  for each function: how many of its calls are on the current path
  */
 static void add_calls(const struct call_tree *tree, uint32_t *open, struct flat_row *rows)
 {
@@ -89,9 +89,9 @@ bool flat_by_line(const struct profile *profile, struct flat *ret)
 		ret->rows[i].function = profile->frames[i].function;
 		ret->rows[i].line = profile->frames[i].line;
 	}
-	for (size_t i = 0; i < profile->nr_runs; i++)
-		if (profile->runs[i].node != 0)
-			ret->rows[profile->nodes[profile->runs[i].node].frame].self += profile->runs[i].weight_ns;
+	for (size_t i = 0; i < profile->nr_spans; i++)
+		if (profile->spans[i].node != 0)
+			ret->rows[profile->nodes[profile->spans[i].node].frame].self += profile->spans[i].weight_ns;
 	finish(ret);
 	return true;
 }

@@ -1,5 +1,6 @@
 /*
- * A flat profile: what time was spent in each function, and in what it called; and at each line.
+ * A flat profile: how much time each function or each line took. For a function, two times are computed. `self` is the
+ * time of the function alone. `total` is the time of the function together with the functions that it called.
  */
 #ifndef RBDUMP_FLAT_H
 #define RBDUMP_FLAT_H
@@ -8,17 +9,19 @@
 
 struct flat_row {
 	uint32_t function;
-	int64_t line;	/* by line; else 0 */
-	uint64_t self;	/* ns */
-	uint64_t total; /* of every stack that it is on, once; by line: not known, 0 */
+	int64_t line;  /* the line if the row is from flat_by_line(); 0 if the row is from flat_by_function() */
+	uint64_t self; /* ns */
+	/* The time of all stacks that contain the function, in ns. A stack that contains the function several times is
+	   counted once. In a row from flat_by_line(), `total` is 0. */
+	uint64_t total;
 };
 
 struct flat {
-	struct flat_row *rows; /* by self time, then total time: the most first; none without any */
+	struct flat_row *rows; /* descending by self time, then by total time; rows without any time are omitted */
 	size_t count;
 };
 
-/* False if out of memory. To be given to flat_clear(). */
+/* Both functions return false if out of memory. flat_clear() frees `ret`. */
 bool flat_by_function(const struct profile *profile, struct flat *ret);
 bool flat_by_line(const struct profile *profile, struct flat *ret);
 void flat_clear(struct flat *flat);

@@ -1,6 +1,6 @@
 /*
- * The formats that a profile is written in. A format sees the profile (what was filtered out is gone), what it is a
- * view of, and the stream; it returns false if out of memory, and leaves errors of the stream to its caller.
+ * The formats in which a profile can be written. Each format is a function. It gets the filtered profile, the options,
+ * and the stream to write to. It returns false if out of memory. Its caller checks the stream for errors.
  */
 #ifndef RBDUMP_FORMAT_H
 #define RBDUMP_FORMAT_H
@@ -11,12 +11,12 @@
 #include "recording/profile.h"
 
 struct format_options {
-	const char *by;		      /* "wall", "cpu", "gvl", "gc": what the weights are of */
-	const char *title;	      /* of the whole: "rubocop", "process 1234" */
-	bool threads;		      /* each thread for itself, where the format can have it either way */
-	bool lines;		      /* frames by line, where the format can have it either way */
-	const char *remark;	      /* of report/nearest.h; NULL if there is none */
-	const struct profile *before; /* the other one of --diff, filtered alike; NULL if there is none */
+	const char *by;		      /* the view: "wall", "cpu", "gvl", "gc" */
+	const char *title;	      /* title of the report: "rubocop", "process 1234" */
+	bool threads;		      /* show each thread separately, if the format supports this */
+	bool lines;		      /* show frames by line, if the format supports this */
+	const char *remark;	      /* the remark from nearest_remark(); NULL if there is no remark */
+	const struct profile *before; /* the other profile of --diff, with the same filters; NULL without --diff */
 };
 
 typedef bool format_write(const struct profile *profile, const struct format_options *options, FILE *stream);

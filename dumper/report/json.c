@@ -41,7 +41,7 @@ static void write_start(struct json_stream *json, const struct timespec *start)
 	json_stream_string(json, "start", text);
 }
 
-/* Null unless the layout is for other releases than that of the process. */
+/* Writes null unless the layout is for other releases than that of the process. */
 static void write_layout(struct json_stream *json, const char *releases)
 {
 	if (!releases) {
@@ -120,7 +120,7 @@ static void write_tables(struct json_stream *json, const struct profile *profile
 		json_stream_end_object(json);
 	}
 	json_stream_end_array(json);
-	/* Node 0 is no stack: indexes are those of the nodes less one. */
+	/* Node 0 is no stack: the index of a stack is that of its node less one. */
 	json_stream_array(json, "stacks");
 	for (size_t i = 1; i < profile->nr_nodes; i++) {
 		json_stream_object(json, NULL);
@@ -131,22 +131,22 @@ static void write_tables(struct json_stream *json, const struct profile *profile
 	json_stream_end_array(json);
 }
 
-static void write_runs(struct json_stream *json, const struct profile *profile)
+static void write_spans(struct json_stream *json, const struct profile *profile)
 {
 	json_stream_array(json, "runs");
-	for (size_t i = 0; i < profile->nr_runs; i++) {
-		const struct profile_run *run = &profile->runs[i];
+	for (size_t i = 0; i < profile->nr_spans; i++) {
+		const struct profile_span *span = &profile->spans[i];
 
 		json_stream_object(json, NULL);
-		json_stream_integer(json, "thread", run->thread);
-		json_stream_integer(json, "start_ns", (int64_t)run->start_ns);
-		json_stream_integer(json, "weight_ns", (int64_t)run->weight_ns);
-		json_stream_integer(json, "count", run->count);
-		json_stream_string(json, "state", profile_state_name((enum profile_state)run->state));
+		json_stream_integer(json, "thread", span->thread);
+		json_stream_integer(json, "start_ns", (int64_t)span->start_ns);
+		json_stream_integer(json, "weight_ns", (int64_t)span->weight_ns);
+		json_stream_integer(json, "count", span->count);
+		json_stream_string(json, "state", profile_state_name((enum profile_state)span->state));
 		json_stream_string(json, "syscall",
-				   run->state == PROFILE_BLOCKED ? profile_syscall_name(run->syscall) : NULL);
-		integer_or_null(json, "stack", run->node != 0, (int64_t)run->node - 1);
-		json_stream_string(json, "verdict", validate_verdict_name((enum verdict)run->verdict));
+				   span->state == PROFILE_BLOCKED ? profile_syscall_name(span->syscall) : NULL);
+		integer_or_null(json, "stack", span->node != 0, (int64_t)span->node - 1);
+		json_stream_string(json, "verdict", validate_verdict_name((enum verdict)span->verdict));
 		json_stream_end_object(json);
 	}
 	json_stream_end_array(json);
@@ -169,7 +169,7 @@ bool format_json(const struct profile *profile, const struct format_options *opt
 	write_processes(&json, profile);
 	write_threads(&json, profile);
 	write_tables(&json, profile);
-	write_runs(&json, profile);
+	write_spans(&json, profile);
 	json_stream_end_object(&json);
 	putc('\n', stream);
 	return true;

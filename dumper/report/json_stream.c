@@ -2,9 +2,9 @@
 
 #include <inttypes.h>
 
-#include "decode/text.h"
+#include "base/text.h"
 
-/* What stands before a value. */
+/* Writes what comes before a value. */
 static void begin(struct json_stream *json, const char *key)
 {
 	if (json->follows)

@@ -1,8 +1,9 @@
 /*
- * JSON that is written as it comes, so that a large one need not be in memory: what is opened must be closed, in order.
+ * Writes JSON piece by piece, so that a large document need not be in memory. The caller must close each object and
+ * array that it opens, the innermost first.
  *
- * Texts are valid UTF-8 and may hold anything else: text_print_json() escapes what must not be there as it is. Errors
- * of the stream are left to who has opened it.
+ * Texts must be valid UTF-8. A text may contain any characters, because text_print_json() escapes the text. The code
+ * that opened `stream` must check it for errors.
  */
 #ifndef RBDUMP_JSON_STREAM_H
 #define RBDUMP_JSON_STREAM_H
@@ -13,20 +14,24 @@
 
 struct json_stream {
 	FILE *stream;
-	bool follows; /* there is a value before this one, in the same object or array */
+	bool follows; /* the next value is not the first value of its object or array */
 };
 
-/* All of these write one value. The key is of our own, plain text, and NULL in an array and for the outermost value. */
+/*
+ * Each of these functions writes one value, or opens an object or array. All keys are constants of rbdump. In an array,
+ * and for the outermost value, the key is NULL.
+ */
 void json_stream_object(struct json_stream *json, const char *key);
 void json_stream_array(struct json_stream *json, const char *key);
-void json_stream_string(struct json_stream *json, const char *key, const char *text); /* NULL: null */
+void json_stream_string(struct json_stream *json, const char *key, const char *text); /* NULL is written as null */
 void json_stream_integer(struct json_stream *json, const char *key, int64_t value);
-void json_stream_real(struct json_stream *json, const char *key, double value); /* which is finite */
+void json_stream_real(struct json_stream *json, const char *key, double value); /* must be finite */
 void json_stream_boolean(struct json_stream *json, const char *key, bool value);
 void json_stream_null(struct json_stream *json, const char *key);
-/* Nanoseconds, in milliseconds: all digits, so that sums come out right. */
+/* Writes a time in milliseconds, with all digits down to 1 ns, so that sums are exact. */
 void json_stream_milliseconds(struct json_stream *json, const char *key, uint64_t ns);
 
+/* These two functions close the innermost object or array. */
 void json_stream_end_object(struct json_stream *json);
 void json_stream_end_array(struct json_stream *json);
 

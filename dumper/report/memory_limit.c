@@ -1,8 +1,8 @@
 #include "report/memory_limit.h"
 
 /*
- * What is resident and not counted by RLIMIT_DATA, which is of private writable memory (mm/mmap.c, may_expand_vm(),
- * since Linux 4.7): the program and its libraries, the stack, page tables.
+ * Resident memory that RLIMIT_DATA does not count, because that limits only private writable memory (mm/mmap.c,
+ * may_expand_vm(), since Linux 4.7): the program and its libraries, the stack, page tables.
  */
 #define NOT_COUNTED_MIB 16
 

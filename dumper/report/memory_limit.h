@@ -1,8 +1,8 @@
 /*
- * How much memory `rbdump report` takes at most, for all that it does: a recording may have been made to take all that
- * the machine has. The kernel counts it (RLIMIT_DATA), so nothing that a file asks for is left out: tables, strings,
- * what libraries unpack and sort. Whoever asks for more is out of memory, and says so as always: NULL, or
- * error_no_memory().
+ * Limits the memory that `rbdump report` takes, because a hostile recording could make rbdump take all memory of the
+ * machine. The kernel counts the memory (RLIMIT_DATA). So the limit includes all memory that rbdump takes because of a
+ * recording: tables, strings, and the buffers of the libraries that unpack and sort. When the limit is reached,
+ * allocations fail in the usual way: with NULL, or with error_no_memory().
  */
 #ifndef RBDUMP_MEMORY_LIMIT_H
 #define RBDUMP_MEMORY_LIMIT_H
@@ -11,23 +11,23 @@
 #include <stddef.h>
 #include <sys/resource.h>
 
-/* What is allowed if nothing else is asked for, and what may be asked for; in MiB. */
-#define MEMORY_LIMIT_MIB     256
-#define MEMORY_LIMIT_MIN_MIB 32
-#define MEMORY_LIMIT_MAX_MIB (1 << 20)
+#define MEMORY_LIMIT_MIB     256       /* the default limit, in MiB */
+#define MEMORY_LIMIT_MIN_MIB 32	       /* the lowest limit that the user can choose, in MiB */
+#define MEMORY_LIMIT_MAX_MIB (1 << 20) /* the highest limit that the user can choose, in MiB */
 
 struct memory_limit {
 	struct rlimit before;
-	bool is_set;
+	bool is_set; /* the limit was lowered, and `before` is the previous limit */
 };
 
 /*
- * From now on this process is resident with no more than that. A lower limit that it has already stays. Where the
- * kernel refuses, or a sanitizer needs the addresses, there is no limit.
+ * Limits the resident memory of this process to `mib` MiB. If the process already has a lower limit, that limit stays.
+ * If the kernel refuses the limit, no limit is set. If rbdump is built with AddressSanitizer, no limit is set either,
+ * because the shadow memory of AddressSanitizer would exceed the limit.
  */
 struct memory_limit memory_limit_set(size_t mib);
 
-/* As it was before. */
+/* Restores the previous limit. */
 void memory_limit_lift(const struct memory_limit *limit);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A function of one of the profiles, and the number that it gets. */
+/* A function of one of the profiles, and where its number goes. */
 struct function_ref {
 	const struct profile_function *function;
 	uint32_t *id;
@@ -23,7 +23,7 @@ static int compare_texts(const char *a, const char *b)
 	return strcmp(a ? a : "", b ? b : "");
 }
 
-/* Zero for what is one function, though it may begin in another line since. */
+/* Returns 0 for functions that are the same, even if their first lines differ. */
 static int compare_functions(const struct profile_function *a, const struct profile_function *b)
 {
 	int order = (a->kind > b->kind) - (a->kind < b->kind);
@@ -33,7 +33,7 @@ static int compare_functions(const struct profile_function *a, const struct prof
 	return order != 0 ? order : compare_texts(a->path, b->path);
 }
 
-/* Those of one function in a row: first what the profile after has, in its order. */
+/* Equal functions come together: first those of the profile after, in its order. */
 static int compare_refs(const void *a, const void *b)
 {
 	const struct function_ref *one = a, *other = b;
@@ -52,7 +52,9 @@ static size_t refer(struct merge *merge, const struct profile *profile, enum mer
 	return profile->nr_functions;
 }
 
-/* Numbers the functions: those of one profile as they are; of two, what is one function gets one number. */
+/*
+ * Numbers the functions. Those of a single profile keep their order; of two profiles, equal functions get one number.
+ */
 static void number_functions(struct merge *merge, struct function_ref *refs, size_t count, bool two)
 {
 	struct merged_tree *tree = merge->tree;
@@ -87,7 +89,7 @@ static bool merge_functions(struct merge *merge, const struct profile *after, co
 	return true;
 }
 
-/* Where the number is that the kernel gave a process or thread: "ruby 1234", "thread 1235 worker". */
+/* Finds the number of a process or thread in the name of a group: "ruby 1234", "thread 1235 worker". */
 static size_t number_begin(const char *group, size_t *end)
 {
 	size_t begin;
@@ -103,7 +105,7 @@ static size_t number_begin(const char *group, size_t *end)
 	return begin;
 }
 
-/* The two profiles' processes and threads have other numbers: these do not count. */
+/* Ignores these numbers: the processes and threads of the two profiles have different ones. */
 static int compare_groups(const char *a, const char *b)
 {
 	size_t end_a, end_b, begin_a = number_begin(a, &end_a), begin_b = number_begin(b, &end_b);
@@ -129,7 +131,7 @@ static int compare_nodes(const void *a, const void *b)
 	return one->group && other->group ? compare_groups(one->group, other->group) : 0;
 }
 
-/* The node that is like `wanted`: added if there is none. NULL if out of memory. */
+/* The node that equals `wanted`, added if necessary. NULL if out of memory. */
 static struct merged_node *find_or_add(struct merge *merge, const struct merged_node *wanted)
 {
 	struct merged_node *candidate = &merge->tree->nodes[merge->tree->count], **found;
@@ -143,7 +145,7 @@ static struct merged_node *find_or_add(struct merge *merge, const struct merged_
 	return *found;
 }
 
-/* Groups of one tree are never merged: the second like one before has the ordinal 1, in both trees. */
+/* Groups of one tree are never merged: in both trees, the second of equal groups has the ordinal 1. */
 static struct merged_node *find_group(struct merge *merge, struct merged_node *wanted, enum merged_side side)
 {
 	struct merged_node *first = find_or_add(merge, wanted);
@@ -175,7 +177,7 @@ static void add_weights(struct merged_node *to, const struct call_node *from, en
 	to->samples[side] += from->samples;
 }
 
-/* The root is placed by hand: it is nobody's child. */
+/* The root is added separately, because it has no parent. */
 static bool merge_tree(struct merge *merge, const struct call_tree *from, enum merged_side side)
 {
 	uint32_t *places = calloc(from->count, sizeof(*places)); /* of the nodes, in the merged tree */
@@ -199,10 +201,10 @@ static bool merge_tree(struct merge *merge, const struct call_tree *from, enum m
 
 static void keep_node(void *node)
 {
-	(void)node; /* the array has it */
+	(void)node; /* owned by the array */
 }
 
-/* One node more than there can be: the one that is looked for. */
+/* Has room for one more node than both trees have: the candidate that is searched for. */
 static bool merge_all(struct merge *merge, const struct call_tree *after, const struct call_tree *before)
 {
 	size_t most = after->count + (before ? before->count : 0) + 1;

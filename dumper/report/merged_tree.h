@@ -1,8 +1,9 @@
 /*
- * The call tree of a profile, or those of two that are compared, as one tree: what the flame graph is written from.
+ * One call tree for one profile, or for two profiles that are compared. The flame graph is made from this tree.
  *
- * Two profiles have tables of functions and trees of their own. What is called the same in both, in a file of the same
- * path, is one function, whatever lines it begins in; what is called by the same path of functions is one node.
+ * Each profile has its own table of functions and its own call tree. If two profiles are compared, functions of the
+ * same kind, with the same name and file, become one function, even if their first lines differ. Nodes with the same
+ * parent, function and line become one node.
  */
 #ifndef RBDUMP_MERGED_TREE_H
 #define RBDUMP_MERGED_TREE_H
@@ -12,23 +13,29 @@
 enum merged_side { MERGED_AFTER, MERGED_BEFORE, MERGED_SIDES };
 
 struct merged_node {
-	uint32_t parent;	     /* less than its own index; that of the root is 0 */
-	uint32_t function;	     /* index in `functions`; CALL_TREE_GROUP: see `group` */
-	int64_t line;		     /* if the trees are by line; else 0 */
-	const char *group;	     /* as in call_tree.h; that of the profile after, if both have it */
-	uint32_t ordinal;	     /* of groups that cannot be told apart otherwise: which of them */
-	uint32_t same[MERGED_SIDES]; /* how many groups are like this, whose ordinal is 0 */
+	uint32_t parent;   /* index; less than the index of this node; 0 for the root */
+	uint32_t function; /* index in `functions` of the tree; CALL_TREE_GROUP: see `group` */
+	int64_t line;	   /* the line, if the trees are by line; otherwise 0 */
+	/* As in call_tree.h. If both trees have the group, this is the text in the tree MERGED_AFTER. */
+	const char *group;
+	/* Groups with the same parent are equal if their texts differ only in a pid or tid. The ordinal of a group is 0
+	   for the first of several equal groups of a tree, 1 for the second, and so on. */
+	uint32_t ordinal;
+	uint32_t same[MERGED_SIDES]; /* for a group with ordinal 0: how many of the equal groups are in each tree */
 	uint64_t self[MERGED_SIDES][PROFILE_STATES];
-	uint64_t samples[MERGED_SIDES]; /* that end here */
+	uint64_t samples[MERGED_SIDES]; /* how many samples have a stack that ends at this node */
 };
 
 struct merged_tree {
-	const struct profile_function **functions; /* the profiles' own */
+	const struct profile_function **functions; /* owned by the profiles */
 	struct merged_node *nodes;		   /* nodes[0] is the root */
 	size_t nr_functions, count;
 };
 
-/* `before` is NULL if nothing is compared. NULL if out of memory. The trees and their profiles must outlive it. */
+/*
+ * Merges call trees. The trees and their profiles must outlive the result. Returns NULL if out of memory.
+ *   before  the other call tree; NULL if nothing is compared
+ */
 struct merged_tree *merged_tree_create(const struct call_tree *after, const struct call_tree *before);
 void merged_tree_destroy(struct merged_tree *tree); /* NULL is fine */
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first such process; `count` goes up by how many there are. */
+/* The first such process. Adds their number to `count`. */
 static const struct profile_process *find(const struct profile *profile, size_t *count)
 {
 	const struct profile_process *first = NULL;

@@ -1,5 +1,6 @@
 /*
- * What a report says of processes that were read through the layout of another release (rbdump record --nearest).
+ * The remark that a report contains if processes were read through the layout of another release (rbdump record
+ * --nearest).
  */
 #ifndef RBDUMP_REPORT_NEAREST_H
 #define RBDUMP_REPORT_NEAREST_H
@@ -9,10 +10,11 @@
 #include "recording/profile.h"
 
 /*
- * A sentence about the first such process, without a full stop, malloc'ed: it says how many more there are.
- *   before  the other profile of --diff; NULL if there is none
- *   ret     receives it; NULL if there is no such process
- * False if out of memory.
+ * Makes a sentence, without a full stop, about the first process that was read through the layout of another release.
+ * The sentence also says how many other processes were read through layouts of other releases.
+ *   before  the other profile of --diff; NULL without --diff
+ *   ret     receives the sentence, malloc'ed; NULL if no process was read through the layout of another release
+ * Returns false if out of memory.
  */
 bool nearest_remark(const struct profile *profile, const struct profile *before, char **ret);
 

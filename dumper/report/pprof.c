@@ -1,26 +1,27 @@
 /*
- * pprof's format: a perftools.profiles.Profile (pprof/profile.proto), packed with gzip. It has no order of time: what
- * was seen in one thread, with one stack, in one state, is one sample.
+ * pprof's format: a perftools.profiles.Profile (pprof/profile.proto), packed with gzip. It has no order of time: all
+ * spans of one thread with one stack in one state are one sample.
  *
- * The message is written in parts that hold one thing each: to who reads it, parts one after another are one message,
- * with all that the parts have. So it is never in memory as a whole.
+ * The message is written in parts of one element each: to a reader, consecutive parts are one message with all their
+ * elements. So the whole message is never in memory.
  */
 #include <stdlib.h>
 #include <zlib.h>
 
-#include "moments.h"
+#include "base/array.h"
+#include "base/clock.h"
 #include "profile.pb-c.h"
 #include "report/format.h"
 #include "report/string_table.h"
-#include "report/thread_runs.h"
+#include "report/thread_spans.h"
 
 #define MAX_LABELS 5
-#define GZIP	   16 /* added to deflate's window bits: with the header of gzip */
+#define GZIP	   16 /* added to the window bits of deflate: write a gzip header */
 
 struct packer {
 	z_stream zip;
 	FILE *stream;
-	uint8_t *part; /* room for one part, before it is packed */
+	uint8_t *part; /* buffer for one part, before it is packed */
 	size_t capacity;
 	bool failed; /* out of memory */
 };
@@ -29,7 +30,7 @@ struct writer {
 	const struct profile *profile;
 	struct packer packer;
 	struct string_table strings;
-	uint64_t *locations; /* room for those of one sample */
+	uint64_t *locations; /* buffer for those of one sample */
 	size_t capacity;
 };
 
@@ -62,20 +63,14 @@ static void write_part(struct packer *packer, const Pprof__Profile *part)
 {
 	size_t size = pprof__profile__get_packed_size(part);
 
-	if (size > packer->capacity) {
-		uint8_t *larger = realloc(packer->part, size * 2);
-
-		if (!larger) {
-			packer->failed = true;
-			return;
-		}
-		packer->part = larger;
-		packer->capacity = size * 2;
+	if (!array_make_room(packer->part, packer->capacity, size)) {
+		packer->failed = true;
+		return;
 	}
 	write_bytes(packer, packer->part, pprof__profile__pack(part, packer->part));
 }
 
-/* ---- what there is once */
+/* ---- elements that exist only once */
 
 static int64_t text_index(struct writer *writer, const char *text)
 {
@@ -106,7 +101,8 @@ static void write_comments(struct writer *writer, const struct format_options *o
 	comments[part.n_comment++] = formatted_index(writer, "mode", writer->profile->mode);
 	comments[part.n_comment++] = formatted_index(writer, "rate", rate);
 	if (writer->profile->cut)
-		comments[part.n_comment++] = formatted_index(writer, "cut", "the recording ends in the middle");
+		comments[part.n_comment++] =
+		    formatted_index(writer, "cut", "the recording was not finished, or is damaged");
 	if (options->remark)
 		comments[part.n_comment++] = formatted_index(writer, "layout", options->remark);
 	part.comment = comments;
@@ -177,14 +173,14 @@ static void write_location(struct writer *writer, uint64_t id, uint64_t function
 static void write_functions(struct writer *writer)
 {
 	const struct profile *profile = writer->profile;
-	const struct profile_function unknown = {.kind = PROFILE_MARK, .name = THREAD_RUNS_NO_STACK};
+	const struct profile_function unknown = {.kind = PROFILE_MARK, .name = THREAD_SPANS_NO_STACK};
 
 	for (size_t i = 0; i < profile->nr_functions; i++)
 		write_function(writer, i + 1, &profile->functions[i]);
 	write_function(writer, profile->nr_functions + 1, &unknown);
 	for (size_t i = 0; i < profile->nr_frames; i++) {
 		const struct profile_frame *frame = &profile->frames[i];
-		/* The line of a function that is in no file is that of its caller, in the caller's file. */
+		/* The line of a function without a file is in its caller, in the caller's file. */
 		bool has_file = profile->functions[frame->function].path;
 
 		write_location(writer, i + 1, (uint64_t)frame->function + 1, has_file ? frame->line : 0);
@@ -194,11 +190,11 @@ static void write_functions(struct writer *writer)
 
 /* ---- samples */
 
-static int compare_runs(const void *left, const void *right, void *context)
+static int compare_spans(const void *left, const void *right, void *context)
 {
 	const struct profile *profile = context;
-	const struct profile_run *a = &profile->runs[*(const uint32_t *)left];
-	const struct profile_run *b = &profile->runs[*(const uint32_t *)right];
+	const struct profile_span *a = &profile->spans[*(const uint32_t *)left];
+	const struct profile_span *b = &profile->spans[*(const uint32_t *)right];
 
 	if (a->thread != b->thread)
 		return a->thread < b->thread ? -1 : 1;
@@ -236,35 +232,21 @@ static void add_syscall_label(struct writer *writer, Pprof__Sample *sample, int 
 	add_text_label(writer, sample, "syscall", name ? name : unnamed);
 }
 
-static void add_labels(struct writer *writer, Pprof__Sample *sample, const struct profile_run *run)
+static void add_labels(struct writer *writer, Pprof__Sample *sample, const struct profile_span *span)
 {
-	const struct profile_thread *thread = &writer->profile->threads[run->thread];
+	const struct profile_thread *thread = &writer->profile->threads[span->thread];
 	struct text name = {0};
 
-	thread_runs_add_name(thread, &name);
+	thread_spans_add_name(thread, &name);
 	writer->packer.failed |= name.failed;
 	add_text_label(writer, sample, "thread", name.data);
 	text_clear(&name);
 	if (thread->tid != 0)
 		add_number_label(writer, sample, "tid", thread->tid);
 	add_number_label(writer, sample, "pid", writer->profile->processes[thread->process].pid);
-	add_text_label(writer, sample, "state", profile_state_name(run->state));
-	if (run->state == PROFILE_BLOCKED && run->syscall >= 0)
-		add_syscall_label(writer, sample, run->syscall);
-}
-
-static bool reserve_locations(struct writer *writer, size_t depth)
-{
-	uint64_t *locations;
-
-	if (depth <= writer->capacity)
-		return true;
-	locations = realloc(writer->locations, depth * 2 * sizeof(*locations));
-	if (!locations)
-		return false;
-	writer->locations = locations;
-	writer->capacity = depth * 2;
-	return true;
+	add_text_label(writer, sample, "state", profile_state_name(span->state));
+	if (span->state == PROFILE_BLOCKED && span->syscall >= 0)
+		add_syscall_label(writer, sample, span->syscall);
 }
 
 static void add_locations(struct writer *writer, Pprof__Sample *sample, uint32_t node)
@@ -274,7 +256,7 @@ static void add_locations(struct writer *writer, Pprof__Sample *sample, uint32_t
 
 	for (uint32_t at = node; at != 0; at = profile->nodes[at].parent)
 		depth++;
-	if (!reserve_locations(writer, depth + 1)) {
+	if (!array_make_room(writer->locations, writer->capacity, depth + 1)) {
 		writer->packer.failed = true;
 		return;
 	}
@@ -285,7 +267,7 @@ static void add_locations(struct writer *writer, Pprof__Sample *sample, uint32_t
 		sample->location_id[sample->n_location_id++] = profile->nr_frames + 1;
 }
 
-static void write_sample(struct writer *writer, const struct profile_run *run, uint64_t count, uint64_t weight)
+static void write_sample(struct writer *writer, const struct profile_span *span, uint64_t count, uint64_t weight)
 {
 	Pprof__Label labels[MAX_LABELS], *label_pointers[MAX_LABELS];
 	int64_t values[] = {(int64_t)count, (int64_t)weight};
@@ -297,8 +279,8 @@ static void write_sample(struct writer *writer, const struct profile_run *run, u
 	written.label = label_pointers;
 	written.n_value = 2;
 	written.value = values;
-	add_labels(writer, &written, run);
-	add_locations(writer, &written, run->node);
+	add_labels(writer, &written, span);
+	add_locations(writer, &written, span->node);
 	part.n_sample = 1;
 	part.sample = &samples;
 	write_part(&writer->packer, &part);
@@ -307,24 +289,24 @@ static void write_sample(struct writer *writer, const struct profile_run *run, u
 static void write_samples(struct writer *writer)
 {
 	const struct profile *profile = writer->profile;
-	uint32_t *order = calloc(profile->nr_runs + 1, sizeof(*order));
+	uint32_t *order = calloc(profile->nr_spans + 1, sizeof(*order));
 
 	if (!order) {
 		writer->packer.failed = true;
 		return;
 	}
-	for (size_t i = 0; i < profile->nr_runs; i++)
+	for (size_t i = 0; i < profile->nr_spans; i++)
 		order[i] = (uint32_t)i;
-	qsort_r(order, profile->nr_runs, sizeof(*order), compare_runs, (void *)profile);
-	for (size_t i = 0, next; i < profile->nr_runs; i = next) {
+	qsort_r(order, profile->nr_spans, sizeof(*order), compare_spans, (void *)profile);
+	for (size_t i = 0, next; i < profile->nr_spans; i = next) {
 		uint64_t count = 0, weight = 0;
 
-		for (next = i; next < profile->nr_runs && compare_runs(&order[i], &order[next], (void *)profile) == 0;
+		for (next = i; next < profile->nr_spans && compare_spans(&order[i], &order[next], (void *)profile) == 0;
 		     next++) {
-			count += profile->runs[order[next]].count;
-			weight += profile->runs[order[next]].weight_ns;
+			count += profile->spans[order[next]].count;
+			weight += profile->spans[order[next]].weight_ns;
 		}
-		write_sample(writer, &profile->runs[order[i]], count, weight);
+		write_sample(writer, &profile->spans[order[i]], count, weight);
 	}
 	free(order);
 }

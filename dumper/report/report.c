@@ -29,11 +29,6 @@ const struct report_format *report_format_find(const char *name)
 	return NULL;
 }
 
-const char *report_format_names(void)
-{
-	return FORMAT_NAMES;
-}
-
 bool report_option(int option, const char *argument, struct report_options *options, const char **wrong)
 {
 	*wrong = NULL;
@@ -53,7 +48,7 @@ bool report_option(int option, const char *argument, struct report_options *opti
 	case REPORT_THREADS:
 		options->threads = strcmp(argument, "each") == 0;
 		if (!options->threads && strcmp(argument, "merged") != 0)
-			*wrong = " is not each or merged";
+			*wrong = " is not a value of --threads: each, merged";
 		return true;
 	case REPORT_IDLE:
 		options->selection.idle = true;
@@ -85,12 +80,12 @@ struct error *report_check(const struct report_options *options)
 
 	if (is_stdout(options)) {
 		if (options->format->binary && isatty(STDOUT_FILENO))
-			return error_create(EXIT_USAGE, "%s is not for a terminal: give a file, -o FILE",
+			return error_create(EXIT_USAGE, "%s cannot be written to a terminal: give -o FILE",
 					    options->format->name);
 		return NULL;
 	}
 	there = stat(options->output, &before) == 0;
-	/* Whoever reads a pipe may not be there yet. */
+	/* The reader of a pipe may not be there yet. */
 	if (there && !S_ISREG(before.st_mode) && !S_ISDIR(before.st_mode))
 		return NULL;
 	fd = open(options->output, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);

@@ -1,49 +1,48 @@
 /*
- * The verb `rbdump report`: recordings, rendered in the formats of others. And how `rbdump record` renders its own.
+ * Writes recordings in other formats: for the verb `rbdump report`, and for `rbdump record -f`.
  */
-#ifndef RBDUMP_REPORT_VERB_H
-#define RBDUMP_REPORT_VERB_H
+#ifndef RBDUMP_REPORT_H
+#define RBDUMP_REPORT_H
 
-#include "error.h"
+#include "base/error.h"
 #include "report/format.h"
 #include "report/select.h"
 
 struct report_format {
 	const char *name;
 	format_write *write;
-	bool binary; /* not for a terminal */
-	bool diff;   /* it can show what differs from another profile */
+	bool binary; /* the format must not be written to a terminal */
+	bool diff;   /* the format can compare two profiles */
 };
 
-/* The format of that name; NULL if there is none. */
+/* The format with that name; NULL if there is no such format. */
 const struct report_format *report_format_find(const char *name);
-
-/* The names of all, for people: "flamegraph, collapsed, …". */
-const char *report_format_names(void);
 
 struct report_options {
 	const struct report_format *format;
 	const char *output; /* NULL or "-": standard output */
 	struct selection selection;
-	bool threads, lines; /* as format_options has them */
+	bool threads, lines; /* as in format_options */
 };
 
 /*
- * Selects what is wanted of a profile, and of the one that it is compared with, and writes it.
- *   before  NULL if it is compared with none
+ * Applies the selection to each profile, and writes the report. Fails if the report cannot be written, or if out of
+ * memory.
+ *   before  the profile with which `profile` is compared; NULL if nothing is compared
  */
 struct error *report_render(const struct report_options *options, const char *title, struct profile *profile,
 			    struct profile *before);
 
 /*
- * Whether report_render() will be able to write: before it takes time to make what is written.
- * Fails as that would.
+ * Checks whether report_render() can write its output, so that no time is spent on a report that cannot be written.
+ * Fails with the same error as report_render().
  */
 struct error *report_check(const struct report_options *options);
 
 /*
- * Takes one of the options of the report that record has, too: true if it is one. *wrong receives what is wrong with
- * its argument, for people; else NULL. option  of REPORT_OPTIONS
+ * Handles the options that the verbs record and report share (REPORT_OPTIONS). Returns whether `option` is one of these
+ * options.
+ *   wrong  receives what is wrong with the argument, as text for the user; NULL if nothing is wrong
  */
 bool report_option(int option, const char *argument, struct report_options *options, const char **wrong);
 
@@ -57,8 +56,5 @@ enum { REPORT_BY = 512, REPORT_IDLE, REPORT_THREADS, REPORT_LINES, REPORT_ON_CPU
 	{                                                                                                              \
 		"gc", no_argument, NULL, REPORT_GC                                                                     \
 	}
-
-/* The command line: argv[0] is "report". Returns the exit status. */
-int report_command(int argc, char **argv);
 
 #endif

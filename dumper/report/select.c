@@ -27,7 +27,7 @@ bool profile_view_parse(const char *name, enum profile_view *ret)
 	return false;
 }
 
-/* Methods in C that wait for work: TCPServer#accept polls since 3.0. */
+/* C methods that wait for work: TCPServer#accept polls since 3.0. */
 static bool waits_for_work(const char *name)
 {
 	static const char *const methods[] = {"IO.select", "Kernel#select", "Kernel.select", "NIO::Selector#select"};
@@ -40,44 +40,45 @@ static bool waits_for_work(const char *name)
 	return length > sizeof(accept) - 1 && strcmp(name + length - (sizeof(accept) - 1), accept) == 0;
 }
 
-static bool is_in_wait_for_work(const struct profile *profile, const struct profile_run *run)
+static bool is_in_wait_for_work(const struct profile *profile, const struct profile_span *span)
 {
 	const struct profile_function *function;
 
-	if (run->node == 0)
+	if (span->node == 0)
 		return false;
-	function = &profile->functions[profile->frames[profile->nodes[run->node].frame].function];
+	function = &profile->functions[profile->frames[profile->nodes[span->node].frame].function];
 	return function->kind == PROFILE_CFUNC && waits_for_work(function->name);
 }
 
-bool run_is_idle(const struct profile *profile, const struct profile_run *run)
+bool span_is_idle(const struct profile *profile, const struct profile_span *span)
 {
 	static const int calls[] = {SYS_accept,	      SYS_accept4, SYS_epoll_wait, SYS_epoll_pwait,
 				    SYS_epoll_pwait2, SYS_select,  SYS_pselect6,   SYS_wait4,
 				    SYS_waitid,	      SYS_pause,   SYS_nanosleep,  SYS_clock_nanosleep};
 
-	if (run->state == PROFILE_SLEEPING)
+	if (span->state == PROFILE_SLEEPING)
 		return true;
-	for (size_t i = 0; run->state == PROFILE_BLOCKED && i < sizeof(calls) / sizeof(calls[0]); i++)
-		if (run->syscall == calls[i])
+	for (size_t i = 0; span->state == PROFILE_BLOCKED && i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (span->syscall == calls[i])
 			return true;
-	return run->state == PROFILE_BLOCKED && is_in_wait_for_work(profile, run);
+	return span->state == PROFILE_BLOCKED && is_in_wait_for_work(profile, span);
 }
 
-static bool wants_state(const struct selection *selection, const struct profile *profile, const struct profile_run *run)
+static bool wants_state(const struct selection *selection, const struct profile *profile,
+			const struct profile_span *span)
 {
 	for (int state = 0; state < PROFILE_STATES; state++)
 		if (selection->states[state])
-			return selection->states[run->state];
+			return selection->states[span->state];
 	switch (selection->view) {
 	case VIEW_CPU:
-		return run->state == PROFILE_CPU || run->state == PROFILE_GC;
+		return span->state == PROFILE_CPU || span->state == PROFILE_GC;
 	case VIEW_GVL:
-		return run->state == PROFILE_GVL;
+		return span->state == PROFILE_GVL;
 	case VIEW_GC:
-		return run->state == PROFILE_GC;
+		return span->state == PROFILE_GC;
 	default:
-		return selection->idle || !run_is_idle(profile, run);
+		return selection->idle || !span_is_idle(profile, span);
 	}
 }
 
@@ -97,10 +98,10 @@ static bool wants_thread(const struct selection *selection, const struct profile
 	return end != selection->thread && *end == '\0' && tid == thread->tid && tid != 0;
 }
 
-/* Cuts a run to the time that is wanted; false if nothing is left. Its samples are cut in proportion. */
-static bool cut(const struct selection *selection, struct profile_run *run)
+/* Cuts a span to the wanted time, and its samples in proportion. Returns false if nothing is left. */
+static bool cut(const struct selection *selection, struct profile_span *span)
 {
-	uint64_t start = run->start_ns, end = run->start_ns + run->weight_ns, whole = run->weight_ns;
+	uint64_t start = span->start_ns, end = span->start_ns + span->weight_ns, whole = span->weight_ns;
 
 	if (start < selection->from_ns)
 		start = selection->from_ns;
@@ -109,11 +110,11 @@ static bool cut(const struct selection *selection, struct profile_run *run)
 	if (start >= end)
 		return false;
 	if (end - start < whole) {
-		run->count = (uint32_t)((double)run->count * (double)(end - start) / (double)whole + 0.5);
-		run->count += run->count == 0;
+		span->count = (uint32_t)((double)span->count * (double)(end - start) / (double)whole + 0.5);
+		span->count += span->count == 0;
 	}
-	run->start_ns = start;
-	run->weight_ns = end - start;
+	span->start_ns = start;
+	span->weight_ns = end - start;
 	return true;
 }
 
@@ -121,12 +122,12 @@ void profile_select(struct profile *profile, const struct selection *selection)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < profile->nr_runs; i++) {
-		struct profile_run run = profile->runs[i];
+	for (size_t i = 0; i < profile->nr_spans; i++) {
+		struct profile_span span = profile->spans[i];
 
-		if (wants_state(selection, profile, &run) && wants_thread(selection, profile, run.thread) &&
-		    cut(selection, &run))
-			profile->runs[kept++] = run;
+		if (wants_state(selection, profile, &span) && wants_thread(selection, profile, span.thread) &&
+		    cut(selection, &span))
+			profile->spans[kept++] = span;
 	}
-	profile->nr_runs = kept;
+	profile->nr_spans = kept;
 }

@@ -1,41 +1,42 @@
 /*
- * What of a profile is shown: a view, and filters.
+ * Selects, by a view and by filters, which spans of a profile are shown.
  */
 #ifndef RBDUMP_SELECT_H
 #define RBDUMP_SELECT_H
 
 #include "recording/profile.h"
 
-/* Views: which states count. */
+/* A view determines which states are shown. */
 enum profile_view {
-	VIEW_WALL, /* all time; without what is idle, unless that is wanted */
+	VIEW_WALL, /* all states; idle spans are shown only if `idle` of struct selection is set */
 	VIEW_CPU,  /* cpu and gc */
-	VIEW_GVL,  /* what could run, if it had the GVL */
+	VIEW_GVL,  /* ready to run, but waiting for the GVL */
 	VIEW_GC,
 	PROFILE_VIEWS
 };
 
-/* "wall", "cpu", "gvl", "gc". */
+/* The names of views: "wall", "cpu", "gvl", "gc". profile_view_parse() returns false for any other name. */
 const char *profile_view_name(enum profile_view view);
 bool profile_view_parse(const char *name, enum profile_view *ret);
 
 struct selection {
 	enum profile_view view;
-	bool idle;		     /* VIEW_WALL: with what is idle */
-	bool states[PROFILE_STATES]; /* if any is set: these alone, whatever the view */
-	const char *thread;	     /* its name or its number; NULL: all */
-	pid_t pid;		     /* 0: all */
-	uint64_t from_ns, to_ns;     /* [from, to); to 0: to the end */
+	bool idle;		     /* for VIEW_WALL: show idle spans, too */
+	bool states[PROFILE_STATES]; /* if any state is set: only these states are shown, and `view` is ignored */
+	const char *thread;	     /* the name or tid of a thread, or "main"; NULL: all threads */
+	pid_t pid;		     /* 0: all processes */
+	uint64_t from_ns, to_ns;     /* only the time [from_ns, to_ns) is shown; to_ns 0: until the end */
 };
 
 /*
- * Whether a run is idle: its thread sleeps, or waits for work as servers do: in a system call that is for that (accept,
- * epoll_wait, select, wait4 and their kin), or in a method that is (TCPServer#accept, IO.select), whatever system call
- * it makes. What else is read from, or polled, may be what the program waits for.
+ * Whether a span is idle: its thread sleeps, or waits for work as servers do. A thread waits for work if it is in a
+ * system call for waiting (accept, epoll_wait, select, wait4 and the like). A thread also waits for work if it is
+ * blocked in a method for waiting (TCPServer#accept, IO.select). In this case, the system call does not matter. In
+ * other methods, a read or a poll may be part of the program's work, so a span with such a system call is not idle.
  */
-bool run_is_idle(const struct profile *profile, const struct profile_run *run);
+bool span_is_idle(const struct profile *profile, const struct profile_span *span);
 
-/* Drops the runs that are not selected; those that reach beyond [from, to) are cut. */
+/* Drops the spans that are not selected, and cuts those that begin before from_ns or end after to_ns. */
 void profile_select(struct profile *profile, const struct selection *selection);
 
 #endif

@@ -1,13 +1,14 @@
 /*
- * speedscope's own format, www.speedscope.app/file-format-schema.json: one profile a thread, each a sequence of frames
- * that are opened and closed, at the time that they were. All have the same axis of time, that of the whole profile.
+ * speedscope's own format, www.speedscope.app/file-format-schema.json: one profile per thread. Each is a sequence of
+ * frames that are opened and closed, with their times. All have the same time axis, that of the whole profile.
  */
 #include <stdlib.h>
 
-#include "decode/text.h"
+#include "base/array.h"
+#include "base/text.h"
 #include "report/format.h"
 #include "report/json_stream.h"
-#include "report/thread_runs.h"
+#include "report/thread_spans.h"
 
 /* A stack as indices in the file's table of frames, outermost first. */
 struct stack {
@@ -27,7 +28,7 @@ static size_t frame_count(const struct writer *writer)
 	return writer->lines ? writer->profile->nr_frames : writer->profile->nr_functions;
 }
 
-/* The one behind the others is what a stack of which nothing is known has. */
+/* The frame after all others stands for a stack of which nothing is known. */
 static uint32_t no_stack(const struct writer *writer)
 {
 	return (uint32_t)frame_count(writer);
@@ -47,7 +48,7 @@ static void write_frame(struct json_stream *json, const struct profile_function 
 static void write_frames(struct writer *writer)
 {
 	const struct profile *profile = writer->profile;
-	const struct profile_function unknown = {.kind = PROFILE_MARK, .name = THREAD_RUNS_NO_STACK};
+	const struct profile_function unknown = {.kind = PROFILE_MARK, .name = THREAD_SPANS_NO_STACK};
 
 	json_stream_object(&writer->json, "shared");
 	json_stream_array(&writer->json, "frames");
@@ -63,21 +64,6 @@ static void write_frames(struct writer *writer)
 	json_stream_end_object(&writer->json);
 }
 
-static bool reserve(struct stack *stack, size_t depth)
-{
-	size_t capacity = depth * 2;
-	uint32_t *frames;
-
-	if (depth <= stack->capacity)
-		return true;
-	frames = realloc(stack->frames, capacity * sizeof(*frames));
-	if (!frames)
-		return false;
-	stack->frames = frames;
-	stack->capacity = capacity;
-	return true;
-}
-
 static bool load_stack(struct writer *writer, uint32_t node, struct stack *stack)
 {
 	const struct profile *profile = writer->profile;
@@ -86,7 +72,7 @@ static bool load_stack(struct writer *writer, uint32_t node, struct stack *stack
 	for (uint32_t at = node; at != 0; at = profile->nodes[at].parent)
 		depth++;
 	stack->depth = depth > 0 ? depth : 1;
-	if (!reserve(stack, stack->depth))
+	if (!array_make_room(stack->frames, stack->capacity, stack->depth))
 		return false;
 	if (depth == 0)
 		stack->frames[0] = no_stack(writer);
@@ -113,7 +99,7 @@ static void close_down_to(struct writer *writer, size_t depth, uint64_t at)
 		write_event(&writer->json, "C", writer->open.frames[--writer->open.depth], at);
 }
 
-/* Goes on from the open stack to that of `node`: what both have stays open. */
+/* Changes from the open stack to that of `node`: common frames stay open. */
 static bool go_to(struct writer *writer, uint32_t node, uint64_t at)
 {
 	struct stack *open = &writer->open, *next = &writer->next, before;
@@ -132,18 +118,18 @@ static bool go_to(struct writer *writer, uint32_t node, uint64_t at)
 	return true;
 }
 
-static bool write_events(struct writer *writer, const uint32_t *runs, size_t count)
+static bool write_events(struct writer *writer, const uint32_t *spans, size_t count)
 {
 	uint64_t end = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct profile_run *run = &writer->profile->runs[runs[i]];
+		const struct profile_span *span = &writer->profile->spans[spans[i]];
 
-		if (run->start_ns > end)
+		if (span->start_ns > end)
 			close_down_to(writer, 0, end);
-		if (!go_to(writer, run->node, run->start_ns))
+		if (!go_to(writer, span->node, span->start_ns))
 			return false;
-		end = run->start_ns + run->weight_ns;
+		end = span->start_ns + span->weight_ns;
 	}
 	close_down_to(writer, 0, end);
 	return true;
@@ -153,13 +139,13 @@ static uint64_t end_of(const struct profile *profile)
 {
 	uint64_t end = profile->duration_ns;
 
-	for (size_t i = 0; i < profile->nr_runs; i++)
-		if (profile->runs[i].start_ns + profile->runs[i].weight_ns > end)
-			end = profile->runs[i].start_ns + profile->runs[i].weight_ns;
+	for (size_t i = 0; i < profile->nr_spans; i++)
+		if (profile->spans[i].start_ns + profile->spans[i].weight_ns > end)
+			end = profile->spans[i].start_ns + profile->spans[i].weight_ns;
 	return end;
 }
 
-static bool write_profile(struct writer *writer, const char *name, uint64_t end, const uint32_t *runs, size_t count)
+static bool write_profile(struct writer *writer, const char *name, uint64_t end, const uint32_t *spans, size_t count)
 {
 	struct json_stream *json = &writer->json;
 	bool ok;
@@ -171,31 +157,31 @@ static bool write_profile(struct writer *writer, const char *name, uint64_t end,
 	json_stream_integer(json, "startValue", 0);
 	json_stream_integer(json, "endValue", (int64_t)end);
 	json_stream_array(json, "events");
-	ok = write_events(writer, runs, count);
+	ok = write_events(writer, spans, count);
 	json_stream_end_array(json);
 	json_stream_end_object(json);
 	return ok;
 }
 
-static bool write_thread(struct writer *writer, const struct thread_runs *by, size_t thread, uint64_t end)
+static bool write_thread(struct writer *writer, const struct thread_spans *by, size_t thread, uint64_t end)
 {
 	struct text title = {0};
 	bool ok;
 
-	thread_runs_add_title(writer->profile, &writer->profile->threads[thread], &title);
-	ok = !title.failed && write_profile(writer, title.data, end, by->runs + by->first[thread],
+	thread_spans_add_title(writer->profile, &writer->profile->threads[thread], &title);
+	ok = !title.failed && write_profile(writer, title.data, end, by->spans + by->first[thread],
 					    by->first[thread + 1] - by->first[thread]);
 	text_clear(&title);
 	return ok;
 }
 
-static bool write_threads(struct writer *writer, const struct thread_runs *by, const char *title)
+static bool write_threads(struct writer *writer, const struct thread_spans *by, const char *title)
 {
 	const struct profile *profile = writer->profile;
 	uint64_t end = end_of(profile);
 
-	/* speedscope has nothing to show of a file without any profile. */
-	if (profile->nr_runs == 0)
+	/* speedscope shows nothing of a file without any profile. */
+	if (profile->nr_spans == 0)
 		return write_profile(writer, title, end, NULL, 0);
 	for (size_t t = 0; t < profile->nr_threads; t++)
 		if (by->first[t] != by->first[t + 1] && !write_thread(writer, by, t, end))
@@ -217,10 +203,10 @@ static void write_title(struct writer *writer, const struct format_options *opti
 bool format_speedscope(const struct profile *profile, const struct format_options *options, FILE *stream)
 {
 	struct writer writer = {.profile = profile, .lines = options->lines, .json = {.stream = stream}};
-	struct thread_runs by;
+	struct thread_spans by;
 	bool ok;
 
-	if (!thread_runs_collect(profile, &by))
+	if (!thread_spans_collect(profile, &by))
 		return false;
 	json_stream_object(&writer.json, NULL);
 	json_stream_string(&writer.json, "$schema", "https://www.speedscope.app/file-format-schema.json");
@@ -235,6 +221,6 @@ bool format_speedscope(const struct profile *profile, const struct format_option
 	putc('\n', stream);
 	free(writer.open.frames);
 	free(writer.next.frames);
-	thread_runs_clear(&by);
+	thread_spans_clear(&by);
 	return ok;
 }

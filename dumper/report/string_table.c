@@ -3,48 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recording/profile.h"
+#include "base/array.h"
 
-/* FNV-1a, so that nobody knows which texts share a slot. */
-static uint64_t hash(const char *text)
+static uint64_t hash(const void *item)
 {
-	uint64_t value = UINT64_C(14695981039346656037) ^ profile_hash_seed();
-
-	for (; *text; text++)
-		value = (value ^ (unsigned char)*text) * UINT64_C(1099511628211);
-	return value;
+	return hash_text(*(const char *const *)item);
 }
 
-/* The slot that a text is in, or belongs in. */
-static uint32_t *find(const struct string_table *table, const char *text)
+static bool same(const void *a, const void *b)
 {
-	size_t at = hash(text) & (table->nr_slots - 1);
-
-	while (table->slots[at] != 0 && strcmp(table->strings[table->slots[at] - 1], text) != 0)
-		at = (at + 1) & (table->nr_slots - 1);
-	return &table->slots[at];
+	return strcmp(*(const char *const *)a, *(const char *const *)b) == 0;
 }
 
-/* Makes room for twice as many as there are: at most half of the slots are taken. */
-static bool grow(struct string_table *table)
-{
-	size_t nr_slots = table->nr_slots > 0 ? table->nr_slots * 2 : 64;
-	char **strings = realloc(table->strings, nr_slots / 2 * sizeof(char *));
-	uint32_t *slots;
-
-	if (!strings)
-		return false;
-	table->strings = strings;
-	slots = calloc(nr_slots, sizeof(*slots));
-	if (!slots)
-		return false;
-	free(table->slots);
-	table->slots = slots;
-	table->nr_slots = nr_slots;
-	for (size_t i = 0; i < table->count; i++)
-		*find(table, strings[i]) = (uint32_t)i + 1;
-	return true;
-}
+static const struct index_items strings = {sizeof(char *), hash, same};
 
 uint32_t string_table_add(struct string_table *table, const char *text)
 {
@@ -53,11 +24,13 @@ uint32_t string_table_add(struct string_table *table, const char *text)
 
 	if (!text)
 		text = "";
-	if (table->failed || (table->count == table->nr_slots / 2 && !grow(table))) {
+	if (table->failed || table->count == UINT32_MAX - 1 ||
+	    !index_table_make_room(&table->by_text, &strings, table->strings) ||
+	    !array_make_room(table->strings, table->capacity, table->count + 1)) {
 		table->failed = true;
 		return 0;
 	}
-	slot = find(table, text);
+	slot = index_table_slot(&table->by_text, &strings, table->strings, &text);
 	if (*slot != 0)
 		return *slot - 1;
 	copy = strdup(text);
@@ -65,8 +38,8 @@ uint32_t string_table_add(struct string_table *table, const char *text)
 		table->failed = true;
 		return 0;
 	}
-	table->strings[table->count++] = copy;
-	*slot = (uint32_t)table->count;
+	table->strings[table->count] = copy;
+	index_table_enter(&table->by_text, slot, (uint32_t)table->count++);
 	return *slot - 1;
 }
 
@@ -75,6 +48,6 @@ void string_table_clear(struct string_table *table)
 	for (size_t i = 0; i < table->count; i++)
 		free(table->strings[i]);
 	free(table->strings);
-	free(table->slots);
+	index_table_clear(&table->by_text);
 	*table = (struct string_table){0};
 }

@@ -1,5 +1,5 @@
 /*
- * A table of texts, each once, that other tables refer to by index.
+ * A table of unique texts, to which other tables refer by index.
  */
 #ifndef RBDUMP_STRING_TABLE_H
 #define RBDUMP_STRING_TABLE_H
@@ -8,16 +8,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/index_table.h"
+
 struct string_table {
-	char **strings; /* its own */
-	size_t count;
-	uint32_t *slots; /* of the hash: index + 1, 0 if free */
-	size_t nr_slots; /* a power of two, or 0 */
-	bool failed;	 /* out of memory; what is there is not all */
+	char **strings; /* owned by the table */
+	size_t count, capacity;
+	struct index_table by_text;
+	bool failed; /* out of memory: the contents are incomplete */
 };
 
-/* The index of a text, which is copied; NULL is "". 0 if out of memory, with `failed` set. */
+/*
+ * Copies a text into the table, unless the table already has it. NULL is treated as "". Returns the index of the text.
+ * If out of memory, returns 0 and sets `failed`.
+ */
 uint32_t string_table_add(struct string_table *table, const char *text);
+
+/* Frees the memory. Afterwards, the table is empty. */
 void string_table_clear(struct string_table *table);
 
 #endif

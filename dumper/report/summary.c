@@ -2,11 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/text.h"
+#include "base/text.h"
 #include "report/flat.h"
 #include "report/format.h"
 
-/* How many rows a table has. */
+/* The number of rows in a table. */
 #define ROWS 30u
 
 static double seconds(uint64_t ns)
@@ -18,8 +18,8 @@ static uint64_t weight_of(const struct profile *profile)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < profile->nr_runs; i++)
-		sum += profile->runs[i].weight_ns;
+	for (size_t i = 0; i < profile->nr_spans; i++)
+		sum += profile->spans[i].weight_ns;
 	return sum;
 }
 
@@ -32,8 +32,8 @@ static void write_states(const struct profile *profile, uint64_t whole, FILE *st
 {
 	uint64_t states[PROFILE_STATES] = {0};
 
-	for (size_t i = 0; i < profile->nr_runs; i++)
-		states[profile->runs[i].state] += profile->runs[i].weight_ns;
+	for (size_t i = 0; i < profile->nr_spans; i++)
+		states[profile->spans[i].state] += profile->spans[i].weight_ns;
 	fprintf(stream, "%.3f s", seconds(whole));
 	for (int state = 0; state < PROFILE_STATES; state++)
 		if (states[state] > 0)
@@ -53,14 +53,14 @@ static void write_head(const struct profile *profile, const struct format_option
 	fprintf(stream, ", %zu process%s\n", profile->nr_processes, profile->nr_processes == 1 ? "" : "es");
 	fprintf(stream,
 		"samples %" PRIu64 ": %" PRIu64 " complete, %" PRIu64 " torn, %" PRIu64 " truncated, %" PRIu64
-		" unreadable; late %" PRIu64 " (%.1f %% of those due)%s\n",
+		" unreadable; late %" PRIu64 " (%.1f %% of the samples due)%s\n",
 		counts->samples, counts->verdicts[VERDICT_COMPLETE], counts->verdicts[VERDICT_TORN],
 		counts->verdicts[VERDICT_TRUNCATED], counts->verdicts[VERDICT_UNREADABLE], counts->late,
 		100.0 * profile_late_share(counts), profile->cut ? "; the recording was not finished" : "");
 	if (counts->skipped > 0)
 		fprintf(stream,
-			"sampled %.0f of %g times a second: %" PRIu64
-			" samples were skipped to keep the limit of CPU time\n",
+			"sampled %.0f times per second instead of %g: %" PRIu64
+			" samples were skipped because of the CPU time limit\n",
 			profile->rate * profile_share_taken(counts), profile->rate, counts->skipped);
 	if (options->remark) {
 		text_print(options->remark, stream);
@@ -75,6 +75,9 @@ static void write_place(const struct profile *profile, const struct flat_row *ro
 	const struct profile_function *function = &profile->functions[row->function];
 
 	text_print(function->name, stream);
+	/* A C function has no file; its line is the one that it was called from. */
+	if (!function->path && line && row->line != 0)
+		fprintf(stream, "  called at line %" PRId64, row->line);
 	if (!function->path)
 		return;
 	fputs("  ", stream);
@@ -102,7 +105,7 @@ static void write_rows(const struct profile *profile, const struct flat *flat, u
 		fprintf(stream, "and %zu more\n", flat->count - ROWS);
 }
 
-/* ---- --diff: shares, since the two may have taken different times */
+/* ---- --diff: shares, because the two profiles may have taken different times */
 
 struct change {
 	const struct profile *profile; /* that has the function */
@@ -146,7 +149,7 @@ static size_t add_changes(const struct profile *profile, const struct flat *flat
 	return flat->count;
 }
 
-/* Makes one of what is the same function in both. */
+/* Merges the changes of equal functions in both profiles. */
 static size_t merge_changes(struct change *changes, size_t count)
 {
 	size_t kept = 0;
@@ -182,7 +185,7 @@ static bool write_changes(const struct profile *profile, const struct profile *b
 		count = add_changes(profile, &now, false, changes);
 		count += add_changes(before, &then, true, changes + count);
 		count = merge_changes(changes, count);
-		fputs("\n  change   before      now   method, by its share of self time\n", stream);
+		fputs("\n  change   before      now   method (percent of all self time)\n", stream);
 		for (size_t i = 0; i < count && i < ROWS; i++) {
 			const struct flat_row row = {.function = changes[i].function};
 

@@ -6,14 +6,15 @@
 
 #include "session/rivals.h"
 #include "session/trial.h"
+#include "store/lists.h"
 
-/* What came of the layouts that were tried. */
+/* The results of the layouts that were tried. */
 struct fits {
-	struct rivals passed; /* those that fit */
+	struct rivals passed; /* the layouts that fit */
 	size_t tried, fitting;
-	struct error *failed; /* why the first could not be tried of those that could not */
-	char failed_by[64];   /* and which releases that is for */
-	char *refused;	      /* what the self-test has against the first that it has anything against */
+	struct error *failed;  /* the error of the first layout that could not be tried */
+	char failed_by[64];    /* the releases that this layout is for */
+	struct error *refused; /* why the self-test refused the first layout that it refused */
 	char refused_by[64];
 };
 
@@ -21,19 +22,10 @@ static void clear(struct fits *fits)
 {
 	rivals_clear(&fits->passed);
 	error_destroy(fits->failed);
-	free(fits->refused);
+	error_destroy(fits->refused);
 }
 
-/* "3.1.2 to 3.1.4": of "3.1.2 3.1.4" */
-static void put_range(const char *range, FILE *stream)
-{
-	const char *space = strchr(range, ' ');
-
-	fprintf(stream, "%.*s%s%s", space ? (int)(space - range) : -1, range, space ? " to " : "",
-		space ? space + 1 : "");
-}
-
-/* Takes from the session a layout that fits, and what was found through it. */
+/* Moves a layout that fits, and what was found through it, from the session to `fits`. */
 static void take(struct session *session, struct fits *fits)
 {
 	fits->fitting++;
@@ -48,8 +40,7 @@ static void take(struct session *session, struct fits *fits)
 static struct error *try_layout(struct session *session, struct fits *fits)
 {
 	struct trace *trace = NULL;
-	char *refused = NULL;
-	struct error *failed = session_try(session, &trace, &refused);
+	struct error *refused = NULL, *failed = session_try(session, &trace, &refused);
 
 	fits->tried++;
 	if (failed == error_no_memory())
@@ -64,7 +55,7 @@ static struct error *try_layout(struct session *session, struct fits *fits)
 		fits->refused = refused;
 		layout_releases(session->layout.layout, fits->refused_by, sizeof(fits->refused_by));
 	} else {
-		free(refused);
+		error_destroy(refused);
 	}
 	if (trace)
 		take(session, fits);
@@ -88,11 +79,12 @@ static struct error *try_all(struct session *session, struct layout_list *list, 
 }
 
 /*
- * Looks through the first that fits, and compares it with all others. Afterwards these are in `fits->passed`, with the
- * one that shows something else, if any does; then there is no trace.
- *   refused  receives a malloc'ed sentence if the self-test has something against it by now; else NULL
+ * Looks through the first layout that fits, and compares it with all others. The others are then in `fits->passed`. If one
+ * of them shows something else, it is `fits->passed.differs`, and there is no trace.
+ *   refused  receives why the self-test refuses the first layout this time; NULL if it does not
  */
-static struct error *look_through_first(struct session *session, struct fits *fits, struct trace **ret, char **refused)
+static struct error *look_through_first(struct session *session, struct fits *fits, struct trace **ret,
+					struct error **refused)
 {
 	struct rivals *rivals = &fits->passed;
 	struct error *error;
@@ -117,15 +109,17 @@ static struct error *none_fits(const struct session *session, const struct fits 
 {
 	const char *build_id = session->module->build_id;
 	const struct error *failed = fits->failed;
+	char range[VERSION_RANGE_WORDS];
 
 	return error_create(
 	    EXIT_NO_RUBY,
-	    "the core does not tell which Ruby it is of: %s (build-id %s) is not here, no layout has that "
-	    "build-id, and none of the %zu layouts that are here fits%s%s%s%s%s; %sgive the file that ran behind the "
-	    "core, or the layout of that Ruby: --offsets FILE",
-	    session->module->path, build_id ? build_id : "not known", fits->tried, failed ? " (by that of " : "",
-	    failed ? fits->failed_by : "", failed ? ", " : "", failed ? failed->message : "", failed ? ")" : "",
-	    module_is_named_ruby(session->module) ? "" : "it may be no Ruby at all; else ");
+	    "the core does not tell which Ruby ran: %s (build-id %s) is missing, no layout has that "
+	    "build-id, and none of the %zu available layouts fits%s%s%s%s%s; %sgive EXE (the file that "
+	    "ran) after the core, or the layout of that Ruby: --offsets FILE",
+	    session->module->path, build_id ? build_id : "not known", fits->tried, failed ? " (the layout for " : "",
+	    failed ? version_range_words(fits->failed_by, range) : "", failed ? " does not: " : "",
+	    failed ? failed->message : "", failed ? ")" : "",
+	    module_is_named_ruby(session->module) ? "" : "the program may not be a Ruby at all; if it is one, ");
 }
 
 /* "3.1.2 to 3.1.4, 3.1.5", malloc'ed; NULL if out of memory. */
@@ -138,8 +132,9 @@ static char *list_fits(const struct session *session)
 	if (!stream)
 		return NULL;
 	for (size_t i = 0; i < session->nr_fits; i++) {
-		fputs(i > 0 ? ", " : "", stream);
-		put_range(session->fits[i], stream);
+		char words[VERSION_RANGE_WORDS];
+
+		fprintf(stream, "%s%s", i > 0 ? ", " : "", version_range_words(session->fits[i], words));
 	}
 	if (fclose(stream) != 0) {
 		free(text);
@@ -149,7 +144,8 @@ static char *list_fits(const struct session *session)
 }
 
 /*
- *   all  whether all that fit have been compared
+ * The error for several layouts that fit a core.
+ *   all  whether all layouts that fit have been compared
  */
 static struct error *ambiguous(const struct session *session, bool all)
 {
@@ -157,15 +153,17 @@ static struct error *ambiguous(const struct session *session, bool all)
 	struct error *error =
 	    !fits ? error_no_memory()
 		  : error_create(EXIT_NO_RUBY,
-				 "the core does not tell which Ruby it is of: the layouts for %s fit%s; say which it "
-				 "was (--ruby-version X.Y.Z), or give the file that ran behind the core",
-				 fits, all ? ", and do not show the same" : ", and so do more than can be told of");
+				 "the core does not tell which Ruby ran: the layouts for %s%s; give the version "
+				 "(--ruby-version X.Y.Z), or give EXE (the file that ran) after the core",
+				 fits,
+				 all ? " fit, but give different results"
+				     : " and others fit; these are too many layouts to compare");
 
 	free(fits);
 	return error;
 }
 
-/* Notes which releases the layouts are for that fit. False if they are more than can be told of. */
+/* Notes the releases of the layouts that fit. False if there is no room for all of them. */
 static bool note_releases(struct session *session, const struct fits *fits)
 {
 	session->nr_fits = 0;
@@ -187,11 +185,10 @@ struct error *session_find_fitting(struct session *session, struct trace **ret)
 {
 	struct layout_list list;
 	struct fits fits = {0};
-	char *refused = NULL;
-	struct error *error;
+	struct error *error, *refused = NULL;
 	bool all;
 
-	layout_find_releases(SESSION_ARCH, &list);
+	layout_lists_releases(SESSION_ARCH, &list);
 	session->version[0] = '\0';
 	session->version_source = VERSION_FITS;
 	error = try_all(session, &list, &fits);
@@ -199,88 +196,64 @@ struct error *session_find_fitting(struct session *session, struct trace **ret)
 	all = note_releases(session, &fits);
 	if (!error && fits.passed.count > 0 && all)
 		error = look_through_first(session, &fits, ret, &refused);
-	/* What fitted a moment ago does so still: a core stands still. */
+	/* A layout that fitted before still fits, because a core does not change. */
 	if (!error && !*ret)
 		error = fits.fitting == 0 || refused ? none_fits(session, &fits) : ambiguous(session, all);
-	free(refused);
+	error_destroy(refused);
 	clear(&fits);
 	return error;
 }
 
 /* ---- the nearest to a release */
 
-/* Of the nearest layouts, several fit and do not show the same. */
+/* The error if several of the nearest layouts fit but give different results. */
 static struct error *contested(const struct session *session, const struct fits *fits)
 {
 	const struct layout *other = fits->passed.differs ? fits->passed.differs->layout.layout : NULL;
 	const char *configuration = other ? other->configuration : NULL;
-	char releases[64] = "", *text = NULL;
-	struct error *error;
-	size_t length;
-	FILE *stream = open_memstream(&text, &length);
+	char releases[64], words[VERSION_RANGE_WORDS], nearest[VERSION_RANGE_WORDS];
+	struct error *error =
+	    error_create(EXIT_NO_RUBY, "there is no layout for Ruby %s; of the nearest layouts, ", session->version);
 
-	if (!stream)
-		return error_no_memory();
-	fputs("that of ", stream);
-	put_range(session->releases, stream);
 	if (other) {
 		layout_releases(other, releases, sizeof(releases));
-		fputs(" and that of ", stream);
-		put_range(releases, stream);
-		fprintf(stream, "%s%s%s both fit, and do not show the same", configuration ? " (" : "",
-			configuration ? configuration : "", configuration ? ")" : "");
+		error = error_append(error, "those for %s and for %s%s%s%s both fit, but give different results",
+				     version_range_words(session->releases, nearest),
+				     version_range_words(releases, words), configuration ? " (" : "",
+				     configuration ? configuration : "", configuration ? ")" : "");
 	} else {
-		fputs(" fits, and so do more than are compared", stream);
+		error = error_append(error, "the layout for %s and others fit; these are too many layouts to compare",
+				     version_range_words(session->releases, nearest));
 	}
-	if (fclose(stream) != 0) {
-		free(text);
-		return error_no_memory();
-	}
-	error =
-	    error_create(EXIT_NO_RUBY,
-			 "there is no layout for Ruby %s; of the nearest, %s: which one is right cannot be known, "
-			 "so none is used; make the layout of this Ruby with `rbdump --gen-offsets` from debug info",
-			 session->version, text);
-	free(text);
-	return error;
+	return error_append(error,
+			    ": it is not known which layout is right, so none is used; make the layout of this Ruby "
+			    "from its debug info: `rbdump layout`");
 }
 
-/* What is against the nearest layout, malloc'ed; NULL if out of memory. */
-static char *none_near(const struct fits *fits, const char *refused)
+/* The error if none of the nearest layouts fits: what is wrong with the nearest one. */
+static struct error *none_near(const struct fits *fits, const struct error *refused)
 {
-	const char *by = fits->refused ? fits->refused_by : fits->failed_by;
-	const char *why = refused ? refused : fits->refused ? fits->refused : fits->failed ? fits->failed->message : "";
-	char *text = NULL;
-	size_t length;
-	FILE *stream = open_memstream(&text, &length);
+	const struct error *why = refused ? refused : fits->refused ? fits->refused : fits->failed;
+	char words[VERSION_RANGE_WORDS];
 
-	if (!stream)
-		return NULL;
-	if (fits->tried == 0) {
-		fputs("none is near", stream);
-	} else {
-		fprintf(stream, "of the nearest (%zu tried) none fits, that of ", fits->tried);
-		put_range(by, stream);
-		fprintf(stream, " since %s", why);
-	}
-	if (fclose(stream) != 0) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	if (fits->tried == 0)
+		return error_create(EXIT_NO_RUBY, "there is also no layout for a near release");
+	return error_create(EXIT_NO_RUBY,
+			    "none of the nearest layouts (%zu tried) fits; the layout for %s does not, because %s",
+			    fits->tried, version_range_words(fits->refused ? fits->refused_by : fits->failed_by, words),
+			    why ? why->message : "");
 }
 
 struct error *session_find_nearest(struct session *session, const struct layout_wish *wish, struct trace **ret,
-				   char **none)
+				   struct error **none)
 {
 	struct layout_list list;
 	struct fits fits = {0};
-	char *refused = NULL;
-	struct error *error;
+	struct error *error, *refused = NULL;
 	bool all;
 
 	*none = NULL;
-	layout_find_nearest(wish, &list);
+	layout_lists_nearest(wish, &list);
 	error = try_all(session, &list, &fits);
 	layout_list_clear(&list);
 	all = fits.passed.count == fits.fitting;
@@ -290,11 +263,9 @@ struct error *session_find_nearest(struct session *session, const struct layout_
 		error = look_through_first(session, &fits, ret, &refused);
 	if (!error && !*ret && fits.fitting > 0 && !refused)
 		error = contested(session, &fits);
-	if (!error && !*ret) {
+	if (!error && !*ret)
 		*none = none_near(&fits, refused);
-		error = *none ? NULL : error_no_memory();
-	}
-	free(refused);
+	error_destroy(refused);
 	clear(&fits);
 	return error;
 }

@@ -1,9 +1,10 @@
 /*
- * Which layouts fit a target that none is known to be for: a core that does not tell which Ruby it is of, or a Ruby of
- * a release that there is no layout for. A part of the session.
+ * Tries layouts on a target for which no layout is known to be right: a core that does not tell the version of its
+ * Ruby, or a Ruby of a release that has no layout. Used only inside session/.
  *
- * Several may fit, those of neighbouring releases most likely. Then all of them are looked through in the same bytes,
- * and must show the same (rivals.h); the session keeps the first.
+ * Several layouts may fit, most likely those of neighbouring releases. In this case, the same bytes are read through
+ * each layout that fits, and all results must be the same (rivals.h). The session then keeps the first layout that
+ * fits.
  */
 #ifndef RBDUMP_FITS_H
 #define RBDUMP_FITS_H
@@ -11,21 +12,27 @@
 #include "session/session.h"
 
 /*
- * Tries all layouts that say nothing of a build, newest first, on a core of no known version.
- *   ret  receives the trace, without a header
- * Fails if none fits, and says then why the first could not be tried of those that could not; if several fit and do not
- * show the same, or more than are compared: then it names them; if out of memory.
+ * Tries all layouts on a core of unknown version, newest first. Skips layouts that are for one build only.
+ *   ret  receives the trace; its pid, version and layout are not set
+ *
+ * Fails if no layout fits. If any layout could not be tried, the error also says why the first such layout could not be
+ * tried. Fails if several layouts fit but give different results, or if more layouts fit than can be compared. An error
+ * about several layouts names the layouts that fit, at most TRACE_FITS of them. Also fails if out of memory.
  */
 struct error *session_find_fitting(struct session *session, struct trace **ret);
 
 /*
- * Tries the layouts that are nearest to the session's version (layout/nearest.h), the nearest first. What is kept is of
- * LAYOUT_NEAREST: whoever shows anything read through it says so (session_nearest()).
- *   ret   receives the trace, without a header
- *   none  receives a malloc'ed sentence if none fits or there is none: what is against the nearest; else NULL
- * Fails, and names two, if those that fit do not show the same, or more fit than are compared; if out of memory.
+ * Tries the layouts that are nearest to the session's version (store/nearest.h), the nearest first. The source of the
+ * session's layout is then LAYOUT_NEAREST. All output that was read through this layout must say that the layout is for
+ * other releases (session_nearest()).
+ *   ret   receives the trace; its pid, version and layout are not set
+ *   none  receives NULL if a layout fits. If no layout fits, `*none` receives an error. This error says what is wrong
+ *         with the nearest layout, or that there is no layout for a near release
+ *
+ * If the layouts that fit give different results, fails and names two of these layouts. If more layouts fit than can be
+ * compared, fails and names the nearest layout that fits. Also fails if out of memory.
  */
 struct error *session_find_nearest(struct session *session, const struct layout_wish *wish, struct trace **ret,
-				   char **none);
+				   struct error **none);
 
 #endif

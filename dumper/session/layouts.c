@@ -5,12 +5,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "layout/made.h"
 #include "session/fits.h"
 #include "session/time_limit.h"
 #include "session/trial.h"
+#include "store/find.h"
+#include "store/folders.h"
+#include "store/generate.h"
+#include "store/lists.h"
+#include "store/made.h"
 
-/* How many layouts that say they are for this Ruby are tried. */
+/* The most layouts for this Ruby that are tried. */
 #define KEPT_TRIES 8
 
 /*
@@ -27,49 +31,49 @@ static bool has_musl(const struct session *session)
 	return false;
 }
 
-/* What helps if a layout that is not of this very build does not fit. */
+/* What may help if a layout that is not of exactly this build does not fit. */
 static const char *remedy(const struct session *session)
 {
-	bool of_file = session->target->kind == TARGET_LIVE || session->module->fd >= 0;
+	bool of_file = session->target->operations->runs || session->module->fd >= 0;
 
 	if (has_musl(session))
-		return "this Ruby is built with musl, and the layouts that come with rbdump are for glibc: make its "
-		       "own with "
-		       "`rbdump --gen-offsets` from its debug info";
+		return "this Ruby is built with musl, and the layouts that come with rbdump are for glibc: make "
+		       "the layout of this Ruby from its debug info: `rbdump layout`";
 	if (of_file)
-		return "make the layout of this Ruby with `rbdump --gen-offsets` from its debug info";
+		return "make the layout of this Ruby from its debug info: `rbdump layout`";
 	if (session->version_source == VERSION_GIVEN)
-		return "it may be another Ruby than the one given: leave --ruby-version out, or give the file that ran "
-		       "behind "
-		       "the core";
-	return "give the file that ran behind the core, or the layout of that Ruby: --offsets FILE";
+		return "the version that was given may be wrong: omit --ruby-version, or give EXE (the file that ran) "
+		       "after the core";
+	return "give EXE (the file that ran) after the core, or the layout of that Ruby: --offsets FILE";
 }
 
-static struct error *refuse(const struct session *session, const char *found, const char *refused)
+static struct error *refuse(const struct session *session, const char *found, const struct error *refused)
 {
 	const char *build_id = session->module->build_id ? session->module->build_id : "none";
-	const char *what = session->target->kind == TARGET_CORE ? "the core of process" : "process";
-	char *lacks = session->target->kind == TARGET_CORE ? core_lacks(session->target) : NULL;
+	const char *what = session->target->operations->name;
+	char *lacks = target_lacks(session->target);
 	bool is_cut = lacks;
 
 	free(lacks);
-	/* Of one that is cut short, little can be said. */
+	/* Little can be said about a core that was cut short. */
 	if (is_cut)
-		return error_create(EXIT_NO_RUBY, "%s does not fit what there is of %s %d: self-test: %s (build-id %s)",
-				    found, what, session->target->pid, refused, build_id);
-	if (session->layout.source == LAYOUT_GENERATED || session->layout.source == LAYOUT_BY_BUILD_ID)
 		return error_create(EXIT_NO_RUBY,
-				    "%s does not fit %s %d: self-test: %s; since it was made for this very Ruby (%s, "
-				    "build-id %s), this rbdump does not understand that Ruby",
-				    found, what, session->target->pid, refused, session->version, build_id);
+				    "%s does not fit %s %d (the core was cut short): self-test: %s (build-id %s)",
+				    found, what, session->target->pid, refused->message, build_id);
+	if (session->layout.source == LAYOUT_GENERATED || session->layout.source == LAYOUT_BY_BUILD_ID)
+		return error_create(
+		    EXIT_NO_RUBY,
+		    "%s does not fit %s %d: self-test: %s; the layout was made for exactly this Ruby (%s, "
+		    "build-id %s), so this version of rbdump cannot read this Ruby",
+		    found, what, session->target->pid, refused->message, session->version, build_id);
 	return error_create(EXIT_NO_RUBY, "%s does not fit %s %d: self-test: %s; %s (build-id %s)", found, what,
-			    session->target->pid, refused, remedy(session), build_id);
+			    session->target->pid, refused->message, remedy(session), build_id);
 }
 
 /*
- * The option that may help if there is no layout for the release, as the end of a sentence; "" if it cannot: there is
- * none that is near, or it was given, or the layouts are for another C library.
- *   releases  receives what the nearest layout is for
+ * The option --nearest, if it may help because there is no layout for the release, as the end of a sentence. "" if it cannot
+ * help: there is no near layout, or the option was given, or the layouts are for another C library.
+ *   releases  receives the releases that the nearest layout is for
  */
 static const char *option_nearest(const struct session *session, const struct layout_wish *wish, char releases[64])
 {
@@ -79,47 +83,45 @@ static const char *option_nearest(const struct session *session, const struct la
 	releases[0] = '\0';
 	if (session->nearest || has_musl(session))
 		return "";
-	layout_find_nearest(wish, &list);
+	layout_lists_nearest(wish, &list);
 	if (list.count > 0) {
 		layout_releases(list.of[0].layout, releases, 64);
 		any = true;
 	}
 	layout_list_clear(&list);
-	return any ? "; or give --nearest: the nearest layouts are tried then, and what is shown is marked; the "
-		     "nearest is for "
+	return any ? "; or give --nearest: rbdump then tries the nearest layouts, and says so in its output; the "
+		     "nearest layout is for "
 		   : "";
 }
 
 /*
- * No layout at all: what was looked for, and what would help.
- *   none_near  what is against the nearest layouts, if they were asked for; else NULL
+ * The error if there is no layout: it says what was looked for, and what would help.
+ *   none_near  what is wrong with the nearest layouts, if they were asked for; else NULL
  */
 static struct error *no_layout(const struct session *session, const struct layout_wish *wish,
-			       const struct error *why_not_made, const char *none_near)
+			       const struct error *why_not_made, const struct error *none_near)
 {
 	const char *build_id = session->module->build_id;
-	char newest[32], nearest[64], *space;
+	char newest[32], nearest[64], words[VERSION_RANGE_WORDS];
 	const char *option = option_nearest(session, wish, nearest);
-	bool of_series = layout_find_newest(wish, newest, sizeof(newest));
-	char *untrusted = layout_find_untrusted();
-	struct error *error;
-
-	space = strchr(nearest, ' ');
-	if (space)
-		*space = '-';
+	bool of_series = layout_lists_newest(wish, newest, sizeof(newest));
+	struct error *error, *untrusted = folders_untrusted();
 
 	error = error_create(
 	    EXIT_NO_RUBY,
 	    "there is no layout for Ruby %s (%s%s, build-id %s), and none could be made: %s; %s, or run `rbdump "
-	    "--gen-offsets` on a build with debug info and the same version%s%s%s%s%s%s%s%s",
+	    "layout` on a build of the same version with debug info%s%s%s%s",
 	    session->version, session->version_source == VERSION_GIVEN ? "as given; " : "", session->module->path,
 	    build_id ? build_id : "none", why_not_made->message,
-	    session->module->fd < 0 ? "give the file that ran behind the core"
-				    : "install the debug symbols of that package",
-	    of_series ? "; of its series, there are layouts up to " : "", of_series ? newest : "", option, nearest,
-	    none_near ? "; " : "", none_near ? none_near : "",
-	    untrusted ? "; layouts were not looked for everywhere: " : "", untrusted ? untrusted : "");
-	free(untrusted);
+	    session->module->fd < 0 ? "give EXE (the file that ran) after the core"
+				    : "install the debug symbols of this Ruby's package",
+	    of_series ? "; for the series of this Ruby, there are layouts up to " : "", of_series ? newest : "", option,
+	    version_range_words(nearest, words));
+	if (none_near)
+		error = error_append(error, "; %s", none_near->message);
+	if (untrusted)
+		error = error_append(error, "; not all folders of layouts were searched: %s", untrusted->message);
+	error_destroy(untrusted);
 	return error;
 }
 
@@ -131,7 +133,7 @@ static bool is_same(const char *one, const char *other)
 	return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Whether a process sees the same files under the same paths as we do. */
+/* Whether a process sees the same files under the same paths as rbdump. */
 static bool shares_our_files(pid_t pid)
 {
 	char root[64], mounts[64];
@@ -147,20 +149,19 @@ static struct error *generate(struct session *session, const struct layout_wish 
 
 	layout_found_clear(&session->layout);
 	if (session->module->fd < 0)
-		return error_create(EXIT_NO_RUBY, "%s is not here, or not the one that ran", session->module->path);
-	if (session->target->kind == TARGET_LIVE && !shares_our_files(session->target->pid))
+		return error_create(EXIT_NO_RUBY, "%s is missing, or is not the file that ran", session->module->path);
+	if (session->target->operations->runs && !shares_our_files(session->target->pid))
 		snprintf(root, sizeof(root), "/proc/%d/root", session->target->pid);
-	return layout_find_generate(wish, session->module->fd, session->module->path, root, &session->layout);
+	return layout_generate(wish, session->module->fd, session->module->path, root, &session->layout);
 }
 
 /*
- * Looks through the layout in session->layout; one that the self-test refuses is an error. *refusal receives the error
- * of the first layout that was refused, and *ret the trace of one that was not.
+ * Looks through the layout in session->layout. A layout that the self-test refuses is an error. *refusal receives the error
+ * of the first layout that was refused; *ret receives the trace of a layout that was not refused.
  */
 static struct error *try_layout(struct session *session, const char *name, struct error **refusal, struct trace **ret)
 {
-	char *refused = NULL;
-	struct error *error;
+	struct error *error, *refused = NULL;
 
 	if (session->version[0] == '\0') {
 		snprintf(session->version, sizeof(session->version), "%s", session->layout.layout->version);
@@ -168,27 +169,27 @@ static struct error *try_layout(struct session *session, const char *name, struc
 	}
 	error = session_try(session, ret, &refused);
 	if (!error && *ret)
-		layout_find_keep(&session->layout);
+		layout_generate_keep(&session->layout);
 	if (!error && refused && !*refusal)
 		*refusal = refuse(session, name, refused);
-	free(refused);
+	error_destroy(refused);
 	return error;
 }
 
-/* Tries to make a layout and to look through it; *why receives why it could not be made. */
+/* Tries to make a layout and to look through it. *why receives why it could not be made. */
 static struct error *try_generated(struct session *session, const struct layout_wish *wish, struct error **why,
 				   struct error **refusal, struct trace **ret)
 {
 	time_limit_is_of(TIME_LIMIT_DEBUG_INFO);
 	*why = generate(session, wish);
 	time_limit_is_of(TIME_LIMIT_LOOK);
-	return *why ? NULL : try_layout(session, "the layout made from its debug info", refusal, ret);
+	return *why ? NULL : try_layout(session, "the layout that was made from debug info", refusal, ret);
 }
 
 /*
- * Whether one that is made now may know more than the layout at hand. One for the version only is second to one that
- * can be made of the file's own debug info: that has the torn windows, too. One that was made for this very build, by
- * an rbdump that did not look for all that this one reads, is second to any.
+ * Whether a layout that is made now may have more facts than the session's layout. This is so if the session's layout is
+ * only for the version: a layout from the file's own debug info also has the torn windows. It is also so if the session's
+ * layout was made for exactly this build by an rbdump that did not look for all facts that this rbdump reads.
  */
 static bool is_second(const struct session *session)
 {
@@ -199,13 +200,12 @@ static bool is_second(const struct session *session)
 	return layout->asked && strcmp(layout->asked, LAYOUT_FIELDS_ASKED) != 0;
 }
 
-/* By the version that is known, or by the layout that was given. */
+/* Finds the layout by the known version, or uses the layout that the user gave. */
 static struct error *find_known(struct session *session, struct trace **ret)
 {
 	struct layout_wish wish = {session->version, SESSION_ARCH, session->module->build_id,
 				   session->description[0] ? session->description : NULL, NULL};
-	struct error *error = NULL, *refusal = NULL, *why = NULL;
-	char *none_near = NULL;
+	struct error *error = NULL, *refusal = NULL, *why = NULL, *none_near = NULL;
 	bool generated = false;
 	unsigned int tried = 0;
 
@@ -231,12 +231,12 @@ static struct error *find_known(struct session *session, struct trace **ret)
 	}
 	if (!error && !*ret && !generated)
 		error = try_generated(session, &wish, &why, &refusal, ret);
-	/* A hint of the version may be about another Ruby: then all layouts are tried (fits.h). */
+	/* A hint of the version may be about another Ruby, so all layouts are tried (fits.h). */
 	if (!error && !*ret && !refusal && why && session->nearest && !session->version_is_hint)
 		error = session_find_nearest(session, &wish, ret, &none_near);
 	if (!error && !*ret && !refusal)
 		error = why ? no_layout(session, &wish, why, none_near) : error_no_memory();
-	free(none_near);
+	error_destroy(none_near);
 	error_destroy(why);
 	if (error || *ret) {
 		error_destroy(refusal);
@@ -252,7 +252,7 @@ struct error *session_find_layout(struct session *session, struct trace **ret)
 	if (session->version[0] == '\0' && !session->offsets)
 		return session_find_fitting(session, ret);
 	error = find_known(session, ret);
-	/* Through the layout of another Ruby one can also seem to be starting or ending. */
+	/* Read through the layout of another Ruby, a Ruby can wrongly seem to be starting or ending. */
 	if (!error || !session->version_is_hint || error == error_no_memory())
 		return error;
 	error_destroy(error);

@@ -1,6 +1,6 @@
 /*
- * Which layout a session's target is read through: those that there are for its Ruby are tried, and one is made if none
- * fits. A part of the session.
+ * Finds the layout for a session's target. Tries the existing layouts that are for the target's Ruby. If none of these
+ * layouts fits, makes a new layout. Used only inside session/.
  */
 #ifndef RBDUMP_SESSION_LAYOUTS_H
 #define RBDUMP_SESSION_LAYOUTS_H
@@ -8,11 +8,16 @@
 #include "session/session.h"
 
 /*
- * Finds a layout that passes the self-test, and keeps it if it was made. If all that is known of the version is a hint,
- * and leads to none, or if nothing is known, it is one that fits; if there is none for the release, and the nearest is
- * wanted, it is that (fits.h).
- *   ret  receives the trace that was seen through it, without a header; NULL on failure
- * Fails with what is against the first layout that was tried, or why there is none and what would help.
+ * Finds a layout that passes the self-test. If this layout is new, keeps it in the cache. If the user gave a layout
+ * (--offsets), tries only that layout.
+ *
+ * Tries all layouts if the version is not known (fits.h). Also tries all layouts if the version is only a hint and no
+ * layout for that version fits. If there is no layout for the release, and --nearest was given, tries the nearest
+ * layouts.
+ *   ret  receives the trace that was read through the layout; its pid, version and layout are not set. NULL on failure
+ *
+ * On failure, the error says what is wrong with the first layout that was refused. If there was no layout to try, the
+ * error says why, and what would help.
  */
 struct error *session_find_layout(struct session *session, struct trace **ret);
 

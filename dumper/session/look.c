@@ -5,23 +5,23 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "decode/resolve.h"
-#include "decode/waits.h"
-#include "layout/self_test.h"
-#include "memory/addresses.h"
+#include "base/addresses.h"
+#include "ruby/call_site.h"
+#include "ruby/context.h"
+#include "ruby/resolve.h"
+#include "ruby/self_test.h"
+#include "ruby/waits.h"
 #include "session/windows.h"
 #include "target/core.h"
 #include "target/stopping.h"
-#include "vm/call_site.h"
-#include "vm/context.h"
 
-/* Of how many frames, in all its stacks, a look tells at most. */
+/* The most frames, in all stacks, of a look. */
 #define MAX_FRAMES 2000000u
 
 /* One part in so many of a look's time is for the self-test. */
 #define TEST_SHARE 5
 
-/* How long the list of threads may be read once more. */
+/* How long a second read of the list of threads may take. */
 #define LIST_NS 1000000000L
 
 static void look_reset(struct look *look)
@@ -35,7 +35,7 @@ static void look_reset(struct look *look)
 	address_map_clear(&look->tids_by_inner);
 	fibers_clear(&look->fibers);
 	trace_destroy(look->trace);
-	free(look->refused);
+	error_destroy(look->refused);
 	*look = (struct look){.ruby = look->ruby, .found = look->found};
 }
 
@@ -45,10 +45,10 @@ static void look_reset(struct look *look)
  */
 static bool has_no_pointer(const struct target *target, const struct native_thread *native)
 {
-	return target->kind == TARGET_CORE && native->fs_base == 0;
+	return !target->operations->runs && native->fs_base == 0;
 }
 
-/* Makes the threads of a target in another pid namespace ready to be looked up. False if out of memory. */
+/* Prepares look-ups of the threads of a target that has another pid namespace. False if out of memory. */
 static bool index_inner_tids(const struct session *session, struct look *look)
 {
 	const pid_t pid = session->target->pid;
@@ -64,7 +64,7 @@ static bool index_inner_tids(const struct session *session, struct look *look)
 	return enough;
 }
 
-/* Makes the native threads of the target ready to be looked up. False if out of memory. */
+/* Prepares look-ups of the native threads of the target. False if out of memory. */
 static bool index_natives(const struct session *session, struct look *look)
 {
 	const struct target *target = session->target;
@@ -83,24 +83,25 @@ static bool index_natives(const struct session *session, struct look *look)
 	}
 	address_map_sort(&look->natives_by_tid);
 	address_map_sort(&look->natives_by_pointer);
-	/* Of one that is stopped, thread pointers tell. */
+	/* If the target is stopped, thread pointers identify the threads instead. */
 	if (enough && session->foreign_pids && session->no_stop)
 		enough = index_inner_tids(session, look);
 	return enough;
 }
 
 /*
- * The native thread without a known pointer that runs on the stack which a pthread_t is in: there glibc puts it (nptl/
- * allocatestack.c, TLS_TCB_AT_TP), above all frames, and a page that is not mapped separates it from the next one. Not
- * so for the program's first thread, nor while a thread runs on another stack, a fiber's or a signal's: then it is
- * NULL, as it is if two could be meant.
+ * The native thread without a known pointer that runs on the stack that contains a pthread_t: glibc puts the pthread_t into
+ * the thread's stack, above all frames (nptl/allocatestack.c, TLS_TCB_AT_TP), and a page that is not mapped separates the
+ * stack from the next one. This is not so for the program's first thread, nor while a thread runs on another stack, that of
+ * a fiber or a signal: then returns NULL. Also returns NULL if there are two such native threads.
  */
 static const struct native_thread *native_on_stack_of(const struct target *target, const struct ruby_thread *thread)
 {
 	const struct native_thread *found = NULL;
 	uint64_t start, end;
 
-	if (target->kind != TARGET_CORE || thread->main || !core_mapping_of(target, thread->pthread, &start, &end))
+	if (!target->operations->find_mapping || thread->main ||
+	    !target->operations->find_mapping(target, thread->pthread, &start, &end))
 		return NULL;
 	for (size_t i = 0; i < target->nr_threads; i++) {
 		const struct native_thread *native = &target->threads[i];
@@ -114,7 +115,7 @@ static const struct native_thread *native_on_stack_of(const struct target *targe
 	return found;
 }
 
-/* The native thread that a thread has; NULL if it has none, or if that is not known. */
+/* The native thread of a Ruby thread; NULL if it has none, or if that is not known. */
 static const struct native_thread *native_of(const struct session *session, const struct look *look,
 					     const struct ruby_thread *thread)
 {
@@ -127,8 +128,8 @@ static const struct native_thread *native_of(const struct session *session, cons
 }
 
 /*
- * The window that a thread may be in if it is not known which native thread it has: that of any that it can be. It has
- * the GVL, and only who has it is in a window.
+ * The torn window in which a thread may be if its native thread is not known: the window of any native thread that it can
+ * be. The thread has the GVL, and only a thread that has the GVL is in a window.
  */
 static const struct layout_window *window_of_unknown(const struct session *session)
 {
@@ -141,8 +142,9 @@ static const struct layout_window *window_of_unknown(const struct session *sessi
 }
 
 /*
- * Whether that is a native thread of the target: Ruby's own note of it can be that of its parent process. If the target
- * was stopped, which there are is known; to ask the kernel for each of thousands takes long, with the target stopped.
+ * Whether a tid that Ruby has noted is that of a native thread of the target: it can be a tid of the target's parent
+ * process. If the target was stopped, its native threads are known; to ask the kernel about each of thousands would take
+ * long while the target is stopped.
  */
 static bool has_task(const struct session *session, const struct look *look, uint64_t tid)
 {
@@ -151,13 +153,13 @@ static bool has_task(const struct session *session, const struct look *look, uin
 
 	if (tid == 0 || tid > INT32_MAX || session->foreign_pids)
 		return false;
-	if (target->kind == TARGET_CORE || target->nr_threads > 0)
+	if (target->nr_threads > 0)
 		return address_map_find(&look->natives_by_tid, tid) != NULL;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d", target->pid, (int)tid);
 	return access(path, F_OK) == 0;
 }
 
-/* Which native thread Ruby has noted, if it is the target's, in our pid namespace; else 0. */
+/* The tid, in rbdump's pid namespace, of the native thread that Ruby has noted; 0 if that is not one of the target. */
 static pid_t noted_task(const struct session *session, const struct look *look, uint64_t tid)
 {
 	const uint64_t *ours = tid != 0 ? address_map_find(&look->tids_by_inner, tid) : NULL;
@@ -168,9 +170,9 @@ static pid_t noted_task(const struct session *session, const struct look *look, 
 }
 
 /*
- * The machine code that a JIT makes notes in a frame where it is only before it calls what may ask for it (YJIT:
- * yjit/src/codegen.rs, jit_save_pc; ZJIT: zjit/src/codegen.rs, gen_save_pc_for_gc; MJIT: tool/ruby_vm/views/
- * _mjit_compile_pc_and_sp.erb): of a frame that runs, that may be another place in the same code.
+ * Drops the line of a running frame of a JIT. The machine code of a JIT saves the pc in the frame only before it calls code
+ * that may need the pc (YJIT: yjit/src/codegen.rs, jit_save_pc; ZJIT: zjit/src/codegen.rs, gen_save_pc_for_gc; MJIT:
+ * tool/ruby_vm/views/_mjit_compile_pc_and_sp.erb). So the saved pc of a running frame may be another place in its code.
  */
 static void forget_line_of_running(struct trace_thread *thread)
 {
@@ -206,29 +208,30 @@ static void describe_thread(const struct session *session, const struct look *lo
 }
 
 /*
- * Why a thread may have gone on while it was copied; REASON_NONE if it has not. Of a native thread that did not stop
- * the pthread_t is not known, and its number only where Ruby notes it (since 3.1), in rbdump's own pid namespace: else
- * it can be that of any thread which has none of those that have stopped. With M:N threads it may also have taken up
- * one that had no native thread.
+ * Why a thread may have gone on while it was copied; REASON_NONE if it has not. The pthread_t of a native thread that did
+ * not stop is not known. Its tid can be compared only if Ruby notes tids (since 3.1) and the target is in rbdump's own pid
+ * namespace. Otherwise it can be the native thread of any Ruby thread whose native thread is not among those that have
+ * stopped. With M:N threads it may also have begun to run a Ruby thread that had no native thread.
  */
 static enum reason reason_unstopped(const struct session *session, const struct look *look,
 				    const struct ruby_thread *thread)
 {
-	const struct target *target = session->target;
+	const struct native_thread *native = session->target->threads;
 	const uint64_t *index;
 
 	if (session->no_stop || look->unstopped == REASON_NONE || native_of(session, look, thread))
 		return REASON_NONE;
 	index = has_task(session, look, thread->tid) ? address_map_find(&look->natives_by_tid, thread->tid) : NULL;
-	if (index && target->threads[*index].stopped)
+	native = native && index ? native + *index : NULL;
+	if (native && native->stopped)
 		return REASON_NONE;
-	if (index ? target->threads[*index].refused : look->unstopped == REASON_REFUSED)
+	if (native ? native->refused : look->unstopped == REASON_REFUSED)
 		return REASON_REFUSED;
-	/* One that has not stopped in time sleeps in the kernel, but for one that runs. */
+	/* A native thread that has not stopped in time sleeps in the kernel, unless its Ruby thread is running. */
 	return thread->state == STATE_RUNNING ? REASON_NOT_STOPPED : REASON_NONE;
 }
 
-/* Takes away what was read of a stack that nobody can stand behind. */
+/* Drops what was read of a stack that is not reliable. */
 static void forget_stack(struct trace_thread *thread, enum reason reason)
 {
 	thread->nr_frames = 0;
@@ -238,9 +241,9 @@ static void forget_stack(struct trace_thread *thread, enum reason reason)
 }
 
 /*
- * Whether the innermost frame cannot be what its caller calls: it is that of an earlier call. Until 2.7 a frame counts
- * before it is whole. Where a thread is in its code would tell, but is not known without a stop, nor what that means
- * without windows, as in a layout that is not of this very build.
+ * Whether the innermost frame cannot be what its caller calls, because it is left from an earlier call. Until 2.7 a frame is
+ * published before it is whole. The instruction pointer would tell that, but it is not known without a stop, and has no
+ * meaning without windows, which only a layout of exactly this build has.
  */
 static bool contradicts_its_caller(const struct session *session, const struct look *look, const struct stack *stack)
 {
@@ -248,7 +251,7 @@ static bool contradicts_its_caller(const struct session *session, const struct l
 	       call_site_judge(&look->ruby, &stack->frames[1], &stack->frames[0]) == CALL_SITE_CONTRADICTS;
 }
 
-/* What the way a thread was stopped says of its stack, and of where it is in it. */
+/* Judges a stack by how its thread was stopped, and where. */
 static void judge_thread(const struct session *session, const struct look *look, const struct ruby_thread *thread,
 			 const struct stack *stack, struct trace_thread *ret)
 {
@@ -268,7 +271,7 @@ static void judge_thread(const struct session *session, const struct look *look,
 	if (unstopped == REASON_REFUSED || thread->state != STATE_RUNNING)
 		return;
 	window = native ? session_window(session, native->ip) : window_of_unknown(session);
-	/* In a window, or if it ran on, whatever else was found is a consequence of that. */
+	/* If the thread is in a window or ran on, all other findings are a consequence of that. */
 	if (window) {
 		ret->window = layout_window_specs[window->id].label;
 		ret->reason = REASON_WINDOW;
@@ -315,12 +318,12 @@ static void test_layout(const struct session *session, struct look *look, long l
 	addresses_sort(&pthreads);
 	if (!session->no_stop && stopped == target->nr_threads && stopped > 0)
 		test.pthreads = &pthreads;
-	free(look->refused);
+	error_destroy(look->refused);
 	look->refused = NULL;
 	memory_limit(look->ruby.memory, limit_ns);
 	if (enough)
 		look->refused = self_test_run(&test);
-	look->no_memory |= !enough;
+	look->no_memory |= !enough || look->refused == error_no_memory();
 	look->untested = memory_is_over(look->ruby.memory);
 	memory_limit(look->ruby.memory, 0);
 	addresses_clear(&pthreads);
@@ -328,8 +331,8 @@ static void test_layout(const struct session *session, struct look *look, long l
 }
 
 /*
- * What a suspended fiber has from its thread.
- *   thread  NULL if that has ended
+ * Fills in what a suspended fiber has from its thread.
+ *   thread  NULL if the thread has ended
  */
 static void describe_fiber(const struct ruby *ruby, const struct ruby_fiber *fiber, const struct trace_thread *thread,
 			   struct trace_thread *ret)
@@ -354,14 +357,14 @@ static void describe_fiber(const struct ruby *ruby, const struct ruby_fiber *fib
 	}
 	if (ret->reason != REASON_OUT_OF_TIME && thread->reason == REASON_REFUSED)
 		forget_stack(ret, REASON_REFUSED);
-	/* One that has resumed another waits for that. */
+	/* A fiber that has resumed another one waits for that fiber. */
 	else if (fiber->resuming == 0)
 		waits_find(ruby, fiber->thread, ret);
 }
 
 /*
- * Walks one stack more, that of the entry `trace->nr_threads`, and finds the names of its frames; one that there was
- * not enough time for has none. Returns false if out of memory.
+ * Walks one more stack, for the entry `trace->nr_threads`, and finds the names of its frames. If there was not enough time,
+ * the stack has no frames. Returns false if out of memory.
  */
 static bool walk_stack(struct look *look, struct resolver *resolver, uint64_t ec, uint64_t thread, size_t *frames_left)
 {
@@ -381,7 +384,7 @@ static bool walk_stack(struct look *look, struct resolver *resolver, uint64_t ec
 	return true;
 }
 
-/* Room for the stacks and entries of so many. False if out of memory. */
+/* Makes room for `count` stacks and entries. False if out of memory. */
 static bool make_room(struct look *look, size_t count)
 {
 	struct stack *stacks = reallocarray(look->stacks, count + 1, sizeof(*stacks));
@@ -407,7 +410,7 @@ static bool read_stacks(const struct session *session, struct look *look, struct
 
 	if (!index_natives(session, look) || !make_room(look, nr_threads))
 		return false;
-	/* First of all what is told in a few words: it is known also of those that there is no time for. */
+	/* First the facts that take few reads, so that they are known even of threads for which there is no time. */
 	for (size_t i = 0; i < nr_threads; i++)
 		describe_thread(session, look, resolver, &look->threads.threads[i], &trace->threads[i]);
 	for (size_t i = 0; i < nr_threads; i++) {
@@ -417,7 +420,7 @@ static bool read_stacks(const struct session *session, struct look *look, struct
 			return false;
 		judge_thread(session, look, thread, &look->stacks[i], &trace->threads[i]);
 	}
-	/* After them: where there is no room for all stacks, it is the threads' that are read. */
+	/* Fibers come after threads: if there is no room for all stacks, those of threads are read. */
 	if (!fibers_list(&look->ruby, &look->threads, &look->found, &look->fibers) ||
 	    !make_room(look, nr_threads + look->fibers.count))
 		return false;
@@ -455,9 +458,9 @@ void look_once(const struct session *session, struct look *look, long limit_ns)
 }
 
 /*
- * Whether the suspended fiber of the entry `index` may have been resumed while it was copied. Until 2.4 its state does
- * not tell. It was if it has a resumer, and has itself resumed none (or was left by a transfer, which cannot be told
- * from that); it may have been if its thread is known to have moved.
+ * Whether the suspended fiber of the entry `index` may have been resumed while it was copied. Until 2.4 its state does not
+ * tell. It was resumed if another fiber has resumed it, and it has itself resumed none (or was left by a transfer, which
+ * looks the same). It may have been resumed if its thread is known to have moved.
  */
 static bool may_have_been_resumed(const struct session *session, const struct look *look, size_t index,
 				  const bool *moved)
@@ -472,8 +475,8 @@ static bool may_have_been_resumed(const struct session *session, const struct lo
 }
 
 /*
- * Whether there are other threads now than were read. A thread that ends or begins while the list is copied can lead to
- * a list that looks whole, and is not: that none did is known if the list is the same later on.
+ * Whether the list of threads now differs from the one that was read. If a thread ends or begins while the list is copied,
+ * the copy can look complete and be incomplete. If the list is the same later, no thread did so.
  */
 static bool list_has_moved(const struct session *session, struct look *look)
 {

@@ -1,59 +1,68 @@
 /*
- * One look at a target through one layout: everything that is read in it, from whatever the session's memory holds, and
- * what came of it. A part of the session.
+ * A look is one pass over the threads, fibers and stacks of a target, through one layout. It reads through the
+ * session's snapshot, and holds the results. Used only inside session/.
  */
 #ifndef RBDUMP_LOOK_H
 #define RBDUMP_LOOK_H
 
+#include "ruby/fibers.h"
 #include "session/session.h"
-#include "vm/fibers.h"
 
-/* The longest that a look may take unless the target is stopped: 5 s. */
+/* The longest time for a look while the target is not stopped: 5 s. */
 #define LOOK_NS 5000000000L
 
 struct look {
 	struct ruby ruby;
-	struct heap_finds found; /* by the last search for fibers: it outlives a look */
+	struct heap_finds found; /* the fibers that the last search of the heap found; a new look keeps them */
 	struct ruby_threads threads;
-	struct address_map natives_by_pointer, natives_by_tid; /* the target's native threads: the index of each */
-	/* Unpaused, of a target in another pid namespace: our tid by the target's. */
+	struct address_map natives_by_pointer; /* maps known thread pointers to indexes of the target's `threads` */
+	struct address_map natives_by_tid;     /* maps tids to indexes of the target's `threads` */
+	/*
+	 * Maps tids of the target's pid namespace to tids of rbdump's pid namespace. Empty if both namespaces are the
+	 * same, or if the target is paused.
+	 */
 	struct address_map tids_by_inner;
-	enum reason unstopped; /* why some of them did not stop: the worst of that; REASON_NONE if all did */
+	enum reason unstopped; /* the worst reason why a native thread did not stop; REASON_NONE if all stopped */
 	struct ruby_fibers fibers;
 	struct stack *stacks; /* one for each thread, then one for each fiber */
 	size_t nr_stacks;
-	struct trace *trace;	     /* its threads in the same order */
-	char *refused;		     /* what the self-test has against the layout; NULL if nothing */
-	const struct rival *differs; /* a layout that shows something else of the same bytes (rivals.h); NULL */
-	bool untested;		     /* there was no time for all of the self-test: nothing is known of the layout */
+	struct trace *trace;   /* the result; until look_order(), its threads and fibers are in the order of `stacks` */
+	struct error *refused; /* why the self-test refuses the layout; NULL if the layout passes */
+	const struct rival *differs; /* a rival (rivals.h) with another result for the same bytes; NULL if none */
+	bool untested;		     /* there was not enough time for the whole self-test */
 	bool no_memory;
 };
 
 /*
- * Reads everything that is wanted through the memory of `look->ruby`, once, in place of what the last look has read.
- *   limit_ns  how long it may take, whatever the target says: the most of that for reading, and the rest for the
- *             self-test. Which threads there was no time for, or which stacks, is said in the trace
- * If it runs out of memory, it sets `no_memory`.
+ * Reads everything once, through `look->ruby.memory`. The results replace the results of the previous look.
+ *   limit_ns  how long the look may take, even if the target contains garbage. Most of this time is for reading, the
+ *             rest for the self-test. Threads and stacks that were not read in time are marked in the trace
+ *
+ * Sets `no_memory` if out of memory.
  */
 void look_once(const struct session *session, struct look *look, long limit_ns);
 
 /*
- * Marks the threads and fibers whose execution context or control frames in the target are no longer what was read, and
- * the list of threads if there are others now, and tests the layout on the rest. Returns how many stacks and lists have
- * moved; sets `no_memory` if out of it.
+ * Marks the threads and fibers whose execution context or control frames in the target have changed since they were
+ * read. Also marks the list of threads if the list has changed. If the self-test has refused the layout and some stacks
+ * have changed, repeats the self-test without these stacks. Returns how many stacks and lists have changed. Sets
+ * `no_memory` if out of memory.
  */
 size_t look_mark_moved(const struct session *session, struct look *look);
 
 /*
- * Marks all threads and fibers as having no names for certain, since the garbage collector was moving objects while
- * they were read. Returns how many they are.
+ * Marks all threads and fibers, and drops their frames and names. Call this function if the garbage collector moved
+ * objects during the look, because the names may then be wrong. Returns how many threads and fibers are marked.
  */
 size_t look_mark_compacted(struct look *look);
 
-/* Moves what a look has found into another one, in place of what that had. `from` is as before its first look. */
+/*
+ * Moves the results of `from` to `to`, where they replace the previous results. `from` then has no results. Does not
+ * move `found`.
+ */
 void look_move(struct look *from, struct look *to);
 
-/* Puts each fiber of the trace behind its thread. False if out of memory. */
+/* Sorts the trace so that each thread is followed by its fibers. False if out of memory. */
 bool look_order(struct look *look);
 
 /* Frees everything. */

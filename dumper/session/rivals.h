@@ -1,41 +1,42 @@
 /*
- * Other layouts that pass the self-test on a target as well as the one that it is read through. If nothing says which
- * of them is right, they must all show the same of the same bytes. A part of the session.
+ * Rivals are layouts, other than the session's layout, that also pass the self-test on the target. If nothing tells
+ * which layout is right, all of them must give the same result for the same bytes. Used only inside session/.
  */
 #ifndef RBDUMP_RIVALS_H
 #define RBDUMP_RIVALS_H
 
 #include "session/look.h"
 
-/* The most layouts that are compared. */
+/* At most this many layouts are compared. */
 #define RIVALS_MAX 32u
 
 struct rival {
 	struct layout_found layout;
-	struct ruby ruby;     /* what was found of the target through it; its memory is that of the session */
-	struct session *view; /* the session as if it had that layout */
+	struct ruby ruby;     /* the Ruby, as read through this layout and the session's memory */
+	struct session *view; /* a copy of the session, with this layout */
 	struct look look;
 };
 
 struct rivals {
 	struct rival of[RIVALS_MAX];
 	size_t count;
-	const struct rival *differs; /* one that shows something else than the session's layout; NULL if none does */
+	const struct rival *differs; /* a rival whose result differs from that of the session's layout; NULL if none */
 };
 
-/* Makes them ready to read through the session's memory. False if out of memory. */
+/* Prepares the rivals to read through the session's memory. False if out of memory. */
 bool rivals_begin(struct rivals *rivals, const struct session *session);
 
 /*
- * Looks once through each, as look_once() does. Nothing is compared: the target may stand still meanwhile.
- *   limit_ns  for each
+ * Calls look_once() for each rival. Does not compare the results, because a comparison takes time, and the target may
+ * be stopped during this call.
+ *   limit_ns  the time limit of each look
  */
 void rivals_look(struct rivals *rivals, long limit_ns);
 
 /*
- * Compares what they have seen with what `look` has, in the same bytes, before anything else is known of it. Gives one
- * that shows something else; NULL if none does. If the target stood still, the self-test may rule one out by now: that
- * one does not count. Sets the look's `no_memory` if out of it.
+ * Compares the traces of the rivals with the trace of `look`, which was read from the same bytes. Call this function
+ * before anything in `look` is changed. Returns a rival whose trace differs; NULL if all are the same. Ignores the
+ * rivals that the self-test refuses, except if the target was running. Sets `look->no_memory` if out of memory.
  */
 const struct rival *rivals_compare(struct rivals *rivals, struct look *look);
 

@@ -1,7 +1,6 @@
 #include "session/roots.h"
 
-#include "target/live.h"
-#include "vm/roots_file.h"
+#include "session/roots_file.h"
 
 /* How often a process is searched through until all is found: it may be changing what leads there, as one does that is
  * just starting. */
@@ -21,7 +20,7 @@ struct error *session_find_roots(const struct session *session, struct roots *re
 	memory = session_memory(session);
 	if (!memory)
 		return error_no_memory();
-	if (session->target->kind == TARGET_LIVE) {
+	if (session->target->operations->runs) {
 		kept = *ret;
 		roots_file_read(session->module, &before);
 		roots_add(&kept, &before);
@@ -33,14 +32,14 @@ struct error *session_find_roots(const struct session *session, struct roots *re
 		return NULL;
 	*searched = true;
 	for (int i = 0; i < SEARCHES && !roots_are_complete(ret); i++) {
-		if (session->target->kind == TARGET_LIVE)
-			live_update_mappings(session->target);
+		if (session->target->operations->update_mappings)
+			session->target->operations->update_mappings(session->target);
 		memory = session_memory(session);
 		if (!memory)
 			return error_no_memory();
 		roots_search(session->module, memory, layout, ret);
 		memory_destroy(memory);
-		if (session->target->kind != TARGET_LIVE)
+		if (!session->target->operations->runs)
 			break;
 	}
 	return NULL;
@@ -55,7 +54,7 @@ enum lifetime session_lifetime(const struct session *session, const struct roots
 	};
 	enum lifetime lifetime = ruby.memory ? lifetime_of(&ruby, roots) : LIFETIME_RUNNING;
 
-	/* What a core that was cut short lacks need not have been gone. */
+	/* What a core that was cut short lacks may have existed in the process. */
 	if (ruby.memory && memory_lacked(ruby.memory) > 0)
 		lifetime = LIFETIME_RUNNING;
 	memory_destroy(ruby.memory);
@@ -77,20 +76,20 @@ static uint64_t ended_vm(const struct session *session)
 struct error *session_no_stacks(const struct session *session, const struct roots *roots, enum lifetime before,
 				uint64_t vm)
 {
-	bool live = session->target->kind == TARGET_LIVE;
+	const struct target_operations *of = session->target->operations;
 	enum lifetime lifetime = before;
 
 	if (lifetime == LIFETIME_RUNNING)
 		lifetime = session_lifetime(session, roots, vm ? vm : ended_vm(session));
-	if (lifetime == LIFETIME_RUNNING && live && live_is_ending(session->target))
+	if (lifetime == LIFETIME_RUNNING && target_is_ending(session->target))
 		lifetime = LIFETIME_ENDING;
 	switch (lifetime) {
 	case LIFETIME_STARTING:
 		return error_create(EXIT_FAILED, "the Ruby of process %d has no stacks yet: it %s just starting%s",
-				    session->target->pid, live ? "is" : "was", live ? "; try again" : "");
+				    session->target->pid, of->is, of->again);
 	case LIFETIME_ENDING:
 		return error_create(EXIT_FAILED, "the Ruby of process %d has no stacks any more: it %s ending",
-				    session->target->pid, live ? "is" : "was");
+				    session->target->pid, of->is);
 	case LIFETIME_RUNNING:
 		break;
 	}

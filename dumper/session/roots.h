@@ -1,31 +1,36 @@
 /*
- * Where the roots of a session's Ruby are, from wherever that can be had; and what it means if nothing is to be found
- * there. A part of the session.
+ * Finds the roots of a session's Ruby. If roots or stacks are missing, finds out whether the Ruby is just starting or
+ * ending. Used only inside session/.
  */
 #ifndef RBDUMP_SESSION_ROOTS_H
 #define RBDUMP_SESSION_ROOTS_H
 
+#include "ruby/lifetime.h"
 #include "session/session.h"
-#include "vm/lifetime.h"
 
 /*
- * Finds the roots, as far as they can be: Ruby's own symbols, the layout, where they were in this build before, and a
- * search, in this order.
- *   searched  receives whether there was a search: then the caller keeps what it found, once that has proved right
+ * Finds as many roots as possible, in this order: from Ruby's own symbols, from the layout, from kept addresses, and
+ * from a search of the memory. Kept addresses are the addresses that roots_file.h has for this build. Kept addresses
+ * are not used for a core.
+ *   searched  receives whether the memory was searched. If the memory was searched, and if the layout then passes the
+ *             self-test, the caller keeps the roots of a process (roots_file.h)
+ *
  * Fails only if out of memory.
  */
 struct error *session_find_roots(const struct session *session, struct roots *ret, bool *searched);
 
 /*
- * Whether the Ruby is just starting or ending, as it is now; never by what a core lacks that was cut short.
- *   vm  0 if not known
+ * Finds out whether the Ruby is just starting or ending. Returns LIFETIME_RUNNING if a read failed because a core was
+ * cut short.
+ *   vm  the address of the VM; 0 if not known
  */
 enum lifetime session_lifetime(const struct session *session, const struct roots *roots, uint64_t vm);
 
 /*
- * The error of a target that no layout fits since it has no stacks yet, or any more; NULL if nothing tells that.
- *   before  its lifetime before it was looked at: it may have started meanwhile
- *   vm      0 if none was found
+ * Call it if no layout fits. If the Ruby has no stacks because it is just starting or ending, returns an error that
+ * says so. Returns NULL if nothing shows that the Ruby is starting or ending.
+ *   before  the lifetime before the target was read. A Ruby that was starting then may be running now
+ *   vm      the address of the VM; 0 if none was found
  */
 struct error *session_no_stacks(const struct session *session, const struct roots *roots, enum lifetime before,
 				uint64_t vm);

@@ -1,132 +1,28 @@
 #include "session/session.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-
-#include "session/layouts.h"
-#include "session/time_limit.h"
-#include "session/version.h"
-#include "target/live.h"
-#include "target/process_stat.h"
-#include "target/stopping.h"
-
-static bool in_other_pid_namespace(pid_t pid)
-{
-	struct stat theirs, ours;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
-	return stat(path, &theirs) != 0 || stat("/proc/self/ns/pid", &ours) != 0 || theirs.st_ino != ours.st_ino;
-}
 
 static bool lacks_page(const void *context, uint64_t page)
 {
-	return core_lacks_page(context, page);
+	const struct target *target = context;
+
+	return target->operations->lacks_page(target, page);
 }
 
 struct memory *session_memory(const struct session *session)
 {
 	struct memory *memory = memory_create(target_read_pages, session->target, SESSION_PAGES);
 
-	if (memory && session->target->kind == TARGET_CORE) {
+	if (memory && session->target->operations->lacks_page)
 		memory_set_lacking(memory, lacks_page, session->target);
+	if (memory && !session->target->operations->runs)
 		memory_count_own_time(memory);
-	}
 	return memory;
 }
 
 const char *session_nearest(const struct session *session)
 {
 	return session->layout.source == LAYOUT_NEAREST ? session->releases : NULL;
-}
-
-/*
- * Goes on from a target that is open.
- *   ruby_version  what the user says of a core; NULL
- */
-static struct error *open_session(struct session *session, const char *ruby_version, struct trace **trace)
-{
-	struct error *error = module_find_ruby(session->target, &session->module);
-
-	if (error)
-		return error;
-	roots_from_module(session->module, &session->module_roots);
-	session->memory = session_memory(session);
-	if (!session->memory)
-		return error_no_memory();
-	error = session_settle_version(session, ruby_version);
-	if (!error)
-		error = session_find_layout(session, trace);
-	if (!error && !*trace)
-		error = error_no_memory();
-	return error;
-}
-
-/* Hands a session over, or closes it if there was an error. */
-static struct error *finish(struct session *session, struct error *error, struct session **ret)
-{
-	if (error)
-		session_close(session);
-	else
-		*ret = session;
-	return error;
-}
-
-struct error *session_open(pid_t pid, const struct session_options *options, struct session **ret, struct trace **trace)
-{
-	struct session *session = calloc(1, sizeof(*session));
-	pid_t process = process_stat_process("/proc", pid);
-	struct error *error;
-
-	*trace = NULL;
-	if (!session)
-		return error_no_memory();
-	if (process != 0 && process != pid) {
-		session_close(session);
-		return error_create(EXIT_FAILED, "%d is a thread of process %d: say -p %d", pid, process, process);
-	}
-	session->no_stop = options->no_stop;
-	session->offsets = options->offsets;
-	session->nearest = options->nearest;
-	error = time_limit_begin(TARGET_LIVE, pid, options->time_limit_s);
-	if (!error)
-		error = live_open(pid, &session->target);
-	if (!error && options->sampling)
-		error = live_check_calls(session->target);
-	if (!error && options->sampling && !options->no_stop)
-		error = live_check_stopping(session->target);
-	if (!error) {
-		session->foreign_pids = in_other_pid_namespace(session->target->pid);
-		error = open_session(session, NULL, trace);
-	}
-	if (!error) {
-		session->natives = native_ids_create(session->target);
-		error = session->natives ? NULL : error_no_memory();
-	}
-	time_limit_end();
-	return finish(session, error, ret);
-}
-
-struct error *session_open_core(const struct session_core_options *options, struct session **ret, struct trace **trace)
-{
-	struct session *session = calloc(1, sizeof(*session));
-	struct error *error;
-
-	*trace = NULL;
-	if (!session)
-		return error_no_memory();
-	session->offsets = options->offsets;
-	session->nearest = options->nearest;
-	/* However long it takes to unpack one: its length is limited. */
-	error = core_open(&options->core, &session->target);
-	if (!error) {
-		error = time_limit_begin(TARGET_CORE, session->target->pid, options->time_limit_s);
-		if (!error)
-			error = core_explain(session->target, open_session(session, options->ruby_version, trace));
-		time_limit_end();
-	}
-	return finish(session, error, ret);
 }
 
 void session_close(struct session *session)

@@ -1,6 +1,6 @@
 /*
- * A session: a Ruby process, live or as a core has it, and a layout that has passed its self-test there. Every verb
- * that looks at a process begins with one.
+ * A session is a Ruby process or core, together with a layout that has passed the self-test on it. Every verb that
+ * reads a process or a core first opens a session (open.h).
  */
 #ifndef RBDUMP_SESSION_H
 #define RBDUMP_SESSION_H
@@ -8,36 +8,20 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "error.h"
-#include "layout/find.h"
+#include "base/error.h"
+#include "ruby/roots.h"
+#include "ruby/ruby.h"
+#include "store/found.h"
 #include "target/core.h"
 #include "target/module.h"
 #include "target/native_ids.h"
 #include "trace/trace.h"
-#include "vm/roots.h"
-#include "vm/ruby.h"
 
-/* The architecture whose registers and layouts are known. */
+/* The only architecture whose registers and layouts rbdump knows. */
 #define SESSION_ARCH "x86_64"
 
-/* How much of a target is copied at most: 256 MiB. */
+/* A snapshot of a target can have at most this many pages (256 MiB). */
 #define SESSION_PAGES 65536
-
-struct session_options {
-	bool no_stop;  /* do not pause the target */
-	bool sampling; /* it is to be sampled: fails if that cannot be (live_check_calls(), live_check_stopping()) */
-	const char *offsets;	   /* layout file; NULL to look for one */
-	bool nearest;		   /* if there is none for this release, take the nearest that fits (fits.h) */
-	unsigned int time_limit_s; /* until there is something to show (time_limit.h); 0: as usual */
-};
-
-struct session_core_options {
-	struct core_options core;
-	const char *offsets;	   /* as above */
-	bool nearest;		   /* as above */
-	const char *ruby_version;  /* "3.4.5", for a core that does not tell; NULL if not known */
-	unsigned int time_limit_s; /* as above */
-};
 
 struct rivals;
 
@@ -46,47 +30,36 @@ struct session {
 	const char *offsets;
 	bool nearest;
 	struct target *target;
-	struct module *module; /* what Ruby is in */
+	struct module *module; /* the ELF file that contains Ruby */
 	struct roots module_roots;
-	struct memory *memory; /* what looks are read through */
+	struct memory *memory; /* the snapshot from which each look reads */
 	struct layout_found layout;
-	struct rivals *rivals; /* what that is compared with while it is looked for (rivals.h); else NULL */
-	struct ruby ruby;      /* through that memory and layout */
-	char version[64], description[256]; /* "" if the core does not tell */
+	struct rivals *rivals; /* during the search for a layout: the rivals of `layout` (rivals.h); else NULL */
+	struct ruby ruby;      /* the Ruby, as read through `memory` and `layout` */
+	char version[64];      /* the version of the Ruby; "" if it is not known */
+	char description[256]; /* the Ruby's description of itself; "" if the core lacks it */
 	enum version_source version_source;
-	bool version_is_hint;	   /* it is from a text that may be about another Ruby */
-	char fits[TRACE_FITS][32]; /* of VERSION_FITS: which releases the layouts are for that fit, newest first */
+	bool version_is_hint;	   /* the version is from a text on the heap, and this text may be about another Ruby */
+	char fits[TRACE_FITS][32]; /* for VERSION_FITS: the releases of each layout that fits, newest first */
 	size_t nr_fits;
-	char releases[64];	    /* of LAYOUT_NEAREST: what the layout is for */
-	struct native_ids *natives; /* live: for whoever samples it, one thread of rbdump at a time */
-	bool foreign_pids;	    /* the target has its own pid namespace: the tids it knows are not ours */
+	char releases[64];	    /* for LAYOUT_NEAREST: the releases that the layout is for */
+	struct native_ids *natives; /* for sampling of a process; only one thread of rbdump may use it at a time */
+	bool foreign_pids; /* the target has another pid namespace, so tids in its memory differ from rbdump's */
 };
 
 /*
- * Opens a process, finds the layout for its Ruby, and tests it there by looking at every stack once.
- *   trace  receives what that look has found, without a header; the caller destroys it
- * Fails if there is no such process, or it is a thread of one, no access, no Ruby, or no layout that fits. Ends rbdump
- * when the time is over.
- */
-struct error *session_open(pid_t pid, const struct session_options *options, struct session **ret,
-			   struct trace **trace);
-
-/*
- * The same of a core. Fails if it is none, or cut short before what is needed; if its executable is not here, and
- * neither the core nor any layout tells what it is of; or if what the options say of it is not so.
- */
-struct error *session_open_core(const struct session_core_options *options, struct session **ret, struct trace **trace);
-
-/*
- * Which releases the session's layout is for, if none is for that of its Ruby, as layout_releases() has them; else
- * NULL. What is shown through such a layout says so.
+ * If the session's layout is the nearest one (LAYOUT_NEAREST), returns the releases that it is for, in the form of
+ * layout_releases(). Otherwise returns NULL. All output that was read through such a layout must name these releases.
  */
 const char *session_nearest(const struct session *session);
 
-/* A new snapshot of the target, empty; NULL if out of memory. It knows what a core lacks (memory_lacked()),
- * and that waiting for its disk is limited by nothing but time_limit.h. */
+/*
+ * Creates an empty snapshot of the target. NULL if out of memory. The snapshot of a core counts reads of memory that
+ * the core lacks (memory_lacked()). The time limit of such a snapshot (memory_limit()) does not include waits for the
+ * disk. Only time_limit.h limits these waits.
+ */
 struct memory *session_memory(const struct session *session);
 
-void session_close(struct session *session); /* NULL is fine; lets the target go on if it is stopped */
+void session_close(struct session *session); /* lets the target go on if it is stopped; NULL is fine */
 
 #endif

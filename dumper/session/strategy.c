@@ -5,21 +5,20 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "capture/capture.h"
-#include "decode/literals.h"
-#include "moments.h"
+#include "base/clock.h"
+#include "ruby/collections.h"
+#include "ruby/literals.h"
 #include "session/rivals.h"
+#include "session/snapshot.h"
 #include "target/live.h"
-#include "vm/collections.h"
 
-/* How often a paused target is looked at until one look found all it wanted, and passed the self-test. */
+/* The most looks at a paused target until one look has found all it wanted and passed the self-test. */
 #define PAUSED_TRIES 4
 
-/* How many looks, of those, that found all they wanted may fail the self-test: the first may have been in the middle of
- * something. */
+/* How many of these looks may find all they wanted and fail the self-test: at the first, the target may have been changing. */
 #define REFUSED_TRIES 2
 
-/* In how many looks, of those, fibers that were made after the search for them are looked for again. */
+/* In how many of these looks the heap is searched again for fibers that were made after the first search. */
 #define SEARCHED_TRIES 2
 
 /* How long a target goes on between two pauses, at least. */
@@ -28,44 +27,31 @@
 /* How often a running target is looked at before it is paused. */
 #define LEARNING_TRIES 8
 
-/* How much time a look may take while the target is stopped, whatever it says. */
+/* How much time a look may take while the target is stopped, whatever the target contains. */
 #define CHASE_NS 100000000L
 
-/* How long a running target is tried until no stack moved during a look. */
+/* For how long looks at a running target are repeated until no stack moved during a look. */
 #define UNPAUSED_NS 200000000L
 
 /* How many looks at a running target must have failed the self-test before the layout is refused. On a busy machine,
- * UNPAUSED_NS are over after a look or two, and each can have seen a thread while it moved. */
+ * UNPAUSED_NS are over after one or two looks, and each look can have seen a thread while it moved. */
 #define UNPAUSED_REFUSED_TRIES 20
 
-/* Adds a remark to what the self-test has against the layout. False if out of memory. */
-static bool remark(struct look *look, const char *text)
-{
-	char *both;
-
-	if (asprintf(&both, "%s (%s)", look->refused, text) < 0)
-		return false;
-	free(look->refused);
-	look->refused = both;
-	return true;
-}
-
-/* What a look that came to no result is: NULL if there is nothing against it but, maybe, what the self-test says. */
+/* The error of a look that has no result; NULL if nothing is wrong except, perhaps, that the self-test has failed. */
 static struct error *failure(const struct session *session, const struct look *look)
 {
 	if (look->no_memory)
 		return error_no_memory();
-	if (look->untested && session->target->kind == TARGET_CORE)
-		return error_create(EXIT_FAILED,
-				    "what was read of the core of process %d could not be tested in time: it is not "
-				    "what a Ruby has",
-				    session->target->pid);
-	if (look->untested)
+	if (look->untested && !session->target->operations->runs)
 		return error_create(
 		    EXIT_FAILED,
-		    "what was read of process %d could not be tested in time: it is not what a Ruby has, or "
-		    "rbdump had to wait for others; try again",
+		    "the memory of the core of process %d could not be tested in time: it is not the memory of a Ruby",
 		    session->target->pid);
+	if (look->untested)
+		return error_create(EXIT_FAILED,
+				    "the memory of process %d could not be tested in time: it is not the memory of a "
+				    "Ruby, or rbdump had to wait for a CPU; try again",
+				    session->target->pid);
 	return NULL;
 }
 
@@ -74,7 +60,7 @@ struct chase {
 	struct look *look;
 };
 
-/* Looks once through the session's layout and through those that it is compared with, which share the time. */
+/* Looks once through the session's layout and through its rivals. They share the time. */
 static void look_through_all(const struct session *session, struct look *look, long limit_ns)
 {
 	if (session->rivals)
@@ -84,7 +70,7 @@ static void look_through_all(const struct session *session, struct look *look, l
 		rivals_look(session->rivals, limit_ns);
 }
 
-/* Notes whether another layout shows something else of what was just looked at. */
+/* Notes whether a rival shows something else of the same bytes. */
 static void compare(const struct session *session, struct look *look)
 {
 	if (session->rivals && !look->no_memory && !look->refused)
@@ -99,8 +85,8 @@ static void chase(void *context)
 }
 
 /*
- * Looks at the running target, to learn which pages there are to copy. One that moves is looked at until that brings
- * nothing new: each look sees it in another method.
+ * Looks at the running target, to learn which pages must be copied. A target that moves is looked at until a look finds no
+ * new pages, because each look sees it in another method.
  */
 static struct error *learn_pages(const struct session *session, struct look *look)
 {
@@ -110,7 +96,7 @@ static struct error *learn_pages(const struct session *session, struct look *loo
 
 	do {
 		known = memory_pages(session->memory);
-		error = capture_unpaused(session->memory);
+		error = snapshot_unpaused(session->memory);
 		if (!error)
 			look_through_all(session, look, LOOK_NS);
 	} while (!error && memory_pages(session->memory) > known && ++tries < LEARNING_TRIES);
@@ -118,8 +104,8 @@ static struct error *learn_pages(const struct session *session, struct look *loo
 }
 
 /*
- * Searches the heap of a Ruby that has no list of its fibers, while the target goes on. *searched receives whether that
- * was wanted at all.
+ * Searches the heap of a Ruby that has no list of its fibers, while the target goes on. *searched receives whether a search
+ * was wanted.
  */
 static struct error *search_heap(const struct session *session, struct look *look, bool *searched)
 {
@@ -134,7 +120,7 @@ static struct error *search_heap(const struct session *session, struct look *loo
 	return NULL;
 }
 
-/* The same for the session's layout and for those that it is compared with. */
+/* The same for the session's layout and for its rivals. */
 static struct error *search_heap_for_all(const struct session *session, struct look *look, bool *searched)
 {
 	struct error *error = search_heap(session, look, searched);
@@ -148,7 +134,7 @@ static struct error *search_heap_for_all(const struct session *session, struct l
 	return error;
 }
 
-/* Looks once, and, if there are fibers that only a search of the heap tells of, again with what that has found. */
+/* Looks once. If fibers can only be found by a search of the heap, searches it, and looks again with the result. */
 static struct error *look_and_search(const struct session *session, struct look *look)
 {
 	struct error *error;
@@ -161,7 +147,7 @@ static struct error *look_and_search(const struct session *session, struct look 
 	return error;
 }
 
-struct error *look_paused(const struct session *session, struct look *look)
+static struct error *look_paused(const struct session *session, struct look *look)
 {
 	struct chase chased = {session, look};
 	struct error *error = learn_pages(session, look);
@@ -176,7 +162,7 @@ struct error *look_paused(const struct session *session, struct look *look)
 	while (!error && tries < PAUSED_TRIES) {
 		/* The first time only what is known is copied, which is all there is to do unless the target has
 		   moved on. */
-		error = capture_paused(session->target, session->memory, tries > 0 ? chase : NULL, &chased, &pauses);
+		error = snapshot_paused(session->target, session->memory, tries > 0 ? chase : NULL, &chased, &pauses);
 		if (error)
 			break;
 		tries++;
@@ -194,7 +180,7 @@ struct error *look_paused(const struct session *session, struct look *look)
 			if (!look->refused || refusals >= REFUSED_TRIES)
 				break;
 		}
-		/* Let it get somewhere else. */
+		/* Gives the target time to move on. */
 		nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
 	}
 	if (!error)
@@ -203,15 +189,15 @@ struct error *look_paused(const struct session *session, struct look *look)
 		error = failure(session, look);
 	if (error)
 		return error;
-	if (look->refused && memory_missed(session->memory) > 0 && !remark(look, "not all of it was copied in time"))
-		return error_no_memory();
+	if (memory_missed(session->memory) > 0)
+		look->refused = error_append(look->refused, " (not all memory was copied in time)");
 	look->trace->pauses = pauses.count;
 	look->trace->pause_us = pauses.us;
 	return NULL;
 }
 
-/* A core stands still: one look does. If Ruby's file is missing, it tells which of its literals are wanted. */
-struct error *look_at_core(const struct session *session, struct look *look)
+/* A core does not change, so one look is enough. If Ruby's file is missing, the look tells which literals are wanted. */
+static struct error *look_at_core(const struct session *session, struct look *look)
 {
 	const struct module_segment *mapped = &session->module->mapped;
 	struct literals literals = {0};
@@ -234,7 +220,7 @@ struct error *look_at_core(const struct session *session, struct look *look)
 	return failure(session, look);
 }
 
-struct error *look_unpaused(const struct session *session, struct look *look)
+static struct error *look_unpaused(const struct session *session, struct look *look)
 {
 	struct look best = {.ruby = look->ruby};
 	size_t moved = 0, least = SIZE_MAX, refusals = 0;
@@ -250,7 +236,7 @@ struct error *look_unpaused(const struct session *session, struct look *look)
 		look->no_memory = !collections_now(&look->ruby, target_read_pages, session->target, &before);
 		if (look->no_memory)
 			break;
-		error = capture_unpaused(session->memory);
+		error = snapshot_unpaused(session->memory);
 		if (error)
 			break;
 		look_through_all(session, look, LOOK_NS);
@@ -277,7 +263,15 @@ struct error *look_unpaused(const struct session *session, struct look *look)
 	look_clear(&best);
 	if (!error)
 		error = failure(session, look);
-	if (!error && look->refused && !remark(look, "or it was being changed: it was not paused"))
-		error = error_no_memory();
+	if (!error)
+		look->refused = error_append(look->refused,
+					     " (or the memory changed while it was read: the process was not paused)");
 	return error;
+}
+
+struct error *look_at_target(const struct session *session, struct look *look)
+{
+	if (!session->target->operations->runs)
+		return look_at_core(session, look);
+	return session->no_stop ? look_unpaused(session, look) : look_paused(session, look);
 }

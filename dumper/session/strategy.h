@@ -1,6 +1,6 @@
 /*
- * The ways of looking at a target: paused, as it runs, and as a core has it. What pages there are to copy is learned by
- * looking; then they are copied at once, and looked at. A part of the session.
+ * Looks at a target: at a process that is paused or running, or at a core. The first look at a process shows which
+ * pages are needed. Then all these pages are copied at once, and the look is repeated. Used only inside session/.
  */
 #ifndef RBDUMP_STRATEGY_H
 #define RBDUMP_STRATEGY_H
@@ -8,14 +8,14 @@
 #include "session/look.h"
 
 /*
- * Looks at a live target that it pauses for that, at one that it does not, or at a core. `look` receives the last look:
- * the one that found all that was wanted, or the best that was to be had in the tries there are: one that the self-test
- * has nothing against, if there was any. Whatever the target says, it is stopped a few times, and each time for no more
- * than a tenth of a second after what was known to be wanted of it is copied. Fails if the target cannot be stopped or
- * copied, if there was no time to test what was read, or out of memory; look_clear() is the caller's in each case.
+ * Looks at the target, in the way that fits its kind and the session's options. For a core or a paused process, `look`
+ * receives the last look. For a process that is not paused, `look` receives one of the looks that have passed the
+ * self-test: the look with the fewest changed stacks and lists. If no look has passed, `look` receives the last look.
+ *
+ * A target is stopped only a few times, even if it contains garbage. Each stop ends at most a tenth of a second after
+ * the known pages are copied. Fails if the target cannot be stopped or copied, if there was not enough time for the
+ * self-test, or if out of memory. The caller must call look_clear(), even after a failure.
  */
-struct error *look_paused(const struct session *session, struct look *look);
-struct error *look_unpaused(const struct session *session, struct look *look);
-struct error *look_at_core(const struct session *session, struct look *look);
+struct error *look_at_target(const struct session *session, struct look *look);
 
 #endif

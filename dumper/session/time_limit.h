@@ -1,33 +1,40 @@
 /*
- * How long it may take until there is something to show. Looking for debug info can take long: a server may be asked
- * for it, and a file of the target's own may be anything; a core may lie on a slow disk; a page of a process may be one
- * that nobody provides. None of that can be interrupted, so rbdump ends then; the kernel lets a target go on that is
- * stopped at that moment. A part of the session.
+ * Limits the time that rbdump may take until it has something to show. The search for debug info can take long: it may
+ * ask a server. The search also reads files of the target, and these files may be malicious. A core may be on a slow
+ * disk. A read of a process's memory may never return. rbdump cannot interrupt a wait for a server, a disk or the
+ * kernel, so rbdump ends when the time is over. If the target is stopped when rbdump ends, the kernel lets the target
+ * go on. Used only inside session/.
  */
 #ifndef RBDUMP_TIME_LIMIT_H
 #define RBDUMP_TIME_LIMIT_H
 
-#include "error.h"
-#include "target/target.h"
+#include <sys/types.h>
 
-/* If none is asked for: two minutes. */
+#include "base/error.h"
+
+/* The default time limit: two minutes. */
 #define TIME_LIMIT_S 120
 
-/* What takes its time. */
+/* What rbdump is doing, for the message when the time is over. */
 enum time_limit_of { TIME_LIMIT_LOOK, TIME_LIMIT_DEBUG_INFO };
 
 /*
- * From now on the time runs; it does so for one target at once. When it is over, rbdump says of which target and what
- * took so long, and ends with EXIT_FAILED.
- *   seconds  0 for TIME_LIMIT_S
+ * Starts the clock that measures the time limit. Only one such clock may run at a time. When the time is over, rbdump
+ * prints the target's pid and what took so long, and ends with EXIT_FAILED.
+ *   name     `name` of struct target_operations, the word before the pid in messages
+ *   seconds  the time limit; 0: TIME_LIMIT_S
+ *
  * Fails if no thread can be started.
  */
-struct error *time_limit_begin(enum target_kind kind, pid_t pid, unsigned int seconds);
+struct error *time_limit_begin(const char *name, pid_t pid, unsigned int seconds);
 
-/* What is being done now, from the beginning on TIME_LIMIT_LOOK. Nothing if no time runs. */
+/*
+ * Tells the clock what rbdump is doing now, for the message. At first, this is TIME_LIMIT_LOOK. Has no effect if the
+ * clock is not running.
+ */
 void time_limit_is_of(enum time_limit_of of);
 
-/* Nothing if no time runs. */
+/* Stops the clock. Does nothing if the clock is not running. */
 void time_limit_end(void);
 
 #endif

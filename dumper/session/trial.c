@@ -5,10 +5,19 @@
 
 #include "session/rivals.h"
 #include "session/roots.h"
+#include "session/roots_file.h"
 #include "session/strategy.h"
-#include "vm/roots_file.h"
 
-struct error *session_try(struct session *session, struct trace **ret, char **refused)
+/* The layout is refused: *refused receives why. Fails if out of memory. */
+static struct error *refuse(struct error *why, struct error **refused)
+{
+	if (why == error_no_memory())
+		return why;
+	*refused = why;
+	return NULL;
+}
+
+struct error *session_try(struct session *session, struct trace **ret, struct error **refused)
 {
 	const struct layout *layout = session->layout.layout;
 	const enum lifetime before = session_lifetime(session, &session->module_roots, 0);
@@ -26,10 +35,10 @@ struct error *session_try(struct session *session, struct trace **ret, char **re
 		error = session_no_stacks(session, &roots, before, 0);
 		if (error)
 			return error;
-		*refused =
-		    strdup(roots.cut ? "no VM that it fits was found in as much of the process's data as was searched"
-				     : "no VM that it fits was found in the process's data");
-		return *refused ? NULL : error_no_memory();
+		return refuse(error_create(EXIT_NO_RUBY,
+					   "no VM that fits the layout was found in %sthe process's data%s",
+					   roots.cut ? "the part of " : "", roots.cut ? " that was searched" : ""),
+			      refused);
 	}
 	memory_destroy(session->memory);
 	session->memory = session_memory(session);
@@ -44,23 +53,19 @@ struct error *session_try(struct session *session, struct trace **ret, char **re
 	look.ruby.object_class = roots.object_class;
 	look.ruby.vm = access_word(&access, roots.current_vm);
 	look.ruby.zjit = roots_zjit(&roots, session->memory);
-	if (access.failed && session->target->kind == TARGET_CORE) {
-		*refused = strdup("the core does not have the memory that leads to the VM");
-		return *refused ? NULL : error_no_memory();
-	}
+	if (access.failed && !session->target->operations->runs)
+		return refuse(
+		    error_create(EXIT_NO_RUBY, "the core lacks the memory that contains the pointer to the VM"),
+		    refused);
 	if (access.failed || look.ruby.vm == 0) {
 		error = session_no_stacks(session, &roots, before, 0);
 		if (error)
 			return error;
-		return error_create(EXIT_FAILED,
-				    "process %d has no Ruby VM (yet, or any more): it %s just starting or ending%s",
-				    session->target->pid, session->target->kind == TARGET_CORE ? "was" : "is",
-				    session->target->kind == TARGET_CORE ? "" : "; try again");
+		return error_create(EXIT_FAILED, "process %d has no Ruby VM: it %s just starting or ending%s",
+				    session->target->pid, session->target->operations->is,
+				    session->target->operations->again);
 	}
-	if (session->target->kind == TARGET_CORE)
-		error = look_at_core(session, &look);
-	else
-		error = session->no_stop ? look_unpaused(session, &look) : look_paused(session, &look);
+	error = look_at_target(session, &look);
 	if (!error && look.refused)
 		error = session_no_stacks(session, &roots, before, look.ruby.vm);
 	if (!error && look.refused) {
@@ -69,7 +74,7 @@ struct error *session_try(struct session *session, struct trace **ret, char **re
 	} else if (!error && !look_order(&look)) {
 		error = error_no_memory();
 	} else if (!error) {
-		if (searched && session->target->kind == TARGET_LIVE)
+		if (searched && session->target->operations->runs)
 			roots_file_write(session->module, &session->module_roots, &roots);
 		session->ruby = look.ruby;
 		if (session->rivals)

@@ -1,6 +1,6 @@
 /*
- * Whether the layout at hand fits a session's target: the target is looked at through it, and the self-test asked. A
- * part of the session.
+ * Tries one layout on a session's target: looks at the target through that layout, and runs the self-test. Used only
+ * inside session/.
  */
 #ifndef RBDUMP_TRIAL_H
 #define RBDUMP_TRIAL_H
@@ -8,11 +8,13 @@
 #include "session/session.h"
 
 /*
- * Looks through the layout in `session->layout`, for the version in `session->version`.
- *   ret      receives the trace, without a header; NULL if there is an error, or the layout was refused
- *   refused  receives a malloc'ed sentence if the self-test has something against the layout; else NULL
- * On success, `session->memory` and `session->ruby` are those of that look.
+ * Tries the layout in `session->layout`, for the version in `session->version`.
+ *   ret      receives the trace, in which the pid, the version and the layout are not set. NULL after an error, or if
+ *            the layout is refused
+ *   refused  receives the reason if the layout is refused; else NULL
+ *
+ * On success, sets `session->memory` and `session->ruby` to the memory and the Ruby from which the trace was made.
  */
-struct error *session_try(struct session *session, struct trace **ret, char **refused);
+struct error *session_try(struct session *session, struct trace **ret, struct error **refused);
 
 #endif

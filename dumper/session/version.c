@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "store/find.h"
 #include "target/core_version.h"
 #include "target/live.h"
 #include "target/ruby_file.h"
@@ -27,15 +28,15 @@ static struct error *none_in_process(const struct session *session)
 	pid_t pid = session->target->pid;
 	char first;
 
-	if (live_is_ending(session->target))
+	if (target_is_ending(session->target))
 		return error_create(EXIT_FAILED, "process %d is ending", pid);
 	if (memory_read(session->memory, roots->version ? roots->version : roots->description, &first, 1))
-		return error_no_ruby("process %d is no Ruby: where %s should have its version, there is none", pid,
-				     session->module->path);
+		return error_no_ruby("process %d is not a Ruby: %s has something else in the place of Ruby's version",
+				     pid, session->module->path);
 	return error_create(
 	    EXIT_FAILED,
-	    "the version of the Ruby in process %d cannot be read, for the memory of %s is not there: it is "
-	    "just starting, or has just begun to run another program; try again",
+	    "the version of the Ruby in process %d cannot be read, because %s is not mapped: the process is just "
+	    "starting, or has just called exec; try again",
 	    pid, session->module->path);
 }
 
@@ -43,8 +44,8 @@ static struct error *contradiction(const char *given, const char *told, const ch
 {
 	return error_create(
 	    EXIT_FAILED,
-	    "the core is of Ruby %s (%s), not of %s as given; leave --ruby-version out, or, if you know "
-	    "better than that, give the layout instead: --offsets FILE",
+	    "the core is from Ruby %s (%s), but --ruby-version gives %s; omit --ruby-version, or give the layout "
+	    "instead: --offsets FILE",
 	    told, by, given);
 }
 
@@ -76,7 +77,7 @@ static struct error *settle_without_file(struct session *session, const char *gi
 	if (by_layout(session, session->version, sizeof(session->version))) {
 		session->version_source = VERSION_OF_LAYOUT;
 		if (given && strcmp(given, session->version) != 0)
-			return contradiction(given, session->version, "by the layout of that very build");
+			return contradiction(given, session->version, "according to the layout of its build");
 	} else if (!session->offsets && core_version_find(session->module, &told) &&
 		   (!given || is_its_own(&told) || strcmp(given, told.version) == 0)) {
 		session->version_source = told.source;
@@ -84,7 +85,7 @@ static struct error *settle_without_file(struct session *session, const char *gi
 		snprintf(session->version, sizeof(session->version), "%s", told.version);
 		snprintf(session->description, sizeof(session->description), "%s", told.description);
 		if (given && strcmp(given, session->version) != 0)
-			return contradiction(given, session->version, "as its own data has it");
+			return contradiction(given, session->version, "according to Ruby's own data");
 	} else if (given) {
 		session->version_source = VERSION_GIVEN;
 		snprintf(session->version, sizeof(session->version), "%s", given);
@@ -101,11 +102,11 @@ struct error *session_settle_version(struct session *session, const char *given)
 	read_string(session->memory, roots->description, session->description, sizeof(session->description));
 	if (session->version[0] == '\0')
 		ruby_file_version(session->description, session->version, sizeof(session->version));
-	if (session->target->kind == TARGET_LIVE)
+	if (session->target->operations->runs)
 		return isdigit((unsigned char)session->version[0]) ? NULL : none_in_process(session);
 	if (session->version[0] == '\0')
 		return settle_without_file(session, given);
 	return given && strcmp(given, session->version) != 0
-		   ? contradiction(given, session->version, "by its own constants")
+		   ? contradiction(given, session->version, "according to Ruby's own constants")
 		   : NULL;
 }

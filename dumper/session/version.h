@@ -1,5 +1,5 @@
 /*
- * Which version the Ruby of a session is, and who says so. A part of the session.
+ * Finds out the version of a session's Ruby, and where that version comes from. Used only inside session/.
  */
 #ifndef RBDUMP_SESSION_VERSION_H
 #define RBDUMP_SESSION_VERSION_H
@@ -7,11 +7,14 @@
 #include "session/session.h"
 
 /*
- * Sets the version of a session whose module is open, and what its description is: by Ruby's own constants, else, of a
- * core that is without them, by a layout of that very build, by what else the core has (core_version.h), and by what
- * the user says, which counts for more than hints. If none of them says anything, there is no version.
- *   given  "X.Y.Z", what the user says of a core; NULL
- * Fails if a process's version cannot be read; if what is there is none; if the user says another one than a core does.
+ * Sets the version and the description of a session whose module is open. The version and the description come from
+ * Ruby's own constants. If a core lacks these constants, the version comes from a layout for exactly the build-id of
+ * the core's Ruby, from other data of the core (core_version.h), or from the user. The user's version takes precedence
+ * over hints: the name of a libruby, and texts on the heap. If no source tells the version, the version stays empty.
+ *   given  the version that the user gave for a core, "X.Y.Z"; NULL if the user gave none
+ *
+ * Fails if the version of a process cannot be read, or if the text that is read is not a version. Also fails for a core
+ * if the user's version contradicts a source that is not a hint.
  */
 struct error *session_settle_version(struct session *session, const char *given);
 

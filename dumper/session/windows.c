@@ -3,8 +3,8 @@
 #include <string.h>
 
 /*
- * Between two ranges of one window the compiler has put instructions of the code around it: a thread that is stopped
- * there is still in the middle. So many bytes at most are taken for such.
+ * Between two ranges of one window, the compiler may have put instructions of the code around the window. A thread that is
+ * stopped in such a gap is still in the middle of the window. This is the most bytes of such a gap.
  */
 #define WINDOW_GAP 64u
 
@@ -33,7 +33,7 @@ const struct layout_window *session_window(const struct session *session, uint64
 		if (i + 1 < layout->nr_windows && window[1].id == window->id && window[1].low > high &&
 		    window[1].low - high <= WINDOW_GAP && strcmp(window[1].function, window->function) == 0)
 			high = window[1].low;
-		/* One that was inlined into another lies within it. */
+		/* A window that was inlined into another window lies within it. */
 		if (address < high && high - window->low < length) {
 			innermost = window;
 			length = high - window->low;

@@ -14,19 +14,19 @@
 #include "target/core_memory.h"
 #include "target/packed.h"
 
-/* The most segments that are taken: a kernel allows 65,530 mappings, each of which is one. */
+/* The most segments that are read: each mapping is one, and a kernel allows 65,530. */
 #define SEGMENTS_MAX 262144u
 
 /* How much of a PT_NOTE segment is read: each thread has some 4 KiB of registers there. */
 #define NOTES_MAX (UINT64_C(512) << 20)
 
-void core_read_pages(const struct target *target, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok)
+static void read_pages(const struct target *target, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct core_segment *segment = core_find_segment(target->core, pages[i]);
 		uint8_t *to = buffer + i * MEMORY_PAGE;
 
-		/* gcore has no segment at all for what it leaves out; a kernel one with nothing in it. */
+		/* For memory that is omitted, gcore writes no segment, and the kernel an empty one. */
 		if (segment && segment->dumped > pages[i] - segment->start)
 			ok[i] = core_read_dumped(target, pages[i], to, MEMORY_PAGE);
 		else
@@ -36,7 +36,7 @@ void core_read_pages(const struct target *target, const uint64_t *pages, size_t 
 
 static struct error *no_core(const char *name, const char *why)
 {
-	return error_create(EXIT_FAILED, "%s is no core file that can be read: %s", name, why);
+	return error_create(EXIT_FAILED, "%s cannot be read as a core file: %s", name, why);
 }
 
 static int by_start(const void *a, const void *b)
@@ -79,7 +79,7 @@ static struct error *add_notes(struct core *core, const GElf_Phdr *header)
 
 static struct error *read_headers(struct core *core, const char *name)
 {
-	static const char no_headers[] = "its program headers are not there, or not all: it was cut short";
+	static const char no_headers[] = "program headers are missing: the file was cut short";
 	struct error *error = NULL;
 	GElf_Ehdr header;
 	size_t count;
@@ -92,11 +92,11 @@ static struct error *read_headers(struct core *core, const char *name)
 		return no_core(name, "it is an ELF file, but not a core");
 	if (header.e_machine != EM_X86_64 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
 	    header.e_ident[EI_DATA] != ELFDATA2LSB)
-		return no_core(name, "it is of another machine than x86_64");
+		return no_core(name, "it is not for x86_64");
 	if (elf_getphdrnum(core->elf, &count) != 0 || count == 0)
 		return no_core(name, no_headers);
 	if (count > SEGMENTS_MAX)
-		return no_core(name, "it says that it has more segments than a process can have");
+		return no_core(name, "its header claims more segments than a process can have");
 	core->segments = calloc(count, sizeof(*core->segments));
 	if (!core->segments)
 		return error_no_memory();
@@ -115,8 +115,8 @@ static struct error *read_headers(struct core *core, const char *name)
 	qsort(core->segments, core->nr_segments, sizeof(*core->segments), by_start);
 	core_notes_settle(&core->notes);
 	if (core->notes.nr_threads == 0)
-		return no_core(name, core->missing > 0 ? "it was cut short before the registers of its threads"
-						       : "there is no thread in it");
+		return no_core(name, core->missing > 0 ? "the file was cut short before the registers of its threads"
+						       : "it contains no thread");
 	return NULL;
 }
 
@@ -131,7 +131,7 @@ static bool list_files(struct core *core)
 		const struct mapping *mapping = &notes->mappings[i];
 		struct core_file *last = core->nr_files > 0 ? &core->files[core->nr_files - 1] : NULL;
 
-		/* Another beginning is another time that it was mapped. */
+		/* An offset of 0 begins a new file: the same file may be mapped several times. */
 		if (!last || mapping->offset == 0 || strcmp(notes->mappings[last->first].path, mapping->path) != 0) {
 			last = &core->files[core->nr_files++];
 			*last = (struct core_file){.start = mapping->start, .first = i, .fd = -1};
@@ -149,7 +149,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* What was mapped that may be meant by a file which is none of them: one of its name, else the program. */
+/* Guesses which mapped file the given one stands for, if it fits none: the one of the same name, else the program. */
 static const struct core_file *meant(const struct core *core, const char *name)
 {
 	for (size_t i = 0; i < core->nr_files; i++)
@@ -158,7 +158,7 @@ static const struct core_file *meant(const struct core *core, const char *name)
 	return core_find_file(core, core->notes.program_page);
 }
 
-/* Finds out what the executable that was given is of all that was mapped. */
+/* Finds the mapped file that the given executable is. */
 static struct error *place_given(const struct target *target, const struct core_options *options)
 {
 	struct core *core = target->core;
@@ -179,19 +179,19 @@ static struct error *place_given(const struct target *target, const struct core_
 	}
 	file = meant(core, options->executable);
 	if (!file)
-		return error_create(EXIT_FAILED, "%s does not say which files were mapped: nothing can be read from %s",
+		return error_create(EXIT_FAILED,
+				    "%s does not list the files that were mapped, so the file %s cannot be used",
 				    options->file, options->executable);
 	core->given_as = file;
 	if (options->force)
 		return NULL;
 	theirs = core_build_id(target, core_first_of(core, file));
 	ours = core_build_id_of(core->given_fd);
-	error =
-	    error_create(EXIT_FAILED,
-			 "%s is not what ran: its build-id is %s, that of %s in %s is %s; give the file that ran, or "
-			 "--force if you know that it is the same code",
-			 options->executable, ours ? ours : "none", core_first_of(core, file)->path, options->file,
-			 theirs ? theirs : "not known");
+	error = error_create(EXIT_FAILED,
+			     "%s is not the file that ran: its build-id is %s, but the build-id of %s in %s is %s; "
+			     "give the file that ran, or use --force if you know that the code is the same",
+			     options->executable, ours ? ours : "none", core_first_of(core, file)->path, options->file,
+			     theirs ? theirs : "not known");
 	free(theirs);
 	free(ours);
 	return error;
@@ -227,33 +227,10 @@ static struct error *open_core(struct target *target, const struct core_options 
 	return options->executable ? core_explain(target, place_given(target, options)) : NULL;
 }
 
-struct error *core_open(const struct core_options *options, struct target **ret)
+static void close_core(struct target *target)
 {
-	struct target *target = calloc(1, sizeof(*target));
-	struct core *core = calloc(1, sizeof(*core));
-	struct error *error;
+	struct core *core = target->core;
 
-	if (!target || !core) {
-		free(target);
-		free(core);
-		return error_no_memory();
-	}
-	core->fd = core->given_fd = -1;
-	target->kind = TARGET_CORE;
-	target->memory_fd = -1;
-	target->core = core;
-	error = open_core(target, options);
-	if (error)
-		target_close(target);
-	else
-		*ret = target;
-	return error;
-}
-
-void core_close(struct core *core)
-{
-	if (!core)
-		return;
 	for (size_t i = 0; i < core->nr_files; i++)
 		if (core->files[i].fd >= 0)
 			close(core->files[i].fd);
@@ -281,19 +258,7 @@ struct core_death core_death(const struct target *target)
 	};
 }
 
-char *core_lacks(const struct target *target)
-{
-	char *text;
-
-	if (target->core->missing == 0)
-		return NULL;
-	return asprintf(&text, "the file was cut short: %llu bytes are not there",
-			(unsigned long long)target->core->missing) < 0
-		   ? NULL
-		   : text;
-}
-
-bool core_mapping_of(const struct target *target, uint64_t address, uint64_t *start, uint64_t *end)
+static bool find_mapping(const struct target *target, uint64_t address, uint64_t *start, uint64_t *end)
 {
 	const struct core_segment *segment = core_find_segment(target->core, address);
 
@@ -304,7 +269,7 @@ bool core_mapping_of(const struct target *target, uint64_t address, uint64_t *st
 	return true;
 }
 
-bool core_lacks_page(const struct target *target, uint64_t page)
+static bool lacks_page(const struct target *target, uint64_t page)
 {
 	const struct core_segment *segment = core_find_segment(target->core, page);
 	uint64_t at = segment ? page - segment->start : 0;
@@ -313,16 +278,70 @@ bool core_lacks_page(const struct target *target, uint64_t page)
 	       (at >= segment->there || segment->there - at < MEMORY_PAGE);
 }
 
+static char *describe_lack(const struct target *target)
+{
+	char *text;
+
+	if (target->core->missing == 0)
+		return NULL;
+	return asprintf(&text, "the file was cut short: %llu bytes are missing",
+			(unsigned long long)target->core->missing) < 0
+		   ? NULL
+		   : text;
+}
+
 struct error *core_explain(const struct target *target, struct error *error)
 {
-	char *lacks = error ? core_lacks(target) : NULL;
-	struct error *explained;
+	char *lacks = error ? describe_lack(target) : NULL;
 
-	if (!lacks)
-		return error;
-	explained = error_create(error->status, "%s; %s", error->message, lacks);
-	explained->no_ruby = error->no_ruby;
-	error_destroy(error);
+	if (lacks)
+		error = error_append(error, "; %s", lacks);
 	free(lacks);
-	return explained;
+	return error;
+}
+
+/* True for any address: a core does not list all memory of the process. */
+static bool may_have(const struct target *target, uint64_t address)
+{
+	(void)target;
+	(void)address;
+	return true;
+}
+
+const struct target_operations core_operations = {
+    .name = "the core of process",
+    .is = "was",
+    .again = "",
+    .runs = false,
+    .close = close_core,
+    .read_pages = read_pages,
+    .open_file = core_open_file,
+    .may_have = may_have,
+    .lacks_page = lacks_page,
+    .lacks = describe_lack,
+    .find_mapping = find_mapping,
+    .build_id = core_build_id,
+};
+
+struct error *core_open(const struct core_options *options, struct target **ret)
+{
+	struct target *target = calloc(1, sizeof(*target));
+	struct core *core = calloc(1, sizeof(*core));
+	struct error *error;
+
+	if (!target || !core) {
+		free(target);
+		free(core);
+		return error_no_memory();
+	}
+	core->fd = core->given_fd = -1;
+	target->operations = &core_operations;
+	target->memory_fd = -1;
+	target->core = core;
+	error = open_core(target, options);
+	if (error)
+		target_close(target);
+	else
+		*ret = target;
+	return error;
 }

@@ -1,63 +1,54 @@
 /*
- * A core file as a target: written by the kernel when the process died, or by a debugger (gdb's gcore) while it lived.
+ * A core file as a target. The kernel wrote it when the process died, or a debugger (gdb's gcore) wrote it while the
+ * process lived.
  *
- * A core does not have all the memory: what was mapped from a file and never written to is left out, but for the first
- * page of each program and library. That is read from the file, if it is here and its build-id is that of the first
- * page; nothing is read from a file that cannot be told to be the same, unless the user says that it is. Nor is
- * anything read from a file where its own program headers say that memory is written to.
+ * A core does not contain all memory of the process. It omits memory that was mapped from a file and never written to,
+ * except the first page of each program and library. The omitted memory is read from the file that was mapped, if this
+ * system has that file. The build-id, or the first page if there is no build-id, shows whether a file is the file that
+ * was mapped (core_files.h). The user may give an executable. If nothing shows that the executable is a file that was
+ * mapped, the executable is used only with `force`. Memory that is writable according to the program headers of a file
+ * is never read from the file.
  *
- * Everything in a core may be wrong: what it says is checked where it is read, and what cannot be is left out.
+ * Everything in a core may be wrong. Each value is checked where it is read, and ignored if it is impossible.
  */
 #ifndef RBDUMP_CORE_H
 #define RBDUMP_CORE_H
 
 #include "target/target.h"
 
+/* The operations of target.h, for a core. */
+extern const struct target_operations core_operations;
+
 struct core_options {
-	const char *file;	/* the core; may be packed with zstd (packed.h) */
-	const char *executable; /* a program or library that was mapped, wherever it is now; NULL to look by name */
-	bool force;		/* take the executable although it cannot be told to be the same */
+	const char *file;	/* the core file; may be packed with zstd (packed.h) */
+	const char *executable; /* path, on this system, of a mapped program or library; NULL: not given */
+	bool force;		/* use the executable even if nothing proves that it is the file that was mapped */
 };
 
-/* What the process died of. */
+/* How the process died. */
 struct core_death {
-	int signal; /* 0 if it did not die: gcore */
-	pid_t tid;  /* the thread that died first; if none did, the one that gdb was at */
+	int signal; /* the signal that killed the process; 0 if it did not die (gcore) */
+	pid_t tid;  /* the thread that died first; in a core by gcore, the thread that was selected in gdb */
 	bool has_fault;
-	uint64_t fault;	     /* the address that the signal is about */
-	const char *program; /* what the kernel called the process; "" if not known */
+	uint64_t fault;	     /* the address of the memory access that caused the signal */
+	const char *program; /* the kernel's name for the process; "" if not known */
 };
 
 /*
- * Opens a core. Its native threads are as they died, its mappings those of files. Fails with EXIT_FAILED if it is not a
- * core of x86_64 with any thread in it, or if the executable is not what was mapped, with EXIT_NO_PERMISSION if it must
- * not be read. target_close() ends it.
+ * Opens a core. The target has the native threads as they were when the core was written. The target's list of mappings
+ * contains only mappings of files. Fails with EXIT_FAILED if the file is not an x86_64 core with at least one thread,
+ * or if the executable is not the file that was mapped. Fails with EXIT_NO_PERMISSION if the kernel refuses to open the
+ * core. target_close() closes the target.
  */
 struct error *core_open(const struct core_options *options, struct target **ret);
 
+/* How the process of a core died. The target owns the string `program`. */
 struct core_death core_death(const struct target *target);
 
-/* What the core lacks of itself, a sentence, malloc'ed; NULL if it is whole, or if out of memory. */
-char *core_lacks(const struct target *target);
-
 /*
- * Where the segment of a core that an address is in begins and ends. gdb's gcore has one for each mapping of the
- * process. False if there is none.
+ * Appends to an error's message what the core lacks, because the lack may be the cause of the error. If the core lacks
+ * nothing, or if out of memory, the message is unchanged. Returns `error`, which may be NULL.
  */
-bool core_mapping_of(const struct target *target, uint64_t address, uint64_t *start, uint64_t *end);
-
-/* Whether the core says that it has a page of memory, and lacks some of it: it was cut short. */
-bool core_lacks_page(const struct target *target, uint64_t page);
-
-/* Adds to an error what the core lacks, for which it may be that there is one; gives it as it is if that is nothing. */
 struct error *core_explain(const struct target *target, struct error *error);
-
-/* ---- how target.h does it for a core */
-
-void core_close(struct core *core); /* NULL is fine */
-void core_read_pages(const struct target *target, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok);
-
-/* The executable that was given if it is that, else by its name on this system. */
-int core_open_file(const struct target *target, const struct mapping *mapping);
 
 #endif

@@ -11,7 +11,6 @@
 #include "gen/image.h"
 #include "layout/build_id.h"
 #include "memory/memory.h"
-#include "target/core.h"
 #include "target/core_memory.h"
 
 char *core_build_id_of(int fd)
@@ -63,7 +62,7 @@ int core_open_regular(const char *path)
 	return fd;
 }
 
-/* Looks for the file that was mapped by its name, once. */
+/* Looks once for the file of that path. */
 static void look_for(const struct target *target, struct core_file *file)
 {
 	const struct core *core = target->core;
@@ -128,7 +127,7 @@ bool core_read_from_file(const struct target *target, uint64_t page, uint8_t *bu
 	look_for(target, file);
 	if (file->fd < 0 || first_page_is_written(&file->page, page - file->start + file->page.base))
 		return false;
-	/* What is mapped beyond the end of a file's last page is zero. */
+	/* In the last page, the bytes behind the end of the file are zero. */
 	length = core_read_at(file->fd, buffer, MEMORY_PAGE, mapping->offset + (page - mapping->start));
 	memset(buffer + length, 0, MEMORY_PAGE - length);
 	return length > 0;

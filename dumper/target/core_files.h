@@ -1,23 +1,42 @@
 /*
- * The files that were mapped where a core was made: which of them are here, and the same; and what is read from them
- * where the core leaves it out.
+ * Looks on this system for the files that a core's process had mapped. Checks that each file that is found is the file
+ * that was mapped. Reads from these files the memory that the core omits.
  */
 #ifndef RBDUMP_CORE_FILES_H
 #define RBDUMP_CORE_FILES_H
 
 #include "target/core_parts.h"
 
-/* The build-id of an open file: malloc'ed digits; NULL if it has none. */
+/*
+ * The build-id of an open file, as malloc'ed hexadecimal digits; NULL if the file has no build-id, or if out of memory.
+ */
 char *core_build_id_of(int fd);
 
-/* Whether an open file is what was mapped, as far as can be told: by build-id, or by the page that has the headers. */
+/*
+ * Whether an open file is the file that was mapped. If the core has the build-id of the mapped file, the open file must
+ * have the same build-id. If the core has no build-id of the mapped file, the open file must have no build-id, either.
+ * In this case, the first page of the open file must also be equal to the first page of the mapped file in the core.
+ * This page has the ELF headers.
+ */
 bool core_file_fits(const struct target *target, const struct core_file *file, int fd);
 
-/* Opens a regular file; the names in a core can be those of anything. Returns -1 with errno, 0 if it is something else.
+/*
+ * Opens a file for reading if it is a regular file. A path in a core may lead to a device or a pipe instead. Returns
+ * the descriptor, which the caller closes. On failure, returns -1 and sets errno; errno is 0 if the file is not a
+ * regular file.
  */
 int core_open_regular(const char *path);
 
-/* A page that the core leaves out, from the file that was mapped there and not written to. False if there is none. */
+/*
+ * Reads a page that the core omits. The bytes come from the file that was mapped at that page. Returns false if this
+ * system does not have that file, if another file is at its path, or if the page was writable.
+ */
 bool core_read_from_file(const struct target *target, uint64_t page, uint8_t *buffer);
+
+/*
+ * target_open_file() for a core. If the user gave an executable for the mapped file, opens that executable. If the user
+ * gave none, opens the file at the mapping's path on this system, but only if that file is the file that was mapped.
+ */
+int core_open_file(const struct target *target, const struct mapping *mapping);
 
 #endif

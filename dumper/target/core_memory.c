@@ -5,41 +5,26 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "layout/build_id.h"
 #include "memory/memory.h"
 #include "target/core_parts.h"
 
-/* How long the notes of a program can be in which its build-id is looked for. */
+/* Longer notes of a program are not searched for a build-id. */
 #define PROGRAM_NOTES_MAX 65536u
 
 const struct core_segment *core_find_segment(const struct core *core, uint64_t address)
 {
-	size_t low = 0, high = core->nr_segments;
+	const size_t behind = array_first(core->segments, core->nr_segments, segment, segment->start > address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (core->segments[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > 0 && address < core->segments[low - 1].end ? &core->segments[low - 1] : NULL;
+	return behind > 0 && address < core->segments[behind - 1].end ? &core->segments[behind - 1] : NULL;
 }
 
 struct core_file *core_find_file(const struct core *core, uint64_t address)
 {
-	size_t low = 0, high = core->nr_files;
+	const size_t behind = array_first(core->files, core->nr_files, file, file->start > address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (core->files[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > 0 && address < core->files[low - 1].end ? &core->files[low - 1] : NULL;
+	return behind > 0 && address < core->files[behind - 1].end ? &core->files[behind - 1] : NULL;
 }
 
 const struct mapping *core_first_mapping(const struct target *target, const struct mapping *mapping)
@@ -107,7 +92,7 @@ bool core_first_page(const struct target *target, const struct mapping *mapping,
 	       first_page_read(bytes, sizeof(bytes), ret);
 }
 
-/* The build-id among notes of a program; malloc'ed digits. */
+/* The build-id in the notes of a program; malloc'ed digits; NULL if there is none. */
 static char *build_id_in_notes(const uint8_t *notes, size_t length)
 {
 	static const char owner[] = "GNU";

@@ -1,6 +1,6 @@
 /*
- * What a core itself has: memory, and the first pages of the files that were mapped, which tell where they were and
- * which build they are.
+ * Reads the memory that is in the core file itself. Also finds out where each mapped file was mapped, and reads the
+ * file's program headers and build-id from the file's first pages in the core.
  */
 #ifndef RBDUMP_CORE_MEMORY_H
 #define RBDUMP_CORE_MEMORY_H
@@ -8,29 +8,42 @@
 #include "target/first_page.h"
 #include "target/target.h"
 
-/* Bytes that the core itself has; false if it does not have all of them. */
+/* Reads bytes that are in the core file itself. Returns false if some of the bytes are not in it. */
 bool core_read_dumped(const struct target *target, uint64_t address, void *buffer, size_t length);
 
-/* The first page of the file that a mapping shows; false if the core does not have it. */
+/*
+ * Reads the program headers from the first page of the file that `mapping` maps. Returns false if the core does not
+ * have that page, or if the page has no valid program headers.
+ */
 bool core_first_page(const struct target *target, const struct mapping *mapping, struct first_page *ret);
 
-/* The build-id of the file that a mapping shows, by its first pages: malloc'ed digits; NULL if they are not there. */
+/*
+ * The build-id of the file that `mapping` maps, as malloc'ed hexadecimal digits. The build-id is read from the file's
+ * first pages in the core. NULL if the core lacks these pages, or if the pages have no build-id.
+ */
 char *core_build_id(const struct target *target, const struct mapping *mapping);
 
-/* Where the file that `mapping` shows begins in memory; NULL if its beginning was not mapped. */
+/* The mapping of offset 0 of the file that `mapping` maps; NULL if offset 0 was not mapped. */
 const struct mapping *core_first_mapping(const struct target *target, const struct mapping *mapping);
 
-/* Where the file that a mapping shows was mapped: [*start, *end), all its mappings together. */
+/*
+ * Finds out where the file that `mapping` maps was mapped. Sets *start to the start of the file's first mapping, and
+ * *end to the end of the file's last mapping.
+ */
 void core_extent(const struct target *target, const struct mapping *mapping, uint64_t *start, uint64_t *end);
 
 /*
- * The writable memory that belongs to the file that a mapping shows, as far as the core has it: what it maps writable,
- * and what follows that without a gap and has no file (.bss). Calls `add` for each piece until it returns false.
+ * Finds the writable memory of the file that `mapping` maps. This memory consists of the core's writable segments
+ * within the file's mappings, and of the anonymous writable segments directly after these mappings (.bss). Calls `add`
+ * for each segment until `add` returns false.
  */
 void core_written(const struct target *target, const struct mapping *mapping,
 		  bool (*add)(void *context, uint64_t start, uint64_t end), void *context);
 
-/* Calls `visit` for each piece of memory that the core itself has, by address, until it returns false. */
+/*
+ * Calls `visit` for each range of memory that is in the core file itself, by ascending address, until `visit` returns
+ * false.
+ */
 void core_each_dumped(const struct target *target, bool (*visit)(void *context, uint64_t start, uint64_t end),
 		      void *context);
 

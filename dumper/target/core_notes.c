@@ -6,7 +6,9 @@
 #include <sys/procfs.h>
 #include <sys/user.h>
 
-/* The most that are taken; a kernel allows 65,530 mappings and, on most systems, fewer threads. */
+#include "base/array.h"
+
+/* The most that are read; a kernel allows 65,530 mappings and, on most systems, fewer threads. */
 #define THREADS_MAX  65536u
 #define MAPPINGS_MAX 262144u
 
@@ -15,21 +17,15 @@ static bool add_thread(struct core_notes *notes, const uint8_t *bytes, size_t le
 	struct user_regs_struct registers;
 	struct elf_prstatus status;
 
-	_Static_assert(sizeof(status.pr_reg) == sizeof(registers), "registers are as ptrace(2) has them");
+	_Static_assert(sizeof(status.pr_reg) == sizeof(registers),
+		       "pr_reg must have the registers as ptrace(2) returns them");
 	if (length < sizeof(status) || notes->nr_threads >= THREADS_MAX)
 		return true;
 	memcpy(&status, bytes, sizeof(status));
 	memcpy(&registers, &status.pr_reg, sizeof(registers));
-	if (notes->nr_threads == notes->threads_capacity) {
-		size_t more = notes->threads_capacity ? notes->threads_capacity * 2 : 64;
-		struct native_thread *threads = reallocarray(notes->threads, more, sizeof(*threads));
-
-		if (!threads)
-			return false;
-		notes->threads = threads;
-		notes->threads_capacity = more;
-	}
-	/* The siginfo of gdb's gcore tells of the SIGSTOP that it stopped the process with; this does not. */
+	if (!array_make_room(notes->threads, notes->threads_capacity, notes->nr_threads + 1))
+		return false;
+	/* Not from siginfo: in a core of gcore, that has the SIGSTOP by which gdb stopped the process. */
 	if (notes->nr_threads == 0 && status.pr_cursig > 0 && status.pr_cursig < NSIG)
 		notes->signal = status.pr_cursig;
 	notes->threads[notes->nr_threads++] = (struct native_thread){
@@ -42,7 +38,9 @@ static bool add_thread(struct core_notes *notes, const uint8_t *bytes, size_t le
 	return true;
 }
 
-/* NT_FILE: count and page size, then start, end and offset in pages of each, then their paths, each with a NUL. */
+/*
+ * NT_FILE: count and page size; then for each file start, end, and offset in pages; then the paths, each with a NUL.
+ */
 static bool add_mappings(struct core_notes *notes, const uint8_t *bytes, size_t length)
 {
 	uint64_t head[2], place[3];
@@ -91,7 +89,7 @@ static void take_process(struct core_notes *notes, const uint8_t *bytes, size_t 
 	memcpy(notes->program, process.pr_fname, sizeof(process.pr_fname));
 }
 
-/* The first one is that of the thread that died. */
+/* Only the first thread's: that is the one that died. */
 static void take_fault(struct core_notes *notes, const uint8_t *bytes, size_t length)
 {
 	siginfo_t info;
@@ -99,7 +97,7 @@ static void take_fault(struct core_notes *notes, const uint8_t *bytes, size_t le
 	if (length < sizeof(info) || notes->has_fault || notes->nr_threads > 1)
 		return;
 	memcpy(&info, bytes, sizeof(info));
-	/* si_code is positive if the kernel made the signal, and 0 or less if a process did, who has no address. */
+	/* si_code is positive if the kernel sent the signal; else a process did, and there is no address. */
 	if (info.si_signo != notes->signal || info.si_code <= 0 || info.si_code == SI_KERNEL)
 		return;
 	if (info.si_signo == SIGSEGV || info.si_signo == SIGBUS) {

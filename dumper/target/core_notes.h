@@ -1,7 +1,7 @@
 /*
- * The notes of a core: its threads with their registers, the files that were mapped, what the process was and died of.
- * Facts: Linux, fs/binfmt_elf.c, fill_note_info() and fill_files_note(), 6.1; gdb, linux-tdep.c,
- * linux_make_corefile_notes(), 13.1.
+ * The notes of a core: its threads with their registers, the files that were mapped, the process, and how the process
+ * died. Facts: Linux 6.1, fs/binfmt_elf.c, fill_note_info() and fill_files_note(); gdb 13.1, linux-tdep.c,
+ * linux_make_corefile_notes().
  */
 #ifndef RBDUMP_CORE_NOTES_H
 #define RBDUMP_CORE_NOTES_H
@@ -12,28 +12,36 @@
 #include "target/target.h"
 
 struct core_notes {
-	struct native_thread *threads; /* as they stand there: the first one died, or is the one that gdb was at */
+	/*
+	 * The threads, in the order of the file. The first thread is the thread that died first, or, in a core by
+	 * gcore, the thread that was selected in gdb.
+	 */
+	struct native_thread *threads;
 	size_t nr_threads, threads_capacity;
-	struct mapping *mappings; /* of files, by address */
+	struct mapping *mappings; /* mappings of files, sorted by address */
 	size_t nr_mappings;
 
 	pid_t pid;	       /* 0 if not known */
-	char program[17];      /* as the kernel calls the process; "" if not known */
-	int signal;	       /* that ended it; 0 if none did, which is what gcore writes */
-	bool has_fault;	       /* the signal is one for an access to memory: */
-	uint64_t fault;	       /*   to this address */
+	char program[17];      /* the kernel's name for the process; "" if not known */
+	int signal;	       /* the signal that killed the process; 0 if no signal killed it (gcore) */
+	bool has_fault;	       /* the signal is for a bad access to memory, and `fault` is set */
+	uint64_t fault;	       /* the address of the bad access */
 	uint64_t program_page; /* an address in the first pages of the program (AT_PHDR); 0 if not known */
 };
 
 /*
- * Adds what the notes of one PT_NOTE segment say. They may be any bytes; notes that are too short for what they say
- * they are, and more threads or files than a process can have, are left out. Returns false if out of memory.
+ * Adds the contents of the notes in one PT_NOTE segment. The segment may contain arbitrary bytes. A note that is too
+ * short for its type is skipped. If the notes have more threads than a process can have, the last threads are skipped.
+ * A list of mapped files is skipped if it has more files than a process can map. Returns false if out of memory.
  */
 bool core_notes_read(struct core_notes *notes, Elf_Data *segment);
 
-/* Puts the mappings in order, and gives up those that overlap another: no process has such. */
+/*
+ * Sorts the mappings. Drops each mapping that overlaps the one before it, because mappings of a process never overlap.
+ */
 void core_notes_settle(struct core_notes *notes);
 
+/* Frees the memory, and leaves the notes empty. */
 void core_notes_clear(struct core_notes *notes);
 
 #endif

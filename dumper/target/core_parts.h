@@ -1,6 +1,6 @@
 /*
- * What an open core is made of. For the files that read it only: core.h opens it, core_memory.h has what the core
- * itself has, core_files.h what is read from the files that were mapped.
+ * The parts of an open core. Only the modules that implement cores include this header. core.c opens a core.
+ * core_memory.c reads the memory in the core file itself. core_files.c reads from the files that were mapped.
  */
 #ifndef RBDUMP_CORE_PARTS_H
 #define RBDUMP_CORE_PARTS_H
@@ -11,7 +11,10 @@
 #include "target/first_page.h"
 #include "target/target.h"
 
-/* Memory at [start, end). The core says that it has the first `dumped` bytes, and has the first `there`, at `offset`.
+/*
+ * The memory at the addresses [start, end). According to its program headers, the core has the first `dumped` bytes of
+ * this memory. The core file actually contains the first `there` bytes of this memory, beginning at `offset` in the
+ * file. `there` is less than `dumped` if the file was cut short.
  */
 struct core_segment {
 	uint64_t start, end;
@@ -19,14 +22,17 @@ struct core_segment {
 	bool writable;
 };
 
-/* A file that was mapped: mappings of one path that follow each other. */
+/*
+ * A file that was mapped. Its mappings are next to each other in the list of mappings, and have the same path. A
+ * mapping of offset 0 always begins a new core_file.
+ */
 struct core_file {
 	uint64_t start, end;
-	size_t first, last;	/* indexes of its mappings */
-	bool looked;		/* for the file itself */
-	int fd;			/* -1 if it is not here, or another one: */
-	int errnum;		/*   why */
-	struct first_page page; /* of the file; only if it is here */
+	size_t first, last;	/* indexes of the file's first and last mapping */
+	bool looked;		/* the file was already searched for, and `fd` has the result */
+	int fd;			/* the open file; -1 if the file is missing, is another file, or is not an ELF file */
+	int errnum;		/* if `fd` is -1: an errno that says why */
+	struct first_page page; /* first page of the open file; not set if `fd` is -1 */
 };
 
 struct core {
@@ -34,20 +40,21 @@ struct core {
 	uint64_t size;
 	Elf *elf;
 	struct core_notes notes;
-	uint64_t missing; /* bytes that it says it has, and has not: it was cut short */
+	uint64_t missing; /* how many bytes the core file lacks because it was cut short */
 
 	struct core_segment *segments; /* by address */
 	size_t nr_segments;
 	struct core_file *files; /* by address */
 	size_t nr_files;
 
-	/* The executable that was given: */
-	int given_fd; /* -1 if none was */
-	const struct core_file *given_as;
+	int given_fd;			  /* the executable that the user gave; -1 if the user gave none */
+	const struct core_file *given_as; /* the mapped file for which `given_fd` is used */
 };
 
-/* Which of them an address lies in; NULL if in none. */
+/* Returns the segment that contains an address; NULL if no segment contains the address. */
 const struct core_segment *core_find_segment(const struct core *core, uint64_t address);
+
+/* Returns the mapped file at an address; NULL if no file was mapped at the address. */
 struct core_file *core_find_file(const struct core *core, uint64_t address);
 
 /* The first mapping of a file. */
@@ -56,7 +63,10 @@ static inline const struct mapping *core_first_of(const struct core *core, const
 	return &core->notes.mappings[file->first];
 }
 
-/* Reads up to `length` bytes of a file; what it does not have is left out. Returns how many there were. */
+/*
+ * Reads at most `length` bytes of a file at `offset`. Returns the number of bytes that were read, which is less than
+ * `length` at the end of the file, or after an error.
+ */
 size_t core_read_at(int fd, void *buffer, size_t length, uint64_t offset);
 
 #endif

@@ -8,18 +8,18 @@
 #include "target/core_memory.h"
 #include "target/ruby_file.h"
 
-/* How much is looked through in all, how much at once, and how much of that again, since a text may lie across. */
+/* How much is searched in all, how much at once, and how much chunks overlap, because a text may lie across two. */
 #define SCAN_MAX (UINT64_C(1) << 30)
 #define CHUNK	 ((size_t)1 << 20)
 #define OVERLAP	 sizeof(((struct core_version *)0)->description)
 
-/* What all texts that are looked for begin with. */
+/* All texts that are looked for begin with it. */
 static const char word[] = "ruby ";
 
 struct scan {
 	const struct target *target;
 	char *buffer;
-	uint64_t left; /* how much may still be looked through */
+	uint64_t left; /* how much may still be searched */
 	bool found, several;
 	struct core_version *ret;
 };
@@ -44,7 +44,7 @@ static bool in_rbconfig(const char *text, char *ret, size_t size)
 	return true;
 }
 
-/* Takes the version that a text is about, if it is about one. */
+/* Takes the version that a text tells, if it tells one. */
 static void take(struct scan *scan, const char *text)
 {
 	struct version parsed;
@@ -62,7 +62,7 @@ static void take(struct scan *scan, const char *text)
 			 text);
 }
 
-/* Looks at all texts that begin in the first `length` bytes of the buffer, which has `there`. */
+/* Looks at all texts that begin in the first `length` bytes of the buffer; `there` bytes are in it. */
 static void look_in(struct scan *scan, size_t length, size_t there)
 {
 	const char *at = scan->buffer, *end = at + there;
@@ -94,7 +94,7 @@ static bool look_through(void *context, uint64_t start, uint64_t end)
 	return scan->left > 0 && !scan->several;
 }
 
-/* "libruby.so.3.4.5", "libruby-3.1.so.3.1.2": a shared library's name has the version that it was built as. */
+/* "libruby.so.3.4.5", "libruby-3.1.so.3.1.2": the version is part of a shared library's name. */
 static bool in_name(const char *path, char *ret, size_t size)
 {
 	static const char before[] = "libruby", middle[] = ".so.";
@@ -131,7 +131,7 @@ bool core_version_find(const struct module *module, struct core_version *ret)
 		scan.found = scan.several = false;
 		core_each_dumped(scan.target, look_through, &scan);
 		told = scan.found && !scan.several;
-		/* A description on the heap can be that of a process which this one has started. */
+		/* A description on the heap can be that of another Ruby, which this process has started. */
 		ret->description[0] = '\0';
 	}
 	free(scan.buffer);

@@ -1,28 +1,33 @@
 /*
- * What a core tells of the version of its Ruby where Ruby's own file is missing, in whose constants the version is.
+ * Finds the version of a core's Ruby if the file that contains Ruby is missing. Ruby has the version among the
+ * constants of that file, but a core omits constants.
  *
- * Other places have it, too, and the core may have those: a description that Ruby has put together in its own writable
- * data (version.c, define_ruby_description(), v3_3_0 to v4.0.0), the name of its libruby, and texts on the heap: until
- * 2.2 that description, too (version.c, Init_version(), v1_9_3_0 to v2_2_0), and what rbconfig.rb says. What is on the
- * heap may be about another Ruby: it counts only if all of it says the same, and is a hint even then. Everything read
- * may be made to deceive; whoever asks must test a layout of that version on the core.
+ * The core may have the version in other places. Ruby may have built its description (the text that `ruby --version`
+ * prints) in its own writable data (version.c, define_ruby_description(), v3_3_0 to v4.0.0). The name of a libruby may
+ * contain the version. Strings on the heap may contain the version, too. One such string is from rbconfig.rb. Until
+ * Ruby 2.2, another such string is the description (version.c, Init_version(), v1_9_3_0 to v2_2_0). But strings on the
+ * heap may be about another Ruby. So strings on the heap are used only if all of them have the same version. Even this
+ * version is only a hint.
+ *
+ * The version in a core may be forged. So the caller must test on the core whether a layout for this version fits.
  */
 #ifndef RBDUMP_CORE_VERSION_H
 #define RBDUMP_CORE_VERSION_H
 
+#include "layout/version.h"
 #include "target/module.h"
-#include "trace/trace.h"
 
 struct core_version {
 	char version[32];	    /* "3.4.5" */
 	char description[256];	    /* what `ruby --version` prints; "" if the core does not have it */
 	enum version_source source; /* VERSION_IN_MEMORY or VERSION_BY_NAME */
-	bool on_heap;		    /* found there: it may be about another Ruby */
+	bool on_heap;		    /* the version was found on the heap, and may be another Ruby's version */
 };
 
 /*
- * Returns false if the core does not tell, or tells several. It looks through 1 GiB of the core at most.
- *   module  of a core, its file missing
+ * Finds the version. Returns false if no version is found, if several versions are found on the heap, or if out of
+ * memory. Searches at most 1 GiB of the core.
+ *   module  the module of a core; the module's file is missing
  */
 bool core_version_find(const struct module *module, struct core_version *ret);
 

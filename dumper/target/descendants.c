@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "target/process_stat.h"
 
 /* False if there is no such process, or if it has ended. */
@@ -20,28 +21,20 @@ static bool read_process(const char *proc, pid_t pid, struct descendant *ret)
 	return true;
 }
 
-/* One in so many of the known processes is read again each time that all are listed. */
+/* In each listing, one in so many of the known processes is read again. */
 #define READ_AGAIN 64u
 
-/* So many updates in a row may find that nothing has begun before all are listed. */
+/* After so many updates in a row without a listing, procfs is listed in any case. */
 #define SKIPPED_MAX 9u
 
 static const struct descendant *known_as(const struct descendants_cache *cache, pid_t pid)
 {
-	size_t low = 0, high = cache->count;
+	const size_t at = array_first(cache->all, cache->count, one, one->pid >= pid);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (cache->all[middle].pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < cache->count && cache->all[low].pid == pid ? &cache->all[low] : NULL;
+	return at < cache->count && cache->all[at].pid == pid ? &cache->all[at] : NULL;
 }
 
-/* As it is known, or read. One whose parent has ended has another one by now. */
+/* Takes a process from the cache, or reads it. If its parent has ended, it has another one now, and is read. */
 static bool look_up(const struct descendants_cache *cache, const char *proc, pid_t pid, struct descendant *ret)
 {
 	const struct descendant *known = known_as(cache, pid);
@@ -68,18 +61,11 @@ static bool read_all(const struct descendants_cache *cache, const char *proc, st
 
 		if (*end != '\0' || pid <= 0 || pid > INT_MAX)
 			continue;
-		if (*count == capacity) {
-			size_t more = capacity ? capacity * 2 : 256;
-			struct descendant *grown = reallocarray(*ret, more, sizeof(*grown));
-
-			if (!grown) {
-				closedir(dir);
-				free(*ret);
-				*ret = NULL;
-				return false;
-			}
-			*ret = grown;
-			capacity = more;
+		if (!array_make_room(*ret, capacity, *count + 1)) {
+			closedir(dir);
+			free(*ret);
+			*ret = NULL;
+			return false;
 		}
 		*count += look_up(cache, proc, (pid_t)pid, *ret + *count);
 	}
@@ -97,27 +83,10 @@ static int by_parent(const void *a, const void *b)
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-/* Where the children of a process begin in an array that is sorted by parent. */
-static size_t first_child(const struct descendant *all, size_t count, pid_t parent)
-{
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (all[middle].parent < parent)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /*
- * Goes down the tree. A number that was given anew while the list was read could close a circle: nobody is visited
- * twice.
+ * Goes down the tree. Visits no process twice: if a pid was reused while the list was read, there may be a cycle.
  *   all      sorted by parent
- *   pending  room for `count` numbers: those still to be visited, the next one last
+ *   pending  room for `count` indexes: those still to be visited, the next one last
  *   visited  room for `count`, all false
  */
 static size_t walk(const struct descendant *all, size_t count, size_t root, size_t *pending, bool *visited,
@@ -129,7 +98,7 @@ static size_t walk(const struct descendant *all, size_t count, size_t root, size
 	visited[root] = true;
 	while (waiting > 0) {
 		const struct descendant *next = &all[pending[--waiting]];
-		size_t first = first_child(all, count, next->pid), end = first;
+		size_t first = array_first(all, count, one, one->parent >= next->pid), end = first;
 
 		ret[found++] = *next;
 		while (end < count && all[end].parent == next->pid)
@@ -143,7 +112,7 @@ static size_t walk(const struct descendant *all, size_t count, size_t root, size
 	return found;
 }
 
-/* Those below one, of all that there are, which it sorts. */
+/* Lists a process and its descendants out of `all`, which it sorts. */
 static bool list_below(struct descendant *all, size_t nr_all, pid_t pid, struct descendant **ret, size_t *count)
 {
 	size_t root = 0;
@@ -200,8 +169,8 @@ static int by_pid(const void *a, const void *b)
 }
 
 /*
- * The number that the kernel has given last, to a process or a thread: the last word of /proc/loadavg (proc(5)). 0 if
- * it does not tell.
+ * The pid that the kernel has given last, to a process or a thread: the last word of /proc/loadavg (proc(5)). 0 if it
+ * does not tell.
  */
 static long newest_number(const char *proc)
 {
@@ -221,7 +190,7 @@ static long newest_number(const char *proc)
 
 bool descendants_cache_update(struct descendants_cache *cache, const char *proc)
 {
-	/* Before the list: what begins while it is read changes the next one. */
+	/* Read before the list: if a process begins meanwhile, the next update sees another pid. */
 	const long newest = newest_number(proc);
 	struct descendant *all;
 	size_t count;

@@ -1,8 +1,9 @@
 /*
- * The tree of processes below one: who was forked by whom, as procfs tells.
+ * The descendants of a process, from procfs.
  *
- * The list is that of one moment, more or less: procfs is read process by process. What is forked later is not in it;
- * what has ended since, or whose number is another process's now, can be told.
+ * procfs is read one process after another, so a list is only roughly a snapshot of one moment. A list does not contain
+ * processes that are forked after it was made. Call descendant_lives() to find out whether a listed process still
+ * exists: its pid may belong to another process now.
  */
 #ifndef RBDUMP_DESCENDANTS_H
 #define RBDUMP_DESCENDANTS_H
@@ -14,44 +15,54 @@
 
 struct descendant {
 	pid_t pid, parent;
-	uint64_t started; /* in clock ticks since the system started: with the number, it means one process for ever */
-	char name[64];	  /* what the kernel calls it, any bytes but NUL */
+	uint64_t started; /* start time in clock ticks since boot; pid and start time together identify a process */
+	char name[64];	  /* the kernel's name for the process: any bytes except NUL */
 };
 
 /*
- * Lists a process and all below it: each is followed by its children, in the order of their numbers, with theirs.
- * Those that have ended and wait for their parent to notice are left out.
- *   proc  where procfs is: "/proc", or a tree of files like it
- *   ret   malloc'ed; NULL, and *count 0, if there is no such process
+ * Lists a process and all its descendants, depth first. The children of a process are in ascending order of their pids.
+ * Each child is followed by its own descendants. Zombies are omitted.
+ *   proc  the path of procfs ("/proc"), or of a folder with the same structure
+ *   ret   the list, malloc'ed; if the process does not exist, *ret is NULL and *count is 0
  * Returns false if out of memory.
  */
 bool descendants_list(const char *proc, pid_t pid, struct descendant **ret, size_t *count);
 
 /*
- * What is known of all processes, so that to list often costs little. The kernel tells which number it gave last: if
- * that has not changed, no process has begun. Else procfs is listed; what is new is read, and of the others some in
- * turn. All zero is an empty one.
+ * A cache of all processes, from which descendants can be listed often at low cost. The kernel tells which pid it
+ * assigned last: if that pid has not changed, no process has been created. An update lists procfs if that pid has
+ * changed or is not known, or if the nine updates before did not list procfs. An update that lists procfs reads each
+ * new process, each process whose parent is not in the cache, and one in 64 of the other processes. A zeroed struct is
+ * an empty cache.
  */
 struct descendants_cache {
 	struct descendant *all; /* ascending by pid */
 	size_t count;
 	unsigned int round;   /* how often procfs was listed */
-	unsigned int skipped; /* how often it was not since then */
-	long newest;	      /* the number that the kernel had given last before that; 0 if it does not tell */
+	unsigned int skipped; /* how many updates there were since procfs was last listed */
+	long newest;	      /* the kernel's last assigned pid when procfs was last listed; 0: not known */
 };
 
+/* Frees the memory, and leaves the cache empty. */
 void descendants_cache_clear(struct descendants_cache *cache);
 
 /*
- * Reads anew which processes there are. That one has ended may be noticed as late as in the tenth update, that one has
- * another parent since its parent has ended in the twentieth. Returns false if out of memory.
+ * Updates the cache. It may take ten updates until the cache drops a process that has ended, and longer if the process
+ * stays a zombie. After a process has ended, it may take twenty updates until the cache has the new parent of the
+ * process's children. Returns false if out of memory.
  */
 bool descendants_cache_update(struct descendants_cache *cache, const char *proc);
 
-/* descendants_list() by what is known. One that has ended may still be in it. */
+/*
+ * Makes the same list as descendants_list(), but from the cache, without procfs. The list may still contain processes
+ * that have ended.
+ */
 bool descendants_list_known(const struct descendants_cache *cache, pid_t pid, struct descendant **ret, size_t *count);
 
-/* Whether it still is what it was when it was listed, and has neither ended nor begun to. */
+/*
+ * Whether a listed process still exists: it has not ended, is not ending, and its pid does not belong to another
+ * process.
+ */
 bool descendant_lives(const char *proc, const struct descendant *descendant);
 
 #endif

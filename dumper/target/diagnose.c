@@ -21,7 +21,7 @@ struct process_status {
 	char state;
 	pid_t tracer;
 	uid_t real, effective, saved;
-	uint64_t effective_capabilities;
+	uint64_t effective_capabilities, permitted_capabilities;
 	char name[32];
 };
 
@@ -53,6 +53,8 @@ static struct process_status read_status(const char *proc, const char *pid)
 			status.saved = saved;
 		} else if (sscanf(line, "CapEff: %llx", &capabilities) == 1)
 			status.effective_capabilities = capabilities;
+		else if (sscanf(line, "CapPrm: %llx", &capabilities) == 1)
+			status.permitted_capabilities = capabilities;
 	}
 	fclose(file);
 	return status;
@@ -87,8 +89,8 @@ static const char *user_name(uid_t uid, char *buffer, size_t size)
 }
 
 /*
- * Whether a system call is refused whatever it is asked for: by a filter (seccomp) that rbdump runs under. Each is
- * tried on this process itself, where the kernel's own checks have nothing against it.
+ * Whether a seccomp filter that rbdump runs under refuses a system call. It is tried on this process itself, because
+ * the kernel's own checks allow that.
  */
 static bool reading_is_filtered(void)
 {
@@ -99,13 +101,13 @@ static bool reading_is_filtered(void)
 	       (errno == EPERM || errno == ENOSYS || errno == EACCES);
 }
 
-/* We are not traced by ourselves: ESRCH (ptrace(2)). */
+/* Without a filter, the error is ESRCH, because rbdump does not trace itself (ptrace(2)). */
 static bool tracing_is_filtered(void)
 {
 	return ptrace(PTRACE_PEEKUSER, getpid(), NULL, NULL) < 0 && errno != ESRCH && errno != EIO;
 }
 
-/* The error if a filter of system calls is the cause; NULL if it is not. */
+/* The error if a seccomp filter is the cause; NULL if it is not. */
 static struct error *diagnose_filter(void)
 {
 	const bool reading = reading_is_filtered(), tracing = tracing_is_filtered();
@@ -114,14 +116,13 @@ static struct error *diagnose_filter(void)
 		return NULL;
 	return error_create(
 	    EXIT_NO_PERMISSION,
-	    "a filter of system calls (seccomp) that rbdump runs under refuses %s%s%s; allow %s in the "
-	    "container's seccomp profile (Docker's default one does so with --cap-add SYS_PTRACE), or run "
-	    "rbdump outside of the container%s",
+	    "a filter of system calls (seccomp) refuses %s%s%s to rbdump; allow %s in the container's seccomp profile "
+	    "(with Docker's default profile: --cap-add SYS_PTRACE), or run rbdump outside of the container%s",
 	    reading ? "process_vm_readv(2)" : "", reading && tracing ? " and " : "", tracing ? "ptrace(2)" : "",
 	    reading && tracing ? "them" : "it", reading ? "" : "; or read without stopping the process: --no-stop");
 }
 
-/* Whether we are in a user namespace other than the first, which has all user ids (user_namespaces(7)). */
+/* Whether rbdump is in a user namespace other than the initial one, which has all user ids (user_namespaces(7)). */
 static bool in_user_namespace(const char *proc)
 {
 	unsigned int inside, outside, count;
@@ -139,7 +140,7 @@ static bool in_user_namespace(const char *proc)
 	return !first;
 }
 
-/* The label that a security module has given us, if it confines us; "" if none does. */
+/* The label of the security module that confines rbdump; "" if none does. */
 static void read_label(const char *proc, char *ret, size_t size)
 {
 	char path[4096];
@@ -161,7 +162,7 @@ static void read_label(const char *proc, char *ret, size_t size)
 		ret[0] = '\0';
 }
 
-/* We have CAP_SYS_PTRACE, and are refused all the same. */
+/* rbdump has CAP_SYS_PTRACE, but is refused. */
 static struct error *diagnose_capable(const char *proc, pid_t pid, int errnum)
 {
 	char label[128];
@@ -169,9 +170,8 @@ static struct error *diagnose_capable(const char *proc, pid_t pid, int errnum)
 	if (in_user_namespace(proc))
 		return error_create(
 		    EXIT_NO_PERMISSION,
-		    "the kernel refuses access to process %d (%s): rbdump runs in a user namespace, and "
-		    "its capability CAP_SYS_PTRACE is for processes of that namespace only; run rbdump "
-		    "from the host, or in the namespace of that process",
+		    "the kernel refuses access to process %d (%s): rbdump has CAP_SYS_PTRACE only for processes in "
+		    "its own user namespace; run rbdump on the host, or in the namespace of the process",
 		    pid, strerror(errnum));
 	read_label(proc, label, sizeof(label));
 	if (label[0])
@@ -181,11 +181,10 @@ static struct error *diagnose_capable(const char *proc, pid_t pid, int errnum)
 		    "security module that confines rbdump (%s) may be the cause: see the kernel's log, or "
 		    "run rbdump unconfined",
 		    pid, strerror(errnum), label);
-	return error_create(
-	    EXIT_NO_PERMISSION,
-	    "the kernel refuses access to process %d (%s), though rbdump has CAP_SYS_PTRACE, and it is not "
-	    "known why; try from the host, as root",
-	    pid, strerror(errnum));
+	return error_create(EXIT_NO_PERMISSION,
+			    "the kernel refuses access to process %d (%s) for an unknown reason, though rbdump has "
+			    "CAP_SYS_PTRACE; run rbdump on the host, as root",
+			    pid, strerror(errnum));
 }
 
 struct error *diagnose_refusal(const char *proc, pid_t pid, int errnum)
@@ -202,8 +201,9 @@ struct error *diagnose_refusal(const char *proc, pid_t pid, int errnum)
 	if (!target.found)
 		return error_create(EXIT_FAILED, "there is no process %d", pid);
 	if (target.state == 'Z' || target.state == 'X')
-		return error_create(EXIT_FAILED, "process %d (%s) has ended and waits for its parent to notice", pid,
-				    target.name);
+		return error_create(
+		    EXIT_FAILED, "process %d (%s) is a zombie: it has ended, and its parent has not waited for it yet",
+		    pid, target.name);
 	if (errnum == ESRCH)
 		return error_create(EXIT_FAILED, "there is no process %d", pid);
 	if (process_stat_read(proc, pid, &stat) && stat.ending)
@@ -214,7 +214,7 @@ struct error *diagnose_refusal(const char *proc, pid_t pid, int errnum)
 		return error_create(
 		    EXIT_NO_PERMISSION,
 		    "process %d is already traced by %s (pid %d), and a process has one tracer at a time; "
-		    "end that one, or read without stopping the process: --no-stop",
+		    "end that tracer, or read without stopping the process: --no-stop",
 		    pid, tracer.found ? tracer.name : "another process", target.tracer);
 	}
 
@@ -229,8 +229,8 @@ struct error *diagnose_refusal(const char *proc, pid_t pid, int errnum)
 	if (!capable && !same_user && self.effective == 0)
 		return error_create(
 		    EXIT_NO_PERMISSION,
-		    "process %d belongs to %s, and rbdump is root without the capability CAP_SYS_PTRACE; give it "
-		    "that capability (in a container: --cap-add SYS_PTRACE), or run rbdump as that user",
+		    "process %d belongs to %s, and rbdump runs as root without CAP_SYS_PTRACE; run rbdump as that "
+		    "user, or with that capability (in a container: --cap-add SYS_PTRACE)",
 		    pid, user_name(target.effective, theirs, sizeof(theirs)));
 	if (!capable && self.effective != target.effective)
 		return error_create(
@@ -240,8 +240,7 @@ struct error *diagnose_refusal(const char *proc, pid_t pid, int errnum)
 	if (yama >= 3)
 		return error_create(
 		    EXIT_NO_PERMISSION,
-		    "Yama forbids everyone to trace a process (kernel.yama.ptrace_scope is %d), until a reboot "
-		    "with another value",
+		    "Yama forbids all tracing (kernel.yama.ptrace_scope is %d); only a reboot can change that value",
 		    yama);
 	if (!capable && yama == 2)
 		return error_create(
@@ -252,11 +251,18 @@ struct error *diagnose_refusal(const char *proc, pid_t pid, int errnum)
 		    EXIT_NO_PERMISSION,
 		    "Yama lets only a parent trace a process (kernel.yama.ptrace_scope is 1); run rbdump with "
 		    "sudo, or allow it: sudo sysctl kernel.yama.ptrace_scope=0");
+	/* security/commoncap.c, cap_ptrace_access_check() */
+	if (!capable && (target.permitted_capabilities & ~self.effective_capabilities) != 0)
+		return error_create(
+		    EXIT_NO_PERMISSION,
+		    "process %d has capabilities that rbdump lacks; run rbdump with CAP_SYS_PTRACE (with sudo; in a "
+		    "container: --cap-add SYS_PTRACE)",
+		    pid);
 	if (!capable)
 		return error_create(
 		    EXIT_NO_PERMISSION,
-		    "process %d is protected from its own user (it has changed its user or gained capabilities "
-		    "since it started); run rbdump with sudo",
+		    "the kernel protects process %d from its own user, because the process has changed its user or "
+		    "gained capabilities since it started; run rbdump with sudo",
 		    pid);
 	return diagnose_capable(proc, pid, errnum);
 }

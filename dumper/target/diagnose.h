@@ -1,20 +1,28 @@
 /*
- * Why access to a process is refused, and what to do about it.
+ * Finds out why access to a process was refused, and what to do about it.
  */
 #ifndef RBDUMP_DIAGNOSE_H
 #define RBDUMP_DIAGNOSE_H
 
 #include <sys/types.h>
 
-#include "error.h"
+#include "base/error.h"
 
 /*
- * Finds the cause after a system call on the process was refused.
- *   proc    where procfs is: "/proc", or a tree of files like it
+ * Finds the cause of a refusal. Call this function after a system call on the process has failed.
+ *   proc    the path of procfs ("/proc"), or of a folder with the same structure
  *   pid     the process
  *   errnum  errno of the call that failed
- * Returns EXIT_NO_PERMISSION and one sentence: traced already (by whom), a filter of system calls, another user's, no
- * CAP_SYS_PTRACE, Yama, or not dumpable, in this order; or EXIT_FAILED if there is no such process (any more).
+ * Returns an error with EXIT_FAILED if the process does not exist, has ended, or is ending. Otherwise, returns an error
+ * with EXIT_NO_PERMISSION. The message names the cause. These causes are checked, in this order:
+ * - the process has another tracer, which the message names;
+ * - a seccomp filter refuses a system call;
+ * - the process belongs to another user, or rbdump lacks CAP_SYS_PTRACE;
+ * - Yama restricts tracing;
+ * - the process has capabilities that rbdump lacks;
+ * - the process is not dumpable;
+ * - rbdump is in a user namespace;
+ * - a security module confines rbdump.
  */
 struct error *diagnose_refusal(const char *proc, pid_t pid, int errnum) __attribute__((returns_nonnull));
 

@@ -11,16 +11,16 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-/* Nobody else uses it. Not SIGCHLD: to set that back to its default would drop one that is waited for elsewhere. */
+/* Nothing else uses it. Not SIGCHLD: setting that back to its default would drop one that others wait for. */
 #define WAKE SIGRTMIN
 
-/* How long a wait may be before it is interrupted, and how often it is then. */
+/* After this time PTRACE_SEIZE is interrupted, and then again after each such time. */
 #define WAKE_NS 2000000L
 
-/* Whose thread is being seized: only then are its threads those that are listed. */
+/* The target of which a thread is being seized; NULL at other times, because its list of threads may change then. */
 static const struct target *volatile seizing;
 
-/* One by one: to wait for the end of any would take the news of a stop, too (kernel/exit.c, wait_task_stopped()). */
+/* One by one: a wait for the end of any thread would also consume stops (kernel/exit.c, wait_task_stopped()). */
 static void see_ends(int signal)
 {
 	const struct target *target = seizing;
@@ -62,7 +62,7 @@ void exec_lock_forget(struct exec_lock *lock)
 		return;
 	timer_delete(lock->timer);
 	pthread_sigmask(SIG_SETMASK, &lock->signals, NULL);
-	/* One that is still on its way would end the process. */
+	/* A signal that is still pending would end the process. */
 	sigemptyset(&signals);
 	sigaddset(&signals, WAKE);
 	sigtimedwait(&signals, NULL, &(struct timespec){0});

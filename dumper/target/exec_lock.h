@@ -1,13 +1,13 @@
 /*
- * The lock that PTRACE_SEIZE waits for while a thread of the process calls exec (kernel/ptrace.c, ptrace_attach():
- * cred_guard_mutex).
+ * Prevents a deadlock at a lock of the kernel (cred_guard_mutex). PTRACE_SEIZE waits for this lock while a thread of
+ * the target calls exec (kernel/ptrace.c, ptrace_attach()).
  *
- * Who calls exec holds it, and waits until all other threads of its process have ended; those that are traced have only
- * when their tracer has seen it (fs/exec.c, de_thread()). A tracer that has seized one thread and is about to seize the
- * next would thus wait for itself. Here it does not: a timer interrupts its wait, and the ends of what it traces are
- * seen.
+ * The thread that calls exec holds the lock, and waits until all other threads of its process have ended. A traced
+ * thread counts as ended only after its tracer has waited for it (fs/exec.c, de_thread()). So a tracer that has seized
+ * one thread could deadlock when it seizes the next thread. To prevent this deadlock, a timer's signal interrupts
+ * PTRACE_SEIZE, and the signal's handler reaps the traced threads that have ended.
  *
- * At most one thread of a process traces at a time.
+ * In each process of rbdump, at most one thread traces at a time.
  */
 #ifndef RBDUMP_EXEC_LOCK_H
 #define RBDUMP_EXEC_LOCK_H
@@ -21,19 +21,23 @@
 struct exec_lock {
 	bool watched;
 	timer_t timer;
-	sigset_t signals;	 /* that were blocked */
-	struct sigaction action; /* of the timer's signal, before */
+	sigset_t signals;	 /* the previous signal mask */
+	struct sigaction action; /* the previous action of the timer's signal */
 };
 
-/* The calling thread is about to seize threads. If there is no timer to be had, it may wait for itself. */
+/*
+ * Starts the timer. Call this function before the calling thread seizes threads. If the timer cannot be created, a
+ * deadlock stays possible.
+ */
 void exec_lock_watch(struct exec_lock *lock);
 
-/* It has seized them. */
+/* Stops the timer. Call this function after the threads were seized. */
 void exec_lock_forget(struct exec_lock *lock);
 
 /*
- * PTRACE_SEIZE of a thread, between those two. Returns 0, or the errno with which the kernel refuses it. Whatever of
- * the target's threads has ended while it was waited for is gone for who waits for it (stop.h: STOP_GONE).
+ * Seizes a thread (PTRACE_SEIZE). Call this function between exec_lock_watch() and exec_lock_forget(). Returns 0, or
+ * the errno with which the kernel refuses. If an already seized thread of the target ends during the call, stop_look()
+ * later returns STOP_GONE for that thread.
  */
 int exec_lock_seize(const struct target *target, pid_t tid);
 

@@ -4,11 +4,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "moments.h"
+#include "base/clock.h"
 
 static struct hold *mine;
 
-/* A system call that is made once a thread; a thread that has forked is another one then. */
+/* gettid() of this thread, to save a system call per stop. After a fork, hold_use() resets it. */
 static _Thread_local pid_t self;
 
 void hold_use(struct hold *hold)

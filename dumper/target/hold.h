@@ -1,8 +1,8 @@
 /*
- * What a process of rbdump that traces says to others of rbdump: since when it has been holding a thread of its target.
- * It says so in memory that both have mapped (supervise/stop_guard.h), by plain stores: a stop has no time for more.
+ * Tells other processes of rbdump how long a tracer has held a thread of its target. To keep the stop short, the tracer
+ * only writes the start of the hold to shared memory (guard/stop_guard.h).
  *
- * At most one thread of a process traces at a time.
+ * In each process of rbdump, at most one thread traces at a time.
  */
 #ifndef RBDUMP_HOLD_H
 #define RBDUMP_HOLD_H
@@ -11,20 +11,23 @@
 #include <sys/types.h>
 
 struct hold {
-	_Atomic pid_t tracer;	   /* the process; 0: nobody has this entry */
-	_Atomic uint64_t started;  /* when that was started, as process_stat.h has it */
-	_Atomic pid_t thread;	   /* its thread that traces */
-	_Atomic pid_t target;	   /* the process that it holds a thread of */
-	_Atomic uint64_t since_ns; /* CLOCK_MONOTONIC; 0: it holds none */
+	_Atomic pid_t tracer;	   /* the pid of the tracer; 0: the entry is free */
+	_Atomic uint64_t started;  /* start time of the tracer's process (process_stat.h) */
+	_Atomic pid_t thread;	   /* tid of the thread that traces */
+	_Atomic pid_t target;	   /* the pid of the target */
+	_Atomic uint64_t since_ns; /* when the hold began (CLOCK_MONOTONIC); 0: no thread is held */
 };
 
-/* From now on this process says it there; NULL: nowhere, as at first. Called before the process traces. */
+/*
+ * Sets the `hold` to which this process writes from now on. With NULL (the default), the process writes nowhere. Call
+ * this function before the process begins to trace.
+ */
 void hold_use(struct hold *hold);
 
-/* The calling thread is about to seize a thread of that process. */
+/* Begins a hold. Call this function before the calling thread seizes a thread of process `target`. */
 void hold_begin(pid_t target);
 
-/* It holds none any more. */
+/* Ends the hold. Call this function when the calling thread holds no thread any more. */
 void hold_end(void);
 
 #endif

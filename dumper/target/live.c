@@ -8,13 +8,14 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "memory/memory.h"
 #include "target/diagnose.h"
 #include "target/live.h"
 #include "target/process_stat.h"
 #include "target/stopping.h"
 
-/* The most remote pieces that one process_vm_readv takes (IOV_MAX). */
+/* The most remote pieces for one process_vm_readv (IOV_MAX). */
 #define MAX_PIECES 1024
 
 /* Adds what one line of /proc/PID/maps tells. False if out of memory. */
@@ -29,15 +30,8 @@ static bool add_mapping(struct target *target, size_t *capacity, char *line)
 	if (name == 0)
 		return true;
 	line[strcspn(line, "\n")] = '\0';
-	if (target->nr_mappings == *capacity) {
-		size_t more = *capacity ? *capacity * 2 : 256;
-		struct mapping *mappings = reallocarray(target->mappings, more, sizeof(*mappings));
-
-		if (!mappings)
-			return false;
-		target->mappings = mappings;
-		*capacity = more;
-	}
+	if (!array_make_room(target->mappings, *capacity, target->nr_mappings + 1))
+		return false;
 	mapping = &target->mappings[target->nr_mappings];
 	*mapping = (struct mapping){
 	    .start = start,
@@ -62,7 +56,7 @@ static void drop_mappings(struct target *target)
 	target->nr_mappings = 0;
 }
 
-/* Reads all of them, or none: then it returns false with errno, ENOMEM if out of memory. */
+/* Reads all mappings. On failure, there are none, and it returns false with errno: ENOMEM if out of memory. */
 static bool read_mappings(struct target *target)
 {
 	char path[64], *line = NULL;
@@ -85,7 +79,10 @@ static bool read_mappings(struct target *target)
 	return false;
 }
 
-void live_update_mappings(struct target *target)
+/*
+ * Reads the mappings again: the process may have got more memory since. If they cannot be read, keeps the old ones.
+ */
+static void update_mappings(struct target *target)
 {
 	struct target now = {.pid = target->pid};
 
@@ -96,7 +93,10 @@ void live_update_mappings(struct target *target)
 	target->nr_mappings = now.nr_mappings;
 }
 
-/* What /proc/PID/exe points to, malloc'ed; "" if it runs no program (any more), or that must not be known. */
+/*
+ * What /proc/PID/exe points to, malloc'ed; "" if it runs no program (any more), or if the link must not be read. NULL if
+ * out of memory.
+ */
 static char *read_executable(pid_t pid)
 {
 	char link[64], path[4096];
@@ -107,7 +107,7 @@ static char *read_executable(pid_t pid)
 	return strndup(path, length > 0 ? (size_t)length : 0);
 }
 
-/* Reads the first byte of what is mapped by process_vm_readv(2). False with errno, ESRCH if the memory is gone. */
+/* Reads the first mapped byte with process_vm_readv(2). False with errno: ESRCH if the memory is gone. */
 static bool read_first_byte(const struct target *target)
 {
 	uint8_t byte;
@@ -118,43 +118,19 @@ static bool read_first_byte(const struct target *target)
 }
 
 /*
- * /proc/PID/mem has the mode 0600 and belongs to the target's user (proc_pid_make_inode(), fs/proc/base.c): to open
- * that of another user takes CAP_DAC_OVERRIDE, where process_vm_readv(2) takes CAP_SYS_PTRACE only. It is needed for
- * pages that are mapped PROT_NONE only, and done without where it is refused.
+ * /proc/PID/mem has the mode 0600 and belongs to the target's user (proc_pid_make_inode(), fs/proc/base.c). To open the file
+ * of another user takes CAP_DAC_OVERRIDE, but process_vm_readv(2) takes only CAP_SYS_PTRACE. The file is needed only for
+ * pages that are mapped PROT_NONE, so rbdump works without the file if the kernel refuses to open it.
  */
 struct error *live_check_calls(const struct target *target)
 {
-	/* A page that may not be read (EFAULT) has passed the check of who may read. */
+	/* EFAULT: the page is not readable, but the check of permissions has passed. */
 	if (target->nr_mappings == 0 || read_first_byte(target) || errno == EFAULT)
 		return NULL;
 	return diagnose_refusal("/proc", target->pid, errno);
 }
 
-struct error *live_open(pid_t pid, struct target **ret)
-{
-	struct target *target = calloc(1, sizeof(*target));
-	struct error *error = NULL;
-	char path[64];
-
-	if (!target)
-		return error_no_memory();
-	target->kind = TARGET_LIVE;
-	target->pid = pid;
-	target->executable = read_executable(pid);
-	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-	target->memory_fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (!read_mappings(target))
-		error = errno == ENOMEM ? error_no_memory() : diagnose_refusal("/proc", pid, errno);
-	else if (target->memory_fd < 0)
-		error = live_check_calls(target);
-	if (error)
-		target_close(target);
-	else
-		*ret = target;
-	return error;
-}
-
-void live_close(struct target *target)
+static void close_process(struct target *target)
 {
 	live_resume(target);
 	drop_mappings(target);
@@ -176,7 +152,7 @@ bool live_is_gone(const struct target *target)
 		return pread(target->memory_fd, &byte, 1, (off_t)target->mappings[0].start) == 0;
 	if (read_first_byte(target))
 		return false;
-	/* After exec(2), another program's mappings are there; else that page is only not to be read. */
+	/* After exec, the mappings are other ones. If they are the same, only that page is not readable. */
 	if (errno == EFAULT && read_mappings(&now)) {
 		gone = now.nr_mappings == 0 || now.mappings[0].start != target->mappings[0].start;
 		drop_mappings(&now);
@@ -193,7 +169,7 @@ static bool read_page_by_call(const struct target *target, uint64_t page, uint8_
 	return process_vm_readv(target->pid, &local, 1, &remote, 1, 0) == MEMORY_PAGE;
 }
 
-bool live_is_ending(const struct target *target)
+static bool is_ending(const struct target *target)
 {
 	struct process_stat stat;
 
@@ -217,7 +193,11 @@ static bool read_page(const struct target *target, uint64_t page, uint8_t *buffe
 	return true;
 }
 
-void live_read_pages(const struct target *target, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok)
+/*
+ * Uses as few calls as possible, each with as many pages as process_vm_readv(2) takes. A page that this call cannot read
+ * (PROT_NONE: Ruby protects pages while it compacts its heap) is read through /proc/PID/mem.
+ */
+static void read_pages(const struct target *target, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok)
 {
 	struct iovec remote[MAX_PIECES];
 	size_t done = 0;
@@ -244,7 +224,7 @@ void live_read_pages(const struct target *target, const uint64_t *pages, size_t 
 		for (size_t i = 0; i < whole; i++)
 			ok[done + i] = true;
 		done += whole;
-		/* What stopped it short is the page that it stopped at. */
+		/* A short read: the page behind it is the one that could not be read. */
 		if (done < end) {
 			ok[done] = read_page(target, pages[done], buffer + done * MEMORY_PAGE);
 			done++;
@@ -253,8 +233,8 @@ void live_read_pages(const struct target *target, const uint64_t *pages, size_t 
 }
 
 /*
- * Whether an open file is the one that is mapped. Overlays and btrfs show other numbers in maps than in stat(2): there,
- * the mapped bytes decide. The first page of a program has its headers, and most often its build-id.
+ * Whether an open file is the one that is mapped. On overlayfs and btrfs, device and inode in maps differ from those
+ * of stat(2): there, the mapped bytes decide. The first page of a program has its headers, and mostly its build-id.
  */
 static bool is_mapped(const struct target *target, const struct mapping *mapping, int fd)
 {
@@ -270,7 +250,7 @@ static bool is_mapped(const struct target *target, const struct mapping *mapping
 	return length > 0 && read_page(target, mapping->start, mapped) && memcmp(mapped, page, (size_t)length) == 0;
 }
 
-/* Opens what may be the file that is mapped. Returns -1 with ESTALE if it is another one. */
+/* Opens a file if it is the one that is mapped. Returns -1 with errno: ESTALE if it is another one. */
 static int open_if_mapped(const struct target *target, const struct mapping *mapping, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -283,8 +263,8 @@ static int open_if_mapped(const struct target *target, const struct mapping *map
 }
 
 /*
- * The path of a mapping as the target itself would write it: a kernel tells paths from our own root, if they can be
- * reached from it; that of a process that chroot(2) has put into a folder begins with that folder.
+ * The path of a mapping, relative to the target's own root. The kernel gives paths relative to rbdump's root if they
+ * can be reached from it: in a process after chroot(2), they begin with the folder of its root.
  */
 static const char *path_inside(const struct target *target, const struct mapping *mapping)
 {
@@ -298,7 +278,11 @@ static const char *path_inside(const struct target *target, const struct mapping
 	return mapping->path;
 }
 
-int live_open_file(const struct target *target, const struct mapping *mapping)
+/*
+ * Opens it through map_files if that is allowed; else through /proc/PID/exe if it is the executable; else by its path
+ * below the target's own root, because the target may be in a container.
+ */
+static int open_file(const struct target *target, const struct mapping *mapping)
 {
 	char path[4096];
 	int fd;
@@ -320,4 +304,50 @@ int live_open_file(const struct target *target, const struct mapping *mapping)
 	if (fd < 0 && errno == ENOENT && mapping->path[mapping_name_length(mapping)] != '\0')
 		errno = ESTALE;
 	return fd;
+}
+
+static bool may_have(const struct target *target, uint64_t address)
+{
+	const size_t at = array_first(target->mappings, target->nr_mappings, mapping, mapping->end > address);
+
+	return at < target->nr_mappings && target->mappings[at].start <= address;
+}
+
+const struct target_operations live_operations = {
+    .name = "process",
+    .is = "is",
+    .again = "; try again",
+    .runs = true,
+    .close = close_process,
+    .read_pages = read_pages,
+    .open_file = open_file,
+    .may_have = may_have,
+    .update_mappings = update_mappings,
+    .is_ending = is_ending,
+};
+
+struct error *live_open(pid_t pid, struct target **ret)
+{
+	struct target *target = calloc(1, sizeof(*target));
+	struct error *error = NULL;
+	char path[64];
+
+	if (!target)
+		return error_no_memory();
+	target->operations = &live_operations;
+	target->pid = pid;
+	target->executable = read_executable(pid);
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	target->memory_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (!target->executable)
+		error = error_no_memory();
+	else if (!read_mappings(target))
+		error = errno == ENOMEM ? error_no_memory() : diagnose_refusal("/proc", pid, errno);
+	else if (target->memory_fd < 0)
+		error = live_check_calls(target);
+	if (error)
+		target_close(target);
+	else
+		*ret = target;
+	return error;
 }

@@ -9,13 +9,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "layout/build_id.h"
 #include "layout/digest.h"
 #include "target/core_memory.h"
 #include "target/live.h"
 #include "target/ruby_file.h"
 
-/* Reads the program headers: bias from the one that `mapping` shows, where all of them are, and the writable ones. */
+/*
+ * Reads the program headers, and sets the bias (from the header of the segment that `mapping` shows), the whole range, and
+ * the writable segments.
+ */
 static bool read_segments(struct module *module, const struct mapping *mapping)
 {
 	Elf *elf = module->parts.elf;
@@ -64,8 +68,8 @@ static bool read_segments(struct module *module, const struct mapping *mapping)
 }
 
 /*
- * Opens what `mapping` shows, if it is an ELF file of this machine; NULL otherwise. `stale` is set if the file of that
- * name is not the one that is mapped.
+ * Opens the file that `mapping` shows, if it is an ELF file of this machine; else NULL. Sets `stale` if the file of
+ * that name is not the one that is mapped.
  */
 static struct module *open_module(const struct target *target, const struct mapping *mapping, bool *stale)
 {
@@ -88,9 +92,9 @@ static struct module *open_module(const struct target *target, const struct mapp
 		module_close(module);
 		return NULL;
 	}
-	/* A user may have forced another file on a core: what ran is what counts. */
-	if (target->kind == TARGET_CORE)
-		module->build_id = core_build_id(target, mapping);
+	/* Not of the file: the user may have forced another one. The build-id is that of the file that ran. */
+	if (target->operations->build_id)
+		module->build_id = target->operations->build_id(target, mapping);
 	if (!module->build_id) {
 		size = dwelf_elf_gnu_build_id(module->parts.elf, &build_id);
 		module->build_id = build_id_digits(build_id, size);
@@ -194,7 +198,7 @@ static bool defines_ruby(const struct module *module)
 	return version.address != 0;
 }
 
-/* How likely a mapping is Ruby's, so that the usual places are looked at first: 0 is the executable. */
+/* How likely a mapping is Ruby's, most likely first: the usual places are searched first. */
 enum { LIKELY_EXECUTABLE, LIKELY_NAMED_SO, UNLIKELY, LIKELIHOODS };
 
 static int likelihood(const struct mapping *mapping, const char *executable)
@@ -209,16 +213,14 @@ static int likelihood(const struct mapping *mapping, const char *executable)
 static bool add_data(void *context, uint64_t start, uint64_t end)
 {
 	struct module *module = context;
-	struct module_segment *data = reallocarray(module->data, module->nr_data + 1, sizeof(*data));
 
-	if (!data)
+	if (!array_make_room_for_one(module->data, module->nr_data))
 		return false;
-	module->data = data;
-	data[module->nr_data++] = (struct module_segment){start, end};
+	module->data[module->nr_data++] = (struct module_segment){start, end};
 	return true;
 }
 
-/* What a core itself has of a file that is missing. */
+/* Makes a module of a missing file from what the core itself has of it. */
 static struct module *open_dumped(const struct target *target, const struct mapping *mapping)
 {
 	const struct mapping *first = core_first_mapping(target, mapping);
@@ -243,7 +245,7 @@ static struct module *open_dumped(const struct target *target, const struct mapp
 	return module;
 }
 
-/* Whether a missing file may be Ruby's, and how likely: 0 most of all. */
+/* Why a missing file may be Ruby's, most likely first. */
 enum { MISSING_LIBRUBY, MISSING_EXECUTABLE, MISSING_NAMED, MISSING_KINDS };
 
 static bool may_be_ruby(const struct target *target, const struct mapping *mapping, int kind)
@@ -278,7 +280,7 @@ static struct module *find_missing(const struct target *target)
 	return NULL;
 }
 
-/* By what a file is known to be Ruby's. */
+/* What shows that a file is Ruby's. */
 enum sign { SIGN_SYMBOL, SIGN_DESCRIPTION };
 
 static bool has_sign(struct module *module, enum sign sign)
@@ -294,8 +296,8 @@ static bool has_sign(struct module *module, enum sign sign)
 }
 
 /*
- * The first mapped file that has a sign of Ruby; NULL if there is none. *lost receives the first that may have been
- * one, and is not what is mapped.
+ * The first mapped file that has a sign of Ruby; NULL if there is none. *lost receives the first path of a mapped file that
+ * may have been Ruby's, if the file with that path now is another one.
  */
 static struct module *find_file(const struct target *target, enum sign sign, const char **lost)
 {
@@ -307,7 +309,7 @@ static struct module *find_file(const struct target *target, enum sign sign, con
 			struct module *module;
 			bool stale = false;
 
-			/* A file's mappings follow each other: the first of them will do. */
+			/* The mappings of a file follow each other: only the first one is looked at. */
 			if (mapping->path[0] != '/' || strncmp(mapping->path, "/dev/", 5) == 0 ||
 			    strcmp(mapping->path, last) == 0)
 				continue;
@@ -325,7 +327,7 @@ static struct module *find_file(const struct target *target, enum sign sign, con
 	return NULL;
 }
 
-/* Whether the executable is one that Ruby is loaded into before it runs, and that has not happened. */
+/* Whether the executable needs a libruby that is not loaded yet. */
 static bool waits_for_libruby(const struct target *target)
 {
 	for (size_t i = 0; i < target->nr_mappings; i++)
@@ -351,31 +353,32 @@ struct error *module_find_ruby(const struct target *target, struct module **ret)
 
 	elf_version(EV_CURRENT);
 	*ret = find_file(target, SIGN_SYMBOL, &lost);
-	if (!*ret && target->kind == TARGET_CORE)
+	if (!*ret && !target->operations->runs)
 		*ret = find_missing(target);
 	if (!*ret)
 		*ret = find_file(target, SIGN_DESCRIPTION, &lost);
 	if (*ret)
 		return NULL;
-	if (target->kind == TARGET_CORE)
-		return error_create(EXIT_NO_RUBY,
-				    "the core of process %d is not of a Ruby, as far as can be seen: none of the %zu "
-				    "files that were mapped defines ruby_version, or is missing and is called so",
-				    target->pid, target->nr_mappings);
-	if (live_is_ending(target))
+	if (!target->operations->runs)
+		return error_create(
+		    EXIT_NO_RUBY,
+		    "the core of process %d does not seem to be from a Ruby: no file in its %zu mappings "
+		    "defines ruby_version, and no missing file has ruby in its name",
+		    target->pid, target->nr_mappings);
+	if (target_is_ending(target))
 		return error_create(EXIT_FAILED, "process %d is ending, or has ended", target->pid);
 	if (executable[0] == '\0')
-		return error_no_ruby("process %d is no Ruby: it runs no program (a kernel thread)", target->pid);
+		return error_no_ruby("process %d is not a Ruby: it is a kernel thread", target->pid);
 	if (!lost && waits_for_libruby(target))
 		return error_create(
 		    EXIT_FAILED, "process %d is just starting: %s needs a libruby, which is not loaded yet; try again",
 		    target->pid, executable);
 	if (lost)
-		return error_create(
-		    EXIT_NO_RUBY,
-		    "process %d has %s mapped, and that is not the file of this name now: it was replaced "
-		    "or removed since; root can still read it",
-		    target->pid, lost);
-	return error_no_ruby("process %d is no Ruby: neither %s nor a library that it has loaded defines ruby_version",
-			     target->pid, executable);
+		return error_create(EXIT_NO_RUBY,
+				    "process %d has %s mapped, but that file has been replaced or removed; run rbdump "
+				    "as root to read the mapped file",
+				    target->pid, lost);
+	return error_no_ruby(
+	    "process %d is not a Ruby: neither %s nor a library that it has loaded defines ruby_version", target->pid,
+	    executable);
 }

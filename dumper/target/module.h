@@ -1,6 +1,6 @@
 /*
- * The ELF file in the target that holds Ruby: the executable itself, or a libruby. Of a core the file itself may be
- * missing: then what is known of it is what the core has of its first page.
+ * The ELF file that contains the target's Ruby: the executable itself, or a libruby. For a core, the file may be
+ * missing on this system. Of a missing file, rbdump knows only the parts that are in the core itself.
  */
 #ifndef RBDUMP_MODULE_H
 #define RBDUMP_MODULE_H
@@ -9,57 +9,61 @@
 #include "target/target.h"
 
 struct module_segment {
-	uint64_t start, end; /* in the target's memory, [start, end) */
+	uint64_t start, end; /* addresses in the target's memory, [start, end) */
 };
 
 struct module {
 	const struct target *target;
-	char *path;		  /* as in the mappings, without " (deleted)" */
-	char *build_id;		  /* hexadecimal; NULL if it has none */
-	char *digest;		  /* NULL until module_digest() is asked for it */
-	uint64_t bias;		  /* address in the target = address in the ELF + bias */
-	int fd;			  /* -1 if the file is missing */
-	struct image_parts parts; /* what was copied of the file; nothing if it is missing */
+	char *path;		  /* the path in the mappings, without " (deleted)" */
+	char *build_id;		  /* hexadecimal build-id of the file; NULL if the file has no build-id */
+	char *digest;		  /* what module_digest() returns; NULL before its first call */
+	uint64_t bias;		  /* address in the target = address in the ELF file + bias */
+	int fd;			  /* the open file; -1 if the file is missing */
+	struct image_parts parts; /* copies of the file's headers, symbols and notes; empty if the file is missing */
 
-	/* Writable segments: where globals are. */
+	/* The writable segments, which contain the global variables. */
 	struct module_segment *data;
 	size_t nr_data;
 
-	/* Where the text is that `ruby --version` prints, if the file has no symbol that tells; else 0. */
+	/* The address of the text that `ruby --version` prints, if the file was found by that text; else 0. */
 	uint64_t description;
 
-	struct module_segment whole; /* all that it has in memory, from the first segment to the last */
+	struct module_segment whole; /* from the start of the file's first segment to the end of its last segment */
 
-	/* If the file is missing: where it was mapped. */
+	/* Where the file was mapped; set only if the file is missing. */
 	struct module_segment mapped;
 };
 
 /*
- * Finds the mapped file that defines `ruby_version`, else one that has the text of a Ruby's description in it: a static
- * executable that was stripped, or a program that Ruby was linked into, has no such symbol. Fails with EXIT_NO_RUBY if
- * there is none, or if it may be one whose name is another file's now; with EXIT_FAILED if the executable needs a
- * libruby and that is not mapped yet. Of a core, a missing file will do if it is called libruby, else if it was the
- * executable, else if it is called something with "ruby".
+ * Finds the mapped file that defines `ruby_version`. Some Rubies lack that symbol, for example a stripped static
+ * executable, or a program into which Ruby was linked. So if no file defines the symbol, finds a file that contains a
+ * Ruby's description: the text that `ruby --version` prints. For a core, a missing file is preferred to a file that
+ * contains only a description. The first choice is a missing libruby, the second the missing executable, the third a
+ * missing file with "ruby" in its name.
+ *
+ * Fails with EXIT_NO_RUBY if no such file is found. rbdump may be unable to open a mapped file that has since been
+ * replaced or removed. Fails with EXIT_FAILED if the process is ending, or if the executable needs a libruby that is
+ * not mapped yet.
  */
 struct error *module_find_ruby(const struct target *target, struct module **ret);
 void module_close(struct module *module); /* NULL is fine */
 
-/* Whether the file is called something with "ruby": if it is missing, nothing else tells that it is Ruby's. */
+/* Whether the file's name contains "ruby". If the file is missing, its name is the only sign that it contains Ruby. */
 bool module_is_named_ruby(const struct module *module);
 
 /* The digest of the file (layout/digest.h), owned by the module; NULL if the file is missing or cannot be read. */
 const char *module_digest(struct module *module);
 
-/* Whether the file has debug info of its own. */
+/* Whether the file itself has debug info. */
 bool module_has_debug_info(const struct module *module);
 
-/* A symbol to look up, and where it is in the target; 0 if it is not there. */
+/* A symbol to look up, and its address in the target; the address is 0 if the file has no such symbol. */
 struct module_symbol {
 	const char *name;
 	uint64_t address;
 };
 
-/* Looks symbols up in .symtab if there is one, and .dynsym. */
+/* Looks symbols up in .dynsym, and in .symtab if the file has one. Sets the addresses of the symbols. */
 void module_lookup(const struct module *module, struct module_symbol *symbols, size_t count);
 
 #endif

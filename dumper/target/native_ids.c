@@ -5,23 +5,24 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "moments.h"
+#include "base/array.h"
+#include "base/clock.h"
 #include "target/stopping.h"
 #include "target/thread_pointer.h"
 #include "target/tracee.h"
 
-/* How long a list of threads is good enough to find that somebody is not in it. */
+/* If a thread is not in a list that is older than this, the list is read again. */
 #define LIST_NS 1000000L
 
-/* How long a new thread is waited for that nothing but a stop identifies. */
+/* How long to wait for the stop of a new thread that only a stop identifies. */
 #define STOP_TIMEOUT_US 200000L
 
 struct native {
 	pid_t tid;
-	uint64_t robust;  /* where its list of robust futexes is; 0: it has none */
+	uint64_t robust;  /* address of its robust list; 0: it has none */
 	uint64_t pointer; /* thread pointer, if it was stopped; 0 */
-	pid_t inner;	  /* its id in its own pid namespace; 0: not asked for yet */
-	bool was_stopped; /* for its thread pointer: that is tried once */
+	pid_t inner;	  /* its id in its own pid namespace; 0: not read yet */
+	bool was_stopped; /* for its thread pointer: tried only once */
 };
 
 struct native_ids {
@@ -30,25 +31,17 @@ struct native_ids {
 	size_t count;
 	struct timespec listed;
 	bool has_distance, stuck;
-	uint64_t distance; /* from the thread pointer to the list, the same for all */
+	uint64_t distance; /* from the thread pointer to the robust list: the same for all */
 };
 
 static const struct native *find_tid(const struct native *natives, size_t count, pid_t tid)
 {
-	size_t low = 0, high = count;
+	const size_t at = array_first(natives, count, native, native->tid >= tid);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (natives[middle].tid < tid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < count && natives[low].tid == tid ? &natives[low] : NULL;
+	return at < count && natives[at].tid == tid ? &natives[at] : NULL;
 }
 
-/* Learns where the lists are by a thread whose pointer is known. One that differs proves that they are not there. */
+/* Learns the distance from threads whose pointer is known. If two differ, the lists are not in struct pthread. */
 static void learn_distance(struct native_ids *ids)
 {
 	bool found = false, same = true;
@@ -69,7 +62,7 @@ static void learn_distance(struct native_ids *ids)
 	ids->distance = distance;
 }
 
-/* What is known of a thread stays so, unless its id is that of another by now. */
+/* Keeps what is known of a thread, unless another robust list shows that its id is another thread's now. */
 static struct native look_at(const struct native_ids *ids, pid_t tid)
 {
 	const struct native *before = find_tid(ids->natives, ids->count, tid);
@@ -84,7 +77,7 @@ static struct native look_at(const struct native_ids *ids, pid_t tid)
 	return (struct native){.tid = tid, .robust = robust};
 }
 
-/* Reads the list of threads anew. It stays as it was if that cannot be had. */
+/* Reads the list of threads again. Keeps the old list on failure. */
 static void list(struct native_ids *ids)
 {
 	size_t count;
@@ -150,14 +143,14 @@ static void ask_pointer(struct native_ids *ids, struct native *native)
 	ids->stuck |= result == TRACEE_TIMEOUT;
 }
 
-/* By the pthread_t, without touching anybody. */
+/* Finds a thread by its pthread_t, without touching any thread. */
 static pid_t find_pthread(const struct native_ids *ids, uint64_t pthread)
 {
 	for (size_t i = 0; i < ids->count; i++) {
 		const struct native *native = &ids->natives[i];
 
 		if (native->robust != 0 && ids->has_distance) {
-			/* As it is now: its id may be that of another. */
+			/* Asked again: its id may be another thread's now. */
 			if (native->robust == pthread + ids->distance &&
 			    thread_robust_list(native->tid) == native->robust)
 				return native->tid;
@@ -172,7 +165,7 @@ static pid_t find_pthread(const struct native_ids *ids, uint64_t pthread)
 	return 0;
 }
 
-/* Where there are no lists: by what Ruby has noted, else by stopping those that are new. */
+/* Finds a thread without robust lists: by the tid that Ruby has noted, else by stopping those that are new. */
 static pid_t find_otherwise(struct native_ids *ids, uint64_t pthread, uint64_t noted)
 {
 	for (size_t i = 0; noted != 0 && i < ids->count; i++) {
@@ -180,7 +173,7 @@ static pid_t find_otherwise(struct native_ids *ids, uint64_t pthread, uint64_t n
 
 		if (native->inner == 0)
 			native->inner = live_inner_id(ids->pid, native->tid);
-		/* After a fork, what is noted can be another thread's by now: that has another pointer. */
+		/* After a fork, the noted tid can be another thread's now: that has another pointer. */
 		if (native->inner > 0 && (uint64_t)native->inner == noted &&
 		    (native->pointer == 0 || pthread == 0 || native->pointer == pthread))
 			return native->tid;
@@ -206,7 +199,7 @@ pid_t native_ids_find(struct native_ids *ids, uint64_t pthread, uint64_t noted)
 		list(ids);
 		tid = pthread != 0 ? find_pthread(ids, pthread) : 0;
 	}
-	/* With lists, one that has none yet is just beginning. */
+	/* If threads have robust lists, a thread without one is just starting. */
 	if (tid != 0 || (ids->has_distance && pthread != 0))
 		return tid;
 	return find_otherwise(ids, pthread, noted);

@@ -1,17 +1,19 @@
 /*
- * Which native thread of a live process a Ruby thread runs on, for threads that come and go, and whatever pid namespace
- * the process is in.
+ * Finds the native thread on which a Ruby thread of a live process runs. Native threads may start and end at any time.
+ * The process may be in another pid namespace than rbdump.
  *
- * Ruby notes a pthread_t, and since 3.1 a tid. The tid is that of the process's own pid namespace, and after a fork it
- * can be the parent's. The pthread_t is the thread pointer of a native thread (fs_base on x86-64), which only a stop
- * tells. But a thread of glibc has registered its list of robust futexes, which lies in its struct pthread, and
- * get_robust_list(2) tells where without touching the thread. How far that is from the pthread_t is learned from the
- * threads that were there when the session began. Where there is no such list (musl), a new thread is stopped once,
- * and the tid that Ruby noted is compared with what the kernel says of each thread (NSpid of
- * /proc/PID/task/TID/status).
+ * For each of its threads, Ruby stores a pthread_t and, since 3.1, a tid. The tid is an id in the process's own pid
+ * namespace. After a fork, Ruby may still store the tid that the thread had in the parent process. The pthread_t is the
+ * thread pointer of a native thread (fs_base on x86-64). The kernel tells the thread pointer of a thread only if the
+ * thread is stopped. But a glibc thread has registered its robust list, which is in its struct pthread. The system call
+ * get_robust_list(2) gives the address of that list without touching the thread. The distance from the pthread_t to the
+ * list is the same for all threads. rbdump learns this distance from threads whose thread pointer is known. Threads of
+ * musl have no robust lists. For these threads, the tid that Ruby stores is compared with the kernel's id of each
+ * thread (NSpid of /proc/PID/task/TID/status). If no thread has that id, each new thread is stopped once, to read its
+ * thread pointer.
  *
- * No address can be two threads': the kernel forgets the list before it tells that a thread has ended, and only then
- * its struct pthread can become another's (kernel/fork.c, mm_release(), v6.1).
+ * Two threads never have the same list address. The kernel forgets a thread's robust list before it reports that the
+ * thread has ended. The struct pthread can be reused only after that report (kernel/fork.c, mm_release(), v6.1).
  */
 #ifndef RBDUMP_NATIVE_IDS_H
 #define RBDUMP_NATIVE_IDS_H
@@ -20,20 +22,27 @@
 
 struct native_ids;
 
-/* Takes the thread pointers that are known from the last stop. NULL if out of memory. The target must outlive it. */
+/*
+ * Uses the thread pointers that are known from the last stop of the target. The target must outlive the returned
+ * object. Returns NULL if out of memory.
+ */
 struct native_ids *native_ids_create(const struct target *target);
 void native_ids_destroy(struct native_ids *ids); /* NULL is fine */
 
 /*
- * The native thread, in rbdump's own pid namespace, that has a pthread_t, as of this call; 0 if none is known to. It
- * may have ended by the time it is used: whoever stops it can compare its thread pointer. May stop a thread for a
- * moment: to be called by a thread that may trace the target (target/tracee.h).
- *   pthread  0 if Ruby does not tell
- *   noted    the tid that Ruby has noted; 0 if none
+ * Finds the native thread that now has a given pthread_t. Returns the thread's tid in rbdump's own pid namespace; 0 if
+ * the thread is not known. Before the caller uses the tid, the thread may end, and another thread may get the same tid.
+ * A caller that stops the other thread can detect this: the other thread's thread pointer is not `pthread`. This
+ * function may stop a thread for a moment, so the calling thread must be allowed to trace the target (target/tracee.h).
+ *   pthread  the pthread_t; 0 if it is not known
+ *   noted    the tid that Ruby stores; 0 if it stores none
  */
 pid_t native_ids_find(struct native_ids *ids, uint64_t pthread, uint64_t noted);
 
-/* Whether one that was to be stopped since the last call did not stop in time: it is traced until the caller ends. */
+/*
+ * Whether a thread has failed to stop in time since the last call of this function. Such a thread stays traced until
+ * the rbdump thread that called native_ids_find() ends.
+ */
 bool native_ids_stuck(struct native_ids *ids);
 
 #endif

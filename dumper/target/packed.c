@@ -14,13 +14,13 @@
 
 #define UNPACKED_MAX (UINT64_C(64) << 30)
 
-/* How much is unpacked of what lies behind a core's end: zstd has a checksum behind all of it, which tells damage. */
+/* How much is unpacked behind a core's end: zstd's checksum is at the end of the file, and shows damage. */
 #define BEHIND_MAX (UINT64_C(16) << 20)
 
-/* Zeros are left out in pieces of this size: that of a file system's block. */
+/* Zeros are left out in pieces of this size, a block of the file system. */
 #define HOLE 4096u
 
-/* Opens a new file without a name. *folder receives where. */
+/* Opens a new file without a name. *folder receives its folder. */
 static int open_unnamed(const char **folder)
 {
 	static const char pattern[] = "rbdump-XXXXXX";
@@ -86,15 +86,16 @@ struct unpacking {
 
 static struct error *not_written(const struct unpacking *unpacking)
 {
-	return error_create(EXIT_FAILED, "%s cannot be unpacked into %s: %s; set TMPDIR to a folder with room for it",
+	return error_create(EXIT_FAILED,
+			    "%s cannot be unpacked into %s: %s; set TMPDIR to a folder with more free space",
 			    unpacking->path, unpacking->folder, strerror(errno));
 }
 
-/* No ends that a file can have. */
+/* Values that are no end of a file. */
 #define NOT_YET UINT64_MAX
 #define NEVER	(UINT64_MAX - 1)
 
-/* Reads back what was written; zeros that were left out at its end are zeros. */
+/* Reads back what was written. Zeros that were left out at the end are read as zeros, too. */
 static bool read_back(int fd, void *buffer, size_t length, uint64_t offset)
 {
 	memset(buffer, 0, length);
@@ -102,10 +103,9 @@ static bool read_back(int fd, void *buffer, size_t length, uint64_t offset)
 }
 
 /*
- * Where a core ends, by its program headers: nothing that lies behind is of any use. What is no ELF file ends where it
- * begins.
- *   written  how much there is of it
- * Returns NOT_YET if that is too little to tell, NEVER if it cannot be told.
+ * The end of a core according to its program headers; what follows is not needed. 0 if the file is not an ELF file.
+ *   written  how many bytes were unpacked
+ * Returns NOT_YET if these bytes are too few to tell, NEVER if the headers do not tell the end.
  */
 static uint64_t told_end(int fd, uint64_t written)
 {
@@ -119,7 +119,7 @@ static uint64_t told_end(int fd, uint64_t written)
 	if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
 		return 0;
 	size = header.e_phnum * sizeof(*segments);
-	/* More segments than that are counted at its end. */
+	/* PN_XNUM: the number of segments is in a section header, which is at the end of the file. */
 	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(*segments) ||
 	    header.e_phnum == PN_XNUM)
 		return NEVER;
@@ -151,20 +151,19 @@ static struct error *unpack_all(const struct unpacking *unpacking)
 		ZSTD_inBuffer in = {unpacking->in, (size_t)n, 0};
 		ZSTD_outBuffer out;
 
-		/* A full output may leave some within the decoder although all input was taken. */
+		/* If the output is full, the decoder may have more, even if it has taken all input. */
 		do {
 			size_t result;
 
 			out = (ZSTD_outBuffer){unpacking->out, ZSTD_DStreamOutSize(), 0};
 			result = ZSTD_decompressStream(unpacking->stream, &out, &in);
 			if (ZSTD_isError(result))
-				return error_create(EXIT_FAILED,
-						    "%s cannot be unpacked: what zstd says of it is \"%s\"",
+				return error_create(EXIT_FAILED, "%s cannot be unpacked: zstd says \"%s\"",
 						    unpacking->path, ZSTD_getErrorName(result));
 			if (written + out.pos > UNPACKED_MAX)
 				return error_create(EXIT_FAILED,
 						    "%s is more than 64 GiB long when it is unpacked: unpack it "
-						    "yourself (zstd -d), if that is what you expect",
+						    "yourself (zstd -d), if you expect that size",
 						    unpacking->path);
 			if (!write_sparsely(unpacking->to, unpacking->out, out.pos, written))
 				return not_written(unpacking);
@@ -176,11 +175,11 @@ static struct error *unpack_all(const struct unpacking *unpacking)
 	}
 	if (n < 0)
 		return error_create(EXIT_FAILED, "%s cannot be read: %s", unpacking->path, strerror(errno));
-	/* What zeros it ends with were left out. */
+	/* Zeros at its end were left out: this adds them. */
 	return ftruncate(unpacking->to, (off_t)written) == 0 ? NULL : not_written(unpacking);
 }
 
-/* Puts the unpacked file in the place of the packed one. */
+/* Replaces the packed file in *fd by the unpacked one. */
 static struct error *unpack(const char *path, int *fd)
 {
 	struct unpacking unpacking = {.path = path, .from = *fd};

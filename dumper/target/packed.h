@@ -1,17 +1,20 @@
 /*
- * Files that may be packed: a core as systemd-coredump keeps it is compressed with zstd.
+ * Opens files that may be packed (compressed): systemd-coredump packs cores with zstd.
  */
 #ifndef RBDUMP_PACKED_H
 #define RBDUMP_PACKED_H
 
-#include "error.h"
+#include "base/error.h"
 
 /*
- * Opens a regular file for reading. One that is packed with zstd is unpacked into a file without a name, in $TMPDIR or
- * else /var/tmp; what is zero there is a hole, and takes no room. It may become 64 GiB long; what is cut short is
- * unpacked as far as it goes; of what lies behind the end that a core's program headers tell, 16 MiB are, and of what
- * is no core as much. *fd receives the descriptor, the caller's. Fails with EXIT_NO_PERMISSION if the file must not be
- * read, else with EXIT_FAILED; the sentence names the file.
+ * Opens a regular file for reading. A file that is packed with zstd is unpacked into a file without a name, in $TMPDIR,
+ * or in /var/tmp if TMPDIR is not set. Blocks of zeros become holes, which take no disk space. The unpacked file may
+ * have at most 64 GiB. If a packed file was cut short, its remaining data is unpacked. The program headers of a core
+ * tell where the core ends. Unpacking stops 16 MiB after that end. Unpacking a file that is not an ELF file stops after
+ * 16 MiB.
+ *   fd  receives the descriptor, which the caller closes
+ * Fails with EXIT_NO_PERMISSION if the kernel refuses to open the file. Otherwise, fails with EXIT_FAILED. The message
+ * names the file.
  */
 struct error *packed_open(const char *path, int *fd);
 

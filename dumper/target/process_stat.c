@@ -43,7 +43,7 @@ bool process_stat_read(const char *proc, pid_t id, struct process_stat *ret)
 	return true;
 }
 
-/* The number behind a word of the status file of a process or a thread; 0 if there is none. */
+/* The number after a keyword in the status file of a process or a thread; 0 if there is none. */
 static pid_t read_status(const char *proc, pid_t id, const char *word)
 {
 	char path[4096], line[256];
@@ -73,7 +73,7 @@ pid_t process_stat_tracer(const char *proc, pid_t id)
 	return read_status(proc, id, "TracerPid:");
 }
 
-/* Reads an open stat file; what follows the name, or NULL. */
+/* Reads an open stat file. Returns what follows the name; NULL if it cannot be read. */
 static char *read_after_name(int fd, char *content, size_t size)
 {
 	ssize_t length = fd < 0 ? -1 : pread(fd, content, size - 1, 0);

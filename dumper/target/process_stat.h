@@ -1,5 +1,5 @@
 /*
- * What /proc/PID/stat says of a process or a thread (proc(5)).
+ * Reads /proc/PID/stat and /proc/PID/status of a process or a thread (proc(5)).
  */
 #ifndef RBDUMP_PROCESS_STAT_H
 #define RBDUMP_PROCESS_STAT_H
@@ -9,33 +9,38 @@
 #include <sys/types.h>
 
 struct process_stat {
-	char name[64]; /* what the kernel calls it, any bytes but NUL */
+	char name[64]; /* the kernel's name for the process or thread: any bytes except NUL */
 	char state;    /* R, S, D, Z, … */
-	bool ending;   /* it is on its way out of the kernel: it has no memory any more, or soon */
-	bool ended;    /* it is out, and waits for its parent to notice */
+	bool ending;   /* it is exiting (PF_EXITING): its memory is gone, or will soon be gone */
+	bool ended;    /* it has ended: a zombie, or dead */
 	pid_t parent;
-	uint64_t started; /* in clock ticks since the system started: with its number, it means one process for ever */
+	uint64_t started; /* start time in clock ticks since boot; id and start time together identify a process */
 };
 
 /*
- *   proc  where procfs is: "/proc", a tree of files like it, or the folder of the threads of a process, /proc/PID/task
- *   id    of a process or a thread
- * Returns false if there is none such.
+ * Reads the stat file.
+ *   proc  the folder that has the stat file as ID/stat: procfs ("/proc"), a folder with the same structure, or a folder
+ *         of threads (/proc/PID/task)
+ *   id    the id of a process or a thread
+ * Returns false if there is no such process or thread, or if the file cannot be read.
  */
 bool process_stat_read(const char *proc, pid_t id, struct process_stat *ret);
 
-/* The process that a thread is of, by its status file: itself if it is one. 0 if there is none such. */
+/*
+ * The pid of the process to which a thread belongs, from the thread's status file. If `id` is a pid, returns `id`.
+ * Returns 0 if there is no such thread or process.
+ */
 pid_t process_stat_process(const char *proc, pid_t id);
 
-/* The state of a thread, field 3 of its stat file, which is open as `fd`; 0 if that cannot be read. */
+/* The state of a thread: field 3 of its stat file, which is open as `fd`; 0 if the file cannot be read. */
 char process_stat_state(int fd);
 
-/* The thread that traces a process or a thread; 0 if there is none. */
+/* The tid of the tracer of a process or a thread; 0 if it has no tracer. */
 pid_t process_stat_tracer(const char *proc, pid_t id);
 
 /*
- * The CPU that a thread runs on, or last ran on: field 39 of its stat file, which is open as `fd`. -1 if that cannot be
- * read: there is no such thread any more, or `fd` is -1.
+ * The CPU on which a thread runs, or ran last: field 39 of its stat file, which is open as `fd`. -1 if the file cannot
+ * be read, because the thread has ended or `fd` is -1.
  */
 int process_stat_cpu(int fd);
 

@@ -8,10 +8,10 @@
 
 static const char word[] = "ruby ";
 
-/* The longest beginning of a description that is looked at: "ruby 1.22.333p44444 (2025-". */
+/* How much of the beginning of a description is looked at: at most "ruby 1.22.333p44444 (2025-". */
 #define BEGINNING 32
 
-/* How much is read of a file at a time, and of one in all. */
+/* How much of a file is read at once, and in all. */
 #define PIECE	     (256u << 10)
 #define MAX_SEARCHED (UINT64_C(1) << 31)
 
@@ -29,7 +29,7 @@ static const char *one(const char *at, char wanted)
 	return at && *at == wanted ? at + 1 : NULL;
 }
 
-/* Where the version at the beginning of a description ends; NULL if it is none. */
+/* The end of the version at the beginning of a description; NULL if the text is no description. */
 static const char *version_end(const char *description)
 {
 	const char *end, *at;
@@ -39,7 +39,7 @@ static const char *version_end(const char *description)
 	end = digits(one(digits(one(digits(description + strlen(word)), '.')), '.'));
 	if (!end)
 		return NULL;
-	/* A patch level, or what it is before a release: "p191", "dev", "preview1". */
+	/* A patch level, or a word before a release: "p191", "dev", "preview1". */
 	at = end + strspn(end, "abcdefghijklmnopqrstuvwxyz0123456789");
 	return digits(one(one(at, ' '), '(')) ? end : NULL;
 }
@@ -59,7 +59,7 @@ bool ruby_file_version(const char *description, char *ret, size_t size)
 	return true;
 }
 
-/* Offset of the first description among bytes; `length` if there is none. */
+/* The offset of the first description in `bytes`; `length` if there is none. */
 static size_t find_description(const char *bytes, size_t length)
 {
 	const char *at = bytes, *end = bytes + length;
@@ -76,8 +76,8 @@ static size_t find_description(const char *bytes, size_t length)
 }
 
 /*
- * Looks through a part of a file, piece by piece: each piece begins with the end of the one before, so that a
- * description that lies across is found. *ret receives its offset in the file.
+ * Searches a part of a file, piece by piece. Each piece begins with the end of the one before, so that a description
+ * that lies across two is found. *ret receives its offset in the file.
  */
 static bool search_file(int fd, char *piece, uint64_t offset, uint64_t length, uint64_t *ret)
 {

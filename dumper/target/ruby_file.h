@@ -1,6 +1,7 @@
 /*
- * How an ELF file can be told to have to do with Ruby without any symbol: by the text that `ruby --version` prints,
- * which each has, and by the libruby that it needs. Pure over the file.
+ * Recognizes, without symbols, an ELF file that contains or uses Ruby. A file that contains Ruby contains a
+ * description: the text that `ruby --version` prints. A file that uses Ruby needs a libruby. The results depend only on
+ * the file's contents.
  */
 #ifndef RBDUMP_RUBY_FILE_H
 #define RBDUMP_RUBY_FILE_H
@@ -10,20 +11,21 @@
 #include <stdint.h>
 
 /*
- * Looks for a description in what the file has of constants and code: "ruby 3.4.5 (2025-07-16 …", "ruby 2.7.4p191
- * (2021-07-07 …" (version.c, version.h, 1.9.3 to 4.0.5).
- *   elf  an Elf *, of which the headers are there
- *   fd   the same file, open: its contents are read from there
- * Returns its address in the ELF; 0 if there is none.
+ * Looks for a Ruby's description in the segments that are not writable. A description begins like these: "ruby 3.4.5
+ * (2025-07-16 …", "ruby 2.7.4p191 (2021-07-07 …" (version.c, version.h, 1.9.3 to 4.0.5).
+ *   elf  an Elf * that has the file's headers
+ *   fd   the same file, open for reading its contents
+ * Returns the address of the description in the ELF file; 0 if the file has no description, or if out of memory.
  */
 uint64_t ruby_file_description(void *elf, int fd);
 
 /*
- * The version at the beginning of a description, "3.4.5". Returns false, and "", if it is none.
+ * Copies the version at the beginning of a description, such as "3.4.5", to `ret`. If the text is not a description, or
+ * if the version does not fit into `size` bytes, sets `ret` to "" and returns false.
  */
 bool ruby_file_version(const char *description, char *ret, size_t size);
 
-/* Whether an executable needs a libruby (DT_NEEDED), which then is loaded before it runs. */
+/* Whether an executable needs a libruby (DT_NEEDED), which is loaded before the executable runs. `elf` is an Elf *. */
 bool ruby_file_needs_libruby(void *elf);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Native threads that need not be stopped, since they sleep in a system call: they stand still, and stay so unless they
- * are woken up, which the kernel tells afterwards. To stop one wakes it up, and some system calls then return EINTR to
- * the program (doc/internals.md has which).
+ * Native threads that need no stop, because they sleep in a system call. A sleeping thread does not run until it is
+ * woken up, and the kernel tells later whether the thread has run. A stop would wake the thread up, and some system
+ * calls would then return EINTR to the program (doc/internals.md lists these calls).
  */
 #ifndef RBDUMP_SLEEPER_H
 #define RBDUMP_SLEEPER_H
@@ -9,16 +9,17 @@
 #include "target/target.h"
 
 /*
- * Whether a thread of a live process sleeps in a system call, and all is known of it that a stop would tell: then *ret
- * receives that, to be given to sleeper_forget(). Not one that was stopped by a signal, or cannot be interrupted: of
- * those a tracer knows more. Nor one for which there is no file to be had (RLIMIT_NOFILE).
+ * Whether a thread of a live process needs no stop: it sleeps in a system call, and its thread pointer is known without
+ * a stop. If true, *ret receives the thread, with an open file that sleeper_forget() closes. False for a thread that
+ * was stopped by a signal, or is in an uninterruptible sleep, because a stop tells more about such a thread. Also false
+ * if the thread's files cannot be opened (RLIMIT_NOFILE).
  */
 bool sleeper_find(struct target *target, pid_t tid, struct native_thread *ret);
 
-/* Whether it has slept on since. */
+/* Whether the thread has slept without a break since sleeper_find(). */
 bool sleeper_slept_on(const struct native_thread *thread);
 
-/* Closes the file that tells. */
+/* Closes the file that sleeper_find() opened. Does nothing if no file is open. */
 void sleeper_forget(struct native_thread *thread);
 
 #endif

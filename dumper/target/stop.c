@@ -7,10 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "moments.h"
+#include "base/clock.h"
 #include "target/process_stat.h"
 
-/* How long to sleep between two looks for the stop of a program that has just been started. */
+/* How long to sleep between two looks for the stop of a program after exec. */
 #define LOOK_NS 1000000L
 
 enum stop_news stop_look(pid_t tid, int *signal, int *status)
@@ -24,7 +24,7 @@ enum stop_news stop_look(pid_t tid, int *signal, int *status)
 		return STOP_NONE;
 	if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED)
 		return waitpid(tid, status, __WALL | WNOHANG) == tid ? STOP_ENDED : STOP_GONE;
-	/* A stop that is not our interrupt's, nor that of a process that was stopped before, is a signal on its way. */
+	/* Not from PTRACE_INTERRUPT, and not a group stop (SIGSTOP): the thread stopped to take a signal. */
 	if (info.si_status >> 8 != PTRACE_EVENT_STOP)
 		*signal = info.si_status & 0x7f;
 	return STOP_STOPPED;
@@ -48,12 +48,12 @@ bool stop_let_go_after_exec(pid_t pid, long timeout_us)
 		int signal, status;
 		enum stop_news news = stop_look(pid, &signal, &status);
 
-		/* Its interrupt may have come when its id had just become another. */
+		/* The interrupt may have been lost, because the thread had just got another id. */
 		if (news == STOP_NONE)
 			ptrace(PTRACE_INTERRUPT, pid, NULL, NULL);
 		if (news == STOP_STOPPED)
 			ptrace(PTRACE_DETACH, pid, NULL, (void *)(long)signal);
-		/* A child of ours that nobody traces has nothing to tell, either. */
+		/* A child of rbdump that is not traced gives STOP_NONE, too. */
 		if (news != STOP_NONE || process_stat_tracer("/proc", pid) != gettid())
 			return true;
 		if (elapsed_ns(&began) / 1000 > timeout_us)

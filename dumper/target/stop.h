@@ -1,13 +1,13 @@
 /*
- * A stop of one traced thread, as the kernel tells of it. The one place that waits for stops.
+ * Reads the kernel's reports about the stops of one traced thread. All waits for stops use these functions.
  *
- * What the kernel has to tell of a stop is left with it (WNOWAIT). A thread may have stopped because it is about to
- * take a signal. The signal is then part of what the kernel tells; whoever takes that from the kernel and dies before
- * PTRACE_DETACH has taken the signal with it (kernel/exit.c, wait_task_stopped(), sets exit_code to 0;
- * kernel/signal.c, ptrace_signal(), delivers what is there when the thread goes on). Left there, the thread gets its
- * signal whatever happens to its tracer.
+ * Reading the report of a stop leaves the report in the kernel (WNOWAIT). If a thread stops because it is about to take
+ * a signal, the report contains that signal. If a tracer consumed the report and died before PTRACE_DETACH, the signal
+ * would be lost. When a tracer consumes a report, wait_task_stopped() (kernel/exit.c) sets the thread's exit_code to 0.
+ * When the thread goes on, ptrace_signal() (kernel/signal.c) delivers the signal that is in exit_code. While the report
+ * is still in the kernel, the thread gets its signal even if the tracer dies.
  *
- * All calls come from the thread that traces. It has SIGCHLD blocked.
+ * All calls come from the tracing thread, which must have SIGCHLD blocked.
  */
 #ifndef RBDUMP_STOP_H
 #define RBDUMP_STOP_H
@@ -16,30 +16,33 @@
 #include <sys/types.h>
 
 enum stop_news {
-	STOP_NONE,    /* it has not stopped yet */
-	STOP_STOPPED, /* it stands still */
-	STOP_ENDED,   /* it has ended; the kernel tells nobody else how */
-	STOP_GONE,    /* it is not traced any more: it has ended, or has become another program */
+	STOP_NONE,    /* the thread has not stopped yet */
+	STOP_STOPPED, /* the thread is stopped */
+	STOP_ENDED,   /* the thread has ended, and stop_look() has reaped it: nobody else can get its status */
+	STOP_GONE,    /* no traced thread has this tid any more: the thread has ended, or its process has called exec */
 };
 
 /*
- * What there is to tell of a thread that was seized. Does not wait.
- *   signal  of STOP_STOPPED: the signal that the thread was about to take, which it must be given when it goes on;
- *           0 if none
- *   status  of STOP_ENDED: as waitpid() gives it
+ * Returns the state of a seized thread. Does not wait.
+ *   signal  for STOP_STOPPED, receives the signal that the thread was about to take; 0 if there is no signal. The
+ *           caller must deliver this signal when the thread goes on
+ *   status  for STOP_ENDED, receives the status that waitpid() gives
  */
 enum stop_news stop_look(pid_t tid, int *signal, int *status);
 
 /*
- * Sleeps until the kernel tells of some stop, and for so long at most. It may tell of several at once, or of none if
- * rbdump's parent had it ignore SIGCHLD: look again in any case.
+ * Sleeps until the kernel reports a stop (SIGCHLD), but at most for `ns` nanoseconds. `ns` must be less than a second.
+ * One signal may report several stops, and no signal comes while SIGCHLD is ignored. So always call stop_look() after
+ * the sleep.
  */
 void stop_sleep(long ns);
 
 /*
- * A thread that is not the first of its process has vanished (STOP_GONE). If that is because it has called exec, it is
- * still traced, under the process's own id, and its stop is one of the new program (fs/exec.c, de_thread()): lets that
- * go on. Returns false if it did not stop within `timeout_us`: then it is let go when the calling thread ends.
+ * Call this function after STOP_GONE for a thread that is not the main thread of its process. If that thread has called
+ * exec, the thread now has the id of the process, and is still traced under this id. The thread will stop in the new
+ * program (fs/exec.c, de_thread()). This function waits for that stop, and detaches from the thread. Returns false if
+ * the thread did not stop within `timeout_us`. In that case, the kernel detaches the thread when the calling thread
+ * ends.
  */
 bool stop_let_go_after_exec(pid_t pid, long timeout_us);
 

@@ -11,7 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "moments.h"
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/thread.h"
 #include "target/diagnose.h"
 #include "target/exec_lock.h"
 #include "target/hold.h"
@@ -24,19 +26,20 @@
 #endif
 
 /*
- * How long a thread may take to stop: one that can run has to be given a CPU first; one in an uninterruptible sleep,
- * such as vfork(2), which Ruby starts programs with, can take for ever, and runs no Ruby code meanwhile. And how often
- * new threads are looked for.
+ * STOP_TIMEOUT_NS: how long a thread may take to stop, because a thread that can run must get a CPU first.
+ * STOP_PATIENCE_NS: the same for a thread in an uninterruptible sleep. Such a sleep can last for ever, as in vfork(2), with
+ * which Ruby starts programs; and the thread runs no Ruby code meanwhile.
+ * STOP_ROUNDS: how often new threads are looked for.
  */
 #define STOP_TIMEOUT_NS	 500000000L
 #define STOP_PATIENCE_NS 5000000L
 #define STOP_ROUNDS	 32
 
-/* How long the end of a tracer may take, and how long to sleep between two looks whether it has come. */
+/* How long to wait for the end of another tracer of rbdump, and how long to sleep between two looks. */
 #define GIVEN_UP_NS	 100000000L
 #define GIVEN_UP_LOOK_NS 100000L
 
-/* How long to sleep between two looks for a stop that the kernel has not told of. */
+/* How long to sleep at most between two looks for a stop: the kernel may not report it (SIGCHLD). */
 #define LOOK_NS 1000000L
 
 static int ascending(const void *a, const void *b)
@@ -65,19 +68,12 @@ pid_t *live_list_threads(pid_t pid, size_t *count)
 
 		if (*end != '\0' || tid <= 0)
 			continue;
-		if (*count == capacity) {
-			size_t more = capacity ? capacity * 2 : 64;
-			pid_t *grown = reallocarray(tids, more, sizeof(*tids));
-
-			if (!grown) {
-				closedir(dir);
-				free(tids);
-				*count = 0;
-				errno = ENOMEM;
-				return NULL;
-			}
-			tids = grown;
-			capacity = more;
+		if (!array_make_room(tids, capacity, *count + 1)) {
+			closedir(dir);
+			free(tids);
+			*count = 0;
+			errno = ENOMEM;
+			return NULL;
 		}
 		tids[(*count)++] = (pid_t)tid;
 	}
@@ -111,15 +107,8 @@ pid_t live_inner_id(pid_t pid, pid_t tid)
 
 static struct native_thread *add_thread(struct target *target, pid_t tid)
 {
-	if (target->nr_threads == target->threads_capacity) {
-		size_t more = target->threads_capacity ? target->threads_capacity * 2 : 64;
-		struct native_thread *threads = reallocarray(target->threads, more, sizeof(*threads));
-
-		if (!threads)
-			return NULL;
-		target->threads = threads;
-		target->threads_capacity = more;
-	}
+	if (!array_make_room(target->threads, target->threads_capacity, target->nr_threads + 1))
+		return NULL;
 	target->threads[target->nr_threads] = (struct native_thread){.tid = tid, .switches_fd = -1};
 	return &target->threads[target->nr_threads++];
 }
@@ -135,8 +124,8 @@ static void take_registers(struct native_thread *thread)
 }
 
 /*
- * That of /proc/TID is for its whole process, of which the kernel then adds up the times of all threads: of thousands
- * of threads, each would take as long as all of them.
+ * Does not read /proc/TID: that file is about the whole process, and for each read the kernel adds up the times of all
+ * threads, which takes long if there are thousands.
  */
 static bool read_thread_stat(pid_t pid, pid_t tid, struct process_stat *ret)
 {
@@ -146,7 +135,7 @@ static bool read_thread_stat(pid_t pid, pid_t tid, struct process_stat *ret)
 	return process_stat_read(tasks, tid, ret);
 }
 
-/* Whether a thread is in the state D, or has ended but is kept (Z), as the first one is until all others have ended. */
+/* Whether a thread is in state D; or in Z, as the main thread if it has ended before the others. */
 static bool cannot_stop(pid_t pid, pid_t tid)
 {
 	struct process_stat stat;
@@ -154,7 +143,7 @@ static bool cannot_stop(pid_t pid, pid_t tid)
 	return read_thread_stat(pid, tid, &stat) && (stat.state == 'D' || stat.state == 'Z');
 }
 
-/* Whether a thread has ended, or is about to. */
+/* Whether a thread has ended, or is ending. */
 static bool has_ended(pid_t pid, pid_t tid)
 {
 	struct process_stat stat;
@@ -174,8 +163,8 @@ static uint64_t now_ns(void)
 }
 
 /*
- * Looks for the stop of a thread that was asked to; it is `stopping` no more once it has stopped or ended, or time is
- * up. Returns whether it has vanished: it has ended, or its id is another thread's by exec.
+ * Looks for the stop of a thread that was asked to stop. Clears `stopping` if it has stopped or ended, or if the time
+ * is over. Returns whether it has vanished: it has ended, or an exec has given its id to another thread.
  */
 static bool look_for_stop(const struct target *target, struct native_thread *thread, const struct timespec *began,
 			  bool *changed)
@@ -188,8 +177,8 @@ static bool look_for_stop(const struct target *target, struct native_thread *thr
 	thread->stopped = news == STOP_STOPPED;
 	if (thread->stopped)
 		take_registers(thread);
-	/* Another thread that called exec is the first one now. Its own interrupt may have come just too late, or it
-	   is not traced: then there is no news of it if it is a child of rbdump's, either. */
+	/* If another thread has called exec, it is the main thread now. Its interrupt may have come too late; or it
+	   is a child of rbdump that is not traced: then stop_look() gives STOP_NONE, too. */
 	if (news == STOP_NONE && tid == pid && ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0 && errno == ESRCH)
 		news = STOP_GONE;
 	waited = elapsed_ns(began);
@@ -206,16 +195,18 @@ static int by_tid(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-/* Whether a thread, by its number, is among the first so many of those that are known. `*at` is where to look from. */
+/* Whether a thread is among the first `count` known ones. `*at` is where to look from. */
 static bool is_known(const struct target *target, size_t count, pid_t tid, size_t *at)
 {
-	/* Both lists are by number: there may be thousands, and they stand still meanwhile. */
+	/*
+	 * Linear, because both lists are by tid: there may be thousands of threads, and they are stopped meanwhile.
+	 */
 	while (*at < count && target->threads[*at].tid < tid)
 		(*at)++;
 	return *at < count && target->threads[*at].tid == tid;
 }
 
-/* Adds those of the threads that sleep, and need no stop; they become 0 in `tids`. */
+/* Adds the threads that sleep and need no stop; sets them to 0 in `tids`. */
 static void skip_sleepers(struct target *target, pid_t *tids, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -234,11 +225,11 @@ static void skip_sleepers(struct target *target, pid_t *tids, size_t count)
 }
 
 /*
- * Seizes a thread; one that the calling thread traces already has become the first by exec since. Returns 0, or the
- * errno with which the kernel refuses it.
+ * Seizes a thread. It is fine if the calling thread traces it already: then it has become the main thread by exec.
+ * Returns 0, or the errno with which the kernel refuses it.
  *
- * The tracer of the last pause may still have it: who joins a thread goes on before the kernel has it give up its
- * tracees (kernel/exit.c, do_exit(): exit_mm(), then exit_notify()).
+ * The tracer of the last pause may still have it: pthread_join() returns before the kernel detaches the tracees of
+ * the thread that ends (kernel/exit.c, do_exit(): exit_mm(), then exit_notify()).
  */
 static int seize(const struct target *target, pid_t tid)
 {
@@ -252,7 +243,7 @@ static int seize(const struct target *target, pid_t tid)
 
 		if (tracer != 0 && tracer == gettid())
 			return 0;
-		/* It may have been given up since it was refused. */
+		/* Its tracer may have detached since the refusal. */
 		if (errnum != EPERM || (tracer == 0 ? !had_tracer : !ours) || elapsed_ns(&began) > GIVEN_UP_NS)
 			return errnum;
 		had_tracer = ours;
@@ -262,9 +253,8 @@ static int seize(const struct target *target, pid_t tid)
 }
 
 /*
- * Seizes a thread and asks it to stop. Returns 0 if it is on its way to a stop, or has ended, which is a change of what
- * there is; ENOMEM if there is no memory to list it; else the errno that the kernel refuses it with: then it is listed
- * as refused.
+ * Seizes a thread and asks it to stop. Returns 0 if it is about to stop, or if it has ended, which sets `changed`;
+ * ENOMEM if out of memory; else the errno with which the kernel refuses it: then it is listed as refused.
  */
 static int ask_to_stop(struct target *target, pid_t tid, bool *changed)
 {
@@ -281,7 +271,7 @@ static int ask_to_stop(struct target *target, pid_t tid, bool *changed)
 		thread->stopping = true;
 		return 0;
 	}
-	/* A thread that has just ended is refused like one that must not be traced. */
+	/* For a thread that has just ended, the kernel gives the same errno as for one that must not be traced. */
 	if (errnum == ESRCH || has_ended(target->pid, tid)) {
 		target->nr_threads--;
 		*changed = true;
@@ -292,8 +282,8 @@ static int ask_to_stop(struct target *target, pid_t tid, bool *changed)
 }
 
 /*
- * A thread has vanished: another one may be the process's first by exec. If it was asked to stop, it is waited for;
- * else it is no longer listed, and so found when threads are looked for again.
+ * A thread has vanished, so another one may be the main thread now, by exec. If it is traced, it is asked to stop
+ * again. Else it is removed from the list, and found when threads are looked for again.
  */
 static void look_again_for_first(struct target *target)
 {
@@ -312,10 +302,11 @@ static void look_again_for_first(struct target *target)
 }
 
 /*
- * Waits for the threads that were asked to stop. Sets `changed` if any has not: it has ended, or is given up.
+ * Waits for the threads that were asked to stop. Sets `changed` if one did not stop: it has ended, or took too long.
  *
- * One after the other, but not for long: who calls exec waits until all other threads have ended, and those that are
- * traced have only when their tracer has seen it. Each time that all were looked at, it is for twice as long.
+ * Waits for one after the other, but not long for each: a thread that calls exec waits until all others have ended,
+ * and a traced one counts as ended only after its tracer has reaped it. Each pass over all threads waits twice as
+ * long.
  */
 static void wait_for_stops(struct target *target, const struct timespec *began, bool *changed)
 {
@@ -334,8 +325,8 @@ static void wait_for_stops(struct target *target, const struct timespec *began, 
 				vanished |= look_for_stop(target, thread, began, changed);
 				if (!thread->stopping || elapsed_ns(&pass) > patience_ns)
 					break;
-				/* Asleep: a waiter that spins or yields is scheduled late on a busy machine, with the
-				   target stopped. */
+				/* Sleeps: on a busy machine, a thread that spins or yields gets a CPU late, and the
+				   target stays stopped meanwhile. */
 				stop_sleep(LOOK_NS);
 			}
 			waiting += thread->stopping;
@@ -348,8 +339,8 @@ static void wait_for_stops(struct target *target, const struct timespec *began, 
 }
 
 /*
- * A thread was not stopped: if that is since it, or another, has called exec, those that were may be gone by now. Each
- * of them is looked at once more.
+ * Called if a thread did not stop. If that is because a thread has called exec, threads that were stopped may be gone
+ * now: marks each of them to be looked at once more.
  */
 static void doubt_stops(struct target *target)
 {
@@ -361,8 +352,8 @@ static void doubt_stops(struct target *target)
 }
 
 /*
- * Asks all of them to stop that are not 0. Returns 0, or the errno with which the kernel refuses some; if that is the
- * first one of the process, or memory is short, the rest is not asked, and `given_up` is set. Sets `changed` if one has
+ * Asks all threads to stop that are not 0 in `tids`. Returns 0, or the errno with which the kernel refuses one. If
+ * that is the main thread, or if out of memory, sets `given_up`, and does not ask the rest. Sets `changed` if one has
  * ended.
  */
 static int ask_all(struct target *target, const pid_t *tids, size_t count, bool *given_up, bool *changed)
@@ -373,7 +364,7 @@ static int ask_all(struct target *target, const pid_t *tids, size_t count, bool 
 
 	for (size_t i = 0; i < count; i++)
 		asked += tids[i] != 0;
-	/* A process of which one thread runs, as of most, is not held up for it. */
+	/* Not if only one thread is seized, as in most processes: that saves time. */
 	if (asked > 0 && seized + asked > 1)
 		exec_lock_watch(&lock);
 	for (size_t i = 0; i < count && !*given_up; i++) {
@@ -387,7 +378,7 @@ static int ask_all(struct target *target, const pid_t *tids, size_t count, bool 
 	return errnum;
 }
 
-/* A thread that is not on its way to a stop is let go without one when its tracer, the calling thread, ends. */
+/* When the calling thread ends, the kernel detaches the tracee, which was not asked to stop, without a stop. */
 static void *try_to_seize(void *argument)
 {
 	const pid_t *tid = argument;
@@ -400,10 +391,11 @@ struct error *live_check_stopping(const struct target *target)
 	pid_t tid = target->pid;
 	pthread_t tracer;
 	void *refused = NULL;
-	int errnum = pthread_create(&tracer, NULL, try_to_seize, &tid);
+	struct error *error = thread_start(&tracer, try_to_seize, &tid);
+	int errnum;
 
-	if (errnum != 0)
-		return error_create(EXIT_FAILED, "cannot start a thread: %s", strerror(errnum));
+	if (error)
+		return error;
 	pthread_join(tracer, &refused);
 	errnum = (int)(intptr_t)refused;
 	if (errnum == 0 || errnum == ESRCH || has_ended(target->pid, tid))
@@ -421,8 +413,7 @@ struct error *live_stop(struct target *target, bool leave_sleepers)
 	target->stopped = true;
 	target->stopped_ns = 0;
 	hold_begin(target->pid);
-	/* A running thread can start another one until it is stopped itself: go on until a round finds no new thread.
-	 */
+	/* A thread can start others until it is stopped: go on until a round finds no new thread. */
 	for (int round = 0; round < STOP_ROUNDS; round++) {
 		size_t count, first_new = target->nr_threads, at = 0, nr_new = 0;
 		pid_t *tids = live_list_threads(target->pid, &count);
@@ -435,13 +426,13 @@ struct error *live_stop(struct target *target, bool leave_sleepers)
 			return error_create(EXIT_FAILED, "the threads of process %d cannot be listed: %s", target->pid,
 					    strerror(errnum));
 		}
-		/* It is gone. */
+		/* The process is gone. */
 		if (!tids)
 			break;
 		for (size_t i = 0; i < count; i++)
 			if (!is_known(target, first_new, tids[i], &at))
 				tids[nr_new++] = tids[i];
-		/* Before any is stopped, in the first round: it takes longer than the stops. */
+		/* In the first round, before any thread is stopped, because this takes longer than the stops. */
 		if (leave_sleepers)
 			skip_sleepers(target, tids, nr_new);
 		refused = ask_all(target, tids, nr_new, &given_up, &changed);
@@ -481,7 +472,7 @@ bool live_woke(struct target *target)
 		if (!thread->asleep || sleeper_slept_on(thread))
 			continue;
 		woke = true;
-		/* If memory is short, it may be left asleep once more. */
+		/* If out of memory, it may be left asleep once more. */
 		(void)addresses_add(&target->restless, (uint64_t)thread->tid);
 	}
 	addresses_sort(&target->restless);
@@ -501,7 +492,7 @@ void live_resume(struct target *target)
 	hold_end();
 	target->stopped = false;
 	target->pause_ns = target->stopped_ns == 0 ? 0 : now_ns() - target->stopped_ns;
-	/* Whatever needs no stopped target comes after that. */
+	/* After the detach, because it needs no stopped target. */
 	for (size_t i = 0; i < target->nr_threads; i++)
 		sleeper_forget(&target->threads[i]);
 }

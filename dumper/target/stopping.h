@@ -1,11 +1,12 @@
 /*
- * Stopping the threads of a live process, and letting them go on.
+ * Stops the threads of a live process, and lets them go on.
  *
- * The target survives whatever happens to rbdump: threads are seized, not attached to, so that nothing is sent to them,
- * and the kernel lets them go on if the tracer dies. A process that was stopped (SIGSTOP) before stays stopped.
+ * The target survives if rbdump is killed. Threads are seized (PTRACE_SEIZE), not attached to, so they get no signal.
+ * If the tracer dies, the kernel lets the threads go on. A process that was stopped before (SIGSTOP) stays stopped.
  *
- * All calls for one target come from the thread that stopped it (a rule of ptrace(2)). It has SIGCHLD blocked from
- * before live_stop(), which waits for it, until after live_resume().
+ * All calls for one target come from the rbdump thread that stopped it (a rule of ptrace(2)). SIGCHLD must be blocked
+ * in that thread from before the call of live_stop() until after live_resume(), because live_stop() waits for that
+ * signal.
  */
 #ifndef RBDUMP_STOPPING_H
 #define RBDUMP_STOPPING_H
@@ -13,37 +14,41 @@
 #include "target/target.h"
 
 /*
- * Ids of a process's native threads, in ascending order, malloc'ed; NULL and 0 with errno if there are none to be had:
- * ENOENT if the process is gone.
+ * Returns the ids of a process's native threads, ascending, in a malloc'ed array. On failure, returns NULL, and sets
+ * *count to 0 and errno; errno is ENOENT if the process is gone.
  */
 pid_t *live_list_threads(pid_t pid, size_t *count);
 
-/* What a native thread is called in the innermost pid namespace that it is in (proc(5), NSpid); 0 if not known. */
+/* The id of a native thread in its innermost pid namespace (proc(5), NSpid); 0 if not known. */
 pid_t live_inner_id(pid_t pid, pid_t tid);
 
 /*
- * Whether the kernel lets rbdump stop the first thread of the target, without stopping it: for who will stop threads
- * later, since live_stop() finds out only if there is a thread to stop. Fails as live_stop() does.
+ * Checks, without a stop, that the kernel lets rbdump stop the target's main thread. So a caller that will stop threads
+ * later learns of a refusal early: live_stop() notices a refusal only when it must stop a thread. If the kernel
+ * refuses, fails with the same error as live_stop(). Also fails if rbdump cannot start a thread.
  */
 struct error *live_check_stopping(const struct target *target);
 
 /*
- * Stops every thread of the target and takes its registers. A thread that is in an uninterruptible sleep, or does not
- * stop within half a second, is left, and marked; it stays seized until the calling thread ends. One that the kernel
- * refuses, because another tracer has it, is listed as refused. Fails, with the target going on, if the kernel refuses
- * the main thread, or all that there are; or if its threads cannot be listed, or kept in mind.
- *   leave_sleepers  true: a thread that sleeps in a system call is not stopped (target/sleeper.h), unless live_woke()
- *                   has seen it wake up before
+ * Stops every thread of the target and reads its registers. A thread that is in an uninterruptible sleep, or does not
+ * stop within half a second, is listed as not stopped, and stays seized until the calling thread ends. A thread that
+ * the kernel does not let rbdump stop, because another tracer has it, is listed as refused. Fails if the main thread or
+ * all threads are refused, if the threads cannot be listed, or if out of memory. After a failure, the target goes on.
+ *   leave_sleepers  if true, threads that sleep in a system call are not stopped (target/sleeper.h), except threads
+ *                   that live_woke() has already seen wake up
  */
 struct error *live_stop(struct target *target, bool leave_sleepers);
 
 /*
- * Whether a thread that live_stop() left asleep has woken up since: then what was read is not of one moment. The next
- * live_stop() stops that thread. Called before live_resume().
+ * Whether a thread that live_stop() left asleep has woken up since then. If so, the memory that was read is not a
+ * snapshot of one moment, and the next live_stop() stops that thread. Call this function before live_resume().
  */
 bool live_woke(struct target *target);
 
-/* Lets every thread go on, with the signal that it was about to get, and gives up tracing. Nothing if not stopped. */
+/*
+ * Detaches from every stopped thread. Each thread then goes on, and gets the signal that it was about to take. Does
+ * nothing if the target is not stopped.
+ */
 void live_resume(struct target *target);
 
 #endif

@@ -3,21 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/core.h"
-#include "target/live.h"
-
 void target_close(struct target *target)
 {
 	if (!target)
 		return;
-	switch (target->kind) {
-	case TARGET_LIVE:
-		live_close(target);
-		break;
-	case TARGET_CORE:
-		core_close(target->core);
-		break;
-	}
+	target->operations->close(target);
 	free(target->executable);
 	free(target);
 }
@@ -26,32 +16,22 @@ void target_read_pages(void *context, const uint64_t *pages, size_t count, uint8
 {
 	const struct target *target = context;
 
-	switch (target->kind) {
-	case TARGET_LIVE:
-		live_read_pages(target, pages, count, buffer, ok);
-		break;
-	case TARGET_CORE:
-		core_read_pages(target, pages, count, buffer, ok);
-		break;
-	}
+	target->operations->read_pages(target, pages, count, buffer, ok);
 }
 
 bool target_may_have(const struct target *target, uint64_t address)
 {
-	size_t low = 0, high = target->nr_mappings;
+	return target->operations->may_have(target, address);
+}
 
-	if (target->kind == TARGET_CORE)
-		return true;
-	/* The first one that ends behind it. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+bool target_is_ending(const struct target *target)
+{
+	return target->operations->is_ending && target->operations->is_ending(target);
+}
 
-		if (target->mappings[middle].end > address)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low < target->nr_mappings && target->mappings[low].start <= address;
+char *target_lacks(const struct target *target)
+{
+	return target->operations->lacks ? target->operations->lacks(target) : NULL;
 }
 
 size_t mapping_name_length(const struct mapping *mapping)
@@ -64,5 +44,5 @@ size_t mapping_name_length(const struct mapping *mapping)
 
 int target_open_file(const struct target *target, const struct mapping *mapping)
 {
-	return target->kind == TARGET_CORE ? core_open_file(target, mapping) : live_open_file(target, mapping);
+	return target->operations->open_file(target, mapping);
 }

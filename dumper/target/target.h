@@ -1,9 +1,9 @@
 /*
- * What is looked at: a live process (live.h), or a core file that was made of one (core.h).
+ * A target: a live process (live.h), or the core file of a process (core.h).
  *
- * Here is what both have: native threads with their registers, mapped files, memory that is read by pages, and the
- * files behind mappings. A target is opened by its kind's own function; what only one kind can do is in that kind's
- * header.
+ * This header declares what both kinds of target have: native threads with registers, mapped files, memory that is read
+ * by pages, and the files behind mappings. Each kind has its own function to open a target. Functions for only one kind
+ * are in the header of that kind.
  */
 #ifndef RBDUMP_TARGET_H
 #define RBDUMP_TARGET_H
@@ -13,76 +13,124 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "error.h"
-#include "memory/addresses.h"
+#include "base/addresses.h"
+#include "base/error.h"
 
-/* One line of /proc/PID/maps; of a core, what its list of mapped files (NT_FILE) has. */
+/*
+ * A mapping of a live process is one line of /proc/PID/maps. A mapping of a core is one entry of its list of mapped
+ * files (NT_FILE).
+ */
 struct mapping {
 	uint64_t start, end; /* [start, end) */
 	uint64_t offset;     /* in the file */
-	dev_t device;	     /* live: of the file, as the kernel numbers it there: stat(2) may say otherwise */
+	dev_t device;	     /* live: the file's device, as in maps; stat(2) may give another number */
 	ino_t inode;	     /* live */
-	char *path;	     /* as the kernel names it, " (deleted)" included; "" if there is no file */
+	char *path;	     /* the path as the kernel gives it, perhaps with " (deleted)"; "" if there is no file */
 };
 
-/* A native thread, as it was when the target was last stopped, or when the core was made. */
+/* A native thread as it was at the last stop of the target, or as it is in the core. */
 struct native_thread {
-	pid_t tid;	    /* live: in rbdump's pid namespace */
-	bool stopping;	    /* live: was asked to stop, and is waited for: within live_stop() only */
-	bool stopped;	    /* false: it did not stop in time, or was not allowed to be, and may have moved */
-	bool asleep;	    /* live: it needed no stop, since it sleeps (target/sleeper.h): `stopped` is set, too */
-	bool refused;	    /* live: the kernel did not allow to stop it: another tracer has it */
-	uint64_t ip;	    /* instruction pointer; 0 if not stopped, or asleep */
+	pid_t tid;	    /* live: the id in rbdump's pid namespace */
+	bool stopping;	    /* live, only within live_stop(): the thread was asked to stop, but has not stopped yet */
+	bool stopped;	    /* false: the thread did not stop in time, or was refused, and may have run on */
+	bool asleep;	    /* live: the thread sleeps and needed no stop (target/sleeper.h); `stopped` is also set */
+	bool refused;	    /* live: the kernel refused to stop the thread, because another tracer has it */
+	uint64_t ip;	    /* instruction pointer; 0 if the thread is not stopped, or is asleep */
 	uint64_t sp;	    /* core: stack pointer */
 	uint64_t fs_base;   /* thread pointer: what pthread_self() returns with glibc and musl; 0: not known */
-	int pending_signal; /* live: was about to be delivered; is delivered when the thread goes on */
-	int switches_fd;    /* asleep: tells whether it has been given a CPU since; -1 */
-	uint64_t switches;  /* asleep: how often it had been given one */
+	int pending_signal; /* live: the signal that the thread gets when it goes on; 0: none */
+	int switches_fd; /* if asleep: the thread's schedstat file, which counts how many times it got a CPU; else -1 */
+	uint64_t switches; /* if asleep: that count when live_stop() left the thread asleep */
 };
 
-enum target_kind { TARGET_LIVE, TARGET_CORE };
+struct target;
+
+/*
+ * The operations of a target. Each kind of target implements them in its own way. A function pointer may be NULL only
+ * if its comment says what NULL means.
+ */
+struct target_operations {
+	const char *name;  /* the word before the pid in messages: "process" */
+	const char *is;	   /* the verb in messages about the target's process: "is" or "was" */
+	const char *again; /* the end of a message about a state that may change soon: "; try again", or "" */
+	bool runs;	   /* the target is live: it runs while it is read, unless it is stopped */
+
+	void (*close)(struct target *target); /* frees the data that only this kind of target has */
+	void (*read_pages)(const struct target *target, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok);
+	int (*open_file)(const struct target *target, const struct mapping *mapping);
+	bool (*may_have)(const struct target *target, uint64_t address);
+
+	/* Reads the mappings again. The pointer is NULL if the mappings never change. */
+	void (*update_mappings)(struct target *target);
+	/* Whether the process is ending. The pointer is NULL if the process is never ending (a core). */
+	bool (*is_ending)(const struct target *target);
+	/* Whether the target should have a page but lacks it. The pointer is NULL if the target never lacks a page. */
+	bool (*lacks_page)(const struct target *target, uint64_t page);
+	/*
+	 * Returns what the target lacks, as a malloc'ed sentence. Returns NULL if the target lacks nothing, or if out
+	 * of memory. The pointer is NULL if the target never lacks anything.
+	 */
+	char *(*lacks)(const struct target *target);
+	/*
+	 * Finds the mapping that contained an address at the moment when the registers were read. The pointer is NULL
+	 * if the mappings of that moment are not known.
+	 */
+	bool (*find_mapping)(const struct target *target, uint64_t address, uint64_t *start, uint64_t *end);
+	/*
+	 * Returns the build-id of the mapped file, malloc'ed; NULL if not known. The pointer is NULL if the caller can
+	 * read the build-id from the opened file.
+	 */
+	char *(*build_id)(const struct target *target, const struct mapping *mapping);
+};
 
 struct target {
-	enum target_kind kind;
+	const struct target_operations *operations;
 	pid_t pid;
-	char *executable; /* its path as in the mappings; "" if there is none */
+	char *executable; /* the executable's path, as in the mappings; "" if not known */
 
-	struct mapping *mappings; /* by address; as they were when they were last read (live.h) */
+	struct mapping *mappings; /* as last read; sorted by address */
 	size_t nr_mappings;
 
-	struct native_thread *threads; /* live: as of the last live_stop() (stopping.h), by tid */
+	struct native_thread *threads; /* live: the threads at the last live_stop() (stopping.h), sorted by tid */
 	size_t nr_threads, threads_capacity;
 
 	/* Live: */
 	int memory_fd;		   /* /proc/PID/mem */
-	bool stopped;		   /* between live_stop() and live_resume() */
-	uint64_t stopped_ns;	   /* since when the first thread is (CLOCK_MONOTONIC); 0: none had to be */
-	uint64_t pause_ns;	   /* how long the last stop was, from the first thread's to the last one's going on */
-	struct addresses restless; /* the ids of threads that woke up though they were left asleep (live_woke()) */
+	bool stopped;		   /* true between live_stop() and live_resume() */
+	uint64_t stopped_ns;	   /* time of the first thread's stop (CLOCK_MONOTONIC); 0: no thread was stopped */
+	uint64_t pause_ns;	   /* length of the last stop, from the first thread's stop to the last resume */
+	struct addresses restless; /* tids of threads that live_stop() left asleep and that woke up (live_woke()) */
 
 	/* Core: */
 	struct core *core;
 };
 
-void target_close(struct target *target); /* NULL is fine; lets a process go on if it is stopped */
+void target_close(struct target *target); /* closes a target, and lets a stopped process go on; `target` may be NULL */
 
-/*
- * Reads pages of the target; a memory_source (memory/memory.h) with the target as its context.
- */
+/* Reads pages of the target. This function is a memory_source (memory/memory.h), and `target` is its context. */
 void target_read_pages(void *target, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok);
 
 /*
- * Whether there can be memory at an address: what a process had when its mappings were read; of a core, which does not
- * tell all that there was, anywhere.
+ * Whether there may be memory at an address. For a live process: whether it had a mapping at that address when its
+ * mappings were last read. For a core: true for any address, because a core does not list all memory.
  */
 bool target_may_have(const struct target *target, uint64_t address);
 
-/* The length of a mapping's path without the " (deleted)" that the kernel puts behind the name of a file that is. */
+/* Whether the target's process has ended or is ending; false for a core. */
+bool target_is_ending(const struct target *target);
+
+/*
+ * Returns a malloc'ed sentence about what a core lacks because it was cut short. Returns NULL if the target lacks
+ * nothing, or if out of memory.
+ */
+char *target_lacks(const struct target *target);
+
+/* The length of a mapping's path without " (deleted)", which the kernel appends if the file was deleted. */
 size_t mapping_name_length(const struct mapping *mapping);
 
 /*
- * Opens the file behind a mapping. Returns a file descriptor, or -1 with errno: ESTALE if another file has that name
- * now, or none has and it is deleted.
+ * Opens the file behind a mapping. Returns a descriptor, which the caller closes. On failure, returns -1 and sets
+ * errno; errno is ESTALE if another file has that path now, or if the file was deleted.
  */
 int target_open_file(const struct target *target, const struct mapping *mapping);
 

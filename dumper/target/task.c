@@ -50,7 +50,7 @@ void task_close(struct task *task)
 	*task = TASK_CLOSED;
 }
 
-/* Its text from the beginning; "" if it cannot be read. */
+/* Reads the text of a file from its beginning. False, and "", if it cannot be read. */
 static bool read_text(int fd, char *text, size_t size)
 {
 	ssize_t length = fd < 0 ? -1 : pread(fd, text, size - 1, 0);
@@ -61,7 +61,7 @@ static bool read_text(int fd, char *text, size_t size)
 
 bool task_has_ended(const struct task *task)
 {
-	/* Of those that tell it, the one that the kernel takes least time for; it is not there in every kernel. */
+	/* Both tell it. The kernel makes schedstat faster, but not every kernel has it. */
 	int fd = task->schedstat_fd >= 0 ? task->schedstat_fd : task->stat_fd;
 	char text[128];
 
@@ -73,7 +73,9 @@ int task_cpu(const struct task *task)
 	return process_stat_cpu(task->stat_fd);
 }
 
-/* Time on a CPU, time of waiting for one, how often it was given one (Documentation/scheduler/sched-stats.rst). */
+/*
+ * schedstat: time on a CPU, time of waiting for one, how often it got one (Documentation/scheduler/sched-stats.rst).
+ */
 static uint64_t read_switches(const struct task *task)
 {
 	char text[128];
@@ -84,16 +86,17 @@ static uint64_t read_switches(const struct task *task)
 	return switches;
 }
 
-/* Whether it is asleep in that function of the kernel; false if the kernel does not tell. */
+/* Whether it is asleep in a function of the kernel; false if the kernel does not tell. */
 static bool waits_in(const char *channel, const char *function)
 {
 	return strncmp(channel, function, strlen(function)) == 0;
 }
 
 /*
- * Why one is asleep. The letters of proc(5): T is stopped by a signal, t by a tracer, D is not to be interrupted. Of
- * who is asleep in no system call, and can be interrupted, the function of the kernel tells: a page that another
- * process is to supply (fs/userfaultfd.c), or a frozen control group (kernel/signal.c, do_freezer_trap()).
+ * Finds out why a thread is asleep. States of proc(5): T is stopped by a signal, t by a tracer, D is an
+ * uninterruptible sleep. If it is in an interruptible sleep, but in no system call, the function of the kernel tells:
+ * it waits for a page that another process must supply (fs/userfaultfd.c), or its control group is frozen
+ * (kernel/signal.c, do_freezer_trap()).
  */
 static void read_state(const struct task *task, struct task_look *look)
 {
@@ -118,13 +121,12 @@ struct task_look task_look(const struct task *task, const struct task_look *sinc
 	struct task_look look = {.syscall = -1, .switches = read_switches(task)};
 	char text[256];
 
-	/* "running", or the number of the system call, its arguments and two registers; -1 if it is in none (proc(5)).
-	 */
+	/* "running"; or the system call's number, arguments and two registers; -1 if it is in none (proc(5)). */
 	look.known = read_text(task->syscall_fd, text, sizeof(text));
 	look.asleep = look.known && strncmp(text, "running", 7) != 0;
 	if (look.asleep && sscanf(text, "%d", &look.syscall) != 1)
 		look.syscall = -1;
-	/* To be stopped, and to go on, it has to be given a CPU. */
+	/* A thread must get a CPU to be stopped, and to go on after a stop. */
 	if (look.asleep && since && since->asleep && look.switches != 0 && since->switches == look.switches) {
 		look.stopped = since->stopped;
 		look.paging = since->paging;

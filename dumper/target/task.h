@@ -1,7 +1,7 @@
 /*
- * What the kernel says of a native thread: whether there still is one, whether it sleeps, in which system call, and
- * whether it has run since it was last looked at. By files that are kept open: they stay its own when its id has become
- * that of another.
+ * What the kernel tells about a native thread: whether it still exists, whether it sleeps, in which system call, and
+ * whether it has run since the last look. The files of the thread in /proc are kept open, because an open file still
+ * refers to the same thread after the thread's id was reused.
  */
 #ifndef RBDUMP_TASK_H
 #define RBDUMP_TASK_H
@@ -11,46 +11,53 @@
 #include <sys/types.h>
 
 struct task {
-	int stat_fd, schedstat_fd, syscall_fd; /* of /proc/PID/task/TID; -1 if they are not open */
+	int stat_fd, schedstat_fd, syscall_fd; /* descriptors of files in /proc/PID/task/TID; -1 if not open */
 	pid_t pid, tid;
 };
 
 #define TASK_CLOSED ((struct task){-1, -1, -1, 0, 0})
 
+/*
+ * Opens the files of a thread. The descriptor of a file that cannot be opened is -1, and later calls that need this
+ * file return "not known".
+ */
 void task_open(struct task *task, pid_t pid, pid_t tid);
 
-/* Closes what task_sleeps_on() does not need. */
+/* Closes the files that task_sleeps_on() does not need. */
 void task_keep_switches(struct task *task);
 
+/* Closes all files. */
 void task_close(struct task *task);
 
-/* Whether it has ended. That is not known of one whose files could not be opened. */
+/* Whether the thread has ended. False if its files could not be opened. */
 bool task_has_ended(const struct task *task);
 
-/* The CPU that it runs on, or was on last; -1 if that is not known. */
+/* The CPU on which the thread runs, or ran last; -1 if not known. */
 int task_cpu(const struct task *task);
 
 struct task_look {
-	bool known;	    /* false: there is no such thread, or the kernel does not tell */
-	uint64_t switches;  /* how often it was given a CPU, ever; 0: not known */
-	bool asleep;	    /* it waits for something; else it runs, or could */
-	int syscall;	    /* in which system call it is asleep; -1 if in none, or not known */
-	bool stopped;	    /* asleep, stopped by a signal (SIGSTOP), a tracer or a freezer */
-	bool paging;	    /* asleep, in no system call, for a page of its memory */
-	bool interruptible; /* asleep, neither stopped nor in a sleep that is not to be interrupted */
+	bool known;	    /* false: the thread does not exist, or the kernel does not tell its state */
+	uint64_t switches;  /* how many times the thread has been given a CPU since its start; 0: not known */
+	bool asleep;	    /* true: the thread waits for something; false: it is runnable */
+	int syscall;	    /* if asleep: the number of the system call; -1: in no system call, or not known */
+	bool stopped;	    /* if asleep: stopped by a signal (SIGSTOP), a tracer or a freezer */
+	bool paging;	    /* if asleep: the thread is in no system call, and waits for a page of its memory */
+	bool interruptible; /* if asleep: in an interruptible sleep (S) */
 };
 
 /*
- *   since  the look before: of a thread that has slept on since, what that says is not asked for again; NULL
+ * Looks at the thread.
+ *   since  the previous look, or NULL. If the thread has slept without a break since the previous look, `stopped`,
+ *          `paging` and `interruptible` are copied from that look
  */
 struct task_look task_look(const struct task *task, const struct task_look *since);
 
-/* Whether it runs, or could: not if it is asleep, or this cannot be known. */
+/* Whether the thread is runnable. False if it is asleep, or if its state is not known. */
 bool task_runs(const struct task *task);
 
 /*
- * Whether a thread that was asleep at a look has not run since. It was asleep: so it is where it was if it has not been
- * given a CPU (kernel/sched/stats.h, sched_info_arrive()).
+ * Whether the thread was asleep at the look `since`, and has not run since that look. A thread has not run if it has
+ * not got a CPU (kernel/sched/stats.h, sched_info_arrive()). False if it is not known how often the thread got a CPU.
  */
 bool task_sleeps_on(const struct task *task, const struct task_look *since);
 

@@ -8,8 +8,8 @@
 #include "memory/memory.h"
 
 /*
- * struct pthread of glibc on x86-64 begins with its own address, and has that again in its third word (tcbhead_t,
- * sysdeps/x86_64/nptl/tls.h). The list is behind that, some 700 bytes in glibc 2.36 (nptl/descr.h).
+ * glibc's struct pthread on x86-64 begins with its own address, and has it again in its third word (tcbhead_t,
+ * sysdeps/x86_64/nptl/tls.h). The robust list follows, after some 700 bytes in glibc 2.36 (nptl/descr.h).
  */
 #define SEARCHED   2 /* pages: that of the list, and the one before */
 #define ALIGNMENT  16

@@ -1,19 +1,22 @@
 /*
- * The thread pointer of a native thread that is not stopped. Registers are told of stopped threads only; but a thread
- * of glibc has registered its list of robust futexes with the kernel, whose head lies in the thread's struct pthread,
- * and that is where the thread pointer points.
+ * Finds the thread pointer of a native thread that is not stopped. The kernel gives the registers only of stopped
+ * threads. But a glibc thread has registered its robust list with the kernel. The head of that list is in the thread's
+ * struct pthread, to which the thread pointer points.
  */
 #ifndef RBDUMP_THREAD_POINTER_H
 #define RBDUMP_THREAD_POINTER_H
 
 #include "target/target.h"
 
-/* Where the list of robust futexes of a thread is, by get_robust_list(2); 0: it has none (musl), or has ended. */
+/*
+ * The address of a thread's robust list, by get_robust_list(2). 0 if the thread has no robust list (musl) or has ended,
+ * or if the kernel refuses.
+ */
 uint64_t thread_robust_list(pid_t tid);
 
 /*
- * The thread pointer of a thread of a live process, as it would be with the registers (struct native_thread); 0 if it
- * has no such list, or what is before the list is no struct pthread.
+ * The thread pointer of a thread of a live process, as in fs_base of struct native_thread. 0 if the thread has no
+ * robust list. Also 0 if no struct pthread, or more than one, is found shortly before the robust list.
  */
 uint64_t thread_pointer(struct target *target, pid_t tid);
 

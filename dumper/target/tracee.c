@@ -7,23 +7,23 @@
 #include <sys/ptrace.h>
 #include <time.h>
 
-#include "moments.h"
+#include "base/clock.h"
 #include "target/hold.h"
 #include "target/stop.h"
 
-/* How long one that was killed may take to end: longer only where its memory is much, or it writes a core. */
+/* How long a killed thread may take to end: it takes longer only if it has much memory, or writes a core. */
 #define KILLED_US 100000L
 
-/* How long it may take a thread that has called exec to get to its new program. */
+/* How long a thread that has called exec may take to stop in the new program. */
 #define EXEC_US 100000L
 
-/* How long to sleep between two looks for a stop that the kernel has not told of. */
+/* How long to sleep at most between two looks for a stop: the kernel may not report it (SIGCHLD). */
 #define LOOK_NS 5000000L
 
 /*
- * Waits for the next stop: awake for as long as the tracee says, and then asleep until the kernel tells of it (SIGCHLD,
- * which is blocked). From another CPU, the stop is seen so within 10 us; to be woken up for it takes some 20 more, in
- * which the target stands still. On the CPU of its tracee, a tracer that does not sleep only keeps it from stopping.
+ * Waits for the next stop: spins for `awake_us`, and then sleeps until the kernel reports it (SIGCHLD, which is
+ * blocked). If the tracer spins on another CPU, it sees the stop within 10 us. A wake-up takes some 20 us more, while
+ * the target is stopped. On the CPU of its tracee, a tracer that spins only keeps the tracee from stopping.
  *   signal  receives the signal that it is about to take; 0 if none
  */
 static enum tracee_result wait_for_stop(struct tracee *tracee, long timeout_us, int *signal)
@@ -44,7 +44,7 @@ static enum tracee_result wait_for_stop(struct tracee *tracee, long timeout_us, 
 			tracee->stopped = false;
 			tracee->reaped = news == STOP_ENDED;
 			tracee->status = status;
-			/* What it has become by exec must not stay stopped. */
+			/* If it has called exec, the new program must not stay stopped. */
 			tracee->seized = news == STOP_GONE && tracee->tid != tracee->pid &&
 					 !stop_let_go_after_exec(tracee->pid, EXEC_US);
 			return tracee->seized ? TRACEE_TIMEOUT : TRACEE_GONE;
@@ -64,7 +64,7 @@ enum tracee_result tracee_stop(pid_t pid, pid_t tid, long awake_us, long timeout
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0)
 		return errno == ESRCH ? TRACEE_GONE : TRACEE_REFUSED;
 	ret->seized = true;
-	/* If there is no such thread any more, the wait tells what has become of it. */
+	/* If the thread is gone, the wait finds out why. */
 	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
 	return wait_for_stop(ret, timeout_us, &ret->pending_signal);
 }
@@ -74,7 +74,7 @@ bool tracee_read_registers(struct tracee *tracee)
 	return tracee->stopped && ptrace(PTRACE_GETREGS, tracee->tid, NULL, &tracee->registers) == 0;
 }
 
-/* Whether a SIGTRAP that a thread has stopped for was sent by somebody: that of a step comes from the kernel. */
+/* Whether the SIGTRAP of a stop was sent by a process. That of a step comes from the kernel. */
 static bool was_sent(const struct tracee *tracee)
 {
 	siginfo_t info = {0};
@@ -91,7 +91,7 @@ bool tracee_step(struct tracee *tracee)
 	if (ptrace(PTRACE_SINGLESTEP, tracee->tid, NULL, NULL) != 0)
 		return false;
 	tracee->stopped = false;
-	/* However long it waits for a page: given up now, it would go on with its trap flag set. */
+	/* No time limit, even if it waits for a page: a detach now would leave its trap flag set. */
 	if (wait_for_stop(tracee, LONG_MAX, &signal) != TRACEE_STOPPED)
 		return false;
 	if (signal != SIGTRAP || was_sent(tracee))
@@ -103,12 +103,12 @@ void tracee_resume(struct tracee *tracee)
 {
 	int signal;
 
-	/* A thread that did not stop can only be given up once it has; it is not waited for long. What is left is given
-	   up by the kernel when the tracer ends. */
+	/* PTRACE_DETACH needs a stopped thread: waits a little for one that did not stop. If it still does not, the
+	   kernel detaches it when the tracer ends. */
 	if (tracee->seized && !tracee->stopped)
 		wait_for_stop(tracee, 1000, &tracee->pending_signal);
-	/* One that was killed while it was stopped cannot be given up. Its end is its tracer's to see first, and its
-	   parent is not told before that. */
+	/* A thread that was killed while it was stopped cannot be detached. Its tracer must reap it: only then is its
+	   parent told. */
 	if (tracee->stopped && ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(long)tracee->pending_signal) != 0 &&
 	    errno == ESRCH)
 		wait_for_stop(tracee, KILLED_US, &signal);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
+#include "base/error.h"
 
 struct trace_pool {
 	struct trace_pool *next;
@@ -109,12 +109,12 @@ static const struct {
 	const char *name, *text;
 } missing_texts[] = {
     [LIST_COMPLETE] = {NULL, NULL},
-    [LIST_NOT_KNOWN] = {"not-known", "where this Ruby has them is not known"},
-    [LIST_BROKEN] = {"list-broken", "the list of them was being changed, or is not all there"},
-    [LIST_TOO_LONG] = {"too-many", "there are more than rbdump lists"},
-    [LIST_OUT_OF_TIME] = {"out-of-time", "there was no time left to read the list of them"},
-    [LIST_HEAP_CUT] = {"heap-cut", "not all of Ruby's heap could be searched for them"},
-    [LIST_MISSED] = {"missed", "some were not found"},
+    [LIST_NOT_KNOWN] = {"not-known", "rbdump does not know how to find the list in the memory of this Ruby"},
+    [LIST_BROKEN] = {"list-broken", "the list was changing, or it is incomplete"},
+    [LIST_TOO_LONG] = {"too-many", "the list is too long for rbdump"},
+    [LIST_OUT_OF_TIME] = {"out-of-time", "there was no time left to read the list"},
+    [LIST_HEAP_CUT] = {"heap-cut", "not all of Ruby's heap could be searched"},
+    [LIST_MISSED] = {"missed", "some fibers were not found"},
 };
 
 const char *trace_missing_name(enum list_missing missing)

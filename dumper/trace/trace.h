@@ -1,8 +1,9 @@
 /*
- * A trace: what one look at a Ruby process found. The only thing that render/ sees; it outlives the target.
+ * A trace: the result of one look at a Ruby process. It is the only input of render/, and stays valid after the target
+ * is closed.
  *
- * All strings are valid UTF-8, owned by the trace, and may be NULL where it says so. Field names and values are those
- * of schema 1 of the JSON output.
+ * All strings are valid UTF-8 and owned by the trace. A string may be NULL only where this file says so. Field names
+ * and values are those of schema 1 of the JSON output.
  */
 #ifndef RBDUMP_TRACE_H
 #define RBDUMP_TRACE_H
@@ -12,22 +13,25 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "validate/validate.h"
+#include "check/validate.h"
+#include "layout/layout.h"
 
 enum trace_frame_kind { TRACE_RUBY, TRACE_CFUNC, TRACE_UNREADABLE };
 
 struct trace_frame {
 	enum trace_frame_kind kind;
-	const char *label;	   /* as that Ruby prints it; NULL if unreadable */
-	const char *name;	   /* qualified by class; NULL if unreadable */
-	const char *path;	   /* NULL if there is none */
-	const char *absolute_path; /* NULL if there is none (eval) */
+	const char *label;	   /* the frame's label, as this Ruby prints it; NULL if unreadable */
+	const char *name;	   /* the label, qualified by class; NULL if unreadable */
+	const char *path;	   /* NULL if the code has no path */
+	const char *absolute_path; /* NULL if the code has no absolute path (eval) */
 	bool has_line;
-	int64_t line;	    /* may be 0 or negative: eval takes any number */
-	int64_t first_line; /* of its code, or of what it was called by: for those that have no line */
-	bool compiled;	    /* a JIT may run it: its line is known only while it calls something */
-	uint64_t address;   /* of the control frame, in the target */
-	enum reason reason; /* for TRACE_UNREADABLE */
+	int64_t line; /* line number; may be 0 or negative, because eval accepts any line number */
+	/* The first line of the frame's code. For a C function: the first line of the calling Ruby code. */
+	int64_t first_line;
+	/* A JIT may run the frame. The line of such a frame is known only while the frame calls something. */
+	bool compiled;
+	uint64_t address;   /* address of the control frame in the target */
+	enum reason reason; /* for TRACE_UNREADABLE: why */
 };
 
 enum trace_state {
@@ -38,35 +42,40 @@ enum trace_state {
 	STATE_SLEEPING_FOREVER,
 	STATE_BLOCKED,
 	STATE_DEAD,
-	STATE_SUSPENDED, /* of a fiber: it does not run, whatever its thread does */
+	STATE_SUSPENDED, /* a suspended fiber; the thread of the fiber may be in any state */
 };
 
-/* The stack that a thread is at, or that of a fiber that it does not run. */
+/* The current stack of a thread, or the stack of a suspended fiber. */
 struct trace_thread {
-	uint64_t id;	  /* address of the rb_thread_t: a thread and its fibers have the same */
-	pid_t tid;	  /* 0 if not known */
-	uint64_t ractor;  /* number; the first has 1 */
-	const char *name; /* NULL if it has none */
+	uint64_t id;	  /* address of the rb_thread_t; a fiber has the id of its thread */
+	pid_t tid;	  /* thread id in the kernel; 0 if not known */
+	uint64_t ractor;  /* number of the thread's ractor; the first ractor has number 1 */
+	const char *name; /* NULL if the thread has no name */
 	bool main;
 	enum trace_state state;
 	enum verdict verdict;
 	enum reason reason;
-	const char *window; /* the torn window that it was stopped in, if it ran: "vm_push_frame"; NULL if in none */
-	uint64_t fiber;	    /* address of the fiber whose stack this is; 0 if not known */
-	const char *fiber_state; /* NULL if not known */
-	bool suspended;		 /* it is not the one that the thread runs */
-	bool ended;		 /* its thread has ended, and left it behind: tid and ractor are not known */
-	uint64_t resumed_by;	 /* address of the fiber that has resumed it; 0 if none has */
-	const char *waits_in;	 /* the hook of its scheduler that it waits in: "Scheduler#io_wait"; NULL if in none */
-	const char *waits_for;	 /* what has called that: "IO#read"; NULL if not known */
+	/* The torn window in which the thread was stopped ("vm_push_frame"). NULL if it was in no torn window. */
+	const char *window;
+	uint64_t fiber;		 /* address of the fiber whose stack this is; 0 if not known */
+	const char *fiber_state; /* state of the fiber ("resumed"); NULL if not known */
+	bool suspended;		 /* this is the stack of a suspended fiber */
+	bool ended;		 /* this is a fiber whose thread has ended: tid and ractor are not known */
+	uint64_t resumed_by;	 /* address of the fiber that has resumed this fiber; 0 if no fiber has resumed it */
+	/* The scheduler hook in which the fiber waits ("Scheduler#io_wait"). NULL if the fiber waits in no hook. */
+	const char *waits_in;
+	const char *waits_for;	    /* the method that called that hook: "IO#read"; NULL if not known */
 	struct trace_frame *frames; /* innermost first */
 	size_t nr_frames;
 };
 
-/* Whether all threads were found, or all suspended fibers; if not, why. */
+/*
+ * Whether the list of threads (or of suspended fibers) is complete. Each value other than LIST_COMPLETE is a reason why
+ * the list is not complete. trace_missing_text() explains each reason.
+ */
 enum list_missing {
 	LIST_COMPLETE,
-	LIST_NOT_KNOWN, /* of this Ruby it is not known where they are */
+	LIST_NOT_KNOWN, /* rbdump does not know how to find the list in the memory of this Ruby */
 	LIST_BROKEN,
 	LIST_TOO_LONG,
 	LIST_OUT_OF_TIME,
@@ -74,37 +83,19 @@ enum list_missing {
 	LIST_MISSED,
 };
 
-enum layout_source {
-	LAYOUT_BY_BUILD_ID,
-	LAYOUT_BY_VERSION,
-	LAYOUT_GENERATED,
-	LAYOUT_GIVEN,
-	LAYOUT_NEAREST, /* it is for other releases: there is none for this one */
-};
-
-/* Who says which version it is. */
-enum version_source {
-	VERSION_OF_RUBY,   /* Ruby's own constants */
-	VERSION_IN_MEMORY, /* other memory of a core */
-	VERSION_BY_NAME,   /* the name of the libruby that was mapped */
-	VERSION_OF_LAYOUT, /* the layout: that of the very build, or that the user gave */
-	VERSION_GIVEN,	   /* the user, and nothing else */
-	VERSION_FITS,	   /* nobody: of all layouts, some fit */
-};
-
-/* The most layouts that are named if nothing tells the version. */
+/* The maximum number of layouts in versions_fit. */
 #define TRACE_FITS 8
 
-/* What a core file tells beyond that. */
+/* The part of a trace that only a core has. */
 struct trace_core {
 	const char *file;
-	const char *program;	 /* what the kernel called the process; NULL if not known */
-	int signal;		 /* that ended the process; 0 if none did */
-	const char *signal_name; /* "SIGSEGV"; NULL if it has none */
+	const char *program;	 /* the kernel's name for the process; NULL if not known */
+	int signal;		 /* the signal that ended the process; 0 if no signal ended the process */
+	const char *signal_name; /* name of the signal: "SIGSEGV"; NULL if it has no name */
 	pid_t tid;		 /* the thread that died first */
 	bool has_fault;
-	uint64_t fault;	      /* the address that the signal is about */
-	const char *lacks[2]; /* sentences about what is not there */
+	uint64_t fault;	      /* the address that the signal reports */
+	const char *lacks[2]; /* sentences that say what is not in the core */
 	size_t nr_lacks;
 };
 
@@ -112,49 +103,66 @@ struct trace {
 	pid_t pid;
 	enum version_source version_source;
 	const char *ruby_version, *ruby_description, *arch;
-	const char *versions_fit[TRACE_FITS]; /* of VERSION_FITS: "3.2.3", "3.1.2 3.1.4"; newest first */
+	/*
+	 * For VERSION_FITS: the releases of each layout that fits, newest layout first. Each element is the first and
+	 * the last release of one layout ("3.1.2 3.1.4"), or the only release of that layout ("3.2.3").
+	 */
+	const char *versions_fit[TRACE_FITS];
 	size_t nr_versions_fit;
 	enum layout_source layout_source;
-	const char *layout_releases; /* of LAYOUT_NEAREST: what it is for, "3.3.7 3.3.11" or "3.3.0"; else NULL */
-	const char *layout_file;     /* NULL if it was not kept in a file */
-	const char *layout_build_id; /* of the ELF that Ruby is in; NULL if it has none */
-	unsigned int pauses; /* how often the target was copied while it stood still; 0 if it was read without */
-	double pause_us;     /* from the first thread's stop to the last one's going on, all pauses together */
-	bool of_core;	     /* then it was not stopped, and `core` is set */
+	/*
+	 * For LAYOUT_NEAREST: the first and the last release of the layout ("3.3.7 3.3.11"), or the only release of the
+	 * layout ("3.3.0"). NULL for any other layout_source.
+	 */
+	const char *layout_releases;
+	const char *layout_file;     /* the layout's file; NULL if the layout is not from a file */
+	const char *layout_build_id; /* build-id of the ELF file that contains Ruby; NULL if the file has none */
+	/* How many times the target was paused and copied. 0 if the target was copied without a pause. */
+	unsigned int pauses;
+	/* Sum of all pauses. A pause is the time from the stop of the first thread until the last thread goes on. */
+	double pause_us;
+	bool of_core; /* the target is a core: it was not stopped, and `core` is set */
 	struct trace_core core;
 	bool gc_known, gc_running;
-	struct trace_thread *threads; /* each followed by its suspended fibers; those of ended threads come last */
+	/* Each thread is followed by its suspended fibers. After all threads come the fibers of ended threads. */
+	struct trace_thread *threads;
 	size_t nr_threads;
 	enum list_missing threads_missing, fibers_missing;
-	uint64_t nr_fibers_missing; /* for LIST_MISSED */
+	uint64_t nr_fibers_missing; /* for LIST_MISSED: how many fibers were not found */
 
-	struct trace_pool *pool; /* what owns the strings */
-	size_t pool_size;	 /* bytes in all of it */
+	struct trace_pool *pool; /* owns the strings */
+	size_t pool_size;	 /* total size of the pool, in bytes */
 };
 
 struct trace *trace_create(void);	 /* NULL if out of memory */
 void trace_destroy(struct trace *trace); /* NULL is fine */
 
-/* The most bytes of strings that a trace holds. */
+/* The maximum number of bytes of strings in one trace. */
 #define TRACE_STRINGS_MAX (256u * 1024 * 1024)
 
-/* A copy of `text` that lives as long as the trace; NULL if `text` is NULL, or memory or the limit is reached. */
+/*
+ * A copy of `text` that lives as long as the trace. NULL if `text` is NULL, if out of memory, or if TRACE_STRINGS_MAX
+ * is reached.
+ */
 const char *trace_string(struct trace *trace, const char *text);
 
-/* The names that JSON has for these. */
+/* The names that these enum values have in JSON. */
 const char *trace_state_name(enum trace_state state);
 const char *trace_layout_source_name(enum layout_source source);
 const char *trace_version_source_name(enum version_source source);
 const char *trace_frame_kind_name(enum trace_frame_kind kind);
 
-/* Why some may be missing: a short name for programs, a sentence for people; NULL for LIST_COMPLETE. */
+/* Why a list may be incomplete: a short name for programs, and a sentence for people. NULL for LIST_COMPLETE. */
 const char *trace_missing_name(enum list_missing missing);
 const char *trace_missing_text(enum list_missing missing);
 
-/* Orders the threads by a rank that each has; those of the same rank stay as they are. False if out of memory. */
+/*
+ * Sorts the threads by rank, ascending. `ranks` has the rank of each thread. Threads with the same rank keep their
+ * order. False if out of memory.
+ */
 bool trace_order(struct trace *trace, const size_t *ranks);
 
-/* EXIT_COMPLETE or EXIT_PARTIAL of error.h. */
+/* The exit status for a trace: EXIT_COMPLETE or EXIT_PARTIAL (base/error.h). */
 int trace_exit_status(const struct trace *trace);
 
 #endif

@@ -14,26 +14,24 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "sentence.h"
-
 /* As many symbolic links as the kernel follows (path_resolution(7)). */
 #define MAX_LINKS 40
 
 /* A walk from the root folder to a folder. */
 struct walk {
 	enum trust_purpose purpose;
-	uid_t program; /* who owns the program that runs; only asked for TRUST_PROGRAM */
-	int folder;    /* how far it has come; O_PATH */
-	char *path;    /* the same, for messages */
+	uid_t program; /* the owner of the program that runs; only used for TRUST_PROGRAM */
+	int folder;    /* the folder that it has reached; O_PATH */
+	char *path;    /* the path of that, for messages */
 	struct stat status;
-	bool sticky; /* others may write to that folder, but not replace what is not theirs */
+	bool sticky; /* others may write to that folder, but not replace what belongs to somebody else */
 	unsigned int links;
-	char **why;
+	struct error **why;
 };
 
 /* ---- who is trusted */
 
-/* Asked for once: it does not change while the program runs. */
+/* Read only once: it does not change while the program runs. */
 static uid_t program_owner(void)
 {
 	static bool known;
@@ -46,7 +44,7 @@ static uid_t program_owner(void)
 	return owner;
 }
 
-/* Whether a uid stands for all that are outside of this user namespace (user_namespaces(7), "Unmapped user IDs"). */
+/* Whether a uid stands for all users outside of this user namespace (user_namespaces(7), "Unmapped user IDs"). */
 static bool is_unknown_user(uid_t user)
 {
 	unsigned int overflow = 0, first, outside, count;
@@ -77,9 +75,9 @@ static bool is_trusted_name(const char *name, enum trust_purpose purpose, uid_t 
 }
 
 /*
- * Whether a group is one that a user has for himself, and all members are trusted: many users have such a group, and
- * their files are open to it. It has the user's name. Of any other the members cannot be known: who has it as his first
- * group is not in its list, and not every directory of users lets them be listed (getpwent(3)).
+ * Whether a group is a user's private group, and all its members are trusted. Many users have such a group, with the
+ * user's name, and their files are writable by it. The members of any other group cannot be known: users of whom it
+ * is the primary group are not in its list, and not every user database can be listed (getpwent(3)).
  */
 static bool is_trusted_group(gid_t group, uid_t owner, enum trust_purpose purpose, uid_t program)
 {
@@ -109,7 +107,7 @@ static bool is_trusted_group(gid_t group, uid_t owner, enum trust_purpose purpos
 	return trusted;
 }
 
-/* Whether an access control list gives more users access than the mode says (acl(5)). */
+/* Whether it has an access control list, which may give more users access than the mode says (acl(5)). */
 static bool has_access_list(int fd)
 {
 	char path[64];
@@ -118,7 +116,7 @@ static bool has_access_list(int fd)
 	return getxattr(path, "system.posix_acl_access", NULL, 0) > 0;
 }
 
-/* Who else may write to what is open; NULL if nobody. */
+/* Why others may write to an open file or folder, as a sentence; NULL if nobody may. */
 static const char *other_writer(int fd, const struct stat *status, enum trust_purpose purpose, uid_t program)
 {
 	if (status->st_mode & S_IWOTH)
@@ -135,7 +133,7 @@ static const char *other_writer(int fd, const struct stat *status, enum trust_pu
 static bool refuse(struct walk *walk, const char *path, const char *what)
 {
 	if (!*walk->why)
-		*walk->why = sentence("%s is not trusted: %s", path, what);
+		*walk->why = error_create(EXIT_FAILED, "%s is not trusted: %s", path, what);
 	errno = EPERM;
 	return false;
 }
@@ -149,16 +147,16 @@ static bool refuse_owner(struct walk *walk, const char *path, uid_t owner)
 }
 
 /*
- * Whether who owns what is in the folder that the walk has come to is trusted. Where a user namespace does not know the
- * root of the host, that one's folders belong to a user who can be anybody. In a folder that only those who are trusted
- * may write to, nobody else can have made one.
+ * Whether the owner of something in the folder that the walk has reached is trusted. In a user namespace that does
+ * not map the host's root, root's folders belong to the overflow user, who can be anybody. If only trusted users may
+ * write to the folder above, nobody else can have made such a folder there.
  */
 static bool is_trusted_owner(const struct walk *walk, uid_t owner)
 {
 	return is_trusted_user(owner, walk->purpose, walk->program) || (!walk->sticky && is_unknown_user(owner));
 }
 
-/* Judges the folder that the walk has come to. The last one is judged again by judge_last(). */
+/* Judges the folder that the walk has reached. judge_last() also judges the last one. */
 static bool judge_folder(struct walk *walk)
 {
 	const char *writer;
@@ -207,7 +205,7 @@ static bool follow_link(struct walk *walk, int link, const char *path)
 	}
 	if (walk->sticky)
 		return refuse(walk, path, "it is a link in a folder that others may write to");
-	/* Links there lead to where their text does not say: into the root folder of another process. */
+	/* The links of procfs do not lead where their text says, but into the root folder of another process. */
 	if (fstatfs(walk->folder, &system) != 0 || system.f_type == PROC_SUPER_MAGIC)
 		return refuse(walk, path, "it is a link of procfs");
 	target[length] = '\0';
@@ -216,7 +214,7 @@ static bool follow_link(struct walk *walk, int link, const char *path)
 	return follow_path(walk, target);
 }
 
-/* Makes a folder that is to be kept things in, in a folder of the user's own. */
+/* Makes a folder for TRUST_KEEP, only in a folder that belongs to the user. */
 static bool make(const struct walk *walk, const char *name)
 {
 	return walk->purpose == TRUST_KEEP && errno == ENOENT && !walk->sticky && walk->status.st_uid == geteuid() &&
@@ -234,7 +232,11 @@ static bool step(struct walk *walk, const char *name)
 		next = openat(walk->folder, name, flags);
 	if (next < 0)
 		return false;
-	path = sentence("%s%s%s", walk->path, walk->path[1] ? "/" : "", name);
+	if (asprintf(&path, "%s%s%s", walk->path, walk->path[1] ? "/" : "", name) < 0) {
+		close(next);
+		errno = ENOMEM;
+		return false;
+	}
 	if (fstat(next, &status) == 0 && S_ISLNK(status.st_mode)) {
 		bool followed = is_trusted_owner(walk, status.st_uid)
 				    ? follow_link(walk, next, path)
@@ -279,7 +281,7 @@ static bool walk_to(struct walk *walk, const char *path)
 	return judge_last(walk);
 }
 
-int trust_open_folder(const char *path, enum trust_purpose purpose, char **why)
+int trust_open_folder(const char *path, enum trust_purpose purpose, struct error **why)
 {
 	struct walk walk = {.purpose = purpose, .program = program_owner(), .folder = -1, .why = why};
 	int folder = -1, saved;
@@ -297,9 +299,9 @@ int trust_open_folder(const char *path, enum trust_purpose purpose, char **why)
 
 /* ---- files */
 
-int trust_open_file(int folder, const char *name, enum trust_purpose purpose, char **why)
+int trust_open_file(int folder, const char *name, enum trust_purpose purpose, struct error **why)
 {
-	/* A FIFO would be waited for. */
+	/* O_NONBLOCK: the open of a FIFO would wait. */
 	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	uid_t program = program_owner();
 	const char *writer;
@@ -307,15 +309,16 @@ int trust_open_file(int folder, const char *name, enum trust_purpose purpose, ch
 
 	*why = NULL;
 	if (fd < 0 && errno == ELOOP)
-		*why = sentence("it is a link");
+		*why = error_create(EXIT_FAILED, "it is a link");
 	if (fd < 0)
 		return -1;
 	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
-		*why = sentence(S_ISDIR(status.st_mode) ? "it is a folder" : "it is not a regular file");
+		*why =
+		    error_create(EXIT_FAILED, S_ISDIR(status.st_mode) ? "it is a folder" : "it is not a regular file");
 	else if (!is_trusted_user(status.st_uid, purpose, program) && !is_unknown_user(status.st_uid))
-		*why = sentence("it belongs to the user with uid %u", (unsigned int)status.st_uid);
+		*why = error_create(EXIT_FAILED, "it belongs to the user with uid %u", (unsigned int)status.st_uid);
 	else if ((writer = other_writer(fd, &status, purpose, program)))
-		*why = sentence("%s", writer);
+		*why = error_create(EXIT_FAILED, "%s", writer);
 	if (!*why)
 		return fd;
 	close(fd);
@@ -327,10 +330,10 @@ bool trust_is_own(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	char *folder = slash ? strndup(path, slash > path ? (size_t)(slash - path) : 1) : NULL;
-	char *why = NULL;
+	struct error *why = NULL;
 	int place = folder ? trust_open_folder(folder, TRUST_READ, &why) : -1, fd = -1;
 
-	free(why);
+	error_destroy(why);
 	why = NULL;
 	if (place >= 0) {
 		fd = trust_open_file(place, slash + 1, TRUST_READ, &why);
@@ -338,18 +341,22 @@ bool trust_is_own(const char *path)
 	}
 	if (fd >= 0)
 		close(fd);
-	free(why);
+	error_destroy(why);
 	free(folder);
 	return fd >= 0;
 }
 
-/* Opens a new file beside the one of that name. */
+/* Opens a new, temporary file beside the file `name`. *ret receives its name. */
 static int open_beside(int folder, const char *name, char **ret)
 {
 	for (unsigned int i = 0; i < 100; i++) {
 		int fd;
 
-		*ret = sentence("%s.%d.%u", name, getpid(), i);
+		if (asprintf(ret, "%s.%d.%u", name, getpid(), i) < 0) {
+			*ret = NULL;
+			errno = ENOMEM;
+			return -1;
+		}
 		fd = openat(folder, *ret, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 		if (fd >= 0 || errno != EEXIST)
 			return fd;

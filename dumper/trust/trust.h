@@ -1,19 +1,23 @@
 /*
- * What rbdump trusts: the one place that decides which folders and files it reads its own data from (layouts, roots)
- * and keeps them in. A target is anybody's program, and rbdump is often root's: what others can change is not read.
+ * What rbdump trusts. Only this module decides which folders and files rbdump trusts. rbdump reads layouts and roots
+ * only from trusted files, and keeps them only in trusted folders. A target can be anybody's program, and rbdump often
+ * runs as root: so rbdump reads no data that others can change.
  *
- * A folder is trusted if it, and each folder on its way from "/", belongs to root or to the effective user, and nobody
- * else may write to it: not all, not a group but the owner's own, not those that an access control list adds. On the
- * way to it, a folder with the sticky bit (/tmp) will do if what follows in it is trusted and no link: others cannot
- * replace that. A symbolic link is followed if it belongs to root or to the effective user, and lies in a folder that
- * nobody else may write to. All is opened step by step, so that what was checked is what is used.
+ * A folder is trusted if two conditions are true of the folder itself, and of each folder on the path from "/" to it.
+ * First, the folder belongs to root or to the effective user. Second, nobody else may write to the folder. The mode of
+ * the folder lets nobody write except the owner and the owner's own group. No access control list lets others write.
+ * There is one exception: others may write to a folder on the path, such as /tmp, if the folder has the sticky bit, and
+ * if the next part of the path is trusted and is not a link. Because of the sticky bit, others cannot replace the next
+ * part. A symbolic link is followed if it belongs to root or to the effective user, and if nobody else may write to the
+ * folder that contains it. Each part of the path is opened before it is checked, and then used only through the open
+ * descriptor. So nobody can replace a part between the check and the use.
  *
- * In a user namespace that does not know the host's root, what is root's belongs to a user who can be anybody. It is
- * trusted if it lies in a folder that nobody else may write to.
+ * In a user namespace that does not map the host's root, root's files seem to belong to the overflow user. The files of
+ * all other users that are not mapped also seem to belong to the overflow user. A file or folder of the overflow user
+ * is trusted if only trusted users may write to the folder that contains it.
  *
- * A file is trusted if it is a regular one, belongs to root or to the effective user, nobody else may write to it, and
- * it is no link. What the user names on the command line (--offsets FILE, -o FILE) is the user's own word, and is not
- * asked for here.
+ * A file is trusted if it is a regular file and not a link, if it belongs to root or to the effective user, and if
+ * nobody else may write to it. Files that the user names on the command line (--offsets FILE, -o FILE) are not checked.
  */
 #ifndef RBDUMP_TRUST_H
 #define RBDUMP_TRUST_H
@@ -21,41 +25,46 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* What a folder is wanted for. */
+#include "base/error.h"
+
+/* What a folder is used for. */
 enum trust_purpose {
 	TRUST_READ,    /* to read from */
-	TRUST_PROGRAM, /* the same of what comes with the program: who owns the program that runs is trusted as well */
-	TRUST_KEEP,    /* to read from and to write to: it belongs to the effective user; made if it is not there */
+	TRUST_PROGRAM, /* to read rbdump's installed files: they may also belong to the owner of rbdump's executable */
+	TRUST_KEEP,    /* to read and write: the folder must belong to the effective user; it is created if needed */
 };
 
 /*
  * Opens a folder.
- *   path  if relative, then to the current folder
- *   why   receives a malloc'ed sentence if there is such a folder, and it is not trusted; else NULL
- * Returns a descriptor, or -1 with errno: EPERM if it is not trusted.
+ *   path  absolute, or relative to the current folder
+ *   why   receives an error if the folder exists, but is not trusted; receives NULL in all other cases
+ * Returns a file descriptor, which the caller closes. On failure, returns -1 and sets errno: EPERM if the folder is not
+ * trusted.
  */
-int trust_open_folder(const char *path, enum trust_purpose purpose, char **why);
+int trust_open_folder(const char *path, enum trust_purpose purpose, struct error **why);
 
 /*
- * Opens a file of a folder that trust_open_folder() has opened, for reading.
- *   name  without a slash
- *   why   receives a malloc'ed sentence if there is such a file, and it is not trusted; else NULL
- * Returns a descriptor, or -1 with errno: EPERM if it is not trusted.
+ * Opens a file for reading, in a folder that trust_open_folder() has opened.
+ *   name  the name of the file, without a slash
+ *   why   receives an error if the file exists, but is not trusted; receives NULL in all other cases
+ * Returns a file descriptor, which the caller closes. On failure, returns -1 and sets errno: EPERM if the file is not
+ * trusted, ELOOP if it is a link.
  */
-int trust_open_file(int folder, const char *name, enum trust_purpose purpose, char **why);
+int trust_open_file(int folder, const char *name, enum trust_purpose purpose, struct error **why);
 
-/* Writes what `content` points to; false with errno, that of the stream included. */
+/* Writes the data that `content` points to. On failure, or if the stream has an error, returns false and sets errno. */
 typedef bool trust_writer(const void *content, FILE *file);
 
 /*
- * Writes a file of a folder that was opened to keep things: beside its place, then gives it its name, so that what was
- * there before stays if that fails; a link of that name is replaced, not followed. False with errno.
+ * Writes a file in a folder that was opened with TRUST_KEEP. First writes a temporary file in that folder, then renames
+ * it to `name`. If a step fails, a file `name` that existed before is not changed. If `name` is a link, the link is
+ * replaced, not followed. On failure, returns false and sets errno.
  */
 bool trust_write_file(int folder, const char *name, trust_writer *write, const void *content);
 
 /*
- * Whether a file can be changed by root and the effective user only: it is reached by trusted folders, and is trusted.
- *   path  absolute, in this process's own root
+ * Whether only root and the effective user can change a file: the file, and each folder on its path, must be trusted.
+ *   path  an absolute path, as this process sees it (chroot(2))
  */
 bool trust_is_own(const char *path);
 

@@ -1,12 +1,12 @@
 /*
- * Structs of a Ruby that never was, under the names that rbdump looks for, each with something that is hard to read
- * from DWARF. All others are made by harness/synthetic.py from fields.def.
+ * Synthetic structs, under the names that rbdump looks for. Each has a construct that is hard to read from DWARF.
+ * harness/synthetic.py makes all other structs from fields.def.
  */
 #include <stdint.h>
 
 enum rb_thread_status_values { STATUS_OF_NOTHING };
 
-/* Typedefs and qualifiers on the way, and a member under the second of its names. */
+/* Typedefs and qualifiers before the struct, and a member under the second of its names. */
 typedef struct {
 	struct {
 		struct list_node *next, *prev;
@@ -24,7 +24,7 @@ struct rb_vm_struct {
 	} gc;
 };
 
-/* Anonymous structs in unions in structs, bitfields with neighbours. */
+/* Anonymous structs in unions in structs; bitfields next to each other. */
 struct rb_thread_struct {
 	union {
 		struct {
@@ -43,7 +43,7 @@ struct rb_thread_struct {
 	unsigned long wide : 40;
 };
 
-/* An untagged struct behind two typedefs; a two-dimensional array, and one of structs. */
+/* An untagged struct behind two typedefs, with a two-dimensional array. */
 typedef struct {
 	unsigned short pad;
 	unsigned int last_id;
@@ -86,7 +86,7 @@ struct RString {
 	} as;
 };
 
-/* The second name of a member is not taken if the first is there. */
+/* The second name of a member is not used if the struct has the first. */
 struct rb_control_frame_struct {
 	const void *pc;
 	void *sp;

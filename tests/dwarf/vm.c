@@ -63,8 +63,9 @@ static void print_bits(const char *type, const char *path, const unsigned char *
 	printf("member %s.%s %zu %zu bits %zu %zu\n", type, path, low / 8, (low % 8 + count + 7) / 8, low % 8, count);
 }
 
-#define STRUCT(type, name)	  printf("size %s %zu\n", name, sizeof(type));
-#define MEMBER(type, name, path)  printf("member %s.%s %zu %zu\n", name, #path, offsetof(type, path), sizeof(((type *)0)->path));
+#define STRUCT(type, name) printf("size %s %zu\n", name, sizeof(type));
+#define MEMBER(type, name, path)                                                                                       \
+	printf("member %s.%s %zu %zu\n", name, #path, offsetof(type, path), sizeof(((type *)0)->path));
 #define FLEXIBLE(type, name, path) printf("member %s.%s %zu 0\n", name, #path, offsetof(type, path));
 #define BITS(type, name, path)                                                                                         \
 	{                                                                                                              \

@@ -67,16 +67,16 @@ static void check_seeds(void)
 	    {.finished = true,
 	     .nr_processes = 1,
 	     .nr_threads = 4,
-	     .nr_runs = 60,
+	     .nr_spans = 60,
 	     .merged_processes = 1,
 	     .merged_threads = 6},
 	    {.finished = true,
 	     .nr_processes = 3,
 	     .nr_threads = 12,
-	     .nr_runs = 180,
+	     .nr_spans = 180,
 	     .merged_processes = 3,
 	     .merged_threads = 18},
-	    {.nr_processes = 1, .nr_threads = 4, .nr_runs = 60, .merged_processes = 1, .merged_threads = 6},
+	    {.nr_processes = 1, .nr_threads = 4, .nr_spans = 60, .merged_processes = 1, .merged_threads = 6},
 	};
 
 	for (size_t i = 0; i < RECORDS_SEEDS; i++) {
@@ -87,7 +87,7 @@ static void check_seeds(void)
 			run(format, &outcome);
 		if (outcome.refused || outcome.damaged || outcome.finished != expected[i].finished ||
 		    outcome.nr_processes != expected[i].nr_processes || outcome.nr_threads != expected[i].nr_threads ||
-		    outcome.nr_runs != expected[i].nr_runs ||
+		    outcome.nr_spans != expected[i].nr_spans ||
 		    outcome.merged_processes != expected[i].merged_processes ||
 		    outcome.merged_threads != expected[i].merged_threads)
 			fail("a seed is not what it should be");
@@ -96,7 +96,7 @@ static void check_seeds(void)
 
 static int drive(uint64_t runs, uint64_t seed)
 {
-	uint64_t state = seed, refused = 0, damaged = 0, finished = 0, unfinished = 0, with_runs = 0;
+	uint64_t state = seed, refused = 0, damaged = 0, finished = 0, unfinished = 0, with_spans = 0;
 	struct timespec begin, end;
 
 	signal(SIGABRT, keep_input);
@@ -114,17 +114,17 @@ static int drive(uint64_t runs, uint64_t seed)
 		damaged += outcome.damaged;
 		finished += outcome.finished;
 		unfinished += !outcome.refused && !outcome.damaged && !outcome.finished;
-		with_runs += outcome.damaged && outcome.nr_runs > 0;
+		with_spans += outcome.damaged && outcome.nr_spans > 0;
 	}
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	printf("%llu runs from seed %#llx in %.1f s: %llu refused, %llu damaged (%llu of them after some runs), %llu "
+	printf("%llu runs from seed %#llx in %.1f s: %llu refused, %llu damaged (%llu of them after some spans), %llu "
 	       "finished, %llu not\n",
 	       (unsigned long long)runs, (unsigned long long)seed,
 	       (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9,
-	       (unsigned long long)refused, (unsigned long long)damaged, (unsigned long long)with_runs,
+	       (unsigned long long)refused, (unsigned long long)damaged, (unsigned long long)with_spans,
 	       (unsigned long long)finished, (unsigned long long)unfinished);
 	if (runs >= RUNS_MIN &&
-	    (refused == 0 || with_runs == 0 || with_runs == damaged || finished == 0 || unfinished == 0))
+	    (refused == 0 || with_spans == 0 || with_spans == damaged || finished == 0 || unfinished == 0))
 		fail("never reached: one of these");
 	return EXIT_SUCCESS;
 }
@@ -160,12 +160,12 @@ static int replay(char **paths)
 		fclose(file);
 		for (unsigned int format = 0; format < FORMATS; format++)
 			run(format, &outcome);
-		printf("%s: %s, %zu processes, %zu threads, %zu runs\n", *paths,
+		printf("%s: %s, %zu processes, %zu threads, %zu spans\n", *paths,
 		       outcome.refused	  ? "refused"
 		       : outcome.damaged  ? "damaged"
 		       : outcome.finished ? "finished"
 					  : "not finished",
-		       outcome.nr_processes, outcome.nr_threads, outcome.nr_runs);
+		       outcome.nr_processes, outcome.nr_threads, outcome.nr_spans);
 	}
 	return EXIT_SUCCESS;
 }

@@ -1,14 +1,14 @@
 /*
- * An image: the bytes of one thread's stack and of what it leads to, as a fuzzer has them.
+ * An image: the bytes of one thread's stack, and of the objects to which it leads, as the input of a fuzzer.
  *
- *   byte 0     which layout: its place among the shipped ones, in the order of their names, modulo their number;
- *              IMAGE_FACTS and above: no memory, but facts for validate/, as words
+ *   byte 0     the layout: its index among the shipped layouts, in the order of their names, modulo their number;
+ *              IMAGE_FACTS and above: the image is not memory, but facts for check/validate.h, as words
  *   byte 1     IMAGE_UNCHECKED, IMAGE_NO_SYMBOLS
- *   bytes 2-3  how long the context is; bytes 4-5: the stack; both little-endian, in bytes
- *   from 8 on  the context, the stack, the heap: what is left is the heap's
+ *   bytes 2-3  the length of the context; bytes 4-5: the length of the stack; both little-endian, in bytes
+ *   from 8 on  the context, the stack, and the heap, which has all bytes that are left
  *
- * Each of the three is at an address that is always the same, and nothing else is mapped: so images of one layout can
- * be mixed.
+ * Each of these three has an address that is always the same, and nothing else is mapped. So images of one layout can be
+ * mixed.
  */
 #ifndef RBDUMP_IMAGE_H
 #define RBDUMP_IMAGE_H
@@ -27,11 +27,11 @@
 #define IMAGE_STACK   UINT64_C(0x7f2a10000000)
 #define IMAGE_HEAP    UINT64_C(0x7f2a20000000)
 
-/* In the context: rb_symbols_t, then the thread. */
+/* In the context: the rb_symbols_t, then the thread. */
 #define IMAGE_SYMBOLS IMAGE_CONTEXT
 #define IMAGE_THREAD  (IMAGE_CONTEXT + 64)
 
-/* Between them, of the VM of 3.2: the member shape_list, and next_shape_id. */
+/* Between them, for 3.2: the members shape_list and next_shape_id of the VM. */
 #define IMAGE_SHAPES (IMAGE_CONTEXT + 40)
 
 #endif

@@ -81,12 +81,12 @@ static void read_layouts(void)
 	atexit(clear);
 	for (size_t i = 0; i < found.gl_pathc; i++) {
 		FILE *file = fopen(found.gl_pathv[i], "re");
-		char *wrong = NULL;
+		struct error *wrong = NULL;
 
 		if (file)
 			wrong = layout_read(file, &layouts[nr_layouts]);
 		if (!file || wrong) {
-			fprintf(stderr, "fuzz: %s: %s\n", found.gl_pathv[i], wrong ? wrong : "cannot be read");
+			fprintf(stderr, "fuzz: %s: %s\n", found.gl_pathv[i], wrong ? wrong->message : "cannot be read");
 			exit(EXIT_FAILURE);
 		}
 		if (!has_program(layouts[nr_layouts]) || has_kind(layouts[nr_layouts])) {

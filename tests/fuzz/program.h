@@ -1,9 +1,9 @@
 /*
- * A Ruby program that never ran, at some moments of its run, as images: the seeds of the fuzzer, which rbdump must find
- * complete. Through any layout that is shipped.
+ * A synthetic Ruby program at several moments of its run, as images: the seeds of the fuzzer. rbdump must find these stacks
+ * complete, through any shipped layout.
  *
- * The heap is the same at every moment, byte for byte: the stacks of two moments, mixed, are what a copy of a running
- * thread's stack may be.
+ * The heap is the same at every moment, byte for byte. So a mix of the stacks of two moments is a possible copy of a running
+ * thread's stack.
  */
 #ifndef RBDUMP_PROGRAM_H
 #define RBDUMP_PROGRAM_H
@@ -12,28 +12,28 @@
 #include <stdint.h>
 
 #include "image.h"
-#include "layout.h"
+#include "layout/layout.h"
 
 enum { PROGRAM_OBJECTS = 512, PROGRAM_FRAMES = 16 };
 
-/* How many moments there are. */
+/* The number of moments. */
 #define PROGRAM_MOMENTS 12
 
 struct program {
 	uint8_t image[IMAGE_MAX];
 	size_t length;
 
-	/* What a mutation may point to: objects, frames, environments. */
+	/* Addresses to which a mutation may point: objects, frames, environments. */
 	uint64_t objects[PROGRAM_OBJECTS];
 	size_t nr_objects;
 
-	/* What the frames must be called that Ruby shows, oldest first. A rescue's code has the name of what it is in.
-	 */
+	/* The expected names of the frames that Ruby shows, oldest first. The code of a rescue has the name of the code
+	 * around it. */
 	const char *names[PROGRAM_FRAMES];
 	size_t nr_names;
 };
 
-/* The image of one moment. `index` is where layouts.h has the layout. */
+/* Makes the image of one moment. `index` is the index of the layout in layouts.h. */
 void program_build(const struct layout *layout, size_t index, size_t moment, struct program *ret);
 
 #endif

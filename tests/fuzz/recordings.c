@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "decode/text.h"
+#include "base/text.h"
 #include "recording/format.h"
 #include "recording/reader.h"
 #include "report/call_tree.h"
@@ -124,18 +124,18 @@ static void check_who(const struct profile *profile)
 	}
 }
 
-static void check_runs(const struct profile *profile)
+static void check_spans(const struct profile *profile)
 {
-	for (size_t i = 0; i < profile->nr_runs; i++) {
-		const struct profile_run *run = &profile->runs[i], *before = i > 0 ? run - 1 : NULL;
+	for (size_t i = 0; i < profile->nr_spans; i++) {
+		const struct profile_span *span = &profile->spans[i], *before = i > 0 ? span - 1 : NULL;
 
-		REQUIRE(run->thread < profile->nr_threads && run->node < profile->nr_nodes && run->count > 0);
-		REQUIRE(run->state < PROFILE_STATES && run->verdict <= VERDICT_UNREADABLE);
-		REQUIRE(run->syscall >= -1 && (run->syscall == -1 || run->state == PROFILE_BLOCKED));
-		REQUIRE(run->start_ns <= TIME_MAX_NS && run->weight_ns <= TIME_MAX_NS - run->start_ns);
-		REQUIRE(!before || before->thread <= run->thread);
-		REQUIRE(!before || before->thread < run->thread ||
-			before->start_ns + before->weight_ns <= run->start_ns);
+		REQUIRE(span->thread < profile->nr_threads && span->node < profile->nr_nodes && span->count > 0);
+		REQUIRE(span->state < PROFILE_STATES && span->verdict <= VERDICT_UNREADABLE);
+		REQUIRE(span->syscall >= -1 && (span->syscall == -1 || span->state == PROFILE_BLOCKED));
+		REQUIRE(span->start_ns <= TIME_MAX_NS && span->weight_ns <= TIME_MAX_NS - span->start_ns);
+		REQUIRE(!before || before->thread <= span->thread);
+		REQUIRE(!before || before->thread < span->thread ||
+			before->start_ns + before->weight_ns <= span->start_ns);
 	}
 }
 
@@ -149,16 +149,16 @@ static void check_profile(const struct profile *profile, const struct recording_
 	check_functions(profile);
 	check_nodes(profile);
 	check_who(profile);
-	check_runs(profile);
+	check_spans(profile);
 }
 
 static uint64_t weight_of(const struct profile *profile, bool with_stack)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < profile->nr_runs; i++)
-		if (!with_stack || profile->runs[i].node != 0)
-			sum += profile->runs[i].weight_ns;
+	for (size_t i = 0; i < profile->nr_spans; i++)
+		if (!with_stack || profile->spans[i].node != 0)
+			sum += profile->spans[i].weight_ns;
 	return sum;
 }
 
@@ -248,13 +248,13 @@ static void check_selected(struct profile *profile, unsigned int format)
 	    .from_ns = 2000,
 	    .to_ns = format & 64 ? 20000000 : 0,
 	};
-	size_t count = profile->nr_runs;
+	size_t count = profile->nr_spans;
 
 	profile_select(profile, &selection);
-	REQUIRE(profile->nr_runs <= count);
-	for (size_t i = 0; i < profile->nr_runs; i++)
-		REQUIRE(profile->runs[i].start_ns >= selection.from_ns && profile->runs[i].weight_ns > 0);
-	check_runs(profile);
+	REQUIRE(profile->nr_spans <= count);
+	for (size_t i = 0; i < profile->nr_spans; i++)
+		REQUIRE(profile->spans[i].start_ns >= selection.from_ns && profile->spans[i].weight_ns > 0);
+	check_spans(profile);
 	check_trees(profile);
 }
 
@@ -278,7 +278,7 @@ static struct profile *read_twice(int fd)
 static void check_refusal(struct error *error, const struct recording_state *state, const struct profile *profile)
 {
 	REQUIRE(!profile && !state->damage && error->status == EXIT_FAILED);
-	REQUIRE(strcmp(error->message, "it is no recording of rbdump") == 0);
+	REQUIRE(strcmp(error->message, "it is not a recording of rbdump") == 0);
 	error_destroy(error);
 }
 
@@ -302,10 +302,10 @@ void recordings_run(const uint8_t *data, size_t size, unsigned int format, struc
 		outcome.nr_processes = profile->nr_processes;
 		outcome.nr_threads = profile->nr_threads;
 		outcome.nr_nodes = profile->nr_nodes;
-		outcome.nr_runs = profile->nr_runs;
+		outcome.nr_spans = profile->nr_spans;
 		both = read_twice(fd);
 		REQUIRE(both->nr_nodes == profile->nr_nodes && both->nr_functions == profile->nr_functions);
-		REQUIRE(both->nr_runs == 2 * profile->nr_runs);
+		REQUIRE(both->nr_spans == 2 * profile->nr_spans);
 		outcome.merged_processes = both->nr_processes;
 		outcome.merged_threads = both->nr_threads;
 		check_trees(profile);

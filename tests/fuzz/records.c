@@ -60,7 +60,7 @@ static void add_process(uint32_t number, struct byte_buffer *records)
 	encoder_process(encoder, &process);
 	add_threads(encoder);
 	for (uint32_t i = 0; i < 60; i++) {
-		const struct profile_run run = {
+		const struct profile_span span = {
 		    .start_ns = i / 3 * UINT64_C(10000000),
 		    .weight_ns = 10000000,
 		    .count = 1 + i,
@@ -71,9 +71,9 @@ static void add_process(uint32_t number, struct byte_buffer *records)
 		    .verdict = (uint8_t)(i / 7 % (VERDICT_UNREADABLE + 1)),
 		};
 
-		encoder_run(encoder, &run);
+		encoder_span(encoder, &span);
 		if (i % 20 == 19)
-			encoder_take(encoder, run.start_ns, &counts, records);
+			encoder_take(encoder, span.start_ns, &counts, records);
 		if (i == 30) {
 			encoder_reset(encoder, NULL, 0, false);
 			add_threads(encoder);

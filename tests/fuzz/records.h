@@ -1,5 +1,5 @@
 /*
- * Records to fuzz with: what a recording unpacks to, and mutations of that which keep most records whole.
+ * Records for the fuzzer: the unpacked contents of recordings, and mutations that keep most records whole.
  */
 #ifndef RBDUMP_FUZZ_RECORDS_H
 #define RBDUMP_FUZZ_RECORDS_H
@@ -10,13 +10,13 @@
 #define RECORDS_MAX   65536u
 #define RECORDS_SEEDS 3u
 
-/* Which: below RECORDS_SEEDS. Returns how many bytes it has. */
+/* Writes a seed to `ret`, which has room for RECORDS_MAX bytes. `which` is below RECORDS_SEEDS. Returns its length. */
 size_t records_seed(size_t which, uint8_t *ret);
 
 /*
- * Changes records in place, once or a few times: bytes and numbers in a record, whose length is right again; its kind;
- * its length; whole records are taken out, doubled or moved. Returns how many bytes they have by then.
- *   max  for how many there is room
+ * Changes records in place, once or a few times: changes bytes and numbers in a record, and corrects its length; changes its
+ * kind; changes its length; removes, doubles or moves whole records. Returns the new length of all records in bytes.
+ *   max  how many bytes there is room for
  */
 size_t records_mutate(uint8_t *data, size_t length, size_t max, uint64_t *state);
 

@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/resolve.h"
 #include "image.h"
 #include "layout/check.h"
 #include "layout/read.h"
 #include "layout/write.h"
 #include "layouts.h"
 #include "render/render.h"
-#include "vm/frame.h"
+#include "ruby/frame.h"
+#include "ruby/resolve.h"
 
 /* How many frames are walked at most: the seeds have fewer, and their stacks room for more. */
 enum { FRAMES_MAX = 8 };
@@ -514,10 +514,10 @@ static char *write_layout(const struct layout *layout)
 	return text;
 }
 
-static char *read_layout(const void *text, size_t length, struct layout **ret)
+static struct error *read_layout(const void *text, size_t length, struct layout **ret)
 {
 	FILE *file = fmemopen((void *)text, length, "r");
-	char *error;
+	struct error *error;
 
 	REQUIRE(file);
 	error = layout_read(file, ret);
@@ -525,11 +525,11 @@ static char *read_layout(const void *text, size_t length, struct layout **ret)
 	return error;
 }
 
-static void check_refusal(const char *sentence)
+static void check_refusal(const struct error *error)
 {
-	REQUIRE(*sentence);
-	for (; *sentence; sentence++)
-		REQUIRE(*sentence >= 0x20 && *sentence <= 0x7e);
+	REQUIRE(error->status == EXIT_FAILED && *error->message);
+	for (const char *at = error->message; *at; at++)
+		REQUIRE(*at >= 0x20 && *at <= 0x7e);
 }
 
 static void check_layout(const struct layout *layout)
@@ -549,8 +549,9 @@ static void check_layout(const struct layout *layout)
 /* What is written of it is read as the same, and has a digest of its own. */
 static void check_written(const struct layout *layout)
 {
-	char *written = write_layout(layout), *again, *error;
+	char *written = write_layout(layout), *again;
 	struct layout *second;
+	struct error *error;
 
 	error = read_layout(written, strlen(written), &second);
 	REQUIRE(!error);
@@ -566,7 +567,7 @@ bool target_run_layout(const uint8_t *data, size_t size, struct outcome *ret)
 	const uint8_t *end = memchr(data, 0, size);
 	size_t length = end ? (size_t)(end - data) : size;
 	struct layout *layout;
-	char *error;
+	struct error *error;
 
 	if (ret)
 		*ret = (struct outcome){0};
@@ -576,7 +577,7 @@ bool target_run_layout(const uint8_t *data, size_t size, struct outcome *ret)
 	error = read_layout(data, length, &layout);
 	if (error) {
 		check_refusal(error);
-		free(error);
+		error_destroy(error);
 		return false;
 	}
 	check_layout(layout);

@@ -1,6 +1,6 @@
 /*
- * The fuzz target: an image is walked, judged, named and rendered, twice, and what comes out must hold together. What
- * does not is reported, and ends the program by abort(2).
+ * The fuzz target: an image is walked, judged, named and rendered, twice, and the results must be consistent. A failure is
+ * reported, and ends the program by abort(3).
  */
 #ifndef RBDUMP_FUZZ_TARGET_H
 #define RBDUMP_FUZZ_TARGET_H
@@ -9,29 +9,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "validate/validate.h"
-#include "vm/call_site.h"
+#include "check/validate.h"
+#include "ruby/call_site.h"
 
 /* What was seen of an image. */
 struct outcome {
 	bool walked;	     /* it was an image of memory, and had a stack */
-	bool none;	     /* the thread has no stack, and says so */
-	enum reason stack;   /* of the walk */
-	enum reason thread;  /* of the walk, then of naming */
-	uint32_t reasons;    /* of the stack, the frames, the thread: bits */
-	uint32_t kinds;	     /* enum frame_kind: bits */
-	uint32_t call_sites; /* enum call_site_verdict: bits */
+	bool none;	     /* the execution context says that the thread has no stack */
+	enum reason stack;   /* the reason after the walk */
+	enum reason thread;  /* the reason after the walk and the naming */
+	uint32_t reasons;    /* bits: the reasons of the stack, the frames and the thread */
+	uint32_t kinds;	     /* bits: enum frame_kind */
+	uint32_t call_sites; /* bits: enum call_site_verdict */
 	size_t nr_frames;    /* of the trace */
-	uint64_t reads;	     /* of memory, for one walk with its names */
-	char names[4096];    /* of the trace's frames, innermost first, each ended by a newline; as many as fit */
+	uint64_t reads;	     /* how many reads of memory one walk with its names takes */
+	char names[4096];    /* names of the trace's frames, innermost first, each with a newline; as many as fit */
 };
 
-/* An image, through the layout that it chooses. ret may be NULL. */
+/* Runs an image through the layout that it chooses. `ret` may be NULL. */
 void target_run(const uint8_t *data, size_t size, struct outcome *ret);
 
 /*
- * A layout file, then a byte 0 and an image, or nothing. The file is refused with a sentence, or is written again as it
- * must be, and the image is run through it. Says whether the layout was accepted.
+ * Runs a layout file, which may be followed by a byte 0 and an image. The file must be refused with a sentence, or be written
+ * again as it must be; then the image is run through the layout. Returns whether the layout was accepted.
  */
 bool target_run_layout(const uint8_t *data, size_t size, struct outcome *ret);
 

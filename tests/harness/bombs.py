@@ -44,7 +44,7 @@ def frames(count, first=0):
     return record(b"L", bytes([0]) + b"".join(b"\0" + signed(line) for line in range(first, first + count)))
 
 
-def run(node):
+def span(node):
     """Of thread 0, on the CPU; a millisecond after the last."""
     return number(0) + number(0) + number(1000) + number(1) + bytes([0]) + number(node)
 
@@ -78,13 +78,13 @@ def of_frames():
 
 
 def of_nodes(chains=150, depth=131_000, first_line=0):
-    """Stacks as deep as may be, that have nothing in common; a run of each."""
+    """Stacks as deep as may be, that have nothing in common; a span of each."""
     yield START + function(b"f") + frames(chains, first_line)
     for chain in range(chains):
         rest = (b"\1" + number(chain)) * (depth - 1)
         yield (
             record(b"N", b"\0" + number(chain * depth + 1) + number(chain) + rest)
-            + record(b"R", b"\0" + run((chain + 1) * depth))
+            + record(b"R", b"\0" + span((chain + 1) * depth))
         )
 
 
@@ -102,10 +102,10 @@ def of_processes():
     yield from parts(lambda i: record(b"P", number(i) + tail), 4_000_000)
 
 
-def of_runs():
+def of_spans():
     yield START
     for _ in range(100):
-        yield record(b"R", b"\0" + run(0) * 100_000)
+        yield record(b"R", b"\0" + span(0) * 100_000)
 
 
 def of_one_record():

@@ -22,9 +22,9 @@ PR_REG, FS_BASE = 112, 21 * 8  # struct elf_prstatus, struct user_regs_struct: x
 
 
 def gcore(pid, path):
-    """gdb's gcore of a process that goes on."""
+    """gdb's gcore of a process that goes on; as its script of that name, gdb reads no debug info."""
     done = subprocess.run(
-        ["gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-p", str(pid), "-ex", f"gcore {path}"],
+        ["gdb", "-nx", "-batch", "-readnever", "-iex", "set debuginfod enabled off", "-p", str(pid), "-ex", f"gcore {path}"],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert f"Saved corefile {path}" in done.stdout, done.stdout + done.stderr

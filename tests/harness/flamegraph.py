@@ -12,7 +12,7 @@ def frame(name, path=None, first_line=0, line=0, kind=RUBY):
     return [name, path, first_line, line, kind]
 
 
-def profile(runs, threads=((0, None),), processes=("ruby",), **more):
+def profile(spans, threads=((0, None),), processes=("ruby",), **more):
     """A profile of (thread, state, milliseconds, samples, outermost frame, …)."""
     return {
         "processes": list(processes),
@@ -21,7 +21,7 @@ def profile(runs, threads=((0, None),), processes=("ruby",), **more):
         "duration_ns": 2500 * MS,
         "rate": 99.5,
         "cut": False,
-        "runs": [[thread, state, ms * MS, *rest] for thread, state, ms, *rest in runs],
+        "spans": [[thread, state, ms * MS, *rest] for thread, state, ms, *rest in spans],
         **more,
     }
 
@@ -44,22 +44,22 @@ class Rectangle:
     width: float
 
 
-def milliseconds(runs, test):
-    return sum(run[2] for run in runs if test(run))
+def milliseconds(spans, test):
+    return sum(span[2] for span in spans if test(span))
 
 
-def rectangles(runs, states=None, path=()):
+def rectangles(spans, states=None, path=()):
     """Of all frames below `path` (names), the root being depth 0: siblings by weight of all states, the largest first,
     else as they come."""
-    total = milliseconds(runs, lambda run: under(run, path) and counts(run, states))
+    total = milliseconds(spans, lambda span: under(span, path) and counts(span, states))
     found = []
 
     def place(at, left):
-        names = dict.fromkeys(run[4 + len(at)][0] for run in runs if under(run, at) and len(run) - 4 > len(at))
-        order = sorted(names, key=lambda name: -milliseconds(runs, lambda run: under(run, (*at, name))))
+        names = dict.fromkeys(span[4 + len(at)][0] for span in spans if under(span, at) and len(span) - 4 > len(at))
+        order = sorted(names, key=lambda name: -milliseconds(spans, lambda span: under(span, (*at, name))))
         for name in order:
             inner = (*at, name)
-            width = milliseconds(runs, lambda run, inner=inner: under(run, inner) and counts(run, states)) / total
+            width = milliseconds(spans, lambda span, inner=inner: under(span, inner) and counts(span, states)) / total
             if width > 0:
                 found.append(Rectangle(name, len(inner), left, width))
                 place(inner, left)
@@ -69,9 +69,9 @@ def rectangles(runs, states=None, path=()):
     return found
 
 
-def under(run, path):
-    return tuple(frame[0] for frame in run[4 : 4 + len(path)]) == tuple(path)
+def under(span, path):
+    return tuple(frame[0] for frame in span[4 : 4 + len(path)]) == tuple(path)
 
 
-def counts(run, states):
-    return states is None or run[1] in states
+def counts(span, states):
+    return states is None or span[1] in states

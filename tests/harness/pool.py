@@ -87,45 +87,45 @@ class Verdict:
 
     def _judge_stacks(self, profile):
         calls, seen = Calls(), {}
-        for run in profile.runs:
-            self.samples += run.count
-            self.states[METHODS.get(run.method(*METHODS))][run.state] += run.weight
-            if run.verdict != "complete":
-                marks = [frame["name"] for frame in run.frames if frame["kind"] == "mark"]
-                self.marks[marks[0] if marks else run.verdict] += run.count
+        for one in profile.spans:
+            self.samples += one.count
+            self.states[METHODS.get(one.method(*METHODS))][one.state] += one.weight
+            if one.verdict != "complete":
+                marks = [frame["name"] for frame in one.frames if frame["kind"] == "mark"]
+                self.marks[marks[0] if marks else one.verdict] += one.count
                 continue
-            if any(frame["kind"] == "ruby" and frame["line"] is None for frame in run.frames):
-                self.marks["line not known"] += run.count
+            if any(frame["kind"] == "ruby" and frame["line"] is None for frame in one.frames):
+                self.marks["line not known"] += one.count
                 continue
-            self.complete += run.count
-            if id(run.frames) not in seen:
-                seen[id(run.frames)] = calls.judge(run.frames)
-            if seen[id(run.frames)]:
-                self.impossible[seen[id(run.frames)]] += run.count
+            self.complete += one.count
+            if id(one.frames) not in seen:
+                seen[id(one.frames)] = calls.judge(one.frames)
+            if seen[id(one.frames)]:
+                self.impossible[seen[id(one.frames)]] += one.count
 
     def _count(self, profile, spans):
         """Compares what was seen of each thread while it had a name with what the kernel counted of it meanwhile."""
         by_tid = collections.defaultdict(list)
-        for run in profile.runs:
-            by_tid[run.thread["tid"]].append(run)
-        for tid, runs in by_tid.items():
+        for one in profile.spans:
+            by_tid[one.thread["tid"]].append(one)
+        for tid, seen in by_tid.items():
             for span in spans.get(tid, ()):
                 if span.name in KINDS:
-                    self._count_span(span, span.begin - profile.start, span.end - profile.start, runs)
+                    self._count_span(span, span.begin - profile.start, span.end - profile.start, seen)
 
-    def _count_span(self, span, begin, end, runs):
+    def _count_span(self, span, begin, end, seen):
         counted = self.counted[span.name]
         counted.update({"cpu": span.cpu, "waited": span.waited, "by stat": span.cpu_by_stat, "spans": 1})
-        for run in runs:
-            inside = run.within(begin, end)
+        for one in seen:
+            inside = one.within(begin, end)
             if inside == 0:
                 continue
             counted["seen"] += inside
-            counted["seen on CPU"] += inside if run.state in ON_CPU else 0
+            counted["seen on CPU"] += inside if one.state in ON_CPU else 0
             # A thread that is taken for another one is seen to do what that does.
-            kind = METHODS.get(run.method(*METHODS))
-            if run.verdict == "complete" and kind not in (span.name, None) and run.start >= begin and run.end <= end:
-                self.impossible[f"{kind} is seen of a thread that does {span.name}"] += run.count
+            kind = METHODS.get(one.method(*METHODS))
+            if one.verdict == "complete" and kind not in (span.name, None) and one.start >= begin and one.end <= end:
+                self.impossible[f"{kind} is seen of a thread that does {span.name}"] += one.count
 
     def on_cpu(self, kind):
         """Shares of the time for which threads of a kind were seen: on a CPU as seen, as counted, and waiting for one."""

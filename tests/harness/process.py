@@ -75,7 +75,7 @@ def name_of(pid):
 
 
 def tracers_of(pid):
-    """Those of rbdump's children that trace: all but its guard (dumper/supervise/stop_guard.h). Empty before it has one."""
+    """Those of rbdump's children that trace: all but its guard (dumper/guard/stop_guard.h). Empty before it has one."""
     names = {child: name_of(child) for child in children_of(pid)}
     return [child for child, name in names.items() if name == "rbdump"] if "rbdump-guard" in names.values() else []
 

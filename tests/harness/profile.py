@@ -42,7 +42,7 @@ class Function:
 
 
 @dataclasses.dataclass(frozen=True)
-class Run:
+class Span:
     thread: int
     start_ns: int
     weight_ns: int
@@ -118,21 +118,21 @@ class Profile:
     ]
     by = "wall"
 
-    def __init__(self, seed=1, runs_a_thread=150):
-        self.runs = []
+    def __init__(self, seed=1, spans_a_thread=150):
+        self.spans = []
         rng = random.Random(seed)
         pool = stacks(rng)
         for thread in range(len(self.threads) - 1):
             now = rng.randrange(10_000_000)
-            for _ in range(runs_a_thread):
+            for _ in range(spans_a_thread):
                 stack = rng.choice(pool[:13] if rng.random() < 0.6 else pool)
                 state = rng.choice(STATES)
                 syscall = rng.choice(list(SYSCALLS)) if state == "blocked" else -1
-                run = Run(thread, now, rng.randrange(1, 5_000_000), rng.randrange(1, 6), state, syscall, stack)
-                self.runs.append(run)
-                now = run.end_ns + rng.choice([0, 0, 0, 0, 0, 0, 1, rng.randrange(1_000_000)])
-        self.runs.sort(key=lambda run: run.start_ns)
-        self.duration_ns = max(run.end_ns for run in self.runs) + 5
+                span = Span(thread, now, rng.randrange(1, 5_000_000), rng.randrange(1, 6), state, syscall, stack)
+                self.spans.append(span)
+                now = span.end_ns + rng.choice([0, 0, 0, 0, 0, 0, 1, rng.randrange(1_000_000)])
+        self.spans.sort(key=lambda span: span.start_ns)
+        self.duration_ns = max(span.end_ns for span in self.spans) + 5
 
     def write(self, path, form, *options):
         """Has it written in a format by rbdump's own code."""
@@ -154,7 +154,7 @@ class Profile:
                 for process, tid, name, main in self.threads
             ],
             "functions": [dataclasses.asdict(function) for function in FUNCTIONS],
-            "runs": [dataclasses.asdict(run) for run in self.runs],
+            "spans": [dataclasses.asdict(span) for span in self.spans],
         }
         with open(path, "wb") as stream:
             command = [probe_path("formats"), form, self.by, *options]
@@ -166,17 +166,17 @@ class Profile:
         return name or ("main" if main else f"thread {tid}" if tid else "thread")
 
     def of_thread(self, index):
-        return [run for run in self.runs if run.thread == index]
+        return [span for span in self.spans if span.thread == index]
 
     def seen_threads(self):
-        return sorted({run.thread for run in self.runs})
+        return sorted({span.thread for span in self.spans})
 
-    def weights(self, runs, key):
+    def weights(self, spans, key):
         """What frames weigh themselves, and with what they call: {key(function, line): [self, total]}."""
         found = collections.defaultdict(lambda: [0, 0])
-        for run in runs:
-            frames = [key(FUNCTIONS[function], line) for function, line in run.stack] or [key(NO_FUNCTION, 0)]
-            found[frames[-1]][0] += run.weight_ns
+        for span in spans:
+            frames = [key(FUNCTIONS[function], line) for function, line in span.stack] or [key(NO_FUNCTION, 0)]
+            found[frames[-1]][0] += span.weight_ns
             for frame in set(frames):
-                found[frame][1] += run.weight_ns
+                found[frame][1] += span.weight_ns
         return dict(found)

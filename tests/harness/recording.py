@@ -36,10 +36,13 @@ class Running:
         return self
 
     def __exit__(self, *_):
-        if self.process.poll() is None:
+        # First by the end of standard input: then it ends its own children, too.
+        self.process.stdin.close()
+        try:
+            self.process.wait(2)
+        except subprocess.TimeoutExpired:
             self.process.kill()
         self.process.wait(30)
-        self.process.stdin.close()
         self.process.stdout.close()
 
     def line(self, seconds=30):
@@ -109,7 +112,7 @@ class Recording:
         return wait_until(is_so, what, seconds)
 
     def wait_for_samples(self):
-        return self.wait_until(lambda profile: any(run.verdict == "complete" for run in profile.runs), "it samples")
+        return self.wait_until(lambda profile: any(span.verdict == "complete" for span in profile.spans), "it samples")
 
     def end(self, with_signal=None, seconds=30):
         """Its exit status, standard output and standard error; ended by a signal, or by itself."""
@@ -148,7 +151,7 @@ def is_summary(errors):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Run:
+class Span:
     process: dict
     thread: dict
     start: int  # ns since the profile's start
@@ -186,7 +189,7 @@ class Profile:
         self.processes = answer["processes"]
         self.threads = answer["threads"]
         self.stacks = self._stacks()
-        self.runs = [self._run(told) for told in answer["runs"]]
+        self.spans = [self._span(told) for told in answer["runs"]]
 
     def _stacks(self):
         frames = [
@@ -199,30 +202,30 @@ class Profile:
             stacks.append((frames[stack["frame"]], *(stacks[above] if above is not None else ())))
         return stacks
 
-    def _run(self, told):
+    def _span(self, told):
         thread = self.threads[told["thread"]]
         process = self.processes[thread["process"]]
         assert told["state"] in STATES
         assert told["count"] >= 1
-        return Run(
+        return Span(
             process, thread, told["start_ns"], told["weight_ns"], told["count"], told["state"], told["syscall"],
             told["verdict"], () if told["stack"] is None else self.stacks[told["stack"]], process["pid"],
         )  # fmt: skip
 
     def of(self, pid=None, name=None, main=None):
-        """The runs of a process, and of its main thread or the one of a name."""
+        """The spans of a process, and of its main thread or the one of a name."""
         return [
-            run
-            for run in self.runs
-            if pid in (None, run.pid) and name in (None, run.thread["name"]) and main in (None, run.thread["main"])
+            span
+            for span in self.spans
+            if pid in (None, span.pid) and name in (None, span.thread["name"]) and main in (None, span.thread["main"])
         ]
 
     def weight(self):
-        return sum(run.weight for run in self.runs)
+        return sum(span.weight for span in self.spans)
 
     def end(self):
         """The end of what is in it, as CLOCK_REALTIME has it."""
-        return self.start + max((run.end for run in self.runs), default=0)
+        return self.start + max((span.end for span in self.spans), default=0)
 
     def pids(self):
         return [process["pid"] for process in self.processes]
@@ -251,10 +254,10 @@ def shares(weights):
     return {key: weight / total for key, weight in weights.items()} if total else {}
 
 
-def shares_of(runs, key):
-    """The shares of the weight of runs by what `key` says of each."""
+def shares_of(spans, key):
+    """The shares of the weight of spans by what `key` says of each."""
     weights = collections.Counter()
-    for one in runs:
+    for one in spans:
         weights[key(one)] += one.weight
     return shares(weights)
 
@@ -293,10 +296,10 @@ class Timeline:
             weights[what] += used
         return shares(weights)
 
-    def agreement(self, profile, runs, key):
-        """The share of the weight of runs during which the thread did what `key` says of them."""
+    def agreement(self, profile, spans, key):
+        """The share of the weight of spans during which the thread did what `key` says of them."""
         agrees = total = 0
-        for one in runs:
+        for one in spans:
             begin, end = profile.start + one.start, profile.start + one.end
             agrees += sum(last - first for what, first, last, _ in self.clipped(begin, end) if what == key(one))
             total += one.weight

@@ -3,8 +3,9 @@
  *
  *   {"by": …, "title": …, "threads": …, "lines": …, "after": PROFILE, "before": PROFILE or null}
  *   PROFILE: {"processes": [COMMAND, …], "threads": [[PROCESS, NAME or null], …], "counts": [complete, truncated, torn,
- *             unreadable, late], "duration_ns": …, "rate": …, "cut": …, "runs": [[THREAD, STATE, NS, COUNT, FRAME, …],
- * …]} FRAME:   [NAME, PATH or null, FIRST LINE, LINE, KIND], the outermost first; KIND: 0 Ruby, 1 C, 2 mark
+ *             unreadable, late], "duration_ns": …, "rate": …, "cut": …,
+ *             "spans": [[THREAD, STATE, NS, COUNT, FRAME, …], …]}
+ *   FRAME:   [NAME, PATH or null, FIRST LINE, LINE, KIND], the outermost first; KIND: 0 Ruby, 1 C, 2 mark
  *
  * The pid of the first process is `pid` (or 100), and ids count up from there.
  */
@@ -52,10 +53,10 @@ static uint32_t add_frame(struct profile *profile, const json_t *frame)
 	return index;
 }
 
-static void add_run(struct profile *profile, const json_t *description, uint64_t *start_ns)
+static void add_span(struct profile *profile, const json_t *description, uint64_t *start_ns)
 {
 	enum profile_state state;
-	struct profile_run run = {
+	struct profile_span span = {
 	    .start_ns = *start_ns,
 	    .weight_ns = (uint64_t)integer(description, 2),
 	    .count = (uint32_t)integer(description, 3),
@@ -64,13 +65,13 @@ static void add_run(struct profile *profile, const json_t *description, uint64_t
 	};
 
 	check(profile_state_parse(json_string_value(json_array_get(description, 1)), &state));
-	run.state = (uint8_t)state;
+	span.state = (uint8_t)state;
 	for (size_t i = 4; i < json_array_size(description); i++) {
-		run.node = profile_add_node(profile, run.node, add_frame(profile, json_array_get(description, i)));
-		check(run.node != UINT32_MAX);
+		span.node = profile_add_node(profile, span.node, add_frame(profile, json_array_get(description, i)));
+		check(span.node != UINT32_MAX);
 	}
-	check(profile_add_run(profile, &run));
-	*start_ns += run.weight_ns;
+	check(profile_add_span(profile, &span));
+	*start_ns += span.weight_ns;
 }
 
 static void add_processes(struct profile *profile, const json_t *description, pid_t pid)
@@ -110,7 +111,7 @@ static void set_counts(struct profile *profile, const json_t *counts)
 static struct profile *build(const json_t *description)
 {
 	struct profile *profile = profile_create();
-	json_t *pid = json_object_get(description, "pid"), *run;
+	json_t *pid = json_object_get(description, "pid"), *span;
 	uint64_t start_ns = 0;
 	size_t i;
 
@@ -123,7 +124,7 @@ static struct profile *build(const json_t *description)
 	profile->cut = json_is_true(json_object_get(description, "cut"));
 	set_counts(profile, json_object_get(description, "counts"));
 	add_processes(profile, description, pid ? (pid_t)json_integer_value(pid) : 100);
-	json_array_foreach(json_object_get(description, "runs"), i, run) add_run(profile, run, &start_ns);
+	json_array_foreach(json_object_get(description, "spans"), i, span) add_span(profile, span, &start_ns);
 	return profile;
 }
 

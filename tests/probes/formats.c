@@ -1,6 +1,6 @@
 /*
  * Writes a profile that never was in one of the formats of `rbdump report`: `formats FORMAT BY [lines]`. The profile is
- * JSON on standard input: what dumper/recording/profile.h has, but that a run has its whole stack, pairs of a
+ * JSON on standard input: what dumper/recording/profile.h has, but that a span has its whole stack, pairs of a
  * function's index and a line, the outermost first.
  */
 #include <jansson.h>
@@ -119,7 +119,7 @@ static uint32_t add_stack(struct profile *profile, const json_t *stack)
 	return node;
 }
 
-static void add_runs(struct profile *profile, const json_t *list)
+static void add_spans(struct profile *profile, const json_t *list)
 {
 	const json_t *item;
 	size_t i;
@@ -127,7 +127,7 @@ static void add_runs(struct profile *profile, const json_t *list)
 	json_array_foreach(list, i, item)
 	{
 		enum profile_state state;
-		struct profile_run run = {
+		struct profile_span span = {
 		    .start_ns = (uint64_t)integer(item, "start_ns"),
 		    .weight_ns = (uint64_t)integer(item, "weight_ns"),
 		    .count = (uint32_t)integer(item, "count"),
@@ -137,8 +137,8 @@ static void add_runs(struct profile *profile, const json_t *list)
 		};
 
 		check(profile_state_parse(string(profile, item, "state"), &state), "state");
-		run.state = (uint8_t)state;
-		check(profile_add_run(profile, &run), "run");
+		span.state = (uint8_t)state;
+		check(profile_add_span(profile, &span), "span");
 	}
 }
 
@@ -157,7 +157,7 @@ static struct profile *read_profile(const json_t *told)
 	add_processes(profile, json_object_get(told, "processes"));
 	add_threads(profile, json_object_get(told, "threads"));
 	add_functions(profile, json_object_get(told, "functions"));
-	add_runs(profile, json_object_get(told, "runs"));
+	add_spans(profile, json_object_get(told, "spans"));
 	return profile;
 }
 

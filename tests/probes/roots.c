@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "layout/find.h"
+#include "ruby/roots.h"
+#include "store/find.h"
 #include "target/live.h"
 #include "target/module.h"
-#include "vm/roots.h"
 
 /* As many pages as rbdump takes itself. */
 #define MAX_PAGES 65536

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/types.h>
 
-#include "symbolize/symbolize.h"
+#include "native/symbolize.h"
 
 static json_t *string_or_null(const char *text)
 {

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "memory/addresses.h"
+#include "base/addresses.h"
 
 #define COUNT 1000
 

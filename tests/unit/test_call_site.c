@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
+#include "ruby/call_site.h"
 #include "synthetic.h"
-#include "vm/call_site.h"
 
 #define PACKED	   UINT64_C(1)
 #define FLAG_SHIFT 16

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "decode/text.h"
+#include "base/text.h"
 #include "report/call_tree.h"
 #include "report/flat.h"
 
@@ -52,13 +52,13 @@ static void add_thread(struct profile *profile, uint32_t process, pid_t tid, con
 	profile_add_thread(profile, &thread);
 }
 
-static void add_run(struct profile *profile, uint32_t thread, uint32_t node, enum profile_state state, uint64_t weight,
-		    uint32_t count)
+static void add_span(struct profile *profile, uint32_t thread, uint32_t node, enum profile_state state, uint64_t weight,
+		     uint32_t count)
 {
-	const struct profile_run run = {
+	const struct profile_span span = {
 	    .weight_ns = weight, .count = count, .thread = thread, .node = node, .state = (uint8_t)state};
 
-	assert_true(profile_add_run(profile, &run));
+	assert_true(profile_add_span(profile, &span));
 }
 
 /* ---- the plain way */
@@ -95,44 +95,44 @@ static void append(char *text, const char *more)
 }
 
 static void append_frames(const struct profile *profile, uint32_t node, bool lines, struct paths *paths,
-			  const struct profile_run *run, char *text)
+			  const struct profile_span *span, char *text)
 {
 	const struct profile_frame *frame;
 	char part[64];
 
 	if (node == 0)
 		return;
-	append_frames(profile, profile->nodes[node].parent, lines, paths, run, text);
+	append_frames(profile, profile->nodes[node].parent, lines, paths, span, text);
 	frame = &profile->frames[profile->nodes[node].frame];
 	snprintf(part, sizeof(part), "/%u:%d", frame->function, lines ? (int)frame->line : 0);
 	append(text, part);
-	path_of(paths, text)->total[run->state] += run->weight_ns;
+	path_of(paths, text)->total[span->state] += span->weight_ns;
 }
 
 static void merge_plainly(const struct profile *profile, bool lines, bool processes, bool threads, struct paths *ret)
 {
 	ret->count = 0;
-	for (size_t i = 0; i < profile->nr_runs; i++) {
-		const struct profile_run *run = &profile->runs[i];
-		const struct profile_thread *thread = &profile->threads[run->thread];
+	for (size_t i = 0; i < profile->nr_spans; i++) {
+		const struct profile_span *span = &profile->spans[i];
+		const struct profile_thread *thread = &profile->threads[span->thread];
 		char text[PATH_MAX_] = "", part[64];
 
-		path_of(ret, text)->total[run->state] += run->weight_ns;
+		path_of(ret, text)->total[span->state] += span->weight_ns;
 		if (processes) {
 			snprintf(part, sizeof(part), "/%s %d", profile->processes[thread->process].command,
 				 profile->processes[thread->process].pid);
 			append(text, part);
-			path_of(ret, text)->total[run->state] += run->weight_ns;
+			path_of(ret, text)->total[span->state] += span->weight_ns;
 		}
 		if (threads) {
 			snprintf(part, sizeof(part), "/thread %d%s%s%s", thread->tid, thread->main ? " (main)" : "",
 				 thread->name ? " " : "", thread->name ? thread->name : "");
 			append(text, part);
-			path_of(ret, text)->total[run->state] += run->weight_ns;
+			path_of(ret, text)->total[span->state] += span->weight_ns;
 		}
-		append_frames(profile, run->node, lines, ret, run, text);
-		path_of(ret, text)->self[run->state] += run->weight_ns;
-		path_of(ret, text)->samples += run->count;
+		append_frames(profile, span->node, lines, ret, span, text);
+		path_of(ret, text)->self[span->state] += span->weight_ns;
+		path_of(ret, text)->samples += span->count;
 	}
 }
 
@@ -208,7 +208,7 @@ static void assert_merged(const struct profile *profile, bool lines, bool proces
 }
 
 /* A profile of some processes and threads, whose stacks have much in common; and recursion. */
-static struct profile *random_profile(uint32_t processes, uint32_t threads, uint32_t runs)
+static struct profile *random_profile(uint32_t processes, uint32_t threads, uint32_t spans)
 {
 	static const char *const names[] = {NULL, "worker", "", "puma 1"};
 	struct profile *profile = profile_create();
@@ -222,14 +222,14 @@ static struct profile *random_profile(uint32_t processes, uint32_t threads, uint
 		add_process(profile, (pid_t)(100 + i), i == 2 ? "puma" : "ruby");
 	for (uint32_t i = 0; i < threads; i++)
 		add_thread(profile, i % processes, (pid_t)(200 + i), names[i % 4], i < processes);
-	for (uint32_t i = 0; i < runs; i++) {
+	for (uint32_t i = 0; i < spans; i++) {
 		uint32_t node = 0, depth = below(7);
 
 		for (uint32_t k = 0; k < depth; k++)
 			node = call(profile, node, below(k < 3 ? 2 : 6), below(3));
 		/* Those of a thread are in a row, as the reader has them. */
-		add_run(profile, i * threads / runs, node, (enum profile_state)below(PROFILE_STATES), below(1000),
-			below(5) + 1);
+		add_span(profile, i * threads / spans, node, (enum profile_state)below(PROFILE_STATES), below(1000),
+			 below(5) + 1);
 	}
 	return profile;
 }
@@ -252,8 +252,8 @@ static void test_any_order(void **state)
 	struct profile *profile = random_profile(3, 7, 100);
 
 	(void)state;
-	for (size_t i = 0; i < profile->nr_runs; i++)
-		profile->runs[i].thread = below(7);
+	for (size_t i = 0; i < profile->nr_spans; i++)
+		profile->spans[i].thread = below(7);
 	for (int way = 0; way < 4; way++)
 		assert_merged(profile, way & 1, true, way & 2);
 	profile_destroy(profile);
@@ -268,7 +268,7 @@ static void test_names(void **state)
 	(void)state;
 	add_process(profile, 100, "ruby");
 	add_thread(profile, 0, 100, NULL, true);
-	add_run(profile, 0, call(profile, 0, function(profile, "Foo#bar"), -7), PROFILE_CPU, 5, 1);
+	add_span(profile, 0, call(profile, 0, function(profile, "Foo#bar"), -7), PROFILE_CPU, 5, 1);
 	tree = call_tree_create(profile, CALL_TREE_BY_LINE, true);
 	assert_int_equal(tree->count, 3);
 	for (uint32_t i = 0; i < tree->count; i++) {
@@ -314,7 +314,7 @@ static double cpu_seconds(void)
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* Very deep, of one function and of many; runs at the bottom and on the way. */
+/* Very deep, of one function and of many; spans at the bottom and on the way. */
 static void test_deep(void **state)
 {
 	enum { DEPTH = 131072 };
@@ -331,13 +331,13 @@ static void test_deep(void **state)
 	for (uint32_t i = 0; i < DEPTH; i++) {
 		node = call(profile, node, functions[i % 2], i);
 		if (i % 1000 == 0 || i == DEPTH - 1)
-			add_run(profile, 0, node, PROFILE_CPU, 1, 1);
+			add_span(profile, 0, node, PROFILE_CPU, 1, 1);
 	}
-	for (size_t i = 0, last = profile->nr_runs - 1; i < last; i++, last--) {
-		struct profile_run run = profile->runs[i];
+	for (size_t i = 0, last = profile->nr_spans - 1; i < last; i++, last--) {
+		struct profile_span span = profile->spans[i];
 
-		profile->runs[i] = profile->runs[last];
-		profile->runs[last] = run;
+		profile->spans[i] = profile->spans[last];
+		profile->spans[last] = span;
 	}
 	for (int by_line = 0; by_line < 2; by_line++) {
 		tree = call_tree_create(profile, by_line ? CALL_TREE_BY_LINE : CALL_TREE_BY_FUNCTION, false);
@@ -348,13 +348,13 @@ static void test_deep(void **state)
 			assert_int_equal(tree->nodes[i].line, by_line ? i - 1 : 0);
 		}
 		assert_int_equal(tree->nodes[DEPTH].total[PROFILE_CPU], 1);
-		assert_int_equal(tree->nodes[0].total[PROFILE_CPU], profile->nr_runs);
+		assert_int_equal(tree->nodes[0].total[PROFILE_CPU], profile->nr_spans);
 		call_tree_destroy(tree);
 	}
 	assert_true(flat_by_function(profile, &flat));
 	assert_int_equal(flat.count, 2);
-	assert_int_equal(flat.rows[0].total, profile->nr_runs);
-	assert_int_equal(flat.rows[0].self + flat.rows[1].self, profile->nr_runs);
+	assert_int_equal(flat.rows[0].total, profile->nr_spans);
+	assert_int_equal(flat.rows[0].self + flat.rows[1].self, profile->nr_spans);
 	flat_clear(&flat);
 	profile_destroy(profile);
 }
@@ -372,7 +372,7 @@ static void test_many_threads(void **state)
 	add_process(profile, 100, "ruby");
 	for (uint32_t i = 0; i < COUNT; i++) {
 		add_thread(profile, 0, (pid_t)(100 + i), NULL, i == 0);
-		add_run(profile, i, call(profile, 0, of, i), PROFILE_CPU, 1, 1);
+		add_span(profile, i, call(profile, 0, of, i), PROFILE_CPU, 1, 1);
 	}
 	for (int64_t i = 0; i < OTHERS; i++)
 		call(profile, 0, of, -i - 1);
@@ -391,16 +391,16 @@ static void assert_flat_by_function(const struct profile *profile)
 	size_t rows = 0;
 	struct flat flat;
 
-	for (size_t i = 0; i < profile->nr_runs; i++) {
-		const struct profile_run *run = &profile->runs[i];
+	for (size_t i = 0; i < profile->nr_spans; i++) {
+		const struct profile_span *span = &profile->spans[i];
 		bool on[16] = {false};
 
-		for (uint32_t at = run->node; at != 0; at = profile->nodes[at].parent)
+		for (uint32_t at = span->node; at != 0; at = profile->nodes[at].parent)
 			on[profile->frames[profile->nodes[at].frame].function] = true;
 		for (size_t k = 0; k < 16; k++)
-			total[k] += on[k] ? run->weight_ns : 0;
-		if (run->node != 0)
-			self[profile->frames[profile->nodes[run->node].frame].function] += run->weight_ns;
+			total[k] += on[k] ? span->weight_ns : 0;
+		if (span->node != 0)
+			self[profile->frames[profile->nodes[span->node].frame].function] += span->weight_ns;
 	}
 	assert_true(flat_by_function(profile, &flat));
 	for (size_t i = 0; i < 16; i++)
@@ -422,18 +422,18 @@ static void assert_flat_by_line(const struct profile *profile)
 	uint64_t all = 0, of_rows = 0;
 
 	assert_true(flat_by_line(profile, &flat));
-	for (size_t i = 0; i < profile->nr_runs; i++)
-		all += profile->runs[i].node != 0 ? profile->runs[i].weight_ns : 0;
+	for (size_t i = 0; i < profile->nr_spans; i++)
+		all += profile->spans[i].node != 0 ? profile->spans[i].weight_ns : 0;
 	for (size_t i = 0; i < flat.count; i++) {
 		uint64_t self = 0;
 
-		for (size_t k = 0; k < profile->nr_runs; k++) {
-			const struct profile_node *node = &profile->nodes[profile->runs[k].node];
+		for (size_t k = 0; k < profile->nr_spans; k++) {
+			const struct profile_node *node = &profile->nodes[profile->spans[k].node];
 
-			if (profile->runs[k].node != 0 &&
+			if (profile->spans[k].node != 0 &&
 			    profile->frames[node->frame].function == flat.rows[i].function &&
 			    profile->frames[node->frame].line == flat.rows[i].line)
-				self += profile->runs[k].weight_ns;
+				self += profile->spans[k].weight_ns;
 		}
 		assert_true(self > 0 && flat.rows[i].self == self);
 		assert_true(i == 0 || flat.rows[i - 1].self >= flat.rows[i].self);
@@ -466,15 +466,15 @@ static void test_recursion(void **state)
 	add_process(profile, 100, "ruby");
 	add_thread(profile, 0, 100, NULL, true);
 	node = call(profile, 0, fib, 1);
-	add_run(profile, 0, node, PROFILE_CPU, 1, 1);
+	add_span(profile, 0, node, PROFILE_CPU, 1, 1);
 	node = call(profile, node, fib, 2);
-	add_run(profile, 0, node, PROFILE_GC, 10, 1);
+	add_span(profile, 0, node, PROFILE_GC, 10, 1);
 	node = call(profile, node, other, 3);
-	add_run(profile, 0, node, PROFILE_CPU, 100, 1);
+	add_span(profile, 0, node, PROFILE_CPU, 100, 1);
 	node = call(profile, node, fib, 2);
-	add_run(profile, 0, node, PROFILE_SLEEPING, 1000, 1);
+	add_span(profile, 0, node, PROFILE_SLEEPING, 1000, 1);
 	/* Beside it, other alone. */
-	add_run(profile, 0, call(profile, 0, other, 3), PROFILE_CPU, 10000, 1);
+	add_span(profile, 0, call(profile, 0, other, 3), PROFILE_CPU, 10000, 1);
 	assert_true(flat_by_function(profile, &flat));
 	assert_int_equal(flat.count, 2);
 	assert_int_equal(flat.rows[0].function, other);

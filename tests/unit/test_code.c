@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "decode/code.h"
+#include "ruby/code.h"
 #include "synthetic.h"
 
 #define BASE UINT64_C(0x100000)

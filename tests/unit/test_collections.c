@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
+#include "ruby/collections.h"
 #include "synthetic.h"
-#include "vm/collections.h"
 
 #define NOWHERE (SYNTHETIC_BASE + SYNTHETIC_SIZE)
 
@@ -118,6 +118,7 @@ static void test_doubted(void **state)
 
 	doubted.doubted = true;
 	assert_false(collections_same_objects(&kept, &doubted));
+	assert_false(collections_same_objects(&doubted, &kept));
 	assert_false(collections_same_objects(&doubted, &doubted));
 	/* For what is read a moment later nothing better is known. */
 	assert_true(collections_unchanged(&doubted, &doubted));

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "moments.h"
-#include "record/cpu_limit.h"
+#include "base/clock.h"
+#include "sampling/cpu_limit.h"
 
 #define MS	1000000LL
 #define SECOND_ (1000 * MS)

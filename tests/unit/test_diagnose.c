@@ -88,7 +88,8 @@ static void test_zombie(void **state)
 {
 	(void)state;
 	write_status("4711", "ruby", 'Z', 0, NOBODY, 0);
-	assert_diagnosed(EPERM, EXIT_FAILED, "process 4711 (ruby) has ended and waits for its parent to notice");
+	assert_diagnosed(EPERM, EXIT_FAILED,
+			 "process 4711 (ruby) is a zombie: it has ended, and its parent has not waited for it yet");
 }
 
 /* A tracer, and what is said of it; without a name it is not there to be asked for one. */
@@ -100,10 +101,11 @@ static void assert_traced_by(pid_t tracer, const char *name, const char *said)
 	snprintf(who, sizeof(who), "%d", tracer);
 	if (name)
 		write_status(who, name, 'S', 0, NOBODY, 0);
-	snprintf(message, sizeof(message),
-		 "process 4711 is already traced by %s, and a process has one tracer at a time; end that one, or read "
-		 "without stopping the process: --no-stop",
-		 said);
+	snprintf(
+	    message, sizeof(message),
+	    "process 4711 is already traced by %s, and a process has one tracer at a time; end that tracer, or read "
+	    "without stopping the process: --no-stop",
+	    said);
 	assert_diagnosed(EPERM, EXIT_NO_PERMISSION, message);
 }
 
@@ -131,7 +133,8 @@ static void test_ended_meanwhile(void **state)
 	(void)state;
 	assert_diagnosed(ESRCH, EXIT_FAILED, "there is no process 4711");
 	write_status("4711", "ruby", 'X', 0, NOBODY, 0);
-	assert_diagnosed(ESRCH, EXIT_FAILED, "process 4711 (ruby) has ended and waits for its parent to notice");
+	assert_diagnosed(ESRCH, EXIT_FAILED,
+			 "process 4711 (ruby) is a zombie: it has ended, and its parent has not waited for it yet");
 }
 
 /* The kernel has taken its memory already: whatever the call said, that is why. */
@@ -153,8 +156,8 @@ static void test_other_saved_user(void **state)
 	write_file("sys/kernel/yama/ptrace_scope", "1\n");
 	assert_diagnosed(
 	    EPERM, EXIT_NO_PERMISSION,
-	    "process 4711 is protected from its own user (it has changed its user or gained capabilities since it "
-	    "started); run rbdump with sudo");
+	    "the kernel protects process 4711 from its own user, because the process has changed its user or gained "
+	    "capabilities since it started; run rbdump with sudo");
 }
 
 static void test_other_user(void **state)
@@ -183,9 +186,8 @@ static void test_root_without_capability(void **state)
 	(void)state;
 	write_status("self", "rbdump", 'R', 0, 0, 0x1fffffffffULL & ~(1ULL << 19));
 	assert_diagnosed(EACCES, EXIT_NO_PERMISSION,
-			 "process 4711 belongs to nobody (uid 65534), and rbdump is root without the capability "
-			 "CAP_SYS_PTRACE; give "
-			 "it that capability (in a container: --cap-add SYS_PTRACE), or run rbdump as that user");
+			 "process 4711 belongs to nobody (uid 65534), and rbdump runs as root without CAP_SYS_PTRACE; "
+			 "run rbdump as that user, or with that capability (in a container: --cap-add SYS_PTRACE)");
 }
 
 static void test_yama_1(void **state)
@@ -214,8 +216,7 @@ static void test_yama_3(void **state)
 	write_file("sys/kernel/yama/ptrace_scope", "3\n");
 	assert_diagnosed(
 	    EPERM, EXIT_NO_PERMISSION,
-	    "Yama forbids everyone to trace a process (kernel.yama.ptrace_scope is 3), until a reboot with another "
-	    "value");
+	    "Yama forbids all tracing (kernel.yama.ptrace_scope is 3); only a reboot can change that value");
 }
 
 static void test_not_dumpable(void **state)
@@ -224,8 +225,22 @@ static void test_not_dumpable(void **state)
 	write_file("sys/kernel/yama/ptrace_scope", "0\n");
 	assert_diagnosed(
 	    EPERM, EXIT_NO_PERMISSION,
-	    "process 4711 is protected from its own user (it has changed its user or gained capabilities since it "
-	    "started); run rbdump with sudo");
+	    "the kernel protects process 4711 from its own user, because the process has changed its user or gained "
+	    "capabilities since it started; run rbdump with sudo");
+}
+
+/* With the same user, but of a container with fewer capabilities, as cap_ptrace_access_check() of the kernel sees it. */
+static void test_fewer_capabilities(void **state)
+{
+	(void)state;
+	write_file("4711/status", "Name:\truby\nState:\tS (sleeping)\nTracerPid:\t0\nUid:\t0\t0\t0\t0\n"
+				  "CapPrm:\t000001ffffffffff\nCapEff:\t000001ffffffffff\n");
+	write_status("self", "rbdump", 'R', 0, 0, 0x1fffffffffULL & ~(1ULL << 19));
+	write_file("sys/kernel/yama/ptrace_scope", "0\n");
+	assert_diagnosed(EPERM, EXIT_NO_PERMISSION,
+			 "process 4711 has capabilities that rbdump lacks; run rbdump with CAP_SYS_PTRACE (with sudo; "
+			 "in a container: "
+			 "--cap-add SYS_PTRACE)");
 }
 
 static void test_security_module(void **state)
@@ -245,8 +260,8 @@ static void test_security_module(void **state)
 static void test_no_security_module(void **state)
 {
 	static const char unknown[] =
-	    "the kernel refuses access to process 4711 (Permission denied), though rbdump has "
-	    "CAP_SYS_PTRACE, and it is not known why; try from the host, as root";
+	    "the kernel refuses access to process 4711 (Permission denied) for an unknown reason, though "
+	    "rbdump has CAP_SYS_PTRACE; run rbdump on the host, as root";
 
 	(void)state;
 	write_status("self", "rbdump", 'R', 0, 0, 0x1fffffffffULL);
@@ -264,9 +279,8 @@ static void test_user_namespace(void **state)
 	write_file("self/uid_map", "         0       1000          1\n");
 	assert_diagnosed(
 	    EACCES, EXIT_NO_PERMISSION,
-	    "the kernel refuses access to process 4711 (Permission denied): rbdump runs in a user namespace, and its "
-	    "capability CAP_SYS_PTRACE is for processes of that namespace only; run rbdump from the host, or in the "
-	    "namespace of that process");
+	    "the kernel refuses access to process 4711 (Permission denied): rbdump has CAP_SYS_PTRACE only for "
+	    "processes in its own user namespace; run rbdump on the host, or in the namespace of the process");
 }
 
 int main(void)
@@ -287,6 +301,7 @@ int main(void)
 	    cmocka_unit_test_setup(test_yama_2, set_up),
 	    cmocka_unit_test_setup(test_yama_3, set_up),
 	    cmocka_unit_test_setup(test_not_dumpable, set_up),
+	    cmocka_unit_test_setup(test_fewer_capabilities, set_up),
 	    cmocka_unit_test_setup(test_security_module, set_up),
 	    cmocka_unit_test_setup(test_no_security_module, set_up),
 	    cmocka_unit_test_setup(test_user_namespace, set_up),

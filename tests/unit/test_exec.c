@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture/capture.h"
-#include "error.h"
-#include "moments.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "session/snapshot.h"
 #include "target/live.h"
 #include "target/stopping.h"
 #include "target/tracee.h"
@@ -200,7 +200,7 @@ static void test_process(void **state)
 			memory = memory_create(target_read_pages, target, 16);
 			assert_non_null(memory);
 			clock_gettime(CLOCK_MONOTONIC, &began);
-			error = capture_paused(target, memory, NULL, NULL, &pauses);
+			error = snapshot_paused(target, memory, NULL, NULL, &pauses);
 			assert_true(elapsed_ns(&began) < CAPTURE_NS);
 			copied += error == NULL;
 			memory_destroy(memory);

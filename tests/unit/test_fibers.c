@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "moments.h"
+#include "base/clock.h"
+#include "ruby/fibers.h"
 #include "synthetic.h"
-#include "vm/fibers.h"
 
 #define NOWHERE (SYNTHETIC_BASE + SYNTHETIC_SIZE)
 
@@ -371,6 +371,20 @@ static void test_heap(void **state)
 	assert_true(addresses_add(&scene.found.data, NOWHERE));
 	assert_listed(fibers, 2, LIST_BROKEN);
 	scene.found.data.count--;
+
+	/* A search that does not meet the class Object has not gone through the heap: it may lie between two slots. */
+	s->ruby.object_class = synthetic_allocate(s, 8);
+	synthetic_put_word(s, s->ruby.object_class, slots + (SLOTS + 7) * SLOT);
+	search();
+	assert_false(scene.found.cut);
+	synthetic_put_word(s, s->ruby.object_class, slots + (SLOTS + 7) * SLOT + 8);
+	search();
+	assert_true(scene.found.cut);
+	synthetic_put_word(s, s->ruby.object_class, slots + PAGES * SLOTS * SLOT);
+	search();
+	assert_true(scene.found.cut);
+	s->ruby.object_class = 0;
+	search();
 
 	/* One was freed after the search. */
 	put_object(slots + (SLOTS + 1) * SLOT, NOWHERE, TYPE);

@@ -12,8 +12,10 @@
 
 #include <cmocka.h>
 
-#include "layout/find.h"
 #include "layout/write.h"
+#include "store/find.h"
+#include "store/folders.h"
+#include "store/lists.h"
 
 /* A version that no folder of the tree has. */
 #define VERSION "9.9.9"
@@ -259,7 +261,7 @@ static void test_patch_levels(void **state)
 
 	assert_non_null(error);
 	assert_non_null(
-	    strstr(error->message, "for Ruby " VERSION " with a patch level from 195 to 648, and this is ruby"));
+	    strstr(error->message, "for Ruby " VERSION " with a patch level from 195 to 648, but the target is ruby"));
 	error_destroy(error);
 	wanted.description = "ruby " VERSION "p193 (2013-02-24) [x86_64-linux]";
 	assert_found(&wanted, 0, "a/" VERSION "p0-x.layout", LAYOUT_BY_VERSION);
@@ -278,7 +280,7 @@ static void assert_newest(const char *version, const char *newest)
 	const struct layout_wish wanted = {version, ARCH, BUILD, NULL, NULL};
 	char found[32];
 
-	assert_int_equal(layout_find_newest(&wanted, found, sizeof(found)), newest != NULL);
+	assert_int_equal(layout_lists_newest(&wanted, found, sizeof(found)), newest != NULL);
 	if (newest)
 		assert_string_equal(found, newest);
 }
@@ -324,7 +326,7 @@ static void test_releases(void **state)
 	const struct layout_wish wanted = {"9.9.20", ARCH, BUILD, NULL, NULL};
 
 	(void)state;
-	layout_find_releases(ARCH, &list);
+	layout_lists_releases(ARCH, &list);
 	assert_list(&list, LAYOUT_BY_VERSION, "");
 	write_layout("a/one.layout", "9.9.9", ARCH, NULL);
 	write_file("a/garbage.layout", "garbage", 7);
@@ -335,15 +337,15 @@ static void test_releases(void **state)
 	write_layout("b/arch.layout", "9.9.13", "x86_64", NULL);
 	write_layout("b/series.layout", "9.8.13", ARCH, NULL);
 	write_layout("b/no-release.layout", "9.8.13preview", ARCH, NULL);
-	layout_find_releases(ARCH, &list);
+	layout_lists_releases(ARCH, &list);
 	assert_list(&list, LAYOUT_BY_VERSION, "a/range.layout a/one.layout b/series.layout ");
-	layout_find_nearest(&wanted, &list);
+	layout_lists_nearest(&wanted, &list);
 	assert_list(&list, LAYOUT_NEAREST, "a/range.layout a/one.layout ");
 }
 
 static char listed[512];
 
-static void list(void *context, const char *path, const struct layout *header, const char *wrong)
+static void list(void *context, const char *path, const struct layout *header, const struct error *wrong)
 {
 	size_t length = strlen(listed);
 
@@ -359,13 +361,13 @@ static void test_list(void **state)
 {
 	(void)state;
 	listed[0] = '\0';
-	layout_find_all(list, (void *)&wish);
+	layout_lists_show(list, (void *)&wish);
 	assert_string_equal(listed, "");
 	write_layout("cache/rbdump/offsets.d/v.layout", VERSION, ARCH, BUILD);
 	write_layout("a/z.layout", "9.9.1", "x86_64", NULL);
 	write_file("a/y.layout", "garbage", 7);
 	assert_int_equal(symlink("gone", at("b/link.layout")), 0);
-	layout_find_all(list, (void *)&wish);
+	layout_lists_show(list, (void *)&wish);
 	assert_string_equal(
 	    listed, "a/y.layout wrong\na/z.layout 9.9.1\nb/link.layout wrong\ncache/rbdump/offsets.d/v.layout 9.9.9\n");
 }
@@ -537,9 +539,9 @@ static void test_given_refused(void **state)
 	assert_int_equal(symlink("/dev/null", at("device")), 0);
 	assert_refused("device", "cannot be read: it is not a regular file");
 	write_layout("other", VERSION, "x86_64", NULL);
-	assert_refused("other", "is a layout for x86_64, and this is pdp11");
+	assert_refused("other", "is a layout for x86_64, but the target is pdp11");
 	write_file("empty", "", 0);
-	assert_refused("empty", "is no layout that can be used: the file is empty");
+	assert_refused("empty", "cannot be used as a layout: the file is empty");
 }
 
 /* Copies this program to a path below the root. */

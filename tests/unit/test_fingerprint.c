@@ -11,8 +11,9 @@
 #include <cmocka.h>
 
 #include "layout/read.h"
-#include "sample/fingerprint.h"
+#include "sampling/fingerprint.h"
 #include "synthetic.h"
+#include "target/live.h"
 
 #define WORDS  512u
 #define FRAMES 4u
@@ -22,7 +23,7 @@ struct scene {
 	struct synthetic *s;
 	struct layout *layout;
 	struct ruby ruby;
-	struct shot *shot;
+	struct stack_copy *copy;
 	struct fingerprint first, second;
 	uint64_t stack[WORDS];
 	uint8_t thread[4096], ec[4096];
@@ -55,7 +56,7 @@ static uint64_t *ep_of(struct scene *scene, size_t i)
 static int set_up(void **state)
 {
 	struct scene *scene = calloc(1, sizeof(*scene));
-	const struct target target = {.pid = getpid(), .memory_fd = -1};
+	const struct target target = {.operations = &live_operations, .pid = getpid(), .memory_fd = -1};
 	FILE *stream = fopen("offsets.d/3.4.5-x86_64.layout", "re");
 
 	assert_non_null(scene);
@@ -80,15 +81,15 @@ static int set_up(void **state)
 		ep[-2] = 0x3000 + i;
 		ep[0] = LOCAL;
 	}
-	scene->shot = shot_create(&scene->ruby, &target);
-	return scene->shot ? 0 : -1;
+	scene->copy = stack_copy_create(&scene->ruby, &target);
+	return scene->copy ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
 	struct scene *scene = *state;
 
-	shot_destroy(scene->shot);
+	stack_copy_destroy(scene->copy);
 	synthetic_tear_down((void **)&scene->s);
 	layout_destroy(scene->layout);
 	free(scene->first.words);
@@ -99,14 +100,14 @@ static int tear_down(void **state)
 
 static bool take(struct scene *scene, struct fingerprint *ret)
 {
-	struct shot_aim aim = {.thread = address_of(scene->thread), .ec = address_of(scene->ec)};
-	enum shot_result result = SHOT_MISSED;
+	struct stack_extent extent = {.thread = address_of(scene->thread), .ec = address_of(scene->ec)};
+	enum copy_result result = COPY_MISSED;
 	enum reason reason;
 
-	for (int i = 0; i < 4 && result == SHOT_MISSED; i++)
-		result = shot_copy(scene->shot, &aim, SHOT_ONCE, &reason);
-	assert_int_equal(result, SHOT_COVERED);
-	return fingerprint_take(&scene->ruby, scene->shot, ret);
+	for (int i = 0; i < 4 && result == COPY_MISSED; i++)
+		result = stack_copy_take(scene->copy, &extent, COPY_ONCE, &reason);
+	assert_int_equal(result, COPY_COVERED);
+	return fingerprint_take(&scene->ruby, scene->copy, ret);
 }
 
 static bool is_same(struct scene *scene)

@@ -38,9 +38,9 @@ static bool still_holds(const struct footprint *footprint)
 	struct memory *memory = look();
 	bool holds;
 
-	footprint_want(footprint, memory);
+	memory_want_footprint(memory, footprint);
 	memory_fetch(memory);
-	holds = footprint_holds(footprint, memory);
+	holds = memory_has_footprint(memory, footprint);
 	memory_destroy(memory);
 	return holds;
 }

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
+#include "ruby/frame.h"
 #include "synthetic.h"
-#include "vm/frame.h"
 
 #define NOWHERE (SYNTHETIC_BASE + SYNTHETIC_SIZE)
 #define PC	UINT64_C(0x5550)

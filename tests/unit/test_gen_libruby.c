@@ -50,7 +50,9 @@ static char *find(const char *name, const char *root, char **looked)
 	assert_non_null(file);
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	snprintf(sysroot, sizeof(sysroot), "%s%s%s", root ? folder : "", root ? "/" : "", root ? root : "");
-	char *found = libruby_find(path, sysroot, file);
+	char *found;
+
+	assert_null(libruby_find(path, sysroot, file, &found));
 
 	fclose(file);
 	return found;

@@ -8,8 +8,9 @@
 
 #include <cmocka.h>
 
-#include "layout.h"
+#include "layout/layout.h"
 #include "layout/read.h"
+#include "layout/words.h"
 #include "layout/write.h"
 
 /* A layout with everything that fields.def knows, under the first name of each. */
@@ -69,18 +70,18 @@ static char *written(const struct layout *layout)
 	return content;
 }
 
-static char *read_bytes(const void *content, size_t length, struct layout **ret)
+static struct error *read_bytes(const void *content, size_t length, struct layout **ret)
 {
 	FILE *file = length ? fmemopen((void *)content, length, "r") : fopen("/dev/null", "re");
 
 	assert_non_null(file);
-	char *error = layout_read(file, ret);
+	struct error *error = layout_read(file, ret);
 
 	fclose(file);
 	return error;
 }
 
-static char *read_text(const char *content, struct layout **ret)
+static struct error *read_text(const char *content, struct layout **ret)
 {
 	return read_bytes(content, strlen(content), ret);
 }
@@ -88,13 +89,14 @@ static char *read_text(const char *content, struct layout **ret)
 static void assert_refused_bytes(const void *content, size_t length, const char *reason)
 {
 	struct layout *layout = NULL;
-	char *error = read_bytes(content, length, &layout);
+	struct error *error = read_bytes(content, length, &layout);
 
 	assert_non_null(error);
 	assert_null(layout);
-	if (!strstr(error, reason))
-		fail_msg("refused with \"%s\", not \"%s\"", error, reason);
-	free(error);
+	if (!strstr(error->message, reason))
+		fail_msg("refused with \"%s\", not \"%s\"", error->message, reason);
+	assert_int_equal(error->status, EXIT_FAILED);
+	error_destroy(error);
 }
 
 static void assert_refused(const char *content, const char *reason)
@@ -134,7 +136,7 @@ static void test_round_trip(void **state)
 {
 	struct layout *layout = full_layout(), *again;
 	char *first = written(layout);
-	char *error = read_text(first, &again);
+	struct error *error = read_text(first, &again);
 
 	(void)state;
 	assert_null(error);
@@ -189,7 +191,7 @@ static void test_no_build_id(void **state)
 	free(content);
 	layout_destroy(again);
 	layout_destroy(layout);
-	refuse_replaced("build-id 00ff\n", "", "an address in a layout that has no build-id");
+	refuse_replaced("build-id 00ff\n", "", "an address is not allowed in a layout that has no build-id");
 }
 
 static void test_alternative_names(void **state)
@@ -233,13 +235,13 @@ static void test_digest(void **state)
 	char *content = with_replaced("constant ID_ENTRY_UNIT -9", "constant ID_ENTRY_UNIT -8");
 
 	(void)state;
-	assert_refused(content, "its facts were changed after it was made");
+	assert_refused(content, "the facts were changed after the layout was made");
 	without_digest(content);
 	assert_null(read_text(content, &again));
 	layout_destroy(again);
 	free(content);
 	content = with_replaced("\ndigest ", "\ndigest 0");
-	assert_refused(content, "its facts were changed after it was made");
+	assert_refused(content, "the facts were changed after the layout was made");
 	free(content);
 }
 
@@ -297,7 +299,8 @@ static void test_required(void **state)
 	layout->members[F_vm_living_threads].present = layout->members[F_vm_living_table].present = false;
 	layout->members[F_vm_ractors].present = false;
 	content = written(layout);
-	assert_refused(content, "one of these members must be there, and none is: rb_vm_struct.living_threads.n.next, "
+	assert_refused(content, "at least one of these members is required, but none is present: "
+				"rb_vm_struct.living_threads.n.next, "
 				"rb_vm_struct.living_threads, rb_vm_struct.ractor.set.n.next");
 	free(content);
 	layout_destroy(layout);
@@ -321,7 +324,7 @@ static void test_header(void **state)
 	(void)state;
 	refuse_replaced("arch x86_64\n", "", "the `arch` line is missing");
 	refuse_replaced("version 9.9.9\n", "", "the `version` line is missing");
-	refuse_replaced("arch x86_64\n", "arch x86_64\narch x86_64\n", "`arch` is there twice or out of order");
+	refuse_replaced("arch x86_64\n", "arch x86_64\narch x86_64\n", "`arch` appears twice or is out of order");
 	refuse_replaced("arch x86_64\nbuild-id 00ff\n", "build-id 00ff\narch x86_64\n", "the `arch` line is missing");
 	refuse_replaced("version 9.9.9", "version", "`version` without a value");
 	refuse_replaced("version 9.9.9\n", "version 9.9.9\nversions 9.9.0 9.9.12\n", "a layout that is for one build");
@@ -346,11 +349,11 @@ static void test_truncated(void **state)
 	(void)state;
 	for (size_t length = 0; length < strlen(content); length++) {
 		struct layout *again = NULL;
-		char *error = read_bytes(content, length, &again);
+		struct error *error = read_bytes(content, length, &again);
 
 		assert_non_null(error);
 		assert_null(again);
-		free(error);
+		error_destroy(error);
 	}
 	free(content);
 	layout_destroy(layout);
@@ -376,7 +379,7 @@ static void test_end(void **state)
 	assert_non_null(longer);
 	strcpy(longer, content);
 	strcat(longer, "\n");
-	assert_refused(longer, "something follows the end line");
+	assert_refused(longer, "something follows the `end` line");
 	free(longer);
 	free(content);
 	layout_destroy(layout);
@@ -405,7 +408,7 @@ static void test_hostile_numbers(void **state)
 		free(content);
 	}
 	refuse_replaced("size RBasic 4096", "size RBasic 0", "out of range");
-	refuse_replaced("size RBasic 4096", "size RBasic 8", "are beyond its struct's 8");
+	refuse_replaced("size RBasic 4096", "size RBasic 8", "do not fit into its struct of 8 bytes");
 	refuse_replaced("0xffffffffffffffff", "0x1ffffffffffffffff", "out of range");
 	refuse_replaced("0xffffffffffffffff", "ffff", "out of range");
 	refuse_replaced("window vm_push_frame 0x100 0x180", "window vm_push_frame 0x180 0x180", "out of range");
@@ -428,12 +431,14 @@ static void test_bitfields(void **state)
 static void test_order(void **state)
 {
 	(void)state;
-	refuse_replaced("member RBasic.flags", "member z.flags", "there twice or out of order");
-	refuse_replaced("size RBasic 4096\n", "size RBasic 4096\nsize RBasic 4096\n", "there twice or out of order");
-	refuse_replaced("size RBasic 4096\n", "size RBasic 4096\nsize RBasic 4097\n", "there twice: size RBasic 4097");
+	refuse_replaced("member RBasic.flags", "member z.flags", "the line appears twice or is out of order");
+	refuse_replaced("size RBasic 4096\n", "size RBasic 4096\nsize RBasic 4096\n",
+			"the line appears twice or is out of order");
+	refuse_replaced("size RBasic 4096\n", "size RBasic 4096\nsize RBasic 4097\n",
+			"the fact appears twice: size RBasic 4097");
 	refuse_replaced("symbol ruby_current_vm_ptr 0xffffffffffffffff\n",
 			"symbol ruby_current_vm_ptr 0x1\nsymbol ruby_current_vm_ptr 0xffffffffffffffff\n",
-			"there twice");
+			"appears twice");
 }
 
 static void test_bytes(void **state)
@@ -479,6 +484,16 @@ static void test_header_only(void **state)
 	free(content);
 }
 
+/* A text of anybody's for a layout file. */
+static void test_text(void **state)
+{
+	char *text = layout_text("r\xc3\xbc\x1b ~\x7f and more", 7);
+
+	(void)state;
+	assert_string_equal(text, "r??? ~?");
+	free(text);
+}
+
 static void test_write_error(void **state)
 {
 	struct layout *layout = full_layout();
@@ -510,6 +525,7 @@ int main(void)
 	    cmocka_unit_test(test_order),
 	    cmocka_unit_test(test_bytes),
 	    cmocka_unit_test(test_header_only),
+	    cmocka_unit_test(test_text),
 	    cmocka_unit_test(test_write_error),
 	};
 

@@ -10,9 +10,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "moments.h"
+#include "base/clock.h"
 #include "session/look.h"
 #include "synthetic.h"
+#include "target/live.h"
 
 /* So many threads, each of which has the same stack of so many frames. */
 #define THREADS 2000
@@ -82,7 +83,7 @@ static int set_up(void **state)
 	link_ring(s, s->ruby.vm, F_vm_ractors, F_ractor_node, &ractor, 1);
 	link_ring(s, ractor, F_ractor_threads, F_thread_node, scene.threads, THREADS);
 	link_ring(s, ractor, F_ractor_gvl_queue, F_thread_gvl_node, scene.threads, THREADS);
-	scene.target = (struct target){.kind = TARGET_CORE, .threads = scene.natives, .nr_threads = THREADS};
+	scene.target = (struct target){.operations = &core_operations, .threads = scene.natives, .nr_threads = THREADS};
 	scene.session = (struct session){.target = &scene.target,
 					 .module = &scene.module,
 					 .memory = s->ruby.memory,
@@ -236,7 +237,7 @@ static int set_up_running(void **state)
 	for (size_t i = 0; i < SYNTHETIC_SIZE / MEMORY_PAGE; i++)
 		if (s->mapped[i])
 			memcpy((uint8_t *)now + i * MEMORY_PAGE, s->bytes + i * MEMORY_PAGE, MEMORY_PAGE);
-	scene.target = (struct target){.kind = TARGET_LIVE, .pid = getpid(), .memory_fd = -1};
+	scene.target = (struct target){.operations = &live_operations, .pid = getpid(), .memory_fd = -1};
 	scene.session.memory = memory_create(target_read_pages, &scene.target, SESSION_PAGES);
 	scene.session.no_stop = true;
 	assert_non_null(scene.session.memory);

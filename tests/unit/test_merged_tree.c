@@ -40,15 +40,15 @@ static struct profile *profile_with_threads(pid_t pid, const char *const *names,
 	return profile;
 }
 
-static void run(struct profile *profile, uint32_t thread, enum profile_state state, uint64_t weight,
-		const uint32_t *functions, size_t depth)
+static void span(struct profile *profile, uint32_t thread, enum profile_state state, uint64_t weight,
+		 const uint32_t *functions, size_t depth)
 {
-	struct profile_run run = {.weight_ns = weight, .count = 1, .thread = thread, .state = (uint8_t)state};
+	struct profile_span span = {.weight_ns = weight, .count = 1, .thread = thread, .state = (uint8_t)state};
 
 	for (size_t i = 0; i < depth; i++)
-		run.node = profile_add_node(profile, run.node,
-					    profile_add_frame(profile, functions[i], (int64_t)functions[i] + 10));
-	assert_true(profile_add_run(profile, &run));
+		span.node = profile_add_node(profile, span.node,
+					     profile_add_frame(profile, functions[i], (int64_t)functions[i] + 10));
+	assert_true(profile_add_span(profile, &span));
 }
 
 static const char *const one_thread[] = {NULL};
@@ -60,9 +60,9 @@ static struct profile *before(void)
 	uint32_t main_ = function(profile, "main", "a.rb", 1), total = function(profile, "total", "a.rb", 5);
 	uint32_t open = function(profile, "open", "a.rb", 9), other = function(profile, "open", "b.rb", 9);
 
-	run(profile, 0, PROFILE_CPU, 100, (uint32_t[]){main_, total}, 2);
-	run(profile, 0, PROFILE_CPU, 20, (uint32_t[]){main_, open}, 2);
-	run(profile, 0, PROFILE_CPU, 3, (uint32_t[]){main_, other}, 2);
+	span(profile, 0, PROFILE_CPU, 100, (uint32_t[]){main_, total}, 2);
+	span(profile, 0, PROFILE_CPU, 20, (uint32_t[]){main_, open}, 2);
+	span(profile, 0, PROFILE_CPU, 3, (uint32_t[]){main_, other}, 2);
 	return profile;
 }
 
@@ -73,9 +73,9 @@ static struct profile *after(void)
 	uint32_t open = function(profile, "open", "a.rb", 19), total = function(profile, "total", "a.rb", 15);
 	uint32_t main_ = function(profile, "main", "a.rb", 2);
 
-	run(profile, 0, PROFILE_GC, 7, (uint32_t[]){main_, total, total}, 3);
-	run(profile, 0, PROFILE_CPU, 30, (uint32_t[]){main_, total}, 2);
-	run(profile, 0, PROFILE_BLOCKED, 5, (uint32_t[]){main_, open}, 2);
+	span(profile, 0, PROFILE_GC, 7, (uint32_t[]){main_, total, total}, 3);
+	span(profile, 0, PROFILE_CPU, 30, (uint32_t[]){main_, total}, 2);
+	span(profile, 0, PROFILE_BLOCKED, 5, (uint32_t[]){main_, open}, 2);
 	return profile;
 }
 
@@ -141,8 +141,8 @@ static void test_one(void **state)
 	struct merged_tree *tree;
 
 	(void)state;
-	run(profile, 0, PROFILE_CPU, 1, &first, 1);
-	run(profile, 0, PROFILE_CPU, 2, &second, 1);
+	span(profile, 0, PROFILE_CPU, 1, &first, 1);
+	span(profile, 0, PROFILE_CPU, 2, &second, 1);
 	calls = call_tree_create(profile, CALL_TREE_BY_FUNCTION, false);
 	tree = merged_tree_create(calls, NULL);
 	assert_non_null(tree);
@@ -182,7 +182,7 @@ static struct profile *threads(pid_t pid, size_t count)
 	uint32_t main_ = function(profile, "main", "a.rb", 1);
 
 	for (uint32_t i = 0; i < count; i++)
-		run(profile, i, PROFILE_CPU, 10 + i, &main_, 1);
+		span(profile, i, PROFILE_CPU, 10 + i, &main_, 1);
 	return profile;
 }
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "layout/nearest.h"
+#include "store/nearest.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -96,9 +96,9 @@ static void test_of_a_patch_level(void **state)
 
 	(void)state;
 	give(levels, COUNT(levels));
-	assert_nearest("2.0.0", "ruby 2.0.0p195 (2013-05-14) [x86_64-linux]", "2.0.0p0 2.0.0p0; 2.0.0p576 2.0.0p648; ");
-	assert_nearest("2.0.0", "ruby 2.0.0p481 (2014-05-08) [x86_64-linux]", "2.0.0p576 2.0.0p648; 2.0.0p0 2.0.0p0; ");
-	assert_nearest("2.0.0", NULL, "2.0.0p0 2.0.0p0; 2.0.0p576 2.0.0p648; ");
+	assert_nearest("2.0.0", "ruby 2.0.0p195 (2013-05-14) [x86_64-linux]", "2.0.0p0; 2.0.0p576 2.0.0p648; ");
+	assert_nearest("2.0.0", "ruby 2.0.0p481 (2014-05-08) [x86_64-linux]", "2.0.0p576 2.0.0p648; 2.0.0p0; ");
+	assert_nearest("2.0.0", NULL, "2.0.0p0; 2.0.0p576 2.0.0p648; ");
 }
 
 static void test_what_is_no_release(void **state)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "error.h"
+#include "base/error.h"
 #include "experiment/oracle.h"
 
 static const char text[] = "{\"schema_version\": 1, \"roots\": [\"<main>\"], \"frames\": {"

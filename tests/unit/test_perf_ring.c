@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "record/perf_ring.h"
+#include "sampling/perf_ring.h"
 
 #define PAGE ((size_t)4096)
 #define PID  1234

@@ -20,7 +20,7 @@
 #include "recording/reader.h"
 #include "recording/writer.h"
 
-static const char *const no_such_thing = "it has something that no recording has";
+static const char *const no_such_thing = "the file contains an invalid record";
 
 static int new_file(void)
 {
@@ -77,7 +77,7 @@ static void assert_refused(int fd)
 	assert_null(profile);
 	assert_null(state.damage);
 	assert_int_equal(error->status, EXIT_FAILED);
-	assert_string_equal(error->message, "test is no recording of rbdump");
+	assert_string_equal(error->message, "test is not a recording of rbdump");
 	error_destroy(error);
 }
 
@@ -136,7 +136,7 @@ static void say_head(struct byte_buffer *records)
 	    "{\"tool\":\"rbdump 9\",\"mode\":\"paused\",\"start_s\":1700000000,\"start_ns\":0,\"rate\":99}");
 }
 
-/* A process, two threads, two functions, a frame each, a stack of both, and a run of 5 us in it. */
+/* A process, two threads, two functions, a frame each, a stack of both, and a span of 5 us in it. */
 static void say_all(struct byte_buffer *records)
 {
 	say(records, RECORD_PROCESS, "nnnnnsss", N(0), N(100), N(1), N(12345), N(0), "ruby", "3.4.5", "ruby 3.4.5");
@@ -146,7 +146,7 @@ static void say_all(struct byte_buffer *records)
 	say(records, RECORD_FUNCTION, "nbissss", N(0), PROFILE_CFUNC, I(0), "sleep", "sleep", NULL, NULL);
 	say(records, RECORD_FRAMES, "nnini", N(0), N(0), I(3), N(1), I(3));
 	say(records, RECORD_NODES, "nnnnn", N(0), N(1), N(0), N(1), N(1));
-	say(records, RECORD_RUNS, "ninnnbn", N(0), I(10), N(0), N(5), N(1), PROFILE_CPU, N(2));
+	say(records, RECORD_SPANS, "ninnnbn", N(0), I(10), N(0), N(5), N(1), PROFILE_CPU, N(2));
 }
 
 static struct profile *read_records(const struct byte_buffer *records, struct recording_state *state)
@@ -186,7 +186,7 @@ static bool takes(char record, const char *fields, ...)
 		assert_null(state.damage);
 	else
 		assert_string_equal(state.damage, no_such_thing);
-	assert_int_equal(profile->nr_processes >= 1 && profile->nr_threads >= 2 && profile->nr_runs >= 1, 1);
+	assert_int_equal(profile->nr_processes >= 1 && profile->nr_threads >= 2 && profile->nr_spans >= 1, 1);
 	assert_true(profile->duration_ns == (taken ? 1000000 : 0) || profile->duration_ns > 1000000);
 	assert_string_equal(profile->functions[profile->frames[profile->nodes[2].frame].function].name, "sleep");
 	free(state.damage);
@@ -226,7 +226,7 @@ static void test_no_process(void **state)
 		assert_false(takes(RECORD_FUNCTION, "nbissss", other, 0, I(1), "main", "main", "a.rb", "/a.rb"));
 		assert_false(takes(RECORD_FRAMES, "nni", other, N(0), I(3)));
 		assert_false(takes(RECORD_NODES, "nnn", other, N(1), N(0)));
-		assert_false(takes(RECORD_RUNS, "ninnnbn", other, I(10), N(0), N(5), N(1), 0, N(0)));
+		assert_false(takes(RECORD_SPANS, "ninnnbn", other, I(10), N(0), N(5), N(1), 0, N(0)));
 		assert_false(takes(RECORD_RESET, "n", other));
 		assert_false(takes(RECORD_COUNTS, "nnnnnnnn", other, N(1), N(1), N(1), N(0), N(0), N(0), N(0)));
 		assert_false(takes(RECORD_END, "nnbn", other, N(1), 1, N(0)));
@@ -276,36 +276,36 @@ static void test_frames_and_nodes(void **state)
 	assert_false(takes(RECORD_NODES, "nn", N(0), N(1)));
 }
 
-static void test_runs(void **state)
+static void test_spans(void **state)
 {
 	const uint64_t left = time_max - 15;
 
 	(void)state;
-	assert_true(takes(RECORD_RUNS, "n", N(0)));
-	assert_true(takes(RECORD_RUNS, "ninnnbn", N(0), I(0), N(1), N(5), UINT64_C(0xffffffff), 0x35, N(0)));
-	assert_false(takes(RECORD_RUNS, "ninnnbn", N(0), I(0), N(2), N(5), N(1), 0, N(0)));
-	assert_false(takes(RECORD_RUNS, "ninnnbn", N(0), I(0), UINT64_MAX, N(5), N(1), 0, N(0)));
-	assert_false(takes(RECORD_RUNS, "ninnnbn", N(0), I(0), N(1), N(5), N(0), 0, N(0)));
-	assert_false(takes(RECORD_RUNS, "ninnnbn", N(0), I(0), N(1), N(5), UINT64_C(1) << 32, 0, N(0)));
-	assert_false(takes(RECORD_RUNS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), PROFILE_STATES, N(0)));
-	assert_false(takes(RECORD_RUNS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), 0x40, N(0)));
-	assert_false(takes(RECORD_RUNS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), 0, N(3)));
-	assert_false(takes(RECORD_RUNS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), 0, UINT64_MAX));
-	assert_false(takes(RECORD_RUNS, "ninnnb", N(0), I(0), N(1), N(5), N(1), 0));
-	assert_true(takes(RECORD_RUNS, "ninnnbnn", N(0), I(0), N(1), N(5), N(1), PROFILE_BLOCKED, N(0), N(1)));
-	assert_false(takes(RECORD_RUNS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), PROFILE_BLOCKED, N(0)));
-	/* Times: the first thread's last run ends at 15. */
-	assert_true(takes(RECORD_RUNS, "ninnnbn", N(0), I(-15), N(0), N(1), N(1), 0, N(0)));
-	assert_false(takes(RECORD_RUNS, "ninnnbn", N(0), I(-16), N(0), N(1), N(1), 0, N(0)));
-	assert_false(takes(RECORD_RUNS, "ninnnbn", N(0), INT64_MIN, N(0), N(1), N(1), 0, N(0)));
-	assert_false(takes(RECORD_RUNS, "ninnnbn", N(0), INT64_MAX, N(0), N(1), N(1), 0, N(0)));
-	assert_true(takes(RECORD_RUNS, "ninnnbn", N(0), (int64_t)left, N(0), N(0), N(1), 0, N(0)));
-	assert_false(takes(RECORD_RUNS, "ninnnbn", N(0), (int64_t)left + 1, N(0), N(0), N(1), 0, N(0)));
-	assert_true(takes(RECORD_RUNS, "ninnnbn", N(0), I(0), N(0), left, N(1), 0, N(0)));
-	assert_false(takes(RECORD_RUNS, "ninnnbn", N(0), I(0), N(0), left + 1, N(1), 0, N(0)));
-	assert_false(takes(RECORD_RUNS, "ninnnbn", N(0), I(0), N(0), UINT64_MAX, N(1), 0, N(0)));
+	assert_true(takes(RECORD_SPANS, "n", N(0)));
+	assert_true(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), UINT64_C(0xffffffff), 0x35, N(0)));
+	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(2), N(5), N(1), 0, N(0)));
+	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), UINT64_MAX, N(5), N(1), 0, N(0)));
+	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(0), 0, N(0)));
+	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), UINT64_C(1) << 32, 0, N(0)));
+	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), PROFILE_STATES, N(0)));
+	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), 0x40, N(0)));
+	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), 0, N(3)));
+	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), 0, UINT64_MAX));
+	assert_false(takes(RECORD_SPANS, "ninnnb", N(0), I(0), N(1), N(5), N(1), 0));
+	assert_true(takes(RECORD_SPANS, "ninnnbnn", N(0), I(0), N(1), N(5), N(1), PROFILE_BLOCKED, N(0), N(1)));
+	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), PROFILE_BLOCKED, N(0)));
+	/* Times: the first thread's last span ends at 15. */
+	assert_true(takes(RECORD_SPANS, "ninnnbn", N(0), I(-15), N(0), N(1), N(1), 0, N(0)));
+	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(-16), N(0), N(1), N(1), 0, N(0)));
+	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), INT64_MIN, N(0), N(1), N(1), 0, N(0)));
+	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), INT64_MAX, N(0), N(1), N(1), 0, N(0)));
+	assert_true(takes(RECORD_SPANS, "ninnnbn", N(0), (int64_t)left, N(0), N(0), N(1), 0, N(0)));
+	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), (int64_t)left + 1, N(0), N(0), N(1), 0, N(0)));
+	assert_true(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(0), left, N(1), 0, N(0)));
+	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(0), left + 1, N(1), 0, N(0)));
+	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(0), UINT64_MAX, N(1), 0, N(0)));
 	/* The end of one that was refused is no beginning for the next. */
-	assert_false(takes(RECORD_RUNS, "ninnnbninnnbn", N(0), I(0), N(0), time_max, N(1), 0, N(0), I(1), N(0),
+	assert_false(takes(RECORD_SPANS, "ninnnbninnnbn", N(0), I(0), N(0), time_max, N(1), 0, N(0), I(1), N(0),
 			   time_max, N(1), 0, N(0)));
 }
 
@@ -352,7 +352,7 @@ static bool takes_after_reset(char record, const char *fields, ...)
 	if (state.damage)
 		assert_string_equal(state.damage, no_such_thing);
 	else
-		assert_int_equal(profile->nr_runs, 2);
+		assert_int_equal(profile->nr_spans, 2);
 	profile_destroy(profile);
 	bytes_clear(&records);
 	free(state.damage);
@@ -362,11 +362,11 @@ static bool takes_after_reset(char record, const char *fields, ...)
 static void test_reset(void **state)
 {
 	(void)state;
-	assert_true(takes_after_reset(RECORD_RUNS, "ninnnbn", N(0), I(0), N(0), N(5), N(1), 0, N(0)));
-	assert_false(takes_after_reset(RECORD_RUNS, "ninnnbn", N(0), I(0), N(0), N(5), N(1), 0, N(1)));
-	assert_false(takes_after_reset(RECORD_RUNS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), 0, N(0)));
+	assert_true(takes_after_reset(RECORD_SPANS, "ninnnbn", N(0), I(0), N(0), N(5), N(1), 0, N(0)));
+	assert_false(takes_after_reset(RECORD_SPANS, "ninnnbn", N(0), I(0), N(0), N(5), N(1), 0, N(1)));
+	assert_false(takes_after_reset(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), 0, N(0)));
 	/* Times begin with 0 again. */
-	assert_false(takes_after_reset(RECORD_RUNS, "ninnnbn", N(0), I(-1), N(0), N(5), N(1), 0, N(0)));
+	assert_false(takes_after_reset(RECORD_SPANS, "ninnnbn", N(0), I(-1), N(0), N(5), N(1), 0, N(0)));
 	assert_false(takes_after_reset(RECORD_FRAMES, "nni", N(0), N(0), I(3)));
 	assert_false(takes_after_reset(RECORD_NODES, "nnn", N(0), N(1), N(0)));
 }
@@ -388,9 +388,9 @@ static bool takes_head(const char *json)
 	lseek(fd, 0, SEEK_SET);
 	error = recording_read_fd(fd, "test", &state, &profile);
 	if (error)
-		assert_string_equal(error->message, "test is no recording of rbdump");
+		assert_string_equal(error->message, "test is not a recording of rbdump");
 	else
-		assert_int_equal(profile->nr_runs, 1);
+		assert_int_equal(profile->nr_spans, 1);
 	assert_null(state.damage);
 	profile_destroy(profile);
 	bytes_clear(&records);
@@ -502,7 +502,7 @@ static void assert_tail(const void *bytes, size_t length, const char *damage)
 		assert_string_equal(state.damage, damage);
 	else
 		assert_null(state.damage);
-	assert_int_equal(profile->nr_runs, 1);
+	assert_int_equal(profile->nr_spans, 1);
 	assert_true(profile->cut);
 	profile_destroy(profile);
 	free(state.damage);
@@ -546,7 +546,7 @@ static void test_bomb(void **state)
 
 	(void)state;
 	assert_true(zeros != MAP_FAILED);
-	assert_tail(zeros, length, "a part of it is too long");
+	assert_tail(zeros, length, "a zstd frame of the file is too long");
 	munmap(zeros, length);
 }
 
@@ -574,7 +574,7 @@ static void test_end_of_file(void **state)
 		profile = read_back(fd, &came);
 		assert_true(came.finished);
 		assert_null(came.damage);
-		assert_int_equal(profile->nr_runs, 1);
+		assert_int_equal(profile->nr_spans, 1);
 		profile_destroy(profile);
 		bytes_clear(&records);
 		free(text);
@@ -623,12 +623,12 @@ static void test_system_calls(void **state)
 	say_head(&records);
 	say_all(&records);
 	for (size_t i = 0; i < count; i++)
-		say(&records, RECORD_RUNS, "ninnnbnn", N(0), I(1), N(1), N(1), N(1), PROFILE_BLOCKED, N(0),
+		say(&records, RECORD_SPANS, "ninnnbnn", N(0), I(1), N(1), N(1), N(1), PROFILE_BLOCKED, N(0),
 		    calls[i].said);
 	profile = read_records(&records, &came);
-	assert_int_equal(profile->nr_runs, 1 + count);
+	assert_int_equal(profile->nr_spans, 1 + count);
 	for (size_t i = 0; i < count; i++)
-		assert_int_equal(profile->runs[1 + i].syscall, calls[i].number);
+		assert_int_equal(profile->spans[1 + i].syscall, calls[i].number);
 	profile_destroy(profile);
 	bytes_clear(&records);
 }
@@ -701,10 +701,10 @@ static void test_crowds(void **state)
 
 enum { FRAMES = 6 };
 
-/* A recording of some frames, with as many runs in the first so many of them. */
+/* A recording of some frames, with as many spans in the first so many of them. */
 struct sample_file {
 	uint8_t bytes[65536];
-	size_t length, ends[FRAMES], runs[FRAMES], runs_of_thread[FRAMES];
+	size_t length, ends[FRAMES], spans[FRAMES], spans_of_thread[FRAMES];
 };
 
 static void make_file(struct sample_file *ret)
@@ -725,19 +725,20 @@ static void make_file(struct sample_file *ret)
 	encoder_process(encoder, &process);
 	encoder_thread(encoder, 0, &thread);
 	for (size_t frame = 1; frame < FRAMES; frame++) {
-		ret->runs[frame] = ret->runs[frame - 1];
+		ret->spans[frame] = ret->spans[frame - 1];
 		for (int i = 0; i < 5; i++, now_ns += 10000000) {
 			struct profile *tables = encoder_tables(encoder);
 			char name[32];
 			struct profile_function function = {.kind = PROFILE_RUBY};
-			struct profile_run run = {.start_ns = now_ns, .weight_ns = 10000000, .count = 1, .syscall = -1};
+			struct profile_span span = {
+			    .start_ns = now_ns, .weight_ns = 10000000, .count = 1, .syscall = -1};
 
 			snprintf(name, sizeof(name), "method_%zu_%d", frame, i);
 			function.name = function.label = profile_string(tables, name);
-			run.node = profile_add_node(
+			span.node = profile_add_node(
 			    tables, 0, profile_add_frame(tables, profile_add_function(tables, &function), i));
-			encoder_run(encoder, &run);
-			ret->runs[frame]++;
+			encoder_span(encoder, &span);
+			ret->spans[frame]++;
 		}
 		encoder_take(encoder, now_ns, &counts, &records);
 		assert_null(recording_add(writer, records.data, records.length));
@@ -753,17 +754,17 @@ static void make_file(struct sample_file *ret)
 	close(fd);
 }
 
-/* All runs of the first frames, and no others. */
-static void assert_runs_of(const struct profile *profile, const struct sample_file *file, size_t frames)
+/* All spans of the first frames, and no others. */
+static void assert_spans_of(const struct profile *profile, const struct sample_file *file, size_t frames)
 {
-	assert_int_equal(profile->nr_runs, file->runs[frames - 1]);
-	for (size_t i = 0; i < profile->nr_runs; i++) {
+	assert_int_equal(profile->nr_spans, file->spans[frames - 1]);
+	for (size_t i = 0; i < profile->nr_spans; i++) {
 		char name[32];
 
 		snprintf(name, sizeof(name), "method_%zu_%zu", i / 5 + 1, i % 5);
-		assert_true(profile->runs[i].start_ns == i * 10000000);
+		assert_true(profile->spans[i].start_ns == i * 10000000);
 		assert_string_equal(
-		    profile->functions[profile->frames[profile->nodes[profile->runs[i].node].frame].function].name,
+		    profile->functions[profile->frames[profile->nodes[profile->spans[i].node].frame].function].name,
 		    name);
 	}
 }
@@ -799,18 +800,18 @@ static void test_cut(void **state)
 			frames++;
 		if (frames == 0) {
 			assert_non_null(error);
-			assert_string_equal(error->message, "test is no recording of rbdump");
+			assert_string_equal(error->message, "test is not a recording of rbdump");
 			error_destroy(error);
 			continue;
 		}
 		assert_null(error);
-		assert_runs_of(profile, &file, frames);
+		assert_spans_of(profile, &file, frames);
 		assert_int_equal(profile->cut, frames < FRAMES);
 		assert_int_equal(came.finished, frames == FRAMES);
 		if (length == file.ends[frames - 1])
 			assert_null(came.damage);
 		else
-			assert_string_equal(came.damage, "it ends in the middle");
+			assert_string_equal(came.damage, "the file was cut short");
 		free(came.damage);
 		profile_destroy(profile);
 	}
@@ -836,7 +837,7 @@ static void test_damaged(void **state)
 			error = read_piped(file.bytes, file.length, &came, &profile);
 			file.bytes[at] = before;
 			if (frames == 0 && error) {
-				assert_string_equal(error->message, "test is no recording of rbdump");
+				assert_string_equal(error->message, "test is not a recording of rbdump");
 				error_destroy(error);
 				continue;
 			}
@@ -844,11 +845,11 @@ static void test_damaged(void **state)
 			/* A few bits say nothing, like those of a larger window. */
 			if (came.finished) {
 				assert_null(came.damage);
-				assert_runs_of(profile, &file, FRAMES);
+				assert_spans_of(profile, &file, FRAMES);
 			} else {
 				assert_non_null(came.damage);
 				assert_true(profile->cut);
-				assert_runs_of(profile, &file, frames);
+				assert_spans_of(profile, &file, frames);
 			}
 			free(came.damage);
 			profile_destroy(profile);
@@ -872,7 +873,7 @@ static struct small small_recording(time_t start_s, long start_ns, uint64_t star
 	const struct profile_process process = {
 	    .pid = 100, .started = started, .command = "ruby", .begin_ns = begin_ns};
 	const struct profile_thread thread = {.tid = 100, .main = true, .ractor = 1, .name = name};
-	const struct profile_run run = {
+	const struct profile_span span = {
 	    .start_ns = begin_ns, .weight_ns = weight_ns, .count = 7, .state = (uint8_t)of, .syscall = -1};
 	const struct profile_counts counts = {.samples = 7, .verdicts = {7}};
 	struct encoder *encoder = encoder_create(3);
@@ -883,7 +884,7 @@ static struct small small_recording(time_t start_s, long start_ns, uint64_t star
 	assert_null(recording_begin(ret.fd, "test", &head, &writer));
 	encoder_process(encoder, &process);
 	encoder_thread(encoder, 0, &thread);
-	encoder_run(encoder, &run);
+	encoder_span(encoder, &span);
 	encoder_take(encoder, begin_ns + weight_ns, &counts, &records);
 	assert_null(recording_add(writer, records.data, records.length));
 	assert_null(finish ? recording_finish(writer, begin_ns + weight_ns) : recording_flush(writer));
@@ -910,13 +911,13 @@ static struct profile *read_all(const struct small *files, size_t count, struct 
 	return profile;
 }
 
-static void assert_run(const struct profile_run *run, uint32_t thread, enum profile_state state, uint64_t start_us,
-		       uint64_t weight_us)
+static void assert_span(const struct profile_span *span, uint32_t thread, enum profile_state state, uint64_t start_us,
+			uint64_t weight_us)
 {
-	assert_int_equal(run->thread, thread);
-	assert_int_equal(run->state, state);
-	assert_int_equal(run->start_ns, start_us * 1000);
-	assert_int_equal(run->weight_ns, weight_us * 1000);
+	assert_int_equal(span->thread, thread);
+	assert_int_equal(span->state, state);
+	assert_int_equal(span->start_ns, start_us * 1000);
+	assert_int_equal(span->weight_ns, weight_us * 1000);
 }
 
 /* One process, in parts that are given in any order; the times are those of the first. */
@@ -939,10 +940,10 @@ static void test_one_process(void **state)
 	assert_true(profile->rate == 1);
 	assert_int_equal(profile->nr_processes, 1);
 	assert_int_equal(profile->nr_threads, 1);
-	assert_int_equal(profile->nr_runs, 3);
-	assert_run(&profile->runs[0], 0, PROFILE_CPU, 1000, 3000);
-	assert_run(&profile->runs[1], 0, PROFILE_GVL, 100000, 4);
-	assert_run(&profile->runs[2], 0, PROFILE_GC, 1601000, 2000);
+	assert_int_equal(profile->nr_spans, 3);
+	assert_span(&profile->spans[0], 0, PROFILE_CPU, 1000, 3000);
+	assert_span(&profile->spans[1], 0, PROFILE_GVL, 100000, 4);
+	assert_span(&profile->spans[2], 0, PROFILE_GC, 1601000, 2000);
 	assert_int_equal(profile->processes[0].begin_ns, 1000000);
 	assert_int_equal(profile->processes[0].end_ns, 1603000000);
 	assert_int_equal(profile->duration_ns, 1603000000);
@@ -963,10 +964,10 @@ static void test_overlap(void **state)
 	struct profile *profile = read_all(files, 3, came);
 
 	(void)state;
-	assert_int_equal(profile->nr_runs, 3);
-	assert_run(&profile->runs[0], 0, PROFILE_GC, 0, 0);
-	assert_run(&profile->runs[1], 0, PROFILE_CPU, 0, 4000);
-	assert_run(&profile->runs[2], 0, PROFILE_GVL, 4000, 3000);
+	assert_int_equal(profile->nr_spans, 3);
+	assert_span(&profile->spans[0], 0, PROFILE_GC, 0, 0);
+	assert_span(&profile->spans[1], 0, PROFILE_CPU, 0, 4000);
+	assert_span(&profile->spans[2], 0, PROFILE_GVL, 4000, 3000);
 	profile_destroy(profile);
 }
 
@@ -1009,8 +1010,8 @@ static void test_far_apart(void **state)
 	(void)state;
 	assert_true(came[0].finished && came[1].finished && !came[2].finished);
 	assert_string_equal(came[2].damage, no_such_thing);
-	assert_int_equal(profile->nr_runs, 2);
-	assert_true(profile->runs[1].start_ns == UINT64_C(1499999000) * 1000000000 + long_ns / 1000);
+	assert_int_equal(profile->nr_spans, 2);
+	assert_true(profile->spans[1].start_ns == UINT64_C(1499999000) * 1000000000 + long_ns / 1000);
 	profile_destroy(profile);
 	free(came[2].damage);
 }
@@ -1026,13 +1027,13 @@ static void test_two_threads(void **state)
 	say_head(&records);
 	say_all(&records);
 	say(&records, RECORD_THREAD, "nnnnbs", N(0), N(2), N(101), N(1), 0, "worker");
-	say(&records, RECORD_RUNS, "ninnnbninnnbn", N(0), I(10), N(1), N(5), N(1), 0, N(0), I(10), N(2), N(5), N(1), 0,
+	say(&records, RECORD_SPANS, "ninnnbninnnbn", N(0), I(10), N(1), N(5), N(1), 0, N(0), I(10), N(2), N(5), N(1), 0,
 	    N(0));
 	profile = read_records(&records, &came);
 	assert_int_equal(profile->nr_threads, 3);
-	assert_int_equal(profile->nr_runs, 3);
-	assert_run(&profile->runs[1], 1, PROFILE_CPU, 10, 5);
-	assert_run(&profile->runs[2], 2, PROFILE_CPU, 10, 5);
+	assert_int_equal(profile->nr_spans, 3);
+	assert_span(&profile->spans[1], 1, PROFILE_CPU, 10, 5);
+	assert_span(&profile->spans[2], 2, PROFILE_CPU, 10, 5);
 	profile_destroy(profile);
 	bytes_clear(&records);
 }
@@ -1093,10 +1094,10 @@ static void test_files(void **state)
 			      "/nonexistent cannot be read: No such file");
 	assert_cannot_be_read((const char *[]){"/"}, 1, EXIT_FAILED, "/ cannot be read: Is a directory");
 	assert_cannot_be_read((const char *[]){file.name, "/nonexistent"}, 2, EXIT_FAILED, "/nonexistent");
-	assert_cannot_be_read((const char *[]){file.name, "/dev/null"}, 2, EXIT_USAGE, "must be a file");
+	assert_cannot_be_read((const char *[]){file.name, "/dev/null"}, 2, EXIT_USAGE, "is not a regular file");
 	assert_cannot_be_read((const char *[]){file.name, "-"}, 2, EXIT_USAGE, "standard input");
 	/* Who has its other end does not open it. */
-	assert_cannot_be_read((const char *[]){file.name, name}, 2, EXIT_USAGE, "must be a file");
+	assert_cannot_be_read((const char *[]){file.name, name}, 2, EXIT_USAGE, "is not a regular file");
 	unlink(name);
 	rmdir(folder);
 	close(file.fd);
@@ -1110,7 +1111,7 @@ int main(void)
 	    cmocka_unit_test(test_threads),
 	    cmocka_unit_test(test_functions),
 	    cmocka_unit_test(test_frames_and_nodes),
-	    cmocka_unit_test(test_runs),
+	    cmocka_unit_test(test_spans),
 	    cmocka_unit_test(test_ends),
 	    cmocka_unit_test(test_reset),
 	    cmocka_unit_test(test_heads),

@@ -396,19 +396,19 @@ static const struct profile_counts some_counts = {
 /* What was given to an encoder, in the order of times: what must come back. */
 struct expected {
 	struct profile *tables;
-	struct profile_run runs[512];
+	struct profile_span spans[512];
 	size_t count;
 };
 
-static void expect(struct expected *expected, struct encoder *encoder, const struct profile_run *run, size_t name,
+static void expect(struct expected *expected, struct encoder *encoder, const struct profile_span *span, size_t name,
 		   int depth, enum profile_kind kind)
 {
-	struct profile_run given = *run;
+	struct profile_span given = *span;
 
 	given.node = add_stack(encoder_tables(encoder), name, depth, kind);
-	encoder_run(encoder, &given);
-	expected->runs[expected->count] = *run;
-	expected->runs[expected->count++].node = add_stack(expected->tables, name, depth, kind);
+	encoder_span(encoder, &given);
+	expected->spans[expected->count] = *span;
+	expected->spans[expected->count++].node = add_stack(expected->tables, name, depth, kind);
 }
 
 enum { PROCESSES = 3, THREADS = 3, ROUNDS = 40 };
@@ -435,7 +435,7 @@ static void record(struct recording_writer *writer, struct expected *expected)
 	for (uint64_t round = 0; round < ROUNDS; round++) {
 		for (size_t i = 0; i < PROCESSES; i++) {
 			uint32_t thread = (uint32_t)(round % THREADS);
-			struct profile_run run = {
+			struct profile_span span = {
 			    .start_ns = round * 1000000 + 7,
 			    .weight_ns = 1000000,
 			    .count = (uint32_t)(round * round + 1),
@@ -445,11 +445,11 @@ static void record(struct recording_writer *writer, struct expected *expected)
 			    .verdict = (uint8_t)(round % (VERDICT_UNREADABLE + 1)),
 			};
 
-			if (run.state == PROFILE_BLOCKED && round % 4 != 1)
-				run.syscall = (int16_t)(round * 10);
-			expect(expected, encoders[i], &run, round % 11 + i, (int)(round % 5),
+			if (span.state == PROFILE_BLOCKED && round % 4 != 1)
+				span.syscall = (int16_t)(round * 10);
+			expect(expected, encoders[i], &span, round % 11 + i, (int)(round % 5),
 			       (enum profile_kind)(round % 3));
-			expected->runs[expected->count - 1].thread = (uint32_t)i * THREADS + thread;
+			expected->spans[expected->count - 1].thread = (uint32_t)i * THREADS + thread;
 			if (round == 12 && i == 1) {
 				/* What goes on, and who the threads are, is said anew. */
 				kept[0] = add_stack(encoder_tables(encoders[i]), 3, 50, PROFILE_RUBY);
@@ -462,14 +462,15 @@ static void record(struct recording_writer *writer, struct expected *expected)
 				}
 			}
 			if (round == 14 && i == 1) {
-				struct profile_run other = run;
+				struct profile_span other = span;
 
 				other.start_ns += 1000000;
 				other.node = kept[0];
-				encoder_run(encoders[i], &other);
-				expected->runs[expected->count] = other;
-				expected->runs[expected->count].node = add_stack(expected->tables, 3, 50, PROFILE_RUBY);
-				expected->runs[expected->count++].thread = (uint32_t)i * THREADS + thread;
+				encoder_span(encoders[i], &other);
+				expected->spans[expected->count] = other;
+				expected->spans[expected->count].node =
+				    add_stack(expected->tables, 3, 50, PROFILE_RUBY);
+				expected->spans[expected->count++].thread = (uint32_t)i * THREADS + thread;
 			}
 			if (round % 4 == i) {
 				encoder_take(encoders[i], (round + 1) * 1000000, &some_counts, &records);
@@ -504,7 +505,7 @@ static void add_end(struct recording_writer *writer, uint32_t process, uint64_t 
 
 static int by_thread_and_time(const void *a, const void *b)
 {
-	const struct profile_run *x = a, *y = b;
+	const struct profile_span *x = a, *y = b;
 
 	if (x->thread != y->thread)
 		return x->thread < y->thread ? -1 : 1;
@@ -526,21 +527,21 @@ static void assert_process(const struct profile_process *process, const struct p
 
 static void assert_expected(const struct profile *profile, struct expected *expected)
 {
-	qsort(expected->runs, expected->count, sizeof(expected->runs[0]), by_thread_and_time);
+	qsort(expected->spans, expected->count, sizeof(expected->spans[0]), by_thread_and_time);
 	for (size_t i = 0; i < expected->count; i++) {
-		const struct profile_run *run = &profile->runs[i], *given = &expected->runs[i];
+		const struct profile_span *span = &profile->spans[i], *given = &expected->spans[i];
 
-		assert_int_equal(run->thread, given->thread);
+		assert_int_equal(span->thread, given->thread);
 		/* In whole microseconds. */
-		assert_true(run->start_ns == given->start_ns / 1000 * 1000);
-		assert_true(run->weight_ns == 1000000);
-		assert_int_equal(run->count, given->count);
-		assert_int_equal(run->state, given->state);
-		assert_int_equal(run->verdict, given->verdict);
-		assert_int_equal(run->syscall, given->syscall);
-		assert_same_stack(profile, run->node, expected->tables, given->node);
+		assert_true(span->start_ns == given->start_ns / 1000 * 1000);
+		assert_true(span->weight_ns == 1000000);
+		assert_int_equal(span->count, given->count);
+		assert_int_equal(span->state, given->state);
+		assert_int_equal(span->verdict, given->verdict);
+		assert_int_equal(span->syscall, given->syscall);
+		assert_same_stack(profile, span->node, expected->tables, given->node);
 	}
-	assert_int_equal(profile->nr_runs, expected->count);
+	assert_int_equal(profile->nr_spans, expected->count);
 }
 
 static void test_round_trip(void **state)
@@ -594,10 +595,10 @@ static void test_round_trip(void **state)
 		assert_true(thread->ractor == given.ractor);
 		assert_same_text(thread->name, given.name);
 	}
-	/* That one's runs after it are those of the last thread. */
+	/* That one's spans after it are those of the last thread. */
 	for (size_t i = 0; i < expected.count; i++)
-		if (expected.runs[i].thread == THREADS + 2 && expected.runs[i].start_ns > 12000007)
-			expected.runs[i].thread = PROCESSES * THREADS;
+		if (expected.spans[i].thread == THREADS + 2 && expected.spans[i].start_ns > 12000007)
+			expected.spans[i].thread = PROCESSES * THREADS;
 	assert_expected(profile, &expected);
 	profile_destroy(profile);
 	profile_destroy(expected.tables);

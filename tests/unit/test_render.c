@@ -10,8 +10,8 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "decode/text.h"
-#include "error.h"
+#include "base/error.h"
+#include "base/text.h"
 #include "render/render.h"
 
 static struct trace_frame frames[8];
@@ -174,9 +174,9 @@ static void test_version_sources(void **state)
 	assert_text("Process 4242: ruby 9.8.7 (a test) (found in the core's memory)\n0 threads, not paused\n");
 	trace.ruby_description = NULL;
 	trace.version_source = VERSION_BY_NAME;
-	assert_text("Process 4242: ruby 9.8.7 (by the name of its libruby)\n0 threads, not paused\n");
+	assert_text("Process 4242: ruby 9.8.7 (from the name of its libruby)\n0 threads, not paused\n");
 	trace.version_source = VERSION_OF_LAYOUT;
-	assert_text("Process 4242: ruby 9.8.7 (by the layout)\n0 threads, not paused\n");
+	assert_text("Process 4242: ruby 9.8.7 (from the layout)\n0 threads, not paused\n");
 	trace.version_source = VERSION_GIVEN;
 	assert_text("Process 4242: ruby 9.8.7 (as given)\n0 threads, not paused\n");
 	trace.version_source = VERSION_FITS;
@@ -185,8 +185,8 @@ static void test_version_sources(void **state)
 	trace.versions_fit[1] = "9.8.0 9.8.6";
 	trace.versions_fit[2] = "9.7.0 9.7.1";
 	trace.nr_versions_fit = 3;
-	assert_text("Process 4242: ruby 9.8.7, 9.8.0 to 9.8.6 or 9.7.0 to 9.7.1 (nothing in the core tells which: the "
-		    "layouts of these fit, and show the same)\n0 threads, not paused\n");
+	assert_text("Process 4242: ruby 9.8.7, 9.8.0 to 9.8.6 or 9.7.0 to 9.7.1 (the core does not tell which "
+		    "release: all these layouts fit, and show the same stacks)\n0 threads, not paused\n");
 }
 
 static void test_nearest(void **state)
@@ -250,11 +250,11 @@ static void test_frames(void **state)
 	assert_text("Process 4242: ruby 9.8.7 (a test)\n"
 		    "1 thread, paused for 123 us\n"
 		    "\n"
-		    "Thread 4242 (main) running [torn: a frame's iseq is not code]\n"
+		    "Thread 4242 (main) running [torn: a frame's iseq pointer does not point to code]\n"
 		    "    shop.rb:12:in 'open' Shop#open\n"
 		    "    shop.rb:-3:in 'block (2 levels) in open' Shop#open\n"
 		    "    shop.rb:12:in 'Integer#times' (C)\n"
-		    "    [unreadable frame at 0x7f00dead0010: a frame's iseq is not code]\n"
+		    "    [unreadable frame at 0x7f00dead0010: a frame's iseq pointer does not point to code]\n"
 		    "    shop.rb:0:in '<main>'\n");
 }
 
@@ -339,11 +339,11 @@ static void test_fibers(void **state)
 	json_decref(root);
 	trace.fibers_missing = LIST_MISSED;
 	trace.nr_fibers_missing = 7;
-	assert_line("Fibers may be missing: 7, some were not found");
+	assert_line("Fibers may be missing: 7 (some fibers were not found)");
 	assert_int_equal(trace_exit_status(&trace), 1);
 	trace.fibers_missing = LIST_NOT_KNOWN;
 	trace.nr_fibers_missing = 0;
-	assert_line("Fibers may be missing: where this Ruby has them is not known");
+	assert_line("Fibers may be missing: rbdump does not know how to find the list in the memory of this Ruby");
 	assert_int_equal(trace_exit_status(&trace), 1);
 	trace.fibers_missing = LIST_COMPLETE;
 }
@@ -355,11 +355,9 @@ static void test_missing_threads(void **state)
 		enum list_missing missing;
 		const char *name, *line;
 	} cases[] = {
-	    {LIST_BROKEN, "list-broken",
-	     "Threads may be missing: the list of them was being changed, or is not all there"},
-	    {LIST_TOO_LONG, "too-many", "Threads may be missing: there are more than rbdump lists"},
-	    {LIST_OUT_OF_TIME, "out-of-time",
-	     "Threads may be missing: there was no time left to read the list of them"},
+	    {LIST_BROKEN, "list-broken", "Threads may be missing: the list was changing, or it is incomplete"},
+	    {LIST_TOO_LONG, "too-many", "Threads may be missing: the list is too long for rbdump"},
+	    {LIST_OUT_OF_TIME, "out-of-time", "Threads may be missing: there was no time left to read the list"},
 	};
 	json_t *root = json(), *list = json_object_get(root, "thread_list");
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "decode/resolve.h"
+#include "ruby/resolve.h"
 #include "synthetic.h"
 
 #define NOWHERE (SYNTHETIC_BASE + SYNTHETIC_SIZE)

@@ -7,10 +7,11 @@
 
 #include <cmocka.h>
 
-#include "moments.h"
+#include "base/clock.h"
+#include "ruby/lifetime.h"
+#include "ruby/roots.h"
 #include "synthetic.h"
-#include "vm/lifetime.h"
-#include "vm/roots.h"
+#include "target/live.h"
 
 struct variables {
 	struct synthetic *s;
@@ -57,7 +58,7 @@ static void make(struct synthetic *s, size_t before)
 	v.data.end = synthetic_allocate(s, before * 8 + 8) + before * 8 + 8;
 	v.module = (struct module){.target = &v.target, .fd = -1, .data = &v.data, .nr_data = 1, .whole = v.data};
 	v.mapping = (struct mapping){.start = SYNTHETIC_BASE, .end = SYNTHETIC_BASE + SYNTHETIC_SIZE};
-	v.target = (struct target){.kind = TARGET_LIVE, .mappings = &v.mapping, .nr_mappings = 1};
+	v.target = (struct target){.operations = &live_operations, .mappings = &v.mapping, .nr_mappings = 1};
 }
 
 static struct roots search(void)

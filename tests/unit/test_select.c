@@ -18,10 +18,10 @@ static uint32_t add_stack(struct profile *profile, enum profile_kind kind, const
 	return profile_add_node(profile, 0, profile_add_frame(profile, profile_add_function(profile, &function), 0));
 }
 
-static void add_run(struct profile *profile, uint32_t thread, enum profile_state state, int number, uint64_t start,
-		    uint64_t weight, uint32_t count)
+static void add_span(struct profile *profile, uint32_t thread, enum profile_state state, int number, uint64_t start,
+		     uint64_t weight, uint32_t count)
 {
-	const struct profile_run run = {
+	const struct profile_span span = {
 	    .start_ns = start,
 	    .weight_ns = weight,
 	    .count = count,
@@ -30,7 +30,7 @@ static void add_run(struct profile *profile, uint32_t thread, enum profile_state
 	    .state = (uint8_t)state,
 	};
 
-	assert_true(profile_add_run(profile, &run));
+	assert_true(profile_add_span(profile, &span));
 }
 
 /* Two processes with two threads each. In each thread each state, 100 ns long, one after the other. */
@@ -54,13 +54,13 @@ static struct profile *some_profile(void)
 
 		profile_add_thread(profile, &thread);
 		for (int state = 0; state < PROFILE_STATES; state++)
-			add_run(profile, i, (enum profile_state)state, state == PROFILE_BLOCKED ? SYS_read : -1,
-				(uint64_t)state * 100, 100, 10);
+			add_span(profile, i, (enum profile_state)state, state == PROFILE_BLOCKED ? SYS_read : -1,
+				 (uint64_t)state * 100, 100, 10);
 	}
 	return profile;
 }
 
-/* What is left: how many runs of each state and thread. */
+/* What is left: how many spans of each state and thread. */
 static void assert_left(struct selection selection, const char *states, const char *threads)
 {
 	struct profile *profile = some_profile();
@@ -69,13 +69,13 @@ static void assert_left(struct selection selection, const char *states, const ch
 	profile_select(profile, &selection);
 	for (const char *thread = threads; *thread; thread++) {
 		for (const char *state = states; *state; state++, count++) {
-			assert_true(count < profile->nr_runs);
-			assert_int_equal(profile->runs[count].thread, *thread - '0');
-			assert_int_equal(profile->runs[count].state, *state - '0');
-			assert_int_equal(profile->runs[count].count, 10);
+			assert_true(count < profile->nr_spans);
+			assert_int_equal(profile->spans[count].thread, *thread - '0');
+			assert_int_equal(profile->spans[count].state, *state - '0');
+			assert_int_equal(profile->spans[count].count, 10);
 		}
 	}
-	assert_int_equal(count, profile->nr_runs);
+	assert_int_equal(count, profile->nr_spans);
 	profile_destroy(profile);
 }
 
@@ -118,16 +118,16 @@ static void assert_cut(uint64_t from, uint64_t to, uint64_t start, uint64_t weig
 {
 	const struct selection selection = {.idle = true, .from_ns = from, .to_ns = to};
 	struct profile *profile = some_profile();
-	const struct profile_run *run = profile->runs;
+	const struct profile_span *span = profile->spans;
 
-	profile->nr_runs = 0;
-	add_run(profile, 0, PROFILE_CPU, -1, 1000, 100, 10);
+	profile->nr_spans = 0;
+	add_span(profile, 0, PROFILE_CPU, -1, 1000, 100, 10);
 	profile_select(profile, &selection);
-	assert_int_equal(profile->nr_runs, count > 0);
+	assert_int_equal(profile->nr_spans, count > 0);
 	if (count > 0) {
-		assert_int_equal(run->start_ns, start);
-		assert_int_equal(run->weight_ns, weight);
-		assert_int_equal(run->count, count);
+		assert_int_equal(span->start_ns, start);
+		assert_int_equal(span->weight_ns, weight);
+		assert_int_equal(span->count, count);
 	}
 	profile_destroy(profile);
 }
@@ -152,9 +152,9 @@ static void test_times(void **state)
 
 static bool is_idle(const struct profile *profile, enum profile_state state, int number, uint32_t node)
 {
-	const struct profile_run run = {.state = (uint8_t)state, .syscall = (int16_t)number, .node = node};
+	const struct profile_span span = {.state = (uint8_t)state, .syscall = (int16_t)number, .node = node};
 
-	return run_is_idle(profile, &run);
+	return span_is_idle(profile, &span);
 }
 
 static void test_idle(void **state)

@@ -1,5 +1,5 @@
 /*
- * Threads that sleep while their process is captured: their system calls go on, and what they wrote is copied as of one
+ * Threads that sleep while their process is copied: their system calls go on, and what they wrote is copied as of one
  * moment although nobody stops them.
  */
 #include <setjmp.h>
@@ -23,8 +23,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture/capture.h"
 #include "memory/memory.h"
+#include "session/snapshot.h"
 #include "target/live.h"
 #include "target/sleeper.h"
 #include "target/stopping.h"
@@ -126,7 +126,7 @@ static _Noreturn void sleep_in_calls(void)
 	_exit(0);
 }
 
-/* Counts in two places, with a sleep between rounds that is shorter than a capture. */
+/* Counts in two places, with a sleep between rounds that is shorter than a copy. */
 static void *count(void *unused)
 {
 	shared->ready++;
@@ -253,7 +253,7 @@ static void test_calls_go_on(void **state)
 		struct memory *memory = memory_create(target_read_pages, target, 16);
 
 		assert_non_null(memory);
-		assert_null(capture_paused(target, memory, NULL, NULL, &pauses));
+		assert_null(snapshot_paused(target, memory, NULL, NULL, &pauses));
 		assert_int_equal(target->nr_threads, NR_CALLS + 1);
 		for (size_t k = 0; k < target->nr_threads; k++) {
 			assert_true(target->threads[k].stopped && target->threads[k].asleep);
@@ -325,7 +325,7 @@ static void test_thread_that_wakes_up(void **state)
 
 		assert_non_null(counters.memory);
 		addresses_clear(&target->restless); /* as if it had never been seen to wake up */
-		assert_null(capture_paused(target, counters.memory, read_counters, &counters, &pauses));
+		assert_null(snapshot_paused(target, counters.memory, read_counters, &counters, &pauses));
 		assert_in_range(counters.first - counters.second, 0, 1);
 		memory_destroy(counters.memory);
 	}
@@ -350,7 +350,7 @@ static void test_thread_that_cannot_be_stopped(void **state)
 
 		assert_non_null(counters.memory);
 		addresses_clear(&target->restless);
-		assert_null(capture_paused(target, counters.memory, read_counters, &counters, &pauses));
+		assert_null(snapshot_paused(target, counters.memory, read_counters, &counters, &pauses));
 		assert_int_equal(target->nr_threads, 2);
 		for (size_t k = 0; k < target->nr_threads; k++)
 			assert_false(target->threads[k].refused);

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "decode/st.h"
+#include "ruby/st.h"
 #include "synthetic.h"
 
 #define NOWHERE	     (SYNTHETIC_BASE + SYNTHETIC_SIZE)
@@ -134,6 +134,7 @@ static uint64_t lists_of(struct synthetic *s, const uint64_t *keys, size_t count
 	synthetic_put(s, bins, heads, sizeof(heads));
 	synthetic_set(s, table, F_st_bins, bins);
 	synthetic_set(s, table, F_st_num_bins, BINS);
+	synthetic_set(s, table, F_st_num_entries, count);
 	return table;
 }
 
@@ -141,6 +142,8 @@ static void test_lists(void **state)
 {
 	static const uint64_t keys[] = {1, 8, 15, 5, UINT64_C(1) << 60};
 	struct synthetic *s = *state;
+	struct access access;
+	struct sum sum = {0};
 	uint64_t table;
 
 	use_lists(s);
@@ -150,6 +153,12 @@ static void test_lists(void **state)
 		assert_found(s, table, keys[i], true);
 	assert_found(s, table, 22, false);
 	assert_found(s, table, 3, false);
+	/* Of one that says it has more, nothing is known to be absent. */
+	synthetic_set(s, table, F_st_num_entries, 6);
+	access = ruby_access(&s->ruby);
+	assert_false(st_each(&access, table, LIMIT, add, &sum));
+	assert_true(access.failed);
+	synthetic_set(s, table, F_st_num_entries, 5);
 	synthetic_set(s, table, F_st_num_bins, UINT64_C(1) << 40);
 	assert_int_equal(sum_of(s, table, LIMIT, 0, &(bool){false}).count, 0);
 	synthetic_set(s, table, F_st_bins, NOWHERE);
@@ -196,6 +205,10 @@ static void test_packed(void **state)
 	assert_sum(s, table, 3, 20 + 21 + 22);
 	assert_found(s, table, 22, true);
 	assert_found(s, table, 23, false);
+	/* There is room for six. */
+	synthetic_set(s, table, F_st_real_entries, 7);
+	assert_unreadable(s, table);
+	synthetic_set(s, table, F_st_real_entries, 3);
 	synthetic_set(s, table, F_st_packed, NOWHERE);
 	assert_unreadable(s, table);
 }

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "decode/class.h"
-#include "decode/label.h"
-#include "decode/symbol.h"
+#include "ruby/class.h"
+#include "ruby/label.h"
+#include "ruby/symbol.h"
 #include "synthetic.h"
 
 #define NOWHERE (SYNTHETIC_BASE + SYNTHETIC_SIZE)

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "experiment/counts.h"
+#include "experiment/modes.h"
 #include "experiment/tally.h"
 
 static int64_t count_of(const json_t *counts, const char *key)
@@ -40,7 +42,7 @@ static int tear_down(void **state)
 static void test_samples(void **state)
 {
 	struct tally *tally = *state;
-	const struct sample sample = {.mode = MODE_UNPAUSED, .tries = 1, .took_us = 10};
+	const struct sample sample = {.source = &source_unpaused, .effort.tries = 1, .effort.took_us = 10};
 	struct trace_frame frames[] = {
 	    {.kind = TRACE_RUBY, .name = "A#a", .has_line = true},
 	    {.kind = TRACE_CFUNC, .name = "Array#each"},
@@ -94,17 +96,18 @@ static void test_tries_and_steps(void **state)
 {
 	struct tally *tally = *state;
 	const struct trace_thread thread = {0};
-	struct sample sample = {.mode = MODE_PAUSED, .tries = 1, .took_us = 1, .pause_us = 1};
+	struct sample sample = {.source = &source_paused, .effort.tries = 1, .effort.took_us = 1, .stop.pause_us = 1};
 
 	tally_sample(tally, &sample, &thread, false, ORACLE_LEGAL);
-	sample.tries = 4;
-	sample.retried[REASON_MOVED] = 2;
-	sample.retried[REASON_WINDOW] = 1;
-	sample.steps = 30;
-	sample.step_us = 60;
+	sample.effort.tries = 4;
+	sample.effort.retried[REASON_MOVED] = 2;
+	sample.effort.retried[REASON_WINDOW] = 1;
+	sample.stop.steps = 30;
+	sample.stop.step_us = 60;
 	tally_sample(tally, &sample, &thread, false, ORACLE_LEGAL);
-	sample = (struct sample){.mode = MODE_PAUSED, .tries = 2, .steps = 7, .step_us = 14, .off_cpu = true};
-	sample.retried[REASON_MOVED] = 1;
+	sample = (struct sample){
+	    .source = &source_paused, .effort.tries = 2, .stop.steps = 7, .stop.step_us = 14, .effort.off_cpu = true};
+	sample.effort.retried[REASON_MOVED] = 1;
 	tally_sample(tally, &sample, &thread, false, ORACLE_LEGAL);
 	assert_int_equal(tally->tries, 7);
 	assert_int_equal(tally->max_tries, 4);
@@ -124,21 +127,23 @@ static void test_times(void **state)
 	struct tally *tally = *state;
 	const struct trace_thread good = {0}, torn = {.verdict = VERDICT_TORN, .reason = REASON_WINDOW};
 
-	for (int mode = 0; mode < SAMPLE_MODES; mode++) {
-		const struct sample sample = {.mode = (enum sample_mode)mode, .took_us = 5000, .pause_us = 2000};
+	for (int mode = 0; mode < MODES; mode++) {
+		const struct sample sample = {
+		    .source = mode_source((enum mode)mode), .effort.took_us = 5000, .stop.pause_us = 2000};
 
-		if (!sample_mode_pauses(sample.mode))
+		if (sample.source && !sample.source->pauses)
 			tally_sample(tally, &sample, &good, false, ORACLE_LEGAL);
 	}
 	assert_int_equal(distribution_count(tally->pause), 0);
-	assert_int_equal(distribution_count(tally->took), 5);
+	assert_int_equal(distribution_count(tally->took), 4);
 	tally_clear(tally);
 	assert_true(tally_init(tally));
 	/* In any order: 617 and 1000 have no common divisor. */
 	for (int i = 0; i < 1000; i++) {
 		int value = i * 617 % 1000 + 1;
-		const struct sample sample = {
-		    .mode = i % 2 ? MODE_PAUSED : MODE_PAUSED_NAIVE, .took_us = value * 10.0, .pause_us = value};
+		const struct sample sample = {.source = mode_source(i % 2 ? MODE_PAUSED : MODE_PAUSED_NAIVE),
+					      .effort.took_us = value * 10.0,
+					      .stop.pause_us = value};
 
 		tally_sample(tally, &sample, i % 3 ? &good : &torn, false, ORACLE_LEGAL);
 	}
@@ -162,14 +167,14 @@ static void test_many_keys(void **state)
 
 	for (int i = 0; i < 50000; i++) {
 		snprintf(key, sizeof(key), "m%d", i);
-		tally_count(tally->leaves, key);
+		counts_add(tally->leaves, key);
 	}
 	size = json_object_size(tally->leaves);
 	assert_in_range(size, 1000, 49999);
 	assert_int_equal(count_of(tally->leaves, "(others)"), 50000 - (int64_t)(size - 1));
-	tally_count(tally->leaves, "m0");
+	counts_add(tally->leaves, "m0");
 	assert_int_equal(count_of(tally->leaves, "m0"), 2);
-	tally_count(tally->leaves, "m49999");
+	counts_add(tally->leaves, "m49999");
 	assert_int_equal(json_object_size(tally->leaves), size);
 	for (void *at = json_object_iter(tally->leaves); at; at = json_object_iter_next(tally->leaves, at))
 		sum += json_integer_value(json_object_iter_value(at));
@@ -185,11 +190,11 @@ static void test_witness(void **state)
 	    [TRUTH_IMPOSSIBLE] = "impossible",
 	    [TRUTH_IN_WINDOW] = "in_window",
 	};
-	struct witness *witness = &((struct tally *)*state)->witness;
+	struct evaluation *evaluation = &((struct tally *)*state)->evaluation;
 	json_t *object;
 
 	for (int truth = 0; truth < TRUTHS; truth++) {
-		const struct testimony testimonies[] = {
+		const struct judgement testimonies[] = {
 		    {REASON_NONE, CALL_SITE_UNDECIDED, CALL_SITE_AGREES},
 		    {REASON_NONE, CALL_SITE_AGREES, CALL_SITE_CONTRADICTS},
 		    {REASON_NONE, CALL_SITE_CONTRADICTS, CALL_SITE_CONTRADICTS},
@@ -201,9 +206,9 @@ static void test_witness(void **state)
 
 		for (size_t i = 0; i < sizeof(testimonies) / sizeof(testimonies[0]); i++)
 			for (int n = 0; n < times[i] * (truth + 1); n++)
-				witness_count(witness, &testimonies[i], (enum truth)truth);
+				evaluation_count(evaluation, &testimonies[i], (enum truth)truth);
 	}
-	object = witness_object(witness);
+	object = evaluation_object(evaluation);
 	assert_non_null(object);
 	assert_int_equal(json_object_size(object), TRUTHS);
 	for (int truth = 0; truth < TRUTHS; truth++) {

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "target/target.h"
+#include "target/live.h"
 
 #define LENGTH 8192
 
@@ -52,7 +52,8 @@ static int set_up(void **state)
 	f->mapped = mmap(NULL, LENGTH, PROT_READ, MAP_PRIVATE, fd, 0);
 	assert_true(f->mapped != MAP_FAILED);
 	close(fd);
-	f->target = (struct target){.pid = getpid(), .memory_fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC)};
+	f->target = (struct target){
+	    .operations = &live_operations, .pid = getpid(), .memory_fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC)};
 	/* The end is not that of any mapping, so that nothing is found in map_files. */
 	f->mapping = (struct mapping){
 	    .start = (uint64_t)(uintptr_t)f->mapped,

@@ -8,8 +8,7 @@
 
 #include <cmocka.h>
 
-#include "decode/text.h"
-#include "synthetic.h"
+#include "base/text.h"
 
 static void assert_text(const char *bytes, size_t length, const char *expected)
 {
@@ -144,32 +143,6 @@ static void test_printed(void **state)
 	assert_printed("\xff\xc0\x80", "\\xFF\\xC0\\x80");
 }
 
-static void test_of_the_target(void **state)
-{
-	struct synthetic *s = *state;
-	struct bytes bytes = {.address = synthetic_allocate(s, 8), .length = 8};
-	struct access access;
-	struct text text = {0};
-
-	synthetic_put(s, bytes.address, "one\xfftwo\0", 8);
-	access = ruby_access(&s->ruby);
-	text_format(&text, "<");
-	assert_true(text_add_target(&text, &access, bytes));
-	bytes.length = 0;
-	assert_true(text_add_target(&text, &access, bytes));
-	assert_string_equal(text.data, "<one\\xFFtwo\\x00");
-	/* What cannot be had leaves the text as it was. */
-	bytes = (struct bytes){.address = SYNTHETIC_BASE + SYNTHETIC_SIZE, .length = 4};
-	assert_false(text_add_target(&text, &access, bytes));
-	assert_true(access.failed);
-	assert_string_equal(text.data, "<one\\xFFtwo\\x00");
-	access = ruby_access(&s->ruby);
-	bytes = (struct bytes){.address = synthetic_allocate(s, VALUE_STRING_MAX + 1), .length = VALUE_STRING_MAX + 1};
-	assert_false(text_add_target(&text, &access, bytes));
-	assert_string_equal(text.data, "<one\\xFFtwo\\x00");
-	text_clear(&text);
-}
-
 static void test_grows(void **state)
 {
 	struct text text = {0};
@@ -186,13 +159,8 @@ static void test_grows(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_well_formed),
-	    cmocka_unit_test(test_ill_formed),
-	    cmocka_unit_test(test_control),
-	    cmocka_unit_test(test_grows),
-	    cmocka_unit_test(test_every_character),
-	    cmocka_unit_test(test_printed),
-	    cmocka_unit_test_setup_teardown(test_of_the_target, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test(test_well_formed), cmocka_unit_test(test_ill_formed),	cmocka_unit_test(test_control),
+	    cmocka_unit_test(test_grows),	cmocka_unit_test(test_every_character), cmocka_unit_test(test_printed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,10 +7,10 @@
 
 #include <cmocka.h>
 
-#include "moments.h"
+#include "base/clock.h"
+#include "ruby/thread_words.h"
+#include "ruby/threads.h"
 #include "synthetic.h"
-#include "vm/thread_words.h"
-#include "vm/threads.h"
 
 #define NOWHERE (SYNTHETIC_BASE + SYNTHETIC_SIZE)
 

@@ -36,8 +36,8 @@ static _Noreturn void wait_in_kernel(const int *ends)
 
 static void test_wait_in_kernel(void **state)
 {
-	static const char expected[] = "rbdump: process 4711: nothing to show after 1 s: debug info was being looked "
-				       "for, to make a layout of it; ";
+	static const char expected[] = "rbdump: process 4711: nothing to show after 1 s: rbdump was searching for "
+				       "debug info to make a layout; ";
 	int ends[2], said[2], status;
 	char text[512];
 	ssize_t length;
@@ -51,7 +51,7 @@ static void test_wait_in_kernel(void **state)
 	if (dumper == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(said[1], STDERR_FILENO);
-		if (time_limit_begin(TARGET_LIVE, 4711, 1))
+		if (time_limit_begin("process", 4711, 1))
 			abort();
 		time_limit_is_of(TIME_LIMIT_DEBUG_INFO);
 		wait_in_kernel(ends);
@@ -76,7 +76,7 @@ static void test_one_after_the_other(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 100; i++) {
-		assert_null(time_limit_begin(TARGET_CORE, 4711, 1));
+		assert_null(time_limit_begin("the core of process", 4711, 1));
 		time_limit_is_of(i % 2 ? TIME_LIMIT_DEBUG_INFO : TIME_LIMIT_LOOK);
 		time_limit_end();
 	}

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "validate/validate.h"
+#include "check/validate.h"
 
 /* Values that no Ruby has: nothing may be wired in. */
 static const struct {

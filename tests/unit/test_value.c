@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "decode/value.h"
+#include "ruby/value.h"
 #include "synthetic.h"
 
 #define NOT_ALIGNED 4
@@ -299,6 +299,32 @@ static void test_imemo(void **state)
 	assert_false(value_is_imemo(&access, code, E_imemo_iseq));
 }
 
+static void test_appended(void **state)
+{
+	struct synthetic *s = *state;
+	struct bytes bytes = {.address = synthetic_allocate(s, 8), .length = 8};
+	struct access access;
+	struct text text = {0};
+
+	synthetic_put(s, bytes.address, "one\xfftwo\0", 8);
+	access = ruby_access(&s->ruby);
+	text_format(&text, "<");
+	assert_true(value_append(&text, &access, bytes));
+	bytes.length = 0;
+	assert_true(value_append(&text, &access, bytes));
+	assert_string_equal(text.data, "<one\\xFFtwo\\x00");
+	/* What cannot be had leaves the text as it was. */
+	bytes = (struct bytes){.address = SYNTHETIC_BASE + SYNTHETIC_SIZE, .length = 4};
+	assert_false(value_append(&text, &access, bytes));
+	assert_true(access.failed);
+	assert_string_equal(text.data, "<one\\xFFtwo\\x00");
+	access = ruby_access(&s->ruby);
+	bytes = (struct bytes){.address = synthetic_allocate(s, VALUE_STRING_MAX + 1), .length = VALUE_STRING_MAX + 1};
+	assert_false(value_append(&text, &access, bytes));
+	assert_string_equal(text.data, "<one\\xFFtwo\\x00");
+	text_clear(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -316,6 +342,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_moved_without_end, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_nothing_moves, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_imemo, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_appended, synthetic_set_up, synthetic_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

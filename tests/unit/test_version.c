@@ -16,6 +16,15 @@ static struct version parsed(const char *text)
 	return version;
 }
 
+static void test_range_words(void **state)
+{
+	char words[VERSION_RANGE_WORDS];
+
+	(void)state;
+	assert_string_equal(version_range_words("2.0.0p195 2.0.0p481", words), "2.0.0p195 to 2.0.0p481");
+	assert_string_equal(version_range_words("3.3.0", words), "3.3.0");
+}
+
 static void test_parse(void **state)
 {
 	static const char *const wrong[] = {"",	      "3",	   "3.3",    "3.3.",	"3.3.8.1",
@@ -134,8 +143,9 @@ static void test_levels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_parse), cmocka_unit_test(test_compare),     cmocka_unit_test(test_series),
-	    cmocka_unit_test(test_range), cmocka_unit_test(test_patch_level), cmocka_unit_test(test_levels),
+	    cmocka_unit_test(test_range_words), cmocka_unit_test(test_parse), cmocka_unit_test(test_compare),
+	    cmocka_unit_test(test_series),	cmocka_unit_test(test_range), cmocka_unit_test(test_patch_level),
+	    cmocka_unit_test(test_levels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "moments.h"
-#include "record/watchdog.h"
+#include "base/clock.h"
+#include "base/watchdog.h"
 
 /* Longer than a read may take. */
 #define LONG_NS ((WATCHDOG_S + 2) * 1000000000L)
@@ -33,9 +33,9 @@ static void go_on(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	while (elapsed_ns(&began) < LONG_NS) {
-		watchdog_reads(READING_PULSE);
+		watchdog_reads(READING_STACKS);
 		nanosleep(&(struct timespec){.tv_nsec = 900000000}, NULL);
-		watchdog_has_read(READING_PULSE);
+		watchdog_has_read(READING_STACKS);
 	}
 }
 
@@ -84,8 +84,8 @@ static void test_watchdog(void **state)
 	assert_int_equal(end_of(goes_on), EXIT_COMPLETE);
 	assert_int_equal(end_of(waits), EXIT_COMPLETE);
 	assert_true(read(ends[0], text, sizeof(text) - 1) > 0);
-	assert_string_equal(text,
-			    "rbdump: process 4711 is not recorded any more: its memory does not answer for 5 s\n");
+	assert_string_equal(
+	    text, "rbdump: process 4711 is not recorded any more: a read of its memory has not returned for 5 s\n");
 	assert_int_equal(read(ends[0], text, 1), 0);
 	close(ends[0]);
 }

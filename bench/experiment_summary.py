@@ -1,0 +1,148 @@
+"""The answer of doc/experiments.md and its two tables, made from the reports in the tree."""
+
+from experiment_reports import MODES, modes_of, reports
+from experiment_words import near, span, wrapped
+
+# The parts on targets of known calls, and what the tables call the variant of most of them.
+CHURNS = {
+    "churn": "churn", "variants": "", "cost-100": "churn at 100 Hz", "cost-1000": "churn at 1,000 Hz",
+    "long": "churn, long run",
+}  # fmt: skip
+ANSWER = "**Pause the thread, or read its stack from the CPU that it runs on. Do not read a running thread from another CPU.** Worst cases:"
+
+
+def is_jit(ruby):
+    return ruby.endswith("jit")
+
+
+def without_jit(part):
+    return {ruby: modes_of(report) for ruby, report in reports(part).items() if not is_jit(ruby)}
+
+
+def listed(words):
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def called(ruby):
+    return f"{ruby.split('-')[0]} with YJIT" if is_jit(ruby) else ruby
+
+
+def bounds(share):
+    return f"{near(share['low'])}–{near(share['high'])}"
+
+
+def low_high(shares):
+    """Shares of several Rubies in percent, from the lowest to the highest, with the ends of their intervals."""
+    low, high = [near(end(share["value"] for share in shares)) for end in (min, max)]
+    both = f"({near(min(share['low'] for share in shares))}–{near(max(share['high'] for share in shares))})"
+    return (low if low == high else f"{low} to {high}", both)
+
+
+def naive_pauses():
+    """What `paused-naive` got wrong under churn: a clause."""
+    rubies = sorted(reports("churn").items(), key=lambda item: is_jit(item[0]))
+    found = {ruby: modes_of(report)["paused-naive"]["impossible"] for ruby, report in rubies}
+    wrong = [f"{near(share['value'])} % ({bounds(share)}) on {called(ruby)}" for ruby, share in found.items() if share["count"]]
+    right = {ruby: share for ruby, share in found.items() if not share["count"]}
+    most = max(right.values(), key=lambda share: share["high"])
+    none = f"none of {most['of']:,} on each of {listed([called(ruby) for ruby in right])} (at most {near(most['high'])} %)"
+    return f"{listed(wrong)}, but {none}" if wrong else none
+
+
+def million(mode):
+    """What was wrong of a mode in the long runs: a clause."""
+    found = {ruby: modes[mode]["impossible"] for ruby, modes in without_jit("long").items()}
+    wrong = [f"{share['count']} of {share['of']:,} on {ruby}" for ruby, share in found.items() if share["count"]]
+    bound = f"at most {1e6 * max(share['high'] for share in found.values()):.3g} per million"
+    samples = min(modes[mode]["samples"] for modes in without_jit("long").values())
+    return f"{listed(wrong)} ({bound})" if wrong else f"none of {samples:,} on each of {listed(list(found))} ({bound})"
+
+
+def lost(rate, mode):
+    return [1 - modes[mode]["progress_share"] for modes in without_jit(f"cost-{rate}").values()]
+
+
+def exceptions(mode):
+    """Where a mode was wrong on the other variants, without a JIT: the end of a clause."""
+    wrong = []
+    for name, report in reports("variants").items():
+        ruby, _, variant = name.partition("-")
+        share = modes_of(report)[mode]["impossible"]
+        if share["count"] and "jit" not in name:
+            wrong.append(f"{near(share['value'])} % ({bounds(share)}) on {ruby} with *{variant}*")
+    return f", but {listed(wrong)}" if wrong else ""
+
+
+def answer():
+    """A sentence, and the figures that it follows from."""
+    read, both = low_high([modes["unpaused-naive"]["impossible"] for modes in without_jit("churn").values()])
+    points = [
+        f"Unpaused, from another CPU (`unpaused-naive`): {read} % of the stacks are impossible (95 % interval: {both[1:]}.",
+        f"Paused, and copied once (`paused-naive`): {naive_pauses()}.",
+        f"Paused, and checked (`paused`): {million('paused')}{exceptions('paused')}.",
+        f"Unpaused, from the thread's own CPU, and checked (`unpaused`): {million('unpaused')}{exceptions('unpaused')}.",
+        f"Cost at 1,000 Hz: `paused` takes {span(lost(1000, 'paused'))} of the target's progress, `unpaused`"
+        f" {span(lost(1000, 'unpaused'))}.",
+    ]
+    return "\n".join([ANSWER, *[wrapped(point, "- ") for point in points]])
+
+
+def contradicting(mode):
+    """The share of stacks that a mode has accepted, and that contradict themselves, in percent; None if it has checks."""
+    if not mode["checks"]:
+        return None
+    found = mode["checks"]["unknown"]
+    count = sum(found["rejected"].values()) + found["call_site"]["innermost"]["contradicts"]
+    return count / mode["accepted"]
+
+
+def ends(values, show):
+    low, high = show(min(values)), show(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def by_mode():
+    """One row for each mode; each cell is of the interpreters, from the lowest to the highest Ruby."""
+    rows = []
+    for mode in MODES:
+        churn = [modes[mode] for modes in without_jit("churn").values()]
+        rubocop = [modes[mode] for modes in without_jit("rubocop").values() if mode in modes]
+        pauses = [modes[mode]["pause_us"] for modes in without_jit("cost-1000").values()]
+        rejected = ends([1 - part["accepted_share"]["value"] for part in rubocop], near) if rubocop else "–"
+        wrong = [contradicting(part) for part in rubocop if contradicting(part) is not None]
+        rows.append(
+            [f"`{mode}`", ends([part["accepted_share"]["value"] for part in churn], near)]
+            + [" ".join(low_high([part["impossible"] for part in churn])), rejected, ends(wrong, near) if wrong else "–"]
+            + [" / ".join(ends([pause[key] for pause in pauses], "{:,.0f}".format) for key in ("p50", "p99")) if all(pauses) else "–"]
+            + [span(lost(1000, mode)), span(lost(100, mode))]
+        )
+    heads = ["mode", "churn: accepted, %", "churn: impossible, % of the accepted (95 % interval)", "rubocop: rejected, %"]
+    heads += ["rubocop: contradict themselves, % of the accepted", "pause p50 / p99 at 1,000 Hz, µs"]
+    return [*heads, "progress lost at 1,000 Hz", "progress lost at 100 Hz"], rows
+
+
+def impossible_of(target, mode):
+    """How many stacks of a mode were impossible on a Ruby, over all variants and rates, and where most."""
+    count = total = 0
+    wrong = []
+    for part, where in CHURNS.items():
+        for name, report in reports(part).items():
+            if name != target and not (name.startswith(f"{target}-") and (is_jit(target) or "jit" not in name)):
+                continue
+            share = modes_of(report).get(mode, {}).get("impossible")
+            if not share:
+                continue
+            count, total = count + share["count"], total + share["of"]
+            if share["count"]:
+                wrong.append((share, name.removeprefix(target).strip("-") or where))
+    if not wrong:
+        return f"0 of {total:,}"
+    worst, where = max(wrong, key=lambda item: item[0]["value"])
+    return f"{count:,} of {total:,}; most on *{where}*: {near(worst['value'])} % ({bounds(worst)})"
+
+
+def by_ruby():
+    shown = ["paused-naive", "paused", "unpaused"]
+    rows = [[called(ruby), *[impossible_of(ruby, mode) for mode in shown]] for ruby in reports("churn")]
+    return ["Ruby", *[f"`{mode}`: impossible" for mode in shown]], rows

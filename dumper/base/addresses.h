@@ -1,0 +1,61 @@
+/*
+ * Sets and maps of addresses in the target. Add all entries, sort them once, and then look entries up.
+ */
+#ifndef RBDUMP_ADDRESSES_H
+#define RBDUMP_ADDRESSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A set of addresses. A zeroed struct is an empty set. addresses_clear() frees its memory. */
+struct addresses {
+	uint64_t *of;
+	size_t count, capacity;
+};
+
+/* Adds an address. False if out of memory. */
+bool addresses_add(struct addresses *addresses, uint64_t address);
+
+/* Sorts the set, ascending, and drops duplicates. */
+void addresses_sort(struct addresses *addresses);
+
+/* Whether an address is in the set, which must be sorted. */
+bool addresses_have(const struct addresses *addresses, uint64_t address);
+
+/* Frees the memory, and leaves the set empty. */
+void addresses_clear(struct addresses *addresses);
+
+/* Sorts an array of addresses, ascending. Keeps duplicates. */
+void addresses_sort_plain(uint64_t *addresses, size_t count);
+
+/* An address and the value that is stored for it: an index, or another address. */
+struct address_pair {
+	uint64_t address, other;
+};
+
+/*
+ * A map. Several pairs may have the same address. A zeroed struct is an empty map. address_map_clear() frees its
+ * memory.
+ */
+struct address_map {
+	struct address_pair *pairs;
+	size_t count, capacity;
+};
+
+/* Adds a pair. False if out of memory. */
+bool address_map_add(struct address_map *map, uint64_t address, uint64_t other);
+
+/* Sorts the pairs by `address`, then by `other`, ascending. */
+void address_map_sort(struct address_map *map);
+
+/*
+ * Returns a pointer to `other` in the first pair of an address; NULL if the address has no pair. The map must be
+ * sorted.
+ */
+const uint64_t *address_map_find(const struct address_map *map, uint64_t address);
+
+/* Frees the memory, and leaves the map empty. */
+void address_map_clear(struct address_map *map);
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * SIGCHLD: the kernel sends it to a tracer when a traced thread stops (target/tracee.h), and to a parent when a child
+ * ends. Some daemons, and shells after `trap '' CHLD`, start programs with SIGCHLD ignored. Such a program gets no
+ * SIGCHLD, and the kernel does not keep the exit status of its children (wait(2), NOTES).
+ */
+#ifndef RBDUMP_CHILD_SIGNAL_H
+#define RBDUMP_CHILD_SIGNAL_H
+
+/* Sets SIGCHLD to its default action. Call this function once, before any other thread or process is started. */
+void child_signal_take(void);
+
+/*
+ * Restores the action that SIGCHLD had when rbdump was started. Call this function in a child that is about to call
+ * exec.
+ */
+void child_signal_restore(void);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * An error: the exit status of main(), and a sentence that tells the user what went wrong, why, and what to do. A
+ * function that can fail returns a `struct error *`, which is NULL on success. The caller owns the error.
+ *
+ * A message may contain arbitrary bytes from a file or from the target. Code that prints a message must escape these
+ * bytes (tell.h).
+ */
+#ifndef RBDUMP_ERROR_H
+#define RBDUMP_ERROR_H
+
+#include <stdbool.h>
+
+enum exit_status {
+	EXIT_COMPLETE = 0,	/* the stacks of all threads and fibers were found, and are complete */
+	EXIT_PARTIAL = 1,	/* some stack is truncated, torn or unreadable, or may be missing */
+	EXIT_FAILED = 2,	/* rbdump failed for another reason */
+	EXIT_NO_RUBY = 3,	/* the target is not a Ruby, or there is no layout for it */
+	EXIT_NO_PERMISSION = 4, /* the kernel refuses access to the process */
+	EXIT_USAGE = 64,	/* the command line is wrong */
+};
+
+struct error {
+	enum exit_status status;
+	bool no_ruby;  /* the target is not a Ruby at all, so no layout would help; only with EXIT_NO_RUBY */
+	char *message; /* one sentence, no newline, no "rbdump: " in front */
+};
+
+/*
+ * Makes an error with a printf-like message. Never fails: if out of memory, returns the static error of
+ * error_no_memory().
+ */
+struct error *error_create(enum exit_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3), returns_nonnull));
+
+/* Makes an error with EXIT_NO_RUBY, for a target that is not a Ruby at all. Sets `no_ruby`. */
+struct error *error_no_ruby(const char *format, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
+
+/*
+ * error_prefix() puts printf-like text and ": " in front of an error's message. error_append() appends printf-like text
+ * to the message. Both return the error; they return NULL if `error` is NULL. They never fail: if out of memory, the
+ * message is unchanged. The message of the static error never changes.
+ */
+struct error *error_prefix(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+struct error *error_append(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Changes the exit status of an error. The status of the static error never changes. `error` may be NULL. */
+void error_set_status(struct error *error, enum exit_status status);
+
+/* The static "out of memory" error. */
+struct error *error_no_memory(void) __attribute__((returns_nonnull));
+
+/* Frees an error. Does nothing if `error` is NULL or the static error. */
+void error_destroy(struct error *error);
+
+#endif

@@ -1,0 +1,17 @@
+/*
+ * Ends the calling process when it cannot go on. For example, a thread of rbdump may wait in the kernel for a page of
+ * the target. The page never comes if its file system is dead, or if no process serves it with userfaultfd(2). Such a
+ * wait cannot be interrupted: it ends only when the waiting process ends. If the process has stopped a thread of the
+ * target, the kernel then lets this thread go on.
+ */
+#ifndef RBDUMP_GIVE_UP_H
+#define RBDUMP_GIVE_UP_H
+
+/*
+ * Writes a message to standard error, and ends the process with EXIT_FAILED. Allocates no memory, and takes no lock
+ * that another thread may hold. Any thread may call this function.
+ *   message  "rbdump: ...", with a newline; it is written without escaping
+ */
+_Noreturn void give_up(const char *message);
+
+#endif

@@ -1,0 +1,66 @@
+/*
+ * Hash tables that find an item of an array by its contents. A table holds indices into the array. The items may come
+ * from a hostile file, whose author must not be able to make many items with the same hash. So each hash depends on a
+ * secret number.
+ */
+#ifndef RBDUMP_INDEX_TABLE_H
+#define RBDUMP_INDEX_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * A table. A zeroed struct is an empty table. index_table_clear() frees its memory. The table uses open addressing, and
+ * is at most half full.
+ */
+struct index_table {
+	uint32_t *slots; /* an item's index + 1; 0: the slot is empty */
+	size_t size;	 /* number of slots: 0, or a power of two */
+	size_t used;
+};
+
+/* How the items of an array are hashed and compared. */
+struct index_items {
+	size_t size; /* size of one item, in bytes */
+	uint64_t (*hash)(const void *item);
+	bool (*same)(const void *a, const void *b);
+};
+
+/*
+ * Makes room for one more item in the table. False if out of memory.
+ *   items  the array; it must still contain every item whose index is in the table
+ */
+bool index_table_make_room(struct index_table *table, const struct index_items *of, const void *items);
+
+/*
+ * Returns the slot of an item equal to `item`. If the table has no such item, returns the empty slot that `item` would
+ * get. Call index_table_make_room() first.
+ */
+uint32_t *index_table_slot(const struct index_table *table, const struct index_items *of, const void *items,
+			   const void *item);
+
+/* Puts an index into an empty slot that index_table_slot() returned. */
+void index_table_enter(struct index_table *table, uint32_t *slot, uint32_t index);
+
+/* The index of an item equal to `item`; UINT32_MAX if the table has no such item. The table may be empty. */
+uint32_t index_table_find(const struct index_table *table, const struct index_items *of, const void *items,
+			  const void *item);
+
+/* Frees the memory, and leaves the table empty. */
+void index_table_clear(struct index_table *table);
+
+/* Begins a hash: mixes a value with a secret number. The secret number does not change until the process ends. */
+uint64_t hash_begin(uint64_t value);
+
+/* Mixes one more value into a hash. */
+static inline uint64_t hash_mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ (hash >> 29);
+}
+
+/* The hash of a string. As in hash_begin(), the hash depends on the secret number. */
+uint64_t hash_text(const char *text);
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * The limit on open files (RLIMIT_NOFILE). A process of rbdump that samples a target has several files open for each
+ * thread of the target.
+ */
+#ifndef RBDUMP_OPEN_FILES_H
+#define RBDUMP_OPEN_FILES_H
+
+#include "base/error.h"
+
+/*
+ * Raises the soft limit if it is too low for a dump. Fails if the hard limit is also too low. If a dump ran out of open
+ * files, it could not read a layout, a library or a thread's state. The error message of the dump would not name the
+ * limit as the cause.
+ */
+struct error *open_files_check(void);
+
+/* Raises the soft limit to the hard limit. */
+void open_files_allow(void);
+
+#endif

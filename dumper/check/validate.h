@@ -1,0 +1,112 @@
+/*
+ * Checks whether a copied stack is a stack that Ruby can have had. The checks read nothing: their results depend only
+ * on their arguments.
+ *
+ * If a check finds a reason other than REASON_TOO_DEEP, the copied bytes contradict each other: the stack changed
+ * during the copy, or the layout is wrong. Facts: vm_core.h (VM_FRAME_MAGIC_, VM_ENV_FLAG_, vm_assert_env), 1.9.3 to
+ * 4.0.5 and head.
+ */
+#ifndef RBDUMP_VALIDATE_H
+#define RBDUMP_VALIDATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "layout/layout.h"
+
+enum verdict {
+	VERDICT_COMPLETE,
+	VERDICT_TRUNCATED,  /* the frames that are shown are right, but some are missing */
+	VERDICT_TORN,	    /* the stack was changing while it was copied */
+	VERDICT_UNREADABLE, /* there are no frames to show */
+};
+
+enum reason {
+	REASON_NONE,
+	/* Reasons that concern a stack: */
+	REASON_EC_UNREADABLE,
+	REASON_EC_FOREIGN,
+	REASON_STACK_SIZE,
+	REASON_CFP_OUTSIDE,
+	REASON_CFP_MISALIGNED,
+	REASON_TOO_DEEP,
+	REASON_MOVED,
+	REASON_WINDOW,
+	REASON_NOT_STOPPED,
+	REASON_REFUSED,
+	REASON_NOT_IDENTIFIED,
+	REASON_OUT_OF_TIME,
+	REASON_COMPACTED,
+	REASON_COLLECTED,
+	/* Reasons that concern a frame: */
+	REASON_FRAME_UNREADABLE,
+	REASON_EP_OUTSIDE,
+	REASON_ENV_UNREADABLE,
+	REASON_FRAME_KIND,
+	REASON_NOT_CODE,
+	REASON_CODE_UNREADABLE,
+	REASON_METHOD_UNREADABLE,
+	REASON_NO_METHOD,
+	REASON_METHOD_OTHER,
+	REASON_CALL_SITE,
+	REASON_NO_NAME,
+	/* The stack is not rejected for this reason: the frame is right, but its line is not known. */
+	REASON_PC_OUTSIDE,
+	REASONS
+};
+
+/* One sentence for the user, without a full stop; NULL for REASON_NONE. */
+const char *validate_reason_text(enum reason reason);
+
+/* A short name for programs ("cfp-outside"); NULL for REASON_NONE. */
+const char *validate_reason_name(enum reason reason);
+
+/* The verdict on a stack for which `reason` was found. */
+enum verdict validate_verdict(enum reason reason);
+
+/* The name of a verdict in JSON. */
+const char *validate_verdict_name(enum verdict verdict);
+
+/* What an execution context says of its stack. */
+struct stack_facts {
+	uint64_t vm_stack, words, cfp; /* vm_stack, cfp: addresses; words: size of the stack in words of 8 bytes */
+	uint64_t frame_size;	       /* sizeof(rb_control_frame_t), in bytes */
+};
+
+/* A VM stack may have at most this many words (1 GiB). */
+#define VALIDATE_STACK_WORDS (UINT64_C(1) << 27)
+/* A stack may have at most this many control frames. */
+#define VALIDATE_FRAMES 1000000u
+
+/* Checks a stack as a whole. Returns what is wrong with it; REASON_NONE if nothing is wrong. */
+enum reason validate_stack(const struct stack_facts *facts);
+
+/* What a pointer in a control frame points to. */
+enum pointee { POINTEE_NULL, POINTEE_CODE, POINTEE_IFUNC, POINTEE_METHOD, POINTEE_CREF, POINTEE_SVAR, POINTEE_OTHER };
+
+struct frame_facts {
+	uint64_t vm_stack, stack_end; /* the stack is [vm_stack, stack_end) */
+	uint64_t pc, ep, flags;	      /* flags are ep[VM_ENV_DATA_INDEX_FLAGS] */
+	enum pointee iseq;	      /* cfp->iseq */
+	enum pointee me_cref;	      /* ep[VM_ENV_DATA_INDEX_ME_CREF] */
+	bool env;		      /* ep[VM_ENV_DATA_INDEX_ENV] is an imemo_env (until 2.3, a T_DATA) */
+};
+
+enum frame_kind {
+	FRAME_RUBY,
+	FRAME_CFUNC,
+	/*
+	 * A frame that Ruby's own backtraces omit. The frame belongs to a block that is written in C, or marks a place
+	 * where Ruby began to run code.
+	 */
+	FRAME_HIDDEN,
+	FRAME_UNREADABLE, /* the frame failed a check */
+};
+
+/*
+ * Checks a frame. Returns what is wrong with it; REASON_NONE if nothing is wrong. *ret receives the kind of the frame;
+ * FRAME_UNREADABLE if something is wrong.
+ */
+enum reason validate_frame(const struct layout *layout, const struct frame_facts *facts, enum frame_kind *ret);
+
+#endif

@@ -1,0 +1,134 @@
+#include "dump/dump.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/open_files.h"
+#include "base/signal_name.h"
+#include "base/text.h"
+#include "guard/stop_guard.h"
+#include "render/render.h"
+#include "session/open.h"
+
+/* Copies untrusted bytes as text that the trace owns; NULL if there are none. */
+static const char *keep(struct trace *trace, const char *bytes)
+{
+	struct text text = {0};
+	const char *kept;
+
+	if (!bytes || !bytes[0])
+		return NULL;
+	text_add(&text, bytes, strlen(bytes));
+	kept = text.failed ? NULL : trace_string(trace, text.data);
+	text_clear(&text);
+	return kept;
+}
+
+static void describe_core(const struct dump_options *options, const struct session *session, struct trace *trace)
+{
+	const struct core_death death = core_death(session->target);
+	struct trace_core *core = &trace->core;
+	const char *signal = signal_name(death.signal);
+	char *lacks = target_lacks(session->target), *missing = NULL;
+
+	trace->of_core = true;
+	*core = (struct trace_core){
+	    .file = keep(trace, options->core),
+	    .program = keep(trace, death.program),
+	    .signal = death.signal,
+	    .tid = death.tid,
+	    .has_fault = death.has_fault,
+	    .fault = death.fault,
+	};
+	if (signal)
+		core->signal_name = keep(trace, signal);
+	if (lacks)
+		core->lacks[core->nr_lacks++] = keep(trace, lacks);
+	if (session->module->fd < 0 &&
+	    asprintf(&missing, "%s is missing, or is not the file that ran (build-id %s)", session->module->path,
+		     session->module->build_id ? session->module->build_id : "not known") >= 0)
+		core->lacks[core->nr_lacks++] = keep(trace, missing);
+	free(lacks);
+	free(missing);
+}
+
+/* The version, and where it comes from. */
+static void describe_version(const struct session *session, struct trace *trace)
+{
+	trace->version_source = session->version_source;
+	trace->ruby_version = keep(trace, session->version);
+	trace->ruby_description = keep(trace, session->description);
+	for (size_t i = 0; i < session->nr_fits; i++)
+		trace->versions_fit[trace->nr_versions_fit++] = keep(trace, session->fits[i]);
+}
+
+static struct error *print(const struct dump_options *options, const struct session *session, struct trace *trace)
+{
+	bool colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR"), written;
+
+	trace->pid = session->target->pid;
+	if (options->core)
+		describe_core(options, session, trace);
+	describe_version(session, trace);
+	trace->arch = SESSION_ARCH;
+	trace->layout_source = session->layout.source;
+	trace->layout_releases = keep(trace, session_nearest(session));
+	trace->layout_file = keep(trace, session->layout.file);
+	trace->layout_build_id = keep(trace, session->module->build_id);
+	if (options->json)
+		written = render_json(trace, stdout);
+	else {
+		if (options->another)
+			putchar('\n');
+		render_text(trace, colour, stdout);
+		written = true;
+	}
+	if (!written || fflush(stdout) != 0 || ferror(stdout))
+		return error_create(EXIT_FAILED, "the output cannot be written: %s", strerror(errno));
+	return NULL;
+}
+
+struct error *dump_main(const struct dump_options *options, enum exit_status *status)
+{
+	const struct session_options live = {
+	    .no_stop = options->no_stop,
+	    .offsets = options->offsets,
+	    .nearest = options->nearest,
+	    .time_limit_s = options->time_limit_s,
+	};
+	const struct session_core_options core = {
+	    .core = {.file = options->core, .executable = options->executable, .force = options->force},
+	    .offsets = options->offsets,
+	    .nearest = options->nearest,
+	    .ruby_version = options->ruby_version,
+	    .time_limit_s = options->time_limit_s,
+	};
+	const bool stops = !options->core && !options->no_stop;
+	struct error *error = stops ? stop_guard_begin() : NULL;
+	struct session *session;
+	struct trace *trace;
+
+	if (error)
+		return error;
+	if (stops)
+		open_files_allow();
+	if (stops)
+		error = stop_guard_enter();
+	if (!error)
+		error = options->core ? session_open_core(&core, &session, &trace)
+				      : session_open(options->pid, &live, &session, &trace);
+	if (stops) {
+		stop_guard_leave();
+		stop_guard_end();
+	}
+	if (error)
+		return error;
+	*status = (enum exit_status)trace_exit_status(trace);
+	error = print(options, session, trace);
+	trace_destroy(trace);
+	session_close(session);
+	return error;
+}

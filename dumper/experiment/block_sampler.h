@@ -1,0 +1,69 @@
+/*
+ * Takes a block of samples. A separate thread of rbdump, the sampling thread, takes the samples at their deadlines. The
+ * sampling thread runs on the target's CPU if the mode is `unpaused`. The thread that began the block decodes the
+ * samples at the same time, on another CPU.
+ *
+ * The sampling thread ends with its block. The kernel then detaches the sampling thread from all threads that it still
+ * traces. If a thread of the target does not stop in time, the block ends early: rbdump can detach from such a thread
+ * only by ending the sampling thread.
+ */
+#ifndef RBDUMP_BLOCK_SAMPLER_H
+#define RBDUMP_BLOCK_SAMPLER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "sampling/sampler.h"
+
+struct block_sampler;
+
+/* Creates a block sampler, with room for samples that are taken but not decoded yet. NULL if out of memory. */
+struct block_sampler *block_sampler_create(const struct session *session, struct sampler *sampler);
+void block_sampler_destroy(struct block_sampler *block_sampler); /* must not be called during a block; NULL is fine */
+
+struct block {
+	const struct source *source;
+	struct subject *subjects; /* the threads to sample, in turn; must stay valid until block_sampler_end() */
+	size_t nr_subjects;
+	size_t first;		  /* index of the subject of the first sample */
+	uint64_t samples;	  /* how many samples to take */
+	double rate;		  /* samples per second */
+	struct timespec deadline; /* no sample begins after this time; by CLOCK_MONOTONIC; 0: no deadline */
+};
+
+/* The result of a block, and its cost. */
+struct block_result {
+	uint64_t taken; /* the number of samples taken; fewer than requested if the block ended early */
+	uint64_t late;	/* samples that began late, because the sampling thread was still busy or woke up late */
+	double wall_us; /* from the beginning of the block to the end of the last sample */
+	double cpu_us;	/* CPU time of the sampling thread */
+	bool realtime;	/* whether the sampling thread had real-time priority (sampler_enter()) */
+};
+
+/*
+ * Begins a block. Fails if no thread can be started.
+ *   stop  the block ends early if *stop is not 0; *stop is checked during the wait for each deadline
+ */
+struct error *block_sampler_begin(struct block_sampler *block_sampler, const struct block *block,
+				  const _Atomic int *stop);
+
+/* Waits for the next sample. The sample is valid until block_sampler_done(). NULL if there are no more samples. */
+struct sample *block_sampler_next(struct block_sampler *block_sampler);
+
+/* Gives back the sample that block_sampler_next() returned last. */
+void block_sampler_done(struct block_sampler *block_sampler);
+
+/*
+ * From now on, each sample is taken only after the previous sample was given back. This rule stays in force in later
+ * blocks. Call this function for a target that moves or frees its objects: the names of a sample must be read before
+ * the next sample is taken.
+ */
+void block_sampler_keep_pace(struct block_sampler *block_sampler);
+
+/* Ends a block. Call this function after block_sampler_next() has returned NULL. */
+void block_sampler_end(struct block_sampler *block_sampler, struct block_result *ret);
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * Measures how good the checks of stacks are. A naive mode accepts stacks without checks; this module applies the
+ * checks to these stacks. A comparison with an oracle shows how many wrong stacks the checks find, and how many right
+ * stacks they reject.
+ */
+#ifndef RBDUMP_EVALUATION_H
+#define RBDUMP_EVALUATION_H
+
+#include <jansson.h>
+
+#include "ruby/call_site.h"
+#include "sampling/sampler.h"
+
+/* What the checks say about one sample. */
+struct judgement {
+	enum reason reason;		  /* why the hard checks reject the sample; REASON_NONE if they accept it */
+	enum call_site_verdict innermost; /* what the call site of the innermost frame says */
+	/*
+	 * What the call sites of all frames say together. The result is "contradicts" if at least one of them
+	 * contradicts. The result is "agrees" if at least one agrees, and none contradicts. The result is "undecided"
+	 * if all are undecided.
+	 */
+	enum call_site_verdict any;
+};
+
+/*
+ * Checks a sample of a naive mode. The sample must have a stack copy.
+ *   ruby  the sampled Ruby; memory outside of the stack copy is read from this Ruby
+ */
+struct judgement evaluation_judge(const struct ruby *ruby, const struct sample *sample);
+
+/* What is known about a stack from other sources than the checks. */
+enum truth {
+	TRUTH_UNKNOWN,	  /* nothing is known: there is no oracle */
+	TRUTH_LEGAL,	  /* legal, according to the oracle */
+	TRUTH_IMPOSSIBLE, /* impossible, according to the oracle */
+	TRUTH_IN_WINDOW,  /* legal, according to the oracle, but the thread was stopped in a torn window */
+	TRUTHS
+};
+
+struct evaluation {
+	uint64_t accepted[TRUTHS]; /* how many stacks the hard checks accept */
+	json_t *rejected[TRUTHS];  /* how many stacks the hard checks reject, per reason */
+	/* How many of the accepted stacks got each verdict of the call sites. */
+	uint64_t innermost[TRUTHS][CALL_SITE_VERDICTS], any[TRUTHS][CALL_SITE_VERDICTS];
+};
+
+/* Sets all counts to 0. False if out of memory. */
+bool evaluation_init(struct evaluation *evaluation);
+void evaluation_clear(struct evaluation *evaluation);
+
+/* Counts one judgement. */
+void evaluation_count(struct evaluation *evaluation, const struct judgement *judgement, enum truth truth);
+
+/* The counts as JSON (doc/json.md); NULL if out of memory. */
+json_t *evaluation_object(const struct evaluation *evaluation);
+
+#endif

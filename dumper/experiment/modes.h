@@ -1,0 +1,34 @@
+/*
+ * The modes of an experiment: one for each source that is compared, and one in which the target is not sampled.
+ */
+#ifndef RBDUMP_MODES_H
+#define RBDUMP_MODES_H
+
+#include "sampling/source.h"
+
+enum mode {
+	MODE_UNPAUSED_NAIVE,
+	MODE_UNPAUSED_ONCE,
+	MODE_UNPAUSED_DOUBLE,
+	MODE_UNPAUSED,
+	MODE_PAUSED_NAIVE,
+	MODE_PAUSED,
+	MODE_UNDISTURBED,
+	MODES
+};
+
+/* The name of a mode: "unpaused-naive" and so on. */
+const char *mode_name(enum mode mode);
+
+/* The source of a mode; NULL for MODE_UNDISTURBED. */
+const struct source *mode_source(enum mode mode);
+
+/*
+ * Each of these functions returns a property of the mode's source (sampling/source.h). MODE_UNDISTURBED has no source,
+ * so the functions return false for it.
+ */
+bool mode_pauses(enum mode mode);
+bool mode_retries(enum mode mode);
+bool mode_is_unchecked(enum mode mode);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * The options of an experiment.
+ */
+#ifndef RBDUMP_EXPERIMENT_OPTIONS_H
+#define RBDUMP_EXPERIMENT_OPTIONS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "experiment/modes.h"
+#include "sampling/sampler.h"
+
+struct experiment_options {
+	pid_t pid;	   /* the process; 0: start `command` */
+	char **command;	   /* the command and its arguments; ends with NULL */
+	double rate;	   /* samples per second */
+	uint64_t samples;  /* how many samples to take in each mode; 0: sample until `duration_s` is over */
+	double duration_s; /* how long to sample; 0: sample until `samples` samples were taken in each mode */
+	bool modes[MODES];
+	uint64_t seed;
+	struct sampler_options sampler;
+	const char *offsets;  /* layout file; NULL: search for a layout */
+	bool nearest;	      /* as in session_options */
+	const char *oracle;   /* file with an oracle (oracle.h); NULL: no oracle */
+	const char *progress; /* file with the target's progress (progress.h); NULL: measure CPU time */
+	const char *json;     /* file for the JSON report; NULL: no JSON; "-": standard output, without the table */
+	const char *torn_log; /* file for the torn log; NULL: no torn log */
+};
+
+#endif

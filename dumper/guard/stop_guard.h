@@ -1,0 +1,50 @@
+/*
+ * The guard: a process of rbdump that lets a target go on if the tracer cannot. A tracer can be stopped (SIGSTOP, ^Z),
+ * frozen, or held by a debugger. If this happens while the tracer holds a thread of its target, the thread stays
+ * stopped until the tracer runs again. If a tracer is killed, no guard is needed: when a tracer ends, the kernel lets
+ * its targets go on.
+ *
+ * When a tracer begins to hold a thread, it writes the time to shared memory (target/hold.h). Most of the time, the
+ * guard only reads that memory, 50 times per second. If a tracer holds a thread for longer than usual, the guard
+ * asks the kernel what the tracer is doing. If the tracer runs, or waits in the kernel, the guard does nothing. If the
+ * tracer was stopped, the guard continues it (SIGCONT), and the tracer lets its target go on as usual. The guard kills
+ * a tracer that cannot continue: a debugger holds it, its control group is frozen, or it is stopped again each time.
+ * The guard then prints a message on standard error.
+ *
+ * The guard is in a process group of its own and blocks all signals. It ends together with the process that began it.
+ * If the process that began the guard is killed, the guard ends when the last tracer has ended.
+ */
+#ifndef RBDUMP_STOP_GUARD_H
+#define RBDUMP_STOP_GUARD_H
+
+#include "base/error.h"
+
+/*
+ * Begins a guard for this process and the processes that it forks. Call it before the process has threads. Fails if no
+ * guard can be started.
+ */
+struct error *stop_guard_begin(void);
+
+/*
+ * Registers the calling process as a tracer with the guard that this process or one of its ancestors has begun
+ * (stop_guard_begin()). Does nothing if there is no such guard. Fails if too many tracers are registered, or if
+ * /proc/PID/stat of the process cannot be read.
+ */
+struct error *stop_guard_enter(void);
+
+/* Removes the calling process from the tracers. */
+void stop_guard_leave(void);
+
+/*
+ * Begins a new guard if the guard was killed, and continues the guard if it was stopped. Only the process that began
+ * the guard can do this; in any other process, the function does nothing.
+ */
+void stop_guard_keep(void);
+
+/*
+ * Ends the guard, unless a tracer is still registered. Does nothing if there is no guard, or if another process began
+ * it.
+ */
+void stop_guard_end(void);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * Checks whether libdwfl can safely look for a debug file. When libdwfl finds a file that has the right name, libdwfl
+ * opens this file. If the file is a FIFO, libdwfl waits forever. The author of the ELF file, or the owner of the
+ * target's root folder, may have put a FIFO there.
+ */
+#ifndef RBDUMP_DEBUG_FILE_H
+#define RBDUMP_DEBUG_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Checks all paths at which libdwfl looks for the debug file.
+ *   folders           as in debuginfo_path of Dwfl_Callbacks
+ *   file              the file for which debug info is wanted
+ *   link              the debug file that `file` names: in its debuglink, or as the file to which dwz has moved debug
+ *                     info. NULL if `file` names no debug file
+ *   build_id, length  the build-id of the file; `length` is 0 if the file has no build-id
+ * Returns false if one of these paths leads to something that is neither a regular file nor a folder, or if out of
+ * memory.
+ */
+bool debug_file_is_safe(const char *folders, const char *file, const char *link, const uint8_t *build_id,
+			size_t length);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * What debug info says about an address: the functions that are inlined there, and the source line.
+ *
+ * The debug info may be hostile, so the depth and the length of each search are bounded.
+ */
+#ifndef RBDUMP_DEBUG_INFO_H
+#define RBDUMP_DEBUG_INFO_H
+
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Finds the compilation unit of an address. `address` is an address in the debug info, not in the memory of the target.
+ * Looks up the address in the index of addresses first. If the index does not have it, searches all units, because some
+ * compilers (rustc) write no index. Returns false if no unit has the address.
+ */
+bool debug_info_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *ret);
+
+/*
+ * Finds the functions at an address of a unit. The innermost function comes first. The last function is not inlined;
+ * all other functions are inlined into it.
+ *   ret, room  receives at most `room` functions. If there are more, the outermost inlined functions are left out
+ * Returns the number of functions in `ret`.
+ */
+size_t debug_info_functions(Dwarf_Die *unit, uint64_t address, Dwarf_Die *ret, size_t room);
+
+/*
+ * The name of a function: its linkage name if the language has linkage names (Rust, C++). NULL if the function has no
+ * name. The string belongs to the Dwarf.
+ */
+const char *debug_info_name(Dwarf_Die *function);
+
+/* A line of source. */
+struct debug_info_line {
+	const char *file; /* belongs to the Dwarf; NULL if not known */
+	int number;	  /* line number; 0 if not known */
+};
+
+/* The source line of an address of a unit. For this address, gdb's `info line` shows the same source line. */
+struct debug_info_line debug_info_line(Dwarf_Die *unit, uint64_t address);
+
+/* The line at which an inlined function was called. */
+struct debug_info_line debug_info_call(Dwarf_Die *unit, Dwarf_Die *inlined);
+
+/* The folder to which a unit's paths are relative; NULL if not known. The string belongs to the Dwarf. */
+const char *debug_info_folder(Dwarf_Die *unit);
+
+#endif

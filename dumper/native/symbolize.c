@@ -1,0 +1,400 @@
+#include "native/symbolize.h"
+
+#include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "gen/image.h"
+#include "native/debug_file.h"
+#include "native/debug_info.h"
+#include "native/symbols.h"
+#include "target/live.h"
+
+/* The size of the direct-mapped cache of addresses. */
+#define KEPT 1024u
+
+/* The most files that are opened; each takes a file descriptor. */
+#define MAX_FILES 512
+
+/* Longer names are cut, in bytes. Names of Rust functions can have some hundreds. */
+#define MAX_NAME 4096
+
+static const char vdso[] = "[vdso]";
+
+/* A file that the target has mapped as a program. */
+struct mapped_file {
+	char *path;	     /* as the target has it */
+	int fd;		     /* open until it is read; -1: the kernel's [vdso] */
+	Dwfl_Module *module; /* once it has been read; NULL: damaged */
+	uint64_t start;	     /* in the target's memory */
+
+	bool read;	 /* the members below are set */
+	Elf *elf;	 /* NULL: damaged */
+	uint64_t bias;	 /* address in the target = address in the file + bias */
+	Dwarf *dwarf;	 /* NULL: no debug info */
+	uint64_t unbias; /* address in the target = address in the debug info + unbias */
+	/* Its symbols; those of a separate debug file only if the file itself has no .symtab. */
+	struct symbols *symbols, *debug_symbols;
+};
+
+struct symbolizer {
+	struct target *target; /* for its mappings only */
+	struct mapped_file **file_of;
+	struct mapped_file *files;
+	size_t nr_files;
+
+	int root_fd; /* the target's root folder, open, because the target may end; -1 if it is rbdump's, too */
+	char *root;  /* a path to it; "" if it is rbdump's, too */
+	Dwfl_Callbacks callbacks;
+	char *folders; /* for libdwfl: where debug files are */
+	Dwfl *dwfl;
+
+	void *strings; /* tsearch(3) */
+	struct kept {
+		uint64_t address;
+		bool filled, known;
+		struct symbolized answer;
+	} * kept;
+};
+
+/* ---- opening */
+
+/* Finds nothing: all files are given to libdwfl, and it asks only for those that were not. */
+static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, char **file, Elf **elf)
+{
+	(void)module, (void)data, (void)name, (void)base, (void)file, (void)elf;
+	return -1;
+}
+
+/* libdwfl maps a file, which may be truncated meanwhile: so it gets a copy. Closes the file. */
+static int take_copy(int fd)
+{
+	int copy = fd < 0 ? -1 : image_copy(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return copy;
+}
+
+static int find_debug_file(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, const char *file,
+			   const char *link, GElf_Word checksum, char **path)
+{
+	const struct symbolizer *symbolizer = *data;
+	const unsigned char *build_id = NULL;
+	GElf_Addr address;
+	int length = dwfl_module_build_id(module, &build_id, &address);
+
+	if (!debug_file_is_safe(symbolizer->folders, file ? file : name, link, build_id,
+				length > 0 ? (size_t)length : 0))
+		return -1;
+	return take_copy(dwfl_standard_find_debuginfo(module, data, name, base, file, link, checksum, path));
+}
+
+/* Finds a path to the target's root folder that outlives the target. */
+static bool open_root(struct symbolizer *symbolizer, pid_t pid)
+{
+	struct stat theirs, ours;
+	char path[64];
+
+	symbolizer->root_fd = -1;
+	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	if (stat(path, &theirs) == 0 && stat("/", &ours) == 0 &&
+	    (theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino))
+		symbolizer->root_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (symbolizer->root_fd < 0) {
+		symbolizer->root = strdup("");
+		symbolizer->folders = strdup(":.debug:/usr/lib/debug");
+		return symbolizer->root && symbolizer->folders;
+	}
+	if (asprintf(&symbolizer->root, "/proc/self/fd/%d", symbolizer->root_fd) < 0)
+		symbolizer->root = NULL;
+	if (!symbolizer->root ||
+	    asprintf(&symbolizer->folders, ":.debug:%s/usr/lib/debug:/usr/lib/debug", symbolizer->root) < 0)
+		symbolizer->folders = NULL;
+	return symbolizer->root && symbolizer->folders;
+}
+
+/* Whether it is a program or library. Other files may be mapped, too, and a read of a FIFO would wait. */
+static bool is_program(const char *path, int fd)
+{
+	struct stat status;
+	Elf64_Ehdr header;
+	struct error *problem;
+
+	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+		return false;
+	problem = image_check(path, fd);
+	error_destroy(problem);
+	return !problem && pread(fd, &header, sizeof(header), 0) == sizeof(header) && header.e_type != ET_REL;
+}
+
+/* Opens the file of a mapping, which begins with the beginning of the file. NULL if it is no program. */
+static struct mapped_file *open_file(struct symbolizer *symbolizer, const struct mapping *mapping)
+{
+	struct mapped_file *file = &symbolizer->files[symbolizer->nr_files];
+
+	*file = (struct mapped_file){.start = mapping->start, .fd = -1};
+	file->path = strndup(mapping->path, mapping_name_length(mapping));
+	if (file->path && strcmp(mapping->path, vdso) == 0) {
+		symbolizer->nr_files++;
+		return file;
+	}
+	if (file->path && mapping->path[0] == '/')
+		file->fd = target_open_file(symbolizer->target, mapping);
+	if (file->fd >= 0 && is_program(file->path, file->fd)) {
+		symbolizer->nr_files++;
+		return file;
+	}
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->path);
+	return NULL;
+}
+
+/* Gives a copy of a file to libdwfl. Closes the file. */
+static void report_file(struct symbolizer *symbolizer, struct mapped_file *file)
+{
+	int copy = take_copy(file->fd);
+	char *path = NULL;
+	void **data;
+
+	file->fd = -1;
+	dwfl_report_begin_add(symbolizer->dwfl);
+	if (copy >= 0 && asprintf(&path, "%s%s", symbolizer->root, file->path) > 0)
+		file->module = dwfl_report_elf(symbolizer->dwfl, file->path, path, copy, file->start, false);
+	if (!file->module && copy >= 0)
+		close(copy); /* else libdwfl owns it now */
+	free(path);
+	if (!file->module)
+		return;
+	dwfl_module_info(file->module, &data, NULL, NULL, NULL, NULL, NULL, NULL);
+	*data = symbolizer;
+	dwfl_report_end(symbolizer->dwfl, NULL, NULL);
+}
+
+static bool open_files(struct symbolizer *symbolizer)
+{
+	const struct target *target = symbolizer->target;
+	const struct mapping *last = NULL;
+	struct mapped_file *file = NULL;
+
+	symbolizer->file_of = calloc(target->nr_mappings + 1, sizeof(struct mapped_file *));
+	symbolizer->files = calloc(MAX_FILES, sizeof(*symbolizer->files));
+	if (!symbolizer->file_of || !symbolizer->files)
+		return false;
+	for (size_t i = 0; i < target->nr_mappings; i++) {
+		const struct mapping *mapping = &target->mappings[i];
+
+		/* The mappings of a program follow each other; the first one has its headers. */
+		if (!last || mapping->offset <= last->offset || strcmp(mapping->path, last->path) != 0)
+			file = mapping->offset == 0 && symbolizer->nr_files < MAX_FILES ? open_file(symbolizer, mapping)
+											: NULL;
+		last = mapping;
+		symbolizer->file_of[i] = file;
+	}
+	return true;
+}
+
+struct error *symbolizer_open(pid_t pid, struct symbolizer **ret)
+{
+	struct symbolizer *symbolizer = calloc(1, sizeof(*symbolizer));
+	struct error *error;
+
+	if (!symbolizer)
+		return error_no_memory();
+	symbolizer->root_fd = -1;
+	elf_version(EV_CURRENT);
+	error = live_open(pid, &symbolizer->target);
+	if (error) {
+		symbolizer_close(symbolizer);
+		return error;
+	}
+	symbolizer->kept = calloc(KEPT, sizeof(*symbolizer->kept));
+	symbolizer->callbacks = (Dwfl_Callbacks){
+	    .find_elf = find_no_elf,
+	    .find_debuginfo = find_debug_file,
+	    .section_address = dwfl_offline_section_address,
+	    .debuginfo_path = &symbolizer->folders,
+	};
+	symbolizer->dwfl = dwfl_begin(&symbolizer->callbacks);
+	if (!symbolizer->kept || !symbolizer->dwfl || !open_root(symbolizer, pid) || !open_files(symbolizer)) {
+		symbolizer_close(symbolizer);
+		return error_no_memory();
+	}
+	*ret = symbolizer;
+	return NULL;
+}
+
+void symbolizer_close(struct symbolizer *symbolizer)
+{
+	if (!symbolizer)
+		return;
+	for (size_t i = 0; i < symbolizer->nr_files; i++) {
+		free(symbolizer->files[i].path);
+		if (symbolizer->files[i].fd >= 0)
+			close(symbolizer->files[i].fd);
+		symbols_destroy(symbolizer->files[i].symbols);
+		symbols_destroy(symbolizer->files[i].debug_symbols);
+	}
+	if (symbolizer->dwfl)
+		dwfl_end(symbolizer->dwfl);
+	if (symbolizer->root_fd >= 0)
+		close(symbolizer->root_fd);
+	tdestroy(symbolizer->strings, free);
+	target_close(symbolizer->target);
+	free(symbolizer->files);
+	free(symbolizer->file_of);
+	free(symbolizer->root);
+	free(symbolizer->folders);
+	free(symbolizer->kept);
+	free(symbolizer);
+}
+
+/* ---- answers */
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* Keeps a string, as UTF-8, as long as the symbolizer; equal strings once. Names in a file may be any bytes. */
+static const char *keep(struct symbolizer *symbolizer, const char *folder, const char *name)
+{
+	struct text text = {0};
+	char *const *kept;
+
+	if (!name)
+		return NULL;
+	if (folder) {
+		text_add(&text, folder, strnlen(folder, MAX_NAME));
+		text_add(&text, "/", 1);
+	}
+	text_add(&text, name, strnlen(name, MAX_NAME));
+	kept = text.data && !text.failed ? tsearch(text.data, &symbolizer->strings, by_text) : NULL;
+	if (!kept || *kept != text.data)
+		text_clear(&text);
+	return kept ? *kept : NULL;
+}
+
+/* Keeps a file's path: absolute if the unit's folder is known. */
+static const char *keep_path(struct symbolizer *symbolizer, Dwarf_Die *unit, const char *file)
+{
+	return keep(symbolizer, file && file[0] != '/' ? debug_info_folder(unit) : NULL, file);
+}
+
+static void find_functions(struct symbolizer *symbolizer, const struct mapped_file *file, uint64_t address,
+			   struct symbolized *ret)
+{
+	Dwarf_Die functions[SYMBOLIZED_INLINED_MAX], unit;
+	struct debug_info_line line;
+
+	if (!debug_info_unit(file->dwarf, address - file->unbias, &unit))
+		return;
+	ret->nr_inlined = debug_info_functions(&unit, address - file->unbias, functions, SYMBOLIZED_INLINED_MAX);
+	line = debug_info_line(&unit, address - file->unbias);
+	ret->file = keep_path(symbolizer, &unit, line.file);
+	ret->line = line.number;
+	for (size_t i = 0; i < ret->nr_inlined; i++) {
+		ret->inlined[i] = (struct symbolized_function){
+		    .function = keep(symbolizer, NULL, debug_info_name(&functions[i])),
+		    .file = keep_path(symbolizer, &unit, line.file),
+		    .line = line.number,
+		};
+		line = debug_info_call(&unit, &functions[i]);
+	}
+}
+
+static bool has_symtab(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(elf, section)))
+		if (gelf_getshdr(section, &header) && header.sh_type == SHT_SYMTAB)
+			return true;
+	return false;
+}
+
+static void read_file(struct symbolizer *symbolizer, struct mapped_file *file)
+{
+	GElf_Addr bias = 0;
+	Elf *debug;
+
+	file->read = true;
+	report_file(symbolizer, file);
+	if (!file->module)
+		return;
+	file->elf = dwfl_module_getelf(file->module, &bias);
+	if (!file->elf)
+		return;
+	file->bias = bias;
+	file->symbols = symbols_read(file->elf);
+	file->dwarf = dwfl_module_getdwarf(file->module, &bias);
+	file->unbias = bias;
+	debug = file->dwarf ? dwarf_getelf(file->dwarf) : NULL;
+	if (debug && debug != file->elf && !has_symtab(file->elf))
+		file->debug_symbols = symbols_read(debug);
+}
+
+/* Finds the symbol of an address: in the file or its debug file, the one that begins closer to it. */
+static void find_symbol(struct symbolizer *symbolizer, const struct mapped_file *file, uint64_t address,
+			struct symbolized *ret)
+{
+	uint64_t start, debug_start;
+	const char *name = file->symbols ? symbols_find(file->symbols, address - file->bias, &start) : NULL;
+	const char *debug_name =
+	    file->debug_symbols ? symbols_find(file->debug_symbols, address - file->unbias, &debug_start) : NULL;
+
+	if (name)
+		start += file->bias;
+	if (debug_name)
+		debug_start += file->unbias;
+	if (debug_name && (!name || debug_start > start)) {
+		name = debug_name;
+		start = debug_start;
+	}
+	ret->function = keep(symbolizer, NULL, name);
+	ret->offset = name ? address - start : 0;
+}
+
+static bool find(struct symbolizer *symbolizer, uint64_t address, struct symbolized *ret)
+{
+	const struct target *target = symbolizer->target;
+	struct mapped_file *file = NULL;
+
+	for (size_t i = 0; i < target->nr_mappings && !file; i++)
+		if (address >= target->mappings[i].start && address < target->mappings[i].end)
+			file = symbolizer->file_of[i];
+	if (!file)
+		return false;
+	ret->module = keep(symbolizer, NULL, file->path);
+	ret->module_address = address - file->start;
+	if (file->fd >= 0 && !file->read)
+		read_file(symbolizer, file);
+	if (!file->elf)
+		return true;
+	ret->module_address = address - file->bias;
+	find_symbol(symbolizer, file, address, ret);
+	if (file->dwarf)
+		find_functions(symbolizer, file, address, ret);
+	return true;
+}
+
+bool symbolize(struct symbolizer *symbolizer, uint64_t address, struct symbolized *ret)
+{
+	struct kept *kept = &symbolizer->kept[(address * 0x9e3779b97f4a7c15ULL >> 32) % KEPT];
+
+	if (!kept->filled || kept->address != address) {
+		*kept = (struct kept){.address = address, .filled = true};
+		kept->known = find(symbolizer, address, &kept->answer);
+	}
+	*ret = kept->answer;
+	return kept->known;
+}

@@ -1,0 +1,61 @@
+/*
+ * Symbolizes addresses of a process. The function and the offset of an address are from the symbol table. The inlined
+ * functions, the source file and the line are from debug info. The debug info is in the file itself, or is found
+ * through the debuglink, in the build-id folders or through debuginfod.
+ *
+ * The process is read only once, when the symbolizer is opened. The process is not stopped. After symbolizer_open(),
+ * the process may end. Symbols and debug info of a file are read when the first address in that file is symbolized.
+ */
+#ifndef RBDUMP_SYMBOLIZE_H
+#define RBDUMP_SYMBOLIZE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct symbolizer;
+
+/* The highest number of functions that symbolize() finds for one address. */
+#define SYMBOLIZED_INLINED_MAX 32u
+
+/* A function at an address. */
+struct symbolized_function {
+	/* The linkage name if the language has linkage names (Rust, C++). NULL if the function has no name. */
+	const char *function;
+	const char *file; /* source file; NULL if not known */
+	int line; /* inlined[0]: the line of the address; inlined[i]: the line at which inlined[i - 1] was called;
+		     0 if not known */
+};
+
+/* All strings are UTF-8. Bytes that are not UTF-8 are written as \xNN. The strings belong to the symbolizer. */
+struct symbolized {
+	const char *module;	 /* path of the mapped file, as the target sees it; or "[vdso]" */
+	uint64_t module_address; /* the address in the file's own numbering, as in its symbol table */
+	const char *function;	 /* the symbol, as gdb's `info symbol` shows it; NULL if no symbol matches */
+	uint64_t offset;	 /* distance of the address from the start of the symbol; 0 if no symbol matches */
+	/* The file and line of the address, as gdb's `info line` shows them. `file` and `line` are also set if
+	   `inlined` is empty (assembly, padding). Otherwise, inlined[0] has the same file and line. */
+	const char *file; /* an absolute path if the compiler's folder is known; NULL if the file is not known */
+	int line;	  /* 0 if the line is not known */
+	/* The functions at the address. The first is the innermost inlined function. The last is the function that was
+	   not inlined. Without debug info, `inlined` is empty. */
+	struct symbolized_function inlined[SYMBOLIZED_INLINED_MAX];
+	size_t nr_inlined;
+};
+
+/*
+ * Opens the mapped files of a process. Fails if there is no such process, if access is refused, or if out of memory.
+ */
+struct error *symbolizer_open(pid_t pid, struct symbolizer **ret);
+void symbolizer_close(struct symbolizer *symbolizer); /* NULL is fine */
+
+/*
+ * Symbolizes an address. Returns false if no ELF file is mapped at the address, for example if a JIT made the code
+ * there. When symbolize() returns false, *ret is all zero. The results for recent addresses are cached.
+ */
+bool symbolize(struct symbolizer *symbolizer, uint64_t address, struct symbolized *ret);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * The symbols of an ELF file's code. If several symbols match an address (aliases, functions without a size), the
+ * symbol that gdb's `info symbol` shows is chosen.
+ *
+ * The file may be hostile. libelf or the code in symbols.c checks each offset and each count.
+ */
+#ifndef RBDUMP_SYMBOLS_H
+#define RBDUMP_SYMBOLS_H
+
+#include <libelf.h>
+#include <stdint.h>
+
+struct symbols;
+
+/*
+ * Reads .symtab, or .dynsym if there is no .symtab. The names of the symbols belong to `elf`, which must outlive the
+ * result. Returns NULL if the file has neither .symtab nor .dynsym, or if out of memory.
+ */
+struct symbols *symbols_read(Elf *elf);
+void symbols_destroy(struct symbols *symbols); /* NULL is fine */
+
+/*
+ * Finds the symbol of an address of the file. Returns the name of the symbol; NULL if no symbol matches.
+ *   start  receives the address at which the symbol begins
+ */
+const char *symbols_find(const struct symbols *symbols, uint64_t address, uint64_t *start);
+
+#endif

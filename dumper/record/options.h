@@ -1,0 +1,29 @@
+/*
+ * The options of a recording.
+ */
+#ifndef RBDUMP_RECORD_OPTIONS_H
+#define RBDUMP_RECORD_OPTIONS_H
+
+#include "report/report.h"
+#include "sampling/source.h"
+
+struct record_options {
+	const pid_t *pids; /* the processes to record, if there is no command */
+	size_t nr_pids;
+	char *const *command; /* the command to start and record; NULL if there are pids */
+	double rate;
+	double max_cpu_percent; /* the limit of the CPU time for sampling, in percent of one CPU */
+	double duration_s;	/* how long to record; 0: until all processes have ended */
+	double rotate_s;	/* how long to write to each file; 0: until SIGHUP */
+	const struct source *source;
+	bool children;
+	bool states[PROFILE_STATES]; /* the thread states that are recorded; if no state is set, all are recorded */
+	const char *offsets;
+	bool nearest; /* as in session_options */
+	unsigned int time_limit_s;
+	bool raw;		      /* write the recording itself, instead of a report in `report.format` */
+	bool named;		      /* the user has named the output file */
+	struct report_options report; /* report.output is the name of the output file, also if `raw` is set */
+};
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * The state of a recording in progress, which record.c and discover.c share.
+ */
+#ifndef RBDUMP_RECORDER_H
+#define RBDUMP_RECORDER_H
+
+#include "record/candidates.h"
+#include "record/execs.h"
+#include "record/followed.h"
+#include "record/options.h"
+#include "record/output.h"
+#include "target/descendants.h"
+
+struct recorder {
+	const struct record_options *options;
+	struct capture_control *control;
+	/* The next four members are times by CLOCK_MONOTONIC. */
+	struct timespec origin;	      /* when the recording began */
+	struct timespec part_began;   /* when the current part began */
+	struct timespec before_began; /* when the previous part began */
+	struct timespec sampled;      /* when the first Ruby was found; until then, the same as `origin` */
+
+	struct output *output;
+	struct followed_list followed;
+	struct profile_counts counts; /* the counts of processes whose captures have ended */
+	bool any_ruby;
+	enum exit_status status; /* the highest exit status that a failed capture has caused */
+
+	pid_t launched; /* the pid of the command; 0: there is no command */
+	bool has_status;
+	int launched_status;
+	struct timespec discovered, forgotten, flushed, shown, ending;
+	struct descendants_cache processes;
+	struct candidate_list candidates;
+	struct execs *execs; /* NULL: the kernel does not report each exec */
+};
+
+/* Starts captures for the processes that the user named, or starts the command and a capture for it. */
+struct error *recorder_begin(struct recorder *recorder);
+
+/* With --children, finds descendants that may be Rubies, and follows them. Does this at most once per 0.1 s. */
+struct error *recorder_discover(struct recorder *recorder);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * The signals that rbdump record handles. SIGINT (^C), SIGTERM and SIGQUIT end the recording. SIGHUP either begins a
+ * new file or ends the recording (see signals_take()).
+ */
+#ifndef RBDUMP_SIGNALS_H
+#define RBDUMP_SIGNALS_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+/* How many signals have asked for the end of the recording. */
+extern volatile sig_atomic_t signals_ends;
+
+/* How many signals have asked for a new file since signals_rotations was last set to 0. */
+extern volatile sig_atomic_t signals_rotations;
+
+/*
+ * Installs handlers for SIGINT, SIGTERM, SIGQUIT and SIGHUP. A signal that is ignored (nohup) stays ignored. Also
+ * ignores SIGPIPE and SIGXFSZ, so that a write that fails returns an error.
+ *   rotates  whether SIGHUP begins a new file; if false, SIGHUP ends the recording
+ */
+void signals_take(bool rotates);
+
+/* Whether rbdump has a controlling terminal. The kernel sends SIGHUP when that terminal is closed. */
+bool signals_have_terminal(void);
+
+/* Whether to give up a write that a signal has interrupted. True if at least two signals have asked for the end. */
+bool signals_give_up(void);
+
+#endif

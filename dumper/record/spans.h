@@ -1,0 +1,58 @@
+/*
+ * Turns observations into records: finds names, puts stacks into the tables of the recording, and merges consecutive
+ * equal observations of a thread into one span.
+ */
+#ifndef RBDUMP_SPANS_H
+#define RBDUMP_SPANS_H
+
+#include "recording/encoder.h"
+#include "sampling/decoder.h"
+#include "sampling/observation.h"
+
+struct spans;
+
+struct spans_options {
+	uint32_t process;	     /* the number of the process in the recording */
+	bool states[PROFILE_STATES]; /* the thread states that are recorded */
+};
+
+/* Creates an empty struct spans: it has no records yet. NULL if out of memory. */
+struct spans *spans_create(const struct spans_options *options);
+void spans_destroy(struct spans *spans); /* NULL is fine */
+
+/* Adds a record about the process to the current part and to each later part. Copies the strings. */
+void spans_set_process(struct spans *spans, const struct profile_process *process);
+
+/*
+ * Adds the time during which the program was starting and had no Ruby stack yet.
+ *   count  how many samples would have been due in that time
+ */
+void spans_add_starting(struct spans *spans, pid_t tid, uint64_t start_ns, uint64_t end_ns, uint32_t count);
+
+/*
+ * Adds an observation.
+ *   session  the session of the target, from which the names of threads are read
+ * Returns whether the target may have moved or freed objects before the names for the stack were read. If true, the
+ * caller must call keep_pace() of the stream that made the observation.
+ */
+bool spans_add(struct spans *spans, const struct session *session, struct decoder *decoder,
+	       const struct observation *seen);
+
+/* Forgets all threads, because the process has called exec. */
+void spans_forget_threads(struct spans *spans);
+
+/*
+ * Appends to `ret`, as records, everything that was added since the last spans_take(). A span that is still in progress
+ * ends now, and continues as a new span.
+ *   counts  receives the counts of this part so far; may be NULL
+ * Returns false if memory was short, now or at any earlier time.
+ */
+bool spans_take(struct spans *spans, uint64_t now_ns, struct byte_buffer *ret, struct profile_counts *counts);
+
+/*
+ * Begins a new part, with new tables. Call spans_take() first. False if out of memory.
+ *   origin_ns  when the part begins, in ns since the origin of the recording (as `time_ns` of struct observation)
+ */
+bool spans_begin_part(struct spans *spans, uint64_t origin_ns);
+
+#endif

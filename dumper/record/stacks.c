@@ -1,0 +1,75 @@
+#include "record/stacks.h"
+
+#include "base/text.h"
+
+static uint32_t add_frame(struct profile *tables, uint32_t parent, const struct profile_function *function,
+			  int64_t line)
+{
+	const struct profile_function mine = {
+	    .kind = function->kind,
+	    .name = profile_string(tables, function->name),
+	    .label = profile_string(tables, function->label),
+	    .path = profile_string(tables, function->path),
+	    .absolute_path = profile_string(tables, function->absolute_path),
+	    .first_line = function->first_line,
+	};
+	uint32_t index = UINT32_MAX;
+
+	if (mine.name && mine.label && parent != UINT32_MAX)
+		index = profile_add_function(tables, &mine);
+	if (index != UINT32_MAX)
+		index = profile_add_frame(tables, index, line);
+	if (index != UINT32_MAX)
+		index = profile_add_node(tables, parent, index);
+	return index;
+}
+
+static uint32_t add_mark_below(struct profile *tables, uint32_t parent, const char *what, enum reason reason)
+{
+	const char *why = validate_reason_name(reason);
+	struct text text = {0};
+	struct profile_function mark = {.kind = PROFILE_MARK};
+	uint32_t node;
+
+	text_format(&text, why ? "(%s: %s)" : "(%s)", what, why);
+	mark.name = mark.label = text.data;
+	node = add_frame(tables, parent, &mark, 0);
+	text_clear(&text);
+	return node;
+}
+
+static uint32_t add_trace_frame(struct profile *tables, uint32_t parent, const struct trace_frame *frame)
+{
+	bool cfunc = frame->kind == TRACE_CFUNC;
+	const struct profile_function function = {
+	    .kind = cfunc ? PROFILE_CFUNC : PROFILE_RUBY,
+	    .name = frame->name ? frame->name : frame->label,
+	    .label = frame->label ? frame->label : frame->name,
+	    /* The path that Ruby gives a C function is its caller's. */
+	    .path = cfunc ? NULL : frame->path,
+	    .absolute_path = cfunc ? NULL : frame->absolute_path,
+	    .first_line = cfunc ? 0 : frame->first_line,
+	};
+
+	if (frame->kind == TRACE_UNREADABLE || !function.name)
+		return add_mark_below(tables, parent, "unreadable", frame->reason);
+	return add_frame(tables, parent, &function, frame->has_line ? frame->line : 0);
+}
+
+uint32_t stacks_add(struct profile *tables, const struct trace_thread *stack)
+{
+	uint32_t node = 0;
+
+	if (stack->verdict == VERDICT_TORN || stack->verdict == VERDICT_UNREADABLE)
+		return add_mark_below(tables, 0, validate_verdict_name(stack->verdict), stack->reason);
+	if (stack->verdict == VERDICT_TRUNCATED)
+		node = add_mark_below(tables, 0, "truncated", stack->reason);
+	for (size_t i = stack->nr_frames; i-- > 0 && node != UINT32_MAX;)
+		node = add_trace_frame(tables, node, &stack->frames[i]);
+	return node;
+}
+
+uint32_t stacks_add_mark(struct profile *tables, const char *what, enum reason reason)
+{
+	return add_mark_below(tables, 0, what, reason);
+}

@@ -1,0 +1,54 @@
+/*
+ * The state that firefox.c and firefox_tables.c share. These files write a profile for the Firefox Profiler.
+ */
+#ifndef RBDUMP_FIREFOX_PARTS_H
+#define RBDUMP_FIREFOX_PARTS_H
+
+#include "report/format.h"
+#include "report/json_stream.h"
+#include "report/string_table.h"
+
+#define NR_SYSCALLS (INT16_MAX + 1)
+#define OTHER	    0 /* the category of frames without a state */
+#define NONE	    UINT32_MAX
+
+/* A stack and a state, which together are one row of the table of stacks. */
+struct firefox_leaf {
+	uint32_t node;
+	uint8_t state;
+	int16_t syscall;
+};
+
+struct firefox_writer {
+	const struct profile *profile;
+	const struct format_options *options;
+	struct json_stream json;
+	struct string_table strings;
+	struct string_table sources; /* the path of each source, at the index of that source */
+	uint32_t *callers;	     /* for each node: its row in the table of stacks; NONE if the node calls nothing */
+	uint32_t nr_callers;
+	/*
+	 * In the table of stacks, the rows of `leaves` come after the rows of `callers`. In the table of frames, the
+	 * rows of `leaves` come after the rows of the profile's frames.
+	 */
+	struct firefox_leaf *leaves;
+	uint32_t nr_leaves;
+	uint32_t *span_leaf; /* for each span: the index of its leaf */
+	/* For each system call: its subcategory of "blocked". 0 if no leaf has the system call. */
+	uint16_t *subcategories;
+	uint64_t samples_a_row; /* how many samples each row of a table of samples represents */
+};
+
+/* Writes the index of a table row, as a value of an array. Writes null for NONE. */
+void firefox_write_index(struct json_stream *json, uint32_t index);
+
+/* Writes the tables that all threads share: stacks, frames, functions, sources and strings. */
+void firefox_write_tables(struct firefox_writer *writer);
+
+/* Writes the number of rows of a table, and ends the table. */
+void firefox_end_table(struct json_stream *json, size_t count);
+
+/* Writes a table without rows. `columns` has the names of the columns, and ends with NULL. */
+void firefox_write_empty_table(struct json_stream *json, const char *table, const char *const *columns);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * Groups the spans of a profile by thread. Also appends the name of a thread to a text, alone or together with the name
+ * of its process.
+ */
+#ifndef RBDUMP_THREAD_SPANS_H
+#define RBDUMP_THREAD_SPANS_H
+
+#include "base/text.h"
+#include "recording/profile.h"
+
+struct thread_spans {
+	/* The indices of all spans, sorted by thread. The spans of each thread stay in the profile's order. */
+	uint32_t *spans;
+	/* For each thread: where its spans begin in `spans`. One more element says where the last spans end. */
+	size_t *first;
+};
+
+/* Collects the spans. If out of memory, returns false, and `ret` need not be cleared. */
+bool thread_spans_collect(const struct profile *profile, struct thread_spans *ret);
+void thread_spans_clear(struct thread_spans *spans);
+
+/* The name that is shown for a span without a known stack. */
+#define THREAD_SPANS_NO_STACK "(no stack)"
+
+/* Appends the name of a thread: "worker", "main", or "thread 1235" if the thread has no name. */
+void thread_spans_add_name(const struct profile_thread *thread, struct text *text);
+/* Appends the names of a process and a thread: "ruby 1234: worker (1235)". */
+void thread_spans_add_title(const struct profile *profile, const struct profile_thread *thread, struct text *text);
+
+#endif

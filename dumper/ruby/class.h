@@ -1,0 +1,45 @@
+/*
+ * Names of classes and modules, and the class part of method names. Facts: variable.c (classname, rb_mod_name0),
+ * class.c (singleton classes), eval.c (rb_mod_refine), internal/class.h, 1.9.3 to 4.0.5 and head.
+ */
+#ifndef RBDUMP_CLASS_H
+#define RBDUMP_CLASS_H
+
+#include "ruby/ruby.h"
+#include "ruby/value.h"
+
+/*
+ * Whether a layout says where class paths are. If this Ruby has no struct member for class paths, the symbol table is
+ * also needed to find them.
+ */
+bool class_has_paths(const struct layout *layout);
+
+/*
+ * Reads the class path of a class or module. The path may be a temporary one ("#<Class:0x…>::Foo").
+ *   ret        receives the bytes of the path; its address is 0 if the class has no name
+ *   permanent  receives true if the path is permanent, which means that it names a constant
+ * Sets access->failed if the class cannot be read.
+ */
+void class_path(const struct ruby *ruby, struct access *access, uint64_t klass, struct bytes *ret, bool *permanent);
+
+/* Whether `klass` is a singleton class. */
+bool class_is_singleton(struct access *access, uint64_t klass);
+
+/* The object to which the singleton class `klass` belongs. */
+uint64_t class_attached_object(const struct ruby *ruby, struct access *access, uint64_t klass);
+
+/*
+ * Appends the prefix that Ruby itself prints since 3.4: "Owner#" or "Owner." (vm_backtrace.c, rb_gen_method_name).
+ * Appends nothing if the owner's path is not permanent.
+ */
+void class_add_ruby_prefix(const struct ruby *ruby, struct access *access, uint64_t owner, struct text *text);
+
+/*
+ * Appends a prefix for any owner, for example "Foo#", "Foo.", "#<refinement Foo of Bar>#", "#<instance of Foo>#",
+ * "#<singleton of Foo>.", "#<anonymous subclass of Foo>#" or "#<anonymous module>#". One form can contain another:
+ * "#<instance of #<anonymous subclass of Foo>>#". The prefix contains no addresses, so names from different processes
+ * can be compared. Appends nothing if the owner cannot be read.
+ */
+void class_add_prefix(const struct ruby *ruby, struct access *access, uint64_t owner, struct text *text);
+
+#endif

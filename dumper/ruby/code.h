@@ -1,0 +1,72 @@
+/*
+ * Reads code (the content of an rb_iseq_t), and finds line numbers. Facts: vm_core.h (rb_iseq_constant_body), iseq.c
+ * (succ_index_lookup, get_insn_info_succinct, get_line_info), vm_backtrace.c (calc_lineno), 2.0.0 to 4.0.5; vm.c
+ * (rb_vm_get_sourceline), 1.9.3.
+ */
+#ifndef RBDUMP_CODE_H
+#define RBDUMP_CODE_H
+
+#include "ruby/ruby.h"
+#include "ruby/value.h"
+
+struct code {
+	uint64_t iseq;	  /* address of the rb_iseq_t; the new address if compaction has moved it */
+	uint64_t body;	  /* the address that code_body() returns */
+	uint64_t type;	  /* ISEQ_TYPE_ */
+	uint64_t encoded; /* address of the first word of code */
+	uint64_t size;	  /* in words */
+	uint64_t parent;  /* rb_iseq_t of the enclosing code, or 0; may be an old address after a compaction */
+	/* local_iseq, the outermost iseq in the same method; if compaction has moved it, its new address */
+	uint64_t local;
+	uint64_t klass;		/* for a method, until 2.2: the class that it was defined in; since 2.3: 0 */
+	uint64_t builtin_attrs; /* bits BUILTIN_ATTR_; 0 if this Ruby has no builtin_attrs */
+	int64_t first_line;
+	bool compiled; /* a JIT has compiled the code, and the interpreter calls the machine code */
+	struct bytes label;
+	struct bytes path;
+	struct bytes absolute_path; /* `address` is 0 for code from eval */
+};
+
+/*
+ * Whether there is an rb_iseq_t at an address. An rb_iseq_t is an imemo since 2.3, and the struct of a T_DATA until
+ * 2.2.
+ */
+bool code_is_at(const struct access *access, uint64_t iseq);
+
+/*
+ * The address of the struct that has most of an iseq's data (rb_iseq_constant_body). Until 2.2 that struct is the iseq
+ * itself.
+ */
+uint64_t code_body(struct access *access, uint64_t iseq);
+
+/*
+ * Reads the code at `iseq`. Returns false and sets access->failed if there is no iseq at that address, or if the iseq
+ * is incomplete.
+ */
+bool code_read(struct access *access, uint64_t iseq, struct code *ret);
+
+/* Whether the code belongs to Ruby's own core. The path of internal code begins with "<internal:" and names no file. */
+bool code_is_internal(struct access *access, const struct code *code);
+
+/*
+ * Whether `pc` points into the code. The result is always true for a frame that the interpreter runs. The result can be
+ * false for a frame that JIT-compiled code runs.
+ */
+bool code_has_pc(const struct code *code, uint64_t pc);
+
+/*
+ * Whether the index that leads from positions in the code to line entries is consistent. The last position must lead to
+ * the last entry, because the index counts all entries (vm_core.h, iseq.c).
+ */
+bool code_lines_hold(struct access *access, const struct code *code);
+
+/*
+ * Reads all bytes that code_line() can read for any pc. The purpose is that memory_record() adds these bytes to the
+ * footprint. Does nothing if the code or its table of lines is too long.
+ */
+void code_read_lines(const struct access *access, const struct code *code);
+
+/* The line of `pc`; 0 if the code has no lines. Call it only if code_has_pc() is true. */
+int64_t code_line(struct access *access, const struct code *code, uint64_t pc);
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * Reads the state of the garbage collector. If data was read from Ruby's heap at two moments, the states at these
+ * moments show whether the data is consistent.
+ *
+ * An object to which a stack or another object refers is not freed before the next collection begins. An object stays
+ * at its address until a collection moves objects. During a compaction, the old place of a moved object contains its
+ * new address. When the compaction ends, the count of compactions goes up, or `compacting` becomes false. Facts: gc.c
+ * (gc_start, gc_compact_after_gc of 2.7, gc_compact_finish), 1.9.3 to 3.3; gc/default/default.c, 3.4 to head.
+ */
+#ifndef RBDUMP_COLLECTIONS_H
+#define RBDUMP_COLLECTIONS_H
+
+#include "ruby/ruby.h"
+
+/* A member is 0 or false if this Ruby does not have it, or if it could not be read. */
+struct collections {
+	uint64_t begun;	      /* number of collections so far */
+	uint64_t compactions; /* number of collections that have moved objects */
+	bool compacting;      /* a collection is moving objects */
+	bool collecting;      /* Ruby is in the collector */
+	/* The last collection is still marking, without a break or in steps. Between two steps, Ruby code runs. */
+	bool marking;
+	/*
+	 * Ruby is in the collector, but is neither marking nor sweeping: a collection is about to begin, or has just
+	 * ended.
+	 */
+	bool beginning;
+	bool told;    /* `begun` and `marking` are known */
+	bool doubted; /* the layout is for another release, and no test can confirm that this state is right */
+};
+
+/* Reads the state from the memory of `ruby`. */
+struct collections collections_read(const struct ruby *ruby);
+
+/*
+ * Reads the current state from the target itself, not from the memory of `ruby`.
+ *   source, context  the source of the target's pages (memory/memory.h)
+ * Returns false if out of memory.
+ */
+bool collections_now(const struct ruby *ruby, memory_source *source, void *context, struct collections *ret);
+
+/* Whether objects may have been moved between the moment of `a` and the moment of `b`. */
+bool collections_moved_between(const struct collections *a, const struct collections *b);
+
+/*
+ * Whether an address has the same object at two moments. At both moments, a stack or a reachable object must refer to
+ * that address. If the result is true, the object was not moved between these moments, and was not freed and replaced
+ * by another object.
+ *
+ * A collection frees only objects that it has not marked. These objects were unreachable when marking ended. From the
+ * end of marking to the beginning of the next collection, every reachable object is marked or new. Nothing is freed
+ * until marking has ended, even if marking is done in steps (since 2.2). So the object is the same under two
+ * conditions. First, no collection has begun between the two moments. Second, the last collection is marking at both
+ * moments, or at neither moment. The result is false if, at the first moment, a collection has begun but is not marking
+ * yet (gc.c, gc_start(), v2_2_0 to v3_3_8; gc/default/default.c, v3_4_5, v4_0_5). The result is also false if objects
+ * are being moved at the first moment, or if either state is `doubted`.
+ *   kept  the state at the first moment
+ *   now   the state at the second moment
+ */
+bool collections_same_objects(const struct collections *kept, const struct collections *now);
+
+/*
+ * A weaker condition than collections_same_objects(), for data that is used at once and not kept. The second moment
+ * must follow soon after the first. The result is true whenever collections_same_objects() returns true. For a stopped
+ * target, the result can be true although collections_same_objects() returns false. For example, while objects are
+ * being moved, data can be used but not kept: the old place of a moved object contains its new address.
+ */
+bool collections_unchanged(const struct collections *then, const struct collections *now);
+
+/*
+ * Finds the range [*start, *end) of the target's memory that contains the whole state. The range must be copied at one
+ * moment, and collections_read() must read this copy. Returns false if this Ruby has no such state, or if the range
+ * cannot be found.
+ */
+bool collections_range(const struct ruby *ruby, uint64_t *start, uint64_t *end);
+
+#endif

@@ -1,0 +1,81 @@
+/*
+ * Lists the fibers that have a stack, except the fibers that threads are running. For each fiber, the list says which
+ * thread it belongs to, and which fiber has resumed it.
+ *
+ * The fiber that a thread is running is listed with its thread (ruby/threads.h). A fiber that was never resumed, or has
+ * ended, has no stack and is not listed. Ruby itself, too, shows no stack of a fiber that was never resumed, or has
+ * ended.
+ *
+ * How fibers are found:
+ *   - Some Rubies link all execution contexts (rb_jit_cont): 3.2 only with a JIT, all Rubies since 3.3. In these
+ *     Rubies, the search begins at a fiber that some thread is running, and follows the links in both directions. This
+ *     search needs no ELF symbol.
+ *   - In all other Rubies, Ruby's heap is searched (ruby/heap.h). All Fiber objects have the same rb_data_type_t. The
+ *     root fiber of a thread gets a Fiber object when the thread first uses fibers. If no thread's root fiber has a
+ *     Fiber object, there are no fibers, and the heap is not searched. The search takes time, so it runs before the
+ *     target is stopped. Everything that the search finds is read again in the snapshot. A fiber that has ended since
+ *     the search is not listed, and a fiber that was made since the search is missed. Until 2.1 Ruby links the fibers
+ *     of each thread in a ring, and rbdump follows this ring. So until 2.1 a fiber can be missed only if its thread has
+ *     ended.
+ * Since 2.7 Ruby has a pool of fiber stacks. The number of stacks in use shows whether any fiber was missed.
+ *
+ * A suspended fiber can change only while its thread runs. So the stack of a suspended fiber is read like the stack of
+ * a thread, and is equally reliable. If a thread is stopped in the middle of a switch between two fibers, neither fiber
+ * runs. Until the switch is done, the thread's members refer to the fiber that the thread has left (cont.c,
+ * fiber_restore_thread). Until 2.4, cont_restore_thread() copies the members that describe the stack from the new fiber
+ * to the thread, one by one. While cont_restore_thread() copies, the members in the thread do not match: the thread's
+ * control frame is outside the thread's stack. Before cont_restore_thread() begins, the stack of the fiber that the
+ * thread has left is already saved in that fiber. Each fiber has its own VM stack, even in a Ruby that copies machine
+ * stacks (FIBER_USE_NATIVE is 0).
+ *
+ * Facts: cont.c (rb_fiber_t, rb_jit_cont, fiber_init, fiber_switch, fiber_store, return_fiber, root_fiber_alloc,
+ * fiber_pool_stack_acquire), 1.9.3 to 4.0.5 and head.
+ */
+#ifndef RBDUMP_FIBERS_H
+#define RBDUMP_FIBERS_H
+
+#include "ruby/heap.h"
+#include "ruby/threads.h"
+
+struct ruby_fiber {
+	uint64_t address; /* rb_fiber_t */
+	uint64_t ec;
+	uint64_t thread; /* the rb_thread_t to which the fiber belongs */
+	/* The index of the fiber's thread in the list of threads; if the thread has ended, the length of that list. */
+	size_t thread_index;
+	/*
+	 * The rb_fiber_t that has resumed this fiber. 0 if this fiber has yielded since it was resumed, or was entered
+	 * by Fiber#transfer.
+	 */
+	uint64_t resumed_by;
+	/*
+	 * The rb_fiber_t that this fiber has resumed. 0 if this fiber has resumed no fiber, or if the resumed fiber has
+	 * yielded.
+	 */
+	uint64_t resuming;
+	const char *state; /* "resumed", "suspended" */
+};
+
+struct ruby_fibers {
+	struct ruby_fiber *fibers; /* in the order in which they were made, if this order is known */
+	size_t count;
+	enum list_missing missing;
+	uint64_t nr_missing; /* for LIST_MISSED */
+	uint64_t type;	     /* rb_data_type_t to search the heap for; 0 if no search is needed */
+};
+
+/* At most this many fibers are listed. */
+#define FIBERS_MAX 16384u
+/* At most this many fibers are examined, with a stack or without one. */
+#define FIBERS_LOOKED_AT 131072u
+
+/*
+ * Lists the fibers, at most FIBERS_MAX. Stops early if the time is over (memory_limit()).
+ *   found  the result of a search of the heap for `type`; empty if the heap was not searched
+ * Returns false if out of memory. Otherwise the caller frees `ret` with fibers_clear().
+ */
+bool fibers_list(const struct ruby *ruby, const struct ruby_threads *threads, const struct heap_finds *found,
+		 struct ruby_fibers *ret);
+void fibers_clear(struct ruby_fibers *fibers);
+
+#endif

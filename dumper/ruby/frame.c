@@ -1,0 +1,282 @@
+#include "ruby/frame.h"
+
+#include <stdlib.h>
+
+#include "ruby/code.h"
+#include "ruby/context.h"
+#include "ruby/environment.h"
+#include "ruby/jit_frame.h"
+
+/* How many enclosing environments are followed: blocks nested deeper than this do not parse. */
+#define MAX_NESTING 4096
+
+static uint64_t env_word(struct access *access, uint64_t ep, int index)
+{
+	return access_word(access, ep + (uint64_t)(int64_t)(index * 8));
+}
+
+static enum pointee classify(struct access *access, uint64_t value)
+{
+	if (value == 0)
+		return POINTEE_NULL;
+	if (value_is_object(value))
+		value = value_object(access, value); /* an iseq may have been moved */
+	if (code_is_at(access, value))
+		return POINTEE_CODE;
+	if (value_is_imemo(access, value, E_imemo_ment))
+		return POINTEE_METHOD;
+	if (value_is_imemo(access, value, E_imemo_cref))
+		return POINTEE_CREF;
+	if (value_is_imemo(access, value, E_imemo_svar))
+		return POINTEE_SVAR;
+	if (value_is_imemo(access, value, E_imemo_ifunc))
+		return POINTEE_IFUNC;
+	return POINTEE_OTHER;
+}
+
+/* check_method_entry() of vm_insnhelper.c: the method entry that a me_cref slot leads to, 0 if none. */
+static uint64_t method_of_slot(struct access *access, uint64_t value, bool may_be_svar)
+{
+	switch (classify(access, value)) {
+	case POINTEE_METHOD:
+		return value_object(access, value);
+	case POINTEE_SVAR:
+		if (!may_be_svar)
+			return 0;
+		value = access_member(access, value_object(access, value), F_svar_cref_or_me);
+		return method_of_slot(access, value, false);
+	default:
+		return 0;
+	}
+}
+
+/* What an environment contains. */
+struct env {
+	uint64_t ep;	   /* its address; if it is just being moved to the heap, its new address */
+	uint64_t flags;	   /* VM_ENV_FLAG_, and since 2.4 the kind of frame */
+	uint64_t me_cref;  /* a method entry, or what stands for it */
+	uint64_t previous; /* the enclosing environment, unless it is local */
+	bool local;
+};
+
+/* 2.3: two words. The second is the previous ep or, with a tag, a block (vm_core.h, VM_ENVVAL_BLOCK_PTR_FLAG). */
+static struct env read_env_of_two_words(struct access *access, uint64_t ep)
+{
+	uint64_t word = env_word(access, ep, 0);
+
+	return (struct env){
+	    .ep = ep,
+	    .flags = word,
+	    .me_cref = env_word(access, ep, -1),
+	    .previous = environment_previous(word),
+	    .local = word & access_enum(access, E_VM_ENV_FLAG_LOCAL),
+	};
+}
+
+/*
+ * While an environment is being moved to the heap, its flags slot on the stack is overwritten with a pointer to the
+ * rb_env_t (vm.c, vm_make_env_each): the slots are then at env->ep.
+ */
+static struct env read_env(struct access *access, uint64_t ep)
+{
+	struct env env = {.ep = ep};
+
+	/* Until 2.2 the frame itself has its method entry: enclosing environments are not needed. */
+	if (layout_has(access->layout, F_cfp_me)) {
+		env.flags = env_word(access, ep, 0);
+		return env;
+	}
+	if (layout_has(access->layout, F_cfp_flag))
+		return read_env_of_two_words(access, ep);
+	env.flags = env_word(access, ep, ENVIRONMENT_FLAGS);
+	if (!environment_has_flags(env.flags) && layout_has(access->layout, F_env_ep) &&
+	    value_is_imemo(access, env.flags, E_imemo_env)) {
+		env.ep = access_member(access, env.flags, F_env_ep);
+		env.flags = env_word(access, env.ep, ENVIRONMENT_FLAGS);
+	}
+	env.me_cref = env_word(access, env.ep, ENVIRONMENT_ME_CREF);
+	env.previous = environment_previous(env_word(access, env.ep, ENVIRONMENT_SPECVAL));
+	env.local = env.flags & access_enum(access, E_VM_ENV_FLAG_LOCAL);
+	return env;
+}
+
+/*
+ * Whether the word after a heap environment's slots is its object: an imemo_env, until 2.3 a T_DATA (vm.c,
+ * env_alloc()).
+ */
+static bool has_env_object(struct access *access, uint64_t ep)
+{
+	uint64_t object = env_word(access, ep, ENVIRONMENT_ENV);
+
+	if (!layout_has(access->layout, F_cfp_flag))
+		return value_is_imemo(access, object, E_imemo_env);
+	return value_is_object(object) && access->layout->enumerators[E_RUBY_T_DATA].present &&
+	       value_type(access, object) == access_enum(access, E_RUBY_T_DATA);
+}
+
+/* rb_vm_frame_method_entry(): follows the enclosing environments up to and including the local one. */
+static uint64_t method_of_frame(struct access *access, uint64_t ep)
+{
+	for (int i = 0; i < MAX_NESTING && !access->failed; i++) {
+		struct env env = read_env(access, ep);
+		uint64_t method = method_of_slot(access, env.me_cref, env.local);
+
+		if (method != 0 || env.local)
+			return method;
+		ep = env.previous;
+	}
+	return 0;
+}
+
+/*
+ * Whether a frame and its method entry have the same code (vm_insnhelper.c, vm_call_iseq_setup_normal: both are of
+ * the same callable; iseq.c, set_relations: code within a method knows the method's). True if the definition cannot
+ * be read, or is not one of code (refined since, eval.c, rb_add_refined_method_entry; define_method).
+ */
+static bool is_code_of_method(const struct access *from, uint64_t method, uint64_t iseq, bool own)
+{
+	struct access access = *from;
+	uint64_t definition = access_member(&access, method, F_ment_def), code;
+	uint64_t type = access_member(&access, definition, F_mdef_type);
+
+	if (access.failed || type != access_enum(&access, E_VM_METHOD_TYPE_ISEQ) ||
+	    !layout_has(access.layout, F_mdef_iseq))
+		return access.failed || type != access_enum(&access, E_VM_METHOD_TYPE_CFUNC);
+	code = value_object(&access, access_member(&access, definition, F_mdef_iseq));
+	iseq = value_object(&access, iseq);
+	if (!own)
+		iseq = value_object(&access, access_member(&access, code_body(&access, iseq), F_body_local_iseq));
+	return access.failed || code == iseq;
+}
+
+/* Whether code lies within a method: then its environment must lead to a method entry. */
+static bool is_code_in_method(const struct access *from, uint64_t iseq)
+{
+	struct access access = *from;
+	uint64_t body = code_body(&access, value_object(&access, iseq));
+	uint64_t local = value_object(&access, access_member(&access, body, F_body_local_iseq));
+	uint64_t type = access_member(&access, code_body(&access, local), F_body_type);
+
+	return !access.failed && type == access_enum(&access, E_ISEQ_TYPE_METHOD);
+}
+
+/* Whether flags have a bit, if this Ruby has that bit. */
+static bool has_flag(const struct layout_number *bit, uint64_t flags)
+{
+	return bit->present && flags & (uint64_t)bit->value;
+}
+
+static void read_frame(const struct ruby *ruby, const struct stack *stack, uint64_t cfp, struct frame *ret)
+{
+	struct access access = ruby_access(ruby);
+	struct jit_frame running;
+	struct env env;
+	uint64_t magic;
+	struct frame_facts facts = {
+	    .vm_stack = stack->facts.vm_stack,
+	    .stack_end = stack->facts.vm_stack + stack->facts.words * 8,
+	};
+
+	*ret = (struct frame){.cfp = cfp, .kind = FRAME_UNREADABLE, .reason = REASON_FRAME_UNREADABLE};
+	running = jit_frame_read(ruby, &access, cfp);
+	ret->pc = facts.pc = running.pc;
+	ret->iseq = running.iseq;
+	ret->jit = running.jit;
+	facts.ep = access_member(&access, cfp, F_cfp_ep);
+	if (access.failed)
+		return;
+
+	ret->reason = REASON_ENV_UNREADABLE;
+	env = read_env(&access, facts.ep);
+	facts.ep = env.ep;
+	facts.flags = layout_has(ruby->layout, F_cfp_flag) ? access_member(&access, cfp, F_cfp_flag) : env.flags;
+	facts.me_cref = classify(&access, env.me_cref);
+	if (facts.ep < facts.vm_stack || facts.ep >= facts.stack_end)
+		facts.env = has_env_object(&access, facts.ep);
+	if (access.failed)
+		return;
+
+	ret->reason = REASON_NOT_CODE;
+	facts.iseq = classify(&access, ret->iseq);
+	if (access.failed)
+		return;
+
+	ret->reason = validate_frame(ruby->layout, &facts, &ret->kind);
+	if (ret->kind != FRAME_RUBY && ret->kind != FRAME_CFUNC)
+		return;
+	ret->method = layout_has(ruby->layout, F_cfp_me) ? access_member(&access, cfp, F_cfp_me)
+							 : method_of_frame(&access, facts.ep);
+	magic = facts.flags & access_enum(&access, E_VM_FRAME_MAGIC_MASK);
+	ret->finish = has_flag(&ruby->layout->enumerators[E_VM_FRAME_FLAG_FINISH], facts.flags);
+	ret->own_method = magic == access_enum(&access, E_VM_FRAME_MAGIC_METHOD) ||
+			  magic == access_enum(&access, E_VM_FRAME_MAGIC_CFUNC);
+	if (access.failed)
+		ret->reason = REASON_METHOD_UNREADABLE;
+	else if (!ruby->unchecked && ret->kind == FRAME_RUBY && ret->method != 0 &&
+		 !is_code_of_method(&access, ret->method, ret->iseq, ret->own_method))
+		ret->reason = REASON_METHOD_OTHER;
+	else if (ret->method == 0 &&
+		 (ret->kind == FRAME_CFUNC || (!ruby->unchecked && !layout_has(ruby->layout, F_cfp_me) &&
+					       (ret->own_method || is_code_in_method(&access, ret->iseq)))))
+		ret->reason = REASON_NO_METHOD;
+	if (ret->reason != REASON_NONE)
+		ret->kind = FRAME_UNREADABLE;
+}
+
+bool stack_walk(const struct ruby *ruby, uint64_t ec, uint64_t thread, size_t limit, struct stack *ret)
+{
+	const struct context_members members = context_members(ruby->layout);
+	struct access access = ruby_access(ruby);
+	uint64_t end, count;
+	bool is_own;
+
+	*ret = (struct stack){.ec = ec};
+	ret->facts = (struct stack_facts){
+	    .vm_stack = access_member(&access, ec, members.vm_stack),
+	    .words = access_member(&access, ec, members.vm_stack_size),
+	    .cfp = access_member(&access, ec, members.cfp),
+	    .frame_size = access_sizeof(&access, S_cfp),
+	};
+	is_own = context_is_of(&access, ec, thread);
+	if (access.failed) {
+		ret->reason = REASON_EC_UNREADABLE;
+		return true;
+	}
+	if (!is_own) {
+		ret->reason = REASON_EC_FOREIGN;
+		return true;
+	}
+	/* A thread that has not begun to run, or has ended, has no stack (vm.c, thread.c: since 2.7). */
+	if (ret->facts.vm_stack == 0)
+		return true;
+	ret->started = true;
+	ret->reason = validate_stack(&ret->facts);
+	if (ret->reason != REASON_NONE && ret->reason != REASON_TOO_DEEP)
+		return true;
+
+	end = ret->facts.vm_stack + ret->facts.words * 8 - ret->facts.frame_size;
+	count = (end - ret->facts.cfp) / ret->facts.frame_size;
+	if (count > limit) {
+		count = limit;
+		ret->reason = REASON_TOO_DEEP;
+	}
+	ret->frames = calloc(count + 1, sizeof(*ret->frames));
+	if (!ret->frames)
+		return false;
+	for (uint64_t cfp = ret->facts.cfp; ret->nr_frames < count && !memory_is_over(ruby->memory);
+	     cfp += ret->facts.frame_size) {
+		struct frame *frame = &ret->frames[ret->nr_frames++];
+
+		read_frame(ruby, ret, cfp, frame);
+		if (frame->reason != REASON_NONE && ret->reason == REASON_NONE)
+			ret->reason = frame->reason;
+	}
+	return true;
+}
+
+void stack_clear(struct stack *stack)
+{
+	free(stack->frames);
+	stack->frames = NULL;
+	stack->nr_frames = 0;
+}

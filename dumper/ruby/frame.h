@@ -1,0 +1,48 @@
+/*
+ * Control frames: the active calls of an execution context. Facts: vm_core.h (rb_control_frame_t,
+ * VM_ENV_DATA_INDEX_), vm.c, vm_insnhelper.c (rb_vm_frame_method_entry, check_method_entry), 1.9.3 to 4.0.5 and head.
+ */
+#ifndef RBDUMP_FRAME_H
+#define RBDUMP_FRAME_H
+
+#include "check/validate.h"
+#include "ruby/ruby.h"
+
+struct frame {
+	uint64_t cfp; /* address of the control frame */
+	uint64_t pc;
+	uint64_t iseq; /* rb_iseq_t, for FRAME_RUBY */
+	/*
+	 * rb_callable_method_entry_t; 0 if the frame has no method entry. Until 2.2 many frames of Ruby code have none.
+	 */
+	uint64_t method;
+	enum frame_kind kind;
+	/* The frame runs the code of its method entry. If false, it runs a block or other code inside that method. */
+	bool own_method;
+	bool jit;	    /* JIT-compiled code has made the frame, or runs it (jit_frame.h) */
+	bool finish;	    /* the frame is the first one of a vm_exec() (VM_FRAME_FLAG_FINISH) */
+	enum reason reason; /* for FRAME_UNREADABLE */
+};
+
+struct stack {
+	uint64_t ec;
+	struct stack_facts facts;
+	bool started;	    /* false: the thread or fiber has no stack, because it has not begun or has ended */
+	enum reason reason; /* why some or all frames are missing or unreadable */
+
+	struct frame *frames; /* innermost first */
+	size_t nr_frames;
+};
+
+/*
+ * Walks the frames of an execution context (rb_execution_context_t at `ec`).
+ *   thread  the rb_thread_t to which the execution context must belong
+ *   limit   walk at most this many frames
+ *   ret     receives the stack; the caller frees it with stack_clear(). A frame that fails a check becomes
+ *           FRAME_UNREADABLE. If the time is over (memory_is_over()), the older frames are missing
+ * Returns false if out of memory.
+ */
+bool stack_walk(const struct ruby *ruby, uint64_t ec, uint64_t thread, size_t limit, struct stack *ret);
+void stack_clear(struct stack *stack);
+
+#endif

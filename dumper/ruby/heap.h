@@ -1,0 +1,44 @@
+/*
+ * Finds objects of one type in Ruby's heap. In a Ruby that keeps no list of its fibers, this search finds the fibers
+ * (ruby/fibers.h).
+ *
+ * A heap may have gigabytes, so it is not copied to the snapshot. The heap is read once, piece by piece, from the
+ * source of the snapshot's pages. The limits below apply to each search. The heap is never read while a target is
+ * stopped. The heap of a running process changes during the search, so the results only say where to look. The caller
+ * must read each object again in the snapshot.
+ *
+ * Facts: gc.c (rb_objspace_t.heap_pages, struct heap_page, heap_page_allocate, RVALUE),
+ * include/ruby/internal/core/rtypeddata.h, 2.1.0 to 3.2.2. Before 2.1, the list of pages (16 KiB each) has other names:
+ * in 2.0 rb_objspace_t.heap and struct heaps_header, in 1.9.3 struct sorted_heaps_slot.
+ */
+#ifndef RBDUMP_HEAP_H
+#define RBDUMP_HEAP_H
+
+#include "base/addresses.h"
+#include "ruby/ruby.h"
+
+struct heap_finds {
+	struct addresses data; /* RTypedData.data of each object; ascending, without duplicates */
+	/* There may be more objects: some of the heap was not read, or the class Object was not found in the heap. */
+	bool cut;
+};
+
+/* The limits of a search: how much of a heap is read, and for how long. */
+#define HEAP_BYTES_MAX (UINT64_C(4) << 30)
+#define HEAP_NS_MAX    2000000000L
+
+/* Whether the layout has the members that a search needs. */
+bool heap_is_known(const struct layout *layout);
+
+/*
+ * Finds the typed data objects (RTypedData) of one type.
+ *   ruby             the Ruby to search. The heap is not read from ruby->memory. The time limit uses the clock of
+ *                    ruby->memory (memory_clock())
+ *   source, context  the source of the target's pages (memory/memory.h)
+ *   type             address of the rb_data_type_t
+ * Returns false if out of memory. The caller always frees `ret` with heap_clear().
+ */
+bool heap_find(const struct ruby *ruby, memory_source *source, void *context, uint64_t type, struct heap_finds *ret);
+void heap_clear(struct heap_finds *finds);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * Finds a control frame's pc and iseq. Usually the pc and the iseq are in the control frame itself. But while ZJIT's
+ * code runs a method, the pc and the iseq are in ZJIT's own struct (zjit.h, zjit_jit_frame_t, head). The control frame
+ * then still contains the pc and the iseq of an earlier frame.
+ *
+ * Facts: zjit.h (CFP_ZJIT_FRAME, ZJIT_JIT_RETURN_C_FRAME), vm_core.h (rb_control_frame_t), zjit/src/codegen.rs
+ * (gen_entry_point, cfp_jit_return_for_depth), head. In a frame that the code of YJIT or RJIT has made, jit_return is
+ * the address where this code continues when the frame returns (yjit/src/codegen.rs, gen_send_iseq, 3.2.11). For all
+ * other frames, vm_push_frame() of vm_insnhelper.c sets jit_return to NULL.
+ */
+#ifndef RBDUMP_JIT_FRAME_H
+#define RBDUMP_JIT_FRAME_H
+
+#include "ruby/ruby.h"
+
+struct jit_frame {
+	uint64_t pc;
+	uint64_t iseq; /* 0 for a C function */
+	bool jit;      /* JIT-compiled code has made the frame, or runs it */
+};
+
+/*
+ * Reads the iseq and the pc of the control frame at `cfp`. Sets access->failed if the control frame cannot be read, or
+ * if ZJIT is on and its struct cannot be read.
+ */
+struct jit_frame jit_frame_read(const struct ruby *ruby, struct access *access, uint64_t cfp);
+
+#endif

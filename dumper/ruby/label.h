@@ -1,0 +1,55 @@
+/*
+ * Labels and names of frames. Facts: vm_backtrace.c (location_label, calculate_iseq_label, rb_gen_method_name,
+ * location_cfunc_p), iseq.c, 1.9.3 to 4.0.5 and head.
+ */
+#ifndef RBDUMP_LABEL_H
+#define RBDUMP_LABEL_H
+
+#include "ruby/code.h"
+#include "ruby/value.h"
+
+/* What an rb_callable_method_entry_t contains. */
+struct method {
+	uint64_t owner; /* the class or module in which the method was defined */
+	/*
+	 * The name in the method's definition. If the method was undefined while it ran (until 2.2), the called name.
+	 */
+	uint64_t original_id;
+	bool acts_as_cfunc; /* the method is written in C, or is written in Ruby but shown like a C function */
+};
+
+/* Reads a method entry. If it cannot be read, returns false and sets access->failed. */
+bool method_read(struct access *access, uint64_t method, struct method *ret);
+
+/* Appends the label that Ruby itself prints for a frame of `code`. `method` is the frame's method entry, or NULL. */
+void label_of_code(const struct ruby *ruby, struct access *access, const struct code *code, const struct method *method,
+		   struct text *label);
+/* Appends the label that Ruby itself prints for the frame of a C function. */
+void label_of_method(const struct ruby *ruby, struct access *access, const struct method *method, struct text *label);
+
+/*
+ * Append the name of a frame. The name is the label with a prefix for the class (class_add_prefix()). The name has this
+ * prefix in every Ruby and for every class; the label has a prefix only in some cases.
+ */
+void name_of_code(const struct ruby *ruby, struct access *access, const struct code *code, const struct method *method,
+		  struct text *name);
+void name_of_method(const struct ruby *ruby, struct access *access, const struct method *method, struct text *name);
+
+/*
+ * Whether this Ruby shows frames of `code` like those of a C function (vm_backtrace.c: BUILTIN_ATTR_C_TRACE in 3.4;
+ * is_internal_location from 4.0 on).
+ */
+bool code_acts_as_cfunc(struct access *access, const struct code *code);
+
+/*
+ * Whether this Ruby omits the frames of C functions that `code` has called (vm_backtrace.c, 4.0+). Frames of code that
+ * is shown like a C function are omitted, too. The omitted frames are those between the frame of `code` and the nearest
+ * younger frame that has a path and a line of its own. That younger frame is shown. If no younger frame has a path and
+ * a line of its own, all younger frames are omitted.
+ */
+bool code_hides_cfuncs(struct access *access, const struct code *code);
+
+/* Whether this Ruby omits the frame that called a frame of `code` (vm_backtrace.c, 3.4+: is_rescue_or_ensure_frame). */
+bool code_hides_caller(const struct layout *layout, const struct code *code);
+
+#endif

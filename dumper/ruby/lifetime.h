@@ -1,0 +1,23 @@
+/*
+ * Finds out whether a Ruby is just starting or ending. Use this if no layout fits: the Ruby may not have made its
+ * objects yet, or may have freed them already.
+ */
+#ifndef RBDUMP_LIFETIME_H
+#define RBDUMP_LIFETIME_H
+
+#include "ruby/roots.h"
+
+enum lifetime {
+	LIFETIME_RUNNING,  /* neither starting nor ending, as far as is known */
+	LIFETIME_STARTING, /* Ruby's own classes are still being made (inits.c) */
+	LIFETIME_ENDING,   /* Ruby has destroyed its threads, or freed its objects (vm.c, ruby_vm_destruct) */
+};
+
+/*
+ * Finds out the lifetime of a Ruby. A fact that is read through the layout counts only if a second fact that is read
+ * through the layout agrees. So one wrong member of the layout cannot decide the result.
+ *   ruby  ruby->memory must show the current state of the target. The snapshot of a look may be too old
+ */
+enum lifetime lifetime_of(const struct ruby *ruby, const struct roots *roots);
+
+#endif

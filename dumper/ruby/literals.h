@@ -1,0 +1,30 @@
+/*
+ * Finds labels and paths of code that are string literals in Ruby's own C source, such as "<main>".
+ *
+ * Ruby's String for a literal does not contain the text. The String points into the read-only data of the file that
+ * contains Ruby. A core does not have this read-only data. If the file that contains Ruby is missing, the length of the
+ * String still shows which literal it is. No two literals that are labels have the same length, and no two literals
+ * that are paths have the same length. Facts: rb_fstring_lit() in iseq.c, load.c, compile.c, prism_compile.c, vm.c and
+ * vm_eval.c, 2.7.4, 3.1.2, 3.3.8, 3.4.5.
+ */
+#ifndef RBDUMP_LITERALS_H
+#define RBDUMP_LITERALS_H
+
+#include "memory/memory.h"
+#include "ruby/frame.h"
+
+struct literals {
+	struct memory_piece *pieces; /* ascending by address, for memory_overlay() */
+	size_t count, capacity;
+};
+
+/*
+ * Finds the labels and paths that are literals, in the code of the frames in `stacks`.
+ *   low, high  the range [low, high) where the file was mapped; a String is a literal only if it points into this range
+ * Returns false if out of memory. The caller always frees `ret` with literals_clear().
+ */
+bool literals_find(const struct ruby *ruby, const struct stack *stacks, size_t count, uint64_t low, uint64_t high,
+		   struct literals *ret);
+void literals_clear(struct literals *literals);
+
+#endif

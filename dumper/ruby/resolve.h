@@ -1,0 +1,84 @@
+/*
+ * Resolves control frames to what Ruby itself prints for them: kinds, labels, names, paths, lines. Facts:
+ * vm_backtrace.c (rb_ec_partial_backtrace_object; in 2.7, backtrace_each), 1.9.3 to 4.0.5 and head.
+ */
+#ifndef RBDUMP_RESOLVE_H
+#define RBDUMP_RESOLVE_H
+
+#include "ruby/collections.h"
+#include "ruby/frame.h"
+#include "trace/trace.h"
+
+/*
+ * A resolver keeps the data that it has read about code and methods. The kept data is valid for only one snapshot of
+ * the memory, unless resolver_keep() was called.
+ */
+struct resolver;
+
+/*
+ * Creates a resolver. Returns NULL if out of memory.
+ *   ruby   must outlive the resolver, and its memory must not change
+ *   trace  receives the strings; must outlive the resolver
+ */
+struct resolver *resolver_create(const struct ruby *ruby, struct trace *trace);
+void resolver_destroy(struct resolver *resolver); /* NULL is fine */
+
+/*
+ * Fills in a thread's frames. Stops early if the time is over (memory_is_over()). Also sets the thread's verdict and
+ * reason, but only from what its stack shows. Returns false if out of memory.
+ */
+bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct trace_thread *thread);
+
+/*
+ * The following functions are for a resolver that is used for stacks from many moments, while the target runs. The kept
+ * data about code or a method is right for the moment of a stack if one of the following is true:
+ *   - Nothing can have been freed or moved between the moment of the stack and the moment of the read
+ *     (collections_same_objects()).
+ *   - The data was read before the moment of the stack, and again after it. Every byte from which the data was made was
+ *     the same at both reads, and also in the copies that were made together with the stack.
+ * If a program changes data in place (for example, gives a name to an anonymous class), rbdump may notice the change
+ * only some seconds later.
+ */
+
+/* After this call, the resolver keeps all data that it reads, and uses this data for later stacks, too. */
+void resolver_keep(struct resolver *resolver);
+
+/* Replaces the memory by another snapshot of the same target. */
+void resolver_use(struct resolver *resolver, struct memory *memory);
+
+/*
+ * Whether all data that resolver_stack() will need is already kept, and is known to be right for the moment of the
+ * stack.
+ *   then     the state of the garbage collector at the moment of the stack
+ *   then_ns  the moment of the stack, by CLOCK_MONOTONIC
+ */
+bool resolver_knows(const struct resolver *resolver, const struct stack *stack, const struct collections *then,
+		    uint64_t then_ns);
+
+/*
+ * Checks the kept data that the stack needs and that is not known to be right: reads this data again, and forgets the
+ * data that has changed. Call it before resolver_stack() if resolver_knows() returned false. The memory must not
+ * contain pages that were copied before the moment of the stack.
+ */
+void resolver_verify(struct resolver *resolver, const struct stack *stack, const struct collections *then,
+		     uint64_t then_ns);
+
+/*
+ * Call it after resolver_stack(). Returns whether all data that resolver_stack() has used is known to be right for the
+ * moment of the stack.
+ *   now     the state of the garbage collector after everything was read
+ *   now_ns  the time after everything was read, by CLOCK_MONOTONIC
+ */
+bool resolver_settle(struct resolver *resolver, const struct stack *stack, const struct collections *then,
+		     const struct collections *now, uint64_t now_ns);
+
+/* Roughly how many bytes the kept data takes. */
+size_t resolver_bytes(const struct resolver *resolver);
+
+/*
+ * A copy of a String of the target as text, owned by the trace. NULL if `value` is nil, or if the String cannot be
+ * read.
+ */
+const char *resolver_string(struct resolver *resolver, uint64_t value);
+
+#endif

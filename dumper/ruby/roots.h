@@ -1,0 +1,73 @@
+/*
+ * Finds Ruby's roots in a target: the VM, the symbol table, the class Object, and whether ZJIT is on.
+ */
+#ifndef RBDUMP_ROOTS_H
+#define RBDUMP_ROOTS_H
+
+#include "base/error.h"
+#include "ruby/ruby.h"
+#include "target/module.h"
+
+/* Addresses of Ruby's global variables in the target; 0 for those that are not known. */
+struct roots {
+	uint64_t current_vm;	 /* ruby_current_vm_ptr, a pointer to rb_vm_struct */
+	uint64_t global_symbols; /* ruby_global_symbols, an rb_symbols_t */
+	uint64_t operators;	 /* op_tbl, an array that is needed only until 2.1 */
+	uint64_t object_class;	 /* rb_cObject, a VALUE */
+	/* rb_cComplex, a VALUE: one of the last classes that a starting Ruby makes (inits.c) */
+	uint64_t late_class;
+	uint64_t zjit_entry;  /* rb_zjit_entry, a pointer */
+	uint64_t version;     /* ruby_version, a string */
+	uint64_t description; /* ruby_description, a string */
+	bool cut; /* the search stopped at its limit of size or time: a root that was not found may still exist */
+};
+
+/* Takes the roots from the ELF file's own symbol tables. */
+void roots_from_module(const struct module *module, struct roots *ret);
+
+/*
+ * Adds the roots that a layout contains, if the layout is for the module's build-id. Roots that are already known stay
+ * as they are.
+ */
+void roots_from_layout(const struct layout *layout, const struct module *module, struct roots *roots);
+
+/* Copies the VM, the symbol table and the class Object from `more`, but only those that `roots` does not have. */
+void roots_add(struct roots *roots, const struct roots *more);
+
+/* Whether the VM, the symbol table and the class Object are known. */
+bool roots_are_complete(const struct roots *roots);
+
+/*
+ * Checks the VM, the symbol table and the class Object in the target, because roots from a file may be wrong. Sets each
+ * wrong root to 0. The VM must point at a main thread that points back at the VM, and the execution context of this
+ * thread must point back at the thread. The symbol table must give the ID 43 the name "+", because an operator of one
+ * character is its own ID (id.h). Until 2.1, the ID of method_missing is checked instead. The class Object must be a
+ * class with the name "Object". (Every Ruby exports rb_cObject. But for a core, the file with this symbol may be
+ * missing. roots_search() then finds the address, and makes the same check.)
+ *   memory  the memory to read. Roots are checked before any pause, so this memory is not the snapshot of the stacks
+ */
+void roots_check(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots);
+
+/*
+ * Searches the writable segments of the module for the VM, the symbol table and the class Object, if they are not
+ * known. Stripped Rubies need this search. A stripped Ruby does not export Ruby's own symbol table
+ * (ruby_global_symbols). A stripped Ruby since 3.3 does not export the VM (ruby_current_vm_ptr) either. Every root that
+ * is found has passed the checks of roots_check(). The pages are copied in a few reads, however large the segments are.
+ * Searches at most 16 MiB of data, for at most two seconds; sets `cut` if not all of the data was searched.
+ *   memory  the snapshot through which the target is read, as for roots_check(). It must not contain any pages yet. The
+ *           function seals it (memory_seal())
+ */
+void roots_search(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots);
+
+/*
+ * Searches like roots_search(), but for a VM whose main thread has no execution context any more (vm.c,
+ * ruby_vm_destruct, thread_free). roots_search() does not find such a VM. Returns the address of the variable that
+ * points to the VM; 0 if there is none. The evidence for this VM is only that the VM and its main thread point at each
+ * other. This evidence is weak, so lifetime.h requires more evidence.
+ */
+uint64_t roots_search_ended_vm(const struct module *module, struct memory *memory, const struct layout *layout);
+
+/* Whether ZJIT is on (zjit.h, rb_zjit_enabled_p). */
+enum zjit roots_zjit(const struct roots *roots, struct memory *memory);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * One Ruby in one target: its memory, its layout and its roots. The functions of ruby/ work on a `struct ruby`. They
+ * read the target only through its `memory`, except for the functions that take a memory_source.
+ */
+#ifndef RBDUMP_RUBY_H
+#define RBDUMP_RUBY_H
+
+#include "ruby/access.h"
+
+/*
+ * Whether the just-in-time compiler ZJIT is on. ZJIT_UNKNOWN if rb_zjit_entry cannot be read, because its address is
+ * not known or for another reason.
+ */
+enum zjit { ZJIT_UNKNOWN, ZJIT_OFF, ZJIT_ON };
+
+struct ruby {
+	struct memory *memory;
+	const struct layout *layout;
+
+	uint64_t vm;	       /* the rb_vm_struct that ruby_current_vm_ptr points to */
+	uint64_t symbols;      /* address of ruby_global_symbols, an rb_symbols_t; 0 if not known */
+	uint64_t operators;    /* address of op_tbl[], which is needed until 2.1; 0 if not known */
+	uint64_t object_class; /* address of the variable rb_cObject; 0 if not known */
+	enum zjit zjit;
+	/*
+	 * The layout is for another release. The offsets of the garbage collector's counters may be wrong, and the
+	 * self-test cannot find this out. Results that depend on these counters are not kept.
+	 */
+	bool borrowed;
+	/*
+	 * Whether the code of a frame belongs to its method entry is not checked: it was checked before, or an
+	 * experiment measures a source without checks.
+	 */
+	bool unchecked;
+};
+
+static inline struct access ruby_access(const struct ruby *ruby)
+{
+	return access_begin(ruby->memory, ruby->layout);
+}
+
+#endif

@@ -1,0 +1,14 @@
+/* The part of the self-test (self_test.h) that tests stacks and the objects to which the frames of stacks lead. */
+#ifndef RBDUMP_SELF_TEST_FRAMES_H
+#define RBDUMP_SELF_TEST_FRAMES_H
+
+#include "ruby/self_test_parts.h"
+
+/*
+ * Tests frames, their code and their methods. The iseq of a frame must be code. This code refers to its local iseq, and
+ * the local iseq must refer to itself as its local iseq. The line index of the code must end with its last line. The
+ * frame's method entry must lead to the code. Fails as self_test_run() does.
+ */
+struct error *self_test_frames(const struct self_test *test);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * What the parts of the self-test (self_test.h) have in common: their input and their findings. A finding is an error;
+ * NULL means that nothing is wrong.
+ */
+#ifndef RBDUMP_SELF_TEST_PARTS_H
+#define RBDUMP_SELF_TEST_PARTS_H
+
+#include "base/addresses.h"
+#include "base/error.h"
+#include "ruby/frame.h"
+#include "ruby/threads.h"
+
+struct self_test {
+	const struct ruby *ruby;
+	/* The version of the target's Ruby. NULL if a layout for another version may pass, too (session/fits.h). */
+	const char *version;
+	const struct ruby_threads *threads;
+	const struct stack *stacks; /* one stack for each thread */
+	/*
+	 * For each thread: whether its stack is not tested, because it may have changed during the copy. Can be NULL.
+	 */
+	const bool *moved;
+	const struct addresses *pthreads; /* pthread_t of all native threads, ascending; NULL if not all are known */
+	/*
+	 * The range [missing, missing_end) where Ruby's own file was mapped, if that file is missing. A name that is a
+	 * literal in the missing file cannot be read. This failed read is no evidence against the layout.
+	 */
+	uint64_t missing, missing_end;
+	/* The layout is for another release, so a fact that cannot be tested is evidence against the layout. */
+	bool strict;
+	/* The layout is known to be for this build, so a frame that cannot be read is no evidence against it. */
+	bool exact;
+};
+
+/*
+ * The text of a finding: a core lacks memory that is needed to test a layout, and the layout is not known to be for
+ * this build.
+ */
+#define SELF_TEST_LACKING "the core lacks memory that is needed to test the layout"
+
+/* Makes a finding. The arguments are those of printf(), and make the message of the finding. */
+#define finding(...) error_create(EXIT_NO_RUBY, __VA_ARGS__)
+
+/* The finding that `what` cannot be read. Its message has the address at which the read failed. */
+struct error *unreadable(const struct access *access, const char *what);
+
+#endif

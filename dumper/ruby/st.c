@@ -1,0 +1,152 @@
+#include "ruby/st.h"
+
+/* The most lists of a table that are followed, and the most entries of one list. */
+#define BINS_MAX  (1u << 20)
+#define CHAIN_MAX 65536u
+
+/* st.c: MAX_PACKED_NUMHASH, MAX_PACKED_HASH: how many entries a short array has room for. */
+#define PACKED_MAX 6u
+
+enum form { ROW, PACKED, PACKED_PAIRS, LISTS };
+
+static enum form form_of(struct access *access, uint64_t table)
+{
+	const struct layout *layout = access->layout;
+
+	if (layout_has(layout, F_st_entries))
+		return ROW;
+	if (!layout_has(layout, F_st_entries_packed) || !access_member(access, table, F_st_entries_packed))
+		return LISTS;
+	return layout_has(layout, F_st_packed) ? PACKED : PACKED_PAIRS;
+}
+
+static bool visit_entry(struct access *access, uint64_t entry, st_visit *visit, void *context)
+{
+	uint64_t key = access_member(access, entry, F_st_entry_key);
+	uint64_t record = access_member(access, entry, F_st_entry_record);
+
+	return !access->failed && visit(context, access, key, record);
+}
+
+static bool each_in_row(struct access *access, uint64_t table, size_t limit, st_visit *visit, void *context)
+{
+	uint64_t entries = access_member(access, table, F_st_entries);
+	uint64_t at = access_member(access, table, F_st_entries_start);
+	uint64_t end = access_member(access, table, F_st_entries_bound);
+
+	for (size_t seen = 0; at < end && !access->failed; at++, seen++) {
+		uint64_t entry = entries + at * access_sizeof(access, S_st_entry);
+
+		/* st.c, v2_4_0 to v4.0.5 and head: DELETED_ENTRY_P(), RESERVED_HASH_VAL. */
+		if (seen >= limit || (access_member(access, entry, F_st_entry_hash) != UINT64_MAX &&
+				      !visit_entry(access, entry, visit, context)))
+			return false;
+	}
+	return !access->failed;
+}
+
+/* 1.9.3 has keys and records in turn in the place of the array of lists. */
+static bool each_packed(struct access *access, uint64_t table, bool pairs, size_t limit, st_visit *visit, void *context)
+{
+	uint64_t at = access_member(access, table, pairs ? F_st_bins : F_st_packed);
+	uint64_t count = access_member(access, table, pairs ? F_st_num_entries : F_st_real_entries);
+
+	if (count > PACKED_MAX)
+		access_fail(access, table);
+	for (uint64_t i = 0; i < count && !access->failed; i++) {
+		uint64_t key, record;
+
+		if (i >= limit)
+			return false;
+		if (pairs) {
+			key = access_word(access, at + i * 16);
+			record = access_word(access, at + i * 16 + 8);
+		} else {
+			key = access_member(access, at + i * access_sizeof(access, S_st_packed), F_st_packed_key);
+			record = access_member(access, at + i * access_sizeof(access, S_st_packed), F_st_packed_val);
+		}
+		if (access->failed || !visit(context, access, key, record))
+			return false;
+	}
+	return !access->failed;
+}
+
+static bool each_in_lists(struct access *access, uint64_t table, size_t limit, st_visit *visit, void *context)
+{
+	uint64_t bins = access_member(access, table, F_st_bins);
+	uint64_t count = access_member(access, table, F_st_num_bins);
+	size_t seen = 0;
+
+	if (count > BINS_MAX)
+		access_fail(access, table);
+	for (uint64_t i = 0; i < count && !access->failed; i++) {
+		uint64_t entry = access_word(access, bins + i * 8);
+
+		for (; entry != 0 && !access->failed; entry = access_member(access, entry, F_st_entry_next)) {
+			if (seen++ >= limit || !visit_entry(access, entry, visit, context))
+				return false;
+		}
+	}
+	/* The table knows how many entries it has: if some were skipped, the key may be one of them. */
+	if (!access->failed && seen != access_member(access, table, F_st_num_entries))
+		access_fail(access, table);
+	return !access->failed;
+}
+
+bool st_each(struct access *access, uint64_t table, size_t limit, st_visit *visit, void *context)
+{
+	switch (form_of(access, table)) {
+	case ROW:
+		return each_in_row(access, table, limit, visit, context);
+	case PACKED:
+		return each_packed(access, table, false, limit, visit, context);
+	case PACKED_PAIRS:
+		return each_packed(access, table, true, limit, visit, context);
+	default:
+		return each_in_lists(access, table, limit, visit, context);
+	}
+}
+
+struct wish {
+	uint64_t key, record;
+	bool found;
+};
+
+static bool is_wished(void *context, struct access *access, uint64_t key, uint64_t record)
+{
+	struct wish *wish = context;
+
+	(void)access;
+	if (key != wish->key)
+		return true;
+	wish->record = record;
+	wish->found = true;
+	return false;
+}
+
+bool st_lookup(struct access *access, uint64_t table, uint64_t key, uint64_t *record)
+{
+	struct wish wish = {.key = key};
+	uint64_t bins, count, entry;
+
+	if (form_of(access, table) != LISTS) {
+		st_each(access, table, CHAIN_MAX, is_wished, &wish);
+		*record = wish.record;
+		return wish.found;
+	}
+	bins = access_member(access, table, F_st_bins);
+	count = access_member(access, table, F_st_num_bins);
+	if (count == 0 || access->failed) {
+		access_fail(access, table);
+		return false;
+	}
+	entry = access_word(access, bins + key % count * 8);
+	for (size_t seen = 0; entry != 0 && seen < CHAIN_MAX && !access->failed; seen++) {
+		if (access_member(access, entry, F_st_entry_key) == key) {
+			*record = access_member(access, entry, F_st_entry_record);
+			return !access->failed;
+		}
+		entry = access_member(access, entry, F_st_entry_next);
+	}
+	return false;
+}

@@ -1,0 +1,32 @@
+/*
+ * Finds the names of IDs. An ID is Ruby's number for the name of a method or a variable. Facts: symbol.c and symbol.h
+ * (rb_symbols_t, rb_id_to_serial, get_id_serial_entry), id.h (tLAST_OP_ID), 2.2.0 to 4.0.5 and head; parse.y
+ * (rb_id2str, op_tbl), 1.9.3 to 2.1.10.
+ */
+#ifndef RBDUMP_SYMBOL_H
+#define RBDUMP_SYMBOL_H
+
+#include "ruby/ruby.h"
+#include "ruby/value.h"
+
+/* The name of an ID. Sets access->failed if the symbol table is not known (ruby->symbols is 0), or has no such ID. */
+struct bytes symbol_name(const struct ruby *ruby, struct access *access, uint64_t id);
+
+/*
+ * Appends the name of an ID. Ruby 1.9.3 to 2.1 makes the String of an operator only when Ruby first needs the name
+ * (parse.y, rb_id2str()). So in these Rubies, the name of an operator of one character comes from the ID itself. If the
+ * name cannot be read, returns false and sets access->failed.
+ */
+bool symbol_add(const struct ruby *ruby, struct access *access, uint64_t id, struct text *text);
+
+/* The lowest serial number that no ID has yet. `symbols` is the address of the symbol table. */
+uint64_t symbol_serials_end(struct access *access, uint64_t symbols);
+
+/*
+ * Whether the first inner list of the symbol table has as many names as the layout says. Also true if this cannot be
+ * tested: the table has no inner lists or only one, or its inner lists are not Arrays. If the lists cannot be read,
+ * returns false and sets access->failed.
+ */
+bool symbol_units_hold(const struct ruby *ruby, struct access *access);
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * Words of a target that show whether a list of its threads is still current. If these words are unchanged, no thread
+ * was added, the running thread and its name are the same as before, and no thread waits for the GVL. The words do not
+ * show whether another thread has ended or fallen asleep. But a thread can end or fall asleep only while it runs, and a
+ * run is noticed (sampling/quiet.h). If the running thread renames another thread, the next round that is not quiet
+ * reads the new name.
+ *
+ * Facts: vm_core.h, ractor_core.h, thread_pthread.{c,h} (each thread is added to the tail of a list), 2.2.0 to 4.0.0.
+ */
+#ifndef RBDUMP_THREAD_WORDS_H
+#define RBDUMP_THREAD_WORDS_H
+
+#include "ruby/threads.h"
+
+#define THREAD_WORDS_MAX 8u
+
+struct thread_word {
+	uint64_t address;
+	uint32_t length; /* how many bytes the word has: at most 8 */
+	uint64_t value;
+	size_t at; /* offset in a buffer that contains a copy of all spans, one after the other */
+};
+
+/*
+ * A range of memory that contains one or more words. All words in one page share a span, which includes the bytes
+ * between these words. Each range that is copied costs time, so there are as few spans as possible.
+ */
+struct thread_span {
+	uint64_t address;
+	uint32_t length;
+};
+
+struct thread_words {
+	struct thread_word words[THREAD_WORDS_MAX]; /* ascending by address */
+	size_t count;
+	struct thread_span spans[THREAD_WORDS_MAX]; /* ascending by address; each span is in one page */
+	size_t nr_spans;
+};
+
+/*
+ * Finds the words for a list that was just read from the memory of `ruby`. Returns false in these cases: there are
+ * several ractors; this Ruby has another kind of list (until 2.1); the list is not complete; the state of a thread is
+ * unknown; a thread waits for the GVL; not exactly one thread has the GVL; a word cannot be read, or its value does not
+ * match the list.
+ */
+bool thread_words_of(const struct ruby *ruby, const struct ruby_threads *threads, struct thread_words *ret);
+
+/*
+ * Whether the words are unchanged in a new copy of the spans.
+ *   bytes  the copy, one span after the other
+ */
+bool thread_words_are(const struct thread_words *words, const uint8_t *bytes);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * Ractors and threads: lists the threads, with the state of each. Facts: vm_core.h, ractor_core.h, thread.c
+ * (sleep_forever, sleep_hrtime, blocking_region_begin), thread_pthread.{c,h}, ccan/list/list.h, 1.9.3 to 4.0.0.
+ */
+#ifndef RBDUMP_THREADS_H
+#define RBDUMP_THREADS_H
+
+#include "ruby/ruby.h"
+#include "trace/trace.h"
+
+struct ruby_thread {
+	uint64_t address;	 /* rb_thread_t */
+	uint64_t ec;		 /* the thread's execution context; 0 if it cannot be read */
+	uint64_t ractor;	 /* number of the thread's ractor; 1 if this Ruby has no ractors (until 2.7) */
+	uint64_t name;		 /* VALUE of the name; 0 if this Ruby has no thread names */
+	uint64_t pthread;	 /* pthread_t; 0 if not known */
+	uint64_t tid;		 /* tid that Ruby has stored (wrong after a fork in 3.1 and 3.2); 0 if not known */
+	uint64_t fiber;		 /* rb_fiber_t that the thread runs; 0 if not known */
+	uint64_t resumed_by;	 /* rb_fiber_t that has resumed `fiber`; 0 if `fiber` was not resumed, or not known */
+	const char *fiber_state; /* "created", "resumed", "suspended", "terminated"; NULL if not known */
+	bool main;
+	enum trace_state state;
+};
+
+struct ruby_threads {
+	struct ruby_thread *threads;
+	size_t count;
+	enum list_missing missing; /* whether the list is complete; never LIST_NOT_KNOWN or LIST_MISSED */
+};
+
+/* At most this many threads are listed. */
+#define THREADS_MAX 16384u
+
+/*
+ * Lists the threads of all ractors, each thread once. Stops after THREADS_MAX threads, or if the time is over
+ * (memory_limit()). Returns false if out of memory. Otherwise the caller frees `ret` with threads_clear().
+ */
+bool threads_list(const struct ruby *ruby, struct ruby_threads *ret);
+void threads_clear(struct ruby_threads *threads);
+
+/*
+ * Reads the current state of one thread. Does not find out the thread's ractor, whether the thread is the main thread,
+ * or whether it has a GVL. Only threads_list() finds out these facts.
+ */
+struct ruby_thread threads_read_one(const struct ruby *ruby, uint64_t address);
+
+/* Whether two lists have the same threads in the same order, and the same `missing`. */
+bool threads_are_same(const struct ruby_threads *a, const struct ruby_threads *b);
+
+/*
+ * Whether the garbage collector is running. `known` receives whether this is known. Returns false if it is not known.
+ */
+bool threads_gc_running(const struct ruby *ruby, bool *known);
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * Ruby objects: types, Strings, Arrays. Facts: include/ruby/internal/core/{rbasic,rstring,rarray}.h and
+ * internal/imemo.h, 3.0.0 to 4.0.5 and head; 1.9.3 to 2.7.8, include/ruby/ruby.h and internal.h.
+ *
+ * All functions read through `access`. Their results have no meaning if access->failed is set.
+ */
+#ifndef RBDUMP_VALUE_H
+#define RBDUMP_VALUE_H
+
+#include "base/text.h"
+#include "ruby/access.h"
+
+/* A range of bytes in the target. If `address` is 0, there are no bytes (nil). */
+struct bytes {
+	uint64_t address;
+	uint64_t length;
+};
+
+/* The maximum length of a String, in bytes. A read of a longer String fails. */
+#define VALUE_STRING_MAX (64u * 1024)
+
+/* Whether a VALUE can be a pointer to an object. Does not check whether there is an object at that address. */
+static inline bool value_is_object(uint64_t value)
+{
+	return value >= MEMORY_PAGE && value % 8 == 0;
+}
+
+/*
+ * The address of the object to which `value` points; its new address if compaction has moved it (gc.c: T_MOVED,
+ * RMoved.destination). Sets access->failed if `value` is not an object.
+ */
+uint64_t value_object(struct access *access, uint64_t value);
+
+/* RBasic.flags of an object. */
+uint64_t value_flags(struct access *access, uint64_t object);
+/* The RUBY_T_ type of an object, from its flags. */
+uint64_t value_type(struct access *access, uint64_t object);
+
+/* The C struct of a T_DATA (DATA_PTR). Sets access->failed if `value` is not a T_DATA. */
+uint64_t value_data(struct access *access, uint64_t value);
+
+/* The enum imemo_type in the flags of a T_IMEMO. */
+uint64_t value_imemo_type(const struct layout *layout, uint64_t flags);
+/* Whether an object is an imemo of the given type. Until 2.2 there are no imemos. */
+bool value_is_imemo(struct access *access, uint64_t object, enum layout_enumerator_id imemo_type);
+
+/* The bytes of a String. Sets access->failed if `value` is not a String (nil is not a String). */
+struct bytes value_string(struct access *access, uint64_t value);
+
+/*
+ * Returns the number of elements of an Array; `elements` receives the address of the first element. Sets access->failed
+ * if `value` is not an Array.
+ */
+uint64_t value_array(struct access *access, uint64_t value, uint64_t *elements);
+
+/* Whether bytes of the target are exactly `expected`. False if they cannot be read. */
+bool value_bytes_are(struct access *access, struct bytes bytes, const char *expected);
+
+/* Whether bytes of the target begin with `expected`. False if they cannot be read. */
+bool value_bytes_begin(struct access *access, struct bytes bytes, const char *expected);
+
+/* Appends bytes of the target to a text. If they cannot be read, returns false and sets access->failed. */
+bool value_append(struct text *text, struct access *access, struct bytes bytes);
+
+#endif

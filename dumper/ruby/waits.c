@@ -1,0 +1,60 @@
+#include "ruby/waits.h"
+
+#include <string.h>
+
+#include "ruby/value.h"
+
+/* The last part of "Owner#name", "Owner.name" or "name"; NULL for code within a method: "block in Owner#name". */
+static const char *method_name(const char *name)
+{
+	static const char *const within[] = {"block ", "rescue ", "ensure "};
+	const char *instance = strrchr(name, '#'), *singleton = strrchr(name, '.');
+
+	for (size_t i = 0; i < sizeof(within) / sizeof(within[0]); i++)
+		if (strncmp(name, within[i], strlen(within[i])) == 0)
+			return NULL;
+	if (instance)
+		return instance + 1;
+	return singleton ? singleton + 1 : name;
+}
+
+/* scheduler.c, v3_0_0 to v4.0.5 and head: the hooks that return when the awaited event has happened. */
+static bool is_hook(const char *name)
+{
+	static const char *const hooks[] = {
+	    "address_resolve", "block",	       "blocking_operation_wait",
+	    "io_close",	       "io_pread",     "io_pwrite",
+	    "io_read",	       "io_select",    "io_wait",
+	    "io_write",	       "kernel_sleep", "process_wait",
+	    "timeout_after",
+	};
+
+	for (size_t i = 0; name && i < sizeof(hooks) / sizeof(hooks[0]); i++)
+		if (strcmp(name, hooks[i]) == 0)
+			return true;
+	return false;
+}
+
+void waits_find(const struct ruby *ruby, uint64_t thread, struct trace_thread *fiber)
+{
+	const struct layout *layout = ruby->layout;
+	struct access access = ruby_access(ruby);
+	uint64_t scheduler;
+
+	if (!layout_has(layout, F_thread_scheduler) || !layout_has(layout, F_cfp_self))
+		return;
+	scheduler = access_member(&access, thread, F_thread_scheduler);
+	if (access.failed || !value_is_object(scheduler))
+		return;
+	for (size_t i = 0; i < fiber->nr_frames; i++) {
+		const struct trace_frame *frame = &fiber->frames[i], *caller = frame + 1;
+
+		if (frame->kind == TRACE_UNREADABLE || !is_hook(method_name(frame->name)) ||
+		    access_member(&access, frame->address, F_cfp_self) != scheduler || access.failed)
+			continue;
+		fiber->waits_in = frame->name;
+		if (i + 1 < fiber->nr_frames && caller->kind != TRACE_UNREADABLE)
+			fiber->waits_for = caller->name;
+		return;
+	}
+}

@@ -1,0 +1,22 @@
+/*
+ * Finds out what a suspended fiber waits for, if it waits in a hook of its thread's fiber scheduler. The fiber's frames
+ * show the hook, and the method that has called the hook.
+ *
+ * The frame of a hook is recognized by its name and its receiver. The receiver must be the thread's scheduler. Facts:
+ * scheduler.c (Init_Fiber_Scheduler, rb_fiber_scheduler_block and the others), vm_core.h (rb_thread_t.scheduler), 3.0.0
+ * to 4.0.5 and head.
+ */
+#ifndef RBDUMP_WAITS_H
+#define RBDUMP_WAITS_H
+
+#include "ruby/ruby.h"
+#include "trace/trace.h"
+
+/*
+ * Fills in `waits_in` and `waits_for`. Does nothing if the fiber's frames show no hook.
+ *   thread  address of the rb_thread_t to which the fiber belongs
+ *   fiber   the fiber; its frames must have been filled in before this call
+ */
+void waits_find(const struct ruby *ruby, uint64_t thread, struct trace_thread *fiber);
+
+#endif

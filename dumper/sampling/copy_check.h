@@ -1,0 +1,45 @@
+/*
+ * Checks whether a copied stack is consistent. Each frame is checked (ruby/frame.h). The innermost frame is also
+ * compared with the call that its caller is making (ruby/call_site.h), because only the innermost frame can be
+ * incomplete.
+ *
+ * A struct copy_check belongs to one thread of rbdump.
+ */
+#ifndef RBDUMP_COPY_CHECK_H
+#define RBDUMP_COPY_CHECK_H
+
+#include "sampling/stack_copy.h"
+
+struct copy_check {
+	struct target *target;
+	struct memory *memory; /* a snapshot of code and method entries; a check lays a stack copy over this snapshot */
+	struct ruby ruby;      /* reads through `memory` */
+	struct timespec read;  /* when `memory` was created */
+};
+
+/*
+ * How many frames to check: all frames, or only the two innermost ones. A check of these two finds nearly all errors,
+ * and takes less time.
+ */
+#define COPY_CHECK_ALL	     65536u
+#define COPY_CHECK_INNERMOST 2u
+
+/* Initializes `check`. The target must outlive `check`. False if out of memory. */
+bool copy_check_init(struct copy_check *check, const struct ruby *ruby, struct target *target);
+void copy_check_clear(struct copy_check *check);
+
+/*
+ * Drops the code that was read. Ruby may have freed this code since, and used its memory for something else. False if
+ * out of memory.
+ */
+bool copy_check_renew(struct copy_check *check);
+
+/*
+ * Checks the innermost `frames` frames of a copy of a whole stack. In two cases, the code is read again, and the check
+ * is repeated. First, something cannot be read: a compaction may have protected its page. Second, the check finds a
+ * contradiction, and the code was not read just now: the code may have changed since. Returns what is wrong;
+ * REASON_NONE if nothing is wrong.
+ */
+enum reason copy_check_run(struct copy_check *check, const struct stack_copy *copy, size_t frames);
+
+#endif

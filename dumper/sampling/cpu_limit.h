@@ -1,0 +1,43 @@
+/*
+ * Limits the CPU time that sampling takes. Sampling runs at real-time priority if permitted. While sampling uses a CPU,
+ * other programs cannot use that CPU. A budget of CPU time grows by a share of the time that passes, and each round
+ * spends from the budget. If the budget is spent, the next round waits.
+ */
+#ifndef RBDUMP_CPU_LIMIT_H
+#define RBDUMP_CPU_LIMIT_H
+
+#include <time.h>
+
+/* The default limit, in percent of one CPU, for rates up to CPU_LIMIT_RATE samples per second. */
+#define CPU_LIMIT_PERCENT 10.0
+#define CPU_LIMIT_RATE	  99.0
+/* For a higher rate, the default limit is higher in proportion to the rate, but at most this percentage. */
+#define CPU_LIMIT_MOST_PERCENT 90.0
+
+/* The default limit, in percent of one CPU, for a rate in samples per second. */
+double cpu_limit_for(double rate);
+
+struct cpu_limit {
+	struct timespec at;   /* the time of the last update */
+	struct timespec used; /* the CPU time used until the last update */
+	double left_ns;	      /* CPU time left; negative: overspent */
+};
+
+/*
+ * Initializes `limit`. The first samples cost most, because no names are known yet. So the budget starts with
+ * `share` of three seconds.
+ *   share  the limit as a share of one CPU, above 0
+ *   now    by CLOCK_MONOTONIC
+ *   used   the CPU time used so far, by CLOCK_PROCESS_CPUTIME_ID or a similar clock
+ */
+void cpu_limit_begin(struct cpu_limit *limit, double share, const struct timespec *now, const struct timespec *used);
+
+/*
+ * Adds `share` of the time since the last update to the budget, and subtracts the CPU time that was used since then.
+ * The budget grows to at most `share` of one second. Returns for how many nanoseconds sampling must pause; 0 if the
+ * budget is not spent.
+ */
+long long cpu_limit_pause(struct cpu_limit *limit, double share, const struct timespec *now,
+			  const struct timespec *used);
+
+#endif

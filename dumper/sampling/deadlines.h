@@ -1,0 +1,40 @@
+/*
+ * Deadlines of samples: one in each period, by CLOCK_MONOTONIC. The sample of a missed deadline is not taken later.
+ */
+#ifndef RBDUMP_DEADLINES_H
+#define RBDUMP_DEADLINES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+/* The longest single sleep of deadline_wait(). After each sleep, deadline_wait() checks whether sampling ends. */
+#define DEADLINE_SLICE_NS 50000000LL
+
+/*
+ * When to begin the sample of a deadline: at the deadline, or a short time after `now`, whichever is later. In this
+ * short time the target runs, even at a very high rate of samples.
+ */
+struct timespec deadline_next(const struct timespec *deadline, const struct timespec *now);
+
+/* Whether to stop waiting, because sampling ends. `now` is the current time. */
+typedef bool deadline_ends(void *context, const struct timespec *now);
+
+/* Sleeps until `due`. Calls `ends` before each sleep and after the last one. False if `ends` returned true. */
+bool deadline_wait(const struct timespec *due, deadline_ends *ends, void *context);
+
+/*
+ * Whether a sample that begins `behind_ns` nanoseconds after its deadline is late. The sample is late if `behind_ns` is
+ * more than a tenth of a period and more than 0.1 ms. A sleep usually ends less than 0.1 ms late.
+ */
+bool deadline_is_late(long long behind_ns, long long period_ns);
+
+/*
+ * How many deadlines were missed if a sample begins now. The sample belongs to the last deadline before now; earlier
+ * deadlines were missed.
+ *   deadline  before the call, the first deadline that has no sample; it must not be later than `now`. After the call,
+ *             the deadline of the sample that begins now
+ */
+uint32_t deadlines_missed(struct timespec *deadline, const struct timespec *now, long long period_ns);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * The extent of a stack: where the stack of a thread is expected, according to the previous copy. This header also
+ * describes the other bytes that are copied in the same system call as the stack.
+ */
+#ifndef RBDUMP_EXTENT_H
+#define RBDUMP_EXTENT_H
+
+#include <stdint.h>
+
+/* The size of the longest stack that is copied, in bytes. It is enough for 10,000 frames of ordinary methods. */
+#define STACK_COPY_MAX (4u << 20)
+
+/* Where the stack of a thread is expected. */
+struct stack_extent {
+	uint64_t thread;   /* rb_thread_t */
+	uint64_t ec;	   /* the execution context that `thread` points to */
+	uint64_t vm_stack; /* the stack is [vm_stack, end) */
+	uint64_t end;
+	uint64_t values_end;   /* the values to copy: [vm_stack, values_end) */
+	uint64_t frames_start; /* the frames to copy: [frames_start, end) */
+	unsigned int copies;   /* how many copies were taken since the extent was last shrunk */
+};
+
+/* Other bytes of the target that are copied in the same system call, after the stack. */
+struct copy_beside {
+	uint64_t address;
+	uint32_t length;
+};
+
+#define COPY_BESIDE_MAX 12u
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * The fingerprint of a stack: the words on which its frames and names depend. Two copies with the same fingerprint have
+ * the same frames, as long as both copies refer to the same objects (ruby/collections.h).
+ *
+ * The fingerprint contains every word that is needed to walk, check and name the frames (ruby/frame.c,
+ * ruby/jit_frame.c, ruby/call_site.c, ruby/resolve.c). These are words of the execution context and, for each frame:
+ * its pc, iseq and ep, whether jit_return is set, and the words of its environments that are on the stack. The
+ * fingerprint does not contain self, sp and local variables, because these words change all the time. An object on the
+ * heap is represented by its address.
+ */
+#ifndef RBDUMP_FINGERPRINT_H
+#define RBDUMP_FINGERPRINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ruby/ruby.h"
+#include "sampling/stack_copy.h"
+
+struct fingerprint {
+	uint64_t *words;
+	size_t count, capacity;
+};
+
+/*
+ * Takes the fingerprint of a copy of a whole stack. Returns false if the stack has no fingerprint, or if out of memory.
+ * A stack has no fingerprint in Ruby until 2.4, or if it has a frame of ZJIT (part of such a frame is on the native
+ * stack). A stack also has no fingerprint if it is very deep, or if the copy lacks one of its environments. `*ret` can
+ * be used for several fingerprints, and grows if needed. After the last call, the caller frees the `words` of `*ret`.
+ */
+bool fingerprint_take(const struct ruby *ruby, const struct stack_copy *copy, struct fingerprint *ret);
+
+#endif

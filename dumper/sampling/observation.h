@@ -1,0 +1,45 @@
+/*
+ * An observation: what was seen of one thread in one round of sampling. Streams deliver observations (stream.h); the
+ * decoder and the recording process them.
+ */
+#ifndef RBDUMP_OBSERVATION_H
+#define RBDUMP_OBSERVATION_H
+
+#include "recording/profile.h"
+#include "sampling/sample.h"
+
+/* One thread, in one round. */
+struct observation {
+	uint64_t time_ns;   /* when the thread was seen: ns since the origin */
+	uint64_t weight_ns; /* the weight: for how many ns before `time_ns` the observation counts */
+	uint64_t thread;    /* address of the rb_thread_t; 0: no thread; a thread is identified by `thread` and `tid` */
+	pid_t tid;	    /* 0: not known */
+	bool no_native;	    /* the Ruby thread has no native thread, so `tid` is 0 */
+	uint64_t ractor;    /* the number of the ractor */
+	uint64_t name;	    /* the name of the thread, a VALUE */
+	bool main;
+	enum profile_state state;
+	int syscall; /* for PROFILE_BLOCKED: the number of the system call; -1: none, or not known */
+	bool same;   /* the stack is the same as in the thread's last observation; `sample` is NULL */
+	/* NULL if `same` is set, or if `stack` is a cache hit. A sample with `gone` or `no_stack` set has no stack. */
+	struct sample *sample;
+	size_t slot;		   /* the slot of `sample` in the queue */
+	struct cached_stack stack; /* the entry of the stack in `cache`; CACHE_NONE if there is none */
+	struct stack_cache *cache;
+	uint64_t collections; /* how many garbage collections had begun; 0: not known */
+
+	/* How many samples were late: this sample, if it is late, and the samples that were missed before it. */
+	uint32_t late;
+	/* How many of the late samples were missed: not taken at all. */
+	uint32_t missed;
+	/* How many samples were skipped just before this one because of the CPU time limit. */
+	uint32_t skipped;
+	/* The list of threads could not be read, so the observation has no thread. */
+	bool no_list;
+	/* The last observation of a round. It has no thread, except in a quiet round in which a thread ran. */
+	bool end_of_round;
+	/* The round was quiet: a thread without an observation in this round has not run since the previous round. */
+	bool quiet;
+};
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * Events that the kernel reports in shared memory (perf_event_open(2)). Reading these reports takes no system call.
+ * Only this module opens such events.
+ *
+ * A ring belongs to one thread of rbdump at a time.
+ */
+#ifndef RBDUMP_PERF_RING_H
+#define RBDUMP_PERF_RING_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct perf_ring {
+	int fd; /* -1: none */
+	struct perf_event_mmap_page *page;
+	size_t bytes; /* the room for records, in bytes: a power of two */
+};
+
+/*
+ * Opens an event that counts nothing. The kernel reports what `attributes` ask for. The event excludes the kernel and
+ * the hypervisor. On failure, returns false with errno, and leaves `*ret` closed.
+ *   attributes  the caller sets the members that say what to report, and leaves all other members zero. This function
+ *               sets some of these other members
+ *   tid, cpu    as in perf_event_open(2)
+ *   bytes       the room for records, in bytes: a power of two that is also a multiple of the page size
+ */
+bool perf_ring_open(struct perf_event_attr *attributes, pid_t tid, int cpu, size_t bytes, struct perf_ring *ret);
+
+/*
+ * Opens an event like perf_ring_open(), but without shared memory. So the kernel reports nothing. Returns the
+ * descriptor of the event, or -1 with errno.
+ */
+int perf_event_open_dummy(struct perf_event_attr *attributes, pid_t tid, int cpu);
+
+void perf_ring_close(struct perf_ring *ring); /* the ring may be closed already */
+
+/* A record. */
+struct perf_told {
+	unsigned int type; /* PERF_RECORD_...; 0: the record had an impossible size, and all records were dropped */
+	unsigned int misc;
+	pid_t pid; /* the 4 bytes after the header of the record, in most types a pid; 0 if there are no such bytes */
+};
+
+/* Takes the oldest record that has not been taken yet. False if there is no such record. */
+bool perf_ring_take(const struct perf_ring *ring, struct perf_told *ret);
+
+/* Drops all records. */
+void perf_ring_skip(struct perf_event_mmap_page *page);
+
+#endif

@@ -1,0 +1,96 @@
+#include "sampling/placement.h"
+
+#include "base/clock.h"
+
+/* How long a CPU is assumed not to be the thread's, after that was checked: threads seldom move. */
+#define OFF_NS 50000000L
+
+/* Keeps the worker, which processes the samples, off the target's CPU, so that it takes no time from the target. */
+static void keep_worker_off(struct placement *placement, int cpu)
+{
+	cpu_set_t set = placement->cpus;
+
+	if (placement->worker == 0 || cpu == placement->worker_off || CPU_COUNT(&set) < 2)
+		return;
+	/* If several threads of the target run by turns, the worker must not move back and forth all the time. */
+	if (cpu >= 0 && placement->moved.tv_sec != 0 && elapsed_ns(&placement->moved) < OFF_NS)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &placement->moved);
+	placement->worker_off = cpu;
+	if (cpu >= 0)
+		CPU_CLR(cpu, &set);
+	sched_setaffinity(placement->worker, sizeof(set), &set);
+}
+
+void placement_init(struct placement *placement)
+{
+	*placement = (struct placement){.cpu = -1, .worker_off = -1};
+	sched_getaffinity(0, sizeof(placement->cpus), &placement->cpus);
+}
+
+void placement_end(struct placement *placement)
+{
+	keep_worker_off(placement, -1);
+}
+
+bool placement_enter(struct placement *placement)
+{
+	placement->cpu = -1;
+	placement->off = (struct timespec){0};
+	placement->off_tid = 0;
+	keep_worker_off(placement, -1);
+	sched_setaffinity(0, sizeof(placement->cpus), &placement->cpus);
+	if (sched_getscheduler(0) == SCHED_OTHER)
+		sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
+	return sched_getscheduler(0) != SCHED_OTHER;
+}
+
+/* While rbdump runs on the CPU of the thread, the thread does not run. */
+bool placement_follow(struct placement *placement, const struct task *task)
+{
+	int cpu = task_cpu(task);
+	cpu_set_t set;
+
+	if (cpu < 0 || cpu >= CPU_SETSIZE || !CPU_ISSET((size_t)cpu, &placement->cpus))
+		return false;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (cpu != placement->cpu && sched_setaffinity(0, sizeof(set), &set) != 0)
+		return false;
+	placement->cpu = cpu;
+	placement->off = (struct timespec){0};
+	placement->off_tid = 0;
+	keep_worker_off(placement, cpu);
+	return true;
+}
+
+/*
+ * A reader that wakes up on the thread's CPU by chance takes that CPU away from the thread. On a machine of many CPUs, the
+ * chance is small.
+ */
+void placement_avoid(struct placement *placement, pid_t tid, const struct task *task)
+{
+	int cpu = task_cpu(task);
+	cpu_set_t set = placement->cpus;
+
+	placement->cpu = -1;
+	placement->off_tid = 0;
+	clock_gettime(CLOCK_MONOTONIC, &placement->off);
+	if (cpu < 0 || cpu >= CPU_SETSIZE)
+		return;
+	CPU_CLR(cpu, &set);
+	if (CPU_COUNT(&set) == 0 || sched_setaffinity(0, sizeof(set), &set) != 0)
+		return;
+	placement->off_tid = tid;
+	keep_worker_off(placement, cpu);
+}
+
+/*
+ * If rbdump wakes up on the thread's CPU each time, it takes that CPU away from the thread, and the kernel moves the thread
+ * to another CPU. The thread loses more time by that than by a stop from another CPU, which takes a little longer.
+ */
+void placement_stay_off(struct placement *placement, pid_t tid, const struct task *task)
+{
+	if (placement->off.tv_sec == 0 || elapsed_ns(&placement->off) > OFF_NS)
+		placement_avoid(placement, tid, task);
+}

@@ -1,0 +1,54 @@
+/*
+ * Chooses the CPU and the priority of the thread that takes samples.
+ *
+ * If a SCHED_FIFO thread wakes up on the CPU on which a thread of the target runs, the SCHED_FIFO thread preempts the
+ * target's thread.
+ */
+#ifndef RBDUMP_PLACEMENT_H
+#define RBDUMP_PLACEMENT_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "target/task.h"
+
+struct placement {
+	cpu_set_t cpus;	       /* the CPUs that rbdump may run on */
+	int cpu;	       /* the CPU that the sampling thread is bound to; -1: none */
+	struct timespec off;   /* when the sampling thread last left the target's CPU; 0: it may be on that CPU */
+	pid_t off_tid;	       /* the thread of the target whose CPU was left at the time `off`; 0: none */
+	pid_t worker;	       /* the thread of rbdump that processes the samples; 0: none */
+	int worker_off;	       /* the CPU that `worker` must not use, because the target uses it; -1: none */
+	struct timespec moved; /* when `worker_off` changed */
+};
+
+/* Initializes `placement`. From now on, the CPUs of rbdump are those on which the calling thread may run. */
+void placement_init(struct placement *placement);
+
+/* Lets the thread `worker` run on all CPUs of rbdump again. */
+void placement_end(struct placement *placement);
+
+/*
+ * Call it in the thread that will take the samples. Lets the calling thread run on all CPUs of rbdump, and at real-time
+ * priority if permitted. Returns whether the thread has real-time priority.
+ */
+bool placement_enter(struct placement *placement);
+
+/*
+ * Moves the calling thread to the CPU of a task. While the calling thread runs there, the task cannot run. False if
+ * rbdump may not run on that CPU (taskset).
+ */
+bool placement_follow(struct placement *placement, const struct task *task);
+
+/* Moves the calling thread off the CPU of a task, if rbdump may run on another CPU. */
+void placement_avoid(struct placement *placement, pid_t tid, const struct task *task);
+
+/*
+ * The same as placement_avoid(), but does nothing if placement_avoid() was called less than 50 ms ago, and
+ * placement_follow() was not called after it.
+ */
+void placement_stay_off(struct placement *placement, pid_t tid, const struct task *task);
+
+#endif

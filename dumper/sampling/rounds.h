@@ -1,0 +1,53 @@
+/*
+ * Rounds of sampling. In each round every Ruby thread of a target is observed.
+ *
+ * A round first reads the list of threads. Then, for each thread, it reads what Ruby says about the thread, what the
+ * kernel says, and the stack. The stack of a sleeping thread is copied without a stop. If the thread has slept ever
+ * since the last round, its stack is not copied again. A running thread is sampled by the source that the options name
+ * (struct rounds_options). A quiet round (quiet.h) reads less.
+ *
+ * A struct rounds belongs to one thread of rbdump at a time.
+ */
+#ifndef RBDUMP_ROUNDS_H
+#define RBDUMP_ROUNDS_H
+
+#include "sampling/observation_queue.h"
+#include "sampling/source.h"
+
+struct rounds;
+
+struct rounds_options {
+	double rate;		     /* rounds per second */
+	const struct source *source; /* the source for threads that run */
+	struct timespec origin;	     /* the CLOCK_MONOTONIC time from which observations count their times */
+};
+
+/* The session and the queue must outlive the result. NULL if out of memory. */
+struct rounds *rounds_create(const struct session *session, const struct rounds_options *options,
+			     struct observation_queue *queue);
+void rounds_destroy(struct rounds *rounds); /* NULL is fine */
+
+/* Call it in the thread that will take the rounds, before the first round. */
+void rounds_enter(struct rounds *rounds);
+
+/* How late sampling is when a round begins. Both counts are the same for each thread. */
+struct lateness {
+	uint32_t late;	 /* how many samples are late: all missed samples, and the sample of this round if it is late */
+	uint32_t missed; /* how many samples were missed before this round: these samples are not taken at all */
+};
+
+/*
+ * Takes a round. Returns whether `late` and `skipped` were reported in the observations. Returns false if a thread got
+ * stuck before the first observation, or if the list of threads could not be read.
+ *   skipped  how many rounds were skipped because of the CPU time limit since rounds_take() last returned true
+ *   rest_ns  for how many nanoseconds sampling paused before this round because of the CPU time limit
+ */
+bool rounds_take(struct rounds *rounds, const struct lateness *late, uint32_t skipped, uint64_t rest_ns);
+
+/*
+ * Whether a thread of the target did not stop in time. Such a thread stays traced by the thread of rbdump that tried to
+ * stop it. Tracing ends when that thread of rbdump ends.
+ */
+bool rounds_are_stuck(const struct rounds *rounds);
+
+#endif

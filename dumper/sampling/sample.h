@@ -1,0 +1,90 @@
+/*
+ * One sample of a thread's stack: what a source (source.h) was asked for, and what it found.
+ */
+#ifndef RBDUMP_SAMPLE_H
+#define RBDUMP_SAMPLE_H
+
+#include <stdbool.h>
+#include <sys/user.h>
+#include <time.h>
+
+#include "sampling/stack_cache.h"
+#include "sampling/stack_copy.h"
+#include "session/session.h"
+#include "target/task.h"
+
+struct source;
+
+/* A thread whose stack is sampled. */
+struct subject {
+	struct stack_extent extent;
+	pid_t tid;
+	uint64_t pthread; /* the thread's pthread_t, which is also its thread pointer (FS base); 0: not known */
+	struct task task;
+};
+
+/* Initializes a subject, and opens the files of its thread in /proc. subject_close() closes these files. */
+void subject_open(struct subject *subject, pid_t pid, pid_t tid, uint64_t thread, uint64_t ec);
+void subject_close(struct subject *subject);
+
+/* How the thread of a sample was stopped, if the source stops threads. */
+struct sample_stop {
+	/* the torn window in which the thread was stopped; NULL: in no torn window */
+	const struct layout_window *window;
+	struct user_regs_struct registers; /* the registers at the last stop, before any step */
+	bool has_registers;		   /* whether `registers` are set */
+	bool stuck;	    /* the thread did not stop in time; it stays traced until the calling thread ends */
+	bool reaped;	    /* the thread ended while it was traced, and rbdump has reaped it (tracee.h) */
+	int status;	    /* if `reaped`: the status from waitpid(), which no later wait returns again */
+	unsigned int steps; /* how many instructions the thread was single-stepped */
+	double pause_us;    /* the longest pause */
+	double step_us;	    /* the total time of all single steps; the thread is paused during a step */
+};
+
+/* What the stack cache says about a sample. */
+struct sample_cache {
+	struct cached_stack entry; /* the entry of the stack; CACHE_NONE if the stack has no entry */
+	enum cache_result result;  /* if CACHE_HIT: the stack was not checked again, and need not have its objects */
+	bool remote;		   /* the stack was read from another CPU, and matches an entry. If only a stale entry
+				      matches, the caller must check that the stack still decodes to the same frames */
+	bool collecting;	   /* whether Ruby was in its garbage collector */
+	uint64_t collections;	   /* how many garbage collections had begun when the stack was copied; 0: not known */
+};
+
+/* How much effort it took to get a sample. */
+struct sample_effort {
+	unsigned int tries;	   /* how often the stack was copied, or the thread was stopped */
+	uint16_t retried[REASONS]; /* for each reason: how many tries, except the last try, were rejected for it */
+	double took_us;		   /* the time that the whole sample took */
+	/* only for unpaused sources: the copy and the check of the innermost frames took no longer than the budget */
+	bool in_budget;
+	bool off_cpu; /* rbdump could not move to the thread's CPU */
+};
+
+/* The result of one sample. */
+struct sample {
+	const struct source *source;
+	pid_t tid;
+	uint64_t thread, ec;
+	struct timespec time;	 /* when the sample began (CLOCK_REALTIME) */
+	uint64_t began_ns;	 /* when the last try began to copy (CLOCK_MONOTONIC) */
+	struct stack_copy *copy; /* the last copy of the stack */
+	bool copied;		 /* whether `copy` holds the stack */
+	/* all frames of `copy` were checked; for a cache hit: all frames of an equal stack were checked earlier */
+	bool checked;
+	bool gone;	    /* the thread has ended; there is no stack */
+	bool no_stack;	    /* the thread has not begun, or is about to end; there is no stack */
+	enum reason reason; /* why the source rejects the sample; REASON_NONE: the source accepts it */
+	struct sample_stop stop;
+	struct sample_cache cache;
+	struct sample_effort effort;
+};
+
+/* Allocates the stack copy of a sample. False if out of memory. sample_clear() frees the stack copy. */
+bool sample_init(struct sample *sample, const struct session *session);
+void sample_clear(struct sample *sample);
+
+/* Rejects a sample: it has no copied stack any more, and `reason` says why. */
+void sample_reject(struct sample *sample, enum reason reason);
+
+#endif

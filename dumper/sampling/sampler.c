@@ -1,0 +1,165 @@
+#include "sampling/sampler.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "sampling/sampler_parts.h"
+#include "sampling/stack_objects.h"
+
+/* How often the extent of a stack may be wrong in one try. */
+#define GUESSES 6
+
+static void find_ruby(struct sampler *sampler)
+{
+	const struct target *target = sampler->session->target;
+	const char *path = sampler->session->module->path;
+
+	for (size_t i = 0; i < target->nr_mappings; i++) {
+		const struct mapping *mapping = &target->mappings[i];
+
+		if (strncmp(mapping->path, path, strlen(path)) != 0)
+			continue;
+		if (sampler->high == 0)
+			sampler->low = mapping->start;
+		sampler->high = mapping->end;
+	}
+}
+
+struct sampler *sampler_create(const struct session *session, const struct sampler_options *options)
+{
+	struct sampler *sampler = calloc(1, sizeof(*sampler));
+
+	if (!sampler)
+		return NULL;
+	sampler->session = session;
+	sampler->options = *options;
+	placement_init(&sampler->placement);
+	find_ruby(sampler);
+	remote_reads_init(&sampler->remote_reads);
+	/* The store order is learned from steps. */
+	if (options->on_torn == ON_TORN_STEP)
+		sampler->store_order = store_order_create(session);
+	if ((options->on_torn == ON_TORN_STEP && !sampler->store_order) ||
+	    !copy_check_init(&sampler->check, &session->ruby, session->target)) {
+		sampler_destroy(sampler);
+		return NULL;
+	}
+	return sampler;
+}
+
+void sampler_destroy(struct sampler *sampler)
+{
+	if (!sampler)
+		return;
+	placement_end(&sampler->placement);
+	store_order_destroy(sampler->store_order);
+	copy_check_clear(&sampler->check);
+	free(sampler->fingerprint.words);
+	free(sampler);
+}
+
+void sampler_set_worker(struct sampler *sampler, pid_t worker)
+{
+	sampler->placement.worker = worker;
+}
+
+void sampler_use_cache(struct sampler *sampler, struct stack_cache *cache)
+{
+	sampler->cache = cache;
+}
+
+bool sampler_enter(struct sampler *sampler)
+{
+	copy_check_renew(&sampler->check);
+	return placement_enter(&sampler->placement);
+}
+
+double sampler_us_since(const struct timespec *from)
+{
+	return (double)elapsed_ns(from) / 1e3;
+}
+
+enum copy_result sampler_copy(struct subject *subject, struct sample *sample, enum copy_way way)
+{
+	enum copy_result result = COPY_MISSED;
+	struct timespec began = {0};
+
+	sample->cache.entry = CACHE_NONE;
+	sample->cache.result = CACHE_MISS;
+	for (int guesses = 0; result == COPY_MISSED && guesses < GUESSES; guesses++) {
+		clock_gettime(CLOCK_MONOTONIC, &began);
+		result = stack_copy_take(sample->copy, &subject->extent, way, &sample->reason);
+	}
+	sample->began_ns = ns_of(&began);
+	sample->copied = result == COPY_COVERED || result == COPY_CONTRADICTS;
+	sample->checked = false;
+	sample->no_stack = result == COPY_NONE;
+	sample->ec = subject->extent.ec;
+	return result;
+}
+
+enum cache_result sampler_look_up(struct sampler *sampler, struct sample *sample, bool enters)
+{
+	struct collections then;
+
+	if (!sampler->cache)
+		return CACHE_MISS;
+	then = stack_copy_collections(sample->copy, &sampler->check.ruby);
+	sample->cache.collecting = then.collecting;
+	sample->cache.collections = then.begun;
+	if (fingerprint_take(&sampler->check.ruby, sample->copy, &sampler->fingerprint))
+		sample->cache.result =
+		    stack_cache_find(sampler->cache, &then, &sampler->fingerprint, enters, &sample->cache.entry);
+	sample->checked = sample->cache.result == CACHE_HIT;
+	return sample->cache.result;
+}
+
+void sampler_check(struct sampler *sampler, struct sample *sample, size_t frames)
+{
+	sample->reason = copy_check_run(&sampler->check, sample->copy, frames);
+	sample->checked = sample->reason == REASON_NONE && frames == COPY_CHECK_ALL;
+}
+
+void sampler_copy_objects(struct sampler *sampler, struct sample *sample)
+{
+	struct collections then, now;
+
+	stack_objects_copy(sample->copy, COPY_CHECK_ALL);
+	if (sample->source->unchecked || sample->reason != REASON_NONE)
+		return;
+	then = stack_copy_collections(sample->copy, &sampler->check.ruby);
+	now = stack_copy_collections_now(sample->copy, &sampler->check.ruby);
+	if (then.told ? !collections_unchanged(&then, &now) : collections_moved_between(&then, &now))
+		sample->reason = REASON_COLLECTED;
+}
+
+void sample_try_again(struct sample *sample, long pause_ns)
+{
+	sample->effort.retried[sample->reason]++;
+	nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
+}
+
+static void begin(struct sample *sample, const struct source *source, const struct subject *subject)
+{
+	*sample = (struct sample){
+	    .source = source,
+	    .tid = subject->tid,
+	    .thread = subject->extent.thread,
+	    .ec = subject->extent.ec,
+	    .copy = sample->copy,
+	    .cache.entry = CACHE_NONE,
+	};
+	clock_gettime(CLOCK_REALTIME, &sample->time);
+}
+
+void sampler_take(struct sampler *sampler, const struct source *source, struct subject *subject, bool seen,
+		  struct sample *sample)
+{
+	struct timespec began;
+
+	begin(sample, source, subject);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	source->take(sampler, subject, seen, sample);
+	sample->effort.took_us = sampler_us_since(&began);
+}

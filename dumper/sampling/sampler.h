@@ -1,0 +1,42 @@
+/*
+ * Takes samples of a running target. A sampler holds what sources need, and what they keep from one sample to the next.
+ *
+ * A sampler belongs to the thread of rbdump that calls sampler_enter(). The sampler moves this thread to the CPU from
+ * which the source reads.
+ */
+#ifndef RBDUMP_SAMPLER_H
+#define RBDUMP_SAMPLER_H
+
+#include "sampling/sampler_options.h"
+#include "sampling/source.h"
+
+struct sampler;
+
+/* Creates a sampler for a session's target. The session must outlive the sampler. NULL if out of memory. */
+struct sampler *sampler_create(const struct session *session, const struct sampler_options *options);
+void sampler_destroy(struct sampler *sampler); /* NULL is fine */
+
+/*
+ * Sets the tid of the thread of rbdump that processes the samples. From now on, the sampler keeps that thread off the
+ * target's CPU. sampler_destroy() lets that thread run again on all CPUs on which the caller of sampler_create() could
+ * run.
+ */
+void sampler_set_worker(struct sampler *sampler, pid_t worker);
+
+/* From now on, stacks are looked up in `cache`, which must outlive the sampler. */
+void sampler_use_cache(struct sampler *sampler, struct stack_cache *cache);
+
+/*
+ * Call it in the thread that will take the samples, before the first sample of a source. Returns whether the thread has
+ * real-time priority.
+ */
+bool sampler_enter(struct sampler *sampler);
+
+/*
+ * Takes one sample. Never fails: the sample says what went wrong.
+ *   seen  whether the caller has just seen that the thread exists
+ */
+void sampler_take(struct sampler *sampler, const struct source *source, struct subject *subject, bool seen,
+		  struct sample *sample);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * Options of a sampler: how long a sample may take, and what to do with a thread that was stopped in a torn window.
+ */
+#ifndef RBDUMP_SAMPLER_OPTIONS_H
+#define RBDUMP_SAMPLER_OPTIONS_H
+
+/* What source_paused does with a thread that was stopped in a torn window. */
+enum on_torn {
+	ON_TORN_STEP,	/* steps the thread out of the window, then copies */
+	ON_TORN_AGAIN,	/* lets the thread go on, and stops it again a moment later */
+	ON_TORN_REPORT, /* copies, and reports the stack as torn */
+	ON_TORN_DROP,	/* rejects the sample */
+	ON_TORN_WAYS
+};
+
+/* The name of an `on_torn` value on the command line, for example "step". */
+const char *on_torn_name(enum on_torn on_torn);
+
+struct sampler_options {
+	/* After this many microseconds, a rejected sample is not tried again. source_paused uses ten times as many. */
+	long budget_us;
+	enum on_torn on_torn;
+};
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * The parts of a sampler, for the files that define sources.
+ */
+#ifndef RBDUMP_SAMPLER_PARTS_H
+#define RBDUMP_SAMPLER_PARTS_H
+
+#include "sampling/copy_check.h"
+#include "sampling/placement.h"
+#include "sampling/remote_reads.h"
+#include "sampling/sampler_options.h"
+#include "sampling/source.h"
+#include "sampling/store_order.h"
+
+struct sampler {
+	const struct session *session;
+	struct sampler_options options;
+	struct store_order *store_order; /* set only for ON_TORN_STEP; otherwise NULL */
+	struct copy_check check;
+	struct placement placement;
+	struct stack_cache *cache; /* NULL: no cache */
+	struct remote_reads remote_reads;
+	uint64_t times_full; /* what stack_cache_times_full() returned at the last sample */
+	struct fingerprint fingerprint;
+	uint64_t low, high; /* the file that contains Ruby is mapped at [low, high) */
+};
+
+/* Copies the stack. If the extent does not contain the whole stack, copies the stack again, at most a few times. */
+enum copy_result sampler_copy(struct subject *subject, struct sample *sample, enum copy_way way);
+
+/* Looks up the copied stack in the cache. `enters`: whether to add the stack if it is not in the cache. */
+enum cache_result sampler_look_up(struct sampler *sampler, struct sample *sample, bool enters);
+
+/*
+ * Checks the innermost `frames` frames of the copied stack (copy_check_run()). Sets the `reason` of the sample to what
+ * is wrong. Call this only while `reason` is REASON_NONE, because the call overwrites it.
+ */
+void sampler_check(struct sampler *sampler, struct sample *sample, size_t frames);
+
+/*
+ * Copies the objects to which the frames of the copied stack refer, while the target runs. If a collection has begun
+ * since the stack was copied, sets the `reason` of the sample: the objects may be gone.
+ */
+void sampler_copy_objects(struct sampler *sampler, struct sample *sample);
+
+/*
+ * Notes why a try was rejected, and sleeps for `pause_ns` before the next try. The sampled thread may be waiting for
+ * the CPU of the calling thread. It can run during this sleep.
+ */
+void sample_try_again(struct sample *sample, long pause_ns);
+
+/* Microseconds since `from`, by CLOCK_MONOTONIC. */
+double sampler_us_since(const struct timespec *from);
+
+#endif

@@ -1,0 +1,203 @@
+#include "sampling/sampling_loop.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/thread.h"
+#include "sampling/cpu_limit.h"
+#include "sampling/deadlines.h"
+#include "target/hold.h"
+
+/* The most samples in the queue. */
+#define SAMPLES 16u
+
+/* The least time between two checks of the CPU time that was taken. */
+#define LIMIT_NS 10000000L
+
+struct sampling_loop {
+	struct stream stream;
+	struct sampling_loop_options options;
+	struct observation_queue *queue;
+	struct rounds *rounds;
+	struct timespec deadline; /* the deadline of the next round; 0: there was no round */
+	uint32_t untold;	  /* missed rounds that were not reported yet */
+	struct cpu_limit limit;
+	uint32_t skipped; /* rounds that the limit did not allow, and that were not reported yet */
+	uint64_t rest_ns; /* how long sampling pauses before the next round because of the limit */
+	_Atomic bool stopped;
+	pthread_t thread;
+};
+
+static struct sampling_loop *loop_of(struct stream *stream)
+{
+	return (struct sampling_loop *)(void *)stream;
+}
+
+static bool is_over(const struct sampling_loop *loop)
+{
+	return loop->stopped || *loop->options.stop;
+}
+
+static bool ends(void *context, const struct timespec *now)
+{
+	(void)now;
+	return is_over(context);
+}
+
+static double share_of(const struct sampling_loop *loop)
+{
+	uint32_t samplers = *loop->options.samplers;
+
+	return loop->options.max_cpu / (samplers > 1 ? samplers : 1);
+}
+
+/* CPU time of all threads, because each sample also causes work for the thread that finds names. */
+static void read_clocks(struct timespec *now, struct timespec *used)
+{
+	clock_gettime(CLOCK_MONOTONIC, now);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, used);
+}
+
+/* Delays the next round for as long as the limit of CPU time demands. */
+static void keep_limit(struct sampling_loop *loop, long long period)
+{
+	struct timespec now, used, earliest;
+	long long pause, rounds;
+
+	/* To read the CPU clock of a process takes a system call. So at high rates it is not read in each round. */
+	loop->rest_ns = 0;
+	if (ns_between(&loop->limit.at, &loop->deadline) < LIMIT_NS)
+		return;
+	read_clocks(&now, &used);
+	pause = cpu_limit_pause(&loop->limit, share_of(loop), &now, &used);
+	earliest = plus_ns(now, pause);
+	rounds = pause > 0 ? (ns_between(&loop->deadline, &earliest) + period - 1) / period : 0;
+	loop->rest_ns = pause > 0 ? (uint64_t)pause : 0;
+	if (rounds <= 0)
+		return;
+	loop->deadline = plus_ns(loop->deadline, rounds * period);
+	loop->skipped += (uint32_t)rounds;
+}
+
+static void *run(void *argument)
+{
+	struct sampling_loop *loop = argument;
+	long long period = (long long)(1e9 / loop->options.rounds.rate);
+
+	rounds_enter(loop->rounds);
+	/* After a round that got stuck, the deadline is kept, so that rounds that were missed meanwhile are reported. */
+	if (loop->deadline.tv_sec == 0)
+		clock_gettime(CLOCK_MONOTONIC, &loop->deadline);
+	if (loop->limit.at.tv_sec == 0) {
+		struct timespec now, used;
+
+		read_clocks(&now, &used);
+		cpu_limit_begin(&loop->limit, share_of(loop), &now, &used);
+	}
+	while (!rounds_are_stuck(loop->rounds)) {
+		struct timespec due, now;
+		struct lateness late;
+
+		observation_queue_wait_for_pace(loop->queue);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		due = deadline_next(&loop->deadline, &now);
+		if (!deadline_wait(&due, ends, loop))
+			break;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		late.missed = loop->untold + deadlines_missed(&loop->deadline, &now, period);
+		late.late = late.missed + deadline_is_late(ns_between(&loop->deadline, &now), period);
+		if (rounds_take(loop->rounds, &late, loop->skipped, loop->rest_ns))
+			loop->untold = loop->skipped = 0;
+		else
+			loop->untold = late.missed + 1;
+		loop->deadline = plus_ns(loop->deadline, period);
+		keep_limit(loop, period);
+	}
+	observation_queue_end(loop->queue);
+	return NULL;
+}
+
+static struct error *begin(struct stream *stream)
+{
+	struct sampling_loop *loop = loop_of(stream);
+
+	observation_queue_begin(loop->queue);
+	/* The new thread blocks all signals, also SIGCHLD, for which it waits (target/tracee.h). */
+	return thread_start(&loop->thread, run, loop);
+}
+
+/* Waits for a tenth of a second. */
+static const struct observation *next(struct stream *stream, bool *timed_out)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until = plus_ns(until, 2 * DEADLINE_SLICE_NS);
+	return observation_queue_next(loop_of(stream)->queue, &until, timed_out);
+}
+
+static void done(struct stream *stream)
+{
+	observation_queue_done(loop_of(stream)->queue);
+}
+
+static void keep_pace(struct stream *stream)
+{
+	observation_queue_keep_pace(loop_of(stream)->queue);
+}
+
+static void stop(struct stream *stream)
+{
+	loop_of(stream)->stopped = true;
+}
+
+static bool end(struct stream *stream)
+{
+	struct sampling_loop *loop = loop_of(stream);
+
+	/* Makes room, so that the sampling thread does not wait for room and can end. */
+	while (observation_queue_next(loop->queue, NULL, NULL))
+		observation_queue_done(loop->queue);
+	pthread_join(loop->thread, NULL);
+	/* The kernel has detached threads that did not stop in time, because the sampling thread has ended. */
+	hold_end();
+	return rounds_are_stuck(loop->rounds) && !is_over(loop);
+}
+
+static void destroy(struct stream *stream)
+{
+	struct sampling_loop *loop = loop_of(stream);
+
+	rounds_destroy(loop->rounds);
+	observation_queue_destroy(loop->queue);
+	free(loop);
+}
+
+struct stream *sampling_loop_create(const struct session *session, const struct sampling_loop_options *options)
+{
+	static const struct stream_operations operations = {
+	    .begin = begin,
+	    .next = next,
+	    .done = done,
+	    .keep_pace = keep_pace,
+	    .stop = stop,
+	    .end = end,
+	    .destroy = destroy,
+	};
+	struct sampling_loop *loop = calloc(1, sizeof(*loop));
+
+	if (!loop)
+		return NULL;
+	loop->stream.operations = &operations;
+	loop->options = *options;
+	loop->queue = observation_queue_create(session, SAMPLES);
+	loop->rounds = loop->queue ? rounds_create(session, &options->rounds, loop->queue) : NULL;
+	if (!loop->rounds) {
+		destroy(&loop->stream);
+		return NULL;
+	}
+	return &loop->stream;
+}

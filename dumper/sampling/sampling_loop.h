@@ -1,0 +1,25 @@
+/*
+ * The sampling loop of a recording: a separate thread that takes a given number of rounds per second (rounds.h).
+ * Another thread finds the names at the same time (record/spans.h).
+ */
+#ifndef RBDUMP_SAMPLING_LOOP_H
+#define RBDUMP_SAMPLING_LOOP_H
+
+#include "sampling/rounds.h"
+#include "sampling/stream.h"
+
+struct sampling_loop_options {
+	struct rounds_options rounds;
+	const _Atomic int *stop;	  /* the loop ends when this is set */
+	double max_cpu;			  /* the share of one CPU that all sampling processes together may take */
+	const _Atomic uint32_t *samplers; /* how many processes take samples, including this process */
+};
+
+/*
+ * Creates a sampling loop. The session must outlive the loop. NULL if out of memory. The stream's end() returns true if
+ * a thread of the target did not stop in time. Such a thread stays traced until the sampling thread has ended
+ * (target/tracee.h). So if end() has returned true, the loop must begin again, in a new thread.
+ */
+struct stream *sampling_loop_create(const struct session *session, const struct sampling_loop_options *options);
+
+#endif

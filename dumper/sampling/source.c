@@ -1,0 +1,5 @@
+#include "sampling/source.h"
+
+#include <stddef.h>
+
+const struct source *const source_modes[] = {&source_paused, &source_unpaused, NULL};

@@ -1,0 +1,54 @@
+/*
+ * A source: one way to copy the stack of a thread. The source decides when the copy is checked, because the source may
+ * replace a bad copy with a new one. If a source leaves the check to a later step, the decoder checks the copy when it
+ * finds the names (decoder.h). A copy from an `unchecked` source is never checked. All later steps are the same for all
+ * sources: the names are found, and the samples are counted or recorded.
+ *
+ * Each file that implements sources defines one or more `struct source` (source_paused.c, source_unpaused.c).
+ */
+#ifndef RBDUMP_SOURCE_H
+#define RBDUMP_SOURCE_H
+
+#include "sampling/sample.h"
+
+struct sampler;
+
+struct source {
+	const char *name;
+	bool pauses;	/* the source stops the thread */
+	bool retries;	/* the source reads a running thread again until two copies agree or the budget is spent */
+	bool unchecked; /* the source does not check whether the copy is consistent */
+	/*
+	 * Fills in a sample. Before the call, the sample has only its source, its time, and the tid, rb_thread_t and
+	 * execution context of its subject. Never fails: the sample says what went wrong.
+	 *   seen  whether the caller has just seen that the thread exists
+	 */
+	void (*take)(struct sampler *sampler, struct subject *subject, bool seen, struct sample *sample);
+};
+
+/*
+ * Stops the thread, and copies its stack once; `on_torn` says what to do in a torn window (sampler_options.h). If the
+ * copy is inconsistent, stops the thread again. To make the pause shorter, reads the stack once before the stop, and
+ * drops that copy.
+ */
+extern const struct source source_paused;
+
+/* Reads the stack twice in one system call. Repeats this until both copies are the same, or the budget is spent. */
+extern const struct source source_double;
+
+/*
+ * The same as source_double, but reads on the CPU of the thread. So the thread cannot run during the read. While hardly
+ * any stack is new, first tries to read from another CPU (remote_reads.h).
+ */
+extern const struct source source_unpaused;
+
+/*
+ * Reads the stack of a sleeping thread, without a pause. If the thread has run during the read, the caller must drop
+ * the sample. So the caller must check whether the thread has run during the read.
+ */
+extern const struct source source_asleep;
+
+/* The sources that `rbdump record --mode` offers. The first source in the list is the default; NULL ends the list. */
+extern const struct source *const source_modes[];
+
+#endif

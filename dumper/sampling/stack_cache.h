@@ -1,0 +1,71 @@
+/*
+ * A cache of stacks that were found to be right. A stack is looked up by its fingerprint. A stack that is found in the
+ * cache (a hit) is neither checked nor named again.
+ *
+ * An entry is valid as long as the words of its fingerprint lead to the same objects (collections_same_objects()). With
+ * the next garbage collection, a new epoch begins, and all entries become stale. So an object that was freed or moved
+ * is never confused with an object that has taken its place. The cache does not notice when a program changes an object
+ * in place, for example when a class gets its name. So the caller must end the epoch from time to time
+ * (stack_cache_expire()). A stale entry says only that a stack with these words existed; the words may lead to other
+ * objects by now.
+ *
+ * Only stack_cache_confirm() and stack_cache_reject() may be called by any thread. All other functions belong to the
+ * thread that takes samples.
+ */
+#ifndef RBDUMP_STACK_CACHE_H
+#define RBDUMP_STACK_CACHE_H
+
+#include "ruby/collections.h"
+#include "sampling/fingerprint.h"
+
+struct stack_cache;
+
+/*
+ * An entry, and the epoch in which its stack was seen. `id` is below CACHE_MAX; in a later epoch, another stack may
+ * have the same id.
+ */
+struct cached_stack {
+	uint64_t epoch;
+	uint32_t id;
+};
+
+#define CACHE_MAX 4096u
+
+/* No entry. */
+#define CACHE_NONE ((struct cached_stack){.id = UINT32_MAX})
+
+enum cache_result {
+	CACHE_UNKNOWN, /* the cache cannot tell: the garbage collector is at work, or its state is not known */
+	CACHE_MISS,    /* there is no entry, or the entry is not confirmed yet */
+	CACHE_STALE,   /* the entry was right in an earlier epoch: the stack must be checked and named again */
+	CACHE_HIT      /* the entry is right */
+};
+
+struct stack_cache *stack_cache_create(void);	     /* NULL if out of memory */
+void stack_cache_destroy(struct stack_cache *cache); /* NULL is fine */
+
+/*
+ * Looks up a stack.
+ *   now     the state of the garbage collector when the stack was copied
+ *   enters  whether to add the stack if it has no entry
+ *   ret     receives the entry of the stack; CACHE_NONE if the stack has no entry
+ */
+enum cache_result stack_cache_find(struct stack_cache *cache, const struct collections *now,
+				   const struct fingerprint *fingerprint, bool enters, struct cached_stack *ret);
+
+/* Begins a new epoch: all entries become stale. */
+void stack_cache_expire(struct stack_cache *cache);
+
+/*
+ * How often the cache was emptied because it was full. A stack that the cache lacks may have been in the cache before
+ * the cache was emptied.
+ */
+uint64_t stack_cache_times_full(const struct stack_cache *cache);
+
+/* Notes that a stack was right in the epoch in which it was seen. May be called by any thread. */
+void stack_cache_confirm(struct stack_cache *cache, struct cached_stack stack);
+
+/* Drops an entry, because its stack does not decode to the same frames as before. May be called by any thread. */
+void stack_cache_reject(struct stack_cache *cache, struct cached_stack stack);
+
+#endif

@@ -1,0 +1,138 @@
+/*
+ * The parts of a stack copy, for the files that fill a stack copy.
+ */
+#ifndef RBDUMP_STACK_COPY_PARTS_H
+#define RBDUMP_STACK_COPY_PARTS_H
+
+#include <string.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "check/validate.h"
+#include "ruby/context.h"
+#include "sampling/extent.h"
+
+/* The pieces of a stack, in the order in which they are copied. */
+enum { PIECE_THREAD, PIECE_EC, PIECE_FRAMES, PIECE_VALUES, PIECE_COLLECTIONS, STACK_PIECES };
+
+/* How many pieces can be copied in one call: the pieces of the stack, and the pieces in `beside`. */
+#define ALL_PIECES (STACK_PIECES + COPY_BESIDE_MAX)
+
+/* A copy may have at most this many objects, and all these objects together at most this many bytes. */
+#define OBJECTS_MAX  4096u
+#define OBJECT_BYTES (1u << 20)
+#define SEEN_SLOTS   (2 * OBJECTS_MAX)
+
+/* The kinds of objects that are copied. */
+enum object_kind { OBJECT_VALUE, OBJECT_ENV, OBJECT_DEFINITION, OBJECT_NATIVE_SLOT, OBJECT_ZJIT_FRAME };
+
+struct want {
+	uint64_t address;
+	uint32_t length;
+	enum object_kind kind;
+};
+
+struct seen {
+	uint64_t address, generation;
+};
+
+struct stack_copy {
+	const struct layout *layout;
+	pid_t pid;
+	int memory_fd; /* /proc/PID/mem */
+	struct context_members members;
+	uint32_t ec_offset, ec_length; /* which bytes of an execution context are copied */
+	uint32_t object_length;	       /* how many bytes of an object are copied */
+	uint32_t definition_length;    /* how many bytes of a method definition are copied */
+	/* how many bytes of ZJIT's frame struct are copied; 0 if this Ruby has no such struct */
+	uint32_t zjit_frame_length;
+	uint64_t collections;	   /* the address of the words that contain the state of the garbage collector */
+	size_t collections_length; /* the bytes of the words at `collections`; 0 if this Ruby has no such words */
+	uint8_t *collections_data; /* room for a copy of the words at `collections` */
+
+	struct copy_beside beside[COPY_BESIDE_MAX]; /* the pieces of stack_copy_set_beside() */
+	size_t nr_beside, beside_length;
+
+	/* the pieces of the stack, then the pieces in `beside`, then second copies of all these pieces */
+	uint8_t *stack;
+	size_t stack_size;
+	struct stack_extent extent; /* the extent that told which pieces to copy */
+	struct stack_facts facts;
+	uint64_t values_end; /* the end of the highest environment on the stack */
+	const uint8_t *beside_data;
+
+	struct want *wants; /* the objects to copy next */
+	size_t nr_wants;
+	struct seen *seen; /* a hash table of the objects that the last stack_objects_copy() tried to copy */
+	size_t nr_seen;
+	uint64_t generation; /* a slot of `seen` is empty if its generation is not this number */
+	uint8_t *objects;
+	size_t objects_used;
+	bool has_all_objects;
+
+	struct memory_piece of_stack[STACK_PIECES];
+	size_t nr_of_stack;
+	enum object_kind *kinds; /* the kind of each object in `pieces`, in the order of copying */
+	/* all pieces, sorted by address; during stack_objects_copy(): in the order of copying */
+	struct memory_piece *pieces;
+	size_t nr_pieces;
+};
+
+static inline uint64_t stack_copy_word(const uint8_t *bytes)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes, sizeof(word));
+	return word;
+}
+
+/* An 8-byte member of a copied object. */
+static inline uint64_t stack_copy_member(const struct stack_copy *copy, const uint8_t *object, enum layout_member_id id)
+{
+	return stack_copy_word(object + copy->layout->members[id].offset);
+}
+
+/* Drops the objects. `pieces` then has only the pieces of the stack, in the order in which these were copied. */
+static inline void stack_copy_drop_objects(struct stack_copy *copy)
+{
+	memcpy(copy->pieces, copy->of_stack, sizeof(copy->of_stack));
+	copy->nr_pieces = copy->nr_of_stack;
+}
+
+/* Sets `remote` to the addresses and lengths of the pieces in the target. */
+void stack_copy_lay_out(const struct stack_copy *copy, const struct stack_extent *extent,
+			struct iovec remote[ALL_PIECES]);
+
+/* Makes room for at least `wanted` bytes of a stack. False if out of memory. */
+bool stack_copy_make_room(struct stack_copy *copy, size_t wanted);
+
+/* The length in bytes of all pieces of an extent, including the pieces in `beside`. */
+size_t stack_copy_length(const struct stack_copy *copy, const struct stack_extent *extent);
+
+/*
+ * The end of the values to which the frames refer: the end of the highest environment on the stack. Younger frames have
+ * higher environments. But a frame that is just being made may have any ep, so an ep outside of the stack is ignored.
+ */
+uint64_t stack_copy_values_end(const struct stack_copy *copy, const uint8_t *frames, size_t length,
+			       const struct stack_facts *facts);
+
+/* The address of the thread's execution context, from the copied PIECE_THREAD. */
+uint64_t stack_copy_ec_of(const struct stack_copy *copy, const struct stack_extent *extent, const uint8_t *piece);
+
+/* What a copied execution context says about its stack. */
+struct stack_facts stack_copy_facts_of(const struct stack_copy *copy, const uint8_t *ec);
+
+/* Reads one piece of the target in a separate system call. False if any byte of the piece cannot be read. */
+bool stack_copy_read(struct stack_copy *copy, const struct iovec *remote, void *buffer);
+
+/*
+ * Enters the pieces of a stack into the copy. `data` has the copied bytes of each piece. The first NULL in `data` ends
+ * the list: that piece and the pieces after it are missing.
+ */
+void stack_copy_take_pieces(struct stack_copy *copy, const struct stack_extent *extent, const struct stack_facts *facts,
+			    uint64_t values_end, const uint8_t *const data[STACK_PIECES]);
+
+/* Sorts all pieces by address, as memory_overlay() requires. */
+void stack_copy_sort_pieces(struct stack_copy *copy);
+
+#endif

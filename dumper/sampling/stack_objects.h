@@ -1,0 +1,28 @@
+/*
+ * Copies the objects to which the frames of a copied stack refer: code, method entries, environments on the heap. These
+ * objects are laid over a snapshot together with the stack (stack_copy_lay()).
+ */
+#ifndef RBDUMP_STACK_OBJECTS_H
+#define RBDUMP_STACK_OBJECTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct stack_copy;
+
+/*
+ * `copy` must have a whole stack. Copies the objects to which the innermost `frames` frames of this stack refer. These
+ * objects replace the objects that the copy had before. Objects that cannot be read are omitted.
+ */
+void stack_objects_copy(struct stack_copy *copy, size_t frames);
+
+/*
+ * Whether frames of this target may refer to the native stack, as frames of ZJIT do. The native stack changes as soon
+ * as the thread goes on.
+ */
+bool stack_objects_are_native(const struct stack_copy *copy);
+
+/* Whether all readable objects were copied. False if a limit was reached. */
+bool stack_objects_are_all(const struct stack_copy *copy);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * Learns in which torn windows a stack is really torn. To do so, it watches threads that are single-stepped out of
+ * these windows.
+ *
+ * A new frame is published by a store to the cfp of its execution context. If this store is the last one in a window, a
+ * thread that is stopped in the window has either the whole frame or nothing of it. In that case, the thread need not
+ * be stepped. The order of the stores depends on the source code of Ruby and on the compiler. The order differs between
+ * the places where vm_push_frame was inlined. At each place where vm_push_frame was inlined, a few watched threads show
+ * the order, because vm_push_frame has no branches. If a store writes the value that the memory already has, rbdump
+ * does not notice the store. So a window is watched again now and then. Facts: vm_insnhelper.c, vm_push_frame(), 2.7.4
+ * to 4.0.5.
+ */
+#ifndef RBDUMP_STORE_ORDER_H
+#define RBDUMP_STORE_ORDER_H
+
+#include "session/session.h"
+
+struct store_order;
+
+/* The session must outlive the result. NULL if out of memory. */
+struct store_order *store_order_create(const struct session *session);
+void store_order_destroy(struct store_order *order); /* NULL is fine */
+
+/* Whether threads were watched often enough in the window, and the store to cfp was the last store each time. */
+bool store_order_is_last(const struct store_order *order, const struct layout_window *window);
+
+/*
+ * Whether a thread that is stopped in the window can be copied without steps. Sometimes returns false on purpose, so
+ * that the window is watched again.
+ */
+bool store_order_may_copy(struct store_order *order, const struct layout_window *window);
+
+/*
+ * Begins to watch a thread that is stopped in a window and will be stepped. `ec` is the execution context of the
+ * thread.
+ */
+void store_order_begin(struct store_order *order, const struct layout_window *window, uint64_t ec);
+/* Call it after each step. */
+void store_order_step(struct store_order *order);
+/* Call it when the thread is out of the window. */
+void store_order_end(struct store_order *order);
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * A stream of observations, from which a recording is made. The sampling loop (sampling_loop.h) is a stream. A new way
+ * to copy stacks would be a new stream, in a file of its own. The code for checks, names, counts and files is the same
+ * for all streams.
+ */
+#ifndef RBDUMP_STREAM_H
+#define RBDUMP_STREAM_H
+
+#include "base/error.h"
+#include "sampling/observation.h"
+
+struct stream;
+
+struct stream_operations {
+	/* Starts the stream. May be called again after end(). */
+	struct error *(*begin)(struct stream *stream);
+	/*
+	 * Returns the next observation, which is valid until done(). Returns NULL if there will be no more observations
+	 * (`*timed_out` is false), or if there was no observation for a while (`*timed_out` is true).
+	 */
+	const struct observation *(*next)(struct stream *stream, bool *timed_out);
+	/* Tells the stream that the caller does not need the last observation and its sample any more. */
+	void (*done)(struct stream *stream);
+	/*
+	 * From now on, no observation is made before all samples of earlier observations have been given back with
+	 * done().
+	 */
+	void (*keep_pace)(struct stream *stream);
+	/* Asks the stream to end soon. */
+	void (*stop)(struct stream *stream);
+	/*
+	 * Waits for the end of the stream, and drops the remaining observations. Returns whether the stream must begin
+	 * again.
+	 */
+	bool (*end)(struct stream *stream);
+	void (*destroy)(struct stream *stream);
+};
+
+/* Each kind of stream is a struct whose first member is a `struct stream`. */
+struct stream {
+	const struct stream_operations *operations;
+};
+
+#endif

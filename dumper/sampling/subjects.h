@@ -1,0 +1,37 @@
+/*
+ * Chooses which threads of a target an experiment samples.
+ */
+#ifndef RBDUMP_SUBJECTS_H
+#define RBDUMP_SUBJECTS_H
+
+#include "ruby/threads.h"
+#include "sampling/sampler.h"
+#include "session/session.h"
+
+/* An experiment samples at most this many threads in turn. */
+#define SUBJECTS_MAX 256u
+
+struct subjects {
+	struct subject subjects[SUBJECTS_MAX];
+	size_t count;
+};
+
+/*
+ * Chooses the threads that run, or could run if they had the GVL. If there are no such threads, chooses the main
+ * thread. A thread that was chosen before keeps its extent. If the list of threads cannot be read because it is being
+ * changed, the choice stays as it was.
+ *   ruby  its memory must have no pages from earlier reads, so that the list of threads is current
+ */
+void subjects_choose(struct subjects *subjects, const struct session *session, const struct ruby *ruby);
+
+/*
+ * The tid of the native thread of a Ruby thread, in rbdump's own pid namespace. Returns 0 if the Ruby thread has no
+ * native thread. This is possible for an M:N thread, and for a thread that is just beginning. Also returns 0 if the
+ * native thread is not known (target/native_ids.h).
+ */
+pid_t subject_tid(const struct session *session, const struct ruby_thread *thread);
+
+/* Closes the files that subjects_choose() opened. */
+void subjects_clear(struct subjects *subjects);
+
+#endif

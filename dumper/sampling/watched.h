@@ -1,0 +1,45 @@
+/*
+ * The threads of a target that a recording samples, and the data about each thread that is kept from one round to the
+ * next.
+ */
+#ifndef RBDUMP_WATCHED_H
+#define RBDUMP_WATCHED_H
+
+#include "sampling/sample.h"
+#include "sampling/switch_events.h"
+
+/* A thread that was seen before. */
+struct watched {
+	struct subject subject;
+	uint64_t noted_tid; /* the tid that Ruby notes; changes if the thread gets another native thread */
+	uint64_t pthread;   /* the pthread_t that Ruby notes; changes if the thread gets another native thread */
+	/* the look before the last copy of the stack; all zero if the thread did not sleep during that copy */
+	struct task_look look;
+	bool has_stack;		   /* the last sample of the thread had a stack */
+	uint64_t seen_ns;	   /* when the thread was last seen: ns since the origin; 0: never */
+	uint64_t round;		   /* the last round in which the thread was in the list of threads */
+	struct switch_event event; /* fd -1: the sleep guard does not watch the thread */
+	unsigned int asleep;	   /* how many looks in a row found that the thread had slept since the previous look */
+	/* how many looks in a row found that the thread was awake, or had run since the previous look */
+	unsigned int awake;
+	bool guarded; /* at the last look, the thread was already watched, and had slept since the previous look */
+};
+
+/*
+ * A list of watched threads, in ascending order of the address of each thread's rb_thread_t. If all members are zero,
+ * the list is empty.
+ */
+struct watched_list {
+	struct watched *of;
+	size_t count, capacity;
+};
+
+/*
+ * Finds the entry of an rb_thread_t. If the thread has no entry, adds an entry whose files are not open. Returns NULL
+ * if out of memory. When an entry is added, other entries move in memory.
+ *   ec     the execution context, for a new entry
+ *   added  receives whether the entry is new
+ */
+struct watched *watched_find(struct watched_list *list, uint64_t thread, uint64_t ec, bool *added);
+
+#endif

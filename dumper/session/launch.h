@@ -1,0 +1,29 @@
+/*
+ * Starts a program, and waits until rbdump can read it as a Ruby.
+ */
+#ifndef RBDUMP_LAUNCH_H
+#define RBDUMP_LAUNCH_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "session/open.h"
+
+/*
+ * Starts a program, which is searched for in PATH. The program has the open files and the environment of rbdump. If the
+ * program cannot be started, the error names it. Before it runs the program, the child process names the calling
+ * process as a permitted tracer (PR_SET_PTRACER). Yama may let only these processes trace the program: its ancestors,
+ * the permitted tracer, and the descendants of the permitted tracer.
+ *   group  rbdump's process group. The program joins this group, because this group may be the foreground group of a
+ *          terminal
+ */
+struct error *launch(char *const command[], pid_t group, pid_t *ret);
+
+/*
+ * Opens a session with a child process that may not be a Ruby yet. Tries again until the session is open, until the
+ * process has ended, or until half a minute has passed. Also stops trying if *stop is set.
+ */
+struct error *launch_session(pid_t pid, const struct session_options *options, const _Atomic int *stop,
+			     struct session **ret);
+
+#endif

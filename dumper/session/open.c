@@ -1,0 +1,110 @@
+#include "session/open.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "session/layouts.h"
+#include "session/time_limit.h"
+#include "session/version.h"
+#include "target/live.h"
+#include "target/process_stat.h"
+#include "target/stopping.h"
+
+static bool in_other_pid_namespace(pid_t pid)
+{
+	struct stat theirs, ours;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
+	return stat(path, &theirs) != 0 || stat("/proc/self/ns/pid", &ours) != 0 || theirs.st_ino != ours.st_ino;
+}
+
+/*
+ * Completes a session whose target is open.
+ *   ruby_version  the version of a core that the user gave; NULL if none
+ */
+static struct error *open_session(struct session *session, const char *ruby_version, struct trace **trace)
+{
+	struct error *error = module_find_ruby(session->target, &session->module);
+
+	if (error)
+		return error;
+	roots_from_module(session->module, &session->module_roots);
+	session->memory = session_memory(session);
+	if (!session->memory)
+		return error_no_memory();
+	error = session_settle_version(session, ruby_version);
+	if (!error)
+		error = session_find_layout(session, trace);
+	if (!error && !*trace)
+		error = error_no_memory();
+	return error;
+}
+
+/* Hands a session over, or closes it if there was an error. */
+static struct error *finish(struct session *session, struct error *error, struct session **ret)
+{
+	if (error)
+		session_close(session);
+	else
+		*ret = session;
+	return error;
+}
+
+struct error *session_open(pid_t pid, const struct session_options *options, struct session **ret, struct trace **trace)
+{
+	struct session *session = calloc(1, sizeof(*session));
+	pid_t process = process_stat_process("/proc", pid);
+	struct error *error;
+
+	*trace = NULL;
+	if (!session)
+		return error_no_memory();
+	if (process != 0 && process != pid) {
+		session_close(session);
+		return error_create(EXIT_FAILED, "%d is a thread of process %d: use -p %d", pid, process, process);
+	}
+	session->no_stop = options->no_stop;
+	session->offsets = options->offsets;
+	session->nearest = options->nearest;
+	error = time_limit_begin("process", pid, options->time_limit_s);
+	if (!error)
+		error = live_open(pid, &session->target);
+	if (!error && options->sampling)
+		error = live_check_calls(session->target);
+	if (!error && options->sampling && !options->no_stop)
+		error = live_check_stopping(session->target);
+	if (!error) {
+		session->foreign_pids = in_other_pid_namespace(session->target->pid);
+		error = open_session(session, NULL, trace);
+	}
+	if (!error) {
+		session->natives = native_ids_create(session->target);
+		error = session->natives ? NULL : error_no_memory();
+	}
+	time_limit_end();
+	return finish(session, error, ret);
+}
+
+struct error *session_open_core(const struct session_core_options *options, struct session **ret, struct trace **trace)
+{
+	struct session *session = calloc(1, sizeof(*session));
+	struct error *error;
+
+	*trace = NULL;
+	if (!session)
+		return error_no_memory();
+	session->offsets = options->offsets;
+	session->nearest = options->nearest;
+	/* Unpacking a core has no time limit, because the length of a core is limited. */
+	error = core_open(&options->core, &session->target);
+	if (!error) {
+		error =
+		    time_limit_begin(session->target->operations->name, session->target->pid, options->time_limit_s);
+		if (!error)
+			error = core_explain(session->target, open_session(session, options->ruby_version, trace));
+		time_limit_end();
+	}
+	return finish(session, error, ret);
+}

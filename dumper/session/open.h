@@ -1,0 +1,43 @@
+/*
+ * Opens a session: opens a process or a core, and finds the layout that fits its Ruby.
+ */
+#ifndef RBDUMP_OPEN_H
+#define RBDUMP_OPEN_H
+
+#include "session/session.h"
+
+struct session_options {
+	bool no_stop;		   /* do not pause the target */
+	bool sampling;		   /* fail if sampling is impossible (live_check_calls(), live_check_stopping()) */
+	const char *offsets;	   /* layout file; NULL: search for a layout */
+	bool nearest;		   /* if no layout is for this release, use the nearest layout that fits (fits.h) */
+	unsigned int time_limit_s; /* if there is no result in this time, rbdump ends (time_limit.h); 0: the default */
+};
+
+struct session_core_options {
+	struct core_options core;
+	const char *offsets;	   /* as above */
+	bool nearest;		   /* as above */
+	const char *ruby_version;  /* the version that the user gave for the core, such as "3.4.5"; NULL if none */
+	unsigned int time_limit_s; /* as above */
+};
+
+/*
+ * Opens a process, finds the layout for its Ruby, and tests the layout on all stacks.
+ *   trace  receives the trace of these stacks, which the caller destroys; its pid, version and layout are not set
+ *
+ * Fails if there is no such process, or if `pid` is the tid of a thread that is not a main thread. Also fails if the
+ * kernel refuses access, if the process is not a Ruby, or if no layout fits. Ends rbdump if there is no result within
+ * the time limit (time_limit.h).
+ */
+struct error *session_open(pid_t pid, const struct session_options *options, struct session **ret,
+			   struct trace **trace);
+
+/*
+ * Opens a core, in the same way as session_open() opens a process. Fails if the file is not a core, or if it was cut
+ * short and lacks memory that is needed. If nothing tells the version of the core's Ruby, and `offsets` is NULL, tries
+ * all layouts. Fails if it is not clear which layout is right (fits.h). Fails if the core contradicts the options.
+ */
+struct error *session_open_core(const struct session_core_options *options, struct session **ret, struct trace **trace);
+
+#endif

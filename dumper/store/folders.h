@@ -1,0 +1,73 @@
+/*
+ * The folders in which rbdump looks for layouts, in this order:
+ * - $RBDUMP_OFFSETS_D (colon-separated);
+ * - the folder with the layout that rbdump itself has made from Ruby's ELF file (store/made.h);
+ * - the user's cache, with the layouts that the user has made with `rbdump layout`: $XDG_CACHE_HOME/rbdump/offsets.d,
+ *   else ~/.cache/rbdump/offsets.d;
+ * - the folder of rbdump itself: PREFIX/share/rbdump/offsets.d for PREFIX/bin/rbdump, or offsets.d of the source tree
+ *   in which rbdump was built.
+ * A folder or file that is not trusted (trust/trust.h) is skipped.
+ */
+#ifndef RBDUMP_FOLDERS_H
+#define RBDUMP_FOLDERS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "store/found.h"
+
+/* A layout file in a folder. */
+struct place {
+	int fd;			 /* the open file; -1 if the file cannot be opened or is not trusted */
+	const char *path;	 /* for messages */
+	const struct error *why; /* if `fd` is -1: why the file was not opened; else NULL */
+};
+
+/* Opens a stream that reads a layout file; NULL on failure. The caller closes the stream. */
+FILE *folders_stream(const struct place *place);
+
+/* Called for each layout file. Returns true to stop the search. `place` is valid only during the call. */
+typedef bool folders_visitor(void *context, const struct place *place);
+
+/*
+ * Calls `visit` for the layout files of all folders, in order of name within each folder, until `visit` returns true.
+ *   made  a wish, or NULL. For a wish, the layout that rbdump itself has made from the wished Ruby's ELF file is also
+ *         visited, just before the user's cache
+ * Returns whether `visit` returned true.
+ */
+bool folders_visit(const struct layout_wish *made, folders_visitor *visit, void *context);
+
+/*
+ * Checks whether the folders of $RBDUMP_OFFSETS_D, the user's cache and the folder of rbdump itself are trusted.
+ * Returns an error that names the first folder that is not trusted; NULL if every folder that exists is trusted.
+ */
+struct error *folders_untrusted(void);
+
+/*
+ * The user's cache folder for layouts, malloc'ed. On failure, NULL with errno: ENOENT if there is no home folder,
+ * ENOMEM if out of memory.
+ */
+char *layout_cache_folder(void);
+
+/*
+ * The folder of rbdump itself, malloc'ed. If the program is PREFIX/bin/rbdump, the folder is
+ * PREFIX/share/rbdump/offsets.d. If the program is build/rbdump or build/san/rbdump in a source tree of rbdump, the
+ * folder is offsets.d of that tree. Returns NULL if PREFIX/share/rbdump/offsets.d cannot be read, if the program is at
+ * another path, or if out of memory.
+ */
+char *layout_program_folder(void);
+
+/*
+ * The name of a layout's file, malloc'ed: VERSION-ARCH.layout. If the layout has a build-id, the name is
+ * VERSION-ARCH-BUILDID12.layout, with the first 12 digits of the build-id. NULL if out of memory.
+ */
+char *layout_file_name(const struct layout *layout);
+
+/*
+ * Makes the same name as layout_file_name(), but from the version, the architecture and the build-id. `build_id` is
+ * NULL if the layout has no build-id.
+ */
+char *layout_file_name_of(const char *version, const char *arch, const char *build_id);
+
+#endif

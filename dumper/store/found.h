@@ -1,0 +1,41 @@
+/*
+ * Describes the Ruby that a layout is wanted for (a wish), and the layout that was found for it.
+ */
+#ifndef RBDUMP_FOUND_H
+#define RBDUMP_FOUND_H
+
+#include "layout/layout.h"
+
+/* The Ruby that a layout is wanted for. */
+struct layout_wish {
+	const char *version;  /* "3.4.5"; if NULL (not known), only layouts for exactly `build_id` are found */
+	const char *arch;     /* "x86_64" */
+	const char *build_id; /* hexadecimal build-id of the ELF file that contains Ruby; NULL if it has no build-id */
+	/*
+	 * The Ruby's description; NULL if not known. A layout that is for certain patch levels is found only if the
+	 * description has one of these patch levels.
+	 */
+	const char *description;
+	/*
+	 * The digest of the ELF file that contains Ruby (layout/digest.h); NULL if not known. Without the digest, a
+	 * layout that rbdump has made from that file is not found.
+	 */
+	const char *digest;
+};
+
+/* A layout and where it came from. */
+struct layout_found {
+	struct layout *layout;
+	enum layout_source source;
+	char *file; /* the path of the layout file; NULL if the layout is not in a file */
+	/*
+	 * The digest of the ELF file from which the layout was made; NULL if the layout was not just made, or may not
+	 * be kept.
+	 */
+	char *digest;
+};
+
+/* Frees the layout and the strings. `found` may point to a zeroed struct. */
+void layout_found_clear(struct layout_found *found);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * Makes a layout from the debug info of a Ruby, and stores the layout for later use.
+ */
+#ifndef RBDUMP_GENERATE_H
+#define RBDUMP_GENERATE_H
+
+#include "base/error.h"
+#include "store/found.h"
+
+/*
+ * Makes a layout from the debug info of an ELF file. The layout may be kept (layout_generate_keep()) if the ELF file
+ * has a build-id and contains all its debug info. The layout may also be kept if the debug info is in a separate debug
+ * file that only root or the effective user can have installed.
+ *   fd    the open ELF file; it is not closed
+ *   path  the path of the ELF file, for messages and to find its debug files
+ *   root  the root folder of `path`: "/proc/PID/root", or "" for the root folder of this system
+ * Fails if the generator fails (gen/gen.h), or if the debug info is for another Ruby version than the wished version.
+ */
+struct error *layout_generate(const struct layout_wish *wish, int fd, const char *path, const char *root,
+			      struct layout_found *ret);
+
+/*
+ * Keeps a generated layout in the user's cache, if the layout may be kept and the cache is trusted. Call this only
+ * after the layout has passed the self-test.
+ */
+void layout_generate_keep(struct layout_found *found);
+
+#endif

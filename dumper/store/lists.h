@@ -1,0 +1,52 @@
+/*
+ * Lists all layouts of the folders (folders.h). Also reads layouts, in the order in which the caller should try them.
+ */
+#ifndef RBDUMP_LISTS_H
+#define RBDUMP_LISTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "store/found.h"
+
+/*
+ * Called for one layout file. `header` is the header of the file. If the header cannot be read, `header` is NULL, and
+ * the error `wrong` says why. All arguments are valid only during the call.
+ */
+typedef void layout_lister(void *context, const char *path, const struct layout *header, const struct error *wrong);
+
+/* Calls `list` for the layout files of all folders, in the order of the folders, and by name within each folder. */
+void layout_lists_show(layout_lister *list, void *context);
+
+/* Layouts, in the order in which to try them. */
+struct layout_list {
+	struct layout_found *of;
+	size_t count;
+};
+
+/* Frees the contents of a list. `list` may point to a zeroed struct. */
+void layout_list_clear(struct layout_list *list);
+
+/*
+ * Reads, from all folders, the layouts for releases. A layout for only one build is omitted. Layouts for newer releases
+ * come first. Among layouts with the same newest release, layouts for Ruby's default configuration come first. Of
+ * several layouts with the same version and the same facts (doc/layout-format.md), only the first that is found is in
+ * the list. The list is empty if no layout is for releases, or if out of memory.
+ */
+void layout_lists_releases(const char *arch, struct layout_list *ret);
+
+/*
+ * Reads the layouts nearest to the wished version, nearest first (store/nearest.h). Sets the `source` of each layout to
+ * LAYOUT_NEAREST.
+ */
+void layout_lists_nearest(const struct layout_wish *wish, struct layout_list *ret);
+
+/*
+ * Finds the newest release that has a layout and is of the same series as the wished version. Writes that release to
+ * `version`, as text. Returns false if there is no such release. The layout of that release may be unfit for the wished
+ * version.
+ */
+bool layout_lists_newest(const struct layout_wish *wish, char *version, size_t size);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * Keeps two files in the user's cache for each ELF file that contains Ruby. The first file has a layout that was made
+ * from the debug info of the ELF file. The second file has the addresses of Ruby's roots in the ELF file. The paths
+ * contain the build-id and the digest of the whole ELF file: CACHE/rbdump/by-digest/BUILD-ID/DIGEST.layout and
+ * CACHE/rbdump/by-digest/BUILD-ID/DIGEST.roots. The kept files are used only for an ELF file with the same digest.
+ * trust/trust.h decides whether a folder is trusted.
+ */
+#ifndef RBDUMP_MADE_H
+#define RBDUMP_MADE_H
+
+#include "trust/trust.h"
+
+/*
+ * The user's cache folder, malloc'ed: $XDG_CACHE_HOME/rbdump/NAME, else ~/.cache/rbdump/NAME. On failure, NULL with
+ * errno: ENOENT if there is no home folder, ENOMEM if out of memory.
+ */
+char *made_cache_folder(const char *name);
+
+/* Whether anything is kept for a build-id. If nothing is kept, the digest of the ELF file need not be computed. */
+bool made_has(const char *build_id);
+
+/*
+ * Opens one of the two files that are kept for an ELF file. The file is opened for reading.
+ *   kind  "layout" or "roots"
+ *   path  receives the path of the opened file, malloc'ed; may be NULL
+ * Returns a descriptor; -1 if no trusted file is kept, or if out of memory.
+ */
+int made_open(const char *build_id, const char *digest, const char *kind, char **path);
+
+/*
+ * Makes a new file that is kept for an ELF file; `write` writes `content` to the new file. Returns its path, malloc'ed.
+ * Returns NULL if there is no trusted cache, if the file cannot be written, or if out of memory.
+ */
+char *made_keep(const char *build_id, const char *digest, const char *kind, trust_writer *write, const void *content);
+
+#endif

@@ -1,0 +1,15 @@
+/*
+ * Writes a layout to a file that the user has named. No reader sees an incomplete file under that name.
+ */
+#ifndef RBDUMP_STORE_H
+#define RBDUMP_STORE_H
+
+#include "layout/layout.h"
+
+/*
+ * Writes a temporary file in the same folder, and renames it to `path`. On failure, returns false with errno, and
+ * leaves an old file at `path` unchanged.
+ */
+bool store_layout(const struct layout *layout, const char *path);
+
+#endif

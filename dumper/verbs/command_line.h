@@ -1,0 +1,57 @@
+/*
+ * What the command lines of all verbs have in common: messages about wrong arguments, and the parsing of numbers.
+ */
+#ifndef RBDUMP_COMMAND_LINE_H
+#define RBDUMP_COMMAND_LINE_H
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct command_line {
+	const char *verb;	      /* "record" */
+	const char *help;	      /* what --help prints */
+	const struct option *options; /* the long options, as for getopt_long() */
+};
+
+/*
+ * Prints to standard error what is wrong with the command line, and where to find help. Returns EXIT_USAGE.
+ *   what  the wrong argument, or ""
+ *   why   the rest of the message, which follows `what`
+ */
+int command_line_wrong(const struct command_line *line, const char *what, const char *why);
+
+/* Says that a text is not a process id. Returns EXIT_USAGE. */
+int command_line_not_pid(const struct command_line *line, const char *text);
+
+/*
+ * Handles an option that the verb itself does not handle. -h prints the help. Any other option is an error, and the
+ * message says why: the option is unknown or ambiguous, needs an argument, or takes no argument. For an unknown option,
+ * the message suggests the most similar option. For an ambiguous option, it lists the options that could be meant.
+ * Returns the exit status.
+ *   option  what getopt_long() returned. The short options must begin with ':', and opterr must be 0
+ */
+int command_line_other(const struct command_line *line, int option, char **argv);
+
+/* Prints a help text to standard output. Returns the exit status. */
+int command_line_help(const char *help);
+
+/* Prints that there are more arguments than the verb takes. Returns EXIT_USAGE. */
+int command_line_unexpected(const struct command_line *line, const char *argument);
+
+/*
+ * Finds the word in `words` that is most similar to `word`; NULL if no word is similar. The last element of `words` is
+ * NULL.
+ */
+const char *command_line_nearest(const char *word, const char *const *words);
+
+/* Parses a number from `min` to `max`. False if the whole text is not a number from `min` to `max`. */
+bool command_line_number(const char *text, double min, double max, double *ret);
+
+/* Parses an integer from 1 to `max`, in decimal digits. False if the whole text is not an integer from 1 to `max`. */
+bool command_line_whole(const char *text, double max, double *ret);
+
+/* Parses a process id. False if the text is not a process id. */
+bool command_line_pid(const char *text, int *ret);
+
+#endif

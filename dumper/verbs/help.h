@@ -1,0 +1,19 @@
+/*
+ * The help texts: one for `rbdump --help`, and one for each verb. help/pages.py makes these texts, and the manual
+ * pages, from help/rbdump.txt and help/VERB.txt.
+ */
+#ifndef RBDUMP_HELP_H
+#define RBDUMP_HELP_H
+
+extern const char help_overview[], help_dump[], help_layout[], help_record[], help_report[], help_experiment[],
+    help_version[];
+
+/*
+ * The names of the verbs, and their help texts in the same order. help/pages.py makes both lists; each ends with NULL.
+ */
+extern const char *const help_verbs[], *const help_texts[];
+
+/* The help text of a verb; NULL if no verb has that name. */
+const char *help_find(const char *verb);
+
+#endif

@@ -1,0 +1,186 @@
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "record/record.h"
+#include "sampling/cpu_limit.h"
+#include "verbs/command_line.h"
+#include "verbs/help.h"
+#include "verbs/verbs.h"
+
+enum {
+	OPTION_MODE = 256,
+	OPTION_CHILDREN,
+	OPTION_ROTATE,
+	OPTION_OFFSETS,
+	OPTION_NEAREST,
+	OPTION_TIME_LIMIT,
+	OPTION_MAX_CPU
+};
+
+static const struct option long_options[] = {
+    REPORT_OPTIONS,
+    {"pid", required_argument, NULL, 'p'},
+    {"rate", required_argument, NULL, 'r'},
+    {"max-cpu", required_argument, NULL, OPTION_MAX_CPU},
+    {"duration", required_argument, NULL, 'd'},
+    {"mode", required_argument, NULL, OPTION_MODE},
+    {"children", no_argument, NULL, OPTION_CHILDREN},
+    {"rotate", required_argument, NULL, OPTION_ROTATE},
+    {"offsets", required_argument, NULL, OPTION_OFFSETS},
+    {"nearest", no_argument, NULL, OPTION_NEAREST},
+    {"time-limit", required_argument, NULL, OPTION_TIME_LIMIT},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+/* What can be asked for at most: more is a slip of the finger. */
+#define RATE_MIN    0.01
+#define RATE_MAX    20000.0
+#define CPU_MIN	    0.1
+#define CPU_MAX	    1000.0
+#define SECONDS_MAX 31536000.0
+#define ROTATE_MIN  1.0
+#define PIDS_MAX    256u
+
+static const struct command_line line = {"record", help_record, long_options};
+
+static int usage(const char *what, const char *why)
+{
+	return command_line_wrong(&line, what, why);
+}
+
+static bool parse_mode(const char *text, const struct source **ret)
+{
+	for (size_t i = 0; source_modes[i]; i++) {
+		if (strcmp(text, source_modes[i]->name) == 0) {
+			*ret = source_modes[i];
+			return true;
+		}
+	}
+	return false;
+}
+
+static int wrong_mode(const char *text)
+{
+	char why[128] = " is not a mode:";
+
+	for (size_t i = 0; source_modes[i]; i++)
+		snprintf(why + strlen(why), sizeof(why) - strlen(why), "%s %s", i ? "," : "", source_modes[i]->name);
+	return usage(text, why);
+}
+
+/* The name of a recording that was given none. */
+static const char *default_output(const struct record_options *options)
+{
+	static char name[64];
+
+	snprintf(name, sizeof(name), "rbdump-%d.rbdump", options->nr_pids > 0 ? options->pids[0] : getpid());
+	return name;
+}
+
+/* What the options have said, taken together. */
+static int check_and_run(struct record_options *options)
+{
+	const struct selection *selection = &options->report.selection;
+
+	if ((options->nr_pids > 0) == (options->command != NULL))
+		return usage("", "give either -p PID or -- COMMAND");
+	if (options->offsets && options->nearest)
+		return usage("",
+			     "give either --offsets or --nearest: with --offsets, rbdump does not search for a layout");
+	if (!options->raw && options->rotate_s > 0)
+		return usage("", "--rotate can be used only with the format raw");
+	options->named = options->report.output;
+	if (options->max_cpu_percent == 0)
+		options->max_cpu_percent = cpu_limit_for(options->rate);
+	if (options->raw && !options->report.output)
+		options->report.output = default_output(options);
+	if (options->raw && strcmp(options->report.output, "-") == 0) {
+		if (options->command)
+			return usage("", "the output of the command would be mixed with the recording: give -o FILE");
+		if (options->rotate_s > 0)
+			return usage("", "--rotate needs files: give -o FILE");
+		if (isatty(STDOUT_FILENO))
+			return usage("", "a recording cannot be written to a terminal: give -o FILE");
+	}
+	memcpy(options->states, selection->states, sizeof(options->states));
+	return record_main(options);
+}
+
+int record_command(int argc, char **argv)
+{
+	pid_t pids[PIDS_MAX];
+	struct record_options options = {.rate = 99, .source = source_modes[0], .raw = true, .pids = pids};
+	const char *wrong;
+	double number;
+	int option;
+
+	opterr = 0;
+	optind = 1;
+	while ((option = getopt_long(argc, argv, "+:p:r:d:f:o:h", long_options, NULL)) != -1) {
+		if (option == 'f')
+			options.raw = strcmp(optarg, "raw") == 0;
+		if (option == 'f' && options.raw)
+			continue;
+		if (report_option(option, optarg, &options.report, &wrong)) {
+			if (wrong)
+				return usage(optarg, wrong);
+			continue;
+		}
+		switch (option) {
+		case 'p':
+			if (options.nr_pids == PIDS_MAX)
+				return usage(optarg, " is one process too many");
+			if (!command_line_pid(optarg, &pids[options.nr_pids++]))
+				return command_line_not_pid(&line, optarg);
+			break;
+		case 'r':
+			if (!command_line_number(optarg, RATE_MIN, RATE_MAX, &options.rate))
+				return usage(optarg, " is not a rate (samples per second, from 0.01 to 20000)");
+			break;
+		case OPTION_MAX_CPU:
+			if (!command_line_number(optarg, CPU_MIN, CPU_MAX, &options.max_cpu_percent))
+				return usage(optarg, " is not a share of a CPU (percent, from 0.1 to 1000)");
+			break;
+		case 'd':
+			if (!command_line_number(optarg, 1e-3, SECONDS_MAX, &options.duration_s))
+				return usage(optarg, " is not a duration in seconds");
+			break;
+		case OPTION_MODE:
+			if (!parse_mode(optarg, &options.source))
+				return wrong_mode(optarg);
+			break;
+		case OPTION_CHILDREN:
+			options.children = true;
+			break;
+		case OPTION_ROTATE:
+			if (!command_line_number(optarg, ROTATE_MIN, SECONDS_MAX, &options.rotate_s))
+				return usage(optarg, " is not a number of seconds, 1 or more");
+			break;
+		case OPTION_OFFSETS:
+			options.offsets = optarg;
+			break;
+		case OPTION_NEAREST:
+			options.nearest = true;
+			break;
+		case OPTION_TIME_LIMIT:
+			if (!command_line_whole(optarg, 1e9, &number))
+				return usage(optarg, " is not a number of seconds");
+			options.time_limit_s = (unsigned int)number;
+			break;
+		default:
+			return command_line_other(&line, option, argv);
+		}
+	}
+	if (optind < argc)
+		options.command = argv + optind;
+	return check_and_run(&options);
+}

@@ -1,0 +1,74 @@
+"""
+Stack copies that no sampling loop has taken, and no source has checked, go through the whole pipeline: checked, named,
+recorded, shown.
+"""
+
+import contextlib
+import json
+import re
+
+import pytest
+from harness.dump import check, run
+from harness.recording import SECOND, report
+from harness.symbolize import probe_path
+from harness.synthetic import ROOT
+from harness.target import Target
+
+COUNT = 25
+PERIOD = SECOND // 100
+
+
+def names(frames):
+    """Each frame, innermost first: its name; that of Ruby code with where it is, which C functions have none of."""
+    return tuple(
+        (frame["name"], frame["path"], frame["line"]) if frame["kind"] == "ruby" else (frame["name"],) for frame in frames
+    )
+
+
+@pytest.fixture(autouse=True)
+def _layouts(monkeypatch):
+    """The probe is not where rbdump finds its layouts."""
+    monkeypatch.setenv("RBDUMP_OFFSETS_D", str(ROOT / "offsets.d"))
+
+
+def replay(target, folder, save):
+    """The recording of a target's stack copies, COUNT times each."""
+    copies, recording = folder / "copies", folder / "replayed.rbdump"
+    for arguments in ([save, target.pid, copies], ["play", target.pid, copies, COUNT, recording]):
+        done = run(probe_path("replay"), *map(str, arguments))
+        assert (done.returncode, done.stderr) == (0, "")
+    return recording
+
+
+@pytest.mark.long
+@pytest.mark.target("threads.rb")
+def test_mixed_stack_copies(ruby, rbdump, tmp_path):
+    """Two frames have each other's code, which is consistent in itself: only the checks of methods tell."""
+    with contextlib.closing(Target(ruby.path, "threads.rb")) as target:
+        dumped = json.loads(run(rbdump, "-p", str(target.pid), "--json").stdout)
+        counts = report(rbdump, replay(target, tmp_path, "save-mixed"), "--idle").counts
+    of_ruby = [{frame["label"] for frame in thread["frames"] if frame["kind"] == "ruby"} for thread in dumped["threads"]]
+    mixed = sum(len(labels) > 1 for labels in of_ruby)
+    assert mixed > 50
+    assert counts["torn"] == mixed * COUNT
+    assert counts["complete"] == (len(of_ruby) - mixed) * COUNT == counts["samples"] - counts["torn"]
+
+
+@pytest.mark.target("threads.rb")
+def test_replayed_stack_copies(ruby, rbdump, tmp_path):
+    with contextlib.closing(Target(ruby.path, "threads.rb")) as target:
+        dumped = json.loads(run(rbdump, "-p", str(target.pid), "--json").stdout)
+        check(dumped, target, ruby)
+        recording = replay(target, tmp_path, "save")
+    profile = report(rbdump, recording, "--idle")
+    threads = [thread for thread in dumped["threads"] if thread["fiber"] is None or thread["fiber"]["current"]]
+    assert len(threads) > 50
+    assert profile.counts["samples"] == profile.counts["complete"] == COUNT * len(threads)
+    for thread in threads:
+        spans = [one for one in profile.spans if one.thread["tid"] == thread["tid"]]
+        assert {names(one.frames) for one in spans} == {names(thread["frames"])}
+        assert sum(one.weight for one in spans) == COUNT * PERIOD
+    page = run(rbdump, "report", str(recording), "--idle", "-f", "flamegraph")
+    assert page.returncode == 0
+    shown = {json.loads(text) for text in re.findall(r'^("(?:[^"\\]|\\.)*"),?$', page.stdout, re.M)}
+    assert {frame["name"] for thread in threads for frame in thread["frames"]} <= shown
