@@ -369,18 +369,21 @@ def test_stopped_by_its_terminal(ruby, rbdump, tmp_path):
     with Graph(ruby, "churn", tmp_path) as graph:
         for _ in range(8):
             with subprocess.Popen(
-                [rbdump, "experiment", "-p", str(graph.pid), "-m", "paused", "-r", "20000", "-d", "10"],
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+                [rbdump, "experiment", "-p", str(graph.pid), "-m", "paused", "-r", "20000", "-d", "60"],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
                 start_new_session=True,
             ) as running:
-                wait_until(sampling(running), "it samples", 30)
+                has_run = sampling(running)
+                wait_until(lambda: has_run() or running.poll() is not None, "it samples", 30)
+                assert running.poll() is None, running.stdout.read()
                 os.killpg(running.pid, signal.SIGSTOP if _ % 2 else signal.SIGTSTP)
                 wait_until(lambda: task_states(graph.pid) & {"R", "S"}, "the target goes on", 5)
                 wait_until(lambda: is_untouched(graph.pid), "the target goes on", 5)
                 os.killpg(running.pid, signal.SIGKILL)
+            # A tracer that was killed may take a moment to end.
+            wait_until(lambda: is_untouched(graph.pid), "nobody traces it", 10)
         assert graph.process.poll() is None
-        wait_until(lambda: is_untouched(graph.pid), "nobody traces it", 10)
 
 
 @pytest.mark.any_ruby

@@ -107,6 +107,8 @@ def test_unpaused_dumps_are_legal(ruby, rbdump, tmp_path, variant):
         assert ruby.series < (2, 6) or (variant == "ractors" and ruby.series < (3, 0))
         return
     wrong = [why for why in (judge(oracle, stack) for stack in stacks) if why]
-    # Before 2.7 what a caller calls is not read (call_site.h): a stack can be that of the call before.
-    assert len(wrong) <= (1 if ruby.series < (2, 7) else 0), wrong
+    # Before 2.7 what a caller calls is not read (call_site.h): a stack can be that of the call before. On 2.7, call sites do not
+    # decide about methods with tail calls: 0.07 % of such stacks were wrong (doc/experiments.md).
+    undecided = ruby.series < (2, 7) or (ruby.series < (3, 0) and variant == "tailcalls")
+    assert len(wrong) <= (1 if undecided else 0), wrong
     assert stacks or variant not in ("churn", "threads")
