@@ -23,6 +23,8 @@ static int unknown(const char *word)
 	text_print(word, stderr);
 	if (nearest)
 		fprintf(stderr, " (did you mean %s?)", nearest);
+	else if (access(word, F_OK) == 0)
+		fputs(" (it is a file: rbdump --core FILE reads a core, rbdump report FILE a recording)", stderr);
 	fputs("; see rbdump --help\n", stderr);
 	return EXIT_USAGE;
 }

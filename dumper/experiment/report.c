@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/releases.h"
 #include "base/text.h"
 #include "render/render.h"
 #include "session/windows.h"
@@ -352,10 +353,10 @@ static void print_where(const json_t *where)
 /* Says that the layout is not for this release. */
 static void print_nearest(const struct session *session)
 {
-	char releases[VERSION_RANGE_WORDS];
+	char releases[RELEASES_WORDS];
 
 	printf("layout of %s, the nearest to %s; it was not made for this release\n",
-	       version_range_words(session_nearest(session), releases), session->version);
+	       releases_words(session_nearest(session), releases), session->version);
 }
 
 static void print_table(const struct experiment_options *options, const struct session *session,

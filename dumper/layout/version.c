@@ -76,12 +76,3 @@ bool version_in_range(const struct version *version, const struct version_range 
 {
 	return version_compare(version, &range->first) >= 0 && version_compare(version, &range->last) <= 0;
 }
-
-const char *version_range_words(const char *range, char ret[VERSION_RANGE_WORDS])
-{
-	const char *space = strchr(range, ' ');
-
-	snprintf(ret, VERSION_RANGE_WORDS, "%.*s%s%s", space ? (int)(space - range) : -1, range, space ? " to " : "",
-		 space ? space + 1 : "");
-	return ret;
-}

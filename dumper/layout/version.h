@@ -62,10 +62,4 @@ enum version_source {
 	VERSION_FITS,	   /* nothing tells the version: all layouts were tried, and some fit */
 };
 
-/* Room for version_range_words(). */
-#define VERSION_RANGE_WORDS 72
-
-/* Writes a range as words: for "3.1.2 3.1.4", "3.1.2 to 3.1.4"; for "3.1.2", the same. Returns `ret`. */
-const char *version_range_words(const char *range, char ret[VERSION_RANGE_WORDS]);
-
 #endif

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/releases.h"
 #include "base/text.h"
 #include "render/render.h"
 
@@ -171,16 +172,6 @@ static void put_missing(const char *what, enum list_missing missing, uint64_t co
 		fputs(trace_missing_text(missing), stream);
 }
 
-/* Writes "3.1.0 to 3.1.4" for "3.1.0 3.1.4". */
-static void put_releases(const char *range, FILE *stream)
-{
-	const char *space = strchr(range, ' ');
-
-	fprintf(stream, "%.*s", space ? (int)(space - range) : -1, range);
-	if (space)
-		fprintf(stream, " to %s", space + 1);
-}
-
 /* The version, and where it is from unless that is Ruby's own constants. */
 static void put_version(const struct trace *trace, FILE *stream)
 {
@@ -192,6 +183,7 @@ static void put_version(const struct trace *trace, FILE *stream)
 	    [VERSION_GIVEN] = " (as given)",
 	    [VERSION_FITS] = " (the core does not tell which release: all these layouts fit, and show the same stacks)",
 	};
+	char words[RELEASES_WORDS];
 
 	if (trace->ruby_description) {
 		text_print(trace->ruby_description, stream);
@@ -201,7 +193,7 @@ static void put_version(const struct trace *trace, FILE *stream)
 	}
 	for (size_t i = 0; i < trace->nr_versions_fit; i++) {
 		fputs(i == 0 ? "ruby " : i + 1 < trace->nr_versions_fit ? ", " : " or ", stream);
-		put_releases(trace->versions_fit[i], stream);
+		fputs(releases_words(trace->versions_fit[i], words), stream);
 	}
 	fputs(sources[trace->version_source], stream);
 }
@@ -209,9 +201,10 @@ static void put_version(const struct trace *trace, FILE *stream)
 /* Says that the layout is not for this release, and which releases it is for. */
 static void put_nearest(const struct trace *trace, const struct palette *palette, FILE *stream)
 {
-	fprintf(stream, "\n%sLayout:%s of ", palette->bold, palette->reset);
-	put_releases(trace->layout_releases, stream);
-	fputs(", the nearest to ", stream);
+	char words[RELEASES_WORDS];
+
+	fprintf(stream, "\n%sLayout:%s of %s, the nearest to ", palette->bold, palette->reset,
+		releases_words(trace->layout_releases, words));
 	text_print(trace->ruby_version, stream);
 	fprintf(stream, "; %sit was not made for this release%s", palette->bad, palette->reset);
 }

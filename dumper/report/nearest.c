@@ -2,7 +2,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "base/releases.h"
 
 /* The first such process. Adds their number to `count`. */
 static const struct profile_process *find(const struct profile *profile, size_t *count)
@@ -23,7 +24,7 @@ bool nearest_remark(const struct profile *profile, const struct profile *before,
 	size_t count = 0, length;
 	const struct profile_process *mine = find(profile, &count), *theirs = find(before, &count);
 	const struct profile_process *first = mine ? mine : theirs;
-	const char *space;
+	char words[RELEASES_WORDS];
 	FILE *stream;
 
 	*ret = NULL;
@@ -35,10 +36,9 @@ bool nearest_remark(const struct profile *profile, const struct profile *before,
 	fprintf(stream, "process %d", first->pid);
 	if (count > 1)
 		fprintf(stream, " and %zu more", count - 1);
-	space = strchr(first->layout_releases, ' ');
-	fprintf(stream, ": layout of %.*s%s%s, the nearest to %s; it was not made for this release",
-		space ? (int)(space - first->layout_releases) : -1, first->layout_releases, space ? " to " : "",
-		space ? space + 1 : "", first->ruby_version ? first->ruby_version : "a release that is not known");
+	fprintf(stream, ": layout of %s, the nearest to %s; it was not made for this release",
+		releases_words(first->layout_releases, words),
+		first->ruby_version ? first->ruby_version : "a release that is not known");
 	if (fclose(stream) == 0)
 		return true;
 	free(*ret);

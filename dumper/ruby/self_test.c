@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/releases.h"
 #include "ruby/class.h"
 #include "ruby/context.h"
 #include "ruby/self_test_frames.h"
@@ -399,11 +400,11 @@ struct error *self_test_run(const struct self_test *test)
 	};
 	const struct layout *layout = test->ruby->layout;
 	struct error *wrong = NULL;
-	char releases[VERSION_RANGE_WORDS];
+	char releases[RELEASES_WORDS];
 
 	if (test->version && layout->version && !layout_is_for(layout, test->version))
 		return finding("the layout is for Ruby %s, but this is Ruby %s",
-			       version_range_words(layout->versions ? layout->versions : layout->version, releases),
+			       releases_words(layout->versions ? layout->versions : layout->version, releases),
 			       test->version);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && !wrong; i++)
 		wrong = run_one(test, all[i]);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/releases.h"
 #include "session/rivals.h"
 #include "session/trial.h"
 #include "store/lists.h"
@@ -109,7 +110,7 @@ static struct error *none_fits(const struct session *session, const struct fits 
 {
 	const char *build_id = session->module->build_id;
 	const struct error *failed = fits->failed;
-	char range[VERSION_RANGE_WORDS];
+	char range[RELEASES_WORDS];
 
 	return error_create(
 	    EXIT_NO_RUBY,
@@ -117,7 +118,7 @@ static struct error *none_fits(const struct session *session, const struct fits 
 	    "build-id, and none of the %zu available layouts fits%s%s%s%s%s; %sgive EXE (the file that "
 	    "ran) after the core, or the layout of that Ruby: --offsets FILE",
 	    session->module->path, build_id ? build_id : "not known", fits->tried, failed ? " (the layout for " : "",
-	    failed ? version_range_words(fits->failed_by, range) : "", failed ? " does not: " : "",
+	    failed ? releases_words(fits->failed_by, range) : "", failed ? " does not: " : "",
 	    failed ? failed->message : "", failed ? ")" : "",
 	    module_is_named_ruby(session->module) ? "" : "the program may not be a Ruby at all; if it is one, ");
 }
@@ -132,9 +133,9 @@ static char *list_fits(const struct session *session)
 	if (!stream)
 		return NULL;
 	for (size_t i = 0; i < session->nr_fits; i++) {
-		char words[VERSION_RANGE_WORDS];
+		char words[RELEASES_WORDS];
 
-		fprintf(stream, "%s%s", i > 0 ? ", " : "", version_range_words(session->fits[i], words));
+		fprintf(stream, "%s%s", i > 0 ? ", " : "", releases_words(session->fits[i], words));
 	}
 	if (fclose(stream) != 0) {
 		free(text);
@@ -211,19 +212,19 @@ static struct error *contested(const struct session *session, const struct fits 
 {
 	const struct layout *other = fits->passed.differs ? fits->passed.differs->layout.layout : NULL;
 	const char *configuration = other ? other->configuration : NULL;
-	char releases[64], words[VERSION_RANGE_WORDS], nearest[VERSION_RANGE_WORDS];
+	char releases[64], words[RELEASES_WORDS], nearest[RELEASES_WORDS];
 	struct error *error =
 	    error_create(EXIT_NO_RUBY, "there is no layout for Ruby %s; of the nearest layouts, ", session->version);
 
 	if (other) {
 		layout_releases(other, releases, sizeof(releases));
 		error = error_append(error, "those for %s and for %s%s%s%s both fit, but give different results",
-				     version_range_words(session->releases, nearest),
-				     version_range_words(releases, words), configuration ? " (" : "",
-				     configuration ? configuration : "", configuration ? ")" : "");
+				     releases_words(session->releases, nearest), releases_words(releases, words),
+				     configuration ? " (" : "", configuration ? configuration : "",
+				     configuration ? ")" : "");
 	} else {
 		error = error_append(error, "the layout for %s and others fit; these are too many layouts to compare",
-				     version_range_words(session->releases, nearest));
+				     releases_words(session->releases, nearest));
 	}
 	return error_append(error,
 			    ": it is not known which layout is right, so none is used; make the layout of this Ruby "
@@ -234,13 +235,13 @@ static struct error *contested(const struct session *session, const struct fits 
 static struct error *none_near(const struct fits *fits, const struct error *refused)
 {
 	const struct error *why = refused ? refused : fits->refused ? fits->refused : fits->failed;
-	char words[VERSION_RANGE_WORDS];
+	char words[RELEASES_WORDS];
 
 	if (fits->tried == 0)
 		return error_create(EXIT_NO_RUBY, "there is also no layout for a near release");
 	return error_create(EXIT_NO_RUBY,
 			    "none of the nearest layouts (%zu tried) fits; the layout for %s does not, because %s",
-			    fits->tried, version_range_words(fits->refused ? fits->refused_by : fits->failed_by, words),
+			    fits->tried, releases_words(fits->refused ? fits->refused_by : fits->failed_by, words),
 			    why ? why->message : "");
 }
 

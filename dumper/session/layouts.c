@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/releases.h"
 #include "session/fits.h"
 #include "session/time_limit.h"
 #include "session/trial.h"
@@ -102,7 +103,7 @@ static struct error *no_layout(const struct session *session, const struct layou
 			       const struct error *why_not_made, const struct error *none_near)
 {
 	const char *build_id = session->module->build_id;
-	char newest[32], nearest[64], words[VERSION_RANGE_WORDS];
+	char newest[32], nearest[64], words[RELEASES_WORDS];
 	const char *option = option_nearest(session, wish, nearest);
 	bool of_series = layout_lists_newest(wish, newest, sizeof(newest));
 	struct error *error, *untrusted = folders_untrusted();
@@ -116,7 +117,7 @@ static struct error *no_layout(const struct session *session, const struct layou
 	    session->module->fd < 0 ? "give EXE (the file that ran) after the core"
 				    : "install the debug symbols of this Ruby's package",
 	    of_series ? "; for the series of this Ruby, there are layouts up to " : "", of_series ? newest : "", option,
-	    version_range_words(nearest, words));
+	    releases_words(nearest, words));
 	if (none_near)
 		error = error_append(error, "; %s", none_near->message);
 	if (untrusted)

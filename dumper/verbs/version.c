@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/releases.h"
 #include "base/text.h"
 #include "store/folders.h"
 #include "store/lists.h"
@@ -10,7 +11,7 @@
 
 static void list(void *context, const char *path, const struct layout *header, const struct error *wrong)
 {
-	char build[64] = "", releases[64] = "?", words[VERSION_RANGE_WORDS];
+	char build[64] = "", releases[64] = "?", words[RELEASES_WORDS];
 
 	(void)context;
 	if (header)
@@ -19,7 +20,7 @@ static void list(void *context, const char *path, const struct layout *header, c
 		snprintf(build, sizeof(build), " build %.12s", header->build_id);
 	else if (header && header->configuration)
 		snprintf(build, sizeof(build), " %s", header->configuration);
-	printf("%-22s  %s%s  ", version_range_words(releases, words), header ? header->arch : "?", build);
+	printf("%-22s  %s%s  ", releases_words(releases, words), header ? header->arch : "?", build);
 	text_print(path, stdout);
 	if (wrong) {
 		fputs(": ", stdout);

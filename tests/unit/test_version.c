@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/releases.h"
 #include "layout/version.h"
 
 static struct version parsed(const char *text)
@@ -18,11 +19,11 @@ static struct version parsed(const char *text)
 
 static void test_range_words(void **state)
 {
-	char words[VERSION_RANGE_WORDS];
+	char words[RELEASES_WORDS];
 
 	(void)state;
-	assert_string_equal(version_range_words("2.0.0p195 2.0.0p481", words), "2.0.0p195 to 2.0.0p481");
-	assert_string_equal(version_range_words("3.3.0", words), "3.3.0");
+	assert_string_equal(releases_words("2.0.0p195 2.0.0p481", words), "2.0.0p195 to 2.0.0p481");
+	assert_string_equal(releases_words("3.3.0", words), "3.3.0");
 }
 
 static void test_parse(void **state)
