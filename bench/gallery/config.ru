@@ -1,5 +1,5 @@
 # What puma is recorded serving: pages that take some work, some waiting, and some garbage.
-require "digest"
+require "digest/sha2" # "digest" alone loads it at its first use, which two threads may not do at once
 require "erb"
 require "json"
 
