@@ -58,9 +58,9 @@ bool image_defines_constant(Elf *elf, const char *name);
 bool image_read(Elf *elf, size_t section, uint64_t address, void *buffer, size_t length);
 
 /*
- * Says why the .debug_info section of a file cannot be read. Returns a constant string that can follow the words "has
- * debug info, which". NULL if the file has no such section. Call this function only after reading the debug info has
- * failed.
+ * Says why the .debug_info section of a file cannot be read. Returns a constant string that ends the sentence "FILE has
+ * debug info, which ...", such as "cannot be read". NULL if the file has no such section. Call this function only after
+ * reading the debug info has failed.
  */
 const char *image_debug_info_obstacle(Elf *elf);
 

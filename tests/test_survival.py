@@ -1,5 +1,6 @@
 """Whatever happens to a process of rbdump, the target goes on, gets its signals, and its work is right."""
 
+import itertools
 import os
 import random
 import signal
@@ -64,11 +65,17 @@ def test_tracer_is_stopped(ruby, rbdump, tmp_path, verb):
             command_of(rbdump, verb, survivor.pid, tmp_path), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         ) as running,
     ):
+        mine = os.sched_getaffinity(0)
+        cpus = itertools.cycle(sorted(mine))
         try:
             tracer = wait_until(lambda: processes_of(running).get("tracer"), "it traces", 20)
 
             def stopped_in_the_middle():
-                """The guard may have it go on before that is seen: then it is tried again."""
+                """
+                The guard may have it go on before that is seen: then it is tried again. From another CPU, for on the tracer's
+                own this test runs only while the tracer sleeps.
+                """
+                os.sched_setaffinity(0, {next(cpus)})
                 os.kill(tracer, signal.SIGSTOP)
                 bound = Bound(0.02)
                 while bound.left():
@@ -85,6 +92,7 @@ def test_tracer_is_stopped(ruby, rbdump, tmp_path, verb):
                 wait_until(lambda: "t" not in task_states(survivor.pid), "it lets go", 20)
                 os.kill(tracer, signal.SIGCONT)
         finally:
+            os.sched_setaffinity(0, mine)
             running.terminate()
             running.communicate(timeout=30)
         assert sorted(waits)[HELD // 2] < 0.15, waits

@@ -33,8 +33,8 @@ void torn_log_add(struct torn_log *log, enum mode mode, const struct sample *sam
  * Closes and frees the log; NULL is fine. Fails if some lines could not be written.
  *   where  NULL, or receives an array of places, which the caller owns. The most frequent place comes first. Each
  *          element is {"mode", "reason", "window", "function", "offset", "inlined", "file", "line", "count", "share"}.
- *          `share` is the share of the place among the rejected or impossible samples of the mode. Samples without
- *          registers are not counted, because their places are not known
+ *          `share` is `count` divided by the number of all samples of the mode that were rejected or impossible. Samples
+ *          without registers are not counted, because their places are not known
  */
 struct error *torn_log_close(struct torn_log *log, json_t **where);
 

@@ -46,9 +46,7 @@ enum record {
 /* The deepest stack that a reader accepts, in frames. A sampler walks at most half as many frames. */
 #define RECORDING_DEPTH_MAX 131072u
 
-/*
- * The highest number of processes that a reader accepts, in all recordings that are read together (doc/recording.md).
- */
+/* How many processes a reader accepts at most: the total of all recordings that it reads together (doc/recording.md). */
 #define RECORDING_PROCESSES_MAX 4194304u
 
 /* The highest number of threads that a reader accepts, in all recordings that are read together (doc/recording.md). */

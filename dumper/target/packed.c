@@ -162,8 +162,8 @@ static struct error *unpack_all(const struct unpacking *unpacking)
 						    unpacking->path, ZSTD_getErrorName(result));
 			if (written + out.pos > UNPACKED_MAX)
 				return error_create(EXIT_FAILED,
-						    "%s is more than 64 GiB long when it is unpacked: unpack it "
-						    "yourself (zstd -d), if you expect that size",
+						    "%s unpacks to more than 64 GiB: if you expect that size, "
+						    "unpack it yourself (zstd -d)",
 						    unpacking->path);
 			if (!write_sparsely(unpacking->to, unpacking->out, out.pos, written))
 				return not_written(unpacking);
