@@ -115,9 +115,12 @@ def test_the_kernel_tells_only_if_few_threads_wake_up(ruby, rbdump, tmp_path, ra
             recording.wait_for_samples()
             (capture,) = tracers_of(recording.pid)
             wait_until(lambda: nr_watched(capture) in wanted, "so many are watched")
+            seen = []
             for _ in range(WINDOWS):
                 time.sleep(WINDOW / WINDOWS)  # within some rounds it may come to be otherwise
-                assert nr_watched(capture) in wanted
+                seen.append(nr_watched(capture))
+            # While the machine stands still, no thread wakes up, and some begin to be watched.
+            assert sum(count in wanted for count in seen) > WINDOWS / 2, seen
             status, _, errors = recording.end(signal.SIGINT)
     assert status == 0, errors
 
