@@ -44,7 +44,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "target(script): it is run on the Rubies that this target runs on")
     config.addinivalue_line("markers", "since(series, what): it is run on Rubies since this series, which first have that")
     config.addinivalue_line("markers", "any_ruby: it does not depend on the Ruby: it is run on the last of those that it is for")
-    config.addinivalue_line("markers", "outer_rubies: it is run on the oldest and the newest of those that it is for")
+    config.addinivalue_line("markers", "outer_rubies: it is run on the oldest and the newest of those that it is for, one that has cases of its own also on Debian's")
     config.addinivalue_line("markers", "long: it takes three seconds or more, or has many parts; it is not one of --fast")
     config.addinivalue_line("markers", "alone: it measures the machine, and no other test runs meanwhile")
     # A shell starts what is to run in the background with this one ignored, and so would be all that is tested.
@@ -59,10 +59,25 @@ def pytest_configure(config):
         raise pytest.UsageError("there is no Ruby to test against: run tests/rubies/build, or install ruby")
 
 
-def is_fast(item):
-    """Whether a test is one of --fast: of the newest Ruby, or of none; neither long nor alone."""
+def rubies_of(item):
+    """The Rubies among the parameters of a test."""
     parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
     rubies = [value if isinstance(value, Ruby) else getattr(value, "ruby", None) for value in parameters]
+    return [ruby for ruby in rubies if isinstance(ruby, Ruby)]
+
+
+def is_of_inner_ruby(item):
+    """Whether a test with cases of its own is for the outer Rubies, but this one is of another."""
+    series = [ruby.series for ruby in RUBIES]
+    return (
+        item.get_closest_marker("outer_rubies") is not None
+        and "ruby" not in item.fixturenames  # chosen()
+        and any(ruby.series not in (min(series), max(series)) and ruby.id != "debian" for ruby in rubies_of(item))
+    )
+
+
+def is_fast(item):
+    """Whether a test is one of --fast: of the newest Ruby, or of none; neither long nor alone."""
     newest = max(ruby.series for ruby in RUBIES)
     return not (
         is_alone(item)
@@ -70,17 +85,16 @@ def is_fast(item):
         or item.get_closest_marker("outer_rubies")
         or (
             not item.get_closest_marker("any_ruby")
-            and any(isinstance(ruby, Ruby) and ruby.series != newest for ruby in rubies)
+            and any(ruby.series != newest for ruby in rubies_of(item))
         )
     )
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    if config.option.fast:
-        left = [item for item in items if is_fast(item)]
-        config.hook.pytest_deselected(items=[item for item in items if not is_fast(item)])
-        items[:] = left
+    wanted = is_fast if config.option.fast else (lambda item: config.option.soak or not is_of_inner_ruby(item))
+    config.hook.pytest_deselected(items=[item for item in items if not wanted(item)])
+    items[:] = [item for item in items if wanted(item)]
     put_last(items)
 
 

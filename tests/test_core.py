@@ -69,6 +69,7 @@ def check_all(answer, target, ruby):
 
 
 @pytest.mark.long
+@pytest.mark.outer_rubies
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_frames_of_gcore(case, rbdump, tmp_path):
     """Every frame of every target; the process goes on."""
@@ -199,6 +200,7 @@ def layouts_for(ruby, rbdump, folder):
 WITHOUT_JITS = [case for case in CASES if case.script != "literals.rb" and case.variant in ("", "shared")]
 
 
+@pytest.mark.outer_rubies
 @pytest.mark.parametrize("case", WITHOUT_JITS, ids=str)
 def test_frames_without_the_file(case, rbdump, tmp_path):
     """By the layout for the version: no symbol, no debug info, none of Ruby's own literals."""

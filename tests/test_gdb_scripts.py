@@ -426,6 +426,7 @@ def mutations(layout):
 
 
 @pytest.mark.long
+@pytest.mark.outer_rubies
 def test_layout_differs(debug_ruby, layout, tmp_path):
     """Whatever is changed in a layout is found, and it is the changed line that is named."""
     changed = list(mutations(layout))
