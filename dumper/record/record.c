@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -33,6 +34,10 @@
  * not return.
  */
 #define END_NS 5000000000L
+
+/* How often to ask for the status of a command that is ending, and the time between two tries: a second in all. */
+#define REAP_TRIES    1000
+#define REAP_RETRY_NS 1000000L
 
 /* A shell adds this to the number of the signal that has ended a program. */
 #define SIGNAL_STATUS 128
@@ -88,6 +93,20 @@ static void reap(struct recorder *recorder)
 	if (recorder->launched != 0 && !recorder->has_status)
 		recorder->has_status =
 		    waitpid(recorder->launched, &recorder->launched_status, WNOHANG) == recorder->launched;
+}
+
+/* Notes the status of the command, which a capture saw end: its other threads, or its tracer, may take a moment more. */
+static void reap_ending(struct recorder *recorder)
+{
+	struct process_stat stat;
+
+	for (int i = 0; i < REAP_TRIES; i++) {
+		reap(recorder);
+		if (recorder->has_status || !process_stat_read("/proc", recorder->launched, &stat) ||
+		    !(stat.ending || stat.ended))
+			return;
+		nanosleep(&(struct timespec){.tv_nsec = REAP_RETRY_NS}, NULL);
+	}
 }
 
 /* ---- what captures send */
@@ -196,6 +215,8 @@ static struct error *note_ended(struct recorder *recorder, struct followed *of)
 		text_clear(&text);
 		recorder->status = recorder->status > EXIT_FAILED ? recorder->status : EXIT_FAILED;
 	} else if (of->is_ruby && !of->given_up && !recorder->control->stop) {
+		if (of->launched)
+			reap_ending(recorder);
 		error = add_end(recorder, of);
 	}
 	profile_count(&recorder->counts, &of->counts);
