@@ -50,8 +50,7 @@ bool address_map_add(struct address_map *map, uint64_t address, uint64_t other);
 void address_map_sort(struct address_map *map);
 
 /*
- * Returns a pointer to `other` in the first pair of an address; NULL if the address has no pair. The map must be
- * sorted.
+ * Returns a pointer to `other` in the first pair that has this address; NULL if there is none. The map must be sorted.
  */
 const uint64_t *address_map_find(const struct address_map *map, uint64_t address);
 

@@ -58,8 +58,8 @@ void block_sampler_done(struct block_sampler *block_sampler);
 
 /*
  * From now on, each sample is taken only after the previous sample was given back. This rule stays in force in later
- * blocks. Call this function for a target that moves or frees its objects: the names of a sample must be read before
- * the next sample is taken.
+ * blocks. Call this function once a garbage collection has freed or moved objects of a sample before its names were
+ * read: from then on, the names of a sample are read before the next sample is taken.
  */
 void block_sampler_keep_pace(struct block_sampler *block_sampler);
 

@@ -238,10 +238,10 @@ static void print_checks(const struct evaluation *evaluation)
 	static const struct {
 		enum truth truth;
 		const char *name;
-	} lines[] = {{TRUTH_UNKNOWN, "in all"},
-		     {TRUTH_LEGAL, "legal"},
-		     {TRUTH_IMPOSSIBLE, "impossible"},
-		     {TRUTH_IN_WINDOW, "legal, but in a window"}};
+	} lines[] = {{TRUTH_UNKNOWN, "stacks that no oracle judged"},
+		     {TRUTH_LEGAL, "legal stacks"},
+		     {TRUTH_IMPOSSIBLE, "impossible stacks"},
+		     {TRUTH_IN_WINDOW, "legal stacks, copied in a torn window"}};
 	const char *lead = "\n  checks      ";
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
@@ -250,8 +250,8 @@ static void print_checks(const struct evaluation *evaluation)
 
 		if (all == 0)
 			continue;
-		printf("%s%llu %s: %llu fail, %llu more contradict their call sites", lead, (unsigned long long)all,
-		       lines[i].name, (unsigned long long)rejected,
+		printf("%s%llu %s: %llu fail a check, %llu more contradict the call site of the innermost frame", lead,
+		       (unsigned long long)all, lines[i].name, (unsigned long long)rejected,
 		       (unsigned long long)evaluation->innermost[truth][CALL_SITE_CONTRADICTS]);
 		lead = "\n              ";
 	}
@@ -322,7 +322,7 @@ static void print_place(const json_t *place)
 		print_name(json_string_value(json_object_get(place, "function")));
 		printf("+%lld  ", (long long)json_integer_value(json_object_get(place, "offset")));
 	} else {
-		printf("code without a name  ");
+		printf("machine code without a symbol  ");
 	}
 	for (size_t i = 0; i < json_array_size(inlined); i++) {
 		printf("%s", i > 0 ? " < " : "");

@@ -132,7 +132,7 @@ static inline bool layout_has(const struct layout *l, enum layout_member_id id)
  */
 bool layout_range(const struct layout *layout, struct version_range *ret);
 
-/* Whether a layout was made from a version, or has a range that includes the version. */
+/* Whether a layout was made from a Ruby of this version, or has a range that includes it. */
 bool layout_is_for(const struct layout *layout, const char *version);
 
 /*

@@ -25,7 +25,7 @@
 struct error *layout_read(FILE *file, struct layout **ret);
 
 /*
- * Reads only the header of a layout file, so that a caller can choose among many files. The layout's facts stay absent.
+ * Reads only the header of a layout file, so that a caller can choose among many files. All facts of *ret are absent.
  * The arguments and the errors are those of layout_read().
  */
 struct error *layout_read_header(FILE *file, struct layout **ret);

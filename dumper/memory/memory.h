@@ -41,7 +41,8 @@ bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t l
 /*
  * Limits the time for reads, counted from this call. When the time is over, each read fails at once. The limit also
  * bounds code that follows pointers in the target's data, because this code must read at every pointer. The limit does
- * not apply to memory_prefetch(), memory_fetch() and the second read of memory_has_changed().
+ * not apply to memory_prefetch() or memory_fetch(), nor when memory_has_changed() reads pages again to compare them with
+ * the copy.
  *   limit_ns  the limit in nanoseconds; 0: no limit
  */
 void memory_limit(struct memory *memory, long limit_ns);

@@ -90,7 +90,7 @@ struct candidate *candidates_next(struct candidate_list *list, uint64_t now_ns);
  */
 void candidates_is_none(struct candidate_list *list, pid_t pid, uint64_t started, bool no_ruby, uint64_t now_ns);
 
-/* Removes a candidate, because a look has shown that it is a Ruby, or that it cannot be recorded. */
+/* Removes a candidate, because a look has shown that it is a Ruby or cannot be recorded, or because it has ended. */
 void candidates_drop(struct candidate_list *list, pid_t pid, uint64_t started);
 
 #endif

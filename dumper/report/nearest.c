@@ -36,9 +36,11 @@ bool nearest_remark(const struct profile *profile, const struct profile *before,
 	fprintf(stream, "process %d", first->pid);
 	if (count > 1)
 		fprintf(stream, " and %zu more", count - 1);
-	fprintf(stream, ": layout of %s, the nearest to %s; it was not made for this release",
-		releases_words(first->layout_releases, words),
-		first->ruby_version ? first->ruby_version : "a release that is not known");
+	fprintf(stream, ": layout of %s, ", releases_words(first->layout_releases, words));
+	if (first->ruby_version)
+		fprintf(stream, "the nearest to %s; it was not made for this release", first->ruby_version);
+	else
+		fprintf(stream, "which was made for another release than that of the process");
 	if (fclose(stream) == 0)
 		return true;
 	free(*ret);

@@ -42,7 +42,7 @@ static inline uint64_t access_address(const struct access *access, uint64_t obje
 }
 
 /*
- * The value of a member, zero-extended. The member must be a number, a pointer or a bitfield, and have at most 8 bytes.
+ * The value of a member, zero-extended. The member must be a number, a pointer or a bitfield, of at most 8 bytes.
  * Sets access->failed if this Ruby does not have the member, so check layout_has() first.
  */
 uint64_t access_member(struct access *access, uint64_t object, enum layout_member_id id);

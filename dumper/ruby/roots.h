@@ -62,7 +62,7 @@ void roots_search(const struct module *module, struct memory *memory, const stru
 /*
  * Searches like roots_search(), but for a VM whose main thread has no execution context any more (vm.c,
  * ruby_vm_destruct, thread_free). roots_search() does not find such a VM. Returns the address of the variable that
- * points to the VM; 0 if there is none. The evidence for this VM is only that the VM and its main thread point at each
+ * points to the VM; 0 if there is none. The only evidence that it is a VM is that it and its main thread point at each
  * other. This evidence is weak, so lifetime.h requires more evidence.
  */
 uint64_t roots_search_ended_vm(const struct module *module, struct memory *memory, const struct layout *layout);

@@ -32,7 +32,7 @@ static struct error *test_invocation(const struct self_test *test, const struct 
 	if (access.failed)
 		return unreadable(&access, "a thread");
 	return type == access_enum(&access, E_thread_invoke_type_none)
-		   ? finding("a thread other than the main thread was not created by another thread")
+		   ? finding("a thread that is not the main thread has the main thread's invoke_type (none)")
 		   : NULL;
 }
 

@@ -102,7 +102,7 @@ static struct error *test_lines(const struct self_test *test, const struct code 
 	if (entries == 0 && code->first_line == 0 && layout_has(access.layout, F_insn_position))
 		return NULL;
 	if (entries == 0 || !code_lines_hold(&access, code))
-		return finding("the line index of code does not end with the last line of that code");
+		return finding("the line index of an iseq does not end with its last line");
 	last_line = entries > 0 ? code_line(&access, code, code->encoded + code->size * 8) : 0;
 	for (uint64_t i = 0; i < entries && i < MAX_ENTRIES; i++) {
 		int64_t line = access_signed(&access, table + i * access_sizeof(&access, S_insn), F_insn_line_no);
@@ -113,10 +113,10 @@ static struct error *test_lines(const struct self_test *test, const struct code 
 		 */
 		if ((line != 0 && line < code->first_line && !handler) || line < -MAX_LINES ||
 		    line > code->first_line + MAX_LINES || (i == 0 && line == 0 && code->first_line > 0))
-			return finding("a line of code is too far from the first line of that code");
+			return finding("a line of an iseq is too far from its first line");
 		if (i == entries - 1 && line != last_line && last_line != 0)
-			return finding(
-			    "the last instruction of code has another line than the last entry of its table of lines");
+			return finding("the last instruction of an iseq and the last entry of its table of lines "
+				       "differ in their line");
 	}
 	if (access.failed)
 		return unreadable(&access, "a table of lines");
@@ -172,9 +172,9 @@ static struct error *test_nesting(const struct self_test *test, const struct cod
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]) && !known; i++)
 		known = is_code_type(layout, code, types[i]);
 	if (!known)
-		return finding("the type of code is not known");
+		return finding("the type of an iseq is not known");
 	if (!code_read(&access, code->local, &local) || local.local != local.iseq)
-		return finding("the local iseq of a frame's code has another local iseq");
+		return finding("the local iseq of a frame's iseq has another local iseq");
 	if (is_code_type(layout, &local, E_ISEQ_TYPE_METHOD) && !has_class(test, &local))
 		return finding("the code of a method was defined in neither a class nor a module");
 	if (is_code_type(layout, code, E_ISEQ_TYPE_METHOD) && (code->parent != 0 || local.iseq != code->iseq))
@@ -188,7 +188,7 @@ static struct error *test_nesting(const struct self_test *test, const struct cod
 	    labelled_levels(&access, code->label) > levels)
 		return finding("the label of a block does not match its depth");
 	if (code->iseq == local.iseq && same_bytes(&access, code->path, code->label))
-		return finding("the path of code is the same as its label");
+		return finding("the path of an iseq is the same as its label");
 	if (is_code_type(layout, code, E_ISEQ_TYPE_MAIN) && !value_bytes_begin(&access, code->label, "<main>"))
 		return finding("the label of the main script is not <main>");
 	if (is_code_type(layout, code, E_ISEQ_TYPE_MAIN) && code->absolute_path.address != 0 &&
@@ -234,7 +234,7 @@ static struct error *test_method(const struct self_test *test, const struct fram
 	    value_object(&access, access_member(&access, definition, F_mdef_iseq)) != local->iseq)
 		return finding("a frame and its method entry have different code");
 	if (!local && type == access_enum(&access, E_VM_METHOD_TYPE_ISEQ))
-		return finding("the frame of a C function has a method written in Ruby");
+		return finding("the frame of a C function refers to the method entry of a Ruby method");
 	if (ruby->symbols != 0) {
 		struct access name_access = access;
 
@@ -267,7 +267,7 @@ static struct error *test_code(const struct self_test *test, const struct frame 
 	if (!code_read(&access, frame->iseq, &code))
 		return unreadable(&access, "the code of a frame");
 	if (code.size == 0 || code.encoded == 0)
-		return finding("code has no instructions");
+		return finding("an iseq has no instructions");
 	/*
 	 * A JIT may leave the pc of the innermost frame unchanged (YJIT sets the pc of the control frame only before each
 	 * call).

@@ -38,10 +38,10 @@ struct thread_words {
 };
 
 /*
- * Finds the words for a list that was just read from the memory of `ruby`. Returns false in these cases: there are
- * several ractors; this Ruby has another kind of list (until 2.1); the list is not complete; the state of a thread is
- * unknown; a thread waits for the GVL; not exactly one thread has the GVL; a word cannot be read, or its value does not
- * match the list.
+ * Finds the words for a list that was just read from the memory of `ruby`. Returns false if there are several ractors,
+ * if this Ruby keeps its threads in another kind of list (Ruby 2.1 and older), if the list is not complete, if the state
+ * of a thread is unknown, if a thread waits for the GVL, if no thread or more than one has the GVL, or if a word cannot
+ * be read or does not match the list.
  */
 bool thread_words_of(const struct ruby *ruby, const struct ruby_threads *threads, struct thread_words *ret);
 

@@ -3,10 +3,10 @@
  * the same frames, as long as both copies refer to the same objects (ruby/collections.h).
  *
  * The fingerprint contains every word that is needed to walk, check and name the frames (ruby/frame.c,
- * ruby/jit_frame.c, ruby/call_site.c, ruby/resolve.c). These are words of the execution context and, for each frame:
- * its pc, iseq and ep, whether jit_return is set, and the words of its environments that are on the stack. The
- * fingerprint does not contain self, sp and local variables, because these words change all the time. An object on the
- * heap is represented by its address.
+ * ruby/jit_frame.c, ruby/call_site.c, ruby/resolve.c). Some of these words belong to the execution context. The others
+ * belong to a frame: its pc, iseq and ep, a flag that says whether jit_return is set, and the environments of the frame
+ * that are on the stack. The fingerprint does not contain self, sp and local variables, because these words change all
+ * the time. An object on the heap is represented by its address.
  */
 #ifndef RBDUMP_FINGERPRINT_H
 #define RBDUMP_FINGERPRINT_H

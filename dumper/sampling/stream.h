@@ -1,7 +1,7 @@
 /*
- * A stream of observations, from which a recording is made. The sampling loop (sampling_loop.h) is a stream. A new way
- * to copy stacks would be a new stream, in a file of its own. The code for checks, names, counts and files is the same
- * for all streams.
+ * A stream of observations, from which a recording is made. The sampling loop (sampling_loop.h) is a stream. Another
+ * way to make observations is a new stream, in a file of its own; another way for the sampling loop to copy one stack is
+ * a new source (source.h). The code for checks, names, counts and files is the same for all streams.
  */
 #ifndef RBDUMP_STREAM_H
 #define RBDUMP_STREAM_H

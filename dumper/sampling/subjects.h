@@ -8,7 +8,7 @@
 #include "sampling/sampler.h"
 #include "session/session.h"
 
-/* An experiment samples at most this many threads in turn. */
+/* An experiment samples one thread after the other, at most this many. */
 #define SUBJECTS_MAX 256u
 
 struct subjects {

@@ -22,7 +22,8 @@ struct watched {
 	unsigned int asleep;	   /* how many looks in a row found that the thread had slept since the previous look */
 	/* how many looks in a row found that the thread was awake, or had run since the previous look */
 	unsigned int awake;
-	bool guarded; /* at the last look, the thread was already watched, and had slept since the previous look */
+	/* at the last look, the sleep guard already watched the thread, and it had slept since the previous look */
+	bool guarded;
 };
 
 /*

@@ -77,7 +77,7 @@ static void join_tracer(pthread_t tracer, const struct pause *pause)
 	end.tv_sec += SNAPSHOT_LIMIT_S;
 	if (pthread_clockjoin_np(tracer, NULL, CLOCK_MONOTONIC, &end) != ETIMEDOUT)
 		return;
-	snprintf(message, sizeof(message), "rbdump: process %d was stopped for %d s, and is resumed now: %s\n",
+	snprintf(message, sizeof(message), "rbdump: gave up on process %d after %d s, and lets it go on: %s\n",
 		 pause->target->pid, SNAPSHOT_LIMIT_S, why[pause->stage]);
 	give_up(message);
 }

@@ -1,9 +1,9 @@
 /*
  * Limits the time that rbdump may take until it has something to show. The search for debug info can take long: it may
- * ask a server. The search also reads files of the target, and these files may be malicious. A core may be on a slow
- * disk. A read of a process's memory may never return. rbdump cannot interrupt a wait for a server, a disk or the
- * kernel, so rbdump ends when the time is over. If the target is stopped when rbdump ends, the kernel lets the target
- * go on. Used only inside session/.
+ * ask a server. The search also reads files of the target, and these files may be made so that reading them never ends.
+ * A core may be on a slow disk. A read of a process's memory may never return. rbdump cannot interrupt a wait for a
+ * server, a disk or the kernel, so rbdump ends when the time is over. If the target is stopped when rbdump ends, the
+ * kernel lets the target go on. Used only inside session/.
  */
 #ifndef RBDUMP_TIME_LIMIT_H
 #define RBDUMP_TIME_LIMIT_H

@@ -1,6 +1,6 @@
 /*
- * Keeps two files in the user's cache for each ELF file that contains Ruby. The first file has a layout that was made
- * from the debug info of the ELF file. The second file has the addresses of Ruby's roots in the ELF file. The paths
+ * Keeps up to two files in the user's cache for each ELF file that contains Ruby. The first file has a layout that was
+ * made from the debug info of the ELF file. The second file has the addresses of Ruby's roots in the ELF file. The paths
  * contain the build-id and the digest of the whole ELF file: CACHE/rbdump/by-digest/BUILD-ID/DIGEST.layout and
  * CACHE/rbdump/by-digest/BUILD-ID/DIGEST.roots. The kept files are used only for an ELF file with the same digest.
  * trust/trust.h decides whether a folder is trusted.

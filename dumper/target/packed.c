@@ -232,8 +232,9 @@ struct error *packed_open(const char *path, int *fd)
 		error = unpack(path, fd);
 	for (size_t i = 0; !error && i < sizeof(others) / sizeof(others[0]); i++)
 		if (memcmp(magic, others[i].magic, others[i].length) == 0)
-			error = error_create(EXIT_FAILED, "%s is packed with %s: unpack it first (%s -d)", path,
-					     others[i].command, others[i].command);
+			error =
+			    error_create(EXIT_FAILED, "%s is packed with %s: unpack it first (%s -dc PACKED > CORE)",
+					 path, others[i].command, others[i].command);
 	if (error) {
 		close(*fd);
 		*fd = -1;

@@ -130,7 +130,7 @@ size_t mapping_name_length(const struct mapping *mapping);
 
 /*
  * Opens the file behind a mapping. Returns a descriptor, which the caller closes. On failure, returns -1 and sets
- * errno; errno is ESTALE if another file has that path now, or if the file was deleted.
+ * errno. errno is ESTALE if another file has that path now, or if the file of a process was deleted.
  */
 int target_open_file(const struct target *target, const struct mapping *mapping);
 

@@ -12,9 +12,9 @@
  * folder that contains it. Each part of the path is opened before it is checked, and then used only through the open
  * descriptor. So nobody can replace a part between the check and the use.
  *
- * In a user namespace that does not map the host's root, root's files seem to belong to the overflow user. The files of
- * all other users that are not mapped also seem to belong to the overflow user. A file or folder of the overflow user
- * is trusted if only trusted users may write to the folder that contains it.
+ * In a user namespace, the files of all users that are not mapped, often also those of the host's root, seem to belong
+ * to the overflow user (user_namespaces(7)). If the overflow user is not mapped either, a file or folder of this user is
+ * trusted if only trusted users may write to the folder that contains it.
  *
  * A file is trusted if it is a regular file and not a link, if it belongs to root or to the effective user, and if
  * nobody else may write to it. Files that the user names on the command line (--offsets FILE, -o FILE) are not checked.

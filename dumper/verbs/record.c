@@ -152,7 +152,7 @@ int record_command(int argc, char **argv)
 			break;
 		case 'd':
 			if (!command_line_number(optarg, 1e-3, SECONDS_MAX, &options.duration_s))
-				return usage(optarg, " is not a duration in seconds");
+				return usage(optarg, " is not a duration (seconds, from 0.001 to 31536000)");
 			break;
 		case OPTION_MODE:
 			if (!parse_mode(optarg, &options.source))

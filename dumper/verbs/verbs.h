@@ -27,9 +27,9 @@ int version_command(int argc, char **argv);
  *   any_build  make a layout for any build of this version: omit the build-id, the symbols and the windows
  *
  * The default folder is one where `rbdump dump` will find the layout. It is the first folder of $RBDUMP_OFFSETS_D if
- * that variable is set. If RBDUMP_OFFSETS_D is not set, and ./offsets.d belongs to rbdump's own tree, the default
- * folder is ./offsets.d. In all other cases, the default folder is the user's cache (store/folders.h). The default
- * folder is created if it does not exist.
+ * that variable is set. If RBDUMP_OFFSETS_D is not set, or if its first folder is empty, the default folder is
+ * ./offsets.d if that belongs to rbdump's own tree, and the user's cache (store/folders.h) if not. The default folder is
+ * created if it does not exist.
  *
  * The layout is written to a temporary file in the same folder. The temporary file is then renamed. So the layout's
  * file is complete at any time. On success, prints one line to stderr: `FILE: N fields, M absent (optional)`. On
