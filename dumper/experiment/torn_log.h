@@ -1,7 +1,8 @@
 /*
- * The torn log: a file with one line of JSON (doc/json.md) per recorded sample. A sample is recorded if it was
- * rejected, if it is impossible, or if its thread was stepped out of a torn window. This module also counts where the
- * threads of rejected or impossible samples were stopped.
+ * The torn log: a file with one line of JSON (doc/json.md) per logged sample. A sample is logged if it was rejected, if
+ * it was accepted although the target cannot have this stack by the oracle (it is *impossible*), or if its thread was
+ * stepped out of a torn window. This module also counts where the threads of rejected or impossible samples were
+ * stopped.
  */
 #ifndef RBDUMP_TORN_LOG_H
 #define RBDUMP_TORN_LOG_H

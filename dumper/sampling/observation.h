@@ -23,7 +23,7 @@ struct observation {
 	bool same;   /* the stack is the same as in the thread's last observation; `sample` is NULL */
 	/* NULL if `same` is set, or if `stack` is a cache hit. A sample with `gone` or `no_stack` set has no stack. */
 	struct sample *sample;
-	size_t slot;		   /* the slot of `sample` in the queue */
+	size_t slot;		   /* the number of `sample` in the observation queue */
 	struct cached_stack stack; /* the entry of the stack in `cache`; CACHE_NONE if there is none */
 	struct stack_cache *cache;
 	uint64_t collections; /* how many garbage collections had begun; 0: not known */

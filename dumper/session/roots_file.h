@@ -9,8 +9,8 @@
 #include "ruby/roots.h"
 
 /*
- * Reads the addresses that are kept for the module's build. An address that is not kept is 0. Each other address is in
- * a writable segment of the module. A file that has any error is ignored.
+ * Reads the addresses that are kept for the module's build. An address that is not kept is 0; all others are in a
+ * writable segment of the module. A file that has any error is ignored.
  */
 void roots_file_read(struct module *module, struct roots *ret);
 

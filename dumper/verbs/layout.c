@@ -60,7 +60,7 @@ static struct error *write_default(const struct layout *layout, char **ret)
 	name = path ? layout_file_name(layout) : NULL;
 	if (name && (folder = trust_open_folder(path, TRUST_KEEP, &error)) < 0)
 		error = error ? error_append(error, "; rbdump would not use a layout in that folder: give -o FILE")
-			      : error_create(EXIT_FAILED, "%s: cannot be created: %s", path, strerror(errno));
+			      : error_create(EXIT_FAILED, "%s: cannot be created or opened: %s", path, strerror(errno));
 	else if (name && !trust_write_file(folder, name, write_layout, layout))
 		error = error_create(EXIT_FAILED, "%s/%s: cannot be written: %s", path, name, strerror(errno));
 	else if (!name || asprintf(&written, "%s/%s", path, name) < 0)
