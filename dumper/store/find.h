@@ -22,8 +22,8 @@ struct error *layout_find_given(const char *file, const struct layout_wish *wish
  * range, because a newer release may differ from the older releases of its series.
  *
  * Among equally good layouts, layouts for Ruby's default configuration come first. If two layouts are equal in this,
- * too, the layout in the earlier folder comes first. In each folder, a file with the name that layout_file_name()
- * returns comes first, then all other files by name. Files that cannot be read are skipped.
+ * too, the layout in the earlier folder comes first. In each folder, the file whose name is made from the
+ * wish (layout_file_name_of()) comes first, then all other files by name. Files that cannot be read are skipped.
  *   skip  how many of the best layouts to skip: the caller has tried them, and they did not fit
  * Returns false if no layout is found, or if all found layouts are skipped.
  */
