@@ -266,8 +266,8 @@ static struct error *no_answer(const char *path, int status, bool given_up)
 		return error_create(EXIT_FAILED, "%s: reading its debug info took too long", path);
 	/* If out of memory, libdw and rbdump call exit(), libdebuginfod calls abort(), and the kernel sends SIGKILL. */
 	if (number == SIGABRT || number == SIGKILL || number == 0)
-		return error_create(EXIT_FAILED, "%s: reading its debug info took too much memory, or was killed",
-				    path);
+		return error_create(
+		    EXIT_FAILED, "%s: the process that reads its debug info took too much memory, or was killed", path);
 	if (number == SIGBUS)
 		return error_create(EXIT_FAILED, "%s: its debug file was changed while it was read; try again", path);
 	return error_create(EXIT_FAILED,

@@ -241,7 +241,7 @@ static void print_checks(const struct evaluation *evaluation)
 	} lines[] = {{TRUTH_UNKNOWN, "stacks that no oracle judged"},
 		     {TRUTH_LEGAL, "legal stacks"},
 		     {TRUTH_IMPOSSIBLE, "impossible stacks"},
-		     {TRUTH_IN_WINDOW, "legal stacks, copied in a torn window"}};
+		     {TRUTH_IN_WINDOW, "legal stacks of threads stopped in a torn window"}};
 	const char *lead = "\n  checks      ";
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
