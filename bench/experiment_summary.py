@@ -46,7 +46,7 @@ def naive_pauses():
     wrong = [f"{near(share['value'])} % ({bounds(share)}) on {called(ruby)}" for ruby, share in found.items() if share["count"]]
     right = {ruby: share for ruby, share in found.items() if not share["count"]}
     most = max(right.values(), key=lambda share: share["high"])
-    none = f"none of {most['of']:,} on each of {listed([called(ruby) for ruby in right])} (at most {near(most['high'])} %)"
+    none = f"none of {most['of']:,} stacks on each of {listed([called(ruby) for ruby in right])} (at most {near(most['high'])} %)"
     return f"{listed(wrong)}, but {none}" if wrong else none
 
 
@@ -56,7 +56,7 @@ def million(mode):
     wrong = [f"{share['count']} of {share['of']:,} on {ruby}" for ruby, share in found.items() if share["count"]]
     bound = f"at most {1e6 * max(share['high'] for share in found.values()):.3g} per million"
     samples = min(modes[mode]["samples"] for modes in without_jit("long").values())
-    return f"{listed(wrong)} ({bound})" if wrong else f"none of {samples:,} on each of {listed(list(found))} ({bound})"
+    return f"{listed(wrong)} ({bound})" if wrong else f"none of {samples:,} stacks on each of {listed(list(found))} ({bound})"
 
 
 def lost(rate, mode):

@@ -94,9 +94,9 @@ def cost():
     }
     return (
         f"At 1,000 Hz, `unpaused` cost the target {span(lost[1000]['unpaused'])} of its progress, and `paused`"
-        f" {span(lost[1000]['paused'])}: the lowest and the highest figure of all Rubies. At 100 Hz, `unpaused` cost"
-        f" {span(lost[100]['unpaused'])}, and `paused` {span(lost[100]['paused'])}. `unpaused-naive` never delays the target, so its"
-        f" figures show the error of this measurement: {span(lost[1000]['unpaused-naive'])} at 1,000 Hz,"
+        f" {span(lost[1000]['paused'])}. Each range is from the lowest to the highest figure of all Rubies. At 100 Hz,"
+        f" `unpaused` cost {span(lost[100]['unpaused'])}, and `paused` {span(lost[100]['paused'])}. `unpaused-naive`"
+        f" never delays the target, so its figures show the error of this measurement: {span(lost[1000]['unpaused-naive'])} at 1,000 Hz,"
         f" {span(lost[100]['unpaused-naive'])} at 100 Hz. So the cost of `unpaused` at 100 Hz can hardly be"
         " distinguished from 0."
     )
@@ -126,12 +126,13 @@ def bias():
     churn, rubocop = biases("churn"), biases("rubocop")
     double, naive = churn["unpaused-double"].values(), rubocop["unpaused-naive"].values()
     return (
-        f"Under churn, `unpaused-double` is far off. On average, its accepted stacks have {min(less for less, _ in double):.1f} to"
-        f" {max(less for less, _ in double):.1f} frames fewer than those of `paused`. The distance between the innermost"
-        f" methods of the two modes exceeds the distance that chance explains, by {min(far for _, far in double):.2f} to"
-        f" {max(far for _, far in double):.2f}. In rubocop, `unpaused-naive` is off, because it must reject many stacks. On average,"
-        f" its accepted stacks have {min(less for less, _ in naive):.1f} to {max(less for less, _ in naive):.1f} frames fewer than"
-        f" those of `paused`, and the distance exceeds chance by {min(far for _, far in naive):.3f} to"
+        "Under churn, `unpaused-double` is strongly biased. On average, its accepted stacks have"
+        f" {min(less for less, _ in double):.1f} to {max(less for less, _ in double):.1f} frames fewer than those of"
+        " `paused`. The distance between the innermost methods of the two modes is larger than chance explains, by"
+        f" {min(far for _, far in double):.2f} to"
+        f" {max(far for _, far in double):.2f}. In rubocop, `unpaused-naive` is biased, because it must reject many stacks."
+        f" On average, its accepted stacks have {min(less for less, _ in naive):.1f} to {max(less for less, _ in naive):.1f} frames"
+        f" fewer than those of `paused`, and the distance exceeds chance by {min(far for _, far in naive):.3f} to"
         f" {max(far for _, far in naive):.3f}. For `unpaused`, the distance exceeds chance by at most"
         f" {most(churn['unpaused'])} under churn and {most(rubocop['unpaused'])} in rubocop. For `paused-naive`, which stops"
         f" the target as `paused` does, the distance exceeds chance by at most {most(churn['paused-naive'])} under churn and"
@@ -152,7 +153,7 @@ def windows():
     return (
         f"On 2.7, over all targets, {inside} of the {total} wrong stacks of `paused-naive` are of threads that were stopped in"
         f" a torn window of the layout: {near(inside / total)} % (95 % interval: at least {near(at_least(inside, total))} %). Here, a"
-        " stack is wrong if it was rejected as broken, or is impossible."
+        " stack is wrong if a check of its frames rejected it, or if it is impossible."
     )
 
 

@@ -146,7 +146,7 @@ def counted(count, noun, plural):
 
 
 def section(name, facts):
-    did = f" It answered {facts['did']}." if facts["did"] else ""
+    did = f" It served {facts['did']}." if facts["did"] else ""
     return f"""## {name}
 
 [![{name}](gallery/{name}.png)](gallery/{name}.html)

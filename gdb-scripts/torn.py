@@ -230,7 +230,7 @@ class Torn(gdb.Command):
 FILE  a torn log (rbdump experiment --torn-log)
 N     which line of it; 1 if not given
 
-Shows why the sample was rejected, function and offset, the functions inlined there, the source, and the instructions
+Shows why the sample is in the log, function and offset, the functions inlined there, the source, and the instructions
 around. The file that was running is loaded if gdb has none yet. $rb_torn is set to the address."""
 
     name = "rb-torn"

@@ -1,6 +1,6 @@
 /*
  * Makes a layout in a child process that has almost no privileges. The ELF file and its debug info may be hostile, and
- * the code that reads them is large. The child has the no_new_privs attribute, and limits of memory and CPU time. The
+ * the code that reads them is large. The child has the no_new_privs attribute, and limits on memory and CPU time. The
  * child keeps only those capabilities that it needs to read the file (gen/confine.h). A seccomp filter permits the
  * child only to read files, use memory and write its answer. The answer is either a layout as text, which rbdump reads
  * and checks like any other layout, or an error message.
@@ -15,8 +15,8 @@
 #include "gen/gen.h"
 
 /*
- * Calls gen_layout() in the child, and returns what gen_layout() returned there. Fails in two more cases: the child
- * cannot be confined, or ends without an answer.
+ * Calls gen_layout() in the child, and returns what gen_layout() returned there. Also fails if the child cannot be
+ * started or confined, or if it ends without a valid answer.
  */
 struct error *gen_layout_confined(const char *path, const struct gen_options *options, struct gen_report *report,
 				  struct layout **ret);

@@ -1,14 +1,14 @@
 /*
- * Ruby's constants that are macros in some releases. The DWARF of these releases does not have the constants.
+ * Constants that some releases of Ruby define as macros. The DWARF of these releases does not have the constants.
  *
  * Code that uses such a constant first checks whether the layout has the constant, because any fact may be absent from
  * a layout. Only this module depends on the release of Ruby: it chooses the values of the constants for each release.
  *
- * A number that never changes from release to release is not in this module. Such a number is in the code that uses it.
- * A comment in that code names Ruby's source file, and the first and the last tag for which the number was checked.
- * "and head" in that comment means that the number was also checked for the development branch after the last tag. A
- * number that is part of an algorithm, such as the width of a field in a packed word, is also in the code that uses it.
- * Enumerators and constants that DWARF has are not in this module, but in gen/fields.def.
+ * A number that is the same in all releases is not in this module, but in the code that uses the number. A comment in
+ * that code names Ruby's source file, and the first and the last tag for which the number was checked. "and head" in
+ * that comment means that the number was also checked for the development branch after the last tag. A number that is
+ * part of an algorithm, such as the width of a field in a packed word, is also in the code that uses it. Enumerators
+ * and constants that DWARF has are not in this module, but in gen/fields.def.
  */
 #ifndef RBDUMP_CONSTANTS_H
 #define RBDUMP_CONSTANTS_H

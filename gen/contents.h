@@ -20,8 +20,8 @@ struct contents {
 };
 
 /*
- * Finds the file from which a debug file was split. The file must have the build-id of the debug file. Looks in these
- * places:
+ * Finds the file from which a debug file was split. The file must have the same build-id as the debug file. Looks in
+ * these places:
  *
  * - the folder of the debug file; if that folder is named .debug, also its parent folder
  * - for a debug file in /usr/lib/debug, the same path without /usr/lib/debug

@@ -3,7 +3,7 @@
  * including partial units and type units.
  *
  * A struct may be defined in many units. The definition with the most wanted members is used, because an unrelated
- * struct of the same name has fewer wanted members. A member that fields.def has as `required` counts more than any
+ * struct of the same name has fewer wanted members. A member that fields.def marks as `required` counts more than any
  * number of optional members. If two equally good definitions differ in size or in a wanted member, this conflict is an
  * error, because nothing tells which definition is Ruby's. fields.def may have several names for a struct. The name
  * whose definition lacks the fewest required members is used. If several names are equally good, the first of these

@@ -172,19 +172,19 @@ static struct error *no_debug_info(struct generation *g)
 	struct error *error = error_create(EXIT_FAILED, "%s: no debug info in the file", g->path);
 
 	if (link)
-		error = error_append(
-		    error, ", nor in %s, which its debuglink names (or the checksum of that file differs)", link);
+		error =
+		    error_append(error, ", nor in its debuglink file %s (or the checksum of that file differs)", link);
 	if (build_id)
 		error = error_append(error, ", nor in %s/usr/lib/debug/.build-id/%.2s/%s.debug", g->sysroot, build_id,
 				     build_id + 2);
 	else
-		error = error_append(error, ", and it has no build-id by which to find debug info elsewhere");
+		error = error_append(error, ", and the file has no build-id, so no other debug info can be found");
 	error =
 	    error_append(error, "%s; install its debug symbols (in Debian: the package whose name ends with -dbgsym)",
 			 !build_id	? ""
-			 : g->no_server ? "; as root, rbdump asks no server about the file of another user, or "
-					  "about a file in another root folder or mount namespace, as in a "
-					  "container: run rbdump layout on that file"
+			 : g->no_server ? "; as root, rbdump does not ask a debuginfod server about a file of "
+					  "another user, or about a file in another root folder or mount "
+					  "namespace (a container): run rbdump layout on that file"
 			 : getenv("DEBUGINFOD_URLS") ? ", nor on a debuginfod server"
 						     : "; DEBUGINFOD_URLS is not set, so no server was asked");
 	free(build_id);

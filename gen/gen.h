@@ -4,15 +4,16 @@
  * The ELF file may be an executable, a shared libruby, a separate debug file, or a relocatable object. If an executable
  * links a libruby, the generator reads that libruby. The generator finds a libruby as the dynamic loader does. The
  * debug info is in the ELF file itself, or in another file. The other file is found by debuglink (the checksum must
- * agree), by build-id in /usr/lib/debug/.build-id, or by debuginfod if DEBUGINFOD_URLS is set. dwz may have moved a
+ * match), by build-id in /usr/lib/debug/.build-id, or by debuginfod if DEBUGINFOD_URLS is set. dwz may have moved a
  * part of the debug info to a common file. The common file is found by its path, by build-id, or by debuginfod.
  *
  * ruby_version and ruby_description are read from the data of the ELF file. A separate debug file does not contain
  * these bytes. So for a debug file, the generator looks for the file from which the debug file was split. It searches
  * the places where such files are installed (gen/contents.h). The build-ids of the two files must be equal. If the file
- * is not found, the version comes from the macros in the debug info, which -g3 writes (gen/macros.h). A layout with a
- * version from macros has no description. If the debug info has no macros, the generator fails, because it never
- * guesses the version. The user must then give the file from which the debug file was split.
+ * is not found, the version comes from the macros in the debug info, which has macros only if it was made with -g3
+ * (gen/macros.h). A layout with a version from macros has no description. If the debug info has no macros, the
+ * generator fails, because it never guesses the version. The user must then give the file from which the debug file was
+ * split.
  *
  * All these files may be hostile. The time and memory that the generator takes are at most proportional to the size of
  * these files.
@@ -25,27 +26,27 @@
 
 struct gen_options {
 	/*
-	 * Prefix of absolute paths in the file, and of the folders for debug info; NULL or "" for no prefix. To read
-	 * the files of a process in another mount namespace, the caller sets the prefix to /proc/PID/root.
+	 * Prefix for absolute paths in the ELF file, and for the folders with debug info; NULL or "" for no prefix. To
+	 * read the files of a process in another mount namespace, the caller sets the prefix to /proc/PID/root.
 	 */
 	const char *sysroot;
 
 	/*
-	 * An open file, which is read, but not closed. The path of the ELF file is then used only in messages, and to
-	 * find other files that belong to the ELF file. NULL: the path is opened.
+	 * The descriptor of the ELF file, if it is already open. The descriptor is not closed. The path of the ELF file
+	 * is then used only in messages, and to find other files that belong to the ELF file. NULL: the path is opened.
 	 */
 	const int *fd;
 
-	/* Base name for the `source` of the layout; NULL for the base name of the path. */
+	/* The `source` of the layout; NULL: the base name of the path. */
 	const char *source;
 
-	/* debuginfod is never asked, even if DEBUGINFOD_URLS is set. */
+	/* Never ask debuginfod, even if DEBUGINFOD_URLS is set. */
 	bool no_server;
 };
 
 /* What was read, and how much was found. */
 struct gen_report {
-	char *elf;	     /* path of the file that contains Ruby: the given path, or a libruby that it links */
+	char *elf;	     /* path of the file that contains Ruby: the given path, or the path of a libruby */
 	char *debug;	     /* path of the file with the debug info; NULL if the debug info is in `elf` itself */
 	bool alternate;	     /* part of the debug info is in a file that dwz has made */
 	unsigned int fields; /* how many members, enumerators and constants were found */

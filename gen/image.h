@@ -22,13 +22,13 @@ struct error *image_check(const char *name, int fd);
 /*
  * Copies a file into memory that nobody else can change (a sealed memfd). If rbdump mapped the file itself, and
  * somebody truncated the file, SIGBUS would end rbdump. Returns a descriptor, which the caller closes. On failure,
- * returns -1 and sets errno: EFBIG if the file is larger than 1 GiB, which no Ruby is.
+ * returns -1 and sets errno: EFBIG if the file is larger than 1 GiB (no Ruby is that large).
  */
 int image_copy(int fd);
 
 /*
- * A copy of an ELF file that has only the parts that tell its kind and its symbols: headers, symbol tables, notes and
- * the dynamic section. All other bytes are zeros.
+ * A partial copy of an ELF file. It has the parts that tell the file's kind and symbols: headers, symbol tables, notes
+ * and the dynamic section. All other bytes are zeros.
  */
 struct image_parts {
 	Elf *elf; /* NULL if no file is open */

@@ -1,5 +1,5 @@
 /*
- * Finds the libruby of an executable, as the dynamic loader of glibc finds it.
+ * Finds the libruby of an executable in the same way as the dynamic loader of glibc.
  */
 #ifndef RBDUMP_LIBRUBY_H
 #define RBDUMP_LIBRUBY_H
@@ -9,9 +9,9 @@
 #include "base/error.h"
 
 /*
- * Follows the DT_NEEDED entries until a library defines ruby_version. Of the libraries that a file needs, those with
- * "ruby" in their names are tried first. Looks for each library in DT_RPATH or DT_RUNPATH ($ORIGIN, $LIB, $PLATFORM),
- * LD_LIBRARY_PATH, /etc/ld.so.cache and the default folders.
+ * Follows the DT_NEEDED entries until a library defines ruby_version. If a file needs several libraries, the libraries
+ * with "ruby" in their names are tried first. Looks for each library in DT_RPATH or DT_RUNPATH ($ORIGIN, $LIB,
+ * $PLATFORM), LD_LIBRARY_PATH, /etc/ld.so.cache and the default folders.
  *   path      the executable or library to begin with
  *   sysroot   prefix of every absolute path; "" for this system's root. LD_LIBRARY_PATH is used only if `sysroot` is ""
  *   looked    receives the libraries that were looked for, as "NAME (PATH), NAME (not found)"

@@ -1,6 +1,6 @@
 /*
- * Finds the version of a Ruby in its macros, which are in debug info that was made with -g3. The macros are needed for
- * a separate debug file, which does not have the bytes of ruby_version.
+ * Finds the version of a Ruby in its macros. Debug info has macros only if it was made with -g3. The macros are needed
+ * for a separate debug file, which does not have the bytes of ruby_version.
  */
 #ifndef RBDUMP_MACROS_H
 #define RBDUMP_MACROS_H

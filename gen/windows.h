@@ -1,5 +1,5 @@
 /*
- * Torn windows: the code that changes a stack. fields.def lists the functions to which this code belongs. A function's
+ * Torn windows: the code that changes a stack. fields.def lists the functions that contain this code. A function's
  * windows are its own code, and the code in each place where the function was inlined.
  */
 #ifndef RBDUMP_WINDOWS_H

@@ -352,7 +352,7 @@ def test_replaced_executable_is_not_read(ruby, rbdump, tmp_path):
         assert len(answer["core"]["lacks"]) == 1
 
 
-# ---- packed, damaged, and none at all
+# ---- compressed, damaged, and none at all
 
 
 class Whole(typing.NamedTuple):
@@ -436,7 +436,7 @@ def test_other_packers_are_named(rbdump, tmp_path, packer):
     magic = {"xz": b"\xfd7zXZ\0", "gzip": b"\x1f\x8b\x08\0", "lz4": b"\x04\x22\x4d\x18"}[packer]
     (tmp_path / "core").write_bytes(magic + bytes(100))
     done = run(rbdump, "--core", tmp_path / "core")
-    assert done.returncode == FAILED and f"unpack it first ({packer} -dc PACKED > CORE)" in done.stderr
+    assert done.returncode == FAILED and f"decompress it first ({packer} -dc FILE > CORE)" in done.stderr
 
 
 @pytest.mark.long

@@ -365,7 +365,7 @@ def test_debuginfod_is_not_asked_for_a_file_of_others(rbdump, tmp_path, owner):
         done = run(rbdump, "-p", target.pid, env=dict(os.environ, DEBUGINFOD_URLS="http://127.0.0.1:9"))
         assert done.returncode == NOT_RUBY
         assert ("nor on a debuginfod server" in done.stderr) == (owner == 0), done.stderr
-        assert ("as root, rbdump asks no server" in done.stderr) == (owner != 0), done.stderr
+        assert ("as root, rbdump does not ask a debuginfod server" in done.stderr) == (owner != 0), done.stderr
     finally:
         target.close()
 

@@ -27,8 +27,8 @@
 	})
 
 /*
- * Makes room for one more item in a short array that has no variable for its capacity. The capacity follows from the
- * count (array_implied_capacity()), so every item of such an array must be added with this macro.
+ * Makes room for one more item in a short array that has no variable for its capacity. The capacity is computed from
+ * the count (array_implied_capacity()), so every item of such an array must be added with this macro.
  *   count  how many items the array has
  */
 #define array_make_room_for_one(items, count)                                                                          \
@@ -43,7 +43,8 @@
 
 /*
  * Returns the index of the first item for which `condition` is true. If the condition is true for no item, returns
- * `count`. Uses binary search. So if the condition is true for an item, it must also be true for all later items.
+ * `count`. Uses binary search. So if the condition is true for an item, the condition must also be true for all later
+ * items.
  *   item  a name for the pointer to an item, to be used in the condition
  */
 #define array_first(items, count, item, condition)                                                                     \

@@ -13,7 +13,7 @@
 enum exit_status {
 	EXIT_COMPLETE = 0,	/* the stacks of all threads and fibers were found, and are complete */
 	EXIT_PARTIAL = 1,	/* some stack is truncated, torn or unreadable, or may be missing */
-	EXIT_FAILED = 2,	/* rbdump failed for another reason */
+	EXIT_FAILED = 2,	/* rbdump failed for any other reason */
 	EXIT_NO_RUBY = 3,	/* the target is not a Ruby, or there is no layout for it */
 	EXIT_NO_PERMISSION = 4, /* the kernel refuses access to the process */
 	EXIT_USAGE = 64,	/* the command line is wrong */
@@ -21,7 +21,7 @@ enum exit_status {
 
 struct error {
 	enum exit_status status;
-	bool no_ruby;  /* the target is not a Ruby at all, so no layout would help; only with EXIT_NO_RUBY */
+	bool no_ruby;  /* the target is not a Ruby at all, so no layout would help; set only with EXIT_NO_RUBY */
 	char *message; /* one sentence, no newline, no "rbdump: " in front */
 };
 

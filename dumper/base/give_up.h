@@ -1,8 +1,8 @@
 /*
  * Ends the calling process when it cannot go on. For example, a thread of rbdump may wait in the kernel for a page of
- * the target. The page never comes if its file system is dead, or if no process serves it with userfaultfd(2). Such a
- * wait cannot be interrupted: it ends only when the waiting process ends. If the process has stopped a thread of the
- * target, the kernel then lets this thread go on.
+ * the target. The page never comes if its file system is dead, or if no process provides the page with userfaultfd(2).
+ * Such a wait cannot be interrupted: it ends only when the waiting process ends. When the process ends, the kernel
+ * resumes every thread that the process has stopped.
  */
 #ifndef RBDUMP_GIVE_UP_H
 #define RBDUMP_GIVE_UP_H

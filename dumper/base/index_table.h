@@ -50,7 +50,7 @@ uint32_t index_table_find(const struct index_table *table, const struct index_it
 /* Frees the memory, and leaves the table empty. */
 void index_table_clear(struct index_table *table);
 
-/* Begins a hash: mixes a value with a secret number. The secret number does not change until the process ends. */
+/* Starts a hash: mixes a value with a secret number. The secret number does not change until the process ends. */
 uint64_t hash_begin(uint64_t value);
 
 /* Mixes one more value into a hash. */

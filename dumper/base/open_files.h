@@ -8,9 +8,9 @@
 #include "base/error.h"
 
 /*
- * Raises the soft limit if it is too low for a dump. Fails if the hard limit is also too low. If a dump ran out of open
- * files, it could not read a layout, a library or a thread's state. The error message of the dump would not name the
- * limit as the cause.
+ * Raises the soft limit if it is too low for a dump. Fails if the hard limit is also too low. Without this check, a
+ * dump could run out of open files when it reads a layout, a library or a thread's state. The error message would not
+ * name the limit as the cause.
  */
 struct error *open_files_check(void);
 

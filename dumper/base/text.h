@@ -23,8 +23,8 @@ void text_clear(struct text *text);
 void text_add(struct text *text, const void *bytes, size_t length);
 
 /*
- * Whether the character at `bytes` must be escaped in output. Such a character controls a terminal or an editor, or
- * makes text look like other text. These characters are the control characters (C0, DEL and C1), line and paragraph
+ * Whether the character at `bytes` must be escaped in output. Such a character could control a terminal or an editor,
+ * or make one text look like another. These characters are the control characters (C0, DEL and C1), line and paragraph
  * separators, characters that change the direction of text (bidi controls), and characters for interlinear annotation.
  * All code of rbdump that prints text uses this function to find these characters.
  *   bytes, length  UTF-8; only its first character is checked
@@ -41,12 +41,13 @@ void text_print(const char *bytes, FILE *stream);
 
 /*
  * Writes a text as a JSON string, with its quotes. Escapes control characters (text_control()), and "<", ">" and "&",
- * so that the text cannot end an HTML script element that contains the JSON. A JSON parser returns exactly `text`.
+ * so that the text cannot end an HTML script element that contains the JSON. A JSON parser that reads the output gets
+ * exactly `text`.
  *   text  valid UTF-8
  */
 void text_print_json(const char *text, FILE *stream);
 
-/* Appends text that is formatted as by printf(3). The formatted text must be valid UTF-8. */
+/* Appends text, formatted as with printf(3). The formatted text must be valid UTF-8. */
 void text_format(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*

@@ -50,8 +50,8 @@ struct error *watchdog_begin(pid_t target)
 	struct error *error;
 
 	snprintf(message, sizeof(message),
-		 "rbdump: process %d is not recorded any more: a read of its memory has not returned for %d s\n",
-		 target, WATCHDOG_S);
+		 "rbdump: process %d is no longer recorded: a read of its memory has not returned for %d s\n", target,
+		 WATCHDOG_S);
 	error = thread_start(&thread, watch, NULL);
 	if (!error)
 		pthread_detach(thread);

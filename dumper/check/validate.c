@@ -33,7 +33,7 @@ static const struct {
     [REASON_CODE_UNREADABLE] = {"code-unreadable", "a frame's code cannot be read", VERDICT_TRUNCATED},
     [REASON_METHOD_UNREADABLE] = {"method-unreadable", "a frame's method entry cannot be read", VERDICT_TRUNCATED},
     [REASON_NO_METHOD] = {"no-method", "a frame belongs to a method, but has no method entry", VERDICT_TORN},
-    [REASON_METHOD_OTHER] = {"method-other", "a frame's method entry has different code than the frame", VERDICT_TORN},
+    [REASON_METHOD_OTHER] = {"method-other", "a frame's code is not the code of its method entry", VERDICT_TORN},
     [REASON_CALL_SITE] = {"call-site", "the innermost frame does not match the call that its caller was making",
 			  VERDICT_TORN},
     [REASON_PC_OUTSIDE] = {"pc-outside", "a frame's pc is outside of its code, so its line is not known",

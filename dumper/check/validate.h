@@ -1,6 +1,6 @@
 /*
- * Checks whether a copied stack is a stack that Ruby can have had. The checks read nothing: their results depend only
- * on their arguments.
+ * Checks whether a copied stack is a stack that Ruby could have had. The checks read nothing: their results depend
+ * only on their arguments.
  *
  * If a check finds a reason other than REASON_TOO_DEEP, the copied bytes contradict each other: the stack changed
  * during the copy, or the layout is wrong. Facts: vm_core.h (VM_FRAME_MAGIC_, VM_ENV_FLAG_, vm_assert_env), 1.9.3 to
@@ -58,7 +58,7 @@ enum reason {
 /* One sentence for the user, without a full stop; NULL for REASON_NONE. */
 const char *validate_reason_text(enum reason reason);
 
-/* A short name for programs ("cfp-outside"); NULL for REASON_NONE. */
+/* A short name for use by programs ("cfp-outside"); NULL for REASON_NONE. */
 const char *validate_reason_name(enum reason reason);
 
 /* The verdict on a stack for which `reason` was found. */
@@ -67,7 +67,7 @@ enum verdict validate_verdict(enum reason reason);
 /* The name of a verdict in JSON. */
 const char *validate_verdict_name(enum verdict verdict);
 
-/* What an execution context says of its stack. */
+/* What an execution context says about its stack. */
 struct stack_facts {
 	uint64_t vm_stack, words, cfp; /* vm_stack, cfp: addresses; words: size of the stack in words of 8 bytes */
 	uint64_t frame_size;	       /* sizeof(rb_control_frame_t), in bytes */
@@ -89,7 +89,7 @@ struct frame_facts {
 	uint64_t pc, ep, flags;	      /* flags are ep[VM_ENV_DATA_INDEX_FLAGS] */
 	enum pointee iseq;	      /* cfp->iseq */
 	enum pointee me_cref;	      /* ep[VM_ENV_DATA_INDEX_ME_CREF] */
-	bool env;		      /* ep[VM_ENV_DATA_INDEX_ENV] is an imemo_env (until 2.3, a T_DATA) */
+	bool env;		      /* ep[VM_ENV_DATA_INDEX_ENV] is an imemo_env (in Ruby 2.3 and older, a T_DATA) */
 };
 
 enum frame_kind {

@@ -1,11 +1,11 @@
 /*
- * Takes a block of samples. A separate thread of rbdump, the sampling thread, takes the samples at their deadlines. The
- * sampling thread runs on the target's CPU if the mode is `unpaused`. The thread that began the block decodes the
- * samples at the same time, on another CPU.
+ * Takes a block of samples. A separate thread of rbdump, the sampling thread, takes the samples at their deadlines. If
+ * the mode is `unpaused`, the sampling thread moves to the CPU of the thread that it samples. Meanwhile, the thread
+ * that called block_sampler_begin() decodes the samples on another CPU.
  *
- * The sampling thread ends with its block. The kernel then detaches the sampling thread from all threads that it still
- * traces. If a thread of the target does not stop in time, the block ends early: rbdump can detach from such a thread
- * only by ending the sampling thread.
+ * The sampling thread ends when its block ends. The kernel then detaches the sampling thread from all threads that it
+ * still traces. If a thread of the target does not stop in time, the block ends early: rbdump can detach from such a
+ * thread only by ending the sampling thread.
  */
 #ifndef RBDUMP_BLOCK_SAMPLER_H
 #define RBDUMP_BLOCK_SAMPLER_H
@@ -31,7 +31,7 @@ struct block {
 	size_t first;		  /* index of the subject of the first sample */
 	uint64_t samples;	  /* how many samples to take */
 	double rate;		  /* samples per second */
-	struct timespec deadline; /* no sample begins after this time; by CLOCK_MONOTONIC; 0: no deadline */
+	struct timespec deadline; /* no sample begins after this time of CLOCK_MONOTONIC; 0: no deadline */
 };
 
 /* The result of a block, and its cost. */
@@ -44,13 +44,13 @@ struct block_result {
 };
 
 /*
- * Begins a block. Fails if no thread can be started.
+ * Begins a block. Fails if the sampling thread cannot be started.
  *   stop  the block ends early if *stop is not 0; *stop is checked during the wait for each deadline
  */
 struct error *block_sampler_begin(struct block_sampler *block_sampler, const struct block *block,
 				  const _Atomic int *stop);
 
-/* Waits for the next sample. The sample is valid until block_sampler_done(). NULL if there are no more samples. */
+/* Waits for the next sample. The sample is valid until block_sampler_done(). Returns NULL if no more samples follow. */
 struct sample *block_sampler_next(struct block_sampler *block_sampler);
 
 /* Gives back the sample that block_sampler_next() returned last. */
@@ -58,8 +58,8 @@ void block_sampler_done(struct block_sampler *block_sampler);
 
 /*
  * From now on, each sample is taken only after the previous sample was given back. This rule stays in force in later
- * blocks. Call this function once a garbage collection has freed or moved objects of a sample before its names were
- * read: from then on, the names of a sample are read before the next sample is taken.
+ * blocks. Call this function if a garbage collection has freed or moved objects of a sample before the names of the
+ * sample were read. From then on, the names of each sample are read before the next sample is taken.
  */
 void block_sampler_keep_pace(struct block_sampler *block_sampler);
 

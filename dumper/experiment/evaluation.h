@@ -1,7 +1,7 @@
 /*
- * Measures how good the checks of stacks are. A naive mode accepts stacks without checks; this module applies the
- * checks to these stacks. A comparison with an oracle shows how many wrong stacks the checks find, and how many right
- * stacks they reject.
+ * Measures how reliable rbdump's checks of stacks are. A naive mode accepts stacks without checks. This module applies
+ * the checks to these stacks. A comparison with an oracle shows how many wrong stacks the checks find, and how many
+ * right stacks they reject.
  */
 #ifndef RBDUMP_EVALUATION_H
 #define RBDUMP_EVALUATION_H
@@ -14,11 +14,11 @@
 /* What the checks say about one sample. */
 struct judgement {
 	enum reason reason;		  /* why the hard checks reject the sample; REASON_NONE if they accept it */
-	enum call_site_verdict innermost; /* what the call site of the innermost frame says */
+	enum call_site_verdict innermost; /* verdict of the call site of the innermost frame */
 	/*
-	 * What the call sites of all frames say together. The result is "contradicts" if at least one of them
-	 * contradicts. The result is "agrees" if at least one agrees, and none contradicts. The result is "undecided"
-	 * if all are undecided.
+	 * The combined verdict of the call sites of all frames. It is "contradicts" if at least one call site
+	 * contradicts. It is "agrees" if at least one call site agrees, and none contradicts. It is "undecided" if all
+	 * call sites are undecided.
 	 */
 	enum call_site_verdict any;
 };
@@ -29,7 +29,7 @@ struct judgement {
  */
 struct judgement evaluation_judge(const struct ruby *ruby, const struct sample *sample);
 
-/* What is known about a stack from other sources than the checks. */
+/* What is known about a stack independently of the checks. */
 enum truth {
 	TRUTH_UNKNOWN,	  /* nothing is known: there is no oracle */
 	TRUTH_LEGAL,	  /* legal, according to the oracle */
@@ -41,7 +41,7 @@ enum truth {
 struct evaluation {
 	uint64_t accepted[TRUTHS]; /* how many stacks the hard checks accept */
 	json_t *rejected[TRUTHS];  /* how many stacks the hard checks reject, per reason */
-	/* How many of the accepted stacks got each verdict of the call sites. */
+	/* How many accepted stacks got each call-site verdict: of the innermost frame, and of all frames together. */
 	uint64_t innermost[TRUTHS][CALL_SITE_VERDICTS], any[TRUTHS][CALL_SITE_VERDICTS];
 };
 

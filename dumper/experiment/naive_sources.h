@@ -7,10 +7,10 @@
 
 #include "sampling/source.h"
 
-/* Reads execution context, frames and values in separate system calls, from another CPU than the thread's. */
+/* Reads execution context, frames and values in separate system calls, from a CPU other than the thread's. */
 extern const struct source source_unpaused_naive;
 
-/* Reads execution context, frames and values in a single system call, from another CPU than the thread's. */
+/* Reads execution context, frames and values in a single system call, from a CPU other than the thread's. */
 extern const struct source source_unpaused_once;
 
 /* Stops the thread and copies its stack once. */

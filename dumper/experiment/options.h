@@ -14,8 +14,8 @@ struct experiment_options {
 	pid_t pid;	   /* the process; 0: start `command` */
 	char **command;	   /* the command and its arguments; ends with NULL */
 	double rate;	   /* samples per second */
-	uint64_t samples;  /* how many samples to take in each mode; 0: sample until `duration_s` is over */
-	double duration_s; /* how long to sample; 0: sample until `samples` samples were taken in each mode */
+	uint64_t samples;  /* how many samples to take in each mode; 0: sample for `duration_s` */
+	double duration_s; /* how long to sample; 0: sample until each mode has `samples` samples */
 	bool modes[MODES];
 	uint64_t seed;
 	struct sampler_options sampler;

@@ -3,14 +3,14 @@
  * target itself writes the oracle to a file (tests/targets/graph/graph.rb):
  *
  *   {"schema_version": 1,
- *    "roots": ["<main>"],                     names of possible outermost frames; "": a stack may be empty
+ *    "roots": ["<main>"],                     names of possible outermost frames; "": an empty stack is legal
  *    "frames": {
  *      "Graph#m1": {"lines": [10, 11, 12],    its possible lines as the innermost frame
  *                   "calls": {"11": ["Graph#m3"], "12": ["Array#each"]}},
  *      "Array#each": {"calls": {"*": ["block in Graph#m1"]}}}}
  *
- * Names have the form of `name` in the JSON output. A call under "*" may come from any line. A frame without "lines"
- * may be at any line. If the line of a frame in a stack is not known, the line is taken to be legal.
+ * Names have the same form as `name` in the JSON output. A call under "*" is legal from any line of the caller. A frame
+ * without "lines" may be at any line. If rbdump does not know the line of a frame, the line counts as legal.
  */
 #ifndef RBDUMP_ORACLE_H
 #define RBDUMP_ORACLE_H
@@ -21,11 +21,11 @@
 enum oracle_verdict {
 	ORACLE_LEGAL,
 	ORACLE_UNKNOWN, /* the target has no such frame */
-	ORACLE_ROOT,	/* "roots" does not list the outermost frame; for an empty stack, "roots" does not list "" */
+	ORACLE_ROOT,	/* "roots" does not list the outermost frame, or, for an empty stack, does not list "" */
 	ORACLE_EDGE,	/* the caller of a frame never calls that frame */
 	/*
-	 * A frame is called by the right caller, but from a line of the caller that never makes this call. Another
-	 * case: the innermost frame is at a line where it cannot be.
+	 * The caller of a frame can call that frame, but not from the line that the caller is at. Or the innermost
+	 * frame is at a line where it cannot be.
 	 */
 	ORACLE_LINE,
 	ORACLE_VERDICTS

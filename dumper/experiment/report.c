@@ -286,7 +286,7 @@ static void print_mode(enum mode mode, const struct tally *tally, const struct t
 		printf("\n  dropped     %llu, because the thread had no stack or had ended",
 		       (unsigned long long)tally->dropped);
 	if (tally->off_cpu > 0)
-		printf("\n  off CPU     %llu of the samples were read from another CPU than the thread's",
+		printf("\n  off CPU     %llu of the samples were read from a CPU other than the thread's",
 		       (unsigned long long)tally->off_cpu);
 	printf("\n  tries       %.3g per sample, %u at most", per_sample((double)tally->tries, tally),
 	       tally->max_tries);

@@ -11,20 +11,21 @@
 
 /* Facts about the whole experiment. */
 struct report_facts {
-	const char *ended;	   /* "samples", "duration", "interrupted", "target-exited", "target-execed" */
+	/* Why the experiment ended: "samples", "duration", "interrupted", "target-exited" or "target-execed". */
+	const char *ended;
 	const char *progress_unit; /* from progress_unit() */
 	double duration_s;
 	uint64_t blocks;
 	bool realtime; /* whether the sampling thread had real-time priority */
-	/* As from waitpid(). NULL if rbdump did not start the target, or if the target has not ended. */
+	/* The status from waitpid(). NULL if rbdump did not start the target, or if the target has not ended. */
 	const int *target_status;
 	json_t *where; /* from torn_log_close(): where the threads of rejected or impossible samples were stopped */
 };
 
 /*
- * Checks whether the report and the torn log can be written. Call this before the experiment, and before a command is
- * started. Does not change existing files, and leaves no new file behind. If a file cannot be written, fails with an
- * error that names the file.
+ * Checks whether the report and the torn log can be written. Call this before the experiment, and before the command of
+ * the target is started. Does not change existing files, and leaves no new file behind. If a file cannot be written,
+ * fails with an error that names the file.
  */
 struct error *report_begin(const struct experiment_options *options);
 

@@ -12,9 +12,9 @@ struct interval {
 
 /*
  * The 95 % confidence interval for the true value of an observed share, `count` / `of`. It is the exact interval of
- * Clopper and Pearson. This interval contains the true share in at least 95 of 100 experiments, even if `count` is 0 or
- * very small. Small counts matter here, and for small counts Wilson's interval may contain the true share less often.
- * If `count` is 0, the interval is [0, 3.7 / of]. If `of` is 0, the interval is [0, 1].
+ * Clopper and Pearson: it contains the true share in at least 95 of 100 experiments, even if `count` is 0 or very
+ * small. Wilson's interval is not used, because for some small counts it contains the true share less often. If `count`
+ * is 0, the interval is about [0, 3.7 / of]. If `of` is 0, the interval is [0, 1].
  */
 struct interval interval_of_share(uint64_t count, uint64_t of);
 

@@ -15,26 +15,26 @@
 struct tally {
 	uint64_t samples, accepted, late;
 	/*
-	 * Accepted samples whose copy and check of the innermost frames ended within the budget. The check of the other
-	 * frames may end later.
+	 * Accepted samples for which rbdump copied the stack and checked the innermost frames within the budget. The
+	 * check of the other frames may end later.
 	 */
 	uint64_t in_budget;
 	uint64_t dropped; /* samples that are not counted, because the thread had ended or had no stack yet */
-	uint64_t off_cpu; /* samples that were read from another CPU, although the mode reads from the thread's CPU */
+	uint64_t off_cpu; /* samples of `unpaused` that could not be read from the thread's CPU */
 	json_t *rejected; /* rejected samples: count per reason */
-	json_t *soft;	  /* samples that were accepted with a remark: count per reason */
+	json_t *soft;	  /* accepted samples with a minor defect (a frame without a line): count per reason */
 	json_t *retried;  /* tries that were repeated: count per reason */
 	uint64_t judged;  /* accepted samples that the oracle has judged */
 	uint64_t impossible[ORACLE_VERDICTS]; /* judged samples per verdict; ORACLE_LEGAL is not counted */
 	uint64_t tries;
 	unsigned int max_tries;
 	uint64_t stepped; /* samples whose thread was single-stepped */
-	uint64_t steps;	  /* the steps of all these samples together */
+	uint64_t steps;	  /* the total number of steps of these samples */
 	unsigned int max_steps;
 	double step_us;
 	struct distribution *pause, *took; /* in microseconds */
-	double wall_us;			   /* the duration of all blocks */
-	double cpu_us; /* the CPU time of both threads of rbdump in all blocks, except the time in evaluation.h */
+	double wall_us;			   /* the total duration of all blocks */
+	double cpu_us; /* CPU time of the sampling and decoding threads in all blocks, without evaluation_judge() */
 	double target_wall_us;	      /* how long the target's progress was measured */
 	double progress;	      /* the target's progress in `target_wall_us` */
 	struct evaluation evaluation; /* used only for naive modes */

@@ -1,8 +1,8 @@
 /*
  * The torn log: a file with one line of JSON (doc/json.md) per logged sample. A sample is logged if it was rejected, if
- * it was accepted although the target cannot have this stack by the oracle (it is *impossible*), or if its thread was
- * stepped out of a torn window. This module also counts where the threads of rejected or impossible samples were
- * stopped.
+ * it is *impossible*, or if its thread was single-stepped out of a torn window. An impossible sample was accepted,
+ * although by the oracle the target cannot have its stack. This module also counts where the threads of rejected or
+ * impossible samples were stopped.
  */
 #ifndef RBDUMP_TORN_LOG_H
 #define RBDUMP_TORN_LOG_H
@@ -24,7 +24,7 @@ struct torn_log;
 struct error *torn_log_open(const char *path, const struct session *session, struct torn_log **ret);
 
 /*
- * Adds a sample that was rejected or is impossible, or whose thread was stepped.
+ * Adds a sample that was rejected, is impossible, or has a thread that was single-stepped.
  *   verdict  the oracle's verdict on an accepted sample; ORACLE_LEGAL for a rejected sample, or without an oracle
  */
 void torn_log_add(struct torn_log *log, enum mode mode, const struct sample *sample, const struct trace_thread *thread,
@@ -32,10 +32,11 @@ void torn_log_add(struct torn_log *log, enum mode mode, const struct sample *sam
 
 /*
  * Closes and frees the log; NULL is fine. Fails if some lines could not be written.
- *   where  NULL, or receives an array of places, which the caller owns. The most frequent place comes first. Each
- *          element is {"mode", "reason", "window", "function", "offset", "inlined", "file", "line", "count", "share"}.
- *          `share` is `count` divided by the number of all samples of the mode that were rejected or impossible. Samples
- *          without registers are not counted, because their places are not known
+ *   where  NULL, or receives an array of the places in machine code where threads were stopped. The caller owns the
+ *          array. The most frequent place comes first. Each element is {"mode", "reason", "window", "function",
+ *          "offset", "inlined", "file", "line", "count", "share"}. Only samples that were rejected or impossible, and
+ *          that have registers, are counted: without registers, the place is not known. `share` is `count` divided by
+ *          the number of all counted samples of the mode
  */
 struct error *torn_log_close(struct torn_log *log, json_t **where);
 

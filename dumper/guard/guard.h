@@ -3,12 +3,12 @@
  * one worker, and rbdump itself only waits for the worker and passes signals on to it (guard_run()). A recording has
  * one worker for each process that it follows.
  *
- * There are two reasons for a worker. If a tracer is stopped (^Z), its target's thread stays stopped. An experiment may
- * single-step its target: if the tracer dies during a step, the target dies, too (target/tracee.h). A SIGKILL to rbdump
- * or to its process group does not reach the worker: the worker is in another process group. If rbdump is gone, the
- * kernel sends the worker a signal. The worker then lets the target go on, and ends. If the worker itself is killed
- * during a step, the target can still die. For example, the OOM killer may kill the worker, or somebody kills the
- * worker's whole control group.
+ * There are two reasons for a worker. First, if a tracer is stopped (^Z), the thread that it holds stays stopped.
+ * Second, an experiment may single-step its target: if the tracer dies during a step, the target dies, too
+ * (target/tracee.h). A SIGKILL to rbdump or to its process group does not reach the worker: the worker is in another
+ * process group. If rbdump is gone, the kernel sends the worker a signal. The worker then lets the target go on, and
+ * ends. If the worker itself is killed during a step, the target can still die. For example, the OOM killer may kill
+ * the worker, or somebody may kill the worker's whole control group.
  */
 #ifndef RBDUMP_GUARD_H
 #define RBDUMP_GUARD_H
@@ -23,22 +23,22 @@
 extern _Atomic int guard_stop;
 
 /*
- * How many signals the worker has received. If guard_stop is already set, the worker may still wait for the target's
- * end. The next signal changes guard_signals, and so ends the wait.
+ * How many signals the worker has received. If guard_stop is already set, the worker may still be waiting for the
+ * target to end. The next signal changes guard_signals, and so ends the wait.
  */
 extern _Atomic unsigned int guard_signals;
 
 enum { GUARD_RUN = 0, GUARD_FINISH = 1, GUARD_ABANDON = 2 };
 
 /*
- * Runs `work` in a child process, the worker, and returns its exit status. Returns EXIT_FAILED, with a message on
- * standard error, if a signal killed the worker, or if the worker cannot be started. Signals that would end rbdump are
- * passed on to the worker. Signals that were ignored when rbdump was started stay ignored.
+ * Runs `work` in a child process, the worker, and returns the worker's exit status. Returns EXIT_FAILED, with a message
+ * on standard error, if a signal killed the worker, or if the worker cannot be started. Signals that would end rbdump
+ * are passed on to the worker. Signals that were ignored when rbdump was started stay ignored.
  */
 int guard_run(int (*work)(void *context), void *context);
 
 /*
- * Turns the calling process into a worker. The process must have been forked just before.
+ * Turns the calling process into a worker. Call this function in the child, directly after fork().
  *   parent  the process that forked the worker. The parent must have blocked SIGCHLD before the fork, because all
  *           threads of a worker must block SIGCHLD (target/tracee.h)
  */

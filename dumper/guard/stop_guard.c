@@ -163,11 +163,10 @@ static void kill_tracer(struct hold *hold, pid_t tracer, enum obstacle obstacle)
 
 	if (!tell(hold, tracer, SIGKILL))
 		return;
-	snprintf(
-	    message, sizeof(message),
-	    "rbdump: process %d of rbdump %s, and kept a thread of process %d stopped; so process %d was killed, and "
-	    "process %d goes on\n",
-	    tracer, why[obstacle], target, tracer, target);
+	snprintf(message, sizeof(message),
+		 "rbdump: process %d of rbdump %s while it kept a thread of process %d stopped; so the guard killed "
+		 "process %d, and process %d goes on\n",
+		 tracer, why[obstacle], target, tracer, target);
 	written = write(STDERR_FILENO, message, strlen(message));
 	(void)written;
 }

@@ -5,14 +5,14 @@
  * its targets go on.
  *
  * When a tracer begins to hold a thread, it writes the time to shared memory (target/hold.h). Most of the time, the
- * guard only reads that memory, 50 times per second. If a tracer holds a thread for longer than usual, the guard
- * asks the kernel what the tracer is doing. If the tracer runs, or waits in the kernel, the guard does nothing. If the
+ * guard only reads that memory, 50 times per second. If a tracer holds a thread for longer than usual, the guard asks
+ * the kernel what the tracer is doing. If the tracer runs, or waits in the kernel, the guard does nothing. If the
  * tracer was stopped, the guard continues it (SIGCONT), and the tracer lets its target go on as usual. The guard kills
- * a tracer that cannot continue: a debugger holds it, its control group is frozen, or it is stopped again each time.
- * The guard then prints a message on standard error.
+ * a tracer that cannot continue: a debugger holds it, its control group is frozen, or it is stopped again after each
+ * SIGCONT. The guard then prints a message on standard error.
  *
- * The guard is in a process group of its own and blocks all signals. It ends together with the process that began it.
- * If the process that began the guard is killed, the guard ends when the last tracer has ended.
+ * The guard is in a process group of its own and blocks all signals. The process that started the guard also ends it.
+ * If that process ends first, the guard ends when the last tracer has ended.
  */
 #ifndef RBDUMP_STOP_GUARD_H
 #define RBDUMP_STOP_GUARD_H
@@ -20,29 +20,29 @@
 #include "base/error.h"
 
 /*
- * Begins a guard for this process and the processes that it forks. Call it before the process has threads. Fails if no
- * guard can be started.
+ * Starts a guard for this process and the processes that it forks. Call this function before the process has other
+ * threads. Fails if the guard cannot be started.
  */
 struct error *stop_guard_begin(void);
 
 /*
- * Registers the calling process as a tracer with the guard that this process or one of its ancestors has begun
- * (stop_guard_begin()). Does nothing if there is no such guard. Fails if too many tracers are registered, or if
- * /proc/PID/stat of the process cannot be read.
+ * Registers the calling process as a tracer that the guard watches. Does nothing if neither this process nor one of its
+ * ancestors has started a guard (stop_guard_begin()). Fails if too many tracers are registered, or if /proc/PID/stat of
+ * the process cannot be read.
  */
 struct error *stop_guard_enter(void);
 
-/* Removes the calling process from the tracers. */
+/* Removes the calling process from the registered tracers. */
 void stop_guard_leave(void);
 
 /*
- * Begins a new guard if the guard was killed, and continues the guard if it was stopped. Only the process that began
- * the guard can do this; in any other process, the function does nothing.
+ * Starts a new guard if the guard was killed, and continues the guard if it was stopped. Does nothing in a process that
+ * did not start the guard.
  */
 void stop_guard_keep(void);
 
 /*
- * Ends the guard, unless a tracer is still registered. Does nothing if there is no guard, or if another process began
+ * Ends the guard, unless a tracer is still registered. Does nothing if there is no guard, or if another process started
  * it.
  */
 void stop_guard_end(void);

@@ -1,5 +1,5 @@
 /*
- * Tells whether a sampled process is still there, and how it ended.
+ * Tells whether a sampled process still exists, and how it ended.
  */
 #ifndef RBDUMP_WATCH_H
 #define RBDUMP_WATCH_H
@@ -11,7 +11,7 @@ struct watch {
 	pid_t pid;
 	bool child; /* rbdump started the process, and reaps it */
 
-	bool reaped;	 /* the process has been reaped, so it does not exist any more */
+	bool reaped;	 /* the process has been reaped, so it no longer exists */
 	bool has_status; /* the process was a child of rbdump, and `status` is set */
 	int status;	 /* exit status, as waitpid() gives it */
 };
@@ -19,10 +19,10 @@ struct watch {
 /* Begins to watch a process. `child`: whether the process is a child of rbdump. */
 void watch_begin(struct watch *watch, pid_t pid, bool child);
 
-/* Notes that the process has been reaped by the rbdump thread that traced it. `status`: as waitpid() gave it. */
+/* Records that the process has ended, and that its tracer has reaped it. `status`: as waitpid() gave it. */
 void watch_note_end(struct watch *watch, int status);
 
-/* Whether the process has ended. Reaps a child of rbdump that has ended, and notes the exit status. */
+/* Whether the process has ended. Reaps a child of rbdump that has ended, and records the exit status. */
 bool watch_has_ended(struct watch *watch);
 
 #endif

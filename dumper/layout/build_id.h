@@ -11,8 +11,8 @@
 
 /*
  * Returns a build-id of `length` bytes as hexadecimal digits, malloc'ed. Returns NULL if there is no build-id, if the
- * build-id is longer than BUILD_ID_MAX, or if out of memory. If there is no build-id, `length` is 0, or -1 after an
- * error of dwelf_elf_gnu_build_id().
+ * build-id is longer than BUILD_ID_MAX, or if out of memory. If `length` is 0 or -1 (the error value of
+ * dwelf_elf_gnu_build_id()), there is no build-id.
  */
 char *build_id_digits(const void *bits, ssize_t length);
 

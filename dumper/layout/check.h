@@ -1,6 +1,6 @@
 /*
- * Checks whether facts of a layout are missing, or contradict each other. The results depend only on the layout: no
- * Ruby is read.
+ * Checks whether facts of a layout are missing, or contradict each other. The results depend only on the layout, not on
+ * a target.
  */
 #ifndef RBDUMP_LAYOUT_CHECK_H
 #define RBDUMP_LAYOUT_CHECK_H

@@ -1,6 +1,7 @@
 /*
- * The digest of a file. The cache of rbdump finds the entry of a Ruby by its build-id and this digest. The build-id
- * alone is not enough: a target can forge a build-id, but cannot make another file with the same digest.
+ * The digest of a file. The cache of rbdump finds its files for a Ruby by the build-id and the digest of Ruby's ELF
+ * file. The build-id alone is not enough: a target can forge a build-id, but cannot make another file with the same
+ * digest.
  */
 #ifndef RBDUMP_DIGEST_H
 #define RBDUMP_DIGEST_H
@@ -11,7 +12,7 @@
 
 /*
  * Reads an open file from its beginning to its end, and sets `ret` to the SHA-256 of the file. False if the file cannot
- * be read, if it is larger than 2 GiB (no Ruby is so large), or if out of memory.
+ * be read, if it is larger than 2 GiB (much larger than any Ruby), or if out of memory.
  */
 bool digest_of_file(int fd, char ret[DIGEST_LENGTH + 1]);
 

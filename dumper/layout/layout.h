@@ -6,7 +6,7 @@
  * Ruby does not have is absent, which is not the same as 0: check layout_has() or `present` before use. No check is
  * needed for a fact that fields.def requires, because the generator and the reader refuse a layout without it.
  *
- * A layout is plain data. It never changes after it was made, and may be shared between threads.
+ * A layout is plain data. It does not change once it is made, so threads can share it.
  */
 #ifndef RBDUMP_LAYOUT_H
 #define RBDUMP_LAYOUT_H
@@ -30,7 +30,7 @@ enum layout_source {
 	LAYOUT_BY_VERSION,
 	LAYOUT_GENERATED,
 	LAYOUT_GIVEN,
-	LAYOUT_NEAREST, /* made for other releases, because no layout is for the target's own release */
+	LAYOUT_NEAREST, /* made for other releases; there is no layout for the target's own release */
 };
 
 struct layout_member {
@@ -115,7 +115,10 @@ extern const struct layout_spec layout_symbol_specs[LAYOUT_SYMBOLS];
 extern const struct layout_spec layout_function_specs[LAYOUT_FUNCTIONS];
 extern const struct layout_spec layout_window_specs[LAYOUT_WINDOWS];
 
-/* The `anyof` lines of fields.def: lists of member ids. Each list ends with -1, and an empty list ends the array. */
+/*
+ * The `anyof` lines of fields.def: lists of member ids. A layout must have at least one member of each list. Each list
+ * ends with -1, and an empty list ends the array.
+ */
 extern const int layout_anyof[];
 
 struct layout *layout_create(void);	    /* a layout without any facts; NULL if out of memory */
@@ -143,8 +146,8 @@ bool layout_is_for_level(const struct layout *layout, const char *description);
 
 /*
  * Writes to `ret` the releases that a layout is for. If the layout has a range of releases or of patch levels, writes
- * the first and the last release: "3.3.2 3.3.10" or "2.0.0p195 2.0.0p481". If both are the same: "2.0.0p0". If the
- * layout has neither, writes the release from which the layout was made: "3.3.0".
+ * the first and the last release: "3.3.2 3.3.10" or "2.0.0p195 2.0.0p481". If both are the same, writes only one:
+ * "2.0.0p0". If the layout has neither, writes the release from which the layout was made: "3.3.0".
  */
 void layout_releases(const struct layout *layout, char *ret, size_t size);
 

@@ -14,8 +14,8 @@
  *   file   the open file; it is read to its end (at most 1 MiB), and not closed
  *   ret    receives the layout, which the caller destroys
  *
- * On failure, returns an error with the exit status EXIT_FAILED. The message of the error is printable ASCII. It says
- * what is wrong and where, without the file's name.
+ * On failure, returns an error with the exit status EXIT_FAILED. The message of the error is printable ASCII. The
+ * message says what is wrong and where, but does not name the file.
  *
  * The file may be malicious, so its content is checked. Lines must be printable ASCII, in order and not repeated.
  * Numbers must be in range. The size of a struct must be at least 1 byte, and less than 64 KiB. A member must lie

@@ -1,6 +1,6 @@
 /*
  * Versions of Ruby as numbers: "3.3.10" is newer than "3.3.9". The patch releases of one series differ in the last
- * number. A version that has more than the three numbers ("3.5.0preview1") is not a release, and is in no range.
+ * number. A version with more text after the three numbers ("3.5.0preview1") is not a release, and is never in a range.
  */
 #ifndef RBDUMP_VERSION_H
 #define RBDUMP_VERSION_H
@@ -14,7 +14,7 @@ struct version {
 /* Parses a version: three numbers, as in "3.3.10". False if the text has another form. */
 bool version_parse(const char *text, struct version *ret);
 
-/* Whether two versions are of the same series, as 3.3.0 and 3.3.10 are. */
+/* Whether two versions are of the same series, for example 3.3.0 and 3.3.10. */
 bool version_same_series(const struct version *a, const struct version *b);
 
 /* Compares two versions: below 0 if `a` is older, 0 if they are the same, above 0 if `a` is newer. */
@@ -35,9 +35,9 @@ bool version_parse_range(const char *text, struct version_range *ret);
 bool version_in_range(const struct version *version, const struct version_range *range);
 
 /*
- * Parses the patch level in a Ruby's description: 648 in "ruby 2.0.0p648 (2015-12-16) [x86_64-linux]". Until 2.0.0, the
- * releases of one version differ only in the patch level (v1_9_3_0 to v1_9_3_551, v2_0_0_0 to v2_0_0_648). False if the
- * description has no patch level.
+ * Parses the patch level in a Ruby's description: 648 in "ruby 2.0.0p648 (2015-12-16) [x86_64-linux]". Up to Ruby
+ * 2.0.0, the releases of one version differ only in the patch level (v1_9_3_0 to v1_9_3_551, v2_0_0_0 to v2_0_0_648).
+ * False if the description has no patch level.
  */
 bool version_patch_level(const char *description, unsigned int *ret);
 

@@ -13,15 +13,15 @@
 
 /*
  * Finds the compilation unit of an address. `address` is an address in the debug info, not in the memory of the target.
- * Looks up the address in the index of addresses first. If the index does not have it, searches all units, because some
- * compilers (rustc) write no index. Returns false if no unit has the address.
+ * Looks up the address in the index of addresses first. If the index does not have the address, searches all units,
+ * because some compilers (rustc) write no index. Returns false if no unit has the address.
  */
 bool debug_info_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *ret);
 
 /*
  * Finds the functions at an address of a unit. The innermost function comes first. The last function is not inlined;
  * all other functions are inlined into it.
- *   ret, room  receives at most `room` functions. If there are more, the outermost inlined functions are left out
+ *   ret, room  receives at most `room` functions. If there are more, the outermost inlined functions are omitted
  * Returns the number of functions in `ret`.
  */
 size_t debug_info_functions(Dwarf_Die *unit, uint64_t address, Dwarf_Die *ret, size_t room);
@@ -38,7 +38,7 @@ struct debug_info_line {
 	int number;	  /* line number; 0 if not known */
 };
 
-/* The source line of an address of a unit. For this address, gdb's `info line` shows the same source line. */
+/* The source line of an address of a unit. It is the line that gdb's `info line` shows for this address. */
 struct debug_info_line debug_info_line(Dwarf_Die *unit, uint64_t address);
 
 /* The line at which an inlined function was called. */

@@ -1,6 +1,6 @@
 /*
- * Symbolizes addresses of a process. The function and the offset of an address are from the symbol table. The inlined
- * functions, the source file and the line are from debug info. The debug info is in the file itself, or is found
+ * Symbolizes addresses of a process. The function and the offset of an address come from the symbol table. The inlined
+ * functions, the source file and the line come from debug info. The debug info is in the file itself, or is found
  * through the debuglink, in the build-id folders or through debuginfod.
  *
  * The process is read only once, when the symbolizer is opened. The process is not stopped. After symbolizer_open(),
@@ -33,11 +33,12 @@ struct symbolized_function {
 /* All strings are UTF-8. Bytes that are not UTF-8 are written as \xNN. The strings belong to the symbolizer. */
 struct symbolized {
 	const char *module;	 /* path of the mapped file, as the target sees it; or "[vdso]" */
-	uint64_t module_address; /* the address in the file's own numbering, as in its symbol table */
+	uint64_t module_address; /* the address without the load bias, as in the file's symbol table */
 	const char *function;	 /* the symbol, as gdb's `info symbol` shows it; NULL if no symbol matches */
 	uint64_t offset;	 /* distance of the address from the start of the symbol; 0 if no symbol matches */
-	/* The file and line of the address, as gdb's `info line` shows them. `file` and `line` are also set if
-	   `inlined` is empty (assembly, padding). Otherwise, inlined[0] has the same file and line. */
+	/* The file and line of the address, as gdb's `info line` shows them. `file` and `line` can be known
+	   even if `inlined` is empty (assembly, padding). If `inlined` is not empty, inlined[0] has the same file and
+	   line. */
 	const char *file; /* an absolute path if the compiler's folder is known; NULL if the file is not known */
 	int line;	  /* 0 if the line is not known */
 	/* The functions at the address. The first is the innermost inlined function. The last is the function that was

@@ -2,13 +2,13 @@
  * Candidates: those descendants of the recorded processes that are not known to be Rubies. Most candidates never become
  * Rubies, so a candidate must cost very little. To look at a candidate means to start a capture, which checks for a
  * short time whether the candidate is a Ruby. A candidate is looked at when it is new, and again after each exec.
- * rbdump skips these looks if another process that ran the candidate's program was not a Ruby. Later looks are rare. A
- * later look notices whether a candidate has loaded Ruby's library since the previous look.
+ * rbdump skips these looks if another process that ran the candidate's program was not a Ruby. After that, rbdump looks
+ * at the candidate only rarely, to notice whether it has loaded Ruby's library meanwhile.
  *
  * The kernel reports each exec (execs.h). In addition, each candidate is checked for an exec once per second, or more
  * often if the kernel does not report every exec. The check reads from /proc/PID/mem. If that file was opened before an
  * exec, a read after the exec returns 0, because the old memory is gone (fs/proc/base.c, mem_rw()). If rbdump cannot
- * open /proc/PID/mem (CAP_SYS_PTRACE alone does not suffice), the check compares the file behind /proc/PID/exe with
+ * open /proc/PID/mem (CAP_SYS_PTRACE alone does not permit this), the check compares the file behind /proc/PID/exe with
  * `program` of struct candidate.
  */
 #ifndef RBDUMP_CANDIDATES_H
@@ -54,8 +54,8 @@ struct candidate_list {
 void candidates_clear(struct candidate_list *list);
 
 /*
- * Begins an update of the list. The caller continues the update with one call of candidates_see() for each descendant,
- * and ends the update with candidates_sweep().
+ * Begins an update of the list. The caller then calls candidates_see() for each descendant, and ends the update with
+ * candidates_sweep().
  */
 void candidates_begin(struct candidate_list *list);
 
@@ -68,8 +68,8 @@ bool candidates_see(struct candidate_list *list, pid_t pid, uint64_t started, bo
 /*
  * Forgets each candidate for which candidates_see() was not called, and plans a new look at each candidate that has
  * called exec. Does nothing to a candidate that a capture is looking at.
- *   ask_all  whether to check each candidate for an exec now. Must be true if candidates_execed() may not have been
- *            called for every exec. If false, each candidate is still checked once per second
+ *   ask_all  whether to check each candidate for an exec now. Must be true if there may have been an exec without a
+ *            call of candidates_execed(). If false, each candidate is still checked once per second
  */
 void candidates_sweep(struct candidate_list *list, bool ask_all, uint64_t now_ns);
 
@@ -90,7 +90,10 @@ struct candidate *candidates_next(struct candidate_list *list, uint64_t now_ns);
  */
 void candidates_is_none(struct candidate_list *list, pid_t pid, uint64_t started, bool no_ruby, uint64_t now_ns);
 
-/* Removes a candidate, because a look has shown that it is a Ruby or cannot be recorded, or because it has ended. */
+/*
+ * Lets the next candidates_sweep() remove a candidate, because a look has shown that the candidate is a Ruby or cannot
+ * be recorded, or because the candidate has ended.
+ */
 void candidates_drop(struct candidate_list *list, pid_t pid, uint64_t started);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * A capture: a process of rbdump that samples one target. rbdump record has one capture for each process that it
  * follows. A read of a target's memory may never return. Such a read blocks only the capture of that target; all other
- * targets are still recorded. A capture is a worker (guard/guard.h): if rbdump is killed, the capture runs until it has
- * detached from its target.
+ * targets are still recorded. A capture is a worker (guard/guard.h): if rbdump is killed, the capture goes on until it
+ * has detached from its target.
  *
  * A capture waits until its target is a Ruby, and then samples the target until the target ends. If the target calls
  * exec, the capture begins again. A capture sends its records to rbdump through a pipe.
@@ -18,19 +18,22 @@ struct capture_control {
 	_Atomic int stop;		     /* if set, captures must send the records that they have, and end */
 	_Atomic uint32_t samplers;	     /* how many captures sample a Ruby; these captures share the CPU limit */
 	_Atomic uint32_t part;		     /* number of the part (file) that is being written; it never decreases */
-	_Atomic uint64_t part_origins_ns[2]; /* indexed by part % 2: when the part began, in ns since `origin` */
+	_Atomic uint64_t part_origins_ns[2]; /* indexed by part % 2: when the part began, as in capture_begin_part() */
 };
 
-/* Tells the captures that their records are for part `part` from now on. */
+/*
+ * Tells the captures that their records are for part `part` from now on.
+ *   origin_ns  when the part began, in ns since `origin` of capture_options
+ */
 void capture_begin_part(struct capture_control *control, uint32_t part, uint64_t origin_ns);
 
 struct capture_options {
 	uint32_t process; /* the number of the process in the recording */
 	pid_t pid;
 	bool awaited;  /* the user gave the pid, without --children: if the process is not a Ruby, this is an error */
-	bool descends; /* the process is a descendant; the capture gives it up if it does not become a Ruby in time */
-	/* How long a capture waits for a descendant that is not a Ruby at all (`no_ruby` of struct error) to become a
-	   Ruby. */
+	bool descends; /* found with --children: the capture gives up if the process does not become a Ruby in time */
+	/* With `descends`: how long the capture waits for the process to become a Ruby, as long as the process is not a
+	   Ruby at all (`no_ruby` of struct error). */
 	long patience_ns;
 	bool launched; /* rbdump has started the process */
 	double rate;

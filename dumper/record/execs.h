@@ -24,9 +24,9 @@ void execs_destroy(struct execs *execs); /* NULL is fine */
 typedef void execs_told(void *context, pid_t pid);
 
 /*
- * Calls `told` for each process that has called exec since the last execs_take(). Returns false if some execs may not
- * have been reported, because `execs` is NULL or the kernel had no room for all reports. An exec on a CPU that came
- * online after execs_create() is not noticed.
+ * Calls `told` for each process that has called exec since the last execs_take(). Returns false if reports may be
+ * missing, because `execs` is NULL or the kernel had no room for all reports. An exec on a CPU that came online after
+ * execs_create() is not noticed.
  */
 bool execs_take(struct execs *execs, execs_told *told, void *context);
 

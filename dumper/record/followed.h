@@ -26,7 +26,7 @@ struct followed {
 	bool given_up; /* the last message was CAPTURE_NO_RUBY */
 	bool no_ruby;  /* `no_ruby` of the last message */
 	int status;    /* the status of a capture that has ended, as from waitpid() */
-	uint32_t part; /* the part that the last message was for */
+	uint32_t part; /* the part that the last records were for */
 	struct profile_counts counts;	     /* the counts of the process in `part` */
 	struct profile_counts counts_before; /* the counts of the process in all earlier parts */
 };
@@ -43,7 +43,7 @@ struct error *followed_begin(struct followed_list *list, const struct capture_op
 /* Finds a process by pid and start time; NULL if the process is not followed. */
 struct followed *followed_find(const struct followed_list *list, pid_t pid, uint64_t started);
 
-/* Processes one message of a capture, with its `length` bytes of data. */
+/* Handles one message of a capture, with the message's `length` bytes of data. */
 typedef struct error *followed_take(void *context, struct followed *of, const struct capture_message *message,
 				    const uint8_t *data);
 
@@ -53,7 +53,7 @@ typedef struct error *followed_take(void *context, struct followed *of, const st
  */
 struct error *followed_read(struct followed *followed, followed_take *take, void *context);
 
-/* Forgets each process that was given up, if its capture has ended. The process may be followed again later. */
+/* Forgets each process that was given up, if its capture has ended. Such a process can be followed again later. */
 void followed_forget_given_up(struct followed_list *list);
 
 /* Forgets each process that has ended, if its capture has ended, too. */

@@ -23,7 +23,7 @@ struct record_options {
 	unsigned int time_limit_s;
 	bool raw;		      /* write the recording itself, instead of a report in `report.format` */
 	bool named;		      /* the user has named the output file */
-	struct report_options report; /* report.output is the name of the output file, also if `raw` is set */
+	struct report_options report; /* report.output is the name of the output file, even if `raw` is set */
 };
 
 #endif

@@ -14,7 +14,7 @@ struct output;
  *   name   the name of the file; "-": standard output; NULL: a temporary file without a name, for output_reread()
  *   named  whether the user has named the file. If true, the file may be of any kind, even a link or a device. If
  *          false, the file must be new, or must be a regular file that belongs to the user and has only one hard link.
- *          FILE.1 and all later parts are checked as if `named` were false
+ *          The files of later parts (FILE.1, FILE.2, ...) are checked as if `named` were false
  *   head   the head of the first part. The heads of later parts differ from this head only in `start`
  */
 struct error *output_open(const char *name, bool named, const struct recording_head *head, struct output **ret);
@@ -27,8 +27,8 @@ struct error *output_flush(struct output *output);
 
 /*
  * Begins the next part: FILE.1 follows FILE, and FILE.2 follows FILE.1. Records for the previous part can still be
- * added until output_finish_before(). At most two parts are open at a time, so output_rotate() finishes the part before
- * the previous one.
+ * added until output_finish_before(). At most two parts are open at a time: if two are open already, output_rotate()
+ * first finishes the older one.
  *   now_ns  the current time, in ns since the beginning of the part that ends
  *   start   time 0 of the new part, by CLOCK_REALTIME
  */
@@ -44,8 +44,8 @@ uint32_t output_part(const struct output *output);
 struct error *output_finish(struct output *output, uint64_t now_ns);
 
 /*
- * Returns the descriptor of the file that has no name. The file position is set to the beginning, so that the caller
- * can read the recording. The output still owns the descriptor.
+ * Returns the descriptor of the temporary file without a name (see output_open()). The file position is set to the
+ * beginning, so that the caller can read the recording. The output still owns the descriptor.
  */
 int output_reread(struct output *output);
 

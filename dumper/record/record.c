@@ -207,7 +207,7 @@ static struct error *note_ended(struct recorder *recorder, struct followed *of)
 		/* Otherwise it ran into a time limit, and has said so itself. */
 		if (WIFSIGNALED(of->status))
 			text_format(&text,
-				    "process %d is not recorded any more: the process that samples it was killed by a "
+				    "process %d is no longer recorded: the process that samples it was killed by a "
 				    "signal (%s)",
 				    of->pid, strsignal(WTERMSIG(of->status)));
 		if (text.data)

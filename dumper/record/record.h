@@ -1,8 +1,8 @@
 /*
  * The verb `rbdump record`: samples the stacks of Ruby processes many times per second.
  *
- * record_main() starts the command, and finds the processes to follow. For each of these processes, record_main() forks
- * a capture (capture.h). record_main() writes the records that the captures send.
+ * record_main() starts the command if the user gave one, and finds the processes to follow. For each of these
+ * processes, record_main() forks a capture (capture.h). record_main() writes the records that the captures send.
  */
 #ifndef RBDUMP_RECORD_H
 #define RBDUMP_RECORD_H
@@ -10,7 +10,7 @@
 #include "record/options.h"
 
 /*
- * Makes a recording. Returns the exit status of rbdump. If rbdump started a command and had no error itself, this is
+ * Makes a recording. Returns the exit status of rbdump. If rbdump started a command and had no error itself, returns
  * the exit status of the command.
  */
 int record_main(const struct record_options *options);

@@ -1,5 +1,5 @@
 /*
- * The state of a recording in progress, which record.c and discover.c share.
+ * The state of a recording in progress, shared by record.c and discover.c.
  */
 #ifndef RBDUMP_RECORDER_H
 #define RBDUMP_RECORDER_H

@@ -1,6 +1,6 @@
 /*
- * Turns observations into records: finds names, puts stacks into the tables of the recording, and merges consecutive
- * equal observations of a thread into one span.
+ * Turns observations into records: finds the names of frames and threads, puts stacks into the tables of the recording,
+ * and merges consecutive equal observations of a thread into one span.
  */
 #ifndef RBDUMP_SPANS_H
 #define RBDUMP_SPANS_H
@@ -32,8 +32,8 @@ void spans_add_starting(struct spans *spans, pid_t tid, uint64_t start_ns, uint6
 /*
  * Adds an observation.
  *   session  the session of the target, from which the names of threads are read
- * Returns whether the target may have moved or freed objects before the names for the stack were read. If true, the
- * caller must call keep_pace() of the stream that made the observation.
+ * Returns whether the target may have moved or freed objects before the names of the stack's frames were read. If true,
+ * the caller must call keep_pace() of the stream that made the observation.
  */
 bool spans_add(struct spans *spans, const struct session *session, struct decoder *decoder,
 	       const struct observation *seen);
@@ -45,7 +45,7 @@ void spans_forget_threads(struct spans *spans);
  * Appends to `ret`, as records, everything that was added since the last spans_take(). A span that is still in progress
  * ends now, and continues as a new span.
  *   counts  receives the counts of this part so far; may be NULL
- * Returns false if memory was short, now or at any earlier time.
+ * Returns false if this call or any earlier call ran out of memory.
  */
 bool spans_take(struct spans *spans, uint64_t now_ns, struct byte_buffer *ret, struct profile_counts *counts);
 

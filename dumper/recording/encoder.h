@@ -23,18 +23,18 @@ void encoder_destroy(struct encoder *encoder); /* NULL is fine */
  */
 struct profile *encoder_tables(struct encoder *encoder);
 
-/* Adds a record about the process. A later record about the process replaces it. */
+/* Adds a record about the process. A later record about the process replaces this record. */
 void encoder_process(struct encoder *encoder, const struct profile_process *process);
 
 /*
- * Adds a record about thread number `id`. A later record about the thread replaces it. The first thread has id 0, and
- * each new thread has the next id.
+ * Adds a record about thread number `id`. A later record about the thread replaces this record. The first thread has id
+ * 0, and each new thread has the next id.
  */
 void encoder_thread(struct encoder *encoder, uint32_t id, const struct profile_thread *thread);
 
 /*
- * Adds a span. The start and the end of the span are rounded to microseconds, so adjacent spans of a thread stay
- * adjacent.
+ * Adds a span. The start and the end of the span, not its length, are rounded down to microseconds, so adjacent spans
+ * of a thread stay adjacent.
  */
 void encoder_span(struct encoder *encoder, const struct profile_span *span);
 

@@ -1,8 +1,8 @@
 /*
  * The file format of a recording (doc/recording.md). The file consists of zstd frames. No record is split between two
- * frames, so all complete frames can be read even if rbdump or the machine dies. The unpacked data is a line that names
- * the format, followed by records. A record consists of a byte for its kind, the length of its payload as a varint, and
- * the payload.
+ * frames, so all complete frames can be read even if rbdump or the machine dies. The decompressed data is a line that
+ * names the format, followed by records. A record consists of a byte for its kind, the length of its payload as a
+ * varint, and the payload.
  *
  * Varints are little-endian base 128; signed varints are zigzag-encoded. A string is written as its length + 1,
  * followed by its bytes. A missing string is written as 0. Times are in microseconds since the start of the recording,
@@ -35,9 +35,9 @@ enum record {
 };
 
 /*
- * A row of RECORD_SPANS consists of: the span's start minus the end of the thread's last span (signed), thread, weight,
- * count, a byte (state | verdict << 4), node. If the state is blocked, the row has one more number: 1 + the number of
- * the system call, or 0 if the system call is not known.
+ * A row of RECORD_SPANS consists of: the span's start minus the end of the thread's previous span (signed), thread,
+ * weight, count, a byte (state | verdict << 4), node. If the state is blocked, the row has one more number: 1 + the
+ * number of the system call, or 0 if the system call is not known.
  */
 
 /* The longest record that a reader accepts, in bytes. */
@@ -46,7 +46,9 @@ enum record {
 /* The deepest stack that a reader accepts, in frames. A sampler walks at most half as many frames. */
 #define RECORDING_DEPTH_MAX 131072u
 
-/* How many processes a reader accepts at most: the total of all recordings that it reads together (doc/recording.md). */
+/*
+ * The highest number of processes that a reader accepts, in all recordings that are read together (doc/recording.md).
+ */
 #define RECORDING_PROCESSES_MAX 4194304u
 
 /* The highest number of threads that a reader accepts, in all recordings that are read together (doc/recording.md). */

@@ -49,8 +49,8 @@ struct profile_process {
 	const char *ruby_version;     /* NULL if the process never was a Ruby */
 	const char *ruby_description; /* NULL if the process never was a Ruby */
 	/*
-	 * Set if the process was read through the layout of another release: the releases that this layout is for, as
-	 * from layout_releases() ("3.3.7 3.3.11"). Otherwise NULL.
+	 * If the process was read through the layout of another release: the releases that this layout is for, as from
+	 * layout_releases() ("3.3.7 3.3.11"). Otherwise NULL.
 	 */
 	const char *layout_releases;
 	uint64_t begin_ns; /* when rbdump first looked at the process */
@@ -123,7 +123,7 @@ struct profile {
 	struct profile_function *functions;
 	struct profile_frame *frames;
 	struct profile_node *nodes;
-	struct profile_span *spans; /* the spans of each thread ascend by start_ns, and do not overlap */
+	struct profile_span *spans; /* the spans of each thread are sorted by start_ns, and do not overlap */
 	size_t nr_processes, nr_threads, nr_functions, nr_frames, nr_nodes, nr_spans;
 	struct profile_counts counts; /* of all processes */
 
@@ -143,23 +143,23 @@ size_t profile_bytes(const struct profile *profile);
 const char *profile_string(struct profile *profile, const char *text);
 
 /*
- * These functions find an equal element, or add a new one, and return its index. They return UINT32_MAX if out of
- * memory. Strings must be from profile_string().
+ * The next three functions find an equal element, or add a new one, and return its index. They return UINT32_MAX if out
+ * of memory. Strings must be from profile_string().
  */
 uint32_t profile_add_function(struct profile *profile, const struct profile_function *function);
 uint32_t profile_add_frame(struct profile *profile, uint32_t function, int64_t line);
 uint32_t profile_add_node(struct profile *profile, uint32_t parent, uint32_t frame);
 
 /*
- * These functions always add an element. profile_add_process() and profile_add_thread() return the index of the
- * element; UINT32_MAX if out of memory. profile_add_span() returns false if out of memory. Strings must be from
+ * The next three functions always add an element. profile_add_process() and profile_add_thread() return the index of
+ * the element; UINT32_MAX if out of memory. profile_add_span() returns false if out of memory. Strings must be from
  * profile_string().
  */
 uint32_t profile_add_process(struct profile *profile, const struct profile_process *process);
 uint32_t profile_add_thread(struct profile *profile, const struct profile_thread *thread);
 bool profile_add_span(struct profile *profile, const struct profile_span *span);
 
-/* Finds the first process that was added with that pid and start; UINT32_MAX if not found. */
+/* Finds the first process that was added with this pid and start time; UINT32_MAX if not found. */
 uint32_t profile_find_process(const struct profile *profile, pid_t pid, uint64_t started);
 
 /* Finds the first thread that was added with the same process, tid, name and `main`; UINT32_MAX if not found. */

@@ -27,8 +27,8 @@ struct error *recordings_read(const char *const names[], size_t count, struct re
 			      struct profile **ret);
 
 /*
- * Reads the recording in one open file into a profile, like recordings_read(). Begins at the current position of the
- * file. The file stays open.
+ * Reads one recording from an open file, like recordings_read(). Begins at the current position of the file. The file
+ * stays open.
  */
 struct error *recording_read_fd(int fd, const char *name, struct recording_state *state, struct profile **ret);
 

@@ -16,7 +16,7 @@ struct record_reader {
 	bool has_head, finished;
 	const char *what; /* what is wrong with the recording; NULL if nothing is wrong */
 	bool no_memory;
-	uint64_t offset_us;		/* time 0 of the recording, as a time of the profile */
+	uint64_t offset_us;		/* time 0 of the recording, in us since time 0 of the profile */
 	struct process_map **processes; /* indexed by process number; NULL if there was no record about the process */
 	size_t nr_processes, processes_capacity;
 	/* How many generations have begun. A generation is one set of ids of a process. Each process begins a

@@ -12,7 +12,7 @@
 struct json_t;
 
 /*
- * Writes text for people: a header line, then each thread with its frames, innermost first. A frame is
+ * Writes text for people: a header line, then each thread with its frames, innermost first. A frame is shown as
  * `path:line:in 'label'`, which terminals and editors make clickable. Control characters in names are written as \xNN,
  * so that a name cannot control the terminal.
  *   colour  whether to use ANSI colours

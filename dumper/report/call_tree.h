@@ -14,7 +14,7 @@ struct call_node {
 	int64_t line;	       /* the line, if the tree is by line; otherwise 0 */
 	/* For a group: the process or thread to which all nodes below it belong: "ruby 1234", "thread 1235 worker". */
 	const char *group;
-	int64_t group_number;		/* for a group: the number of the process or thread; otherwise 0 */
+	int64_t group_number;		/* for a group: a number that only this process or thread has; otherwise 0 */
 	uint64_t self[PROFILE_STATES];	/* by state: the weight, in ns, of the stacks that end at this node */
 	uint64_t total[PROFILE_STATES]; /* by state: the sum of `self` of this node and all nodes below it */
 	uint64_t samples;		/* how many samples have a stack that ends at this node */
@@ -36,8 +36,8 @@ enum call_tree_by { CALL_TREE_BY_FUNCTION, CALL_TREE_BY_LINE };
 /*
  * Makes the call tree of a profile. The profile must outlive the tree. Returns NULL if out of memory.
  *   by       with CALL_TREE_BY_FUNCTION, all lines of a function share one node
- *   threads  whether each thread has a node of its own. If the profile has several processes, each process has a node
- *            of its own in any case
+ *   threads  whether each thread has a node of its own. If the profile has several processes, each process always
+ *            has a node of its own
  */
 struct call_tree *call_tree_create(const struct profile *profile, enum call_tree_by by, bool threads);
 void call_tree_destroy(struct call_tree *tree); /* NULL is fine */

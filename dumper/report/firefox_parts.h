@@ -24,7 +24,7 @@ struct firefox_writer {
 	const struct format_options *options;
 	struct json_stream json;
 	struct string_table strings;
-	struct string_table sources; /* the path of each source, at the index of that source */
+	struct string_table sources; /* the paths of the source files, in the order of the table of sources */
 	uint32_t *callers;	     /* for each node: its row in the table of stacks; NONE if the node calls nothing */
 	uint32_t nr_callers;
 	/*
@@ -34,12 +34,12 @@ struct firefox_writer {
 	struct firefox_leaf *leaves;
 	uint32_t nr_leaves;
 	uint32_t *span_leaf; /* for each span: the index of its leaf */
-	/* For each system call: its subcategory of "blocked". 0 if no leaf has the system call. */
+	/* For each system call: its subcategory in the category "blocked"; 0 if no leaf has this system call. */
 	uint16_t *subcategories;
-	uint64_t samples_a_row; /* how many samples each row of a table of samples represents */
+	uint64_t samples_a_row; /* the maximum number of samples in one row of a table of samples */
 };
 
-/* Writes the index of a table row, as a value of an array. Writes null for NONE. */
+/* Writes the index of a table row, as an element of an array. Writes null for NONE. */
 void firefox_write_index(struct json_stream *json, uint32_t index);
 
 /* Writes the tables that all threads share: stacks, frames, functions, sources and strings. */

@@ -16,7 +16,7 @@ struct format_options {
 	bool threads;		      /* show each thread separately, if the format supports this */
 	bool lines;		      /* show frames by line, if the format supports this */
 	const char *remark;	      /* the remark from nearest_remark(); NULL if there is no remark */
-	const struct profile *before; /* the other profile of --diff, with the same filters; NULL without --diff */
+	const struct profile *before; /* the baseline profile of --diff, with the same filters; NULL without --diff */
 };
 
 typedef bool format_write(const struct profile *profile, const struct format_options *options, FILE *stream);

@@ -40,7 +40,7 @@ bool nearest_remark(const struct profile *profile, const struct profile *before,
 	if (first->ruby_version)
 		fprintf(stream, "the nearest to %s; it was not made for this release", first->ruby_version);
 	else
-		fprintf(stream, "which was made for another release than that of the process");
+		fprintf(stream, "which was not made for the release of the process");
 	if (fclose(stream) == 0)
 		return true;
 	free(*ret);

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "report/nearest.h"
-#define FORMAT_NAMES "flamegraph, collapsed, speedscope, pprof, firefox, callgrind, json, summary"
 
 static const struct report_format formats[] = {
     {"flamegraph", format_flamegraph, false, true},
@@ -36,19 +35,19 @@ bool report_option(int option, const char *argument, struct report_options *opti
 	case 'f':
 		options->format = report_format_find(argument);
 		if (!options->format)
-			*wrong = " is not a format: " FORMAT_NAMES;
+			*wrong = " is not a format; use " REPORT_FORMATS;
 		return true;
 	case 'o':
 		options->output = argument;
 		return true;
 	case REPORT_BY:
 		if (!profile_view_parse(argument, &options->selection.view))
-			*wrong = " is not a view: wall, cpu, gvl, gc";
+			*wrong = " is not a view; use wall, cpu, gvl or gc";
 		return true;
 	case REPORT_THREADS:
 		options->threads = strcmp(argument, "each") == 0;
 		if (!options->threads && strcmp(argument, "merged") != 0)
-			*wrong = " is not a value of --threads: each, merged";
+			*wrong = " is not a value of --threads; use each or merged";
 		return true;
 	case REPORT_IDLE:
 		options->selection.idle = true;

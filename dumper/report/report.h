@@ -15,7 +15,10 @@ struct report_format {
 	bool diff;   /* the format can compare two profiles */
 };
 
-/* The format with that name; NULL if there is no such format. */
+/* The names of all formats, for messages. */
+#define REPORT_FORMATS "flamegraph, collapsed, speedscope, pprof, firefox, callgrind, json or summary"
+
+/* The format that has this name; NULL if there is no such format. */
 const struct report_format *report_format_find(const char *name);
 
 struct report_options {

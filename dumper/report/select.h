@@ -31,12 +31,15 @@ struct selection {
 /*
  * Whether a span is idle: its thread sleeps, or waits for work as servers do. A thread waits for work if it is in a
  * system call for waiting (accept, epoll_wait, select, wait4 and the like). A thread also waits for work if it is
- * blocked in a method for waiting (TCPServer#accept, IO.select). In this case, the system call does not matter. In
- * other methods, a read or a poll may be part of the program's work, so a span with such a system call is not idle.
+ * blocked in a method for waiting (TCPServer#accept, IO.select). In such a method, every system call counts as waiting.
+ * In other methods, a read or a poll may be part of the program's work, so a span with such a system call is not idle.
  */
 bool span_is_idle(const struct profile *profile, const struct profile_span *span);
 
-/* Drops the spans that are not selected, and cuts those that begin before from_ns or end after to_ns. */
+/*
+ * Drops the spans that are not selected. If a span begins before from_ns or ends after to_ns, only the part between
+ * these times remains.
+ */
 void profile_select(struct profile *profile, const struct selection *selection);
 
 #endif

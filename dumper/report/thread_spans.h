@@ -11,7 +11,7 @@
 struct thread_spans {
 	/* The indices of all spans, sorted by thread. The spans of each thread stay in the profile's order. */
 	uint32_t *spans;
-	/* For each thread: where its spans begin in `spans`. One more element says where the last spans end. */
+	/* For each thread: where its spans begin in `spans`. The last element says where the last spans end. */
 	size_t *first;
 };
 
@@ -19,7 +19,7 @@ struct thread_spans {
 bool thread_spans_collect(const struct profile *profile, struct thread_spans *ret);
 void thread_spans_clear(struct thread_spans *spans);
 
-/* The name that is shown for a span without a known stack. */
+/* The name that is shown for a span whose stack is not known. */
 #define THREAD_SPANS_NO_STACK "(no stack)"
 
 /* Appends the name of a thread: "worker", "main", or "thread 1235" if the thread has no name. */

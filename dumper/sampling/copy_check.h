@@ -29,8 +29,8 @@ bool copy_check_init(struct copy_check *check, const struct ruby *ruby, struct t
 void copy_check_clear(struct copy_check *check);
 
 /*
- * Drops the code that was read. Ruby may have freed this code since, and used its memory for something else. False if
- * out of memory.
+ * Drops the code that was read. Ruby may have freed this code by now, and reused its memory for something else. False
+ * if out of memory.
  */
 bool copy_check_renew(struct copy_check *check);
 

@@ -1,7 +1,8 @@
 /*
- * Limits the CPU time that sampling takes. Sampling runs at real-time priority if permitted. While sampling uses a CPU,
- * other programs cannot use that CPU. A budget of CPU time grows by a share of the time that passes, and each round
- * spends from the budget. If the budget is spent, the next round waits.
+ * Limits the CPU time that sampling takes. Sampling runs at real-time priority if permitted. At this priority, other
+ * programs cannot use a CPU while sampling uses it. So sampling has a budget of CPU time. The budget grows by a share
+ * of the elapsed time, and the CPU time that was used is subtracted from it. If the budget is overspent, the next round
+ * waits.
  */
 #ifndef RBDUMP_CPU_LIMIT_H
 #define RBDUMP_CPU_LIMIT_H
@@ -24,8 +25,8 @@ struct cpu_limit {
 };
 
 /*
- * Initializes `limit`. The first samples cost most, because no names are known yet. So the budget starts with
- * `share` of three seconds.
+ * Initializes `limit`. The first samples cost most, because no names are known yet. So the budget starts at `share`
+ * times three seconds.
  *   share  the limit as a share of one CPU, above 0
  *   now    by CLOCK_MONOTONIC
  *   used   the CPU time used so far, by CLOCK_PROCESS_CPUTIME_ID or a similar clock
@@ -33,9 +34,9 @@ struct cpu_limit {
 void cpu_limit_begin(struct cpu_limit *limit, double share, const struct timespec *now, const struct timespec *used);
 
 /*
- * Adds `share` of the time since the last update to the budget, and subtracts the CPU time that was used since then.
- * The budget grows to at most `share` of one second. Returns for how many nanoseconds sampling must pause; 0 if the
- * budget is not spent.
+ * Adds `share` times the time since the last update to the budget. The budget does not grow above `share` times one
+ * second. Then subtracts the CPU time that was used since the last update. Returns how long sampling must pause, in
+ * nanoseconds; 0 if the budget is not overspent.
  */
 long long cpu_limit_pause(struct cpu_limit *limit, double share, const struct timespec *now,
 			  const struct timespec *used);

@@ -8,16 +8,16 @@
 #include <stdint.h>
 #include <time.h>
 
-/* The longest single sleep of deadline_wait(). After each sleep, deadline_wait() checks whether sampling ends. */
+/* The longest single sleep of deadline_wait(). After each sleep, deadline_wait() checks whether to stop waiting. */
 #define DEADLINE_SLICE_NS 50000000LL
 
 /*
- * When to begin the sample of a deadline: at the deadline, or a short time after `now`, whichever is later. In this
- * short time the target runs, even at a very high rate of samples.
+ * When to begin the sample of a deadline: at the deadline, or a short time after `now`, whichever is later. This short
+ * time lets the target run even at a very high sampling rate.
  */
 struct timespec deadline_next(const struct timespec *deadline, const struct timespec *now);
 
-/* Whether to stop waiting, because sampling ends. `now` is the current time. */
+/* Returns whether sampling must end; deadline_wait() then stops waiting. `now` is the current time. */
 typedef bool deadline_ends(void *context, const struct timespec *now);
 
 /* Sleeps until `due`. Calls `ends` before each sleep and after the last one. False if `ends` returned true. */

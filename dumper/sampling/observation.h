@@ -10,9 +10,9 @@
 
 /* One thread, in one round. */
 struct observation {
-	uint64_t time_ns;   /* when the thread was seen: ns since the origin */
-	uint64_t weight_ns; /* the weight: for how many ns before `time_ns` the observation counts */
-	uint64_t thread;    /* address of the rb_thread_t; 0: no thread; a thread is identified by `thread` and `tid` */
+	uint64_t time_ns;   /* when the thread was seen: ns since `origin` (sampling/rounds.h) */
+	uint64_t weight_ns; /* the weight: how many ns before `time_ns` the observation stands for */
+	uint64_t thread;    /* address of the rb_thread_t; 0: no thread. `thread` and `tid` identify a thread */
 	pid_t tid;	    /* 0: not known */
 	bool no_native;	    /* the Ruby thread has no native thread, so `tid` is 0 */
 	uint64_t ractor;    /* the number of the ractor */
@@ -24,7 +24,7 @@ struct observation {
 	/* NULL if `same` is set, or if `stack` is a cache hit. A sample with `gone` or `no_stack` set has no stack. */
 	struct sample *sample;
 	size_t slot;		   /* the number of `sample` in the observation queue */
-	struct cached_stack stack; /* the entry of the stack in `cache`; CACHE_NONE if there is none */
+	struct cached_stack stack; /* the entry of the stack in `cache`; CACHE_NONE if it has no entry */
 	struct stack_cache *cache;
 	uint64_t collections; /* how many garbage collections had begun; 0: not known */
 

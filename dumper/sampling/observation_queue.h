@@ -49,7 +49,7 @@ void observation_queue_end(struct observation_queue *queue);
  * Waits for the next observation, and returns it. The observation is valid until observation_queue_done(). Returns NULL
  * if there will be no more observations (`*timed_out` is false), or if no observation came in time (`*timed_out` is
  * true).
- *   until  when to stop waiting, by CLOCK_MONOTONIC. If `until` is NULL, there is no limit, and `timed_out` may be
+ *   until  when to stop waiting, by CLOCK_MONOTONIC. If `until` is NULL, there is no time limit, and `timed_out` can be
  *          NULL, too
  */
 const struct observation *observation_queue_next(struct observation_queue *queue, const struct timespec *until,
@@ -59,7 +59,7 @@ void observation_queue_done(struct observation_queue *queue);
 
 /*
  * After this call, the sampling thread begins a round only when all samples of earlier rounds have been given back
- * (observation_queue_wait_for_pace()). Call it if the target moves or frees objects so soon that the names for the
+ * (observation_queue_wait_for_pace()). Call it if the target moves or frees objects so often that the names for the
  * stacks cannot be read in time.
  */
 void observation_queue_keep_pace(struct observation_queue *queue);

@@ -1,8 +1,8 @@
 /*
  * Tells whether a thread still runs. The kernel reports each context switch of the thread in shared memory
- * (sampling/switch_events.h). As long as there is no report, no system call is needed. Each report costs the thread
- * time, so a thread is watched only if it has run for a while and is not switched often. If switch_events_prepare()
- * succeeds, each context switch on the machine takes a little longer from on_cpu_init() until on_cpu_clear().
+ * (sampling/switch_events.h). As long as there is no report, no system call is needed. Each report slows the thread
+ * down, so a thread is watched only if it has run for a while and has few context switches. If switch_events_prepare()
+ * succeeds, each context switch on the machine takes a little longer until on_cpu_clear() is called.
  *
  * A struct on_cpu belongs to one thread of rbdump at a time.
  */
@@ -17,25 +17,25 @@
 
 struct on_cpu {
 	pid_t tid;		   /* the thread of the last on_cpu_runs(); 0: none */
-	bool ran;		   /* whether the thread ran at the last look */
-	unsigned int rounds;	   /* in how many looks the thread ran and was not watched */
+	bool ran;		   /* whether the thread ran at the last check */
+	unsigned int rounds;	   /* how many checks found the thread running while it was not watched */
 	unsigned int wanted;	   /* how large `rounds` must be before the thread is watched */
 	unsigned int rests;	   /* how many rounds have begun since the last on_cpu_runs() */
 	struct switch_event event; /* fd -1: the thread is not watched */
-	int credit;		   /* how many more context switches may be reported; below 0: watching ends */
+	int credit;		   /* how many more reported context switches are accepted; below 0: watching ends */
 	bool may_tell;		   /* watching is allowed */
 	int prepared;		   /* the descriptor from switch_events_prepare(); -1: none */
 };
 
 /*
- * Initializes `on_cpu` without a thread. May take about 10 ms.
- *   undisturbed  whether the thread stays on its CPU during a sample. If samples take the thread off its CPU, each
- *                sample would cause a report, so no thread is watched
+ * Initializes `on_cpu` without a thread. This can take about 10 ms.
+ *   undisturbed  whether the thread stays on its CPU during a sample. If this is false, no thread is watched, because
+ *                each sample would cause a report
  */
 void on_cpu_init(struct on_cpu *on_cpu, bool undisturbed);
 void on_cpu_clear(struct on_cpu *on_cpu);
 
-/* Forgets the thread of the last on_cpu_runs(). */
+/* Ends watching, and forgets the thread of the last on_cpu_runs(). */
 void on_cpu_forget(struct on_cpu *on_cpu);
 
 /*

@@ -20,9 +20,9 @@ struct perf_ring {
 
 /*
  * Opens an event that counts nothing. The kernel reports what `attributes` ask for. The event excludes the kernel and
- * the hypervisor. On failure, returns false with errno, and leaves `*ret` closed.
+ * the hypervisor. On failure, returns false, sets errno, and leaves `*ret` closed.
  *   attributes  the caller sets the members that say what to report, and leaves all other members zero. This function
- *               sets some of these other members
+ *               sets some of the other members
  *   tid, cpu    as in perf_event_open(2)
  *   bytes       the room for records, in bytes: a power of two that is also a multiple of the page size
  */
@@ -30,7 +30,7 @@ bool perf_ring_open(struct perf_event_attr *attributes, pid_t tid, int cpu, size
 
 /*
  * Opens an event like perf_ring_open(), but without shared memory. So the kernel reports nothing. Returns the
- * descriptor of the event, or -1 with errno.
+ * descriptor of the event. On failure, returns -1 and sets errno.
  */
 int perf_event_open_dummy(struct perf_event_attr *attributes, pid_t tid, int cpu);
 

@@ -1,8 +1,8 @@
 /*
  * Chooses the CPU and the priority of the thread that takes samples.
  *
- * If a SCHED_FIFO thread wakes up on the CPU on which a thread of the target runs, the SCHED_FIFO thread preempts the
- * target's thread.
+ * This thread has real-time priority (SCHED_FIFO) if permitted. So if it wakes up on the CPU on which a thread of the
+ * target runs, it preempts the target's thread.
  */
 #ifndef RBDUMP_PLACEMENT_H
 #define RBDUMP_PLACEMENT_H
@@ -17,14 +17,14 @@
 struct placement {
 	cpu_set_t cpus;	       /* the CPUs that rbdump may run on */
 	int cpu;	       /* the CPU that the sampling thread is bound to; -1: none */
-	struct timespec off;   /* when the sampling thread last left the target's CPU; 0: it may be on that CPU */
+	struct timespec off;   /* when the sampling thread last left the target's CPU; 0: it might be on that CPU */
 	pid_t off_tid;	       /* the thread of the target whose CPU was left at the time `off`; 0: none */
 	pid_t worker;	       /* the thread of rbdump that processes the samples; 0: none */
 	int worker_off;	       /* the CPU that `worker` must not use, because the target uses it; -1: none */
 	struct timespec moved; /* when `worker_off` changed */
 };
 
-/* Initializes `placement`. From now on, the CPUs of rbdump are those on which the calling thread may run. */
+/* Initializes `placement`. From now on, "the CPUs of rbdump" are the CPUs on which the calling thread may run now. */
 void placement_init(struct placement *placement);
 
 /* Lets the thread `worker` run on all CPUs of rbdump again. */
@@ -46,8 +46,8 @@ bool placement_follow(struct placement *placement, const struct task *task);
 void placement_avoid(struct placement *placement, pid_t tid, const struct task *task);
 
 /*
- * The same as placement_avoid(), but does nothing if placement_avoid() was called less than 50 ms ago, and
- * placement_follow() was not called after it.
+ * The same as placement_avoid(), but does nothing if placement_avoid() was called less than 50 ms ago and
+ * placement_follow() has not been called since then.
  */
 void placement_stay_off(struct placement *placement, pid_t tid, const struct task *task);
 

@@ -1,8 +1,8 @@
 /*
- * A quiet round: a round in which only the running thread (the thread with the GVL) can have run since the previous
- * round. All other threads sleep, and the kernel has given none of them a CPU since the previous round. In a quiet
- * round, only the stack of the running thread and a few words of the target's memory are read (ruby/thread_words.h).
- * The words change if a thread is added, or if another thread gets the GVL.
+ * A round is quiet if only the running thread (the thread with the GVL) can have run since the previous round. All
+ * other threads sleep, and the kernel has given none of them a CPU since the previous round. In a quiet round, only the
+ * stack of the running thread and a few words of the target's memory are read (ruby/thread_words.h). These words change
+ * if a thread is added, or if another thread gets the GVL.
  */
 #ifndef RBDUMP_QUIET_H
 #define RBDUMP_QUIET_H
@@ -10,9 +10,9 @@
 #include "ruby/thread_words.h"
 #include "sampling/sleep_guard.h"
 
-/* What quiet rounds need to know. */
+/* The data for quiet rounds. */
 struct quiet {
-	bool may_be;		    /* whether the next round may be quiet */
+	bool may_be;		    /* whether the next round can be quiet */
 	size_t running_at;	    /* index of the running thread in the watched list; SIZE_MAX: no thread runs */
 	struct ruby_thread running; /* the running thread */
 	/* the words that show whether Ruby's list of threads has changed; set only if a thread runs */
@@ -20,22 +20,22 @@ struct quiet {
 	/* The threads that are checked one by one, as indexes in the watched list. */
 	size_t few[SLEEP_GUARD_FEW], nr_few;
 	bool any_guarded;  /* whether the sleep guard watches any thread */
-	uint64_t since_ns; /* when all threads were last looked at: ns since the origin */
-	uint64_t last_ns;  /* when the last quiet round was: ns since the origin */
+	uint64_t since_ns; /* when all threads were last checked: ns since `origin` (sampling/rounds.h) */
+	uint64_t last_ns;  /* when the last quiet round was: ns since `origin` */
 };
 
 /*
- * Call it after a round in which all threads were looked at. Decides whether the next round may be quiet, and prepares
+ * Call it after a round in which all threads were checked. Decides whether the next round can be quiet, and prepares
  * for a quiet round.
  *   ruby     its memory is the snapshot from which `threads` was read
- *   now_ns   the current time: ns since the origin
+ *   now_ns   the current time: ns since `origin` (sampling/rounds.h)
  */
 void quiet_prepare(struct quiet *quiet, const struct ruby *ruby, const struct ruby_threads *threads,
 		   const struct watched_list *list, uint64_t now_ns);
 
 /*
- * True if it is known that all threads except the running thread have slept since the last round. Call it only if
- * `may_be` is set.
+ * True if it is known that no thread except the running thread has run since the last round. Call it only if `may_be`
+ * is set.
  */
 bool quiet_holds(const struct quiet *quiet, const struct watched_list *list, struct sleep_guard *guard);
 

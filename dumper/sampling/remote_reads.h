@@ -2,8 +2,8 @@
  * Decides whether a running thread may be read "remotely": from a CPU other than its own (source_unpaused.c). If the
  * stack is in the cache, a remote read is enough. With a remote read, the target loses less time, because rbdump does
  * not move to the thread's CPU. But a stack that is not in the cache must be read again on the thread's CPU. Before
- * this second read, the thread goes on. For this reason, remote reads see new stacks less often than new stacks occur.
- * So remote reads are allowed only while hardly any stack is new.
+ * this second read, the thread runs on, and the new stack may be gone. So with remote reads, new stacks are sampled too
+ * rarely. For this reason, remote reads are allowed only while hardly any stack is new.
  *
  * A struct remote_reads belongs to one thread of rbdump.
  */
@@ -14,11 +14,11 @@
 #include <stdint.h>
 
 struct remote_reads {
-	unsigned int in_a_row;	      /* how many stacks in a row, up to the latest, were in the cache */
+	unsigned int in_a_row;	      /* how many of the latest stacks, in a row, were in the cache */
 	unsigned int wanted_in_a_row; /* how large `in_a_row` must be before remote reads are allowed */
-	/* how many remote reads were tried since a sample last omitted its remote read on purpose */
+	/* how many samples have tried a remote read since a remote read was last omitted on purpose */
 	unsigned int since_plain;
-	uint64_t plain_ns;  /* when a sample last omitted its remote read on purpose */
+	uint64_t plain_ns;  /* when a remote read was last omitted on purpose */
 	unsigned int found; /* how many remote reads found a cached stack since `wanted_in_a_row` changed */
 };
 
@@ -28,7 +28,7 @@ void remote_reads_init(struct remote_reads *reads);
 bool remote_reads_next(struct remote_reads *reads, uint64_t now_ns);
 
 /*
- * Notes that a sample uses a stack from a remote read, because this stack is in the cache. Call it only after
+ * Notes that a remote read has found a stack that is in the cache, so that the sample uses it. Call it only after
  * remote_reads_next() has returned true.
  */
 void remote_reads_found(struct remote_reads *reads);
@@ -36,7 +36,7 @@ void remote_reads_found(struct remote_reads *reads);
 /*
  * Notes a stack that was taken on the thread's CPU.
  *   is_known  whether the stack was in the cache
- *   in_vain   whether a remote read for this sample failed before; the stack may have changed after the remote read
+ *   in_vain   whether a remote read for this sample has failed; the stack may have changed since then
  */
 void remote_reads_taken(struct remote_reads *reads, bool is_known, bool in_vain);
 

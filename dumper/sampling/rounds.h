@@ -2,9 +2,9 @@
  * Rounds of sampling. In each round every Ruby thread of a target is observed.
  *
  * A round first reads the list of threads. Then, for each thread, it reads what Ruby says about the thread, what the
- * kernel says, and the stack. The stack of a sleeping thread is copied without a stop. If the thread has slept ever
- * since the last round, its stack is not copied again. A running thread is sampled by the source that the options name
- * (struct rounds_options). A quiet round (quiet.h) reads less.
+ * kernel says, and the stack. The stack of a sleeping thread is copied without stopping the thread. If the thread has
+ * slept ever since the last round, its stack is not copied again. A running thread is sampled by the source that the
+ * options name (struct rounds_options). A quiet round (quiet.h) reads less.
  *
  * A struct rounds belongs to one thread of rbdump at a time.
  */
@@ -19,7 +19,7 @@ struct rounds;
 struct rounds_options {
 	double rate;		     /* rounds per second */
 	const struct source *source; /* the source for threads that run */
-	struct timespec origin;	     /* the CLOCK_MONOTONIC time from which observations count their times */
+	struct timespec origin;	     /* CLOCK_MONOTONIC; the times of observations are relative to it */
 };
 
 /* The session and the queue must outlive the result. NULL if out of memory. */
@@ -30,17 +30,17 @@ void rounds_destroy(struct rounds *rounds); /* NULL is fine */
 /* Call it in the thread that will take the rounds, before the first round. */
 void rounds_enter(struct rounds *rounds);
 
-/* How late sampling is when a round begins. Both counts are the same for each thread. */
+/* How late sampling is when a round begins. Both counts apply to each thread of the target. */
 struct lateness {
 	uint32_t late;	 /* how many samples are late: all missed samples, and the sample of this round if it is late */
 	uint32_t missed; /* how many samples were missed before this round: these samples are not taken at all */
 };
 
 /*
- * Takes a round. Returns whether `late` and `skipped` were reported in the observations. Returns false if a thread got
- * stuck before the first observation, or if the list of threads could not be read.
+ * Takes a round. Returns whether `late` and `skipped` were reported in the observations. They were not reported if a
+ * thread did not stop in time before the first observation was made, or if the list of threads could not be read.
  *   skipped  how many rounds were skipped because of the CPU time limit since rounds_take() last returned true
- *   rest_ns  for how many nanoseconds sampling paused before this round because of the CPU time limit
+ *   rest_ns  how many nanoseconds sampling paused before this round because of the CPU time limit
  */
 bool rounds_take(struct rounds *rounds, const struct lateness *late, uint32_t skipped, uint64_t rest_ns);
 

@@ -1,5 +1,5 @@
 /*
- * One sample of a thread's stack: what a source (source.h) was asked for, and what it found.
+ * One sample of a thread's stack: which thread a source (source.h) was asked to sample, and the result.
  */
 #ifndef RBDUMP_SAMPLE_H
 #define RBDUMP_SAMPLE_H
@@ -35,7 +35,7 @@ struct sample_stop {
 	bool has_registers;		   /* whether `registers` are set */
 	bool stuck;	    /* the thread did not stop in time; it stays traced until the calling thread ends */
 	bool reaped;	    /* the thread ended while it was traced, and rbdump has reaped it (tracee.h) */
-	int status;	    /* if `reaped`: the status from waitpid(), which no later wait returns again */
+	int status;	    /* if `reaped`: the status from waitpid(), which returns it only once */
 	unsigned int steps; /* how many instructions the thread was single-stepped */
 	double pause_us;    /* the longest pause */
 	double step_us;	    /* the total time of all single steps; the thread is paused during a step */
@@ -54,7 +54,7 @@ struct sample_cache {
 /* How much effort it took to get a sample. */
 struct sample_effort {
 	unsigned int tries;	   /* how often the stack was copied, or the thread was stopped */
-	uint16_t retried[REASONS]; /* for each reason: how many tries, except the last try, were rejected for it */
+	uint16_t retried[REASONS]; /* for each reason: how many tries before the last were rejected for it */
 	double took_us;		   /* the time that the whole sample took */
 	/* only for unpaused sources: the copy and the check of the innermost frames took no longer than the budget */
 	bool in_budget;
@@ -84,7 +84,7 @@ struct sample {
 bool sample_init(struct sample *sample, const struct session *session);
 void sample_clear(struct sample *sample);
 
-/* Rejects a sample: it has no copied stack any more, and `reason` says why. */
+/* Rejects a sample for a reason. The sample then has no stack. */
 void sample_reject(struct sample *sample, enum reason reason);
 
 #endif

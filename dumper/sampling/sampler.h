@@ -1,5 +1,5 @@
 /*
- * Takes samples of a running target. A sampler holds what sources need, and what they keep from one sample to the next.
+ * Takes samples of a running target. A sampler holds the data that sources need and keep from one sample to the next.
  *
  * A sampler belongs to the thread of rbdump that calls sampler_enter(). The sampler moves this thread to the CPU from
  * which the source reads.

@@ -17,7 +17,10 @@ enum on_torn {
 const char *on_torn_name(enum on_torn on_torn);
 
 struct sampler_options {
-	/* After this many microseconds, a rejected sample is not tried again. source_paused uses ten times as many. */
+	/*
+	 * After this many microseconds, a rejected sample is not tried again. For source_paused, this time limit is ten
+	 * times as long.
+	 */
 	long budget_us;
 	enum on_torn on_torn;
 };

@@ -43,8 +43,8 @@ void sampler_check(struct sampler *sampler, struct sample *sample, size_t frames
 void sampler_copy_objects(struct sampler *sampler, struct sample *sample);
 
 /*
- * Notes why a try was rejected, and sleeps for `pause_ns` before the next try. The sampled thread may be waiting for
- * the CPU of the calling thread. It can run during this sleep.
+ * Notes why a try was rejected, and sleeps for `pause_ns` before the next try. The sampled thread can run during this
+ * sleep, even if it waits for the CPU of the calling thread.
  */
 void sample_try_again(struct sample *sample, long pause_ns);
 

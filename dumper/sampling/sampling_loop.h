@@ -17,8 +17,9 @@ struct sampling_loop_options {
 
 /*
  * Creates a sampling loop. The session must outlive the loop. NULL if out of memory. The stream's end() returns true if
- * a thread of the target did not stop in time. Such a thread stays traced until the sampling thread has ended
- * (target/tracee.h). So if end() has returned true, the loop must begin again, in a new thread.
+ * the loop has ended only because a thread of the target did not stop in time. Such a thread stays traced until the
+ * sampling thread has ended (target/tracee.h). So if end() has returned true, the loop must begin again, in a new
+ * thread.
  */
 struct stream *sampling_loop_create(const struct session *session, const struct sampling_loop_options *options);
 

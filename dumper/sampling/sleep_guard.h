@@ -12,33 +12,33 @@
 
 struct sleep_guard {
 	struct switch_events *events; /* NULL: the kernel cannot report context switches */
-	size_t nr_opened;	      /* how many threads began to be watched in this round */
-	/* in this round: how many threads were awake, or had run since the previous look at them */
+	size_t nr_opened;	      /* for how many threads watching began in this round */
+	/* how many threads, in this round, were awake or had run since their previous check */
 	size_t nr_awake;
-	/* goes up in each round with many threads awake, and down in each other round; never below 0 */
+	/* goes up in each round in which many threads were awake, and down in all other rounds; never below 0 */
 	unsigned int restless;
-	bool woken; /* a watched thread may have run since all threads were last looked at */
+	bool woken; /* a watched thread may have run since all threads were last checked */
 };
 
 void sleep_guard_init(struct sleep_guard *guard);
 void sleep_guard_clear(struct sleep_guard *guard);
 
 /*
- * Begins a round in which all threads are looked at. Call sleep_guard_note() for each thread before
+ * Begins a round in which all threads are checked. Call sleep_guard_note() for each thread before
  * sleep_guard_end_round().
  */
 void sleep_guard_begin_round(struct sleep_guard *guard);
-/* Ends a round in which all threads were looked at. */
+/* Ends a round in which all threads were checked. */
 void sleep_guard_end_round(struct sleep_guard *guard, struct watched_list *list);
 
 /*
- * Notes a look at a thread. `same` says whether the thread has slept ever since the previous look. Begins to watch a
- * thread that has slept for a while. If the thread has slept since the previous look, and was already watched before
- * this call, no wake-up was missed: sets the thread's `guarded`. Otherwise clears `guarded`.
+ * Notes that a thread was checked. `same` says whether the thread has slept ever since its previous check. Begins to
+ * watch a thread that has slept for a while. If `same` is true, and the thread was already watched before this call, no
+ * wake-up was missed: sets the thread's `guarded`. Otherwise clears `guarded`.
  */
 void sleep_guard_note(struct sleep_guard *guard, struct watched_list *list, struct watched *watched, bool same);
 
-/* Whether a guarded thread may have run since all threads were last looked at. */
+/* Whether a guarded thread may have run since all threads were last checked. */
 bool sleep_guard_was_woken(struct sleep_guard *guard);
 
 #endif

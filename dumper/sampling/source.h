@@ -1,8 +1,8 @@
 /*
  * A source: one way to copy the stack of a thread. The source decides when the copy is checked, because the source may
  * replace a bad copy with a new one. If a source leaves the check to a later step, the decoder checks the copy when it
- * finds the names (decoder.h). A copy from an `unchecked` source is never checked. All later steps are the same for all
- * sources: the names are found, and the samples are counted or recorded.
+ * finds the names (decoder.h). For a copy from an `unchecked` source, the decoder omits some checks. All later steps
+ * are the same for all sources: the names are found, and the samples are counted or recorded.
  *
  * Each file that implements sources defines one or more `struct source` (source_paused.c, source_unpaused.c).
  */
@@ -43,8 +43,8 @@ extern const struct source source_double;
 extern const struct source source_unpaused;
 
 /*
- * Reads the stack of a sleeping thread, without a pause. If the thread has run during the read, the caller must drop
- * the sample. So the caller must check whether the thread has run during the read.
+ * Reads the stack of a sleeping thread, without a pause. After the read, the caller must check whether the thread has
+ * run during the read. If it has, the caller must drop the sample.
  */
 extern const struct source source_asleep;
 

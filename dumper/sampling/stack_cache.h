@@ -9,8 +9,8 @@
  * (stack_cache_expire()). A stale entry says only that a stack with these words existed; the words may lead to other
  * objects by now.
  *
- * Only stack_cache_confirm() and stack_cache_reject() may be called by any thread. All other functions belong to the
- * thread that takes samples.
+ * Any thread may call stack_cache_confirm() and stack_cache_reject(). Only the thread that takes samples may use the
+ * cache through the other functions.
  */
 #ifndef RBDUMP_STACK_CACHE_H
 #define RBDUMP_STACK_CACHE_H
@@ -57,8 +57,8 @@ enum cache_result stack_cache_find(struct stack_cache *cache, const struct colle
 void stack_cache_expire(struct stack_cache *cache);
 
 /*
- * How often the cache was emptied because it was full. A stack that the cache lacks may have been in the cache before
- * the cache was emptied.
+ * How often the cache was emptied because it was full. After the cache was emptied, a miss does not show that a stack
+ * is new: the stack may have been in the cache before.
  */
 uint64_t stack_cache_times_full(const struct stack_cache *cache);
 

@@ -83,7 +83,8 @@ struct collections stack_copy_collections_now(struct stack_copy *copy, const str
 
 /*
  * Lays the copy over a snapshot. The stack is then read only from the copy. An object is read from the copy if the copy
- * has that object. The overlay lasts until the next stack_copy_take(), stack_objects_copy() or memory_overlay().
+ * has it, and otherwise from the snapshot. The overlay lasts until the next stack_copy_take(), stack_objects_copy() or
+ * memory_overlay().
  */
 void stack_copy_lay(const struct stack_copy *copy, struct memory *memory);
 

@@ -15,7 +15,7 @@
 /* The pieces of a stack, in the order in which they are copied. */
 enum { PIECE_THREAD, PIECE_EC, PIECE_FRAMES, PIECE_VALUES, PIECE_COLLECTIONS, STACK_PIECES };
 
-/* How many pieces can be copied in one call: the pieces of the stack, and the pieces in `beside`. */
+/* The most pieces of one copy: the pieces of the stack, and the pieces in `beside`. */
 #define ALL_PIECES (STACK_PIECES + COPY_BESIDE_MAX)
 
 /* A copy may have at most this many objects, and all these objects together at most this many bytes. */
@@ -56,7 +56,7 @@ struct stack_copy {
 	/* the pieces of the stack, then the pieces in `beside`, then second copies of all these pieces */
 	uint8_t *stack;
 	size_t stack_size;
-	struct stack_extent extent; /* the extent that told which pieces to copy */
+	struct stack_extent extent; /* the extent that was used for this copy */
 	struct stack_facts facts;
 	uint64_t values_end; /* the end of the highest environment on the stack */
 	const uint8_t *beside_data;
@@ -65,7 +65,7 @@ struct stack_copy {
 	size_t nr_wants;
 	struct seen *seen; /* a hash table of the objects that the last stack_objects_copy() tried to copy */
 	size_t nr_seen;
-	uint64_t generation; /* a slot of `seen` is empty if its generation is not this number */
+	uint64_t generation; /* a slot of `seen` is empty if its generation differs from this number */
 	uint8_t *objects;
 	size_t objects_used;
 	bool has_all_objects;
@@ -111,7 +111,7 @@ size_t stack_copy_length(const struct stack_copy *copy, const struct stack_exten
 
 /*
  * The end of the values to which the frames refer: the end of the highest environment on the stack. Younger frames have
- * higher environments. But a frame that is just being made may have any ep, so an ep outside of the stack is ignored.
+ * higher environments. But the ep of an incomplete frame can have any value, so an ep outside of the stack is ignored.
  */
 uint64_t stack_copy_values_end(const struct stack_copy *copy, const uint8_t *frames, size_t length,
 			       const struct stack_facts *facts);

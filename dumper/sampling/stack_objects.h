@@ -17,7 +17,7 @@ struct stack_copy;
 void stack_objects_copy(struct stack_copy *copy, size_t frames);
 
 /*
- * Whether frames of this target may refer to the native stack, as frames of ZJIT do. The native stack changes as soon
+ * Whether frames of this target can refer to the native stack, as frames of ZJIT do. The native stack changes as soon
  * as the thread goes on.
  */
 bool stack_objects_are_native(const struct stack_copy *copy);

@@ -9,17 +9,16 @@
 
 /*
  * Copies the stack of a stopped thread, and puts the result into the sample. The stop must be short, so the function
- * must not do any work that can be done after the stop. The function returns whether the sample has a copy of the whole
- * stack.
+ * must not do any work that can be done after the stop. Returns whether the sample has a copy of the whole stack.
  */
 typedef bool stopped_copy(struct sampler *sampler, struct tracee *tracee, struct subject *subject,
 			  struct sample *sample);
 
 /*
  * Stops the thread, calls `copy`, and lets the thread go on. Then copies the objects to which the frames refer, unless
- * the stack is a cache hit. But if frames of this target may refer to the native stack, always copies the objects, and
- * does so before the thread goes on. If `unchecked` of the source is false, does two more things: reads the stack once
- * before the first stop, and looks up the copied stack in the cache after each stop.
+ * the stack is a cache hit. But if frames of this target can refer to the native stack, always copies the objects, and
+ * does so before the thread goes on. For a source that is not `unchecked`, also reads the stack once before the first
+ * stop, and looks up the copied stack in the cache after each stop.
  *   seen  whether the caller has just seen that the thread exists
  */
 void stopped_take(struct sampler *sampler, struct subject *subject, bool seen, stopped_copy *copy,

@@ -5,10 +5,10 @@
  * A new frame is published by a store to the cfp of its execution context. If this store is the last one in a window, a
  * thread that is stopped in the window has either the whole frame or nothing of it. In that case, the thread need not
  * be stepped. The order of the stores depends on the source code of Ruby and on the compiler. The order differs between
- * the places where vm_push_frame was inlined. At each place where vm_push_frame was inlined, a few watched threads show
- * the order, because vm_push_frame has no branches. If a store writes the value that the memory already has, rbdump
- * does not notice the store. So a window is watched again now and then. Facts: vm_insnhelper.c, vm_push_frame(), 2.7.4
- * to 4.0.5.
+ * the places where vm_push_frame was inlined. At one such place, the order is always the same, because vm_push_frame
+ * has no branches. So it is enough to watch a few threads at each place. If a store writes the value that the memory
+ * already has, rbdump does not notice the store. So a window is watched again now and then. Facts: vm_insnhelper.c,
+ * vm_push_frame(), 2.7.4 to 4.0.5.
  */
 #ifndef RBDUMP_STORE_ORDER_H
 #define RBDUMP_STORE_ORDER_H

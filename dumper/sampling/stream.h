@@ -1,7 +1,7 @@
 /*
- * A stream of observations, from which a recording is made. The sampling loop (sampling_loop.h) is a stream. Another
- * way to make observations is a new stream, in a file of its own; another way for the sampling loop to copy one stack is
- * a new source (source.h). The code for checks, names, counts and files is the same for all streams.
+ * A stream of observations, from which a recording is made. The sampling loop (sampling_loop.h) is a stream. To make
+ * observations in another way, add a stream in a file of its own. To make the sampling loop copy a stack in another
+ * way, add a source (source.h). The code for checks, names, counts and files is the same for all streams.
  */
 #ifndef RBDUMP_STREAM_H
 #define RBDUMP_STREAM_H
@@ -19,12 +19,9 @@ struct stream_operations {
 	 * (`*timed_out` is false), or if there was no observation for a while (`*timed_out` is true).
 	 */
 	const struct observation *(*next)(struct stream *stream, bool *timed_out);
-	/* Tells the stream that the caller does not need the last observation and its sample any more. */
+	/* Tells the stream that the caller no longer needs the last observation and its sample. */
 	void (*done)(struct stream *stream);
-	/*
-	 * From now on, no observation is made before all samples of earlier observations have been given back with
-	 * done().
-	 */
+	/* From now on, a round begins only when all samples of earlier rounds have been given back with done(). */
 	void (*keep_pace)(struct stream *stream);
 	/* Asks the stream to end soon. */
 	void (*stop)(struct stream *stream);

@@ -8,7 +8,7 @@
 #include "sampling/sampler.h"
 #include "session/session.h"
 
-/* An experiment samples one thread after the other, at most this many. */
+/* An experiment samples at most this many threads, one after the other. */
 #define SUBJECTS_MAX 256u
 
 struct subjects {
@@ -17,9 +17,9 @@ struct subjects {
 };
 
 /*
- * Chooses the threads that run, or could run if they had the GVL. If there are no such threads, chooses the main
- * thread. A thread that was chosen before keeps its extent. If the list of threads cannot be read because it is being
- * changed, the choice stays as it was.
+ * Chooses the threads that run, that wait for the GVL, or whose state is not known. If there are no such threads,
+ * chooses the main thread. A thread that was chosen before keeps its extent. If the list of threads cannot be read
+ * because it is being changed, the previous choice is kept.
  *   ruby  its memory must have no pages from earlier reads, so that the list of threads is current
  */
 void subjects_choose(struct subjects *subjects, const struct session *session, const struct ruby *ruby);

@@ -1,8 +1,8 @@
 /*
- * Tells whether threads of a target were given a CPU. A thread that has fallen asleep, and was not given a CPU since
- * then, has not run, and need not be looked at. The kernel reports context switches as they happen (perf_event_open(2),
- * PERF_RECORD_SWITCH), so a check costs the same for a thousand threads as for one. A thread can also be watched alone,
- * outside of a set. A check of such a thread takes no system call.
+ * Tells whether any thread of a set was given a CPU. If a thread has fallen asleep, and was not given a CPU since then,
+ * it has not run, and need not be checked itself. The kernel reports context switches as they happen
+ * (perf_event_open(2), PERF_RECORD_SWITCH), so a check of a set costs the same for a thousand threads as for one. A
+ * thread can also be watched alone, outside of a set. A check of such a thread takes no system call.
  *
  * A set belongs to one thread of rbdump at a time. A `struct switch_event` for a thread that is watched alone belongs
  * to one thread of rbdump at a time, too.
@@ -22,9 +22,9 @@ struct switch_events *switch_events_create(void);
 void switch_events_destroy(struct switch_events *events); /* NULL is fine */
 
 /*
- * The kernel needs about 10 ms when the first thread on a machine begins to be watched. This function spends that time
- * in advance. Returns a descriptor, or -1 on failure. Until the caller closes the descriptor, each context switch on
- * the machine costs a little (kernel/events/core.c, perf_event_switch(), v6.1).
+ * The kernel needs about 10 ms to begin to watch the first thread on a machine. This function spends that time in
+ * advance. Returns a descriptor, or -1 on failure. Until the caller closes the descriptor, each context switch on the
+ * machine takes a little longer (kernel/events/core.c, perf_event_switch(), v6.1).
  */
 int switch_events_prepare(void);
 
@@ -34,7 +34,7 @@ struct switch_event {
 };
 
 /*
- * Begins to watch a thread. Returns false with errno if the kernel does not allow it (kernel.perf_event_paranoid,
+ * Begins to watch a thread. Returns false and sets errno if the kernel does not allow it (kernel.perf_event_paranoid,
  * CAP_PERFMON), or has no room for another event. If the thread has ended, errno is ESRCH.
  *   events  the set to which the thread is added; NULL: the thread is watched alone (switch_event_told())
  */
@@ -43,7 +43,7 @@ void switch_event_close(struct switch_event *event);
 
 /* What the kernel has reported about a thread that is watched alone. */
 struct switches_told {
-	bool any;	       /* whether there was a report; if not, the thread was not switched, and has not ended */
+	bool any;	       /* whether there was a report; if not, the thread has had no switch, and has not ended */
 	bool ended;	       /* the thread is about to end, or has called exec; there will be no more reports */
 	unsigned int switches; /* how many switches were reported; too few if the ring had no room for all reports */
 };
@@ -52,8 +52,8 @@ struct switches_told {
 struct switches_told switch_event_told(const struct switch_event *event);
 
 /*
- * Whether any thread of the set was given a CPU, or has ended, since the last call. Also true if the kernel cannot be
- * asked.
+ * Whether any thread of the set was given a CPU, or has ended, since the last call. Also true if the reports cannot be
+ * read.
  */
 bool switch_events_happened(struct switch_events *events);
 

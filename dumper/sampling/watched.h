@@ -1,5 +1,5 @@
 /*
- * The threads of a target that a recording samples, and the data about each thread that is kept from one round to the
+ * The threads of a target that a recording samples, with the data that is kept about each thread from one round to the
  * next.
  */
 #ifndef RBDUMP_WATCHED_H
@@ -11,18 +11,18 @@
 /* A thread that was seen before. */
 struct watched {
 	struct subject subject;
-	uint64_t noted_tid; /* the tid that Ruby notes; changes if the thread gets another native thread */
-	uint64_t pthread;   /* the pthread_t that Ruby notes; changes if the thread gets another native thread */
-	/* the look before the last copy of the stack; all zero if the thread did not sleep during that copy */
+	uint64_t noted_tid; /* the tid that Ruby stores; changes if the thread gets another native thread */
+	uint64_t pthread;   /* the pthread_t that Ruby stores; changes if the thread gets another native thread */
+	/* from task_look(), before the last copy of the stack; all zero if the thread did not sleep during that copy */
 	struct task_look look;
 	bool has_stack;		   /* the last sample of the thread had a stack */
-	uint64_t seen_ns;	   /* when the thread was last seen: ns since the origin; 0: never */
+	uint64_t seen_ns;	   /* when the thread was last seen: ns since `origin` (rounds.h); 0: never */
 	uint64_t round;		   /* the last round in which the thread was in the list of threads */
 	struct switch_event event; /* fd -1: the sleep guard does not watch the thread */
-	unsigned int asleep;	   /* how many looks in a row found that the thread had slept since the previous look */
-	/* how many looks in a row found that the thread was awake, or had run since the previous look */
+	unsigned int asleep;	   /* in how many checks in a row the thread had slept since the previous check */
+	/* in how many checks in a row the thread was awake, or had run since the previous check */
 	unsigned int awake;
-	/* at the last look, the sleep guard already watched the thread, and it had slept since the previous look */
+	/* at the last check, the thread was already watched, and had slept since the previous check */
 	bool guarded;
 };
 
@@ -37,7 +37,7 @@ struct watched_list {
 
 /*
  * Finds the entry of an rb_thread_t. If the thread has no entry, adds an entry whose files are not open. Returns NULL
- * if out of memory. When an entry is added, other entries move in memory.
+ * if out of memory. When an entry is added, other entries move in memory, so pointers to entries become invalid.
  *   ec     the execution context, for a new entry
  *   added  receives whether the entry is new
  */

@@ -15,16 +15,16 @@
  * Tries all layouts on a core of unknown version, newest first. Skips layouts that are for one build only.
  *   ret  receives the trace; its pid, version and layout are not set
  *
- * Fails if no layout fits. If any layout could not be tried, the error also says why the first such layout could not be
- * tried. Fails if several layouts fit but give different results, or if more layouts fit than can be compared. An error
- * about several layouts names the layouts that fit, at most TRACE_FITS of them. Also fails if out of memory.
+ * Fails if no layout fits. If any layout could not be tried, the error also gives the reason for the first such layout.
+ * Fails if several layouts fit but give different results, or if more layouts fit than can be compared. In both cases,
+ * the error names the layouts that fit, at most TRACE_FITS of them. Also fails if out of memory.
  */
 struct error *session_find_fitting(struct session *session, struct trace **ret);
 
 /*
  * Tries the layouts that are nearest to the session's version (store/nearest.h), the nearest first. The source of the
- * session's layout is then LAYOUT_NEAREST. All output that was read through this layout must say that the layout is for
- * other releases (session_nearest()).
+ * session's layout is then LAYOUT_NEAREST. All output of this session must say that the layout is for other releases
+ * (session_nearest()).
  *   ret   receives the trace; its pid, version and layout are not set
  *   none  receives NULL if a layout fits. If no layout fits, `*none` receives an error. This error says what is wrong
  *         with the nearest layout, or that there is no layout for a near release

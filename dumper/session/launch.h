@@ -10,17 +10,17 @@
 #include "session/open.h"
 
 /*
- * Starts a program, which is searched for in PATH. The program has the open files and the environment of rbdump. If the
- * program cannot be started, the error names it. Before it runs the program, the child process names the calling
- * process as a permitted tracer (PR_SET_PTRACER). Yama may let only these processes trace the program: its ancestors,
- * the permitted tracer, and the descendants of the permitted tracer.
+ * Starts a program, and searches PATH for it. The program inherits the open files and the environment of rbdump. If the
+ * program cannot be started, the error names the program. The child process names the calling process as a permitted
+ * tracer (PR_SET_PTRACER) before the child runs the program. With Yama's ptrace_scope 1, only these processes can trace
+ * the program without CAP_SYS_PTRACE: its ancestors, the permitted tracer, and the descendants of the permitted tracer.
  *   group  rbdump's process group. The program joins this group, because this group may be the foreground group of a
  *          terminal
  */
 struct error *launch(char *const command[], pid_t group, pid_t *ret);
 
 /*
- * Opens a session with a child process that may not be a Ruby yet. Tries again until the session is open, until the
+ * Opens a session with a child process that might not be a Ruby yet. Tries again until the session is open, until the
  * process has ended, or until half a minute has passed. Also stops trying if *stop is set.
  */
 struct error *launch_session(pid_t pid, const struct session_options *options, const _Atomic int *stop,

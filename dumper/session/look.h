@@ -1,6 +1,6 @@
 /*
- * A look is one pass over the threads, fibers and stacks of a target, through one layout. It reads through the
- * session's snapshot, and holds the results. Used only inside session/.
+ * A look is one pass over the threads, fibers and stacks of a target, through one layout. It reads from the session's
+ * snapshot, and holds the results. Used only inside session/.
  */
 #ifndef RBDUMP_LOOK_H
 #define RBDUMP_LOOK_H
@@ -15,7 +15,7 @@ struct look {
 	struct ruby ruby;
 	struct heap_finds found; /* the fibers that the last search of the heap found; a new look keeps them */
 	struct ruby_threads threads;
-	struct address_map natives_by_pointer; /* maps known thread pointers to indexes of the target's `threads` */
+	struct address_map natives_by_pointer; /* maps fs_base, if known, to indexes of the target's `threads` */
 	struct address_map natives_by_tid;     /* maps tids to indexes of the target's `threads` */
 	/*
 	 * Maps tids of the target's pid namespace to tids of rbdump's pid namespace. Empty if both namespaces are the

@@ -24,7 +24,7 @@ struct session_core_options {
 
 /*
  * Opens a process, finds the layout for its Ruby, and tests the layout on all stacks.
- *   trace  receives the trace of these stacks, which the caller destroys; its pid, version and layout are not set
+ *   trace  receives the trace of these stacks; its pid, version and layout are not set. The caller destroys the trace
  *
  * Fails if there is no such process, or if `pid` is the tid of a thread that is not a main thread. Also fails if the
  * kernel refuses access, if the process is not a Ruby, or if no layout fits. Ends rbdump if there is no result within

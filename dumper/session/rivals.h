@@ -36,7 +36,7 @@ void rivals_look(struct rivals *rivals, long limit_ns);
 /*
  * Compares the traces of the rivals with the trace of `look`, which was read from the same bytes. Call this function
  * before anything in `look` is changed. Returns a rival whose trace differs; NULL if all are the same. Ignores the
- * rivals that the self-test refuses, except if the target was running. Sets `look->no_memory` if out of memory.
+ * rivals that the self-test refuses, unless the target was running. Sets `look->no_memory` if out of memory.
  */
 const struct rival *rivals_compare(struct rivals *rivals, struct look *look);
 

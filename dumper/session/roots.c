@@ -88,7 +88,7 @@ struct error *session_no_stacks(const struct session *session, const struct root
 		return error_create(EXIT_FAILED, "the Ruby of process %d has no stacks yet: it %s just starting%s",
 				    session->target->pid, of->is, of->again);
 	case LIFETIME_ENDING:
-		return error_create(EXIT_FAILED, "the Ruby of process %d has no stacks any more: it %s ending",
+		return error_create(EXIT_FAILED, "the Ruby of process %d no longer has stacks: it %s ending",
 				    session->target->pid, of->is);
 	case LIFETIME_RUNNING:
 		break;

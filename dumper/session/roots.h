@@ -12,8 +12,8 @@
  * Finds as many roots as possible, in this order: from Ruby's own symbols, from the layout, from kept addresses, and
  * from a search of the memory. Kept addresses are the addresses that roots_file.h has for this build. Kept addresses
  * are not used for a core.
- *   searched  receives whether the memory was searched. If the memory was searched, and if the layout then passes the
- *             self-test, the caller keeps the roots of a process (roots_file.h)
+ *   searched  receives whether the memory was searched. If the memory of a process was searched, and the layout then
+ *             passes the self-test, the caller keeps the roots in the cache (roots_file.h)
  *
  * Fails only if out of memory.
  */
@@ -27,9 +27,10 @@ struct error *session_find_roots(const struct session *session, struct roots *re
 enum lifetime session_lifetime(const struct session *session, const struct roots *roots, uint64_t vm);
 
 /*
- * Call it if no layout fits. If the Ruby has no stacks because it is just starting or ending, returns an error that
- * says so. Returns NULL if nothing shows that the Ruby is starting or ending.
- *   before  the lifetime before the target was read. A Ruby that was starting then may be running now
+ * Call this function if the session's layout does not fit. If the Ruby has no stacks because it is just starting or
+ * ending, returns an error that says so. Returns NULL if nothing shows that the Ruby is starting or ending.
+ *   before  what session_lifetime() returned before the target was read. A Ruby that was starting then may be running
+ *           now
  *   vm      the address of the VM; 0 if none was found
  */
 struct error *session_no_stacks(const struct session *session, const struct roots *roots, enum lifetime before,

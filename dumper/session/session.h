@@ -44,12 +44,13 @@ struct session {
 	size_t nr_fits;
 	char releases[64];	    /* for LAYOUT_NEAREST: the releases that the layout is for */
 	struct native_ids *natives; /* for sampling of a process; only one thread of rbdump may use it at a time */
-	bool foreign_pids; /* the target has another pid namespace, so tids in its memory differ from rbdump's */
+	/* The target has another pid namespace, so the tids in its memory differ from the tids that rbdump sees. */
+	bool foreign_pids;
 };
 
 /*
- * If the session's layout is the nearest one (LAYOUT_NEAREST), returns the releases that it is for, in the form of
- * layout_releases(). Otherwise returns NULL. All output that was read through such a layout must name these releases.
+ * If the session's layout is the nearest one (LAYOUT_NEAREST), returns the releases that this layout is for, in the
+ * form of layout_releases(). Otherwise returns NULL. All output of the session must name these releases.
  */
 const char *session_nearest(const struct session *session);
 

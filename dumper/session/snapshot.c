@@ -65,10 +65,10 @@ static void *trace(void *argument)
 static void join_tracer(pthread_t tracer, const struct pause *pause)
 {
 	static const char *const why[] = {
-	    [STOPPING] = "some threads of the process had not stopped in that time",
+	    [STOPPING] = "some threads of the process did not stop in that time",
 	    [READING] = ("the memory of the process could not be read in that time: it is too large, or a file "
 			 "system or a userfaultfd(2) that provides a part of it does not answer"),
-	    [RESUMING] = "some threads of the process had not been resumed in that time",
+	    [RESUMING] = "some threads of the process were not resumed in that time",
 	};
 	struct timespec end;
 	char message[256];
@@ -77,7 +77,7 @@ static void join_tracer(pthread_t tracer, const struct pause *pause)
 	end.tv_sec += SNAPSHOT_LIMIT_S;
 	if (pthread_clockjoin_np(tracer, NULL, CLOCK_MONOTONIC, &end) != ETIMEDOUT)
 		return;
-	snprintf(message, sizeof(message), "rbdump: gave up on process %d after %d s, and lets it go on: %s\n",
+	snprintf(message, sizeof(message), "rbdump: gives up on process %d after %d s, and lets it go on: %s\n",
 		 pause->target->pid, SNAPSHOT_LIMIT_S, why[pause->stage]);
 	give_up(message);
 }

@@ -1,7 +1,7 @@
 /*
  * Stops the target and copies its memory. While the target is stopped, its registers are read, and the pages that are
- * known to be needed are copied. If there is a `chase` function, it runs the walk before the target goes on. This walk
- * copies all other pages that it needs.
+ * known to be needed are copied. If there is a `chase` function, it runs the walk before the target goes on, and the
+ * walk copies the other pages that it needs.
  */
 #ifndef RBDUMP_SNAPSHOT_H
 #define RBDUMP_SNAPSHOT_H
@@ -11,7 +11,7 @@
 #include "target/target.h"
 
 /*
- * The longest pause of the target, in seconds. A pause includes the time until all threads have stopped, which may be
+ * The longest pause of the target, in seconds. A pause includes the time until all threads have stopped, which can take
  * half a second.
  */
 #define SNAPSHOT_LIMIT_S 5
@@ -26,10 +26,10 @@ struct pauses {
 };
 
 /*
- * Stops the target, copies all pages that were ever read or missed through `memory`, lets the target go on, and seals
- * `memory`. Threads that sleep in a system call are not stopped. If such a thread wakes up during the copy, the copy
- * may mix two moments, so it is made again. For the third copy, every thread is stopped. Fails if live_stop() fails, or
- * if out of memory.
+ * Stops the target, copies all pages that were ever read through `memory` or noted as wanted (memory.h), lets the
+ * target go on, and seals `memory`. Threads that sleep in a system call are not stopped. If such a thread wakes up
+ * during the copy, the copy may mix two moments, so it is made again. For the third copy, every thread is stopped.
+ * Fails if live_stop() fails, or if out of memory.
  *   chase   called with `context` before the target goes on. `chase` reads further pages that are needed, because the
  *           target may use other pages than before. NULL: nothing is called
  *   pauses  this call adds its pauses to `count` and `us`

@@ -1,7 +1,7 @@
 /*
  * Limits the time that rbdump may take until it has something to show. The search for debug info can take long: it may
- * ask a server. The search also reads files of the target, and these files may be made so that reading them never ends.
- * A core may be on a slow disk. A read of a process's memory may never return. rbdump cannot interrupt a wait for a
+ * ask a server. The search also reads files of the target, and a hostile target can make such a read last forever. A
+ * core may be on a slow disk. A read of a process's memory may never return. rbdump cannot interrupt a wait for a
  * server, a disk or the kernel, so rbdump ends when the time is over. If the target is stopped when rbdump ends, the
  * kernel lets the target go on. Used only inside session/.
  */
@@ -29,8 +29,8 @@ enum time_limit_of { TIME_LIMIT_LOOK, TIME_LIMIT_DEBUG_INFO };
 struct error *time_limit_begin(const char *name, pid_t pid, unsigned int seconds);
 
 /*
- * Tells the clock what rbdump is doing now, for the message. At first, this is TIME_LIMIT_LOOK. Has no effect if the
- * clock is not running.
+ * Tells the clock what rbdump is doing now, for the message. Before the first call, TIME_LIMIT_LOOK applies. Has no
+ * effect if the clock is not running.
  */
 void time_limit_is_of(enum time_limit_of of);
 

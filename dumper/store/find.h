@@ -8,22 +8,22 @@
 #include "store/found.h"
 
 /*
- * Reads the layout file that the user gave. Fails with EXIT_NO_RUBY if the file cannot be read, or if the layout is for
- * another architecture or for other patch levels. The error names the file.
+ * Reads the layout file that the user gave. Fails with EXIT_NO_RUBY if the file cannot be read, if it is not a layout
+ * file, or if the layout is for another architecture or for other patch levels. The error names the file.
  */
 struct error *layout_find_given(const char *file, const struct layout_wish *wish, struct layout_found *ret);
 
 /*
  * Finds the best layout for a wish in all folders. The order, from best to worst, is:
- * - a layout for exactly the wished build;
- * - a layout for releases that was made from the wished version;
- * - a layout for releases whose range includes the wished version.
+ * - a layout for exactly the wanted build;
+ * - a layout for releases that was made from the wanted version;
+ * - a layout for releases whose range includes the wanted version.
  * A layout for another architecture is never found. A layout is not used for a release that is newer than the layout's
  * range, because a newer release may differ from the older releases of its series.
  *
- * Among equally good layouts, layouts for Ruby's default configuration come first. If two layouts are equal in this,
- * too, the layout in the earlier folder comes first. In each folder, the file whose name is made from the
- * wish (layout_file_name_of()) comes first, then all other files by name. Files that cannot be read are skipped.
+ * Among equally good layouts, layouts for Ruby's default configuration come first. After that, the order of the folders
+ * decides. In each folder, the file whose name is made from the wish (layout_file_name_of()) comes first, then all
+ * other files by name. Files that cannot be read are skipped.
  *   skip  how many of the best layouts to skip: the caller has tried them, and they did not fit
  * Returns false if no layout is found, or if all found layouts are skipped.
  */

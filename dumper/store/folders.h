@@ -31,9 +31,9 @@ FILE *folders_stream(const struct place *place);
 typedef bool folders_visitor(void *context, const struct place *place);
 
 /*
- * Calls `visit` for the layout files of all folders, in order of name within each folder, until `visit` returns true.
- *   made  a wish, or NULL. For a wish, the layout that rbdump itself has made from the wished Ruby's ELF file is also
- *         visited, just before the user's cache
+ * Calls `visit` for the layout files of all folders, sorted by name within each folder, until `visit` returns true.
+ *   made  a wish, or NULL. If not NULL, the layout that rbdump itself has made from the ELF file of the wanted
+ *         Ruby is also visited, just before the user's cache
  * Returns whether `visit` returned true.
  */
 bool folders_visit(const struct layout_wish *made, folders_visitor *visit, void *context);
@@ -45,8 +45,8 @@ bool folders_visit(const struct layout_wish *made, folders_visitor *visit, void 
 struct error *folders_untrusted(void);
 
 /*
- * The user's cache folder for layouts, malloc'ed. On failure, NULL with errno: ENOENT if there is no home folder,
- * ENOMEM if out of memory.
+ * The user's cache folder for layouts, malloc'ed. On failure, NULL with errno: ENOENT if neither $XDG_CACHE_HOME nor
+ * $HOME is an absolute path, ENOMEM if out of memory.
  */
 char *layout_cache_folder(void);
 

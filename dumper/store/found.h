@@ -1,12 +1,12 @@
 /*
- * Describes the Ruby that a layout is wanted for (a wish), and the layout that was found for it.
+ * Describes the Ruby for which a layout is wanted (a wish), and the layout that was found for this Ruby.
  */
 #ifndef RBDUMP_FOUND_H
 #define RBDUMP_FOUND_H
 
 #include "layout/layout.h"
 
-/* The Ruby that a layout is wanted for. */
+/* The Ruby for which a layout is wanted. */
 struct layout_wish {
 	const char *version;  /* "3.4.5"; if NULL (not known), only layouts for exactly `build_id` are found */
 	const char *arch;     /* "x86_64" */
@@ -29,8 +29,8 @@ struct layout_found {
 	enum layout_source source;
 	char *file; /* the path of the layout file; NULL if the layout is not in a file */
 	/*
-	 * The digest of the ELF file from which the layout was made; NULL if the layout was not just made, or may not
-	 * be kept.
+	 * The digest of the ELF file from which rbdump has just made the layout. NULL if the layout is from elsewhere,
+	 * or must not be kept.
 	 */
 	char *digest;
 };

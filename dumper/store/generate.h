@@ -8,13 +8,13 @@
 #include "store/found.h"
 
 /*
- * Makes a layout from the debug info of an ELF file. The layout may be kept (layout_generate_keep()) if the ELF file
- * has a build-id and contains all its debug info. The layout may also be kept if the debug info is in a separate debug
- * file that only root or the effective user can have installed.
+ * Makes a layout from the debug info of an ELF file. The layout may be kept (layout_generate_keep()) only if the ELF
+ * file has a build-id. Its debug info must also be in the ELF file itself, or in a separate debug file that only root
+ * or the effective user can have installed.
  *   fd    the open ELF file; it is not closed
  *   path  the path of the ELF file, for messages and to find its debug files
  *   root  the root folder of `path`: "/proc/PID/root", or "" for the root folder of this system
- * Fails if the generator fails (gen/gen.h), or if the debug info is for another Ruby version than the wished version.
+ * Fails if the generator fails (gen/gen.h), or if the debug info is not for the wanted version of Ruby.
  */
 struct error *layout_generate(const struct layout_wish *wish, int fd, const char *path, const char *root,
 			      struct layout_found *ret);

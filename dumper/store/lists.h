@@ -11,7 +11,7 @@
 #include "store/found.h"
 
 /*
- * Called for one layout file. `header` is the header of the file. If the header cannot be read, `header` is NULL, and
+ * Called for each layout file. `header` is the header of the file. If the header cannot be read, `header` is NULL, and
  * the error `wrong` says why. All arguments are valid only during the call.
  */
 typedef void layout_lister(void *context, const char *path, const struct layout *header, const struct error *wrong);
@@ -29,23 +29,22 @@ struct layout_list {
 void layout_list_clear(struct layout_list *list);
 
 /*
- * Reads, from all folders, the layouts for releases. A layout for only one build is omitted. Layouts for newer releases
- * come first. Among layouts with the same newest release, layouts for Ruby's default configuration come first. Of
- * several layouts with the same version and the same facts (doc/layout-format.md), only the first that is found is in
- * the list. The list is empty if no layout is for releases, or if out of memory.
+ * Reads, from all folders, the layouts for releases. Omits layouts that are for only one build. Layouts for newer
+ * releases come first. Among layouts with the same newest release, layouts for Ruby's default configuration come first.
+ * Of several layouts with the same version and the same facts (doc/layout-format.md), only the first that is found is
+ * in the list. The list is empty if no layout is for releases, or if out of memory.
  */
 void layout_lists_releases(const char *arch, struct layout_list *ret);
 
 /*
- * Reads the layouts nearest to the wished version, nearest first (store/nearest.h). Sets the `source` of each layout to
+ * Reads the layouts nearest to the wanted version, nearest first (store/nearest.h). Sets the `source` of each layout to
  * LAYOUT_NEAREST.
  */
 void layout_lists_nearest(const struct layout_wish *wish, struct layout_list *ret);
 
 /*
- * Finds the newest release that has a layout and is of the same series as the wished version. Writes that release to
- * `version`, as text. Returns false if there is no such release. The layout of that release may be unfit for the wished
- * version.
+ * Finds the newest release that has a layout, in the series of the wanted version. Writes that release to `version`, as
+ * text. Returns false if there is no such release. The layout of that release might not fit the wanted version.
  */
 bool layout_lists_newest(const struct layout_wish *wish, char *version, size_t size);
 

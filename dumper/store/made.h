@@ -1,7 +1,7 @@
 /*
  * Keeps up to two files in the user's cache for each ELF file that contains Ruby. The first file has a layout that was
- * made from the debug info of the ELF file. The second file has the addresses of Ruby's roots in the ELF file. The paths
- * contain the build-id and the digest of the whole ELF file: CACHE/rbdump/by-digest/BUILD-ID/DIGEST.layout and
+ * made from the debug info of the ELF file. The second file has the addresses of Ruby's roots. The paths contain the
+ * build-id and the digest of the whole ELF file: CACHE/rbdump/by-digest/BUILD-ID/DIGEST.layout and
  * CACHE/rbdump/by-digest/BUILD-ID/DIGEST.roots. The kept files are used only for an ELF file with the same digest.
  * trust/trust.h decides whether a folder is trusted.
  */
@@ -12,7 +12,7 @@
 
 /*
  * The user's cache folder, malloc'ed: $XDG_CACHE_HOME/rbdump/NAME, else ~/.cache/rbdump/NAME. On failure, NULL with
- * errno: ENOENT if there is no home folder, ENOMEM if out of memory.
+ * errno: ENOENT if neither $XDG_CACHE_HOME nor $HOME is an absolute path, ENOMEM if out of memory.
  */
 char *made_cache_folder(const char *name);
 
@@ -28,8 +28,9 @@ bool made_has(const char *build_id);
 int made_open(const char *build_id, const char *digest, const char *kind, char **path);
 
 /*
- * Makes a new file that is kept for an ELF file; `write` writes `content` to the new file. Returns its path, malloc'ed.
- * Returns NULL if there is no trusted cache, if the file cannot be written, or if out of memory.
+ * Makes one of the two files that are kept for an ELF file. `write` writes `content` to the new file. Returns the path
+ * of the new file, malloc'ed. Returns NULL if there is no trusted cache, if the file cannot be written, or if out of
+ * memory.
  */
 char *made_keep(const char *build_id, const char *digest, const char *kind, trust_writer *write, const void *content);
 

@@ -2,8 +2,8 @@
  * Chooses the layouts that are nearest to a release for which there is no layout.
  *
  * The nearest layouts are those of the release's own series. If this series has no layout, the nearest layouts are
- * those of the next older series and of the next newer series. A near layout may be wrong for the release, so the
- * session checks the layout on the target.
+ * those of the next older series and of the next newer series. Even the nearest layout can be wrong for the release, so
+ * the session checks the layout on the target.
  */
 #ifndef RBDUMP_LAYOUT_NEAREST_H
 #define RBDUMP_LAYOUT_NEAREST_H
@@ -12,19 +12,19 @@
 
 /*
  * Chooses the nearest layouts, nearest first. Of two equally near layouts, the layout for older releases comes first.
- * If both are for the same releases, the layout for Ruby's default configuration comes first. Layouts that these rules
- * do not order stay in the order of `layouts`.
+ * If both are for the same releases, the layout for Ruby's default configuration comes first. Otherwise, the order of
+ * `layouts` is kept.
  *   description  the Ruby's description, which has the patch level (needed for Ruby up to 2.0.0); NULL if not known
  *   layouts      the layouts to choose from; none of them has a build-id
- *   order        receives indexes of `layouts`; has room for `count`
+ *   order        receives indexes of `layouts`; has room for `count` indexes
  * Returns how many layouts were chosen; 0 if `version` is not a release, or if out of memory.
  */
 size_t nearest_choose(const char *version, const char *description, const struct layout *const *layouts, size_t count,
 		      size_t *order);
 
 /*
- * Chooses all layouts that are for releases, newest first. The parameters, the result, and the order of layouts with
- * the same newest release are as for nearest_choose().
+ * Chooses all layouts that are for releases, newest first. Of two layouts with the same newest release, the layout for
+ * Ruby's default configuration comes first. The parameters and the result are as for nearest_choose().
  */
 size_t nearest_newest_first(const struct layout *const *layouts, size_t count, size_t *order);
 

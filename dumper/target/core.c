@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "memory/memory.h"
+#include "target/compressed.h"
 #include "target/core_files.h"
 #include "target/core_memory.h"
-#include "target/packed.h"
 
 /* The most segments that are read: each mapping is one, and a kernel allows 65,530. */
 #define SEGMENTS_MAX 262144u
@@ -180,7 +180,7 @@ static struct error *place_given(const struct target *target, const struct core_
 	file = meant(core, options->executable);
 	if (!file)
 		return error_create(EXIT_FAILED,
-				    "%s does not list the files that were mapped, so the file %s cannot be used",
+				    "%s does not list the files that were mapped, so the executable %s cannot be used",
 				    options->file, options->executable);
 	core->given_as = file;
 	if (options->force)
@@ -204,7 +204,7 @@ static struct error *open_core(struct target *target, const struct core_options 
 	struct error *error;
 	struct stat status;
 
-	error = packed_open(options->file, &core->fd);
+	error = compressed_open(options->file, &core->fd);
 	if (error)
 		return error;
 	if (fstat(core->fd, &status) != 0)

@@ -1,13 +1,13 @@
 /*
- * A core file as a target. The kernel wrote it when the process died, or a debugger (gdb's gcore) wrote it while the
- * process lived.
+ * A core file as a target. The kernel writes a core file when a process dies. A debugger (gdb's gcore) writes a core
+ * file while the process lives.
  *
  * A core does not contain all memory of the process. It omits memory that was mapped from a file and never written to,
  * except the first page of each program and library. The omitted memory is read from the file that was mapped, if this
- * system has that file. The build-id, or the first page if there is no build-id, shows whether a file is the file that
- * was mapped (core_files.h). The user may give an executable. If nothing shows that the executable is a file that was
- * mapped, the executable is used only with `force`. Memory that is writable according to the program headers of a file
- * is never read from the file.
+ * system has that file. The build-id shows whether a file on this system is the file that was mapped (core_files.h). If
+ * the mapped file has no build-id, its first page shows this. The user may give an executable. If the executable
+ * matches no mapped file, rbdump uses it only with `force`. If a file's program headers say that a page is writable,
+ * the page is never read from the file.
  *
  * Everything in a core may be wrong. Each value is checked where it is read, and ignored if it is impossible.
  */
@@ -20,14 +20,14 @@
 extern const struct target_operations core_operations;
 
 struct core_options {
-	const char *file;	/* the core file; may be packed with zstd (packed.h) */
+	const char *file;	/* the core file; may be compressed with zstd (compressed.h) */
 	const char *executable; /* path, on this system, of a mapped program or library; NULL: not given */
-	bool force;		/* use the executable even if nothing proves that it is the file that was mapped */
+	bool force;		/* use the executable even if it matches no mapped file */
 };
 
 /* How the process died. */
 struct core_death {
-	int signal; /* the signal that killed the process; 0 if it did not die (gcore) */
+	int signal; /* the signal that killed the process; 0 if no signal killed it (gcore) */
 	pid_t tid;  /* the thread that died first; in a core by gcore, the thread that was selected in gdb */
 	bool has_fault;
 	uint64_t fault;	     /* the address of the memory access that caused the signal */
@@ -37,8 +37,8 @@ struct core_death {
 /*
  * Opens a core. The target has the native threads as they were when the core was written. The target's list of mappings
  * contains only mappings of files. Fails with EXIT_FAILED if the file is not an x86_64 core with at least one thread,
- * or if the executable is not the file that was mapped. Fails with EXIT_NO_PERMISSION if the kernel refuses to open the
- * core. target_close() closes the target.
+ * or if the given executable matches no mapped file and `force` is not set. Fails with EXIT_NO_PERMISSION if the kernel
+ * refuses to open the core. target_close() closes the target.
  */
 struct error *core_open(const struct core_options *options, struct target **ret);
 
@@ -46,8 +46,9 @@ struct error *core_open(const struct core_options *options, struct target **ret)
 struct core_death core_death(const struct target *target);
 
 /*
- * Appends to an error's message what the core lacks, because the lack may be the cause of the error. If the core lacks
- * nothing, or if out of memory, the message is unchanged. Returns `error`, which may be NULL.
+ * If the core was cut short, appends to an error's message how many bytes are missing, because the missing bytes may be
+ * the cause of the error. If no bytes are missing, or if out of memory, does not change the message. Returns `error`,
+ * which may be NULL.
  */
 struct error *core_explain(const struct target *target, struct error *error);
 

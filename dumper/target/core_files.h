@@ -1,5 +1,5 @@
 /*
- * Looks on this system for the files that a core's process had mapped. Checks that each file that is found is the file
+ * Looks on this system for the files that a core's process had mapped. Checks whether a found file is really the file
  * that was mapped. Reads from these files the memory that the core omits.
  */
 #ifndef RBDUMP_CORE_FILES_H
@@ -14,9 +14,8 @@ char *core_build_id_of(int fd);
 
 /*
  * Whether an open file is the file that was mapped. If the core has the build-id of the mapped file, the open file must
- * have the same build-id. If the core has no build-id of the mapped file, the open file must have no build-id, either.
- * In this case, the first page of the open file must also be equal to the first page of the mapped file in the core.
- * This page has the ELF headers.
+ * have the same build-id. If the core does not have it, the open file must have no build-id, and the first page of the
+ * open file must be equal to the first page of the mapped file in the core. The first page contains the ELF headers.
  */
 bool core_file_fits(const struct target *target, const struct core_file *file, int fd);
 
@@ -28,14 +27,14 @@ bool core_file_fits(const struct target *target, const struct core_file *file, i
 int core_open_regular(const char *path);
 
 /*
- * Reads a page that the core omits. The bytes come from the file that was mapped at that page. Returns false if this
- * system does not have that file, if another file is at its path, or if the page was writable.
+ * Reads a page that the core omits. The bytes come from the file that was mapped at that page. Returns false if no file
+ * was mapped there, if this system does not have the file, if another file is at its path, or if the page was writable.
  */
 bool core_read_from_file(const struct target *target, uint64_t page, uint8_t *buffer);
 
 /*
- * target_open_file() for a core. If the user gave an executable for the mapped file, opens that executable. If the user
- * gave none, opens the file at the mapping's path on this system, but only if that file is the file that was mapped.
+ * target_open_file() for a core. If the user gave an executable for the mapped file, opens that executable. Otherwise,
+ * opens the file at the mapping's path on this system, but only if it is the file that was mapped.
  */
 int core_open_file(const struct target *target, const struct mapping *mapping);
 

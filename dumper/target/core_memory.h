@@ -23,11 +23,11 @@ bool core_first_page(const struct target *target, const struct mapping *mapping,
  */
 char *core_build_id(const struct target *target, const struct mapping *mapping);
 
-/* The mapping of offset 0 of the file that `mapping` maps; NULL if offset 0 was not mapped. */
+/* The mapping that begins at offset 0 of the file that `mapping` maps; NULL if the file has no such mapping. */
 const struct mapping *core_first_mapping(const struct target *target, const struct mapping *mapping);
 
 /*
- * Finds out where the file that `mapping` maps was mapped. Sets *start to the start of the file's first mapping, and
+ * Finds the address range of the file that `mapping` maps. Sets *start to the start of the file's first mapping, and
  * *end to the end of the file's last mapping.
  */
 void core_extent(const struct target *target, const struct mapping *mapping, uint64_t *start, uint64_t *end);

@@ -1,7 +1,7 @@
 /*
- * The notes of a core: its threads with their registers, the files that were mapped, the process, and how the process
- * died. Facts: Linux 6.1, fs/binfmt_elf.c, fill_note_info() and fill_files_note(); gdb 13.1, linux-tdep.c,
- * linux_make_corefile_notes().
+ * The notes of a core: its threads with their registers, the files that were mapped, the pid and name of the process,
+ * and how the process died. Facts: Linux 6.1, fs/binfmt_elf.c, fill_note_info() and fill_files_note(); gdb 13.1,
+ * linux-tdep.c, linux_make_corefile_notes().
  */
 #ifndef RBDUMP_CORE_NOTES_H
 #define RBDUMP_CORE_NOTES_H
@@ -24,7 +24,7 @@ struct core_notes {
 	pid_t pid;	       /* 0 if not known */
 	char program[17];      /* the kernel's name for the process; "" if not known */
 	int signal;	       /* the signal that killed the process; 0 if no signal killed it (gcore) */
-	bool has_fault;	       /* the signal is for a bad access to memory, and `fault` is set */
+	bool has_fault;	       /* the signal reports a bad memory access, and `fault` is set */
 	uint64_t fault;	       /* the address of the bad access */
 	uint64_t program_page; /* an address in the first pages of the program (AT_PHDR); 0 if not known */
 };

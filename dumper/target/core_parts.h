@@ -1,6 +1,6 @@
 /*
- * The parts of an open core. Only the modules that implement cores include this header. core.c opens a core.
- * core_memory.c reads the memory in the core file itself. core_files.c reads from the files that were mapped.
+ * The parts of an open core. Only the modules that read cores include this header. core.c opens a core. core_memory.c
+ * reads the memory in the core file itself. core_files.c reads from the files that were mapped.
  */
 #ifndef RBDUMP_CORE_PARTS_H
 #define RBDUMP_CORE_PARTS_H
@@ -24,7 +24,7 @@ struct core_segment {
 
 /*
  * A file that was mapped. Its mappings are next to each other in the list of mappings, and have the same path. A
- * mapping of offset 0 always begins a new core_file.
+ * mapping with offset 0 always begins a new core_file.
  */
 struct core_file {
 	uint64_t start, end;

@@ -1,15 +1,15 @@
 /*
- * Finds the version of a core's Ruby if the file that contains Ruby is missing. Ruby has the version among the
- * constants of that file, but a core omits constants.
+ * Finds the version of a core's Ruby if the file that contains Ruby is missing. The version is a constant in that file,
+ * but a core omits constants.
  *
- * The core may have the version in other places. Ruby may have built its description (the text that `ruby --version`
+ * Other places in the core may have the version. Ruby may have built its description (the text that `ruby --version`
  * prints) in its own writable data (version.c, define_ruby_description(), v3_3_0 to v4.0.0). The name of a libruby may
  * contain the version. Strings on the heap may contain the version, too. One such string is from rbconfig.rb. Until
- * Ruby 2.2, another such string is the description (version.c, Init_version(), v1_9_3_0 to v2_2_0). But strings on the
- * heap may be about another Ruby. So strings on the heap are used only if all of them have the same version. Even this
- * version is only a hint.
+ * Ruby 2.2, another such string is the description (version.c, Init_version(), v1_9_3_0 to v2_2_0). But a string on the
+ * heap may contain the version of another Ruby. So these strings are used only if all of them contain the same version.
+ * Even then, the version is only a hint.
  *
- * The version in a core may be forged. So the caller must test on the core whether a layout for this version fits.
+ * Any version in a core may be forged. So the caller must test whether a layout for this version fits the core.
  */
 #ifndef RBDUMP_CORE_VERSION_H
 #define RBDUMP_CORE_VERSION_H

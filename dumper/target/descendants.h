@@ -29,17 +29,17 @@ struct descendant {
 bool descendants_list(const char *proc, pid_t pid, struct descendant **ret, size_t *count);
 
 /*
- * A cache of all processes, from which descendants can be listed often at low cost. The kernel tells which pid it
- * assigned last: if that pid has not changed, no process has been created. An update lists procfs if that pid has
- * changed or is not known, or if the nine updates before did not list procfs. An update that lists procfs reads each
- * new process, each process whose parent is not in the cache, and one in 64 of the other processes. A zeroed struct is
- * an empty cache.
+ * A cache of all processes. It makes repeated listing of descendants cheap. The kernel tells which pid it assigned
+ * last: if that pid has not changed, no process has been created. An update lists procfs if that pid has changed or is
+ * not known, or if the previous nine updates did not list procfs. An update that lists procfs reads each new process,
+ * each process whose parent is not in the cache, and one in 64 of the other processes. A zeroed struct is an empty
+ * cache.
  */
 struct descendants_cache {
 	struct descendant *all; /* ascending by pid */
 	size_t count;
-	unsigned int round;   /* how often procfs was listed */
-	unsigned int skipped; /* how many updates there were since procfs was last listed */
+	unsigned int round;   /* how many times procfs was listed */
+	unsigned int skipped; /* number of updates since procfs was last listed */
 	long newest;	      /* the kernel's last assigned pid when procfs was last listed; 0: not known */
 };
 
@@ -47,9 +47,9 @@ struct descendants_cache {
 void descendants_cache_clear(struct descendants_cache *cache);
 
 /*
- * Updates the cache. It may take ten updates until the cache drops a process that has ended, and longer if the process
- * stays a zombie. After a process has ended, it may take twenty updates until the cache has the new parent of the
- * process's children. Returns false if out of memory.
+ * Updates the cache. If a process has ended, the cache drops it within ten updates, or later if the process stays a
+ * zombie. The children of such a process may have the wrong parent in the cache for up to twenty updates. Returns false
+ * if out of memory.
  */
 bool descendants_cache_update(struct descendants_cache *cache, const char *proc);
 

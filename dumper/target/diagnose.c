@@ -116,7 +116,7 @@ static struct error *diagnose_filter(void)
 		return NULL;
 	return error_create(
 	    EXIT_NO_PERMISSION,
-	    "a filter of system calls (seccomp) refuses %s%s%s to rbdump; allow %s in the container's seccomp profile "
+	    "a seccomp filter does not let rbdump call %s%s%s; allow %s in the container's seccomp profile "
 	    "(with Docker's default profile: --cap-add SYS_PTRACE), or run rbdump outside of the container%s",
 	    reading ? "process_vm_readv(2)" : "", reading && tracing ? " and " : "", tracing ? "ptrace(2)" : "",
 	    reading && tracing ? "them" : "it", reading ? "" : "; or read without stopping the process: --no-stop");
@@ -213,7 +213,7 @@ struct error *diagnose_refusal(const char *proc, pid_t pid, int errnum)
 		tracer = read_status(proc, number);
 		return error_create(
 		    EXIT_NO_PERMISSION,
-		    "process %d is already traced by %s (pid %d), and a process has one tracer at a time; "
+		    "process %d is already traced by %s (pid %d), and a process can have only one tracer at a time; "
 		    "end that tracer, or read without stopping the process: --no-stop",
 		    pid, tracer.found ? tracer.name : "another process", target.tracer);
 	}

@@ -1,6 +1,6 @@
 /*
- * Prevents a deadlock at a lock of the kernel (cred_guard_mutex). PTRACE_SEIZE waits for this lock while a thread of
- * the target calls exec (kernel/ptrace.c, ptrace_attach()).
+ * Prevents a deadlock on a kernel lock (cred_guard_mutex). PTRACE_SEIZE waits for this lock while a thread of the
+ * target calls exec (kernel/ptrace.c, ptrace_attach()).
  *
  * The thread that calls exec holds the lock, and waits until all other threads of its process have ended. A traced
  * thread counts as ended only after its tracer has waited for it (fs/exec.c, de_thread()). So a tracer that has seized
@@ -27,17 +27,17 @@ struct exec_lock {
 
 /*
  * Starts the timer. Call this function before the calling thread seizes threads. If the timer cannot be created, a
- * deadlock stays possible.
+ * deadlock remains possible.
  */
 void exec_lock_watch(struct exec_lock *lock);
 
-/* Stops the timer. Call this function after the threads were seized. */
+/* Stops the timer. Call this function after the threads have been seized. */
 void exec_lock_forget(struct exec_lock *lock);
 
 /*
- * Seizes a thread (PTRACE_SEIZE). Call this function between exec_lock_watch() and exec_lock_forget(). Returns 0, or
- * the errno with which the kernel refuses. If an already seized thread of the target ends during the call, stop_look()
- * later returns STOP_GONE for that thread.
+ * Seizes a thread (PTRACE_SEIZE). Call this function between exec_lock_watch() and exec_lock_forget(). Returns 0 on
+ * success, or the errno of PTRACE_SEIZE on failure. If an already seized thread of the target ends during the call,
+ * stop_look() later returns STOP_GONE for that thread.
  */
 int exec_lock_seize(const struct target *target, pid_t tid);
 

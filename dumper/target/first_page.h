@@ -28,7 +28,7 @@ bool first_page_read(const uint8_t *bytes, size_t length, struct first_page *ret
 
 /*
  * Whether a virtual address of the ELF file is in a page that is writable, or that was writable until relocation was
- * done. In memory, such a page may differ from the file.
+ * done (RELRO). In memory, such a page may differ from the file.
  */
 bool first_page_is_written(const struct first_page *page, uint64_t address);
 

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 struct hold {
-	_Atomic pid_t tracer;	   /* the pid of the tracer; 0: the entry is free */
+	_Atomic pid_t tracer;	   /* the pid of the tracer; 0: no tracer uses this struct */
 	_Atomic uint64_t started;  /* start time of the tracer's process (process_stat.h) */
 	_Atomic pid_t thread;	   /* tid of the thread that traces */
 	_Atomic pid_t target;	   /* the pid of the target */
@@ -27,7 +27,7 @@ void hold_use(struct hold *hold);
 /* Begins a hold. Call this function before the calling thread seizes a thread of process `target`. */
 void hold_begin(pid_t target);
 
-/* Ends the hold. Call this function when the calling thread holds no thread any more. */
+/* Ends the hold. Call this function once the calling thread no longer holds a thread. */
 void hold_end(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * The ELF file that contains the target's Ruby: the executable itself, or a libruby. For a core, the file may be
- * missing on this system. Of a missing file, rbdump knows only the parts that are in the core itself.
+ * missing on this system. rbdump knows only the parts of a missing file that are in the core itself.
  */
 #ifndef RBDUMP_MODULE_H
 #define RBDUMP_MODULE_H
@@ -36,14 +36,13 @@ struct module {
 
 /*
  * Finds the mapped file that defines `ruby_version`. Some Rubies lack that symbol, for example a stripped static
- * executable, or a program into which Ruby was linked. So if no file defines the symbol, finds a file that contains a
- * Ruby's description: the text that `ruby --version` prints. For a core, a missing file is preferred to a file that
- * contains only a description. The first choice is a missing libruby, the second the missing executable, the third a
- * missing file with "ruby" in its name.
+ * executable, or a program that embeds a statically linked Ruby. So if no file defines the symbol, finds a file that
+ * contains a Ruby's description: the text that `ruby --version` prints. For a core, missing files are tried before
+ * files that contain only a description: first a missing libruby, then the missing executable, then a missing file with
+ * "ruby" in its name.
  *
- * Fails with EXIT_NO_RUBY if no such file is found. rbdump may be unable to open a mapped file that has since been
- * replaced or removed. Fails with EXIT_FAILED if the process is ending, or if the executable needs a libruby that is
- * not mapped yet.
+ * Fails with EXIT_NO_RUBY if no such file is found, for example because the file was replaced or removed after it was
+ * mapped. Fails with EXIT_FAILED if the process is ending, or if the executable needs a libruby that is not mapped yet.
  */
 struct error *module_find_ruby(const struct target *target, struct module **ret);
 void module_close(struct module *module); /* NULL is fine */

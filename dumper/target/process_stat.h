@@ -19,8 +19,8 @@ struct process_stat {
 
 /*
  * Reads the stat file.
- *   proc  the folder that has the stat file as ID/stat: procfs ("/proc"), a folder with the same structure, or a folder
- *         of threads (/proc/PID/task)
+ *   proc  the folder that contains the file ID/stat: procfs ("/proc"), a folder with the same structure, or a folder of
+ *         threads (/proc/PID/task)
  *   id    the id of a process or a thread
  * Returns false if there is no such process or thread, or if the file cannot be read.
  */

@@ -7,7 +7,7 @@
  * When the thread goes on, ptrace_signal() (kernel/signal.c) delivers the signal that is in exit_code. While the report
  * is still in the kernel, the thread gets its signal even if the tracer dies.
  *
- * All calls come from the tracing thread, which must have SIGCHLD blocked.
+ * All calls must come from the tracing thread. SIGCHLD must be blocked in this thread.
  */
 #ifndef RBDUMP_STOP_H
 #define RBDUMP_STOP_H
@@ -31,7 +31,7 @@ enum stop_news {
 enum stop_news stop_look(pid_t tid, int *signal, int *status);
 
 /*
- * Sleeps until the kernel reports a stop (SIGCHLD), but at most for `ns` nanoseconds. `ns` must be less than a second.
+ * Sleeps until the kernel reports a stop (SIGCHLD), but for at most `ns` nanoseconds. `ns` must be less than a second.
  * One signal may report several stops, and no signal comes while SIGCHLD is ignored. So always call stop_look() after
  * the sleep.
  */

@@ -1,12 +1,12 @@
 /*
  * Stops the threads of a live process, and lets them go on.
  *
- * The target survives if rbdump is killed. Threads are seized (PTRACE_SEIZE), not attached to, so they get no signal.
+ * The target survives if rbdump is killed. rbdump uses PTRACE_SEIZE, not PTRACE_ATTACH, so the threads get no signal.
  * If the tracer dies, the kernel lets the threads go on. A process that was stopped before (SIGSTOP) stays stopped.
  *
- * All calls for one target come from the rbdump thread that stopped it (a rule of ptrace(2)). SIGCHLD must be blocked
- * in that thread from before the call of live_stop() until after live_resume(), because live_stop() waits for that
- * signal.
+ * All calls for one target must come from the rbdump thread that stopped the target (a rule of ptrace(2)). SIGCHLD must
+ * be blocked in that thread from before the call of live_stop() until after live_resume(), because live_stop() waits
+ * for that signal.
  */
 #ifndef RBDUMP_STOPPING_H
 #define RBDUMP_STOPPING_H
@@ -23,19 +23,19 @@ pid_t *live_list_threads(pid_t pid, size_t *count);
 pid_t live_inner_id(pid_t pid, pid_t tid);
 
 /*
- * Checks, without a stop, that the kernel lets rbdump stop the target's main thread. So a caller that will stop threads
- * later learns of a refusal early: live_stop() notices a refusal only when it must stop a thread. If the kernel
- * refuses, fails with the same error as live_stop(). Also fails if rbdump cannot start a thread.
+ * Checks, without a stop, that the kernel lets rbdump stop the target's main thread. Call this function to learn of a
+ * refusal early: live_stop() notices a refusal only when it has to stop a thread. If the kernel refuses, fails with the
+ * same error as live_stop(). Also fails if rbdump cannot start a thread.
  */
 struct error *live_check_stopping(const struct target *target);
 
 /*
  * Stops every thread of the target and reads its registers. A thread that is in an uninterruptible sleep, or does not
- * stop within half a second, is listed as not stopped, and stays seized until the calling thread ends. A thread that
- * the kernel does not let rbdump stop, because another tracer has it, is listed as refused. Fails if the main thread or
+ * stop within half a second, is listed as not stopped, and stays seized until the calling thread ends. If the kernel
+ * refuses to stop a thread because another tracer has it, the thread is listed as refused. Fails if the main thread or
  * all threads are refused, if the threads cannot be listed, or if out of memory. After a failure, the target goes on.
  *   leave_sleepers  if true, threads that sleep in a system call are not stopped (target/sleeper.h), except threads
- *                   that live_woke() has already seen wake up
+ *                   whose wake-up an earlier call of live_woke() has noticed
  */
 struct error *live_stop(struct target *target, bool leave_sleepers);
 

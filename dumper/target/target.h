@@ -1,9 +1,9 @@
 /*
  * A target: a live process (live.h), or the core file of a process (core.h).
  *
- * This header declares what both kinds of target have: native threads with registers, mapped files, memory that is read
- * by pages, and the files behind mappings. Each kind has its own function to open a target. Functions for only one kind
- * are in the header of that kind.
+ * This header declares what both kinds of target have: native threads with registers, mappings, the mapped files, and
+ * memory that is read in pages. Each kind has its own function to open a target. Functions for only one kind are in the
+ * header of that kind.
  */
 #ifndef RBDUMP_TARGET_H
 #define RBDUMP_TARGET_H
@@ -32,15 +32,15 @@ struct mapping {
 struct native_thread {
 	pid_t tid;	    /* live: the id in rbdump's pid namespace */
 	bool stopping;	    /* live, only within live_stop(): the thread was asked to stop, but has not stopped yet */
-	bool stopped;	    /* false: the thread did not stop in time, or was refused, and may have run on */
+	bool stopped;	    /* false: the thread did not stop in time, or was refused; it may be running */
 	bool asleep;	    /* live: the thread sleeps and needed no stop (target/sleeper.h); `stopped` is also set */
 	bool refused;	    /* live: the kernel refused to stop the thread, because another tracer has it */
 	uint64_t ip;	    /* instruction pointer; 0 if the thread is not stopped, or is asleep */
 	uint64_t sp;	    /* core: stack pointer */
 	uint64_t fs_base;   /* thread pointer: what pthread_self() returns with glibc and musl; 0: not known */
 	int pending_signal; /* live: the signal that the thread gets when it goes on; 0: none */
-	int switches_fd; /* if asleep: the thread's schedstat file, which counts how many times it got a CPU; else -1 */
-	uint64_t switches; /* if asleep: that count when live_stop() left the thread asleep */
+	int switches_fd;    /* if asleep: the schedstat file that counts how many times the thread got a CPU; else -1 */
+	uint64_t switches;  /* if asleep: this count at the time when live_stop() left the thread asleep */
 };
 
 struct target;
@@ -50,7 +50,7 @@ struct target;
  * if its comment says what NULL means.
  */
 struct target_operations {
-	const char *name;  /* the word before the pid in messages: "process" */
+	const char *name;  /* the words before the pid in messages: "process" or "the core of process" */
 	const char *is;	   /* the verb in messages about the target's process: "is" or "was" */
 	const char *again; /* the end of a message about a state that may change soon: "; try again", or "" */
 	bool runs;	   /* the target is live: it runs while it is read, unless it is stopped */
@@ -62,9 +62,9 @@ struct target_operations {
 
 	/* Reads the mappings again. The pointer is NULL if the mappings never change. */
 	void (*update_mappings)(struct target *target);
-	/* Whether the process is ending. The pointer is NULL if the process is never ending (a core). */
+	/* Whether the process is ending. The pointer is NULL if the target is a core. */
 	bool (*is_ending)(const struct target *target);
-	/* Whether the target should have a page but lacks it. The pointer is NULL if the target never lacks a page. */
+	/* Whether the target lacks a page that it should have. The pointer is NULL if the target never lacks a page. */
 	bool (*lacks_page)(const struct target *target, uint64_t page);
 	/*
 	 * Returns what the target lacks, as a malloc'ed sentence. Returns NULL if the target lacks nothing, or if out
@@ -120,8 +120,8 @@ bool target_may_have(const struct target *target, uint64_t address);
 bool target_is_ending(const struct target *target);
 
 /*
- * Returns a malloc'ed sentence about what a core lacks because it was cut short. Returns NULL if the target lacks
- * nothing, or if out of memory.
+ * If the target is a core that was cut short, returns a malloc'ed sentence that says how many bytes are missing.
+ * Returns NULL if no bytes are missing, or if out of memory.
  */
 char *target_lacks(const struct target *target);
 
@@ -130,7 +130,7 @@ size_t mapping_name_length(const struct mapping *mapping);
 
 /*
  * Opens the file behind a mapping. Returns a descriptor, which the caller closes. On failure, returns -1 and sets
- * errno. errno is ESTALE if another file has that path now, or if the file of a process was deleted.
+ * errno. errno is ESTALE if another file has that path now, or if the target is live and the file was deleted.
  */
 int target_open_file(const struct target *target, const struct mapping *mapping);
 

@@ -1,7 +1,7 @@
 /*
- * What the kernel tells about a native thread: whether it still exists, whether it sleeps, in which system call, and
- * whether it has run since the last look. The files of the thread in /proc are kept open, because an open file still
- * refers to the same thread after the thread's id was reused.
+ * What the kernel tells about a native thread: whether it still exists, whether it sleeps (and in which system call),
+ * and whether it has run since it was last checked. The files of the thread in /proc are kept open, because an open
+ * file still refers to the same thread after the thread's id was reused.
  */
 #ifndef RBDUMP_TASK_H
 #define RBDUMP_TASK_H
@@ -40,15 +40,15 @@ struct task_look {
 	uint64_t switches;  /* how many times the thread has been given a CPU since its start; 0: not known */
 	bool asleep;	    /* true: the thread waits for something; false: it is runnable */
 	int syscall;	    /* if asleep: the number of the system call; -1: in no system call, or not known */
-	bool stopped;	    /* if asleep: stopped by a signal (SIGSTOP), a tracer or a freezer */
+	bool stopped;	    /* if asleep: stopped by a signal (SIGSTOP), a tracer or the cgroup freezer */
 	bool paging;	    /* if asleep: the thread is in no system call, and waits for a page of its memory */
 	bool interruptible; /* if asleep: in an interruptible sleep (S) */
 };
 
 /*
- * Looks at the thread.
- *   since  the previous look, or NULL. If the thread has slept without a break since the previous look, `stopped`,
- *          `paging` and `interruptible` are copied from that look
+ * Finds out what the thread is doing.
+ *   since  the result of the previous call, or NULL. If the thread has slept without a break since that call,
+ *          `stopped`, `paging` and `interruptible` are copied from that result
  */
 struct task_look task_look(const struct task *task, const struct task_look *since);
 
@@ -56,8 +56,9 @@ struct task_look task_look(const struct task *task, const struct task_look *sinc
 bool task_runs(const struct task *task);
 
 /*
- * Whether the thread was asleep at the look `since`, and has not run since that look. A thread has not run if it has
- * not got a CPU (kernel/sched/stats.h, sched_info_arrive()). False if it is not known how often the thread got a CPU.
+ * Whether the thread was asleep when task_look() returned `since`, and has not run since then. A thread has run only if
+ * the kernel has counted that it got a CPU (kernel/sched/stats.h, sched_info_arrive()). False if this count is not
+ * known.
  */
 bool task_sleeps_on(const struct task *task, const struct task_look *since);
 

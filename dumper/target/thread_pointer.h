@@ -1,7 +1,7 @@
 /*
- * Finds the thread pointer of a native thread that is not stopped. The kernel gives the registers only of stopped
- * threads. But a glibc thread has registered its robust list with the kernel. The head of that list is in the thread's
- * struct pthread, to which the thread pointer points.
+ * Finds the thread pointer of a native thread that is not stopped. The kernel gives a thread's registers only if the
+ * thread is stopped. But glibc registers a robust list (of robust futexes) with the kernel for each thread. The head of
+ * that list is in the thread's struct pthread, to which the thread pointer points.
  */
 #ifndef RBDUMP_THREAD_POINTER_H
 #define RBDUMP_THREAD_POINTER_H
@@ -9,14 +9,14 @@
 #include "target/target.h"
 
 /*
- * The address of a thread's robust list, by get_robust_list(2). 0 if the thread has no robust list (musl) or has ended,
- * or if the kernel refuses.
+ * The address of a thread's robust list, as get_robust_list(2) gives it. 0 if the thread has no robust list (musl) or
+ * has ended, or if the kernel refuses.
  */
 uint64_t thread_robust_list(pid_t tid);
 
 /*
  * The thread pointer of a thread of a live process, as in fs_base of struct native_thread. 0 if the thread has no
- * robust list. Also 0 if no struct pthread, or more than one, is found shortly before the robust list.
+ * robust list. Also 0 unless exactly one struct pthread is found shortly before the robust list.
  */
 uint64_t thread_pointer(struct target *target, pid_t tid);
 

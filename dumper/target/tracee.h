@@ -3,7 +3,7 @@
  *
  * For each stop, the thread is seized, and afterwards rbdump detaches from it. Between two stops the target is not
  * traced: its signals are delivered as usual, and nothing that happens to rbdump affects it. All calls for one stop
- * come from one rbdump thread (a rule of ptrace(2)), which must have SIGCHLD blocked.
+ * must come from one rbdump thread (a rule of ptrace(2)). SIGCHLD must be blocked in this thread.
  *
  * The trap flag of a thread that is single-stepped stays set until tracee_resume(). If the tracer dies before it calls
  * tracee_resume(), the kernel does not clear the flag: exit_ptrace() (kernel/ptrace.c) does not call ptrace_disable().
@@ -38,8 +38,8 @@ enum tracee_result {
 
 /*
  * Seizes and stops a thread. Always call tracee_resume() afterwards, even if the thread did not stop.
- *   awake_us    how long each wait for a stop spins before it sleeps: the wait in this call, and the wait after each
- *               step. Give 0 if the caller may be on the thread's own CPU
+ *   awake_us    how many microseconds this function and tracee_step() spin before they sleep while they wait for a
+ *               stop. Give 0 if the caller may run on the thread's own CPU
  *   timeout_us  how long to wait for the stop
  */
 enum tracee_result tracee_stop(pid_t pid, pid_t tid, long awake_us, long timeout_us, struct tracee *ret);

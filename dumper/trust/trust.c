@@ -207,7 +207,7 @@ static bool follow_link(struct walk *walk, int link, const char *path)
 		return refuse(walk, path, "it is a link in a folder that others may write to");
 	/* The links of procfs do not lead where their text says, but into the root folder of another process. */
 	if (fstatfs(walk->folder, &system) != 0 || system.f_type == PROC_SUPER_MAGIC)
-		return refuse(walk, path, "it is a link of procfs");
+		return refuse(walk, path, "it is a link in procfs");
 	target[length] = '\0';
 	if (target[0] == '/' && !begin_at_root(walk))
 		return false;

@@ -4,17 +4,17 @@
  * runs as root: so rbdump reads no data that others can change.
  *
  * A folder is trusted if two conditions are true of the folder itself, and of each folder on the path from "/" to it.
- * First, the folder belongs to root or to the effective user. Second, nobody else may write to the folder. The mode of
- * the folder lets nobody write except the owner and the owner's own group. No access control list lets others write.
- * There is one exception: others may write to a folder on the path, such as /tmp, if the folder has the sticky bit, and
- * if the next part of the path is trusted and is not a link. Because of the sticky bit, others cannot replace the next
- * part. A symbolic link is followed if it belongs to root or to the effective user, and if nobody else may write to the
- * folder that contains it. Each part of the path is opened before it is checked, and then used only through the open
+ * First, the folder belongs to root or to the effective user. Second, nobody else may write to the folder: its mode
+ * lets only the owner and the owner's private group write, and no access control list lets others write. There is one
+ * exception: others may write to a folder on the path, such as /tmp, if the folder has the sticky bit, and if the next
+ * part of the path is trusted and is not a link. Because of the sticky bit, others cannot replace the next part. A
+ * symbolic link is followed if it belongs to root or to the effective user, and if nobody else may write to the folder
+ * that contains it. Each part of the path is opened before it is checked, and then used only through the open
  * descriptor. So nobody can replace a part between the check and the use.
  *
- * In a user namespace, the files of all users that are not mapped, often also those of the host's root, seem to belong
- * to the overflow user (user_namespaces(7)). If the overflow user is not mapped either, a file or folder of this user is
- * trusted if only trusted users may write to the folder that contains it.
+ * In a user namespace, files of users that are not mapped seem to belong to the overflow user (user_namespaces(7)).
+ * The host's root is often one of the users that are not mapped. If the overflow user is not mapped either, a file or
+ * folder of the overflow user is trusted if only trusted users may write to the folder that contains it.
  *
  * A file is trusted if it is a regular file and not a link, if it belongs to root or to the effective user, and if
  * nobody else may write to it. Files that the user names on the command line (--offsets FILE, -o FILE) are not checked.
@@ -57,7 +57,7 @@ typedef bool trust_writer(const void *content, FILE *file);
 
 /*
  * Writes a file in a folder that was opened with TRUST_KEEP. First writes a temporary file in that folder, then renames
- * it to `name`. If a step fails, a file `name` that existed before is not changed. If `name` is a link, the link is
+ * it to `name`. If a step fails, an existing file `name` is not changed. If `name` is a link, the link is
  * replaced, not followed. On failure, returns false and sets errno.
  */
 bool trust_write_file(int folder, const char *name, trust_writer *write, const void *content);

@@ -1,5 +1,5 @@
 /*
- * What the command lines of all verbs have in common: messages about wrong arguments, and the parsing of numbers.
+ * Functions for the command lines of all verbs: messages about wrong arguments, and the parsing of numbers.
  */
 #ifndef RBDUMP_COMMAND_LINE_H
 #define RBDUMP_COMMAND_LINE_H
@@ -21,14 +21,14 @@ struct command_line {
  */
 int command_line_wrong(const struct command_line *line, const char *what, const char *why);
 
-/* Says that a text is not a process id. Returns EXIT_USAGE. */
+/* Prints to standard error that a text is not a process id. Returns EXIT_USAGE. */
 int command_line_not_pid(const struct command_line *line, const char *text);
 
 /*
  * Handles an option that the verb itself does not handle. -h prints the help. Any other option is an error, and the
  * message says why: the option is unknown or ambiguous, needs an argument, or takes no argument. For an unknown option,
- * the message suggests the most similar option. For an ambiguous option, it lists the options that could be meant.
- * Returns the exit status.
+ * the message suggests the most similar option. For an ambiguous option, the message lists all options that begin with
+ * the given text. Returns the exit status.
  *   option  what getopt_long() returned. The short options must begin with ':', and opterr must be 0
  */
 int command_line_other(const struct command_line *line, int option, char **argv);
@@ -36,7 +36,7 @@ int command_line_other(const struct command_line *line, int option, char **argv)
 /* Prints a help text to standard output. Returns the exit status. */
 int command_line_help(const char *help);
 
-/* Prints that there are more arguments than the verb takes. Returns EXIT_USAGE. */
+/* Prints to standard error that `argument` is one argument too many for the verb. Returns EXIT_USAGE. */
 int command_line_unexpected(const struct command_line *line, const char *argument);
 
 /*
@@ -45,10 +45,13 @@ int command_line_unexpected(const struct command_line *line, const char *argumen
  */
 const char *command_line_nearest(const char *word, const char *const *words);
 
-/* Parses a number from `min` to `max`. False if the whole text is not a number from `min` to `max`. */
+/* Parses a number from `min` to `max`. Returns false if the text is anything else. */
 bool command_line_number(const char *text, double min, double max, double *ret);
 
-/* Parses an integer from 1 to `max`, in decimal digits. False if the whole text is not an integer from 1 to `max`. */
+/*
+ * Parses an integer from 1 to `max`. The text must begin with a digit; "1e3" is also an integer. Returns false if the
+ * text is anything else.
+ */
 bool command_line_whole(const char *text, double max, double *ret);
 
 /* Parses a process id. False if the text is not a process id. */

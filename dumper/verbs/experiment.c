@@ -137,7 +137,7 @@ int experiment_command(int argc, char **argv)
 			break;
 		case OPTION_SEED:
 			if (!command_line_whole(optarg, 9007199254740992.0, &number))
-				return usage(optarg, " is not a seed: a whole number above 0");
+				return usage(optarg, " is not a seed (a whole number above 0)");
 			options.seed = (uint64_t)number;
 			break;
 		case OPTION_ORACLE:
@@ -170,7 +170,7 @@ int experiment_command(int argc, char **argv)
 		return usage("",
 			     "give either --offsets or --nearest: with --offsets, rbdump does not search for a layout");
 	if (options.samples > 0 && options.duration_s > 0)
-		return usage("", "give either --samples or --duration");
+		return usage("", "--samples and --duration cannot be used together");
 	if (options.samples == 0 && options.duration_s <= 0)
 		options.samples = 1000;
 	return experiment_main(&options);

@@ -132,13 +132,14 @@ int record_command(int argc, char **argv)
 			continue;
 		if (report_option(option, optarg, &options.report, &wrong)) {
 			if (wrong)
-				return usage(optarg, wrong);
+				return usage(optarg,
+					     option == 'f' ? " is not a format; use raw, " REPORT_FORMATS : wrong);
 			continue;
 		}
 		switch (option) {
 		case 'p':
 			if (options.nr_pids == PIDS_MAX)
-				return usage(optarg, " is one process too many");
+				return usage(optarg, " is one process too many: at most 256 can be given");
 			if (!command_line_pid(optarg, &pids[options.nr_pids++]))
 				return command_line_not_pid(&line, optarg);
 			break;
@@ -163,7 +164,7 @@ int record_command(int argc, char **argv)
 			break;
 		case OPTION_ROTATE:
 			if (!command_line_number(optarg, ROTATE_MIN, SECONDS_MAX, &options.rotate_s))
-				return usage(optarg, " is not a number of seconds, 1 or more");
+				return usage(optarg, " is not a number of seconds (from 1 to 31536000)");
 			break;
 		case OPTION_OFFSETS:
 			options.offsets = optarg;

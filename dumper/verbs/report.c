@@ -236,7 +236,7 @@ int report_command(int argc, char **argv)
 	if (optind == argc)
 		return usage("", "give the recordings to show");
 	if (diff && !options.format->diff)
-		return usage(options.format->name, " cannot compare recordings: flamegraph, collapsed and summary can");
+		return usage(options.format->name, " cannot compare recordings: use flamegraph, collapsed or summary");
 	if (options.selection.to_ns != 0 && options.selection.from_ns >= options.selection.to_ns)
 		return usage("", "--from must be before --to");
 	return report_files(&options, argv + optind, (size_t)(argc - optind), diff, max_mib);

@@ -9,7 +9,7 @@
 
 /*
  * dump is the default verb: `rbdump PID` and `rbdump -p PID` also call dump_command(). dump_command() also handles the
- * old options --gen-offsets and --version. The verbs layout and version now do what these options did before.
+ * old options --gen-offsets and --version. The verbs layout and version replace these options.
  */
 int dump_command(int argc, char **argv);
 int layout_command(int argc, char **argv);
@@ -26,14 +26,15 @@ int version_command(int argc, char **argv);
  *              `any_build` is true, the name is VERSION-ARCH.layout
  *   any_build  make a layout for any build of this version: omit the build-id, the symbols and the windows
  *
- * The default folder is one where `rbdump dump` will find the layout. It is the first folder of $RBDUMP_OFFSETS_D if
- * that variable is set. If RBDUMP_OFFSETS_D is not set, or if its first folder is empty, the default folder is
- * ./offsets.d if that belongs to rbdump's own tree, and the user's cache (store/folders.h) if not. The default folder is
- * created if it does not exist.
+ * The default folder is one where `rbdump dump` will find the layout. If the first name in $RBDUMP_OFFSETS_D is not
+ * empty, the default folder is the folder of that name. Otherwise, if ./offsets.d belongs to rbdump's own source tree,
+ * the default folder is ./offsets.d. In all other cases, it is the user's cache (store/folders.h). The default folder
+ * is created if it does not exist.
  *
- * The layout is written to a temporary file in the same folder. The temporary file is then renamed. So the layout's
- * file is complete at any time. On success, prints one line to stderr: `FILE: N fields, M absent (optional)`. On
- * failure, prints one sentence, and leaves no file behind.
+ * The layout is written to a temporary file in the folder of the layout's file. The temporary file is then renamed, so
+ * the layout's file is never incomplete. Standard output, pipes and devices are written directly. On success, prints
+ * one line to stderr: `FILE: N fields, M absent (optional)`. On failure, prints one error message, and leaves no file
+ * behind.
  */
 int layout_make(const char *elf, const char *output, bool any_build);
 

@@ -103,8 +103,8 @@ static void assert_traced_by(pid_t tracer, const char *name, const char *said)
 		write_status(who, name, 'S', 0, NOBODY, 0);
 	snprintf(
 	    message, sizeof(message),
-	    "process 4711 is already traced by %s, and a process has one tracer at a time; end that tracer, or read "
-	    "without stopping the process: --no-stop",
+	    "process 4711 is already traced by %s, and a process can have only one tracer at a time; end that tracer, "
+	    "or read without stopping the process: --no-stop",
 	    said);
 	assert_diagnosed(EPERM, EXIT_NO_PERMISSION, message);
 }

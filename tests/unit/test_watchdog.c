@@ -85,7 +85,7 @@ static void test_watchdog(void **state)
 	assert_int_equal(end_of(waits), EXIT_COMPLETE);
 	assert_true(read(ends[0], text, sizeof(text) - 1) > 0);
 	assert_string_equal(
-	    text, "rbdump: process 4711 is not recorded any more: a read of its memory has not returned for 5 s\n");
+	    text, "rbdump: process 4711 is no longer recorded: a read of its memory has not returned for 5 s\n");
 	assert_int_equal(read(ends[0], text, 1), 0);
 	close(ends[0]);
 }

@@ -1,4 +1,4 @@
-#include "target/packed.h"
+#include "target/compressed.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -12,9 +12,9 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#define UNPACKED_MAX (UINT64_C(64) << 30)
+#define DECOMPRESSED_MAX (UINT64_C(64) << 30)
 
-/* How much is unpacked behind a core's end: zstd's checksum is at the end of the file, and shows damage. */
+/* How much is decompressed behind a core's end: zstd's checksum is at the end of the file, and shows damage. */
 #define BEHIND_MAX (UINT64_C(16) << 20)
 
 /* Zeros are left out in pieces of this size, a block of the file system. */
@@ -77,18 +77,18 @@ static bool write_sparsely(int fd, const uint8_t *data, size_t length, uint64_t 
 	return true;
 }
 
-struct unpacking {
+struct decompression {
 	const char *path, *folder;
 	int from, to;
 	uint8_t *in, *out;
 	ZSTD_DStream *stream;
 };
 
-static struct error *not_written(const struct unpacking *unpacking)
+static struct error *not_written(const struct decompression *decompression)
 {
 	return error_create(EXIT_FAILED,
-			    "%s cannot be unpacked into %s: %s; set TMPDIR to a folder with more free space",
-			    unpacking->path, unpacking->folder, strerror(errno));
+			    "%s cannot be decompressed into %s: %s; set TMPDIR to a folder with more free space",
+			    decompression->path, decompression->folder, strerror(errno));
 }
 
 /* Values that are no end of a file. */
@@ -104,7 +104,7 @@ static bool read_back(int fd, void *buffer, size_t length, uint64_t offset)
 
 /*
  * The end of a core according to its program headers; what follows is not needed. 0 if the file is not an ELF file.
- *   written  how many bytes were unpacked
+ *   written  how many bytes were decompressed
  * Returns NOT_YET if these bytes are too few to tell, NEVER if the headers do not tell the end.
  */
 static uint64_t told_end(int fd, uint64_t written)
@@ -142,68 +142,68 @@ static uint64_t told_end(int fd, uint64_t written)
 	return end;
 }
 
-static struct error *unpack_all(const struct unpacking *unpacking)
+static struct error *decompress_all(const struct decompression *decompression)
 {
 	uint64_t written = 0, end = NOT_YET, behind = 0;
 	ssize_t n = 0;
 
-	while (behind < BEHIND_MAX && (n = read(unpacking->from, unpacking->in, ZSTD_DStreamInSize())) > 0) {
-		ZSTD_inBuffer in = {unpacking->in, (size_t)n, 0};
+	while (behind < BEHIND_MAX && (n = read(decompression->from, decompression->in, ZSTD_DStreamInSize())) > 0) {
+		ZSTD_inBuffer in = {decompression->in, (size_t)n, 0};
 		ZSTD_outBuffer out;
 
 		/* If the output is full, the decoder may have more, even if it has taken all input. */
 		do {
 			size_t result;
 
-			out = (ZSTD_outBuffer){unpacking->out, ZSTD_DStreamOutSize(), 0};
-			result = ZSTD_decompressStream(unpacking->stream, &out, &in);
+			out = (ZSTD_outBuffer){decompression->out, ZSTD_DStreamOutSize(), 0};
+			result = ZSTD_decompressStream(decompression->stream, &out, &in);
 			if (ZSTD_isError(result))
-				return error_create(EXIT_FAILED, "%s cannot be unpacked: zstd says \"%s\"",
-						    unpacking->path, ZSTD_getErrorName(result));
-			if (written + out.pos > UNPACKED_MAX)
+				return error_create(EXIT_FAILED, "%s cannot be decompressed: zstd says \"%s\"",
+						    decompression->path, ZSTD_getErrorName(result));
+			if (written + out.pos > DECOMPRESSED_MAX)
 				return error_create(EXIT_FAILED,
-						    "%s unpacks to more than 64 GiB: if you expect that size, "
-						    "unpack it yourself (zstd -d)",
-						    unpacking->path);
-			if (!write_sparsely(unpacking->to, unpacking->out, out.pos, written))
-				return not_written(unpacking);
+						    "%s decompresses to more than 64 GiB: if you expect that size, "
+						    "decompress it yourself (zstd -d)",
+						    decompression->path);
+			if (!write_sparsely(decompression->to, decompression->out, out.pos, written))
+				return not_written(decompression);
 			written += out.pos;
 			if (end == NOT_YET)
-				end = told_end(unpacking->to, written);
+				end = told_end(decompression->to, written);
 			behind = written < end ? 0 : written - end;
 		} while (behind < BEHIND_MAX && (in.pos < in.size || out.pos == out.size));
 	}
 	if (n < 0)
-		return error_create(EXIT_FAILED, "%s cannot be read: %s", unpacking->path, strerror(errno));
+		return error_create(EXIT_FAILED, "%s cannot be read: %s", decompression->path, strerror(errno));
 	/* Zeros at its end were left out: this adds them. */
-	return ftruncate(unpacking->to, (off_t)written) == 0 ? NULL : not_written(unpacking);
+	return ftruncate(decompression->to, (off_t)written) == 0 ? NULL : not_written(decompression);
 }
 
-/* Replaces the packed file in *fd by the unpacked one. */
-static struct error *unpack(const char *path, int *fd)
+/* Replaces the compressed file in *fd by the decompressed one. */
+static struct error *decompress(const char *path, int *fd)
 {
-	struct unpacking unpacking = {.path = path, .from = *fd};
+	struct decompression decompression = {.path = path, .from = *fd};
 	struct error *error;
 
-	unpacking.to = open_unnamed(&unpacking.folder);
-	if (unpacking.to < 0)
-		return not_written(&unpacking);
-	unpacking.in = malloc(ZSTD_DStreamInSize());
-	unpacking.out = malloc(ZSTD_DStreamOutSize());
-	unpacking.stream = ZSTD_createDStream();
-	if (unpacking.in && unpacking.out && unpacking.stream)
-		error = unpack_all(&unpacking);
+	decompression.to = open_unnamed(&decompression.folder);
+	if (decompression.to < 0)
+		return not_written(&decompression);
+	decompression.in = malloc(ZSTD_DStreamInSize());
+	decompression.out = malloc(ZSTD_DStreamOutSize());
+	decompression.stream = ZSTD_createDStream();
+	if (decompression.in && decompression.out && decompression.stream)
+		error = decompress_all(&decompression);
 	else
 		error = error_no_memory();
-	ZSTD_freeDStream(unpacking.stream);
-	free(unpacking.in);
-	free(unpacking.out);
+	ZSTD_freeDStream(decompression.stream);
+	free(decompression.in);
+	free(decompression.out);
 	close(*fd);
-	*fd = unpacking.to;
+	*fd = decompression.to;
 	return error;
 }
 
-struct error *packed_open(const char *path, int *fd)
+struct error *compressed_open(const char *path, int *fd)
 {
 	static const struct {
 		const char *magic;
@@ -229,12 +229,12 @@ struct error *packed_open(const char *path, int *fd)
 	else if (pread(*fd, magic, sizeof(magic), 0) < 0)
 		error = error_create(EXIT_FAILED, "%s cannot be read: %s", path, strerror(errno));
 	else if (memcmp(magic, "\x28\xb5\x2f\xfd", 4) == 0)
-		error = unpack(path, fd);
+		error = decompress(path, fd);
 	for (size_t i = 0; !error && i < sizeof(others) / sizeof(others[0]); i++)
 		if (memcmp(magic, others[i].magic, others[i].length) == 0)
-			error =
-			    error_create(EXIT_FAILED, "%s is packed with %s: unpack it first (%s -dc PACKED > CORE)",
-					 path, others[i].command, others[i].command);
+			error = error_create(EXIT_FAILED,
+					     "%s is compressed with %s: decompress it first (%s -dc FILE > CORE)", path,
+					     others[i].command, others[i].command);
 	if (error) {
 		close(*fd);
 		*fd = -1;
