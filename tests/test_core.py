@@ -281,7 +281,7 @@ def test_without_the_file_and_any_hint(ruby, rbdump, tmp_path):
         else:
             assert source == "fits"
         first = run(rbdump, "--core", core, env=environment).stdout.splitlines()[0]
-        said = {"fits": "(the core does not tell which", "file-name": "(from the name", "memory": "(found in the core's memory)"}
+        said = {"fits": "(the core does not name the release", "file-name": "(from the name", "memory": "(found in the core's memory)"}
         assert said[source] in first
 
         # With no layout that fits, it is said what is missing, and what would help.

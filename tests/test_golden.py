@@ -100,7 +100,7 @@ def test_several_layouts_fit(rbdump, tmp_path, monkeypatch):
     answer = read_core(rbdump, path)
     assert answer["ruby_versions_fit"] == ["2.7.99", "2.7.0 2.7.8"]
     first = run(rbdump, "--core", path).stdout.splitlines()[0]
-    assert "ruby 2.7.99 or 2.7.0 to 2.7.8 (the core does not tell which" in first
+    assert "ruby 2.7.99 or 2.7.0 to 2.7.8 (the core does not name the release" in first
 
     # More fit than are compared.
     for patch in range(90, 98):

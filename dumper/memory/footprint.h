@@ -1,6 +1,6 @@
 /*
- * A footprint: the bytes of the target from which a result was made. As long as these bytes are unchanged, the result
- * is still right.
+ * A footprint: the bytes of the target that a result was made from. As long as these bytes are unchanged, the result is
+ * still right.
  */
 #ifndef RBDUMP_FOOTPRINT_H
 #define RBDUMP_FOOTPRINT_H
@@ -14,7 +14,7 @@ struct footprint_span {
 	uint32_t length, offset; /* offset: in `bytes` */
 };
 
-/* A footprint. It is empty if all its members are zero. */
+/* A footprint is empty if all its members are zero. */
 struct footprint {
 	struct footprint_span *spans;
 	uint8_t *bytes;

@@ -1,13 +1,13 @@
 /*
  * The target's memory, as a snapshot of pages.
  *
- * Every read of the target goes through the snapshot. So all output comes from bytes that were copied once, even if
- * they are read many times. In paused mode, the bytes are copied while the target is stopped. A page is copied when it
- * is first read, or earlier by memory_prefetch(), which copies many pages in as few system calls as possible. A read
- * from a sealed snapshot copies nothing: if the snapshot does not have the page, the read fails, and the page is noted
- * as wanted.
+ * The code in ruby/ reads the target through the snapshot (for the exceptions, see ruby/ruby.h). So all output comes
+ * from bytes that were copied once, even if they are used many times. In paused mode, the bytes are copied while the
+ * target is stopped. A page is copied when it is first read. memory_prefetch() and memory_fetch() copy many pages
+ * before they are read, in as few system calls as possible. A read from a sealed snapshot copies nothing: if the
+ * snapshot does not have the page, the read fails, and the page is noted as wanted.
  *
- * One snapshot belongs to one thread at a time.
+ * Only one thread at a time may use a snapshot.
  */
 #ifndef RBDUMP_MEMORY_H
 #define RBDUMP_MEMORY_H
@@ -30,7 +30,7 @@ struct memory;
 /*
  * Creates an empty snapshot. Returns NULL if out of memory.
  *   source, context  the source of pages, and its first argument; only the functions of this header call the source
- *   max_pages        how many pages the snapshot may hold at most; a read that needs more pages fails
+ *   max_pages        the maximum number of pages in the snapshot; a read that needs more pages fails
  */
 struct memory *memory_create(memory_source *source, void *context, size_t max_pages);
 void memory_destroy(struct memory *memory); /* NULL is fine */
@@ -40,17 +40,17 @@ bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t l
 
 /*
  * Limits the time for reads, counted from this call. When the time is over, each read fails at once. The limit also
- * bounds code that follows pointers in the target's data, because this code must read at every pointer. The limit does
- * not apply to memory_prefetch() or memory_fetch(), nor when memory_has_changed() reads pages again to compare them with
- * the copy.
+ * ends loops that follow pointers in the target's data, because each step of such a loop needs a read. The limit does
+ * not apply to memory_prefetch() and memory_fetch(). If memory_has_changed() reads pages again, the limit does not
+ * apply to these reads either.
  *   limit_ns  the limit in nanoseconds; 0: no limit
  */
 void memory_limit(struct memory *memory, long limit_ns);
 
 /*
- * From the next memory_limit() on, the limit counts only the CPU time of the calling thread. The time for which the
- * thread waits for the source does not count. Call this function for a core. The memory of a core does not change, but
- * the core may be on a slow disk.
+ * From the next memory_limit() on, the limit counts only the CPU time of the calling thread. The time during which the
+ * thread waits for the source does not count. Call this function if the target is a core: waiting for a slow disk does
+ * no harm, because a core does not change.
  */
 void memory_count_own_time(struct memory *memory);
 
@@ -78,15 +78,15 @@ struct memory_piece {
 /*
  * Lays pieces over the snapshot: a read that lies within one piece gets the bytes of that piece. The pieces must be in
  * ascending order of their addresses. The caller owns the pieces, and must keep them until the next memory_overlay().
- * If `count` is 0, the snapshot has no pieces any more.
+ * If `count` is 0, all pieces are removed.
  *   low, high  if there are pieces, a read that begins in [low, high) fails unless the read lies within one piece
  */
 void memory_overlay(struct memory *memory, const struct memory_piece *pieces, size_t count, uint64_t low,
 		    uint64_t high);
 
 /*
- * Drops all copied pages, and unseals the snapshot. Then allocates and touches memory for every page that was ever read
- * or noted as wanted, so that memory_prefetch() need not allocate memory. False if out of memory.
+ * Drops all copied pages, and unseals the snapshot. Then allocates and touches memory for every page that has been read
+ * or noted as wanted so far, so that memory_prefetch() need not allocate memory. False if out of memory.
  */
 bool memory_forget(struct memory *memory);
 
@@ -103,20 +103,20 @@ void memory_prefetch(struct memory *memory);
 bool memory_has_changed(struct memory *memory, uint64_t address, size_t length);
 
 /*
- * Sets the function that tells whether the source lacks a page. The source lacks a page if the source should have the
- * page, but does not have it. For example, a core that was cut short lacks pages.
- *   lacks  called for each page at which a read has failed; returns whether the source lacks this page. NULL (the
- *          default): the source lacks no page
+ * Sets the function that tells whether the source lacks a page. The source lacks a page if it should contain that page,
+ * but does not. For example, a core that was cut short lacks pages.
+ *   lacks  called with each page at which a read fails; returns whether the source lacks this page. NULL (the default):
+ *          the source lacks no page
  */
 void memory_set_lacking(struct memory *memory, bool (*lacks)(const void *context, uint64_t page), const void *context);
 
 /*
- * How many reads have ever failed at a page that the source lacks. After such a read, do not conclude that the target
+ * How many reads have failed so far at a page that the source lacks. After such a read, do not conclude that the target
  * had no such memory: the page may have existed.
  */
 size_t memory_lacked(const struct memory *memory);
 
-/* How many pages were ever read or noted as wanted. */
+/* How many pages have been read or noted as wanted since the snapshot was created. */
 size_t memory_pages(const struct memory *memory);
 
 /* Seals the snapshot: reads copy no pages until memory_forget(). */

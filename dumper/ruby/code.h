@@ -15,21 +15,21 @@ struct code {
 	uint64_t type;	  /* ISEQ_TYPE_ */
 	uint64_t encoded; /* address of the first word of code */
 	uint64_t size;	  /* in words */
-	uint64_t parent;  /* rb_iseq_t of the enclosing code, or 0; may be an old address after a compaction */
+	uint64_t parent;  /* rb_iseq_t of the enclosing code, 0 if none; can be an old address after a compaction */
 	/* local_iseq, the outermost iseq in the same method; if compaction has moved it, its new address */
 	uint64_t local;
-	uint64_t klass;		/* for a method, until 2.2: the class that it was defined in; since 2.3: 0 */
-	uint64_t builtin_attrs; /* bits BUILTIN_ATTR_; 0 if this Ruby has no builtin_attrs */
+	uint64_t klass;		/* until 2.2: the class in which a method was defined; since 2.3: 0 */
+	uint64_t builtin_attrs; /* BUILTIN_ATTR_ bits; 0 if this Ruby has no builtin_attrs */
 	int64_t first_line;
 	bool compiled; /* a JIT has compiled the code, and the interpreter calls the machine code */
 	struct bytes label;
 	struct bytes path;
-	struct bytes absolute_path; /* `address` is 0 for code from eval */
+	struct bytes absolute_path; /* its `address` is 0 for code from eval */
 };
 
 /*
- * Whether there is an rb_iseq_t at an address. An rb_iseq_t is an imemo since 2.3, and the struct of a T_DATA until
- * 2.2.
+ * Whether there is an rb_iseq_t at an address. Since 2.3 an rb_iseq_t is an imemo. Until 2.2 it is the struct of a
+ * T_DATA.
  */
 bool code_is_at(const struct access *access, uint64_t iseq);
 
@@ -45,7 +45,7 @@ uint64_t code_body(struct access *access, uint64_t iseq);
  */
 bool code_read(struct access *access, uint64_t iseq, struct code *ret);
 
-/* Whether the code belongs to Ruby's own core. The path of internal code begins with "<internal:" and names no file. */
+/* Whether the code belongs to Ruby's own core. The path of such code begins with "<internal:" and names no file. */
 bool code_is_internal(struct access *access, const struct code *code);
 
 /*
@@ -55,18 +55,18 @@ bool code_is_internal(struct access *access, const struct code *code);
 bool code_has_pc(const struct code *code, uint64_t pc);
 
 /*
- * Whether the index that leads from positions in the code to line entries is consistent. The last position must lead to
- * the last entry, because the index counts all entries (vm_core.h, iseq.c).
+ * Whether the code's line index is consistent. The index maps each position in the code to a line entry. It must map
+ * the last position to the last entry, because the index counts all entries (vm_core.h, iseq.c).
  */
 bool code_lines_hold(struct access *access, const struct code *code);
 
 /*
- * Reads all bytes that code_line() can read for any pc. The purpose is that memory_record() adds these bytes to the
- * footprint. Does nothing if the code or its table of lines is too long.
+ * Reads all bytes that code_line() can need for any pc, so that they are added to the current footprint
+ * (memory_record()). Does nothing if the code or its table of lines is too long.
  */
 void code_read_lines(const struct access *access, const struct code *code);
 
-/* The line of `pc`; 0 if the code has no lines. Call it only if code_has_pc() is true. */
+/* The line of `pc`; 0 if the code has no lines. Call this function only if code_has_pc() returns true. */
 int64_t code_line(struct access *access, const struct code *code, uint64_t pc);
 
 #endif

@@ -18,7 +18,7 @@ struct collections {
 	uint64_t compactions; /* number of collections that have moved objects */
 	bool compacting;      /* a collection is moving objects */
 	bool collecting;      /* Ruby is in the collector */
-	/* The last collection is still marking, without a break or in steps. Between two steps, Ruby code runs. */
+	/* The last collection is still marking. Marking may be done in steps, and Ruby code runs between two steps. */
 	bool marking;
 	/*
 	 * Ruby is in the collector, but is neither marking nor sweeping: a collection is about to begin, or has just
@@ -43,17 +43,17 @@ bool collections_now(const struct ruby *ruby, memory_source *source, void *conte
 bool collections_moved_between(const struct collections *a, const struct collections *b);
 
 /*
- * Whether an address has the same object at two moments. At both moments, a stack or a reachable object must refer to
- * that address. If the result is true, the object was not moved between these moments, and was not freed and replaced
- * by another object.
+ * Whether an address has the same object at two moments. Use this only for an address to which a stack or a reachable
+ * object refers at both moments. If the result is true, the object was not moved between these moments, and was not
+ * freed and replaced by another object.
  *
  * A collection frees only objects that it has not marked. These objects were unreachable when marking ended. From the
  * end of marking to the beginning of the next collection, every reachable object is marked or new. Nothing is freed
- * until marking has ended, even if marking is done in steps (since 2.2). So the object is the same under two
- * conditions. First, no collection has begun between the two moments. Second, the last collection is marking at both
- * moments, or at neither moment. The result is false if, at the first moment, a collection has begun but is not marking
- * yet (gc.c, gc_start(), v2_2_0 to v3_3_8; gc/default/default.c, v3_4_5, v4_0_5). The result is also false if objects
- * are being moved at the first moment, or if either state is `doubted`.
+ * until marking has ended, even if marking is done in steps (since 2.2). So the object is the same if two conditions
+ * are true. First, no collection has begun between the two moments. Second, the last collection is marking at both
+ * moments, or at neither moment. The result is false if `beginning` is true at the first moment (gc.c, gc_start(),
+ * v2_2_0 to v3_3_8; gc/default/default.c, v3_4_5, v4_0_5). The result is also false if objects are being moved at the
+ * first moment, or if either state is `doubted`.
  *   kept  the state at the first moment
  *   now   the state at the second moment
  */
@@ -68,9 +68,9 @@ bool collections_same_objects(const struct collections *kept, const struct colle
 bool collections_unchanged(const struct collections *then, const struct collections *now);
 
 /*
- * Finds the range [*start, *end) of the target's memory that contains the whole state. The range must be copied at one
- * moment, and collections_read() must read this copy. Returns false if this Ruby has no such state, or if the range
- * cannot be found.
+ * Finds the range [*start, *end) of the target's memory that contains the whole state. To get a consistent state, copy
+ * the range in one read, and let collections_read() use this copy. Returns false if this Ruby has no such state, or if
+ * the range cannot be found.
  */
 bool collections_range(const struct ruby *ruby, uint64_t *start, uint64_t *end);
 

@@ -1,7 +1,7 @@
 /*
  * Execution contexts. Each execution context has a VM stack. Since 2.5 an execution context (rb_execution_context_t) is
  * part of a fiber, and a thread points to the execution context in which the thread runs. Until 2.4 a thread
- * (rb_thread_t) is itself an execution context. Until 2.4, when a thread leaves a fiber, the fiber gets a copy of the
+ * (rb_thread_t) is itself an execution context. When such a thread leaves a fiber, the fiber gets a copy of the
  * rb_thread_t. In this copy, only the members that describe the stack and its owner are valid (vm_core.h, rb_thread_t;
  * cont.c, cont_save_thread, cont_init, 1.9.3 to 2.4.10).
  */
@@ -65,8 +65,8 @@ static inline uint64_t context_fiber(struct access *access, uint64_t object, enu
 
 /*
  * How many bytes at the start of an execution context show whether its stack has changed. Until 2.4 an execution
- * context is a whole rb_thread_t, and has many more bytes. Some of the other bytes change even while the stack does not
- * change: for example, a timer counts how long the thread runs.
+ * context is a whole rb_thread_t, and has many more bytes. Some of these other bytes change although the stack does
+ * not: for example, a counter of the thread's running time.
  */
 static inline uint64_t context_size(const struct layout *layout)
 {

@@ -1,6 +1,6 @@
 /*
  * The slots of an environment, since 2.4. The slots are three words. The ep points at the third word. An environment on
- * the heap has a fourth word, after the ep. The slots of older Rubies are in frame.c.
+ * the heap has a fourth word, after these three. The slots of older Rubies are in frame.c.
  */
 #ifndef RBDUMP_ENVIRONMENT_H
 #define RBDUMP_ENVIRONMENT_H
@@ -10,8 +10,8 @@
 
 /* The position of each slot, in words from the ep: VM_ENV_DATA_INDEX_ of vm_core.h, v2_4_0 to v4.0.5 and head. */
 enum environment_slot {
-	ENVIRONMENT_ME_CREF = -2, /* a method entry, or an object that leads to a method entry (cref, svar) */
-	ENVIRONMENT_SPECVAL = -1, /* the enclosing environment; a block or 0 if no environment encloses this one */
+	ENVIRONMENT_ME_CREF = -2, /* a method entry, a cref, or an svar that refers to one of these two */
+	ENVIRONMENT_SPECVAL = -1, /* the enclosing environment; if there is none, a block or 0 */
 	ENVIRONMENT_FLAGS = 0,
 	ENVIRONMENT_ENV = 1, /* the environment object, if the environment is on the heap */
 };

@@ -3,30 +3,29 @@
  * thread it belongs to, and which fiber has resumed it.
  *
  * The fiber that a thread is running is listed with its thread (ruby/threads.h). A fiber that was never resumed, or has
- * ended, has no stack and is not listed. Ruby itself, too, shows no stack of a fiber that was never resumed, or has
- * ended.
+ * ended, has no stack and is not listed. Ruby itself shows no stack for such a fiber either.
  *
  * How fibers are found:
- *   - Some Rubies link all execution contexts (rb_jit_cont): 3.2 only with a JIT, all Rubies since 3.3. In these
+ *   - Some Rubies link all execution contexts (rb_jit_cont): 3.2 if a JIT is on, and all Rubies since 3.3. In these
  *     Rubies, the search begins at a fiber that some thread is running, and follows the links in both directions. This
  *     search needs no ELF symbol.
  *   - In all other Rubies, Ruby's heap is searched (ruby/heap.h). All Fiber objects have the same rb_data_type_t. The
- *     root fiber of a thread gets a Fiber object when the thread first uses fibers. If no thread's root fiber has a
- *     Fiber object, there are no fibers, and the heap is not searched. The search takes time, so it runs before the
- *     target is stopped. Everything that the search finds is read again in the snapshot. A fiber that has ended since
- *     the search is not listed, and a fiber that was made since the search is missed. Until 2.1 Ruby links the fibers
- *     of each thread in a ring, and rbdump follows this ring. So until 2.1 a fiber can be missed only if its thread has
+ *     root fiber of a thread gets a Fiber object when the thread first uses fibers. If no root fiber has a Fiber
+ *     object, there are only root fibers, and the heap is not searched. The search takes time, so it runs before the
+ *     target is stopped. Each fiber that was found is read again in the snapshot. A fiber that has ended since the
+ *     search is not listed, and a fiber that was made since the search is missed. Until 2.1 Ruby links the fibers of
+ *     each thread in a ring, and rbdump follows this ring. So until 2.1 a fiber can be missed only if its thread has
  *     ended.
  * Since 2.7 Ruby has a pool of fiber stacks. The number of stacks in use shows whether any fiber was missed.
  *
  * A suspended fiber can change only while its thread runs. So the stack of a suspended fiber is read like the stack of
- * a thread, and is equally reliable. If a thread is stopped in the middle of a switch between two fibers, neither fiber
- * runs. Until the switch is done, the thread's members refer to the fiber that the thread has left (cont.c,
- * fiber_restore_thread). Until 2.4, cont_restore_thread() copies the members that describe the stack from the new fiber
- * to the thread, one by one. While cont_restore_thread() copies, the members in the thread do not match: the thread's
- * control frame is outside the thread's stack. Before cont_restore_thread() begins, the stack of the fiber that the
- * thread has left is already saved in that fiber. Each fiber has its own VM stack, even in a Ruby that copies machine
- * stacks (FIBER_USE_NATIVE is 0).
+ * a thread, and is equally reliable. If a thread is stopped in the middle of a switch from an old to a new fiber,
+ * neither fiber runs. Until the switch is done, the thread's members refer to the old fiber (cont.c,
+ * fiber_restore_thread). In Ruby 2.4 and older, cont_restore_thread() copies the members that describe the stack from
+ * the new fiber to the thread, one by one. During this copying, the thread's members contradict each other: the
+ * thread's control frame is outside the thread's stack. The stack of the old fiber was saved in the old fiber before
+ * cont_restore_thread() began. Each fiber has its own VM stack, even in a Ruby that copies machine stacks
+ * (FIBER_USE_NATIVE is 0).
  *
  * Facts: cont.c (rb_fiber_t, rb_jit_cont, fiber_init, fiber_switch, fiber_store, return_fiber, root_fiber_alloc,
  * fiber_pool_stack_acquire), 1.9.3 to 4.0.5 and head.
@@ -57,7 +56,7 @@ struct ruby_fiber {
 };
 
 struct ruby_fibers {
-	struct ruby_fiber *fibers; /* in the order in which they were made, if this order is known */
+	struct ruby_fiber *fibers; /* in order of creation, if this order is known */
 	size_t count;
 	enum list_missing missing;
 	uint64_t nr_missing; /* for LIST_MISSED */
@@ -66,7 +65,7 @@ struct ruby_fibers {
 
 /* At most this many fibers are listed. */
 #define FIBERS_MAX 16384u
-/* At most this many fibers are examined, with a stack or without one. */
+/* At most this many fibers are examined, including fibers without a stack. */
 #define FIBERS_LOOKED_AT 131072u
 
 /*

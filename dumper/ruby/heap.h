@@ -2,10 +2,10 @@
  * Finds objects of one type in Ruby's heap. In a Ruby that keeps no list of its fibers, this search finds the fibers
  * (ruby/fibers.h).
  *
- * A heap may have gigabytes, so it is not copied to the snapshot. The heap is read once, piece by piece, from the
- * source of the snapshot's pages. The limits below apply to each search. The heap is never read while a target is
- * stopped. The heap of a running process changes during the search, so the results only say where to look. The caller
- * must read each object again in the snapshot.
+ * A heap can have a size of several gigabytes, so it is not copied to the snapshot. The heap is read once, piece by
+ * piece, from the source of the snapshot's pages. The limits below apply to each search. The heap is never read while a
+ * target is stopped. The heap of a running process changes during the search, so an object that was found may be gone.
+ * The caller must read each object again in the snapshot.
  *
  * Facts: gc.c (rb_objspace_t.heap_pages, struct heap_page, heap_page_allocate, RVALUE),
  * include/ruby/internal/core/rtypeddata.h, 2.1.0 to 3.2.2. Before 2.1, the list of pages (16 KiB each) has other names:
@@ -19,7 +19,10 @@
 
 struct heap_finds {
 	struct addresses data; /* RTypedData.data of each object; ascending, without duplicates */
-	/* There may be more objects: some of the heap was not read, or the class Object was not found in the heap. */
+	/*
+	 * There may be more objects: some of the heap was not read, too many objects were found, or the class Object
+	 * was not found.
+	 */
 	bool cut;
 };
 

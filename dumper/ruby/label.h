@@ -12,7 +12,8 @@
 struct method {
 	uint64_t owner; /* the class or module in which the method was defined */
 	/*
-	 * The name in the method's definition. If the method was undefined while it ran (until 2.2), the called name.
+	 * The name in the method's definition. Until 2.2, if the method was undefined while it ran: the name by which
+	 * it was called.
 	 */
 	uint64_t original_id;
 	bool acts_as_cfunc; /* the method is written in C, or is written in Ruby but shown like a C function */
@@ -28,8 +29,9 @@ void label_of_code(const struct ruby *ruby, struct access *access, const struct 
 void label_of_method(const struct ruby *ruby, struct access *access, const struct method *method, struct text *label);
 
 /*
- * Append the name of a frame. The name is the label with a prefix for the class (class_add_prefix()). The name has this
- * prefix in every Ruby and for every class; the label has a prefix only in some cases.
+ * These two functions append the name of a frame. The name is the label with a prefix for the class
+ * (class_add_prefix()). The name has this prefix in every Ruby and for every class; the label has a prefix only in some
+ * cases.
  */
 void name_of_code(const struct ruby *ruby, struct access *access, const struct code *code, const struct method *method,
 		  struct text *name);
@@ -49,7 +51,7 @@ bool code_acts_as_cfunc(struct access *access, const struct code *code);
  */
 bool code_hides_cfuncs(struct access *access, const struct code *code);
 
-/* Whether this Ruby omits the frame that called a frame of `code` (vm_backtrace.c, 3.4+: is_rescue_or_ensure_frame). */
+/* Whether this Ruby omits the caller of a frame of `code` (vm_backtrace.c, 3.4+: is_rescue_or_ensure_frame). */
 bool code_hides_caller(const struct layout *layout, const struct code *code);
 
 #endif

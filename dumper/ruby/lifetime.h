@@ -14,8 +14,8 @@ enum lifetime {
 };
 
 /*
- * Finds out the lifetime of a Ruby. A fact that is read through the layout counts only if a second fact that is read
- * through the layout agrees. So one wrong member of the layout cannot decide the result.
+ * Finds out whether a Ruby is starting, running or ending. A fact that was read through the layout counts only if a
+ * second such fact confirms it. So one wrong member of the layout cannot decide the result.
  *   ruby  ruby->memory must show the current state of the target. The snapshot of a look may be too old
  */
 enum lifetime lifetime_of(const struct ruby *ruby, const struct roots *roots);

@@ -1,6 +1,6 @@
 /*
- * Resolves control frames to what Ruby itself prints for them: kinds, labels, names, paths, lines. Facts:
- * vm_backtrace.c (rb_ec_partial_backtrace_object; in 2.7, backtrace_each), 1.9.3 to 4.0.5 and head.
+ * Resolves control frames: finds the kind, label, name, path and line of each frame. Facts: vm_backtrace.c
+ * (rb_ec_partial_backtrace_object; in 2.7, backtrace_each), 1.9.3 to 4.0.5 and head.
  */
 #ifndef RBDUMP_RESOLVE_H
 #define RBDUMP_RESOLVE_H
@@ -34,10 +34,10 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
  * data about code or a method is right for the moment of a stack if one of the following is true:
  *   - Nothing can have been freed or moved between the moment of the stack and the moment of the read
  *     (collections_same_objects()).
- *   - The data was read before the moment of the stack, and again after it. Every byte from which the data was made was
- *     the same at both reads, and also in the copies that were made together with the stack.
- * If a program changes data in place (for example, gives a name to an anonymous class), rbdump may notice the change
- * only some seconds later.
+ *   - The data was read before the moment of the stack, and again after it. Every byte that the data was made from was
+ *     the same at both reads. If the stack copy contains the byte, it is also the same there.
+ * If a program changes data in place (for example, gives a name to an anonymous class), rbdump may take some seconds to
+ * notice the change.
  */
 
 /* After this call, the resolver keeps all data that it reads, and uses this data for later stacks, too. */
@@ -56,9 +56,9 @@ bool resolver_knows(const struct resolver *resolver, const struct stack *stack, 
 		    uint64_t then_ns);
 
 /*
- * Checks the kept data that the stack needs and that is not known to be right: reads this data again, and forgets the
- * data that has changed. Call it before resolver_stack() if resolver_knows() returned false. The memory must not
- * contain pages that were copied before the moment of the stack.
+ * Checks kept data that the stack needs, unless this data is known to be right. Reads the data again, and forgets what
+ * has changed. Call it before resolver_stack() if resolver_knows() returned false. The memory must not contain pages
+ * that were copied before the moment of the stack.
  */
 void resolver_verify(struct resolver *resolver, const struct stack *stack, const struct collections *then,
 		     uint64_t then_ns);
@@ -72,7 +72,7 @@ void resolver_verify(struct resolver *resolver, const struct stack *stack, const
 bool resolver_settle(struct resolver *resolver, const struct stack *stack, const struct collections *then,
 		     const struct collections *now, uint64_t now_ns);
 
-/* Roughly how many bytes the kept data takes. */
+/* The approximate size of the kept data, in bytes. */
 size_t resolver_bytes(const struct resolver *resolver);
 
 /*

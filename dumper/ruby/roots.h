@@ -8,7 +8,7 @@
 #include "ruby/ruby.h"
 #include "target/module.h"
 
-/* Addresses of Ruby's global variables in the target; 0 for those that are not known. */
+/* Addresses of Ruby's global variables in the target; 0 if not known. */
 struct roots {
 	uint64_t current_vm;	 /* ruby_current_vm_ptr, a pointer to rb_vm_struct */
 	uint64_t global_symbols; /* ruby_global_symbols, an rb_symbols_t */
@@ -22,7 +22,7 @@ struct roots {
 	bool cut; /* the search stopped at its limit of size or time: a root that was not found may still exist */
 };
 
-/* Takes the roots from the ELF file's own symbol tables. */
+/* Reads the roots from the symbol tables of the module's ELF file. */
 void roots_from_module(const struct module *module, struct roots *ret);
 
 /*
@@ -40,10 +40,10 @@ bool roots_are_complete(const struct roots *roots);
 /*
  * Checks the VM, the symbol table and the class Object in the target, because roots from a file may be wrong. Sets each
  * wrong root to 0. The VM must point at a main thread that points back at the VM, and the execution context of this
- * thread must point back at the thread. The symbol table must give the ID 43 the name "+", because an operator of one
- * character is its own ID (id.h). Until 2.1, the ID of method_missing is checked instead. The class Object must be a
- * class with the name "Object". (Every Ruby exports rb_cObject. But for a core, the file with this symbol may be
- * missing. roots_search() then finds the address, and makes the same check.)
+ * thread must point back at the thread. The symbol table must give the ID 43 the name "+", because the ID of an
+ * operator of one character is the code of that character (id.h). Until 2.1, the ID of method_missing is checked
+ * instead. The class Object must be a class with the name "Object". (Every Ruby exports rb_cObject. But for a core, the
+ * file with this symbol may be missing. roots_search() then finds the address, and makes the same check.)
  *   memory  the memory to read. Roots are checked before any pause, so this memory is not the snapshot of the stacks
  */
 void roots_check(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots);
@@ -52,7 +52,7 @@ void roots_check(const struct module *module, struct memory *memory, const struc
  * Searches the writable segments of the module for the VM, the symbol table and the class Object, if they are not
  * known. Stripped Rubies need this search. A stripped Ruby does not export Ruby's own symbol table
  * (ruby_global_symbols). A stripped Ruby since 3.3 does not export the VM (ruby_current_vm_ptr) either. Every root that
- * is found has passed the checks of roots_check(). The pages are copied in a few reads, however large the segments are.
+ * is found has passed the checks of roots_check(). The pages are copied in a few reads, even if the segments are large.
  * Searches at most 16 MiB of data, for at most two seconds; sets `cut` if not all of the data was searched.
  *   memory  the snapshot through which the target is read, as for roots_check(). It must not contain any pages yet. The
  *           function seals it (memory_seal())
@@ -60,9 +60,9 @@ void roots_check(const struct module *module, struct memory *memory, const struc
 void roots_search(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots);
 
 /*
- * Searches like roots_search(), but for a VM whose main thread has no execution context any more (vm.c,
+ * Searches like roots_search(), but for a VM whose main thread no longer has an execution context (vm.c,
  * ruby_vm_destruct, thread_free). roots_search() does not find such a VM. Returns the address of the variable that
- * points to the VM; 0 if there is none. The only evidence that it is a VM is that it and its main thread point at each
+ * points to the VM; 0 if no VM was found. The only evidence for a VM is that the VM and its main thread point at each
  * other. This evidence is weak, so lifetime.h requires more evidence.
  */
 uint64_t roots_search_ended_vm(const struct module *module, struct memory *memory, const struct layout *layout);

@@ -1,6 +1,6 @@
 /*
- * One Ruby in one target: its memory, its layout and its roots. The functions of ruby/ work on a `struct ruby`. They
- * read the target only through its `memory`, except for the functions that take a memory_source.
+ * One Ruby in one target: its memory, its layout and its roots. The functions of ruby/ work on a `struct ruby`. These
+ * functions read the target only through the `memory` of the struct, unless they take a memory_source.
  */
 #ifndef RBDUMP_RUBY_H
 #define RBDUMP_RUBY_H
@@ -8,8 +8,8 @@
 #include "ruby/access.h"
 
 /*
- * Whether the just-in-time compiler ZJIT is on. ZJIT_UNKNOWN if rb_zjit_entry cannot be read, because its address is
- * not known or for another reason.
+ * Whether the just-in-time compiler ZJIT is on. ZJIT_UNKNOWN if rb_zjit_entry cannot be read, for example because its
+ * address is not known.
  */
 enum zjit { ZJIT_UNKNOWN, ZJIT_OFF, ZJIT_ON };
 
@@ -28,7 +28,7 @@ struct ruby {
 	 */
 	bool borrowed;
 	/*
-	 * Whether the code of a frame belongs to its method entry is not checked: it was checked before, or an
+	 * Do not check that a frame's code belongs to its method entry. Either this was checked before, or an
 	 * experiment measures a source without checks.
 	 */
 	bool unchecked;

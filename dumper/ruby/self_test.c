@@ -135,9 +135,9 @@ static struct error *test_fiber(const struct self_test *test, const struct ruby_
 		link = access_member(&access, thread->fiber, F_fiber_jit_cont);
 	ec = link != 0 ? access_member(&access, link, F_jit_cont_ec) : thread->ec;
 	if (access.failed)
-		return unreadable(&access, "the link of a thread's fiber");
+		return unreadable(&access, "the rb_jit_cont of a thread's fiber");
 	if (ec != thread->ec)
-		return finding("the link of a thread's fiber does not lead to the thread's execution context");
+		return finding("the rb_jit_cont of a thread's fiber does not refer to the thread's execution context");
 	if (thread->resumed_by == 0)
 		return NULL;
 	ec = access_address(&access, thread->resumed_by, F_fiber_ec);

@@ -2,7 +2,7 @@
  * Tests whether a layout is right for the target's Ruby. Nothing is printed before the layout has passed.
  *
  * Some facts are the same in every Ruby: exported globals, names that every Ruby has, structs that point at each other.
- * The test reads these facts through the layout. If a fact that is read is wrong, the layout does not pass. The result
+ * The test reads these facts through the layout. If a fact is not as expected, the layout does not pass. The result
  * depends only on the snapshot.
  */
 #ifndef RBDUMP_SELF_TEST_H
@@ -11,12 +11,12 @@
 #include "ruby/self_test_parts.h"
 
 /*
- * Tests a layout. Returns NULL if the layout passes. If the layout does not pass, fails with EXIT_NO_RUBY and a message
- * that says what is wrong. If the time was over (memory_is_over()), this error is no evidence against the layout. Also
- * fails if out of memory.
+ * Tests a layout. Returns NULL if the layout passes. If the layout does not pass, returns an error with EXIT_NO_RUBY
+ * and a message that says what is wrong. If the time was over (memory_is_over()), this error is no evidence against the
+ * layout. Also returns an error if out of memory.
  *
  * A read that fails because a core was cut short (memory_lacked()) is no evidence against a layout. Missing threads are
- * no evidence either, unless the list of threads is broken.
+ * evidence against it only if the list of threads is broken.
  */
 struct error *self_test_run(const struct self_test *test);
 

@@ -116,7 +116,7 @@ static struct error *test_lines(const struct self_test *test, const struct code 
 			return finding("a line of an iseq is too far from its first line");
 		if (i == entries - 1 && line != last_line && last_line != 0)
 			return finding("the last instruction of an iseq and the last entry of its table of lines "
-				       "differ in their line");
+				       "have different lines");
 	}
 	if (access.failed)
 		return unreadable(&access, "a table of lines");
@@ -174,7 +174,7 @@ static struct error *test_nesting(const struct self_test *test, const struct cod
 	if (!known)
 		return finding("the type of an iseq is not known");
 	if (!code_read(&access, code->local, &local) || local.local != local.iseq)
-		return finding("the local iseq of a frame's iseq has another local iseq");
+		return finding("the local iseq of a frame's iseq does not refer to itself as its local iseq");
 	if (is_code_type(layout, &local, E_ISEQ_TYPE_METHOD) && !has_class(test, &local))
 		return finding("the code of a method was defined in neither a class nor a module");
 	if (is_code_type(layout, code, E_ISEQ_TYPE_METHOD) && (code->parent != 0 || local.iseq != code->iseq))

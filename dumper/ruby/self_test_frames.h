@@ -5,9 +5,9 @@
 #include "ruby/self_test_parts.h"
 
 /*
- * Tests frames, their code and their methods. The iseq of a frame must be code. This code refers to its local iseq, and
- * the local iseq must refer to itself as its local iseq. The line index of the code must end with its last line. The
- * frame's method entry must lead to the code. Fails as self_test_run() does.
+ * Tests frames, their code and their methods. The iseq of a frame must be code. The local iseq of this code must refer
+ * to itself as its local iseq. The line index of the code must end with its last line. The frame's method entry must
+ * lead to the code. Returns NULL or an error, like self_test_run().
  */
 struct error *self_test_frames(const struct self_test *test);
 

@@ -17,7 +17,7 @@ struct self_test {
 	const struct ruby_threads *threads;
 	const struct stack *stacks; /* one stack for each thread */
 	/*
-	 * For each thread: whether its stack is not tested, because it may have changed during the copy. Can be NULL.
+	 * For each thread: true if its stack may have changed during the copy, so that it is not tested. Can be NULL.
 	 */
 	const bool *moved;
 	const struct addresses *pthreads; /* pthread_t of all native threads, ascending; NULL if not all are known */
@@ -33,12 +33,12 @@ struct self_test {
 };
 
 /*
- * The text of a finding: a core lacks memory that is needed to test a layout, and the layout is not known to be for
- * this build.
+ * The text of the finding for a core that lacks memory needed to test a layout. This finding is made only if the layout
+ * is not known to be for this build.
  */
 #define SELF_TEST_LACKING "the core lacks memory that is needed to test the layout"
 
-/* Makes a finding. The arguments are those of printf(), and make the message of the finding. */
+/* Makes a finding. The arguments are those of printf(). They form the message of the finding. */
 #define finding(...) error_create(EXIT_NO_RUBY, __VA_ARGS__)
 
 /* The finding that `what` cannot be read. Its message has the address at which the read failed. */

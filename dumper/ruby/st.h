@@ -2,8 +2,8 @@
  * Reads Ruby's own hash tables (st_table) whose keys are numbers. A key is an ID, or the VALUE of a Thread. Facts:
  * st.c, include/ruby/st.h, 1.9.3 to 3.1.2.
  *
- * Since 2.4 the entries are in one array, and deleted entries stay in it. Before 2.4 the entries are in linked lists:
- * the hash of an entry, modulo the number of lists, is the number of its list. Before 2.4 a table with only a few
+ * Since 2.4 the entries are in one array, and deleted entries stay in it. Before 2.4 the entries are in linked lists.
+ * The number of an entry's list is the entry's hash modulo the number of lists. Before 2.4 a table with only a few
  * entries has a short array ("packed") and no linked lists.
  */
 #ifndef RBDUMP_ST_H
@@ -21,7 +21,7 @@ typedef bool st_visit(void *context, struct access *access, uint64_t key, uint64
 bool st_each(struct access *access, uint64_t table, size_t limit, st_visit *visit, void *context);
 
 /*
- * Looks up the record of a key. In the table, the hash of each key must be the key itself (st_numhash() until 2.1).
+ * Looks up the record of a key. Use this only for a table in which each key is its own hash (st_numhash() until 2.1).
  * Returns false if the table has no such key. If the table cannot be read, returns false and sets access->failed.
  */
 bool st_lookup(struct access *access, uint64_t table, uint64_t key, uint64_t *record);

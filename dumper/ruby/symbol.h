@@ -23,9 +23,9 @@ bool symbol_add(const struct ruby *ruby, struct access *access, uint64_t id, str
 uint64_t symbol_serials_end(struct access *access, uint64_t symbols);
 
 /*
- * Whether the first inner list of the symbol table has as many names as the layout says. Also true if this cannot be
- * tested: the table has no inner lists or only one, or its inner lists are not Arrays. If the lists cannot be read,
- * returns false and sets access->failed.
+ * Since 2.2 the symbol table consists of inner lists of names. Tests whether the first inner list has as many names as
+ * the layout says. Returns true also if this cannot be tested: the table has no inner lists or only one, or its inner
+ * lists are not Arrays. If the lists cannot be read, returns false and sets access->failed.
  */
 bool symbol_units_hold(const struct ruby *ruby, struct access *access);
 

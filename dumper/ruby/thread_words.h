@@ -1,9 +1,9 @@
 /*
  * Words of a target that show whether a list of its threads is still current. If these words are unchanged, no thread
  * was added, the running thread and its name are the same as before, and no thread waits for the GVL. The words do not
- * show whether another thread has ended or fallen asleep. But a thread can end or fall asleep only while it runs, and a
- * run is noticed (sampling/quiet.h). If the running thread renames another thread, the next round that is not quiet
- * reads the new name.
+ * show whether another thread has ended or fallen asleep. But a thread can end or fall asleep only while it runs, and
+ * rbdump notices that a thread has run (sampling/quiet.h). If the running thread renames another thread, the next round
+ * that is not quiet reads the new name.
  *
  * Facts: vm_core.h, ractor_core.h, thread_pthread.{c,h} (each thread is added to the tail of a list), 2.2.0 to 4.0.0.
  */
@@ -23,7 +23,7 @@ struct thread_word {
 
 /*
  * A range of memory that contains one or more words. All words in one page share a span, which includes the bytes
- * between these words. Each range that is copied costs time, so there are as few spans as possible.
+ * between these words. Each copied range costs time, so there are as few spans as possible.
  */
 struct thread_span {
 	uint64_t address;
@@ -38,10 +38,14 @@ struct thread_words {
 };
 
 /*
- * Finds the words for a list that was just read from the memory of `ruby`. Returns false if there are several ractors,
- * if this Ruby keeps its threads in another kind of list (Ruby 2.1 and older), if the list is not complete, if the state
- * of a thread is unknown, if a thread waits for the GVL, if no thread or more than one has the GVL, or if a word cannot
- * be read or does not match the list.
+ * Finds the words for a list that was just read from the memory of `ruby`. Returns false in each of these cases:
+ *   - There are several ractors.
+ *   - This Ruby keeps its threads in another kind of list (Ruby 2.1 and older).
+ *   - The list is not complete.
+ *   - The state of a thread is unknown.
+ *   - A thread waits for the GVL.
+ *   - No thread has the GVL, or more than one thread has it.
+ *   - A word cannot be read, or does not match the list.
  */
 bool thread_words_of(const struct ruby *ruby, const struct ruby_threads *threads, struct thread_words *ret);
 

@@ -2,7 +2,7 @@
  * Ruby objects: types, Strings, Arrays. Facts: include/ruby/internal/core/{rbasic,rstring,rarray}.h and
  * internal/imemo.h, 3.0.0 to 4.0.5 and head; 1.9.3 to 2.7.8, include/ruby/ruby.h and internal.h.
  *
- * All functions read through `access`. Their results have no meaning if access->failed is set.
+ * The functions read the target through `access`. If access->failed is set, their results have no meaning.
  */
 #ifndef RBDUMP_VALUE_H
 #define RBDUMP_VALUE_H
@@ -36,7 +36,7 @@ uint64_t value_flags(struct access *access, uint64_t object);
 /* The RUBY_T_ type of an object, from its flags. */
 uint64_t value_type(struct access *access, uint64_t object);
 
-/* The C struct of a T_DATA (DATA_PTR). Sets access->failed if `value` is not a T_DATA. */
+/* The address of the C struct of a T_DATA (DATA_PTR). Sets access->failed if `value` is not a T_DATA. */
 uint64_t value_data(struct access *access, uint64_t value);
 
 /* The enum imemo_type in the flags of a T_IMEMO. */

@@ -28,7 +28,9 @@ struct trace_frame {
 	int64_t line; /* line number; may be 0 or negative, because eval accepts any line number */
 	/* The first line of the frame's code. For a C function: the first line of the calling Ruby code. */
 	int64_t first_line;
-	/* A JIT may run the frame. The line of such a frame is known only while the frame calls something. */
+	/*
+	 * JIT-compiled code may run the frame. If so, the line is reliable only while the frame calls another method.
+	 */
 	bool compiled;
 	uint64_t address;   /* address of the control frame in the target */
 	enum reason reason; /* for TRACE_UNREADABLE: why */
@@ -86,7 +88,7 @@ enum list_missing {
 /* The maximum number of layouts in versions_fit. */
 #define TRACE_FITS 8
 
-/* The part of a trace that only a core has. */
+/* The part of a trace that exists only for a core. */
 struct trace_core {
 	const char *file;
 	const char *program;	 /* the kernel's name for the process; NULL if not known */
