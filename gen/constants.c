@@ -4,7 +4,7 @@
 
 #include "layout/version.h"
 
-/* A release: until 2.0.0, a patch level of its version. */
+/* A release: up to 2.0.0, a patch level of its version. */
 struct release {
 	unsigned int major, minor, patch, level;
 };

@@ -34,7 +34,7 @@ UNITS = (
     "load.c",  # rb_darray_meta in 3.2
     "iseq.c",  # succ_index_table
     "symbol.c",  # rb_symbols_t, ID_ENTRY_UNIT
-    "parse.c",  # the same until 2.1, which has no symbol.c
+    "parse.c",  # the same up to 2.1, which has no symbol.c
     "st.c",  # st_table_entry
     "version.c",  # ruby_version, ruby_description
 )
@@ -65,7 +65,7 @@ HEADERS = (
     "id.h",
 )
 
-# What version.c has, for a tree that lacks it. RUBY_VERSION was in version.h until 2.6.
+# What version.c has, for a tree that lacks it. RUBY_VERSION was in version.h up to 2.6.
 VERSION = """
 #if __has_include("ruby/version.h")
 #include "ruby/version.h"

@@ -10,7 +10,7 @@ them that was named first: name first those that were built, and tested. A relea
 none, though its neighbours may be alike. Inputs of one release must agree; of these, one whose description has the
 revision stands for it.
 
-Until 2.0.0 a release is a patch level (1.9.3p551): those that are the same become a file that claims the levels from
+Up to 2.0.0 a release is a patch level (1.9.3p551): those that are the same become a file that claims the levels from
 the first to the last (`levels FIRST LAST`). That with the newest has the name VERSION-ARCH.layout, which is the first
 that rbdump looks at.
 

@@ -45,8 +45,8 @@ static struct site read_call_data(struct access *access, uint64_t address)
 }
 
 /*
- * Reads the send before a pc. Call data is the last operand, or the one before it if the last operand is a block's code or
- * 0. Fails the read if the instruction is not a send.
+ * Reads the send before a pc. Call data is the last operand, or the one before it if the last operand is a block's code
+ * or 0. Fails the read if the instruction is not a send.
  */
 static struct site read_site(const struct access *from, uint64_t pc, struct access *access)
 {
@@ -153,9 +153,9 @@ static bool may_be_called_for(const struct ruby *ruby, const struct site *site, 
 }
 
 /*
- * Whether a frame can be directly above that of a C function: a C function runs Ruby code by a vm_exec() of its own, and
- * the first frame of that has a flag. A frame that has not run yet may get the flag later (vm_eval.c, vm_call0_body; vm.c,
- * invoke_bmethod).
+ * Whether a frame can be directly above that of a C function: a C function runs Ruby code by a vm_exec() of its own,
+ * and the first frame of that has a flag. A frame that has not run yet may get the flag later (vm_eval.c,
+ * vm_call0_body; vm.c, invoke_bmethod).
  */
 static enum call_site_verdict judge_called_from_c(const struct ruby *ruby, const struct frame *callee)
 {

@@ -105,7 +105,7 @@ static bool is_not_ivar(void *context, struct access *access, uint64_t key, uint
 }
 
 /*
- * The value of an instance variable of a class, by its name; 0 if it has none of that name. Until 3.1 a class keeps
+ * The value of an instance variable of a class, by its name; 0 if it has none of that name. Up to 3.1 a class keeps
  * them in a table of its rb_classext_struct, by ID.
  */
 static uint64_t class_ivar(const struct ruby *ruby, struct access *access, uint64_t klass, const char *name)
@@ -125,7 +125,7 @@ static uint64_t class_ivar(const struct ruby *ruby, struct access *access, uint6
 }
 
 /*
- * The name, until 2.6, of a class that C code has defined at the top level and whose path has never been asked for
+ * The name, up to 2.6, of a class that C code has defined at the top level and whose path has never been asked for
  * (variable.c, rb_name_class(), classname()). The name is a Symbol that is not an object.
  */
 static struct bytes name_by_class_id(const struct ruby *ruby, struct access *access, uint64_t klass)
@@ -396,8 +396,8 @@ void class_add_prefix(const struct ruby *ruby, struct access *access, uint64_t o
 		uint64_t object = class_attached_object(ruby, access, owner);
 
 		/*
-		 * The name of a method of a class or module itself has the path of that class or module. The name of any
-		 * other singleton method has the object to which the singleton class belongs.
+		 * The name of a method of a class or module itself has the path of that class or module. The name of
+		 * any other singleton method has the object to which the singleton class belongs.
 		 */
 		if (is_class_or_module(access, object)) {
 			owner = object;

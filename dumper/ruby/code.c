@@ -38,7 +38,7 @@ static int64_t read_line(struct access *access, uint64_t object, enum layout_mem
 	return access_signed(access, object, id);
 }
 
-/* Until 2.4: iseq.c, iseq_location_setup(); in 1.9.3, prepare_iseq_build(). */
+/* Up to 2.4: iseq.c, iseq_location_setup(); in 1.9.3, prepare_iseq_build(). */
 static void read_two_paths(struct access *access, struct code *code)
 {
 	uint64_t absolute = access_member(access, code->body, F_body_absolute_path);

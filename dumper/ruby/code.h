@@ -18,7 +18,7 @@ struct code {
 	uint64_t parent;  /* rb_iseq_t of the enclosing code, 0 if none; can be an old address after a compaction */
 	/* local_iseq, the outermost iseq in the same method; if compaction has moved it, its new address */
 	uint64_t local;
-	uint64_t klass;		/* until 2.2: the class in which a method was defined; since 2.3: 0 */
+	uint64_t klass;		/* up to 2.2: the class in which a method was defined; since 2.3: 0 */
 	uint64_t builtin_attrs; /* BUILTIN_ATTR_ bits; 0 if this Ruby has no builtin_attrs */
 	int64_t first_line;
 	bool compiled; /* a JIT has compiled the code, and the interpreter calls the machine code */
@@ -28,13 +28,13 @@ struct code {
 };
 
 /*
- * Whether there is an rb_iseq_t at an address. Since 2.3 an rb_iseq_t is an imemo. Until 2.2 it is the struct of a
+ * Whether there is an rb_iseq_t at an address. Since 2.3 an rb_iseq_t is an imemo. Up to 2.2 it is the struct of a
  * T_DATA.
  */
 bool code_is_at(const struct access *access, uint64_t iseq);
 
 /*
- * The address of the struct that has most of an iseq's data (rb_iseq_constant_body). Until 2.2 that struct is the iseq
+ * The address of the struct that has most of an iseq's data (rb_iseq_constant_body). Up to 2.2 that struct is the iseq
  * itself.
  */
 uint64_t code_body(struct access *access, uint64_t iseq);

@@ -14,7 +14,7 @@ static const enum layout_member_id members[MEMBERS] = {
     [COLLECTING] = F_objspace_during_gc,
 };
 
-/* enum gc_mode, until 2.6 gc_stat; gc.c, v2_2_0 to v3_3_8; gc/default/default.c, v3_4_5, v4_0_5. */
+/* enum gc_mode, up to 2.6 gc_stat; gc.c, v2_2_0 to v3_3_8; gc/default/default.c, v3_4_5, v4_0_5. */
 enum { MODE_NONE, MODE_MARKING };
 
 /*

@@ -17,11 +17,11 @@ struct collections {
 	uint64_t begun;	      /* number of collections so far */
 	uint64_t compactions; /* number of collections that have moved objects */
 	bool compacting;      /* a collection is moving objects */
-	bool collecting;      /* Ruby is in the collector */
+	bool collecting;      /* the collector is running */
 	/* The last collection is still marking. Marking may be done in steps, and Ruby code runs between two steps. */
 	bool marking;
 	/*
-	 * Ruby is in the collector, but is neither marking nor sweeping: a collection is about to begin, or has just
+	 * The collector is running, but is neither marking nor sweeping: a collection is about to begin, or has just
 	 * ended.
 	 */
 	bool beginning;

@@ -1,6 +1,6 @@
 /*
  * Execution contexts. Each execution context has a VM stack. Since 2.5 an execution context (rb_execution_context_t) is
- * part of a fiber, and a thread points to the execution context in which the thread runs. Until 2.4 a thread
+ * part of a fiber, and a thread points to the execution context in which the thread runs. Up to 2.4 a thread
  * (rb_thread_t) is itself an execution context. When such a thread leaves a fiber, the fiber gets a copy of the
  * rb_thread_t. In this copy, only the members that describe the stack and its owner are valid (vm_core.h, rb_thread_t;
  * cont.c, cont_save_thread, cont_init, 1.9.3 to 2.4.10).
@@ -51,7 +51,7 @@ static inline bool context_is_of(struct access *access, uint64_t ec, uint64_t th
 }
 
 /*
- * The rb_fiber_t to which a member of a thread or fiber refers; 0 if the member refers to no fiber. Until 2.1 the
+ * The rb_fiber_t to which a member of a thread or fiber refers; 0 if the member refers to no fiber. Up to 2.1 the
  * member contains a Fiber object, which leads to the rb_fiber_t.
  */
 static inline uint64_t context_fiber(struct access *access, uint64_t object, enum layout_member_id id)
@@ -64,7 +64,7 @@ static inline uint64_t context_fiber(struct access *access, uint64_t object, enu
 }
 
 /*
- * How many bytes at the start of an execution context show whether its stack has changed. Until 2.4 an execution
+ * How many bytes at the start of an execution context show whether its stack has changed. Up to 2.4 an execution
  * context is a whole rb_thread_t, and has many more bytes. Some of these other bytes change although the stack does
  * not: for example, a counter of the thread's running time.
  */

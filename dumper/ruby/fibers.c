@@ -40,8 +40,8 @@ static bool has_links(const struct layout *layout)
 }
 
 /*
- * The link of a fiber that a thread runs; 0 if there is no link. *known receives true if that is because this Ruby has no
- * links (3.2 without a JIT), and false if a link could not be read.
+ * The link of a fiber that a thread runs; 0 if there is no link. *known receives true if that is because this Ruby has
+ * no links (3.2 without a JIT), and false if a link could not be read.
  */
 static uint64_t some_link(const struct listing *listing, bool *known)
 {
@@ -133,7 +133,7 @@ static uint64_t type_of_fiber(const struct listing *listing, uint64_t fiber)
 }
 
 /*
- * Until 2.1 all fibers of a thread form a ring. Fibers that have ended are in it until they are freed (cont.c,
+ * Up to 2.1 all fibers of a thread form a ring. Fibers that have ended are in it until they are freed (cont.c,
  * fiber_link_join, fiber_link_remove). Fibers that were made after the heap was searched are also in it.
  */
 static void follow_ring(struct listing *listing, uint64_t first)
@@ -258,7 +258,7 @@ static bool has_states(const struct layout *layout)
 }
 
 /*
- * The state of a fiber that its thread does not run; NULL if it has not begun, or has ended. Until 2.4 every fiber
+ * The state of a fiber that its thread does not run; NULL if it has not begun, or has ended. Up to 2.4 every fiber
  * that has begun and not ended has the same state, suspended or not.
  */
 static const char *state_of(const struct layout *layout, uint64_t status)
@@ -272,7 +272,7 @@ static const char *state_of(const struct layout *layout, uint64_t status)
 
 /*
  * Whether an execution context is that of a fiber, and not of a continuation, which is also linked (cont.c, cont_new).
- * Until 2.4 a fiber has a copy of a thread, and that copy may refer to another fiber. For these Rubies the type of the
+ * Up to 2.4 a fiber has a copy of a thread, and that copy may refer to another fiber. For these Rubies the type of the
  * fiber's object is checked instead.
  */
 static bool is_context_of(const struct listing *listing, struct access *access, uint64_t ec, uint64_t fiber)
@@ -315,8 +315,8 @@ static void add_fiber(struct listing *listing, const struct ruby_fiber *fiber)
 }
 
 /*
- * Whether a thread has taken over a fiber's stack, but does not seem to run the fiber (cont.c, cont_restore_thread, 2.2 to
- * 2.4): the thread is in the middle of the switch, or was copied at another time.
+ * Whether a thread has taken over a fiber's stack, but does not seem to run the fiber (cont.c, cont_restore_thread, 2.2
+ * to 2.4): the thread is in the middle of the switch, or was copied at another time.
  */
 static bool is_being_switched_to(const struct listing *listing, const struct ruby_fiber *fiber)
 {
@@ -370,7 +370,7 @@ static void examine(struct listing *listing, uint64_t address)
 	} else {
 		thread = &listing->threads->threads[fiber.thread_index];
 		/*
-		 * Until 2.4 a thread's first fiber is made when the thread first uses one; it is then the one that
+		 * Up to 2.4 a thread's first fiber is made when the thread first uses one; it is then the one that
 		 * the thread runs.
 		 */
 		if (thread->fiber == address || thread->fiber == 0)
@@ -380,8 +380,8 @@ static void examine(struct listing *listing, uint64_t address)
 }
 
 /*
- * Finds, for each fiber, the fiber that it has resumed, if this Ruby does not store that: each fiber tells by which fiber it
- * was resumed.
+ * Finds, for each fiber, the fiber that it has resumed, if this Ruby does not store that: each fiber tells by which
+ * fiber it was resumed.
  */
 static void find_resuming(struct listing *listing)
 {

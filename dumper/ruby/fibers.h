@@ -13,8 +13,8 @@
  *     root fiber of a thread gets a Fiber object when the thread first uses fibers. If no root fiber has a Fiber
  *     object, there are only root fibers, and the heap is not searched. The search takes time, so it runs before the
  *     target is stopped. Each fiber that was found is read again in the snapshot. A fiber that has ended since the
- *     search is not listed, and a fiber that was made since the search is missed. Until 2.1 Ruby links the fibers of
- *     each thread in a ring, and rbdump follows this ring. So until 2.1 a fiber can be missed only if its thread has
+ *     search is not listed, and a fiber that was made since the search is missed. Up to 2.1 Ruby links the fibers of
+ *     each thread in a ring, and rbdump follows this ring. So up to 2.1 a fiber can be missed only if its thread has
  *     ended.
  * Since 2.7 Ruby has a pool of fiber stacks. The number of stacks in use shows whether any fiber was missed.
  *

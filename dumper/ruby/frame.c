@@ -81,7 +81,7 @@ static struct env read_env(struct access *access, uint64_t ep)
 {
 	struct env env = {.ep = ep};
 
-	/* Until 2.2 the frame itself has its method entry: enclosing environments are not needed. */
+	/* Up to 2.2 the frame itself has its method entry: enclosing environments are not needed. */
 	if (layout_has(access->layout, F_cfp_me)) {
 		env.flags = env_word(access, ep, 0);
 		return env;
@@ -101,7 +101,7 @@ static struct env read_env(struct access *access, uint64_t ep)
 }
 
 /*
- * Whether the word after a heap environment's slots is its object: an imemo_env, until 2.3 a T_DATA (vm.c,
+ * Whether the word after a heap environment's slots is its object: an imemo_env, up to 2.3 a T_DATA (vm.c,
  * env_alloc()).
  */
 static bool has_env_object(struct access *access, uint64_t ep)

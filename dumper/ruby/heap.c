@@ -8,7 +8,7 @@
 #include "ruby/value.h"
 
 /*
- * gc.c: HEAP_PAGE_SIZE (until 2.1 HEAP_SIZE) is 16 KiB until 3.1, 64 KiB in 3.2; the largest slot, of five size
+ * gc.c: HEAP_PAGE_SIZE (up to 2.1 HEAP_SIZE) is 16 KiB up to 3.1, 64 KiB in 3.2; the largest slot, of five size
  * pools, 640 bytes.
  */
 #define PAGE_BYTES_MAX (UINT64_C(64) << 10)

@@ -16,7 +16,7 @@ bool method_read(struct access *access, uint64_t method, struct method *ret)
 	*ret = (struct method){0};
 	ret->owner = access_member(access, method, F_ment_owner);
 	definition = access_member(access, method, F_ment_def);
-	/* vm_backtrace.c, backtrace_each() until 2.2, where a method may be undefined while it runs. */
+	/* vm_backtrace.c, backtrace_each() up to 2.2, where a method may be undefined while it runs. */
 	if (definition == 0 && layout_has(layout, F_cfp_me) && layout_has(layout, F_ment_called_id)) {
 		ret->original_id = access_member(access, method, F_ment_called_id);
 		return !access->failed;

@@ -12,7 +12,7 @@
 struct method {
 	uint64_t owner; /* the class or module in which the method was defined */
 	/*
-	 * The name in the method's definition. Until 2.2, if the method was undefined while it ran: the name by which
+	 * The name in the method's definition. Up to 2.2, if the method was undefined while it ran: the name by which
 	 * it was called.
 	 */
 	uint64_t original_id;

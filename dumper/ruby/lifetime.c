@@ -56,8 +56,8 @@ static bool has_object_class(const struct ruby *ruby, const struct roots *roots)
 
 /*
  * vm.c, ruby_vm_destruct(): the lists of threads are emptied (rb_vm_living_threads_init). By then the VM has lost its
- * main thread (until 3.0), or the main thread its execution context (thread_free); with RUBY_FREE_AT_EXIT the main
- * thread is only dead. Until 2.1 the list is also freed. Only two words that are 0 then show the end, and the layout of
+ * main thread (up to 3.0), or the main thread its execution context (thread_free); with RUBY_FREE_AT_EXIT the main
+ * thread is only dead. Up to 2.1 the list is also freed. Only two words that are 0 then show the end, and the layout of
  * another Ruby easily finds such words. So for these Rubies the class Object must also be found.
  */
 static bool is_taken_apart(const struct ruby *ruby, const struct roots *roots)

@@ -8,7 +8,7 @@
 #include "ruby/roots.h"
 
 enum lifetime {
-	LIFETIME_RUNNING,  /* neither starting nor ending, as far as is known */
+	LIFETIME_RUNNING,  /* there is no sign that Ruby is starting or ending */
 	LIFETIME_STARTING, /* Ruby's own classes are still being made (inits.c) */
 	LIFETIME_ENDING,   /* Ruby has destroyed its threads, or freed its objects (vm.c, ruby_vm_destruct) */
 };

@@ -16,8 +16,8 @@
 static const char *const labels[] = {"<main>", "<compiled>", "singleton class", "<top (required)>", NULL};
 
 /*
- * "<main>" can also be a path: that of an eval with TOPLEVEL_BINDING before the main script is loaded (vm.c, Init_VM). The
- * linker merges equal literals of one file (ld(1)), so that path was already found as a label.
+ * "<main>" can also be a path: that of an eval with TOPLEVEL_BINDING before the main script is loaded (vm.c, Init_VM).
+ * The linker merges equal literals of one file (ld(1)), so that path was already found as a label.
  */
 static const char *const paths[] = {"(eval)", "<compiled>", NULL};
 

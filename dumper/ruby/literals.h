@@ -20,7 +20,8 @@ struct literals {
 
 /*
  * Finds the labels and paths that are literals, in the code of the frames in `stacks`.
- *   low, high  the range [low, high) where the file was mapped; a String is a literal only if it points into this range
+ *   low, high  the range [low, high) where the file that contains Ruby was mapped; a String is a literal only if it
+ *              points into this range
  * Returns false if out of memory. The caller always frees `ret` with literals_clear().
  */
 bool literals_find(const struct ruby *ruby, const struct stack *stacks, size_t count, uint64_t low, uint64_t high,

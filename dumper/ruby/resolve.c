@@ -7,8 +7,8 @@
 #include "ruby/label.h"
 
 /*
- * Kept data is read again after this time, because the bytes from which it was made may have been changed in place (a class
- * has got a name), and no collection shows that.
+ * Kept data is read again after this time, because the bytes from which it was made may have been changed in place (a
+ * class has got a name), and no collection shows that.
  */
 #define KEPT_NS UINT64_C(5000000000)
 

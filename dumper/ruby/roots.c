@@ -15,9 +15,9 @@ void roots_from_module(const struct module *module, struct roots *ret)
 	enum { VM, VM_BEFORE, SYMBOLS, SYMBOLS_BEFORE, OPERATORS, OBJECT, LATE, ZJIT, VERSION, DESCRIPTION, COUNT };
 	struct module_symbol symbols[COUNT] = {
 	    [VM] = {.name = "ruby_current_vm_ptr"},
-	    [VM_BEFORE] = {.name = "ruby_current_vm"}, /* until 2.4 */
+	    [VM_BEFORE] = {.name = "ruby_current_vm"}, /* up to 2.4 */
 	    [SYMBOLS] = {.name = "ruby_global_symbols"},
-	    [SYMBOLS_BEFORE] = {.name = "global_symbols"}, /* until 2.6 */
+	    [SYMBOLS_BEFORE] = {.name = "global_symbols"}, /* up to 2.6 */
 	    [OPERATORS] = {.name = "op_tbl"},
 	    [OBJECT] = {.name = "rb_cObject"},
 	    [LATE] = {.name = "rb_cComplex"},
@@ -130,7 +130,7 @@ static bool is_symbol_table(const struct search *search, uint64_t at)
 	struct ruby ruby = {.memory = search->memory, .layout = search->layout, .symbols = at};
 	struct access access = ruby_access(&ruby);
 
-	/* Until 2.1 an operator may have no String, but some other names are known as well. */
+	/* Up to 2.1 an operator may have no String, but some other names are known as well. */
 	if (!layout_has(search->layout, F_symbols_ids))
 		return layout_has(search->layout, F_symbols_id_str) &&
 		       may_be_allocated(search->module, access_member(&access, at, F_symbols_id_str)) &&
@@ -145,7 +145,7 @@ static bool is_symbol_table(const struct search *search, uint64_t at)
 }
 
 /*
- * Whether the variable at `at` refers to the class Object. Until 3.2, names of classes are found by IDs, and in 3.2
+ * Whether the variable at `at` refers to the class Object. Up to 3.2, names of classes are found by IDs, and in 3.2
  * by the VM's shapes.
  */
 static bool is_object_class(const struct search *search, uint64_t at)

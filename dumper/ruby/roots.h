@@ -12,7 +12,7 @@
 struct roots {
 	uint64_t current_vm;	 /* ruby_current_vm_ptr, a pointer to rb_vm_struct */
 	uint64_t global_symbols; /* ruby_global_symbols, an rb_symbols_t */
-	uint64_t operators;	 /* op_tbl, an array that is needed only until 2.1 */
+	uint64_t operators;	 /* op_tbl, an array that is needed only up to 2.1 */
 	uint64_t object_class;	 /* rb_cObject, a VALUE */
 	/* rb_cComplex, a VALUE: one of the last classes that a starting Ruby makes (inits.c) */
 	uint64_t late_class;
@@ -41,7 +41,7 @@ bool roots_are_complete(const struct roots *roots);
  * Checks the VM, the symbol table and the class Object in the target, because roots from a file may be wrong. Sets each
  * wrong root to 0. The VM must point at a main thread that points back at the VM, and the execution context of this
  * thread must point back at the thread. The symbol table must give the ID 43 the name "+", because the ID of an
- * operator of one character is the code of that character (id.h). Until 2.1, the ID of method_missing is checked
+ * operator of one character is the code of that character (id.h). Up to 2.1, the ID of method_missing is checked
  * instead. The class Object must be a class with the name "Object". (Every Ruby exports rb_cObject. But for a core, the
  * file with this symbol may be missing. roots_search() then finds the address, and makes the same check.)
  *   memory  the memory to read. Roots are checked before any pause, so this memory is not the snapshot of the stacks
@@ -51,9 +51,9 @@ void roots_check(const struct module *module, struct memory *memory, const struc
 /*
  * Searches the writable segments of the module for the VM, the symbol table and the class Object, if they are not
  * known. Stripped Rubies need this search. A stripped Ruby does not export Ruby's own symbol table
- * (ruby_global_symbols). A stripped Ruby since 3.3 does not export the VM (ruby_current_vm_ptr) either. Every root that
- * is found has passed the checks of roots_check(). The pages are copied in a few reads, even if the segments are large.
- * Searches at most 16 MiB of data, for at most two seconds; sets `cut` if not all of the data was searched.
+ * (ruby_global_symbols). Since 3.3, a stripped Ruby does not export the VM (ruby_current_vm_ptr) either. Every root
+ * that is found has passed the checks of roots_check(). The pages are copied in a few reads, even if the segments are
+ * large. Searches at most 16 MiB of data, for at most two seconds; sets `cut` if not all of the data was searched.
  *   memory  the snapshot through which the target is read, as for roots_check(). It must not contain any pages yet. The
  *           function seals it (memory_seal())
  */

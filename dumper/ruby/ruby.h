@@ -19,7 +19,7 @@ struct ruby {
 
 	uint64_t vm;	       /* the rb_vm_struct that ruby_current_vm_ptr points to */
 	uint64_t symbols;      /* address of ruby_global_symbols, an rb_symbols_t; 0 if not known */
-	uint64_t operators;    /* address of op_tbl[], which is needed until 2.1; 0 if not known */
+	uint64_t operators;    /* address of op_tbl[], which is needed up to 2.1; 0 if not known */
 	uint64_t object_class; /* address of the variable rb_cObject; 0 if not known */
 	enum zjit zjit;
 	/*

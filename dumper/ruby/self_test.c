@@ -17,8 +17,8 @@ static const char single_operators[] = "!%&*+-/<>^`|~";
 enum { MAX_SYMBOLS = 512, MAX_RACTOR = 1 << 20 };
 
 /*
- * thread.c, thread_create_core(): each thread that Ruby made has an invocation type, but the first thread has none. After a
- * fork the main thread can be a thread that Ruby made (thread.c, rb_thread_atfork).
+ * thread.c, thread_create_core(): each thread that Ruby made has an invocation type, but the first thread has none.
+ * After a fork the main thread can be a thread that Ruby made (thread.c, rb_thread_atfork).
  */
 static struct error *test_invocation(const struct self_test *test, const struct ruby_thread *thread)
 {
@@ -84,8 +84,8 @@ static struct error *test_objspace(const struct self_test *test)
 }
 
 /*
- * Until 2.4 a thread has no fiber until it first uses one; then it gets that fiber and its root fiber at once (cont.c,
- * rb_fiber_current). The fiber that has resumed a fiber is another fiber of the same thread. Until 2.1 the member
+ * Up to 2.4 a thread has no fiber until it first uses one; then it gets that fiber and its root fiber at once (cont.c,
+ * rb_fiber_current). The fiber that has resumed a fiber is another fiber of the same thread. Up to 2.1 the member
  * refers to an object, or is nil; in the root fiber it is not set (fiber_init, root_fiber_alloc).
  */
 static struct error *test_early_fiber(const struct self_test *test, const struct ruby_thread *thread)
@@ -348,7 +348,7 @@ static struct error *test_symbols(const struct self_test *test)
 	    !value_bytes_are(&access, symbol_name(ruby, &access, access_enum(&access, E_idMethodMissing)),
 			     "method_missing"))
 		return finding("the symbol table does not know method_missing");
-	/* Until 2.1 an operator has no String until it is first asked for. */
+	/* Up to 2.1 an operator has no String until it is first asked for. */
 	for (const char *at = single_operators; *at && layout_has(ruby->layout, F_symbols_ids); at++) {
 		struct bytes name = symbol_name(ruby, &access, (uint64_t)*at);
 		const char expected[] = {*at, '\0'};
@@ -379,8 +379,8 @@ static struct error *test_symbols(const struct self_test *test)
 }
 
 /*
- * Runs a test that is not about a single thread. If a core lacks what the test needs, that is no evidence against a layout
- * that is known to be for this build. For any other layout, it is then not known whether it fits.
+ * Runs a test that is not about a single thread. If a core lacks what the test needs, that is no evidence against a
+ * layout that is known to be for this build. For any other layout, it is then not known whether it fits.
  */
 static struct error *run_one(const struct self_test *test, struct error *(*one)(const struct self_test *))
 {

@@ -27,7 +27,7 @@ static bool same_bytes(struct access *access, struct bytes a, struct bytes b)
 /*
  * The oldest frame of a stack is a dummy that vm.c, rb_ec_initialize_vm_stack() made; it stays for the thread's life.
  * The main thread's dummy later gets the code of the main script (vm.c, vm_set_main_stack), and a heap environment.
- * Until 2.2 it is a top frame (vm.c, th_init), and in 1.9.3 nothing in its environment describes it.
+ * Up to 2.2 it is a top frame (vm.c, th_init), and in 1.9.3 nothing in its environment describes it.
  */
 static struct error *test_stack_base(const struct self_test *test, const struct stack *stack)
 {
@@ -69,7 +69,7 @@ struct line_ends {
 };
 
 /*
- * Until 2.5 nothing else tells how many lines code has. A method, a block and the body of a class end with `leave`,
+ * Up to 2.5 nothing else tells how many lines code has. A method, a block and the body of a class end with `leave`,
  * up to 2.4 after a `trace`; both are in the line of their `end` (compile.c, rb_iseq_compile_node()). That is the
  * last line, unless everything is in one line, or the compiler has moved it.
  */
@@ -98,7 +98,7 @@ static struct error *test_lines(const struct self_test *test, const struct code 
 		       is_code_type(access.layout, code, E_ISEQ_TYPE_ENSURE);
 	int64_t last_line;
 
-	/* Until 2.4, code of an eval in line 0 needs no entry (compile.c, iseq_set_sequence). */
+	/* Up to 2.4, code of an eval in line 0 needs no entry (compile.c, iseq_set_sequence). */
 	if (entries == 0 && code->first_line == 0 && layout_has(access.layout, F_insn_position))
 		return NULL;
 	if (entries == 0 || !code_lines_hold(&access, code))
@@ -138,7 +138,7 @@ static int labelled_levels(struct access *access, struct bytes label)
 	return sscanf(text, "block (%d levels)", &levels) == 1 ? levels : 1;
 }
 
-/* vm.c, vm_define_method(), until 2.2: a method's code has the class that it was defined in. */
+/* vm.c, vm_define_method(), up to 2.2: a method's code has the class that it was defined in. */
 static bool has_class(const struct self_test *test, const struct code *method)
 {
 	struct access access = ruby_access(test->ruby);
@@ -269,8 +269,8 @@ static struct error *test_code(const struct self_test *test, const struct frame 
 	if (code.size == 0 || code.encoded == 0)
 		return finding("an iseq has no instructions");
 	/*
-	 * A JIT may leave the pc of the innermost frame unchanged (YJIT sets the pc of the control frame only before each
-	 * call).
+	 * A JIT may leave the pc of the innermost frame unchanged (YJIT sets the pc of the control frame only before
+	 * each call).
 	 */
 	if (!innermost && !code_has_pc(&code, frame->pc))
 		return finding("a caller's pc is not in its code");

@@ -21,7 +21,7 @@ typedef bool st_visit(void *context, struct access *access, uint64_t key, uint64
 bool st_each(struct access *access, uint64_t table, size_t limit, st_visit *visit, void *context);
 
 /*
- * Looks up the record of a key. Use this only for a table in which each key is its own hash (st_numhash() until 2.1).
+ * Looks up the record of a key. Use this only for a table in which each key is its own hash (st_numhash() up to 2.1).
  * Returns false if the table has no such key. If the table cannot be read, returns false and sets access->failed.
  */
 bool st_lookup(struct access *access, uint64_t table, uint64_t key, uint64_t *record);

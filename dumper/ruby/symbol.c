@@ -86,7 +86,7 @@ static bool operator_by_list(const struct ruby *ruby, const struct access *from,
 	return false;
 }
 
-/* Until 2.1: the names of operators are in an array, all others in a hash table. */
+/* Up to 2.1: the names of operators are in an array, all others in a hash table. */
 static struct bytes name_by_table(const struct ruby *ruby, struct access *access, uint64_t id)
 {
 	uint64_t string = operator_string(access, ruby->symbols, id);

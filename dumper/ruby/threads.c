@@ -51,7 +51,7 @@ struct listing {
 	bool gvl_known;
 };
 
-/* Until 2.4 a fiber that has begun and not ended has one state; this fiber is the one that runs. */
+/* Up to 2.4 a fiber that has begun and not ended has one state; this fiber is the one that runs. */
 static const char *fiber_state(const struct layout *layout, uint64_t status)
 {
 	static const struct {
@@ -196,7 +196,7 @@ static bool add_waiting(void *context, struct access *access, uint64_t node)
 
 /*
  * Whether a thread's node is linked with another one: a node that is in no list points at itself (list_del_init() of
- * ccan/list/list.h). Until 3.2 the node can also be in the list of threads that are to be interrupted
+ * ccan/list/list.h). Up to 3.2 the node can also be in the list of threads that are to be interrupted
  * (register_ubf_list() of thread_pthread.c): so the queue itself tells more, if it can be followed.
  */
 static bool is_linked(const struct listing *listing, uint64_t thread)
@@ -239,7 +239,7 @@ static void mark_missing(struct ruby_threads *threads, enum list_missing missing
 }
 
 /*
- * Until 2.1 the threads are in a hash table whose keys are the Thread objects (thread.c, thread_create_core()). The
+ * Up to 2.1 the threads are in a hash table whose keys are the Thread objects (thread.c, thread_create_core()). The
  * table is gone once the VM is taken apart (vm.c, ruby_vm_destruct()).
  */
 static void list_table(struct listing *listing, uint64_t vm)
@@ -314,7 +314,7 @@ static bool drop_repeated(struct ruby_threads *threads)
 	return enough;
 }
 
-/* Until 2.7 there is one GVL; until 2.5 the VM notes whether it is held, and who held it last. */
+/* Up to 2.7 there is one GVL; up to 2.5 the VM notes whether it is held, and who held it last. */
 static bool read_gvl_owner(struct access *access, uint64_t vm, uint64_t *owner)
 {
 	const struct layout *layout = access->layout;

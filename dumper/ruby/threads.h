@@ -11,7 +11,7 @@
 struct ruby_thread {
 	uint64_t address;	 /* rb_thread_t */
 	uint64_t ec;		 /* the thread's execution context; 0 if it cannot be read */
-	uint64_t ractor;	 /* number of the thread's ractor; 1 if this Ruby has no ractors (until 2.7) */
+	uint64_t ractor;	 /* number of the thread's ractor; 1 if this Ruby has no ractors (up to 2.7) */
 	uint64_t name;		 /* VALUE of the name; 0 if this Ruby has no thread names */
 	uint64_t pthread;	 /* pthread_t; 0 if not known */
 	uint64_t tid;		 /* tid that Ruby has stored (wrong after a fork in 3.1 and 3.2); 0 if not known */

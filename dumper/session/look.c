@@ -241,7 +241,7 @@ static void forget_stack(struct trace_thread *thread, enum reason reason)
 }
 
 /*
- * Whether the innermost frame cannot be what its caller calls, because it is left from an earlier call. Until 2.7 a frame is
+ * Whether the innermost frame cannot be what its caller calls, because it is left from an earlier call. Up to 2.7 a frame is
  * published before it is whole. The instruction pointer would tell that, but it is not known without a stop, and has no
  * meaning without windows, which only a layout of exactly this build has.
  */
@@ -458,7 +458,7 @@ void look_once(const struct session *session, struct look *look, long limit_ns)
 }
 
 /*
- * Whether the suspended fiber of the entry `index` may have been resumed while it was copied. Until 2.4 its state does not
+ * Whether the suspended fiber of the entry `index` may have been resumed while it was copied. Up to 2.4 its state does not
  * tell. It was resumed if another fiber has resumed it, and it has itself resumed none (or was left by a transfer, which
  * looks the same). It may have been resumed if its thread is known to have moved.
  */

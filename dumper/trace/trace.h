@@ -126,7 +126,7 @@ struct trace {
 	bool of_core; /* the target is a core: it was not stopped, and `core` is set */
 	struct trace_core core;
 	bool gc_known, gc_running;
-	/* Each thread is followed by its suspended fibers. After all threads come the fibers of ended threads. */
+	/* Each thread is followed by its suspended fibers. The fibers of ended threads come last. */
 	struct trace_thread *threads;
 	size_t nr_threads;
 	enum list_missing threads_missing, fibers_missing;
