@@ -41,8 +41,6 @@ class OneLook:
         for name, command in ((mine, self.generate), (peer, gdb)):
             peak = max(peak_memory(command, self.environment, self.folder) for _ in range(3)) / 1e6
             self.table.add(f"peak memory, {name}", peak, "MB", 250 if name == mine else None)
-        if self.options.instructions:
-            self.table.add("instructions, rbdump --gen-offsets", counted(self.generate, self.environment)[0], "")
 
     def whole_dump(self):
         self.table.section("A whole dump of a process that sleeps: 30 frames, with a layout file; wall time")

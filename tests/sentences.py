@@ -41,7 +41,7 @@ def paragraphs_of_source(text):
     text = re.sub(r'"\s*PRI[a-z]\d+\s*"', "u", text)
     for joined in re.findall(r'(?:"(?:[^"\\\n]|\\.)*"\s*)+', text):
         words = "".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', joined)).replace("\\n", "\n")
-        if len(words.split()) > 3:
+        if len(re.findall(r"[A-Za-z]{2,}", words)) > 3:
             yield from re.split(r"\n\s*\n", words)
 
 
