@@ -40,23 +40,26 @@ def low_high(shares):
 
 
 def naive_pauses():
-    """What `paused-naive` got wrong under churn: a clause."""
+    """What `paused-naive` got wrong under churn: sentences."""
     rubies = sorted(reports("churn").items(), key=lambda item: is_jit(item[0]))
     found = {ruby: modes_of(report)["paused-naive"]["impossible"] for ruby, report in rubies}
-    wrong = [f"{near(share['value'])} % ({bounds(share)}) on {called(ruby)}" for ruby, share in found.items() if share["count"]]
-    right = {ruby: share for ruby, share in found.items() if not share["count"]}
-    most = max(right.values(), key=lambda share: share["high"])
-    none = f"none of {most['of']:,} stacks on each of {listed([called(ruby) for ruby in right])} (at most {near(most['high'])} %)"
-    return f"{listed(wrong)}, but {none}" if wrong else none
+    (ruby, first), *more = [(called(ruby), share) for ruby, share in found.items() if share["count"]]
+    wrong = f"on {ruby}, {near(first['value'])} % of the stacks are impossible ({bounds(first)})" + "".join(
+        f", and on {ruby}, {near(share['value'])} % ({bounds(share)})" for ruby, share in more
+    )
+    most = max((share for share in found.values() if not share["count"]), key=lambda share: share["high"])
+    return f"{wrong}. On each other tested Ruby, 0 of {most['of']:,} stacks are impossible (0–{near(most['high'])} %)"
 
 
 def million(mode):
-    """What was wrong of a mode in the long runs: a clause."""
+    """What was wrong of a mode in the long runs: a sentence."""
     found = {ruby: modes[mode]["impossible"] for ruby, modes in without_jit("long").items()}
-    wrong = [f"{share['count']} of {share['of']:,} on {ruby}" for ruby, share in found.items() if share["count"]]
-    bound = f"at most {1e6 * max(share['high'] for share in found.values()):.3g} per million"
+    wrong = [f"on {ruby}, {share['count']} of {share['of']:,}" for ruby, share in found.items() if share["count"]]
+    high = f"{1e6 * max(share['high'] for share in found.values()):.3g} per million"
+    if wrong:
+        return f"{listed(wrong)} stacks are impossible (at most {high})"
     samples = min(modes[mode]["samples"] for modes in without_jit("long").values())
-    return f"{listed(wrong)} ({bound})" if wrong else f"none of {samples:,} stacks on each of {listed(list(found))} ({bound})"
+    return f"on each of {listed(list(found))}, 0 of {samples:,} stacks are impossible (0–{high})"
 
 
 def lost(rate, mode):
@@ -64,14 +67,14 @@ def lost(rate, mode):
 
 
 def exceptions(mode):
-    """Where a mode was wrong on the other variants, without a JIT: the end of a clause."""
-    wrong = []
+    """Where a mode was wrong on the other variants, without a JIT: a sentence for each."""
+    wrong = ""
     for name, report in reports("variants").items():
         ruby, _, variant = name.partition("-")
         share = modes_of(report)[mode]["impossible"]
         if share["count"] and "jit" not in name:
-            wrong.append(f"{near(share['value'])} % ({bounds(share)}) on {ruby} with *{variant}*")
-    return f", but {listed(wrong)}" if wrong else ""
+            wrong += f". On {ruby} with *{variant}*, {near(share['value'])} % of the stacks are impossible ({bounds(share)})"
+    return wrong
 
 
 def answer():
@@ -79,8 +82,8 @@ def answer():
     read, both = low_high([modes["unpaused-naive"]["impossible"] for modes in without_jit("churn").values()])
     points = [
         f"Unpaused, from another CPU (`unpaused-naive`): {read} % of the stacks are impossible (95 % interval: {both[1:]}.",
-        f"Paused, and copied once (`paused-naive`): {naive_pauses()}.",
-        f"Paused, and checked (`paused`): {million('paused')}{exceptions('paused')}.",
+        f"Paused and copied once (`paused-naive`): {naive_pauses()}.",
+        f"Paused and checked (`paused`): {million('paused')}{exceptions('paused')}.",
         f"Unpaused, from the thread's own CPU, and checked (`unpaused`): {million('unpaused')}{exceptions('unpaused')}.",
         f"Cost at 1,000 Hz: `paused` takes {span(lost(1000, 'paused'))} of the target's progress, `unpaused`"
         f" {span(lost(1000, 'unpaused'))}.",

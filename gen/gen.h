@@ -37,7 +37,7 @@ struct gen_options {
 	 */
 	const int *fd;
 
-	/* The `source` of the layout; NULL: the base name of the path. */
+	/* The value for the `source` line of the layout; NULL: the base name of the path of the ELF file. */
 	const char *source;
 
 	/* Never ask debuginfod, even if DEBUGINFOD_URLS is set. */

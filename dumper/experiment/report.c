@@ -372,7 +372,8 @@ static void print_table(const struct experiment_options *options, const struct s
 		printf("the torn windows of this build are not known: make its layout from debug info "
 		       "(rbdump layout)\n");
 	if (!facts->realtime)
-		printf("samples were not taken at a higher priority than the target's: this needs CAP_SYS_NICE\n");
+		printf(
+		    "samples were not taken at a higher priority than the target's, because this needs CAP_SYS_NICE\n");
 	printf("\n");
 	for (int mode = 0; mode < MODES; mode++)
 		if (options->modes[mode])

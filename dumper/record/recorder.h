@@ -38,7 +38,7 @@ struct recorder {
 /* Starts captures for the processes that the user named, or starts the command and a capture for it. */
 struct error *recorder_begin(struct recorder *recorder);
 
-/* With --children, finds descendants that may be Rubies, and follows them. Does this at most once per 0.1 s. */
+/* With --children, finds descendants that may be Rubies, and follows them. Does this at most once every 0.1 s. */
 struct error *recorder_discover(struct recorder *recorder);
 
 #endif

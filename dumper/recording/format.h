@@ -7,7 +7,7 @@
  * Varints are little-endian base 128; signed varints are zigzag-encoded. A string is written as its length + 1,
  * followed by its bytes. A missing string is written as 0. Times are in microseconds since the start of the recording,
  * and the head contains the start. Each process has its own ids of functions, frames, nodes and threads. After
- * RECORD_RESET, the ids of the process begin with 0 again.
+ * RECORD_RESET, the ids of the process start at 0 again.
  */
 #ifndef RBDUMP_RECORDING_FORMAT_H
 #define RBDUMP_RECORDING_FORMAT_H

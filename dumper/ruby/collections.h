@@ -50,8 +50,8 @@ bool collections_moved_between(const struct collections *a, const struct collect
  * A collection frees only objects that it has not marked. These objects were unreachable when marking ended. From the
  * end of marking to the beginning of the next collection, every reachable object is marked or new. Nothing is freed
  * until marking has ended, even if marking is done in steps (since 2.2). So the object is the same if two conditions
- * are true. First, no collection has begun between the two moments. Second, the last collection is marking at both
- * moments, or at neither moment. The result is false if `beginning` is true at the first moment (gc.c, gc_start(),
+ * are true. First, no collection has begun between the two moments. Second, the collector is marking at both moments,
+ * or at neither moment. The result is false if `beginning` is true at the first moment (gc.c, gc_start(),
  * v2_2_0 to v3_3_8; gc/default/default.c, v3_4_5, v4_0_5). The result is also false if objects are being moved at the
  * first moment, or if either state is `doubted`.
  *   kept  the state at the first moment

@@ -10,7 +10,7 @@
 /* The size of the longest stack that is copied, in bytes. It is enough for 10,000 frames of ordinary methods. */
 #define STACK_COPY_MAX (4u << 20)
 
-/* Where the stack of a thread is expected. */
+/* Where the stack of a thread is expected to be. */
 struct stack_extent {
 	uint64_t thread;   /* rb_thread_t */
 	uint64_t ec;	   /* the execution context that `thread` points to */

@@ -1,6 +1,6 @@
 /*
  * A cache of stacks that were found to be right. A stack is looked up by its fingerprint. A stack that is found in the
- * cache (a hit) is neither checked nor named again.
+ * cache (a hit) is not checked again, and the names of its frames are not read again.
  *
  * An entry is valid as long as the words of its fingerprint lead to the same objects (collections_same_objects()). With
  * the next garbage collection, a new epoch begins, and all entries become stale. So an object that was freed or moved
