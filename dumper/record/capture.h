@@ -16,7 +16,7 @@
 /* Memory that rbdump shares with all its captures. */
 struct capture_control {
 	_Atomic int stop;		     /* if set, captures must send the records that they have, and end */
-	_Atomic uint32_t samplers;	     /* how many captures sample a Ruby; these captures share the CPU limit */
+	_Atomic uint32_t samplers;	     /* how many captures are sampling a Ruby now; they share the CPU limit */
 	_Atomic uint32_t part;		     /* number of the part (file) that is being written; it never decreases */
 	_Atomic uint64_t part_origins_ns[2]; /* indexed by part % 2: when the part began, as in capture_begin_part() */
 };

@@ -17,7 +17,7 @@ struct frame_reader {
 	ZSTD_DCtx *context;
 	uint8_t *input;
 	ZSTD_inBuffer in;
-	struct byte_buffer frame; /* the frame that is being decompressed */
+	struct byte_buffer frame; /* the zstd frame that is being decompressed */
 	const char *what;	  /* what is wrong with the file; NULL if nothing is wrong */
 	bool no_memory;
 };

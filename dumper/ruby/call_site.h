@@ -6,9 +6,9 @@
  * If the instruction before the caller's pc is a method call (a send), its operands include call data. The call data
  * contains the called name, and the method entry that Ruby last found for that name.
  *
- * If the caller is Ruby code, the frame is judged only if three conditions are true. First, the method entry in the
- * call data is that of a method written in Ruby or of a C function. Second, this method entry has exactly the called
- * name. Third, the frame runs a method or a C function, not a block.
+ * If the caller is Ruby code, the frame is judged only if all of these three conditions are true. First, the method
+ * entry in the call data is that of a method written in Ruby or of a C function. Second, this method entry has exactly
+ * the called name. Third, the frame runs a method or a C function, not a block.
  *
  * If the frame's method has the called name, the frame agrees with the call. If the frame's method has another name,
  * the frame contradicts the call only if three more conditions are true. If one of these conditions is false, the frame

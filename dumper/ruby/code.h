@@ -28,8 +28,8 @@ struct code {
 };
 
 /*
- * Whether there is an rb_iseq_t at an address. Since 2.3 an rb_iseq_t is an imemo. Up to 2.2 it is the struct of a
- * T_DATA.
+ * Whether there is an rb_iseq_t at an address. Since Ruby 2.3, an rb_iseq_t is an imemo. Up to 2.2, it is the struct of
+ * a T_DATA.
  */
 bool code_is_at(const struct access *access, uint64_t iseq);
 

@@ -126,8 +126,8 @@ struct stack_facts stack_copy_facts_of(const struct stack_copy *copy, const uint
 bool stack_copy_read(struct stack_copy *copy, const struct iovec *remote, void *buffer);
 
 /*
- * Enters the pieces of a stack into the copy. `data` has the copied bytes of each piece. The first NULL in `data` ends
- * the list: that piece and the pieces after it are missing.
+ * Enters the pieces of a stack into the copy. `data` points to the copied bytes of each piece. The first NULL in `data`
+ * ends the list: that piece and the pieces after it are missing.
  */
 void stack_copy_take_pieces(struct stack_copy *copy, const struct stack_extent *extent, const struct stack_facts *facts,
 			    uint64_t values_end, const uint8_t *const data[STACK_PIECES]);

@@ -116,7 +116,7 @@ static struct error *none_fits(const struct session *session, const struct fits 
 	    EXIT_NO_RUBY,
 	    "the core does not tell which Ruby ran: %s (build-id %s) is missing, no layout has that "
 	    "build-id, and none of the %zu available layouts fits%s%s%s%s%s; %sgive EXE (the file that "
-	    "ran) after the core, or the layout of that Ruby: --offsets FILE",
+	    "ran) after the core, or give the layout of that Ruby (--offsets FILE)",
 	    session->module->path, build_id ? build_id : "not known", fits->tried, failed ? " (the layout for " : "",
 	    failed ? releases_words(fits->failed_by, range) : "", failed ? " does not: " : "",
 	    failed ? failed->message : "", failed ? ")" : "",

@@ -1,7 +1,7 @@
 /*
  * Keeps the addresses of the roots of one ELF file in the user's cache (store/made.h), so that rbdump searches for the
  * roots of a stripped Ruby only once. doc/layout-format.md describes the format of the cache file. The addresses in the
- * cache may be wrong: roots_check() checks them before they are used.
+ * cache may be wrong, so roots_check() checks them before they are used.
  */
 #ifndef RBDUMP_ROOTS_FILE_H
 #define RBDUMP_ROOTS_FILE_H

@@ -17,8 +17,8 @@
 #include "base/error.h"
 
 /*
- * A mapping of a live process is one line of /proc/PID/maps. A mapping of a core is one entry of its list of mapped
- * files (NT_FILE).
+ * A mapping of a live process is one line of /proc/PID/maps. A mapping of a core is one entry in the core's list of
+ * mapped files (NT_FILE).
  */
 struct mapping {
 	uint64_t start, end; /* [start, end) */
