@@ -85,7 +85,7 @@ def answer():
         f"Paused and copied once (`paused-naive`): {naive_pauses()}.",
         f"Paused and checked (`paused`): {million('paused')}{exceptions('paused')}.",
         f"Unpaused, from the thread's own CPU, and checked (`unpaused`): {million('unpaused')}{exceptions('unpaused')}.",
-        f"Cost at 1,000 Hz: `paused` takes {span(lost(1000, 'paused'))} of the target's progress, `unpaused`"
+        f"Cost at 1,000 Hz: `paused` costs the target {span(lost(1000, 'paused'))} of its progress, `unpaused`"
         f" {span(lost(1000, 'unpaused'))}.",
     ]
     return "\n".join([ANSWER, *[wrapped(point, "- ") for point in points]])

@@ -3,8 +3,9 @@
  * functions, the source file and the line come from debug info. The debug info is in the file itself, or is found
  * through the debuglink, in the build-id folders or through debuginfod.
  *
- * The process is read only once, when the symbolizer is opened. The process is not stopped. After symbolizer_open(),
- * the process may end. Symbols and debug info of a file are read when the first address in that file is symbolized.
+ * The process is read only once, when the symbolizer is opened. The process is not stopped. The process need not exist
+ * any longer after symbolizer_open(). Symbols and debug info of a file are read when the first address in that file is
+ * symbolized.
  */
 #ifndef RBDUMP_SYMBOLIZE_H
 #define RBDUMP_SYMBOLIZE_H

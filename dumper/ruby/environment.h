@@ -1,6 +1,6 @@
 /*
- * The slots of an environment, since 2.4. The slots are three words. The ep points at the third word. An environment on
- * the heap has a fourth word, after these three. The slots of older Rubies are in frame.c.
+ * The slots of an environment, in Ruby 2.4 and later. The slots are three words. The ep points at the third word. An
+ * environment on the heap has a fourth word, after these three. The slots of older Rubies are in frame.c.
  */
 #ifndef RBDUMP_ENVIRONMENT_H
 #define RBDUMP_ENVIRONMENT_H

@@ -28,7 +28,7 @@ struct observation {
 	struct stack_cache *cache;
 	uint64_t collections; /* how many garbage collections had begun; 0: not known */
 
-	/* How many samples were late: this sample, if it is late, and the samples that were missed before it. */
+	/* The number of late samples: the samples that were missed just before this one, plus this one if it is late. */
 	uint32_t late;
 	/* How many of the late samples were missed: not taken at all. */
 	uint32_t missed;

@@ -1,6 +1,6 @@
 /*
- * Tells whether any thread of a set was given a CPU. If a thread has fallen asleep, and was not given a CPU since then,
- * it has not run, and need not be checked itself. The kernel reports context switches as they happen
+ * Tells whether any thread of a set was given a CPU. A thread that has fallen asleep, and has not been given a CPU
+ * since then, has not run, so it need not be checked individually. The kernel reports context switches as they happen
  * (perf_event_open(2), PERF_RECORD_SWITCH), so a check of a set costs the same for a thousand threads as for one. A
  * thread can also be watched alone, outside of a set. A check of such a thread takes no system call.
  *
