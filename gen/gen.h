@@ -8,9 +8,9 @@
  * part of the debug info to a common file. The common file is found by its path, by build-id, or by debuginfod.
  *
  * ruby_version and ruby_description are read from the data of the ELF file. A separate debug file does not contain
- * these bytes. So for a debug file, the generator looks for the file from which the debug file was split. It searches
- * the places where such files are installed (gen/contents.h). The build-ids of the two files must be equal. If the file
- * is not found, the version comes from the macros in the debug info, which has macros only if it was made with -g3
+ * these bytes. So, given a debug file, the generator looks for the ELF file from which it was split. It searches the
+ * places where such files are installed (gen/contents.h). The build-ids of the two files must be equal. If the file is
+ * not found, the version comes from the macros in the debug info, which has macros only if it was made with -g3
  * (gen/macros.h). A layout with a version from macros has no description. If the debug info has no macros, the
  * generator fails, because it never guesses the version. The user must then give the file from which the debug file was
  * split.

@@ -42,9 +42,8 @@
 	})
 
 /*
- * Returns the index of the first item for which `condition` is true. If the condition is true for no item, returns
- * `count`. Uses binary search. So if the condition is true for an item, the condition must also be true for all later
- * items.
+ * Returns the index of the first item for which `condition` is true. If there is no such item, returns `count`. Uses
+ * binary search. So if the condition is true for an item, the condition must also be true for all later items.
  *   item  a name for the pointer to an item, to be used in the condition
  */
 #define array_first(items, count, item, condition)                                                                     \

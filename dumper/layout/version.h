@@ -56,7 +56,7 @@ bool version_parse_levels(const char *text, struct version_levels *ret);
 /* Where the version of a target's Ruby comes from. */
 enum version_source {
 	VERSION_OF_RUBY,   /* Ruby's own constants */
-	VERSION_IN_MEMORY, /* a core's memory, outside of Ruby's own constants */
+	VERSION_IN_MEMORY, /* a core's memory, but not Ruby's own constants */
 	VERSION_BY_NAME,   /* the name of the libruby that was mapped */
 	VERSION_OF_LAYOUT, /* the layout: it is for exactly this build, or the user gave it */
 	VERSION_GIVEN,	   /* the user, because nothing else tells the version */

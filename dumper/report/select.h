@@ -32,8 +32,8 @@ struct selection {
  * Whether a span is idle: its thread sleeps, or waits for work as servers do. A thread waits for work if it is in a
  * system call for waiting (accept, epoll_wait, select, wait4 and the like). A thread also counts as waiting for work if
  * it is blocked in a method that waits (TCPServer#accept, IO.select). In such a method, every system call counts as
- * waiting. In other methods, a read or a poll may be part of the program's work, so a span with such a system call is
- * not idle.
+ * waiting. In other methods, a read or a poll may be part of the program's work, so a span with such a system call does
+ * not count as idle.
  */
 bool span_is_idle(const struct profile *profile, const struct profile_span *span);
 

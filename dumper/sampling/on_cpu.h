@@ -28,7 +28,7 @@ struct on_cpu {
 };
 
 /*
- * Initializes `on_cpu` without a thread. This can take about 10 ms.
+ * Initializes `on_cpu`; it does not refer to any thread yet. This can take about 10 ms.
  *   undisturbed  whether the thread stays on its CPU during a sample. If this is false, no thread is watched, because
  *                each sample would cause a report
  */

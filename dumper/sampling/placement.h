@@ -46,8 +46,8 @@ bool placement_follow(struct placement *placement, const struct task *task);
 void placement_avoid(struct placement *placement, pid_t tid, const struct task *task);
 
 /*
- * The same as placement_avoid(), but does nothing if placement_avoid() was called less than 50 ms ago and
- * placement_follow() has not been called since then.
+ * Like placement_avoid(), but does nothing if placement_avoid() was called less than 50 ms ago and placement_follow()
+ * has not been called since then.
  */
 void placement_stay_off(struct placement *placement, pid_t tid, const struct task *task);
 

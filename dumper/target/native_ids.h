@@ -3,7 +3,7 @@
  * The process may be in another pid namespace than rbdump.
  *
  * For each of its threads, Ruby stores a pthread_t and, since 3.1, a tid. The tid is an id in the process's own pid
- * namespace. After a fork, Ruby may still store the tid that the thread had in the parent process. The pthread_t is the
+ * namespace. After a fork, the stored tid may still be that of the thread in the parent process. The pthread_t is the
  * thread pointer of a native thread (fs_base on x86-64). The kernel tells the thread pointer of a thread only if the
  * thread is stopped. But glibc registers a robust list (of robust futexes) for each thread, and the head of this list
  * is in the thread's struct pthread. The system call get_robust_list(2) gives the address of the list without stopping
