@@ -19,7 +19,7 @@ struct watched {
 	uint64_t seen_ns;	   /* when the thread was last seen: ns since `origin` (rounds.h); 0: never */
 	uint64_t round;		   /* the last round in which the thread was in the list of threads */
 	struct switch_event event; /* fd -1: the sleep guard does not watch the thread */
-	unsigned int asleep;	   /* number of consecutive checks at which the thread had slept since the previous check */
+	unsigned int asleep; /* number of consecutive checks at which the thread had slept since the previous check */
 	/* the number of consecutive checks at which the thread was awake or had run since the previous check */
 	unsigned int awake;
 	/* at the last check, the thread was already watched, and had slept since the previous check */
