@@ -48,7 +48,7 @@ def naive_pauses():
         f", and on {ruby}, {near(share['value'])} % ({bounds(share)})" for ruby, share in more
     )
     most = max((share for share in found.values() if not share["count"]), key=lambda share: share["high"])
-    return f"{wrong}. On each other tested Ruby, 0 of {most['of']:,} stacks are impossible (0–{near(most['high'])} %)"
+    return f"{wrong}. On every other tested Ruby, 0 of {most['of']:,} stacks are impossible (0–{near(most['high'])} %)"
 
 
 def million(mode):

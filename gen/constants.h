@@ -1,14 +1,14 @@
 /*
- * Constants that some releases of Ruby define as macros. The DWARF of these releases does not have the constants.
+ * Constants that some releases of Ruby define as macros. The DWARF of these releases does not contain the constants.
  *
- * Code that uses such a constant first checks whether the layout has the constant, because any fact may be absent from
- * a layout. Only this module depends on the release of Ruby: it chooses the values of the constants for each release.
+ * Code that uses such a constant first checks whether the layout contains it, because any fact may be absent from a
+ * layout. Only this module depends on the release of Ruby: it chooses the values of the constants for each release.
  *
  * A number that is the same in all releases is not in this module, but in the code that uses the number. A comment in
- * that code names Ruby's source file, and the first and the last tag for which the number was checked. "and head" in
- * that comment means that the number was also checked for the development branch after the last tag. A number that is
+ * that code names Ruby's source file, and the first and the last tag in which the number was checked. "and head" in
+ * such a comment means that the number was also checked in the development branch after the last tag. A number that is
  * part of an algorithm, such as the width of a field in a packed word, is also in the code that uses it. Enumerators
- * and constants that DWARF has are not in this module, but in gen/fields.def.
+ * and constants that the DWARF contains are listed in gen/fields.def, not in this module.
  */
 #ifndef RBDUMP_CONSTANTS_H
 #define RBDUMP_CONSTANTS_H
@@ -17,8 +17,8 @@
 
 /*
  * Adds the enumerators that Ruby release layout->version defines as macros, and marks them (is_macro). The patch level
- * is taken from layout->description. If the description has no patch level, the newest patch level is assumed. An
- * enumerator that DWARF has is not changed.
+ * is taken from layout->description. If the description has no patch level, the newest patch level is assumed.
+ * Enumerators that the layout already has from DWARF are not changed.
  */
 void constants_add(struct layout *layout);
 

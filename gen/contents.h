@@ -1,5 +1,6 @@
 /*
- * Finds the ELF file from which a separate debug file was split. A separate debug file has no contents (code and data).
+ * Finds the ELF file from which a separate debug file was split. The contents (code and data) are only in that ELF
+ * file, not in the debug file.
  */
 #ifndef RBDUMP_CONTENTS_H
 #define RBDUMP_CONTENTS_H
@@ -25,7 +26,7 @@ struct contents {
  *
  * - the folder of the debug file; if that folder is named .debug, also its parent folder
  * - for a debug file in /usr/lib/debug, the same path without /usr/lib/debug
- * - /usr/lib/debug/.build-id/NN/REST, where NN is the first two digits of the build-id, and REST the other digits
+ * - /usr/lib/debug/.build-id/NN/REST, where NN stands for the first two digits of the build-id, and REST for the others
  *
  *   debug     path of the debug file
  *   build_id  build-id of the debug file, in hexadecimal digits

@@ -1,14 +1,13 @@
 /*
- * Finds what DWARF says about the names in gen/wanted.h. Makes one pass over the top-level entries of every C unit,
- * including partial units and type units.
+ * Finds what DWARF says about the wanted names (gen/wanted.h). Makes one pass over the top-level entries of every C
+ * unit, including partial units and type units.
  *
  * A struct may be defined in many units. The definition with the most wanted members is used, because an unrelated
  * struct of the same name has fewer wanted members. A member that fields.def marks as `required` counts more than any
- * number of optional members. If two equally good definitions differ in size or in a wanted member, this conflict is an
- * error, because nothing tells which definition is Ruby's. fields.def may have several names for a struct. The name
- * whose definition lacks the fewest required members is used. If several names are equally good, the first of these
- * names is used. Units that are not C are skipped, because the Rust code of YJIT and ZJIT has opaque look-alikes of
- * Ruby's structs.
+ * number of optional members. If two equally good definitions differ in size or in a wanted member, this is an error,
+ * because nothing tells which definition is Ruby's. fields.def can list several names for a struct. The name whose
+ * definition lacks the fewest required members is used. If several names are equally good, the first of them is used.
+ * Units that are not C are skipped, because the Rust code of YJIT and ZJIT has opaque look-alikes of Ruby's structs.
  */
 #ifndef RBDUMP_FACTS_H
 #define RBDUMP_FACTS_H
@@ -38,7 +37,7 @@ struct facts {
 	struct facts_variable constants[LAYOUT_CONSTANTS];
 	uint64_t constant_sizes[LAYOUT_CONSTANTS];
 
-	/* C units whose code may contain torn windows. */
+	/* C units whose code might contain torn windows. */
 	Dwarf_Die *window_units;
 	size_t nr_window_units;
 
@@ -51,7 +50,8 @@ struct facts {
 };
 
 /*
- * Makes the pass over all units. False if out of memory, or if the budget is used up (budget->steps is 0 then).
+ * Makes the pass over all units. False if out of memory, or if the budget is used up; in the latter case, budget->steps
+ * is 0.
  *   ret    receives the facts; free them with facts_deinit(), even on failure
  */
 bool facts_init(struct facts *ret, Dwarf *dwarf, const struct wanted_table *table, struct die_budget *budget);

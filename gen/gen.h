@@ -1,5 +1,5 @@
 /*
- * Makes the layout of a Ruby from an ELF file and its debug info.
+ * Makes the layout of a Ruby from the Ruby's ELF file and debug info.
  *
  * The ELF file may be an executable, a shared libruby, a separate debug file, or a relocatable object. If an executable
  * links a libruby, the generator reads that libruby. The generator finds a libruby as the dynamic loader does. The
@@ -8,14 +8,14 @@
  * part of the debug info to a common file. The common file is found by its path, by build-id, or by debuginfod.
  *
  * ruby_version and ruby_description are read from the data of the ELF file. A separate debug file does not contain
- * these bytes. So, given a debug file, the generator looks for the ELF file from which it was split. It searches the
- * places where such files are installed (gen/contents.h). The build-ids of the two files must be equal. If the file is
- * not found, the version comes from the macros in the debug info, which has macros only if it was made with -g3
- * (gen/macros.h). A layout with a version from macros has no description. If the debug info has no macros, the
- * generator fails, because it never guesses the version. The user must then give the file from which the debug file was
- * split.
+ * these bytes. So if the input is a debug file, the generator looks for the ELF file from which the debug file was
+ * split. It searches the places where such files are installed (gen/contents.h). The build-ids of the two files must be
+ * equal. If the ELF file is not found, the version is taken from the macros in the debug info (gen/macros.h). Debug
+ * info contains macros only if it was made with -g3. A layout whose version comes from macros has no description. If
+ * the debug info has no macros, the generator fails, because it never guesses the version. The user must then give the
+ * file from which the debug file was split.
  *
- * All these files may be hostile. The time and memory that the generator takes are at most proportional to the size of
+ * All these files may be hostile. The time and memory that the generator needs grow at most linearly with the size of
  * these files.
  */
 #ifndef RBDUMP_GEN_H
@@ -59,7 +59,7 @@ struct gen_report {
  *   options  NULL for the defaults
  *   report   filled in on success; free it with gen_report_deinit(); may be NULL
  *   ret      receives the layout, which the caller destroys
- * Fails with EXIT_NO_RUBY if the file is valid but not a Ruby, and with EXIT_FAILED in all other cases. The message
+ * Fails with EXIT_NO_RUBY if the file is valid but not a Ruby, and with EXIT_FAILED for any other reason. The message
  * says which files were read.
  */
 struct error *gen_layout(const char *path, const struct gen_options *options, struct gen_report *report,

@@ -20,15 +20,16 @@
 struct error *image_check(const char *name, int fd);
 
 /*
- * Copies a file into memory that nobody else can change (a sealed memfd). If rbdump mapped the file itself, and
- * somebody truncated the file, SIGBUS would end rbdump. Returns a descriptor, which the caller closes. On failure,
- * returns -1 and sets errno: EFBIG if the file is larger than 1 GiB (no Ruby is that large).
+ * Copies a file into memory that nobody else can change (a sealed memfd). The copy is safe to map. If rbdump mapped the
+ * file itself, and somebody truncated the file, SIGBUS would kill rbdump. Returns the copy's descriptor, which the
+ * caller closes. On failure, returns -1 and sets errno. errno is EFBIG if the file is larger than 1 GiB (no Ruby is
+ * that large).
  */
 int image_copy(int fd);
 
 /*
- * A partial copy of an ELF file. It has the parts that tell the file's kind and symbols: headers, symbol tables, notes
- * and the dynamic section. All other bytes are zeros.
+ * A partial copy of an ELF file. It contains the parts from which the file's kind and symbols can be read: headers,
+ * symbol tables, notes and the dynamic section. All other bytes are zero.
  */
 struct image_parts {
 	Elf *elf; /* NULL if no file is open */
@@ -42,8 +43,8 @@ void image_parts_close(struct image_parts *parts); /* a zeroed struct is fine */
 
 /*
  * Whether the section with a given number is read-only. If so, a symbol in this section is a constant of this file. An
- * executable may also have a symbol for a constant of a shared library: the loader copies the constant into a writable
- * section of the executable (R_X86_64_COPY).
+ * executable can also define a symbol for a constant of a shared library. That symbol is in a writable section of the
+ * executable, into which the loader copies the constant (R_X86_64_COPY).
  */
 bool image_is_constant(Elf *elf, size_t section);
 
@@ -51,22 +52,22 @@ bool image_is_constant(Elf *elf, size_t section);
 bool image_defines_constant(Elf *elf, const char *name);
 
 /*
- * Copies the bytes at an address of the ELF file to `buffer`. False if the file does not have all of these bytes (a
- * separate debug file has none of them).
+ * Copies the bytes at an address of the ELF file to `buffer`. False if the file does not contain all of these bytes. A
+ * separate debug file contains none of them.
  *   section   for a relocatable object, the section to which the address is relative; else 0
  */
 bool image_read(Elf *elf, size_t section, uint64_t address, void *buffer, size_t length);
 
 /*
- * Says why the .debug_info section of a file cannot be read. Returns a constant string that ends the sentence "FILE has
- * debug info, which ...", such as "cannot be read". NULL if the file has no such section. Call this function only after
- * reading the debug info has failed.
+ * Says why the .debug_info section of a file cannot be read. Returns a constant string that completes the sentence
+ * "FILE has debug info, which ...", such as "cannot be read". NULL if the file has no such section. Call this function
+ * only after reading the debug info has failed.
  */
 const char *image_debug_info_obstacle(Elf *elf);
 
 /*
  * The string of the nth entry with a given tag in the dynamic section. The tag is DT_NEEDED, DT_RPATH or DT_RUNPATH; n
- * counts from 0. NULL if there is no such entry. The Elf owns the string.
+ * counts from 0. NULL if there is no such entry. `elf` owns the string.
  */
 const char *image_dynamic_string(Elf *elf, int64_t tag, size_t n);
 

@@ -1,6 +1,7 @@
 /*
  * Finds the version of a Ruby in its macros. Debug info has macros only if it was made with -g3. The macros are needed
- * if the input is a separate debug file, because such a file does not contain the value of ruby_version.
+ * if the input is a separate debug file whose ELF file is not found, because a debug file does not contain the value of
+ * ruby_version.
  */
 #ifndef RBDUMP_MACROS_H
 #define RBDUMP_MACROS_H

@@ -1,5 +1,6 @@
 /*
- * Reads C types from DWARF: their sizes, and the places of their members. Reads DWARF 2 to 5 as gcc and clang write it.
+ * Reads C types from DWARF: their sizes, and the places of their members. Can read DWARF 2 to 5 as written by gcc and
+ * clang.
  *
  * DWARF may be hostile. So chains of references have a maximum length, and each sibling must have a higher offset than
  * the previous sibling. `struct die_budget` limits the total number of steps.
@@ -17,8 +18,8 @@ struct die_budget {
 };
 
 /*
- * Moves to the first child, or to the next sibling. False if the entry has no child, or no further sibling, or if the
- * budget is used up.
+ * Moves to the first child, or to the next sibling. False if there is no child or no further sibling, or if the budget
+ * is used up.
  */
 bool die_first_child(Dwarf_Die *die, struct die_budget *budget, Dwarf_Die *ret);
 bool die_next_sibling(Dwarf_Die *die, struct die_budget *budget);

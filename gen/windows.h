@@ -1,6 +1,6 @@
 /*
- * Torn windows: the code that changes a stack. fields.def lists the functions that contain this code. A function's
- * windows are its own code, and the code in each place where the function was inlined.
+ * Finds torn windows: the ranges of code that change a stack. fields.def lists the functions that change a stack. The
+ * windows of such a function are its own code, and each inlined copy of its code.
  */
 #ifndef RBDUMP_WINDOWS_H
 #define RBDUMP_WINDOWS_H
@@ -15,10 +15,10 @@
 #include "layout/layout.h"
 
 /*
- * Adds the windows in the code of one compilation unit to a layout. Call windows_finish() after the last compilation
- * unit.
+ * Finds the windows in one compilation unit, and adds them to a layout. Call windows_finish() after the last
+ * compilation unit.
  *   bias   address in the ELF file = address in the debug info + bias
- * Fails if out of memory, or with EXIT_FAILED if there are implausibly many windows.
+ * Fails if out of memory. Fails with EXIT_FAILED if there are implausibly many windows.
  */
 struct error *windows_add(struct layout *layout, Dwarf_Die *unit, const struct wanted_table *table, uint64_t bias,
 			  struct die_budget *budget);

@@ -704,7 +704,7 @@ def test_without_a_higher_priority(ruby, rbdump, tmp_path):
             check=False,
         )
     assert (done.returncode, done.stderr) == (0, "")
-    assert "not taken at a higher priority" in done.stdout
+    assert "did not run at a real-time priority" in done.stdout
     found = json.loads(report.read_text())
     assert found["realtime"] is False
     for mode in found["modes"]:

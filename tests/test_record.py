@@ -81,6 +81,12 @@ def close(measured, truth, points=POINTS):
     return all(abs(measured.get(key, 0) - truth.get(key, 0)) <= points for key in measured.keys() | truth.keys())
 
 
+def unseen(profile):
+    """The share of the samples that were missed, since the machine stood still: by so much may shares be off."""
+    counts = profile.counts
+    return counts["missed"] / (counts["samples"] + counts["missed"] + counts["skipped"])
+
+
 def check_counts(profile, errors, rate=None):
     """The line at the end, the counts, and the samples in the spans are one; so many a second, or said to be late."""
     line = counts_in(errors)
@@ -96,8 +102,9 @@ def check_counts(profile, errors, rate=None):
         in_spans[one.verdict] += one.count if one.state != "starting" else 0  # nothing was looked at
     assert in_spans == {verdict: profile.counts[verdict] for verdict in verdicts}
     if rate:
+        # To the last sample: the machine may stand still while a recording ends.
         main = sum(one.count for one in profile.of(main=True))
-        rounds = rate * profile.duration / SECOND
+        rounds = rate * max(one.end for one in profile.of(main=True)) / SECOND
         assert main <= 1.02 * rounds + 2
         assert main + profile.counts["late"] + profile.counts["skipped"] >= 0.95 * rounds - 2, (main, profile.counts, rounds)
 
@@ -160,19 +167,20 @@ def test_shares_of_methods(ruby, rbdump, file, rate, mode):
     def method(one):
         return one.method(*LOOPS)
 
-    assert close(shares_of(main, method), wall), (shares_of(main, method), wall)
+    points = POINTS + unseen(profile)
+    assert close(shares_of(main, method), wall, points), (shares_of(main, method), wall, points)
     # A weight is real time: that of a thread that was there all the time is all the time.
     begin, end = interval(profile, main)
     assert 0.99 * (end - begin) <= sum(one.weight for one in main) <= end - begin
     by_cpu = report(rbdump, file, "--by", "cpu").of(main=True)
     # Where the machine is busy, a thread on its way to a CPU is not on one: wall and CPU time then are not the same.
-    points = POINTS + max(abs(wall.get(key, 0) - cpu.get(key, 0)) for key in wall.keys() | cpu.keys())
+    points += max(abs(wall.get(key, 0) - cpu.get(key, 0)) for key in wall.keys() | cpu.keys())
     assert close(shares_of(by_cpu, method), cpu, points), (shares_of(by_cpu, method), cpu)
     # A loop is itself the innermost but for a look at the clock now and then.
     rubys = [(one, [frame["name"] for frame in one.frames if frame["kind"] == "ruby"]) for one in main]
     innermost = sum(one.weight for one, names in rubys if names and names[0] in LOOPS)
     assert innermost > 0.95 * sum(one.weight for one in main)
-    assert truth.agreement(profile, main, lambda one: (method(one) or "none")[-1]) > 0.85
+    assert truth.agreement(profile, main, lambda one: (method(one) or "none")[-1]) > 0.85 - unseen(profile)
     # The same of a format that knows of no time.
     lines = collapsed(run(rbdump, "report", file, "-f", "collapsed", "--by", "cpu").stdout)
     weights = {name: sum(weight for frames, weight in lines if name in ";".join(frames)) for name in LOOPS}
@@ -215,7 +223,7 @@ def test_shares_of_waiting_for_the_gvl(ruby, rbdump, file, rate, mode):
         told = truth[name].wall(*interval(profile, found))
         assert 0.3 < told["gvl"] < 0.7
         # Where the machine is busy, who has the GVL may have to wait for a CPU.
-        unclear = told.pop("switch", 0)
+        unclear = told.pop("switch", 0) + unseen(profile)
         states = shares_of(found, lambda one: one.state)
         assert close(states, told, POINTS + unclear), (name, states, told, unclear)
         assert truth[name].agreement(profile, found, lambda one: one.state) > 0.85 - unclear
@@ -241,11 +249,11 @@ def test_shares_of_states(ruby, rbdump, file, tmp_path, rate, mode):
     profile, errors, truth = recorded_target(ruby, rbdump, file, "phases.rb", tmp_path, options=options)
     truth, main = truth["main"], profile.of(main=True)
     told = truth.wall(*interval(profile, main))
-    states = shares_of(main, lambda one: one.state)
-    assert close(states, told), (states, told)
+    states, points = shares_of(main, lambda one: one.state), POINTS + unseen(profile)
+    assert close(states, told, points), (states, told, points)
     methods = shares_of(main, lambda one: PHASES.get(one.method(*PHASES)))
-    assert close(methods, told), (methods, told)
-    assert truth.agreement(profile, main, lambda one: PHASES.get(one.method(*PHASES))) > 0.85
+    assert close(methods, told, points), (methods, told, points)
+    assert truth.agreement(profile, main, lambda one: PHASES.get(one.method(*PHASES))) > 0.85 - unseen(profile)
     syscalls = shares_of([one for one in main if one.state == "blocked"], lambda one: one.syscall)
     assert syscalls.get("read", 0) > 0.95, syscalls
     # Each view has what it is of, and of the same weight.
@@ -255,7 +263,7 @@ def test_shares_of_states(ruby, rbdump, file, tmp_path, rate, mode):
     everything = sum(one.weight for one in main)
     for by, what in [("gc", {"gc"}), ("cpu", seen["cpu"]), ("wall", {"cpu", "gc", "blocked"})]:
         share = sum(one.weight for one in views[by].of(main=True)) / everything
-        assert abs(share - sum(told[state] for state in what)) <= POINTS, (by, share, told)
+        assert abs(share - sum(told[state] for state in what)) <= points, (by, share, told, points)
     collecting = shares_of(views["gc"].of(main=True), lambda one: one.method(*PHASES))
     assert collecting.get("Phases#collect", 0) > 0.95, collecting
     check_counts(profile, errors)
@@ -271,11 +279,11 @@ def test_blocked_while_it_has_the_gvl(ruby, rbdump, file, mode):
     truth, main = truth["main"], profile.of(main=True)
     told = truth.wall(*interval(profile, main))
     assert 0.1 < told["blocked"] < 0.3, told
-    states = shares_of(main, lambda one: one.state)
-    assert close(states, told), (states, told)
+    states, points = shares_of(main, lambda one: one.state), POINTS + unseen(profile)
+    assert close(states, told, points), (states, told, points)
     methods = shares_of(main, lambda one: (one.state, one.method("Holding#compute", "Holding#hold")))
-    assert methods.get(("cpu", "Holding#compute"), 0) > told["cpu"] - POINTS, methods
-    assert methods.get(("blocked", "Holding#hold"), 0) > told["blocked"] - POINTS, methods
+    assert methods.get(("cpu", "Holding#compute"), 0) > told["cpu"] - points, methods
+    assert methods.get(("blocked", "Holding#hold"), 0) > told["blocked"] - points, methods
     syscalls = shares_of([one for one in main if one.state == "blocked"], lambda one: one.syscall)
     # A stop ends a poll(2) for a moment: the kernel then calls it so.
     assert syscalls.get("poll", 0) + syscalls.get("restart_syscall", 0) > 0.95, syscalls
@@ -294,7 +302,7 @@ def test_only_some_states(ruby, rbdump, file, tmp_path, option, states):
     begin, end = min(one.start for one in main), max(one.end for one in main)
     told = truth["main"].wall(profile.start + begin, profile.start + end)
     share = sum(one.weight for one in main) / (end - begin)
-    assert abs(share - sum(told[state] for state in states)) <= POINTS, (share, told)
+    assert abs(share - sum(told[state] for state in states)) <= POINTS + unseen(profile), (share, told, profile.counts)
 
 
 # ---- no edge that is not there
@@ -789,7 +797,7 @@ def test_killed(ruby, rbdump, file, mode):
     assert profile.end() >= killed - 1.5 * SECOND, (killed - profile.end()) / SECOND
     found = shares_of(profile.of(main=True), lambda one: one.method(*LOOPS))
     told = {f"Loops#{key}": share for key, share in truth.wall(profile.start, profile.end()).items()}
-    assert close(found, told, 0.05), (found, told)
+    assert close(found, told, 0.05 + unseen(profile)), (found, told, profile.counts)
 
 
 @pytest.mark.any_ruby
@@ -1403,7 +1411,7 @@ def test_merged_files(ruby, rbdump, tmp_path):
         found = shares_of(merged.of(pid, main=True), lambda one: one.method(*LOOPS))
         times = interval(parts[name], parts[name].of(main=True))
         told = {f"Loops#{key}": share for key, share in truths[name].wall(*times).items()}
-        assert close(found, told), (name, found, told)
+        assert close(found, told, POINTS + unseen(parts[name])), (name, found, told)
         truth_of[name] = told
         # The same moments, on one clock.
         alone = min(one.start for one in parts[name].spans) + parts[name].start
@@ -1422,7 +1430,7 @@ def test_merged_files(ruby, rbdump, tmp_path):
             after[name] += int(now) * (name in stack)
     for weights, name in [(before, "first"), (after, "second")]:
         found = {key: weight / sum(weights.values()) for key, weight in weights.items()}
-        assert close(found, truth_of[name]), (name, found, truth_of[name])
+        assert close(found, truth_of[name], POINTS + unseen(parts[name])), (name, found, truth_of[name])
     changes = [line.split() for line in run(rbdump, "report", second, "--diff", first).stdout.splitlines()]
     change = {line[5]: float(line[0]) for line in changes if len(line) > 5 and line[5] in LOOPS}
     assert change["Loops#a"] < -5 and change["Loops#c"] > 5, change

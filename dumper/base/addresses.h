@@ -1,5 +1,5 @@
 /*
- * Sets and maps of addresses in the target. Add all entries, sort them once, and then look entries up.
+ * Sets and maps of addresses in the target. First add all entries, then sort the set or map once, then look entries up.
  */
 #ifndef RBDUMP_ADDRESSES_H
 #define RBDUMP_ADDRESSES_H
@@ -20,7 +20,7 @@ bool addresses_add(struct addresses *addresses, uint64_t address);
 /* Sorts the set, ascending, and drops duplicates. */
 void addresses_sort(struct addresses *addresses);
 
-/* Whether an address is in the set, which must be sorted. */
+/* Whether the set contains an address. The set must be sorted. */
 bool addresses_have(const struct addresses *addresses, uint64_t address);
 
 /* Frees the memory, and leaves the set empty. */
@@ -50,7 +50,7 @@ bool address_map_add(struct address_map *map, uint64_t address, uint64_t other);
 void address_map_sort(struct address_map *map);
 
 /*
- * Returns a pointer to `other` in the first pair that has this address; NULL if there is none. The map must be sorted.
+ * Returns a pointer to `other` in the first pair that has this address; NULL if no pair has it. The map must be sorted.
  */
 const uint64_t *address_map_find(const struct address_map *map, uint64_t address);
 

@@ -1,6 +1,6 @@
 /*
- * Arrays that grow, and binary search in sorted arrays. Each growing array has a pointer to memory from malloc(), and a
- * capacity, which is the number of items that fit into that memory.
+ * Arrays that grow, and binary search in sorted arrays. Each growing array consists of a pointer to memory from
+ * malloc() and a capacity, which is the number of items that fit into that memory.
  */
 #ifndef RBDUMP_ARRAY_H
 #define RBDUMP_ARRAY_H
@@ -12,7 +12,7 @@
  * Makes room for at least `wanted` items. The new memory is not initialized. Returns false if out of memory, or if the
  * size in bytes overflows; the array is then unchanged.
  *   items     the array, from malloc(), or NULL; updated if the array moves
- *   capacity  how many items fit into the array; at least doubled if the array grows
+ *   capacity  the number of items that fit into the array; at least doubled if the array grows
  */
 #define array_make_room(items, capacity, wanted)                                                                       \
 	({                                                                                                             \
@@ -29,7 +29,7 @@
 /*
  * Makes room for one more item in a short array that has no variable for its capacity. The capacity is computed from
  * the count (array_implied_capacity()), so every item of such an array must be added with this macro.
- *   count  how many items the array has
+ *   count  the number of items in the array
  */
 #define array_make_room_for_one(items, count)                                                                          \
 	({                                                                                                             \
@@ -43,8 +43,8 @@
 
 /*
  * Returns the index of the first item for which `condition` is true. If there is no such item, returns `count`. Uses
- * binary search. So if the condition is true for an item, the condition must also be true for all later items.
- *   item  a name for the pointer to an item, to be used in the condition
+ * binary search, so if the condition is true for an item, the condition must also be true for all later items.
+ *   item  the name by which `condition` refers to the pointer to an item
  */
 #define array_first(items, count, item, condition)                                                                     \
 	({                                                                                                             \
@@ -63,8 +63,8 @@
 	})
 
 /*
- * The function behind the macros above. Makes room for at least `wanted` items of `size` bytes each. Returns the array;
- * returns NULL if out of memory, or if the size in bytes overflows.
+ * The function that array_make_room() and array_make_room_for_one() call. Makes room for at least `wanted` items of
+ * `size` bytes each. Returns the array; returns NULL if out of memory, or if the size in bytes overflows.
  */
 void *array_grow(void *items, size_t *capacity, size_t wanted, size_t size);
 

@@ -1,5 +1,5 @@
 /*
- * Closes many files at once, in a process that was just forked.
+ * Closes many files at once. Used by a child directly after fork().
  */
 #ifndef RBDUMP_CLOSE_FILES_H
 #define RBDUMP_CLOSE_FILES_H

@@ -12,7 +12,7 @@
 
 enum exit_status {
 	EXIT_COMPLETE = 0,	/* the stacks of all threads and fibers were found, and are complete */
-	EXIT_PARTIAL = 1,	/* some stack is truncated, torn or unreadable, or may be missing */
+	EXIT_PARTIAL = 1,	/* at least one stack is truncated, torn or unreadable, or might be missing */
 	EXIT_FAILED = 2,	/* rbdump failed for any other reason */
 	EXIT_NO_RUBY = 3,	/* the target is not a Ruby, or there is no layout for it */
 	EXIT_NO_PERMISSION = 4, /* the kernel refuses access to the process */
@@ -38,12 +38,12 @@ struct error *error_no_ruby(const char *format, ...) __attribute__((format(print
 /*
  * error_prefix() puts printf-like text and ": " in front of an error's message. error_append() appends printf-like text
  * to the message. Both return the error; they return NULL if `error` is NULL. They never fail: if out of memory, the
- * message is unchanged. The message of the static error never changes.
+ * message is unchanged. They do not change the message of the static error (error_no_memory()).
  */
 struct error *error_prefix(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 struct error *error_append(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Changes the exit status of an error. The status of the static error never changes. `error` may be NULL. */
+/* Changes the exit status of an error. Does nothing if `error` is NULL or the static error. */
 void error_set_status(struct error *error, enum exit_status status);
 
 /* The static "out of memory" error. */

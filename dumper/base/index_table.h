@@ -1,7 +1,7 @@
 /*
- * Hash tables that find an item of an array by its contents. A table holds indices into the array. The items may come
- * from a hostile file, whose author must not be able to make many items with the same hash. So each hash depends on a
- * secret number.
+ * Hash tables that find an item of an array by its contents. A table holds indices into the array. The items might come
+ * from a hostile file. Each hash depends on a secret number, so that the author of the file cannot make many items with
+ * the same hash.
  */
 #ifndef RBDUMP_INDEX_TABLE_H
 #define RBDUMP_INDEX_TABLE_H
@@ -34,8 +34,8 @@ struct index_items {
 bool index_table_make_room(struct index_table *table, const struct index_items *of, const void *items);
 
 /*
- * Returns the slot of an item equal to `item`. If the table has no such item, returns the empty slot that `item` would
- * get. Call index_table_make_room() first.
+ * Returns the slot of the item that is equal to `item`. If the table has no such item, returns the empty slot that
+ * `item` would get. Call index_table_make_room() first.
  */
 uint32_t *index_table_slot(const struct index_table *table, const struct index_items *of, const void *items,
 			   const void *item);

@@ -1,6 +1,6 @@
 /*
  * A string that grows. The string is always valid UTF-8 without NUL bytes: a byte that would break this rule is written
- * as \xNN. Names in a target can contain arbitrary bytes, but all output of rbdump is valid text.
+ * as \xNN. Names in a target can contain arbitrary bytes, but all output of rbdump is valid UTF-8.
  */
 #ifndef RBDUMP_TEXT_H
 #define RBDUMP_TEXT_H
@@ -27,7 +27,7 @@ void text_add(struct text *text, const void *bytes, size_t length);
  * or make one text look like another. These characters are the control characters (C0, DEL and C1), line and paragraph
  * separators, characters that change the direction of text (bidi controls), and characters for interlinear annotation.
  * All code of rbdump that prints text uses this function to find these characters.
- *   bytes, length  UTF-8; only its first character is checked
+ *   bytes, length  the text; only its first character is checked
  * If the character is well-formed and must be escaped, returns its length in bytes, and sets *ret to its code point.
  * Otherwise, returns 0.
  */

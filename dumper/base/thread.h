@@ -1,5 +1,5 @@
 /*
- * Starts threads. Only rbdump's first thread takes signals; all other threads block them.
+ * Starts threads. Only the main thread of a process of rbdump handles signals; all other threads block them.
  */
 #ifndef RBDUMP_THREAD_H
 #define RBDUMP_THREAD_H

@@ -1,8 +1,8 @@
 /*
  * Ends a capture (the process of rbdump that samples one target) when a read of the target's memory does not return. If
- * a page must come from a dead file system or from userfaultfd(2), the read waits in the kernel. A thread of the target
- * may be stopped during the wait. The wait ends only when the capture itself ends. When the capture ends, the kernel
- * lets the target go on.
+ * a page must come from a dead file system or through userfaultfd(2), the read can wait in the kernel forever. During
+ * this wait, a thread of the target might be stopped. The wait ends only when the capture itself ends; the kernel then
+ * resumes the thread.
  */
 #ifndef RBDUMP_WATCHDOG_H
 #define RBDUMP_WATCHDOG_H
@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 
-/* How many seconds may pass between watchdog_reads() and watchdog_has_read() before give_up() ends the process. */
+/* The maximum time between watchdog_reads() and watchdog_has_read(), in seconds. After it, give_up() is called. */
 #define WATCHDOG_S 5
 
 /* The two kinds of reads of the target's memory. Each kind is watched separately. */

@@ -1,10 +1,10 @@
 /*
- * Checks whether a copied stack is a stack that Ruby could have had. The checks read nothing: their results depend
- * only on their arguments.
+ * Checks whether a copied stack is a stack that Ruby could have had. The checks do not read the target, so their
+ * results depend only on their arguments.
  *
- * If a check finds a reason other than REASON_TOO_DEEP, the copied bytes contradict each other: the stack changed
- * during the copy, or the layout is wrong. Facts: vm_core.h (VM_FRAME_MAGIC_, VM_ENV_FLAG_, vm_assert_env), 1.9.3 to
- * 4.0.5 and head.
+ * If a check returns a reason other than REASON_NONE or REASON_TOO_DEEP, the copied bytes contradict each other: either
+ * the stack changed during the copy, or the layout is wrong. Facts: vm_core.h (VM_FRAME_MAGIC_, VM_ENV_FLAG_,
+ * vm_assert_env), 1.9.3 to 4.0.5 and head.
  */
 #ifndef RBDUMP_VALIDATE_H
 #define RBDUMP_VALIDATE_H
@@ -50,15 +50,15 @@ enum reason {
 	REASON_METHOD_OTHER,
 	REASON_CALL_SITE,
 	REASON_NO_NAME,
-	/* The stack is not rejected for this reason: the frame is right, but its line is not known. */
+	/* A stack is not rejected for this last reason: the frame is right, but its line is not known. */
 	REASON_PC_OUTSIDE,
 	REASONS
 };
 
-/* One sentence for the user, without a full stop; NULL for REASON_NONE. */
+/* The reason as a sentence for the user, without a full stop; NULL for REASON_NONE. */
 const char *validate_reason_text(enum reason reason);
 
-/* A short name for use by programs ("cfp-outside"); NULL for REASON_NONE. */
+/* A short name of the reason for programs, such as "cfp-outside"; NULL for REASON_NONE. */
 const char *validate_reason_name(enum reason reason);
 
 /* The verdict on a stack for which `reason` was found. */
@@ -73,9 +73,9 @@ struct stack_facts {
 	uint64_t frame_size;	       /* sizeof(rb_control_frame_t), in bytes */
 };
 
-/* A VM stack may have at most this many words (1 GiB). */
+/* validate_stack() accepts VM stacks of at most this many words (1 GiB). */
 #define VALIDATE_STACK_WORDS (UINT64_C(1) << 27)
-/* A stack may have at most this many control frames. */
+/* validate_stack() accepts stacks with at most this many control frames. */
 #define VALIDATE_FRAMES 1000000u
 
 /* Checks a stack as a whole. Returns what is wrong with it; REASON_NONE if nothing is wrong. */
@@ -96,16 +96,16 @@ enum frame_kind {
 	FRAME_RUBY,
 	FRAME_CFUNC,
 	/*
-	 * A frame that Ruby's own backtraces omit. The frame belongs to a block that is written in C, or marks a place
-	 * where Ruby began to run code.
+	 * A frame that Ruby's own backtraces omit. Such a frame belongs to a block that is written in C, or marks a
+	 * place where Ruby began to run code.
 	 */
 	FRAME_HIDDEN,
 	FRAME_UNREADABLE, /* the frame failed a check */
 };
 
 /*
- * Checks a frame. Returns what is wrong with it; REASON_NONE if nothing is wrong. *ret receives the kind of the frame;
- * FRAME_UNREADABLE if something is wrong.
+ * Checks a frame. Returns what is wrong with it; REASON_NONE if nothing is wrong. *ret receives the kind of the frame,
+ * or FRAME_UNREADABLE if something is wrong.
  */
 enum reason validate_frame(const struct layout *layout, const struct frame_facts *facts, enum frame_kind *ret);
 

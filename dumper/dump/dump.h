@@ -14,19 +14,19 @@ struct dump_options {
 	const char *core;	  /* core file; NULL: dump the process `pid` */
 	const char *executable;	  /* for a core: file of the program that ran; NULL: use the path in the core */
 	const char *ruby_version; /* for a core: Ruby's version, as the user gave it; NULL: not given */
-	bool force;		  /* for a core: use the executable even if its build-id differs */
+	bool force;		  /* for a core: use `executable` even if it is not known to be the file that ran */
 	bool json;
 	bool no_stop;		   /* read without pausing the target */
 	const char *offsets;	   /* layout file; NULL: search for a layout */
-	bool nearest;		   /* if there is no layout for this release, use the nearest layout that fits */
+	bool nearest;		   /* if no layout is for the target's release, use the nearest layout that fits */
 	unsigned int time_limit_s; /* time limit for all work before the stacks are printed; 0: the default */
-	bool another;		   /* in text output: first print an empty line, as another target was printed before */
+	bool another;		   /* another target was printed before; text output then begins with an empty line */
 };
 
 /*
- * Prints the stacks to standard output. If the output cannot be written, the function fails, but it may have printed
- * some of the stacks. If the function fails for another reason, it has printed nothing to standard output. On success,
- * *status receives EXIT_COMPLETE or EXIT_PARTIAL.
+ * Prints the stacks to standard output. If the output cannot be written, the function fails, but some of the stacks
+ * might already have been printed. If the function fails for another reason, it has printed nothing to standard output.
+ * On success, *status receives EXIT_COMPLETE or EXIT_PARTIAL.
  */
 struct error *dump_main(const struct dump_options *options, enum exit_status *status);
 

@@ -1,11 +1,11 @@
 /*
- * Takes a block of samples. A separate thread of rbdump, the sampling thread, takes the samples at their deadlines. If
- * the mode is `unpaused`, the sampling thread moves to the CPU of the thread that it samples. Meanwhile, the thread
- * that called block_sampler_begin() decodes the samples on another CPU.
+ * Takes a block of samples. A separate thread of rbdump, the sampling thread, takes the samples at their deadlines.
+ * Meanwhile, the thread that called block_sampler_begin() decodes the samples, if possible on a CPU other than that of
+ * the sampled thread. In the mode `unpaused`, the sampling thread moves to the CPU of the thread that it samples.
  *
  * The sampling thread ends when its block ends. The kernel then detaches the sampling thread from all threads that it
- * still traces. If a thread of the target does not stop in time, the block ends early: rbdump can detach from such a
- * thread only by ending the sampling thread.
+ * still traces. If a thread of the target does not stop in time, the block ends early, because rbdump can detach from
+ * such a thread only by ending the sampling thread.
  */
 #ifndef RBDUMP_BLOCK_SAMPLER_H
 #define RBDUMP_BLOCK_SAMPLER_H
@@ -20,7 +20,7 @@
 
 struct block_sampler;
 
-/* Creates a block sampler, with room for samples that are taken but not decoded yet. NULL if out of memory. */
+/* Creates a block sampler, with a queue for samples that wait to be decoded. NULL if out of memory. */
 struct block_sampler *block_sampler_create(const struct session *session, struct sampler *sampler);
 void block_sampler_destroy(struct block_sampler *block_sampler); /* must not be called during a block; NULL is fine */
 
@@ -28,13 +28,13 @@ struct block {
 	const struct source *source;
 	struct subject *subjects; /* the threads to sample, in turn; must stay valid until block_sampler_end() */
 	size_t nr_subjects;
-	size_t first;		  /* index of the subject of the first sample */
+	size_t first;		  /* index of the subject that is sampled first */
 	uint64_t samples;	  /* how many samples to take */
 	double rate;		  /* samples per second */
 	struct timespec deadline; /* no sample begins after this time of CLOCK_MONOTONIC; 0: no deadline */
 };
 
-/* The result of a block, and its cost. */
+/* The result and the cost of a block. */
 struct block_result {
 	uint64_t taken; /* the number of samples taken; fewer than requested if the block ended early */
 	uint64_t late;	/* samples that began late, because the sampling thread was still busy or woke up late */
@@ -50,16 +50,16 @@ struct block_result {
 struct error *block_sampler_begin(struct block_sampler *block_sampler, const struct block *block,
 				  const _Atomic int *stop);
 
-/* Waits for the next sample. The sample is valid until block_sampler_done(). Returns NULL if no more samples follow. */
+/* Waits for the next sample. The sample is valid until block_sampler_done(). Returns NULL after the last sample. */
 struct sample *block_sampler_next(struct block_sampler *block_sampler);
 
 /* Gives back the sample that block_sampler_next() returned last. */
 void block_sampler_done(struct block_sampler *block_sampler);
 
 /*
- * From now on, each sample is taken only after the previous sample was given back. This rule stays in force in later
- * blocks. Call this function if a garbage collection has freed or moved objects of a sample before the names of the
- * sample were read. From then on, the names of each sample are read before the next sample is taken.
+ * After this call, each sample is taken only after the previous sample was given back, in this block and in all later
+ * blocks. So the names of each sample are read before the next sample is taken. Call this function if a garbage
+ * collection has freed or moved objects of a sample before the names of the sample were read.
  */
 void block_sampler_keep_pace(struct block_sampler *block_sampler);
 

@@ -1,7 +1,7 @@
 /*
- * Measures how reliable rbdump's checks of stacks are. A naive mode accepts stacks without checks. This module applies
- * the checks to these stacks. A comparison with an oracle shows how many wrong stacks the checks find, and how many
- * right stacks they reject.
+ * Measures how reliable rbdump's checks of stacks are. A naive mode accepts stacks without these checks. This module
+ * then applies the checks to the accepted stacks. A comparison with an oracle shows how many wrong stacks and how many
+ * right stacks the checks reject.
  */
 #ifndef RBDUMP_EVALUATION_H
 #define RBDUMP_EVALUATION_H
@@ -14,7 +14,7 @@
 /* What the checks say about one sample. */
 struct judgement {
 	enum reason reason;		  /* why the hard checks reject the sample; REASON_NONE if they accept it */
-	enum call_site_verdict innermost; /* verdict of the call site of the innermost frame */
+	enum call_site_verdict innermost; /* the verdict of the call site of the innermost frame */
 	/*
 	 * The combined verdict of the call sites of all frames. It is "contradicts" if at least one call site
 	 * contradicts. It is "agrees" if at least one call site agrees, and none contradicts. It is "undecided" if all
@@ -41,11 +41,11 @@ enum truth {
 struct evaluation {
 	uint64_t accepted[TRUTHS]; /* how many stacks the hard checks accept */
 	json_t *rejected[TRUTHS];  /* how many stacks the hard checks reject, per reason */
-	/* How many accepted stacks got each call-site verdict: of the innermost frame, and of all frames together. */
+	/* How many accepted stacks have each verdict, separately for `innermost` and `any` of struct judgement. */
 	uint64_t innermost[TRUTHS][CALL_SITE_VERDICTS], any[TRUTHS][CALL_SITE_VERDICTS];
 };
 
-/* Sets all counts to 0. False if out of memory. */
+/* Sets all counts to 0. Returns false if out of memory. */
 bool evaluation_init(struct evaluation *evaluation);
 void evaluation_clear(struct evaluation *evaluation);
 

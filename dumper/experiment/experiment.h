@@ -1,6 +1,6 @@
 /*
- * The verb `rbdump experiment`: measures how far sampled stacks of a process can be trusted, and what it costs to
- * sample them.
+ * The verb `rbdump experiment`: measures how far sampled stacks of a process can be trusted, and what the sampling
+ * costs.
  */
 #ifndef RBDUMP_EXPERIMENT_H
 #define RBDUMP_EXPERIMENT_H
@@ -8,8 +8,8 @@
 #include "experiment/options.h"
 
 /*
- * Runs an experiment, in a child process, and prints the report. If the calling process is killed, the child runs until
- * it has detached from the target (guard/guard.h). Returns the exit status.
+ * Runs an experiment, in a child process, and prints the report. If the calling process is killed, the child first
+ * detaches from the target, and then ends (guard/guard.h). Returns the exit status.
  */
 int experiment_main(const struct experiment_options *options);
 

@@ -1,5 +1,6 @@
 /*
- * The modes of an experiment: one for each source that is compared, and one in which the target is not sampled.
+ * The modes of an experiment: one mode for each source that is compared, and MODE_UNDISTURBED, in which the target is
+ * not sampled.
  */
 #ifndef RBDUMP_MODES_H
 #define RBDUMP_MODES_H
@@ -24,8 +25,8 @@ const char *mode_name(enum mode mode);
 const struct source *mode_source(enum mode mode);
 
 /*
- * Each of these functions returns a property of the mode's source (sampling/source.h). MODE_UNDISTURBED has no source,
- * so the functions return false for it.
+ * Each of these functions returns a property of the mode's source (sampling/source.h). For MODE_UNDISTURBED, which has
+ * no source, the functions return false.
  */
 bool mode_pauses(enum mode mode);
 bool mode_retries(enum mode mode);

@@ -7,10 +7,13 @@
 
 #include "sampling/source.h"
 
-/* Reads execution context, frames and values in separate system calls, from a CPU other than the thread's. */
+/*
+ * Reads the execution context, the frames and the values of a stack in separate system calls. If possible, reads from a
+ * CPU other than the thread's.
+ */
 extern const struct source source_unpaused_naive;
 
-/* Reads execution context, frames and values in a single system call, from a CPU other than the thread's. */
+/* Like source_unpaused_naive, but reads the execution context, the frames and the values in a single system call. */
 extern const struct source source_unpaused_once;
 
 /* Stops the thread and copies its stack once. */

@@ -11,11 +11,11 @@
 #include "sampling/sampler.h"
 
 struct experiment_options {
-	pid_t pid;	   /* the process; 0: start `command` */
-	char **command;	   /* the command and its arguments; ends with NULL */
+	pid_t pid;	   /* the process to sample; 0: start `command`, and sample it */
+	char **command;	   /* the command and its arguments; the array ends with NULL */
 	double rate;	   /* samples per second */
 	uint64_t samples;  /* how many samples to take in each mode; 0: sample for `duration_s` */
-	double duration_s; /* how long to sample; 0: sample until each mode has `samples` samples */
+	double duration_s; /* how long the experiment runs; 0: until each mode has `samples` samples */
 	bool modes[MODES];
 	uint64_t seed;
 	struct sampler_options sampler;
@@ -23,7 +23,7 @@ struct experiment_options {
 	bool nearest;	      /* as in session_options */
 	const char *oracle;   /* file with an oracle (oracle.h); NULL: no oracle */
 	const char *progress; /* file with the target's progress (progress.h); NULL: measure CPU time */
-	const char *json;     /* file for the JSON report; NULL: no JSON; "-": standard output, without the table */
+	const char *json;     /* file for the JSON report; NULL: no JSON; "-": standard output, instead of the table */
 	const char *torn_log; /* file for the torn log; NULL: no torn log */
 };
 

@@ -121,7 +121,7 @@ static const char *digest_frame(const char *name, const json_t *frame, json_t *f
 	if (lines && json_object_set_new(mine, "lines", set_of_lines(lines)) != 0)
 		return "the \"lines\" of a frame are not a list of integers";
 	if (json_object_set_new(mine, "calls", calls ? invert_calls(calls) : json_object()) != 0)
-		return "the \"calls\" of a frame are not one list of names for each line";
+		return "the \"calls\" of a frame do not map each line to a list of names";
 	return NULL;
 }
 

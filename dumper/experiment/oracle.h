@@ -5,12 +5,13 @@
  *   {"schema_version": 1,
  *    "roots": ["<main>"],                     names of possible outermost frames; "": an empty stack is legal
  *    "frames": {
- *      "Graph#m1": {"lines": [10, 11, 12],    its possible lines as the innermost frame
+ *      "Graph#m1": {"lines": [10, 11, 12],    lines at which it can be the innermost frame
  *                   "calls": {"11": ["Graph#m3"], "12": ["Array#each"]}},
  *      "Array#each": {"calls": {"*": ["block in Graph#m1"]}}}}
  *
  * Names have the same form as `name` in the JSON output. A call under "*" is legal from any line of the caller. A frame
- * without "lines" may be at any line. If rbdump does not know the line of a frame, the line counts as legal.
+ * without "lines" can be the innermost frame at any line. If rbdump does not know the line of a frame, the line counts
+ * as legal.
  */
 #ifndef RBDUMP_ORACLE_H
 #define RBDUMP_ORACLE_H
@@ -21,11 +22,11 @@
 enum oracle_verdict {
 	ORACLE_LEGAL,
 	ORACLE_UNKNOWN, /* the target has no such frame */
-	ORACLE_ROOT,	/* "roots" does not list the outermost frame, or, for an empty stack, does not list "" */
+	ORACLE_ROOT,	/* "roots" does not contain the outermost frame, or "" if the stack is empty */
 	ORACLE_EDGE,	/* the caller of a frame never calls that frame */
 	/*
-	 * The caller of a frame can call that frame, but not from the line that the caller is at. Or the innermost
-	 * frame is at a line where it cannot be.
+	 * The caller of a frame can call that frame, but not from the caller's current line. Or the innermost frame is
+	 * at a line where it cannot be.
 	 */
 	ORACLE_LINE,
 	ORACLE_VERDICTS
@@ -43,7 +44,7 @@ struct oracle;
 struct error *oracle_read(const char *path, struct oracle **ret);
 void oracle_destroy(struct oracle *oracle); /* NULL is fine */
 
-/* Judges a stack. `frames` has the innermost frame first. */
+/* Judges a stack. `frames` begins with the innermost frame. */
 enum oracle_verdict oracle_judge(const struct oracle *oracle, const struct trace_frame *frames, size_t count);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Measures the progress of the target. The progress is a count that the target itself writes. Without such a count, the
- * progress is the target's CPU time. CPU time overstates the progress, because it includes work that the kernel does
- * for a tracer in the target's context.
+ * Measures the progress of the target. The progress is a count that the target itself writes to a file. Without such a
+ * file, the progress is the target's CPU time. CPU time overstates the progress, because it includes work that the
+ * kernel does for a tracer in the target's context.
  */
 #ifndef RBDUMP_PROGRESS_H
 #define RBDUMP_PROGRESS_H
@@ -22,7 +22,7 @@ struct progress;
 struct error *progress_open(pid_t pid, const char *path, struct progress **ret);
 void progress_close(struct progress *progress); /* NULL is fine */
 
-/* The progress now; 0 if it is not known. Only the difference between two values has a meaning. */
+/* The progress so far; 0 if it is not known. Only the difference between two values has a meaning. */
 double progress_now(const struct progress *progress);
 
 /* The unit of the progress: "cpu_time" (in seconds) or "count". */

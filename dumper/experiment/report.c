@@ -250,8 +250,8 @@ static void print_checks(const struct evaluation *evaluation)
 
 		if (all == 0)
 			continue;
-		printf("%s%llu %s: %llu fail a check, %llu more contradict the call site of the innermost frame", lead,
-		       (unsigned long long)all, lines[i].name, (unsigned long long)rejected,
+		printf("%s%llu %s: %llu fail a check, %llu others contradict the call site of the innermost frame",
+		       lead, (unsigned long long)all, lines[i].name, (unsigned long long)rejected,
 		       (unsigned long long)evaluation->innermost[truth][CALL_SITE_CONTRADICTS]);
 		lead = "\n              ";
 	}
@@ -286,7 +286,7 @@ static void print_mode(enum mode mode, const struct tally *tally, const struct t
 		printf("\n  dropped     %llu, because the thread had no stack or had ended",
 		       (unsigned long long)tally->dropped);
 	if (tally->off_cpu > 0)
-		printf("\n  off CPU     %llu of the samples were read from a CPU other than the thread's",
+		printf("\n  other CPU   %llu of the samples were read from a CPU other than the thread's",
 		       (unsigned long long)tally->off_cpu);
 	printf("\n  tries       %.3g per sample, %u at most", per_sample((double)tally->tries, tally),
 	       tally->max_tries);
@@ -335,7 +335,7 @@ static void print_place(const json_t *place)
 		print_name(slash ? slash + 1 : file);
 		printf(":%lld", (long long)json_integer_value(json_object_get(place, "line")));
 	}
-	printf("%s%s\n", window ? "  window " : "  in no known window", window ? window : "");
+	printf("%s%s\n", window ? "  window " : "  in no known torn window", window ? window : "");
 }
 
 static void print_where(const json_t *where)
@@ -372,8 +372,7 @@ static void print_table(const struct experiment_options *options, const struct s
 		printf("the torn windows of this build are not known: make its layout from debug info "
 		       "(rbdump layout)\n");
 	if (!facts->realtime)
-		printf(
-		    "samples were not taken at a higher priority than the target's, because this needs CAP_SYS_NICE\n");
+		printf("rbdump did not run at a real-time priority, because it lacks CAP_SYS_NICE\n");
 	printf("\n");
 	for (int mode = 0; mode < MODES; mode++)
 		if (options->modes[mode])

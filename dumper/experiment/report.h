@@ -23,14 +23,14 @@ struct report_facts {
 };
 
 /*
- * Checks whether the report and the torn log can be written. Call this before the experiment, and before the command of
- * the target is started. Does not change existing files, and leaves no new file behind. If a file cannot be written,
- * fails with an error that names the file.
+ * Checks whether the report and the torn log can be written. Call this function before the experiment begins, and
+ * before the target's command is started. Does not change existing files, and leaves no new file behind. If a file
+ * cannot be written, fails with an error that names the file.
  */
 struct error *report_begin(const struct experiment_options *options);
 
 /*
- * Writes the table and the JSON report, as the options say. Fails if the report cannot be written.
+ * Writes the table, the JSON report, or both, as the options say. Fails if the report cannot be written.
  *   tallies  one tally for each mode; the tallies of modes that were not chosen are empty
  */
 struct error *report_write(const struct experiment_options *options, const struct session *session,

@@ -20,7 +20,7 @@ struct interval interval_of_share(uint64_t count, uint64_t of);
 
 /*
  * A distribution of values from 0.001 to 10^10, in buckets that are 1 % wide. So a quantile is wrong by at most 1 %.
- * The greatest value is kept exactly.
+ * The maximum is exact.
  */
 struct distribution;
 

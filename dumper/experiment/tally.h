@@ -16,7 +16,7 @@ struct tally {
 	uint64_t samples, accepted, late;
 	/*
 	 * Accepted samples for which rbdump copied the stack and checked the innermost frames within the budget. The
-	 * check of the other frames may end later.
+	 * check of the other frames can end later.
 	 */
 	uint64_t in_budget;
 	uint64_t dropped; /* samples that are not counted, because the thread had ended or had no stack yet */
@@ -25,7 +25,7 @@ struct tally {
 	json_t *soft;	  /* accepted samples with a minor defect (a frame without a line): count per reason */
 	json_t *retried;  /* tries that were repeated: count per reason */
 	uint64_t judged;  /* accepted samples that the oracle has judged */
-	uint64_t impossible[ORACLE_VERDICTS]; /* judged samples per verdict; ORACLE_LEGAL is not counted */
+	uint64_t impossible[ORACLE_VERDICTS]; /* impossible samples: count per verdict; 0 for ORACLE_LEGAL */
 	uint64_t tries;
 	unsigned int max_tries;
 	uint64_t stepped; /* samples whose thread was single-stepped */
@@ -42,7 +42,7 @@ struct tally {
 	json_t *leaves;		      /* accepted samples: count per name of the innermost frame */
 };
 
-/* Sets all counts to 0. False if out of memory. */
+/* Sets all counts to 0. Returns false if out of memory. */
 bool tally_init(struct tally *tally);
 void tally_clear(struct tally *tally);
 
@@ -50,7 +50,7 @@ void tally_clear(struct tally *tally);
  * Counts a sample.
  *   thread   the frames of the sample, and the verdict of all checks
  *   judged   whether there is an oracle
- *   oracle   the verdict of the oracle, if there is an oracle and the sample was accepted
+ *   oracle   the verdict of the oracle; used only if there is an oracle and the sample was accepted
  */
 void tally_sample(struct tally *tally, const struct sample *sample, const struct trace_thread *thread, bool judged,
 		  enum oracle_verdict oracle);

@@ -1,8 +1,8 @@
 /*
  * The torn log: a file with one line of JSON (doc/json.md) per logged sample. A sample is logged if it was rejected, if
- * it is *impossible*, or if its thread was single-stepped out of a torn window. An impossible sample was accepted,
- * although by the oracle the target cannot have its stack. This module also counts where the threads of rejected or
- * impossible samples were stopped.
+ * it is *impossible*, or if its thread was single-stepped out of a torn window. A sample is impossible if its mode has
+ * accepted it, but according to the oracle, the target cannot have this stack. This module also counts where the
+ * threads of rejected or impossible samples were stopped.
  */
 #ifndef RBDUMP_TORN_LOG_H
 #define RBDUMP_TORN_LOG_H
@@ -18,24 +18,24 @@ struct torn_log;
 
 /*
  * Opens a log. Fails if the file cannot be opened, or if out of memory.
- *   path     the file, which is overwritten; NULL: only count, write no file
+ *   path     the file, which is overwritten; NULL: write no file, only count the places
  *   session  must outlive the log
  */
 struct error *torn_log_open(const char *path, const struct session *session, struct torn_log **ret);
 
 /*
  * Adds a sample that was rejected, is impossible, or has a thread that was single-stepped.
- *   verdict  the oracle's verdict on an accepted sample; ORACLE_LEGAL for a rejected sample, or without an oracle
+ *   verdict  the oracle's verdict on an accepted sample; ORACLE_LEGAL for a rejected sample, or if there is no oracle
  */
 void torn_log_add(struct torn_log *log, enum mode mode, const struct sample *sample, const struct trace_thread *thread,
 		  enum oracle_verdict verdict);
 
 /*
  * Closes and frees the log; NULL is fine. Fails if some lines could not be written.
- *   where  NULL, or receives an array of the places in machine code where threads were stopped. The caller owns the
- *          array. The most frequent place comes first. Each element is {"mode", "reason", "window", "function",
- *          "offset", "inlined", "file", "line", "count", "share"}. Only samples that were rejected or impossible, and
- *          that have registers, are counted: without registers, the place is not known. `share` is `count` divided by
+ *   where  if not NULL, receives an array of the places in machine code where threads were stopped. The caller owns
+ *          the array. The most frequent place comes first. Each element is {"mode", "reason", "window", "function",
+ *          "offset", "inlined", "file", "line", "count", "share"}. Only rejected and impossible samples whose
+ *          registers were read are counted: without registers, the place is not known. `share` is `count` divided by
  *          the number of all counted samples of the mode
  */
 struct error *torn_log_close(struct torn_log *log, json_t **where);

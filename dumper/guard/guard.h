@@ -4,11 +4,11 @@
  * one worker for each process that it follows.
  *
  * There are two reasons for a worker. First, if a tracer is stopped (^Z), the thread that it holds stays stopped.
- * Second, an experiment may single-step its target: if the tracer dies during a step, the target dies, too
- * (target/tracee.h). A SIGKILL to rbdump or to its process group does not reach the worker: the worker is in another
- * process group. If rbdump is gone, the kernel sends the worker a signal. The worker then lets the target go on, and
- * ends. If the worker itself is killed during a step, the target can still die. For example, the OOM killer may kill
- * the worker, or somebody may kill the worker's whole control group.
+ * Second, an experiment can single-step its target. If the tracer is killed during a step, the target dies, too
+ * (target/tracee.h). Neither ^Z nor a SIGKILL to rbdump or to its process group reaches the worker, because the worker
+ * is in another process group. When rbdump ends, the kernel sends the worker a signal. The worker then lets the target
+ * go on, and ends. The target can still die if the worker itself is killed during a step, for example by the OOM
+ * killer, or because its whole control group is killed.
  */
 #ifndef RBDUMP_GUARD_H
 #define RBDUMP_GUARD_H
@@ -23,8 +23,8 @@
 extern _Atomic int guard_stop;
 
 /*
- * How many signals the worker has received. If guard_stop is already set, the worker may still be waiting for the
- * target to end. The next signal changes guard_signals, and so ends the wait.
+ * The number of signals that the worker has received. Even after guard_stop is set, the worker might be waiting for the
+ * target to end. The next signal changes guard_signals, and so ends this wait.
  */
 extern _Atomic unsigned int guard_signals;
 
@@ -38,7 +38,7 @@ enum { GUARD_RUN = 0, GUARD_FINISH = 1, GUARD_ABANDON = 2 };
 int guard_run(int (*work)(void *context), void *context);
 
 /*
- * Turns the calling process into a worker. Call this function in the child, directly after fork().
+ * Turns the calling process into a worker. Call this function in the child directly after fork().
  *   parent  the process that forked the worker. The parent must have blocked SIGCHLD before the fork, because all
  *           threads of a worker must block SIGCHLD (target/tracee.h)
  */
@@ -47,7 +47,10 @@ void guard_become_worker(pid_t parent);
 /* Blocks SIGCHLD, and keeps the previous signal mask for guard_restore_signals(). */
 void guard_block_child_signal(void);
 
-/* Restores the signal actions and the signal mask that rbdump was started with. A child calls this just before exec. */
+/*
+ * Restores the signal actions and the signal mask that rbdump was started with. Call this function in a child that is
+ * about to call exec.
+ */
 void guard_restore_signals(void);
 
 #endif

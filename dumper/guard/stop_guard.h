@@ -1,14 +1,14 @@
 /*
- * The guard: a process of rbdump that lets a target go on if the tracer cannot. A tracer can be stopped (SIGSTOP, ^Z),
- * frozen, or held by a debugger. If this happens while the tracer holds a thread of its target, the thread stays
+ * The guard: a process of rbdump that lets a target go on if its tracer cannot do so. A tracer can be stopped (SIGSTOP,
+ * ^Z), frozen, or held by a debugger. If this happens while the tracer holds a thread of its target, the thread stays
  * stopped until the tracer runs again. If a tracer is killed, no guard is needed: when a tracer ends, the kernel lets
  * its targets go on.
  *
  * When a tracer begins to hold a thread, it writes the time to shared memory (target/hold.h). Most of the time, the
  * guard only reads that memory, 50 times per second. If a tracer holds a thread for longer than usual, the guard asks
- * the kernel what the tracer is doing. If the tracer runs, or waits in the kernel, the guard does nothing. If the
- * tracer was stopped, the guard continues it (SIGCONT), and the tracer lets its target go on as usual. The guard kills
- * a tracer that cannot continue: a debugger holds it, its control group is frozen, or it is stopped again after each
+ * the kernel what the tracer is doing. If the tracer is running, or is waiting in the kernel, the guard does nothing.
+ * If the tracer is stopped, the guard continues it (SIGCONT), and the tracer lets its target go on as usual. The guard
+ * kills the tracer if a debugger holds it, if its control group is frozen, or if it is stopped again after each
  * SIGCONT. The guard then prints a message on standard error.
  *
  * The guard is in a process group of its own and blocks all signals. The process that started the guard also ends it.

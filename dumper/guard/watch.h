@@ -9,20 +9,20 @@
 
 struct watch {
 	pid_t pid;
-	bool child; /* rbdump started the process, and reaps it */
+	bool child; /* rbdump started the process, and must reap it */
 
 	bool reaped;	 /* the process has been reaped, so it no longer exists */
 	bool has_status; /* the process was a child of rbdump, and `status` is set */
-	int status;	 /* exit status, as waitpid() gives it */
+	int status;	 /* wait status, as set by waitpid() */
 };
 
 /* Begins to watch a process. `child`: whether the process is a child of rbdump. */
 void watch_begin(struct watch *watch, pid_t pid, bool child);
 
-/* Records that the process has ended, and that its tracer has reaped it. `status`: as waitpid() gave it. */
+/* Records that the process has ended, and that its tracer has reaped it. `status`: as set by waitpid(). */
 void watch_note_end(struct watch *watch, int status);
 
-/* Whether the process has ended. Reaps a child of rbdump that has ended, and records the exit status. */
+/* Whether the process has ended. If it has ended and is a child of rbdump, reaps it and records its status. */
 bool watch_has_ended(struct watch *watch);
 
 #endif

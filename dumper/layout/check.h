@@ -9,9 +9,9 @@
 #include "layout/layout.h"
 
 /*
- * Checks that the layout has all facts that fields.def requires, except symbols. A layout needs symbols only if the
- * build has no symbol table of its own. If an optional struct is absent, its members do not count as missing. If a fact
- * is missing, fails with EXIT_FAILED, and names the first missing fact.
+ * Checks that the layout has all facts that fields.def requires, except symbols. A layout needs symbols only if Ruby's
+ * ELF file has no symbol table. If an optional struct is absent, its members do not count as missing. If a fact is
+ * missing, fails with EXIT_FAILED, and names the first missing fact.
  */
 struct error *layout_missing(const struct layout *layout);
 

@@ -1,5 +1,5 @@
 /*
- * The digest of a file. The cache of rbdump finds its files for a Ruby by the build-id and the digest of Ruby's ELF
+ * The digest of a file. In its cache, rbdump finds the files for a Ruby by the build-id and the digest of Ruby's ELF
  * file. The build-id alone is not enough: a target can forge a build-id, but cannot make another file with the same
  * digest.
  */
@@ -11,8 +11,8 @@
 #define DIGEST_LENGTH 64 /* hexadecimal digits */
 
 /*
- * Reads an open file from its beginning to its end, and sets `ret` to the SHA-256 of the file. False if the file cannot
- * be read, if it is larger than 2 GiB (much larger than any Ruby), or if out of memory.
+ * Reads an open file from its beginning to its end, and sets `ret` to the SHA-256 of the file, in hexadecimal. False if
+ * the file cannot be read, if it is larger than 2 GiB (much larger than any Ruby), or if out of memory.
  */
 bool digest_of_file(int fd, char ret[DIGEST_LENGTH + 1]);
 

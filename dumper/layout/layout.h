@@ -6,7 +6,7 @@
  * Ruby does not have is absent, which is not the same as 0: check layout_has() or `present` before use. No check is
  * needed for a fact that fields.def requires, because the generator and the reader refuse a layout without it.
  *
- * A layout is plain data. It does not change once it is made, so threads can share it.
+ * A layout is plain data. It never changes after it has been made, so threads can share it.
  */
 #ifndef RBDUMP_LAYOUT_H
 #define RBDUMP_LAYOUT_H
@@ -63,7 +63,7 @@ struct layout_window {
 
 struct layout {
 	/*
-	 * The header of the layout file. A value is NULL if the header does not have it.
+	 * The header of the layout file. A member is NULL if the header does not contain its line.
 	 * asked          a digest of the facts that the generator looked for (LAYOUT_FIELDS_ASKED)
 	 * configuration  the non-default options of configure that change facts (doc/layout-format.md)
 	 * levels         the patch levels of `version` for which the layout is right
@@ -74,7 +74,7 @@ struct layout {
 	char *arch, *asked, *build_id, *configuration, *description, *digest, *levels, *origin, *producer, *source,
 	    *version, *versions;
 
-	/* Indexed by id. If a struct is absent, its size is absent, too. */
+	/* Indexed by id. A struct is absent if its size is absent. */
 	struct layout_number sizes[LAYOUT_STRUCTS];
 	struct layout_member members[LAYOUT_MEMBERS];
 	struct layout_number enumerators[LAYOUT_ENUMERATORS];
@@ -93,8 +93,8 @@ struct layout {
 /* One entry of fields.def; made by gen/fields.py. */
 struct layout_spec {
 	/*
-	 * Alternative names, NULL-terminated. Each name of a member is STRUCT.PATH. The list has every combination of a
-	 * name of the struct and a path of the member.
+	 * Alternative names, NULL-terminated. The names of a member have the form STRUCT.PATH, and the list contains
+	 * every combination of a name of the struct and a path of the member.
 	 */
 	const char *const *names;
 	/*
@@ -104,7 +104,7 @@ struct layout_spec {
 	const char *label;
 	const char *purpose; /* why rbdump reads the fact, in one line; empty for structs */
 	bool required;
-	int parent; /* for a member: the id of its struct; else -1 */
+	int parent; /* for a member: the id of its struct; otherwise -1 */
 };
 
 extern const struct layout_spec layout_struct_specs[LAYOUT_STRUCTS];
@@ -130,12 +130,12 @@ static inline bool layout_has(const struct layout *l, enum layout_member_id id)
 }
 
 /*
- * Finds the range of releases that a layout is for. False if the layout has no range, or if `version` is not in that
- * range.
+ * Finds the range of releases for which a layout is right. False if the layout has no range, or if the layout's own
+ * `version` is not in its range.
  */
 bool layout_range(const struct layout *layout, struct version_range *ret);
 
-/* Whether a layout was made from a Ruby of this version, or has a range that includes it. */
+/* Whether a layout was made from a Ruby of this version, or has a range that includes this version. */
 bool layout_is_for(const struct layout *layout, const char *version);
 
 /*
@@ -146,12 +146,13 @@ bool layout_is_for_level(const struct layout *layout, const char *description);
 
 /*
  * Writes to `ret` the releases that a layout is for. If the layout has a range of releases or of patch levels, writes
- * the first and the last release: "3.3.2 3.3.10" or "2.0.0p195 2.0.0p481". If both are the same, writes only one:
- * "2.0.0p0". If the layout has neither, writes the release from which the layout was made: "3.3.0".
+ * the first and the last release: "3.3.2 3.3.10" or "2.0.0p195 2.0.0p481". If the first and the last patch level are
+ * the same, writes only one: "2.0.0p0". If the layout has no range, writes the release from which the layout was made:
+ * "3.3.0".
  */
 void layout_releases(const struct layout *layout, char *ret, size_t size);
 
-/* Sorts the windows of a layout. Call this function once, after all windows were added. */
+/* Sorts the windows of a layout. Call this function once, after all windows have been added. */
 void layout_sort_windows(struct layout *layout);
 
 #endif

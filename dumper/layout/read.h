@@ -12,7 +12,7 @@
 /*
  * Reads a layout file.
  *   file   the open file; it is read to its end (at most 1 MiB), and not closed
- *   ret    receives the layout, which the caller destroys
+ *   ret    receives the layout, which the caller must destroy
  *
  * On failure, returns an error with the exit status EXIT_FAILED. The message of the error is printable ASCII. The
  * message says what is wrong and where, but does not name the file.
@@ -26,7 +26,7 @@ struct error *layout_read(FILE *file, struct layout **ret);
 
 /*
  * Reads only the header of a layout file, so that a caller can choose among many files. All facts of *ret are absent.
- * The arguments and the errors are those of layout_read().
+ * The parameters and the errors are the same as for layout_read().
  */
 struct error *layout_read_header(FILE *file, struct layout **ret);
 

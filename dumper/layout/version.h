@@ -18,7 +18,7 @@ bool version_parse(const char *text, struct version *ret);
 /* Whether two versions are of the same series, for example 3.3.0 and 3.3.10. */
 bool version_same_series(const struct version *a, const struct version *b);
 
-/* Compares two versions: below 0 if `a` is older, 0 if they are the same, above 0 if `a` is newer. */
+/* Compares two versions: negative if `a` is older, 0 if they are the same, positive if `a` is newer. */
 int version_compare(const struct version *a, const struct version *b);
 
 /* A range of patch releases of one series, both ends included: "3.3.0 3.3.10". */
@@ -56,11 +56,11 @@ bool version_parse_levels(const char *text, struct version_levels *ret);
 /* Where the version of a target's Ruby comes from. */
 enum version_source {
 	VERSION_OF_RUBY,   /* Ruby's own constants */
-	VERSION_IN_MEMORY, /* a core's memory, but not Ruby's own constants */
+	VERSION_IN_MEMORY, /* another place in a core's memory, not Ruby's own constants */
 	VERSION_BY_NAME,   /* the name of the libruby that was mapped */
 	VERSION_OF_LAYOUT, /* the layout: it is for exactly this build, or the user gave it */
 	VERSION_GIVEN,	   /* the user, because nothing else tells the version */
-	VERSION_FITS,	   /* nothing tells the version: all layouts were tried, and some fit */
+	VERSION_FITS,	   /* nothing tells the version: all layouts were tried, and at least one fits */
 };
 
 #endif

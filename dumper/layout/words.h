@@ -54,8 +54,8 @@ static inline bool layout_takes_byte(int byte)
 char *layout_text(const char *text, size_t length);
 
 /*
- * The digest of the facts is FNV-1a with 64 bits. It detects changes that were made by accident or by hand, but it does
- * not protect against an attacker.
+ * The digest of the facts is a 64-bit FNV-1a hash. It detects changes that were made by accident or by hand, but it
+ * does not protect against an attacker.
  */
 #define LAYOUT_DIGEST_BEGIN UINT64_C(0xcbf29ce484222325)
 

@@ -9,7 +9,7 @@
 #include "layout/layout.h"
 
 /*
- * Writes a layout file, and flushes the stream. The same layout always gives the same bytes. Symbols and windows are
+ * Writes a layout file, and flushes the stream. The same layout always produces the same bytes. Symbols and windows are
  * right only for one build, so they are omitted if the layout has no build-id. `arch`, `source` and `version` must be
  * set. The values of the header and the functions of windows must be printable ASCII.
  *

@@ -22,7 +22,7 @@ struct footprint {
 	bool failed; /* the footprint is incomplete: memory ran out, or too much was read */
 };
 
-/* A footprint can have at most this many bytes. */
+/* The maximum number of bytes in a footprint. */
 #define FOOTPRINT_MAX (64u << 10)
 
 /* Adds `length` bytes that were read at `address`; sets `failed` if they cannot be added. */

@@ -1,11 +1,11 @@
 /*
  * The target's memory, as a snapshot of pages.
  *
- * The code in ruby/ reads the target through the snapshot (for the exceptions, see ruby/ruby.h). So all output comes
- * from bytes that were copied once, even if they are used many times. In paused mode, the bytes are copied while the
- * target is stopped. A page is copied when it is first read. memory_prefetch() and memory_fetch() copy many pages
- * before they are read, in as few system calls as possible. A read from a sealed snapshot copies nothing: if the
- * snapshot does not have the page, the read fails, and the page is noted as wanted.
+ * The code in ruby/ reads the target through the snapshot (for the exceptions, see ruby/ruby.h). So each byte is copied
+ * only once, even if it is used many times, and all output comes from the same copy. In paused mode, the bytes are
+ * copied while the target is stopped. By default, a page is copied when it is first read. memory_prefetch() and
+ * memory_fetch() copy many pages in advance, in as few system calls as possible. A read from a sealed snapshot copies
+ * nothing: if the snapshot does not contain the page, the read fails, and the page is noted as wanted.
  *
  * Only one thread at a time may use a snapshot.
  */
@@ -20,8 +20,8 @@
 #define MEMORY_PAGE ((uint64_t)4096)
 
 /*
- * The source of pages: a function that copies `count` pages to `buffer`, one after the other. `pages` has the addresses
- * of these pages, in ascending order. The function sets ok[i] for each page that could be read.
+ * The source of pages: a function that copies `count` pages to `buffer`, one after the other. `pages` contains the
+ * addresses of these pages, in ascending order. The function sets ok[i] to true if page i could be read.
  */
 typedef void memory_source(void *context, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok);
 
@@ -39,10 +39,10 @@ void memory_destroy(struct memory *memory); /* NULL is fine */
 bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t length);
 
 /*
- * Limits the time for reads, counted from this call. When the time is over, each read fails at once. The limit also
- * ends loops that follow pointers in the target's data, because each step of such a loop needs a read. The limit does
- * not apply to memory_prefetch() and memory_fetch(). If memory_has_changed() reads pages again, the limit does not
- * apply to these reads either.
+ * Sets a time limit for reads. The time is counted from this call. When the time is over, each read fails immediately.
+ * The limit also ends loops that follow pointers in the target's data, because each step of such a loop needs a read.
+ * The limit does not apply to memory_prefetch(), to memory_fetch(), or to the pages that memory_has_changed() reads
+ * again.
  *   limit_ns  the limit in nanoseconds; 0: no limit
  */
 void memory_limit(struct memory *memory, long limit_ns);
@@ -58,17 +58,17 @@ void memory_count_own_time(struct memory *memory);
 clockid_t memory_clock(const struct memory *memory);
 
 /*
- * Whether a read has failed since memory_limit() because the time was over. If the time was over, not everything was
- * read, and conclusions from failed reads may be wrong.
+ * Whether a read has failed since memory_limit() because the time was over. If so, not everything was read, and
+ * conclusions from failed reads can be wrong.
  */
 bool memory_is_over(const struct memory *memory);
 
 struct footprint;
 
-/* From now on, all bytes that are read are added to `footprint`. If `footprint` is NULL, the bytes are not recorded. */
+/* Adds all bytes that are read after this call to `footprint`. NULL: bytes that are read are not recorded. */
 void memory_record(struct memory *memory, struct footprint *footprint);
 
-/* Bytes of the target at `address` that did not come from the snapshot's source. */
+/* A piece: bytes of the target at `address`. They come from the caller, not from the snapshot's source. */
 struct memory_piece {
 	uint64_t address;
 	size_t length;
@@ -77,8 +77,8 @@ struct memory_piece {
 
 /*
  * Lays pieces over the snapshot: a read that lies within one piece gets the bytes of that piece. The pieces must be in
- * ascending order of their addresses. The caller owns the pieces, and must keep them until the next memory_overlay().
- * If `count` is 0, all pieces are removed.
+ * ascending order of their addresses. The caller owns the pieces, and must keep them until the next call of
+ * memory_overlay() replaces them. If `count` is 0, all pieces are removed.
  *   low, high  if there are pieces, a read that begins in [low, high) fails unless the read lies within one piece
  */
 void memory_overlay(struct memory *memory, const struct memory_piece *pieces, size_t count, uint64_t low,
@@ -86,12 +86,13 @@ void memory_overlay(struct memory *memory, const struct memory_piece *pieces, si
 
 /*
  * Drops all copied pages, and unseals the snapshot. Then allocates and touches memory for every page that has been read
- * or noted as wanted so far, so that memory_prefetch() need not allocate memory. False if out of memory.
+ * or noted as wanted so far, so that the next memory_prefetch() need not allocate memory. Returns false if out of
+ * memory.
  */
 bool memory_forget(struct memory *memory);
 
 /*
- * Copies the pages for which memory_forget() allocated memory. The function does nothing else, because the target may
+ * Copies the pages for which memory_forget() allocated memory. The function does nothing else, because the target can
  * be stopped during the call.
  */
 void memory_prefetch(struct memory *memory);
@@ -105,26 +106,26 @@ bool memory_has_changed(struct memory *memory, uint64_t address, size_t length);
 /*
  * Sets the function that tells whether the source lacks a page. The source lacks a page if it should contain that page,
  * but does not. For example, a core that was cut short lacks pages.
- *   lacks  called with each page at which a read fails; returns whether the source lacks this page. NULL (the default):
- *          the source lacks no page
+ *   lacks  called with the address of each page at which a read fails; returns whether the source lacks this page. NULL
+ *          (the default): the source lacks no page
  */
 void memory_set_lacking(struct memory *memory, bool (*lacks)(const void *context, uint64_t page), const void *context);
 
 /*
- * How many reads have failed so far at a page that the source lacks. After such a read, do not conclude that the target
- * had no such memory: the page may have existed.
+ * The number of reads that have failed so far because the source lacks a page. Such a failed read does not show that
+ * the target had no memory at this address.
  */
 size_t memory_lacked(const struct memory *memory);
 
-/* How many pages have been read or noted as wanted since the snapshot was created. */
+/* The number of pages that have been read or noted as wanted since the snapshot was created. */
 size_t memory_pages(const struct memory *memory);
 
 /* Seals the snapshot: reads copy no pages until memory_forget(). */
 void memory_seal(struct memory *memory);
 
 /*
- * How many reads of the sealed snapshot have failed because a page was not copied. memory_seal(), memory_fetch() and
- * memory_forget() set this number to 0.
+ * The number of reads of the sealed snapshot that have failed because a page was not copied. memory_seal(),
+ * memory_fetch() and memory_forget() reset this number to 0.
  */
 size_t memory_missed(const struct memory *memory);
 
@@ -136,8 +137,8 @@ void memory_want(struct memory *memory, uint64_t start, uint64_t end);
 
 /*
  * Copies all pages that are noted as wanted, in as few system calls as possible. Earlier copies stay as they are, and a
- * sealed snapshot stays sealed. So a search can seal the snapshot, read what it can, fetch the missing pages, and go
- * on. Returns how many pages the function tried to copy; 0 if out of memory.
+ * sealed snapshot stays sealed. So a search can seal the snapshot, read what it can, fetch the missing pages, and
+ * continue. Returns how many pages the function tried to copy; 0 if out of memory.
  */
 size_t memory_fetch(struct memory *memory);
 
@@ -145,7 +146,8 @@ size_t memory_fetch(struct memory *memory);
 void memory_want_footprint(struct memory *memory, const struct footprint *footprint);
 
 /*
- * Whether all bytes of a footprint are unchanged. False if the footprint is incomplete, or if its bytes cannot be read.
+ * Whether all bytes of a footprint are the same in the snapshot. False if the footprint is incomplete, or if its bytes
+ * cannot be read.
  */
 bool memory_has_footprint(struct memory *memory, const struct footprint *footprint);
 

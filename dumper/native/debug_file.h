@@ -1,7 +1,7 @@
 /*
- * Checks whether libdwfl can safely look for a debug file. When libdwfl finds a file that has the right name, libdwfl
- * opens this file. If the file is a FIFO, libdwfl waits forever. The author of the ELF file, or the owner of the
- * target's root folder, may have put a FIFO there.
+ * Checks whether libdwfl can safely look for a debug file. libdwfl opens any file that has the right name. If this file
+ * is a FIFO, libdwfl waits forever. The author of the ELF file, or the owner of the target's root folder, might have
+ * put a FIFO there.
  */
 #ifndef RBDUMP_DEBUG_FILE_H
 #define RBDUMP_DEBUG_FILE_H
@@ -12,7 +12,7 @@
 
 /*
  * Checks all paths at which libdwfl looks for the debug file.
- *   folders           as in debuginfo_path of Dwfl_Callbacks
+ *   folders           the search path, as in debuginfo_path of Dwfl_Callbacks
  *   file              the file for which debug info is wanted
  *   link              the debug file that `file` names: in its debuglink, or as the file to which dwz has moved debug
  *                     info. NULL if `file` names no debug file

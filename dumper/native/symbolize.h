@@ -3,9 +3,8 @@
  * functions, the source file and the line come from debug info. The debug info is in the file itself, or is found
  * through the debuglink, in the build-id folders or through debuginfod.
  *
- * The process is read only once, when the symbolizer is opened. The process is not stopped. The process need not exist
- * any longer after symbolizer_open(). Symbols and debug info of a file are read when the first address in that file is
- * symbolized.
+ * The process is not stopped. Only symbolizer_open() reads the process, so symbolize() also works after the process has
+ * ended. Symbols and debug info of a file are read when the first address in that file is symbolized.
  */
 #ifndef RBDUMP_SYMBOLIZE_H
 #define RBDUMP_SYMBOLIZE_H
@@ -19,7 +18,7 @@
 
 struct symbolizer;
 
-/* The highest number of functions that symbolize() finds for one address. */
+/* The maximum number of functions that symbolize() returns for one address. */
 #define SYMBOLIZED_INLINED_MAX 32u
 
 /* A function at an address. */

@@ -20,7 +20,7 @@ struct symbols *symbols_read(Elf *elf);
 void symbols_destroy(struct symbols *symbols); /* NULL is fine */
 
 /*
- * Finds the symbol of an address of the file. Returns the name of the symbol; NULL if no symbol matches.
+ * Finds the symbol for an address in the file. Returns the name of the symbol; NULL if no symbol matches.
  *   start  receives the address at which the symbol begins
  */
 const char *symbols_find(const struct symbols *symbols, uint64_t address, uint64_t *start);

@@ -1,15 +1,16 @@
 /*
- * Candidates: those descendants of the recorded processes that are not known to be Rubies. Most candidates never become
- * Rubies, so a candidate must cost very little. To look at a candidate means to start a capture, which checks for a
- * short time whether the candidate is a Ruby. A candidate is looked at when it is new, and again after each exec.
- * rbdump skips these looks if another process that ran the candidate's program was not a Ruby. After that, rbdump looks
- * at the candidate only rarely, to notice whether it has loaded Ruby's library meanwhile.
+ * A candidate is a descendant of a recorded process that is not known to be a Ruby. Most candidates never become
+ * Rubies, so a candidate must cost very little CPU time. To look at a candidate, rbdump starts a capture, which checks
+ * for a short time whether the candidate is a Ruby. rbdump looks at a candidate when the candidate is new, and again
+ * after each exec. rbdump skips these looks if another process that ran the same program was not a Ruby. Apart from
+ * these looks, rbdump looks at a candidate only rarely, to notice whether the candidate has loaded Ruby's library
+ * meanwhile.
  *
- * The kernel reports each exec (execs.h). In addition, each candidate is checked for an exec once per second, or more
- * often if the kernel does not report every exec. The check reads from /proc/PID/mem. If that file was opened before an
- * exec, a read after the exec returns 0, because the old memory is gone (fs/proc/base.c, mem_rw()). If rbdump cannot
- * open /proc/PID/mem (CAP_SYS_PTRACE alone does not permit this), the check compares the file behind /proc/PID/exe with
- * `program` of struct candidate.
+ * The kernel reports each exec (execs.h). In addition, rbdump checks each candidate for an exec once per second, or
+ * more often if the kernel does not report every exec. The check reads from /proc/PID/mem. If that file was opened
+ * before an exec, a read after the exec returns 0, because the old memory is gone (fs/proc/base.c, mem_rw()). If rbdump
+ * cannot open /proc/PID/mem (CAP_SYS_PTRACE alone does not permit this), the check compares the file behind
+ * /proc/PID/exe with `program` of struct candidate.
  */
 #ifndef RBDUMP_CANDIDATES_H
 #define RBDUMP_CANDIDATES_H
@@ -19,7 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The file behind /proc/PID/exe. */
+/* A program, identified by the file behind /proc/PID/exe. */
 struct program {
 	dev_t device;
 	ino_t inode;
@@ -31,20 +32,20 @@ struct candidate {
 	int memory_fd;		/* the open /proc/PID/mem; -1 if that file or /proc/PID/maps cannot be read */
 	uint64_t address;	/* an address that was mapped when `memory_fd` was opened */
 	struct program program; /* the program that the candidate runs; only used if `memory_fd` is -1 */
-	bool fresh;	/* the candidate was just started or has just called exec, so it may become a Ruby soon */
+	bool fresh;	/* the candidate was just started or has just called exec, so it might become a Ruby soon */
 	bool execed;	/* candidates_execed() was called for the candidate */
 	bool looked_at; /* a capture is looking at the candidate */
 	unsigned int looks;
 	uint64_t again_ns; /* when to check again which program the candidate runs; 0: never */
 	uint64_t due_ns;   /* when to look at the candidate next */
-	bool there;	   /* candidates_see() was called for the candidate after candidates_begin() */
+	bool there;	   /* candidates_see() was called for the candidate since the last candidates_begin() */
 };
 
-/* A list that is all zero is empty. */
+/* A zeroed struct is an empty list. */
 struct candidate_list {
 	struct candidate *of;
 	size_t count, capacity;
-	/* Programs that proved not to be Rubies. */
+	/* Programs whose processes were not Rubies. */
 	struct program *programs;
 	size_t nr_programs, programs_capacity;
 	uint64_t read_ns; /* when all candidates were last checked for an exec */
@@ -67,9 +68,9 @@ bool candidates_see(struct candidate_list *list, pid_t pid, uint64_t started, bo
 
 /*
  * Forgets each candidate for which candidates_see() was not called, and plans a new look at each candidate that has
- * called exec. Does nothing to a candidate that a capture is looking at.
- *   ask_all  whether to check each candidate for an exec now. Must be true if there may have been an exec without a
- *            call of candidates_execed(). If false, each candidate is still checked once per second
+ * called exec. Leaves a candidate unchanged while a capture is looking at it.
+ *   ask_all  whether to check each candidate for an exec now. Must be true if an exec might have happened without a
+ *            call of candidates_execed(). Even if false, each candidate is checked once per second
  */
 void candidates_sweep(struct candidate_list *list, bool ask_all, uint64_t now_ns);
 
@@ -77,22 +78,22 @@ void candidates_sweep(struct candidate_list *list, bool ask_all, uint64_t now_ns
 void candidates_execed(struct candidate_list *list, pid_t pid);
 
 /*
- * Returns the next candidate that is due for a look; NULL if no candidate is due. A caller that starts the look must
- * set `looked_at` of the candidate.
+ * Returns the next candidate that is due for a look; NULL if no candidate is due. If the caller starts the look, the
+ * caller must set `looked_at` of the candidate.
  */
 struct candidate *candidates_next(struct candidate_list *list, uint64_t now_ns);
 
 /*
- * Notes that a look at a candidate has ended, and has found no Ruby.
+ * Notes that a look at a candidate has ended without finding a Ruby.
  *   no_ruby  whether the candidate is not a Ruby at all (`no_ruby` of struct error). If true, rbdump assumes that other
- *            processes that run the same program are not Rubies either. If false, the candidate may be a Ruby that
- *            hangs at its start
+ *            processes that run the same program are not Rubies either. If false, the candidate might be a Ruby that
+ *            hangs while it starts
  */
 void candidates_is_none(struct candidate_list *list, pid_t pid, uint64_t started, bool no_ruby, uint64_t now_ns);
 
 /*
- * Lets the next candidates_sweep() remove a candidate, because a look has shown that the candidate is a Ruby or cannot
- * be recorded, or because the candidate has ended.
+ * Makes the next candidates_sweep() remove a candidate. Call this function if a look has shown that the candidate is a
+ * Ruby or cannot be recorded, or if the candidate has ended.
  */
 void candidates_drop(struct candidate_list *list, pid_t pid, uint64_t started);
 

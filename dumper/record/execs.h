@@ -1,7 +1,7 @@
 /*
  * Tells which processes of the machine have called exec. When a process calls exec, the kernel writes a report to
- * shared memory (perf_event_open(2), PERF_RECORD_COMM). So no system call is needed to read the reports, however many
- * processes there are.
+ * shared memory (perf_event_open(2), PERF_RECORD_COMM). So rbdump can read the reports without a system call, however
+ * many processes there are.
  *
  * Only one thread of rbdump may use a struct execs at a time.
  */
@@ -25,8 +25,8 @@ typedef void execs_told(void *context, pid_t pid);
 
 /*
  * Calls `told` for each process that has called exec since the last execs_take(). Returns false if reports may be
- * missing, because `execs` is NULL or the kernel had no room for all reports. An exec on a CPU that came online after
- * execs_create() is not noticed.
+ * missing, because `execs` is NULL or the kernel had no room for all reports. Does not notice an exec on a CPU that
+ * came online after execs_create().
  */
 bool execs_take(struct execs *execs, execs_told *told, void *context);
 

@@ -12,12 +12,12 @@ struct followed {
 	uint64_t started;	/* pid and start time together identify one process */
 	bool awaited, launched; /* as in capture_options */
 	uint32_t process;	/* the number of the process in the recording */
-	pid_t capture;		/* the pid of the capture; 0: the capture has ended */
-	int fd;			/* the read end of the capture's pipe; -1: the capture has ended */
+	pid_t capture;		/* the pid of the capture; 0: the capture has ended, or is broken */
+	int fd;			/* the read end of the capture's pipe; -1 if `capture` is 0 */
 	struct pipe_buffer {
 		uint8_t *data;
 		size_t length, capacity;
-	} read;	       /* bytes that were read from the pipe, but not processed yet */
+	} read;	       /* bytes that were read from the pipe, but are not processed yet */
 	bool broken;   /* the capture has sent an invalid message */
 	bool nearest;  /* the user was told that the process is read through the layout of another release */
 	bool is_ruby;  /* as in capture_message */
@@ -26,7 +26,7 @@ struct followed {
 	bool given_up; /* the last message was CAPTURE_NO_RUBY */
 	bool no_ruby;  /* `no_ruby` of the last message */
 	int status;    /* the status of a capture that has ended, as from waitpid() */
-	uint32_t part; /* the part that the last records were for */
+	uint32_t part; /* the part that the last records belong to */
 	struct profile_counts counts;	     /* the counts of the process in `part` */
 	struct profile_counts counts_before; /* the counts of the process in all earlier parts */
 };
@@ -43,13 +43,13 @@ struct error *followed_begin(struct followed_list *list, const struct capture_op
 /* Finds a process by pid and start time; NULL if the process is not followed. */
 struct followed *followed_find(const struct followed_list *list, pid_t pid, uint64_t started);
 
-/* Handles one message of a capture, with the message's `length` bytes of data. */
+/* Handles one message of a capture. `data` has the `length` bytes that follow the message in the pipe. */
 typedef struct error *followed_take(void *context, struct followed *of, const struct capture_message *message,
 				    const uint8_t *data);
 
 /*
- * Reads what a capture has sent, and calls `take` for each whole message. If the capture has ended or has sent an
- * invalid message, sets `capture` to 0. Returns the first error that `take` returns.
+ * Reads what a capture has sent, and calls `take` for each complete message. If the capture has ended or has sent an
+ * invalid message, sets `capture` to 0. Stops at the first error that `take` returns, and returns that error.
  */
 struct error *followed_read(struct followed *followed, followed_take *take, void *context);
 
@@ -64,7 +64,7 @@ size_t followed_running(const struct followed_list *list);
 
 /*
  * Frees the list. Before this call, the caller must tell all captures to end (`stop` of capture_control).
- * followed_clear() does not wait for captures that still run.
+ * followed_clear() does not wait for captures that are still running.
  */
 void followed_clear(struct followed_list *list);
 

@@ -19,7 +19,7 @@ void messages_say(const char *message);
  */
 void messages_progress(uint64_t ns, size_t processes, const struct profile_counts *counts);
 
-/* Prints how many samples were recorded, and prints warnings. Call this at the end of a recording. */
+/* Prints how many samples were recorded, and any warnings about them. Call this at the end of a recording. */
 void messages_result(const struct profile_counts *counts, double rate, double max_cpu_percent);
 
 #endif

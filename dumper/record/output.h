@@ -13,8 +13,8 @@ struct output;
  * Opens the output. Fails if the file cannot be opened, or is refused (see `named`).
  *   name   the name of the file; "-": standard output; NULL: a temporary file without a name, for output_reread()
  *   named  whether the user has named the file. If true, the file may be of any kind, even a link or a device. If
- *          false, the file must be new, or must be a regular file that belongs to the user and has only one hard link.
- *          The files of later parts (FILE.1, FILE.2, ...) are checked as if `named` were false
+ *          false, the file must not exist yet, or must be a regular file that belongs to the user and has only one hard
+ *          link. The files of later parts (FILE.1, FILE.2, ...) are checked as if `named` were false
  *   head   the head of the first part. The heads of later parts differ from this head only in `start`
  */
 struct error *output_open(const char *name, bool named, const struct recording_head *head, struct output **ret);
@@ -44,15 +44,17 @@ uint32_t output_part(const struct output *output);
 struct error *output_finish(struct output *output, uint64_t now_ns);
 
 /*
- * Returns the descriptor of the temporary file without a name (see output_open()). The file position is set to the
- * beginning, so that the caller can read the recording. The output still owns the descriptor.
+ * Returns the descriptor of the temporary file without a name (see output_open()). Sets the file position to the
+ * beginning, so that the caller can read the recording. The caller must not close the descriptor.
  */
 int output_reread(struct output *output);
 
 /* The name of the output, for messages. */
 const char *output_name(const struct output *output);
 
-/* Removes the file, because nothing was recorded. */
+/*
+ * Removes the file if it is a regular file and the only part. Call this function if nothing was recorded.
+ */
 void output_remove(struct output *output);
 
 void output_close(struct output *output); /* NULL is fine */

@@ -32,13 +32,13 @@ struct recorder {
 	struct timespec discovered, forgotten, flushed, shown, ending;
 	struct descendants_cache processes;
 	struct candidate_list candidates;
-	struct execs *execs; /* NULL: the kernel does not report each exec */
+	struct execs *execs; /* NULL: there are no reports of execs */
 };
 
 /* Starts captures for the processes that the user named, or starts the command and a capture for it. */
 struct error *recorder_begin(struct recorder *recorder);
 
-/* With --children, finds descendants that may be Rubies, and follows them. Does this at most once every 0.1 s. */
+/* With --children, finds descendants that might be Rubies, and follows them. Searches at most once every 0.1 s. */
 struct error *recorder_discover(struct recorder *recorder);
 
 #endif

@@ -15,8 +15,8 @@ extern volatile sig_atomic_t signals_ends;
 extern volatile sig_atomic_t signals_rotations;
 
 /*
- * Installs handlers for SIGINT, SIGTERM, SIGQUIT and SIGHUP. A signal that is ignored (nohup) stays ignored. Also
- * ignores SIGPIPE and SIGXFSZ, so that a failed write returns an error and does not end rbdump.
+ * Installs handlers for SIGINT, SIGTERM, SIGQUIT and SIGHUP. A signal that is already ignored (nohup) stays ignored.
+ * Also ignores SIGPIPE and SIGXFSZ, so that a failed write returns an error and does not end rbdump.
  *   rotates  whether SIGHUP begins a new file; if false, SIGHUP ends the recording
  */
 void signals_take(bool rotates);

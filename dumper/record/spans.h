@@ -13,27 +13,27 @@ struct spans;
 
 struct spans_options {
 	uint32_t process;	     /* the number of the process in the recording */
-	bool states[PROFILE_STATES]; /* the thread states that are recorded */
+	bool states[PROFILE_STATES]; /* which thread states to record */
 };
 
-/* Creates an empty struct spans: it has no records yet. NULL if out of memory. */
+/* Creates a struct spans that has no records yet. NULL if out of memory. */
 struct spans *spans_create(const struct spans_options *options);
 void spans_destroy(struct spans *spans); /* NULL is fine */
 
-/* Adds a record about the process to the current part and to each later part. Copies the strings. */
+/* Adds a record that describes the process, to the current part and to each later part. Copies the strings. */
 void spans_set_process(struct spans *spans, const struct profile_process *process);
 
 /*
- * Adds the time during which the program was starting and had no Ruby stack yet.
+ * Adds a span for the time during which the program was starting and had no Ruby stack yet.
  *   count  how many samples would have been due in that time
  */
 void spans_add_starting(struct spans *spans, pid_t tid, uint64_t start_ns, uint64_t end_ns, uint32_t count);
 
 /*
  * Adds an observation.
- *   session  the session of the target, from which the names of threads are read
- * Returns whether the target may have moved or freed objects before the names of the stack's frames were read. If true,
- * the caller must call keep_pace() of the stream that made the observation.
+ *   session  the session of the target, used to read the names of threads
+ * Returns whether the target might have moved or freed objects before the names of the stack's frames were read. If
+ * true, the caller must call keep_pace() of the stream that made the observation.
  */
 bool spans_add(struct spans *spans, const struct session *session, struct decoder *decoder,
 	       const struct observation *seen);
@@ -42,8 +42,8 @@ bool spans_add(struct spans *spans, const struct session *session, struct decode
 void spans_forget_threads(struct spans *spans);
 
 /*
- * Appends to `ret`, as records, everything that was added since the last spans_take(). A span that is still in progress
- * ends now, and continues as a new span.
+ * Appends to `ret`, as records, everything that was added since the last spans_take(). Splits each span that is still
+ * in progress: the span ends now, and a new span continues it.
  *   counts  receives the counts of this part so far; may be NULL
  * Returns false if this call or any earlier call ran out of memory.
  */

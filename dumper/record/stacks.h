@@ -8,8 +8,8 @@
 #include "trace/trace.h"
 
 /*
- * Adds a decoded stack to the tables, unless they already have it. Returns the node of the stack; UINT32_MAX if out of
- * memory. A torn or unreadable stack becomes one frame whose name says why.
+ * Adds a decoded stack to the tables, unless they already contain it. Returns the node of the stack; UINT32_MAX if out
+ * of memory. A torn or unreadable stack becomes one frame whose name says why.
  */
 uint32_t stacks_add(struct profile *tables, const struct trace_thread *stack);
 

@@ -1,5 +1,5 @@
 /*
- * Writes the bytes of records into a buffer that grows, and reads records from a buffer whose contents may be invalid.
+ * Writes the bytes of records into a buffer that grows, and reads records from a buffer whose contents can be invalid.
  */
 #ifndef RBDUMP_RECORDING_BYTES_H
 #define RBDUMP_RECORDING_BYTES_H
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A buffer that is all zero is empty. */
+/* A zeroed struct is an empty buffer. */
 struct byte_buffer {
 	uint8_t *data;
 	size_t length, capacity;
@@ -26,7 +26,7 @@ void bytes_add_string(struct byte_buffer *buffer, const char *text);
 /* Appends a record with the given payload. */
 void bytes_add_record(struct byte_buffer *buffer, char record, const struct byte_buffer *payload);
 
-/* The unread part of a record. */
+/* The unread part of a record, or of several records. */
 struct byte_cursor {
 	const uint8_t *at, *end;
 	bool failed; /* a read has failed: the record was too short, or a number in the record was invalid */

@@ -1,6 +1,6 @@
 /*
- * Encodes the records of a recording that are about one process. Each function, frame and node is written once, and
- * later records refer to it by its id.
+ * Encodes the records about one process of a recording. Each function, frame and node is written once, and later
+ * records refer to it by its id.
  */
 #ifndef RBDUMP_ENCODER_H
 #define RBDUMP_ENCODER_H
@@ -18,8 +18,8 @@ struct encoder *encoder_create(uint32_t process);
 void encoder_destroy(struct encoder *encoder); /* NULL is fine */
 
 /*
- * The tables of functions, frames and nodes to which spans may refer. To add to the tables, use profile_add_function(),
- * profile_add_frame() and profile_add_node(). The tables are valid until encoder_reset().
+ * The tables of the functions, frames and nodes that spans can refer to. To add to the tables, use
+ * profile_add_function(), profile_add_frame() and profile_add_node(). The tables are valid until encoder_reset().
  */
 struct profile *encoder_tables(struct encoder *encoder);
 
@@ -27,14 +27,14 @@ struct profile *encoder_tables(struct encoder *encoder);
 void encoder_process(struct encoder *encoder, const struct profile_process *process);
 
 /*
- * Adds a record about thread number `id`. A later record about the thread replaces this record. The first thread has id
- * 0, and each new thread has the next id.
+ * Adds a record about thread number `id`. A later record about the thread replaces this record. The ids must be
+ * consecutive, beginning with 0.
  */
 void encoder_thread(struct encoder *encoder, uint32_t id, const struct profile_thread *thread);
 
 /*
- * Adds a span. The start and the end of the span, not its length, are rounded down to microseconds, so adjacent spans
- * of a thread stay adjacent.
+ * Adds a span. Rounds the start and the end of the span down to microseconds, and writes the difference as the length,
+ * so that adjacent spans of a thread stay adjacent.
  */
 void encoder_span(struct encoder *encoder, const struct profile_span *span);
 
@@ -52,7 +52,7 @@ bool encoder_reset(struct encoder *encoder, uint32_t *stacks, size_t count, bool
 size_t encoder_memory(const struct encoder *encoder);
 
 /*
- * Appends to `ret` all records that were added since the last encoder_take(), and a record of the counts so far.
+ * Appends to `ret` all records that were added since the last encoder_take(), and a record of `counts`.
  *   now_ns  the time since time 0 of the current file
  */
 void encoder_take(struct encoder *encoder, uint64_t now_ns, const struct profile_counts *counts,

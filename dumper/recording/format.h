@@ -1,13 +1,13 @@
 /*
  * The file format of a recording (doc/recording.md). The file consists of zstd frames. No record is split between two
- * frames, so all complete frames can be read even if rbdump or the machine dies. The decompressed data is a line that
+ * frames, so if rbdump or the machine dies, all complete frames can still be read. The decompressed data is a line that
  * names the format, followed by records. A record consists of a byte for its kind, the length of its payload as a
  * varint, and the payload.
  *
  * Varints are little-endian base 128; signed varints are zigzag-encoded. A string is written as its length + 1,
- * followed by its bytes. A missing string is written as 0. Times are in microseconds since the start of the recording,
- * and the head contains the start. Each process has its own ids of functions, frames, nodes and threads. After
- * RECORD_RESET, the ids of the process start at 0 again.
+ * followed by its bytes. A missing string is written as 0. The head contains the start of the recording. All other
+ * times are in microseconds since this start. Each process has its own ids of functions, frames, nodes and threads.
+ * After RECORD_RESET, the ids of the process start at 0 again.
  */
 #ifndef RBDUMP_RECORDING_FORMAT_H
 #define RBDUMP_RECORDING_FORMAT_H
@@ -26,9 +26,9 @@ enum record {
 	RECORD_FUNCTION = 'F', /* process, kind, first line (signed), name, label, path, absolute path */
 	RECORD_FRAMES = 'L',   /* process, then for each frame: function, line (signed) */
 	RECORD_NODES = 'N',    /* process, then for each node: its id minus the id of its parent, frame */
-	RECORD_SPANS = 'R',    /* process, then rows */
+	RECORD_SPANS = 'R',    /* process, then rows (see below) */
 	RECORD_RESET = 'X',    /* process. Later records about this process do not refer to earlier ids. */
-	/* process, time, samples, complete, truncated, torn, unreadable, late, missed, skipped (all counts so far) */
+	/* process, time, counts so far: samples, complete, truncated, torn, unreadable, late, missed, skipped */
 	RECORD_COUNTS = 'C',
 	RECORD_END = 'E',    /* process, time, whether it is known how the process ended, status */
 	RECORD_FINISH = 'Z', /* time at which the recording was finished */

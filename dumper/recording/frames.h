@@ -1,6 +1,6 @@
 /*
- * Reads the zstd frames of a recording. zstd packs each frame separately, so a recording that was cut short can be read
- * up to its last complete frame.
+ * Reads the zstd frames of a recording. zstd compresses each frame separately, so a recording that was cut short can be
+ * read up to its last complete frame.
  */
 #ifndef RBDUMP_FRAMES_H
 #define RBDUMP_FRAMES_H
@@ -17,7 +17,7 @@ struct frame_reader {
 	ZSTD_DCtx *context;
 	uint8_t *input;
 	ZSTD_inBuffer in;
-	struct byte_buffer frame; /* the zstd frame that is being decompressed */
+	struct byte_buffer frame; /* the decompressed contents of the current zstd frame */
 	const char *what;	  /* what is wrong with the file; NULL if nothing is wrong */
 	bool no_memory;
 };
@@ -30,7 +30,7 @@ struct error *frame_reader_open(int fd, const char *name, struct frame_reader *r
 void frame_reader_close(struct frame_reader *reader);
 
 /*
- * Unpacks the whole next frame into `frame`. Returns false at the end of the file, and on failure. If something is
+ * Decompresses the whole next frame into `frame`. Returns false at the end of the file, and on failure. If something is
  * wrong with the file, sets `what`. If out of memory, sets `no_memory`. If the file cannot be read, sets *error.
  */
 bool frame_reader_next(struct frame_reader *reader, struct error **error);

@@ -17,7 +17,7 @@
 
 /* What a thread was doing when it was sampled. */
 enum profile_state {
-	PROFILE_CPU,	  /* running Ruby code or C code, or waiting only for a CPU; C code may have released the GVL */
+	PROFILE_CPU,	  /* running Ruby code, or C code with or without the GVL, or waiting only for a CPU */
 	PROFILE_GC,	  /* running the garbage collector */
 	PROFILE_GVL,	  /* ready to run, but waiting for the GVL */
 	PROFILE_BLOCKED,  /* in a system call that waits for something outside of the process */
@@ -38,19 +38,19 @@ struct profile_counts {
 	uint64_t samples;			   /* how many samples were taken; each sample is of one thread */
 	uint64_t verdicts[VERDICT_UNREADABLE + 1]; /* by verdict: complete, truncated, torn, unreadable */
 	uint64_t late;				   /* samples that were taken too late, plus `missed` */
-	uint64_t missed;  /* samples that were due, but not taken because rbdump was not ready in time */
-	uint64_t skipped; /* samples that were due, but not taken because of rbdump's CPU time limit */
+	uint64_t missed;  /* samples that were due, but were missed because rbdump was not ready in time */
+	uint64_t skipped; /* samples that were due, but were skipped because of rbdump's CPU time limit */
 };
 
 struct profile_process {
 	pid_t pid, parent;
 	uint64_t started;	      /* start time in clock ticks since boot; unique together with the pid */
-	const char *command;	      /* the kernel's name for the process */
+	const char *command;	      /* the name of the process in the kernel (comm) */
 	const char *ruby_version;     /* NULL if the process never was a Ruby */
 	const char *ruby_description; /* NULL if the process never was a Ruby */
 	/*
-	 * If the process was read through the layout of another release: the releases that this layout is for, as from
-	 * layout_releases() ("3.3.7 3.3.11"). Otherwise NULL.
+	 * If the process was read through the layout of another release: the releases that this layout is for, in the
+	 * form of layout_releases() ("3.3.7 3.3.11"). Otherwise NULL.
 	 */
 	const char *layout_releases;
 	uint64_t begin_ns; /* when rbdump first looked at the process */
@@ -133,7 +133,7 @@ struct profile {
 struct profile *profile_create(void);	       /* NULL if out of memory */
 void profile_destroy(struct profile *profile); /* NULL is fine */
 
-/* How many bytes of memory the profile takes, apart from its processes and threads. */
+/* How many bytes of memory the profile takes, not counting its processes and threads. */
 size_t profile_bytes(const struct profile *profile);
 
 /*
@@ -143,8 +143,8 @@ size_t profile_bytes(const struct profile *profile);
 const char *profile_string(struct profile *profile, const char *text);
 
 /*
- * The next three functions find an equal element, or add a new one, and return its index. They return UINT32_MAX if out
- * of memory. Strings must be from profile_string().
+ * Each of the next three functions returns the index of an equal element, or adds a new element and returns its index.
+ * They return UINT32_MAX if out of memory. Strings must be from profile_string().
  */
 uint32_t profile_add_function(struct profile *profile, const struct profile_function *function);
 uint32_t profile_add_frame(struct profile *profile, uint32_t function, int64_t line);
@@ -159,10 +159,13 @@ uint32_t profile_add_process(struct profile *profile, const struct profile_proce
 uint32_t profile_add_thread(struct profile *profile, const struct profile_thread *thread);
 bool profile_add_span(struct profile *profile, const struct profile_span *span);
 
-/* Finds the first process that was added with this pid and start time; UINT32_MAX if not found. */
+/* Returns the index of the first process that was added with this pid and start time; UINT32_MAX if not found. */
 uint32_t profile_find_process(const struct profile *profile, pid_t pid, uint64_t started);
 
-/* Finds the first thread that was added with the same process, tid, name and `main`; UINT32_MAX if not found. */
+/*
+ * Returns the index of the first thread that was added with the same process, tid, name and `main`; UINT32_MAX if not
+ * found.
+ */
 uint32_t profile_find_thread(const struct profile *profile, const struct profile_thread *thread);
 
 /* Replaces a thread. If out of memory, returns false and changes nothing. */

@@ -1,5 +1,5 @@
 /*
- * Reads recordings (format.h) into a profile. A file may contain anything, so everything is checked. If a zstd frame
+ * Reads recordings (format.h) into a profile. A file can contain anything, so everything is checked. If a zstd frame
  * has a wrong checksum, that frame and everything after it are ignored.
  */
 #ifndef RBDUMP_RECORDING_READER_H
@@ -11,13 +11,13 @@
 /* The result of reading one recording. */
 struct recording_state {
 	bool finished; /* the recording was finished properly */
-	/* Tells the user what is wrong with the recording; NULL if nothing is wrong. The caller frees the text. */
+	/* A message that tells what is wrong with the recording; NULL if nothing is wrong. The caller frees it. */
 	char *damage;
 };
 
 /*
  * Reads whole recordings into one profile. All times are relative to the beginning of the earliest recording. A process
- * or thread that is in several recordings is in the profile once.
+ * or thread that is in several recordings is in the profile only once.
  *   names   the files; "-" is standard input
  *   states  receives the result for each recording
  * Fails if a file cannot be read, or is not a recording. If a recording is unfinished or damaged, the profile has all

@@ -1,6 +1,6 @@
 /*
  * Reads the records of a recording (format.h) into a profile. The contents of the records are checked, because a
- * recording may be forged.
+ * recording can be forged.
  */
 #ifndef RBDUMP_RECORDS_H
 #define RBDUMP_RECORDS_H
@@ -19,8 +19,8 @@ struct record_reader {
 	uint64_t offset_us;		/* time 0 of the recording, in us since time 0 of the profile */
 	struct process_map **processes; /* indexed by process number; NULL if there was no record about the process */
 	size_t nr_processes, processes_capacity;
-	/* How many generations have begun. A generation is one set of ids of a process. Each process begins a
-	   generation, and each RECORD_RESET begins another generation. */
+	/* How many generations have begun. A generation is one set of ids of a process. A new process begins its first
+	   generation, and each RECORD_RESET begins the next generation of that process. */
 	uint64_t generations;
 	/* For each thread of the profile: the last generation that has a record about the thread; 0 if no generation
 	   has such a record. */

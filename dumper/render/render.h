@@ -19,17 +19,18 @@ struct json_t;
  */
 void render_text(const struct trace *trace, bool colour, FILE *stream);
 
-/* Writes JSON for programs: schema 1, one object and a newline. Returns false if out of memory. */
+/* Writes JSON for programs: one object (schema 1), followed by a newline. Returns false if out of memory. */
 bool render_json(const struct trace *trace, FILE *stream);
 
 /*
- * Writes JSON (jansson's json_t), and escapes every control character in it (text_control()). jansson itself escapes
- * only the C0 control characters. Returns false if `root` is NULL, if out of memory, or if the stream fails.
+ * Writes a JSON value (jansson's json_t), and escapes every control character in its strings (text_control()). jansson
+ * itself escapes only the C0 control characters. Returns false if `root` is NULL, if out of memory, or if the stream
+ * fails.
  *   flags  as for json_dumpf()
  */
 bool render_json_write(const struct json_t *root, size_t flags, FILE *stream);
 
-/* The frames of one thread in JSON: an array (jansson's json_t), owned by the caller. NULL if out of memory. */
+/* The frames of one thread as a JSON array (jansson's json_t), owned by the caller. NULL if out of memory. */
 struct json_t *render_json_frames(const struct trace_thread *thread);
 
 #endif

@@ -12,12 +12,12 @@ struct call_node {
 	uint32_t next_sibling; /* index; 0 if there is no further sibling */
 	uint32_t function;     /* index in the profile; CALL_TREE_GROUP: see `group` */
 	int64_t line;	       /* the line, if the tree is by line; otherwise 0 */
-	/* For a group: the process or thread to which all nodes below it belong: "ruby 1234", "thread 1235 worker". */
+	/* For a group: the process or thread of all nodes below this node: "ruby 1234", "thread 1235 worker". */
 	const char *group;
-	int64_t group_number;		/* for a group: a number that only this process or thread has; otherwise 0 */
+	int64_t group_number;		/* for a group: a number that is unique to it; otherwise 0 */
 	uint64_t self[PROFILE_STATES];	/* by state: the weight, in ns, of the stacks that end at this node */
 	uint64_t total[PROFILE_STATES]; /* by state: the sum of `self` of this node and all nodes below it */
-	uint64_t samples;		/* how many samples have a stack that ends at this node */
+	uint64_t samples;		/* number of samples whose stack ends at this node */
 };
 
 #define CALL_TREE_GROUP UINT32_MAX
@@ -42,7 +42,7 @@ enum call_tree_by { CALL_TREE_BY_FUNCTION, CALL_TREE_BY_LINE };
 struct call_tree *call_tree_create(const struct profile *profile, enum call_tree_by by, bool threads);
 void call_tree_destroy(struct call_tree *tree); /* NULL is fine */
 
-/* The sums of `self` and `total` over all states. */
+/* The sum of `self`, and the sum of `total`, over all states. */
 uint64_t call_node_self(const struct call_node *node);
 uint64_t call_node_total(const struct call_node *node);
 

@@ -12,7 +12,7 @@
 #define OTHER	    0 /* the category of frames without a state */
 #define NONE	    UINT32_MAX
 
-/* A stack and a state, which together are one row of the table of stacks. */
+/* A combination of a stack and a state: one row of the table of stacks. */
 struct firefox_leaf {
 	uint32_t node;
 	uint8_t state;
@@ -25,7 +25,7 @@ struct firefox_writer {
 	struct json_stream json;
 	struct string_table strings;
 	struct string_table sources; /* the paths of the source files, in the order of the table of sources */
-	uint32_t *callers;	     /* for each node: its row in the table of stacks; NONE if the node calls nothing */
+	uint32_t *callers;	     /* for each node: its row in the table of stacks; NONE if it has no callees */
 	uint32_t nr_callers;
 	/*
 	 * In the table of stacks, the rows of `leaves` come after the rows of `callers`. In the table of frames, the
@@ -33,7 +33,7 @@ struct firefox_writer {
 	 */
 	struct firefox_leaf *leaves;
 	uint32_t nr_leaves;
-	uint32_t *span_leaf; /* for each span: the index of its leaf */
+	uint32_t *span_leaf; /* for each span: its index in `leaves` */
 	/* For each system call: its subcategory in the category "blocked"; 0 if no leaf has this system call. */
 	uint16_t *subcategories;
 	uint64_t samples_a_row; /* the maximum number of samples in one row of a table of samples */
@@ -48,7 +48,7 @@ void firefox_write_tables(struct firefox_writer *writer);
 /* Writes the number of rows of a table, and ends the table. */
 void firefox_end_table(struct json_stream *json, size_t count);
 
-/* Writes a table without rows. `columns` has the names of the columns, and ends with NULL. */
+/* Writes a table without rows. `columns` contains the names of the columns, and ends with NULL. */
 void firefox_write_empty_table(struct json_stream *json, const char *table, const char *const *columns);
 
 #endif

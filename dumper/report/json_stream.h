@@ -1,5 +1,5 @@
 /*
- * Writes JSON piece by piece, so that a large document need not be in memory. The caller must close each object and
+ * Writes JSON piece by piece, so that a large document need not fit into memory. The caller must close each object and
  * array that it opens, the innermost first.
  *
  * Texts must be valid UTF-8. A text may contain any characters, because text_print_json() escapes the text. The code
@@ -14,12 +14,12 @@
 
 struct json_stream {
 	FILE *stream;
-	bool follows; /* the next value is not the first value of its object or array */
+	bool follows; /* the next value follows another value of its object or array, so it needs a comma */
 };
 
 /*
  * Each of these functions writes one value, or opens an object or array. All keys are constants of rbdump. In an array,
- * and for the outermost value, the key is NULL.
+ * and for the outermost value, `key` must be NULL.
  */
 void json_stream_object(struct json_stream *json, const char *key);
 void json_stream_array(struct json_stream *json, const char *key);
@@ -31,7 +31,7 @@ void json_stream_null(struct json_stream *json, const char *key);
 /* Writes a time in milliseconds, with all digits down to 1 ns, so that sums are exact. */
 void json_stream_milliseconds(struct json_stream *json, const char *key, uint64_t ns);
 
-/* These two functions close the innermost object or array. */
+/* These two functions close the innermost open object or array. */
 void json_stream_end_object(struct json_stream *json);
 void json_stream_end_array(struct json_stream *json);
 

@@ -1,7 +1,7 @@
 /*
- * Limits the memory that `rbdump report` takes, because a hostile recording could make rbdump take all memory of the
+ * Limits the memory that `rbdump report` uses, because a hostile recording could make rbdump use all memory of the
  * machine. The kernel counts the memory and enforces the limit (RLIMIT_DATA). So the limit includes all memory that
- * rbdump takes because of a recording: tables, strings, and the buffers of the libraries that decompress and sort. When
+ * rbdump allocates for a recording: tables, strings, and the buffers of the libraries that decompress and sort. When
  * the limit is reached, allocations fail in the usual way: with NULL, or with error_no_memory().
  */
 #ifndef RBDUMP_MEMORY_LIMIT_H
@@ -21,13 +21,13 @@ struct memory_limit {
 };
 
 /*
- * Limits the resident memory of this process to `mib` MiB. If the process already has a lower limit, that limit stays.
- * If the kernel refuses the limit, no limit is set. If rbdump is built with AddressSanitizer, no limit is set either,
- * because the shadow memory of AddressSanitizer would exceed the limit.
+ * Sets RLIMIT_DATA so low that the resident memory of this process stays below about `mib` MiB. If the process already
+ * has a lower limit, that limit stays. No limit is set if the kernel refuses it, or if rbdump is built with
+ * AddressSanitizer, because the shadow memory of AddressSanitizer would exceed the limit.
  */
 struct memory_limit memory_limit_set(size_t mib);
 
-/* Restores the previous limit. */
+/* Restores the previous limit, if memory_limit_set() has lowered it. */
 void memory_limit_lift(const struct memory_limit *limit);
 
 #endif

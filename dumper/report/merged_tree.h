@@ -1,9 +1,9 @@
 /*
  * One call tree for one profile, or for two profiles that are compared. The flame graph is made from this tree.
  *
- * Each profile has its own table of functions and its own call tree. If two profiles are compared, functions of the
- * same kind, with the same name and file, become one function, even if their first lines differ. Nodes with the same
- * parent, function and line become one node.
+ * Each profile has its own table of functions and its own call tree. If two profiles are compared, functions with the
+ * same kind, name and file become one function, even if their first lines differ. Nodes with the same parent, function
+ * and line become one node.
  */
 #ifndef RBDUMP_MERGED_TREE_H
 #define RBDUMP_MERGED_TREE_H
@@ -16,18 +16,18 @@ struct merged_node {
 	uint32_t parent;   /* index; less than the index of this node; 0 for the root */
 	uint32_t function; /* index in `functions` of the tree; CALL_TREE_GROUP: see `group` */
 	int64_t line;	   /* the line, if the trees are by line; otherwise 0 */
-	/* As in call_tree.h. If both trees have the group, this is the text in the tree MERGED_AFTER. */
+	/* As in call_tree.h. If both call trees contain the group, this is its text in the tree MERGED_AFTER. */
 	const char *group;
-	/* Groups with the same parent are equal if their texts differ only in a pid or tid. The ordinal of a group is 0
-	   for the first of several equal groups of a tree, 1 for the second, and so on. */
+	/* Groups with the same parent count as equal if their texts differ only in a pid or tid. The ordinal numbers
+	   the equal groups of one call tree: 0 for the first, 1 for the second, and so on. */
 	uint32_t ordinal;
-	uint32_t same[MERGED_SIDES]; /* for a group with ordinal 0: how many of the equal groups are in each tree */
+	uint32_t same[MERGED_SIDES]; /* for a group with ordinal 0: the number of equal groups in each call tree */
 	uint64_t self[MERGED_SIDES][PROFILE_STATES];
-	uint64_t samples[MERGED_SIDES]; /* how many samples have a stack that ends at this node */
+	uint64_t samples[MERGED_SIDES]; /* number of samples whose stack ends at this node */
 };
 
 struct merged_tree {
-	const struct profile_function **functions; /* owned by the profiles */
+	const struct profile_function **functions; /* the functions belong to the profiles */
 	struct merged_node *nodes;		   /* nodes[0] is the root */
 	size_t nr_functions, count;
 };

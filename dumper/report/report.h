@@ -1,5 +1,5 @@
 /*
- * Writes recordings in other formats: for the verb `rbdump report`, and for `rbdump record -f`.
+ * Writes recordings in other formats, for `rbdump report` and for `rbdump record -f`.
  */
 #ifndef RBDUMP_REPORT_H
 #define RBDUMP_REPORT_H
@@ -18,7 +18,7 @@ struct report_format {
 /* The names of all formats, for messages. */
 #define REPORT_FORMATS "flamegraph, collapsed, speedscope, pprof, firefox, callgrind, json or summary"
 
-/* The format that has this name; NULL if there is no such format. */
+/* The format with this name; NULL if there is no such format. */
 const struct report_format *report_format_find(const char *name);
 
 struct report_options {
@@ -31,7 +31,7 @@ struct report_options {
 /*
  * Applies the selection to each profile, and writes the report. Fails if the report cannot be written, or if out of
  * memory.
- *   before  the profile with which `profile` is compared; NULL if nothing is compared
+ *   before  the baseline profile of --diff; NULL without --diff
  */
 struct error *report_render(const struct report_options *options, const char *title, struct profile *profile,
 			    struct profile *before);

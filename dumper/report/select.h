@@ -22,7 +22,7 @@ bool profile_view_parse(const char *name, enum profile_view *ret);
 struct selection {
 	enum profile_view view;
 	bool idle;		     /* for VIEW_WALL: show idle spans, too */
-	bool states[PROFILE_STATES]; /* if any state is set: only these states are shown, and `view` is ignored */
+	bool states[PROFILE_STATES]; /* if any is set: only the states that are set are shown; `view` is ignored */
 	const char *thread;	     /* the name or tid of a thread, or "main"; NULL: all threads */
 	pid_t pid;		     /* 0: all processes */
 	uint64_t from_ns, to_ns;     /* only the time [from_ns, to_ns) is shown; to_ns 0: until the end */
@@ -32,7 +32,7 @@ struct selection {
  * Whether a span is idle: its thread sleeps, or waits for work as servers do. A thread waits for work if it is in a
  * system call for waiting (accept, epoll_wait, select, wait4 and the like). A thread also counts as waiting for work if
  * it is blocked in a method that waits (TCPServer#accept, IO.select). In such a method, every system call counts as
- * waiting. In other methods, a read or a poll may be part of the program's work, so a span with such a system call does
+ * waiting. In other methods, a read or a poll can be part of the program's work, so a span with such a system call does
  * not count as idle.
  */
 bool span_is_idle(const struct profile *profile, const struct profile_span *span);

@@ -18,8 +18,8 @@ struct string_table {
 };
 
 /*
- * Copies a text into the table, unless the table already has it. NULL is treated as "". Returns the index of the text.
- * If out of memory, returns 0 and sets `failed`.
+ * Copies a text into the table, unless the table already contains it. NULL is treated as "". Returns the index of the
+ * text. If out of memory, returns 0 and sets `failed`.
  */
 uint32_t string_table_add(struct string_table *table, const char *text);
 

@@ -11,7 +11,7 @@
 struct thread_spans {
 	/* The indices of all spans, sorted by thread. The spans of each thread stay in the profile's order. */
 	uint32_t *spans;
-	/* For each thread: where its spans begin in `spans`. The last element says where the last spans end. */
+	/* For each thread: the index in `spans` at which its spans begin. The last element is the end of `spans`. */
 	size_t *first;
 };
 
@@ -22,7 +22,10 @@ void thread_spans_clear(struct thread_spans *spans);
 /* The name that is shown for a span whose stack is not known. */
 #define THREAD_SPANS_NO_STACK "(no stack)"
 
-/* Appends the name of a thread: "worker", "main", or "thread 1235" if the thread has no name. */
+/*
+ * Appends the name of a thread, such as "worker". Without a name, appends "main" for the main thread, and
+ * "thread 1235" for any other thread, or "thread" if its tid is not known.
+ */
 void thread_spans_add_name(const struct profile_thread *thread, struct text *text);
 /* Appends the names of a process and a thread: "ruby 1234: worker (1235)". */
 void thread_spans_add_title(const struct profile *profile, const struct profile_thread *thread, struct text *text);

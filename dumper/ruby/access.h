@@ -24,8 +24,8 @@ static inline struct access access_begin(struct memory *memory, const struct lay
 }
 
 /*
- * Sets access->failed, as if a read at `address` had failed. Code that has read a value at `address` calls
- * access_fail() if the value is not valid.
+ * Sets access->failed, as if a read at `address` had failed. Call this function if the value that was read at `address`
+ * is not valid.
  */
 void access_fail(struct access *access, uint64_t address);
 
@@ -35,7 +35,7 @@ bool access_bytes(struct access *access, uint64_t address, void *buffer, size_t 
 /* Reads a little-endian word of 8 bytes. */
 uint64_t access_word(struct access *access, uint64_t address);
 
-/* The address of a member. */
+/* The address of a member of the struct at `object`. */
 static inline uint64_t access_address(const struct access *access, uint64_t object, enum layout_member_id id)
 {
 	return object + access->layout->members[id].offset;
@@ -47,7 +47,7 @@ static inline uint64_t access_address(const struct access *access, uint64_t obje
  */
 uint64_t access_member(struct access *access, uint64_t object, enum layout_member_id id);
 
-/* Like access_member(), but the value is sign-extended from the member's own size. */
+/* Like access_member(), but the value is sign-extended from the member's size. */
 int64_t access_signed(struct access *access, uint64_t object, enum layout_member_id id);
 
 /*

@@ -1,38 +1,39 @@
 /*
- * Call-site evidence: compares a frame with the call at the saved pc of its caller. If frame and call do not match, the
- * frames of the stack were copied at different moments, or the frame is still being made. The comparison needs only one
- * copy of the stack, so it also works for a stopped process and for a core.
+ * Call-site evidence: compares a frame with the call at the saved pc of its caller. If the frame and the call do not
+ * match, the frames of the stack were copied at different moments, or the frame is still being set up. The comparison
+ * needs only one copy of the stack, so it also works for a stopped process and for a core.
  *
  * If the instruction before the caller's pc is a method call (a send), its operands include call data. The call data
- * contains the called name, and the method entry that Ruby last found for that name.
+ * contains the name that is called (the called name), and the method entry that Ruby last found for this name.
  *
  * If the caller is Ruby code, the frame is judged only if all of these three conditions are true. First, the method
  * entry in the call data is that of a method written in Ruby or of a C function. Second, this method entry has exactly
  * the called name. Third, the frame runs a method or a C function, not a block.
  *
  * If the frame's method has the called name, the frame agrees with the call. If the frame's method has another name,
- * the frame contradicts the call only if three more conditions are true. If one of these conditions is false, the frame
- * is undecided.
- *   - The frame's method was not called by C code that is part of the send and has no frame of its own. For example,
- *     `h[key]` calls `key.hash` if `h` is a Hash. VM_FRAME_FLAG_FINISH shows that a frame was called by C code (see
- *     below). But the frame of a C function never has this flag, and the frame of Ruby code that has not begun to run
- *     may get this flag later. A frame of either kind is undecided if the called name is an operator, or if the call
- *     can pass an object as its block (`&object`).
+ * the frame contradicts the call if all of the following conditions are true. If one of them is false, the frame is
+ * undecided.
+ *   - The frame's method was not called by C code that runs as part of the send, without a frame of its own. For
+ *     example, `h[key]` calls `key.hash` if `h` is a Hash. VM_FRAME_FLAG_FINISH shows that a frame was called by C code
+ *     (see below). But the frame of a C function never has this flag, and the frame of Ruby code that has not begun to
+ *     run can get this flag later. Frames of these two kinds are undecided if the called name is an operator, or if the
+ *     call can pass an object as its block (`&object`).
  *   - The frame's method cannot be called by another name: it has no alias, and it is not method_missing.
  *   - The code of the method in the call data contains no tail call. A tail call replaces the caller's frame with that
  *     of the called method. Ruby makes tail calls only if tailcall_optimization is on
  *     (RubyVM::InstructionSequence.compile_option).
  *
- * A trap handler or a finalizer runs between two instructions. The instruction before the interrupted pc then has no
- * call data, so the frame is undecided. Before 2.7, call info and call cache are two separate operands. rbdump does not
- * read these operands, so before 2.7 it judges only frames that C functions have called.
+ * A trap handler or a finalizer runs between two instructions of the interrupted code. The instruction before the saved
+ * pc then has no call data, so the frame of the handler or finalizer is undecided. Before 2.7, call info and call cache
+ * are two separate operands. rbdump does not read these operands, so before 2.7 it judges only frames that C functions
+ * have called.
  *
  * If the caller is a C function, it has no pc. But if a C function calls Ruby code, this code runs in a new vm_exec().
  * The first frame of each vm_exec() has the flag VM_FRAME_FLAG_FINISH, and a frame that Ruby code has called does not
- * have this flag. Some frames get this flag only after they were made. So a frame without this flag is undecided until
- * its code has begun to run. After that, a frame without this flag contradicts the call. The code of a method with
- * optional arguments can begin after its first instruction. The frame of this method then seems to run already, so it
- * can be judged a contradiction by mistake.
+ * have this flag. Some frames get this flag only some time after they were pushed. So a frame without this flag is
+ * undecided until its code has begun to run. After that, a frame without this flag contradicts the call. The code of a
+ * method with optional arguments can begin after its first instruction. The code then seems to run already when the
+ * frame is new, so the frame can be judged a contradiction by mistake.
  *
  * Facts: insns.def (send, opt_send_without_block: operands; opt_aref and others), vm_callinfo.h (rb_call_data,
  * vm_ci_packed_p, VM_CALL_TAILCALL), id.h (tLAST_OP_ID), vm_args.c (vm_caller_setup_arg_block), vm_method.c (rb_alias),

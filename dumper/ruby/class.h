@@ -15,9 +15,9 @@
 bool class_has_paths(const struct layout *layout);
 
 /*
- * Reads the class path of a class or module. The path may be a temporary one ("#<Class:0x…>::Foo").
+ * Reads the class path of a class or module. The path can be a temporary one ("#<Class:0x…>::Foo").
  *   ret        receives the bytes of the path; its address is 0 if the class has no name
- *   permanent  receives true if the path is permanent, that is, if it names a constant
+ *   permanent  receives true if the path is permanent, that is, if it is the path of a constant
  * Sets access->failed if the class cannot be read.
  */
 void class_path(const struct ruby *ruby, struct access *access, uint64_t klass, struct bytes *ret, bool *permanent);

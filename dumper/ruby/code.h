@@ -13,9 +13,9 @@ struct code {
 	uint64_t iseq;	  /* address of the rb_iseq_t; the new address if compaction has moved it */
 	uint64_t body;	  /* the address that code_body() returns */
 	uint64_t type;	  /* ISEQ_TYPE_ */
-	uint64_t encoded; /* address of the first word of code */
+	uint64_t encoded; /* address of the first instruction */
 	uint64_t size;	  /* in words */
-	uint64_t parent;  /* rb_iseq_t of the enclosing code, 0 if none; can be an old address after a compaction */
+	uint64_t parent;  /* rb_iseq_t of the enclosing code, 0 if none; can be the old address after a compaction */
 	/* local_iseq, the outermost iseq in the same method; if compaction has moved it, its new address */
 	uint64_t local;
 	uint64_t klass;		/* up to 2.2: the class in which a method was defined; since 2.3: 0 */
@@ -34,8 +34,8 @@ struct code {
 bool code_is_at(const struct access *access, uint64_t iseq);
 
 /*
- * The address of the struct that has most of an iseq's data (rb_iseq_constant_body). Up to 2.2 that struct is the iseq
- * itself.
+ * The address of the struct that contains most of an iseq's data (rb_iseq_constant_body). Up to 2.2 this struct is the
+ * iseq itself.
  */
 uint64_t code_body(struct access *access, uint64_t iseq);
 
@@ -55,8 +55,9 @@ bool code_is_internal(struct access *access, const struct code *code);
 bool code_has_pc(const struct code *code, uint64_t pc);
 
 /*
- * Whether the code's line index is consistent. The index maps each position in the code to a line entry. It must map
- * the last position to the last entry, because the index counts all entries (vm_core.h, iseq.c).
+ * Whether the code's line index is consistent. For each position in the code, the index tells how many line entries
+ * begin at or before this position. So at the last position, it must tell the number of all entries (vm_core.h,
+ * iseq.c).
  */
 bool code_lines_hold(struct access *access, const struct code *code);
 

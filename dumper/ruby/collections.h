@@ -4,8 +4,8 @@
  *
  * An object to which a stack or another object refers is not freed before the next collection begins. An object stays
  * at its address until a collection moves objects. During a compaction, the old place of a moved object contains its
- * new address. When the compaction ends, the count of compactions goes up, or `compacting` becomes false. Facts: gc.c
- * (gc_start, gc_compact_after_gc of 2.7, gc_compact_finish), 1.9.3 to 3.3; gc/default/default.c, 3.4 to head.
+ * new address. When the compaction ends, `compactions` increases, or `compacting` becomes false. Facts: gc.c (gc_start,
+ * gc_compact_after_gc of 2.7, gc_compact_finish), 1.9.3 to 3.3; gc/default/default.c, 3.4 to head.
  */
 #ifndef RBDUMP_COLLECTIONS_H
 #define RBDUMP_COLLECTIONS_H
@@ -14,11 +14,11 @@
 
 /* A member is 0 or false if this Ruby does not have it, or if it could not be read. */
 struct collections {
-	uint64_t begun;	      /* number of collections so far */
+	uint64_t begun;	      /* number of collections that have begun */
 	uint64_t compactions; /* number of collections that have moved objects */
-	bool compacting;      /* a collection is moving objects */
+	bool compacting;      /* a collection is moving objects at the moment */
 	bool collecting;      /* the collector is running */
-	/* The last collection is still marking. Marking may be done in steps, and Ruby code runs between two steps. */
+	/* A collection is still marking. Marking can be done in steps, and Ruby code runs between the steps. */
 	bool marking;
 	/*
 	 * The collector is running, but is neither marking nor sweeping: a collection is about to begin, or has just
@@ -39,21 +39,22 @@ struct collections collections_read(const struct ruby *ruby);
  */
 bool collections_now(const struct ruby *ruby, memory_source *source, void *context, struct collections *ret);
 
-/* Whether objects may have been moved between the moment of `a` and the moment of `b`. */
+/* Whether objects might have been moved between the moment of `a` and the moment of `b`. */
 bool collections_moved_between(const struct collections *a, const struct collections *b);
 
 /*
- * Whether an address has the same object at two moments. Use this only for an address to which a stack or a reachable
- * object refers at both moments. If the result is true, the object was not moved between these moments, and was not
- * freed and replaced by another object.
+ * Whether an address contains the same object at two moments. Use this only for an address to which a stack or a
+ * reachable object refers at both moments. If the result is true, the object was not moved between these moments, and
+ * was not freed and replaced by another object.
  *
  * A collection frees only objects that it has not marked. These objects were unreachable when marking ended. From the
  * end of marking to the beginning of the next collection, every reachable object is marked or new. Nothing is freed
- * until marking has ended, even if marking is done in steps (since 2.2). So the object is the same if two conditions
+ * until marking has ended, even if marking is done in steps (since 2.2). So the object is the same if three conditions
  * are true. First, no collection has begun between the two moments. Second, the collector is marking at both moments,
- * or at neither moment. The result is false if `beginning` is true at the first moment (gc.c, gc_start(),
- * v2_2_0 to v3_3_8; gc/default/default.c, v3_4_5, v4_0_5). The result is also false if objects are being moved at the
- * first moment, or if either state is `doubted`.
+ * or at neither moment. Third, no objects were moved (collections_moved_between()). The result is false if `beginning`
+ * is true at the first moment (gc.c, gc_start(), v2_2_0 to v3_3_8; gc/default/default.c, v3_4_5, v4_0_5). The result is
+ * also false if objects are being moved at the first moment, if `doubted` is true in either state, or if `told` is
+ * false in either state.
  *   kept  the state at the first moment
  *   now   the state at the second moment
  */

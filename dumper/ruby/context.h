@@ -1,9 +1,9 @@
 /*
  * Execution contexts. Each execution context has a VM stack. Since 2.5 an execution context (rb_execution_context_t) is
- * part of a fiber, and a thread points to the execution context in which the thread runs. Up to 2.4 a thread
- * (rb_thread_t) is itself an execution context. When such a thread leaves a fiber, the fiber gets a copy of the
- * rb_thread_t. In this copy, only the members that describe the stack and its owner are valid (vm_core.h, rb_thread_t;
- * cont.c, cont_save_thread, cont_init, 1.9.3 to 2.4.10).
+ * part of a fiber, and a thread points to the execution context of the fiber that it runs. Up to 2.4 a thread
+ * (rb_thread_t) is itself an execution context. When a thread of such a Ruby leaves a fiber, the fiber gets a copy of
+ * the rb_thread_t. In this copy, only the members that describe the stack and its owner are valid (vm_core.h,
+ * rb_thread_t; cont.c, cont_save_thread, cont_init, 1.9.3 to 2.4.10).
  */
 #ifndef RBDUMP_CONTEXT_H
 #define RBDUMP_CONTEXT_H
@@ -28,7 +28,7 @@ static inline struct context_members context_members(const struct layout *layout
 					F_fiber_saved_thread};
 }
 
-/* The execution context in which a thread (rb_thread_t) runs. */
+/* The current execution context of a thread (rb_thread_t). */
 static inline uint64_t context_of_thread(struct access *access, uint64_t thread)
 {
 	return layout_has(access->layout, F_thread_ec) ? access_member(access, thread, F_thread_ec) : thread;
@@ -64,9 +64,9 @@ static inline uint64_t context_fiber(struct access *access, uint64_t object, enu
 }
 
 /*
- * How many bytes at the start of an execution context show whether its stack has changed. Up to 2.4 an execution
- * context is a whole rb_thread_t, and has many more bytes. Some of these other bytes change although the stack does
- * not: for example, a counter of the thread's running time.
+ * The number of bytes at the start of an execution context that must be compared to find out whether its stack has
+ * changed. Up to 2.4 an execution context is a whole rb_thread_t, and only its first part is compared. Some later
+ * members change although the stack does not change, for example a counter of the thread's running time.
  */
 static inline uint64_t context_size(const struct layout *layout)
 {

@@ -1,6 +1,6 @@
 /*
- * The slots of an environment, in Ruby 2.4 and later. The slots are three words. The ep points at the third word. An
- * environment on the heap has a fourth word, after these three. The slots of older Rubies are in frame.c.
+ * The slots of an environment, in Ruby 2.4 and later. An environment has three slots of one word each. The ep points at
+ * the third slot. An environment on the heap has a fourth slot. For the slots of older Rubies, see frame.c.
  */
 #ifndef RBDUMP_ENVIRONMENT_H
 #define RBDUMP_ENVIRONMENT_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The position of each slot, in words from the ep: VM_ENV_DATA_INDEX_ of vm_core.h, v2_4_0 to v4.0.5 and head. */
+/* The position of each slot, in words from the ep: VM_ENV_DATA_INDEX_* of vm_core.h, v2_4_0 to v4.0.5 and head. */
 enum environment_slot {
 	ENVIRONMENT_ME_CREF = -2, /* a method entry, a cref, or an svar that refers to one of these two */
 	ENVIRONMENT_SPECVAL = -1, /* the enclosing environment; if there is none, a block or 0 */
@@ -16,7 +16,7 @@ enum environment_slot {
 	ENVIRONMENT_ENV = 1, /* the environment object, if the environment is on the heap */
 };
 
-/* The number of words from ME_CREF to FLAGS. */
+/* The number of slots from ME_CREF to FLAGS, both included. */
 #define ENVIRONMENT_WORDS 3u
 
 /* The number of bytes from ME_CREF to the ep. */

@@ -1,6 +1,6 @@
 /*
- * Lists the fibers that have a stack, except the fibers that threads are running. For each fiber, the list says which
- * thread it belongs to, and which fiber has resumed it.
+ * Lists the fibers that have a stack, except the fibers that threads are running. The list also contains the thread of
+ * each fiber, and the fiber that has resumed it.
  *
  * The fiber that a thread is running is listed with its thread (ruby/threads.h). A fiber that was never resumed, or has
  * ended, has no stack and is not listed. Ruby itself shows no stack for such a fiber either.
@@ -16,15 +16,15 @@
  *     search is not listed, and a fiber that was made since the search is missed. Up to 2.1 Ruby links the fibers of
  *     each thread in a ring, and rbdump follows this ring. So up to 2.1 a fiber can be missed only if its thread has
  *     ended.
- * Since 2.7 Ruby has a pool of fiber stacks. The number of stacks in use shows whether any fiber was missed.
+ * Since 2.7 Ruby has a pool of fiber stacks. The number of stacks that are in use shows whether any fiber was missed.
  *
  * A suspended fiber can change only while its thread runs. So the stack of a suspended fiber is read like the stack of
- * a thread, and is equally reliable. If a thread is stopped in the middle of a switch from an old to a new fiber,
- * neither fiber runs. Until the switch is done, the thread's members refer to the old fiber (cont.c,
- * fiber_restore_thread). In Ruby 2.4 and older, cont_restore_thread() copies the members that describe the stack from
- * the new fiber to the thread, one by one. During this copying, the thread's members contradict each other: the
- * thread's control frame is outside the thread's stack. The stack of the old fiber was saved in the old fiber before
- * cont_restore_thread() began. Each fiber has its own VM stack, even in a Ruby that copies machine stacks
+ * a thread, and is equally reliable. If a thread is stopped while it switches from an old fiber to a new fiber, neither
+ * fiber runs. Until the switch is done, the thread's members refer to the old fiber (cont.c, fiber_restore_thread). In
+ * Ruby 2.4 and older, cont_restore_thread() copies the members that describe the stack from the new fiber to the
+ * thread, one by one. During this copying, the thread's members can contradict each other, so that the thread's control
+ * frame is outside the thread's stack. The members that describe the old fiber's stack are already saved in the old
+ * fiber when cont_restore_thread() begins. Each fiber has its own VM stack, even in a Ruby that copies machine stacks
  * (FIBER_USE_NATIVE is 0).
  *
  * Facts: cont.c (rb_fiber_t, rb_jit_cont, fiber_init, fiber_switch, fiber_store, return_fiber, root_fiber_alloc,
@@ -43,8 +43,8 @@ struct ruby_fiber {
 	/* The index of the fiber's thread in the list of threads; if the thread has ended, the length of that list. */
 	size_t thread_index;
 	/*
-	 * The rb_fiber_t that has resumed this fiber. 0 if this fiber has yielded since it was resumed, or was entered
-	 * by Fiber#transfer.
+	 * The rb_fiber_t that has resumed this fiber. 0 if this fiber has yielded since then, or was entered by
+	 * Fiber#transfer.
 	 */
 	uint64_t resumed_by;
 	/*
@@ -60,12 +60,12 @@ struct ruby_fibers {
 	size_t count;
 	enum list_missing missing;
 	uint64_t nr_missing; /* for LIST_MISSED */
-	uint64_t type;	     /* rb_data_type_t to search the heap for; 0 if no search is needed */
+	uint64_t type;	     /* type to search the heap for (rb_data_type_t); 0 if no search is needed */
 };
 
-/* At most this many fibers are listed. */
+/* The maximum number of fibers in a list. */
 #define FIBERS_MAX 16384u
-/* At most this many fibers are examined, including fibers without a stack. */
+/* The maximum number of fibers that are examined, including fibers without a stack. */
 #define FIBERS_LOOKED_AT 131072u
 
 /*

@@ -17,9 +17,9 @@ struct frame {
 	 */
 	uint64_t method;
 	enum frame_kind kind;
-	/* The frame runs the code of its method entry. If false, it runs a block or other code inside that method. */
+	/* The frame runs the code of its method entry. If false, it runs other code, such as a block in that method. */
 	bool own_method;
-	bool jit;	    /* JIT-compiled code has made the frame, or runs it (jit_frame.h) */
+	bool jit;	    /* JIT-compiled code has pushed the frame, or runs it (jit_frame.h) */
 	bool finish;	    /* the frame is the first one of a vm_exec() (VM_FRAME_FLAG_FINISH) */
 	enum reason reason; /* for FRAME_UNREADABLE */
 };
@@ -27,7 +27,7 @@ struct frame {
 struct stack {
 	uint64_t ec;
 	struct stack_facts facts;
-	bool started;	    /* false: the thread or fiber has no stack, because it has not begun or has ended */
+	bool started;	    /* false: the thread or fiber has no stack, because it has not started or has ended */
 	enum reason reason; /* why some or all frames are missing or unreadable */
 
 	struct frame *frames; /* innermost first */

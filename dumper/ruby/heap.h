@@ -2,14 +2,14 @@
  * Finds objects of one type in Ruby's heap. In a Ruby that keeps no list of its fibers, this search finds the fibers
  * (ruby/fibers.h).
  *
- * A heap can have a size of several gigabytes, so it is not copied to the snapshot. The heap is read once, piece by
- * piece, from the source of the snapshot's pages. The limits below apply to each search. The heap is never read while a
- * target is stopped. The heap of a running process changes during the search, so an object that was found may be gone.
- * The caller must read each object again in the snapshot.
+ * A heap can be several gigabytes large, so it is not copied to the snapshot. The heap is read once, piece by piece,
+ * from the source of the snapshot's pages, and never while the target is stopped. The limits below apply to each
+ * search. The heap of a running process changes during the search, so an object that was found can be gone. So the
+ * caller must read each object again in the snapshot.
  *
  * Facts: gc.c (rb_objspace_t.heap_pages, struct heap_page, heap_page_allocate, RVALUE),
- * include/ruby/internal/core/rtypeddata.h, 2.1.0 to 3.2.2. Before 2.1, the list of pages (16 KiB each) has other names:
- * in 2.0 rb_objspace_t.heap and struct heaps_header, in 1.9.3 struct sorted_heaps_slot.
+ * include/ruby/internal/core/rtypeddata.h, 2.1.0 to 3.2.2. Before 2.1, the list of pages (of 16 KiB each) is in other
+ * structs: in 2.0 rb_objspace_t.heap and struct heaps_header, in 1.9.3 struct sorted_heaps_slot.
  */
 #ifndef RBDUMP_HEAP_H
 #define RBDUMP_HEAP_H
@@ -20,8 +20,8 @@
 struct heap_finds {
 	struct addresses data; /* RTypedData.data of each object; ascending, without duplicates */
 	/*
-	 * There may be more objects: some of the heap was not read, too many objects were found, or the class Object
-	 * was not found.
+	 * There can be more objects of this type: part of the heap was not read, too many objects were found, or the
+	 * search did not find the class Object.
 	 */
 	bool cut;
 };

@@ -1,6 +1,6 @@
 /*
- * Finds out whether a Ruby is just starting or ending. Use this if no layout fits: the Ruby may not have made its
- * objects yet, or may have freed them already.
+ * Finds out whether a Ruby is just starting or ending. Call this if no layout fits. A possible cause is that the Ruby
+ * has not created its objects yet, or has already freed them.
  */
 #ifndef RBDUMP_LIFETIME_H
 #define RBDUMP_LIFETIME_H
@@ -9,14 +9,14 @@
 
 enum lifetime {
 	LIFETIME_RUNNING,  /* there is no sign that Ruby is starting or ending */
-	LIFETIME_STARTING, /* Ruby's own classes are still being made (inits.c) */
+	LIFETIME_STARTING, /* Ruby is still creating its own classes (inits.c) */
 	LIFETIME_ENDING,   /* Ruby has destroyed its threads, or freed its objects (vm.c, ruby_vm_destruct) */
 };
 
 /*
- * Finds out whether a Ruby is starting, running or ending. A fact that was read through the layout counts only if a
- * second such fact confirms it. So one wrong member of the layout cannot decide the result.
- *   ruby  ruby->memory must show the current state of the target. The snapshot of a look may be too old
+ * Finds out whether a Ruby is starting, running or ending. A fact that was read through the layout counts only if
+ * another fact confirms it. So one wrong member of the layout cannot decide the result.
+ *   ruby  ruby->memory must show the current state of the target. The snapshot of a look can be too old
  */
 enum lifetime lifetime_of(const struct ruby *ruby, const struct roots *roots);
 

@@ -10,7 +10,7 @@
 #include "trace/trace.h"
 
 /*
- * A resolver keeps the data that it has read about code and methods. The kept data is valid for only one snapshot of
+ * A resolver keeps the data that it has read about code and methods. The kept data is valid only for one snapshot of
  * the memory, unless resolver_keep() was called.
  */
 struct resolver;
@@ -25,25 +25,26 @@ void resolver_destroy(struct resolver *resolver); /* NULL is fine */
 
 /*
  * Fills in a thread's frames. Stops early if the time is over (memory_is_over()). Also sets the thread's verdict and
- * reason, but only from what its stack shows. Returns false if out of memory.
+ * reason, based only on its stack. Returns false if out of memory.
  */
 bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct trace_thread *thread);
 
 /*
- * The following functions are for a resolver that is used for stacks from many moments, while the target runs. The kept
- * data about code or a method is right for the moment of a stack if one of the following is true:
- *   - Nothing can have been freed or moved between the moment of the stack and the moment of the read
+ * The following functions are for a resolver that is used for many stacks while the target runs. The moment of a stack
+ * is the time at which the stack was copied. The kept data about code or a method is right for this moment if one of
+ * the following is true:
+ *   - No object can have been freed or moved between the moment of the stack and the read of the data
  *     (collections_same_objects()).
- *   - The data was read before the moment of the stack, and again after it. Every byte that the data was made from was
- *     the same at both reads. If the stack copy contains the byte, it is also the same there.
- * If a program changes data in place (for example, gives a name to an anonymous class), rbdump may take some seconds to
+ *   - The data was read before the moment of the stack, and again after it. Every byte from which the data was made was
+ *     the same at both reads. If the stack copy contains this byte, the byte is also the same in the copy.
+ * If a program changes data in place (for example, gives a name to an anonymous class), rbdump can take some seconds to
  * notice the change.
  */
 
 /* After this call, the resolver keeps all data that it reads, and uses this data for later stacks, too. */
 void resolver_keep(struct resolver *resolver);
 
-/* Replaces the memory by another snapshot of the same target. */
+/* Replaces the memory with another snapshot of the same target. */
 void resolver_use(struct resolver *resolver, struct memory *memory);
 
 /*
@@ -56,16 +57,16 @@ bool resolver_knows(const struct resolver *resolver, const struct stack *stack, 
 		    uint64_t then_ns);
 
 /*
- * Checks kept data that the stack needs, unless this data is known to be right. Reads the data again, and forgets what
- * has changed. Call it before resolver_stack() if resolver_knows() returned false. The memory must not contain pages
- * that were copied before the moment of the stack.
+ * Checks the kept data that the stack needs, unless this data is known to be right. To check data, reads it again, and
+ * forgets it if it has changed. Call this function before resolver_stack() if resolver_knows() returned false. The
+ * memory must not contain pages that were copied before the moment of the stack.
  */
 void resolver_verify(struct resolver *resolver, const struct stack *stack, const struct collections *then,
 		     uint64_t then_ns);
 
 /*
- * Call it after resolver_stack(). Returns whether all data that resolver_stack() has used is known to be right for the
- * moment of the stack.
+ * Call this function after resolver_stack(). Returns whether all data that resolver_stack() has used is known to be
+ * right for the moment of the stack.
  *   now     the state of the garbage collector after everything was read
  *   now_ns  the time after everything was read, by CLOCK_MONOTONIC
  */

@@ -19,7 +19,7 @@ struct roots {
 	uint64_t zjit_entry;  /* rb_zjit_entry, a pointer */
 	uint64_t version;     /* ruby_version, a string */
 	uint64_t description; /* ruby_description, a string */
-	bool cut; /* the search stopped at its limit of size or time: a root that was not found may still exist */
+	bool cut; /* the search reached its limit of size or time, so a root that was not found can still exist */
 };
 
 /* Reads the roots from the symbol tables of the module's ELF file. */
@@ -31,19 +31,20 @@ void roots_from_module(const struct module *module, struct roots *ret);
  */
 void roots_from_layout(const struct layout *layout, const struct module *module, struct roots *roots);
 
-/* Copies the VM, the symbol table and the class Object from `more`, but only those that `roots` does not have. */
+/* Copies the VM, the symbol table and the class Object from `more`, but only those that are missing in `roots`. */
 void roots_add(struct roots *roots, const struct roots *more);
 
 /* Whether the VM, the symbol table and the class Object are known. */
 bool roots_are_complete(const struct roots *roots);
 
 /*
- * Checks the VM, the symbol table and the class Object in the target, because roots from a file may be wrong. Sets each
+ * Checks the VM, the symbol table and the class Object in the target, because roots from a file can be wrong. Sets each
  * wrong root to 0. The VM must point at a main thread that points back at the VM, and the execution context of this
- * thread must point back at the thread. The symbol table must give the ID 43 the name "+", because the ID of an
- * operator of one character is the code of that character (id.h). Up to 2.1, the ID of method_missing is checked
+ * thread must point back at the thread. In the symbol table, the ID 43 must have the name "+", because the ID of an
+ * operator of one character is the code of this character (id.h). Up to 2.1, the ID of method_missing is checked
  * instead. The class Object must be a class with the name "Object". (Every Ruby exports rb_cObject. But for a core, the
- * file with this symbol may be missing. roots_search() then finds the address, and makes the same check.)
+ * file that contains this symbol can be missing. In this case, roots_search() finds the class Object by the same
+ * check.)
  *   memory  the memory to read. Roots are checked before any pause, so this memory is not the snapshot of the stacks
  */
 void roots_check(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots);
@@ -53,17 +54,17 @@ void roots_check(const struct module *module, struct memory *memory, const struc
  * known. Stripped Rubies need this search. A stripped Ruby does not export Ruby's own symbol table
  * (ruby_global_symbols). Since 3.3, a stripped Ruby does not export the VM (ruby_current_vm_ptr) either. Every root
  * that is found has passed the checks of roots_check(). The pages are copied in a few reads, even if the segments are
- * large. Searches at most 16 MiB of data, for at most two seconds; sets `cut` if not all of the data was searched.
+ * large. Searches at most 16 MiB of data, for at most two seconds. Sets `cut` if part of the data was not searched.
  *   memory  the snapshot through which the target is read, as for roots_check(). It must not contain any pages yet. The
  *           function seals it (memory_seal())
  */
 void roots_search(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots);
 
 /*
- * Searches like roots_search(), but for a VM whose main thread no longer has an execution context (vm.c,
- * ruby_vm_destruct, thread_free). roots_search() does not find such a VM. Returns the address of the variable that
- * points to the VM; 0 if no VM was found. The only evidence for a VM is that the VM and its main thread point at each
- * other. This evidence is weak, so lifetime.h requires more evidence.
+ * Searches like roots_search(), but for the VM of a Ruby that is ending: its main thread no longer has an execution
+ * context (vm.c, ruby_vm_destruct, thread_free), so roots_search() does not find it. Returns the address of the
+ * variable that points to the VM; 0 if no VM was found. The only evidence for a VM is that the VM and its main thread
+ * point at each other. This evidence is weak, so lifetime.h requires more evidence.
  */
 uint64_t roots_search_ended_vm(const struct module *module, struct memory *memory, const struct layout *layout);
 

@@ -17,18 +17,18 @@ struct ruby {
 	struct memory *memory;
 	const struct layout *layout;
 
-	uint64_t vm;	       /* the rb_vm_struct that ruby_current_vm_ptr points to */
+	uint64_t vm;	       /* address of the rb_vm_struct to which ruby_current_vm_ptr points */
 	uint64_t symbols;      /* address of ruby_global_symbols, an rb_symbols_t; 0 if not known */
 	uint64_t operators;    /* address of op_tbl[], which is needed up to 2.1; 0 if not known */
 	uint64_t object_class; /* address of the variable rb_cObject; 0 if not known */
 	enum zjit zjit;
 	/*
-	 * The layout is for another release. The offsets of the garbage collector's counters may be wrong, and the
-	 * self-test cannot find this out. Results that depend on these counters are not kept.
+	 * The layout is for another release. The offsets of the garbage collector's counters might be wrong, and the
+	 * self-test cannot detect this. Results that depend on these counters are not kept.
 	 */
 	bool borrowed;
 	/*
-	 * Do not check that a frame's code belongs to its method entry. Either this was checked before, or an
+	 * Do not check whether a frame's code belongs to its method entry: either this was checked before, or an
 	 * experiment measures a source without checks.
 	 */
 	bool unchecked;

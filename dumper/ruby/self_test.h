@@ -1,9 +1,9 @@
 /*
- * Tests whether a layout is right for the target's Ruby. Nothing is printed before the layout has passed.
+ * Tests whether a layout is right for the target's Ruby. rbdump prints no stack before the layout has passed.
  *
  * Some facts are the same in every Ruby: exported globals, names that every Ruby has, structs that point at each other.
- * The test reads these facts through the layout. If a fact is not as expected, the layout does not pass. The result
- * depends only on the snapshot.
+ * The test reads these facts through the layout. If one of them is not as expected, the layout does not pass. The
+ * result depends only on the snapshot.
  */
 #ifndef RBDUMP_SELF_TEST_H
 #define RBDUMP_SELF_TEST_H
@@ -16,7 +16,7 @@
  * layout. Also returns an error if out of memory.
  *
  * A read that fails because a core was cut short (memory_lacked()) is no evidence against a layout. Missing threads are
- * evidence against it only if the list of threads is broken.
+ * evidence against the layout only if the list of threads is broken.
  */
 struct error *self_test_run(const struct self_test *test);
 

@@ -12,18 +12,19 @@
 
 struct self_test {
 	const struct ruby *ruby;
-	/* The version of the target's Ruby. NULL if a layout for another version may pass, too (session/fits.h). */
+	/* The version of the target's Ruby. NULL if a layout for another version can pass, too (session/fits.h). */
 	const char *version;
 	const struct ruby_threads *threads;
 	const struct stack *stacks; /* one stack for each thread */
 	/*
-	 * For each thread: true if its stack may have changed during the copy, so that it is not tested. Can be NULL.
+	 * For each thread: true if its stack might have changed during the copy. Such a stack is not tested. Can be
+	 * NULL.
 	 */
 	const bool *moved;
 	const struct addresses *pthreads; /* pthread_t of all native threads, ascending; NULL if not all are known */
 	/*
-	 * The range [missing, missing_end) where Ruby's own file was mapped, if that file is missing. A name that is a
-	 * literal in the missing file cannot be read. This failed read is no evidence against the layout.
+	 * The range [missing, missing_end) where Ruby's own file is mapped. If the file is missing, a name that is a
+	 * literal in this file cannot be read. Such a failed read is no evidence against the layout.
 	 */
 	uint64_t missing, missing_end;
 	/* The layout is for another release, so a fact that cannot be tested is evidence against the layout. */
@@ -33,15 +34,15 @@ struct self_test {
 };
 
 /*
- * The text of the finding for a core that lacks memory needed to test a layout. This finding is made only if the layout
- * is not known to be for this build.
+ * The text of the finding for a core that lacks memory that is needed to test a layout. This finding is made only if
+ * the layout is not known to be for this build.
  */
 #define SELF_TEST_LACKING "the core lacks memory that is needed to test the layout"
 
-/* Makes a finding. The arguments are those of printf(). They form the message of the finding. */
+/* Makes a finding. The arguments are those of printf(), and form the message of the finding. */
 #define finding(...) error_create(EXIT_NO_RUBY, __VA_ARGS__)
 
-/* The finding that `what` cannot be read. Its message has the address at which the read failed. */
+/* The finding that `what` cannot be read. Its message contains the address at which the read failed. */
 struct error *unreadable(const struct access *access, const char *what);
 
 #endif

@@ -3,8 +3,8 @@
  * st.c, include/ruby/st.h, 1.9.3 to 3.1.2.
  *
  * Since 2.4 the entries are in one array, and deleted entries stay in it. Before 2.4 the entries are in linked lists.
- * The number of an entry's list is the entry's hash modulo the number of lists. Before 2.4 a table with only a few
- * entries has a short array ("packed") and no linked lists.
+ * The index of an entry's list is the entry's hash modulo the number of lists. But a table with only a few entries can
+ * have a short array instead of linked lists ("packed").
  */
 #ifndef RBDUMP_ST_H
 #define RBDUMP_ST_H

@@ -19,13 +19,13 @@ struct bytes symbol_name(const struct ruby *ruby, struct access *access, uint64_
  */
 bool symbol_add(const struct ruby *ruby, struct access *access, uint64_t id, struct text *text);
 
-/* The lowest serial number that no ID has yet. `symbols` is the address of the symbol table. */
+/* The lowest serial number that is not in use yet. `symbols` is the address of the symbol table. */
 uint64_t symbol_serials_end(struct access *access, uint64_t symbols);
 
 /*
  * Since 2.2 the symbol table consists of inner lists of names. Tests whether the first inner list has as many names as
- * the layout says. Returns true also if this cannot be tested: the table has no inner lists or only one, or its inner
- * lists are not Arrays. If the lists cannot be read, returns false and sets access->failed.
+ * the layout says. Also returns true if this cannot be tested, because the table has fewer than two inner lists, or
+ * because its inner lists are not Arrays. If the lists cannot be read, returns false and sets access->failed.
  */
 bool symbol_units_hold(const struct ruby *ruby, struct access *access);
 

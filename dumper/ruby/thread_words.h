@@ -1,8 +1,8 @@
 /*
- * Words of a target that show whether a list of its threads is still current. If these words are unchanged, no thread
- * was added, the running thread and its name are the same as before, and no thread waits for the GVL. The words do not
- * show whether another thread has ended or fallen asleep. But a thread can end or fall asleep only while it runs, and
- * rbdump notices that a thread has run (sampling/quiet.h). If the running thread renames another thread, the next round
+ * Words of a target's memory that show whether a list of its threads is still current. If these words are unchanged, no
+ * thread was added, the running thread and its name are the same as before, and no thread waits for the GVL. The words
+ * do not show whether another thread has ended or fallen asleep. But a thread must run to end or to fall asleep, and
+ * rbdump notices if a thread has run (sampling/quiet.h). If the running thread renames another thread, the next round
  * that is not quiet reads the new name.
  *
  * Facts: vm_core.h, ractor_core.h, thread_pthread.{c,h} (each thread is added to the tail of a list), 2.2.0 to 4.0.0.
@@ -16,14 +16,14 @@
 
 struct thread_word {
 	uint64_t address;
-	uint32_t length; /* how many bytes the word has: at most 8 */
+	uint32_t length; /* in bytes, at most 8 */
 	uint64_t value;
 	size_t at; /* offset in a buffer that contains a copy of all spans, one after the other */
 };
 
 /*
  * A range of memory that contains one or more words. All words in one page share a span, which includes the bytes
- * between these words. Each copied range costs time, so there are as few spans as possible.
+ * between these words. Copying a span costs time, so there are as few spans as possible.
  */
 struct thread_span {
 	uint64_t address;
@@ -40,7 +40,7 @@ struct thread_words {
 /*
  * Finds the words for a list that was just read from the memory of `ruby`. Returns false in each of these cases:
  *   - There are several ractors.
- *   - This Ruby keeps its threads in another kind of list (Ruby 2.1 and older).
+ *   - This Ruby does not keep its threads in a linked list (Ruby 2.1 and older).
  *   - The list is not complete.
  *   - The state of a thread is unknown.
  *   - A thread waits for the GVL.

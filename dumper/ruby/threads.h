@@ -12,7 +12,7 @@ struct ruby_thread {
 	uint64_t address;	 /* rb_thread_t */
 	uint64_t ec;		 /* the thread's execution context; 0 if it cannot be read */
 	uint64_t ractor;	 /* number of the thread's ractor; 1 if this Ruby has no ractors (up to 2.7) */
-	uint64_t name;		 /* VALUE of the name; 0 if this Ruby has no thread names */
+	uint64_t name;		 /* VALUE of the name, or nil; 0 if this Ruby has no thread names */
 	uint64_t pthread;	 /* pthread_t; 0 if not known */
 	uint64_t tid;		 /* tid that Ruby has stored (wrong after a fork in 3.1 and 3.2); 0 if not known */
 	uint64_t fiber;		 /* rb_fiber_t that the thread runs; 0 if not known */
@@ -28,7 +28,7 @@ struct ruby_threads {
 	enum list_missing missing; /* LIST_COMPLETE, LIST_BROKEN, LIST_TOO_LONG or LIST_OUT_OF_TIME */
 };
 
-/* At most this many threads are listed. */
+/* The maximum number of threads in a list. */
 #define THREADS_MAX 16384u
 
 /*
@@ -39,8 +39,8 @@ bool threads_list(const struct ruby *ruby, struct ruby_threads *ret);
 void threads_clear(struct ruby_threads *threads);
 
 /*
- * Reads the current state of one thread. Does not find out the thread's ractor, whether the thread is the main thread,
- * or whether it has a GVL. Only threads_list() finds out these facts.
+ * Reads the current state of one thread. Does not find out the thread's ractor, whether it is the main thread, or
+ * whether it has a GVL. Only threads_list() finds out these facts.
  */
 struct ruby_thread threads_read_one(const struct ruby *ruby, uint64_t address);
 
@@ -48,7 +48,8 @@ struct ruby_thread threads_read_one(const struct ruby *ruby, uint64_t address);
 bool threads_are_same(const struct ruby_threads *a, const struct ruby_threads *b);
 
 /*
- * Whether the garbage collector is running. `known` receives whether this is known. Returns false if it is not known.
+ * Whether the garbage collector is running. `known` receives whether rbdump could find this out; if not, the result is
+ * false.
  */
 bool threads_gc_running(const struct ruby *ruby, bool *known);
 

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "ruby/access.h"
 
-/* A range of bytes in the target. If `address` is 0, there are no bytes (nil). */
+/* A range of bytes in the target. `address` is 0 if there are no bytes, for example because a value is nil. */
 struct bytes {
 	uint64_t address;
 	uint64_t length;
@@ -19,7 +19,7 @@ struct bytes {
 /* The maximum length of a String, in bytes. A read of a longer String fails. */
 #define VALUE_STRING_MAX (64u * 1024)
 
-/* Whether a VALUE can be a pointer to an object. Does not check whether there is an object at that address. */
+/* Whether a VALUE can be a pointer to an object. Does not check whether there is an object at this address. */
 static inline bool value_is_object(uint64_t value)
 {
 	return value >= MEMORY_PAGE && value % 8 == 0;

@@ -2,9 +2,9 @@
  * Finds out what a suspended fiber waits for, if it waits in a hook of its thread's fiber scheduler. The fiber's frames
  * show the hook, and the method that has called the hook.
  *
- * The frame of a hook is recognized by its name and its receiver. The receiver must be the thread's scheduler. Facts:
- * scheduler.c (Init_Fiber_Scheduler, rb_fiber_scheduler_block and the others), vm_core.h (rb_thread_t.scheduler), 3.0.0
- * to 4.0.5 and head.
+ * rbdump recognizes the frame of a hook by its name and its receiver (self). The receiver must be the thread's
+ * scheduler. Facts: scheduler.c (Init_Fiber_Scheduler, rb_fiber_scheduler_block and the others), vm_core.h
+ * (rb_thread_t.scheduler), 3.0.0 to 4.0.5 and head.
  */
 #ifndef RBDUMP_WAITS_H
 #define RBDUMP_WAITS_H

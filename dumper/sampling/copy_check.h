@@ -18,27 +18,28 @@ struct copy_check {
 };
 
 /*
- * How many frames to check: all frames, or only the two innermost ones. A check of these two finds nearly all errors,
- * and takes less time.
+ * How many frames to check: all frames, or only the two innermost ones. A check of only these two takes less time, and
+ * finds nearly all errors.
  */
 #define COPY_CHECK_ALL	     65536u
 #define COPY_CHECK_INNERMOST 2u
 
-/* Initializes `check`. The target must outlive `check`. False if out of memory. */
+/* Initializes `check`. The target must outlive `check`. Returns false if out of memory. */
 bool copy_check_init(struct copy_check *check, const struct ruby *ruby, struct target *target);
 void copy_check_clear(struct copy_check *check);
 
 /*
- * Drops the code that was read. Ruby may have freed this code by now, and reused its memory for something else. False
+ * Drops the code that was read so far, because Ruby may have freed it and reused its memory for something else. False
  * if out of memory.
  */
 bool copy_check_renew(struct copy_check *check);
 
 /*
- * Checks the innermost `frames` frames of a copy of a whole stack. In two cases, the code is read again, and the check
- * is repeated. First, something cannot be read: a compaction may have protected its page. Second, the check finds a
- * contradiction, and the code was not read just now: the code may have changed since. Returns what is wrong;
- * REASON_NONE if nothing is wrong.
+ * Checks the innermost `frames` frames of a copy of a whole stack. Reads the code again and repeats the check in these
+ * cases:
+ *   - Something cannot be read. For example, a compaction may have protected a page.
+ *   - The check finds a contradiction, and the code was not read just now. The code may have changed since it was read.
+ * Returns what is wrong; REASON_NONE if nothing is wrong.
  */
 enum reason copy_check_run(struct copy_check *check, const struct stack_copy *copy, size_t frames);
 

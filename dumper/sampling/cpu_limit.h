@@ -12,21 +12,21 @@
 /* The default limit, in percent of one CPU, for rates up to CPU_LIMIT_RATE samples per second. */
 #define CPU_LIMIT_PERCENT 10.0
 #define CPU_LIMIT_RATE	  99.0
-/* For a higher rate, the default limit is higher in proportion to the rate, but at most this percentage. */
+/* For higher rates, the default limit grows in proportion to the rate, up to this percentage. */
 #define CPU_LIMIT_MOST_PERCENT 90.0
 
-/* The default limit, in percent of one CPU, for a rate in samples per second. */
+/* The default limit in percent of one CPU. `rate` is in samples per second. */
 double cpu_limit_for(double rate);
 
 struct cpu_limit {
 	struct timespec at;   /* the time of the last update */
 	struct timespec used; /* the CPU time used until the last update */
-	double left_ns;	      /* CPU time left; negative: overspent */
+	double left_ns;	      /* the budget: the CPU time that is left; negative: overspent */
 };
 
 /*
- * Initializes `limit`. The first samples cost most, because no names are known yet. So the budget starts at `share`
- * times three seconds.
+ * Initializes `limit`. The first samples cost the most CPU time, because no names are known yet. So the budget starts
+ * at `share` times three seconds.
  *   share  the limit as a share of one CPU, above 0
  *   now    by CLOCK_MONOTONIC
  *   used   the CPU time used so far, by CLOCK_PROCESS_CPUTIME_ID or a similar clock
@@ -34,8 +34,8 @@ struct cpu_limit {
 void cpu_limit_begin(struct cpu_limit *limit, double share, const struct timespec *now, const struct timespec *used);
 
 /*
- * Adds `share` times the time since the last update to the budget. The budget does not grow above `share` times one
- * second. Then subtracts the CPU time that was used since the last update. Returns how long sampling must pause, in
+ * Adds `share` times the time since the last update to the budget, but does not raise the budget above `share` times
+ * one second. Then subtracts the CPU time that was used since the last update. Returns how long sampling must pause, in
  * nanoseconds; 0 if the budget is not overspent.
  */
 long long cpu_limit_pause(struct cpu_limit *limit, double share, const struct timespec *now,

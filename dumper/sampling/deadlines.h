@@ -1,5 +1,5 @@
 /*
- * Deadlines of samples: one in each period, by CLOCK_MONOTONIC. The sample of a missed deadline is not taken later.
+ * Deadlines of samples: one in each period, by CLOCK_MONOTONIC. If a deadline is missed, its sample is never taken.
  */
 #ifndef RBDUMP_DEADLINES_H
 #define RBDUMP_DEADLINES_H
@@ -20,18 +20,19 @@ struct timespec deadline_next(const struct timespec *deadline, const struct time
 /* Returns whether sampling must end; deadline_wait() then stops waiting. `now` is the current time. */
 typedef bool deadline_ends(void *context, const struct timespec *now);
 
-/* Sleeps until `due`. Calls `ends` before each sleep and after the last one. False if `ends` returned true. */
+/* Sleeps until `due`. Calls `ends` before each sleep and after the last one. Returns false if `ends` returned true. */
 bool deadline_wait(const struct timespec *due, deadline_ends *ends, void *context);
 
 /*
  * Whether a sample that begins `behind_ns` nanoseconds after its deadline is late. The sample is late if `behind_ns` is
- * more than a tenth of a period and more than 0.1 ms. A sleep usually ends less than 0.1 ms late.
+ * more than a tenth of a period and more than 0.1 ms. Up to 0.1 ms is tolerated, because sleeps usually end late by
+ * less than that.
  */
 bool deadline_is_late(long long behind_ns, long long period_ns);
 
 /*
- * How many deadlines were missed if a sample begins now. The sample belongs to the last deadline before now; earlier
- * deadlines were missed.
+ * How many deadlines were missed if a sample begins now. That sample belongs to the latest deadline that is not after
+ * `now`. All earlier deadlines that have no sample were missed.
  *   deadline  before the call, the first deadline that has no sample; it must not be later than `now`. After the call,
  *             the deadline of the sample that begins now
  */

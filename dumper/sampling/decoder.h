@@ -1,11 +1,11 @@
 /*
  * Decodes the bytes of a sample into frames, names and a verdict.
  *
- * Names, code and method entries are read while the target runs, and kept for many samples. The names of a sample are
- * shown only with a proof that these names were right at the moment of the sample. ruby/resolve.h describes the two
- * possible proofs. A sample without a proof has no frames. Since the moment of the sample, objects to which the
- * sample's stack refers may have been freed and replaced (REASON_COLLECTED), or moved (REASON_COMPACTED). For Ruby 2.1
- * and older, rbdump does not notice freed objects, because it cannot read the state of the garbage collector.
+ * A decoder reads names, code and method entries while the target runs, and keeps them for many samples. Objects to
+ * which a sample's stack refers may have been freed and replaced (REASON_COLLECTED), or moved (REASON_COMPACTED), since
+ * the sample was taken. So a decoder returns frames only if there is proof that their names were right at the moment of
+ * the sample. ruby/resolve.h describes the two possible proofs. For Ruby 2.1 and older, rbdump does not notice freed
+ * objects, because it cannot read the state of the garbage collector.
  *
  * A decoder belongs to one thread of rbdump.
  */
@@ -23,16 +23,16 @@ struct decoder *decoder_create(const struct session *session);
 void decoder_destroy(struct decoder *decoder); /* NULL is fine */
 
 /*
- * Drops the decoder's snapshot of the target. After this call, the target is read again, also through decoder_ruby().
- * If out of memory, returns false and changes nothing.
+ * Drops the decoder's snapshot of the target. After this call, data is read from the target again, also through
+ * decoder_ruby(). If out of memory, returns false and changes nothing.
  */
 bool decoder_look_again(struct decoder *decoder);
 
 /*
  * Decodes a sample. The caller frees the `frames` of the result. The strings of the frames are valid until the next
  * decoder_decode(), which drops all strings if they take too much memory. The verdict is the result of all checks. For
- * a sample from an unchecked source (source.h), some checks are omitted (`unchecked` in ruby/ruby.h). If the names may
- * have changed since the sample was taken, the result has no frames.
+ * a sample from an unchecked source (source.h), some checks are omitted (`unchecked` in ruby/ruby.h). If the names
+ * might have changed since the sample was taken, the result has no frames.
  *   holds  receives whether the stack is complete, and was decoded before any object could be freed or moved. If
  *          `*holds` is true, every stack with the same fingerprint has the same frames until the next collection
  *          (collections_same_objects())

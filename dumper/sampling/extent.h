@@ -18,10 +18,10 @@ struct stack_extent {
 	uint64_t end;
 	uint64_t values_end;   /* the values to copy: [vm_stack, values_end) */
 	uint64_t frames_start; /* the frames to copy: [frames_start, end) */
-	unsigned int copies;   /* how many copies were taken since the extent was last shrunk */
+	unsigned int copies;   /* how many copies were taken since the extent was last reset to what one copy needed */
 };
 
-/* Other bytes of the target that are copied in the same system call, after the stack. */
+/* A range of other bytes of the target that are copied in the same system call, after the stack. */
 struct copy_beside {
 	uint64_t address;
 	uint32_t length;

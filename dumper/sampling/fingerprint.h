@@ -4,9 +4,9 @@
  *
  * The fingerprint contains every word that is needed to walk, check and name the frames (ruby/frame.c,
  * ruby/jit_frame.c, ruby/call_site.c, ruby/resolve.c). Some of these words belong to the execution context. The others
- * belong to a frame: its pc, iseq and ep, a flag that says whether jit_return is set, and those environments of the
- * frame that are on the stack. The fingerprint does not contain self, sp or local variables, because these words change
- * all the time. An object on the heap is represented by its address.
+ * belong to the frames. For each frame, these are its pc, iseq and ep, a flag that says whether jit_return is set, and
+ * the frame's environments that are on the stack. The fingerprint does not contain self, sp or local variables, because
+ * these words change all the time. An object on the heap is represented by its address.
  */
 #ifndef RBDUMP_FINGERPRINT_H
 #define RBDUMP_FINGERPRINT_H
@@ -24,10 +24,13 @@ struct fingerprint {
 };
 
 /*
- * Takes the fingerprint of a copy of a whole stack. Returns false if the stack has no fingerprint, or if out of memory.
- * A stack has no fingerprint in Ruby 2.4 and older, or if it has a frame of ZJIT (part of such a frame is on the native
- * stack). A stack also has no fingerprint if it is very deep, or if the copy lacks one of its environments. `*ret` can
- * be reused for the next fingerprint, and grows if needed. After the last call, the caller frees the `words` of `*ret`.
+ * Takes the fingerprint of a copy of a whole stack. Returns false if out of memory, and in each of these cases:
+ *   - The target's Ruby is 2.4 or older.
+ *   - The stack has a frame of ZJIT. Part of such a frame is on the native stack.
+ *   - The stack is very deep.
+ *   - The copy lacks an environment of the stack.
+ * `*ret` can be reused for the next fingerprint, and grows if needed. After the last call, the caller frees the `words`
+ * of `*ret`.
  */
 bool fingerprint_take(const struct ruby *ruby, const struct stack_copy *copy, struct fingerprint *ret);
 

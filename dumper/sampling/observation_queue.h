@@ -2,7 +2,7 @@
  * A queue of observations. The sampling thread adds observations; the processing thread removes them, and finds the
  * names for their stacks.
  *
- * The queue has room for a few samples, whose stacks take memory, and for many observations without a sample. When the
+ * The queue has room for many observations, but for only a few samples, because their stacks take memory. When the
  * queue is full, the sampling thread waits.
  */
 #ifndef RBDUMP_OBSERVATION_QUEUE_H
@@ -32,15 +32,15 @@ struct sample *observation_queue_sample(struct observation_queue *queue, size_t 
 void observation_queue_give_back(struct observation_queue *queue, size_t slot);
 
 /*
- * Waits for room, and adds an observation. The processing thread is woken at once only if the observation has a sample,
- * if the list of threads could not be read (`no_list`), or if the queue is half full.
+ * Waits for room, and adds an observation. Wakes the processing thread at once only if the observation has a sample or
+ * `no_list` is set, or if the queue is at least half full.
  */
 void observation_queue_add(struct observation_queue *queue, const struct observation *observation);
 
 /* If observation_queue_keep_pace() was called, waits until all samples have been given back. */
 void observation_queue_wait_for_pace(struct observation_queue *queue);
 
-/* Tells the processing thread that there will be no more observations until observation_queue_begin(). */
+/* Tells the processing thread that there will be no more observations until the next observation_queue_begin(). */
 void observation_queue_end(struct observation_queue *queue);
 
 /* ---- Functions for the processing thread */
@@ -59,7 +59,7 @@ void observation_queue_done(struct observation_queue *queue);
 
 /*
  * After this call, the sampling thread begins a round only when all samples of earlier rounds have been given back
- * (observation_queue_wait_for_pace()). Call it if the target moves or frees objects so often that the names for the
+ * (observation_queue_wait_for_pace()). Call this if the target moves or frees objects so often that the names for the
  * stacks cannot be read in time.
  */
 void observation_queue_keep_pace(struct observation_queue *queue);

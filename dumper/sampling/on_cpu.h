@@ -1,8 +1,9 @@
 /*
- * Tells whether a thread still runs. The kernel reports each context switch of the thread in shared memory
- * (sampling/switch_events.h). As long as there is no report, no system call is needed. Each report slows the thread
- * down, so a thread is watched only if it has run for a while and has few context switches. If switch_events_prepare()
- * succeeds, each context switch on the machine takes a little longer until on_cpu_clear() is called.
+ * Tells whether a thread is still running. While a thread is watched, the kernel reports each of its context switches
+ * in shared memory (sampling/switch_events.h). As long as there is no report, no system call is needed. Each report
+ * slows the thread down, so a thread is watched only if it has run for a while and has few context switches.
+ * on_cpu_init() calls switch_events_prepare(). If this succeeds, each context switch on the machine takes a little
+ * longer until on_cpu_clear() is called.
  *
  * A struct on_cpu belongs to one thread of rbdump at a time.
  */
@@ -22,25 +23,25 @@ struct on_cpu {
 	unsigned int wanted;	   /* how large `rounds` must be before the thread is watched */
 	unsigned int rests;	   /* how many rounds have begun since the last on_cpu_runs() */
 	struct switch_event event; /* fd -1: the thread is not watched */
-	int credit;		   /* how many more reported context switches are accepted; below 0: watching ends */
+	int credit;		   /* how many more reported context switches are accepted; below 0: watching stops */
 	bool may_tell;		   /* watching is allowed */
 	int prepared;		   /* the descriptor from switch_events_prepare(); -1: none */
 };
 
 /*
- * Initializes `on_cpu`; it does not refer to any thread yet. This can take about 10 ms.
- *   undisturbed  whether the thread stays on its CPU during a sample. If this is false, no thread is watched, because
- *                each sample would cause a report
+ * Initializes `on_cpu`, which does not refer to any thread yet. This call can take about 10 ms.
+ *   undisturbed  false if the source stops the thread for each sample. No thread is watched then, because each sample
+ *                would cause a report
  */
 void on_cpu_init(struct on_cpu *on_cpu, bool undisturbed);
 void on_cpu_clear(struct on_cpu *on_cpu);
 
-/* Ends watching, and forgets the thread of the last on_cpu_runs(). */
+/* Stops watching, and forgets the thread of the last on_cpu_runs(). */
 void on_cpu_forget(struct on_cpu *on_cpu);
 
 /*
- * Whether a thread is runnable: it runs, or it waits for a CPU. A thread is known only by its `tid`. So if a thread has
- * ended, the caller must call on_cpu_forget() before it passes that `tid` again.
+ * Whether a thread is runnable: it runs, or it waits for a CPU. A thread is identified only by its `tid`. So after a
+ * thread has ended, the caller must call on_cpu_forget() before it passes the same `tid` for another thread.
  */
 bool on_cpu_runs(struct on_cpu *on_cpu, pid_t tid, const struct task *task);
 

@@ -19,8 +19,8 @@ struct perf_ring {
 };
 
 /*
- * Opens an event that counts nothing. The kernel reports what `attributes` ask for. The event excludes the kernel and
- * the hypervisor. On failure, returns false, sets errno, and leaves `*ret` closed.
+ * Opens a dummy event, which counts nothing. The kernel reports only what `attributes` ask for. The event excludes the
+ * kernel and the hypervisor. On failure, returns false, sets errno, and leaves `*ret` closed.
  *   attributes  the caller sets the members that say what to report, and leaves all other members zero. This function
  *               sets some of the other members
  *   tid, cpu    as in perf_event_open(2)
@@ -29,18 +29,18 @@ struct perf_ring {
 bool perf_ring_open(struct perf_event_attr *attributes, pid_t tid, int cpu, size_t bytes, struct perf_ring *ret);
 
 /*
- * Opens an event like perf_ring_open(), but without shared memory. So the kernel reports nothing. Returns the
+ * Opens the same event as perf_ring_open(), but without shared memory, so the kernel reports nothing. Returns the
  * descriptor of the event. On failure, returns -1 and sets errno.
  */
 int perf_event_open_dummy(struct perf_event_attr *attributes, pid_t tid, int cpu);
 
-void perf_ring_close(struct perf_ring *ring); /* the ring may be closed already */
+void perf_ring_close(struct perf_ring *ring); /* a ring that is already closed is fine */
 
 /* A record. */
 struct perf_told {
 	unsigned int type; /* PERF_RECORD_...; 0: the record had an impossible size, and all records were dropped */
 	unsigned int misc;
-	pid_t pid; /* the 4 bytes after the header of the record, in most types a pid; 0 if there are no such bytes */
+	pid_t pid; /* the 4 bytes after the record's header: a pid in most record types; 0: there are none */
 };
 
 /* Takes the oldest record that has not been taken yet. False if there is no such record. */

@@ -1,7 +1,7 @@
 /*
  * Chooses the CPU and the priority of the thread that takes samples.
  *
- * This thread has real-time priority (SCHED_FIFO) if permitted. So if it wakes up on the CPU on which a thread of the
+ * This thread has real-time priority (SCHED_FIFO) if permitted. So if it wakes up on a CPU on which a thread of the
  * target runs, it preempts the target's thread.
  */
 #ifndef RBDUMP_PLACEMENT_H
@@ -15,7 +15,7 @@
 #include "target/task.h"
 
 struct placement {
-	cpu_set_t cpus;	       /* the CPUs that rbdump may run on */
+	cpu_set_t cpus;	       /* the CPUs of rbdump: see placement_init() */
 	int cpu;	       /* the CPU that the sampling thread is bound to; -1: none */
 	struct timespec off;   /* when the sampling thread last left the target's CPU; 0: it might be on that CPU */
 	pid_t off_tid;	       /* the thread of the target whose CPU was left at the time `off`; 0: none */
@@ -24,7 +24,10 @@ struct placement {
 	struct timespec moved; /* when `worker_off` changed */
 };
 
-/* Initializes `placement`. From now on, "the CPUs of rbdump" are the CPUs on which the calling thread may run now. */
+/*
+ * Initializes `placement`. Notes on which CPUs the calling thread is allowed to run at the moment. The comments in this
+ * file call these CPUs "the CPUs of rbdump".
+ */
 void placement_init(struct placement *placement);
 
 /* Lets the thread `worker` run on all CPUs of rbdump again. */
@@ -37,12 +40,12 @@ void placement_end(struct placement *placement);
 bool placement_enter(struct placement *placement);
 
 /*
- * Moves the calling thread to the CPU of a task. While the calling thread runs there, the task cannot run. False if
- * rbdump may not run on that CPU (taskset).
+ * Moves the calling thread to the CPU of a task. While the calling thread runs there, the task cannot run. Returns
+ * false if that CPU is not known, or is not one of the CPUs of rbdump (taskset(1)).
  */
 bool placement_follow(struct placement *placement, const struct task *task);
 
-/* Moves the calling thread off the CPU of a task, if rbdump may run on another CPU. */
+/* Moves the calling thread off the CPU of a task, if there is another CPU of rbdump. */
 void placement_avoid(struct placement *placement, pid_t tid, const struct task *task);
 
 /*

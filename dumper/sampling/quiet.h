@@ -2,7 +2,7 @@
  * A round is quiet if only the running thread (the thread with the GVL) can have run since the previous round. All
  * other threads sleep, and the kernel has given none of them a CPU since the previous round. In a quiet round, only the
  * stack of the running thread and a few words of the target's memory are read (ruby/thread_words.h). These words change
- * if a thread is added, or if another thread gets the GVL.
+ * when a thread is added, or when another thread gets the GVL.
  */
 #ifndef RBDUMP_QUIET_H
 #define RBDUMP_QUIET_H
@@ -10,14 +10,14 @@
 #include "ruby/thread_words.h"
 #include "sampling/sleep_guard.h"
 
-/* The data for quiet rounds. */
+/* The data that quiet rounds need. */
 struct quiet {
 	bool may_be;		    /* whether the next round can be quiet */
 	size_t running_at;	    /* index of the running thread in the watched list; SIZE_MAX: no thread runs */
 	struct ruby_thread running; /* the running thread */
 	/* the words that show whether Ruby's list of threads has changed; set only if a thread runs */
 	struct thread_words words;
-	/* The threads that are checked one by one, as indexes in the watched list. */
+	/* The threads that are checked one by one: their indexes in the watched list. */
 	size_t few[SLEEP_GUARD_FEW], nr_few;
 	bool any_guarded;  /* whether the sleep guard watches any thread */
 	uint64_t since_ns; /* when all threads were last checked: ns since `origin` (sampling/rounds.h) */
@@ -34,8 +34,8 @@ void quiet_prepare(struct quiet *quiet, const struct ruby *ruby, const struct ru
 		   const struct watched_list *list, uint64_t now_ns);
 
 /*
- * True if it is known that no thread except the running thread has run since the last round. Call it only if `may_be`
- * is set.
+ * Returns true if it is certain that no thread except the running thread has run since the previous round. Call it only
+ * if `may_be` is set.
  */
 bool quiet_holds(const struct quiet *quiet, const struct watched_list *list, struct sleep_guard *guard);
 

@@ -1,9 +1,9 @@
 /*
- * Decides whether a running thread may be read "remotely": from a CPU other than its own (source_unpaused.c). If the
- * stack is in the cache, a remote read is enough. With a remote read, the target loses less time, because rbdump does
- * not move to the thread's CPU. But a stack that is not in the cache must be read again on the thread's CPU. Before
- * this second read, the thread runs on, and the new stack may be gone. So with remote reads, new stacks are sampled too
- * rarely. For this reason, remote reads are allowed only while hardly any stack is new.
+ * Decides whether to read a running thread "remotely", that is, from a CPU other than its own (source_unpaused.c). If
+ * the stack is in the cache, a remote read is enough. With a remote read, the target loses less time, because rbdump
+ * does not move to the thread's CPU. But a stack that is not in the cache must be read again on the thread's CPU. By
+ * then, the thread has gone on, and the new stack may be gone. So with remote reads, new stacks are sampled too rarely.
+ * For this reason, remote reads are allowed only while hardly any stack is new.
  *
  * A struct remote_reads belongs to one thread of rbdump.
  */
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 struct remote_reads {
-	unsigned int in_a_row;	      /* how many of the latest stacks, in a row, were in the cache */
+	unsigned int in_a_row;	      /* the number of consecutive stacks, up to the latest, that were in the cache */
 	unsigned int wanted_in_a_row; /* how large `in_a_row` must be before remote reads are allowed */
 	/* how many samples have tried a remote read since a remote read was last omitted on purpose */
 	unsigned int since_plain;
@@ -28,8 +28,8 @@ void remote_reads_init(struct remote_reads *reads);
 bool remote_reads_next(struct remote_reads *reads, uint64_t now_ns);
 
 /*
- * Notes that a remote read has found a stack that is in the cache, so that the sample uses it. Call it only after
- * remote_reads_next() has returned true.
+ * Notes that a remote read has found a stack that is in the cache. The sample uses this stack. Call this function only
+ * after remote_reads_next() has returned true.
  */
 void remote_reads_found(struct remote_reads *reads);
 
@@ -40,7 +40,7 @@ void remote_reads_found(struct remote_reads *reads);
  */
 void remote_reads_taken(struct remote_reads *reads, bool is_known, bool in_vain);
 
-/* Resets the count of stacks in a row, because the cache was emptied. */
+/* Resets `in_a_row`. Call it when the cache was emptied. */
 void remote_reads_forget(struct remote_reads *reads);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * Rounds of sampling. In each round every Ruby thread of a target is observed.
+ * Rounds of sampling. In each round, rbdump observes every Ruby thread of a target.
  *
  * A round first reads the list of threads. Then, for each thread, it reads what Ruby says about the thread, what the
- * kernel says, and the stack. The stack of a sleeping thread is copied without stopping the thread. If the thread has
- * slept ever since the last round, its stack is not copied again. A running thread is sampled by the source that the
- * options name (struct rounds_options). A quiet round (quiet.h) reads less.
+ * kernel says, and the stack. The stack of a sleeping thread is copied without stopping the thread. If a sleeping
+ * thread has not run since the previous round, its stack is not copied again. A running thread is sampled by the source
+ * that the options name (struct rounds_options). A quiet round (quiet.h) reads less.
  *
  * A struct rounds belongs to one thread of rbdump at a time.
  */
@@ -18,8 +18,8 @@ struct rounds;
 
 struct rounds_options {
 	double rate;		     /* rounds per second */
-	const struct source *source; /* the source for threads that run */
-	struct timespec origin;	     /* CLOCK_MONOTONIC; the times of observations are relative to it */
+	const struct source *source; /* the source for running threads */
+	struct timespec origin;	     /* by CLOCK_MONOTONIC; the times of observations count from here */
 };
 
 /* The session and the queue must outlive the result. NULL if out of memory. */
@@ -33,12 +33,12 @@ void rounds_enter(struct rounds *rounds);
 /* How late sampling is when a round begins. Both counts apply to each thread of the target. */
 struct lateness {
 	uint32_t late;	 /* how many samples are late: all missed samples, and the sample of this round if it is late */
-	uint32_t missed; /* how many samples were missed before this round: these samples are not taken at all */
+	uint32_t missed; /* how many samples were missed before this round, and so are not taken at all */
 };
 
 /*
- * Takes a round. Returns whether `late` and `skipped` were reported in the observations. They were not reported if a
- * thread did not stop in time before the first observation was made, or if the list of threads could not be read.
+ * Takes a round. Returns whether `late` and `skipped` were reported in the observations. They were not reported if the
+ * list of threads could not be read, or if a thread did not stop in time and there was no observation before that.
  *   skipped  how many rounds were skipped because of the CPU time limit since rounds_take() last returned true
  *   rest_ns  how many nanoseconds sampling paused before this round because of the CPU time limit
  */

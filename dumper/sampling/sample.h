@@ -33,28 +33,28 @@ struct sample_stop {
 	const struct layout_window *window;
 	struct user_regs_struct registers; /* the registers at the last stop, before any step */
 	bool has_registers;		   /* whether `registers` are set */
-	bool stuck;	    /* the thread did not stop in time; it stays traced until the calling thread ends */
+	bool stuck;	    /* the thread did not stop in time; it stays traced until rbdump's sampling thread ends */
 	bool reaped;	    /* the thread ended while it was traced, and rbdump has reaped it (tracee.h) */
 	int status;	    /* if `reaped`: the status from waitpid(), which returns it only once */
-	unsigned int steps; /* how many instructions the thread was single-stepped */
-	double pause_us;    /* the longest pause */
+	unsigned int steps; /* for how many instructions the thread was single-stepped */
+	double pause_us;    /* the longest pause of the thread */
 	double step_us;	    /* the total time of all single steps; the thread is paused during a step */
 };
 
 /* What the stack cache says about a sample. */
 struct sample_cache {
 	struct cached_stack entry; /* the entry of the stack; CACHE_NONE if the stack has no entry */
-	enum cache_result result;  /* if CACHE_HIT: the stack was not checked again, and need not have its objects */
+	enum cache_result result;  /* if CACHE_HIT: the stack was not checked again, and `copy` may lack its objects */
 	bool remote;		   /* the stack was read from another CPU, and matches an entry. If only a stale entry
 				      matches, the caller must check that the stack still decodes to the same frames */
-	bool collecting;	   /* whether Ruby was in its garbage collector */
+	bool collecting;	   /* whether Ruby was running its garbage collector */
 	uint64_t collections;	   /* how many garbage collections had begun when the stack was copied; 0: not known */
 };
 
 /* How much effort it took to get a sample. */
 struct sample_effort {
-	unsigned int tries;	   /* how often the stack was copied, or the thread was stopped */
-	uint16_t retried[REASONS]; /* for each reason: how many tries before the last were rejected for it */
+	unsigned int tries;	   /* how many times the stack was copied, or the thread was stopped */
+	uint16_t retried[REASONS]; /* for each reason: how many tries, except the last, were rejected for it */
 	double took_us;		   /* the time that the whole sample took */
 	/* only for unpaused sources: the copy and the check of the innermost frames took no longer than the budget */
 	bool in_budget;
@@ -69,7 +69,7 @@ struct sample {
 	struct timespec time;	 /* when the sample began (CLOCK_REALTIME) */
 	uint64_t began_ns;	 /* when the last try began to copy (CLOCK_MONOTONIC) */
 	struct stack_copy *copy; /* the last copy of the stack */
-	bool copied;		 /* whether `copy` holds the stack */
+	bool copied;		 /* whether `copy` contains the whole stack */
 	/* all frames of `copy` were checked; for a cache hit: all frames of an equal stack were checked earlier */
 	bool checked;
 	bool gone;	    /* the thread has ended; there is no stack */

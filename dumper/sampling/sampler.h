@@ -1,5 +1,5 @@
 /*
- * Takes samples of a running target. A sampler holds the data that sources need and keep from one sample to the next.
+ * Takes samples of a running target. A sampler contains the data that sources keep from one sample to the next.
  *
  * A sampler belongs to the thread of rbdump that calls sampler_enter(). The sampler moves this thread to the CPU from
  * which the source reads.
@@ -18,8 +18,8 @@ void sampler_destroy(struct sampler *sampler); /* NULL is fine */
 
 /*
  * Sets the tid of the thread of rbdump that processes the samples. From now on, the sampler keeps that thread off the
- * target's CPU. sampler_destroy() lets that thread run again on all CPUs on which the caller of sampler_create() could
- * run.
+ * target's CPU. sampler_destroy() lets that thread run again on all CPUs on which the caller of sampler_create() was
+ * allowed to run.
  */
 void sampler_set_worker(struct sampler *sampler, pid_t worker);
 
@@ -27,8 +27,8 @@ void sampler_set_worker(struct sampler *sampler, pid_t worker);
 void sampler_use_cache(struct sampler *sampler, struct stack_cache *cache);
 
 /*
- * Call it in the thread that will take the samples, before the first sample of a source. Returns whether the thread has
- * real-time priority.
+ * Call it in the thread that will take the samples, before the first sample. Returns whether the thread has real-time
+ * priority.
  */
 bool sampler_enter(struct sampler *sampler);
 

@@ -38,13 +38,13 @@ void sampler_check(struct sampler *sampler, struct sample *sample, size_t frames
 
 /*
  * Copies the objects to which the frames of the copied stack refer, while the target runs. If a collection has begun
- * since the stack was copied, sets the `reason` of the sample: the objects may be gone.
+ * since the stack was copied, sets the `reason` of the sample, because the objects may be gone.
  */
 void sampler_copy_objects(struct sampler *sampler, struct sample *sample);
 
 /*
- * Notes why a try was rejected, and sleeps for `pause_ns` before the next try. The sampled thread can run during this
- * sleep, even if it waits for the CPU of the calling thread.
+ * Notes why a try was rejected, and sleeps for `pause_ns` before the next try. During this sleep, the sampled thread
+ * can run even if it was waiting for the CPU on which the calling thread runs.
  */
 void sample_try_again(struct sample *sample, long pause_ns);
 

@@ -11,15 +11,15 @@
 struct sampling_loop_options {
 	struct rounds_options rounds;
 	const _Atomic int *stop;	  /* the loop ends when this is set */
-	double max_cpu;			  /* the share of one CPU that all sampling processes together may take */
+	double max_cpu;			  /* CPU time limit for all sampling processes together: a share of one CPU */
 	const _Atomic uint32_t *samplers; /* how many processes take samples, including this process */
 };
 
 /*
  * Creates a sampling loop. The session must outlive the loop. NULL if out of memory. The stream's end() returns true if
  * the loop has ended only because a thread of the target did not stop in time. Such a thread stays traced until the
- * sampling thread has ended (target/tracee.h). So if end() has returned true, the loop must begin again, in a new
- * thread.
+ * sampling thread has ended (target/tracee.h). So after end() has returned true, call begin(), which runs the loop in a
+ * new thread.
  */
 struct stream *sampling_loop_create(const struct session *session, const struct sampling_loop_options *options);
 

@@ -12,8 +12,8 @@
 
 struct sleep_guard {
 	struct switch_events *events; /* NULL: the kernel cannot report context switches */
-	size_t nr_opened;	      /* for how many threads watching began in this round */
-	/* how many threads, in this round, were awake or had run since their previous check */
+	size_t nr_opened;	      /* how many threads began to be watched in this round */
+	/* how many threads were awake at their check in this round, or had run since their previous check */
 	size_t nr_awake;
 	/* goes up in each round in which many threads were awake, and down in all other rounds; never below 0 */
 	unsigned int restless;
@@ -32,9 +32,9 @@ void sleep_guard_begin_round(struct sleep_guard *guard);
 void sleep_guard_end_round(struct sleep_guard *guard, struct watched_list *list);
 
 /*
- * Notes that a thread was checked. `same` says whether the thread has slept ever since its previous check. Begins to
- * watch a thread that has slept for a while. If `same` is true, and the thread was already watched before this call, no
- * wake-up was missed: sets the thread's `guarded`. Otherwise clears `guarded`.
+ * Notes that a thread was checked. `same` says whether the thread is asleep and has not run since its previous check.
+ * Begins to watch a thread that has slept for a while. If `same` is true, and the thread was already watched before
+ * this call, sets the thread's `guarded`, because no wake-up can have been missed. Otherwise clears `guarded`.
  */
 void sleep_guard_note(struct sleep_guard *guard, struct watched_list *list, struct watched *watched, bool same);
 

@@ -1,5 +1,5 @@
 /*
- * A source: one way to copy the stack of a thread. The source decides when the copy is checked, because the source may
+ * A source: one way to copy the stack of a thread. The source decides when the copy is checked, because the source can
  * replace a bad copy with a new one. If a source leaves the check to a later step, the decoder checks the copy when it
  * finds the names (decoder.h). For a copy from an `unchecked` source, the decoder omits some checks. All later steps
  * are the same for all sources: the names are found, and the samples are counted or recorded.
@@ -19,8 +19,8 @@ struct source {
 	bool retries;	/* the source reads a running thread again until two copies agree or the budget is spent */
 	bool unchecked; /* the source does not check whether the copy is consistent */
 	/*
-	 * Fills in a sample. Before the call, the sample has only its source, its time, and the tid, rb_thread_t and
-	 * execution context of its subject. Never fails: the sample says what went wrong.
+	 * Fills in a sample. Before the call, the sample contains only its source, its time, and the tid, rb_thread_t
+	 * and execution context of its subject. Never fails: the sample says what went wrong.
 	 *   seen  whether the caller has just seen that the thread exists
 	 */
 	void (*take)(struct sampler *sampler, struct subject *subject, bool seen, struct sample *sample);
@@ -28,8 +28,8 @@ struct source {
 
 /*
  * Stops the thread, and copies its stack once; `on_torn` says what to do in a torn window (sampler_options.h). If the
- * copy is inconsistent, stops the thread again. To make the pause shorter, reads the stack once before the stop, and
- * drops that copy.
+ * copy is inconsistent, stops the thread again. Before the first stop, reads the stack once and drops that copy, so
+ * that the read during the stop is faster.
  */
 extern const struct source source_paused;
 
@@ -37,14 +37,14 @@ extern const struct source source_paused;
 extern const struct source source_double;
 
 /*
- * The same as source_double, but reads on the CPU of the thread. So the thread cannot run during the read. While hardly
- * any stack is new, first tries to read from another CPU (remote_reads.h).
+ * The same as source_double, but reads on the CPU of the thread, so that the thread cannot run during the read. While
+ * hardly any stack is new, first tries to read from another CPU (remote_reads.h).
  */
 extern const struct source source_unpaused;
 
 /*
- * Reads the stack of a sleeping thread, without a pause. After the read, the caller must check whether the thread has
- * run during the read. If it has, the caller must drop the sample.
+ * Reads the stack of a sleeping thread, without a pause. After the read, the caller must check whether the thread ran
+ * during the read. If it did, the caller must drop the sample.
  */
 extern const struct source source_asleep;
 

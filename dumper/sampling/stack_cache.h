@@ -2,15 +2,15 @@
  * A cache of stacks that were found to be right. A stack is looked up by its fingerprint. A stack that is found in the
  * cache (a hit) is not checked again, and the names of its frames are not read again.
  *
- * An entry is valid as long as the words of its fingerprint lead to the same objects (collections_same_objects()). With
- * the next garbage collection, a new epoch begins, and all entries become stale. So an object that was freed or moved
- * is never confused with an object that has taken its place. The cache does not notice when a program changes an object
- * in place, for example when a class gets its name. So the caller must end the epoch from time to time
- * (stack_cache_expire()). A stale entry says only that a stack with these words existed; the words may lead to other
- * objects by now.
+ * An entry is valid as long as the words of its fingerprint lead to the same objects (collections_same_objects()). When
+ * the next garbage collection begins, a new epoch begins, too, and all entries become stale. So an object that was
+ * freed or moved is never confused with an object that has taken its place. The cache does not notice when a program
+ * changes an object in place, for example when a class gets its name. So the caller must end the epoch from time to
+ * time (stack_cache_expire()). A stale entry says only that a stack with these words existed; the words may lead to
+ * other objects by now.
  *
- * Any thread may call stack_cache_confirm() and stack_cache_reject(). Only the thread that takes samples may use the
- * cache through the other functions.
+ * Any thread may call stack_cache_confirm() and stack_cache_reject(). Only the thread that takes samples may call the
+ * other functions.
  */
 #ifndef RBDUMP_STACK_CACHE_H
 #define RBDUMP_STACK_CACHE_H
@@ -21,7 +21,7 @@
 struct stack_cache;
 
 /*
- * An entry, and the epoch in which its stack was seen. `id` is below CACHE_MAX; in a later epoch, another stack may
+ * An entry, and the epoch in which its stack was seen. `id` is below CACHE_MAX; in a later epoch, another stack can
  * have the same id.
  */
 struct cached_stack {
@@ -35,10 +35,14 @@ struct cached_stack {
 #define CACHE_NONE ((struct cached_stack){.id = UINT32_MAX})
 
 enum cache_result {
-	CACHE_UNKNOWN, /* the cache cannot tell: the garbage collector is at work, or its state is not known */
-	CACHE_MISS,    /* there is no entry, or the entry is not confirmed yet */
-	CACHE_STALE,   /* the entry was right in an earlier epoch: the stack must be checked and named again */
-	CACHE_HIT      /* the entry is right */
+	/*
+	 * The cache cannot tell: a collection is about to begin or has just ended, objects are being moved, or the
+	 * state of the garbage collector is not known.
+	 */
+	CACHE_UNKNOWN,
+	CACHE_MISS,  /* there is no entry, or the entry is not confirmed yet */
+	CACHE_STALE, /* the entry was right in an earlier epoch: the stack must be checked and named again */
+	CACHE_HIT    /* the entry is right */
 };
 
 struct stack_cache *stack_cache_create(void);	     /* NULL if out of memory */
@@ -57,15 +61,18 @@ enum cache_result stack_cache_find(struct stack_cache *cache, const struct colle
 void stack_cache_expire(struct stack_cache *cache);
 
 /*
- * How often the cache was emptied because it was full. After the cache was emptied, a miss does not show that a stack
- * is new: the stack may have been in the cache before.
+ * How many times the cache was emptied because it was full. After the cache was emptied, a miss does not show that a
+ * stack is new: the stack may have been in the cache before.
  */
 uint64_t stack_cache_times_full(const struct stack_cache *cache);
 
-/* Notes that a stack was right in the epoch in which it was seen. May be called by any thread. */
+/* Notes that a stack was right in the epoch in which it was seen. Any thread may call this function. */
 void stack_cache_confirm(struct stack_cache *cache, struct cached_stack stack);
 
-/* Drops an entry, because its stack does not decode to the same frames as before. May be called by any thread. */
+/*
+ * Drops an entry. Call it if the entry's stack no longer decodes to the same frames as before. Any thread may call this
+ * function.
+ */
 void stack_cache_reject(struct stack_cache *cache, struct cached_stack stack);
 
 #endif

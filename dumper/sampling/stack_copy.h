@@ -1,13 +1,13 @@
 /*
- * A stack copy: the bytes of one thread's stack, copied in as few system calls as possible. A stack copy can also have
- * the bytes of the objects to which the frames of the stack refer (stack_objects.h). To read the copy, lay it over a
- * snapshot (memory_overlay()).
+ * A stack copy: the bytes of one thread's stack, copied in as few system calls as possible. A stack copy can also
+ * contain the bytes of the objects to which the frames of the stack refer (stack_objects.h). To read the copy, lay it
+ * over a snapshot (stack_copy_lay()).
  *
- * A copy has the thread's pointer to its execution context, and the execution context itself. It has the values on the
- * stack, from the lowest word to the environment of the innermost frame. It has the control frames, from the innermost
- * frame to the end of the stack. It also has the state of the garbage collector (ruby/collections.h). The addresses of
- * the bytes to copy are predicted from the previous copy of the thread's stack (extent.h). If the stack is not within
- * the predicted extent, it is copied again.
+ * A copy contains the thread's pointer to its execution context, and the execution context itself. It contains the
+ * values on the stack, from the lowest word to the environment of the innermost frame, and the control frames, from the
+ * innermost frame to the end of the stack. It also contains the state of the garbage collector (ruby/collections.h).
+ * The addresses of the bytes to copy are predicted from the previous copy of the thread's stack (extent.h). If the
+ * stack is not within the predicted extent, it is copied again.
  *
  * Facts: vm_core.h (rb_execution_context_t, VM_ENV_DATA_INDEX_), 2.7.4 to 4.0.5.
  */
@@ -32,7 +32,7 @@ struct stack_copy *stack_copy_create(const struct ruby *ruby, const struct targe
 void stack_copy_destroy(struct stack_copy *copy); /* NULL is fine */
 
 enum copy_result {
-	COPY_COVERED,	  /* the copy has the whole stack */
+	COPY_COVERED,	  /* the copy contains the whole stack */
 	COPY_MISSED,	  /* the stack was not within the extent. The extent is now corrected: copy again */
 	COPY_CONTRADICTS, /* the stack was copied twice, and the copies differ. The first copy is kept */
 	COPY_MOVED,	  /* the copied bytes cannot be a stack: *reason says why */
@@ -59,7 +59,7 @@ enum copy_result stack_copy_take(struct stack_copy *copy, struct stack_extent *e
 
 /* From now on, each stack_copy_take() also copies these pieces. `count` is at most COPY_BESIDE_MAX. */
 void stack_copy_set_beside(struct stack_copy *copy, const struct copy_beside *pieces, size_t count);
-/* The copied bytes of these pieces, one piece after the other. NULL if the last copy does not have the whole stack. */
+/* The copied bytes of these pieces, one piece after the other. NULL if the last copy lacks a part of the stack. */
 const uint8_t *stack_copy_beside(const struct stack_copy *copy);
 
 /* The functions below need a copy of a whole stack (COPY_COVERED or COPY_CONTRADICTS). */
@@ -70,21 +70,21 @@ uint64_t stack_copy_thread(const struct stack_copy *copy);
 uint64_t stack_copy_context(const struct stack_copy *copy);
 /* What the execution context says about its stack. */
 const struct stack_facts *stack_copy_facts(const struct stack_copy *copy);
-/* The copied bytes at `address`. NULL if no single piece of the stack has all `length` bytes. */
+/* The copied bytes at `address`. NULL if no single piece of the stack contains all `length` bytes. */
 const uint8_t *stack_copy_bytes(const struct stack_copy *copy, uint64_t address, size_t length);
 
 /* The state of the garbage collector when the copy was taken. Removes any overlay from the memory of `ruby`. */
 struct collections stack_copy_collections(const struct stack_copy *copy, const struct ruby *ruby);
 /*
- * The present state of the garbage collector, read from the target. If this state can be read, removes any overlay
- * from the memory of `ruby`.
+ * The current state of the garbage collector, read from the target. If this state can be read, removes any overlay from
+ * the memory of `ruby`.
  */
 struct collections stack_copy_collections_now(struct stack_copy *copy, const struct ruby *ruby);
 
 /*
  * Lays the copy over a snapshot. The stack is then read only from the copy. An object is read from the copy if the copy
- * has it, and otherwise from the snapshot. The overlay lasts until the next stack_copy_take(), stack_objects_copy() or
- * memory_overlay().
+ * contains it, and otherwise from the snapshot. The overlay lasts until the next stack_copy_take(),
+ * stack_objects_copy() or memory_overlay().
  */
 void stack_copy_lay(const struct stack_copy *copy, struct memory *memory);
 

@@ -15,10 +15,10 @@
 /* The pieces of a stack, in the order in which they are copied. */
 enum { PIECE_THREAD, PIECE_EC, PIECE_FRAMES, PIECE_VALUES, PIECE_COLLECTIONS, STACK_PIECES };
 
-/* The most pieces of one copy: the pieces of the stack, and the pieces in `beside`. */
+/* The maximum number of pieces in one copy of a stack: its own pieces, and those in `beside`. */
 #define ALL_PIECES (STACK_PIECES + COPY_BESIDE_MAX)
 
-/* A copy may have at most this many objects, and all these objects together at most this many bytes. */
+/* A copy contains at most OBJECTS_MAX objects, which have at most OBJECT_BYTES bytes in total. */
 #define OBJECTS_MAX  4096u
 #define OBJECT_BYTES (1u << 20)
 #define SEEN_SLOTS   (2 * OBJECTS_MAX)
@@ -47,13 +47,13 @@ struct stack_copy {
 	/* how many bytes of ZJIT's frame struct are copied; 0 if this Ruby has no such struct */
 	uint32_t zjit_frame_length;
 	uint64_t collections;	   /* the address of the words that contain the state of the garbage collector */
-	size_t collections_length; /* the bytes of the words at `collections`; 0 if this Ruby has no such words */
-	uint8_t *collections_data; /* room for a copy of the words at `collections` */
+	size_t collections_length; /* the length in bytes of these words; 0 if this Ruby has no such words */
+	uint8_t *collections_data; /* room for a copy of these words */
 
-	struct copy_beside beside[COPY_BESIDE_MAX]; /* the pieces of stack_copy_set_beside() */
+	struct copy_beside beside[COPY_BESIDE_MAX]; /* the pieces that were passed to stack_copy_set_beside() */
 	size_t nr_beside, beside_length;
 
-	/* the pieces of the stack, then the pieces in `beside`, then second copies of all these pieces */
+	/* the pieces of the stack, then those in `beside`; for COPY_TWICE, then all of them again in reverse order */
 	uint8_t *stack;
 	size_t stack_size;
 	struct stack_extent extent; /* the extent that was used for this copy */
@@ -92,7 +92,7 @@ static inline uint64_t stack_copy_member(const struct stack_copy *copy, const ui
 	return stack_copy_word(object + copy->layout->members[id].offset);
 }
 
-/* Drops the objects. `pieces` then has only the pieces of the stack, in the order in which these were copied. */
+/* Drops the objects. `pieces` then contains only the pieces of the stack, in the order in which they were copied. */
 static inline void stack_copy_drop_objects(struct stack_copy *copy)
 {
 	memcpy(copy->pieces, copy->of_stack, sizeof(copy->of_stack));
@@ -110,7 +110,7 @@ bool stack_copy_make_room(struct stack_copy *copy, size_t wanted);
 size_t stack_copy_length(const struct stack_copy *copy, const struct stack_extent *extent);
 
 /*
- * The end of the values to which the frames refer: the end of the highest environment on the stack. Younger frames have
+ * The end of the values to which the frames refer: the end of the highest environment on the stack. Newer frames have
  * higher environments. But the ep of an incomplete frame can have any value, so an ep outside of the stack is ignored.
  */
 uint64_t stack_copy_values_end(const struct stack_copy *copy, const uint8_t *frames, size_t length,
@@ -126,7 +126,7 @@ struct stack_facts stack_copy_facts_of(const struct stack_copy *copy, const uint
 bool stack_copy_read(struct stack_copy *copy, const struct iovec *remote, void *buffer);
 
 /*
- * Enters the pieces of a stack into the copy. `data` points to the copied bytes of each piece. The first NULL in `data`
+ * Adds the pieces of a stack to the copy. `data` points to the copied bytes of each piece. The first NULL in `data`
  * ends the list: that piece and the pieces after it are missing.
  */
 void stack_copy_take_pieces(struct stack_copy *copy, const struct stack_extent *extent, const struct stack_facts *facts,

@@ -11,8 +11,8 @@
 struct stack_copy;
 
 /*
- * `copy` must have a whole stack. Copies the objects to which the innermost `frames` frames of this stack refer. These
- * objects replace the objects that the copy had before. Objects that cannot be read are omitted.
+ * Copies the objects to which the innermost `frames` frames of a stack refer. `copy` must contain the whole stack. The
+ * new objects replace the objects that `copy` contained before. Objects that cannot be read are omitted.
  */
 void stack_objects_copy(struct stack_copy *copy, size_t frames);
 

@@ -1,5 +1,5 @@
 /*
- * A stream of observations, from which a recording is made. The sampling loop (sampling_loop.h) is a stream. To make
+ * A stream of observations. A recording is made from a stream. The sampling loop (sampling_loop.h) is a stream. To make
  * observations in another way, add a stream in a file of its own. To make the sampling loop copy a stack in another
  * way, add a source (source.h). The code for checks, names, counts and files is the same for all streams.
  */
@@ -12,7 +12,7 @@
 struct stream;
 
 struct stream_operations {
-	/* Starts the stream. May be called again after end(). */
+	/* Starts the stream. Can be called again after end(). */
 	struct error *(*begin)(struct stream *stream);
 	/*
 	 * Returns the next observation, which is valid until done(). Returns NULL if there will be no more observations
@@ -26,7 +26,7 @@ struct stream_operations {
 	/* Asks the stream to end soon. */
 	void (*stop)(struct stream *stream);
 	/*
-	 * Waits for the end of the stream, and drops the remaining observations. Returns whether the stream must begin
+	 * Waits for the end of the stream, and drops the remaining observations. Returns whether begin() must be called
 	 * again.
 	 */
 	bool (*end)(struct stream *stream);

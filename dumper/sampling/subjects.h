@@ -18,15 +18,15 @@ struct subjects {
 
 /*
  * Chooses the threads that run, that wait for the GVL, or whose state is not known. If there are no such threads,
- * chooses the main thread. A thread that was chosen before keeps its extent. If the list of threads cannot be read
- * because it is being changed, the previous choice is kept.
- *   ruby  its memory must have no pages from earlier reads, so that the list of threads is current
+ * chooses the main thread. A thread that was chosen before keeps its extent, unless it now runs another fiber. If the
+ * list of threads cannot be read because it is being changed, the previous choice is kept.
+ *   ruby  its memory must not contain pages from earlier reads, so that the list of threads is current
  */
 void subjects_choose(struct subjects *subjects, const struct session *session, const struct ruby *ruby);
 
 /*
  * The tid of the native thread of a Ruby thread, in rbdump's own pid namespace. Returns 0 if the Ruby thread has no
- * native thread. This is possible for an M:N thread, and for a thread that is just beginning. Also returns 0 if the
+ * native thread. This is possible for an M:N thread, and for a thread that is just starting. Also returns 0 if the
  * native thread is not known (target/native_ids.h).
  */
 pid_t subject_tid(const struct session *session, const struct ruby_thread *thread);

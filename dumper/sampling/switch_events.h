@@ -1,8 +1,8 @@
 /*
  * Tells whether any thread of a set was given a CPU. A thread that has fallen asleep, and has not been given a CPU
  * since then, has not run, so it need not be checked individually. The kernel reports context switches as they happen
- * (perf_event_open(2), PERF_RECORD_SWITCH), so a check of a set costs the same for a thousand threads as for one. A
- * thread can also be watched alone, outside of a set. A check of such a thread takes no system call.
+ * (perf_event_open(2), PERF_RECORD_SWITCH), so checking a set costs the same for a thousand threads as for one. A
+ * thread can also be watched alone, outside of a set. Checking such a thread takes no system call.
  *
  * A set belongs to one thread of rbdump at a time. A `struct switch_event` for a thread that is watched alone belongs
  * to one thread of rbdump at a time, too.
@@ -22,9 +22,9 @@ struct switch_events *switch_events_create(void);
 void switch_events_destroy(struct switch_events *events); /* NULL is fine */
 
 /*
- * The kernel needs about 10 ms to begin to watch the first thread on a machine. This function spends that time in
- * advance. Returns a descriptor, or -1 on failure. Until the caller closes the descriptor, each context switch on the
- * machine takes a little longer (kernel/events/core.c, perf_event_switch(), v6.1).
+ * When the first thread on a machine begins to be watched, the kernel needs about 10 ms. This function spends that time
+ * in advance. Returns a descriptor, or -1 on failure. Until the caller closes the descriptor, each context switch on
+ * the machine takes a little longer (kernel/events/core.c, perf_event_switch(), v6.1).
  */
 int switch_events_prepare(void);
 

@@ -1,5 +1,5 @@
 /*
- * Derives the state of a thread in a recording from what Ruby and the kernel say about the thread.
+ * Derives a thread's state, as recordings show it, from what Ruby and the kernel say about the thread.
  */
 #ifndef RBDUMP_THREAD_STATE_H
 #define RBDUMP_THREAD_STATE_H
@@ -11,7 +11,7 @@
 /*
  *   state       what Ruby says
  *   look        what the kernel says; `known` is false if the Ruby thread has no native thread
- *   collecting  whether Ruby is in its garbage collector
+ *   collecting  whether Ruby is running its garbage collector
  */
 enum profile_state thread_state(enum trace_state state, const struct task_look *look, bool collecting);
 

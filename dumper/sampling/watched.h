@@ -20,15 +20,14 @@ struct watched {
 	uint64_t round;		   /* the last round in which the thread was in the list of threads */
 	struct switch_event event; /* fd -1: the sleep guard does not watch the thread */
 	unsigned int asleep; /* number of consecutive checks at which the thread had slept since the previous check */
-	/* the number of consecutive checks at which the thread was awake or had run since the previous check */
+	/* the number of consecutive checks at which the thread was awake, or had run since the previous check */
 	unsigned int awake;
 	/* at the last check, the thread was already watched, and had slept since the previous check */
 	bool guarded;
 };
 
 /*
- * A list of watched threads, in ascending order of the address of each thread's rb_thread_t. If all members are zero,
- * the list is empty.
+ * A list of watched threads, sorted by the addresses of their rb_thread_t. If all members are zero, the list is empty.
  */
 struct watched_list {
 	struct watched *of;
@@ -37,7 +36,7 @@ struct watched_list {
 
 /*
  * Finds the entry of an rb_thread_t. If the thread has no entry, adds an entry whose files are not open. Returns NULL
- * if out of memory. When an entry is added, other entries move in memory, so pointers to entries become invalid.
+ * if out of memory. Adding an entry moves other entries in memory, so pointers to entries become invalid.
  *   ec     the execution context, for a new entry
  *   added  receives whether the entry is new
  */

@@ -10,11 +10,12 @@
 #include "session/open.h"
 
 /*
- * Starts a program, and searches PATH for it. The program inherits the open files and the environment of rbdump. If the
- * program cannot be started, the error names the program. The child process names the calling process as a permitted
- * tracer (PR_SET_PTRACER) before the child runs the program. With Yama's ptrace_scope 1, only these processes can trace
- * the program without CAP_SYS_PTRACE: its ancestors, the permitted tracer, and the descendants of the permitted tracer.
- *   group  rbdump's process group. The program joins this group, because this group may be the foreground group of a
+ * Starts a program, which is searched for in PATH. The program inherits the open files and the environment of rbdump.
+ * If the program cannot be started, the error names the program. The child process first names the calling process as
+ * its permitted tracer (PR_SET_PTRACER), and then runs the program. If Yama's ptrace_scope is 1, only these processes
+ * can trace the program without CAP_SYS_PTRACE: its ancestors, the permitted tracer, and the descendants of the
+ * permitted tracer.
+ *   group  rbdump's process group. The program joins this group, because this group can be the foreground group of a
  *          terminal
  */
 struct error *launch(char *const command[], pid_t group, pid_t *ret);

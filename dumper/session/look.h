@@ -1,6 +1,6 @@
 /*
- * A look is one pass over the threads, fibers and stacks of a target, through one layout. It reads from the session's
- * snapshot, and holds the results. Used only inside session/.
+ * A look is one pass over the threads, fibers and stacks of a target, through one layout. A look reads from the
+ * session's snapshot. struct look contains the results. Used only inside session/.
  */
 #ifndef RBDUMP_LOOK_H
 #define RBDUMP_LOOK_H
@@ -8,12 +8,12 @@
 #include "ruby/fibers.h"
 #include "session/session.h"
 
-/* The longest time for a look while the target is not stopped: 5 s. */
+/* The time limit of a look while the target is not stopped: 5 s. */
 #define LOOK_NS 5000000000L
 
 struct look {
 	struct ruby ruby;
-	struct heap_finds found; /* the fibers that the last search of the heap found; a new look keeps them */
+	struct heap_finds found; /* the fibers that the last search of the heap found; the next look keeps them */
 	struct ruby_threads threads;
 	struct address_map natives_by_pointer; /* maps fs_base, if known, to indexes of the target's `threads` */
 	struct address_map natives_by_tid;     /* maps tids to indexes of the target's `threads` */
@@ -28,13 +28,14 @@ struct look {
 	size_t nr_stacks;
 	struct trace *trace;   /* the result; until look_order(), its threads and fibers are in the order of `stacks` */
 	struct error *refused; /* why the self-test refuses the layout; NULL if the layout passes */
-	const struct rival *differs; /* a rival (rivals.h) with another result for the same bytes; NULL if none */
+	const struct rival *differs; /* a rival (rivals.h) with a different result for the same bytes; NULL if none */
 	bool untested;		     /* there was not enough time for the whole self-test */
 	bool no_memory;
 };
 
 /*
- * Reads everything once, through `look->ruby.memory`. The results replace the results of the previous look.
+ * Reads all threads, fibers and stacks once, through `look->ruby.memory`, and runs the self-test. The results replace
+ * the results of the previous look.
  *   limit_ns  how long the look may take, even if the target contains garbage. Most of this time is for reading, the
  *             rest for the self-test. Threads and stacks that were not read in time are marked in the trace
  *
@@ -52,7 +53,7 @@ size_t look_mark_moved(const struct session *session, struct look *look);
 
 /*
  * Marks all threads and fibers, and drops their frames and names. Call this function if the garbage collector moved
- * objects during the look, because the names may then be wrong. Returns how many threads and fibers are marked.
+ * objects during the look, because the names can then be wrong. Returns how many threads and fibers are marked.
  */
 size_t look_mark_compacted(struct look *look);
 

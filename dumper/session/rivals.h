@@ -1,6 +1,7 @@
 /*
  * Rivals are layouts, other than the session's layout, that also pass the self-test on the target. If nothing tells
- * which layout is right, all of them must give the same result for the same bytes. Used only inside session/.
+ * which layout is right, the rivals must give the same result as the session's layout for the same bytes. Used only
+ * inside session/.
  */
 #ifndef RBDUMP_RIVALS_H
 #define RBDUMP_RIVALS_H
@@ -27,7 +28,7 @@ struct rivals {
 bool rivals_begin(struct rivals *rivals, const struct session *session);
 
 /*
- * Calls look_once() for each rival. Does not compare the results, because a comparison takes time, and the target may
+ * Calls look_once() for each rival. Does not compare the results, because a comparison takes time, and the target might
  * be stopped during this call.
  *   limit_ns  the time limit of each look
  */
@@ -35,8 +36,9 @@ void rivals_look(struct rivals *rivals, long limit_ns);
 
 /*
  * Compares the traces of the rivals with the trace of `look`, which was read from the same bytes. Call this function
- * before anything in `look` is changed. Returns a rival whose trace differs; NULL if all are the same. Ignores the
- * rivals that the self-test refuses, unless the target was running. Sets `look->no_memory` if out of memory.
+ * before anything in `look` is changed. Returns a rival whose trace differs; NULL if all traces are the same. Ignores
+ * the rivals that the self-test has refused in this look, unless the target was running. Sets `look->no_memory` if out
+ * of memory.
  */
 const struct rival *rivals_compare(struct rivals *rivals, struct look *look);
 

@@ -9,18 +9,17 @@
 #include "session/session.h"
 
 /*
- * Finds as many roots as possible, in this order: from Ruby's own symbols, from the layout, from kept addresses, and
- * from a search of the memory. Kept addresses are the addresses that roots_file.h has for this build. Kept addresses
- * are not used for a core.
+ * Finds as many roots as possible, in this order: from Ruby's own symbols, from the layout, from the addresses in the
+ * cache (roots_file.h), and from a search of the memory. The addresses in the cache are not used for a core.
  *   searched  receives whether the memory was searched. If the memory of a process was searched, and the layout then
- *             passes the self-test, the caller keeps the roots in the cache (roots_file.h)
+ *             passes the self-test, the caller stores the roots in the cache (roots_file_write())
  *
  * Fails only if out of memory.
  */
 struct error *session_find_roots(const struct session *session, struct roots *ret, bool *searched);
 
 /*
- * Finds out whether the Ruby is just starting or ending. Returns LIFETIME_RUNNING if a read failed because a core was
+ * Finds out whether the Ruby is just starting or ending. Returns LIFETIME_RUNNING if a read failed because the core was
  * cut short.
  *   vm  the address of the VM; 0 if not known
  */
@@ -29,7 +28,7 @@ enum lifetime session_lifetime(const struct session *session, const struct roots
 /*
  * Call this function if the session's layout does not fit. If the Ruby has no stacks because it is just starting or
  * ending, returns an error that says so. Returns NULL if nothing shows that the Ruby is starting or ending.
- *   before  what session_lifetime() returned before the target was read. A Ruby that was starting then may be running
+ *   before  what session_lifetime() returned before the target was read. A Ruby that was starting then might be running
  *           now
  *   vm      the address of the VM; 0 if none was found
  */

@@ -1,7 +1,7 @@
 /*
  * Keeps the addresses of the roots of one ELF file in the user's cache (store/made.h), so that rbdump searches for the
  * roots of a stripped Ruby only once. doc/layout-format.md describes the format of the cache file. The addresses in the
- * cache may be wrong, so roots_check() checks them before they are used.
+ * cache can be wrong, so roots_check() checks them before they are used.
  */
 #ifndef RBDUMP_ROOTS_FILE_H
 #define RBDUMP_ROOTS_FILE_H
@@ -9,8 +9,8 @@
 #include "ruby/roots.h"
 
 /*
- * Reads the addresses that are kept for the module's build. An address that is not kept is 0; all others are in a
- * writable segment of the module. A cache file that has any error is ignored.
+ * Reads the addresses that are kept for the module's build. An address that is not kept is set to 0. Every other
+ * address is in a writable segment of the module. A cache file that has any error is ignored.
  */
 void roots_file_read(struct module *module, struct roots *ret);
 

@@ -39,7 +39,7 @@ struct session {
 	char version[64];      /* the version of the Ruby; "" if it is not known */
 	char description[256]; /* the Ruby's description of itself; "" if the core lacks it */
 	enum version_source version_source;
-	bool version_is_hint;	   /* the version is from a text on the heap, and this text may be about another Ruby */
+	bool version_is_hint;	   /* the version is from a text on the heap, which might be about another Ruby */
 	char fits[TRACE_FITS][32]; /* for VERSION_FITS: the releases of each layout that fits, newest first */
 	size_t nr_fits;
 	char releases[64];	    /* for LAYOUT_NEAREST: the releases that the layout is for */

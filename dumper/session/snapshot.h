@@ -1,7 +1,7 @@
 /*
  * Stops the target and copies its memory. While the target is stopped, its registers are read, and the pages that are
- * known to be needed are copied. If there is a `chase` function, it runs the walk before the target goes on, and the
- * walk copies the other pages that it needs.
+ * known to be needed are copied. If there is a `chase` function, it then runs the walk while the target is still
+ * stopped, and the walk copies the other pages that it needs.
  */
 #ifndef RBDUMP_SNAPSHOT_H
 #define RBDUMP_SNAPSHOT_H
@@ -17,21 +17,21 @@
 #define SNAPSHOT_LIMIT_S 5
 
 /*
- * How often a target was stopped and copied, and the sum of these pauses. A pause is the time from the stop of the
- * first thread until the last thread goes on.
+ * How often a target was stopped and copied, and how long these pauses took in total. A pause is the time from the stop
+ * of the first thread until the last thread goes on.
  */
 struct pauses {
 	unsigned int count;
-	double us; /* the sum in microseconds; 0: no thread had to be stopped */
+	double us; /* the total length of the pauses in microseconds; 0: no thread had to be stopped */
 };
 
 /*
  * Stops the target, copies all pages that were ever read through `memory` or noted as wanted (memory.h), lets the
  * target go on, and seals `memory`. Threads that sleep in a system call are not stopped. If such a thread wakes up
- * during the copy, the copy may mix two moments, so it is made again. For the third copy, every thread is stopped.
+ * during the copy, the copy can mix two moments, so it is made again. For the third copy, every thread is stopped.
  * Fails if live_stop() fails, or if out of memory.
  *   chase   called with `context` before the target goes on. `chase` reads further pages that are needed, because the
- *           target may use other pages than before. NULL: nothing is called
+ *           target might now use other pages than before. NULL: nothing is called
  *   pauses  this call adds its pauses to `count` and `us`
  *
  * If the target still has not gone on after SNAPSHOT_LIMIT_S, prints why, and ends rbdump with EXIT_FAILED.
@@ -40,7 +40,7 @@ struct error *snapshot_paused(struct target *target, struct memory *memory, void
 			      struct pauses *pauses);
 
 /*
- * Copies the same pages as snapshot_paused(), but while the target runs. The pages may be from different moments:
+ * Copies the same pages as snapshot_paused(), but while the target runs. So the pages can be from different moments.
  * memory_has_changed() tells whether bytes have changed since they were copied. Does not seal `memory`. Fails if out of
  * memory.
  */

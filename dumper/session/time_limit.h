@@ -1,9 +1,9 @@
 /*
- * Limits the time that rbdump may take until it has something to show. The search for debug info can take long: it may
- * ask a server. The search also reads files of the target, and a hostile target can make such a read last forever. A
- * core may be on a slow disk. A read of a process's memory may never return. rbdump cannot interrupt a wait for a
- * server, a disk or the kernel, so rbdump ends when the time is over. If the target is stopped when rbdump ends, the
- * kernel lets the target go on. Used only inside session/.
+ * Limits the time that rbdump may take until it has something to show. The search for debug info can take long, because
+ * it can ask a server. The search also reads files of the target, and a hostile target can make such a read last
+ * forever. A core can be on a slow disk. A read of a process's memory might never return. rbdump cannot interrupt a
+ * wait for a server, a disk or the kernel, so rbdump ends when the time is over. If the target is stopped when rbdump
+ * ends, the kernel lets the target go on. Used only inside session/.
  */
 #ifndef RBDUMP_TIME_LIMIT_H
 #define RBDUMP_TIME_LIMIT_H
@@ -19,8 +19,8 @@
 enum time_limit_of { TIME_LIMIT_LOOK, TIME_LIMIT_DEBUG_INFO };
 
 /*
- * Starts the clock that measures the time limit. Only one such clock may run at a time. When the time is over, rbdump
- * prints the target's pid and what took so long, and ends with EXIT_FAILED.
+ * Starts the clock that measures the time limit. The caller must not start a second clock while this clock is running.
+ * When the time is over, rbdump prints the target's pid and what took so long, and ends with EXIT_FAILED.
  *   name     `name` of struct target_operations, the word before the pid in messages
  *   seconds  the time limit; 0: TIME_LIMIT_S
  *

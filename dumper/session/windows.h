@@ -1,16 +1,16 @@
 /*
- * The torn windows of a target: the ranges of code that change a stack. The layout has addresses in the ELF file, but
- * the functions below take addresses in the process.
+ * The torn windows of a target: the ranges of code that change a stack. The layout contains addresses in the ELF file,
+ * but the functions below take addresses in the process.
  */
 #ifndef RBDUMP_SESSION_WINDOWS_H
 #define RBDUMP_SESSION_WINDOWS_H
 
 #include "session/session.h"
 
-/* Whether the session's layout has the torn windows of exactly the target's build. */
+/* Whether the session's layout contains torn windows, and was made for exactly the target's build. */
 bool session_has_windows(const struct session *session);
 
-/* The torn window that contains an instruction pointer of the target; NULL if no known window contains it. */
+/* The innermost torn window that contains an instruction pointer of the target; NULL if no known window contains it. */
 const struct layout_window *session_window(const struct session *session, uint64_t ip);
 
 #endif

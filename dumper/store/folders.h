@@ -21,7 +21,7 @@
 struct place {
 	int fd;			 /* the open file; -1 if the file cannot be opened or is not trusted */
 	const char *path;	 /* for messages */
-	const struct error *why; /* if `fd` is -1: why the file was not opened; else NULL */
+	const struct error *why; /* if `fd` is -1: why the file was not opened; otherwise NULL */
 };
 
 /* Opens a stream that reads a layout file; NULL on failure. The caller closes the stream. */
@@ -45,8 +45,8 @@ bool folders_visit(const struct layout_wish *made, folders_visitor *visit, void 
 struct error *folders_untrusted(void);
 
 /*
- * The user's cache folder for layouts, malloc'ed. On failure, NULL with errno: ENOENT if neither $XDG_CACHE_HOME nor
- * $HOME is an absolute path, ENOMEM if out of memory.
+ * The user's cache folder for layouts, malloc'ed. On failure, returns NULL and sets errno: ENOENT if neither
+ * $XDG_CACHE_HOME nor $HOME is an absolute path, ENOMEM if out of memory.
  */
 char *layout_cache_folder(void);
 

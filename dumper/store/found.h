@@ -12,8 +12,8 @@ struct layout_wish {
 	const char *arch;     /* "x86_64" */
 	const char *build_id; /* hexadecimal build-id of the ELF file that contains Ruby; NULL if it has no build-id */
 	/*
-	 * The Ruby's description; NULL if not known. A layout that is for certain patch levels is found only if the
-	 * description has one of these patch levels.
+	 * The Ruby's description; NULL if not known. A layout that is for certain patch levels is not found if the
+	 * description has another patch level.
 	 */
 	const char *description;
 	/*

@@ -8,20 +8,20 @@
 #include "store/found.h"
 
 /*
- * Makes a layout from the debug info of an ELF file. The layout may be kept (layout_generate_keep()) only if the ELF
- * file has a build-id. Its debug info must also be in the ELF file itself, or in a separate debug file that only root
- * or the effective user can have installed.
+ * Makes a layout from the debug info of an ELF file. The layout can be kept (layout_generate_keep()) only if the ELF
+ * file has a build-id. In addition, the debug info must be in the ELF file itself, or in a separate debug file that
+ * only root or the effective user can have installed.
  *   fd    the open ELF file; it is not closed
  *   path  the path of the ELF file, for messages and to find its debug files
- *   root  the root folder of `path`: "/proc/PID/root", or "" for the root folder of this system
+ *   root  the root folder to which `path` is relative: "/proc/PID/root", or "" for the root folder of this system
  * Fails if the generator fails (gen/gen.h), or if the debug info is not for the wanted version of Ruby.
  */
 struct error *layout_generate(const struct layout_wish *wish, int fd, const char *path, const char *root,
 			      struct layout_found *ret);
 
 /*
- * Keeps a generated layout in the user's cache, if the layout may be kept and the cache is trusted. Call this only
- * after the layout has passed the self-test.
+ * Keeps a generated layout in the user's cache, if the layout can be kept (see layout_generate()) and the cache is
+ * trusted. Call this only after the layout has passed the self-test.
  */
 void layout_generate_keep(struct layout_found *found);
 

@@ -1,5 +1,5 @@
 /*
- * Lists all layouts of the folders (folders.h). Also reads layouts, in the order in which the caller should try them.
+ * Lists all layouts in the folders (folders.h). Also reads layouts, in the order in which the caller should try them.
  */
 #ifndef RBDUMP_LISTS_H
 #define RBDUMP_LISTS_H
@@ -29,7 +29,7 @@ struct layout_list {
 void layout_list_clear(struct layout_list *list);
 
 /*
- * Reads, from all folders, the layouts for releases. Omits layouts that are for only one build. Layouts for newer
+ * Reads the layouts for releases from all folders. Omits layouts that are for only one build. Layouts for newer
  * releases come first. Among layouts with the same newest release, layouts for Ruby's default configuration come first.
  * Of several layouts with the same version and the same facts (doc/layout-format.md), only the first that is found is
  * in the list. The list is empty if no layout is for releases, or if out of memory.
@@ -43,8 +43,9 @@ void layout_lists_releases(const char *arch, struct layout_list *ret);
 void layout_lists_nearest(const struct layout_wish *wish, struct layout_list *ret);
 
 /*
- * Finds the newest release that has a layout, in the series of the wanted version. Writes that release to `version`, as
- * text. Returns false if there is no such release. The layout of that release might not fit the wanted version.
+ * Finds the newest release for which there is a layout in the series of the wanted version. Writes that release to
+ * `version`, as text. Returns false if there is no such release. The layout of that release might not fit the wanted
+ * version.
  */
 bool layout_lists_newest(const struct layout_wish *wish, char *version, size_t size);
 

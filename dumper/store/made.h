@@ -1,7 +1,7 @@
 /*
- * Keeps up to two files in the user's cache for each ELF file that contains Ruby. The first file has a layout that was
- * made from the debug info of the ELF file. The second file has the addresses of Ruby's roots. The paths contain the
- * build-id and the digest of the whole ELF file: CACHE/rbdump/by-digest/BUILD-ID/DIGEST.layout and
+ * Keeps up to two files in the user's cache for each ELF file that contains Ruby. The first file contains a layout that
+ * was made from the debug info of the ELF file. The second file contains the addresses of Ruby's roots. The paths
+ * contain the build-id and the digest of the whole ELF file: CACHE/rbdump/by-digest/BUILD-ID/DIGEST.layout and
  * CACHE/rbdump/by-digest/BUILD-ID/DIGEST.roots. The kept files are used only for an ELF file with the same digest.
  * trust/trust.h decides whether a folder is trusted.
  */
@@ -11,16 +11,19 @@
 #include "trust/trust.h"
 
 /*
- * The user's cache folder, malloc'ed: $XDG_CACHE_HOME/rbdump/NAME, else ~/.cache/rbdump/NAME. On failure, NULL with
- * errno: ENOENT if neither $XDG_CACHE_HOME nor $HOME is an absolute path, ENOMEM if out of memory.
+ * The user's cache folder, malloc'ed: $XDG_CACHE_HOME/rbdump/NAME, else ~/.cache/rbdump/NAME. On failure, returns NULL
+ * and sets errno: ENOENT if neither $XDG_CACHE_HOME nor $HOME is an absolute path, ENOMEM if out of memory.
  */
 char *made_cache_folder(const char *name);
 
-/* Whether anything is kept for a build-id. If nothing is kept, the digest of the ELF file need not be computed. */
+/*
+ * Whether the cache has a trusted folder for a build-id. If not, nothing is kept for this build, and the digest of the
+ * ELF file need not be computed.
+ */
 bool made_has(const char *build_id);
 
 /*
- * Opens one of the two files that are kept for an ELF file. The file is opened for reading.
+ * Opens one of the two files that are kept for an ELF file, for reading.
  *   kind  "layout" or "roots"
  *   path  receives the path of the opened file, malloc'ed; may be NULL
  * Returns a descriptor; -1 if no trusted file is kept, or if out of memory.

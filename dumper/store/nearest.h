@@ -14,9 +14,9 @@
  * Chooses the nearest layouts, nearest first. Of two equally near layouts, the layout for older releases comes first.
  * If both are for the same releases, the layout for Ruby's default configuration comes first. Otherwise, the order of
  * `layouts` is kept.
- *   description  the Ruby's description, which has the patch level (needed for Ruby up to 2.0.0); NULL if not known
- *   layouts      the layouts to choose from; none of them has a build-id
- *   order        receives indexes of `layouts`; has room for `count` indexes
+ *   description  the Ruby's description, with the patch level (needed for Ruby up to 2.0.0); NULL if not known
+ *   layouts      the layouts to choose from; they must not have a build-id
+ *   order        receives indices into `layouts`; has room for `count` indices
  * Returns how many layouts were chosen; 0 if `version` is not a release, or if out of memory.
  */
 size_t nearest_choose(const char *version, const char *description, const struct layout *const *layouts, size_t count,

@@ -1,15 +1,15 @@
 /*
- * A core file as a target. The kernel writes a core file when a process dies. A debugger (gdb's gcore) writes a core
- * file while the process lives.
+ * A core file as a target. The kernel writes a core file when a process dies. A debugger (gdb's gcore) can write a core
+ * file while the process is alive.
  *
  * A core does not contain all memory of the process. It omits memory that was mapped from a file and never written to,
  * except the first page of each program and library. The omitted memory is read from the file that was mapped, if this
  * system has that file. The build-id shows whether a file on this system is the file that was mapped (core_files.h). If
- * the mapped file has no build-id, its first page shows this. The user may give an executable. If the executable
- * matches no mapped file, rbdump uses it only with `force`. If a file's program headers say that a page is writable,
- * the page is never read from the file.
+ * the core does not have the build-id, the first pages of the two files are compared. The user can give an executable.
+ * If this executable matches no mapped file, rbdump uses it only with `force`. If a file's program headers say that a
+ * page is writable, the page is never read from the file.
  *
- * Everything in a core may be wrong. Each value is checked where it is read, and ignored if it is impossible.
+ * Any value in a core may be wrong. Each value is checked when it is read, and ignored if it is impossible.
  */
 #ifndef RBDUMP_CORE_H
 #define RBDUMP_CORE_H
@@ -35,10 +35,10 @@ struct core_death {
 };
 
 /*
- * Opens a core. The target has the native threads as they were when the core was written. The target's list of mappings
- * contains only mappings of files. Fails with EXIT_FAILED if the file is not an x86_64 core with at least one thread,
- * or if the given executable matches no mapped file and `force` is not set. Fails with EXIT_NO_PERMISSION if the kernel
- * refuses to open the core. target_close() closes the target.
+ * Opens a core. The target lists the native threads, with their state at the time when the core was written. The
+ * target's list of mappings contains only mappings of files. Fails with EXIT_FAILED if the file is not an x86_64 core
+ * with at least one thread, or if the given executable matches no mapped file and `force` is not set. Fails with
+ * EXIT_NO_PERMISSION if the kernel refuses to open the core. target_close() closes the target.
  */
 struct error *core_open(const struct core_options *options, struct target **ret);
 

@@ -28,13 +28,15 @@ int core_open_regular(const char *path);
 
 /*
  * Reads a page that the core omits. The bytes come from the file that was mapped at that page. Returns false if no file
- * was mapped there, if this system does not have the file, if another file is at its path, or if the page was writable.
+ * was mapped there, if this system does not have that file or has another file at its path, or if the page was
+ * writable.
  */
 bool core_read_from_file(const struct target *target, uint64_t page, uint8_t *buffer);
 
 /*
- * target_open_file() for a core. If the user gave an executable for the mapped file, opens that executable. Otherwise,
- * opens the file at the mapping's path on this system, but only if it is the file that was mapped.
+ * target_open_file() for a core. If the executable that the user gave is used for the mapped file, opens that
+ * executable. Otherwise, opens the file at the mapping's path on this system, but only if it is the file that was
+ * mapped.
  */
 int core_open_file(const struct target *target, const struct mapping *mapping);
 

@@ -13,13 +13,13 @@ bool core_read_dumped(const struct target *target, uint64_t address, void *buffe
 
 /*
  * Reads the program headers from the first page of the file that `mapping` maps. Returns false if the core does not
- * have that page, or if the page has no valid program headers.
+ * have that page, or if the page does not contain valid program headers.
  */
 bool core_first_page(const struct target *target, const struct mapping *mapping, struct first_page *ret);
 
 /*
  * The build-id of the file that `mapping` maps, as malloc'ed hexadecimal digits. The build-id is read from the file's
- * first pages in the core. NULL if the core lacks these pages, or if the pages have no build-id.
+ * first pages in the core. NULL if the core lacks these pages, or if they contain no build-id.
  */
 char *core_build_id(const struct target *target, const struct mapping *mapping);
 

@@ -1,7 +1,7 @@
 /*
  * The notes of a core: its threads with their registers, the files that were mapped, the pid and name of the process,
- * and how the process died. Facts: Linux 6.1, fs/binfmt_elf.c, fill_note_info() and fill_files_note(); gdb 13.1,
- * linux-tdep.c, linux_make_corefile_notes().
+ * and how the process died. The format is that of Linux 6.1 (fs/binfmt_elf.c, fill_note_info() and fill_files_note())
+ * and of gdb 13.1 (linux-tdep.c, linux_make_corefile_notes()).
  */
 #ifndef RBDUMP_CORE_NOTES_H
 #define RBDUMP_CORE_NOTES_H
@@ -13,8 +13,8 @@
 
 struct core_notes {
 	/*
-	 * The threads, in the order of the file. The first thread is the thread that died first, or, in a core by
-	 * gcore, the thread that was selected in gdb.
+	 * The threads, in the order in which the core file lists them. The first one is the thread that died first; in
+	 * a core by gcore, it is the thread that was selected in gdb.
 	 */
 	struct native_thread *threads;
 	size_t nr_threads, threads_capacity;
@@ -30,14 +30,16 @@ struct core_notes {
 };
 
 /*
- * Adds the contents of the notes in one PT_NOTE segment. The segment may contain arbitrary bytes. A note that is too
- * short for its type is skipped. If the notes have more threads than a process can have, the last threads are skipped.
- * A list of mapped files is skipped if it has more files than a process can map. Returns false if out of memory.
+ * Reads the notes in one PT_NOTE segment, and adds their contents to `notes`. The segment may contain arbitrary bytes.
+ * A note that is too short for its type is skipped. If the notes contain more threads than a process can have, the
+ * excess threads are skipped. A list of mapped files is skipped if it contains more files than a process can map.
+ * Returns false if out of memory.
  */
 bool core_notes_read(struct core_notes *notes, Elf_Data *segment);
 
 /*
- * Sorts the mappings. Drops each mapping that overlaps the one before it, because mappings of a process never overlap.
+ * Sorts the mappings. Drops each mapping that overlaps the previous one, because the mappings of a process never
+ * overlap.
  */
 void core_notes_settle(struct core_notes *notes);
 

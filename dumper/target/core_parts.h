@@ -12,9 +12,9 @@
 #include "target/target.h"
 
 /*
- * The memory at the addresses [start, end). According to its program headers, the core has the first `dumped` bytes of
- * this memory. The core file actually contains the first `there` bytes of this memory, beginning at `offset` in the
- * file. `there` is less than `dumped` if the file was cut short.
+ * The memory at the addresses [start, end). According to its program headers, the core file contains the first `dumped`
+ * bytes of this memory, from `offset` in the file on. It actually contains only the first `there` bytes. `there` is
+ * less than `dumped` if the file was cut short before the end of these bytes.
  */
 struct core_segment {
 	uint64_t start, end;
@@ -23,16 +23,16 @@ struct core_segment {
 };
 
 /*
- * A file that was mapped. Its mappings are next to each other in the list of mappings, and have the same path. A
- * mapping with offset 0 always begins a new core_file.
+ * A file that was mapped. Its mappings are next to each other in the list of mappings, and have the same path. Each
+ * mapping with offset 0 begins a new core_file.
  */
 struct core_file {
 	uint64_t start, end;
 	size_t first, last;	/* indexes of the file's first and last mapping */
-	bool looked;		/* the file was already searched for, and `fd` has the result */
-	int fd;			/* the open file; -1 if the file is missing, is another file, or is not an ELF file */
-	int errnum;		/* if `fd` is -1: an errno that says why */
-	struct first_page page; /* first page of the open file; not set if `fd` is -1 */
+	bool looked;		/* this system was already searched for the file; `fd` is the result */
+	int fd;			/* the open file; -1 if it is missing, is not the mapped file, or is not an ELF file */
+	int errnum;		/* if `fd` is -1: an errno with the reason */
+	struct first_page page; /* the first page of the open file; not set if `fd` is -1 */
 };
 
 struct core {

@@ -2,14 +2,14 @@
  * Finds the version of a core's Ruby if the file that contains Ruby is missing. The version is a constant in that file,
  * but a core omits constants.
  *
- * Other places in the core may have the version. Since 3.3, Ruby builds its description (the text that `ruby --version`
- * prints) in its own writable data (version.c, define_ruby_description(), v3_3_0 to v4.0.0). The name of a libruby may
- * contain the version. Strings on the heap may contain the version, too. One such string is from rbconfig.rb. Up to
- * Ruby 2.2, another such string is the description (version.c, Init_version(), v1_9_3_0 to v2_2_0). But a string on the
+ * Other places in the core may contain the version. Since 3.3, Ruby builds its description, which `ruby --version`
+ * prints, in its own writable data (version.c, define_ruby_description(), v3_3_0 to v4.0.0). The name of a libruby may
+ * contain the version. Strings on the heap may contain the version, too. One such string comes from rbconfig.rb. Up to
+ * Ruby 2.2, the description is another such string (version.c, Init_version(), v1_9_3_0 to v2_2_0). But a string on the
  * heap may contain the version of another Ruby. So these strings are used only if all of them contain the same version.
  * Even then, the version is only a hint.
  *
- * Any version in a core may be forged. So the caller must test whether a layout for this version fits the core.
+ * Any version in a core may be forged. So the caller must check that a layout for this version fits the core.
  */
 #ifndef RBDUMP_CORE_VERSION_H
 #define RBDUMP_CORE_VERSION_H

@@ -2,8 +2,8 @@
  * The descendants of a process, from procfs.
  *
  * procfs is read one process after another, so a list is only roughly a snapshot of one moment. A list does not contain
- * processes that are forked after it was made. Call descendant_lives() to find out whether a listed process still
- * exists: its pid may belong to another process now.
+ * processes that were forked after the list was made. Call descendant_lives() to find out whether a listed process
+ * still exists. It may have ended, and its pid may now belong to another process.
  */
 #ifndef RBDUMP_DESCENDANTS_H
 #define RBDUMP_DESCENDANTS_H
@@ -29,8 +29,8 @@ struct descendant {
 bool descendants_list(const char *proc, pid_t pid, struct descendant **ret, size_t *count);
 
 /*
- * A cache of all processes. It makes repeated listing of descendants cheap. The kernel tells which pid it assigned
- * last: if that pid has not changed, no process has been created. An update lists procfs if that pid has changed or is
+ * A cache of all processes, which makes it cheap to list descendants repeatedly. The kernel tells which pid it assigned
+ * last. As long as that pid is unchanged, no new process exists. An update lists procfs if that pid has changed or is
  * not known, or if the previous nine updates did not list procfs. An update that lists procfs reads each new process,
  * each process whose parent is not in the cache, and one in 64 of the other processes. A zeroed struct is an empty
  * cache.
@@ -40,16 +40,16 @@ struct descendants_cache {
 	size_t count;
 	unsigned int round;   /* how many times procfs was listed */
 	unsigned int skipped; /* number of updates since procfs was last listed */
-	long newest;	      /* the kernel's last assigned pid when procfs was last listed; 0: not known */
+	long newest;	      /* the pid that the kernel had assigned last when procfs was last listed; 0: not known */
 };
 
 /* Frees the memory, and leaves the cache empty. */
 void descendants_cache_clear(struct descendants_cache *cache);
 
 /*
- * Updates the cache. If a process has ended, the cache drops it within ten updates, or later if the process stays a
- * zombie. The children of such a process may have the wrong parent in the cache for up to twenty updates. Returns false
- * if out of memory.
+ * Updates the cache. The cache drops a process within ten updates after the process has ended, or later if the process
+ * stays a zombie. For up to twenty updates, the cache may contain the ended process as the parent of its children.
+ * Returns false if out of memory.
  */
 bool descendants_cache_update(struct descendants_cache *cache, const char *proc);
 
@@ -60,8 +60,8 @@ bool descendants_cache_update(struct descendants_cache *cache, const char *proc)
 bool descendants_list_known(const struct descendants_cache *cache, pid_t pid, struct descendant **ret, size_t *count);
 
 /*
- * Whether a listed process still exists: it has not ended, is not ending, and its pid does not belong to another
- * process.
+ * Whether a listed process still exists. False if the process has ended or is ending, or if its pid now belongs to
+ * another process.
  */
 bool descendant_lives(const char *proc, const struct descendant *descendant);
 

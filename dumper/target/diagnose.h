@@ -14,14 +14,15 @@
  *   pid     the process
  *   errnum  errno of the call that failed
  * Returns an error with EXIT_FAILED if the process does not exist, has ended, or is ending. Otherwise, returns an error
- * with EXIT_NO_PERMISSION. The message names the cause. These causes are checked, in this order:
+ * with EXIT_NO_PERMISSION. The message names the cause, or says that the cause is unknown. These causes are checked, in
+ * this order:
  * - the process has another tracer, which the message names;
  * - a seccomp filter refuses a system call;
- * - the process belongs to another user, or rbdump lacks CAP_SYS_PTRACE;
+ * - the process belongs to another user, and rbdump lacks CAP_SYS_PTRACE;
  * - Yama restricts tracing;
  * - the process has capabilities that rbdump lacks;
- * - the process is not dumpable;
- * - rbdump is in a user namespace;
+ * - the process is not dumpable, and rbdump lacks CAP_SYS_PTRACE;
+ * - rbdump has CAP_SYS_PTRACE, but only in its own user namespace;
  * - a security module confines rbdump.
  */
 struct error *diagnose_refusal(const char *proc, pid_t pid, int errnum) __attribute__((returns_nonnull));

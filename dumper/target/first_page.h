@@ -1,7 +1,7 @@
 /*
  * The program headers in the first page of an ELF file. The program headers tell where the rest of the file is mapped.
- * A core has the first page of each program and library, even if it does not have the rest. The page may contain
- * arbitrary bytes, so everything that is read from it is checked.
+ * A core contains the first page of each program and library, even if it omits the rest of the file. The page may
+ * contain arbitrary bytes, so everything that is read from it is checked.
  */
 #ifndef RBDUMP_FIRST_PAGE_H
 #define RBDUMP_FIRST_PAGE_H
@@ -22,7 +22,7 @@ struct first_page {
 
 /*
  * Reads the program headers from the first `length` bytes of a file. False if the file is not an x86_64 program or
- * library, or if these bytes do not contain all its program headers.
+ * library, or if these bytes do not contain all program headers of the file.
  */
 bool first_page_read(const uint8_t *bytes, size_t length, struct first_page *ret);
 

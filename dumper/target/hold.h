@@ -1,6 +1,6 @@
 /*
  * Tells other processes of rbdump how long a tracer has held a thread of its target. To keep the stop short, the tracer
- * only writes the start of the hold to shared memory (guard/stop_guard.h).
+ * does no more than write a struct hold, which is in shared memory (guard/stop_guard.h).
  *
  * In each process of rbdump, at most one thread traces at a time.
  */
@@ -19,8 +19,8 @@ struct hold {
 };
 
 /*
- * Sets the `hold` to which this process writes from now on. With NULL (the default), the process writes nowhere. Call
- * this function before the process begins to trace.
+ * Sets the struct to which this process writes its holds from now on. With NULL (the default), the process does not
+ * write them. Call this function before the process begins to trace.
  */
 void hold_use(struct hold *hold);
 

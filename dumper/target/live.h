@@ -23,8 +23,8 @@ struct error *live_open(pid_t pid, struct target **ret);
 struct error *live_check_calls(const struct target *target);
 
 /*
- * Whether the memory of the target is gone, because the process has ended or has called exec. An open /proc/PID/mem
- * still refers to the old memory after an exec (fs/proc/base.c, mem_rw()).
+ * Whether the memory of the target is gone, because the process has ended or has called exec. After an exec, an open
+ * /proc/PID/mem still refers to the old memory (fs/proc/base.c, mem_rw()).
  */
 bool live_is_gone(const struct target *target);
 

@@ -1,6 +1,6 @@
 /*
- * The ELF file that contains the target's Ruby: the executable itself, or a libruby. For a core, the file may be
- * missing on this system. rbdump knows only the parts of a missing file that are in the core itself.
+ * The ELF file that contains the target's Ruby: the executable itself, or a libruby. If the target is a core, this
+ * system may lack the file. Then rbdump knows only those parts of the file that are in the core itself.
  */
 #ifndef RBDUMP_MODULE_H
 #define RBDUMP_MODULE_H
@@ -38,7 +38,7 @@ struct module {
  * Finds the mapped file that defines `ruby_version`. Some Rubies lack that symbol, for example a stripped static
  * executable, or a program that embeds a statically linked Ruby. So if no file defines the symbol, finds a file that
  * contains a Ruby's description: the text that `ruby --version` prints. For a core, missing files are tried before
- * files that contain only a description: first a missing libruby, then the missing executable, then a missing file with
+ * files that contain only a description. The order is: a missing libruby, the missing executable, any missing file with
  * "ruby" in its name.
  *
  * Fails with EXIT_NO_RUBY if no such file is found, for example because the file was replaced or removed after it was

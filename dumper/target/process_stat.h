@@ -18,7 +18,7 @@ struct process_stat {
 };
 
 /*
- * Reads the stat file.
+ * Reads the stat file of a process or a thread.
  *   proc  the folder that contains the file ID/stat: procfs ("/proc"), a folder with the same structure, or a folder of
  *         threads (/proc/PID/task)
  *   id    the id of a process or a thread
@@ -40,7 +40,7 @@ pid_t process_stat_tracer(const char *proc, pid_t id);
 
 /*
  * The CPU on which a thread runs, or ran last: field 39 of its stat file, which is open as `fd`. -1 if the file cannot
- * be read, because the thread has ended or `fd` is -1.
+ * be read, for example because the thread has ended, or because `fd` is -1.
  */
 int process_stat_cpu(int fd);
 

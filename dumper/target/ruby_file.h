@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 /*
- * Looks for a Ruby's description in the segments that are not writable. A description begins like these: "ruby 3.4.5
- * (2025-07-16 …", "ruby 2.7.4p191 (2021-07-07 …" (version.c, version.h, 1.9.3 to 4.0.5).
- *   elf  an Elf * that has the file's headers
+ * Looks for a Ruby's description in the segments that are not writable. A description begins with text such as
+ * "ruby 3.4.5 (2025-07-16 …" or "ruby 2.7.4p191 (2021-07-07 …" (version.c, version.h, 1.9.3 to 4.0.5).
+ *   elf  an Elf * that contains the file's headers
  *   fd   the same file, open for reading its contents
  * Returns the address of the description in the ELF file; 0 if the file has no description, or if out of memory.
  */

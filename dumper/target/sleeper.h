@@ -1,6 +1,6 @@
 /*
  * Native threads that need no stop, because they sleep in a system call. A sleeping thread does not run until it is
- * woken up, and the kernel tells later whether the thread has run. A stop would wake the thread up, and some system
+ * woken up, and the kernel can later tell whether the thread has run. A stop would wake the thread up, and some system
  * calls would then return EINTR to the program (doc/internals.md lists these calls).
  */
 #ifndef RBDUMP_SLEEPER_H
@@ -10,9 +10,9 @@
 
 /*
  * Whether a thread of a live process needs no stop: it sleeps in a system call, and its thread pointer is known without
- * a stop. If true, *ret receives the thread, with an open file that sleeper_forget() closes. False for a thread that
- * was stopped by a signal, or is in an uninterruptible sleep, because a stop tells more about such a thread. Also false
- * if the thread's files cannot be opened (RLIMIT_NOFILE).
+ * a stop. If true, *ret receives the thread, with an open file that sleeper_forget() closes. False if the thread was
+ * stopped by a signal, or is in an uninterruptible sleep, because an attempt to stop such a thread tells more about it.
+ * Also false if the thread's files cannot be opened (RLIMIT_NOFILE).
  */
 bool sleeper_find(struct target *target, pid_t tid, struct native_thread *ret);
 

@@ -1,5 +1,5 @@
 /*
- * Reads the kernel's reports about the stops of one traced thread. All waits for stops use these functions.
+ * Reads the kernel's reports about the stops of a traced thread. All waits for stops use these functions.
  *
  * Reading the report of a stop leaves the report in the kernel (WNOWAIT). If a thread stops because it is about to take
  * a signal, the report contains that signal. If a tracer consumed the report and died before PTRACE_DETACH, the signal
@@ -19,13 +19,13 @@ enum stop_news {
 	STOP_NONE,    /* the thread has not stopped yet */
 	STOP_STOPPED, /* the thread is stopped */
 	STOP_ENDED,   /* the thread has ended, and stop_look() has reaped it: nobody else can get its status */
-	STOP_GONE,    /* no traced thread has this tid any more: the thread has ended, or its process has called exec */
+	STOP_GONE,    /* no traced thread has this tid: the thread has ended, or its process has called exec */
 };
 
 /*
  * Returns the state of a seized thread. Does not wait.
  *   signal  for STOP_STOPPED, receives the signal that the thread was about to take; 0 if there is no signal. The
- *           caller must deliver this signal when the thread goes on
+ *           caller must deliver this signal when it detaches from the thread
  *   status  for STOP_ENDED, receives the status that waitpid() gives
  */
 enum stop_news stop_look(pid_t tid, int *signal, int *status);
@@ -38,8 +38,8 @@ enum stop_news stop_look(pid_t tid, int *signal, int *status);
 void stop_sleep(long ns);
 
 /*
- * Call this function after STOP_GONE for a thread that is not the main thread of its process. If that thread has called
- * exec, the thread now has the id of the process, and is still traced under this id. The thread will stop in the new
+ * Call this function if stop_look() returned STOP_GONE for a thread that is not the main thread of its process. If that
+ * thread has called exec, it now has the id of the process as its tid, and is still traced. It will stop in the new
  * program (fs/exec.c, de_thread()). This function waits for that stop, and detaches from the thread. Returns false if
  * the thread did not stop within `timeout_us`. In that case, the kernel detaches the thread when the calling thread
  * ends.

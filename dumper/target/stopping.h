@@ -4,9 +4,9 @@
  * The target survives if rbdump is killed. rbdump uses PTRACE_SEIZE, not PTRACE_ATTACH, so the threads get no signal.
  * If the tracer dies, the kernel lets the threads go on. A process that was stopped before (SIGSTOP) stays stopped.
  *
- * All calls for one target must come from the rbdump thread that stopped the target (a rule of ptrace(2)). SIGCHLD must
- * be blocked in that thread from before the call of live_stop() until after live_resume(), because live_stop() waits
- * for that signal.
+ * All calls for one target must come from the rbdump thread that stopped the target (a rule of ptrace(2)). That thread
+ * must block SIGCHLD before it calls live_stop(), and keep it blocked until live_resume() has returned, because
+ * live_stop() waits for SIGCHLD.
  */
 #ifndef RBDUMP_STOPPING_H
 #define RBDUMP_STOPPING_H
@@ -30,18 +30,20 @@ pid_t live_inner_id(pid_t pid, pid_t tid);
 struct error *live_check_stopping(const struct target *target);
 
 /*
- * Stops every thread of the target and reads its registers. A thread that is in an uninterruptible sleep, or does not
- * stop within half a second, is listed as not stopped, and stays seized until the calling thread ends. If the kernel
- * refuses to stop a thread because another tracer has it, the thread is listed as refused. Fails if the main thread or
- * all threads are refused, if the threads cannot be listed, or if out of memory. After a failure, the target goes on.
+ * Stops all threads of the target, and reads their registers. A thread that is in an uninterruptible sleep, or that
+ * does not stop within half a second, is listed as not stopped, and stays seized until the calling thread ends. If the
+ * kernel refuses to stop a thread, for example because another tracer has it, the thread is listed as refused. Fails if
+ * the main thread or all threads are refused, if the threads cannot be listed, or if out of memory. On failure, lets
+ * the target go on.
  *   leave_sleepers  if true, threads that sleep in a system call are not stopped (target/sleeper.h), except threads
- *                   whose wake-up an earlier call of live_woke() has noticed
+ *                   for which an earlier call of live_woke() noticed a wake-up
  */
 struct error *live_stop(struct target *target, bool leave_sleepers);
 
 /*
  * Whether a thread that live_stop() left asleep has woken up since then. If so, the memory that was read is not a
- * snapshot of one moment, and the next live_stop() stops that thread. Call this function before live_resume().
+ * snapshot of one moment. Later calls of live_stop() stop that thread even if it sleeps again. Call this function
+ * before live_resume().
  */
 bool live_woke(struct target *target);
 

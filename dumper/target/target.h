@@ -31,10 +31,10 @@ struct mapping {
 /* A native thread as it was at the last stop of the target, or as it is in the core. */
 struct native_thread {
 	pid_t tid;	    /* live: the id in rbdump's pid namespace */
-	bool stopping;	    /* live, only within live_stop(): the thread was asked to stop, but has not stopped yet */
+	bool stopping;	    /* live, only during live_stop(): the thread was asked to stop, but has not stopped yet */
 	bool stopped;	    /* false: the thread did not stop in time, or was refused; it may be running */
 	bool asleep;	    /* live: the thread sleeps and needed no stop (target/sleeper.h); `stopped` is also set */
-	bool refused;	    /* live: the kernel refused to stop the thread, because another tracer has it */
+	bool refused;	    /* live: the kernel refused to stop the thread, for example because it has another tracer */
 	uint64_t ip;	    /* instruction pointer; 0 if the thread is not stopped, or is asleep */
 	uint64_t sp;	    /* core: stack pointer */
 	uint64_t fs_base;   /* thread pointer: what pthread_self() returns with glibc and musl; 0: not known */
@@ -64,11 +64,11 @@ struct target_operations {
 	void (*update_mappings)(struct target *target);
 	/* Whether the process is ending. The pointer is NULL if the target is a core. */
 	bool (*is_ending)(const struct target *target);
-	/* Whether the target lacks a page that it should have. The pointer is NULL if the target never lacks a page. */
+	/* Whether a page is missing that the core should contain. The pointer is NULL if no page can be missing. */
 	bool (*lacks_page)(const struct target *target, uint64_t page);
 	/*
-	 * Returns what the target lacks, as a malloc'ed sentence. Returns NULL if the target lacks nothing, or if out
-	 * of memory. The pointer is NULL if the target never lacks anything.
+	 * Returns a malloc'ed sentence that says what the target lacks. Returns NULL if the target lacks nothing, or if
+	 * out of memory. The pointer is NULL if the target never lacks anything.
 	 */
 	char *(*lacks)(const struct target *target);
 	/*
@@ -111,8 +111,8 @@ void target_close(struct target *target); /* closes a target, and lets a stopped
 void target_read_pages(void *target, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok);
 
 /*
- * Whether there may be memory at an address. For a live process: whether it had a mapping at that address when its
- * mappings were last read. For a core: true for any address, because a core does not list all memory.
+ * Whether there may be memory at an address. For a live process: whether the process had a mapping at that address when
+ * the mappings were last read. For a core: true for any address, because a core does not list all memory.
  */
 bool target_may_have(const struct target *target, uint64_t address);
 
@@ -130,7 +130,8 @@ size_t mapping_name_length(const struct mapping *mapping);
 
 /*
  * Opens the file behind a mapping. Returns a descriptor, which the caller closes. On failure, returns -1 and sets
- * errno. errno is ESTALE if another file has that path now, or if the target is live and the file was deleted.
+ * errno. errno is ESTALE if the mapping's path now leads to another file, or if the target is live and the file was
+ * deleted.
  */
 int target_open_file(const struct target *target, const struct mapping *mapping);
 

@@ -1,7 +1,7 @@
 /*
  * What the kernel tells about a native thread: whether it still exists, whether it sleeps (and in which system call),
  * and whether it has run since it was last checked. The files of the thread in /proc are kept open, because an open
- * file still refers to the same thread after the thread's id was reused.
+ * file never refers to another thread, even if the thread's id is reused.
  */
 #ifndef RBDUMP_TASK_H
 #define RBDUMP_TASK_H
@@ -41,7 +41,7 @@ struct task_look {
 	bool asleep;	    /* true: the thread waits for something; false: it is runnable */
 	int syscall;	    /* if asleep: the number of the system call; -1: in no system call, or not known */
 	bool stopped;	    /* if asleep: stopped by a signal (SIGSTOP), a tracer or the cgroup freezer */
-	bool paging;	    /* if asleep: the thread is in no system call, and waits for a page of its memory */
+	bool paging;	    /* if asleep: the thread waits for a page of its memory, outside of any system call */
 	bool interruptible; /* if asleep: in an interruptible sleep (S) */
 };
 
@@ -56,9 +56,9 @@ struct task_look task_look(const struct task *task, const struct task_look *sinc
 bool task_runs(const struct task *task);
 
 /*
- * Whether the thread was asleep when task_look() returned `since`, and has not run since then. A thread has run only if
- * the kernel has counted that it got a CPU (kernel/sched/stats.h, sched_info_arrive()). False if this count is not
- * known.
+ * Whether the thread was asleep when task_look() returned `since`, and has not run since then. The kernel counts how
+ * many times a thread gets a CPU (kernel/sched/stats.h, sched_info_arrive()). If this count has not changed, the thread
+ * has not run. False if the count is not known.
  */
 bool task_sleeps_on(const struct task *task, const struct task_look *since);
 

@@ -1,9 +1,9 @@
 /*
  * One native thread of a target, stopped for a moment.
  *
- * For each stop, the thread is seized, and afterwards rbdump detaches from it. Between two stops the target is not
- * traced: its signals are delivered as usual, and nothing that happens to rbdump affects it. All calls for one stop
- * must come from one rbdump thread (a rule of ptrace(2)). SIGCHLD must be blocked in this thread.
+ * For each stop, rbdump seizes the thread, and afterwards detaches from it. Between two stops the target is not traced:
+ * its signals are delivered as usual, and nothing that happens to rbdump affects it. All calls for one stop must come
+ * from one rbdump thread (a rule of ptrace(2)). SIGCHLD must be blocked in this thread.
  *
  * The trap flag of a thread that is single-stepped stays set until tracee_resume(). If the tracer dies before it calls
  * tracee_resume(), the kernel does not clear the flag: exit_ptrace() (kernel/ptrace.c) does not call ptrace_disable().
@@ -20,7 +20,7 @@
 #include "base/error.h"
 
 struct tracee {
-	pid_t pid, tid; /* pid: its process */
+	pid_t pid, tid; /* pid: the thread's process */
 	long awake_us;	/* as given to tracee_stop() */
 	bool seized, stopped;
 	int pending_signal; /* the signal that the thread gets when it goes on; 0: none */
@@ -33,13 +33,13 @@ enum tracee_result {
 	TRACEE_STOPPED,
 	TRACEE_GONE,	/* the thread has ended, or its process has called exec */
 	TRACEE_REFUSED, /* the kernel refuses to seize the thread, for example because another tracer has it */
-	TRACEE_TIMEOUT, /* the thread did not stop in time: it is in an uninterruptible sleep */
+	TRACEE_TIMEOUT, /* the thread did not stop in time, for example because it is in an uninterruptible sleep */
 };
 
 /*
  * Seizes and stops a thread. Always call tracee_resume() afterwards, even if the thread did not stop.
- *   awake_us    how many microseconds this function and tracee_step() spin before they sleep while they wait for a
- *               stop. Give 0 if the caller may run on the thread's own CPU
+ *   awake_us    to wait for a stop, this function and tracee_step() spin for this many microseconds, and then sleep.
+ *               Give 0 if the caller might run on the same CPU as the thread
  *   timeout_us  how long to wait for the stop
  */
 enum tracee_result tracee_stop(pid_t pid, pid_t tid, long awake_us, long timeout_us, struct tracee *ret);
@@ -54,8 +54,8 @@ bool tracee_read_registers(struct tracee *tracee);
 /*
  * Lets a stopped thread run one instruction, and reads its registers again. Returns false if the thread has ended, or
  * if a signal is pending. A pending signal is kept, and prevents further steps. The call takes as long as the
- * instruction. If the thread is frozen, or waits for a page from a dead disk, the call may wait until the thread ends.
- * rbdump cannot give up the wait, because it can detach only from a stopped thread.
+ * instruction. If the thread is frozen, or waits for a page from a disk that does not answer, the call might not return
+ * until the thread ends. rbdump cannot give up the wait, because it can detach only from a stopped thread.
  */
 bool tracee_step(struct tracee *tracee);
 

@@ -2,7 +2,7 @@
  * A trace: the result of one look at a Ruby process. It is the only input of render/, and stays valid after the target
  * is closed.
  *
- * All strings are valid UTF-8 and owned by the trace. A string may be NULL only where this file says so. Field names
+ * All strings are valid UTF-8 and owned by the trace. A string can be NULL only where this file says so. Field names
  * and values are those of schema 1 of the JSON output.
  */
 #ifndef RBDUMP_TRACE_H
@@ -25,11 +25,12 @@ struct trace_frame {
 	const char *path;	   /* NULL if the code has no path */
 	const char *absolute_path; /* NULL if the code has no absolute path (eval) */
 	bool has_line;
-	int64_t line; /* line number; may be 0 or negative, because eval accepts any line number */
+	int64_t line; /* line number; can be 0 or negative, because eval accepts any line number */
 	/* The first line of the frame's code. For a C function: the first line of the calling Ruby code. */
 	int64_t first_line;
 	/*
-	 * JIT-compiled code may run the frame. If so, the line is reliable only while the frame calls another method.
+	 * The frame might be running JIT-compiled code. If so, the line is reliable only while the frame is calling
+	 * another method.
 	 */
 	bool compiled;
 	uint64_t address;   /* address of the control frame in the target */
@@ -44,7 +45,7 @@ enum trace_state {
 	STATE_SLEEPING_FOREVER,
 	STATE_BLOCKED,
 	STATE_DEAD,
-	STATE_SUSPENDED, /* a suspended fiber; the thread of the fiber may be in any state */
+	STATE_SUSPENDED, /* a suspended fiber; the fiber's thread can be in any state */
 };
 
 /* The current stack of a thread, or the stack of a suspended fiber. */
@@ -57,23 +58,23 @@ struct trace_thread {
 	enum trace_state state;
 	enum verdict verdict;
 	enum reason reason;
-	/* The torn window in which the thread was stopped ("vm_push_frame"). NULL if it was in no torn window. */
+	/* The torn window in which the thread was stopped ("vm_push_frame"). NULL if it was not in a torn window. */
 	const char *window;
 	uint64_t fiber;		 /* address of the fiber whose stack this is; 0 if not known */
 	const char *fiber_state; /* state of the fiber ("resumed"); NULL if not known */
 	bool suspended;		 /* this is the stack of a suspended fiber */
 	bool ended;		 /* this is a fiber whose thread has ended: tid and ractor are not known */
 	uint64_t resumed_by;	 /* address of the fiber that has resumed this fiber; 0 if no fiber has resumed it */
-	/* The scheduler hook in which the fiber waits ("Scheduler#io_wait"). NULL if the fiber waits in no hook. */
+	/* The scheduler hook in which the fiber waits ("Scheduler#io_wait"). NULL if it does not wait in a hook. */
 	const char *waits_in;
-	const char *waits_for;	    /* the method that called that hook: "IO#read"; NULL if not known */
+	const char *waits_for;	    /* the method that called this hook ("IO#read"); NULL if not known */
 	struct trace_frame *frames; /* innermost first */
 	size_t nr_frames;
 };
 
 /*
- * Whether the list of threads (or of suspended fibers) is complete. Each value other than LIST_COMPLETE is a reason why
- * the list is not complete. trace_missing_text() explains each reason.
+ * Whether the list of threads (or of suspended fibers) is complete. Each value except LIST_COMPLETE is a reason why the
+ * list is incomplete. trace_missing_text() explains each reason.
  */
 enum list_missing {
 	LIST_COMPLETE,
@@ -93,11 +94,11 @@ struct trace_core {
 	const char *file;
 	const char *program;	 /* the kernel's name for the process; NULL if not known */
 	int signal;		 /* the signal that ended the process; 0 if no signal ended the process */
-	const char *signal_name; /* name of the signal: "SIGSEGV"; NULL if it has no name */
-	pid_t tid;		 /* the thread that died first */
+	const char *signal_name; /* name of the signal ("SIGSEGV"); NULL if it has no name */
+	pid_t tid;		 /* the thread that died first; in a core by gcore, the thread selected in gdb */
 	bool has_fault;
-	uint64_t fault;	      /* the address that the signal reports */
-	const char *lacks[2]; /* sentences that say what is not in the core */
+	uint64_t fault;	      /* the address of the memory access that caused the signal */
+	const char *lacks[2]; /* sentences that say what the core lacks */
 	size_t nr_lacks;
 };
 
@@ -121,7 +122,7 @@ struct trace {
 	const char *layout_build_id; /* build-id of the ELF file that contains Ruby; NULL if the file has none */
 	/* How many times the target was paused and copied. 0 if the target was copied without a pause. */
 	unsigned int pauses;
-	/* Sum of all pauses. A pause is the time from the stop of the first thread until the last thread goes on. */
+	/* Sum of all pauses. A pause lasts from the stop of the first thread until the last thread is resumed. */
 	double pause_us;
 	bool of_core; /* the target is a core: it was not stopped, and `core` is set */
 	struct trace_core core;
@@ -148,19 +149,19 @@ void trace_destroy(struct trace *trace); /* NULL is fine */
  */
 const char *trace_string(struct trace *trace, const char *text);
 
-/* The names that these enum values have in JSON. */
+/* The names of these enum values in the JSON output. */
 const char *trace_state_name(enum trace_state state);
 const char *trace_layout_source_name(enum layout_source source);
 const char *trace_version_source_name(enum version_source source);
 const char *trace_frame_kind_name(enum trace_frame_kind kind);
 
-/* Why a list may be incomplete: a short name for programs, and a sentence for people. NULL for LIST_COMPLETE. */
+/* Why a list is incomplete: a short name for programs, and a sentence for people. NULL for LIST_COMPLETE. */
 const char *trace_missing_name(enum list_missing missing);
 const char *trace_missing_text(enum list_missing missing);
 
 /*
- * Sorts the threads by rank, ascending. `ranks` has the rank of each thread. Threads with the same rank keep their
- * order. False if out of memory.
+ * Sorts the threads by rank, ascending. `ranks` contains the rank of each thread. Threads with the same rank keep their
+ * order. Returns false if out of memory.
  */
 bool trace_order(struct trace *trace, const size_t *ranks);
 

@@ -1,7 +1,7 @@
 /*
  * What rbdump trusts. Only this module decides which folders and files rbdump trusts. rbdump reads layouts and roots
  * only from trusted files, and keeps them only in trusted folders. A target can be anybody's program, and rbdump often
- * runs as root: so rbdump reads no data that others can change.
+ * runs as root. So rbdump must not read layouts or roots that other users can change.
  *
  * A folder is trusted if two conditions are true of the folder itself, and of each folder on the path from "/" to it.
  * First, the folder belongs to root or to the effective user. Second, nobody else may write to the folder: its mode
@@ -52,7 +52,7 @@ int trust_open_folder(const char *path, enum trust_purpose purpose, struct error
  */
 int trust_open_file(int folder, const char *name, enum trust_purpose purpose, struct error **why);
 
-/* Writes the data that `content` points to. On failure, or if the stream has an error, returns false and sets errno. */
+/* Writes the data that `content` points to. On failure, or if `file` has an error, returns false and sets errno. */
 typedef bool trust_writer(const void *content, FILE *file);
 
 /*

@@ -27,16 +27,16 @@ int command_line_not_pid(const struct command_line *line, const char *text);
 /*
  * Handles an option that the verb itself does not handle. -h prints the help. Any other option is an error, and the
  * message says why: the option is unknown or ambiguous, needs an argument, or takes no argument. For an unknown option,
- * the message suggests the most similar option. For an ambiguous option, the message lists all options that begin with
- * the given text. Returns the exit status.
- *   option  what getopt_long() returned. The short options must begin with ':', and opterr must be 0
+ * the message suggests the most similar option, if one is similar. For an ambiguous option, the message lists all
+ * options that begin with the given text. Returns the exit status.
+ *   option  what getopt_long() returned. Its string of short options must begin with ':', and opterr must be 0
  */
 int command_line_other(const struct command_line *line, int option, char **argv);
 
 /* Prints a help text to standard output. Returns the exit status. */
 int command_line_help(const char *help);
 
-/* Prints to standard error that `argument` is one argument too many for the verb. Returns EXIT_USAGE. */
+/* Prints to standard error that the verb does not expect `argument`. Returns EXIT_USAGE. */
 int command_line_unexpected(const struct command_line *line, const char *argument);
 
 /*
@@ -49,12 +49,12 @@ const char *command_line_nearest(const char *word, const char *const *words);
 bool command_line_number(const char *text, double min, double max, double *ret);
 
 /*
- * Parses an integer from 1 to `max`. The text must begin with a digit; "1e3" is also an integer. Returns false if the
+ * Parses an integer from 1 to `max`. The text must begin with a digit. "1e3" is accepted as 1000. Returns false if the
  * text is anything else.
  */
 bool command_line_whole(const char *text, double max, double *ret);
 
-/* Parses a process id. False if the text is not a process id. */
+/* Parses a process id. Returns false if the text is not a process id. */
 bool command_line_pid(const char *text, int *ret);
 
 #endif

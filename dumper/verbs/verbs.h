@@ -9,7 +9,7 @@
 
 /*
  * dump is the default verb: `rbdump PID` and `rbdump -p PID` also call dump_command(). dump_command() also handles the
- * old options --gen-offsets and --version. The verbs layout and version replace these options.
+ * old options --gen-offsets and --version. The verbs layout and version have replaced these options.
  */
 int dump_command(int argc, char **argv);
 int layout_command(int argc, char **argv);
@@ -20,16 +20,16 @@ int version_command(int argc, char **argv);
 
 /*
  * Makes the layout of a Ruby and writes it.
- *   elf        an executable, shared library, debug file or object file (gen/gen.h says how these are read)
+ *   elf        an executable, shared library, debug file or object file (gen/gen.h says how each is read)
  *   output     the file to write; "-": stdout; NULL: a file in the default folder. The name of the file in the default
  *              folder is VERSION-ARCH-BUILDID.layout, where BUILDID is the first 12 digits of the build-id. If
  *              `any_build` is true, the name is VERSION-ARCH.layout
- *   any_build  make a layout for any build of this version: omit the build-id, the symbols and the windows
+ *   any_build  make a layout for all builds of this version: omit the build-id, the symbols and the torn windows
  *
  * The default folder is one where `rbdump dump` will find the layout. If the first name in $RBDUMP_OFFSETS_D is not
  * empty, the default folder is the folder of that name. Otherwise, if ./offsets.d belongs to rbdump's own source tree,
- * the default folder is ./offsets.d. In all other cases, it is the user's cache (store/folders.h). The default folder
- * is created if it does not exist.
+ * the default folder is ./offsets.d. In all other cases, the default folder is the user's cache (store/folders.h). The
+ * default folder is created if it does not exist.
  *
  * The layout is written to a temporary file in the folder of the layout's file. The temporary file is then renamed, so
  * the layout's file is never incomplete. Standard output, pipes and devices are written directly. On success, prints
