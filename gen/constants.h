@@ -4,11 +4,11 @@
  * Code that uses such a constant first checks whether the layout contains it, because any fact may be absent from a
  * layout. Only this module depends on the release of Ruby: it chooses the values of the constants for each release.
  *
- * A number that is the same in all releases is not in this module, but in the code that uses the number. A comment in
- * that code names Ruby's source file, and the first and the last tag in which the number was checked. "and head" in
- * such a comment means that the number was also checked in the development branch after the last tag. A number that is
- * part of an algorithm, such as the width of a field in a packed word, is also in the code that uses it. Enumerators
- * and constants that the DWARF contains are listed in gen/fields.def, not in this module.
+ * A number that is the same in all releases is not in this module, but in the code that uses the number. The same is
+ * true of a number that is part of an algorithm, such as the width of a field in a packed word. A comment in that code
+ * names Ruby's source file, and the first and the last tag in which the number was checked. "and head" in such a
+ * comment means that the number was also checked in the development branch after the last tag. Enumerators and
+ * constants that the DWARF contains are listed in gen/fields.def, not in this module.
  */
 #ifndef RBDUMP_CONSTANTS_H
 #define RBDUMP_CONSTANTS_H

@@ -44,7 +44,7 @@ bool die_is_definition(Dwarf_Die *type);
 
 /* The place of a member in a struct. */
 struct die_member {
-	uint64_t bit;  /* the member's lowest bit, counted in bits from the start of the struct (little-endian) */
+	uint64_t bit;  /* position of the member's lowest bit, in bits from the start of the struct (little-endian) */
 	uint64_t bits; /* width of a bitfield, in bits; 0 for a member that is not a bitfield */
 	uint64_t size; /* size of the member's type, in bytes; 0 for a flexible array */
 };

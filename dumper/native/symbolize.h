@@ -4,7 +4,7 @@
  * through the debuglink, in the build-id folders or through debuginfod.
  *
  * The process is not stopped. Only symbolizer_open() reads the process, so symbolize() also works after the process has
- * ended. Symbols and debug info of a file are read when the first address in that file is symbolized.
+ * ended. A file's symbols and debug info are read the first time that an address in the file is symbolized.
  */
 #ifndef RBDUMP_SYMBOLIZE_H
 #define RBDUMP_SYMBOLIZE_H

@@ -1,6 +1,6 @@
 /*
  * Tries layouts on a target for which no layout is known to be right: a core that does not tell the version of its
- * Ruby, or a Ruby of a release that has no layout. Used only inside session/.
+ * Ruby, or a Ruby of a release that has no layout. This header is used only inside session/.
  *
  * Several layouts can fit, most likely those of neighbouring releases. In this case, the same bytes are read through
  * each layout that fits, and all results must be the same (rivals.h). The session then keeps the first layout that

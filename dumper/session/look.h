@@ -1,6 +1,6 @@
 /*
  * A look is one pass over the threads, fibers and stacks of a target, through one layout. A look reads from the
- * session's snapshot. struct look contains the results. Used only inside session/.
+ * session's snapshot. struct look contains the results. This header is used only inside session/.
  */
 #ifndef RBDUMP_LOOK_H
 #define RBDUMP_LOOK_H

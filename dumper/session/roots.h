@@ -1,6 +1,6 @@
 /*
  * Finds the roots of a session's Ruby. If roots or stacks are missing, finds out whether the Ruby is just starting or
- * ending. Used only inside session/.
+ * ending. This header is used only inside session/.
  */
 #ifndef RBDUMP_SESSION_ROOTS_H
 #define RBDUMP_SESSION_ROOTS_H

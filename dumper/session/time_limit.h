@@ -3,7 +3,7 @@
  * it can ask a server. The search also reads files of the target, and a hostile target can make such a read last
  * forever. A core can be on a slow disk. A read of a process's memory might never return. rbdump cannot interrupt a
  * wait for a server, a disk or the kernel, so rbdump ends when the time is over. If the target is stopped when rbdump
- * ends, the kernel lets the target go on. Used only inside session/.
+ * ends, the kernel lets the target go on. This header is used only inside session/.
  */
 #ifndef RBDUMP_TIME_LIMIT_H
 #define RBDUMP_TIME_LIMIT_H

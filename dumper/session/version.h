@@ -1,5 +1,6 @@
 /*
- * Finds out the version of a session's Ruby, and where that version comes from. Used only inside session/.
+ * Finds out the version of a session's Ruby, and where that version comes from. This header is used only inside
+ * session/.
  */
 #ifndef RBDUMP_SESSION_VERSION_H
 #define RBDUMP_SESSION_VERSION_H

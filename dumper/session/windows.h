@@ -7,7 +7,7 @@
 
 #include "session/session.h"
 
-/* Whether the session's layout contains torn windows, and was made for exactly the target's build. */
+/* Whether the session's layout contains torn windows and was made for the target's exact build. */
 bool session_has_windows(const struct session *session);
 
 /* The innermost torn window that contains an instruction pointer of the target; NULL if no known window contains it. */

@@ -10,8 +10,8 @@
  * without stopping the thread. The distance from the pthread_t to the list is the same for all threads. rbdump learns
  * this distance from threads whose thread pointer is known. Threads of musl have no robust lists. For these threads,
  * the tid that Ruby stores is compared with each thread's id in the process's own pid namespace (NSpid of
- * /proc/PID/task/TID/status). If no thread has that id, each thread whose thread pointer is not known is stopped once,
- * to read its thread pointer.
+ * /proc/PID/task/TID/status). If no thread has that tid, rbdump stops each thread whose thread pointer is not known
+ * once, to read the pointer.
  *
  * Two threads of a process never have the same list address at the same time. The reason is that the kernel forgets a
  * thread's robust list before it reports the end of the thread, and glibc can reuse the struct pthread only after this

@@ -149,7 +149,7 @@ void trace_destroy(struct trace *trace); /* NULL is fine */
  */
 const char *trace_string(struct trace *trace, const char *text);
 
-/* The names of these enum values in the JSON output. */
+/* These functions return the name that the value has in the JSON output. */
 const char *trace_state_name(enum trace_state state);
 const char *trace_layout_source_name(enum layout_source source);
 const char *trace_version_source_name(enum version_source source);
