@@ -12,6 +12,7 @@ TESTS = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(TESTS))
 
 from harness.lanes import is_alone, lane, put_last  # noqa: E402
+from harness.recording import Running, record  # noqa: E402
 from harness.rubies import Ruby, find_rubies  # noqa: E402
 from harness.target import Target, needs  # noqa: E402
 
@@ -178,3 +179,26 @@ def start():
     yield start_target
     for target in started:
         target.close()
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Where a test writes its recording."""
+    return tmp_path / "recording.rbdump"
+
+
+@pytest.fixture(scope="session")
+def kept(rbdump, tmp_path_factory):
+    """kept(ruby): a recording of loops.rb and gvl.rb, and their pids; each Ruby's is made once."""
+    made = {}
+
+    def recording(ruby):
+        if ruby not in made:
+            path = tmp_path_factory.mktemp("kept") / "recording.rbdump"
+            with Running(ruby, "shares/loops.rb") as loops, Running(ruby, "shares/gvl.rb") as gvl:
+                status, _, errors = record(rbdump, "-p", loops.pid, "-p", gvl.pid, "-r", 200, "-d", 2, file=path)
+                assert status == 0, errors
+                made[ruby] = (path, loops.pid, gvl.pid)
+        return made[ruby]
+
+    return recording

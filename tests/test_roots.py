@@ -21,7 +21,7 @@ from test_dump import (  # noqa: F401  (pytest finds them here)
 )
 from test_fibers import check_busy_ractors, look_at_rest, start_ractors
 from test_fibers import test_fibers_that_do_not_rest, test_who_resumed_whom  # noqa: F401
-from test_record import file, test_recorded_stacks_are_legal  # noqa: F401
+from test_record_stacks import test_recorded_stacks_are_legal  # noqa: F401
 from test_states import (  # noqa: F401
     test_at_rest,
     test_busy_threads_take_turns,

@@ -15,7 +15,7 @@ import re
 import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parent
-SCRIPTS = ("model.js", "colors.js", "graph.js", "page.js")
+SCRIPTS = ("model.js", "colors.js", "graph.js", "text.js", "page.js", "functions.js", "controls.js")
 PLACEHOLDER = re.compile(r"\{\{([A-Z]+)\}\}")
 
 

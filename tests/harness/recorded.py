@@ -1,0 +1,107 @@
+"""What the tests of recordings share: targets of known shares, and what holds of every recording."""
+
+import re
+import time
+
+import pytest
+from harness.process import is_untouched
+from harness.recording import (
+    SECOND,
+    Running,
+    counts_in,
+    record,
+    report,
+    timelines,
+    warnings_in,
+)
+
+FAILED, NOT_RUBY, NO_PERMISSION, USAGE = 2, 3, 4, 64
+POINTS = 0.03
+# When a recording has begun at the latest, on a machine that stands still for a second now and then.
+START_BOUND = 10 * SECOND
+LOOPS = ("Loops#a", "Loops#b", "Loops#c")
+# What a thread of phases.rb is in while it does what its timeline calls so.
+PHASES = {"Phases#collect": "gc", "Phases#compute": "cpu", "Phases#receive": "blocked", "Phases#rest": "sleeping"}
+rates_and_modes = pytest.mark.parametrize(
+    "rate, mode", [(99, "paused"), (1000, "paused"), (99, "unpaused")], ids=["99-paused", "1000-paused", "99-unpaused"]
+)
+modes = pytest.mark.parametrize("mode", ["paused", "unpaused"])
+
+
+def check_refusal(done, status, *words):
+    assert done.returncode == status, (done.returncode, done.stderr)
+    assert done.stdout == ""
+    assert done.stderr.startswith("rbdump: ") and done.stderr.count("\n") == 1, done.stderr
+    for word in words:
+        assert word in done.stderr, done.stderr
+
+
+def close(measured, truth, points=POINTS):
+    """Whether all shares are within so many points of what the target says."""
+    return all(abs(measured.get(key, 0) - truth.get(key, 0)) <= points for key in measured.keys() | truth.keys())
+
+
+def unseen(profile):
+    """The share of the samples that were missed, since the machine stood still: by so much may shares be off."""
+    counts = profile.counts
+    return counts["missed"] / (counts["samples"] + counts["missed"] + counts["skipped"])
+
+
+def check_counts(profile, errors, rate=None):
+    """The line at the end, the counts, and the samples in the spans are one; so many a second, or said to be late."""
+    line = counts_in(errors)
+    assert {key: profile.counts[key] for key in line} == line
+    # Some were taken late, others not at all; none is counted twice, so no share of those that were due is above one.
+    assert profile.counts["missed"] <= profile.counts["late"] <= profile.counts["samples"] + profile.counts["missed"]
+    for warning in warnings_in(errors):
+        assert float(re.search(r"warning: ([0-9.]+) %", warning)[1]) <= 100, errors
+    verdicts = ("complete", "truncated", "torn", "unreadable")
+    assert sum(profile.counts[verdict] for verdict in verdicts) == profile.counts["samples"]
+    in_spans = dict.fromkeys(verdicts, 0)
+    for one in profile.spans:
+        in_spans[one.verdict] += one.count if one.state != "starting" else 0  # nothing was looked at
+    assert in_spans == {verdict: profile.counts[verdict] for verdict in verdicts}
+    if rate:
+        # To the last sample: the machine may stand still while a recording ends.
+        main = sum(one.count for one in profile.of(main=True))
+        rounds = rate * max(one.end for one in profile.of(main=True)) / SECOND
+        assert main <= 1.02 * rounds + 2
+        assert main + profile.counts["late"] + profile.counts["skipped"] >= 0.95 * rounds - 2, (main, profile.counts, rounds)
+
+
+def check_well_formed(profile):
+    """Spans of one thread ascend and do not overlap; what is marked says so."""
+    ends = {}
+    for one in profile.spans:
+        key = (one.pid, id(one.thread))
+        assert one.start >= ends.get(key, 0), (one.start, ends[key])
+        ends[key] = one.end
+        assert one.end <= profile.duration + SECOND
+        marks = [frame["name"] for frame in one.frames if frame["kind"] == "mark"]
+        if one.verdict == "complete":
+            assert not any(verdict in mark for verdict in ("truncated", "torn", "unreadable") for mark in marks), marks
+        if one.state == "starting":
+            assert any("starting" in mark for mark in marks), one.frames
+
+
+def recorded_target(ruby, rbdump, file, script, *arguments, options=()):
+    """The profile with all that waits, standard error, and the timelines of the target."""
+    with Running(ruby, f"shares/{script}", *arguments) as target:
+        assert target.first_line == "ready"
+        before = time.time_ns()
+        status, out, errors = record(rbdump, "-p", target.pid, *options, file=file)
+        after = time.time_ns()
+        assert (status, out) == (0, ""), errors
+        assert is_untouched(target.pid)
+        truth = timelines(target.finish())
+    profile = report(rbdump, file, "--idle")
+    assert before <= profile.start <= profile.start + profile.duration <= after
+    check_well_formed(profile)
+    return profile, errors, truth
+
+
+def interval(profile, spans):
+    """From when to when a thread is in a profile: nearly all of the time."""
+    begin, end = min(one.start for one in spans), max(one.end for one in spans)
+    assert begin < START_BOUND and end - begin >= 0.9 * (profile.duration - begin), (begin, end, profile.duration)
+    return profile.start + begin, profile.start + end

@@ -1,0 +1,172 @@
+"""Recordings: shares of methods and of states, against the target's own clocks."""
+
+import pytest
+from harness.dump import run
+from harness.recorded import (
+    LOOPS,
+    PHASES,
+    POINTS,
+    check_counts,
+    close,
+    interval,
+    modes,
+    rates_and_modes,
+    recorded_target,
+    unseen,
+)
+from harness.recording import SECOND, Running, collapsed, record, report, shares_of
+
+
+@pytest.mark.alone
+@pytest.mark.outer_rubies
+@rates_and_modes
+def test_shares_of_methods(ruby, rbdump, file, rate, mode):
+    """Three loops of 60, 30 and 10 %, by wall and by CPU time."""
+    profile, errors, truth = recorded_target(
+        ruby, rbdump, file, "loops.rb", options=["-r", rate, "-d", 3.5, "--mode", mode]
+    )
+    assert (profile.answer["rate"], profile.answer["mode"]) == (rate, mode)
+    assert profile.duration >= 3.4 * SECOND
+    truth, main = truth["main"], profile.of(main=True)
+    wall = {f"Loops#{key}": share for key, share in truth.wall(*interval(profile, main)).items()}
+    cpu = {f"Loops#{key}": share for key, share in truth.cpu(*interval(profile, main)).items()}
+
+    def method(one):
+        return one.method(*LOOPS)
+
+    points = POINTS + unseen(profile)
+    assert close(shares_of(main, method), wall, points), (shares_of(main, method), wall, points)
+    # A weight is real time: that of a thread that was there all the time is all the time.
+    begin, end = interval(profile, main)
+    assert 0.99 * (end - begin) <= sum(one.weight for one in main) <= end - begin
+    by_cpu = report(rbdump, file, "--by", "cpu").of(main=True)
+    # Where the machine is busy, a thread on its way to a CPU is not on one: wall and CPU time then are not the same.
+    points += max(abs(wall.get(key, 0) - cpu.get(key, 0)) for key in wall.keys() | cpu.keys())
+    assert close(shares_of(by_cpu, method), cpu, points), (shares_of(by_cpu, method), cpu)
+    # A loop is itself the innermost but for a look at the clock now and then.
+    rubys = [(one, [frame["name"] for frame in one.frames if frame["kind"] == "ruby"]) for one in main]
+    innermost = sum(one.weight for one, names in rubys if names and names[0] in LOOPS)
+    assert innermost > 0.95 * sum(one.weight for one in main)
+    assert truth.agreement(profile, main, lambda one: (method(one) or "none")[-1]) > 0.85 - unseen(profile)
+    # The same of a format that knows of no time.
+    lines = collapsed(run(rbdump, "report", file, "-f", "collapsed", "--by", "cpu").stdout)
+    weights = {name: sum(weight for frames, weight in lines if name in ";".join(frames)) for name in LOOPS}
+    total = sum(weights.values())
+    assert total >= 0.95 * sum(weight for _, weight in lines) > 0
+    assert close({name: weight / total for name, weight in weights.items()}, cpu, points), (weights, cpu)
+    check_counts(profile, errors)
+
+
+@pytest.mark.alone
+@pytest.mark.any_ruby
+@pytest.mark.parametrize("mode", ["unpaused", "paused"])
+def test_share_of_stacks_that_are_ever_new(ruby, rbdump, file, mode):
+    """Where nearly all stacks are known, those that are not are seen as often as they are there."""
+    with Running(ruby, "shares/fresh.rb") as target:
+        assert target.first_line == "ready"
+        status, _, errors = record(rbdump, "-p", target.pid, "-r", 1000, "-d", 8, "--mode", mode, file=file)
+        assert status == 0, errors
+        share = float(target.finish())
+    assert 0.02 < share < 0.2
+    main = report(rbdump, file).of(main=True)
+    # Those in which the method is called: it is not yet there for the first of what the target counts.
+    call = ("turns.rb", 5)
+    weight = sum(one.weight for one in main if any((frame["path"], frame["line"]) == call for frame in one.frames))
+    assert weight / sum(one.weight for one in main) == pytest.approx(share, rel=0.25)
+
+
+@pytest.mark.alone
+@pytest.mark.outer_rubies
+@rates_and_modes
+def test_shares_of_waiting_for_the_gvl(ruby, rbdump, file, rate, mode):
+    """Two threads that want the CPU: each waits for the other about half of its time."""
+    options = ["-r", rate, "-d", 3.5, "--mode", mode]
+    profile, errors, truth = recorded_target(ruby, rbdump, file, "gvl.rb", options=options)
+    check_counts(profile, errors)
+    waiting = report(rbdump, file, "--by", "gvl")
+    assert {one.state for one in waiting.spans} == {"gvl"}
+    for name in ("left", "right"):
+        found = profile.of(name=name)
+        told = truth[name].wall(*interval(profile, found))
+        assert 0.3 < told["gvl"] < 0.7
+        # Where the machine is busy, who has the GVL may have to wait for a CPU.
+        unclear = told.pop("switch", 0) + unseen(profile)
+        states = shares_of(found, lambda one: one.state)
+        assert close(states, told, POINTS + unclear), (name, states, told, unclear)
+        assert truth[name].agreement(profile, found, lambda one: one.state) > 0.85 - unclear
+        all_of_it = sum(one.weight for one in found)
+        share = sum(one.weight for one in waiting.of(name=name)) / all_of_it
+        assert abs(share - told["gvl"]) <= POINTS + unclear, (name, share, told, unclear)
+        complete = [one for one in found if one.verdict == "complete"]
+        assert sum(one.count for one in complete) >= 0.9 * sum(one.count for one in found)
+        methods = shares_of(complete, lambda one: one.method("Contest#left", "Contest#right"))
+        assert methods.get(f"Contest#{name}", 0) > 0.99, methods
+    # The main thread is in Thread#join, once it has had the GVL to get there.
+    joining = shares_of(profile.of(main=True), lambda one: (one.state, one.method("Thread#join")))
+    assert joining.pop(("sleeping", "Thread#join"), 0) > 0.9, joining
+    assert sum(share for (state, _), share in joining.items() if state != "gvl") < 0.02, joining
+
+
+@pytest.mark.alone
+@pytest.mark.outer_rubies
+@rates_and_modes
+def test_shares_of_states(ruby, rbdump, file, tmp_path, rate, mode):
+    """A quarter of the time the garbage collector, a quarter work, the rest a read that waits, and sleep."""
+    options = ["-r", rate, "-d", 3.5, "--mode", mode]
+    profile, errors, truth = recorded_target(ruby, rbdump, file, "phases.rb", tmp_path, options=options)
+    truth, main = truth["main"], profile.of(main=True)
+    told = truth.wall(*interval(profile, main))
+    states, points = shares_of(main, lambda one: one.state), POINTS + unseen(profile)
+    assert close(states, told, points), (states, told, points)
+    methods = shares_of(main, lambda one: PHASES.get(one.method(*PHASES)))
+    assert close(methods, told, points), (methods, told, points)
+    assert truth.agreement(profile, main, lambda one: PHASES.get(one.method(*PHASES))) > 0.85 - unseen(profile)
+    syscalls = shares_of([one for one in main if one.state == "blocked"], lambda one: one.syscall)
+    assert syscalls.get("read", 0) > 0.95, syscalls
+    # Each view has what it is of, and of the same weight.
+    views = {by: report(rbdump, file, "--by", by) for by in ("wall", "cpu", "gvl", "gc")}
+    seen = {by: {one.state for one in view.of(main=True)} for by, view in views.items()}
+    assert seen["gc"] == {"gc"} and "cpu" in seen["cpu"] <= {"cpu", "gc"} and "sleeping" not in seen["wall"], seen
+    everything = sum(one.weight for one in main)
+    for by, what in [("gc", {"gc"}), ("cpu", seen["cpu"]), ("wall", {"cpu", "gc", "blocked"})]:
+        share = sum(one.weight for one in views[by].of(main=True)) / everything
+        assert abs(share - sum(told[state] for state in what)) <= points, (by, share, told, points)
+    collecting = shares_of(views["gc"].of(main=True), lambda one: one.method(*PHASES))
+    assert collecting.get("Phases#collect", 0) > 0.95, collecting
+    check_counts(profile, errors)
+
+
+@pytest.mark.alone
+@pytest.mark.outer_rubies
+@modes
+def test_blocked_while_it_has_the_gvl(ruby, rbdump, file, mode):
+    """Ruby says that it runs: that it does not is the kernel's to say, also after it did for hundreds of samples."""
+    options = ["-r", 1000, "-d", 4, "--mode", mode]
+    profile, errors, truth = recorded_target(ruby, rbdump, file, "holding.rb", options=options)
+    truth, main = truth["main"], profile.of(main=True)
+    told = truth.wall(*interval(profile, main))
+    assert 0.1 < told["blocked"] < 0.3, told
+    states, points = shares_of(main, lambda one: one.state), POINTS + unseen(profile)
+    assert close(states, told, points), (states, told, points)
+    methods = shares_of(main, lambda one: (one.state, one.method("Holding#compute", "Holding#hold")))
+    assert methods.get(("cpu", "Holding#compute"), 0) > told["cpu"] - points, methods
+    assert methods.get(("blocked", "Holding#hold"), 0) > told["blocked"] - points, methods
+    syscalls = shares_of([one for one in main if one.state == "blocked"], lambda one: one.syscall)
+    # A stop ends a poll(2) for a moment: the kernel then calls it so.
+    assert syscalls.get("poll", 0) + syscalls.get("restart_syscall", 0) > 0.95, syscalls
+    check_counts(profile, errors, 1000)
+
+
+@pytest.mark.alone
+@pytest.mark.any_ruby
+@pytest.mark.parametrize("option, states", [("--on-cpu", {"cpu", "gc"}), ("--gc", {"gc"})], ids=["on-cpu", "gc"])
+def test_only_some_states(ruby, rbdump, file, tmp_path, option, states):
+    """Nothing is recorded of threads that wait, or do anything but collect garbage."""
+    options = ["-r", 500, "-d", 2, option]
+    profile, _, truth = recorded_target(ruby, rbdump, file, "phases.rb", tmp_path, options=options)
+    main = profile.of(main=True)
+    assert {one.state for one in main} == states
+    begin, end = min(one.start for one in main), max(one.end for one in main)
+    told = truth["main"].wall(profile.start + begin, profile.start + end)
+    share = sum(one.weight for one in main) / (end - begin)
+    assert abs(share - sum(told[state] for state in states)) <= POINTS + unseen(profile), (share, told, profile.counts)
