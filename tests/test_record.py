@@ -136,7 +136,8 @@ def test_command(ruby, rbdump, tmp_path, file, how, status):
 
 def test_command_that_becomes_ruby(ruby, rbdump, file):
     """A shell that becomes Ruby is one process, of which the beginning is marked."""
-    busy = "def work; x = 0; x += 1 while x < 20_000_000; end; work"
+    # Long enough to be seen by an rbdump that has to wait for a CPU.
+    busy = "def work(until_then); x = 0; x += 1 while Process.clock_gettime(1) < until_then; end; work(Process.clock_gettime(1) + 1.5)"
     done, _, errors = record(
         rbdump, "-r", 500, "--", "sh", "-c", 'exec "$@"', "sh", ruby.path, "--disable-gems", "-e", busy, file=file
     )
