@@ -43,12 +43,18 @@ def naive_pauses():
     """What `paused-naive` got wrong under churn: sentences."""
     rubies = sorted(reports("churn").items(), key=lambda item: is_jit(item[0]))
     found = {ruby: modes_of(report)["paused-naive"]["impossible"] for ruby, report in rubies}
-    (ruby, first), *more = [(called(ruby), share) for ruby, share in found.items() if share["count"]]
-    wrong = f"on {ruby}, {near(first['value'])} % of the stacks are impossible ({bounds(first)})" + "".join(
-        f", and on {ruby}, {near(share['value'])} % ({bounds(share)})" for ruby, share in more
-    )
-    most = max((share for share in found.values() if not share["count"]), key=lambda share: share["high"])
-    return f"{wrong}. On every other tested Ruby, 0 of {most['of']:,} stacks are impossible (0–{near(most['high'])} %)"
+    wrong = []
+    for ruby, share in found.items():
+        if share["count"]:
+            what = "" if wrong else " of the stacks are impossible"
+            wrong.append(f"on {called(ruby)}, {near(share['value'])} %{what} ({bounds(share)})")
+    sentences = [", and ".join(wrong)] if wrong else []
+    right = [share for share in found.values() if not share["count"]]
+    if right:
+        most = max(right, key=lambda share: share["high"])
+        where = "On every other tested Ruby" if wrong else "on every tested Ruby"
+        sentences.append(f"{where}, 0 of {most['of']:,} stacks are impossible (0–{near(most['high'])} %)")
+    return ". ".join(sentences)
 
 
 def million(mode):

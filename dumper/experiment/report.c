@@ -372,7 +372,7 @@ static void print_table(const struct experiment_options *options, const struct s
 		printf("the torn windows of this build are not known: make its layout from debug info "
 		       "(rbdump layout)\n");
 	if (!facts->realtime)
-		printf("rbdump did not run at a real-time priority, because it lacks CAP_SYS_NICE\n");
+		printf("rbdump did not run at a real-time priority; for that, it needs CAP_SYS_NICE\n");
 	printf("\n");
 	for (int mode = 0; mode < MODES; mode++)
 		if (options->modes[mode])
