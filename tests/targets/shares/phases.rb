@@ -14,6 +14,7 @@ class Phases
     fork { answer(*names) }
     @request = File.open(names[0], "w")
     @answer = File.open(names[1], "r")
+    names.each { |name| File.unlink(name) } # both ends are open: the folder can be used again
     @request.sync = true
     @timeline = Timeline.new("main")
   end
