@@ -27,7 +27,7 @@ def test_usage(rbdump):
     assert usage.startswith("Usage: ") and f"```\n{usage}```\n" in (ROOT / "README.md").read_text()
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "doc/internals.md"])
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "doc/internals.md", "doc/glossary.md"])
 def test_files_that_are_named(name):
     """Folders and sources of this tree that a document names in backquotes are there."""
     text = (ROOT / name).read_text()
