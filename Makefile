@@ -90,9 +90,10 @@ $(B)/%.o: %.c $(GENERATED_HEADERS)
 $(B)/gen/%.o: $(B)/gen/%.c $(GENERATED_HEADERS)
 	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-# Unit tests: tests/unit/test_X.c is one cmocka program, linked with everything but main, and the fixture.
+# Unit tests: tests/unit/test_X.c is one cmocka program, linked with everything but main, and the fixtures: all other files.
 UNIT := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
-UNIT_FIXTURE := $(B)/tests/unit/synthetic.o
+UNIT_FIXTURES := $(patsubst %.c,$(B)/%.o,$(filter-out tests/unit/test_%,$(sort $(wildcard tests/unit/*.c))))
+.SECONDARY: $(UNIT_FIXTURES)
 UNIT_RUNS := $(B)/fuzz/drive.run $(B)/fuzz/drive_recordings.run $(UNIT:%=%.run)
 .PHONY: unit $(UNIT_RUNS)
 unit:
@@ -103,20 +104,21 @@ $(UNIT_RUNS): %.run: %
 drive_ARGUMENTS = $(FUZZ_RUNS)
 drive_recordings_ARGUMENTS = $(FUZZ_RECORDING_RUNS)
 
-$(B)/unit/%: tests/unit/%.c $(LIB_OBJECTS) $(UNIT_FIXTURE)
+$(B)/unit/%: tests/unit/%.c $(LIB_OBJECTS) $(UNIT_FIXTURES)
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(LIB_OBJECTS) $(UNIT_FIXTURE) \
+	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(LIB_OBJECTS) $(UNIT_FIXTURES) \
 		-lcmocka $(ALL_LDLIBS)
 
 # Fuzzing (tests/fuzz/): a driver with a fixed number of runs, which `make unit` runs; and libFuzzer.
 FUZZ_OBJECTS := $(patsubst %,$(B)/tests/fuzz/%.o,layouts mutate recordings records target)
-FUZZ_DRIVER_OBJECTS := $(FUZZ_OBJECTS) $(patsubst %,$(B)/tests/fuzz/%.o,program drive drive_recordings)
+FUZZ_PROGRAM_OBJECTS := $(patsubst %,$(B)/tests/fuzz/%.o,program classes objects)
+FUZZ_DRIVER_OBJECTS := $(FUZZ_OBJECTS) $(FUZZ_PROGRAM_OBJECTS) $(patsubst %,$(B)/tests/fuzz/%.o,drive drive_recordings)
 FUZZERS = stacks layouts recordings
 FUZZ_RUNS ?= $(if $(filter 1,$(SAN)),30000,200000)
 FUZZ_RECORDING_RUNS ?= $(if $(filter 1,$(SAN)),500,4000)
 FUZZ_SECONDS ?= 60
 
-$(B)/fuzz/drive: $(B)/tests/fuzz/drive.o $(B)/tests/fuzz/program.o
+$(B)/fuzz/drive: $(B)/tests/fuzz/drive.o $(FUZZ_PROGRAM_OBJECTS)
 $(B)/fuzz/drive_recordings: $(B)/tests/fuzz/drive_recordings.o
 $(B)/fuzz/drive $(B)/fuzz/drive_recordings: $(FUZZ_OBJECTS) $(LIB_OBJECTS)
 	@mkdir -p $(@D)
@@ -294,5 +296,5 @@ help:
 clean:
 	rm -rf build
 
--include $(OBJECTS:.o=.d) $(UNIT_FIXTURE:.o=.d) $(UNIT:=.d) $(PROBES:=.d) \
+-include $(OBJECTS:.o=.d) $(UNIT_FIXTURES:.o=.d) $(UNIT:=.d) $(PROBES:=.d) \
 	$(FUZZ_DRIVER_OBJECTS:.o=.d) $(FUZZERS:%=$(B)/tests/fuzz/fuzz_%.d)

@@ -11,7 +11,12 @@ import pytest
 TESTS = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(TESTS))
 
+from harness.browser import browser  # noqa: E402
+from harness.core import copy_of_targets  # noqa: E402
+from harness.flamegraph import PROBE, SPANS, THREADS, profile, write_page  # noqa: E402
 from harness.lanes import is_alone, lane, put_last  # noqa: E402
+from harness.layouts import generate_layout  # noqa: E402
+from harness.page import Page  # noqa: E402
 from harness.recording import Running, record  # noqa: E402
 from harness.rubies import Ruby, find_rubies  # noqa: E402
 from harness.target import Target, needs  # noqa: E402
@@ -187,6 +192,12 @@ def file(tmp_path):
     return tmp_path / "recording.rbdump"
 
 
+@pytest.fixture
+def place(request, tmp_path):
+    """A copy of the targets' folder, which cores are left in."""
+    return copy_of_targets(tmp_path)
+
+
 @pytest.fixture(scope="session")
 def kept(rbdump, tmp_path_factory):
     """kept(ruby): a recording of loops.rb and gvl.rb, and their pids; each Ruby's is made once."""
@@ -202,3 +213,45 @@ def kept(rbdump, tmp_path_factory):
         return made[ruby]
 
     return recording
+
+
+@pytest.fixture(scope="session")
+def layouts(rbdump, tmp_path_factory):
+    """layouts(ruby) gives the file of its layout, made once."""
+    folder = tmp_path_factory.mktemp("layouts")
+    made = {}
+
+    def layout(ruby):
+        if ruby not in made:
+            made[ruby] = generate_layout(ruby, rbdump, folder / f"{ruby.id}.layout")
+        return made[ruby]
+
+    return layout
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory):
+    with browser(tmp_path_factory.mktemp("chromium")) as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def pages(chromium, tmp_path_factory):
+    """Writes a page, and opens it."""
+    folder = tmp_path_factory.mktemp("pages")
+    written = {}
+
+    def open_page(name, after, before=None, **options):
+        if name not in written:
+            written[name] = write_page(PROBE, folder / f"{name}.html", after, before, **options)
+        return Page(chromium, written[name])
+
+    yield open_page
+    assert chromium.alert() is None
+
+
+@pytest.fixture
+def shop(pages):
+    page = pages("shop", profile(SPANS, THREADS))
+    yield page
+    assert page.browser.console() == []

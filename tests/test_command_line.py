@@ -12,10 +12,10 @@ import pytest
 from conftest import note_not_applicable
 from harness.dump import check, run
 from harness.golden import unpack_golden
+from harness.refusals import USAGE, check_refusal
 from harness.rubies import find_rubies
 from harness.synthetic import ROOT
 from harness.target import Target
-from test_refusals import USAGE, check_refusal
 
 VERBS = sorted(path.stem for path in (ROOT / "dumper/verbs/help").glob("*.txt") if path.stem != "rbdump")
 BUILT = [ruby for ruby in find_rubies() if ruby.shared]  # here, with debug info

@@ -12,9 +12,9 @@ import sys
 import pytest
 from conftest import RUBIES
 from harness.dump import run
+from harness.experiment import Graph
 from harness.process import tracers_of, wait_until
 from harness.synthetic import ROOT
-from test_experiment import Graph
 from test_gdb_torn import CODE, gdb
 
 sys.path.insert(0, str(ROOT / "bench"))

@@ -143,5 +143,6 @@ def test_core_without_thread_pointers(path, rbdump, tmp_path, monkeypatch):
     ]
     known = {thread["thread"]: thread["tid"] for thread in before["threads"]}
     tids = {thread["thread"]: thread["tid"] for thread in answer["threads"]}
-    # These cores lack most pages of a stack, and so what joins a pthread_t to a stack pointer: test_core.py has whole ones.
+    # These cores lack most pages of a stack, and so what joins a pthread_t to a stack pointer: test_core_frames.py has
+    # whole ones.
     assert all(tid in (known[thread], None) for thread, tid in tids.items())

@@ -8,11 +8,11 @@ import pytest
 from conftest import note_not_applicable
 from harness.core import gcore_of, read_core, settle
 from harness.dump import check, dump, run
-from harness.layouts import shipped_for
+from harness.layouts import OFFSETS_D, shipped_for, without_digest
 from harness.process import is_untouched
+from harness.refusals import NOT_RUBY, check_refusal
 from harness.rubies import cache_folder, probe
 from harness.stripped import stripped_copy
-from test_refusals import NOT_RUBY, OFFSETS_D, check_refusal, without_digest
 
 SCRIPTS = ["blocks.rb", "cfuncs.rb", "methods.rb", "multiline.rb", "name_rules.rb", "rescues.rb", "svar.rb", "threads.rb"]
 FOLDERS = [path for path in sorted(cache_folder().glob("patched-*")) if (path / ".done").exists()]

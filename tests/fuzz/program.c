@@ -1,9 +1,10 @@
 #include "program.h"
 
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "classes.h"
+#include "objects.h"
 
 /* Sizes of the regions. The stack has room for the longest moment only. */
 enum { CONTEXT_SIZE = 2048, STACK_SIZE = 2048, HEAP_SIZE = 24576 };
@@ -13,346 +14,6 @@ enum { CONTEXT_SIZE = 2048, STACK_SIZE = 2048, HEAP_SIZE = 24576 };
 
 /* Words of code, and the position that each frame's pc is at: behind a send and its operands. */
 enum { CODE_WORDS = 24, LONG_CODE_WORDS = 80, PC_POSITION = 12 };
-
-enum { NAMES = 24 };
-
-/* A run of the target's memory that is being written. */
-struct region {
-	uint64_t base, next;
-	uint8_t *bytes;
-	size_t size;
-};
-
-struct writer {
-	const struct layout *layout;
-	struct program *program;
-	struct region context, stack, heap;
-	uint64_t names_at; /* of [String, Symbol] of the first name that is no operator's */
-	size_t nr_names;
-	uint64_t cfp, ec;
-};
-
-static void stop(const char *what)
-{
-	fprintf(stderr, "fuzz: a seed cannot be made: %s\n", what);
-	abort();
-}
-
-static uint8_t *bytes_at(struct writer *w, uint64_t address, size_t length)
-{
-	struct region *regions[] = {&w->context, &w->stack, &w->heap};
-
-	for (size_t i = 0; i < 3; i++)
-		if (address >= regions[i]->base && address - regions[i]->base <= regions[i]->size - length)
-			return regions[i]->bytes + (address - regions[i]->base);
-	stop("an address outside");
-	return NULL;
-}
-
-static void put_word(struct writer *w, uint64_t address, uint64_t word)
-{
-	memcpy(bytes_at(w, address, sizeof(word)), &word, sizeof(word));
-}
-
-static void set(struct writer *w, uint64_t object, enum layout_member_id id, uint64_t value)
-{
-	const struct layout_member *member = &w->layout->members[id];
-	uint8_t *to = bytes_at(w, object + member->offset, member->size);
-	uint64_t old = 0;
-
-	if (!member->present || member->size > 8)
-		stop(layout_member_specs[id].label);
-	if (member->width > 0 && member->width < 64) {
-		uint64_t mask = ((UINT64_C(1) << member->width) - 1) << member->shift;
-
-		memcpy(&old, to, member->size);
-		value = (old & ~mask) | (value << member->shift & mask);
-	}
-	memcpy(to, &value, member->size);
-}
-
-static void set_if_there(struct writer *w, uint64_t object, enum layout_member_id id, uint64_t value)
-{
-	if (layout_has(w->layout, id))
-		set(w, object, id, value);
-}
-
-static uint64_t enumerator(const struct writer *w, enum layout_enumerator_id id)
-{
-	return (uint64_t)w->layout->enumerators[id].value;
-}
-
-static uint64_t size_of(const struct writer *w, enum layout_struct_id id)
-{
-	return (uint64_t)w->layout->sizes[id].value;
-}
-
-static uint64_t note(struct writer *w, uint64_t address)
-{
-	if (w->program->nr_objects < PROGRAM_OBJECTS)
-		w->program->objects[w->program->nr_objects++] = address;
-	return address;
-}
-
-static uint64_t allocate(struct writer *w, uint64_t size)
-{
-	uint64_t address = w->heap.next;
-
-	size = (size + 7) / 8 * 8;
-	if (size > w->heap.base + w->heap.size - address)
-		stop("the heap is full");
-	w->heap.next += size;
-	return note(w, address);
-}
-
-static uint64_t object(struct writer *w, enum layout_struct_id id, uint64_t flags)
-{
-	uint64_t address = allocate(w, size_of(w, id));
-
-	set(w, address, F_basic_flags, flags);
-	return address;
-}
-
-static uint64_t imemo(struct writer *w, enum layout_struct_id id, enum layout_enumerator_id type)
-{
-	return object(w, id, enumerator(w, E_RUBY_T_IMEMO) | enumerator(w, type) << enumerator(w, E_RUBY_FL_USHIFT));
-}
-
-static uint64_t heap_string(struct writer *w, const char *text)
-{
-	uint64_t at = allocate(w, strlen(text));
-	uint64_t string = object(w, S_string, enumerator(w, E_RUBY_T_STRING) | enumerator(w, E_RSTRING_NOEMBED));
-
-	memcpy(bytes_at(w, at, strlen(text)), text, strlen(text));
-	set(w, string, layout_has(w->layout, F_string_len) ? F_string_len : F_string_heap_len, strlen(text));
-	set(w, string, F_string_heap_ptr, at);
-	return string;
-}
-
-/* Embedded if it fits into every Ruby's slot of 40 bytes. */
-static uint64_t string(struct writer *w, const char *text)
-{
-	size_t length = strlen(text);
-	uint64_t flags = enumerator(w, E_RUBY_T_STRING), address;
-	bool in_flags = !layout_has(w->layout, F_string_len) && !layout_has(w->layout, F_string_embed_len);
-
-	if (length > 15)
-		return heap_string(w, text);
-	if (in_flags)
-		flags |= length << enumerator(w, E_RSTRING_EMBED_LEN_SHIFT);
-	address = object(w, S_string, flags);
-	if (layout_has(w->layout, F_string_len))
-		set(w, address, F_string_len, length);
-	else if (!in_flags)
-		set(w, address, F_string_embed_len, length);
-	memcpy(bytes_at(w, address + w->layout->members[F_string_embed_ary].offset, length), text, length);
-	return address;
-}
-
-static uint64_t heap_array(struct writer *w, uint64_t elements, uint64_t count)
-{
-	uint64_t array = object(w, S_array, enumerator(w, E_RUBY_T_ARRAY));
-
-	set(w, array, F_array_heap_len, count);
-	set(w, array, F_array_heap_ptr, elements);
-	return array;
-}
-
-static uint64_t embedded_pair(struct writer *w, uint64_t first, uint64_t second)
-{
-	uint64_t array = object(w, S_array,
-				enumerator(w, E_RUBY_T_ARRAY) | enumerator(w, E_RARRAY_EMBED_FLAG) |
-				    UINT64_C(2) << enumerator(w, E_RARRAY_EMBED_LEN_SHIFT));
-
-	put_word(w, array + w->layout->members[F_array_ary].offset, first);
-	put_word(w, array + w->layout->members[F_array_ary].offset + 8, second);
-	return array;
-}
-
-/* IDs above the operators begin here, so that all their names are in the first inner Array. */
-static uint64_t first_serial(const struct writer *w)
-{
-	return enumerator(w, E_tLAST_OP_ID) + 1;
-}
-
-/*
- * ids is an Array of one Array. Of that only the end is there, from the first serial that has a name: nothing reads the
- * operators in front of it.
- */
-static void put_symbols(struct writer *w)
-{
-	uint64_t inner, outer, serials = first_serial(w) + NAMES;
-
-	w->names_at = allocate(w, NAMES * 16);
-	inner = heap_array(w, w->names_at - first_serial(w) * 16, serials * 2);
-	outer = allocate(w, 8);
-	put_word(w, outer, inner);
-	set(w, IMAGE_SYMBOLS, F_symbols_ids, heap_array(w, outer, 1));
-	if (layout_has(w->layout, F_symbols_next_id))
-		set(w, IMAGE_SYMBOLS, F_symbols_next_id, serials);
-	else
-		set(w, IMAGE_SYMBOLS, F_symbols_last_id, serials - 1);
-}
-
-static uint64_t new_id(struct writer *w, const char *name)
-{
-	uint64_t serial = first_serial(w) + w->nr_names, id = serial << enumerator(w, E_RUBY_ID_SCOPE_SHIFT) | 1;
-
-	if (w->nr_names >= NAMES)
-		stop("too many names");
-	put_word(w, w->names_at + w->nr_names++ * 16, string(w, name));
-	return id;
-}
-
-/* IDs of the names under which a class of Rubies until 3.2 has what later ones have members for. */
-struct class_names {
-	uint64_t path, attached, refined, defined_at;
-};
-
-/* 3.2: the shapes of classes that have one of these. A refinement has the last two. */
-enum { SHAPE_NONE, SHAPE_PATH, SHAPE_ATTACHED, SHAPE_REFINED, SHAPE_DEFINED_AT, SHAPES };
-
-static bool has_shapes(const struct writer *w)
-{
-	return layout_has(w->layout, F_vm_shape_list);
-}
-
-static void put_shapes(struct writer *w, const struct class_names *names)
-{
-	const uint64_t edges[SHAPES] = {0, names->path, names->attached, names->refined, names->defined_at};
-	uint64_t shapes = allocate(w, SHAPES * size_of(w, S_shape)), vm;
-
-	vm = IMAGE_SHAPES - w->layout->members[F_vm_shape_list].offset;
-	set(w, vm, F_vm_shape_list, shapes);
-	set(w, vm, F_vm_next_shape_id, SHAPES);
-	for (uint64_t i = 0; i < SHAPES; i++) {
-		uint64_t shape = shapes + i * size_of(w, S_shape);
-
-		set(w, shape, F_shape_edge_name, edges[i]);
-		set(w, shape, F_shape_type, i == SHAPE_NONE ? 0 : enumerator(w, E_SHAPE_IVAR));
-		set(w, shape, F_shape_next_iv_index, i == SHAPE_DEFINED_AT ? 2 : i == SHAPE_NONE ? 0 : 1);
-		/* The root has none. */
-		set(w, shape, F_shape_parent_id, i == SHAPE_DEFINED_AT ? SHAPE_REFINED : i == SHAPE_NONE ? -1u : 0);
-	}
-}
-
-/* Gives a class instance variables, and the shape that says which. */
-static void set_shaped_ivars(struct writer *w, uint64_t klass, uint64_t shape, uint64_t first, uint64_t second)
-{
-	uint64_t ivars = allocate(w, 16), flags;
-
-	put_word(w, ivars, first);
-	put_word(w, ivars + 8, second);
-	set(w, klass + size_of(w, S_class), F_classext_iv_ptr, ivars);
-	memcpy(&flags, bytes_at(w, klass + w->layout->members[F_basic_flags].offset, 8), 8);
-	set(w, klass, F_basic_flags, flags | shape << (64 - w->layout->members[F_shape_parent_id].size * 8));
-}
-
-/* Until 3.1: an instance variable of a class, in its table, which has room for two. */
-static void set_class_ivar(struct writer *w, uint64_t klass, uint64_t name, uint64_t value)
-{
-	uint64_t extension = allocate(w, size_of(w, S_classext)), table = allocate(w, size_of(w, S_st));
-	uint64_t entries = allocate(w, 3 * size_of(w, S_st_entry)), second = entries + size_of(w, S_st_entry);
-
-	set(w, klass, F_class_ptr, extension);
-	set(w, extension, F_classext_iv_tbl, table);
-	set(w, table, F_st_entries, entries);
-	set(w, table, F_st_entries_bound, 2);
-	/* One that was deleted comes first. */
-	set(w, entries, F_st_entry_hash, UINT64_MAX);
-	set(w, second, F_st_entry_key, name);
-	set(w, second, F_st_entry_record, value);
-}
-
-static void set_second_class_ivar(struct writer *w, uint64_t klass, uint64_t name, uint64_t value)
-{
-	uint64_t extension, table, entries;
-
-	memcpy(&extension, bytes_at(w, klass + w->layout->members[F_class_ptr].offset, 8), 8);
-	memcpy(&table, bytes_at(w, extension + w->layout->members[F_classext_iv_tbl].offset, 8), 8);
-	memcpy(&entries, bytes_at(w, table + w->layout->members[F_st_entries].offset, 8), 8);
-	set(w, table, F_st_entries_bound, 3);
-	set(w, entries + 2 * size_of(w, S_st_entry), F_st_entry_key, name);
-	set(w, entries + 2 * size_of(w, S_st_entry), F_st_entry_record, value);
-}
-
-static bool has_class_tables(const struct writer *w)
-{
-	return layout_has(w->layout, F_class_ptr);
-}
-
-static uint64_t class_of(struct writer *w, const struct class_names *names, uint64_t flags, const char *path)
-{
-	uint64_t klass;
-
-	if (has_shapes(w)) {
-		/* Its rb_classext_struct is behind it. */
-		klass = allocate(w, size_of(w, S_class) + size_of(w, S_classext));
-		set(w, klass, F_basic_flags, flags);
-		if (path)
-			set_shaped_ivars(w, klass, SHAPE_PATH, string(w, path), 0);
-		return klass;
-	}
-	klass = object(w, has_class_tables(w) ? S_class : S_class_slot, flags);
-	if (!path) {
-		if (has_class_tables(w))
-			set(w, klass, F_class_ptr, allocate(w, size_of(w, S_classext)));
-		return klass;
-	}
-	if (has_class_tables(w)) {
-		set_class_ivar(w, klass, names->path, string(w, path));
-		return klass;
-	}
-	set(w, klass, F_class_slot_classpath, string(w, path));
-	set(w, klass, F_class_slot_permanent, 1);
-	return klass;
-}
-
-static void set_superclass(struct writer *w, uint64_t klass, uint64_t super)
-{
-	set(w, klass, layout_has(w->layout, F_class_super) ? F_class_super : F_class_slot_super, super);
-}
-
-static uint64_t singleton_of(struct writer *w, const struct class_names *names, uint64_t attached, uint64_t super)
-{
-	uint64_t klass = class_of(w, names, enumerator(w, E_RUBY_T_CLASS) | enumerator(w, E_RUBY_FL_SINGLETON), NULL);
-
-	set_superclass(w, klass, super);
-	if (has_class_tables(w))
-		set_class_ivar(w, klass, names->attached, attached);
-	else if (has_shapes(w))
-		set_shaped_ivars(w, klass, SHAPE_ATTACHED, attached, 0);
-	else
-		set(w, klass, F_class_slot_attached_object, attached);
-	return klass;
-}
-
-static uint64_t refinement_of(struct writer *w, const struct class_names *names, uint64_t refined, uint64_t defined_at)
-{
-	uint64_t module = class_of(w, names, enumerator(w, E_RUBY_T_MODULE), NULL), ivars, fields;
-
-	set_superclass(w, module, refined);
-	if (has_class_tables(w)) {
-		set_class_ivar(w, module, names->refined, refined);
-		set_second_class_ivar(w, module, names->defined_at, defined_at);
-		return module;
-	}
-	if (has_shapes(w)) {
-		set_shaped_ivars(w, module, SHAPE_DEFINED_AT, refined, defined_at);
-		return module;
-	}
-	ivars = allocate(w, 16);
-	put_word(w, ivars, refined);
-	put_word(w, ivars + 8, defined_at);
-	if (layout_has(w->layout, F_class_slot_fields)) {
-		fields = object(w, S_fields, enumerator(w, E_ROBJECT_HEAP));
-		set(w, fields, F_fields_ptr, ivars);
-		set(w, module, F_class_slot_fields, fields);
-	} else {
-		set(w, module, F_class_slot_iv_ptr, ivars);
-	}
-	return module;
-}
 
 /* iseq.c, succ_index_table: the first 54 positions have ranks of 7 bits, 9 a word. */
 static void put_rank(struct writer *w, uint64_t table, uint64_t position, uint64_t rank)
@@ -375,14 +36,14 @@ static void put_lines(struct writer *w, uint64_t body, uint64_t line, uint64_t w
 	uint64_t count = words > IMMEDIATE ? 3 : 2, insns = allocate(w, count * size_of(w, S_insn));
 
 	for (uint64_t i = 0; i < count; i++)
-		set(w, insns + i * size_of(w, S_insn), F_insn_line_no, line + i);
+		set_member(w, insns + i * size_of(w, S_insn), F_insn_line_no, line + i);
 	for (uint64_t i = 0; i < IMMEDIATE; i++)
 		put_rank(w, table, i, i < SECOND ? 1 : 2);
-	set(w, block, F_succ_block_rank, 2);
+	set_member(w, block, F_succ_block_rank, 2);
 	put_word(w, block + w->layout->members[F_succ_block_bits].offset, UINT64_C(1) << (THIRD - IMMEDIATE));
-	set(w, body, F_body_insns, insns);
-	set(w, body, F_body_insns_size, count);
-	set(w, body, F_body_succ_index_table, table);
+	set_member(w, body, F_body_insns, insns);
+	set_member(w, body, F_body_insns_size, count);
+	set_member(w, body, F_body_succ_index_table, table);
 }
 
 /* One piece of code. */
@@ -396,24 +57,24 @@ static struct piece new_code(struct writer *w, enum layout_enumerator_id type, c
 	struct piece piece = {.iseq = imemo(w, S_iseq, E_imemo_iseq), .body = allocate(w, size_of(w, S_body))};
 
 	piece.encoded = allocate(w, words * 8);
-	set(w, piece.iseq, F_iseq_body, piece.body);
-	set(w, piece.body, F_body_type, enumerator(w, type));
-	set(w, piece.body, F_body_iseq_size, words);
-	set(w, piece.body, F_body_iseq_encoded, piece.encoded);
-	set(w, piece.body, F_body_label, string(w, label));
-	set(w, piece.body, F_body_pathobj, path);
-	set(w, piece.body, F_body_local_iseq, piece.iseq);
-	/* A Fixnum until 3.1. */
-	set(w, piece.body, F_body_first_lineno,
-	    w->layout->members[F_body_first_lineno].size == 8 ? line << 1 | 1 : line);
+	set_member(w, piece.iseq, F_iseq_body, piece.body);
+	set_member(w, piece.body, F_body_type, enumerator(w, type));
+	set_member(w, piece.body, F_body_iseq_size, words);
+	set_member(w, piece.body, F_body_iseq_encoded, piece.encoded);
+	set_member(w, piece.body, F_body_label, new_string(w, label));
+	set_member(w, piece.body, F_body_pathobj, path);
+	set_member(w, piece.body, F_body_local_iseq, piece.iseq);
+	/* A Fixnum up to 3.1. */
+	set_member(w, piece.body, F_body_first_lineno,
+		   w->layout->members[F_body_first_lineno].size == 8 ? line << 1 | 1 : line);
 	put_lines(w, piece.body, line, words);
 	return piece;
 }
 
 static void enclose(struct writer *w, const struct piece *inner, const struct piece *outer, const struct piece *local)
 {
-	set(w, inner->body, F_body_parent_iseq, outer->iseq);
-	set(w, inner->body, F_body_local_iseq, local->iseq);
+	set_member(w, inner->body, F_body_parent_iseq, outer->iseq);
+	set_member(w, inner->body, F_body_local_iseq, local->iseq);
 }
 
 struct routine {
@@ -426,14 +87,14 @@ static struct routine new_method(struct writer *w, enum layout_enumerator_id typ
 	struct routine routine = {.id = new_id(w, name), .entry = imemo(w, S_ment, E_imemo_ment)};
 	uint64_t definition = allocate(w, size_of(w, S_mdef));
 
-	set(w, routine.entry, F_ment_def, definition);
-	set(w, routine.entry, F_ment_owner, owner);
-	set_if_there(w, routine.entry, F_ment_called_id, routine.id);
-	set(w, definition, F_mdef_type, enumerator(w, type));
-	set(w, definition, F_mdef_original_id, routine.id);
-	set_if_there(w, definition, F_mdef_reference_count, 1);
+	set_member(w, routine.entry, F_ment_def, definition);
+	set_member(w, routine.entry, F_ment_owner, owner);
+	set_member_if_there(w, routine.entry, F_ment_called_id, routine.id);
+	set_member(w, definition, F_mdef_type, enumerator(w, type));
+	set_member(w, definition, F_mdef_original_id, routine.id);
+	set_member_if_there(w, definition, F_mdef_reference_count, 1);
 	if (code)
-		set_if_there(w, definition, F_mdef_iseq, code->iseq);
+		set_member_if_there(w, definition, F_mdef_iseq, code->iseq);
 	return routine;
 }
 
@@ -448,25 +109,25 @@ static void put_send(struct writer *w, const struct piece *code, const struct ro
 		return;
 	data = allocate(w, size_of(w, S_call_data));
 	if (layout_has(w->layout, F_call_data_ci_mid)) {
-		set(w, data, F_call_data_ci_mid, called->id);
-		set(w, data, F_call_data_cc_me, called->entry);
+		set_member(w, data, F_call_data_ci_mid, called->id);
+		set_member(w, data, F_call_data_cc_me, called->entry);
 	} else {
 		/* vm_callinfo.h: CI_EMBED_ID_SHFT, and the tag. */
 		info = called->id << 32 | 1;
 		if (!packed) {
 			info = imemo(w, S_call_info, E_imemo_callinfo);
-			set(w, info, F_call_info_mid, called->id);
+			set_member(w, info, F_call_info_mid, called->id);
 		}
 		cache = imemo(w, S_call_cache, E_imemo_callcache);
-		set(w, cache, F_call_cache_cme, called->entry);
-		set(w, data, F_call_data_ci, info);
-		set(w, data, F_call_data_cc, cache);
+		set_member(w, cache, F_call_cache_cme, called->entry);
+		set_member(w, data, F_call_data_ci, info);
+		set_member(w, data, F_call_data_cc, cache);
 	}
 	put_word(w, pc - (block ? 16 : 8), data);
 	if (block)
 		put_word(w, pc - 8, *block);
-	set_if_there(w, code->body, F_body_call_data, data);
-	set_if_there(w, code->body, F_body_ci_size, 1);
+	set_member_if_there(w, code->body, F_body_call_data, data);
+	set_member_if_there(w, code->body, F_body_ci_size, 1);
 }
 
 /*
@@ -491,7 +152,7 @@ static uint64_t put_env(struct writer *w, uint64_t at, uint64_t me_cref, uint64_
 	put_word(w, at, me_cref);
 	put_word(w, at + 8, specval);
 	put_word(w, at + 16, flags);
-	return note(w, at + EP_WORDS * 8);
+	return note_address(w, at + EP_WORDS * 8);
 }
 
 /* An environment on the heap; *env is the rb_env_t. */
@@ -500,7 +161,7 @@ static uint64_t heap_env(struct writer *w, uint64_t me_cref, uint64_t specval, u
 	uint64_t at = allocate(w, 4 * 8);
 
 	*env = imemo(w, S_env, E_imemo_env);
-	set_if_there(w, *env, F_env_ep, at + EP_WORDS * 8);
+	set_member_if_there(w, *env, F_env_ep, at + EP_WORDS * 8);
 	put_word(w, at + 3 * 8, *env);
 	return put_env(w, at, me_cref, specval, flags | enumerator(w, E_VM_ENV_FLAG_ESCAPED));
 }
@@ -520,7 +181,7 @@ static struct things put_things(struct writer *w)
 		};
 	if (has_shapes(w))
 		put_shapes(w, &names);
-	path = string(w, "/srv/shop/lib/sh\xc3\xb6p.rb");
+	path = new_string(w, "/srv/shop/lib/sh\xc3\xb6p.rb");
 	shop = class_of(w, &names, enumerator(w, E_RUBY_T_CLASS), "Shop");
 	array = class_of(w, &names, enumerator(w, E_RUBY_T_CLASS), "Array");
 	kernel = class_of(w, &names, enumerator(w, E_RUBY_T_MODULE), "Kernel");
@@ -535,9 +196,9 @@ static struct things put_things(struct writer *w)
 	t.close = new_code(w, E_ISEQ_TYPE_METHOD, "close", path, 20, LONG_CODE_WORDS);
 	t.rescue = new_code(w, E_ISEQ_TYPE_RESCUE, "rescue in close", path, 24, CODE_WORDS);
 	t.build = new_code(w, E_ISEQ_TYPE_METHOD, "build", path, 30, CODE_WORDS);
-	t.loop = new_code(w, E_ISEQ_TYPE_METHOD, "loop", string(w, "<internal:kernel>"), 150, CODE_WORDS);
+	t.loop = new_code(w, E_ISEQ_TYPE_METHOD, "loop", new_string(w, "<internal:kernel>"), 150, CODE_WORDS);
 	t.body = new_code(w, E_ISEQ_TYPE_CLASS, "<class:Shop>", path, 1, CODE_WORDS);
-	t.eval = new_code(w, E_ISEQ_TYPE_EVAL, "<main>", embedded_pair(w, string(w, "(eval)"), nil), 1, CODE_WORDS);
+	t.eval = new_code(w, E_ISEQ_TYPE_EVAL, "<main>", embedded_pair(w, new_string(w, "(eval)"), nil), 1, CODE_WORDS);
 	t.fresh = new_code(w, E_ISEQ_TYPE_METHOD, "fresh", path, 40, CODE_WORDS);
 	t.hello = new_code(w, E_ISEQ_TYPE_METHOD, "hello", path, 50, CODE_WORDS);
 	enclose(w, &t.block, &t.open, &t.open);
@@ -545,7 +206,7 @@ static struct things put_things(struct writer *w)
 	enclose(w, &t.rescue, &t.close, &t.close);
 	enclose(w, &t.eval, &t.main, &t.main);
 	if (layout_has(w->layout, F_body_builtin_attrs) && w->layout->enumerators[E_BUILTIN_ATTR_C_TRACE].present)
-		set(w, t.loop.body, F_body_builtin_attrs, enumerator(w, E_BUILTIN_ATTR_C_TRACE));
+		set_member(w, t.loop.body, F_body_builtin_attrs, enumerator(w, E_BUILTIN_ATTR_C_TRACE));
 
 	t.open_method = new_method(w, E_VM_METHOD_TYPE_ISEQ, shop, "open", &t.open);
 	t.each = new_method(w, E_VM_METHOD_TYPE_CFUNC, array, "each", NULL);
@@ -563,13 +224,13 @@ static struct things put_things(struct writer *w)
 
 	t.moved = t.main.iseq;
 	if (layout_has(w->layout, F_moved_destination) && w->layout->enumerators[E_RUBY_T_MOVED].present) {
-		t.moved = object(w, S_moved, enumerator(w, E_RUBY_T_MOVED));
-		set(w, t.moved, F_moved_destination, t.main.iseq);
+		t.moved = new_object(w, S_moved, enumerator(w, E_RUBY_T_MOVED));
+		set_member(w, t.moved, F_moved_destination, t.main.iseq);
 	}
 	t.ifunc = imemo(w, S_string, E_imemo_ifunc);
 	t.cref = imemo(w, S_string, E_imemo_cref);
 	t.svar = imemo(w, S_svar, E_imemo_svar);
-	set(w, t.svar, F_svar_cref_or_me, t.open_method.entry);
+	set_member(w, t.svar, F_svar_cref_or_me, t.open_method.entry);
 	t.open_ep = heap_env(w, t.open_method.entry, 0, local(w, E_VM_FRAME_MAGIC_METHOD), &t.open_env);
 	t.block_ep = heap_env(w, t.cref, t.open_ep, enumerator(w, E_VM_FRAME_MAGIC_BLOCK), &env);
 	return t;
@@ -584,18 +245,18 @@ static uint64_t stack_env(struct writer *w, uint64_t me_cref, uint64_t specval, 
 
 static void set_cfp(struct writer *w, uint64_t cfp)
 {
-	w->cfp = note(w, cfp);
-	set(w, w->ec, F_ec_cfp, cfp);
+	w->cfp = note_address(w, cfp);
+	set_member(w, w->ec, F_ec_cfp, cfp);
 }
 
 static void push(struct writer *w, uint64_t pc, uint64_t iseq, uint64_t ep, const char *name)
 {
 	set_cfp(w, w->cfp - size_of(w, S_cfp));
 	if (w->cfp < w->stack.next)
-		stop("the stack is full");
-	set(w, w->cfp, F_cfp_pc, pc);
-	set(w, w->cfp, F_cfp_iseq, iseq);
-	set(w, w->cfp, F_cfp_ep, ep);
+		end_by_abort("the stack is full");
+	set_member(w, w->cfp, F_cfp_pc, pc);
+	set_member(w, w->cfp, F_cfp_iseq, iseq);
+	set_member(w, w->cfp, F_cfp_ep, ep);
 	if (name)
 		w->program->names[w->program->nr_names++] = name;
 }
@@ -704,7 +365,7 @@ static void put_moment(struct writer *w, const struct things *t, const char *mom
 			push_code(w, &t->eval, ep, "<main>");
 			break;
 		default:
-			stop("no such step");
+			end_by_abort("no such step");
 		}
 	}
 }
@@ -712,12 +373,12 @@ static void put_moment(struct writer *w, const struct things *t, const char *mom
 static void put_context(struct writer *w)
 {
 	w->ec = IMAGE_THREAD + (size_of(w, S_thread) + 7) / 8 * 8;
-	set(w, note(w, IMAGE_THREAD), F_thread_ec, note(w, w->ec));
-	set(w, w->ec, F_ec_thread_ptr, IMAGE_THREAD);
-	set(w, w->ec, F_ec_vm_stack, note(w, IMAGE_STACK));
-	set(w, w->ec, F_ec_vm_stack_size, STACK_SIZE / 8);
+	set_member(w, note_address(w, IMAGE_THREAD), F_thread_ec, note_address(w, w->ec));
+	set_member(w, w->ec, F_ec_thread_ptr, IMAGE_THREAD);
+	set_member(w, w->ec, F_ec_vm_stack, note_address(w, IMAGE_STACK));
+	set_member(w, w->ec, F_ec_vm_stack_size, STACK_SIZE / 8);
 	/* The dummy, the oldest frame: it has nothing. */
-	set_cfp(w, note(w, IMAGE_STACK + STACK_SIZE) - size_of(w, S_cfp));
+	set_cfp(w, note_address(w, IMAGE_STACK + STACK_SIZE) - size_of(w, S_cfp));
 	put_symbols(w);
 }
 
@@ -746,7 +407,7 @@ void program_build(const struct layout *layout, size_t index, size_t moment, str
 	heap_size = (size_t)(w.heap.next - w.heap.base);
 	ret->length = IMAGE_HEADER + context_size + STACK_SIZE + heap_size;
 	if (context_size > CONTEXT_SIZE || ret->length > IMAGE_MAX)
-		stop("an image is too long");
+		end_by_abort("an image is too long");
 	ret->image[0] = (uint8_t)index;
 	ret->image[2] = (uint8_t)context_size;
 	ret->image[3] = (uint8_t)(context_size >> 8);

@@ -10,10 +10,10 @@ import shutil
 import struct
 import subprocess
 
-from harness.dump import run
+from harness.dump import check, check_thread, run
 from harness.process import wait_until
 from harness.rubies import probe
-from harness.target import TARGETS
+from harness.target import TARGETS, Target
 
 CORE_PATTERN = pathlib.Path("/proc/sys/kernel/core_pattern")
 SYS_TGKILL = 234  # x86_64
@@ -52,6 +52,17 @@ def settle(rbdump, pid):
         return not {"running", "waiting_gvl"} & {thread["state"] for thread in threads}
 
     wait_until(settled, "no thread wants to run")
+
+
+@contextlib.contextmanager
+def running(rbdump, *arguments, **options):
+    """A target at rest."""
+    target = Target(*arguments, **options)
+    try:
+        settle(rbdump, target.pid)
+        yield target
+    finally:
+        target.close()
 
 
 def no_kernel_cores():
@@ -94,6 +105,13 @@ def read_core(rbdump, core, *arguments, status=0, **options):
     assert (answer["mode"], answer["pause_us"], answer["pauses"]) == ("core", None, 0)
     assert answer["core"]["file"] == str(core)
     return answer
+
+
+def check_all(answer, target, ruby):
+    """Every thread and frame in a core is as its target told, of a ractor too."""
+    check(answer, target, ruby, mode="core")
+    if "ractor" in target.ready:
+        assert not (complaints := check_thread(answer, target.ready["ractor"])), complaints
 
 
 class Moved:

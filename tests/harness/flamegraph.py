@@ -4,12 +4,36 @@ import dataclasses
 import json
 import subprocess
 
+from harness.symbolize import BUILD
+
+PROBE = BUILD / "tests" / "probes" / "flamegraph"
 RUBY, C, MARK = 0, 1, 2
 MS = 1_000_000
 
 
 def frame(name, path=None, first_line=0, line=0, kind=RUBY):
     return [name, path, first_line, line, kind]
+
+
+# The shop: what most tests look at.
+MAIN = frame("<main>", "shop.rb", 1, 60)
+TOTAL = frame("Order#total", "lib/order.rb", 8, 10)
+SUM = frame("Array#sum", kind=C, line=10)
+OPEN = frame("Order#open", "lib/order.rb", 20, 21)
+READ = frame("IO#read", kind=C, line=21)
+RUN = frame("Worker#run", "lib/worker.rb", 3, 4)
+POP = frame("Thread::Queue#pop", kind=C, line=4)
+TORN = frame("(torn: window)", kind=MARK)
+
+SPANS = [
+    (0, "cpu", 300, 3, MAIN, TOTAL, SUM),
+    (0, "gc", 100, 1, MAIN, TOTAL),
+    (0, "blocked", 180, 2, MAIN, OPEN, READ),
+    (0, "cpu", 20, 1, MAIN, OPEN, TORN),
+    (1, "sleeping", 280, 3, MAIN, RUN, POP),
+    (1, "cpu", 120, 1, MAIN, RUN, TOTAL, TOTAL),
+]
+THREADS = ((0, None), (0, "worker"))
 
 
 def profile(spans, threads=((0, None),), processes=("ruby",), **more):

@@ -1,17 +1,19 @@
 """The layouts of offsets.d/, and what a layout says of itself."""
 
+import pathlib
 import re
+import shutil
 import subprocess
 
+import pytest
 from harness.synthetic import ROOT
 
+OFFSETS_D = ROOT / "offsets.d"
 # Those for upstream's defaults; and for other configurations, by name: {"setjmp": [path, …]}.
-SHIPPED = sorted((ROOT / "offsets.d").glob("*-x86_64.layout"))
+SHIPPED = sorted(OFFSETS_D.glob("*-x86_64.layout"))
 CONFIGURATIONS = {
-    path.name.removeprefix("releases-"): sorted(
-        (ROOT / "offsets.d").glob(f"*-x86_64-{path.name.removeprefix('releases-')}.layout")
-    )
-    for path in sorted((ROOT / "offsets.d").glob("releases-*"))
+    path.name.removeprefix("releases-"): sorted(OFFSETS_D.glob(f"*-x86_64-{path.name.removeprefix('releases-')}.layout"))
+    for path in sorted(OFFSETS_D.glob("releases-*"))
 }
 
 
@@ -66,7 +68,7 @@ def digest_of(text):
 def compared(configuration=None):
     """What offsets.d/releases says of each release that was compared: {release: (tag, commit, day, digest)}."""
     name = f"releases-{configuration}" if configuration else "releases"
-    lines = (ROOT / "offsets.d" / name).read_text().splitlines()
+    lines = (OFFSETS_D / name).read_text().splitlines()
     return {words[0]: tuple(words[1:]) for words in (line.split(" ") for line in lines if not line.startswith("#"))}
 
 
@@ -75,3 +77,31 @@ def make_layout(elf, rbdump, folder):
     command = [rbdump, "--gen-offsets", elf, "--any-build", "-o", folder / "made.layout"]
     subprocess.run(command, capture_output=True, timeout=120, check=True)
     return folder
+
+
+def without_digest(text):
+    """A layout as if a person had written it: what is changed in it is then found by its content, or on the target."""
+    return re.sub(r"^digest .*\n", "", text, flags=re.M)
+
+
+def numbers(version):
+    return [int(number) for number in version.split(".")]
+
+
+def holds_for(text, version):
+    """Whether a layout is that of a release, or claims a range that it is in (doc/layout-format.md)."""
+    if re.search(rf"^version {re.escape(version)}$", text, re.M):
+        return True
+    claimed = re.search(r"^versions (\S+) (\S+)$", text, re.M)
+    return claimed is not None and numbers(claimed[1]) <= numbers(version) <= numbers(claimed[2])
+
+
+def generate_layout(ruby, rbdump, path):
+    """The layout of a Ruby: from its debug info if it has it, else the shipped one for its version."""
+    if ruby.has_debug:
+        subprocess.run([rbdump, "--gen-offsets", ruby.elf, "-o", path], capture_output=True, timeout=60, check=True)
+        return path
+    for shipped in SHIPPED:
+        if holds_for(shipped.read_text(), ruby.version):
+            return pathlib.Path(shutil.copy(shipped, path))
+    pytest.fail(f"no layout for {ruby.id}: no debug info, and none is shipped for {ruby.version}")

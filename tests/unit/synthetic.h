@@ -18,7 +18,9 @@
 /* The target's addresses: [SYNTHETIC_BASE, SYNTHETIC_BASE + SYNTHETIC_SIZE); nothing is mapped at first. */
 #define SYNTHETIC_BASE UINT64_C(0x7e1234560000)
 #define SYNTHETIC_SIZE UINT64_C(0x10000000)
-#define POISON	       0xa5
+/* The first address after them. */
+#define NOWHERE (SYNTHETIC_BASE + SYNTHETIC_SIZE)
+#define POISON	0xa5
 
 struct synthetic {
 	struct ruby ruby;      /* reads the memory below through `layout`; vm is 0 */

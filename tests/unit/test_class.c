@@ -11,8 +11,6 @@
 #include "ruby/class.h"
 #include "synthetic.h"
 
-#define NOWHERE (SYNTHETIC_BASE + SYNTHETIC_SIZE)
-
 static void assert_path(struct synthetic *s, uint64_t klass, const char *expected, bool permanent)
 {
 	struct access access = ruby_access(&s->ruby);

@@ -9,8 +9,6 @@
 #include "ruby/collections.h"
 #include "synthetic.h"
 
-#define NOWHERE (SYNTHETIC_BASE + SYNTHETIC_SIZE)
-
 static uint64_t give_vm(struct synthetic *s)
 {
 	uint64_t objspace = synthetic_struct(s, S_objspace);

@@ -11,8 +11,6 @@
 #include "ruby/label.h"
 #include "synthetic.h"
 
-#define NOWHERE (SYNTHETIC_BASE + SYNTHETIC_SIZE)
-
 static void assert_labels(struct synthetic *s, uint64_t code_address, uint64_t method_address, const char *label,
 			  const char *name)
 {

@@ -1,5 +1,5 @@
 /* Which stacks an oracle calls legal, and values that would never match. More files that are none are offered to the
- * verb itself (test_experiment.py). */
+ * verb itself (test_experiment_refusals.py). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

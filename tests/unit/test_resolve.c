@@ -12,8 +12,6 @@
 #include "ruby/resolve.h"
 #include "synthetic.h"
 
-#define NOWHERE (SYNTHETIC_BASE + SYNTHETIC_SIZE)
-
 static uint64_t word_of(struct synthetic *s, uint64_t object, enum layout_member_id id)
 {
 	struct access access = ruby_access(&s->ruby);

@@ -9,7 +9,6 @@
 #include "ruby/st.h"
 #include "synthetic.h"
 
-#define NOWHERE	     (SYNTHETIC_BASE + SYNTHETIC_SIZE)
 #define FACTOR	     3 /* record = FACTOR * key */
 #define DELETED_HASH UINT64_MAX
 

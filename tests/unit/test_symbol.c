@@ -11,8 +11,6 @@
 #include "ruby/symbol.h"
 #include "synthetic.h"
 
-#define NOWHERE (SYNTHETIC_BASE + SYNTHETIC_SIZE)
-
 static void assert_symbol(struct synthetic *s, uint64_t id, const char *expected)
 {
 	struct access access = ruby_access(&s->ruby);

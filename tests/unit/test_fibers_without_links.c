@@ -1,4 +1,7 @@
-/* Fibers: the links that join them whole and broken, who belongs to whom, what counts as missing, the heap's slots. */
+/*
+ * Fibers of a Ruby that does not link them: they are found by a search of its heap, or, up to 2.1, in the ring of each
+ * thread.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,278 +11,10 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "ruby/fibers.h"
-#include "synthetic.h"
-
-#define NOWHERE (SYNTHETIC_BASE + SYNTHETIC_SIZE)
+#include "synthetic_fibers.h"
 
 /* More than what is bounded takes, sanitized and on a busy machine; what is not takes many times that. */
 #define MUCH_NS 2000000000L
-
-/* Some threads with a fiber each, which they run, and a pool of stacks. */
-struct scene {
-	struct synthetic *s;
-	struct ruby_thread of[2];
-	struct ruby_threads threads;
-	uint64_t pool;
-	uint64_t newest; /* link */
-	struct heap_finds found;
-};
-
-static struct scene scene;
-
-/* A fiber of a thread, with a stack, linked as the newest. `pooled` tells whether the stack is the pool's. */
-static uint64_t new_fiber(uint64_t thread, enum layout_enumerator_id status, bool pooled)
-{
-	struct synthetic *s = scene.s;
-	const struct layout_member *member = &s->layout->members[F_fiber_ec];
-	uint64_t fiber = synthetic_struct(s, S_fiber), ec = fiber + member->offset;
-	uint64_t link = synthetic_struct(s, S_jit_cont);
-
-	synthetic_set(s, ec, F_ec_fiber_ptr, fiber);
-	synthetic_set(s, ec, F_ec_thread_ptr, thread);
-	synthetic_set(s, ec, F_ec_vm_stack, synthetic_allocate(s, 64));
-	synthetic_set(s, fiber, F_fiber_status, synthetic_enum(s, status));
-	synthetic_set(s, fiber, F_fiber_jit_cont, link);
-	if (pooled) {
-		synthetic_set(s, fiber, F_fiber_stack_pool, scene.pool);
-		synthetic_set(s, fiber, F_fiber_stack_base, synthetic_allocate(s, 8));
-	}
-	synthetic_set(s, link, F_jit_cont_ec, ec);
-	synthetic_set(s, link, F_jit_cont_next, scene.newest);
-	if (scene.newest)
-		synthetic_set(s, scene.newest, F_jit_cont_prev, link);
-	scene.newest = link;
-	return fiber;
-}
-
-static int set_up(void **state)
-{
-	struct synthetic *s;
-	struct layout_member *ec;
-
-	synthetic_set_up(state);
-	s = *state;
-	scene = (struct scene){.s = s, .threads = {.threads = scene.of, .count = 2}};
-	s->ruby.vm = synthetic_struct(s, S_vm);
-	/* The execution context is in the fiber, behind everything else. */
-	ec = &s->layout->members[F_fiber_ec];
-	ec->offset = (uint32_t)s->layout->sizes[S_fiber].value;
-	s->layout->sizes[S_fiber].value += s->layout->sizes[S_ec].value;
-	scene.pool = synthetic_struct(s, S_fiber_pool);
-	for (size_t i = 0; i < 2; i++) {
-		uint64_t thread = synthetic_struct(s, S_thread);
-
-		synthetic_set(s, thread, F_thread_vm, s->ruby.vm);
-		scene.of[i].address = thread;
-		scene.of[i].fiber = new_fiber(thread, E_FIBER_RESUMED, false);
-	}
-	return 0;
-}
-
-static struct ruby_fibers list(void)
-{
-	struct ruby_fibers fibers;
-
-	assert_true(fibers_list(&scene.s->ruby, &scene.threads, &scene.found, &fibers));
-	return fibers;
-}
-
-static void assert_listed(const uint64_t *expected, size_t count, enum list_missing missing)
-{
-	struct ruby_fibers fibers = list();
-
-	assert_int_equal(fibers.missing, missing);
-	assert_int_equal(fibers.count, count);
-	for (size_t i = 0; i < count; i++)
-		assert_int_equal(fibers.fibers[i].address, expected[i]);
-	fibers_clear(&fibers);
-	assert_null(fibers.fibers);
-}
-
-/* Some may be missing. */
-static void assert_missing(void)
-{
-	struct ruby_fibers fibers = list();
-
-	assert_int_not_equal(fibers.missing, LIST_COMPLETE);
-	fibers_clear(&fibers);
-}
-
-static void set_used(uint64_t used)
-{
-	synthetic_set(scene.s, scene.pool, F_fiber_pool_used, used);
-}
-
-static uint64_t link_of(uint64_t fiber)
-{
-	struct access access = ruby_access(&scene.s->ruby);
-	uint64_t link = access_member(&access, fiber, F_fiber_jit_cont);
-
-	assert_false(access.failed);
-	return link;
-}
-
-static void test_suspended(void **state)
-{
-	uint64_t fibers[2];
-	struct ruby_fibers found;
-
-	(void)state;
-	fibers[0] = new_fiber(scene.of[1].address, E_FIBER_SUSPENDED, true);
-	fibers[1] = new_fiber(scene.of[0].address, E_FIBER_SUSPENDED, true);
-	synthetic_set(scene.s, fibers[0], F_fiber_prev, scene.of[1].fiber);
-	synthetic_set(scene.s, fibers[1], F_fiber_resuming, fibers[0]);
-	set_used(2);
-	assert_listed(fibers, 2, LIST_COMPLETE);
-	found = list();
-	assert_int_equal(found.fibers[0].thread_index, 1);
-	assert_int_equal(found.fibers[1].thread_index, 0);
-	assert_int_equal(found.fibers[0].resumed_by, scene.of[1].fiber);
-	assert_int_equal(found.fibers[0].resuming, 0);
-	assert_int_equal(found.fibers[1].resumed_by, 0);
-	assert_int_equal(found.fibers[1].resuming, fibers[0]);
-	assert_string_equal(found.fibers[0].state, "suspended");
-	fibers_clear(&found);
-}
-
-static void test_without_a_stack(void **state)
-{
-	uint64_t fiber;
-
-	(void)state;
-	new_fiber(scene.of[0].address, E_FIBER_CREATED, false);
-	new_fiber(scene.of[0].address, E_FIBER_TERMINATED, false);
-	fiber = new_fiber(scene.of[0].address, E_FIBER_SUSPENDED, false);
-	synthetic_set(scene.s, fiber + scene.s->layout->members[F_fiber_ec].offset, F_ec_vm_stack, 0);
-	assert_listed(NULL, 0, LIST_COMPLETE);
-}
-
-/* A continuation is linked as a fiber is. */
-static void test_continuation(void **state)
-{
-	uint64_t fiber;
-
-	(void)state;
-	fiber = new_fiber(scene.of[0].address, E_FIBER_SUSPENDED, false);
-	synthetic_set(scene.s, fiber + scene.s->layout->members[F_fiber_ec].offset, F_ec_fiber_ptr, scene.of[0].fiber);
-	assert_listed(NULL, 0, LIST_COMPLETE);
-}
-
-static void test_missed(void **state)
-{
-	uint64_t fiber;
-	struct ruby_fibers found;
-
-	(void)state;
-	fiber = new_fiber(scene.of[0].address, E_FIBER_SUSPENDED, true);
-	set_used(4);
-	assert_listed(&fiber, 1, LIST_MISSED);
-	found = list();
-	assert_int_equal(found.nr_missing, 3);
-	fibers_clear(&found);
-	/* One more than there should be: it is just being given back. */
-	set_used(0);
-	assert_listed(&fiber, 1, LIST_COMPLETE);
-}
-
-static void test_broken_links(void **state)
-{
-	struct synthetic *s = scene.s;
-	uint64_t fibers[3], first;
-
-	(void)state;
-	for (size_t i = 0; i < 3; i++)
-		fibers[i] = new_fiber(scene.of[0].address, E_FIBER_SUSPENDED, false);
-	assert_listed(fibers, 3, LIST_COMPLETE);
-	first = link_of(fibers[0]);
-
-	/* A circle, from either end. */
-	synthetic_set(s, link_of(fibers[2]), F_jit_cont_prev, first);
-	assert_missing();
-	synthetic_set(s, first, F_jit_cont_next, link_of(fibers[2]));
-	assert_missing();
-	synthetic_set(s, link_of(fibers[2]), F_jit_cont_prev, 0);
-	assert_missing();
-	/* Cut off: the fibers that the threads run are not among them. */
-	synthetic_set(s, first, F_jit_cont_next, 0);
-	assert_missing();
-	synthetic_set(s, first, F_jit_cont_next, NOWHERE);
-	assert_missing();
-}
-
-/* Left behind by a thread that has ended. Its root fiber's stack went with it; and memory of anything else is none. */
-static void test_ended_thread(void **state)
-{
-	struct synthetic *s = scene.s;
-	uint64_t thread = synthetic_struct(s, S_thread), fiber = new_fiber(thread, E_FIBER_SUSPENDED, true);
-	struct ruby_fibers found;
-
-	(void)state;
-	set_used(1);
-	synthetic_set(s, thread, F_thread_vm, s->ruby.vm);
-	synthetic_set(s, thread, F_thread_status, synthetic_enum(s, E_THREAD_RUNNABLE));
-	assert_listed(NULL, 0, LIST_COMPLETE);
-	synthetic_set(s, thread, F_thread_status, synthetic_enum(s, E_THREAD_KILLED));
-	assert_listed(&fiber, 1, LIST_COMPLETE);
-	found = list();
-	assert_int_equal(found.fibers[0].thread_index, 2);
-	fibers_clear(&found);
-	synthetic_set(s, thread, F_thread_root_fiber, fiber);
-	assert_listed(NULL, 0, LIST_COMPLETE);
-	synthetic_set(s, thread, F_thread_root_fiber, 0);
-	synthetic_set(s, thread, F_thread_vm, 0);
-	assert_listed(NULL, 0, LIST_COMPLETE);
-}
-
-/* Room in pages that nothing else is in. */
-static uint64_t alone(size_t size)
-{
-	uint64_t address = synthetic_allocate(scene.s, size + 2 * MEMORY_PAGE);
-
-	synthetic_allocate(scene.s, MEMORY_PAGE);
-	return (address + MEMORY_PAGE) & ~(uint64_t)(MEMORY_PAGE - 1);
-}
-
-/* What cannot be read is not taken for what is not there. */
-static void test_unreadable(void **state)
-{
-	struct synthetic *s = scene.s;
-	uint64_t gone = alone(64), other = scene.of[1].fiber;
-
-	(void)state;
-	synthetic_unmap(s, gone);
-	/* The fiber that a thread runs: of the other the links are known, but that it is not among them. */
-	scene.of[1].fiber = gone;
-	assert_listed(&other, 1, LIST_BROKEN);
-	scene.of[0].fiber = gone;
-	assert_listed(NULL, 0, LIST_BROKEN);
-	/* Without links: what the threads lead to. */
-	scene.of[0].fiber = scene.of[1].fiber = 0;
-	synthetic_set(s, scene.of[0].address, F_thread_root_fiber, gone);
-	assert_listed(NULL, 0, LIST_BROKEN);
-	synthetic_set(s, scene.of[0].address, F_thread_root_fiber, 0);
-	assert_listed(NULL, 0, LIST_COMPLETE);
-	scene.of[0].fiber = synthetic_struct(s, S_fiber);
-	synthetic_set(s, scene.of[0].fiber, F_fiber_prev, gone);
-	assert_listed(NULL, 0, LIST_BROKEN);
-	synthetic_set(s, scene.of[0].fiber, F_fiber_prev, 0);
-	scene.of[0].address = gone;
-	assert_listed(NULL, 0, LIST_BROKEN);
-}
-
-static void test_not_known(void **state)
-{
-	struct synthetic *s = scene.s;
-
-	(void)state;
-	new_fiber(scene.of[0].address, E_FIBER_SUSPENDED, true);
-	synthetic_without(s, F_jit_cont_next);
-	synthetic_without(s, F_objspace_pages);
-	assert_listed(NULL, 0, LIST_NOT_KNOWN);
-}
-
-/* ---- where there are no links */
 
 #define TYPE (SYNTHETIC_BASE + 0x100)
 
@@ -349,14 +84,14 @@ static void test_heap(void **state)
 	fibers[1] = new_fiber(scene.of[0].address, E_FIBER_SUSPENDED, true);
 	set_used(2);
 	/* No thread has ever used a fiber: there is nothing to search for. */
-	found = list();
+	found = list_fibers();
 	assert_int_equal(found.type, 0);
 	fibers_clear(&found);
 
 	/* The root fiber of a thread tells their type. */
 	put_object(slots + 3 * SLOT, scene.of[1].fiber, TYPE);
 	synthetic_set(s, scene.of[1].address, F_thread_root_fiber, scene.of[1].fiber);
-	found = list();
+	found = list_fibers();
 	assert_int_equal(found.type, TYPE);
 	assert_int_equal(found.count, 0);
 	fibers_clear(&found);
@@ -367,9 +102,9 @@ static void test_heap(void **state)
 	search();
 	assert_false(scene.found.cut);
 	assert_int_equal(scene.found.data.count, 3);
-	assert_listed(fibers, 2, LIST_COMPLETE);
+	assert_fibers(fibers, 2, LIST_COMPLETE);
 	assert_true(addresses_add(&scene.found.data, NOWHERE));
-	assert_listed(fibers, 2, LIST_BROKEN);
+	assert_fibers(fibers, 2, LIST_BROKEN);
 	scene.found.data.count--;
 
 	/* A search that does not meet the class Object has not gone through the heap: it may lie between two slots. */
@@ -389,7 +124,7 @@ static void test_heap(void **state)
 	/* One was freed after the search. */
 	put_object(slots + (SLOTS + 1) * SLOT, NOWHERE, TYPE);
 	set_used(1);
-	assert_listed(fibers, 1, LIST_COMPLETE);
+	assert_fibers(fibers, 1, LIST_COMPLETE);
 	heap_clear(&scene.found);
 	assert_null(scene.found.data.of);
 }
@@ -450,8 +185,8 @@ static void test_saved_threads(void **state)
 	synthetic_set(s, scene.of[1].address, F_thread_root_fiber, fibers[1]);
 	synthetic_set(s, fibers[0], F_fiber_prev, fibers[2]);
 	search();
-	assert_listed(fibers, 4, LIST_COMPLETE);
-	found = list();
+	assert_fibers(fibers, 4, LIST_COMPLETE);
+	found = list_fibers();
 	assert_int_equal(found.type, TYPE);
 	assert_int_equal(found.fibers[0].resumed_by, fibers[2]);
 	assert_int_equal(found.fibers[2].resuming, fibers[0]);
@@ -466,15 +201,15 @@ static void test_saved_threads(void **state)
 	/* One that has ended; one whose stack the thread has; and a thread that is just making its first. */
 	synthetic_set(s, fibers[3], F_fiber_status, synthetic_enum(s, E_RUNNING) ^ 1);
 	synthetic_set(s, fibers[2] + s->layout->members[F_fiber_saved_thread].offset, F_thread_vm_stack, 0);
-	assert_listed(fibers, 2, LIST_BROKEN);
+	assert_fibers(fibers, 2, LIST_BROKEN);
 	synthetic_set(s, scene.of[0].fiber, F_fiber_status, synthetic_enum(s, E_RUNNING) ^ 1);
 	scene.of[0].fiber = fibers[2];
-	assert_listed(fibers, 2, LIST_COMPLETE);
+	assert_fibers(fibers, 2, LIST_COMPLETE);
 	scene.of[0].fiber = 0;
-	assert_listed(fibers + 1, 1, LIST_COMPLETE);
+	assert_fibers(fibers + 1, 1, LIST_COMPLETE);
 	/* A copy whose thread is none. */
 	synthetic_set(s, fibers[1] + s->layout->members[F_fiber_saved_thread].offset, F_thread_self, slots);
-	assert_listed(NULL, 0, LIST_COMPLETE);
+	assert_fibers(NULL, 0, LIST_COMPLETE);
 	heap_clear(&scene.found);
 }
 
@@ -498,16 +233,16 @@ static void test_ring(void **state)
 	synthetic_set(s, fibers[0], F_fiber_prev, synthetic_enum(s, E_RUBY_Qnil));
 	synthetic_set(s, fibers[2], F_fiber_prev, slots + 11 * SLOT);
 	/* The heap was not searched. */
-	assert_listed(fibers, 3, LIST_COMPLETE);
-	found = list();
+	assert_fibers(fibers, 3, LIST_COMPLETE);
+	found = list_fibers();
 	assert_int_equal(found.fibers[0].resumed_by, 0);
 	assert_int_equal(found.fibers[2].resumed_by, fibers[1]);
 	fibers_clear(&found);
 
 	synthetic_set(s, fibers[2], F_fiber_next_fiber, NOWHERE);
-	assert_listed(fibers, 3, LIST_BROKEN);
+	assert_fibers(fibers, 3, LIST_BROKEN);
 	synthetic_set(s, fibers[2], F_fiber_next_fiber, fibers[1]);
-	assert_listed(fibers, 3, LIST_BROKEN);
+	assert_fibers(fibers, 3, LIST_BROKEN);
 	heap_clear(&scene.found);
 }
 
@@ -532,10 +267,10 @@ static void test_long_rings(void **state)
 	synthetic_set(s, before, F_fiber_next_fiber, first);
 	synthetic_set(s, scene.of[1].fiber, F_fiber_next_fiber, first);
 	clock_gettime(CLOCK_MONOTONIC, &began);
-	assert_listed(NULL, 0, LIST_TOO_LONG);
+	assert_fibers(NULL, 0, LIST_TOO_LONG);
 	assert_true(elapsed_ns(&began) < MUCH_NS);
 	memory_limit(s->ruby.memory, 1000);
-	found = list();
+	found = list_fibers();
 	assert_int_equal(found.missing, LIST_OUT_OF_TIME);
 	assert_int_equal(found.count, 0);
 	fibers_clear(&found);
@@ -623,20 +358,12 @@ static void test_heap_that_lies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(test_suspended, set_up, synthetic_tear_down),
-	    cmocka_unit_test_setup_teardown(test_without_a_stack, set_up, synthetic_tear_down),
-	    cmocka_unit_test_setup_teardown(test_continuation, set_up, synthetic_tear_down),
-	    cmocka_unit_test_setup_teardown(test_missed, set_up, synthetic_tear_down),
-	    cmocka_unit_test_setup_teardown(test_broken_links, set_up, synthetic_tear_down),
-	    cmocka_unit_test_setup_teardown(test_ended_thread, set_up, synthetic_tear_down),
-	    cmocka_unit_test_setup_teardown(test_unreadable, set_up, synthetic_tear_down),
-	    cmocka_unit_test_setup_teardown(test_not_known, set_up, synthetic_tear_down),
-	    cmocka_unit_test_setup_teardown(test_heap, set_up, synthetic_tear_down),
-	    cmocka_unit_test_setup_teardown(test_heap_that_lies, set_up, synthetic_tear_down),
-	    cmocka_unit_test_setup_teardown(test_saved_threads, set_up, synthetic_tear_down),
-	    cmocka_unit_test_setup_teardown(test_ring, set_up, synthetic_tear_down),
-	    cmocka_unit_test_setup_teardown(test_long_rings, set_up, synthetic_tear_down),
-	    cmocka_unit_test_setup_teardown(test_heap_of_rows, set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_heap, set_up_fibers, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_heap_that_lies, set_up_fibers, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_saved_threads, set_up_fibers, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_ring, set_up_fibers, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_long_rings, set_up_fibers, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_heap_of_rows, set_up_fibers, synthetic_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
