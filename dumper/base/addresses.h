@@ -17,7 +17,7 @@ struct addresses {
 /* Adds an address. False if out of memory. */
 bool addresses_add(struct addresses *addresses, uint64_t address);
 
-/* Sorts the set, ascending, and drops duplicates. */
+/* Sorts the set in ascending order, and drops duplicates. */
 void addresses_sort(struct addresses *addresses);
 
 /* Whether the set contains an address. The set must be sorted. */

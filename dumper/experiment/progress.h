@@ -1,7 +1,7 @@
 /*
  * Measures the progress of the target. The progress is a count that the target itself writes to a file. Without such a
  * file, the progress is the target's CPU time. CPU time overstates the progress, because it includes work that the
- * kernel does for a tracer in the target's context.
+ * kernel does in the target's context on behalf of a tracer.
  */
 #ifndef RBDUMP_PROGRESS_H
 #define RBDUMP_PROGRESS_H

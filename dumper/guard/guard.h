@@ -17,8 +17,8 @@
 
 /*
  * Tells the worker whether it must end. GUARD_FINISH: the worker must end and report its results so far, because it got
- * SIGINT, SIGTERM, SIGHUP or SIGQUIT. GUARD_ABANDON: the worker must end because rbdump is gone. GUARD_RUN: the worker
- * need not end.
+ * SIGINT, SIGTERM, SIGHUP or SIGQUIT. GUARD_ABANDON: the worker must end because its parent process has ended.
+ * GUARD_RUN: the worker need not end.
  */
 extern _Atomic int guard_stop;
 

@@ -33,9 +33,9 @@ bool decoder_look_again(struct decoder *decoder);
  * decoder_decode(), which drops all strings if they take too much memory. The verdict is the result of all checks. For
  * a sample from an unchecked source (source.h), some checks are omitted (`unchecked` in ruby/ruby.h). If the names
  * might have changed since the sample was taken, the result has no frames.
- *   holds  receives whether the stack is complete, and was decoded before any object could be freed or moved. If
- *          `*holds` is true, every stack with the same fingerprint has the same frames until the next collection
- *          (collections_same_objects())
+ *   holds  receives true if the stack is complete and no object could be freed or moved before the stack was decoded;
+ *          otherwise false. If it is true, every stack with the same fingerprint has the same frames until the next
+ *          collection (collections_same_objects())
  */
 struct trace_thread decoder_decode(struct decoder *decoder, const struct sample *sample, bool *holds);
 

@@ -160,8 +160,8 @@ const char *trace_missing_name(enum list_missing missing);
 const char *trace_missing_text(enum list_missing missing);
 
 /*
- * Sorts the threads by rank, ascending. `ranks` contains the rank of each thread. Threads with the same rank keep their
- * order. Returns false if out of memory.
+ * Sorts the threads by rank, in ascending order. `ranks` contains the rank of each thread. Threads with the same rank
+ * keep their order. Returns false if out of memory.
  */
 bool trace_order(struct trace *trace, const size_t *ranks);
 
