@@ -359,12 +359,11 @@ static struct error *read_version(struct generation *g, struct layout *layout)
 			return error_no_memory();
 	}
 	if (!layout->version)
-		return error_create(
-		    EXIT_FAILED,
-		    "%s: does not contain the bytes of ruby_version, so its version is not known; instead of a "
-		    "separate debug file, give the file from which the debug file was split: rbdump then finds the "
-		    "debug file",
-		    g->path);
+		return error_create(EXIT_FAILED,
+				    "%s: does not contain the bytes of ruby_version, so its version is not known; if "
+				    "it is a separate debug "
+				    "file, give the file that it was split from, and rbdump will find the debug file",
+				    g->path);
 	if (!is_version(layout->version))
 		return error_create(EXIT_FAILED, "%s: ruby_version is not a version: %s", g->path, layout->version);
 	return NULL;

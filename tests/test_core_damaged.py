@@ -231,7 +231,7 @@ def test_no_core_at_all(rbdump, tmp_path):
     refused(tmp_path, "not a regular file")
     refused(rbdump, "not a core")
     refused(tmp_path / "headers", "cut short before the registers of its threads")
-    refused(tmp_path / "arm", "not for x86_64")
+    refused(tmp_path / "arm", "not of an x86_64 process")
 
 
 @by_the_kernel

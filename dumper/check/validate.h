@@ -3,8 +3,8 @@
  * results depend only on their arguments.
  *
  * If a check returns a reason other than REASON_NONE or REASON_TOO_DEEP, the copied bytes contradict each other: either
- * the stack changed during the copy, or the layout is wrong. Facts: vm_core.h (VM_FRAME_MAGIC_, VM_ENV_FLAG_,
- * vm_assert_env), 1.9.3 to 4.0.5 and head.
+ * the stack changed during the copy, or the layout is wrong. From Ruby's sources, 1.9.3 to 4.0.5 and head: vm_core.h
+ * (VM_FRAME_MAGIC_*, VM_ENV_FLAG_*, vm_assert_env).
  */
 #ifndef RBDUMP_VALIDATE_H
 #define RBDUMP_VALIDATE_H

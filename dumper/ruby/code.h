@@ -1,7 +1,7 @@
 /*
- * Reads code (the content of an rb_iseq_t), and finds line numbers. Facts: vm_core.h (rb_iseq_constant_body), iseq.c
- * (succ_index_lookup, get_insn_info_succinct, get_line_info), vm_backtrace.c (calc_lineno), 2.0.0 to 4.0.5; vm.c
- * (rb_vm_get_sourceline), 1.9.3.
+ * Reads code (the content of an rb_iseq_t), and finds line numbers. From Ruby's sources: 2.0.0 to 4.0.5, vm_core.h
+ * (rb_iseq_constant_body), iseq.c (succ_index_lookup, get_insn_info_succinct, get_line_info), vm_backtrace.c
+ * (calc_lineno); 1.9.3, vm.c (rb_vm_get_sourceline).
  */
 #ifndef RBDUMP_CODE_H
 #define RBDUMP_CODE_H

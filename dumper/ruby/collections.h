@@ -4,8 +4,8 @@
  *
  * An object to which a stack or another object refers is not freed before the next collection begins. An object stays
  * at its address until a collection moves objects. During a compaction, the old place of a moved object contains its
- * new address. When the compaction ends, `compactions` increases, or `compacting` becomes false. Facts: gc.c (gc_start,
- * gc_compact_after_gc of 2.7, gc_compact_finish), 1.9.3 to 3.3; gc/default/default.c, 3.4 to head.
+ * new address. When the compaction ends, `compactions` increases, or `compacting` becomes false. From Ruby's sources:
+ * 1.9.3 to 3.3, gc.c (gc_start, gc_compact_after_gc of 2.7, gc_compact_finish); 3.4 to head, gc/default/default.c.
  */
 #ifndef RBDUMP_COLLECTIONS_H
 #define RBDUMP_COLLECTIONS_H

@@ -1,6 +1,6 @@
 /*
- * Labels and names of frames. Facts: vm_backtrace.c (location_label, calculate_iseq_label, rb_gen_method_name,
- * location_cfunc_p), iseq.c, 1.9.3 to 4.0.5 and head.
+ * Labels and names of frames. From Ruby's sources, 1.9.3 to 4.0.5 and head: vm_backtrace.c (location_label,
+ * calculate_iseq_label, rb_gen_method_name, location_cfunc_p), iseq.c.
  */
 #ifndef RBDUMP_LABEL_H
 #define RBDUMP_LABEL_H

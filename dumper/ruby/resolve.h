@@ -1,6 +1,6 @@
 /*
- * Resolves control frames: finds the kind, label, name, path and line of each frame. Facts: vm_backtrace.c
- * (rb_ec_partial_backtrace_object; in 2.7, backtrace_each), 1.9.3 to 4.0.5 and head.
+ * Resolves control frames: finds the kind, label, name, path and line of each frame. From Ruby's sources, 1.9.3 to
+ * 4.0.5 and head: vm_backtrace.c (rb_ec_partial_backtrace_object; in 2.7, backtrace_each).
  */
 #ifndef RBDUMP_RESOLVE_H
 #define RBDUMP_RESOLVE_H

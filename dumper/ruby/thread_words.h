@@ -5,7 +5,8 @@
  * rbdump notices if a thread has run (sampling/quiet.h). If the running thread renames another thread, the next round
  * that is not quiet reads the new name.
  *
- * Facts: vm_core.h, ractor_core.h, thread_pthread.{c,h} (each thread is added to the tail of a list), 2.2.0 to 4.0.0.
+ * From Ruby's sources, 2.2.0 to 4.0.0: vm_core.h, ractor_core.h, thread_pthread.{c,h} (each thread is added to the tail
+ * of a list).
  */
 #ifndef RBDUMP_THREAD_WORDS_H
 #define RBDUMP_THREAD_WORDS_H

@@ -1,6 +1,7 @@
 /*
- * Ruby objects: types, Strings, Arrays. Facts: include/ruby/internal/core/{rbasic,rstring,rarray}.h and
- * internal/imemo.h, 3.0.0 to 4.0.5 and head; 1.9.3 to 2.7.8, include/ruby/ruby.h and internal.h.
+ * Ruby objects: types, Strings, Arrays. From Ruby's sources: 3.0.0 to 4.0.5 and head,
+ * include/ruby/internal/core/{rbasic,rstring,rarray}.h and internal/imemo.h; 1.9.3 to 2.7.8, include/ruby/ruby.h and
+ * internal.h.
  *
  * The functions read the target through `access`. If access->failed is set, their results have no meaning.
  */

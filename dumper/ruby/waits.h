@@ -3,8 +3,8 @@
  * show the hook, and the method that has called the hook.
  *
  * rbdump recognizes the frame of a hook by its name and its receiver (self). The receiver must be the thread's
- * scheduler. Facts: scheduler.c (Init_Fiber_Scheduler, rb_fiber_scheduler_block and the others), vm_core.h
- * (rb_thread_t.scheduler), 3.0.0 to 4.0.5 and head.
+ * scheduler. From Ruby's sources, 3.0.0 to 4.0.5 and head: scheduler.c (Init_Fiber_Scheduler, rb_fiber_scheduler_block
+ * and the others), vm_core.h (rb_thread_t.scheduler).
  */
 #ifndef RBDUMP_WAITS_H
 #define RBDUMP_WAITS_H

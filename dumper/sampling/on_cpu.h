@@ -17,7 +17,7 @@
 #include "target/task.h"
 
 struct on_cpu {
-	pid_t tid;		   /* the thread of the last on_cpu_runs(); 0: none */
+	pid_t tid;		   /* the thread of the last call of on_cpu_runs(); 0: none */
 	bool ran;		   /* whether the thread ran at the last check */
 	unsigned int rounds;	   /* how many checks found the thread running while it was not watched */
 	unsigned int wanted;	   /* how large `rounds` must be before the thread is watched */

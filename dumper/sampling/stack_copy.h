@@ -9,7 +9,7 @@
  * The addresses of the bytes to copy are predicted from the previous copy of the thread's stack (extent.h). If the
  * stack is not within the predicted extent, it is copied again.
  *
- * Facts: vm_core.h (rb_execution_context_t, VM_ENV_DATA_INDEX_), 2.7.4 to 4.0.5.
+ * From Ruby's sources, 2.7.4 to 4.0.5: vm_core.h (rb_execution_context_t, VM_ENV_DATA_INDEX_*).
  */
 #ifndef RBDUMP_STACK_COPY_H
 #define RBDUMP_STACK_COPY_H

@@ -1,5 +1,5 @@
 /*
- * The parts of a stack copy, for the files that fill a stack copy.
+ * The parts of a stack copy. Only the sources that fill in a stack copy include this file.
  */
 #ifndef RBDUMP_STACK_COPY_PARTS_H
 #define RBDUMP_STACK_COPY_PARTS_H

@@ -7,8 +7,8 @@
  * the thread need not be stepped. The order of the stores depends on the source code of Ruby and on the compiler. It
  * differs between the places where vm_push_frame was inlined. At each such place, the order is always the same, because
  * vm_push_frame has no branches. So it is enough to watch a few threads at each place. If a store writes the value that
- * the memory already contains, rbdump does not notice the store. So a window is watched again from time to time. Facts:
- * vm_insnhelper.c, vm_push_frame(), 2.7.4 to 4.0.5.
+ * the memory already contains, rbdump does not notice the store. So a window is watched again from time to time. From
+ * Ruby's sources, 2.7.4 to 4.0.5: vm_insnhelper.c, vm_push_frame().
  */
 #ifndef RBDUMP_STORE_ORDER_H
 #define RBDUMP_STORE_ORDER_H
