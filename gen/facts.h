@@ -42,7 +42,7 @@ struct facts {
 	size_t nr_window_units;
 
 	/* For messages: */
-	unsigned int nr_units;	 /* compilation units of any language */
+	unsigned int nr_units;	 /* compilation units in any language */
 	unsigned int nr_c_units; /* compilation units in C */
 	char *split_file;	 /* a .dwo file that was not found; NULL if no .dwo file is missing */
 	char *producer;		 /* compiler of the unit that defines the control frame */

@@ -457,7 +457,7 @@ def test_newer_than_any_range(ruby, stripped, alone):
     assert f"for the series of this Ruby, there are layouts up to {near(ruby.version, -1)}" in done.stderr
     done = run(program, "-p", stripped.pid, "--offsets", path)
     assert (done.returncode, done.stdout) == (NOT_RUBY, "")
-    assert f"but this is Ruby {ruby.version}" in done.stderr
+    assert f"but the target is Ruby {ruby.version}" in done.stderr
 
 
 def test_version_lists_them(rbdump, alone):

@@ -183,7 +183,7 @@ def test_young_command_that_cannot_be_read(ruby, rbdump, file):
     done = run(rbdump, "record", "--offsets", layout, "-o", file, "--", ruby.path, "--disable-gems", "-e", "sleep 0.5")
     assert done.returncode == NOT_RUBY
     why, nothing = done.stderr.splitlines()
-    assert "does not fit" in why and re.search(r"the layout is for Ruby 2\.3\.\d+ to 2\.3\.\d+, but this is Ruby " + re.escape(ruby.version), why), why
+    assert "does not fit" in why and re.search(r"the layout is for Ruby 2\.3\.\d+ to 2\.3\.\d+, but the target is Ruby " + re.escape(ruby.version), why), why
     assert "nothing was recorded" in nothing
 
 

@@ -69,7 +69,7 @@
 void *array_grow(void *items, size_t *capacity, size_t wanted, size_t size);
 
 /*
- * Returns the capacity of a short array that has `count` items (array_make_room_for_one()). The capacity is 0 for a
+ * Returns the capacity of a short array that has `count` items (see array_make_room_for_one()). The capacity is 0 for a
  * count of 0. For any other count, the capacity is the smallest power of two that is at least `count` and at least 4.
  */
 size_t array_implied_capacity(size_t count);

@@ -36,7 +36,7 @@ static const struct {
     [REASON_METHOD_OTHER] = {"method-other", "a frame's code is not the code of its method entry", VERDICT_TORN},
     [REASON_CALL_SITE] = {"call-site", "the innermost frame does not match the call that its caller was making",
 			  VERDICT_TORN},
-    [REASON_PC_OUTSIDE] = {"pc-outside", "a frame's pc is outside of its code, so its line is not known",
+    [REASON_PC_OUTSIDE] = {"pc-outside", "a frame's pc is outside of the frame's code, so the line is not known",
 			   VERDICT_COMPLETE},
     [REASON_NO_NAME] = {"no-name", "the name of a C function cannot be read", VERDICT_TRUNCATED},
 };

@@ -12,7 +12,7 @@
 struct dump_options {
 	pid_t pid;		  /* the live process to dump; not used if there is a `core` */
 	const char *core;	  /* core file; NULL: dump the process `pid` */
-	const char *executable;	  /* for a core: file of the program that ran; NULL: use the path in the core */
+	const char *executable;	  /* for a core: the path of the program that ran; NULL: use the path in the core */
 	const char *ruby_version; /* for a core: Ruby's version, as the user gave it; NULL: not given */
 	bool force;		  /* for a core: use `executable` even if it is not known to be the file that ran */
 	bool json;

@@ -11,7 +11,7 @@ struct output;
 
 /*
  * Opens the output. Fails if the file cannot be opened, or is refused (see `named`).
- *   name   the name of the file; "-": standard output; NULL: a temporary file without a name, for output_reread()
+ *   name   the name of the file; "-": standard output; NULL: a temporary file without a name; output_reread() reads it
  *   named  whether the user has named the file. If true, the file may be of any kind, even a link or a device. If
  *          false, the file must not exist yet, or must be a regular file that belongs to the user and has only one hard
  *          link. The files of later parts (FILE.1, FILE.2, ...) are checked as if `named` were false

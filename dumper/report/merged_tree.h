@@ -34,7 +34,7 @@ struct merged_tree {
 
 /*
  * Merges call trees. The trees and their profiles must outlive the result. Returns NULL if out of memory.
- *   before  the other call tree; NULL if nothing is compared
+ *   before  the call tree of the earlier recording; NULL if there is only one call tree
  */
 struct merged_tree *merged_tree_create(const struct call_tree *after, const struct call_tree *before);
 void merged_tree_destroy(struct merged_tree *tree); /* NULL is fine */

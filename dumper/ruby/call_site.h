@@ -35,8 +35,8 @@
  * method with optional arguments can begin after its first instruction. The code then seems to run already when the
  * frame is new, so the frame can be judged a contradiction by mistake.
  *
- * From Ruby's sources, 1.9.3 to 4.0.5 and head: insns.def (send, opt_send_without_block: operands; opt_aref and
- * others), vm_callinfo.h (rb_call_data, vm_ci_packed_p, VM_CALL_TAILCALL), id.h (tLAST_OP_ID), vm_args.c
+ * From Ruby's sources, 1.9.3 to 4.0.5 and head: insns.def (send, opt_send_without_block, opt_aref and others),
+ * vm_callinfo.h (rb_call_data, vm_ci_packed_p, VM_CALL_TAILCALL), id.h (tLAST_OP_ID), vm_args.c
  * (vm_caller_setup_arg_block), vm_method.c (rb_alias), method.h (rb_method_definition_struct), vm.c (vm_exec,
  * invoke_iseq_block_from_c), vm_eval.c (vm_call0_body).
  */

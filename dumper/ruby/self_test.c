@@ -403,7 +403,7 @@ struct error *self_test_run(const struct self_test *test)
 	char releases[RELEASES_WORDS];
 
 	if (test->version && layout->version && !layout_is_for(layout, test->version))
-		return finding("the layout is for Ruby %s, but this is Ruby %s",
+		return finding("the layout is for Ruby %s, but the target is Ruby %s",
 			       releases_words(layout->versions ? layout->versions : layout->version, releases),
 			       test->version);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && !wrong; i++)

@@ -43,7 +43,7 @@ enum copy_result {
 /* How a stack is copied. */
 enum copy_way {
 	COPY_ONCE, /* in one system call */
-	/* twice in one system call, the second time in reverse order; both copies of the stack must be equal */
+	/* twice in one system call, the second time from the last byte range to the first; the two copies must be equal */
 	COPY_TWICE,
 };
 

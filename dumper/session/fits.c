@@ -158,7 +158,7 @@ static struct error *ambiguous(const struct session *session, bool all)
 				 "(--ruby-version X.Y.Z), or give EXE (the file that ran) after the core",
 				 fits,
 				 all ? " fit, but give different results"
-				     : " and others fit; these are too many layouts to compare");
+				     : " fit, and so do others; they are too many to compare");
 
 	free(fits);
 	return error;
@@ -223,7 +223,7 @@ static struct error *contested(const struct session *session, const struct fits 
 				     configuration ? " (" : "", configuration ? configuration : "",
 				     configuration ? ")" : "");
 	} else {
-		error = error_append(error, "the layout for %s and others fit; these are too many layouts to compare",
+		error = error_append(error, "the layout for %s fits, and so do too many others to compare them",
 				     releases_words(session->releases, nearest));
 	}
 	return error_append(error,

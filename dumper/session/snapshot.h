@@ -30,7 +30,7 @@ struct pauses {
  * target go on, and seals `memory`. Threads that sleep in a system call are not stopped. If such a thread wakes up
  * during the copy, the copy can mix two moments, so it is made again. For the third copy, every thread is stopped.
  * Fails if live_stop() fails, or if out of memory.
- *   chase   called with `context` before the target goes on. `chase` reads further pages that are needed, because the
+ *   chase   called with `context` while the target is still stopped. `chase` reads further pages that are needed, because the
  *           target might now use other pages than before. NULL: nothing is called
  *   pauses  this call adds its pauses to `count` and `us`
  *

@@ -19,7 +19,7 @@ enum stop_news {
 	STOP_NONE,    /* the thread has not stopped yet */
 	STOP_STOPPED, /* the thread is stopped */
 	STOP_ENDED,   /* the thread has ended, and stop_look() has reaped it: nobody else can get its status */
-	STOP_GONE,    /* no traced thread has this tid: the thread has ended, or its process has called exec */
+	STOP_GONE,    /* no traced thread has this tid any more: its thread has ended, or the process has called exec */
 };
 
 /*
