@@ -47,7 +47,7 @@ complete -c rbdump -n "not __rbdump_verb record report experiment layout version
 complete -c rbdump -n "not __rbdump_verb record report experiment layout version help" -s V -l version -d "print the version, and the available layouts"
 complete -c rbdump -n "not __rbdump_verb record report experiment layout version help" -s g -l gen-offsets -d "make the layout of a Ruby" -r -F
 complete -c rbdump -n "not __rbdump_verb record report experiment version help" -s o -l output -d "write to this file" -r -F
-complete -c rbdump -n "not __rbdump_verb record report experiment version help" -l any-build -d "make it for every build of this version"
+complete -c rbdump -n "not __rbdump_verb record report experiment version help" -l any-build -d "make one layout for all builds of this version"
 
 complete -c rbdump -n "__rbdump_verb record report" -s o -l output -d "write to this file" -r -F
 complete -c rbdump -n "__rbdump_verb record report" -l by -d "the view" -x -a "wall\t cpu\t gvl\t gc\t"
@@ -59,7 +59,7 @@ complete -c rbdump -n "__rbdump_verb record report" -l lines -d "functions by li
 
 complete -c rbdump -n "__rbdump_verb record" -s p -l pid -d "the process" -x -a "(__rbdump_rubies)"
 complete -c rbdump -n "__rbdump_verb record" -l children -d "record all descendants, too"
-complete -c rbdump -n "__rbdump_verb record" -s r -l rate -d "samples per second of each thread" -x
+complete -c rbdump -n "__rbdump_verb record" -s r -l rate -d "samples of each thread per second" -x
 complete -c rbdump -n "__rbdump_verb record" -l max-cpu -d "use at most this much of a CPU" -x
 complete -c rbdump -n "__rbdump_verb record" -s d -l duration -d "stop after this many seconds" -x
 complete -c rbdump -n "__rbdump_verb record" -s f -l format -d "the format" -x -a "raw\t flamegraph\t collapsed\t speedscope\t pprof\t firefox\t callgrind\t json\t summary\t"

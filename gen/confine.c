@@ -189,7 +189,7 @@ const char *confine(int answer, bool processes, bool server)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return "PR_SET_NO_NEW_PRIVS";
 	if (!drop_capabilities(processes))
-		return "giving up its capabilities";
+		return "giving up capabilities";
 	if (!set_limits())
 		return "setting limits";
 	failed = set_filter(answer, server);

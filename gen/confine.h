@@ -10,7 +10,8 @@
  * Confines this process: afterwards, the process can only read files, use memory and write to `answer`. Before the
  * call, the caller must close all other open files, and unmap memory that is shared with other processes.
  *   answer     descriptor of a pipe
- *   processes  whether this process will read files through /proc/PID/root; if true, it keeps CAP_SYS_PTRACE
+ *   processes  whether this process will read files through /proc/PID/root; if true, the process keeps
+ *              CAP_SYS_PTRACE
  *   server     whether libdebuginfod must work; if true, sockets, threads, and writing to files are also allowed
  * Returns NULL on success. On failure, sets errno and returns a constant string that names the step that failed.
  */

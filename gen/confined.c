@@ -271,8 +271,8 @@ static struct error *no_answer(const char *path, int status, bool given_up)
 	if (number == SIGBUS)
 		return error_create(EXIT_FAILED, "%s: its debug file was changed while it was read; try again", path);
 	return error_create(EXIT_FAILED,
-			    "%s: its debug info cannot be read: the process that reads it ended by signal %d", path,
-			    number);
+			    "%s: its debug info cannot be read: the process that reads it was killed by signal %d",
+			    path, number);
 }
 
 /* Reads the layout in an answer. It is checked like a file that anybody may have made. */

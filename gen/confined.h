@@ -1,9 +1,9 @@
 /*
  * Makes a layout in a child process that has almost no privileges. The ELF file and its debug info may be hostile, and
  * the code that reads them is large. The child has the no_new_privs attribute, and limits on memory and CPU time. The
- * child keeps only the capabilities that it needs to read the file (gen/confine.h). A seccomp filter allows the child
- * only to read files, use memory and write its answer. The answer is either a layout as text, which rbdump reads and
- * checks like any other layout, or an error message.
+ * child keeps only the capabilities that it needs to read the file (see gen/confine.h). A seccomp filter allows the
+ * child only to read files, use memory and write its answer. The answer is either a layout as text, which rbdump reads
+ * and checks like any other layout, or an error message.
  *
  * The child uses libdebuginfod if DEBUGINFOD_URLS is set and not empty, and no_server is false. The filter then also
  * allows the child to use sockets, start threads, and write the files of debuginfod's cache. A caller that runs as root

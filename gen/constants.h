@@ -1,8 +1,9 @@
 /*
  * Constants that some releases of Ruby define as macros. The DWARF of these releases does not contain the constants.
  *
- * Code that uses such a constant first checks whether the layout contains it, because any fact may be absent from a
- * layout. Only this module depends on the release of Ruby: it chooses the values of the constants for each release.
+ * Code that uses such a constant first checks whether the layout contains the constant, because any fact may be absent
+ * from a layout. Only this module depends on the release of Ruby: it chooses the values of the constants for each
+ * release.
  *
  * A number that is the same in all releases is not in this module, but in the code that uses the number. The same is
  * true of a number that is part of an algorithm, such as the width of a field in a packed word. A comment in that code
@@ -16,9 +17,9 @@
 #include "layout/layout.h"
 
 /*
- * Adds the enumerators that Ruby release layout->version defines as macros, and marks them (is_macro). The patch level
- * is taken from layout->description. If the description has no patch level, the newest patch level is assumed.
- * Enumerators that the layout already has from DWARF are not changed.
+ * Adds the enumerators that are macros in the layout's release of Ruby (layout->version), and sets their `is_macro`.
+ * The patch level is taken from layout->description. If the description has no patch level, the newest patch level is
+ * assumed. Enumerators that the layout already has from DWARF are not changed.
  */
 void constants_add(struct layout *layout);
 

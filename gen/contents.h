@@ -26,7 +26,8 @@ struct contents {
  *
  * - the folder of the debug file; if that folder is named .debug, also its parent folder
  * - for a debug file in /usr/lib/debug, the same path without /usr/lib/debug
- * - /usr/lib/debug/.build-id/NN/REST, where NN stands for the first two digits of the build-id, and REST for the others
+ * - /usr/lib/debug/.build-id/NN/REST, where NN stands for the first two digits of the build-id, and REST for all other
+ *   digits
  *
  *   debug     path of the debug file
  *   build_id  build-id of the debug file, in hexadecimal digits

@@ -1,5 +1,5 @@
 /*
- * Finds what DWARF says about the wanted names (gen/wanted.h). Makes one pass over the top-level entries of every C
+ * Finds what DWARF says about the wanted names (see gen/wanted.h). Makes one pass over the top-level entries of every C
  * unit, including partial units and type units.
  *
  * A struct may be defined in many units. The definition with the most wanted members is used, because an unrelated

@@ -182,9 +182,9 @@ static struct error *no_debug_info(struct generation *g)
 	error =
 	    error_append(error, "%s; install its debug symbols (in Debian: the package whose name ends with -dbgsym)",
 			 !build_id	? ""
-			 : g->no_server ? "; as root, rbdump does not ask a debuginfod server about a file of "
-					  "another user, or about a file in another root folder or mount "
-					  "namespace (a container): run rbdump layout on that file"
+			 : g->no_server ? "; as root, rbdump does not ask a debuginfod server about a file that "
+					  "another user can change, or that is in a container (another root folder or "
+					  "mount namespace): run `rbdump layout` on that file"
 			 : getenv("DEBUGINFOD_URLS") ? ", nor on a debuginfod server"
 						     : "; DEBUGINFOD_URLS is not set, so no server was asked");
 	free(build_id);
@@ -360,9 +360,9 @@ static struct error *read_version(struct generation *g, struct layout *layout)
 	}
 	if (!layout->version)
 		return error_create(EXIT_FAILED,
-				    "%s: does not contain the bytes of ruby_version, so its version is not known; if "
-				    "it is a separate debug "
-				    "file, give the file that it was split from, and rbdump will find the debug file",
+				    "%s: does not contain the bytes of ruby_version, so the version is not known; if "
+				    "this is a separate debug file, give the executable or libruby from which it was "
+				    "split; rbdump then finds the debug file by itself",
 				    g->path);
 	if (!is_version(layout->version))
 		return error_create(EXIT_FAILED, "%s: ruby_version is not a version: %s", g->path, layout->version);
@@ -415,7 +415,7 @@ static struct error *missing_error(const struct generation *g, struct error *mis
 	return error_append(error_prefix(missing, "%s", g->path), "; searched %s%s%s: %u units, %u of them in C%s%s",
 			    g->path, g->debug_path ? ", debug info in " : "", g->debug_path ? g->debug_path : "",
 			    g->facts.nr_units, g->facts.nr_c_units,
-			    split ? "; its debug info is split, and this part of it was not found: " : "",
+			    split ? "; the debug info is split, and this part was not found: " : "",
 			    split ? split : "");
 }
 

@@ -2,18 +2,19 @@
  * Makes the layout of a Ruby from the Ruby's ELF file and debug info.
  *
  * The ELF file may be an executable, a shared libruby, a separate debug file, or a relocatable object. If an executable
- * links a libruby, the generator reads that libruby. The generator finds a libruby as the dynamic loader does. The
- * debug info is in the ELF file itself, or in another file. The other file is found by debuglink (the checksum must
- * match), by build-id in /usr/lib/debug/.build-id, or by debuginfod if DEBUGINFOD_URLS is set. dwz may have moved a
- * part of the debug info to a common file. The common file is found by its path, by build-id, or by debuginfod.
+ * is linked to a libruby, the generator reads that libruby. The generator finds a libruby in the same way as the
+ * dynamic loader. The debug info is in the ELF file itself, or in another file. The other file is found by debuglink
+ * (the checksum must match), by build-id in /usr/lib/debug/.build-id, or by debuginfod if DEBUGINFOD_URLS is set. dwz
+ * may have moved a part of the debug info to a common file. The common file is found by its path, by build-id, or by
+ * debuginfod.
  *
- * ruby_version and ruby_description are read from the data of the ELF file. A separate debug file does not contain
- * these bytes. So if the input is a debug file, the generator looks for the ELF file from which the debug file was
- * split. It searches the places where such files are installed (gen/contents.h). The build-ids of the two files must be
- * equal. If the ELF file is not found, the version is taken from the macros in the debug info (gen/macros.h). Debug
- * info contains macros only if it was made with -g3. A layout whose version comes from macros has no description. If
- * the debug info has no macros, the generator fails, because it never guesses the version. The user must then give the
- * file from which the debug file was split.
+ * ruby_version and ruby_description are read from the data of the ELF file. A separate debug file does not contain this
+ * data. So if the input is a debug file, the generator looks for the ELF file from which the debug file was split. The
+ * generator searches the places where such files are installed (see gen/contents.h). The build-ids of the two files
+ * must be equal. If the ELF file is not found, the version is taken from the macros in the debug info (see
+ * gen/macros.h). Debug info contains macros only if it was made with -g3. A layout whose version comes from macros has
+ * no description. If the debug info has no macros, the generator fails, because it never guesses the version. The user
+ * must then give the file from which the debug file was split.
  *
  * All these files may be hostile. The time and memory that the generator needs grow at most linearly with the size of
  * these files.
@@ -32,8 +33,9 @@ struct gen_options {
 	const char *sysroot;
 
 	/*
-	 * The descriptor of the ELF file, if it is already open. The descriptor is not closed. The path of the ELF file
-	 * is then used only in messages, and to find other files that belong to the ELF file. NULL: the path is opened.
+	 * The descriptor of the ELF file, if the file is already open. The descriptor is not closed. The path of the
+	 * ELF file is then used only in messages, and to find other files that belong to the ELF file. NULL: the
+	 * generator opens the path.
 	 */
 	const int *fd;
 

@@ -344,8 +344,8 @@ const char *image_debug_info_obstacle(Elf *elf)
 			continue;
 		if (header.sh_flags & SHF_COMPRESSED && gelf_getchdr(section, &compression) &&
 		    compression.ch_type != ELFCOMPRESS_ZLIB)
-			return "is compressed in a way that this elfutils does not know (zstd?); objcopy "
-			       "--decompress-debug-sections makes it readable";
+			return "is compressed in a way that this version of elfutils does not know (zstd?); objcopy "
+			       "--decompress-debug-sections makes the debug info readable";
 		return "cannot be read";
 	}
 	return NULL;

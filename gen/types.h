@@ -50,7 +50,7 @@ struct die_member {
 };
 
 /*
- * Finds a member by its path (`as.heap.len`). Members of anonymous structs and unions are found by their own name.
+ * Finds a member by its path (`as.heap.len`). A path does not mention anonymous structs and unions, only their members.
  * False if there is no such member.
  */
 bool die_find_member(Dwarf_Die *type, const char *path, struct die_budget *budget, struct die_member *ret);

@@ -16,7 +16,7 @@ END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`*\"])")
 def paragraphs_of_document(text):
     text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
     for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:- |\d+\. ))", text):
-        if not re.match(r"\s*(#|\||!\[)", paragraph):
+        if not re.match(r"\s*(#|\||!\[)| {4}\S", paragraph):  # nor commands, which are indented
             yield re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", paragraph)
 
 

@@ -291,7 +291,7 @@ def test_musl_stripped(musl_ruby, start, rbdump, empty_cache):
         done = run(rbdump, "-p", target.pid)
         assert (done.returncode, done.stdout) == (NOT_RUBY, "")
         assert "self-test" in done.stderr
-        assert "this Ruby is built with musl, and the layouts that come with rbdump are for glibc" in done.stderr
+        assert "this Ruby is built with musl, but the layouts that come with rbdump are for glibc" in done.stderr
         check(dump(rbdump, target.pid, "--offsets", layout), target, copy.ruby)
         assert target.release() == 0
     assert not list(empty_cache.glob("rbdump/offsets.d/*"))

@@ -183,7 +183,7 @@ def test_line_of_what_a_jit_runs(ruby, jit, start, rbdump):
     assert (caller["line"], "first_line" in caller) == (34, False)
     wait_until(
         lambda: re.search(
-            r"^ {4}states\.rb:in '(Object#)?spin' .*\[line not known; its code begins at line 10\]",
+            r"^ {4}states\.rb:in '(Object#)?spin' .*\[line not known; the code of this frame begins at line 10\]",
             run(rbdump, "-p", target.pid).stdout,
             re.M,
         ),

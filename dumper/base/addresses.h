@@ -26,7 +26,7 @@ bool addresses_have(const struct addresses *addresses, uint64_t address);
 /* Frees the memory, and leaves the set empty. */
 void addresses_clear(struct addresses *addresses);
 
-/* Sorts an array of addresses, ascending. Keeps duplicates. */
+/* Sorts an array of addresses in ascending order. Keeps duplicates. */
 void addresses_sort_plain(uint64_t *addresses, size_t count);
 
 /* An address and the value that is stored for it: an index, or another address. */
@@ -46,7 +46,7 @@ struct address_map {
 /* Adds a pair. False if out of memory. */
 bool address_map_add(struct address_map *map, uint64_t address, uint64_t other);
 
-/* Sorts the pairs by `address`, then by `other`, ascending. */
+/* Sorts the pairs in ascending order, by `address` and then by `other`. */
 void address_map_sort(struct address_map *map);
 
 /*

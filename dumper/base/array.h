@@ -11,7 +11,7 @@
 /*
  * Makes room for at least `wanted` items. The new memory is not initialized. Returns false if out of memory, or if the
  * size in bytes overflows; the array is then unchanged.
- *   items     the array, from malloc(), or NULL; updated if the array moves
+ *   items     the array, which malloc() has allocated, or NULL; updated if the array moves
  *   capacity  the number of items that fit into the array; at least doubled if the array grows
  */
 #define array_make_room(items, capacity, wanted)                                                                       \
@@ -28,7 +28,7 @@
 
 /*
  * Makes room for one more item in a short array that has no variable for its capacity. The capacity is computed from
- * the count (array_implied_capacity()), so every item of such an array must be added with this macro.
+ * the count (see array_implied_capacity()), so this macro must be called before each item is added to such an array.
  *   count  the number of items in the array
  */
 #define array_make_room_for_one(items, count)                                                                          \
@@ -44,7 +44,7 @@
 /*
  * Returns the index of the first item for which `condition` is true. If there is no such item, returns `count`. Uses
  * binary search, so if the condition is true for an item, the condition must also be true for all later items.
- *   item  the name by which `condition` refers to the pointer to an item
+ *   item  the name that `condition` uses for the pointer to an item
  */
 #define array_first(items, count, item, condition)                                                                     \
 	({                                                                                                             \
@@ -64,7 +64,7 @@
 
 /*
  * The function that array_make_room() and array_make_room_for_one() call. Makes room for at least `wanted` items of
- * `size` bytes each. Returns the array; returns NULL if out of memory, or if the size in bytes overflows.
+ * `size` bytes each. Returns the array, or NULL if out of memory or if the size in bytes overflows.
  */
 void *array_grow(void *items, size_t *capacity, size_t wanted, size_t size);
 

@@ -1,7 +1,8 @@
 /*
- * The action for SIGCHLD. The kernel sends this signal to a tracer when a traced thread stops (target/tracee.h), and to
- * a parent when a child ends. Some daemons, and shells after `trap '' CHLD`, start programs with SIGCHLD ignored. Such
- * a program gets no SIGCHLD, and the kernel does not keep the exit status of its children (wait(2), NOTES).
+ * The action for SIGCHLD. The kernel sends this signal to a tracer when a traced thread stops (see target/tracee.h),
+ * and to a parent when a child ends. Some daemons, and shells after `trap '' CHLD`, start programs with SIGCHLD
+ * ignored. Such a program gets no SIGCHLD, and the kernel does not keep the exit status of the program's children (see
+ * wait(2), NOTES).
  */
 #ifndef RBDUMP_CHILD_SIGNAL_H
 #define RBDUMP_CHILD_SIGNAL_H

@@ -1,10 +1,10 @@
 /*
- * Closes many files at once. Used by a child directly after fork().
+ * Closes many files at once. A child process calls close_files() directly after fork().
  */
 #ifndef RBDUMP_CLOSE_FILES_H
 #define RBDUMP_CLOSE_FILES_H
 
-/* Closes all open file descriptors from `first` to `last`, both included. */
+/* Closes all open file descriptors from `first` to `last`, including both. */
 void close_files(unsigned int first, unsigned int last);
 
 #endif

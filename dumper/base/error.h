@@ -3,7 +3,7 @@
  * function that can fail returns a `struct error *`, which is NULL on success. The caller owns the error.
  *
  * A message may contain arbitrary bytes from a file or from the target. Code that prints a message must escape these
- * bytes (tell.h).
+ * bytes (see tell.h).
  */
 #ifndef RBDUMP_ERROR_H
 #define RBDUMP_ERROR_H
@@ -13,7 +13,7 @@
 enum exit_status {
 	EXIT_COMPLETE = 0,	/* the stacks of all threads and fibers were found, and are complete */
 	EXIT_PARTIAL = 1,	/* at least one stack is truncated, torn or unreadable, or might be missing */
-	EXIT_FAILED = 2,	/* rbdump failed for any other reason */
+	EXIT_FAILED = 2,	/* rbdump failed for a reason that has no status of its own */
 	EXIT_NO_RUBY = 3,	/* the target is not a Ruby, or there is no layout for it */
 	EXIT_NO_PERMISSION = 4, /* the kernel refuses access to the process */
 	EXIT_USAGE = 64,	/* the command line is wrong */
@@ -38,7 +38,7 @@ struct error *error_no_ruby(const char *format, ...) __attribute__((format(print
 /*
  * error_prefix() puts printf-like text and ": " in front of an error's message. error_append() appends printf-like text
  * to the message. Both return the error; they return NULL if `error` is NULL. They never fail: if out of memory, the
- * message is unchanged. They do not change the message of the static error (error_no_memory()).
+ * message is unchanged. They do not change the message of the static error (see error_no_memory()).
  */
 struct error *error_prefix(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 struct error *error_append(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,7 +1,7 @@
 /*
- * Hash tables that find an item of an array by its contents. A table holds indices into the array. The items might come
- * from a hostile file. Each hash depends on a secret number, so that the author of the file cannot make many items with
- * the same hash.
+ * Hash tables that find an item of an array by the item's contents. A table holds indices into the array. The items
+ * might come from a hostile file. Each hash depends on a secret number, so that the author of the file cannot make many
+ * items with the same hash.
  */
 #ifndef RBDUMP_INDEX_TABLE_H
 #define RBDUMP_INDEX_TABLE_H
@@ -60,7 +60,7 @@ static inline uint64_t hash_mix(uint64_t hash, uint64_t value)
 	return hash ^ (hash >> 29);
 }
 
-/* The hash of a string. As in hash_begin(), the hash depends on the secret number. */
+/* The hash of a string. The hash depends on the same secret number as hash_begin(). */
 uint64_t hash_text(const char *text);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 struct text {
-	char *data; /* NUL-terminated, or NULL while empty */
+	char *data; /* NUL-terminated; NULL if the text is empty */
 	size_t length, capacity;
 	bool failed; /* out of memory: the text is incomplete */
 };
@@ -19,7 +19,7 @@ struct text {
 /* Frees the memory, and leaves the text empty. */
 void text_clear(struct text *text);
 
-/* Appends bytes. A NUL byte, and each byte that is not part of well-formed UTF-8, is written as \xNN. */
+/* Appends bytes. Each NUL byte, and each byte that is not part of well-formed UTF-8, is written as \xNN. */
 void text_add(struct text *text, const void *bytes, size_t length);
 
 /*
@@ -35,14 +35,14 @@ size_t text_control(const void *bytes, size_t length, uint32_t *ret);
 
 /*
  * Writes a string to a terminal or a log. Each byte that is not part of well-formed UTF-8, and each byte of a control
- * character (text_control()), is written as \xNN.
+ * character (see text_control()), is written as \xNN.
  */
 void text_print(const char *bytes, FILE *stream);
 
 /*
- * Writes a text as a JSON string, with its quotes. Escapes control characters (text_control()), and "<", ">" and "&",
- * so that the text cannot end an HTML script element that contains the JSON. A JSON parser that reads the output gets
- * exactly `text`.
+ * Writes a text as a JSON string, with quotes around it. Escapes control characters (see text_control()), and "<", ">"
+ * and "&", so that the text cannot end an HTML script element that contains the JSON. A JSON parser that reads the
+ * output gets exactly `text`.
  *   text  valid UTF-8
  */
 void text_print_json(const char *text, FILE *stream);

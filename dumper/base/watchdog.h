@@ -12,13 +12,13 @@
 
 #include "base/error.h"
 
-/* The maximum time between watchdog_reads() and watchdog_has_read(), in seconds. After it, give_up() is called. */
+/* The maximum duration of a read, in seconds. If a read takes longer, the watchdog calls give_up(). */
 #define WATCHDOG_S 5
 
 /* The two kinds of reads of the target's memory. Each kind is watched separately. */
 enum reading { READING_STACKS, READING_NAMES, READINGS };
 
-/* Starts a thread that watches all reads until the process ends. Fails if the thread cannot be started. */
+/* Starts a thread that watches all reads until the calling process ends. Fails if the thread cannot be started. */
 struct error *watchdog_begin(pid_t target);
 
 /* Call watchdog_reads() before the target's memory is read, and watchdog_has_read() afterwards. */

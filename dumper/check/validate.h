@@ -50,7 +50,7 @@ enum reason {
 	REASON_METHOD_OTHER,
 	REASON_CALL_SITE,
 	REASON_NO_NAME,
-	/* A stack is not rejected for this last reason: the frame is right, but its line is not known. */
+	/* A stack is not rejected for REASON_PC_OUTSIDE: the frame is right, but the line of the frame is not known. */
 	REASON_PC_OUTSIDE,
 	REASONS
 };
@@ -69,7 +69,7 @@ const char *validate_verdict_name(enum verdict verdict);
 
 /* What an execution context says about its stack. */
 struct stack_facts {
-	uint64_t vm_stack, words, cfp; /* vm_stack, cfp: addresses; words: size of the stack in words of 8 bytes */
+	uint64_t vm_stack, words, cfp; /* vm_stack, cfp: addresses; words: the stack's size in words of 8 bytes */
 	uint64_t frame_size;	       /* sizeof(rb_control_frame_t), in bytes */
 };
 
@@ -85,7 +85,7 @@ enum reason validate_stack(const struct stack_facts *facts);
 enum pointee { POINTEE_NULL, POINTEE_CODE, POINTEE_IFUNC, POINTEE_METHOD, POINTEE_CREF, POINTEE_SVAR, POINTEE_OTHER };
 
 struct frame_facts {
-	uint64_t vm_stack, stack_end; /* the stack is [vm_stack, stack_end) */
+	uint64_t vm_stack, stack_end; /* the stack is the range [vm_stack, stack_end) */
 	uint64_t pc, ep, flags;	      /* flags are ep[VM_ENV_DATA_INDEX_FLAGS] */
 	enum pointee iseq;	      /* cfp->iseq */
 	enum pointee me_cref;	      /* ep[VM_ENV_DATA_INDEX_ME_CREF] */

@@ -73,7 +73,7 @@ static struct result without_result(const struct descendant *of, int status)
 		if (WTERMSIG(status) == SIGPIPE)
 			raise(SIGPIPE);
 		snprintf(message, sizeof(message),
-			 "cannot be shown: a signal killed the child process of rbdump that made this dump (%s)",
+			 "cannot be shown: a signal (%s) killed the child process of rbdump that was making this dump",
 			 strsignal(WTERMSIG(status)));
 		say(of, " ", message);
 	}

@@ -11,7 +11,7 @@
  * Dumps the process `options->pid` and all its descendants: prints the stacks of each process that runs Ruby to
  * standard output. In text output, an empty line separates the processes. In JSON output, each process is one object on
  * one line. rbdump stops only one process at a time. Each dump is made in a separate child process of rbdump. If a dump
- * exceeds its time limit, only this child process ends, and the other dumps are not affected.
+ * exceeds its time limit, only the child process of this dump ends, and the other dumps are not affected.
  *
  * A process is skipped if it does not run Ruby, or if it ends before rbdump has read its stacks. A message on standard
  * error names each skipped process. If a process runs Ruby but cannot be dumped, a message names the process and gives

@@ -38,9 +38,9 @@ struct block {
 struct block_result {
 	uint64_t taken; /* the number of samples taken; fewer than requested if the block ended early */
 	uint64_t late;	/* samples that began late, because the sampling thread was still busy or woke up late */
-	double wall_us; /* from the beginning of the block to the end of the last sample */
+	double wall_us; /* time from the beginning of the block to the end of the last sample */
 	double cpu_us;	/* CPU time of the sampling thread */
-	bool realtime;	/* whether the sampling thread had real-time priority (sampler_enter()) */
+	bool realtime;	/* whether the sampling thread had real-time priority (see sampler_enter()) */
 };
 
 /*

@@ -40,7 +40,7 @@ enum truth {
 
 struct evaluation {
 	uint64_t accepted[TRUTHS]; /* how many stacks the hard checks accept */
-	json_t *rejected[TRUTHS];  /* how many stacks the hard checks reject, per reason */
+	json_t *rejected[TRUTHS];  /* for each reason, how many stacks the hard checks reject */
 	/* How many accepted stacks have each verdict, separately for `innermost` and `any` of struct judgement. */
 	uint64_t innermost[TRUTHS][CALL_SITE_VERDICTS], any[TRUTHS][CALL_SITE_VERDICTS];
 };
@@ -52,7 +52,7 @@ void evaluation_clear(struct evaluation *evaluation);
 /* Counts one judgement. */
 void evaluation_count(struct evaluation *evaluation, const struct judgement *judgement, enum truth truth);
 
-/* The counts as JSON (doc/json.md); NULL if out of memory. */
+/* The counts as JSON (see doc/json.md); NULL if out of memory. */
 json_t *evaluation_object(const struct evaluation *evaluation);
 
 #endif

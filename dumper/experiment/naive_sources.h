@@ -8,8 +8,8 @@
 #include "sampling/source.h"
 
 /*
- * Reads the execution context, the frames and the values of a stack in separate system calls. If possible, reads from a
- * CPU other than the thread's.
+ * Reads the execution context, the frames and the values of a stack in separate system calls. If possible, rbdump makes
+ * these calls on a CPU on which the thread is not running.
  */
 extern const struct source source_unpaused_naive;
 

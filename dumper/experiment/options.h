@@ -11,7 +11,7 @@
 #include "sampling/sampler.h"
 
 struct experiment_options {
-	pid_t pid;	   /* the process to sample; 0: start `command`, and sample it */
+	pid_t pid;	   /* the process to sample; 0: start and sample `command` */
 	char **command;	   /* the command and its arguments; the array ends with NULL */
 	double rate;	   /* samples per second */
 	uint64_t samples;  /* how many samples to take in each mode; 0: sample for `duration_s` */

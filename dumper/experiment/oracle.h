@@ -5,7 +5,7 @@
  *   {"schema_version": 1,
  *    "roots": ["<main>"],                     names of possible outermost frames; "": an empty stack is legal
  *    "frames": {
- *      "Graph#m1": {"lines": [10, 11, 12],    lines at which it can be the innermost frame
+ *      "Graph#m1": {"lines": [10, 11, 12],    lines at which this frame can be innermost
  *                   "calls": {"11": ["Graph#m3"], "12": ["Array#each"]}},
  *      "Array#each": {"calls": {"*": ["block in Graph#m1"]}}}}
  *
@@ -21,12 +21,13 @@
 
 enum oracle_verdict {
 	ORACLE_LEGAL,
-	ORACLE_UNKNOWN, /* the target has no such frame */
-	ORACLE_ROOT,	/* "roots" does not contain the outermost frame, or "" if the stack is empty */
-	ORACLE_EDGE,	/* the caller of a frame never calls that frame */
+	ORACLE_UNKNOWN, /* a frame of the stack is not in "frames" */
+	/* The outermost frame is not in "roots". Or the stack is empty, and "" is not in "roots". */
+	ORACLE_ROOT,
+	ORACLE_EDGE, /* the "calls" of a caller do not contain the frame that was called */
 	/*
-	 * The caller of a frame can call that frame, but not from the caller's current line. Or the innermost frame is
-	 * at a line where it cannot be.
+	 * The "calls" of a caller contain the frame that was called, but not for the current line of the caller. Or the
+	 * line of the innermost frame is not in the "lines" of that frame.
 	 */
 	ORACLE_LINE,
 	ORACLE_VERDICTS

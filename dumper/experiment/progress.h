@@ -15,8 +15,8 @@ struct progress;
 
 /*
  * Begins to measure.
- *   path  a file that the target writes; its first 8 bytes are a little-endian number that never decreases. NULL:
- *         measure CPU time
+ *   path  a file that the target writes. The file begins with a little-endian number of 8 bytes, which never
+ *         decreases. NULL: measure CPU time
  * If the file cannot be opened, or is not a regular file, fails with an error that names the file.
  */
 struct error *progress_open(pid_t pid, const char *path, struct progress **ret);

@@ -369,7 +369,7 @@ static void print_table(const struct experiment_options *options, const struct s
 	if (session_nearest(session))
 		print_nearest(session);
 	if (!session_has_windows(session))
-		printf("the torn windows of this build are not known: make its layout from debug info "
+		printf("the torn windows of this build are not known: make a layout of this build from debug info "
 		       "(rbdump layout)\n");
 	if (!facts->realtime)
 		printf("rbdump did not run at a real-time priority; for that, it needs CAP_SYS_NICE\n");

@@ -13,8 +13,8 @@ struct interval {
 /*
  * The 95 % confidence interval for the true value of an observed share, `count` / `of`. It is the exact interval of
  * Clopper and Pearson: it contains the true share in at least 95 of 100 experiments, even if `count` is 0 or very
- * small. Wilson's interval is not used, because for some small counts it contains the true share less often. If `count`
- * is 0, the interval is about [0, 3.7 / of]. If `of` is 0, the interval is [0, 1].
+ * small. Wilson's interval is not used, because for some small counts it contains the true share in fewer than 95 of
+ * 100 experiments. If `count` is 0, the interval is about [0, 3.7 / of]. If `of` is 0, the interval is [0, 1].
  */
 struct interval interval_of_share(uint64_t count, uint64_t of);
 

@@ -34,9 +34,9 @@ struct tally {
 	double step_us;
 	struct distribution *pause, *took; /* in microseconds */
 	double wall_us;			   /* the total duration of all blocks */
-	double cpu_us; /* CPU time of the sampling and decoding threads in all blocks, without evaluation_judge() */
-	double target_wall_us;	      /* how long the target's progress was measured */
-	double progress;	      /* the target's progress in `target_wall_us` */
+	double cpu_us; /* CPU time of the sampling and decoding threads in all blocks; excludes evaluation_judge() */
+	double target_wall_us;	      /* for how long the target's progress was measured */
+	double progress;	      /* the target's progress during `target_wall_us` */
 	struct evaluation evaluation; /* used only for naive modes */
 	json_t *depths;		      /* accepted samples: count per number of frames */
 	json_t *leaves;		      /* accepted samples: count per name of the innermost frame */

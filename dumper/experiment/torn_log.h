@@ -1,8 +1,8 @@
 /*
  * The torn log: a file with one line of JSON (doc/json.md) per logged sample. A sample is logged if it was rejected, if
  * it is *impossible*, or if its thread was single-stepped out of a torn window. A sample is impossible if its mode has
- * accepted it, but according to the oracle, the target cannot have this stack. This module also counts where the
- * threads of rejected or impossible samples were stopped.
+ * accepted a stack that, according to the oracle, the target cannot have. This module also counts where the threads of
+ * rejected or impossible samples were stopped.
  */
 #ifndef RBDUMP_TORN_LOG_H
 #define RBDUMP_TORN_LOG_H
@@ -18,13 +18,13 @@ struct torn_log;
 
 /*
  * Opens a log. Fails if the file cannot be opened, or if out of memory.
- *   path     the file, which is overwritten; NULL: write no file, only count the places
+ *   path     the file, which is overwritten; NULL: write no file, and only count where threads were stopped
  *   session  must outlive the log
  */
 struct error *torn_log_open(const char *path, const struct session *session, struct torn_log **ret);
 
 /*
- * Adds a sample that was rejected, is impossible, or has a thread that was single-stepped.
+ * Adds a sample that was rejected, that is impossible, or whose thread was single-stepped.
  *   verdict  the oracle's verdict on an accepted sample; ORACLE_LEGAL for a rejected sample, or if there is no oracle
  */
 void torn_log_add(struct torn_log *log, enum mode mode, const struct sample *sample, const struct trace_thread *thread,

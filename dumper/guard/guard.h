@@ -1,14 +1,14 @@
 /*
  * In an experiment or a recording, the target is traced by a child process of rbdump, the worker. An experiment runs in
- * one worker, and rbdump itself only waits for the worker and passes signals on to it (guard_run()). A recording has
- * one worker for each process that it follows.
+ * one worker, and rbdump itself only waits for the worker and passes signals on to it (see guard_run()). A recording
+ * has one worker for each process that it follows.
  *
  * There are two reasons for a worker. First, if a tracer is stopped (^Z), the thread that it holds stays stopped.
  * Second, an experiment can single-step its target. If the tracer is killed during a step, the target dies, too
- * (target/tracee.h). Neither ^Z nor a SIGKILL to rbdump or to its process group reaches the worker, because the worker
- * is in another process group. When rbdump ends, the kernel sends the worker a signal. The worker then lets the target
- * go on, and ends. The target can still die if the worker itself is killed during a step, for example by the OOM
- * killer, or because its whole control group is killed.
+ * (target/tracee.h). The worker is in a process group of its own. So ^Z does not reach the worker, and a SIGKILL to
+ * rbdump or to rbdump's process group does not kill the worker. When rbdump ends, the kernel sends the worker a signal.
+ * The worker then lets the target go on, and ends. The target can still die if the worker itself is killed during a
+ * step, for example by the OOM killer, or because the worker's whole control group is killed.
  */
 #ifndef RBDUMP_GUARD_H
 #define RBDUMP_GUARD_H

@@ -4,11 +4,11 @@
  * stopped until the tracer runs again. If a tracer is killed, no guard is needed: when a tracer ends, the kernel lets
  * its targets go on.
  *
- * When a tracer begins to hold a thread, it writes the time to shared memory (target/hold.h). Most of the time, the
+ * A tracer that begins to hold a thread writes the time to shared memory (target/hold.h). Most of the time, the
  * guard only reads that memory, 50 times per second. If a tracer holds a thread for longer than usual, the guard asks
  * the kernel what the tracer is doing. If the tracer is running, or is waiting in the kernel, the guard does nothing.
  * If the tracer is stopped, the guard continues it (SIGCONT), and the tracer lets its target go on as usual. The guard
- * kills the tracer if a debugger holds it, if its control group is frozen, or if it is stopped again after each
+ * kills the tracer if a debugger keeps it stopped, if its control group is frozen, or if it is stopped again after each
  * SIGCONT. The guard then prints a message on standard error.
  *
  * The guard is in a process group of its own and blocks all signals. The process that started the guard also ends it.
@@ -26,9 +26,9 @@
 struct error *stop_guard_begin(void);
 
 /*
- * Registers the calling process as a tracer that the guard watches. Does nothing if neither this process nor one of its
- * ancestors has started a guard (stop_guard_begin()). Fails if too many tracers are registered, or if /proc/PID/stat of
- * the process cannot be read.
+ * Registers the calling process as a tracer that the guard watches. Does nothing if there is no guard, because neither
+ * this process nor any of its ancestors has called stop_guard_begin(). Fails if too many tracers are registered, or if
+ * /proc/PID/stat of the process cannot be read.
  */
 struct error *stop_guard_enter(void);
 

@@ -1,5 +1,5 @@
 /*
- * Tells whether a sampled process still exists, and how it ended.
+ * Tells whether a sampled process has ended, and how.
  */
 #ifndef RBDUMP_WATCH_H
 #define RBDUMP_WATCH_H
@@ -22,7 +22,7 @@ void watch_begin(struct watch *watch, pid_t pid, bool child);
 /* Records that the process has ended, and that its tracer has reaped it. `status`: as set by waitpid(). */
 void watch_note_end(struct watch *watch, int status);
 
-/* Whether the process has ended. If it has ended and is a child of rbdump, reaps it and records its status. */
+/* Whether the process has ended. If so, and if the process is a child of rbdump, reaps it and sets `status`. */
 bool watch_has_ended(struct watch *watch);
 
 #endif

@@ -16,8 +16,8 @@
 struct error *layout_missing(const struct layout *layout);
 
 /*
- * Checks everything: that no fact is missing (layout_missing()), that each member lies within its struct, and that
- * shifts are from 0 to 63 bits. Fails with EXIT_FAILED if a check fails.
+ * Checks everything: that no fact is missing (see layout_missing()), that each member lies within its struct, and that
+ * each shift is from 0 to 63 bits. Fails with EXIT_FAILED if a check fails.
  */
 struct error *layout_check(const struct layout *layout);
 

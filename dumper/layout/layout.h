@@ -63,9 +63,9 @@ struct layout_window {
 
 struct layout {
 	/*
-	 * The header of the layout file. A member is NULL if the header does not contain its line.
+	 * The header of the layout file. A member is NULL if the header has no line for it.
 	 * asked          a digest of the facts that the generator looked for (LAYOUT_FIELDS_ASKED)
-	 * configuration  the non-default options of configure that change facts (doc/layout-format.md)
+	 * configuration  the non-default options of Ruby's configure script that change facts (doc/layout-format.md)
 	 * levels         the patch levels of `version` for which the layout is right
 	 * origin         tag and commit of the source from which the layout was made
 	 * version        the release from which the layout was made
@@ -139,8 +139,8 @@ bool layout_range(const struct layout *layout, struct version_range *ret);
 bool layout_is_for(const struct layout *layout, const char *version);
 
 /*
- * Whether a layout is for the patch level in a Ruby's description (version_patch_level()). Also true if the layout is
- * for all patch levels of its version, if the description has no patch level, or if the description is NULL.
+ * Whether a layout is for the patch level in a Ruby's description (see version_patch_level()). Also true if the layout
+ * is for all patch levels of its version, if the description has no patch level, or if the description is NULL.
  */
 bool layout_is_for_level(const struct layout *layout, const char *description);
 

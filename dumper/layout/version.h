@@ -1,7 +1,7 @@
 /*
- * Ruby versions as numbers that can be compared: 3.3.10 is newer than 3.3.9. The patch releases of one series differ in
- * the last number. A version with more text after the three numbers ("3.5.0preview1") is not a release, and is never in
- * a range.
+ * Ruby versions as numbers that can be compared: 3.3.10 is newer than 3.3.9. The patch releases of one series differ
+ * only in the last number. A version with more text after the three numbers ("3.5.0preview1") is not a release, and is
+ * never in a range.
  */
 #ifndef RBDUMP_VERSION_H
 #define RBDUMP_VERSION_H

@@ -48,9 +48,9 @@ bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t l
 void memory_limit(struct memory *memory, long limit_ns);
 
 /*
- * From the next memory_limit() on, the limit counts only the CPU time of the calling thread. The time during which the
- * thread waits for the source does not count. Call this function if the target is a core: waiting for a slow disk does
- * no harm, because a core does not change.
+ * From the next call of memory_limit() on, the time limit counts only the CPU time of the calling thread. The time
+ * during which the thread waits for the source does not count. Call this function if the target is a core: waiting for
+ * a slow disk does no harm, because a core does not change.
  */
 void memory_count_own_time(struct memory *memory);
 
@@ -58,17 +58,17 @@ void memory_count_own_time(struct memory *memory);
 clockid_t memory_clock(const struct memory *memory);
 
 /*
- * Whether a read has failed since memory_limit() because the time was over. If so, not everything was read, and
- * conclusions from failed reads can be wrong.
+ * Whether, since the last call of memory_limit(), a read has failed because the time was over. If so, not everything
+ * was read, and conclusions from failed reads can be wrong.
  */
 bool memory_is_over(const struct memory *memory);
 
 struct footprint;
 
-/* Adds all bytes that are read after this call to `footprint`. NULL: bytes that are read are not recorded. */
+/* From this call on, `footprint` receives all bytes that are read. NULL: no bytes are recorded. */
 void memory_record(struct memory *memory, struct footprint *footprint);
 
-/* A piece: bytes of the target at `address`. They come from the caller, not from the snapshot's source. */
+/* A piece: bytes of the target at `address`. The bytes come from the caller, not from the snapshot's source. */
 struct memory_piece {
 	uint64_t address;
 	size_t length;
@@ -112,15 +112,15 @@ bool memory_has_changed(struct memory *memory, uint64_t address, size_t length);
 void memory_set_lacking(struct memory *memory, bool (*lacks)(const void *context, uint64_t page), const void *context);
 
 /*
- * The number of reads that have failed so far because the source lacks a page. Such a failed read does not show that
- * the target had no memory at this address.
+ * The number of reads that have failed so far because the source lacks a page. Such a failure does not tell whether the
+ * target had memory at the address of the read.
  */
 size_t memory_lacked(const struct memory *memory);
 
 /* The number of pages that have been read or noted as wanted since the snapshot was created. */
 size_t memory_pages(const struct memory *memory);
 
-/* Seals the snapshot: reads copy no pages until memory_forget(). */
+/* Seals the snapshot: reads copy no pages until memory_forget() is called. */
 void memory_seal(struct memory *memory);
 
 /*
@@ -146,8 +146,8 @@ size_t memory_fetch(struct memory *memory);
 void memory_want_footprint(struct memory *memory, const struct footprint *footprint);
 
 /*
- * Whether all bytes of a footprint are the same in the snapshot. False if the footprint is incomplete, or if its bytes
- * cannot be read.
+ * Whether the snapshot has the same bytes as a footprint. False if the footprint is incomplete, or if the bytes at its
+ * addresses cannot be read.
  */
 bool memory_has_footprint(struct memory *memory, const struct footprint *footprint);
 

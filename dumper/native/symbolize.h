@@ -1,7 +1,7 @@
 /*
  * Symbolizes addresses of a process. The function and the offset of an address come from the symbol table. The inlined
- * functions, the source file and the line come from debug info. The debug info is in the file itself, or is found
- * through the debuglink, in the build-id folders or through debuginfod.
+ * functions, the source file and the line come from debug info. The debug info is in the mapped ELF file, or in a debug
+ * file, which rbdump finds through the debuglink, in the build-id folders or through debuginfod.
  *
  * The process is not stopped. Only symbolizer_open() reads the process, so symbolize() also works after the process has
  * ended. A file's symbols and debug info are read the first time that an address in the file is symbolized.
@@ -37,8 +37,8 @@ struct symbolized {
 	const char *function;	 /* the symbol, as gdb's `info symbol` shows it; NULL if no symbol matches */
 	uint64_t offset;	 /* distance of the address from the start of the symbol; 0 if no symbol matches */
 	/* The file and line of the address, as gdb's `info line` shows them. `file` and `line` can be known
-	   even if `inlined` is empty (assembly, padding). If `inlined` is not empty, inlined[0] has the same file and
-	   line. */
+	   even if `inlined` is empty (for assembly and padding). If `inlined` is not empty, inlined[0] has the same
+	   file and line. */
 	const char *file; /* an absolute path if the compiler's folder is known; NULL if the file is not known */
 	int line;	  /* 0 if the line is not known */
 	/* The functions at the address. The first is the innermost inlined function. The last is the function that was

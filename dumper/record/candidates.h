@@ -1,10 +1,10 @@
 /*
- * A candidate is a descendant of a recorded process that is not known to be a Ruby. Most candidates never become
- * Rubies, so a candidate must cost very little CPU time. To look at a candidate, rbdump starts a capture, which checks
- * for a short time whether the candidate is a Ruby. rbdump looks at a candidate when the candidate is new, and again
- * after each exec. rbdump skips these looks if another process that ran the same program was not a Ruby. Apart from
- * these looks, rbdump looks at a candidate only rarely, to notice whether the candidate has loaded Ruby's library
- * meanwhile.
+ * A candidate is a process that descends from a recorded process, and that is not known to be a Ruby. Most candidates
+ * never become Rubies, so a candidate must cost very little CPU time. To look at a candidate, rbdump starts a capture,
+ * which checks for a short time whether the candidate is a Ruby. rbdump looks at a candidate when the candidate is new,
+ * and again after each exec. In both cases, a second look follows 0.5 s after the first look. rbdump skips these looks
+ * if another process that ran the same program was not a Ruby. Apart from these looks, rbdump looks at a candidate only
+ * rarely, to notice whether the candidate has loaded Ruby's library meanwhile.
  *
  * The kernel reports each exec (execs.h). In addition, rbdump checks each candidate for an exec once per second, or
  * more often if the kernel does not report every exec. The check reads from /proc/PID/mem. If that file was opened
@@ -31,7 +31,7 @@ struct candidate {
 	uint64_t started;	/* pid and start time together identify one process */
 	int memory_fd;		/* the open /proc/PID/mem; -1 if that file or /proc/PID/maps cannot be read */
 	uint64_t address;	/* an address that was mapped when `memory_fd` was opened */
-	struct program program; /* the program that the candidate runs; only used if `memory_fd` is -1 */
+	struct program program; /* the program that the candidate runs; used only if `memory_fd` is -1 */
 	bool fresh;	/* the candidate was just started or has just called exec, so it might become a Ruby soon */
 	bool execed;	/* candidates_execed() was called for the candidate */
 	bool looked_at; /* a capture is looking at the candidate */

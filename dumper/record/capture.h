@@ -22,7 +22,7 @@ struct capture_control {
 };
 
 /*
- * Tells the captures that from now on, their records belong to part number `part`.
+ * Tells the captures that their records belong to part number `part` from now on.
  *   origin_ns  when the part began, in ns since `origin` of capture_options
  */
 void capture_begin_part(struct capture_control *control, uint32_t part, uint64_t origin_ns);
@@ -51,7 +51,7 @@ struct capture_options {
 enum capture_what {
 	CAPTURE_RECORDS, /* records follow */
 	CAPTURE_ERROR,	 /* the target cannot be recorded; the error message follows */
-	CAPTURE_NO_RUBY, /* the last message if the capture has given up: the target did not become a Ruby in time */
+	CAPTURE_NO_RUBY, /* the last message if the capture gave up: the target did not become a Ruby in time */
 	CAPTURE_END, /* the last message in all other cases, for example if the target has ended or `stop` was set */
 };
 

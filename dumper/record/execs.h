@@ -20,13 +20,13 @@ struct execs;
 struct execs *execs_create(void);
 void execs_destroy(struct execs *execs); /* NULL is fine */
 
-/* Receives the pid, in rbdump's own pid namespace, of a process that has called exec. */
+/* Receives the pid of a process that has called exec. The pid is a number in rbdump's own pid namespace. */
 typedef void execs_told(void *context, pid_t pid);
 
 /*
- * Calls `told` for each process that has called exec since the last execs_take(). Returns false if reports may be
- * missing, because `execs` is NULL or the kernel had no room for all reports. Does not notice an exec on a CPU that
- * came online after execs_create().
+ * Calls `told` for each process that has called exec since the last call of execs_take(). Returns false if reports may
+ * be missing, because `execs` is NULL or because the kernel had no room for all reports. Does not notice an exec on a
+ * CPU that came online after execs_create() was called.
  */
 bool execs_take(struct execs *execs, execs_told *told, void *context);
 

@@ -12,7 +12,7 @@ struct followed {
 	uint64_t started;	/* pid and start time together identify one process */
 	bool awaited, launched; /* as in capture_options */
 	uint32_t process;	/* the number of the process in the recording */
-	pid_t capture;		/* the pid of the capture; 0: the capture has ended, or is broken */
+	pid_t capture;		/* the pid of the capture; 0: the capture has ended, or has sent an invalid message */
 	int fd;			/* the read end of the capture's pipe; -1 if `capture` is 0 */
 	struct pipe_buffer {
 		uint8_t *data;
@@ -25,8 +25,8 @@ struct followed {
 	bool descends; /* as in capture_options */
 	bool given_up; /* the last message was CAPTURE_NO_RUBY */
 	bool no_ruby;  /* `no_ruby` of the last message */
-	int status;    /* the status of a capture that has ended, as from waitpid() */
-	uint32_t part; /* the part that the last records belong to */
+	int status;    /* the status of a capture that has ended, as waitpid() reports it */
+	uint32_t part; /* the part to which the latest records of the capture belong */
 	struct profile_counts counts;	     /* the counts of the process in `part` */
 	struct profile_counts counts_before; /* the counts of the process in all earlier parts */
 };

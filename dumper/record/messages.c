@@ -29,7 +29,7 @@ void messages_progress(uint64_t ns, size_t processes, const struct profile_count
 static void warn(const char *what, double share)
 {
 	if (share > WARN_SHARE)
-		fprintf(stderr, "rbdump: warning: %.1f %% of the samples %s\n", 100.0 * share, what);
+		fprintf(stderr, "rbdump: warning: %.1f %% %s\n", 100.0 * share, what);
 }
 
 /* The share of the samples without a complete stack. */
@@ -50,9 +50,9 @@ void messages_result(const struct profile_counts *counts, double rate, double ma
 	if (counts->verdicts[VERDICT_UNREADABLE] > 0)
 		fprintf(stderr, ", %" PRIu64 " unreadable", counts->verdicts[VERDICT_UNREADABLE]);
 	fprintf(stderr, "; late %" PRIu64 " of %" PRIu64 " due\n", counts->late, due);
-	warn("are not complete; the recording marks them", incomplete_share(counts));
+	warn("of the samples are not complete; the recording marks them", incomplete_share(counts));
 	if (due >= DUE_MIN)
-		warn("that were due were late or missed: the machine is busy, or the rate (--rate) is too high",
+		warn("of the samples due were late or missed: the machine is busy, or the rate (--rate) is too high",
 		     profile_late_share(counts));
 	if (counts->skipped > 0)
 		fprintf(

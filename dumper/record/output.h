@@ -11,7 +11,7 @@ struct output;
 
 /*
  * Opens the output. Fails if the file cannot be opened, or is refused (see `named`).
- *   name   the name of the file; "-": standard output; NULL: a temporary file without a name; output_reread() reads it
+ *   name   the name of the file; "-": standard output; NULL: a temporary file without a name (see output_reread())
  *   named  whether the user has named the file. If true, the file may be of any kind, even a link or a device. If
  *          false, the file must not exist yet, or must be a regular file that belongs to the user and has only one hard
  *          link. The files of later parts (FILE.1, FILE.2, ...) are checked as if `named` were false
@@ -27,8 +27,8 @@ struct error *output_flush(struct output *output);
 
 /*
  * Begins the next part: FILE.1 follows FILE, and FILE.2 follows FILE.1. Records for the previous part can still be
- * added until output_finish_before(). At most two parts are open at a time: if two are open already, output_rotate()
- * first finishes the older one.
+ * added until output_finish_before() is called. At most two parts are open at a time: if two are open already,
+ * output_rotate() first finishes the older one.
  *   now_ns  the current time, in ns since the beginning of the part that ends
  *   start   time 0 of the new part, by CLOCK_REALTIME
  */

@@ -2,7 +2,7 @@
  * The verb `rbdump record`: samples the stacks of Ruby processes many times per second.
  *
  * record_main() starts the command if the user gave one, and finds the processes to follow. For each of these
- * processes, record_main() forks a capture (capture.h). record_main() writes the records that the captures send.
+ * processes, record_main() forks a capture (see capture.h). record_main() writes the records that the captures send.
  */
 #ifndef RBDUMP_RECORD_H
 #define RBDUMP_RECORD_H

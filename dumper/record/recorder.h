@@ -32,13 +32,16 @@ struct recorder {
 	struct timespec discovered, forgotten, flushed, shown, ending;
 	struct descendants_cache processes;
 	struct candidate_list candidates;
-	struct execs *execs; /* NULL: there are no reports of execs */
+	struct execs *execs; /* NULL: rbdump receives no reports of execs */
 };
 
 /* Starts captures for the processes that the user named, or starts the command and a capture for it. */
 struct error *recorder_begin(struct recorder *recorder);
 
-/* With --children, finds descendants that might be Rubies, and follows them. Searches at most once every 0.1 s. */
+/*
+ * With --children, looks for descendants of the recorded processes, and follows those that might be Rubies. Searches at
+ * most once every 0.1 s.
+ */
 struct error *recorder_discover(struct recorder *recorder);
 
 #endif

@@ -24,7 +24,10 @@ void signals_take(bool rotates);
 /* Whether rbdump has a controlling terminal. The kernel sends SIGHUP when that terminal is closed. */
 bool signals_have_terminal(void);
 
-/* Whether to give up a write that a signal has interrupted. True if at least two signals have asked for the end. */
+/*
+ * Whether to give up a write that a signal has interrupted. True if at least two signals have asked for the end of the
+ * recording.
+ */
 bool signals_give_up(void);
 
 #endif

@@ -20,7 +20,7 @@ struct spans_options {
 struct spans *spans_create(const struct spans_options *options);
 void spans_destroy(struct spans *spans); /* NULL is fine */
 
-/* Adds a record that describes the process, to the current part and to each later part. Copies the strings. */
+/* Adds a record about the process to the current part and to each later part. Copies the strings. */
 void spans_set_process(struct spans *spans, const struct profile_process *process);
 
 /*
@@ -38,20 +38,20 @@ void spans_add_starting(struct spans *spans, pid_t tid, uint64_t start_ns, uint6
 bool spans_add(struct spans *spans, const struct session *session, struct decoder *decoder,
 	       const struct observation *seen);
 
-/* Forgets all threads, because the process has called exec. */
+/* Forgets all threads. Call this function if the process has called exec. */
 void spans_forget_threads(struct spans *spans);
 
 /*
- * Appends to `ret`, as records, everything that was added since the last spans_take(). Splits each span that is still
- * in progress: the span ends now, and a new span continues it.
+ * Appends to `ret`, as records, everything that was added since the last call of spans_take(). Splits each span that
+ * is still in progress: the span ends now, and a new span continues it.
  *   counts  receives the counts of this part so far; may be NULL
  * Returns false if this call or any earlier call ran out of memory.
  */
 bool spans_take(struct spans *spans, uint64_t now_ns, struct byte_buffer *ret, struct profile_counts *counts);
 
 /*
- * Begins a new part, with new tables. Call spans_take() first. False if out of memory.
- *   origin_ns  when the part begins, in ns since the origin of the recording (as `time_ns` of struct observation)
+ * Begins a new part, with new tables. Call spans_take() first. Returns false if out of memory.
+ *   origin_ns  when the part begins, in ns since the origin of the recording (like `time_ns` of struct observation)
  */
 bool spans_begin_part(struct spans *spans, uint64_t origin_ns);
 

@@ -9,7 +9,8 @@
 
 /*
  * Adds a decoded stack to the tables, unless they already contain it. Returns the node of the stack; UINT32_MAX if out
- * of memory. A torn or unreadable stack becomes one frame whose name says why.
+ * of memory. A torn or unreadable stack becomes one frame. The name of this frame gives the reason, such as
+ * "(torn: window)".
  */
 uint32_t stacks_add(struct profile *tables, const struct trace_thread *stack);
 

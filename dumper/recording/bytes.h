@@ -20,7 +20,7 @@ void bytes_add(struct byte_buffer *buffer, const void *data, size_t length);
 void bytes_add_byte(struct byte_buffer *buffer, uint8_t byte);
 void bytes_add_number(struct byte_buffer *buffer, uint64_t number);
 void bytes_add_signed(struct byte_buffer *buffer, int64_t number);
-/* NULL is written as a missing string (format.h). */
+/* NULL is written as a missing string (see format.h). */
 void bytes_add_string(struct byte_buffer *buffer, const char *text);
 
 /* Appends a record with the given payload. */
@@ -42,7 +42,9 @@ uint64_t bytes_number(struct byte_cursor *cursor);
 int64_t bytes_signed(struct byte_cursor *cursor);
 uint8_t bytes_byte(struct byte_cursor *cursor);
 
-/* Reads the next string, which is not NUL-terminated. Returns NULL for a missing string (format.h), and on failure. */
+/*
+ * Reads the next string, which is not NUL-terminated. Returns NULL for a missing string (see format.h), and on failure.
+ */
 const char *bytes_string(struct byte_cursor *cursor, size_t *length);
 
 #endif

@@ -19,7 +19,8 @@ void encoder_destroy(struct encoder *encoder); /* NULL is fine */
 
 /*
  * The tables of the functions, frames and nodes that spans can refer to. To add to the tables, use
- * profile_add_function(), profile_add_frame() and profile_add_node(). The tables are valid until encoder_reset().
+ * profile_add_function(), profile_add_frame() and profile_add_node(). The tables are valid until the next call of
+ * encoder_reset().
  */
 struct profile *encoder_tables(struct encoder *encoder);
 
@@ -52,7 +53,7 @@ bool encoder_reset(struct encoder *encoder, uint32_t *stacks, size_t count, bool
 size_t encoder_memory(const struct encoder *encoder);
 
 /*
- * Appends to `ret` all records that were added since the last encoder_take(), and a record of `counts`.
+ * Appends to `ret` all records that were added since the last call of encoder_take(), and then a record of `counts`.
  *   now_ns  the time since time 0 of the current file
  */
 void encoder_take(struct encoder *encoder, uint64_t now_ns, const struct profile_counts *counts,

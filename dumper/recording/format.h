@@ -5,9 +5,10 @@
  * varint, and the payload.
  *
  * Varints are little-endian base 128; signed varints are zigzag-encoded. A string is written as its length + 1,
- * followed by its bytes. A missing string is written as 0. The head contains the start of the recording. All other
- * times are in microseconds since this start. Each process has its own ids of functions, frames, nodes and threads.
- * After RECORD_RESET, the ids of the process start at 0 again.
+ * followed by its bytes. A missing string is written as 0. The head contains the start time of the recording. All other
+ * times are in microseconds since this start time, except `started` of a process, which is in clock ticks since boot.
+ * Each process has its own ids of functions, frames, nodes and threads. After the RECORD_RESET of a process, the ids of
+ * this process start at 0 again.
  */
 #ifndef RBDUMP_RECORDING_FORMAT_H
 #define RBDUMP_RECORDING_FORMAT_H
@@ -24,13 +25,14 @@ enum record {
 	/* process, id, tid, ractor, main, name. A later record about the same thread replaces this record. */
 	RECORD_THREAD = 'T',
 	RECORD_FUNCTION = 'F', /* process, kind, first line (signed), name, label, path, absolute path */
-	RECORD_FRAMES = 'L',   /* process, then for each frame: function, line (signed) */
-	RECORD_NODES = 'N',    /* process, then for each node: its id minus the id of its parent, frame */
+	RECORD_FRAMES = 'L',   /* process, then for each frame: its function; its line (signed) */
+	RECORD_NODES = 'N',    /* process, then for each node: its id minus the id of its parent; its frame */
 	RECORD_SPANS = 'R',    /* process, then rows (see below) */
 	RECORD_RESET = 'X',    /* process. Later records about this process do not refer to earlier ids. */
 	/* process, time, counts so far: samples, complete, truncated, torn, unreadable, late, missed, skipped */
 	RECORD_COUNTS = 'C',
-	RECORD_END = 'E',    /* process, time, whether it is known how the process ended, status */
+	/* process, time, whether the exit status is known, exit status (as waitpid() reports it) */
+	RECORD_END = 'E',
 	RECORD_FINISH = 'Z', /* time at which the recording was finished */
 };
 
@@ -47,11 +49,14 @@ enum record {
 #define RECORDING_DEPTH_MAX 131072u
 
 /*
- * The highest number of processes that a reader accepts, in all recordings that are read together (doc/recording.md).
+ * The highest number of processes that a reader accepts, in all recordings that are read together (see
+ * doc/recording.md).
  */
 #define RECORDING_PROCESSES_MAX 4194304u
 
-/* The highest number of threads that a reader accepts, in all recordings that are read together (doc/recording.md). */
+/*
+ * The highest number of threads that a reader accepts, in all recordings that are read together (see doc/recording.md).
+ */
 #define RECORDING_THREADS_MAX 16777216u
 
 #endif

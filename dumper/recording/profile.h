@@ -46,8 +46,8 @@ struct profile_process {
 	pid_t pid, parent;
 	uint64_t started;	      /* start time in clock ticks since boot; unique together with the pid */
 	const char *command;	      /* the name of the process in the kernel (comm) */
-	const char *ruby_version;     /* NULL if the process never was a Ruby */
-	const char *ruby_description; /* NULL if the process never was a Ruby */
+	const char *ruby_version;     /* NULL if the process was never a Ruby */
+	const char *ruby_description; /* NULL if the process was never a Ruby */
 	/*
 	 * If the process was read through the layout of another release: the releases that this layout is for, in the
 	 * form of layout_releases() ("3.3.7 3.3.11"). Otherwise NULL.
@@ -56,7 +56,7 @@ struct profile_process {
 	uint64_t begin_ns; /* when rbdump first looked at the process */
 	uint64_t end_ns;   /* when rbdump last looked at the process */
 	bool has_status;   /* rbdump has started the process, and the process has ended */
-	int status;	   /* if `has_status`: as from waitpid() */
+	int status;	   /* if `has_status`: the status, as waitpid() reports it */
 	struct profile_counts counts;
 };
 
@@ -86,7 +86,7 @@ struct profile_function {
 
 struct profile_frame {
 	uint32_t function; /* index */
-	int64_t line;	   /* for a C function, the line of its caller; 0 if the line is not known */
+	int64_t line;	   /* for a C function, the line at which it was called; 0 if the line is not known */
 };
 
 /*

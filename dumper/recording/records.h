@@ -17,7 +17,7 @@ struct record_reader {
 	const char *what; /* what is wrong with the recording; NULL if nothing is wrong */
 	bool no_memory;
 	uint64_t offset_us;		/* time 0 of the recording, in us since time 0 of the profile */
-	struct process_map **processes; /* indexed by process number; NULL if there was no record about the process */
+	struct process_map **processes; /* indexed by process number; NULL for a process without a record */
 	size_t nr_processes, processes_capacity;
 	/* How many generations have begun. A generation is one set of ids of a process. A new process begins its first
 	   generation, and each RECORD_RESET begins the next generation of that process. */

@@ -1,5 +1,5 @@
 /*
- * Writes a recording to a file while the recording is being made (format.h).
+ * Writes a recording (see format.h) to a file while the recording is being made.
  */
 #ifndef RBDUMP_RECORDING_WRITER_H
 #define RBDUMP_RECORDING_WRITER_H
@@ -30,7 +30,9 @@ struct recording_head {
 struct error *recording_begin(int fd, const char *name, const struct recording_head *head,
 			      struct recording_writer **ret);
 
-/* Adds records. The records are written by the next recording_flush(), or earlier. Fails if a write fails. */
+/*
+ * Adds records. The records are written at the latest by the next call of recording_flush(). Fails if a write fails.
+ */
 struct error *recording_add(struct recording_writer *writer, const uint8_t *records, size_t length);
 
 /*

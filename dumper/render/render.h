@@ -23,14 +23,16 @@ void render_text(const struct trace *trace, bool colour, FILE *stream);
 bool render_json(const struct trace *trace, FILE *stream);
 
 /*
- * Writes a JSON value (jansson's json_t), and escapes every control character in its strings (text_control()). jansson
- * itself escapes only the C0 control characters. Returns false if `root` is NULL, if out of memory, or if the stream
- * fails.
+ * Writes a JSON value (jansson's json_t). Escapes every control character in the strings of the value (see
+ * text_control()), because jansson itself escapes only the C0 control characters. Returns false if `root` is NULL, if
+ * out of memory, or if the stream fails.
  *   flags  as for json_dumpf()
  */
 bool render_json_write(const struct json_t *root, size_t flags, FILE *stream);
 
-/* The frames of one thread as a JSON array (jansson's json_t), owned by the caller. NULL if out of memory. */
+/*
+ * Returns the frames of one thread as a JSON array (jansson's json_t), which the caller owns. NULL if out of memory.
+ */
 struct json_t *render_json_frames(const struct trace_thread *thread);
 
 #endif

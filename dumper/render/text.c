@@ -50,7 +50,7 @@ static void put_frame(const struct trace_frame *frame, const struct palette *pal
 		fputs(palette->reset, stream);
 	}
 	if (!frame->has_line && frame->path)
-		fprintf(stream, " %s[line not known; its code begins at line %lld]%s", palette->dim,
+		fprintf(stream, " %s[line not known; the code of this frame begins at line %lld]%s", palette->dim,
 			(long long)frame->first_line, palette->reset);
 	if (frame->kind == TRACE_CFUNC)
 		fprintf(stream, " %s(C)%s", palette->dim, palette->reset);

@@ -12,9 +12,10 @@ struct call_node {
 	uint32_t next_sibling; /* index; 0 if there is no further sibling */
 	uint32_t function;     /* index in the profile; CALL_TREE_GROUP: see `group` */
 	int64_t line;	       /* the line, if the tree is by line; otherwise 0 */
-	/* For a group: the process or thread of all nodes below this node: "ruby 1234", "thread 1235 worker". */
+	/* For a group: the name of the process or thread to which all nodes below this node belong, such as "ruby 1234"
+	   or "thread 1235 worker". */
 	const char *group;
-	int64_t group_number;		/* for a group: a number that is unique to it; otherwise 0 */
+	int64_t group_number;		/* for a group: a number that no other group has; otherwise 0 */
 	uint64_t self[PROFILE_STATES];	/* by state: the weight, in ns, of the stacks that end at this node */
 	uint64_t total[PROFILE_STATES]; /* by state: the sum of `self` of this node and all nodes below it */
 	uint64_t samples;		/* number of samples whose stack ends at this node */

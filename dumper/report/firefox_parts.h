@@ -25,7 +25,7 @@ struct firefox_writer {
 	struct json_stream json;
 	struct string_table strings;
 	struct string_table sources; /* the paths of the source files, in the order of the table of sources */
-	uint32_t *callers;	     /* for each node: its row in the table of stacks; NONE if it has no callees */
+	uint32_t *callers;	     /* for each node: its row in the table of stacks; NONE if the node has no callee */
 	uint32_t nr_callers;
 	/*
 	 * In the table of stacks, the rows of `leaves` come after the rows of `callers`. In the table of frames, the

@@ -1,5 +1,5 @@
 /*
- * The HTML page of the flame graph, without its data. dumper/report/flamegraph/embed.py makes the page from the files
+ * The HTML page of the flame graph, without the data. dumper/report/flamegraph/embed.py makes the page from the files
  * in dumper/report/flamegraph/.
  */
 #ifndef RBDUMP_FLAMEGRAPH_PAGE_H

@@ -3,7 +3,7 @@
  * array that it opens, the innermost first.
  *
  * Texts must be valid UTF-8. A text may contain any characters, because text_print_json() escapes the text. The code
- * that opened `stream` must check it for errors.
+ * that opened the stream must check the stream for errors.
  */
 #ifndef RBDUMP_JSON_STREAM_H
 #define RBDUMP_JSON_STREAM_H
@@ -14,12 +14,12 @@
 
 struct json_stream {
 	FILE *stream;
-	bool follows; /* the next value follows another value of its object or array, so it needs a comma */
+	bool follows; /* the innermost open object or array has a value, so a comma must precede the next value */
 };
 
 /*
- * Each of these functions writes one value, or opens an object or array. All keys are constants of rbdump. In an array,
- * and for the outermost value, `key` must be NULL.
+ * Each of these functions writes one value, or opens an object or array. All keys are constants in the code of
+ * rbdump. In an array, and for the outermost value, `key` must be NULL.
  */
 void json_stream_object(struct json_stream *json, const char *key);
 void json_stream_array(struct json_stream *json, const char *key);

@@ -1,6 +1,6 @@
 /*
  * Limits the memory that `rbdump report` uses, because a hostile recording could make rbdump use all memory of the
- * machine. The kernel counts the memory and enforces the limit (RLIMIT_DATA). So the limit includes all memory that
+ * machine. The kernel counts the memory and enforces the limit (RLIMIT_DATA). So the limit covers all memory that
  * rbdump allocates for a recording: tables, strings, and the buffers of the libraries that decompress and sort. When
  * the limit is reached, allocations fail in the usual way: with NULL, or with error_no_memory().
  */
@@ -22,8 +22,9 @@ struct memory_limit {
 
 /*
  * Sets RLIMIT_DATA so low that the resident memory of this process stays below about `mib` MiB. If the process already
- * has a lower limit, that limit stays. No limit is set if the kernel refuses it, or if rbdump is built with
- * AddressSanitizer, because the shadow memory of AddressSanitizer would exceed the limit.
+ * has a lower limit, that limit stays. If the kernel refuses the limit, the memory is not limited. In a build with
+ * AddressSanitizer, the memory is not limited either, because the shadow memory of AddressSanitizer would exceed the
+ * limit.
  */
 struct memory_limit memory_limit_set(size_t mib);
 

@@ -18,8 +18,8 @@ struct merged_node {
 	int64_t line;	   /* the line, if the trees are by line; otherwise 0 */
 	/* As in call_tree.h. If both call trees contain the group, this is its text in the tree MERGED_AFTER. */
 	const char *group;
-	/* Groups with the same parent count as equal if their texts differ only in a pid or tid. The ordinal numbers
-	   the equal groups of one call tree: 0 for the first, 1 for the second, and so on. */
+	/* Groups with the same parent count as equal if their texts differ only in a pid or tid. Among the equal groups
+	   of one call tree, the first has `ordinal` 0, the second has `ordinal` 1, and so on. */
 	uint32_t ordinal;
 	uint32_t same[MERGED_SIDES]; /* for a group with ordinal 0: the number of equal groups in each call tree */
 	uint64_t self[MERGED_SIDES][PROFILE_STATES];

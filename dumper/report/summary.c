@@ -56,7 +56,8 @@ static void write_head(const struct profile *profile, const struct format_option
 		" unreadable; late %" PRIu64 " (%.1f %% of the samples due)%s\n",
 		counts->samples, counts->verdicts[VERDICT_COMPLETE], counts->verdicts[VERDICT_TORN],
 		counts->verdicts[VERDICT_TRUNCATED], counts->verdicts[VERDICT_UNREADABLE], counts->late,
-		100.0 * profile_late_share(counts), profile->cut ? "; the recording was not finished" : "");
+		100.0 * profile_late_share(counts),
+		profile->cut ? "; the recording was not finished, or is damaged" : "");
 	if (counts->skipped > 0)
 		fprintf(stream,
 			"sampled %.0f times per second instead of %g: %" PRIu64

@@ -23,8 +23,8 @@ void thread_spans_clear(struct thread_spans *spans);
 #define THREAD_SPANS_NO_STACK "(no stack)"
 
 /*
- * Appends the name of a thread, such as "worker". Without a name, appends "main" for the main thread, and
- * "thread 1235" for any other thread, or "thread" if its tid is not known.
+ * Appends the name of a thread, such as "worker". If the thread has no name, appends "main" for the main thread, and
+ * "thread 1235" for any other thread. If the tid of such a thread is not known, appends only "thread".
  */
 void thread_spans_add_name(const struct profile_thread *thread, struct text *text);
 /* Appends the names of a process and a thread: "ruby 1234: worker (1235)". */

@@ -16,7 +16,7 @@ struct code {
 	uint64_t encoded; /* address of the first instruction */
 	uint64_t size;	  /* in words */
 	uint64_t parent;  /* rb_iseq_t of the enclosing code, 0 if none; can be the old address after a compaction */
-	/* local_iseq, the outermost iseq in the same method; if compaction has moved it, its new address */
+	/* local_iseq, the outermost iseq in the same method; the new address if compaction has moved that iseq */
 	uint64_t local;
 	uint64_t klass;		/* up to 2.2: the class in which a method was defined; since 2.3: 0 */
 	uint64_t builtin_attrs; /* BUILTIN_ATTR_ bits; 0 if this Ruby has no builtin_attrs */
@@ -24,7 +24,10 @@ struct code {
 	bool compiled; /* a JIT has compiled the code, and the interpreter calls the machine code */
 	struct bytes label;
 	struct bytes path;
-	struct bytes absolute_path; /* its `address` is 0 for code from eval */
+	/*
+	 * `absolute_path.address` is 0 if the code has no absolute path. Code from eval has none in Ruby 3.1 and later.
+	 */
+	struct bytes absolute_path;
 };
 
 /*
@@ -56,14 +59,14 @@ bool code_has_pc(const struct code *code, uint64_t pc);
 
 /*
  * Whether the code's line index is consistent. For each position in the code, the index tells how many line entries
- * begin at or before this position. So at the last position, it must tell the number of all entries (vm_core.h,
+ * begin at or before this position. So for the last position, the index must tell the number of all entries (vm_core.h,
  * iseq.c).
  */
 bool code_lines_hold(struct access *access, const struct code *code);
 
 /*
- * Reads all bytes that code_line() can need for any pc, so that they are added to the current footprint
- * (memory_record()). Does nothing if the code or its table of lines is too long.
+ * Reads all bytes that code_line() can need for any pc, so that these bytes are added to the current footprint (see
+ * memory_record()). Does nothing if the code or its table of lines is too long.
  */
 void code_read_lines(const struct access *access, const struct code *code);
 

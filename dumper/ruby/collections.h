@@ -3,9 +3,10 @@
  * moments show whether the data is consistent.
  *
  * An object to which a stack or another object refers is not freed before the next collection begins. An object stays
- * at its address until a collection moves objects. During a compaction, the old place of a moved object contains its
- * new address. When the compaction ends, `compactions` increases, or `compacting` becomes false. From Ruby's sources:
- * 1.9.3 to 3.3, gc.c (gc_start, gc_compact_after_gc of 2.7, gc_compact_finish); 3.4 to head, gc/default/default.c.
+ * at its address until a collection moves objects. During a compaction, the old place of a moved object contains the
+ * object's new address. `compacting` is true until the compaction ends, and each compaction increases `compactions`.
+ * From Ruby's sources: 1.9.3 to 3.3, gc.c (gc_start, gc_compact_after_gc of 2.7, gc_compact_finish); 3.4 to head,
+ * gc/default/default.c.
  */
 #ifndef RBDUMP_COLLECTIONS_H
 #define RBDUMP_COLLECTIONS_H
@@ -16,7 +17,7 @@
 struct collections {
 	uint64_t begun;	      /* number of collections that have begun */
 	uint64_t compactions; /* number of collections that have moved objects */
-	bool compacting;      /* a collection is moving objects at the moment */
+	bool compacting;      /* a collection that moves objects is running */
 	bool collecting;      /* the collector is running */
 	/* A collection is still marking. Marking can be done in steps, and Ruby code runs between the steps. */
 	bool marking;
@@ -34,7 +35,7 @@ struct collections collections_read(const struct ruby *ruby);
 
 /*
  * Reads the current state from the target itself, not from the memory of `ruby`.
- *   source, context  the source of the target's pages (memory/memory.h)
+ *   source, context  the source of the target's pages (see memory/memory.h)
  * Returns false if out of memory.
  */
 bool collections_now(const struct ruby *ruby, memory_source *source, void *context, struct collections *ret);
@@ -43,28 +44,29 @@ bool collections_now(const struct ruby *ruby, memory_source *source, void *conte
 bool collections_moved_between(const struct collections *a, const struct collections *b);
 
 /*
- * Whether an address contains the same object at two moments. Use this only for an address to which a stack or a
- * reachable object refers at both moments. If the result is true, the object was not moved between these moments, and
+ * Whether an address contains the same object at two moments. Use this function only for an address to which a stack or
+ * a reachable object refers at both moments. If the result is true, the object was not moved between these moments, and
  * was not freed and replaced by another object.
  *
  * A collection frees only objects that it has not marked. These objects were unreachable when marking ended. From the
  * end of marking to the beginning of the next collection, every reachable object is marked or new. Nothing is freed
  * until marking has ended, even if marking is done in steps (since 2.2). So the object is the same if three conditions
- * are true. First, no collection has begun between the two moments. Second, the collector is marking at both moments,
- * or at neither moment. Third, no objects were moved (collections_moved_between()). The result is false if `beginning`
- * is true at the first moment (gc.c, gc_start(), v2_2_0 to v3_3_8; gc/default/default.c, v3_4_5, v4_0_5). The result is
- * also false if objects are being moved at the first moment, if `doubted` is true in either state, or if `told` is
- * false in either state.
+ * are true. First, the number of collections that have begun must be the same at both moments. Second, the collector
+ * must be marking at both moments, or at neither moment. Third, objects must not have been moved between the two
+ * moments (see collections_moved_between()). The result is false if `beginning` is true at the first moment (gc.c,
+ * gc_start(), v2_2_0 to v3_3_8; gc/default/default.c, v3_4_5, v4_0_5). The result is also false if objects are being
+ * moved at the first moment, if `doubted` is true in either state, or if `told` is false in either state.
  *   kept  the state at the first moment
  *   now   the state at the second moment
  */
 bool collections_same_objects(const struct collections *kept, const struct collections *now);
 
 /*
- * A weaker condition than collections_same_objects(), for data that is used at once and not kept. The second moment
- * must follow soon after the first. The result is true whenever collections_same_objects() returns true. For a stopped
- * target, the result can be true although collections_same_objects() returns false. For example, while objects are
- * being moved, data can be used but not kept: the old place of a moved object contains its new address.
+ * A weaker condition than that of collections_same_objects(), for data that is used immediately and not kept. The
+ * second moment must follow soon after the first. The result is true whenever collections_same_objects() returns true.
+ * For a stopped target, the result can be true although collections_same_objects() returns false. For example, while
+ * objects are being moved, data can be used but not kept: the old place of a moved object contains the object's new
+ * address.
  */
 bool collections_unchanged(const struct collections *then, const struct collections *now);
 

@@ -64,8 +64,8 @@ static inline uint64_t context_fiber(struct access *access, uint64_t object, enu
 }
 
 /*
- * The number of bytes at the start of an execution context that must be compared to find out whether its stack has
- * changed. Up to 2.4 an execution context is a whole rb_thread_t, and only its first part is compared. Some later
+ * How many bytes at the start of an execution context must be compared to find out whether the stack of this context
+ * has changed. Up to 2.4 an execution context is a whole rb_thread_t, and only its first part is compared. Some later
  * members change although the stack does not change, for example a counter of the thread's running time.
  */
 static inline uint64_t context_size(const struct layout *layout)

@@ -32,9 +32,9 @@ static inline uint64_t environment_previous(uint64_t specval)
 }
 
 /*
- * Whether the FLAGS slot contains flags. Flags are a Fixnum (vm_core.h, v2_4_0 to v4.0.5 and head: VM_ENV_FLAGS), so
- * bit 0 is set. While an environment is being moved to the heap, the slot contains the environment object instead
- * (vm.c, vm_make_env_each).
+ * Whether the FLAGS slot contains flags. The flags form a Fixnum (vm_core.h, v2_4_0 to v4.0.5 and head: VM_ENV_FLAGS),
+ * so bit 0 of the slot is set. While an environment is being moved to the heap, the slot contains the environment
+ * object instead (vm.c, vm_make_env_each).
  */
 static inline bool environment_has_flags(uint64_t flags)
 {

@@ -461,6 +461,8 @@ bool fibers_list(const struct ruby *ruby, const struct ruby_threads *threads, co
 	address_map_clear(&listing.by_address);
 	if (memory_is_over(ruby->memory))
 		ret->missing = LIST_OUT_OF_TIME;
+	if (listing.no_memory)
+		fibers_clear(ret);
 	return !listing.no_memory;
 }
 

@@ -1,30 +1,30 @@
 /*
- * Lists the fibers that have a stack, except the fibers that threads are running. The list also contains the thread of
- * each fiber, and the fiber that has resumed it.
+ * Lists the fibers that have a stack, except the fibers that threads are running. For each fiber, the list also
+ * contains the thread to which the fiber belongs, and the fiber that has resumed it.
  *
- * The fiber that a thread is running is listed with its thread (ruby/threads.h). A fiber that was never resumed, or has
- * ended, has no stack and is not listed. Ruby itself shows no stack for such a fiber either.
+ * A fiber that a thread is running is listed with that thread (see ruby/threads.h). A fiber that was never resumed, or
+ * has ended, has no stack and is not listed. Ruby itself shows no stack for such a fiber either.
  *
  * How fibers are found:
- *   - Some Rubies link all execution contexts (rb_jit_cont): 3.2 if a JIT is on, and all Rubies since 3.3. In these
+ *   - Some Rubies link all execution contexts (rb_jit_cont): Ruby 3.2 if a JIT is on, and Ruby 3.3 and later. In these
  *     Rubies, the search begins at a fiber that some thread is running, and follows the links in both directions. This
  *     search needs no ELF symbol.
- *   - In all other Rubies, Ruby's heap is searched (ruby/heap.h). All Fiber objects have the same rb_data_type_t. The
- *     root fiber of a thread gets a Fiber object when the thread first uses fibers. If no root fiber has a Fiber
+ *   - In all other Rubies, Ruby's heap is searched (see ruby/heap.h). All Fiber objects have the same rb_data_type_t.
+ *     The root fiber of a thread gets a Fiber object when the thread first uses fibers. If no root fiber has a Fiber
  *     object, there are only root fibers, and the heap is not searched. The search takes time, so it runs before the
  *     target is stopped. Each fiber that was found is read again in the snapshot. A fiber that has ended since the
  *     search is not listed, and a fiber that was made since the search is missed. Up to 2.1 Ruby links the fibers of
- *     each thread in a ring, and rbdump follows this ring. So up to 2.1 a fiber can be missed only if its thread has
- *     ended.
+ *     each thread in a ring, and rbdump follows this ring. So in these Rubies, a fiber can be missed only if its thread
+ *     has ended.
  * Since 2.7 Ruby has a pool of fiber stacks. The number of stacks that are in use shows whether any fiber was missed.
  *
  * A suspended fiber can change only while its thread runs. So the stack of a suspended fiber is read like the stack of
  * a thread, and is equally reliable. If a thread is stopped while it switches from an old fiber to a new fiber, neither
  * fiber runs. Until the switch is done, the thread's members refer to the old fiber (cont.c, fiber_restore_thread). In
  * Ruby 2.4 and older, cont_restore_thread() copies the members that describe the stack from the new fiber to the
- * thread, one by one. During this copying, the thread's members can contradict each other, so that the thread's control
- * frame is outside the thread's stack. The members that describe the old fiber's stack are already saved in the old
- * fiber when cont_restore_thread() begins. Each fiber has its own VM stack, even in a Ruby that copies machine stacks
+ * thread, one by one. During this copying, the thread's members can contradict each other: the thread's control frame
+ * can be outside the thread's stack. The members that describe the old fiber's stack are already saved in the old fiber
+ * when cont_restore_thread() begins. Each fiber has its own VM stack, even in a Ruby that copies machine stacks
  * (FIBER_USE_NATIVE is 0).
  *
  * From Ruby's sources, 1.9.3 to 4.0.5 and head: cont.c (rb_fiber_t, rb_jit_cont, fiber_init, fiber_switch, fiber_store,
@@ -60,7 +60,8 @@ struct ruby_fibers {
 	size_t count;
 	enum list_missing missing;
 	uint64_t nr_missing; /* for LIST_MISSED */
-	uint64_t type;	     /* type to search the heap for (rb_data_type_t); 0 if no search is needed */
+	/* The address of the rb_data_type_t of Fiber objects, for heap_find(); 0 if the heap is not to be searched. */
+	uint64_t type;
 };
 
 /* The maximum number of fibers in a list. */
@@ -69,8 +70,8 @@ struct ruby_fibers {
 #define FIBERS_LOOKED_AT 131072u
 
 /*
- * Lists the fibers, at most FIBERS_MAX. Stops early if the time is over (memory_limit()).
- *   found  the result of a search of the heap for `type`; empty if the heap was not searched
+ * Lists the fibers, at most FIBERS_MAX. Stops early if the time is over (see memory_limit()).
+ *   found  the result of heap_find() for the `type` of an earlier list; empty if the heap was not searched
  * Returns false if out of memory. Otherwise the caller frees `ret` with fibers_clear().
  */
 bool fibers_list(const struct ruby *ruby, const struct ruby_threads *threads, const struct heap_finds *found,

@@ -17,10 +17,13 @@ struct frame {
 	 */
 	uint64_t method;
 	enum frame_kind kind;
-	/* The frame runs the code of its method entry. If false, it runs other code, such as a block in that method. */
+	/*
+	 * true: the frame runs the code of its method entry; false: the frame runs other code, such as a block in that
+	 * method
+	 */
 	bool own_method;
-	bool jit;	    /* JIT-compiled code has pushed the frame, or runs it (jit_frame.h) */
-	bool finish;	    /* the frame is the first one of a vm_exec() (VM_FRAME_FLAG_FINISH) */
+	bool jit;	    /* JIT-compiled code has pushed the frame, or runs it (see jit_frame.h) */
+	bool finish;	    /* a call of vm_exec() has begun with this frame (VM_FRAME_FLAG_FINISH) */
 	enum reason reason; /* for FRAME_UNREADABLE */
 };
 
@@ -38,8 +41,8 @@ struct stack {
  * Walks the frames of an execution context (rb_execution_context_t at `ec`).
  *   thread  the rb_thread_t to which the execution context must belong
  *   limit   walk at most this many frames
- *   ret     receives the stack; the caller frees it with stack_clear(). A frame that fails a check becomes
- *           FRAME_UNREADABLE. If the time is over (memory_is_over()), the older frames are missing
+ *   ret     receives the stack; the caller frees it with stack_clear(). A frame that fails a check gets the kind
+ *           FRAME_UNREADABLE. If the time is over (see memory_is_over()), the older frames are missing
  * Returns false if out of memory.
  */
 bool stack_walk(const struct ruby *ruby, uint64_t ec, uint64_t thread, size_t limit, struct stack *ret);

@@ -12,8 +12,8 @@
 struct method {
 	uint64_t owner; /* the class or module in which the method was defined */
 	/*
-	 * The name in the method's definition. Up to 2.2, if the method was undefined (undef) while it ran: the name by
-	 * which it was called.
+	 * The name in the method's definition. Up to 2.2, if the method was undefined (undef) while it ran, this is the
+	 * name by which it was called.
 	 */
 	uint64_t original_id;
 	bool acts_as_cfunc; /* the method is written in C, or is written in Ruby but shown like a C function */
@@ -22,16 +22,18 @@ struct method {
 /* Reads a method entry. If it cannot be read, returns false and sets access->failed. */
 bool method_read(struct access *access, uint64_t method, struct method *ret);
 
-/* Appends the label that Ruby itself prints for a frame of `code`. `method`: NULL if the frame has no method entry. */
+/*
+ * Appends the label that Ruby itself prints for a frame of `code`. `method` is NULL if the frame has no method entry.
+ */
 void label_of_code(const struct ruby *ruby, struct access *access, const struct code *code, const struct method *method,
 		   struct text *label);
 /* Appends the label that Ruby itself prints for the frame of a C function. */
 void label_of_method(const struct ruby *ruby, struct access *access, const struct method *method, struct text *label);
 
 /*
- * The next two functions append the name of a frame. The name is the label with a prefix for the class
- * (class_add_prefix()). A name has this prefix in every Ruby and for every class. A label has a prefix only in some
- * cases (class_add_ruby_prefix()).
+ * The next two functions append the name of a frame. The name is the label with a prefix for the class (see
+ * class_add_prefix()). A name has this prefix in every Ruby and for every class. A label has a prefix only in some
+ * cases (see class_add_ruby_prefix()).
  */
 void name_of_code(const struct ruby *ruby, struct access *access, const struct code *code, const struct method *method,
 		  struct text *name);
@@ -45,9 +47,9 @@ bool code_acts_as_cfunc(struct access *access, const struct code *code);
 
 /*
  * Whether this Ruby omits the frames of C functions that `code` has called (vm_backtrace.c, 4.0+). Frames that are
- * shown like frames of C functions (code_acts_as_cfunc()) are omitted, too. The omitted frames are those between the
- * frame of `code` and the nearest younger frame that has a path and a line of its own. This younger frame is shown. If
- * there is no such frame, all younger frames are omitted.
+ * shown like frames of C functions (see code_acts_as_cfunc()) are omitted, too. The omitted frames are those between
+ * the frame of `code` and the nearest younger frame that has a path and a line of its own. This younger frame is shown.
+ * If there is no such frame, all younger frames are omitted.
  */
 bool code_hides_cfuncs(struct access *access, const struct code *code);
 

@@ -1,6 +1,6 @@
 /*
- * Finds out whether a Ruby is just starting or ending. Call this if no layout fits. A possible cause is that the Ruby
- * has not created its objects yet, or has already freed them.
+ * Finds out whether a Ruby is just starting or ending. Call lifetime_of() if no layout fits: perhaps the Ruby has not
+ * created its objects yet, or has already freed them.
  */
 #ifndef RBDUMP_LIFETIME_H
 #define RBDUMP_LIFETIME_H

@@ -17,15 +17,15 @@ struct resolver;
 
 /*
  * Creates a resolver. Returns NULL if out of memory.
- *   ruby   must outlive the resolver, and its memory must not change
+ *   ruby   must outlive the resolver, and the memory of `ruby` must not change
  *   trace  receives the strings; must outlive the resolver
  */
 struct resolver *resolver_create(const struct ruby *ruby, struct trace *trace);
 void resolver_destroy(struct resolver *resolver); /* NULL is fine */
 
 /*
- * Fills in a thread's frames. Stops early if the time is over (memory_is_over()). Also sets the thread's verdict and
- * reason, based only on its stack. Returns false if out of memory.
+ * Fills in a thread's frames. Stops early if the time is over (see memory_is_over()). Also sets the thread's verdict
+ * and reason; these depend only on the thread's stack. Returns false if out of memory.
  */
 bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct trace_thread *thread);
 
@@ -33,10 +33,10 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
  * The following functions are for a resolver that is used for many stacks while the target runs. The moment of a stack
  * is the time at which the stack was copied. The kept data about code or a method is right for this moment if one of
  * the following is true:
- *   - No object can have been freed or moved between the moment of the stack and the read of the data
- *     (collections_same_objects()).
- *   - The data was read before the moment of the stack, and again after it. Every byte from which the data was made was
- *     the same at both reads. If the stack copy contains this byte, the byte is also the same in the copy.
+ *   - No object can have been freed or moved between the moment of the stack and the read of the data (see
+ *     collections_same_objects()).
+ *   - The data was read before the moment of the stack and again after it, and both reads gave the same bytes. If the
+ *     stack copy contains some of these bytes, they are the same in the stack copy, too.
  * If a program changes data in place (for example, gives a name to an anonymous class), rbdump can take some seconds to
  * notice the change.
  */
@@ -48,8 +48,8 @@ void resolver_keep(struct resolver *resolver);
 void resolver_use(struct resolver *resolver, struct memory *memory);
 
 /*
- * Whether all data that resolver_stack() will need is already kept, and is known to be right for the moment of the
- * stack.
+ * Returns true if all data that resolver_stack() will need is already kept and is known to be right for the moment of
+ * the stack.
  *   then     the state of the garbage collector at the moment of the stack
  *   then_ns  the moment of the stack, by CLOCK_MONOTONIC
  */
@@ -77,8 +77,8 @@ bool resolver_settle(struct resolver *resolver, const struct stack *stack, const
 size_t resolver_bytes(const struct resolver *resolver);
 
 /*
- * A copy of a String of the target as text, owned by the trace. NULL if `value` is nil, or if the String cannot be
- * read.
+ * A copy of a String of the target, as text. The trace owns the copy. NULL if `value` is nil, or if the String cannot
+ * be read.
  */
 const char *resolver_string(struct resolver *resolver, uint64_t value);
 

@@ -42,29 +42,29 @@ bool roots_are_complete(const struct roots *roots);
  * wrong root to 0. The VM must point at a main thread that points back at the VM, and the execution context of this
  * thread must point back at the thread. In the symbol table, the ID 43 must have the name "+", because the ID of an
  * operator of one character is the code of this character (id.h). Up to 2.1, the ID of method_missing is checked
- * instead. The class Object must be a class with the name "Object". (Every Ruby exports rb_cObject. But for a core, the
- * file that contains this symbol can be missing. In this case, roots_search() finds the class Object by the same
- * check.)
+ * instead. The variable rb_cObject must refer to a class with the name "Object". Every Ruby exports rb_cObject, but for
+ * a core, the file that contains this symbol can be missing. In this case, roots_search() finds rb_cObject by the same
+ * check.
  *   memory  the memory to read. Roots are checked before any pause, so this memory is not the snapshot of the stacks
  */
 void roots_check(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots);
 
 /*
- * Searches the writable segments of the module for the VM, the symbol table and the class Object, if they are not
- * known. Stripped Rubies need this search. A stripped Ruby does not export Ruby's own symbol table
+ * Searches the writable segments of the module for those roots that are not known: the VM, the symbol table or the
+ * class Object. Stripped Rubies need this search. A stripped Ruby does not export Ruby's own symbol table
  * (ruby_global_symbols). Since 3.3, a stripped Ruby does not export the VM (ruby_current_vm_ptr) either. Every root
  * that is found has passed the checks of roots_check(). The pages are copied in a few reads, even if the segments are
  * large. Searches at most 16 MiB of data, for at most two seconds. Sets `cut` if part of the data was not searched.
  *   memory  the snapshot through which the target is read, as for roots_check(). It must not contain any pages yet. The
- *           function seals it (memory_seal())
+ *           function seals it (see memory_seal())
  */
 void roots_search(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots);
 
 /*
- * Searches like roots_search(), but for the VM of a Ruby that is ending: its main thread no longer has an execution
- * context (vm.c, ruby_vm_destruct, thread_free), so roots_search() does not find it. Returns the address of the
- * variable that points to the VM; 0 if no VM was found. The only evidence for a VM is that the VM and its main thread
- * point at each other. This evidence is weak, so lifetime.h requires more evidence.
+ * Searches like roots_search(), but only for the VM of a Ruby that is ending. The main thread of such a VM no longer
+ * has an execution context (vm.c, ruby_vm_destruct, thread_free), so roots_search() does not find the VM. Returns the
+ * address of the variable that points to the VM; 0 if no VM was found. The only evidence for a VM is that the VM and
+ * its main thread point at each other. This evidence is weak, so lifetime.h requires more evidence.
  */
 uint64_t roots_search_ended_vm(const struct module *module, struct memory *memory, const struct layout *layout);
 

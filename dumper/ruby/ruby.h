@@ -28,8 +28,8 @@ struct ruby {
 	 */
 	bool borrowed;
 	/*
-	 * Do not check whether a frame's code belongs to its method entry: either this was checked before, or an
-	 * experiment measures a source without checks.
+	 * Do not check whether a frame's code belongs to the frame's method entry: either this was checked before, or
+	 * an experiment measures a source without checks.
 	 */
 	bool unchecked;
 };

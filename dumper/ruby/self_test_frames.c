@@ -102,7 +102,7 @@ static struct error *test_lines(const struct self_test *test, const struct code 
 	if (entries == 0 && code->first_line == 0 && layout_has(access.layout, F_insn_position))
 		return NULL;
 	if (entries == 0 || !code_lines_hold(&access, code))
-		return finding("the line index of an iseq does not end with its last line");
+		return finding("the line index of an iseq does not end with the last line of the iseq");
 	last_line = entries > 0 ? code_line(&access, code, code->encoded + code->size * 8) : 0;
 	for (uint64_t i = 0; i < entries && i < MAX_ENTRIES; i++) {
 		int64_t line = access_signed(&access, table + i * access_sizeof(&access, S_insn), F_insn_line_no);
@@ -113,7 +113,7 @@ static struct error *test_lines(const struct self_test *test, const struct code 
 		 */
 		if ((line != 0 && line < code->first_line && !handler) || line < -MAX_LINES ||
 		    line > code->first_line + MAX_LINES || (i == 0 && line == 0 && code->first_line > 0))
-			return finding("a line of an iseq is too far from its first line");
+			return finding("a line of an iseq is too far from the first line of the iseq");
 		if (i == entries - 1 && line != last_line && last_line != 0)
 			return finding("the last instruction of an iseq and the last entry of its table of lines "
 				       "have different lines");
@@ -273,7 +273,7 @@ static struct error *test_code(const struct self_test *test, const struct frame 
 	 * each call).
 	 */
 	if (!innermost && !code_has_pc(&code, frame->pc))
-		return finding("a caller's pc is not in its code");
+		return finding("the pc of a caller is not in the caller's code");
 	wrong = test_nesting(test, &code);
 	if (!wrong)
 		wrong = test_lines(test, &code);
@@ -341,7 +341,7 @@ struct error *self_test_frames(const struct self_test *test)
 		error_destroy(wrong);
 	}
 	if (test->strict && ends.last < ends.tested - ends.last)
-		return finding("in most code, the last instructions are not in the last line");
+		return finding("in most iseqs of several lines, the last instructions do not belong to the last line");
 	/* Then nothing is known about the layout. */
 	return lacking > 0 && passed == 0 && !test->exact ? finding(SELF_TEST_LACKING) : NULL;
 }

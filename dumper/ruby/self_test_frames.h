@@ -1,4 +1,4 @@
-/* The part of the self-test (self_test.h) that tests stacks, and the objects to which their frames refer. */
+/* The part of the self-test (see self_test.h) that tests stacks and the objects to which the frames of stacks refer. */
 #ifndef RBDUMP_SELF_TEST_FRAMES_H
 #define RBDUMP_SELF_TEST_FRAMES_H
 
@@ -6,8 +6,8 @@
 
 /*
  * Tests frames, their code and their methods. The iseq of a frame must be code. The local iseq of this code must refer
- * to itself as its local iseq. The line index of the code must be consistent (code_lines_hold()). The frame's method
- * entry must refer to the code. Returns NULL or an error, like self_test_run().
+ * to itself as its local iseq. The line index of the code must be consistent (see code_lines_hold()). The frame's
+ * method entry must refer to the code. Returns NULL or an error, like self_test_run().
  */
 struct error *self_test_frames(const struct self_test *test);
 

@@ -1,6 +1,6 @@
 /*
- * What the parts of the self-test (self_test.h) have in common: their input and their findings. A finding is an error;
- * NULL means that nothing is wrong.
+ * What the parts of the self-test (see self_test.h) have in common: their input and their findings. A finding is an
+ * error; NULL means that nothing is wrong.
  */
 #ifndef RBDUMP_SELF_TEST_PARTS_H
 #define RBDUMP_SELF_TEST_PARTS_H
@@ -12,13 +12,13 @@
 
 struct self_test {
 	const struct ruby *ruby;
-	/* The version of the target's Ruby. NULL if a layout for another version can pass, too (session/fits.h). */
+	/* The version of the target's Ruby. NULL if a layout for another version can pass, too (see session/fits.h). */
 	const char *version;
 	const struct ruby_threads *threads;
 	const struct stack *stacks; /* one stack for each thread */
 	/*
-	 * For each thread: true if its stack might have changed during the copy. Such a stack is not tested. Can be
-	 * NULL.
+	 * For each thread: true if its stack might have changed during the copy. Such a stack is not tested. `moved`
+	 * can be NULL.
 	 */
 	const bool *moved;
 	const struct addresses *pthreads; /* pthread_t of all native threads, ascending; NULL if not all are known */
@@ -29,13 +29,15 @@ struct self_test {
 	uint64_t missing, missing_end;
 	/* The layout is for another release, so a fact that cannot be tested is evidence against the layout. */
 	bool strict;
-	/* The layout is known to be for this build, so a frame that cannot be read is no evidence against it. */
+	/*
+	 * The layout is known to be for this build, so a frame that cannot be read is no evidence against the layout.
+	 */
 	bool exact;
 };
 
 /*
- * The text of the finding for a core that lacks memory that is needed to test a layout. This finding is made only if
- * the layout is not known to be for this build.
+ * The text of the finding if a core lacks memory that is needed to test a layout. This finding is made only if the
+ * layout is not known to be for this build.
  */
 #define SELF_TEST_LACKING "the core lacks memory that is needed to test the layout"
 

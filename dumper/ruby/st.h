@@ -1,6 +1,6 @@
 /*
- * Reads Ruby's own hash tables (st_table) whose keys are numbers. A key is an ID, or the VALUE of a Thread. From Ruby's
- * sources, 1.9.3 to 3.1.2: st.c, include/ruby/st.h.
+ * Reads those of Ruby's own hash tables (st_table) whose keys are numbers. A key is an ID, or the VALUE of a Thread.
+ * From Ruby's sources, 1.9.3 to 3.1.2: st.c, include/ruby/st.h.
  *
  * Since 2.4 the entries are in one array, and deleted entries stay in it. Before 2.4 the entries are in linked lists.
  * The index of an entry's list is the entry's hash modulo the number of lists. But a table with only a few entries can
@@ -21,8 +21,9 @@ typedef bool st_visit(void *context, struct access *access, uint64_t key, uint64
 bool st_each(struct access *access, uint64_t table, size_t limit, st_visit *visit, void *context);
 
 /*
- * Looks up the record of a key. Use this only for a table in which each key is its own hash (st_numhash() up to 2.1).
- * Returns false if the table has no such key. If the table cannot be read, returns false and sets access->failed.
+ * Looks up the record of a key. Use this function only for a table in which each key is its own hash (st_numhash() up
+ * to 2.1). Returns false if the table has no such key. If the table cannot be read, returns false and sets
+ * access->failed.
  */
 bool st_lookup(struct access *access, uint64_t table, uint64_t key, uint64_t *record);
 

@@ -19,7 +19,7 @@ struct bytes symbol_name(const struct ruby *ruby, struct access *access, uint64_
  */
 bool symbol_add(const struct ruby *ruby, struct access *access, uint64_t id, struct text *text);
 
-/* The lowest serial number that is not in use yet. `symbols` is the address of the symbol table. */
+/* The serial number that the next new ID will get. `symbols` is the address of the symbol table. */
 uint64_t symbol_serials_end(struct access *access, uint64_t symbols);
 
 /*

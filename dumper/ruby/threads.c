@@ -353,6 +353,8 @@ bool threads_list(const struct ruby *ruby, struct ruby_threads *ret)
 		listing.no_memory = true;
 	if (memory_is_over(ruby->memory))
 		ret->missing = LIST_OUT_OF_TIME;
+	if (listing.no_memory)
+		threads_clear(ret);
 	return !listing.no_memory;
 }
 

@@ -32,24 +32,24 @@ struct ruby_threads {
 #define THREADS_MAX 16384u
 
 /*
- * Lists the threads of all ractors, each thread once. Stops after THREADS_MAX threads, or if the time is over
- * (memory_limit()). Returns false if out of memory. Otherwise the caller frees `ret` with threads_clear().
+ * Lists the threads of all ractors, each thread once. Stops after THREADS_MAX threads, or if the time is over (see
+ * memory_limit()). Returns false if out of memory. Otherwise the caller frees `ret` with threads_clear().
  */
 bool threads_list(const struct ruby *ruby, struct ruby_threads *ret);
 void threads_clear(struct ruby_threads *threads);
 
 /*
- * Reads the current state of one thread. Does not find out the thread's ractor, whether it is the main thread, or
- * whether it has a GVL. Only threads_list() finds out these facts.
+ * Reads the current state of one thread. Does not find out the thread's ractor, whether the thread is the main thread,
+ * or whether the thread has a GVL. Only threads_list() finds out these facts.
  */
 struct ruby_thread threads_read_one(const struct ruby *ruby, uint64_t address);
 
-/* Whether two lists have the same threads in the same order, and the same `missing`. */
+/* Whether two lists have the same threads in the same order, and the same value of `missing`. */
 bool threads_are_same(const struct ruby_threads *a, const struct ruby_threads *b);
 
 /*
- * Whether the garbage collector is running. `known` receives whether rbdump could find this out; if not, the result is
- * false.
+ * Whether the garbage collector is running. `known` receives false if rbdump cannot find this out. The result is then
+ * false, too.
  */
 bool threads_gc_running(const struct ruby *ruby, bool *known);
 

@@ -2,9 +2,9 @@
  * Finds out what a suspended fiber waits for, if it waits in a hook of its thread's fiber scheduler. The fiber's frames
  * show the hook, and the method that has called the hook.
  *
- * rbdump recognizes the frame of a hook by its name and its receiver (self). The receiver must be the thread's
- * scheduler. From Ruby's sources, 3.0.0 to 4.0.5 and head: scheduler.c (Init_Fiber_Scheduler, rb_fiber_scheduler_block
- * and the others), vm_core.h (rb_thread_t.scheduler).
+ * rbdump recognizes the frame of a hook by the name of the method and by the receiver (self). The receiver must be the
+ * thread's scheduler. From Ruby's sources, 3.0.0 to 4.0.5 and head: scheduler.c (Init_Fiber_Scheduler, and the
+ * functions that call hooks, such as rb_fiber_scheduler_block), vm_core.h (rb_thread_t.scheduler).
  */
 #ifndef RBDUMP_WAITS_H
 #define RBDUMP_WAITS_H
@@ -13,7 +13,7 @@
 #include "trace/trace.h"
 
 /*
- * Fills in `waits_in` and `waits_for`. Does nothing if the fiber's frames show no hook.
+ * Fills in `waits_in` and `waits_for` of `fiber`. Does nothing if the fiber's frames show no hook.
  *   thread  address of the rb_thread_t to which the fiber belongs
  *   fiber   the fiber; its frames must have been filled in before this call
  */

@@ -18,8 +18,8 @@ struct copy_check {
 };
 
 /*
- * How many frames to check: all frames, or only the two innermost ones. A check of only these two takes less time, and
- * finds nearly all errors.
+ * How many frames to check: all frames, or only the two innermost ones. A check of the two innermost frames takes less
+ * time, and finds nearly all errors.
  */
 #define COPY_CHECK_ALL	     65536u
 #define COPY_CHECK_INNERMOST 2u
@@ -38,7 +38,8 @@ bool copy_check_renew(struct copy_check *check);
  * Checks the innermost `frames` frames of a copy of a whole stack. Reads the code again and repeats the check in these
  * cases:
  *   - Something cannot be read. For example, a compaction may have protected a page.
- *   - The check finds a contradiction, and the code was not read just now. The code may have changed since it was read.
+ *   - The check finds a contradiction, and the code was read more than 10 ms ago. The code may have changed since it
+ *     was read.
  * Returns what is wrong; REASON_NONE if nothing is wrong.
  */
 enum reason copy_check_run(struct copy_check *check, const struct stack_copy *copy, size_t frames);

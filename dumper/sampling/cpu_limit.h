@@ -1,8 +1,7 @@
 /*
  * Limits the CPU time that sampling takes. Sampling runs at real-time priority if permitted. At this priority, other
  * programs cannot use a CPU while sampling uses it. So sampling has a budget of CPU time. The budget grows by a share
- * of the elapsed time, and the CPU time that was used is subtracted from it. If the budget is overspent, the next round
- * waits.
+ * of the elapsed time, and shrinks by the CPU time that was used. If the budget is overspent, the next round waits.
  */
 #ifndef RBDUMP_CPU_LIMIT_H
 #define RBDUMP_CPU_LIMIT_H
@@ -21,7 +20,7 @@ double cpu_limit_for(double rate);
 struct cpu_limit {
 	struct timespec at;   /* the time of the last update */
 	struct timespec used; /* the CPU time used until the last update */
-	double left_ns;	      /* the budget: the CPU time that is left; negative: overspent */
+	double left_ns;	      /* the CPU time that is left in the budget; negative: the budget is overspent */
 };
 
 /*
@@ -34,8 +33,8 @@ struct cpu_limit {
 void cpu_limit_begin(struct cpu_limit *limit, double share, const struct timespec *now, const struct timespec *used);
 
 /*
- * Adds `share` times the time since the last update to the budget, but does not raise the budget above `share` times
- * one second. Then subtracts the CPU time that was used since the last update. Returns how long sampling must pause, in
+ * Raises the budget by `share` times the time since the last update, but not above `share` times one second. Then
+ * lowers the budget by the CPU time that was used since the last update. Returns how long sampling must pause, in
  * nanoseconds; 0 if the budget is not overspent.
  */
 long long cpu_limit_pause(struct cpu_limit *limit, double share, const struct timespec *now,

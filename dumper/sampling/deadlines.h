@@ -17,16 +17,18 @@
  */
 struct timespec deadline_next(const struct timespec *deadline, const struct timespec *now);
 
-/* Returns whether sampling must end; deadline_wait() then stops waiting. `now` is the current time. */
+/* Returns true if sampling must end; deadline_wait() then stops waiting. `now` is the current time. */
 typedef bool deadline_ends(void *context, const struct timespec *now);
 
-/* Sleeps until `due`. Calls `ends` before each sleep and after the last one. Returns false if `ends` returned true. */
+/*
+ * Sleeps until `due`. Calls `ends` before each sleep and after the last sleep. Returns false if `ends` returned true.
+ */
 bool deadline_wait(const struct timespec *due, deadline_ends *ends, void *context);
 
 /*
- * Whether a sample that begins `behind_ns` nanoseconds after its deadline is late. The sample is late if `behind_ns` is
- * more than a tenth of a period and more than 0.1 ms. Up to 0.1 ms is tolerated, because sleeps usually end late by
- * less than that.
+ * Whether a sample is late if it begins `behind_ns` nanoseconds after its deadline. The sample is late if `behind_ns`
+ * is more than a tenth of a period and more than 0.1 ms. Up to 0.1 ms is tolerated, because sleeps usually end less
+ * than 0.1 ms late.
  */
 bool deadline_is_late(long long behind_ns, long long period_ns);
 

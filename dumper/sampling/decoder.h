@@ -34,12 +34,12 @@ bool decoder_look_again(struct decoder *decoder);
  * a sample from an unchecked source (source.h), some checks are omitted (`unchecked` in ruby/ruby.h). If the names
  * might have changed since the sample was taken, the result has no frames.
  *   holds  receives true if the stack is complete and no object could be freed or moved before the stack was decoded;
- *          otherwise false. If it is true, every stack with the same fingerprint has the same frames until the next
- *          collection (collections_same_objects())
+ *          otherwise false. If `*holds` is true, every stack with the same fingerprint has the same frames until the
+ *          next collection (see collections_same_objects())
  */
 struct trace_thread decoder_decode(struct decoder *decoder, const struct sample *sample, bool *holds);
 
-/* The `struct ruby` of the target, which reads through the decoder's snapshot. */
+/* A `struct ruby` that reads the target through the decoder's snapshot. */
 const struct ruby *decoder_ruby(const struct decoder *decoder);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* The size of the longest stack that is copied, in bytes. It is enough for 10,000 frames of ordinary methods. */
+/* The size, in bytes, of the longest stack that is copied. It is enough for 10,000 frames of ordinary methods. */
 #define STACK_COPY_MAX (4u << 20)
 
 /* Where the stack of a thread is expected to be. */
@@ -18,10 +18,10 @@ struct stack_extent {
 	uint64_t end;
 	uint64_t values_end;   /* the values to copy: [vm_stack, values_end) */
 	uint64_t frames_start; /* the frames to copy: [frames_start, end) */
-	unsigned int copies;   /* how many copies were taken since the extent was last reset to what one copy needed */
+	unsigned int copies;   /* how many copies were taken since the extent was last reset (stack_copy.c) */
 };
 
-/* A range of other bytes of the target that are copied in the same system call, after the stack. */
+/* A range of other bytes of the target, which are copied after the stack, in the same system call. */
 struct copy_beside {
 	uint64_t address;
 	uint32_t length;

@@ -1,6 +1,6 @@
 /*
- * An observation: what was seen of one thread in one round of sampling. Streams deliver observations (stream.h). The
- * decoder and the recording use them.
+ * An observation: what was seen of one thread in one round of sampling. Streams deliver observations (stream.h).
+ * Recordings and experiments are made from observations.
  */
 #ifndef RBDUMP_OBSERVATION_H
 #define RBDUMP_OBSERVATION_H
@@ -20,25 +20,28 @@ struct observation {
 	bool main;
 	enum profile_state state;
 	int syscall; /* for PROFILE_BLOCKED: the number of the system call; -1: none, or not known */
-	bool same;   /* the stack is the same as in the thread's previous observation; `sample` is NULL */
+	bool same;   /* the stack is the same as in the thread's previous observation, so `sample` is NULL */
 	/* NULL if `same` is set, or if `stack` is a cache hit. A sample with `gone` or `no_stack` set has no stack. */
 	struct sample *sample;
 	size_t slot;		   /* the number of `sample` in the observation queue */
-	struct cached_stack stack; /* the entry of the stack in `cache`; CACHE_NONE if it has no entry */
+	struct cached_stack stack; /* the entry of the stack in `cache`; CACHE_NONE if the stack has no entry */
 	struct stack_cache *cache;
 	uint64_t collections; /* how many garbage collections had begun at the time of the observation; 0: not known */
 
-	/* The number of late samples: those that were missed just before this one, plus this one if it is late. */
+	/*
+	 * The number of late samples: the samples that were missed just before this sample, plus this sample if it is
+	 * late.
+	 */
 	uint32_t late;
 	/* How many of the late samples were missed, and so were not taken at all. */
 	uint32_t missed;
-	/* How many samples were skipped just before this one because of the CPU time limit. */
+	/* How many samples were skipped just before this sample because of the CPU time limit. */
 	uint32_t skipped;
 	/* The list of threads could not be read, so the observation has no thread. */
 	bool no_list;
 	/* This observation ends the round. It has no thread, except in a quiet round in which a thread ran. */
 	bool end_of_round;
-	/* The round was quiet: a thread without an observation in this round has not run since the previous round. */
+	/* The round was quiet: all threads without an observation in this round have slept since the previous round. */
 	bool quiet;
 };
 

@@ -2,8 +2,8 @@
  * A queue of observations. The sampling thread adds observations; the processing thread removes them, and finds the
  * names for their stacks.
  *
- * The queue has room for many observations, but for only a few samples, because their stacks take memory. When the
- * queue is full, the sampling thread waits.
+ * The queue has room for many observations, but for only a few samples, because the stacks of samples take much memory.
+ * When the queue is full, the sampling thread waits.
  */
 #ifndef RBDUMP_OBSERVATION_QUEUE_H
 #define RBDUMP_OBSERVATION_QUEUE_H
@@ -32,7 +32,7 @@ struct sample *observation_queue_sample(struct observation_queue *queue, size_t 
 void observation_queue_give_back(struct observation_queue *queue, size_t slot);
 
 /*
- * Waits for room, and adds an observation. Wakes the processing thread at once only if the observation has a sample or
+ * Waits for room, and adds an observation. Wakes the processing thread at once only if the observation has a sample, if
  * `no_list` is set, or if the queue is at least half full.
  */
 void observation_queue_add(struct observation_queue *queue, const struct observation *observation);
@@ -58,9 +58,9 @@ const struct observation *observation_queue_next(struct observation_queue *queue
 void observation_queue_done(struct observation_queue *queue);
 
 /*
- * After this call, the sampling thread begins a round only when all samples of earlier rounds have been given back
- * (observation_queue_wait_for_pace()). Call this if the target moves or frees objects so often that the names for the
- * stacks cannot be read in time.
+ * After this call, the sampling thread begins a round only when all samples of earlier rounds have been given back (see
+ * observation_queue_wait_for_pace()). Call this function if the target moves or frees objects so often that the names
+ * for the stacks cannot be read in time.
  */
 void observation_queue_keep_pace(struct observation_queue *queue);
 

@@ -40,7 +40,7 @@ void perf_ring_close(struct perf_ring *ring); /* a ring that is already closed i
 struct perf_told {
 	unsigned int type; /* PERF_RECORD_...; 0: the record had an impossible size, and all records were dropped */
 	unsigned int misc;
-	pid_t pid; /* the 4 bytes after the record's header: a pid in most record types; 0: there are none */
+	pid_t pid; /* the 4 bytes after the record's header: a pid in most record types; 0: no such bytes */
 };
 
 /* Takes the oldest record that has not been taken yet. False if there is no such record. */

@@ -1,8 +1,8 @@
 /*
  * Chooses the CPU and the priority of the thread that takes samples.
  *
- * This thread has real-time priority (SCHED_FIFO) if permitted. So if it wakes up on a CPU on which a thread of the
- * target runs, it preempts the target's thread.
+ * This thread has real-time priority (SCHED_FIFO) if permitted. So if the sampling thread wakes up on a CPU on which a
+ * thread of the target runs, it preempts the target's thread.
  */
 #ifndef RBDUMP_PLACEMENT_H
 #define RBDUMP_PLACEMENT_H
@@ -18,15 +18,15 @@ struct placement {
 	cpu_set_t cpus;	       /* the CPUs of rbdump: see placement_init() */
 	int cpu;	       /* the CPU that the sampling thread is bound to; -1: none */
 	struct timespec off;   /* when the sampling thread last left the target's CPU; 0: it might be on that CPU */
-	pid_t off_tid;	       /* the thread of the target whose CPU was left at the time `off`; 0: none */
+	pid_t off_tid;	       /* the target's thread whose CPU was left at the time `off`; 0: none */
 	pid_t worker;	       /* the thread of rbdump that processes the samples; 0: none */
 	int worker_off;	       /* the CPU that `worker` must not use, because the target uses it; -1: none */
 	struct timespec moved; /* when `worker_off` changed */
 };
 
 /*
- * Initializes `placement`. Notes on which CPUs the calling thread is allowed to run at the moment. The comments in this
- * file call these CPUs "the CPUs of rbdump".
+ * Initializes `placement`. Stores the set of CPUs on which the calling thread is allowed to run at the moment. The
+ * comments in this file call these CPUs "the CPUs of rbdump".
  */
 void placement_init(struct placement *placement);
 
@@ -34,14 +34,15 @@ void placement_init(struct placement *placement);
 void placement_end(struct placement *placement);
 
 /*
- * Call it in the thread that will take the samples. Lets the calling thread run on all CPUs of rbdump, and at real-time
- * priority if permitted. Returns whether the thread has real-time priority.
+ * Call this function in the thread that will take the samples. Lets the calling thread run on all CPUs of rbdump, and
+ * at real-time priority if permitted. Returns whether the thread has real-time priority.
  */
 bool placement_enter(struct placement *placement);
 
 /*
  * Moves the calling thread to the CPU of a task. While the calling thread runs there, the task cannot run. Returns
- * false if that CPU is not known, or is not one of the CPUs of rbdump (taskset(1)).
+ * false if that CPU is not known, if that CPU is not one of the CPUs of rbdump (for example because of taskset(1)), or
+ * if the move fails.
  */
 bool placement_follow(struct placement *placement, const struct task *task);
 

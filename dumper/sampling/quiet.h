@@ -17,7 +17,7 @@ struct quiet {
 	struct ruby_thread running; /* the running thread */
 	/* the words that show whether Ruby's list of threads has changed; set only if a thread runs */
 	struct thread_words words;
-	/* The threads that are checked one by one: their indexes in the watched list. */
+	/* The threads that are checked one by one, as indexes into the watched list. */
 	size_t few[SLEEP_GUARD_FEW], nr_few;
 	bool any_guarded;  /* whether the sleep guard watches any thread */
 	uint64_t since_ns; /* when all threads were last checked: ns since `origin` (sampling/rounds.h) */
@@ -25,8 +25,8 @@ struct quiet {
 };
 
 /*
- * Call it after a round in which all threads were checked. Decides whether the next round can be quiet, and prepares
- * for a quiet round.
+ * Call this function after a round in which all threads were checked. Decides whether the next round can be quiet, and
+ * prepares for a quiet round.
  *   ruby     its memory is the snapshot from which `threads` was read
  *   now_ns   the current time: ns since `origin` (sampling/rounds.h)
  */
@@ -34,8 +34,8 @@ void quiet_prepare(struct quiet *quiet, const struct ruby *ruby, const struct ru
 		   const struct watched_list *list, uint64_t now_ns);
 
 /*
- * Returns true if it is certain that no thread except the running thread has run since the previous round. Call it only
- * if `may_be` is set.
+ * Returns true if it is certain that no thread except the running thread has run since the previous round. Call this
+ * function only if `may_be` is set.
  */
 bool quiet_holds(const struct quiet *quiet, const struct watched_list *list, struct sleep_guard *guard);
 

@@ -40,7 +40,7 @@ void remote_reads_found(struct remote_reads *reads);
  */
 void remote_reads_taken(struct remote_reads *reads, bool is_known, bool in_vain);
 
-/* Resets `in_a_row`. Call it when the cache was emptied. */
+/* Resets `in_a_row`. Call this function after the cache was emptied. */
 void remote_reads_forget(struct remote_reads *reads);
 
 #endif

@@ -12,7 +12,8 @@
 #include "sampling/subjects.h"
 #include "sampling/thread_state.h"
 
-_Static_assert(THREAD_WORDS_MAX <= COPY_BESIDE_MAX, "a stack copy must have room for all words of ruby/thread_words.h");
+_Static_assert(THREAD_WORDS_MAX <= COPY_BESIDE_MAX,
+	       "a stack copy must have room for all words that ruby/thread_words.h describes");
 
 /* The longest time that a sample stands for, unless two periods are longer. If more time has passed, there is a gap. */
 #define WEIGHT_MAX_NS UINT64_C(1000000000)
@@ -31,7 +32,7 @@ _Static_assert(THREAD_WORDS_MAX <= COPY_BESIDE_MAX, "a stack copy must have room
  */
 #define QUIET_NS UINT64_C(1000000000)
 _Static_assert(QUIET_NS <= WEIGHT_MAX_NS,
-	       "quiet rounds in a row must not last longer than the longest time that a sample stands for");
+	       "a series of quiet rounds must not last longer than the longest time that a sample can stand for");
 
 /*
  * How often all cached stacks become stale and are named again: a class may have got another name, and no collection

@@ -1,10 +1,10 @@
 /*
  * Rounds of sampling. In each round, rbdump observes every Ruby thread of a target.
  *
- * A round first reads the list of threads. Then, for each thread, it reads what Ruby says about the thread, what the
- * kernel says, and the stack. The stack of a sleeping thread is copied without stopping the thread. If a sleeping
- * thread has not run since the previous round, its stack is not copied again. A running thread is sampled by the source
- * that the options name (struct rounds_options). A quiet round (quiet.h) reads less.
+ * A round first reads the list of threads. Then, for each thread, it reads the state that Ruby notes, the state that
+ * the kernel reports, and the stack. The stack of a sleeping thread is copied without stopping the thread. If a
+ * sleeping thread has not run since the previous round, its stack is not copied again. A running thread is sampled by
+ * the source that `struct rounds_options` names. A quiet round (quiet.h) reads less.
  *
  * A struct rounds belongs to one thread of rbdump at a time.
  */
@@ -19,7 +19,7 @@ struct rounds;
 struct rounds_options {
 	double rate;		     /* rounds per second */
 	const struct source *source; /* the source for running threads */
-	struct timespec origin;	     /* by CLOCK_MONOTONIC; the times of observations count from here */
+	struct timespec origin;	     /* the time 0 of all observations, by CLOCK_MONOTONIC */
 };
 
 /* The session and the queue must outlive the result. NULL if out of memory. */
@@ -27,7 +27,7 @@ struct rounds *rounds_create(const struct session *session, const struct rounds_
 			     struct observation_queue *queue);
 void rounds_destroy(struct rounds *rounds); /* NULL is fine */
 
-/* Call it in the thread that will take the rounds, before the first round. */
+/* Call this function in the thread that will take the rounds, before the first round. */
 void rounds_enter(struct rounds *rounds);
 
 /* How late sampling is when a round begins. Both counts apply to each thread of the target. */
@@ -38,9 +38,9 @@ struct lateness {
 
 /*
  * Takes a round. Returns whether `late` and `skipped` were reported in the observations. They were not reported if the
- * list of threads could not be read, or if a thread did not stop in time and there was no observation before that.
- *   skipped  how many rounds were skipped because of the CPU time limit since rounds_take() last returned true
- *   rest_ns  how many nanoseconds sampling paused before this round because of the CPU time limit
+ * list of threads could not be read, or if the round has no observation because a thread did not stop in time.
+ *   skipped  how many rounds were skipped, because of the CPU time limit, since rounds_take() last returned true
+ *   rest_ns  for how many nanoseconds sampling paused before this round, because of the CPU time limit
  */
 bool rounds_take(struct rounds *rounds, const struct lateness *late, uint32_t skipped, uint64_t rest_ns);
 

@@ -36,7 +36,7 @@ struct sample_stop {
 	bool stuck;	    /* the thread did not stop in time; it stays traced until rbdump's sampling thread ends */
 	bool reaped;	    /* the thread ended while it was traced, and rbdump has reaped it (tracee.h) */
 	int status;	    /* if `reaped`: the status from waitpid(), which returns it only once */
-	unsigned int steps; /* for how many instructions the thread was single-stepped */
+	unsigned int steps; /* how many instructions the thread has executed in single steps */
 	double pause_us;    /* the longest pause of the thread */
 	double step_us;	    /* the total time of all single steps; the thread is paused during a step */
 };
@@ -44,19 +44,23 @@ struct sample_stop {
 /* What the stack cache says about a sample. */
 struct sample_cache {
 	struct cached_stack entry; /* the entry of the stack; CACHE_NONE if the stack has no entry */
-	enum cache_result result;  /* if CACHE_HIT: the stack was not checked again, and `copy` may lack its objects */
-	bool remote;		   /* the stack was read from another CPU, and matches an entry. If only a stale entry
-				      matches, the caller must check that the stack still decodes to the same frames */
-	bool collecting;	   /* whether Ruby was running its garbage collector */
-	uint64_t collections;	   /* how many garbage collections had begun when the stack was copied; 0: not known */
+	/* if CACHE_HIT: the stack was not checked again, and `copy` may lack the stack's objects */
+	enum cache_result result;
+	/*
+	 * The stack was read from another CPU, and matches an entry. If only a stale entry matches, the caller must
+	 * check that the stack still decodes to the same frames.
+	 */
+	bool remote;
+	bool collecting;      /* whether Ruby was running its garbage collector */
+	uint64_t collections; /* how many garbage collections had begun when the stack was copied; 0: not known */
 };
 
 /* How much effort it took to get a sample. */
 struct sample_effort {
-	unsigned int tries;	   /* how many times the stack was copied, or the thread was stopped */
-	uint16_t retried[REASONS]; /* for each reason: how many tries, except the last, were rejected for it */
+	unsigned int tries;	   /* how many times the source tried to get a correct copy of the stack */
+	uint16_t retried[REASONS]; /* for each reason: how many tries before the last try were rejected for it */
 	double took_us;		   /* the time that the whole sample took */
-	/* only for unpaused sources: the copy and the check of the innermost frames took no longer than the budget */
+	/* only for unpaused sources: the budget was enough to copy the stack and to check the innermost frames */
 	bool in_budget;
 	bool off_cpu; /* rbdump could not move to the thread's CPU */
 };
@@ -84,7 +88,7 @@ struct sample {
 bool sample_init(struct sample *sample, const struct session *session);
 void sample_clear(struct sample *sample);
 
-/* Rejects a sample for a reason. The sample then has no stack. */
+/* Rejects a sample, and notes the reason. The sample then has no stack. */
 void sample_reject(struct sample *sample, enum reason reason);
 
 #endif

@@ -27,8 +27,8 @@ void sampler_set_worker(struct sampler *sampler, pid_t worker);
 void sampler_use_cache(struct sampler *sampler, struct stack_cache *cache);
 
 /*
- * Call it in the thread that will take the samples, before the first sample. Returns whether the thread has real-time
- * priority.
+ * Call this function in the thread that will take the samples, before the first sample. Returns whether the thread has
+ * real-time priority.
  */
 bool sampler_enter(struct sampler *sampler);
 

@@ -1,5 +1,5 @@
 /*
- * The parts of a sampler, for the files that define sources.
+ * The parts of a sampler. Only the .c files that implement the sampler and its sources include this file.
  */
 #ifndef RBDUMP_SAMPLER_PARTS_H
 #define RBDUMP_SAMPLER_PARTS_H
@@ -19,7 +19,7 @@ struct sampler {
 	struct placement placement;
 	struct stack_cache *cache; /* NULL: no cache */
 	struct remote_reads remote_reads;
-	uint64_t times_full; /* what stack_cache_times_full() returned at the last sample */
+	uint64_t times_full; /* the value that stack_cache_times_full() last returned */
 	struct fingerprint fingerprint;
 	uint64_t low, high; /* the file that contains Ruby is mapped at [low, high) */
 };
@@ -31,8 +31,8 @@ enum copy_result sampler_copy(struct subject *subject, struct sample *sample, en
 enum cache_result sampler_look_up(struct sampler *sampler, struct sample *sample, bool enters);
 
 /*
- * Checks the innermost `frames` frames of the copied stack (copy_check_run()). Sets the `reason` of the sample to what
- * is wrong. Call this only while `reason` is REASON_NONE, because the call overwrites it.
+ * Checks the innermost `frames` frames of the copied stack with copy_check_run(). Sets the `reason` of the sample to
+ * what is wrong. Call this function only while `reason` is REASON_NONE, because the call overwrites it.
  */
 void sampler_check(struct sampler *sampler, struct sample *sample, size_t frames);
 

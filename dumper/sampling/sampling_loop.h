@@ -10,8 +10,9 @@
 
 struct sampling_loop_options {
 	struct rounds_options rounds;
-	const _Atomic int *stop;	  /* the loop ends when this is set */
-	double max_cpu;			  /* CPU time limit for all sampling processes together: a share of one CPU */
+	const _Atomic int *stop; /* the loop ends when this is set */
+	/* the CPU time limit for all sampling processes together, as a share of one CPU */
+	double max_cpu;
 	const _Atomic uint32_t *samplers; /* how many processes take samples, including this process */
 };
 

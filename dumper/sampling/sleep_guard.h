@@ -12,7 +12,7 @@
 
 struct sleep_guard {
 	struct switch_events *events; /* NULL: the kernel cannot report context switches */
-	size_t nr_opened;	      /* how many threads began to be watched in this round */
+	size_t nr_opened;	      /* how many threads the guard began to watch in this round */
 	/* how many threads were awake at their check in this round, or had run since their previous check */
 	size_t nr_awake;
 	/* goes up in each round in which many threads were awake, and down in all other rounds; never below 0 */

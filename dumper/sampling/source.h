@@ -28,8 +28,8 @@ struct source {
 
 /*
  * Stops the thread, and copies its stack once; `on_torn` says what to do in a torn window (sampler_options.h). If the
- * copy is inconsistent, stops the thread again. Before the first stop, reads the stack once and drops that copy, so
- * that the read during the stop is faster.
+ * copy is inconsistent, stops the thread and copies again. Before the first stop, reads the stack once and drops that
+ * copy, so that the read during the stop is faster.
  */
 extern const struct source source_paused;
 
@@ -43,8 +43,8 @@ extern const struct source source_double;
 extern const struct source source_unpaused;
 
 /*
- * Reads the stack of a sleeping thread, without a pause. After the read, the caller must check whether the thread ran
- * during the read. If it did, the caller must drop the sample.
+ * Reads the stack of a sleeping thread, without stopping the thread. After the read, the caller must check whether the
+ * thread ran during the read. If the thread ran, the caller must drop the sample.
  */
 extern const struct source source_asleep;
 

@@ -2,12 +2,12 @@
  * A cache of stacks that were found to be right. A stack is looked up by its fingerprint. A stack that is found in the
  * cache (a hit) is not checked again, and the names of its frames are not read again.
  *
- * An entry is valid as long as the words of its fingerprint lead to the same objects (collections_same_objects()). When
- * the next garbage collection begins, a new epoch begins, too, and all entries become stale. So an object that was
+ * An entry is valid as long as the words of its fingerprint lead to the same objects (see collections_same_objects()).
+ * When the next garbage collection begins, a new epoch begins, too, and all entries become stale. So an object that was
  * freed or moved is never confused with an object that has taken its place. The cache does not notice when a program
  * changes an object in place, for example when a class gets its name. So the caller must end the epoch from time to
- * time (stack_cache_expire()). A stale entry says only that a stack with these words existed; the words may lead to
- * other objects by now.
+ * time, by calling stack_cache_expire(). A stale entry says only that a stack with these words existed; the words may
+ * lead to other objects by now.
  *
  * Any thread may call stack_cache_confirm() and stack_cache_reject(). Only the thread that takes samples may call the
  * other functions.
@@ -36,8 +36,8 @@ struct cached_stack {
 
 enum cache_result {
 	/*
-	 * The cache cannot tell: a collection is about to begin or has just ended, objects are being moved, or the
-	 * state of the garbage collector is not known.
+	 * The cache cannot tell whether an entry is right: a collection is about to begin or has just ended, objects
+	 * are being moved, or the state of the garbage collector is not known for certain.
 	 */
 	CACHE_UNKNOWN,
 	CACHE_MISS,  /* there is no entry, or the entry is not confirmed yet */
@@ -70,8 +70,8 @@ uint64_t stack_cache_times_full(const struct stack_cache *cache);
 void stack_cache_confirm(struct stack_cache *cache, struct cached_stack stack);
 
 /*
- * Drops an entry. Call it if the entry's stack no longer decodes to the same frames as before. Any thread may call this
- * function.
+ * Drops an entry. Call this function if the entry's stack no longer decodes to the same frames as before. Any thread
+ * may call this function.
  */
 void stack_cache_reject(struct stack_cache *cache, struct cached_stack stack);
 

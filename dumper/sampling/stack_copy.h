@@ -1,10 +1,10 @@
 /*
  * A stack copy: the bytes of one thread's stack, copied in as few system calls as possible. A stack copy can also
  * contain the bytes of the objects to which the frames of the stack refer (stack_objects.h). To read the copy, lay it
- * over a snapshot (stack_copy_lay()).
+ * over a snapshot with stack_copy_lay().
  *
  * A copy contains the thread's pointer to its execution context, and the execution context itself. It contains the
- * values on the stack, from the lowest word to the environment of the innermost frame, and the control frames, from the
+ * values on the stack, from the lowest word to the end of the highest environment, and the control frames, from the
  * innermost frame to the end of the stack. It also contains the state of the garbage collector (ruby/collections.h).
  * The addresses of the bytes to copy are predicted from the previous copy of the thread's stack (extent.h). If the
  * stack is not within the predicted extent, it is copied again.
@@ -43,7 +43,10 @@ enum copy_result {
 /* How a stack is copied. */
 enum copy_way {
 	COPY_ONCE, /* in one system call */
-	/* twice in one system call, the second time from the last byte range to the first; the two copies must be equal */
+	/*
+	 * Twice in one system call, the second time from the last byte range to the first. The two copies must be
+	 * equal.
+	 */
 	COPY_TWICE,
 };
 
@@ -57,7 +60,7 @@ bool stack_copy_make_ready(struct stack_copy *copy, const struct stack_extent *e
 enum copy_result stack_copy_take(struct stack_copy *copy, struct stack_extent *extent, enum copy_way way,
 				 enum reason *reason);
 
-/* From now on, each stack_copy_take() also copies these pieces. `count` is at most COPY_BESIDE_MAX. */
+/* From now on, each call of stack_copy_take() also copies these pieces. `count` is at most COPY_BESIDE_MAX. */
 void stack_copy_set_beside(struct stack_copy *copy, const struct copy_beside *pieces, size_t count);
 /* The copied bytes of these pieces, one piece after the other. NULL if the last copy lacks a part of the stack. */
 const uint8_t *stack_copy_beside(const struct stack_copy *copy);
@@ -83,7 +86,7 @@ struct collections stack_copy_collections_now(struct stack_copy *copy, const str
 
 /*
  * Lays the copy over a snapshot. The stack is then read only from the copy. An object is read from the copy if the copy
- * contains it, and otherwise from the snapshot. The overlay lasts until the next stack_copy_take(),
+ * contains it, and otherwise from the snapshot. The overlay lasts until the next call of stack_copy_take(),
  * stack_objects_copy() or memory_overlay().
  */
 void stack_copy_lay(const struct stack_copy *copy, struct memory *memory);

@@ -1,5 +1,5 @@
 /*
- * The parts of a stack copy. Only the sources that fill in a stack copy include this file.
+ * The parts of a stack copy. Only the .c files that fill in a stack copy include this file.
  */
 #ifndef RBDUMP_STACK_COPY_PARTS_H
 #define RBDUMP_STACK_COPY_PARTS_H
@@ -15,7 +15,7 @@
 /* The pieces of a stack, in the order in which they are copied. */
 enum { PIECE_THREAD, PIECE_EC, PIECE_FRAMES, PIECE_VALUES, PIECE_COLLECTIONS, STACK_PIECES };
 
-/* The maximum number of pieces in one copy of a stack: its own pieces, and those in `beside`. */
+/* The maximum number of pieces in one copy of a stack: the stack's own pieces, and the pieces in `beside`. */
 #define ALL_PIECES (STACK_PIECES + COPY_BESIDE_MAX)
 
 /* A copy contains at most OBJECTS_MAX objects, which have at most OBJECT_BYTES bytes in total. */
@@ -53,7 +53,10 @@ struct stack_copy {
 	struct copy_beside beside[COPY_BESIDE_MAX]; /* the pieces that were passed to stack_copy_set_beside() */
 	size_t nr_beside, beside_length;
 
-	/* the pieces of the stack, then those in `beside`; for COPY_TWICE, then all of them again in reverse order */
+	/*
+	 * The bytes of the stack's pieces, then of the pieces in `beside`. For COPY_TWICE, then the second copies, from
+	 * the last piece to the first.
+	 */
 	uint8_t *stack;
 	size_t stack_size;
 	struct stack_extent extent; /* the extent that was used for this copy */

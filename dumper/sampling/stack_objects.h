@@ -1,6 +1,6 @@
 /*
- * Copies the objects to which the frames of a copied stack refer: code, method entries, environments on the heap. These
- * objects are laid over a snapshot together with the stack (stack_copy_lay()).
+ * Copies the objects to which the frames of a copied stack refer: code, method entries, and environments on the heap.
+ * stack_copy_lay() lays these objects over a snapshot together with the stack.
  */
 #ifndef RBDUMP_STACK_OBJECTS_H
 #define RBDUMP_STACK_OBJECTS_H

@@ -1,14 +1,14 @@
 /*
- * Learns in which torn windows a stack is really torn. To do so, it watches threads that are single-stepped out of
+ * Learns in which torn windows a stack is really torn. To do so, rbdump watches threads that are single-stepped out of
  * these windows.
  *
  * Ruby publishes a new frame by a store to the cfp of the execution context. If this store is the last one in a window,
  * the stack of a thread that is stopped in the window contains either the whole new frame or none of it. In that case,
- * the thread need not be stepped. The order of the stores depends on the source code of Ruby and on the compiler. It
- * differs between the places where vm_push_frame was inlined. At each such place, the order is always the same, because
- * vm_push_frame has no branches. So it is enough to watch a few threads at each place. If a store writes the value that
- * the memory already contains, rbdump does not notice the store. So a window is watched again from time to time. From
- * Ruby's sources, 2.7.4 to 4.0.5: vm_insnhelper.c, vm_push_frame().
+ * the thread need not be stepped. The order of the stores depends on the source code of Ruby and on the compiler. The
+ * order differs between the places where vm_push_frame was inlined. At each such place, the order is always the same,
+ * because vm_push_frame has no branches. So it is enough to watch a few threads at each place. If a store writes the
+ * value that the memory already contains, rbdump does not notice the store. So a window is watched again from time to
+ * time. From Ruby's sources, 2.7.4 to 4.0.5: vm_insnhelper.c, vm_push_frame().
  */
 #ifndef RBDUMP_STORE_ORDER_H
 #define RBDUMP_STORE_ORDER_H
@@ -21,11 +21,11 @@ struct store_order;
 struct store_order *store_order_create(const struct session *session);
 void store_order_destroy(struct store_order *order); /* NULL is fine */
 
-/* Whether enough threads were watched in the window, and the store to cfp was the last store each time. */
+/* True if enough threads were watched in the window, and the store to cfp was the last store each time. */
 bool store_order_is_last(const struct store_order *order, const struct layout_window *window);
 
 /*
- * Whether the stack of a thread that is stopped in the window can be copied before the thread is stepped. Sometimes
+ * Whether the stack of a thread that is stopped in the window can be copied without stepping the thread. Sometimes
  * returns false on purpose, so that the window is watched again.
  */
 bool store_order_may_copy(struct store_order *order, const struct layout_window *window);
@@ -35,9 +35,9 @@ bool store_order_may_copy(struct store_order *order, const struct layout_window 
  * thread.
  */
 void store_order_begin(struct store_order *order, const struct layout_window *window, uint64_t ec);
-/* Call it after each step. */
+/* Call this function after each step. */
 void store_order_step(struct store_order *order);
-/* Call it when the thread is out of the window. */
+/* Call this function when the thread is out of the window. */
 void store_order_end(struct store_order *order);
 
 #endif

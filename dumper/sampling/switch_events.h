@@ -1,8 +1,8 @@
 /*
- * Tells whether any thread of a set was given a CPU. A thread that has fallen asleep, and has not been given a CPU
- * since then, has not run, so it need not be checked individually. The kernel reports context switches as they happen
- * (perf_event_open(2), PERF_RECORD_SWITCH), so checking a set costs the same for a thousand threads as for one. A
- * thread can also be watched alone, outside of a set. Checking such a thread takes no system call.
+ * Tells whether any thread of a set was given a CPU. If a thread has fallen asleep and has not been given a CPU since
+ * then, it has not run, so it need not be checked individually. The kernel reports context switches as they happen
+ * (perf_event_open(2), PERF_RECORD_SWITCH), so checking a set costs the same for a thousand threads as for one thread.
+ * A thread can also be watched alone, outside of a set. Checking such a thread takes no system call.
  *
  * A set belongs to one thread of rbdump at a time. A `struct switch_event` for a thread that is watched alone belongs
  * to one thread of rbdump at a time, too.
@@ -22,9 +22,9 @@ struct switch_events *switch_events_create(void);
 void switch_events_destroy(struct switch_events *events); /* NULL is fine */
 
 /*
- * When the first thread on a machine begins to be watched, the kernel needs about 10 ms. This function spends that time
- * in advance. Returns a descriptor, or -1 on failure. Until the caller closes the descriptor, each context switch on
- * the machine takes a little longer (kernel/events/core.c, perf_event_switch(), v6.1).
+ * The kernel needs about 10 ms to begin to watch the first thread on a machine. This function spends that time in
+ * advance. Returns a descriptor, or -1 on failure. Until the caller closes the descriptor, each context switch on the
+ * machine takes a little longer (kernel/events/core.c, perf_event_switch(), v6.1).
  */
 int switch_events_prepare(void);
 
@@ -34,9 +34,9 @@ struct switch_event {
 };
 
 /*
- * Begins to watch a thread. Returns false and sets errno if the kernel does not allow it (kernel.perf_event_paranoid,
- * CAP_PERFMON), or has no room for another event. If the thread has ended, errno is ESRCH.
- *   events  the set to which the thread is added; NULL: the thread is watched alone (switch_event_told())
+ * Begins to watch a thread. Returns false and sets errno if the kernel does not allow rbdump to watch the thread
+ * (kernel.perf_event_paranoid, CAP_PERFMON), or has no room for another event. If the thread has ended, errno is ESRCH.
+ *   events  the set to which the thread is added; NULL: the thread is watched alone (see switch_event_told())
  */
 bool switch_event_open(struct switch_events *events, pid_t tid, struct switch_event *ret);
 void switch_event_close(struct switch_event *event);
@@ -48,12 +48,15 @@ struct switches_told {
 	unsigned int switches; /* how many switches were reported; too few if the ring had no room for all reports */
 };
 
-/* What the kernel has reported, since the last call, about a thread that is watched alone. Takes no system call. */
+/*
+ * Returns what the kernel has reported about a thread that is watched alone. Each call covers the time since the
+ * previous call for the same thread. Takes no system call.
+ */
 struct switches_told switch_event_told(const struct switch_event *event);
 
 /*
- * Whether any thread of the set was given a CPU, or has ended, since the last call. Also true if the reports cannot be
- * read.
+ * Whether any thread of the set was given a CPU, has lost its CPU, or has ended, since the last call for that set. Also
+ * true if the reports cannot be read.
  */
 bool switch_events_happened(struct switch_events *events);
 

@@ -9,8 +9,8 @@
 #include "trace/trace.h"
 
 /*
- *   state       what Ruby says
- *   look        what the kernel says; `known` is false if the Ruby thread has no native thread
+ *   state       what Ruby says about the thread
+ *   look        what the kernel says about the thread; `known` is false if the Ruby thread has no native thread
  *   collecting  whether Ruby is running its garbage collector
  */
 enum profile_state thread_state(enum trace_state state, const struct task_look *look, bool collecting);

@@ -8,21 +8,28 @@
 #include "sampling/sample.h"
 #include "sampling/switch_events.h"
 
-/* A thread that was seen before. */
+/* A watched thread, with the data that is kept about this thread. */
 struct watched {
 	struct subject subject;
-	uint64_t noted_tid; /* the tid that Ruby stores; changes if the thread gets another native thread */
-	uint64_t pthread;   /* the pthread_t that Ruby stores; changes if the thread gets another native thread */
-	/* from task_look(), before the last copy of the stack; all zero if the thread did not sleep during that copy */
+	uint64_t noted_tid; /* the tid that Ruby stores; changes if the Ruby thread gets another native thread */
+	uint64_t pthread;   /* the pthread_t that Ruby stores; changes if the Ruby thread gets another native thread */
+	/*
+	 * The result of task_look() before the last copy of the stack. All members are zero if the thread did not sleep
+	 * during that copy.
+	 */
 	struct task_look look;
 	bool has_stack;		   /* the last sample of the thread had a stack */
 	uint64_t seen_ns;	   /* when the thread was last seen: ns since `origin` (rounds.h); 0: never */
 	uint64_t round;		   /* the last round in which the thread was in the list of threads */
 	struct switch_event event; /* fd -1: the sleep guard does not watch the thread */
-	unsigned int asleep; /* number of consecutive checks at which the thread had slept since the previous check */
+	/* the number of consecutive checks at which the thread had slept since the previous check */
+	unsigned int asleep;
 	/* the number of consecutive checks at which the thread was awake, or had run since the previous check */
 	unsigned int awake;
-	/* at the last check, the thread was already watched, and had slept since the previous check */
+	/*
+	 * At the last check, the sleep guard already watched the thread, and the thread had slept since the previous
+	 * check.
+	 */
 	bool guarded;
 };
 
@@ -35,9 +42,10 @@ struct watched_list {
 };
 
 /*
- * Finds the entry of an rb_thread_t. If the thread has no entry, adds an entry whose files are not open. Returns NULL
- * if out of memory. Adding an entry moves other entries in memory, so pointers to entries become invalid.
- *   ec     the execution context, for a new entry
+ * Finds the entry of an rb_thread_t. If the thread has no entry, adds an entry, but does not open the thread's files in
+ * /proc. Returns NULL if out of memory. Adding an entry moves other entries in memory, so pointers to entries become
+ * invalid.
+ *   ec     the thread's execution context; used only if an entry is added
  *   added  receives whether the entry is new
  */
 struct watched *watched_find(struct watched_list *list, uint64_t thread, uint64_t ec, bool *added);

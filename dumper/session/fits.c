@@ -158,7 +158,7 @@ static struct error *ambiguous(const struct session *session, bool all)
 				 "(--ruby-version X.Y.Z), or give EXE (the file that ran) after the core",
 				 fits,
 				 all ? " fit, but give different results"
-				     : " fit, and so do others; they are too many to compare");
+				     : " fit, and so do others; rbdump cannot compare so many layouts");
 
 	free(fits);
 	return error;
@@ -223,7 +223,8 @@ static struct error *contested(const struct session *session, const struct fits 
 				     configuration ? " (" : "", configuration ? configuration : "",
 				     configuration ? ")" : "");
 	} else {
-		error = error_append(error, "the layout for %s fits, and so do too many others to compare them",
+		error = error_append(error,
+				     "the layout for %s fits, and so do others; rbdump cannot compare so many layouts",
 				     releases_words(session->releases, nearest));
 	}
 	return error_append(error,
@@ -240,7 +241,7 @@ static struct error *none_near(const struct fits *fits, const struct error *refu
 	if (fits->tried == 0)
 		return error_create(EXIT_NO_RUBY, "there is also no layout for a near release");
 	return error_create(EXIT_NO_RUBY,
-			    "none of the nearest layouts (%zu tried) fits; the layout for %s does not, because %s",
+			    "none of the nearest layouts (%zu tried) fits; the layout for %s does not fit, because %s",
 			    fits->tried, releases_words(fits->refused ? fits->refused_by : fits->failed_by, words),
 			    why ? why->message : "");
 }

@@ -15,8 +15,8 @@
  * its permitted tracer (PR_SET_PTRACER), and then runs the program. If Yama's ptrace_scope is 1, only these processes
  * can trace the program without CAP_SYS_PTRACE: its ancestors, the permitted tracer, and the descendants of the
  * permitted tracer.
- *   group  rbdump's process group. The program joins this group, because this group can be the foreground group of a
- *          terminal
+ *   group  rbdump's process group. The program joins this group. If this group is the foreground group of a terminal,
+ *          the program can then read from the terminal
  */
 struct error *launch(char *const command[], pid_t group, pid_t *ret);
 

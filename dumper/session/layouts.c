@@ -38,7 +38,7 @@ static const char *remedy(const struct session *session)
 	bool of_file = session->target->operations->runs || session->module->fd >= 0;
 
 	if (has_musl(session))
-		return "this Ruby is built with musl, and the layouts that come with rbdump are for glibc: make "
+		return "this Ruby is built with musl, but the layouts that come with rbdump are for glibc; make "
 		       "the layout of this Ruby from its debug info: `rbdump layout`";
 	if (of_file)
 		return "make the layout of this Ruby from its debug info: `rbdump layout`";

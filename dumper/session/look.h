@@ -26,8 +26,9 @@ struct look {
 	struct ruby_fibers fibers;
 	struct stack *stacks; /* one for each thread, then one for each fiber */
 	size_t nr_stacks;
-	struct trace *trace;   /* the result; until look_order(), its threads and fibers are in the order of `stacks` */
-	struct error *refused; /* why the self-test refuses the layout; NULL if the layout passes */
+	/* The result. Until look_order() is called, its threads and fibers are in the order of `stacks`. */
+	struct trace *trace;
+	struct error *refused;	     /* why the self-test refuses the layout; NULL if the layout passes */
 	const struct rival *differs; /* a rival (rivals.h) with a different result for the same bytes; NULL if none */
 	bool untested;		     /* there was not enough time for the whole self-test */
 	bool no_memory;
@@ -44,10 +45,10 @@ struct look {
 void look_once(const struct session *session, struct look *look, long limit_ns);
 
 /*
- * Marks the threads and fibers whose execution context or control frames in the target have changed since they were
- * read. Also marks the list of threads if the list has changed. If the self-test has refused the layout and some stacks
- * have changed, repeats the self-test without these stacks. Returns how many stacks and lists have changed. Sets
- * `no_memory` if out of memory.
+ * Marks each thread and fiber whose execution context or control frames in the target have changed since the look.
+ * Also marks the list of threads if the list has changed. If the self-test has refused the layout and some stacks have
+ * changed, repeats the self-test without these stacks. Returns how many stacks and lists have changed. Sets `no_memory`
+ * if out of memory.
  */
 size_t look_mark_moved(const struct session *session, struct look *look);
 

@@ -8,7 +8,7 @@
 
 struct session_options {
 	bool no_stop;		   /* do not pause the target */
-	bool sampling;		   /* fail if sampling is impossible (live_check_calls(), live_check_stopping()) */
+	bool sampling;		   /* fail if sampling is impossible (see live_check_calls(), live_check_stopping()) */
 	const char *offsets;	   /* layout file; NULL: search for a layout */
 	bool nearest;		   /* if the release has no layout, use the nearest layout that fits (fits.h) */
 	unsigned int time_limit_s; /* end rbdump if there is no result in this time (time_limit.h); 0: the default */

@@ -1,7 +1,7 @@
 /*
  * Rivals are layouts, other than the session's layout, that also pass the self-test on the target. If nothing tells
- * which layout is right, the rivals must give the same result as the session's layout for the same bytes. Used only
- * inside session/.
+ * which layout is right, the rivals must give the same result as the session's layout for the same bytes. This header
+ * is used only inside session/.
  */
 #ifndef RBDUMP_RIVALS_H
 #define RBDUMP_RIVALS_H
@@ -36,9 +36,9 @@ void rivals_look(struct rivals *rivals, long limit_ns);
 
 /*
  * Compares the traces of the rivals with the trace of `look`, which was read from the same bytes. Call this function
- * before anything in `look` is changed. Returns a rival whose trace differs; NULL if all traces are the same. Ignores
- * the rivals that the self-test has refused in this look, unless the target was running. Sets `look->no_memory` if out
- * of memory.
+ * before anything in `look` is changed. Returns a rival whose trace differs; NULL if all traces are the same. If the
+ * target was paused or is a core, ignores the rivals that the self-test has refused in this look. Sets
+ * `look->no_memory` if out of memory.
  */
 const struct rival *rivals_compare(struct rivals *rivals, struct look *look);
 

@@ -28,8 +28,8 @@ enum lifetime session_lifetime(const struct session *session, const struct roots
 /*
  * Call this function if the session's layout does not fit. If the Ruby has no stacks because it is just starting or
  * ending, returns an error that says so. Returns NULL if nothing shows that the Ruby is starting or ending.
- *   before  what session_lifetime() returned before the target was read. A Ruby that was starting then might be running
- *           now
+ *   before  what session_lifetime() returned before the target was read. A Ruby that was starting at that time might be
+ *           running now
  *   vm      the address of the VM; 0 if none was found
  */
 struct error *session_no_stacks(const struct session *session, const struct roots *roots, enum lifetime before,

@@ -1,6 +1,6 @@
 /*
- * A session is a Ruby process or core, together with a layout that has passed the self-test on it. Every verb that
- * reads a process or a core first opens a session (open.h).
+ * A session is a Ruby process or core, together with a layout that has passed the self-test on that process or core.
+ * Every verb that reads a process or a core first opens a session (open.h).
  */
 #ifndef RBDUMP_SESSION_H
 #define RBDUMP_SESSION_H
@@ -43,21 +43,21 @@ struct session {
 	char fits[TRACE_FITS][32]; /* for VERSION_FITS: the releases of each layout that fits, newest first */
 	size_t nr_fits;
 	char releases[64];	    /* for LAYOUT_NEAREST: the releases that the layout is for */
-	struct native_ids *natives; /* for sampling of a process; only one thread of rbdump may use it at a time */
+	struct native_ids *natives; /* used to sample a process; only one thread of rbdump may use it at a time */
 	/* The target has another pid namespace, so the tids in its memory differ from the tids that rbdump sees. */
 	bool foreign_pids;
 };
 
 /*
- * If the session's layout is the nearest one (LAYOUT_NEAREST), returns the releases that this layout is for, in the
- * form of layout_releases(). Otherwise returns NULL. All output of the session must name these releases.
+ * If the session's layout is the nearest one (LAYOUT_NEAREST), returns the releases that this layout is for, as
+ * layout_releases() writes them. Otherwise returns NULL. All output of the session must name these releases.
  */
 const char *session_nearest(const struct session *session);
 
 /*
  * Creates an empty snapshot of the target. NULL if out of memory. The snapshot of a core counts reads of memory that
- * the core lacks (memory_lacked()). The time limit of such a snapshot (memory_limit()) does not include waits for the
- * disk. Only time_limit.h limits these waits.
+ * the core lacks (see memory_lacked()). The time limit of such a snapshot (see memory_limit()) does not include waits
+ * for the disk. Only time_limit.h limits these waits.
  */
 struct memory *session_memory(const struct session *session);
 

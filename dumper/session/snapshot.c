@@ -66,8 +66,8 @@ static void join_tracer(pthread_t tracer, const struct pause *pause)
 {
 	static const char *const why[] = {
 	    [STOPPING] = "some threads of the process did not stop in that time",
-	    [READING] = ("the memory of the process could not be read in that time: it is too large, or a file "
-			 "system or a userfaultfd(2) that provides a part of it does not answer"),
+	    [READING] = ("the memory of the process could not be read in that time: it is too large, or a part "
+			 "of it comes from a file system or a userfaultfd(2) that does not answer"),
 	    [RESUMING] = "some threads of the process were not resumed in that time",
 	};
 	struct timespec end;

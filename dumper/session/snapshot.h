@@ -1,7 +1,7 @@
 /*
  * Stops the target and copies its memory. While the target is stopped, its registers are read, and the pages that are
- * known to be needed are copied. If there is a `chase` function, it then runs the walk while the target is still
- * stopped, and the walk copies the other pages that it needs.
+ * known to be needed are copied. A `chase` function, if given, then runs the walk while the target is still stopped.
+ * The walk copies the other pages that it needs.
  */
 #ifndef RBDUMP_SNAPSHOT_H
 #define RBDUMP_SNAPSHOT_H
@@ -11,13 +11,13 @@
 #include "target/target.h"
 
 /*
- * The longest pause of the target, in seconds. A pause includes the time until all threads have stopped, which can take
- * half a second.
+ * The longest pause of the target, in seconds. A pause includes the time until all threads have stopped: up to half a
+ * second.
  */
 #define SNAPSHOT_LIMIT_S 5
 
 /*
- * How often a target was stopped and copied, and how long these pauses took in total. A pause is the time from the stop
+ * How often a target was stopped and copied, and how long the pauses took in total. A pause is the time from the stop
  * of the first thread until the last thread goes on.
  */
 struct pauses {
@@ -28,10 +28,10 @@ struct pauses {
 /*
  * Stops the target, copies all pages that were ever read through `memory` or noted as wanted (memory.h), lets the
  * target go on, and seals `memory`. Threads that sleep in a system call are not stopped. If such a thread wakes up
- * during the copy, the copy can mix two moments, so it is made again. For the third copy, every thread is stopped.
- * Fails if live_stop() fails, or if out of memory.
- *   chase   called with `context` while the target is still stopped. `chase` reads further pages that are needed, because the
- *           target might now use other pages than before. NULL: nothing is called
+ * during the copy, the pages can be from different moments, so they are copied again. For the third copy, every thread
+ * is stopped. Fails if live_stop() fails, if rbdump cannot start a thread, or if out of memory.
+ *   chase   called with `context` while the target is still stopped. `chase` reads further pages that are needed,
+ *           because the target might now use other pages than before. NULL: nothing is called
  *   pauses  this call adds its pauses to `count` and `us`
  *
  * If the target still has not gone on after SNAPSHOT_LIMIT_S, prints why, and ends rbdump with EXIT_FAILED.

@@ -9,10 +9,10 @@
 #include "session/look.h"
 
 /*
- * Looks at the target, in the way that its kind and the session's options require. It may take several looks. For a
- * core or a paused process, `look` receives the last of them. For a process that is not paused, `look` receives one of
- * the looks that have passed the self-test: the look with the fewest changed stacks and lists. If no look has passed,
- * `look` receives the last look.
+ * Looks at the target, in the way that its kind and the session's options require. Several looks may be needed. For a
+ * core or a paused process, `look` receives the last of these looks. For a process that is not paused, `look` receives
+ * one of the looks that have passed the self-test: the look with the fewest changed stacks and lists. If no look has
+ * passed the self-test, `look` receives the last look.
  *
  * A target is stopped only a few times, even if it contains garbage. Each stop ends at most a tenth of a second after
  * the known pages are copied. Fails if the target cannot be stopped or copied, if there was not enough time for the

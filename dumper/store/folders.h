@@ -32,8 +32,8 @@ typedef bool folders_visitor(void *context, const struct place *place);
 
 /*
  * Calls `visit` for the layout files of all folders, sorted by name within each folder, until `visit` returns true.
- *   made  a wish, or NULL. If not NULL, the layout that rbdump itself has made from the ELF file of the wanted
- *         Ruby is also visited, just before the user's cache
+ *   made  a wish, or NULL. If `made` is not NULL, `visit` is also called for the layout that rbdump itself has made
+ *         from the ELF file of the wanted Ruby, just before the layouts in the user's cache
  * Returns whether `visit` returned true.
  */
 bool folders_visit(const struct layout_wish *made, folders_visitor *visit, void *context);
@@ -45,13 +45,13 @@ bool folders_visit(const struct layout_wish *made, folders_visitor *visit, void 
 struct error *folders_untrusted(void);
 
 /*
- * The user's cache folder for layouts, malloc'ed. On failure, returns NULL and sets errno: ENOENT if neither
- * $XDG_CACHE_HOME nor $HOME is an absolute path, ENOMEM if out of memory.
+ * The path of the user's cache folder for layouts, malloc'ed. On failure, returns NULL and sets errno: ENOENT if
+ * neither $XDG_CACHE_HOME nor $HOME is an absolute path, ENOMEM if out of memory.
  */
 char *layout_cache_folder(void);
 
 /*
- * The folder of rbdump itself, malloc'ed. If the program is PREFIX/bin/rbdump, the folder is
+ * The path of the folder of rbdump itself, malloc'ed. If the program is PREFIX/bin/rbdump, the folder is
  * PREFIX/share/rbdump/offsets.d. If the program is build/rbdump or build/san/rbdump in a source tree of rbdump, the
  * folder is offsets.d of that tree. Returns NULL if PREFIX/share/rbdump/offsets.d cannot be read, if the program is at
  * another path, or if out of memory.

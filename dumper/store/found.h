@@ -8,7 +8,7 @@
 
 /* The Ruby for which a layout is wanted. */
 struct layout_wish {
-	const char *version;  /* "3.4.5"; if NULL (not known), only layouts for exactly `build_id` are found */
+	const char *version;  /* such as "3.4.5"; if NULL (not known), only layouts for exactly `build_id` are found */
 	const char *arch;     /* "x86_64" */
 	const char *build_id; /* hexadecimal build-id of the ELF file that contains Ruby; NULL if it has no build-id */
 	/*

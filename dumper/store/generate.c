@@ -57,8 +57,8 @@ struct error *layout_generate(const struct layout_wish *wish, int fd, const char
 	options.fd = &copy;
 	error = gen_layout_confined(path, &options, &report, &layout);
 	if (!error && wish->version && strcmp(layout->version, wish->version) != 0) {
-		error = error_create(EXIT_NO_RUBY, "%s has the debug info of Ruby %s, but the process runs Ruby %s",
-				     path, layout->version, wish->version);
+		error = error_create(EXIT_NO_RUBY, "%s has the debug info of Ruby %s, but the target is Ruby %s", path,
+				     layout->version, wish->version);
 		layout_destroy(layout);
 	}
 	if (!error) {

@@ -37,8 +37,8 @@ void layout_list_clear(struct layout_list *list);
 void layout_lists_releases(const char *arch, struct layout_list *ret);
 
 /*
- * Reads the layouts nearest to the wanted version, nearest first (store/nearest.h). Sets the `source` of each layout to
- * LAYOUT_NEAREST.
+ * Reads the layouts that are nearest to the wanted version, nearest first (store/nearest.h). Sets the `source` of each
+ * layout to LAYOUT_NEAREST.
  */
 void layout_lists_nearest(const struct layout_wish *wish, struct layout_list *ret);
 

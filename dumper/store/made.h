@@ -11,8 +11,9 @@
 #include "trust/trust.h"
 
 /*
- * The user's cache folder, malloc'ed: $XDG_CACHE_HOME/rbdump/NAME, else ~/.cache/rbdump/NAME. On failure, returns NULL
- * and sets errno: ENOENT if neither $XDG_CACHE_HOME nor $HOME is an absolute path, ENOMEM if out of memory.
+ * The path of the user's cache folder, malloc'ed: $XDG_CACHE_HOME/rbdump/NAME, else ~/.cache/rbdump/NAME. On failure,
+ * returns NULL and sets errno: ENOENT if neither $XDG_CACHE_HOME nor $HOME is an absolute path, ENOMEM if out of
+ * memory.
  */
 char *made_cache_folder(const char *name);
 

@@ -7,8 +7,8 @@
 #include "layout/layout.h"
 
 /*
- * Writes a temporary file in the same folder, and renames it to `path`. On failure, returns false, sets errno, and
- * leaves an existing file at `path` unchanged.
+ * Writes a temporary file in the folder of `path`, and renames that file to `path`. On failure, returns false, sets
+ * errno, and leaves an existing file at `path` unchanged.
  */
 bool store_layout(const struct layout *layout, const char *path);
 

@@ -21,14 +21,14 @@ extern const struct target_operations core_operations;
 
 struct core_options {
 	const char *file;	/* the core file; may be compressed with zstd (compressed.h) */
-	const char *executable; /* path, on this system, of a mapped program or library; NULL: not given */
+	const char *executable; /* the path, on this system, of a mapped program or library; NULL: not given */
 	bool force;		/* use the executable even if it matches no mapped file */
 };
 
 /* How the process died. */
 struct core_death {
 	int signal; /* the signal that killed the process; 0 if no signal killed it (gcore) */
-	pid_t tid;  /* the thread that died first; in a core by gcore, the thread that was selected in gdb */
+	pid_t tid;  /* the thread that died first; in a core made by gcore, the thread that was selected in gdb */
 	bool has_fault;
 	uint64_t fault;	     /* the address of the memory access that caused the signal */
 	const char *program; /* the kernel's name for the process; "" if not known */

@@ -14,8 +14,9 @@ char *core_build_id_of(int fd);
 
 /*
  * Whether an open file is the file that was mapped. If the core has the build-id of the mapped file, the open file must
- * have the same build-id. If the core does not have it, the open file must have no build-id, and the first page of the
- * open file must be equal to the first page of the mapped file in the core. The first page contains the ELF headers.
+ * have the same build-id. If the core does not have that build-id, the open file must have no build-id, and the first
+ * page of the open file must be equal to the first page of the mapped file in the core. The first page contains the ELF
+ * headers.
  */
 bool core_file_fits(const struct target *target, const struct core_file *file, int fd);
 
@@ -34,9 +35,9 @@ int core_open_regular(const char *path);
 bool core_read_from_file(const struct target *target, uint64_t page, uint8_t *buffer);
 
 /*
- * target_open_file() for a core. If the executable that the user gave is used for the mapped file, opens that
- * executable. Otherwise, opens the file at the mapping's path on this system, but only if it is the file that was
- * mapped.
+ * Implements target_open_file() for a core. If the executable that the user gave is used for the mapped file, opens
+ * that executable. Otherwise, opens the file at the mapping's path on this system, but only if that file is the file
+ * that was mapped.
  */
 int core_open_file(const struct target *target, const struct mapping *mapping);
 

@@ -12,9 +12,9 @@
 #include "target/target.h"
 
 /*
- * The memory at the addresses [start, end). According to its program headers, the core file contains the first `dumped`
- * bytes of this memory, from `offset` in the file on. It actually contains only the first `there` bytes. `there` is
- * less than `dumped` if the file was cut short before the end of these bytes.
+ * The memory at the addresses [start, end). The program headers say that the core file contains the first `dumped`
+ * bytes of this memory, beginning at `offset` in the file. In fact, the file contains the first `there` bytes of this
+ * memory. `there` is less than `dumped` if the file was cut short before the end of the `dumped` bytes.
  */
 struct core_segment {
 	uint64_t start, end;
@@ -64,8 +64,8 @@ static inline const struct mapping *core_first_of(const struct core *core, const
 }
 
 /*
- * Reads at most `length` bytes of a file at `offset`. Returns the number of bytes that were read, which is less than
- * `length` at the end of the file, or after an error.
+ * Reads at most `length` bytes of a file at `offset`. Returns the number of bytes that were read. This number is less
+ * than `length` if the file has ended, or if a read has failed.
  */
 size_t core_read_at(int fd, void *buffer, size_t length, uint64_t offset);
 

@@ -27,7 +27,7 @@ struct core_version {
 /*
  * Finds the version. Returns false if no version is found, if several versions are found on the heap, or if out of
  * memory. Searches at most 1 GiB of the core.
- *   module  the module of a core; the module's file is missing
+ *   module  the module of a core; the file of this module must be missing
  */
 bool core_version_find(const struct module *module, struct core_version *ret);
 

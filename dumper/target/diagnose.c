@@ -249,8 +249,8 @@ struct error *diagnose_refusal(const char *proc, pid_t pid, int errnum)
 	if (!capable && same_user && yama == 1)
 		return error_create(
 		    EXIT_NO_PERMISSION,
-		    "Yama lets only a parent trace a process (kernel.yama.ptrace_scope is 1); run rbdump with "
-		    "sudo, or allow it: sudo sysctl kernel.yama.ptrace_scope=0");
+		    "Yama lets a process trace only its own descendants (kernel.yama.ptrace_scope is 1); run rbdump "
+		    "with sudo, or lift this restriction: sudo sysctl kernel.yama.ptrace_scope=0");
 	/* security/commoncap.c, cap_ptrace_access_check() */
 	if (!capable && (target.permitted_capabilities & ~self.effective_capabilities) != 0)
 		return error_create(

@@ -21,8 +21,8 @@
 struct exec_lock {
 	bool watched;
 	timer_t timer;
-	sigset_t signals;	 /* the previous signal mask */
-	struct sigaction action; /* the previous action of the timer's signal */
+	sigset_t signals;	 /* the signal mask before exec_lock_watch() */
+	struct sigaction action; /* the action of the timer's signal before exec_lock_watch() */
 };
 
 /*

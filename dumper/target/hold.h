@@ -1,6 +1,6 @@
 /*
- * Tells other processes of rbdump how long a tracer has held a thread of its target. To keep the stop short, the tracer
- * does no more than write a struct hold, which is in shared memory (guard/stop_guard.h).
+ * Tells other processes of rbdump how long a tracer has held a thread of its target. For this, the tracer only writes a
+ * struct hold in shared memory (guard/stop_guard.h), so that the stop stays short.
  *
  * In each process of rbdump, at most one thread traces at a time.
  */
@@ -27,7 +27,7 @@ void hold_use(struct hold *hold);
 /* Begins a hold. Call this function before the calling thread seizes a thread of process `target`. */
 void hold_begin(pid_t target);
 
-/* Ends the hold. Call this function once the calling thread no longer holds a thread. */
+/* Ends the hold. Call this function as soon as the calling thread no longer holds a thread. */
 void hold_end(void);
 
 #endif

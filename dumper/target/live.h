@@ -6,12 +6,12 @@
 
 #include "target/target.h"
 
-/* The operations of target.h, for a process. */
+/* The operations of a live process (target.h, struct target_operations). */
 extern const struct target_operations live_operations;
 
 /*
  * Opens a process. Fails with EXIT_FAILED if the process does not exist. If the kernel refuses access to the process,
- * fails with EXIT_NO_PERMISSION, and the message names the cause. target_close() closes the target.
+ * fails with EXIT_NO_PERMISSION, and the message names the cause. Close the target with target_close().
  */
 struct error *live_open(pid_t pid, struct target **ret);
 

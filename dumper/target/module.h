@@ -38,8 +38,8 @@ struct module {
  * Finds the mapped file that defines `ruby_version`. Some Rubies lack that symbol, for example a stripped static
  * executable, or a program that embeds a statically linked Ruby. So if no file defines the symbol, finds a file that
  * contains a Ruby's description: the text that `ruby --version` prints. For a core, missing files are tried before
- * files that contain only a description. The order is: a missing libruby, the missing executable, any missing file with
- * "ruby" in its name.
+ * files that contain only a description. Missing files are tried in this order: a libruby, the executable, any other
+ * file with "ruby" in its name.
  *
  * Fails with EXIT_NO_RUBY if no such file is found, for example because the file was replaced or removed after it was
  * mapped. Fails with EXIT_FAILED if the process is ending, or if the executable needs a libruby that is not mapped yet.

@@ -10,8 +10,8 @@
  * without stopping the thread. The distance from the pthread_t to the list is the same for all threads. rbdump learns
  * this distance from threads whose thread pointer is known. Threads of musl have no robust lists. For these threads,
  * the tid that Ruby stores is compared with each thread's id in the process's own pid namespace (NSpid of
- * /proc/PID/task/TID/status). If no thread has that tid, rbdump stops each thread whose thread pointer is not known
- * once, to read the pointer.
+ * /proc/PID/task/TID/status). If no thread has that tid, rbdump stops threads whose thread pointer is not known, one
+ * after the other, and reads their thread pointers. Each thread is stopped at most once for this.
  *
  * Two threads of a process never have the same list address at the same time. The reason is that the kernel forgets a
  * thread's robust list before it reports the end of the thread, and glibc can reuse the struct pthread only after this
@@ -34,9 +34,9 @@ void native_ids_destroy(struct native_ids *ids); /* NULL is fine */
 /*
  * Finds the native thread that has a given pthread_t at the moment. Returns the thread's tid in rbdump's own pid
  * namespace; 0 if the thread is not known. Before the caller uses the tid, the thread might end, and another thread
- * might get the same tid. A caller that stops the thread with this tid can detect this, because the thread pointer of
- * the stopped thread then differs from `pthread`. This function may stop threads for a moment, so the calling thread
- * must follow the rules of target/tracee.h.
+ * might get the same tid. A caller that has stopped a thread with this tid can compare the thread pointer of the
+ * stopped thread with `pthread`: if they differ, it is another thread. This function may stop threads for a moment, so
+ * the calling thread must follow the rules of target/tracee.h.
  *   pthread  the pthread_t; 0 if it is not known
  *   noted    the tid that Ruby stores; 0 if it stores none
  */

@@ -11,8 +11,8 @@
 struct process_stat {
 	char name[64]; /* the kernel's name for the process or thread: any bytes except NUL */
 	char state;    /* R, S, D, Z, … */
-	bool ending;   /* it is exiting (PF_EXITING): its memory is gone, or will soon be gone */
-	bool ended;    /* it has ended: a zombie, or dead */
+	bool ending;   /* the process or thread is exiting (PF_EXITING): its memory is gone, or will soon be gone */
+	bool ended;    /* the process or thread has ended: it is a zombie, or dead */
 	pid_t parent;
 	uint64_t started; /* start time in clock ticks since boot; id and start time together identify a process */
 };
@@ -39,8 +39,8 @@ char process_stat_state(int fd);
 pid_t process_stat_tracer(const char *proc, pid_t id);
 
 /*
- * The CPU on which a thread runs, or ran last: field 39 of its stat file, which is open as `fd`. -1 if the file cannot
- * be read, for example because the thread has ended, or because `fd` is -1.
+ * The CPU on which a thread runs, or ran last: field 39 of its stat file, which is open as `fd`. Returns -1 if the file
+ * cannot be read, for example because the thread has ended, or because `fd` is -1.
  */
 int process_stat_cpu(int fd);
 

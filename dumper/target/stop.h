@@ -19,7 +19,7 @@ enum stop_news {
 	STOP_NONE,    /* the thread has not stopped yet */
 	STOP_STOPPED, /* the thread is stopped */
 	STOP_ENDED,   /* the thread has ended, and stop_look() has reaped it: nobody else can get its status */
-	STOP_GONE,    /* no traced thread has this tid any more: its thread has ended, or the process has called exec */
+	STOP_GONE,    /* the thread with this tid is gone: the thread has ended, or its process has called exec */
 };
 
 /*
@@ -41,8 +41,8 @@ void stop_sleep(long ns);
  * Call this function if stop_look() returned STOP_GONE for a thread that is not the main thread of its process. If that
  * thread has called exec, it now has the id of the process as its tid, and is still traced. It will stop in the new
  * program (fs/exec.c, de_thread()). This function waits for that stop, and detaches from the thread. Returns false if
- * the thread did not stop within `timeout_us`. In that case, the kernel detaches the thread when the calling thread
- * ends.
+ * the thread did not stop within `timeout_us` microseconds. In that case, the kernel detaches the thread when the
+ * calling thread ends.
  */
 bool stop_let_go_after_exec(pid_t pid, long timeout_us);
 

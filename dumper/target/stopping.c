@@ -22,7 +22,7 @@
 #include "target/stop.h"
 
 #if !defined(__x86_64__)
-#error "registers are known for x86_64 only: see native_thread and take_registers()"
+#error "rbdump knows only the registers of x86_64: see struct native_thread and take_registers()"
 #endif
 
 /*

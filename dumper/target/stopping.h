@@ -14,8 +14,8 @@
 #include "target/target.h"
 
 /*
- * Returns the ids of a process's native threads, ascending, in a malloc'ed array. On failure, returns NULL, and sets
- * *count to 0 and errno; errno is ENOENT if the process is gone.
+ * Returns the ids of a process's native threads, in ascending order, in a malloc'ed array. On failure, returns NULL,
+ * sets *count to 0, and sets errno: ENOENT if the process is gone.
  */
 pid_t *live_list_threads(pid_t pid, size_t *count);
 

@@ -1,9 +1,9 @@
 /*
  * A target: a live process (live.h), or the core file of a process (core.h).
  *
- * This header declares what both kinds of target have: native threads with registers, mappings, the mapped files, and
- * memory that is read in pages. Each kind has its own function to open a target. Functions for only one kind are in the
- * header of that kind.
+ * This header declares what both kinds of target have: mappings, the mapped files, memory that is read in pages, and
+ * native threads with their registers. Each kind has its own function to open a target. Functions for only one kind are
+ * in the header of that kind.
  */
 #ifndef RBDUMP_TARGET_H
 #define RBDUMP_TARGET_H
@@ -23,7 +23,7 @@
 struct mapping {
 	uint64_t start, end; /* [start, end) */
 	uint64_t offset;     /* in the file */
-	dev_t device;	     /* live: the file's device, as in maps; stat(2) may give another number */
+	dev_t device;	     /* live: the file's device, as in /proc/PID/maps; stat(2) may give another number */
 	ino_t inode;	     /* live */
 	char *path;	     /* the path as the kernel gives it, perhaps with " (deleted)"; "" if there is no file */
 };
@@ -39,8 +39,8 @@ struct native_thread {
 	uint64_t sp;	    /* core: stack pointer */
 	uint64_t fs_base;   /* thread pointer: what pthread_self() returns with glibc and musl; 0: not known */
 	int pending_signal; /* live: the signal that the thread gets when it goes on; 0: none */
-	int switches_fd;    /* if asleep: the schedstat file that counts how many times the thread got a CPU; else -1 */
-	uint64_t switches;  /* if asleep: this count at the time when live_stop() left the thread asleep */
+	int switches_fd;    /* if asleep: the open schedstat file of the thread; else -1 */
+	uint64_t switches;  /* if asleep: how many times the thread had got a CPU when live_stop() left it asleep */
 };
 
 struct target;
@@ -130,8 +130,7 @@ size_t mapping_name_length(const struct mapping *mapping);
 
 /*
  * Opens the file behind a mapping. Returns a descriptor, which the caller closes. On failure, returns -1 and sets
- * errno. errno is ESTALE if the mapping's path now leads to another file, or if the target is live and the file was
- * deleted.
+ * errno: ESTALE if the mapping's path now leads to another file, or if the target is live and the file was deleted.
  */
 int target_open_file(const struct target *target, const struct mapping *mapping);
 

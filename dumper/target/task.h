@@ -56,7 +56,7 @@ struct task_look task_look(const struct task *task, const struct task_look *sinc
 bool task_runs(const struct task *task);
 
 /*
- * Whether the thread was asleep when task_look() returned `since`, and has not run since then. The kernel counts how
+ * True if the thread was asleep when task_look() returned `since`, and has not run after that. The kernel counts how
  * many times a thread gets a CPU (kernel/sched/stats.h, sched_info_arrive()). If this count has not changed, the thread
  * has not run. False if the count is not known.
  */

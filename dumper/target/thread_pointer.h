@@ -9,14 +9,15 @@
 #include "target/target.h"
 
 /*
- * The address of a thread's robust list, as get_robust_list(2) gives it. 0 if the thread has no robust list (musl) or
- * has ended, or if the kernel refuses.
+ * Returns the address of a thread's robust list, as get_robust_list(2) gives it. Returns 0 if the thread has no robust
+ * list (musl) or has ended, or if the kernel refuses.
  */
 uint64_t thread_robust_list(pid_t tid);
 
 /*
- * The thread pointer of a thread of a live process: the value for fs_base of struct native_thread. 0 if the thread has
- * no robust list. Also 0 if no struct pthread, or more than one, is found shortly before the robust list.
+ * Returns the thread pointer of a thread of a live process: the value for fs_base of struct native_thread. Returns 0 if
+ * the thread has no robust list. Also returns 0 if no struct pthread, or more than one, is found shortly before the
+ * robust list.
  */
 uint64_t thread_pointer(struct target *target, pid_t tid);
 

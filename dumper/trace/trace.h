@@ -95,7 +95,7 @@ struct trace_core {
 	const char *program;	 /* the kernel's name for the process; NULL if not known */
 	int signal;		 /* the signal that ended the process; 0 if no signal ended the process */
 	const char *signal_name; /* name of the signal ("SIGSEGV"); NULL if it has no name */
-	pid_t tid;		 /* the thread that died first; in a core by gcore, the thread selected in gdb */
+	pid_t tid;		 /* the thread that died first; if gcore made the core: the thread selected in gdb */
 	bool has_fault;
 	uint64_t fault;	      /* the address of the memory access that caused the signal */
 	const char *lacks[2]; /* sentences that say what the core lacks */
@@ -120,7 +120,7 @@ struct trace {
 	const char *layout_releases;
 	const char *layout_file;     /* the layout's file; NULL if the layout is not from a file */
 	const char *layout_build_id; /* build-id of the ELF file that contains Ruby; NULL if the file has none */
-	/* How many times the target was paused and copied. 0 if the target was copied without a pause. */
+	/* How many times the target was paused and copied; 0 if the target was copied without a pause. */
 	unsigned int pauses;
 	/* Sum of all pauses. A pause lasts from the stop of the first thread until the last thread is resumed. */
 	double pause_us;

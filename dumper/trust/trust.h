@@ -4,7 +4,7 @@
  * runs as root. So rbdump must not read layouts or roots that other users can change.
  *
  * A folder is trusted if two conditions are true of the folder itself, and of each folder on the path from "/" to it.
- * First, the folder belongs to root or to the effective user. Second, nobody else may write to the folder: its mode
+ * First, the folder must belong to root or to the effective user. Second, nobody else may write to the folder: its mode
  * lets only the owner and the owner's private group write, and no access control list lets others write. There is one
  * exception: others may write to a folder on the path, such as /tmp, if the folder has the sticky bit, and if the next
  * part of the path is trusted and is not a link. Because of the sticky bit, others cannot replace the next part. A
@@ -13,8 +13,9 @@
  * descriptor. So nobody can replace a part between the check and the use.
  *
  * In a user namespace, files of users that are not mapped seem to belong to the overflow user (user_namespaces(7)).
- * The host's root is often one of the users that are not mapped. If the overflow user is not mapped either, a file or
- * folder of the overflow user is trusted if only trusted users may write to the folder that contains it.
+ * The host's root is often one of the users that are not mapped. If the overflow user is not mapped either, a trusted
+ * file or folder may also belong to the overflow user, provided that only trusted users may write to the folder that
+ * contains it.
  *
  * A file is trusted if it is a regular file and not a link, if it belongs to root or to the effective user, and if
  * nobody else may write to it. Files that the user names on the command line (--offsets FILE, -o FILE) are not checked.

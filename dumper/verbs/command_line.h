@@ -29,7 +29,8 @@ int command_line_not_pid(const struct command_line *line, const char *text);
  * message says why: the option is unknown or ambiguous, needs an argument, or takes no argument. For an unknown option,
  * the message suggests the most similar option, if one is similar. For an ambiguous option, the message lists all
  * options that begin with the given text. Returns the exit status.
- *   option  what getopt_long() returned. Its string of short options must begin with ':', and opterr must be 0
+ *   option  what getopt_long() returned. The string of short options given to getopt_long() must begin with ':', and
+ *           opterr must be 0
  */
 int command_line_other(const struct command_line *line, int option, char **argv);
 

@@ -9,7 +9,8 @@ extern const char help_overview[], help_dump[], help_layout[], help_record[], he
     help_version[];
 
 /*
- * The names of the verbs, and their help texts in the same order. help/pages.py makes both lists; each ends with NULL.
+ * The names of the verbs, and their help texts in the same order. help/pages.py makes both lists. Each list ends with
+ * NULL.
  */
 extern const char *const help_verbs[], *const help_texts[];
 

@@ -196,8 +196,8 @@ static void test_yama_1(void **state)
 	write_file("sys/kernel/yama/ptrace_scope", "1\n");
 	assert_diagnosed(
 	    EPERM, EXIT_NO_PERMISSION,
-	    "Yama lets only a parent trace a process (kernel.yama.ptrace_scope is 1); run rbdump with sudo, or allow "
-	    "it: sudo sysctl kernel.yama.ptrace_scope=0");
+	    "Yama lets a process trace only its own descendants (kernel.yama.ptrace_scope is 1); run rbdump with sudo, "
+	    "or lift this restriction: sudo sysctl kernel.yama.ptrace_scope=0");
 }
 
 static void test_yama_2(void **state)
