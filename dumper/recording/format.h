@@ -48,10 +48,7 @@ enum record {
 /* The deepest stack that a reader accepts, in frames. A sampler walks at most half as many frames. */
 #define RECORDING_DEPTH_MAX 131072u
 
-/*
- * The highest number of processes that a reader accepts, in all recordings that are read together (see
- * doc/recording.md).
- */
+/* The highest number of processes that a reader accepts in each recording (see doc/recording.md). */
 #define RECORDING_PROCESSES_MAX 4194304u
 
 /*
