@@ -39,7 +39,7 @@ bool die_signed_number(Dwarf_Die *die, unsigned int attribute, int64_t *ret);
  */
 bool die_type(Dwarf_Die *die, Dwarf_Die *ret);
 
-/* Whether an entry defines a struct or union: the entry is not just a declaration, and its size is not 0. */
+/* Whether an entry defines a struct or union: false for a declaration, and for a struct of size 0. */
 bool die_is_definition(Dwarf_Die *type);
 
 /* The place of a member in a struct. */

@@ -43,7 +43,7 @@ struct ruby_fiber {
 	/* The index of the fiber's thread in the list of threads; if the thread has ended, the length of that list. */
 	size_t thread_index;
 	/*
-	 * The rb_fiber_t that has resumed this fiber. 0 if this fiber has yielded since then, or was entered by
+	 * The rb_fiber_t that resumed this fiber. 0 if this fiber has yielded since then, or was entered by
 	 * Fiber#transfer.
 	 */
 	uint64_t resumed_by;

@@ -60,9 +60,9 @@ bool stack_copy_make_ready(struct stack_copy *copy, const struct stack_extent *e
 enum copy_result stack_copy_take(struct stack_copy *copy, struct stack_extent *extent, enum copy_way way,
 				 enum reason *reason);
 
-/* From now on, each call of stack_copy_take() also copies these pieces. `count` is at most COPY_BESIDE_MAX. */
+/* After this call, each call of stack_copy_take() also copies `pieces`. `count` is at most COPY_BESIDE_MAX. */
 void stack_copy_set_beside(struct stack_copy *copy, const struct copy_beside *pieces, size_t count);
-/* The copied bytes of these pieces, one piece after the other. NULL if the last copy lacks a part of the stack. */
+/* The copied bytes of the pieces, one piece after the other. NULL if the last copy lacks a part of the stack. */
 const uint8_t *stack_copy_beside(const struct stack_copy *copy);
 
 /* The functions below need a copy of a whole stack (COPY_COVERED or COPY_CONTRADICTS). */

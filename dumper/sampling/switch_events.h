@@ -43,7 +43,7 @@ void switch_event_close(struct switch_event *event);
 
 /* What the kernel has reported about a thread that is watched alone. */
 struct switches_told {
-	bool any;	       /* whether there was a report; if not, the thread has had no switch, and has not ended */
+	bool any;	       /* whether there was a report; if not, the thread was not switched, and has not ended */
 	bool ended;	       /* the thread is about to end, or has called exec; there will be no more reports */
 	unsigned int switches; /* how many switches were reported; too few if the ring had no room for all reports */
 };

@@ -8,7 +8,7 @@
 #include "ruby/fibers.h"
 #include "session/session.h"
 
-/* The time limit of a look while the target is not stopped: 5 s. */
+/* The time limit for a look at a target that is not stopped: 5 s. */
 #define LOOK_NS 5000000000L
 
 struct look {

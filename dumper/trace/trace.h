@@ -64,7 +64,7 @@ struct trace_thread {
 	const char *fiber_state; /* state of the fiber ("resumed"); NULL if not known */
 	bool suspended;		 /* this is the stack of a suspended fiber */
 	bool ended;		 /* this is a fiber whose thread has ended: tid and ractor are not known */
-	uint64_t resumed_by;	 /* address of the fiber that has resumed this fiber; 0 if no fiber has resumed it */
+	uint64_t resumed_by;	 /* address of the fiber that resumed this fiber; 0 if no fiber has resumed it */
 	/* The scheduler hook in which the fiber waits ("Scheduler#io_wait"). NULL if it does not wait in a hook. */
 	const char *waits_in;
 	const char *waits_for;	    /* the method that called this hook ("IO#read"); NULL if not known */
