@@ -25,8 +25,9 @@
 /* A global variable, as a unit describes it. */
 struct facts_variable {
 	bool present;
-	uint8_t alternative; /* the name under which the variable was found: an index into `names` of its layout_spec */
-	uint64_t address;    /* address in the debug info */
+	/* The name under which the variable was found: an index into the `names` of the variable's layout_spec. */
+	uint8_t alternative;
+	uint64_t address; /* address in the debug info */
 };
 
 struct facts {

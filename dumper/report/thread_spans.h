@@ -1,6 +1,6 @@
 /*
- * Groups the spans of a profile by thread. Also appends the name of a thread to a text, alone or together with the name
- * of its process.
+ * Groups the spans of a profile by thread. Other functions append the name of a thread to a text, with or without the
+ * name of the thread's process.
  */
 #ifndef RBDUMP_THREAD_SPANS_H
 #define RBDUMP_THREAD_SPANS_H

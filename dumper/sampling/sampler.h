@@ -1,8 +1,8 @@
 /*
  * Takes samples of a running target. A sampler contains the data that sources keep from one sample to the next.
  *
- * A sampler belongs to the thread of rbdump that calls sampler_enter(). The sampler moves this thread to the CPU from
- * which the source reads.
+ * A sampler belongs to the thread of rbdump that calls sampler_enter(). The sampler moves this thread to the CPU on
+ * which the source is to run.
  */
 #ifndef RBDUMP_SAMPLER_H
 #define RBDUMP_SAMPLER_H

@@ -2,8 +2,8 @@
  * Keeps up to two files in the user's cache for each ELF file that contains Ruby. The first file contains a layout that
  * was made from the debug info of the ELF file. The second file contains the addresses of Ruby's roots. The paths
  * contain the build-id and the digest of the whole ELF file: CACHE/rbdump/by-digest/BUILD-ID/DIGEST.layout and
- * CACHE/rbdump/by-digest/BUILD-ID/DIGEST.roots. The kept files are used only for an ELF file with the same digest.
- * trust/trust.h decides whether a folder is trusted.
+ * CACHE/rbdump/by-digest/BUILD-ID/DIGEST.roots. A kept file is used only for an ELF file that has the digest in the
+ * path. trust/trust.h says which folders are trusted.
  */
 #ifndef RBDUMP_MADE_H
 #define RBDUMP_MADE_H
