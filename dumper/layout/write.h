@@ -10,7 +10,7 @@
 
 /*
  * Writes a layout file, and flushes the stream. The same layout always produces the same bytes. Symbols and windows are
- * right only for one build, so they are omitted if the layout has no build-id. `arch`, `source` and `version` must be
+ * valid for one build only, so they are omitted if the layout has no build-id. `arch`, `source` and `version` must be
  * set. The values of the header and the function names in the windows must be printable ASCII.
  *
  * On failure, returns false and sets errno. If the write failed, errno is the error of the write. If out of memory,

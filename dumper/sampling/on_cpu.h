@@ -36,7 +36,7 @@ struct on_cpu {
 void on_cpu_init(struct on_cpu *on_cpu, bool undisturbed);
 void on_cpu_clear(struct on_cpu *on_cpu);
 
-/* Stops watching, and forgets the thread of the last call of on_cpu_runs(). */
+/* Stops watching the thread that was passed to the last call of on_cpu_runs(), and forgets it. */
 void on_cpu_forget(struct on_cpu *on_cpu);
 
 /*
