@@ -165,10 +165,13 @@ BUILD_PACKAGES = gcc make pkg-config python3 libdw-dev libelf-dev libjansson-dev
 	libprotobuf-c-dev protobuf-c-compiler zlib1g-dev nettle-dev libseccomp-dev
 DEMO_PACKAGES = $(BUILD_PACKAGES) ruby
 LINT_PACKAGES = $(BUILD_PACKAGES) clang-tidy clang-format cppcheck shellcheck
-CHECK_PACKAGES = $(BUILD_PACKAGES) ruby gdb git zstd gcc libcmocka-dev python3-pytest python3-pytest-xdist binutils dwz util-linux procps \
-	bash bash-completion zsh fish mandoc \
-	apt dpkg-dev musl-tools libdebuginfod1 debian-archive-keyring autoconf bison rustc zlib1g-dev libyaml-dev libgmp-dev \
-	puma unicorn chromium chromium-driver fonts-dejavu-core golang-go valgrind strace $(NPM_PACKAGES)
+TEST_PACKAGES = $(BUILD_PACKAGES) ruby gdb git zstd gcc libcmocka-dev python3-pytest python3-pytest-xdist binutils dwz util-linux \
+	procps bash bash-completion zsh fish mandoc libdebuginfod1 puma unicorn chromium chromium-driver fonts-dejavu-core golang-go \
+	valgrind strace $(NPM_PACKAGES)
+# Rubies are built from Debian's source packages, so only where there is apt-get.
+RUBIES_PACKAGES = $(if $(shell command -v apt-get),apt dpkg-dev debian-archive-keyring musl-tools autoconf bison rustc zlib1g-dev \
+	libyaml-dev libgmp-dev)
+CHECK_PACKAGES = $(TEST_PACKAGES) $(RUBIES_PACKAGES)
 # Debian's npm does not go with a nodejs that has npm in it.
 NPM_PACKAGES = $(if $(shell command -v npm),nodejs,nodejs npm)
 FUZZ_PACKAGES = $(BUILD_PACKAGES) clang libclang-rt-dev

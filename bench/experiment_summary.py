@@ -8,7 +8,8 @@ CHURNS = {
     "churn": "churn", "variants": "", "cost-100": "churn at 100 Hz", "cost-1000": "churn at 1,000 Hz",
     "long": "churn, long run",
 }  # fmt: skip
-ANSWER = "**Pause the thread, or read its stack from the CPU that it runs on. Do not read a running thread from another CPU.** Worst cases:"
+ANSWER = "**Pause the thread, or read its stack from the CPU that it runs on. Do not read a running thread from another CPU.**"
+FIGURES = "Impossible stacks, with 95 % intervals:"
 
 
 def is_jit(ruby):
@@ -40,32 +41,24 @@ def low_high(shares):
 
 
 def naive_pauses():
-    """What `paused-naive` got wrong under churn: sentences."""
+    """What `paused-naive` got wrong under churn."""
     rubies = sorted(reports("churn").items(), key=lambda item: is_jit(item[0]))
     found = {ruby: modes_of(report)["paused-naive"]["impossible"] for ruby, report in rubies}
-    wrong = []
-    for ruby, share in found.items():
-        if share["count"]:
-            what = "" if wrong else " of the stacks are impossible"
-            wrong.append(f"on {called(ruby)}, {near(share['value'])} %{what} ({bounds(share)})")
-    sentences = [", and ".join(wrong)] if wrong else []
+    parts = [f"{near(share['value'])} % on {called(ruby)} ({bounds(share)})" for ruby, share in found.items() if share["count"]]
     right = [share for share in found.values() if not share["count"]]
-    if right:
-        most = max(right, key=lambda share: share["high"])
-        where = "On every other tested Ruby" if wrong else "on every tested Ruby"
-        sentences.append(f"{where}, 0 of {most['of']:,} stacks are impossible (0–{near(most['high'])} %)")
-    return ". ".join(sentences)
+    none = f"0 of {min(share['of'] for share in right):,}" if right else ""
+    return ", ".join(parts) + (f"; else {none}" if parts and right else none)
 
 
 def million(mode):
-    """What was wrong of a mode in the long runs: a sentence."""
+    """What was wrong of a mode in the long runs, without a JIT."""
     found = {ruby: modes[mode]["impossible"] for ruby, modes in without_jit("long").items()}
-    wrong = [f"on {ruby}, {share['count']} of {share['of']:,}" for ruby, share in found.items() if share["count"]]
+    wrong = [f"{share['count']} of {share['of']:,} on {ruby}" for ruby, share in found.items() if share["count"]]
     high = f"{1e6 * max(share['high'] for share in found.values()):.3g} per million"
     if wrong:
-        return f"{listed(wrong)} stacks are impossible (at most {high})"
+        return f"{listed(wrong)} (at most {high})"
     samples = min(modes[mode]["samples"] for modes in without_jit("long").values())
-    return f"on each of {listed(list(found))}, 0 of {samples:,} stacks are impossible (0–{high})"
+    return f"0 of {samples:,} on each Ruby without JIT (0–{high})"
 
 
 def lost(rate, mode):
@@ -73,28 +66,32 @@ def lost(rate, mode):
 
 
 def exceptions(mode):
-    """Where a mode was wrong on the other variants, without a JIT: a sentence for each."""
-    wrong = ""
+    """Where a mode was wrong on the other variants: for each Ruby, the worst."""
+    worst = {}
     for name, report in reports("variants").items():
-        ruby, _, variant = name.partition("-")
+        *ruby, variant = name.split("-")
         share = modes_of(report)[mode]["impossible"]
-        if share["count"] and "jit" not in name:
-            wrong += f". On {ruby} with *{variant}*, {near(share['value'])} % of the stacks are impossible ({bounds(share)})"
-    return wrong
+        _, most = worst.setdefault("-".join(ruby), (variant, share))
+        if share["value"] > most["value"]:
+            worst["-".join(ruby)] = (variant, share)
+    return "".join(
+        f", {near(share['value'])} % on {called(ruby)} {'and' if is_jit(ruby) else 'with'} *{variant}* ({bounds(share)})"
+        for ruby, (variant, share) in worst.items() if share["count"]
+    )  # fmt: skip
 
 
 def answer():
     """A sentence, and the figures that it follows from."""
     read, both = low_high([modes["unpaused-naive"]["impossible"] for modes in without_jit("churn").values()])
     points = [
-        f"Unpaused, from another CPU (`unpaused-naive`): {read} % of the stacks are impossible (95 % interval: {both[1:]}.",
-        f"Paused and copied once (`paused-naive`): {naive_pauses()}.",
+        f"Unpaused, from another CPU (`unpaused-naive`): {read} % {both}.",
+        f"Paused, copied once (`paused-naive`): {naive_pauses()}.",
         f"Paused and checked (`paused`): {million('paused')}{exceptions('paused')}.",
         f"Unpaused, from the thread's own CPU, and checked (`unpaused`): {million('unpaused')}{exceptions('unpaused')}.",
         f"Cost at 1,000 Hz: `paused` costs the target {span(lost(1000, 'paused'))} of its progress, `unpaused`"
         f" {span(lost(1000, 'unpaused'))}.",
     ]
-    return "\n".join([ANSWER, *[wrapped(point, "- ") for point in points]])
+    return "\n".join([f"{ANSWER} {FIGURES}", *[wrapped(point, "- ") for point in points]])
 
 
 def contradicting(mode):

@@ -48,6 +48,8 @@ def paragraphs_of_source(text):
 def sentences():
     for pattern, paragraphs in (
         ("*.md", paragraphs_of_document), ("doc/*.md", paragraphs_of_document), ("dumper/**/*.h", paragraphs_of_header),
+        ("tests/*.md", paragraphs_of_document), ("doc/experiments/*.md", paragraphs_of_document),
+        ("gdb-scripts/*.py", paragraphs_of_source),
         ("dumper/verbs/help/*.txt", paragraphs_of_help),
         ("gen/*.h", paragraphs_of_header), ("dumper/**/*.c", paragraphs_of_source), ("gen/*.c", paragraphs_of_source),
     ):  # fmt: skip

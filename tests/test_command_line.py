@@ -199,6 +199,7 @@ def test_manual(rbdump, name, manual):
     assert {"OPTIONS", "EXIT STATUS"} < set(headings)
     assert ("EXAMPLES" in headings) == (name not in ("rbdump", "version"))
     assert (name == "rbdump") == ({"FILES", "ENVIRONMENT", "LAYOUTS"} < set(headings))
+    assert (name == "experiment") == ("REPORT" in headings) and (name in ("record", "experiment")) == ("SIGNALS" in headings)
     said = re.split(r"\W+", plain(page))
     text = run(rbdump, *([] if name == "rbdump" else [name]), "--help").stdout
     for word in re.split(r"\W+", re.sub(r"^(Usage|Exit status): ", "", text, flags=re.M)):
