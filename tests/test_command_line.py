@@ -190,6 +190,17 @@ def test_options_of_manual(verb, manual):
     assert ({word for word in words if word[1] == "-"}, {word[1] for word in words if word[1] != "-"}) == table_of(verb)
 
 
+def test_formats_are_named_alike(rbdump):
+    """Help and the message about an unknown format name the formats that there are, in their order."""
+    formats = re.findall(r'^    \{"(\w+)", format_', (ROOT / "dumper/report/report.c").read_text(), re.M)
+    assert len(formats) > 5
+    said = run(rbdump, "report", "-f", "svg").stderr
+    assert re.findall(r"\w+", re.search(r"; use (.*?)[;\n]", said)[1].replace(" or ", " ")) == formats
+    for verb, others in (("report", []), ("record", ["raw"])):
+        text = re.search(r"-f, --format FORMAT(.*?)\n {2,6}-", run(rbdump, verb, "--help").stdout, re.S)[1]
+        assert {word for word in [*others, *formats] if not re.search(rf"\b{word}\b", text)} == set(), verb
+
+
 @pytest.mark.parametrize("name", ["rbdump", *VERBS])
 def test_manual(rbdump, name, manual):
     """A page has the whole help, in order, and every section; and mandoc has nothing to say against it."""

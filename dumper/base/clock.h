@@ -28,6 +28,15 @@ static inline struct timespec plus_ns(struct timespec moment, long long ns)
 	return moment;
 }
 
+/* The time of CLOCK_MONOTONIC, in nanoseconds. */
+static inline uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return ns_of(&now);
+}
+
 /* Nanoseconds from `since`, a time of `clock`, until now. */
 static inline long elapsed_by_ns(clockid_t clock, const struct timespec *since)
 {

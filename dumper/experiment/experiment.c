@@ -326,7 +326,7 @@ static struct error *prepare(struct experiment *experiment)
 	open_files_allow();
 	experiment->sampler = sampler_create(experiment->session, &options->sampler);
 	if (experiment->sampler) {
-		sampler_set_worker(experiment->sampler, gettid());
+		sampler_set_processing_thread(experiment->sampler, gettid());
 		experiment->block_sampler = block_sampler_create(experiment->session, experiment->sampler);
 	}
 	experiment->decoder = decoder_create(experiment->session);

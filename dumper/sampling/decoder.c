@@ -90,15 +90,6 @@ bool decoder_look_again(struct decoder *decoder)
 	return true;
 }
 
-/* By CLOCK_MONOTONIC. */
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return ns_of(&now);
-}
-
 /* Walks the frames of a sample in the decoder's memory. False if out of memory. */
 static bool walk(struct decoder *decoder, const struct sample *sample, struct stack *ret)
 {
@@ -147,7 +138,7 @@ static struct trace_thread decode_once(struct decoder *decoder, const struct sam
 	if (!knows) {
 		const struct collections now = stack_copy_collections_now(sample->copy, &decoder->ruby);
 
-		bool settled = resolver_settle(decoder->resolver, &stack, &then, &now, now_ns());
+		bool settled = resolver_settle(decoder->resolver, &stack, &then, &now, monotonic_ns());
 
 		knows = collections_same_objects(&then, &now);
 		settled &= stack_objects_are_all(sample->copy) || collections_unchanged(&then, &now);

@@ -5,32 +5,32 @@
 /* How long a CPU is assumed not to be the thread's, after that was checked: threads seldom move. */
 #define OFF_NS 50000000L
 
-/* Keeps the worker, which processes the samples, off the target's CPU, so that it takes no time from the target. */
-static void keep_worker_off(struct placement *placement, int cpu)
+/* Keeps the thread that processes the samples off the target's CPU, so that it takes no time from the target. */
+static void keep_processing_off(struct placement *placement, int cpu)
 {
 	cpu_set_t set = placement->cpus;
 
-	if (placement->worker == 0 || cpu == placement->worker_off || CPU_COUNT(&set) < 2)
+	if (placement->processing == 0 || cpu == placement->processing_off || CPU_COUNT(&set) < 2)
 		return;
-	/* If several threads of the target run by turns, the worker must not move back and forth all the time. */
+	/* If several threads of the target run by turns, the processing thread must not move back and forth all the time. */
 	if (cpu >= 0 && placement->moved.tv_sec != 0 && elapsed_ns(&placement->moved) < OFF_NS)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &placement->moved);
-	placement->worker_off = cpu;
+	placement->processing_off = cpu;
 	if (cpu >= 0)
 		CPU_CLR(cpu, &set);
-	sched_setaffinity(placement->worker, sizeof(set), &set);
+	sched_setaffinity(placement->processing, sizeof(set), &set);
 }
 
 void placement_init(struct placement *placement)
 {
-	*placement = (struct placement){.cpu = -1, .worker_off = -1};
+	*placement = (struct placement){.cpu = -1, .processing_off = -1};
 	sched_getaffinity(0, sizeof(placement->cpus), &placement->cpus);
 }
 
 void placement_end(struct placement *placement)
 {
-	keep_worker_off(placement, -1);
+	keep_processing_off(placement, -1);
 }
 
 bool placement_enter(struct placement *placement)
@@ -38,7 +38,7 @@ bool placement_enter(struct placement *placement)
 	placement->cpu = -1;
 	placement->off = (struct timespec){0};
 	placement->off_tid = 0;
-	keep_worker_off(placement, -1);
+	keep_processing_off(placement, -1);
 	sched_setaffinity(0, sizeof(placement->cpus), &placement->cpus);
 	if (sched_getscheduler(0) == SCHED_OTHER)
 		sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
@@ -60,7 +60,7 @@ bool placement_follow(struct placement *placement, const struct task *task)
 	placement->cpu = cpu;
 	placement->off = (struct timespec){0};
 	placement->off_tid = 0;
-	keep_worker_off(placement, cpu);
+	keep_processing_off(placement, cpu);
 	return true;
 }
 
@@ -82,7 +82,7 @@ void placement_avoid(struct placement *placement, pid_t tid, const struct task *
 	if (CPU_COUNT(&set) == 0 || sched_setaffinity(0, sizeof(set), &set) != 0)
 		return;
 	placement->off_tid = tid;
-	keep_worker_off(placement, cpu);
+	keep_processing_off(placement, cpu);
 }
 
 /*

@@ -19,9 +19,9 @@ struct placement {
 	int cpu;	       /* the CPU that the sampling thread is bound to; -1: none */
 	struct timespec off;   /* when the sampling thread last left the target's CPU; 0: it might be on that CPU */
 	pid_t off_tid;	       /* the target's thread whose CPU was left at the time `off`; 0: none */
-	pid_t worker;	       /* the thread of rbdump that processes the samples; 0: none */
-	int worker_off;	       /* the CPU that `worker` must not use, because the target uses it; -1: none */
-	struct timespec moved; /* when `worker_off` changed */
+	pid_t processing;      /* the thread of rbdump that processes the samples; 0: none */
+	int processing_off;    /* the CPU that `processing` must not use, because the target uses it; -1: none */
+	struct timespec moved; /* when `processing_off` changed */
 };
 
 /*
@@ -30,7 +30,7 @@ struct placement {
  */
 void placement_init(struct placement *placement);
 
-/* Lets the thread `worker` run on all CPUs of rbdump again. */
+/* Lets the thread `processing` run on all CPUs of rbdump again. */
 void placement_end(struct placement *placement);
 
 /*

@@ -81,7 +81,7 @@ struct rounds *rounds_create(const struct session *session, const struct rounds_
 		return NULL;
 	}
 	sampler_use_cache(rounds->sampler, rounds->cache);
-	sampler_set_worker(rounds->sampler, gettid());
+	sampler_set_processing_thread(rounds->sampler, gettid());
 	rounds->ruby = session->ruby;
 	rounds->ruby.memory = rounds->memory;
 	return rounds;

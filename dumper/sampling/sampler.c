@@ -59,9 +59,9 @@ void sampler_destroy(struct sampler *sampler)
 	free(sampler);
 }
 
-void sampler_set_worker(struct sampler *sampler, pid_t worker)
+void sampler_set_processing_thread(struct sampler *sampler, pid_t tid)
 {
-	sampler->placement.worker = worker;
+	sampler->placement.processing = tid;
 }
 
 void sampler_use_cache(struct sampler *sampler, struct stack_cache *cache)

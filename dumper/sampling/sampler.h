@@ -21,7 +21,7 @@ void sampler_destroy(struct sampler *sampler); /* NULL is fine */
  * target's CPU. sampler_destroy() lets that thread run again on all CPUs on which the caller of sampler_create() was
  * allowed to run.
  */
-void sampler_set_worker(struct sampler *sampler, pid_t worker);
+void sampler_set_processing_thread(struct sampler *sampler, pid_t tid);
 
 /* From now on, stacks are looked up in `cache`, which must outlive the sampler. */
 void sampler_use_cache(struct sampler *sampler, struct stack_cache *cache);

@@ -19,16 +19,13 @@ void hold_use(struct hold *hold)
 
 void hold_begin(pid_t target)
 {
-	struct timespec now;
-
 	if (!mine)
 		return;
 	if (self == 0)
 		self = gettid();
-	clock_gettime(CLOCK_MONOTONIC, &now);
 	mine->thread = self;
 	mine->target = target;
-	mine->since_ns = ns_of(&now);
+	mine->since_ns = monotonic_ns();
 }
 
 void hold_end(void)

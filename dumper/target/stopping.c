@@ -154,14 +154,6 @@ static bool has_ended(pid_t pid, pid_t tid)
 	return stat.ended || stat.ending;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return ns_of(&now);
-}
-
 /*
  * Looks for the stop of a thread that was asked to stop. Clears `stopping` if it has stopped or ended, or if the time
  * is over. Returns whether it has vanished: it has ended, or an exec has given its id to another thread.
@@ -266,7 +258,7 @@ static int ask_to_stop(struct target *target, pid_t tid, bool *changed)
 	errnum = seize(target, tid);
 	if (errnum == 0) {
 		if (target->stopped_ns == 0)
-			target->stopped_ns = now_ns();
+			target->stopped_ns = monotonic_ns();
 		ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
 		thread->stopping = true;
 		return 0;
@@ -491,7 +483,7 @@ void live_resume(struct target *target)
 	}
 	hold_end();
 	target->stopped = false;
-	target->pause_ns = target->stopped_ns == 0 ? 0 : now_ns() - target->stopped_ns;
+	target->pause_ns = target->stopped_ns == 0 ? 0 : monotonic_ns() - target->stopped_ns;
 	/* After the detach, because it needs no stopped target. */
 	for (size_t i = 0; i < target->nr_threads; i++)
 		sleeper_forget(&target->threads[i]);
