@@ -17,8 +17,8 @@
 #include "experiment/report.h"
 #include "experiment/tally.h"
 #include "experiment/torn_log.h"
-#include "guard/guard.h"
 #include "guard/watch.h"
+#include "guard/worker.h"
 #include "sampling/decoder.h"
 #include "sampling/subjects.h"
 #include "session/launch.h"
@@ -160,7 +160,7 @@ static void leave_undisturbed(const struct experiment *experiment, double second
 
 	if (experiment->options->duration_s > 0 && left < seconds)
 		seconds = left;
-	while (seconds > 0 && !guard_stop) {
+	while (seconds > 0 && !worker_stop) {
 		double slice = seconds < SLICE_S ? seconds : SLICE_S;
 
 		nanosleep(&(struct timespec){.tv_nsec = (long)(slice * 1e9)}, NULL);
@@ -195,7 +195,7 @@ static struct error *run_block(struct experiment *experiment, enum mode mode, ui
 		if (mode != MODE_UNDISTURBED)
 			return NULL;
 	} else {
-		error = block_sampler_begin(experiment->block_sampler, &block, &guard_stop);
+		error = block_sampler_begin(experiment->block_sampler, &block, &worker_stop);
 		if (error)
 			return error;
 		while ((sample = block_sampler_next(experiment->block_sampler))) {
@@ -238,7 +238,7 @@ static const char *look_where_it_went(struct experiment *experiment)
 	struct timespec began;
 
 	clock_gettime(CLOCK_MONOTONIC, &began);
-	while (!watch_has_ended(&experiment->watch) && elapsed_ns(&began) < END_NS && !guard_stop) {
+	while (!watch_has_ended(&experiment->watch) && elapsed_ns(&began) < END_NS && !worker_stop) {
 		if (!target_is_ending(experiment->session->target))
 			return "target-execed";
 		nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
@@ -251,7 +251,7 @@ static const char *is_over(struct experiment *experiment, uint64_t samples)
 {
 	const struct experiment_options *options = experiment->options;
 
-	if (guard_stop)
+	if (worker_stop)
 		return "interrupted";
 	if (watch_has_ended(&experiment->watch))
 		return "target-exited";
@@ -319,7 +319,7 @@ static struct error *prepare(struct experiment *experiment)
 		return error;
 	experiment->launched = pid == options->pid ? 0 : pid;
 	error = pid == options->pid ? session_open(pid, &how, &experiment->session, &trace)
-				    : launch_session(pid, &how, &guard_stop, &experiment->session);
+				    : launch_session(pid, &how, &worker_stop, &experiment->session);
 	trace_destroy(trace);
 	if (error)
 		return error;
@@ -353,7 +353,7 @@ static struct error *run(struct experiment *experiment)
 	error = run_blocks(experiment);
 	show_progress(experiment, true);
 	experiment->facts.duration_s = seconds_since(&experiment->began);
-	if (error || guard_stop == GUARD_ABANDON)
+	if (error || worker_stop == WORKER_ABANDON)
 		return error;
 	error = torn_log_close(experiment->torn_log, &experiment->facts.where);
 	experiment->torn_log = NULL;
@@ -368,13 +368,13 @@ static struct error *run(struct experiment *experiment)
 /* Waits until a target that rbdump has started ends, as a shell does. */
 static void wait_for_own_target(struct experiment *experiment)
 {
-	unsigned int before = guard_signals;
+	unsigned int before = worker_signals;
 
-	if (experiment->launched == 0 || experiment->watch.reaped || guard_stop == GUARD_ABANDON)
+	if (experiment->launched == 0 || experiment->watch.reaped || worker_stop == WORKER_ABANDON)
 		return;
 	/* One more signal ends the wait. */
 	while (waitpid(experiment->launched, &experiment->watch.status, 0) < 0 && errno == EINTR &&
-	       guard_signals == before)
+	       worker_signals == before)
 		;
 }
 
@@ -408,5 +408,5 @@ int experiment_main(const struct experiment_options *options)
 {
 	struct experiment_options mine = *options;
 
-	return guard_run(work, &mine);
+	return worker_run(work, &mine);
 }

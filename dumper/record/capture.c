@@ -12,9 +12,9 @@
 #include "base/open_files.h"
 #include "base/text.h"
 #include "base/watchdog.h"
-#include "guard/guard.h"
 #include "guard/stop_guard.h"
 #include "guard/watch.h"
+#include "guard/worker.h"
 #include "record/spans.h"
 #include "sampling/sampling_loop.h"
 #include "session/open.h"
@@ -57,7 +57,7 @@ static uint64_t now_ns(const struct capture *capture)
 
 static bool is_over(const struct capture *capture)
 {
-	return capture->lost || capture->options->control->stop || guard_stop;
+	return capture->lost || capture->options->control->stop || worker_stop;
 }
 
 /* ---- the pipe */
@@ -69,7 +69,7 @@ static bool write_all(int fd, const void *data, size_t length)
 	while (length > 0) {
 		ssize_t written = write(fd, at, length);
 
-		if (written < 0 && errno == EINTR && guard_stop != GUARD_ABANDON)
+		if (written < 0 && errno == EINTR && worker_stop != WORKER_ABANDON)
 			continue;
 		if (written < 0)
 			return false;
@@ -429,7 +429,7 @@ int capture_run(const struct capture_options *options, int fd)
 	clock_gettime(CLOCK_MONOTONIC, &capture.sent);
 	capture_target(&capture);
 	stop_guard_leave();
-	if (capture.is_ruby && guard_stop != GUARD_ABANDON)
+	if (capture.is_ruby && worker_stop != WORKER_ABANDON)
 		send_records(&capture);
 	send_message(&capture,
 		     &(struct capture_message){.what = capture.given_up ? CAPTURE_NO_RUBY : CAPTURE_END,

@@ -1,7 +1,7 @@
 /*
  * A capture: a process of rbdump that samples one target. rbdump record has one capture for each process that it
  * follows. A read of a target's memory might never return. Such a read blocks only the capture of that target. The
- * other captures continue. A capture is a worker (guard/guard.h): if rbdump is killed, the capture goes on until it has
+ * other captures continue. A capture is a worker (guard/worker.h): if rbdump is killed, the capture goes on until it has
  * detached from its target.
  *
  * A capture waits until its target is a Ruby, and then samples the target until the target ends. If the target calls
@@ -40,7 +40,7 @@ struct capture_options {
 	double rate;
 	double max_cpu; /* the share of one CPU that all captures together may use */
 	const struct source *source;
-	bool states[PROFILE_STATES]; /* which thread states to record */
+	bool states[SAMPLE_STATES]; /* which thread states to record */
 	const char *offsets;
 	bool nearest; /* as in session_options */
 	unsigned int time_limit_s;

@@ -52,9 +52,9 @@ static struct error *follow(struct recorder *recorder, pid_t pid, bool awaited, 
 	/* The user named it twice. */
 	if (followed_find(&recorder->followed, pid, stat.started))
 		return NULL;
-	for (int state = 0; state < PROFILE_STATES; state++)
+	for (int state = 0; state < SAMPLE_STATES; state++)
 		any |= options->states[state];
-	for (int state = 0; state < PROFILE_STATES; state++)
+	for (int state = 0; state < SAMPLE_STATES; state++)
 		how.states[state] = !any || options->states[state];
 	fflush(NULL);
 	return followed_begin(&recorder->followed, &how, stat.started);

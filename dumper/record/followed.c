@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "base/close_files.h"
-#include "guard/guard.h"
+#include "guard/worker.h"
 #include "target/process_stat.h"
 
 /* How much is read at a time. */
@@ -46,7 +46,7 @@ struct error *followed_begin(struct followed_list *list, const struct capture_op
 	mine.process = list->next_process;
 	pid = fork();
 	if (pid == 0) {
-		guard_become_worker(self);
+		worker_begin(self);
 		_exit(capture_run(&mine, keep_only(ends[1])));
 	}
 	close(ends[1]);

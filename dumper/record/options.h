@@ -17,7 +17,7 @@ struct record_options {
 	double rotate_s;	/* how long to write to each file; 0: until SIGHUP */
 	const struct source *source;
 	bool children;
-	bool states[PROFILE_STATES]; /* which thread states to record; if no state is set, all are recorded */
+	bool states[SAMPLE_STATES]; /* which thread states to record; if no state is set, all are recorded */
 	const char *offsets;
 	bool nearest; /* as in session_options */
 	unsigned int time_limit_s;

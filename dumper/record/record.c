@@ -14,8 +14,8 @@
 #include "base/clock.h"
 #include "base/open_files.h"
 #include "base/text.h"
-#include "guard/guard.h"
 #include "guard/stop_guard.h"
+#include "guard/worker.h"
 #include "record/messages.h"
 #include "record/recorder.h"
 #include "record/signals.h"
@@ -445,7 +445,7 @@ int record_main(const struct record_options *options)
 	struct error *error;
 	int status;
 
-	guard_block_child_signal();
+	worker_block_child_signal();
 	error = options->raw ? NULL : report_check(&options->report);
 	if (!error)
 		error = stop_guard_begin();

@@ -490,7 +490,7 @@ void spans_add_starting(struct spans *spans, pid_t tid, uint64_t start_ns, uint6
 	    .count = count > 0 ? count : 1,
 	    .node = add_mark(spans, "starting", REASON_NONE),
 	    .syscall = -1,
-	    .state = PROFILE_STARTING,
+	    .state = SAMPLE_STARTING,
 	};
 	end_span(spans, &thread);
 	spans->starting = tid;

@@ -12,8 +12,8 @@
 struct spans;
 
 struct spans_options {
-	uint32_t process;	     /* the number of the process in the recording */
-	bool states[PROFILE_STATES]; /* which thread states to record */
+	uint32_t process;	    /* the number of the process in the recording */
+	bool states[SAMPLE_STATES]; /* which thread states to record */
 };
 
 /* Creates a struct spans that has no records yet. NULL if out of memory. */

@@ -111,7 +111,7 @@ void encoder_span(struct encoder *encoder, const struct profile_span *span)
 	bytes_add_number(&encoder->spans, span->count);
 	bytes_add_byte(&encoder->spans, (uint8_t)(span->state | span->verdict << 4));
 	bytes_add_number(&encoder->spans, span->node);
-	if (span->state == PROFILE_BLOCKED)
+	if (span->state == SAMPLE_BLOCKED)
 		bytes_add_number(&encoder->spans, (uint64_t)(span->syscall + 1));
 	*last_us = end_us;
 }

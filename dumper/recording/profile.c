@@ -25,29 +25,6 @@ struct profile_store {
 	size_t bytes; /* size of all strings */
 };
 
-static const char *const state_names[PROFILE_STATES] = {
-    [PROFILE_CPU] = "cpu",	     [PROFILE_GC] = "gc",
-    [PROFILE_GVL] = "gvl",	     [PROFILE_BLOCKED] = "blocked",
-    [PROFILE_SLEEPING] = "sleeping", [PROFILE_STARTING] = "starting",
-    [PROFILE_STOPPED] = "stopped",   [PROFILE_PAGING] = "paging",
-};
-
-const char *profile_state_name(enum profile_state state)
-{
-	return state_names[state];
-}
-
-bool profile_state_parse(const char *name, enum profile_state *ret)
-{
-	for (int state = 0; state < PROFILE_STATES; state++) {
-		if (strcmp(name, state_names[state]) == 0) {
-			*ret = (enum profile_state)state;
-			return true;
-		}
-	}
-	return false;
-}
-
 struct profile *profile_create(void)
 {
 	struct profile *profile = calloc(1, sizeof(*profile));

@@ -13,25 +13,8 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "check/sample_state.h"
 #include "check/validate.h"
-
-/* What a thread was doing when it was sampled. */
-enum profile_state {
-	PROFILE_CPU,	  /* running Ruby code, or C code with or without the GVL, or waiting only for a CPU */
-	PROFILE_GC,	  /* running the garbage collector */
-	PROFILE_GVL,	  /* ready to run, but waiting for the GVL */
-	PROFILE_BLOCKED,  /* in a system call that waits for something outside of the process */
-	PROFILE_SLEEPING, /* sleeping, or waiting for another thread: sleep, Queue#pop, Mutex#lock, Thread#join */
-	PROFILE_STARTING, /* the process does not yet have a Ruby that can be read */
-	PROFILE_STOPPED,  /* stopped by a signal (SIGSTOP), or by a tracer other than rbdump */
-	PROFILE_PAGING,	  /* waiting in the kernel for a page of memory, but not in a system call */
-	PROFILE_STATES
-};
-
-/* The name of a state in all formats: "cpu", "gc", "gvl", "blocked", "sleeping", "starting", "stopped", "paging". */
-const char *profile_state_name(enum profile_state state);
-/* Returns false if there is no state with that name. */
-bool profile_state_parse(const char *name, enum profile_state *ret);
 
 /* Counts of the samples of one process or of all processes. The number of samples due is samples + missed + skipped. */
 struct profile_counts {
@@ -105,8 +88,8 @@ struct profile_span {
 	uint32_t count;	    /* number of samples, at least 1 */
 	uint32_t thread;    /* index */
 	uint32_t node;	    /* index; 0 if no stack is known */
-	int16_t syscall;    /* for PROFILE_BLOCKED: number of the system call; -1 if not known */
-	uint8_t state;	    /* enum profile_state */
+	int16_t syscall;    /* for SAMPLE_BLOCKED: number of the system call; -1 if not known */
+	uint8_t state;	    /* enum sample_state */
 	uint8_t verdict;    /* enum verdict */
 };
 

@@ -316,13 +316,13 @@ static void read_span(struct record_reader *reader, struct byte_cursor *cursor, 
 	node = bytes_number(cursor);
 	span.state = state & 0xf;
 	span.verdict = state >> 4;
-	if (span.state == PROFILE_BLOCKED) {
+	if (span.state == SAMPLE_BLOCKED) {
 		uint64_t number = bytes_number(cursor);
 
 		span.syscall = number == 0 || number > INT16_MAX ? -1 : (int16_t)(number - 1);
 	}
-	if (cursor->failed || thread >= map->threads.count || node >= map->nodes.count ||
-	    span.state >= PROFILE_STATES || span.verdict > VERDICT_UNREADABLE || count == 0 || count > UINT32_MAX) {
+	if (cursor->failed || thread >= map->threads.count || node >= map->nodes.count || span.state >= SAMPLE_STATES ||
+	    span.verdict > VERDICT_UNREADABLE || count == 0 || count > UINT32_MAX) {
 		cursor->failed = true;
 		return;
 	}

@@ -25,7 +25,7 @@ uint64_t call_node_self(const struct call_node *node)
 {
 	uint64_t sum = 0;
 
-	for (int state = 0; state < PROFILE_STATES; state++)
+	for (int state = 0; state < SAMPLE_STATES; state++)
 		sum += node->self[state];
 	return sum;
 }
@@ -34,7 +34,7 @@ uint64_t call_node_total(const struct call_node *node)
 {
 	uint64_t sum = 0;
 
-	for (int state = 0; state < PROFILE_STATES; state++)
+	for (int state = 0; state < SAMPLE_STATES; state++)
 		sum += node->total[state];
 	return sum;
 }
@@ -224,7 +224,7 @@ static void add_up(struct call_tree *tree)
 	for (size_t i = 0; i < tree->count; i++)
 		memcpy(tree->nodes[i].total, tree->nodes[i].self, sizeof(tree->nodes[i].total));
 	for (size_t i = tree->count; i-- > 1;)
-		for (int state = 0; state < PROFILE_STATES; state++)
+		for (int state = 0; state < SAMPLE_STATES; state++)
 			tree->nodes[tree->nodes[i].parent].total[state] += tree->nodes[i].total[state];
 }
 

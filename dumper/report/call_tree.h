@@ -15,10 +15,10 @@ struct call_node {
 	/* For a group: the name of the process or thread to which all nodes below this node belong, such as "ruby 1234"
 	   or "thread 1235 worker". */
 	const char *group;
-	int64_t group_number;		/* for a group: a number that no other group has; otherwise 0 */
-	uint64_t self[PROFILE_STATES];	/* by state: the weight, in ns, of the stacks that end at this node */
-	uint64_t total[PROFILE_STATES]; /* by state: the sum of `self` of this node and all nodes below it */
-	uint64_t samples;		/* number of samples whose stack ends at this node */
+	int64_t group_number;	       /* for a group: a number that no other group has; otherwise 0 */
+	uint64_t self[SAMPLE_STATES];  /* by state: the weight, in ns, of the stacks that end at this node */
+	uint64_t total[SAMPLE_STATES]; /* by state: the sum of `self` of this node and all nodes below it */
+	uint64_t samples;	       /* number of samples whose stack ends at this node */
 };
 
 #define CALL_TREE_GROUP UINT32_MAX

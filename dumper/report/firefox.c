@@ -20,15 +20,15 @@
 #define MAX_ROWS      1000000 /* roughly the most rows; with more, the profiler's pages are slow */
 
 /* These colours are names that the profiler knows. It needs one grey category, and does not show transparent ones. */
-static const char *const colours[PROFILE_STATES] = {
-    [PROFILE_CPU] = "yellow",
-    [PROFILE_GC] = "orange",
-    [PROFILE_GVL] = "red",
-    [PROFILE_BLOCKED] = "blue",
-    [PROFILE_SLEEPING] = "transparent",
-    [PROFILE_STARTING] = "purple",
-    [PROFILE_STOPPED] = "magenta",
-    [PROFILE_PAGING] = "lightblue",
+static const char *const colours[SAMPLE_STATES] = {
+    [SAMPLE_CPU] = "yellow",
+    [SAMPLE_GC] = "orange",
+    [SAMPLE_GVL] = "red",
+    [SAMPLE_BLOCKED] = "blue",
+    [SAMPLE_SLEEPING] = "transparent",
+    [SAMPLE_STARTING] = "purple",
+    [SAMPLE_STOPPED] = "magenta",
+    [SAMPLE_PAGING] = "lightblue",
 };
 
 /* ---- what is collected before anything is written */
@@ -93,7 +93,7 @@ static void collect_subcategories(struct firefox_writer *writer)
 	uint16_t count = 0;
 
 	for (uint32_t i = 0; i < writer->nr_leaves; i++)
-		if (writer->leaves[i].state == PROFILE_BLOCKED && writer->leaves[i].syscall >= 0)
+		if (writer->leaves[i].state == SAMPLE_BLOCKED && writer->leaves[i].syscall >= 0)
 			writer->subcategories[writer->leaves[i].syscall] = 1;
 	for (size_t i = 0; i < NR_SYSCALLS; i++)
 		if (writer->subcategories[i] != 0)
@@ -158,9 +158,9 @@ static void write_categories(struct firefox_writer *writer)
 	json_stream_array(&writer->json, "categories");
 	write_category(&writer->json, "Other", "grey");
 	end_category(&writer->json);
-	for (int state = 0; state < PROFILE_STATES; state++) {
-		write_category(&writer->json, profile_state_name((enum profile_state)state), colours[state]);
-		if (state == PROFILE_BLOCKED)
+	for (int state = 0; state < SAMPLE_STATES; state++) {
+		write_category(&writer->json, sample_state_name((enum sample_state)state), colours[state]);
+		if (state == SAMPLE_BLOCKED)
 			write_syscalls(writer);
 		end_category(&writer->json);
 	}
@@ -271,7 +271,7 @@ static size_t write_span(struct firefox_writer *writer, enum column column, uint
 {
 	const struct profile_span *span = &writer->profile->spans[index];
 	uint64_t rows = (span->count + writer->samples_a_row - 1) / writer->samples_a_row;
-	bool runs = span->state == PROFILE_CPU || span->state == PROFILE_GC;
+	bool runs = span->state == SAMPLE_CPU || span->state == SAMPLE_GC;
 
 	rows = rows > 0 ? rows : 1;
 	for (uint64_t i = 0; i < rows; i++) {

@@ -114,7 +114,7 @@ static void write_frame_functions(struct firefox_writer *writer)
 
 static int subcategory(const struct firefox_writer *writer, const struct firefox_leaf *leaf)
 {
-	return leaf->state == PROFILE_BLOCKED && leaf->syscall >= 0 ? writer->subcategories[leaf->syscall] : OTHER;
+	return leaf->state == SAMPLE_BLOCKED && leaf->syscall >= 0 ? writer->subcategories[leaf->syscall] : OTHER;
 }
 
 static void write_frame_categories(struct firefox_writer *writer, const char *column, bool sub)

@@ -128,8 +128,8 @@ static void write_profiles(const struct page *page)
 static void write_states(FILE *stream)
 {
 	fputs("\"states\":[", stream);
-	for (int i = 0; i < PROFILE_STATES; i++)
-		fprintf(stream, "%s\"%s\"", i > 0 ? "," : "", profile_state_name(i));
+	for (int i = 0; i < SAMPLE_STATES; i++)
+		fprintf(stream, "%s\"%s\"", i > 0 ? "," : "", sample_state_name(i));
 	fputs("],\n", stream);
 }
 
@@ -180,7 +180,7 @@ static void write_weights(const struct page *page, enum merged_side side)
 	const char *separator = "";
 
 	for (size_t i = 0; i < page->tree->count; i++) {
-		for (int state = 0; state < PROFILE_STATES; state++) {
+		for (int state = 0; state < SAMPLE_STATES; state++) {
 			uint64_t weight = page->tree->nodes[i].self[side][state];
 
 			if (weight == 0)

@@ -142,9 +142,9 @@ static void write_spans(struct json_stream *json, const struct profile *profile)
 		json_stream_integer(json, "start_ns", (int64_t)span->start_ns);
 		json_stream_integer(json, "weight_ns", (int64_t)span->weight_ns);
 		json_stream_integer(json, "count", span->count);
-		json_stream_string(json, "state", profile_state_name((enum profile_state)span->state));
+		json_stream_string(json, "state", sample_state_name((enum sample_state)span->state));
 		json_stream_string(json, "syscall",
-				   span->state == PROFILE_BLOCKED ? profile_syscall_name(span->syscall) : NULL);
+				   span->state == SAMPLE_BLOCKED ? profile_syscall_name(span->syscall) : NULL);
 		integer_or_null(json, "stack", span->node != 0, (int64_t)span->node - 1);
 		json_stream_string(json, "verdict", validate_verdict_name((enum verdict)span->verdict));
 		json_stream_end_object(json);

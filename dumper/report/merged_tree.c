@@ -172,7 +172,7 @@ static struct merged_node *place(struct merge *merge, const struct call_node *no
 
 static void add_weights(struct merged_node *to, const struct call_node *from, enum merged_side side)
 {
-	for (int i = 0; i < PROFILE_STATES; i++)
+	for (int i = 0; i < SAMPLE_STATES; i++)
 		to->self[side][i] += from->self[i];
 	to->samples[side] += from->samples;
 }

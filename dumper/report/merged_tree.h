@@ -22,7 +22,7 @@ struct merged_node {
 	   of one call tree, the first has `ordinal` 0, the second has `ordinal` 1, and so on. */
 	uint32_t ordinal;
 	uint32_t same[MERGED_SIDES]; /* for a group with ordinal 0: the number of equal groups in each call tree */
-	uint64_t self[MERGED_SIDES][PROFILE_STATES];
+	uint64_t self[MERGED_SIDES][SAMPLE_STATES];
 	uint64_t samples[MERGED_SIDES]; /* number of samples whose stack ends at this node */
 };
 

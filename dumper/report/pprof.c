@@ -244,8 +244,8 @@ static void add_labels(struct writer *writer, Pprof__Sample *sample, const struc
 	if (thread->tid != 0)
 		add_number_label(writer, sample, "tid", thread->tid);
 	add_number_label(writer, sample, "pid", writer->profile->processes[thread->process].pid);
-	add_text_label(writer, sample, "state", profile_state_name(span->state));
-	if (span->state == PROFILE_BLOCKED && span->syscall >= 0)
+	add_text_label(writer, sample, "state", sample_state_name(span->state));
+	if (span->state == SAMPLE_BLOCKED && span->syscall >= 0)
 		add_syscall_label(writer, sample, span->syscall);
 }
 

@@ -56,10 +56,10 @@ bool report_option(int option, const char *argument, struct report_options *opti
 		options->lines = true;
 		return true;
 	case REPORT_ON_CPU:
-		options->selection.states[PROFILE_CPU] = options->selection.states[PROFILE_GC] = true;
+		options->selection.states[SAMPLE_CPU] = options->selection.states[SAMPLE_GC] = true;
 		return true;
 	case REPORT_GC:
-		options->selection.states[PROFILE_GC] = true;
+		options->selection.states[SAMPLE_GC] = true;
 		return true;
 	default:
 		return false;

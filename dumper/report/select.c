@@ -56,27 +56,27 @@ bool span_is_idle(const struct profile *profile, const struct profile_span *span
 				    SYS_epoll_pwait2, SYS_select,  SYS_pselect6,   SYS_wait4,
 				    SYS_waitid,	      SYS_pause,   SYS_nanosleep,  SYS_clock_nanosleep};
 
-	if (span->state == PROFILE_SLEEPING)
+	if (span->state == SAMPLE_SLEEPING)
 		return true;
-	for (size_t i = 0; span->state == PROFILE_BLOCKED && i < sizeof(calls) / sizeof(calls[0]); i++)
+	for (size_t i = 0; span->state == SAMPLE_BLOCKED && i < sizeof(calls) / sizeof(calls[0]); i++)
 		if (span->syscall == calls[i])
 			return true;
-	return span->state == PROFILE_BLOCKED && is_in_wait_for_work(profile, span);
+	return span->state == SAMPLE_BLOCKED && is_in_wait_for_work(profile, span);
 }
 
 static bool wants_state(const struct selection *selection, const struct profile *profile,
 			const struct profile_span *span)
 {
-	for (int state = 0; state < PROFILE_STATES; state++)
+	for (int state = 0; state < SAMPLE_STATES; state++)
 		if (selection->states[state])
 			return selection->states[span->state];
 	switch (selection->view) {
 	case VIEW_CPU:
-		return span->state == PROFILE_CPU || span->state == PROFILE_GC;
+		return span->state == SAMPLE_CPU || span->state == SAMPLE_GC;
 	case VIEW_GVL:
-		return span->state == PROFILE_GVL;
+		return span->state == SAMPLE_GVL;
 	case VIEW_GC:
-		return span->state == PROFILE_GC;
+		return span->state == SAMPLE_GC;
 	default:
 		return selection->idle || !span_is_idle(profile, span);
 	}

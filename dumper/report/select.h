@@ -21,11 +21,11 @@ bool profile_view_parse(const char *name, enum profile_view *ret);
 
 struct selection {
 	enum profile_view view;
-	bool idle;		     /* for VIEW_WALL: show idle spans, too */
-	bool states[PROFILE_STATES]; /* if any is set: only the states that are set are shown; `view` is ignored */
-	const char *thread;	     /* the name or tid of a thread, or "main"; NULL: all threads */
-	pid_t pid;		     /* 0: all processes */
-	uint64_t from_ns, to_ns;     /* only the time [from_ns, to_ns) is shown; to_ns 0: until the end */
+	bool idle;		    /* for VIEW_WALL: show idle spans, too */
+	bool states[SAMPLE_STATES]; /* if any is set: only the states that are set are shown; `view` is ignored */
+	const char *thread;	    /* the name or tid of a thread, or "main"; NULL: all threads */
+	pid_t pid;		    /* 0: all processes */
+	uint64_t from_ns, to_ns;    /* only the time [from_ns, to_ns) is shown; to_ns 0: until the end */
 };
 
 /*

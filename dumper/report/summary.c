@@ -30,14 +30,14 @@ static double percent(uint64_t part, uint64_t whole)
 
 static void write_states(const struct profile *profile, uint64_t whole, FILE *stream)
 {
-	uint64_t states[PROFILE_STATES] = {0};
+	uint64_t states[SAMPLE_STATES] = {0};
 
 	for (size_t i = 0; i < profile->nr_spans; i++)
 		states[profile->spans[i].state] += profile->spans[i].weight_ns;
 	fprintf(stream, "%.3f s", seconds(whole));
-	for (int state = 0; state < PROFILE_STATES; state++)
+	for (int state = 0; state < SAMPLE_STATES; state++)
 		if (states[state] > 0)
-			fprintf(stream, ", %s %.1f %%", profile_state_name((enum profile_state)state),
+			fprintf(stream, ", %s %.1f %%", sample_state_name((enum sample_state)state),
 				percent(states[state], whole));
 	fputc('\n', stream);
 }

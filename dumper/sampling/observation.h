@@ -5,7 +5,7 @@
 #ifndef RBDUMP_OBSERVATION_H
 #define RBDUMP_OBSERVATION_H
 
-#include "recording/profile.h"
+#include "check/sample_state.h"
 #include "sampling/sample.h"
 
 /* One thread, in one round. */
@@ -18,8 +18,8 @@ struct observation {
 	uint64_t ractor;    /* the number of the ractor */
 	uint64_t name;	    /* the name of the thread, a VALUE */
 	bool main;
-	enum profile_state state;
-	int syscall; /* for PROFILE_BLOCKED: the number of the system call; -1: none, or not known */
+	enum sample_state state;
+	int syscall; /* for SAMPLE_BLOCKED: the number of the system call; -1: none, or not known */
 	bool same;   /* the stack is the same as in the thread's previous observation, so `sample` is NULL */
 	/* NULL if `same` is set, or if `stack` is a cache hit. A sample with `gone` or `no_stack` set has no stack. */
 	struct sample *sample;

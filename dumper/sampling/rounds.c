@@ -312,7 +312,7 @@ static void take_thread(struct rounds *rounds, struct watched *watched, const st
 	}
 	seen.tid = watched->subject.tid;
 	seen.state = thread_state(thread->state, &look, collecting && thread->state != STATE_WAITING_GVL);
-	if (seen.state == PROFILE_BLOCKED)
+	if (seen.state == SAMPLE_BLOCKED)
 		seen.syscall = look.syscall;
 	seen.weight_ns = weight_of(rounds, watched, seen.time_ns);
 	if (seen.weight_ns > seen.time_ns)
@@ -381,7 +381,7 @@ static bool take_running(struct rounds *rounds, const struct lateness *late)
 		observation_queue_give_back(rounds->queue, seen.slot);
 		return false;
 	}
-	seen.state = sample->cache.collecting ? PROFILE_GC : PROFILE_CPU;
+	seen.state = sample->cache.collecting ? SAMPLE_GC : SAMPLE_CPU;
 	seen.collections = sample->cache.collections;
 	seen.weight_ns = weight_of(rounds, watched, seen.time_ns);
 	watched->seen_ns = rounds->quiet.last_ns = seen.time_ns;

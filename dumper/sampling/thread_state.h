@@ -4,7 +4,7 @@
 #ifndef RBDUMP_THREAD_STATE_H
 #define RBDUMP_THREAD_STATE_H
 
-#include "recording/profile.h"
+#include "check/sample_state.h"
 #include "target/task.h"
 #include "trace/trace.h"
 
@@ -13,6 +13,6 @@
  *   look        what the kernel says about the thread; `known` is false if the Ruby thread has no native thread
  *   collecting  whether Ruby is running its garbage collector
  */
-enum profile_state thread_state(enum trace_state state, const struct task_look *look, bool collecting);
+enum sample_state thread_state(enum trace_state state, const struct task_look *look, bool collecting);
 
 #endif

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "guard/guard.h"
+#include "guard/worker.h"
 
 /* How long a program may take to become a Ruby, and how often it is looked at. */
 #define START_S 30
@@ -24,7 +24,7 @@ struct error *launch(char *const command[], pid_t group, pid_t *ret)
 		return error_create(EXIT_FAILED, "%s cannot be started: %s", command[0], strerror(errno));
 	pid = fork();
 	if (pid == 0) {
-		guard_restore_signals();
+		worker_restore_signals();
 		setpgid(0, group);
 		prctl(PR_SET_PTRACER, (unsigned long)self, 0, 0, 0);
 		execvp(command[0], command);

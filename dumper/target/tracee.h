@@ -8,7 +8,7 @@
  * The trap flag of a thread that is single-stepped stays set until tracee_resume(). If the tracer dies before it calls
  * tracee_resume(), the kernel does not clear the flag: exit_ptrace() (kernel/ptrace.c) does not call ptrace_disable().
  * The next trap then kills the target. So only a worker may single-step: if rbdump is killed, the worker survives, and
- * can still detach from the thread (guard/guard.h).
+ * can still detach from the thread (guard/worker.h).
  */
 #ifndef RBDUMP_TRACEE_H
 #define RBDUMP_TRACEE_H

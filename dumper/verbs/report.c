@@ -188,7 +188,7 @@ int report_command(int argc, char **argv)
 	struct report_options options = {.format = report_format_find("summary")};
 	const char *wrong, *diff = NULL;
 	size_t max_mib = MEMORY_LIMIT_MIB;
-	enum profile_state state;
+	enum sample_state state;
 	int option;
 
 	opterr = 0;
@@ -201,7 +201,7 @@ int report_command(int argc, char **argv)
 		}
 		switch (option) {
 		case OPTION_STATE:
-			if (!profile_state_parse(optarg, &state))
+			if (!sample_state_parse(optarg, &state))
 				return usage(
 				    optarg,
 				    " is not a state: cpu, gc, gvl, blocked, sleeping, starting, stopped, paging");

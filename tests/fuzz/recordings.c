@@ -130,8 +130,8 @@ static void check_spans(const struct profile *profile)
 		const struct profile_span *span = &profile->spans[i], *before = i > 0 ? span - 1 : NULL;
 
 		REQUIRE(span->thread < profile->nr_threads && span->node < profile->nr_nodes && span->count > 0);
-		REQUIRE(span->state < PROFILE_STATES && span->verdict <= VERDICT_UNREADABLE);
-		REQUIRE(span->syscall >= -1 && (span->syscall == -1 || span->state == PROFILE_BLOCKED));
+		REQUIRE(span->state < SAMPLE_STATES && span->verdict <= VERDICT_UNREADABLE);
+		REQUIRE(span->syscall >= -1 && (span->syscall == -1 || span->state == SAMPLE_BLOCKED));
 		REQUIRE(span->start_ns <= TIME_MAX_NS && span->weight_ns <= TIME_MAX_NS - span->start_ns);
 		REQUIRE(!before || before->thread <= span->thread);
 		REQUIRE(!before || before->thread < span->thread ||

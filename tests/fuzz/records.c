@@ -67,7 +67,7 @@ static void add_process(uint32_t number, struct byte_buffer *records)
 		    .thread = i % 3,
 		    .node = add_stack(encoder_tables(encoder), i),
 		    .syscall = i % 4 ? (int16_t)i : -1,
-		    .state = (uint8_t)(i % PROFILE_STATES),
+		    .state = (uint8_t)(i % SAMPLE_STATES),
 		    .verdict = (uint8_t)(i / 7 % (VERDICT_UNREADABLE + 1)),
 		};
 

@@ -55,7 +55,7 @@ static uint32_t add_frame(struct profile *profile, const json_t *frame)
 
 static void add_span(struct profile *profile, const json_t *description, uint64_t *start_ns)
 {
-	enum profile_state state;
+	enum sample_state state;
 	struct profile_span span = {
 	    .start_ns = *start_ns,
 	    .weight_ns = (uint64_t)integer(description, 2),
@@ -64,7 +64,7 @@ static void add_span(struct profile *profile, const json_t *description, uint64_
 	    .syscall = -1,
 	};
 
-	check(profile_state_parse(json_string_value(json_array_get(description, 1)), &state));
+	check(sample_state_parse(json_string_value(json_array_get(description, 1)), &state));
 	span.state = (uint8_t)state;
 	for (size_t i = 4; i < json_array_size(description); i++) {
 		span.node = profile_add_node(profile, span.node, add_frame(profile, json_array_get(description, i)));

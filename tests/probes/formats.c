@@ -126,7 +126,7 @@ static void add_spans(struct profile *profile, const json_t *list)
 
 	json_array_foreach(list, i, item)
 	{
-		enum profile_state state;
+		enum sample_state state;
 		struct profile_span span = {
 		    .start_ns = (uint64_t)integer(item, "start_ns"),
 		    .weight_ns = (uint64_t)integer(item, "weight_ns"),
@@ -136,7 +136,7 @@ static void add_spans(struct profile *profile, const json_t *list)
 		    .syscall = (int16_t)integer(item, "syscall"),
 		};
 
-		check(profile_state_parse(string(profile, item, "state"), &state), "state");
+		check(sample_state_parse(string(profile, item, "state"), &state), "state");
 		span.state = (uint8_t)state;
 		check(profile_add_span(profile, &span), "span");
 	}

@@ -201,7 +201,7 @@ static const struct observation *next(struct stream *stream, bool *timed_out)
 					    .ractor = saved.ractor,
 					    .name = saved.name,
 					    .main = saved.main,
-					    .state = PROFILE_SLEEPING,
+					    .state = SAMPLE_SLEEPING,
 					    .syscall = -1,
 					    .sample = &replay->sample,
 					    .stack = CACHE_NONE};
@@ -252,7 +252,7 @@ static struct stream *replay_create(const struct session *session, const char *p
 static void play(const struct session *session, struct stream *stream, const char *path)
 {
 	const struct recording_head head = {.rate = 1e9 / (double)PERIOD_NS, .mode = "replay"};
-	struct spans *spans = spans_create(&(struct spans_options){.states = {[PROFILE_SLEEPING] = true}});
+	struct spans *spans = spans_create(&(struct spans_options){.states = {[SAMPLE_SLEEPING] = true}});
 	struct decoder *decoder = decoder_create(session);
 	struct recording_writer *writer;
 	struct byte_buffer records = {0};

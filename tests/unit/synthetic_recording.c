@@ -111,7 +111,7 @@ void say_all(struct byte_buffer *records)
 	say(records, RECORD_FUNCTION, "nbissss", N(0), PROFILE_CFUNC, I(0), "sleep", "sleep", NULL, NULL);
 	say(records, RECORD_FRAMES, "nnini", N(0), N(0), I(3), N(1), I(3));
 	say(records, RECORD_NODES, "nnnnn", N(0), N(1), N(0), N(1), N(1));
-	say(records, RECORD_SPANS, "ninnnbn", N(0), I(10), N(0), N(5), N(1), PROFILE_CPU, N(2));
+	say(records, RECORD_SPANS, "ninnnbn", N(0), I(10), N(0), N(5), N(1), SAMPLE_CPU, N(2));
 }
 
 struct profile *read_records(const struct byte_buffer *records, struct recording_state *state)

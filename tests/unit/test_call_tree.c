@@ -52,7 +52,7 @@ static void add_thread(struct profile *profile, uint32_t process, pid_t tid, con
 	profile_add_thread(profile, &thread);
 }
 
-static void add_span(struct profile *profile, uint32_t thread, uint32_t node, enum profile_state state, uint64_t weight,
+static void add_span(struct profile *profile, uint32_t thread, uint32_t node, enum sample_state state, uint64_t weight,
 		     uint32_t count)
 {
 	const struct profile_span span = {
@@ -68,7 +68,7 @@ enum { KEYS_MAX = 4096, PATH_MAX_ = 512 };
 /* What is known of a path of calls: who it is of, and each function with its line. */
 struct path {
 	char text[PATH_MAX_];
-	uint64_t self[PROFILE_STATES], total[PROFILE_STATES], samples;
+	uint64_t self[SAMPLE_STATES], total[SAMPLE_STATES], samples;
 };
 
 struct paths {
@@ -195,7 +195,7 @@ static void assert_merged(const struct profile *profile, bool lines, bool proces
 		assert_memory_equal(tree->nodes[i].self, path->self, sizeof(path->self));
 		assert_memory_equal(tree->nodes[i].total, path->total, sizeof(path->total));
 		assert_true(tree->nodes[i].samples == path->samples);
-		for (int state = 0; state < PROFILE_STATES; state++) {
+		for (int state = 0; state < SAMPLE_STATES; state++) {
 			self += path->self[state];
 			total += path->total[state];
 		}
@@ -228,7 +228,7 @@ static struct profile *random_profile(uint32_t processes, uint32_t threads, uint
 		for (uint32_t k = 0; k < depth; k++)
 			node = call(profile, node, below(k < 3 ? 2 : 6), below(3));
 		/* Those of a thread are in a row, as the reader has them. */
-		add_span(profile, i * threads / spans, node, (enum profile_state)below(PROFILE_STATES), below(1000),
+		add_span(profile, i * threads / spans, node, (enum sample_state)below(SAMPLE_STATES), below(1000),
 			 below(5) + 1);
 	}
 	return profile;
@@ -268,7 +268,7 @@ static void test_names(void **state)
 	(void)state;
 	add_process(profile, 100, "ruby");
 	add_thread(profile, 0, 100, NULL, true);
-	add_span(profile, 0, call(profile, 0, function(profile, "Foo#bar"), -7), PROFILE_CPU, 5, 1);
+	add_span(profile, 0, call(profile, 0, function(profile, "Foo#bar"), -7), SAMPLE_CPU, 5, 1);
 	tree = call_tree_create(profile, CALL_TREE_BY_LINE, true);
 	assert_int_equal(tree->count, 3);
 	for (uint32_t i = 0; i < tree->count; i++) {
@@ -331,7 +331,7 @@ static void test_deep(void **state)
 	for (uint32_t i = 0; i < DEPTH; i++) {
 		node = call(profile, node, functions[i % 2], i);
 		if (i % 1000 == 0 || i == DEPTH - 1)
-			add_span(profile, 0, node, PROFILE_CPU, 1, 1);
+			add_span(profile, 0, node, SAMPLE_CPU, 1, 1);
 	}
 	for (size_t i = 0, last = profile->nr_spans - 1; i < last; i++, last--) {
 		struct profile_span span = profile->spans[i];
@@ -347,8 +347,8 @@ static void test_deep(void **state)
 			assert_int_equal(tree->nodes[i].function, (i - 1) % 2);
 			assert_int_equal(tree->nodes[i].line, by_line ? i - 1 : 0);
 		}
-		assert_int_equal(tree->nodes[DEPTH].total[PROFILE_CPU], 1);
-		assert_int_equal(tree->nodes[0].total[PROFILE_CPU], profile->nr_spans);
+		assert_int_equal(tree->nodes[DEPTH].total[SAMPLE_CPU], 1);
+		assert_int_equal(tree->nodes[0].total[SAMPLE_CPU], profile->nr_spans);
 		call_tree_destroy(tree);
 	}
 	assert_true(flat_by_function(profile, &flat));
@@ -372,7 +372,7 @@ static void test_many_threads(void **state)
 	add_process(profile, 100, "ruby");
 	for (uint32_t i = 0; i < COUNT; i++) {
 		add_thread(profile, 0, (pid_t)(100 + i), NULL, i == 0);
-		add_span(profile, i, call(profile, 0, of, i), PROFILE_CPU, 1, 1);
+		add_span(profile, i, call(profile, 0, of, i), SAMPLE_CPU, 1, 1);
 	}
 	for (int64_t i = 0; i < OTHERS; i++)
 		call(profile, 0, of, -i - 1);
@@ -466,15 +466,15 @@ static void test_recursion(void **state)
 	add_process(profile, 100, "ruby");
 	add_thread(profile, 0, 100, NULL, true);
 	node = call(profile, 0, fib, 1);
-	add_span(profile, 0, node, PROFILE_CPU, 1, 1);
+	add_span(profile, 0, node, SAMPLE_CPU, 1, 1);
 	node = call(profile, node, fib, 2);
-	add_span(profile, 0, node, PROFILE_GC, 10, 1);
+	add_span(profile, 0, node, SAMPLE_GC, 10, 1);
 	node = call(profile, node, other, 3);
-	add_span(profile, 0, node, PROFILE_CPU, 100, 1);
+	add_span(profile, 0, node, SAMPLE_CPU, 100, 1);
 	node = call(profile, node, fib, 2);
-	add_span(profile, 0, node, PROFILE_SLEEPING, 1000, 1);
+	add_span(profile, 0, node, SAMPLE_SLEEPING, 1000, 1);
 	/* Beside it, other alone. */
-	add_span(profile, 0, call(profile, 0, other, 3), PROFILE_CPU, 10000, 1);
+	add_span(profile, 0, call(profile, 0, other, 3), SAMPLE_CPU, 10000, 1);
 	assert_true(flat_by_function(profile, &flat));
 	assert_int_equal(flat.count, 2);
 	assert_int_equal(flat.rows[0].function, other);

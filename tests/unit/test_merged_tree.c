@@ -40,7 +40,7 @@ static struct profile *profile_with_threads(pid_t pid, const char *const *names,
 	return profile;
 }
 
-static void span(struct profile *profile, uint32_t thread, enum profile_state state, uint64_t weight,
+static void span(struct profile *profile, uint32_t thread, enum sample_state state, uint64_t weight,
 		 const uint32_t *functions, size_t depth)
 {
 	struct profile_span span = {.weight_ns = weight, .count = 1, .thread = thread, .state = (uint8_t)state};
@@ -60,9 +60,9 @@ static struct profile *before(void)
 	uint32_t main_ = function(profile, "main", "a.rb", 1), total = function(profile, "total", "a.rb", 5);
 	uint32_t open = function(profile, "open", "a.rb", 9), other = function(profile, "open", "b.rb", 9);
 
-	span(profile, 0, PROFILE_CPU, 100, (uint32_t[]){main_, total}, 2);
-	span(profile, 0, PROFILE_CPU, 20, (uint32_t[]){main_, open}, 2);
-	span(profile, 0, PROFILE_CPU, 3, (uint32_t[]){main_, other}, 2);
+	span(profile, 0, SAMPLE_CPU, 100, (uint32_t[]){main_, total}, 2);
+	span(profile, 0, SAMPLE_CPU, 20, (uint32_t[]){main_, open}, 2);
+	span(profile, 0, SAMPLE_CPU, 3, (uint32_t[]){main_, other}, 2);
 	return profile;
 }
 
@@ -73,9 +73,9 @@ static struct profile *after(void)
 	uint32_t open = function(profile, "open", "a.rb", 19), total = function(profile, "total", "a.rb", 15);
 	uint32_t main_ = function(profile, "main", "a.rb", 2);
 
-	span(profile, 0, PROFILE_GC, 7, (uint32_t[]){main_, total, total}, 3);
-	span(profile, 0, PROFILE_CPU, 30, (uint32_t[]){main_, total}, 2);
-	span(profile, 0, PROFILE_BLOCKED, 5, (uint32_t[]){main_, open}, 2);
+	span(profile, 0, SAMPLE_GC, 7, (uint32_t[]){main_, total, total}, 3);
+	span(profile, 0, SAMPLE_CPU, 30, (uint32_t[]){main_, total}, 2);
+	span(profile, 0, SAMPLE_BLOCKED, 5, (uint32_t[]){main_, open}, 2);
 	return profile;
 }
 
@@ -115,15 +115,15 @@ static void test_two(void **state)
 	main_ = child(tree, tree->nodes, "main", "a.rb");
 	total = child(tree, main_, "total", "a.rb");
 	open = child(tree, main_, "open", "a.rb");
-	assert_int_equal(total->self[MERGED_AFTER][PROFILE_CPU], 30);
-	assert_int_equal(total->self[MERGED_BEFORE][PROFILE_CPU], 100);
+	assert_int_equal(total->self[MERGED_AFTER][SAMPLE_CPU], 30);
+	assert_int_equal(total->self[MERGED_BEFORE][SAMPLE_CPU], 100);
 	assert_int_equal(total->samples[MERGED_AFTER], 1);
 	assert_int_equal(tree->functions[total->function]->first_line, 15);
-	assert_int_equal(child(tree, total, "total", "a.rb")->self[MERGED_AFTER][PROFILE_GC], 7);
+	assert_int_equal(child(tree, total, "total", "a.rb")->self[MERGED_AFTER][SAMPLE_GC], 7);
 	assert_int_equal(child(tree, total, "total", "a.rb")->samples[MERGED_BEFORE], 0);
-	assert_int_equal(open->self[MERGED_AFTER][PROFILE_BLOCKED], 5);
-	assert_int_equal(open->self[MERGED_BEFORE][PROFILE_CPU], 20);
-	assert_int_equal(child(tree, main_, "open", "b.rb")->self[MERGED_BEFORE][PROFILE_CPU], 3);
+	assert_int_equal(open->self[MERGED_AFTER][SAMPLE_BLOCKED], 5);
+	assert_int_equal(open->self[MERGED_BEFORE][SAMPLE_CPU], 20);
+	assert_int_equal(child(tree, main_, "open", "b.rb")->self[MERGED_BEFORE][SAMPLE_CPU], 3);
 	merged_tree_destroy(tree);
 	for (int i = 0; i < 2; i++) {
 		call_tree_destroy(trees[i]);
@@ -141,8 +141,8 @@ static void test_one(void **state)
 	struct merged_tree *tree;
 
 	(void)state;
-	span(profile, 0, PROFILE_CPU, 1, &first, 1);
-	span(profile, 0, PROFILE_CPU, 2, &second, 1);
+	span(profile, 0, SAMPLE_CPU, 1, &first, 1);
+	span(profile, 0, SAMPLE_CPU, 2, &second, 1);
 	calls = call_tree_create(profile, CALL_TREE_BY_FUNCTION, false);
 	tree = merged_tree_create(calls, NULL);
 	assert_non_null(tree);
@@ -182,7 +182,7 @@ static struct profile *threads(pid_t pid, size_t count)
 	uint32_t main_ = function(profile, "main", "a.rb", 1);
 
 	for (uint32_t i = 0; i < count; i++)
-		span(profile, i, PROFILE_CPU, 10 + i, &main_, 1);
+		span(profile, i, SAMPLE_CPU, 10 + i, &main_, 1);
 	return profile;
 }
 
@@ -192,7 +192,7 @@ static uint64_t weight_below(const struct merged_tree *tree, uint32_t group, enu
 
 	for (size_t i = 1; i < tree->count; i++)
 		if (tree->nodes[i].parent == group)
-			sum += tree->nodes[i].self[side][PROFILE_CPU];
+			sum += tree->nodes[i].self[side][SAMPLE_CPU];
 	return sum;
 }
 

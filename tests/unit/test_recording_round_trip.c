@@ -162,11 +162,11 @@ static void record(struct recording_writer *writer, struct expected *expected)
 			    .count = (uint32_t)(round * round + 1),
 			    .thread = thread,
 			    .syscall = -1,
-			    .state = (uint8_t)(round % PROFILE_STATES),
+			    .state = (uint8_t)(round % SAMPLE_STATES),
 			    .verdict = (uint8_t)(round % (VERDICT_UNREADABLE + 1)),
 			};
 
-			if (span.state == PROFILE_BLOCKED && round % 4 != 1)
+			if (span.state == SAMPLE_BLOCKED && round % 4 != 1)
 				span.syscall = (int16_t)(round * 10);
 			expect(expected, encoders[i], &span, round % 11 + i, (int)(round % 5),
 			       (enum profile_kind)(round % 3));

@@ -142,13 +142,13 @@ static void test_spans(void **state)
 	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), UINT64_MAX, N(5), N(1), 0, N(0)));
 	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(0), 0, N(0)));
 	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), UINT64_C(1) << 32, 0, N(0)));
-	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), PROFILE_STATES, N(0)));
+	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), SAMPLE_STATES, N(0)));
 	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), 0x40, N(0)));
 	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), 0, N(3)));
 	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), 0, UINT64_MAX));
 	assert_false(takes(RECORD_SPANS, "ninnnb", N(0), I(0), N(1), N(5), N(1), 0));
-	assert_true(takes(RECORD_SPANS, "ninnnbnn", N(0), I(0), N(1), N(5), N(1), PROFILE_BLOCKED, N(0), N(1)));
-	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), PROFILE_BLOCKED, N(0)));
+	assert_true(takes(RECORD_SPANS, "ninnnbnn", N(0), I(0), N(1), N(5), N(1), SAMPLE_BLOCKED, N(0), N(1)));
+	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), SAMPLE_BLOCKED, N(0)));
 	/* Times: the first thread's last span ends at 15. */
 	assert_true(takes(RECORD_SPANS, "ninnnbn", N(0), I(-15), N(0), N(1), N(1), 0, N(0)));
 	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(-16), N(0), N(1), N(1), 0, N(0)));
@@ -267,7 +267,7 @@ static void test_system_calls(void **state)
 	say_head(&records);
 	say_all(&records);
 	for (size_t i = 0; i < count; i++)
-		say(&records, RECORD_SPANS, "ninnnbnn", N(0), I(1), N(1), N(1), N(1), PROFILE_BLOCKED, N(0),
+		say(&records, RECORD_SPANS, "ninnnbnn", N(0), I(1), N(1), N(1), N(1), SAMPLE_BLOCKED, N(0),
 		    calls[i].said);
 	profile = read_records(&records, &came);
 	assert_int_equal(profile->nr_spans, 1 + count);

@@ -18,7 +18,7 @@ static uint32_t add_stack(struct profile *profile, enum profile_kind kind, const
 	return profile_add_node(profile, 0, profile_add_frame(profile, profile_add_function(profile, &function), 0));
 }
 
-static void add_span(struct profile *profile, uint32_t thread, enum profile_state state, int number, uint64_t start,
+static void add_span(struct profile *profile, uint32_t thread, enum sample_state state, int number, uint64_t start,
 		     uint64_t weight, uint32_t count)
 {
 	const struct profile_span span = {
@@ -53,8 +53,8 @@ static struct profile *some_profile(void)
 		};
 
 		profile_add_thread(profile, &thread);
-		for (int state = 0; state < PROFILE_STATES; state++)
-			add_span(profile, i, (enum profile_state)state, state == PROFILE_BLOCKED ? SYS_read : -1,
+		for (int state = 0; state < SAMPLE_STATES; state++)
+			add_span(profile, i, (enum sample_state)state, state == SAMPLE_BLOCKED ? SYS_read : -1,
 				 (uint64_t)state * 100, 100, 10);
 	}
 	return profile;
@@ -90,8 +90,8 @@ static void test_views(void **state)
 	assert_left((struct selection){.view = VIEW_GVL}, "2", "0123");
 	assert_left((struct selection){.view = VIEW_GC}, "1", "0123");
 	/* States, whatever the view: also what is idle. */
-	assert_left((struct selection){.view = VIEW_CPU, .states = {[PROFILE_SLEEPING] = true}}, "4", "0123");
-	assert_left((struct selection){.states = {[PROFILE_GC] = true, [PROFILE_BLOCKED] = true}}, "13", "0123");
+	assert_left((struct selection){.view = VIEW_CPU, .states = {[SAMPLE_SLEEPING] = true}}, "4", "0123");
+	assert_left((struct selection){.states = {[SAMPLE_GC] = true, [SAMPLE_BLOCKED] = true}}, "13", "0123");
 }
 
 static void test_threads(void **state)
@@ -121,7 +121,7 @@ static void assert_cut(uint64_t from, uint64_t to, uint64_t start, uint64_t weig
 	const struct profile_span *span = profile->spans;
 
 	profile->nr_spans = 0;
-	add_span(profile, 0, PROFILE_CPU, -1, 1000, 100, 10);
+	add_span(profile, 0, SAMPLE_CPU, -1, 1000, 100, 10);
 	profile_select(profile, &selection);
 	assert_int_equal(profile->nr_spans, count > 0);
 	if (count > 0) {
@@ -150,7 +150,7 @@ static void test_times(void **state)
 	assert_cut(UINT64_MAX, 0, 0, 0, 0);
 }
 
-static bool is_idle(const struct profile *profile, enum profile_state state, int number, uint32_t node)
+static bool is_idle(const struct profile *profile, enum sample_state state, int number, uint32_t node)
 {
 	const struct profile_span span = {.state = (uint8_t)state, .syscall = (int16_t)number, .node = node};
 
@@ -168,20 +168,20 @@ static void test_idle(void **state)
 	uint32_t reads = add_stack(profile, PROFILE_CFUNC, "IO#read");
 
 	(void)state;
-	assert_true(is_idle(profile, PROFILE_SLEEPING, -1, 0));
+	assert_true(is_idle(profile, SAMPLE_SLEEPING, -1, 0));
 	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
-		assert_true(is_idle(profile, PROFILE_BLOCKED, waits[i], 0));
-		assert_true(is_idle(profile, PROFILE_BLOCKED, waits[i], reads));
-		assert_false(is_idle(profile, PROFILE_CPU, waits[i], 0));
+		assert_true(is_idle(profile, SAMPLE_BLOCKED, waits[i], 0));
+		assert_true(is_idle(profile, SAMPLE_BLOCKED, waits[i], reads));
+		assert_false(is_idle(profile, SAMPLE_CPU, waits[i], 0));
 	}
 	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++) {
-		assert_false(is_idle(profile, PROFILE_BLOCKED, works[i], 0));
-		assert_false(is_idle(profile, PROFILE_BLOCKED, works[i], reads));
-		assert_false(is_idle(profile, PROFILE_BLOCKED, works[i], own));
-		assert_true(is_idle(profile, PROFILE_BLOCKED, works[i], accepts));
-		assert_true(is_idle(profile, PROFILE_BLOCKED, works[i], selects));
-		assert_false(is_idle(profile, PROFILE_CPU, works[i], accepts));
-		assert_false(is_idle(profile, PROFILE_GVL, works[i], accepts));
+		assert_false(is_idle(profile, SAMPLE_BLOCKED, works[i], 0));
+		assert_false(is_idle(profile, SAMPLE_BLOCKED, works[i], reads));
+		assert_false(is_idle(profile, SAMPLE_BLOCKED, works[i], own));
+		assert_true(is_idle(profile, SAMPLE_BLOCKED, works[i], accepts));
+		assert_true(is_idle(profile, SAMPLE_BLOCKED, works[i], selects));
+		assert_false(is_idle(profile, SAMPLE_CPU, works[i], accepts));
+		assert_false(is_idle(profile, SAMPLE_GVL, works[i], accepts));
 	}
 	profile_destroy(profile);
 }
@@ -189,19 +189,19 @@ static void test_idle(void **state)
 static void test_names(void **state)
 {
 	enum profile_view view;
-	enum profile_state of;
+	enum sample_state of;
 
 	(void)state;
 	for (int i = 0; i < PROFILE_VIEWS; i++) {
 		assert_true(profile_view_parse(profile_view_name((enum profile_view)i), &view));
 		assert_int_equal(view, i);
 	}
-	for (int i = 0; i < PROFILE_STATES; i++) {
-		assert_true(profile_state_parse(profile_state_name((enum profile_state)i), &of));
+	for (int i = 0; i < SAMPLE_STATES; i++) {
+		assert_true(sample_state_parse(sample_state_name((enum sample_state)i), &of));
 		assert_int_equal(of, i);
 	}
 	assert_false(profile_view_parse("", &view) || profile_view_parse("CPU", &view));
-	assert_false(profile_state_parse("", &of) || profile_state_parse("idle", &of));
+	assert_false(sample_state_parse("", &of) || sample_state_parse("idle", &of));
 }
 
 int main(void)

@@ -27,7 +27,7 @@ struct small {
 
 /* A recording of a process with one thread, that was in one state all the time. */
 static struct small small_recording(time_t start_s, long start_ns, uint64_t started, const char *name,
-				    enum profile_state of, uint64_t begin_ns, uint64_t weight_ns, bool finish)
+				    enum sample_state of, uint64_t begin_ns, uint64_t weight_ns, bool finish)
 {
 	const struct recording_head head = {
 	    .start = {start_s, start_ns}, .rate = (double)(start_s % 100 + 1), .mode = "paused"};
@@ -72,7 +72,7 @@ static struct profile *read_all(const struct small *files, size_t count, struct 
 	return profile;
 }
 
-static void assert_span(const struct profile_span *span, uint32_t thread, enum profile_state state, uint64_t start_us,
+static void assert_span(const struct profile_span *span, uint32_t thread, enum sample_state state, uint64_t start_us,
 			uint64_t weight_us)
 {
 	assert_int_equal(span->thread, thread);
@@ -85,9 +85,9 @@ static void assert_span(const struct profile_span *span, uint32_t thread, enum p
 static void test_one_process(void **state)
 {
 	const struct small files[] = {
-	    small_recording(1002, 500000000, 5, NULL, PROFILE_GC, 1000000, 2000000, true),
-	    small_recording(1000, 900000000, 5, NULL, PROFILE_CPU, 1000000, 3000000, true),
-	    small_recording(1001, 0, 5, NULL, PROFILE_GVL, 0, 4000, true),
+	    small_recording(1002, 500000000, 5, NULL, SAMPLE_GC, 1000000, 2000000, true),
+	    small_recording(1000, 900000000, 5, NULL, SAMPLE_CPU, 1000000, 3000000, true),
+	    small_recording(1001, 0, 5, NULL, SAMPLE_GVL, 0, 4000, true),
 	};
 	struct recording_state came[3];
 	struct profile *profile = read_all(files, 3, came);
@@ -102,9 +102,9 @@ static void test_one_process(void **state)
 	assert_int_equal(profile->nr_processes, 1);
 	assert_int_equal(profile->nr_threads, 1);
 	assert_int_equal(profile->nr_spans, 3);
-	assert_span(&profile->spans[0], 0, PROFILE_CPU, 1000, 3000);
-	assert_span(&profile->spans[1], 0, PROFILE_GVL, 100000, 4);
-	assert_span(&profile->spans[2], 0, PROFILE_GC, 1601000, 2000);
+	assert_span(&profile->spans[0], 0, SAMPLE_CPU, 1000, 3000);
+	assert_span(&profile->spans[1], 0, SAMPLE_GVL, 100000, 4);
+	assert_span(&profile->spans[2], 0, SAMPLE_GC, 1601000, 2000);
 	assert_int_equal(profile->processes[0].begin_ns, 1000000);
 	assert_int_equal(profile->processes[0].end_ns, 1603000000);
 	assert_int_equal(profile->duration_ns, 1603000000);
@@ -117,18 +117,18 @@ static void test_one_process(void **state)
 static void test_overlap(void **state)
 {
 	const struct small files[] = {
-	    small_recording(1000, 0, 5, NULL, PROFILE_CPU, 0, 10000000, true),
-	    small_recording(1000, 0, 5, NULL, PROFILE_GC, 0, 0, true),
-	    small_recording(1000, 4000000, 5, NULL, PROFILE_GVL, 0, 3000000, true),
+	    small_recording(1000, 0, 5, NULL, SAMPLE_CPU, 0, 10000000, true),
+	    small_recording(1000, 0, 5, NULL, SAMPLE_GC, 0, 0, true),
+	    small_recording(1000, 4000000, 5, NULL, SAMPLE_GVL, 0, 3000000, true),
 	};
 	struct recording_state came[3];
 	struct profile *profile = read_all(files, 3, came);
 
 	(void)state;
 	assert_int_equal(profile->nr_spans, 3);
-	assert_span(&profile->spans[0], 0, PROFILE_GC, 0, 0);
-	assert_span(&profile->spans[1], 0, PROFILE_CPU, 0, 4000);
-	assert_span(&profile->spans[2], 0, PROFILE_GVL, 4000, 3000);
+	assert_span(&profile->spans[0], 0, SAMPLE_GC, 0, 0);
+	assert_span(&profile->spans[1], 0, SAMPLE_CPU, 0, 4000);
+	assert_span(&profile->spans[2], 0, SAMPLE_GVL, 4000, 3000);
 	profile_destroy(profile);
 }
 
@@ -136,11 +136,11 @@ static void test_other_processes(void **state)
 {
 	/* The number was given anew; when it was started is not known; another thread. */
 	const struct small files[] = {
-	    small_recording(1000, 0, 5, NULL, PROFILE_CPU, 0, 1000000, true),
-	    small_recording(1000, 0, 6, NULL, PROFILE_CPU, 0, 1000000, true),
-	    small_recording(1000, 0, 0, NULL, PROFILE_CPU, 0, 1000000, true),
-	    small_recording(1000, 0, 0, NULL, PROFILE_CPU, 0, 1000000, true),
-	    small_recording(1000, 0, 5, "main", PROFILE_CPU, 0, 1000000, false),
+	    small_recording(1000, 0, 5, NULL, SAMPLE_CPU, 0, 1000000, true),
+	    small_recording(1000, 0, 6, NULL, SAMPLE_CPU, 0, 1000000, true),
+	    small_recording(1000, 0, 0, NULL, SAMPLE_CPU, 0, 1000000, true),
+	    small_recording(1000, 0, 0, NULL, SAMPLE_CPU, 0, 1000000, true),
+	    small_recording(1000, 0, 5, "main", SAMPLE_CPU, 0, 1000000, false),
 	};
 	struct recording_state came[5];
 	struct profile *profile = read_all(files, 5, came);
@@ -161,9 +161,9 @@ static void test_far_apart(void **state)
 {
 	const uint64_t long_ns = UINT64_C(9000000000) * 1000000000;
 	const struct small files[] = {
-	    small_recording(1000, 0, 5, NULL, PROFILE_CPU, 0, 1000, true),
-	    small_recording(1500000000, 0, 5, NULL, PROFILE_GC, long_ns / 1000, 1000, true),
-	    small_recording(9007199254, 0, 5, NULL, PROFILE_GVL, 1000, long_ns, true),
+	    small_recording(1000, 0, 5, NULL, SAMPLE_CPU, 0, 1000, true),
+	    small_recording(1500000000, 0, 5, NULL, SAMPLE_GC, long_ns / 1000, 1000, true),
+	    small_recording(9007199254, 0, 5, NULL, SAMPLE_GVL, 1000, long_ns, true),
 	};
 	struct recording_state came[3];
 	struct profile *profile = read_all(files, 3, came);
@@ -193,8 +193,8 @@ static void test_two_threads(void **state)
 	profile = read_records(&records, &came);
 	assert_int_equal(profile->nr_threads, 3);
 	assert_int_equal(profile->nr_spans, 3);
-	assert_span(&profile->spans[1], 1, PROFILE_CPU, 10, 5);
-	assert_span(&profile->spans[2], 2, PROFILE_CPU, 10, 5);
+	assert_span(&profile->spans[1], 1, SAMPLE_CPU, 10, 5);
+	assert_span(&profile->spans[2], 2, SAMPLE_CPU, 10, 5);
 	profile_destroy(profile);
 	bytes_clear(&records);
 }
@@ -215,7 +215,7 @@ static void assert_cannot_be_read(const char *const *files, size_t count, enum e
 
 static void test_files(void **state)
 {
-	const struct small file = small_recording(1000, 0, 5, NULL, PROFILE_CPU, 0, 1000, true);
+	const struct small file = small_recording(1000, 0, 5, NULL, SAMPLE_CPU, 0, 1000, true);
 	char fifo[] = "/tmp/rbdump-test-XXXXXX", *folder = mkdtemp(fifo), name[64];
 
 	(void)state;

@@ -1,4 +1,4 @@
-#include "guard/guard.h"
+#include "guard/worker.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -14,8 +14,8 @@
 #include "base/tell.h"
 #include "guard/stop_guard.h"
 
-_Atomic int guard_stop = GUARD_RUN;
-_Atomic unsigned int guard_signals;
+_Atomic int worker_stop = WORKER_RUN;
+_Atomic unsigned int worker_signals;
 
 static volatile pid_t worker;
 
@@ -34,13 +34,13 @@ static sigset_t before_mask;
 /* The signal handler of the worker. The kernel sends SIGUSR1 when rbdump is gone. */
 static void stop_worker(int signal)
 {
-	int run = GUARD_RUN;
+	int run = WORKER_RUN;
 
-	guard_signals++;
+	worker_signals++;
 	if (signal == SIGUSR1)
-		guard_stop = GUARD_ABANDON;
+		worker_stop = WORKER_ABANDON;
 	else
-		atomic_compare_exchange_strong(&guard_stop, &run, GUARD_FINISH);
+		atomic_compare_exchange_strong(&worker_stop, &run, WORKER_FINISH);
 }
 
 /* The signal handler of rbdump itself. */
@@ -63,7 +63,7 @@ static void handle(void (*handler)(int), int flags)
 			sigaction(ending[i], &action, NULL);
 }
 
-void guard_restore_signals(void)
+void worker_restore_signals(void)
 {
 	for (size_t i = 0; i < STOPPING; i++)
 		sigaction(stopping[i], &before_stopping[i], NULL);
@@ -71,7 +71,7 @@ void guard_restore_signals(void)
 	sigprocmask(SIG_SETMASK, &before_mask, NULL);
 }
 
-void guard_become_worker(pid_t parent)
+void worker_begin(pid_t parent)
 {
 	const struct sigaction ignore = {.sa_handler = SIG_IGN};
 	sigset_t lost;
@@ -91,7 +91,7 @@ void guard_become_worker(pid_t parent)
 		_exit(EXIT_FAILED);
 }
 
-void guard_block_child_signal(void)
+void worker_block_child_signal(void)
 {
 	sigset_t child;
 
@@ -100,7 +100,7 @@ void guard_block_child_signal(void)
 	sigprocmask(SIG_BLOCK, &child, &before_mask);
 }
 
-int guard_run(int (*work)(void *context), void *context)
+int worker_run(int (*work)(void *context), void *context)
 {
 	pid_t parent = getpid(), ended;
 	struct error *error;
@@ -108,7 +108,7 @@ int guard_run(int (*work)(void *context), void *context)
 	int status;
 
 	/* SIGCHLD is blocked before the fork, so that it is always blocked in the worker, and its threads inherit that. */
-	guard_block_child_signal();
+	worker_block_child_signal();
 	error = stop_guard_begin();
 	if (error)
 		return tell_error(error);
@@ -119,7 +119,7 @@ int guard_run(int (*work)(void *context), void *context)
 		return EXIT_FAILED;
 	}
 	if (worker == 0) {
-		guard_become_worker(parent);
+		worker_begin(parent);
 		error = stop_guard_enter();
 		if (error)
 			_exit(tell_error(error));

@@ -1,0 +1,27 @@
+/*
+ * The state of a thread at the time of a sample, as all formats show it (see doc/recording.md).
+ */
+#ifndef RBDUMP_SAMPLE_STATE_H
+#define RBDUMP_SAMPLE_STATE_H
+
+#include <stdbool.h>
+
+/* What a thread was doing when it was sampled. */
+enum sample_state {
+	SAMPLE_CPU,	 /* running Ruby code, or C code with or without the GVL, or waiting only for a CPU */
+	SAMPLE_GC,	 /* running the garbage collector */
+	SAMPLE_GVL,	 /* ready to run, but waiting for the GVL */
+	SAMPLE_BLOCKED,	 /* in a system call that waits for something outside of the process */
+	SAMPLE_SLEEPING, /* sleeping, or waiting for another thread: sleep, Queue#pop, Mutex#lock, Thread#join */
+	SAMPLE_STARTING, /* the process does not yet have a Ruby that can be read */
+	SAMPLE_STOPPED,	 /* stopped by a signal (SIGSTOP), or by a tracer other than rbdump */
+	SAMPLE_PAGING,	 /* waiting in the kernel for a page of memory, but not in a system call */
+	SAMPLE_STATES
+};
+
+/* The name of a state in all formats: "cpu", "gc", "gvl", "blocked", "sleeping", "starting", "stopped", "paging". */
+const char *sample_state_name(enum sample_state state);
+/* Returns false if there is no state with that name. */
+bool sample_state_parse(const char *name, enum sample_state *ret);
+
+#endif
