@@ -4,6 +4,7 @@
 #include "dump/children.h"
 #include "dump/dump.h"
 #include "layout/version.h"
+#include "store/make_file.h"
 #include "verbs/command_line.h"
 #include "verbs/help.h"
 #include "verbs/verbs.h"
@@ -141,7 +142,7 @@ int dump_command(int argc, char **argv)
 	if (options.force && !options.executable)
 		return command_line_wrong(&line, "", "--force needs the file EXE after the core");
 	if (elf)
-		return layout_make(elf, output, any_build);
+		return layout_make_file(elf, output, any_build);
 	if (options.pid == 0 && !options.core)
 		return command_line_wrong(&line, "", "give PID or --core FILE");
 	if (output || any_build)
