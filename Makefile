@@ -1,7 +1,7 @@
 # rbdump: build, test, install. `make help` lists the targets.
 
 VERSION := 0.1.0
-# Of this version: the manual pages show it.
+# The date of this version, which the manual pages show.
 DATE := 2026-11-25
 prefix ?= /usr/local
 bindir = $(prefix)/bin
@@ -15,7 +15,7 @@ CFLAGS ?= -O2 -g
 PYTHON ?= python3
 PKGS = libdw libelf jansson libzstd libprotobuf-c zlib nettle libseccomp
 
-# One build folder a flavour, so that a sanitized build does not replace the plain one.
+# Each kind of build has its own folder, so that a sanitized build does not replace the plain one.
 ifeq ($(SAN),1)
 B := build/san
 SANFLAGS = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -27,7 +27,7 @@ B := build
 SANFLAGS =
 endif
 
-# WERROR=1 makes them errors, as CI has it: a compiler that is newer than ours may have more of them.
+# WERROR=1 turns warnings into errors, as CI does. It is not the default: a newer compiler may have more warnings.
 WARNINGS = $(if $(filter 1,$(WERROR)),-Werror) -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wundef \
 	-Wwrite-strings -Wvla -Wformat=2 -Wnull-dereference -Wno-missing-field-initializers
 ALL_CPPFLAGS = -D_GNU_SOURCE -DRBDUMP_VERSION='"$(VERSION)"' -I$(B)/gen -Idumper -I. $(CPPFLAGS)
@@ -51,7 +51,7 @@ all: $(B)/rbdump manual
 $(B)/rbdump: $(OBJECTS)
 	$(call say,LD)$(CC) -o $@ $^ $(ALL_LDLIBS)
 
-# Says what is missing, before anything fails for it.
+# Names the packages that are missing, before the build fails because of them.
 $(B)/.needed: Makefile tests/packages
 	@CC='$(CC)' tests/packages --needed $(BUILD_PACKAGES)
 	@mkdir -p $(B) && touch $@
@@ -73,7 +73,7 @@ $(B)/gen/flamegraph_page.c: $(wildcard $(FLAMEGRAPH)/*) | $(B)/.needed
 	@mkdir -p $(B)/gen
 	$(call say,GEN)$(PYTHON) $(FLAMEGRAPH)/embed.py $(B)/gen
 
-# The help of each verb and its manual page, from one text.
+# The help text of each verb and its manual page are made from one file.
 HELP := dumper/verbs/help
 MANUAL := $(B)/man/rbdump.1 $(patsubst $(HELP)/%.txt,$(B)/man/rbdump-%.1,$(filter-out $(HELP)/rbdump.txt,$(wildcard $(HELP)/*.txt)))
 .PHONY: manual
@@ -90,7 +90,8 @@ $(B)/%.o: %.c $(GENERATED_HEADERS)
 $(B)/gen/%.o: $(B)/gen/%.c $(GENERATED_HEADERS)
 	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-# Unit tests: tests/unit/test_X.c is one cmocka program, linked with everything but main, and the fixtures: all other files.
+# Unit tests: each tests/unit/test_X.c is one cmocka program. It is linked with all of rbdump except main.c, and with
+# the fixtures, which are all other files of tests/unit/.
 UNIT := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
 UNIT_FIXTURES := $(patsubst %.c,$(B)/%.o,$(filter-out tests/unit/test_%,$(sort $(wildcard tests/unit/*.c))))
 .SECONDARY: $(UNIT_FIXTURES)
@@ -109,7 +110,7 @@ $(B)/unit/%: tests/unit/%.c $(LIB_OBJECTS) $(UNIT_FIXTURES)
 	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(LIB_OBJECTS) $(UNIT_FIXTURES) \
 		-lcmocka $(ALL_LDLIBS)
 
-# Fuzzing (tests/fuzz/): a driver with a fixed number of runs, which `make unit` runs; and libFuzzer.
+# Fuzzing (tests/fuzz/): `make unit` runs two drivers, each with a fixed number of runs; `make fuzz` runs libFuzzer.
 FUZZ_OBJECTS := $(patsubst %,$(B)/tests/fuzz/%.o,layouts mutate recordings records target)
 FUZZ_PROGRAM_OBJECTS := $(patsubst %,$(B)/tests/fuzz/%.o,program classes objects)
 FUZZ_DRIVER_OBJECTS := $(FUZZ_OBJECTS) $(FUZZ_PROGRAM_OBJECTS) $(patsubst %,$(B)/tests/fuzz/%.o,drive drive_recordings)
@@ -128,7 +129,7 @@ $(B)/fuzz/%: $(B)/tests/fuzz/fuzz_%.o $(FUZZ_OBJECTS) $(LIB_OBJECTS)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) -o $@ $^ -fsanitize=fuzzer -Wl,--wrap=memory_read $(ALL_LDLIBS)
 
-# What they find new stays in build/libfuzzer/corpus, and is where the next run goes on.
+# New inputs that the fuzzers find stay in build/libfuzzer/corpus, and the next run starts from these inputs, too.
 .PHONY: fuzz
 fuzz: packages-fuzz $(B)/fuzz/drive $(B)/fuzz/drive_recordings
 	@$(MAKE) --no-print-directory CC=clang FUZZ=1 $(FUZZERS:%=build/libfuzzer/fuzz/%)
@@ -139,7 +140,7 @@ fuzz: packages-fuzz $(B)/fuzz/drive $(B)/fuzz/drive_recordings
 		-timeout=25 -print_final_stats=1 -artifact_prefix=build/libfuzzer/$$f- build/libfuzzer/corpus/$$f \
 		build/libfuzzer/seeds/$$f; done
 
-# Probes: programs that show the tests one part of rbdump from outside.
+# Probes: programs through which tests see one part of rbdump from outside.
 PROBES := $(patsubst tests/probes/%.c,$(B)/tests/probes/%,$(sort $(wildcard tests/probes/*.c)))
 .PHONY: probes
 probes: $(PROBES)
@@ -148,7 +149,7 @@ $(B)/tests/probes/%: tests/probes/%.c $(LIB_OBJECTS)
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(LIB_OBJECTS) $(ALL_LDLIBS)
 
-# Packages of npm that open what `rbdump report` writes (tests/test_formats.py): as the lock file has them.
+# npm packages that open what `rbdump report` writes (tests/test_formats.py), in the versions of the lock file.
 FORMATS = build/formats/node_modules/.package-lock.json
 .PHONY: formats
 formats: $(FORMATS)
@@ -159,7 +160,7 @@ $(FORMATS): tests/formats/package.json tests/formats/package-lock.json tests/for
 	$(call say,NPM)cd build/formats && npm ci --loglevel=error
 	@touch $@
 
-# ---- what must be there; installed by apt-get where it is not
+# ---- packages that must be installed; if there is apt-get, it installs those that are missing
 
 BUILD_PACKAGES = gcc make pkg-config python3 libdw-dev libelf-dev libjansson-dev libzstd-dev libc6-dev \
 	libprotobuf-c-dev protobuf-c-compiler zlib1g-dev nettle-dev libseccomp-dev
@@ -168,11 +169,11 @@ LINT_PACKAGES = $(BUILD_PACKAGES) clang-tidy clang-format cppcheck shellcheck
 TEST_PACKAGES = $(BUILD_PACKAGES) ruby gdb git zstd gcc libcmocka-dev python3-pytest python3-pytest-xdist binutils dwz util-linux \
 	procps bash bash-completion zsh fish mandoc libdebuginfod1 puma unicorn chromium chromium-driver fonts-dejavu-core golang-go \
 	valgrind strace $(NPM_PACKAGES)
-# Rubies are built from Debian's source packages, so only where there is apt-get.
+# The Rubies are built from Debian's source packages, so they are built only if there is apt-get.
 RUBIES_PACKAGES = $(if $(shell command -v apt-get),apt dpkg-dev debian-archive-keyring musl-tools autoconf bison rustc zlib1g-dev \
 	libyaml-dev libgmp-dev)
 CHECK_PACKAGES = $(TEST_PACKAGES) $(RUBIES_PACKAGES)
-# Debian's npm does not go with a nodejs that has npm in it.
+# Debian's npm conflicts with a nodejs that contains npm, so it is not needed if there is an npm.
 NPM_PACKAGES = $(if $(shell command -v npm),nodejs,nodejs npm)
 FUZZ_PACKAGES = $(BUILD_PACKAGES) clang libclang-rt-dev
 BENCH_PACKAGES = $(CHECK_PACKAGES) elfutils time
@@ -194,11 +195,12 @@ demo: packages-demo
 	@$(MAKE) --no-print-directory all
 	@doc/demo/run
 
-# Debian's own python3 has Debian's own pytest; another python3 may come first in PATH. Tests wait more than they work.
+# Debian's python3 has Debian's pytest, but another python3 may come first in PATH. Tests wait more than they compute,
+# so there are more workers than CPUs.
 PYTEST = /usr/bin/python3 -m pytest -q -n $(PYTEST_WORKERS)
 PYTEST_WORKERS = $(shell echo $$(($(JOBS) * 3 / 2)))
 
-# The Rubies are built beside the unit tests, which need none.
+# The Rubies are built while the unit tests run: these need no Ruby.
 .PHONY: check check-fast soak
 check: packages-check
 	@$(MAKE) --no-print-directory -j$(JOBS) all probes formats
@@ -210,7 +212,7 @@ check-fast: packages-check
 	tests/rubies/build 3.4
 	$(PYTEST) --fast tests
 
-# Before a release: some hours. What the last one said is where CONTRIBUTING.md tells.
+# Run this before a release; it takes some hours. CONTRIBUTING.md says where the results of the last run are.
 soak: packages-bench
 	@$(MAKE) --no-print-directory -j$(JOBS) all probes formats
 	@$(MAKE) --no-print-directory unit FUZZ_RUNS=5000000 FUZZ_RECORDING_RUNS=100000
@@ -245,14 +247,15 @@ bench: packages-bench
 	tests/rubies/build 3.4
 	/usr/bin/python3 bench/bench.py
 
-# What doc/experiments.md says, measured anew: some 25 minutes.
+# Measures churn, variants and cost for doc/experiments.md anew, which takes some 25 minutes.
 .PHONY: experiments
 experiments: packages-check
 	@$(MAKE) --no-print-directory all
 	tests/rubies/build
 	/usr/bin/python3 bench/experiments.py
 
-# The table of what recording costs in doc/recording.md, measured anew: some five minutes; and doc/gallery.md: three.
+# `make recording` measures the table of costs in doc/recording.md anew, which takes some five minutes. `make gallery`
+# makes doc/gallery.md anew, which takes some three minutes.
 .PHONY: recording gallery
 recording: packages-check
 	@$(MAKE) --no-print-directory all
@@ -279,21 +282,21 @@ install: all
 
 .PHONY: help
 help:
-	@echo 'make            build build/rbdump'
-	@echo 'make demo       install what is missing, build, and dump a small Ruby program on Debian'"'"'s own Ruby'
-	@echo 'make check      install what the tests need, and run them all (the first time builds nine Rubies)'
-	@echo 'make check-fast  what can be tested in two minutes'
-	@echo 'make soak       all tests on all Rubies, and the long statistics: some hours'
-	@echo 'make SAN=1 check  the same under AddressSanitizer and UBSan'
-	@echo 'make unit       only the unit tests'
-	@echo 'make fuzz       libFuzzer on what judges a stack, and reads a recording, for FUZZ_SECONDS (60) each'
-	@echo 'make lint       clang-format, cppcheck, shellcheck, clang-tidy, and which folder includes which'
-	@echo 'make bench      measure'
-	@echo 'make experiments  measure paused against unpaused sampling anew (some 25 minutes)'
-	@echo 'make recording  measure what a recording takes anew (some five minutes)'
-	@echo 'make gallery    record rubocop, rake and puma anew for doc/gallery.md (some three minutes)'
-	@echo 'make install    honours DESTDIR and prefix'
-	@echo 'make clean'
+	@echo 'make              build build/rbdump'
+	@echo 'make demo         install missing packages, build rbdump, and dump a small program that Debian'"'"'s own Ruby runs'
+	@echo 'make check        install missing packages, and run all tests (the first time, this builds nine Rubies)'
+	@echo 'make check-fast   run only the quick tests, on the newest Ruby (about two minutes)'
+	@echo 'make soak         run all tests on all Rubies, and programs that need long runs for good statistics (some hours)'
+	@echo 'make SAN=1 check  run all tests with AddressSanitizer and UBSan'
+	@echo 'make unit         run only the unit tests'
+	@echo 'make fuzz         run libFuzzer on stacks, layouts and recordings, for FUZZ_SECONDS (default: 60) seconds each'
+	@echo 'make lint         run clang-format, cppcheck, shellcheck and clang-tidy, and check which folder includes which'
+	@echo 'make bench        measure rbdump and other tools: see doc/benchmarks.md'
+	@echo 'make experiments  measure paused and unpaused sampling anew, for doc/experiments.md (some 25 minutes)'
+	@echo 'make recording    measure the cost of a recording anew, for doc/recording.md (some five minutes)'
+	@echo 'make gallery      record rubocop, rake and puma anew, for doc/gallery.md (some three minutes)'
+	@echo 'make install      install rbdump in prefix (default: /usr/local); if DESTDIR is set, below DESTDIR'
+	@echo 'make clean        remove the folder build'
 
 .PHONY: clean
 clean:

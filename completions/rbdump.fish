@@ -24,71 +24,71 @@ complete -c rbdump -f
 complete -c rbdump -n "not __rbdump_verb $verbs" -a dump -d "print the stack of every thread"
 complete -c rbdump -n "not __rbdump_verb $verbs" -a record -d "sample a process"
 complete -c rbdump -n "not __rbdump_verb $verbs" -a report -d "show a recording"
-complete -c rbdump -n "not __rbdump_verb $verbs" -a experiment -d "measure how far samples can be trusted"
-complete -c rbdump -n "not __rbdump_verb $verbs" -a layout -d "make the layout of a Ruby"
+complete -c rbdump -n "not __rbdump_verb $verbs" -a experiment -d "measure how far sampled stacks can be trusted"
+complete -c rbdump -n "not __rbdump_verb $verbs" -a layout -d "make the layout of a Ruby from its debug info"
 complete -c rbdump -n "not __rbdump_verb $verbs" -a version -d "print the version, and the available layouts"
 complete -c rbdump -n "not __rbdump_verb $verbs" -a help -d "print the options of a command"
 complete -c rbdump -n "not __rbdump_verb record report experiment layout version help" -a "(__rbdump_rubies)"
 complete -c rbdump -n "__rbdump_verb help" -a "dump record report experiment layout version"
 complete -c rbdump -n "__rbdump_verb report layout" -F
 complete -c rbdump -n "__rbdump_verb record experiment" -a "(__rbdump_command)"
-complete -c rbdump -s h -l help -d "print the options"
+complete -c rbdump -s h -l help -d "print the help"
 
 complete -c rbdump -n "not __rbdump_verb record report experiment layout version help" -s p -l pid -d "the process" -x -a "(__rbdump_rubies)"
 complete -c rbdump -n "not __rbdump_verb record report experiment layout version help" -s c -l core -d "a core file" -r -F
-complete -c rbdump -n "not __rbdump_verb record report experiment layout version help" -l children -d "dump all descendants, too"
-complete -c rbdump -n "not __rbdump_verb record report experiment layout version help" -l json -d "print JSON"
+complete -c rbdump -n "not __rbdump_verb record report experiment layout version help" -l children -d "also dump all descendants"
+complete -c rbdump -n "not __rbdump_verb record report experiment layout version help" -l json -d "print JSON instead of text"
 complete -c rbdump -n "not __rbdump_verb record report experiment layout version help" -l no-stop -d "do not pause the process"
 complete -c rbdump -n "not __rbdump_verb record report experiment layout version help" -l offsets -d "use this layout" -r -F
-complete -c rbdump -n "not __rbdump_verb record report experiment layout version help" -l nearest -d "use the layout of the nearest release"
-complete -c rbdump -n "not __rbdump_verb record report experiment layout version help" -l time-limit -d "give up if there is nothing to show after this time" -x
-complete -c rbdump -n "not __rbdump_verb record report experiment layout version help" -l ruby-version -d "the version, if the core does not contain it" -x
-complete -c rbdump -n "not __rbdump_verb record report experiment layout version help" -l force -d "use the executable whatever its build-id is"
+complete -c rbdump -n "not __rbdump_verb record report experiment layout version help" -l nearest -d "if the release has no layout, use the nearest layout"
+complete -c rbdump -n "not __rbdump_verb record report experiment layout version help" -l time-limit -d "give up if there is nothing to show after this many seconds" -x
+complete -c rbdump -n "not __rbdump_verb record report experiment layout version help" -l ruby-version -d "the version of Ruby, if the core does not contain it" -x
+complete -c rbdump -n "not __rbdump_verb record report experiment layout version help" -l force -d "use the executable even if its build-id differs"
 complete -c rbdump -n "not __rbdump_verb record report experiment layout version help" -s V -l version -d "print the version, and the available layouts"
-complete -c rbdump -n "not __rbdump_verb record report experiment layout version help" -s g -l gen-offsets -d "make the layout of a Ruby" -r -F
-complete -c rbdump -n "not __rbdump_verb record report experiment version help" -s o -l output -d "write to this file" -r -F
+complete -c rbdump -n "not __rbdump_verb record report experiment layout version help" -s g -l gen-offsets -d "make the layout of a Ruby from its debug info" -r -F
+complete -c rbdump -n "not __rbdump_verb record report experiment version help" -s o -l output -d "write the layout to this file" -r -F
 complete -c rbdump -n "not __rbdump_verb record report experiment version help" -l any-build -d "make one layout for all builds of this version"
 
 complete -c rbdump -n "__rbdump_verb record report" -s o -l output -d "write to this file" -r -F
-complete -c rbdump -n "__rbdump_verb record report" -l by -d "the view" -x -a "wall\t cpu\t gvl\t gc\t"
-complete -c rbdump -n "__rbdump_verb record report" -l idle -d "show idle threads, too"
-complete -c rbdump -n "__rbdump_verb record report" -l on-cpu -d "only samples on a CPU"
-complete -c rbdump -n "__rbdump_verb record report" -l gc -d "only samples in the garbage collector"
-complete -c rbdump -n "__rbdump_verb record report" -l threads -d "each thread by itself, or all as one" -x -a "each\t merged\t"
-complete -c rbdump -n "__rbdump_verb record report" -l lines -d "functions by line"
+complete -c rbdump -n "__rbdump_verb record report" -l by -d "which time to show" -x -a "wall\t cpu\t gvl\t gc\t"
+complete -c rbdump -n "__rbdump_verb record report" -l idle -d "also show idle threads"
+complete -c rbdump -n "__rbdump_verb record report" -l on-cpu -d "only samples of threads on a CPU"
+complete -c rbdump -n "__rbdump_verb record report" -l gc -d "only samples of threads in the garbage collector"
+complete -c rbdump -n "__rbdump_verb record report" -l threads -d "show each thread separately, or all threads as one" -x -a "each\t merged\t"
+complete -c rbdump -n "__rbdump_verb record report" -l lines -d "show the lines of a function separately"
 
-complete -c rbdump -n "__rbdump_verb record" -s p -l pid -d "the process" -x -a "(__rbdump_rubies)"
-complete -c rbdump -n "__rbdump_verb record" -l children -d "record all descendants, too"
+complete -c rbdump -n "__rbdump_verb record" -s p -l pid -d "the process; may be repeated" -x -a "(__rbdump_rubies)"
+complete -c rbdump -n "__rbdump_verb record" -l children -d "also record all present and future descendants"
 complete -c rbdump -n "__rbdump_verb record" -s r -l rate -d "samples of each thread per second" -x
-complete -c rbdump -n "__rbdump_verb record" -l max-cpu -d "use at most this much of a CPU" -x
+complete -c rbdump -n "__rbdump_verb record" -l max-cpu -d "take at most this many percent of a CPU" -x
 complete -c rbdump -n "__rbdump_verb record" -s d -l duration -d "stop after this many seconds" -x
-complete -c rbdump -n "__rbdump_verb record" -s f -l format -d "the format" -x -a "raw\t flamegraph\t collapsed\t speedscope\t pprof\t firefox\t callgrind\t json\t summary\t"
-complete -c rbdump -n "__rbdump_verb record" -l mode -d "whether a running thread is stopped" -x -a "paused\t unpaused\t"
-complete -c rbdump -n "__rbdump_verb record" -l rotate -d "begin a new file every so many seconds" -x
+complete -c rbdump -n "__rbdump_verb record" -s f -l format -d "the format of the output" -x -a "raw\t flamegraph\t collapsed\t speedscope\t pprof\t firefox\t callgrind\t json\t summary\t"
+complete -c rbdump -n "__rbdump_verb record" -l mode -d "whether running threads are stopped" -x -a "paused\t unpaused\t"
+complete -c rbdump -n "__rbdump_verb record" -l rotate -d "begin a new file at this interval, in seconds" -x
 complete -c rbdump -n "__rbdump_verb record" -l offsets -d "use this layout" -r -F
-complete -c rbdump -n "__rbdump_verb record" -l nearest -d "use the layout of the nearest release"
-complete -c rbdump -n "__rbdump_verb record" -l time-limit -d "give up if there is nothing to show after this time" -x
+complete -c rbdump -n "__rbdump_verb record" -l nearest -d "if the release has no layout, use the nearest layout"
+complete -c rbdump -n "__rbdump_verb record" -l time-limit -d "give up on a process that cannot be read within this many seconds" -x
 
-complete -c rbdump -n "__rbdump_verb report" -s f -l format -d "the format" -x -a "flamegraph\t collapsed\t speedscope\t pprof\t firefox\t callgrind\t json\t summary\t"
-complete -c rbdump -n "__rbdump_verb report" -l state -d "only samples in this state" -x -a "cpu\t gc\t gvl\t blocked\t sleeping\t starting\t stopped\t paging\t"
-complete -c rbdump -n "__rbdump_verb report" -l thread -d "only the thread with this name or tid" -x -a "main\t"
-complete -c rbdump -n "__rbdump_verb report" -l pid -d "only this process" -x
-complete -c rbdump -n "__rbdump_verb report" -l from -d "only from this second on" -x
-complete -c rbdump -n "__rbdump_verb report" -l to -d "only up to this second" -x
+complete -c rbdump -n "__rbdump_verb report" -s f -l format -d "the format of the output" -x -a "flamegraph\t collapsed\t speedscope\t pprof\t firefox\t callgrind\t json\t summary\t"
+complete -c rbdump -n "__rbdump_verb report" -l state -d "show only this state; may be repeated" -x -a "cpu\t gc\t gvl\t blocked\t sleeping\t starting\t stopped\t paging\t"
+complete -c rbdump -n "__rbdump_verb report" -l thread -d "show only the thread with this name or tid" -x -a "main\t"
+complete -c rbdump -n "__rbdump_verb report" -l pid -d "show only this process" -x
+complete -c rbdump -n "__rbdump_verb report" -l from -d "show only the time after this second" -x
+complete -c rbdump -n "__rbdump_verb report" -l to -d "show only the time before this second" -x
 complete -c rbdump -n "__rbdump_verb report" -l diff -d "compare with this recording" -r -F
-complete -c rbdump -n "__rbdump_verb report" -l max-memory -d "use at most this much memory" -x
+complete -c rbdump -n "__rbdump_verb report" -l max-memory -d "use at most this many megabytes of memory" -x
 
 complete -c rbdump -n "__rbdump_verb experiment" -s p -l pid -d "the process" -x -a "(__rbdump_rubies)"
 complete -c rbdump -n "__rbdump_verb experiment" -s r -l rate -d "samples per second" -x
 complete -c rbdump -n "__rbdump_verb experiment" -s n -l samples -d "samples per mode" -x
-complete -c rbdump -n "__rbdump_verb experiment" -s d -l duration -d "seconds in all" -x
+complete -c rbdump -n "__rbdump_verb experiment" -s d -l duration -d "stop after this many seconds" -x
 complete -c rbdump -n "__rbdump_verb experiment" -s m -l modes -d "the modes" -x -a "unpaused-naive\t unpaused-once\t unpaused-double\t unpaused\t paused-naive\t paused\t"
-complete -c rbdump -n "__rbdump_verb experiment" -l budget -d "no new try of an unpaused sample after this time" -x
+complete -c rbdump -n "__rbdump_verb experiment" -l budget -d "retry an unpaused sample for at most this many microseconds" -x
 complete -c rbdump -n "__rbdump_verb experiment" -l on-torn -d "what to do if a thread is stopped while its stack is changing" -x -a "again\t report\t drop\t step\t"
-complete -c rbdump -n "__rbdump_verb experiment" -l seed -d "the seed of the order of blocks" -x
-complete -c rbdump -n "__rbdump_verb experiment" -l oracle -d "the legal calls of the target" -r -F
-complete -c rbdump -n "__rbdump_verb experiment" -l progress -d "the file in which the target counts its progress" -r -F
-complete -c rbdump -n "__rbdump_verb experiment" -l json -d "write the report as JSON" -r -F
-complete -c rbdump -n "__rbdump_verb experiment" -l torn-log -d "write rejected and impossible samples" -r -F
+complete -c rbdump -n "__rbdump_verb experiment" -l seed -d "the seed for the random order of the blocks" -x
+complete -c rbdump -n "__rbdump_verb experiment" -l oracle -d "a list of the calls that the target can make" -r -F
+complete -c rbdump -n "__rbdump_verb experiment" -l progress -d "a file in which the target counts its progress" -r -F
+complete -c rbdump -n "__rbdump_verb experiment" -l json -d "write the report to this file, as JSON" -r -F
+complete -c rbdump -n "__rbdump_verb experiment" -l torn-log -d "write rejected, impossible and single-stepped samples to this file" -r -F
 complete -c rbdump -n "__rbdump_verb experiment" -l offsets -d "use this layout" -r -F
-complete -c rbdump -n "__rbdump_verb experiment" -l nearest -d "use the layout of the nearest release"
+complete -c rbdump -n "__rbdump_verb experiment" -l nearest -d "if the release has no layout, use the nearest layout"

@@ -1,9 +1,9 @@
-"""Recomputes a layout file of rbdump's with gdb's own type system.
+"""Compares a layout file of rbdump with what gdb itself says about the ELF file.
 
     gdb -batch -nx -x check_layout.py -ex 'check-layout FILE' ELF
 
-ELF is the one that the layout was made from, with its debug info. Exit status 0 if every line agrees, else 1.
-Only the layout's own names are used: nothing here knows what rbdump needs.
+ELF is the file from which the layout was made, with its debug info. The exit status is 0 if every line agrees,
+otherwise 1. The script takes all names from the layout: it does not know what rbdump needs.
 """
 
 import os
@@ -17,9 +17,9 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from ruby_types import find_address, find_constant, find_member, find_struct, has_function  # noqa: E402
 
 FORMAT = "rbdump-layout 1"
-# The header's lines in their order. gdb's Python does not tell the producer; the source is only a file's name;
-# what was asked for is the generator's; the digest is over the file's own lines; levels and origin are of Ruby's
-# repository, and so is the name of a configuration.
+# The kinds of lines in the header, sorted. Some cannot be checked: gdb's Python does not tell the producer; `source` is
+# only the name of a file; `asked` is about the generator; `digest` is over the lines of the layout itself; `levels`,
+# `origin` and `configuration` are about Ruby's repository.
 HEADER = (
     "arch", "asked", "build-id", "configuration", "description", "digest", "levels", "origin", "producer", "source",
     "version", "versions",
@@ -33,25 +33,25 @@ MAX_WINDOW = 1 << 16  # bytes of code; a whole function is smaller
 
 
 class Difference(Exception):
-    """What gdb says of one line, where it does not agree."""
+    """What gdb says about a line that is wrong."""
 
 
 def number(word):
     if not NUMBER.match(word):
-        raise Difference(f"{word} is no number")
+        raise Difference(f"{word} is not a number")
     return int(word)
 
 
 def address(word):
     if not ADDRESS.match(word):
-        raise Difference(f"{word} is no address")
+        raise Difference(f"{word} is not an address")
     return int(word, 16)
 
 
 def name(word):
-    # Names go into expressions that gdb evaluates, so nothing else may.
+    # Names become parts of expressions that gdb evaluates, so nothing but a name is allowed.
     if not NAME.match(word):
-        raise Difference(f"{word} is no name")
+        raise Difference(f"{word} is not a name")
     return word
 
 
@@ -80,28 +80,28 @@ def check_member(path, offset, size, *bits):
     if bits:
         keyword, shift, width = bits
         if keyword != "bits":
-            raise Difference(f"{keyword} where `bits` should be")
+            raise Difference(f"`bits` is expected instead of {keyword}")
     given = (number(offset), number(size), number(str(shift)), number(str(width)))
     if given != tuple(found):
-        in_bits = f" bits {found.shift} {found.width}" if found.width else ""
-        raise Difference(f"gdb says {found.offset} {found.size}{in_bits}")
+        in_bits = f", shift {found.shift}, width {found.width}" if found.width else ""
+        raise Difference(f"gdb says offset {found.offset}, size {found.size}{in_bits}")
 
 
 def check_constant(constant, value):
     found = find_constant(name(constant))
     if found is None:
         raise Difference("gdb knows no such constant")
-    # An enumerator's sign is not in every DWARF: what counts is that the bits of its type are the same.
+    # DWARF does not always say whether an enumerator is signed, so only the bits of its type are compared.
     modulus = 1 << (8 * found.type.sizeof)
     if (number(value) - int(found)) % modulus:
         raise Difference(f"gdb says {int(found)}")
 
 
 def check_macro(macro, value):
-    """A macro: gdb knows no more than that it is no enumerator."""
+    """A macro: gdb can only tell that no constant has this name."""
     number(value)
     if find_constant(name(macro)) is not None:
-        raise Difference("gdb knows it as a constant")
+        raise Difference("gdb knows a constant of this name")
 
 
 def check_function(function):
@@ -118,7 +118,7 @@ def check_symbol(symbol, at):
 
 
 def functions_at(pc):
-    """The functions that PC lies in, from the one that is inlined deepest to the one that is not inlined."""
+    """The functions that contain PC: first the most deeply inlined function, last the function that is not inlined."""
     block = gdb.block_for_pc(pc)
     found = []
     while block is not None and not block.is_static and not block.is_global:
@@ -131,7 +131,7 @@ def functions_at(pc):
 def check_window(function, low, high, outermost):
     low, high = address(low), address(high)
     if not low < high <= low + MAX_WINDOW:
-        raise Difference("it is no range of code")
+        raise Difference("this is not a range of code")
     for pc in range(low, high):
         chain = functions_at(pc)
         if name(function) not in chain:
@@ -141,7 +141,7 @@ def check_window(function, low, high, outermost):
 
 
 CHECKS = {
-    # first word: how many words may follow, and what looks at them
+    # the first word of a line: how many words can follow it, and the function that checks them
     "size": ((2,), check_size),
     "member": ((3, 6), check_member),
     "enumerator": ((2,), check_constant),
@@ -156,15 +156,16 @@ CHECKS = {
 def check_fact(line):
     word, *rest = line.split(" ")
     if word not in CHECKS:
-        raise Difference("no kind of fact that gdb can check")
+        raise Difference("gdb cannot check this kind of fact")
     counts, check = CHECKS[word]
     if len(rest) not in counts:
-        raise Difference("it has not the right number of words")
+        raise Difference("the line has the wrong number of words")
     check(*rest)
 
 
 def places_of(function):
-    """Addresses where gdb knows code of FUNCTION to be: where it begins, be it inlined, and each line of its file."""
+    """Addresses in the code of FUNCTION that gdb knows: where FUNCTION begins (also where it is inlined), and where
+    lines of its source file begin."""
     try:
         begins = gdb.decode_line(function)[1] or ()
     except gdb.error:
@@ -177,7 +178,8 @@ def places_of(function):
 
 
 def check_windows_whole(lines):
-    """Differences where the windows leave out code of a function: places that gdb knows, and the bytes next to them."""
+    """Yields a difference for each address in a function's code that none of the function's windows contains. Looks at
+    the addresses that gdb knows, and at the bytes next to each window."""
     windows = {}
     for line in lines:
         words = line.split(" ")
@@ -185,18 +187,19 @@ def check_windows_whole(lines):
             try:
                 windows.setdefault(words[1], []).append((address(words[2]), address(words[3])))
             except Difference:
-                continue  # told with its line
+                continue  # reported with the line itself
     for function, ranges in sorted(windows.items()):
         pcs = places_of(function)
         for low, high in ranges:
             pcs.update(pc for pc in (low - 1, high) if function in functions_at(pc))
         for pc in sorted(pcs):
             if not any(low <= pc < high for low, high in ranges):
-                yield f"gdb says {pc:#x} is in {function} too, and no window covers it"
+                yield f"gdb says {pc:#x} is in {function}, too, but no window contains it"
 
 
 def string(symbol):
-    """The C string of that name in the ELF, or None. By its address: some declarations leave its length open."""
+    """The C string at SYMBOL in the ELF file, or None. It is read from its address, because some declarations do not
+    have its length."""
     start = find_address(symbol)
     if start is None:
         return None
@@ -207,13 +210,13 @@ def string(symbol):
 
 
 def check_header(line):
-    """Whether gdb could check it."""
+    """Checks a line of the header, and returns whether gdb could check it."""
     word, _, value = line.partition(" ")
     if word == "arch":
         expect("architecture", ARCHITECTURES.get(value), gdb.selected_inferior().architecture().name())
     elif word == "build-id":
         if value not in [objfile.build_id for objfile in gdb.objfiles()]:
-            raise Difference("gdb has no file of that build-id open")
+            raise Difference("gdb has not opened a file with this build-id")
     elif word in ("description", "version"):
         expect(word, value, string("ruby_" + word))
     else:
@@ -222,10 +225,10 @@ def check_header(line):
 
 
 def check_file(lines):
-    """Returns how many lines were checked, and the differences, each a line and what gdb says."""
+    """Returns how many lines were checked, and the differences: pairs of a line, and what gdb says about it."""
     checked, differences = 0, []
     if not lines or lines[0] != FORMAT:
-        return checked, [(lines[0] if lines else "", f"not a layout file: no `{FORMAT}`")]
+        return checked, [(lines[0] if lines else "", f"not a layout file: the first line should be `{FORMAT}`")]
     facts = [line for line in lines[1:] if line.split(" ")[0] not in HEADER]
     if not facts or facts[-1] != f"end {len(facts) - 1}" or lines[-1] != facts[-1]:
         return checked, [(lines[-1], "the file is not whole: its last line should be `end` and the number of facts")]
@@ -245,23 +248,23 @@ def check_file(lines):
 
 
 class CheckLayout(gdb.Command):
-    """Recompute every line of a layout file of rbdump's from the debug info of the ELF that is open: check-layout FILE
+    """Compare a layout file of rbdump with the debug info of the ELF file that is open: check-layout FILE
 
-An error if a line differs, so that `gdb -batch -ex 'check-layout FILE' ELF` ends with status 1."""
+The command fails if a line differs, so that `gdb -batch -ex 'check-layout FILE' ELF` exits with status 1."""
 
     def __init__(self):
         super().__init__("check-layout", gdb.COMMAND_FILES, gdb.COMPLETE_FILENAME)
 
     def invoke(self, argument, from_tty):
         if gdb.selected_inferior().pid:
-            raise gdb.GdbError("check-layout: addresses are as in the ELF file; open it without a process.")
+            raise gdb.GdbError("check-layout: a layout has the addresses of the ELF file: open it without a process.")
         try:
             with open(os.path.expanduser(argument), "rb") as file:
                 raw = file.read(MAX_FILE + 1)
         except OSError as problem:
             raise gdb.GdbError(f"check-layout: {argument}: {problem.strerror}") from None
         if len(raw) > MAX_FILE:
-            raise gdb.GdbError(f"check-layout: {argument}: longer than a layout file may be")
+            raise gdb.GdbError(f"check-layout: {argument}: too long for a layout file")
         checked, differences = check_file(raw.decode("utf-8", "backslashreplace").splitlines())
         for line, difference in differences:
             gdb.write(f"{line}: {difference}\n")

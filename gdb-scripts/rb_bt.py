@@ -1,6 +1,7 @@
-"""Ruby stacks in gdb, of a live process or a core, from Ruby's debug info. `source` this file; then: help rb-bt.
+"""Commands for gdb that show the Ruby stacks of a live process or of a core. They need Ruby's debug info.
 
-Nothing is called in the process and nothing written to it, so a core will do, and a process is not disturbed.
+To load the commands, `source` this file; `help rb-bt` describes the first of them. The commands call no function in the
+process, and write nothing to it, so they work on a core, too.
 """
 
 import codecs
@@ -19,13 +20,13 @@ from ruby_walk import CFP, Walk  # noqa: E402
 
 
 def sentences_only(invoke):
-    """Whatever goes wrong in a command is told in one sentence, never as a Python traceback."""
+    """Makes a command report every failure in one sentence, never as a Python traceback."""
 
     @functools.wraps(invoke)
     def wrapped(self, argument, from_tty):
         try:
             if not gdb.selected_inferior().pid:
-                raise gdb.GdbError("There is no process and no core: attach, or open one with core-file.")
+                raise gdb.GdbError("There is no process and no core: use attach or core-file.")
             invoke(self, argument, from_tty)
         except (Unreadable, gdb.error) as problem:
             raise gdb.GdbError(f"{self.name}: {problem}") from None
@@ -35,7 +36,7 @@ def sentences_only(invoke):
 
 @contextlib.contextmanager
 def _no_calls():
-    """What the user typed may not run functions in the process either."""
+    """Within this context, an expression that the user typed cannot call functions in the process."""
     before = gdb.parameter("may-call-functions")
     gdb.execute("set may-call-functions off")
     try:
@@ -50,7 +51,7 @@ def _evaluate(expression) -> int:
 
 
 def text(raw):
-    """Bytes that are no UTF-8, and NUL, become \\xNN, as in rbdump's own JSON."""
+    """UTF-8 as text. NUL, and bytes that are not UTF-8, become \\xNN, as in rbdump's own JSON."""
     if raw is None:
         return None
     return raw.decode("utf-8", "rb-bt").replace("\0", "\\x00")
@@ -64,15 +65,15 @@ codecs.register_error("rb-bt", _escape)
 
 
 def _selected(stacks, argument):
-    """The stacks that the user means: all; the one that the thread selected in gdb runs; or the one that has a
-    number for its thread, Thread, execution context, fiber or kernel thread id."""
+    """The stacks that the user wants: all stacks; the stack that the selected gdb thread runs; or the stacks for a
+    number: the address of a thread, a Thread object, an execution context or a fiber, or a kernel thread id."""
     if argument in ("", "all"):
         return stacks
     if argument == "here":
         thread = gdb.selected_thread()
         wanted = [s for s in stacks if s.fiber is None and s.gdb_thread == (thread.num if thread else 0)]
         if not wanted:
-            raise gdb.GdbError("The thread selected in gdb runs no Ruby thread; see rb-threads.")
+            raise gdb.GdbError("The selected gdb thread does not run a Ruby thread: see rb-threads.")
         return wanted
     number = _evaluate(argument)
     if number:
@@ -82,7 +83,7 @@ def _selected(stacks, argument):
         ):
             if wanted:
                 return wanted
-    raise gdb.GdbError(f"{argument} is no Ruby thread; see rb-threads.")
+    raise gdb.GdbError(f"{argument} is not a Ruby thread or fiber: see rb-threads.")
 
 
 def _tell_problems(walk):
@@ -140,13 +141,13 @@ def _json(stack):
 class RubyBacktrace(gdb.Command):
     """Print Ruby stacks, innermost frame first: rb-bt [--json] [all | here | THREAD]
 
-all     every thread of every ractor, and where this Ruby keeps a list of them (3.3 and later), the fibers that have
-        been set aside; the default
-here    the Ruby thread that the thread selected in gdb runs
+all     all threads of all ractors, and all suspended fibers, if this Ruby keeps a list of its fibers (3.3 and later;
+        3.2 with a JIT); this is the default
+here    the Ruby thread that the selected gdb thread runs
 THREAD  an expression: rb_thread_t *, Thread object, rb_execution_context_t *, rb_fiber_t * or kernel thread id
 
---json  on one line, a list of stacks: name, tid, thread, ractor, main, status, fiber, reason, frames, each with kind
-        (ruby, cfunc, unreadable), path, line, label, cfp, reason"""
+--json  print a list of stacks, as JSON on one line. Each stack has name, tid, thread, ractor, main, status, fiber,
+        reason and frames. Each frame has kind (ruby, cfunc, unreadable), path, line, label, cfp and reason"""
 
     name = "rb-bt"
 
@@ -174,7 +175,7 @@ THREAD  an expression: rb_thread_t *, Thread object, rb_execution_context_t *, r
 
 
 class RubyThreads(gdb.Command):
-    """List the Ruby threads of all ractors, and the fibers that have been set aside, with their innermost frames."""
+    """List the Ruby threads of all ractors, and the suspended fibers, each with its innermost frame."""
 
     name = "rb-threads"
 
@@ -194,8 +195,8 @@ class RubyThreads(gdb.Command):
 class RubyFrame(gdb.Command):
     """Show frame N of a Ruby stack with its addresses: rb-frame N [here | THREAD]
 
-N is the number that rb-bt shows; without a THREAD it is that of the thread selected in gdb.
-$rb_cfp is set to the control frame: p *$rb_cfp"""
+N is the number that rb-bt shows for the frame. Default stack: the stack that the selected gdb thread runs (here).
+Afterwards, $rb_cfp is the control frame of frame N: p *$rb_cfp"""
 
     name = "rb-frame"
 
@@ -222,7 +223,7 @@ $rb_cfp is set to the control frame: p *$rb_cfp"""
 
 
 class RubyString(gdb.Command):
-    """Print the bytes of a Ruby String, or the name of an ID with -i: rb-str [-i] EXPRESSION"""
+    """Print the bytes of a Ruby String, or with -i the name of an ID: rb-str [-i] EXPRESSION"""
 
     name = "rb-str"
 
@@ -241,7 +242,7 @@ class RubyString(gdb.Command):
 
 
 class RubyIseq(gdb.Command):
-    """Say what code an rb_iseq_t * is: rb-iseq EXPRESSION"""
+    """Show the path, the line, the label and the addresses of an rb_iseq_t *: rb-iseq EXPRESSION"""
 
     name = "rb-iseq"
 

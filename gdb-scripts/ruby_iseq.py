@@ -1,4 +1,4 @@
-"""Code of Ruby's (iseq) → path, line, label."""
+"""Reads the path, the lines and the label of Ruby code (an iseq)."""
 
 from typing import Optional
 
@@ -6,16 +6,16 @@ from ruby_memory import Unreadable
 from ruby_values import Values
 
 BODY = "rb_iseq_constant_body"
-MAX_NESTING = 10_000  # of scopes in one file; a longer chain is a loop
+MAX_NESTING = 10_000  # scopes, one in another; a longer chain is a loop
 
-# The succinct table of positions (iseq.c, the same 2.7–3.4): 9 ranks of 7 bits a word for the first positions; then
-# blocks of 512 positions, each with 8 small blocks of 64, whose ranks take 9 bits each.
+# The succinct table of positions (iseq.c, the same from 2.7 to 3.4). For the first positions, each word has 9 ranks of
+# 7 bits. Then there are blocks of 512 positions, each with 8 small blocks of 64, whose ranks take 9 bits each.
 IMMEDIATE_RANKS, IMMEDIATE_BITS = 9, 7
 BLOCK, SMALL_BLOCK, SMALL_RANK_BITS = 512, 64, 9
 
 
 class Iseq:
-    """One piece of code. Reading it checks that it is one."""
+    """The code at an address. The constructor checks that there is an iseq at this address."""
 
     def __init__(self, values: Values, address):
         self.values = values
@@ -53,12 +53,13 @@ class Iseq:
 
     @property
     def hides_c_functions(self) -> bool:
-        """Whether Ruby leaves out the C functions that it calls: is_internal_location() (vm_backtrace.c, 4.0+)."""
+        """Whether Ruby omits C functions that this code calls (vm_backtrace.c, is_internal_location(), since 4.0)."""
         return self.memory.types.function("bt_backpatch_loc") and self.path.startswith(b"<internal:")
 
     @property
     def acts_as_c(self) -> bool:
-        """Whether Ruby shows it as a C function: `Primitive.attr! :c_trace` in 3.4, all of Ruby's own code in 4.0+."""
+        """Whether Ruby shows this code as a C function: in 3.4, code with `Primitive.attr! :c_trace`; since 4.0, all
+        code of Ruby itself."""
         if self.memory.types.function("bt_backpatch_loc"):
             return self.hides_c_functions
         bit = self.memory.types.constant("BUILTIN_ATTR_C_TRACE")
@@ -69,11 +70,11 @@ class Iseq:
         return Iseq(self.values, address) if address else None
 
     def holds(self, pc) -> bool:
-        """False for a pc that a JIT has left stale."""
+        """Whether this code contains PC. It does not contain a pc that a JIT has left stale."""
         return self.encoded <= pc <= self.encoded + 8 * self.size
 
     def line(self, pc) -> Optional[int]:
-        """As calc_lineno() (vm_backtrace.c): of the instruction before pc. None if pc lies elsewhere."""
+        """The line of the instruction before PC, as calc_lineno() finds it (vm_backtrace.c). None if not holds(PC)."""
         if not self.holds(pc):
             return None
         if pc not in self._lines:
@@ -89,7 +90,7 @@ class Iseq:
         if not 1 <= rank <= count:
             raise Unreadable(f"the line table of the iseq {self.address:#x} has no entry {rank}")
         entry = self._get("insns_info.body") + (rank - 1) * self.memory.size("iseq_insn_info_entry")
-        return self.memory.get_signed(entry, "iseq_insn_info_entry", "line_no")  # `eval` takes negative ones
+        return self.memory.get_signed(entry, "iseq_insn_info_entry", "line_no")  # `eval` accepts negative lines
 
     def _rank(self, position) -> int:
         memory = self.memory
@@ -111,7 +112,8 @@ class Iseq:
         return rank + (bits & ((2 << position % SMALL_BLOCK) - 1)).bit_count()
 
     def qualified_label(self, owner) -> bytes:
-        """As calculate_iseq_label() makes it, 3.4+; OWNER is the class of the method it belongs to, or 0."""
+        """The label that calculate_iseq_label() makes in 3.4 and later. OWNER is the class of the method to which this
+        code belongs, or 0."""
         iseq = self
         prefix = b""
         for _ in range(MAX_NESTING):
@@ -128,10 +130,11 @@ class Iseq:
                 break
             if iseq is None:
                 break
-        raise Unreadable(f"the scopes around the iseq {self.address:#x} make no sense")
+        raise Unreadable(f"the scopes around the iseq {self.address:#x} are inconsistent")
 
     def _local_scope(self):
-        """How many blocks deep it is in its method, class or file, and that."""
+        """Returns how many blocks there are from this code outwards to its method, class or file, and the code of this
+        method, class or file."""
         local = self._get("local_iseq")
         levels = 0
         iseq = self

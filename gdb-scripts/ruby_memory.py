@@ -1,18 +1,18 @@
-"""Reads of the process or core that gdb has open, by member names. Nothing is ever called or written there."""
+"""Reads members of structs, by name, from the process or core that gdb has opened. Calls and changes nothing there."""
 
 import gdb
 
 from ruby_types import Types
 
-MAX_READ = 1 << 20  # bytes that one read may ask for; no string or table that is looked at is longer
+MAX_READ = 1 << 20  # the most bytes of one read; no string or table that the scripts read is longer
 
 
 class Unreadable(Exception):
-    """What is there cannot be read, or is not what it should be. Its text is one clause that says which."""
+    """Memory cannot be read, or does not contain what it should. The text of the exception is a clause that says so."""
 
 
 class Memory:
-    """Raw reads; every failure is an Unreadable that names the address."""
+    """Reads memory. A read that fails raises Unreadable, with the address."""
 
     def __init__(self, types: Types):
         self.types = types
@@ -30,14 +30,14 @@ class Memory:
         return int.from_bytes(self.read(address, 8), "little")
 
     def member(self, struct, *paths):
-        """As Types.member(), but for a member that must be there."""
+        """Like Types.member(), but raises Unreadable if there is no such member."""
         found = self.types.member(struct, *paths)
         if found is None:
             raise Unreadable(f"this Ruby's debug info has no {struct}.{paths[0]}")
         return found
 
     def size(self, struct) -> int:
-        """As Types.size(), but for a struct that must be there."""
+        """Like Types.size(), but raises Unreadable if there is no such struct."""
         found = self.types.size(struct)
         if found is None:
             raise Unreadable(f"this Ruby's debug info has no {struct}")
@@ -66,7 +66,7 @@ class Memory:
         return found
 
     def pointer(self, symbol) -> int:
-        """The pointer that the global SYMBOL holds."""
+        """The pointer in the global variable SYMBOL."""
         address = self.types.address(symbol)
         if address is None:
             raise Unreadable(f"gdb finds no {symbol}; is this Ruby's debug info loaded?")

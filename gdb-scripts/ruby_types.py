@@ -1,7 +1,7 @@
-"""What gdb's debug info says of Ruby's types: structs, members, enumerators, addresses.
+"""What gdb's debug info says about Ruby's types: structs, members, enumerators, addresses.
 
-Everything is looked up by Ruby's own names, when asked. What this Ruby does not have is None, which is not the same
-as 0: callers ask for a member and choose their way by whether it is there.
+Everything is looked up by Ruby's own names, when it is needed. What this Ruby does not have is None, which is not the
+same as 0: callers choose between algorithms by whether a member exists.
 """
 
 from typing import NamedTuple, Optional
@@ -10,19 +10,19 @@ import gdb
 
 
 class Member(NamedTuple):
-    """Where a member lies in its struct. A bitfield's shift counts from the lowest bit of the bytes it lies in."""
+    """Where a member lies in its struct. The shift of a bitfield counts from the lowest bit of its first byte."""
 
     offset: int  # bytes from the start of the struct
     size: int  # bytes; 0 for a flexible array
     shift: int  # bits
-    width: int  # bits; 0 if it is no bitfield
+    width: int  # bits; 0 if the member is not a bitfield
 
 
 _RECORDS = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION)
 
 
 def find_struct(name: str) -> Optional[gdb.Type]:
-    """The struct or union of that tag, or of that typedef if no tag is called so."""
+    """The struct or union with the tag NAME; if there is none, the struct or union with the typedef NAME."""
     for kind in ("struct ", "union ", ""):
         try:
             found = gdb.lookup_type(kind + name).strip_typedefs()
@@ -30,7 +30,7 @@ def find_struct(name: str) -> Optional[gdb.Type]:
             continue
         if found.code in _RECORDS and found.sizeof > 0:
             return found
-    # Rubies with YJIT hold opaque Rust look-alikes of size 0 under the same names; gdb may have stumbled over one.
+    # In a Ruby with YJIT, opaque types of Rust have the same names, and the size 0. gdb may have found one of them.
     for symbol in gdb.lookup_static_symbols(name, gdb.SYMBOL_STRUCT_DOMAIN):
         found = symbol.type.strip_typedefs() if symbol.type else None
         if found is not None and found.code in _RECORDS and found.sizeof > 0:
@@ -39,7 +39,7 @@ def find_struct(name: str) -> Optional[gdb.Type]:
 
 
 def _find_field(record: gdb.Type, name: str):
-    """The field of that name and the bits from the start of RECORD to it, looking into anonymous members."""
+    """The field NAME of RECORD or of its anonymous members, and the offset of this field in RECORD, in bits."""
     for field in record.fields():
         if not hasattr(field, "bitpos"):
             continue
@@ -54,7 +54,7 @@ def _find_field(record: gdb.Type, name: str):
 
 
 def find_member(record: gdb.Type, path: str) -> Optional[Member]:
-    """Where `record.path` lies, PATH being what C would write after the variable (`as.heap.len`)."""
+    """Where a member of RECORD lies. PATH is what C code would write after the variable, such as `as.heap.len`."""
     bits = 0
     field = None
     for name in path.split("."):
@@ -74,7 +74,7 @@ def find_member(record: gdb.Type, path: str) -> Optional[Member]:
 
 
 def find_constant(name: str) -> Optional[gdb.Value]:
-    """The value of an enumerator, or of a `static const` variable that is nowhere in memory."""
+    """The value of an enumerator, or of a `static const` variable that is not in memory."""
     symbol = gdb.lookup_static_symbol(name) or gdb.lookup_global_symbol(name)
     if symbol is None or not (symbol.is_constant or symbol.is_variable):
         return None
@@ -85,7 +85,7 @@ def find_constant(name: str) -> Optional[gdb.Value]:
 
 
 def find_address(name: str) -> Optional[int]:
-    """Where the global of that name lies: in memory if there is a process, else as in the ELF file."""
+    """The address of the global variable NAME: in memory if gdb has a process or a core, otherwise in the ELF file."""
     try:
         return int(gdb.parse_and_eval("&" + name))
     except gdb.error:
@@ -93,7 +93,7 @@ def find_address(name: str) -> Optional[int]:
 
 
 def has_function(name: str) -> bool:
-    """Whether there is code of a C function of that name, be it only inlined in others."""
+    """Whether the C function NAME has code, even if this code is only inlined in other functions."""
     try:
         return bool(gdb.decode_line(name)[1])
     except gdb.error:
@@ -101,7 +101,7 @@ def has_function(name: str) -> bool:
 
 
 class Types:
-    """The lookups above, each made once. Valid as long as gdb's symbol files stay the same."""
+    """The lookups above, with a cache. The cache is valid as long as gdb's symbol files stay the same."""
 
     def __init__(self):
         self._structs = {}
@@ -124,7 +124,7 @@ class Types:
         return record.sizeof if record is not None else None
 
     def member(self, struct, *paths) -> Optional[Member]:
-        """The first of PATHS that STRUCT has: renames of one thing."""
+        """The first of PATHS that STRUCT has. PATHS are the names that one member has in different releases."""
 
         def find():
             record = self.struct(struct)

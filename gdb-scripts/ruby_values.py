@@ -1,9 +1,10 @@
-"""Ruby objects → bytes and numbers: strings, arrays, symbols' names, class paths."""
+"""Reads Ruby objects: strings, arrays, names of symbols, paths of classes."""
 
 from ruby_memory import Memory, Unreadable
 
-# Bits that are no enumerators: a VALUE is an object if none of its low 3 bits is set and it is no special constant
-# (special_consts.h); the kind of an imemo is 4 bits above the first user flag (IMEMO_MASK, internal/imemo.h, 2.7–3.4).
+# Bits for which there are no enumerators. A VALUE is an object if none of its low 3 bits is set and it is not a special
+# constant (special_consts.h). The kind of an imemo is in the 4 bits from the first user flag on (internal/imemo.h,
+# IMEMO_MASK, 2.7 to 3.4).
 IMMEDIATE_MASK = 7
 IMEMO_MASK = 0x0F
 
@@ -26,7 +27,7 @@ class Values:
     def imemo_kind(self, value) -> int:
         flags = self.flags(value)
         if flags & self.memory.constant("RUBY_T_MASK") != self.memory.constant("RUBY_T_IMEMO"):
-            raise Unreadable(f"{value:#x} is not an object of the VM's own")
+            raise Unreadable(f"{value:#x} is not an internal object of the VM")
         return (flags >> self.memory.constant("RUBY_FL_USHIFT")) & IMEMO_MASK
 
     def _embedded_length(self, flags, kind) -> int:
@@ -54,7 +55,7 @@ class Values:
         return memory.read(start, length)
 
     def array(self, value):
-        """Where the elements of an Array lie, and how many they are."""
+        """The address of the elements of an Array, and their number."""
         memory = self.memory
         flags = self.flags(value)
         if flags & memory.constant("RUBY_T_MASK") != memory.constant("RUBY_T_ARRAY"):
@@ -70,7 +71,8 @@ class Values:
         return self.memory.word(start + 8 * index)
 
     def id_name(self, number):
-        """The name of an ID: ids is an Array of Arrays of [String, Symbol, …] (get_id_serial_entry, symbol.c)."""
+        """The name of an ID. `ids` is an Array of Arrays [String, Symbol, String, Symbol, …] (symbol.c,
+        get_id_serial_entry())."""
         memory = self.memory
         serial = number
         if number > memory.constant("tLAST_OP_ID"):
@@ -84,7 +86,7 @@ class Values:
         return None if name == memory.constant("RUBY_Qnil") else self.string(name)
 
     def permanent_name(self, module):
-        """The path of a class or module, if it can no longer change; else None (classname(), variable.c, 3.3+)."""
+        """The path of a class or module. None if the path can still change (variable.c, classname(), 3.3 and later)."""
         memory = self.memory
         path = memory.get(module, "RClass_and_rb_classext_t", "classext.classpath")
         if not path or not memory.get(module, "RClass_and_rb_classext_t", "classext.permanent_classpath"):
@@ -96,7 +98,8 @@ class Values:
         return self.is_a(module, "RUBY_T_CLASS") and bool(self.flags(module) & memory.constant("RUBY_FL_SINGLETON"))
 
     def qualified(self, owner, name):
-        """`Owner#name` or `Owner.name` as rb_gen_method_name() makes it (vm_backtrace.c, 3.4); OWNER may be 0."""
+        """`Owner#name` or `Owner.name`, as rb_gen_method_name() makes it (vm_backtrace.c, 3.4). Only NAME if OWNER is
+        0, or has no permanent path."""
         memory = self.memory
         if not owner or name is None or not self.is_a(owner, "RUBY_T_CLASS", "RUBY_T_MODULE"):
             return name

@@ -1,7 +1,7 @@
-"""Which Ruby stacks there are, and their frames: ractors → threads → control frames, and the fibers set aside.
+"""Finds all Ruby stacks, those of the threads of all ractors and those of suspended fibers, and reads their frames.
 
-The presence of a member decides how to go about it; there is no question of versions. Names in comments are those of
-Ruby's own functions that do the same.
+The code chooses between algorithms by whether a member exists, not by Ruby's version. Comments name the functions of
+Ruby that do the same.
 """
 
 from dataclasses import dataclass, field
@@ -21,14 +21,14 @@ RACTOR = "rb_ractor_struct"
 MENT = "rb_callable_method_entry_struct"
 MDEF = "rb_method_definition_struct"
 
-# Where an environment's own words lie, from its ep (VM_ENV_DATA_INDEX_*, vm_core.h, 2.4–3.4), and the bits of the
-# previous ep that are no address (VM_ENV_PREV_EP).
+# The offsets of an environment's own words from its ep, in bytes (vm_core.h, VM_ENV_DATA_INDEX_*, 2.4 to 3.4), and the
+# bits of the previous ep that are not part of the address (VM_ENV_PREV_EP).
 ME_CREF, SPECVAL = -16, -8
 PREV_EP_BITS = 3
 
 MAX_LIST = 100_000  # ractors, threads or fibers; a longer list is a loop
 MAX_STACK_WORDS = 1 << 27  # a VM stack of 1 GiB
-MAX_ENVIRONMENTS = 10_000  # nested in one method
+MAX_ENVIRONMENTS = 10_000  # one in another, in one method
 
 FRAME_KINDS = ("METHOD", "BLOCK", "CLASS", "TOP", "CFUNC", "IFUNC", "EVAL", "RESCUE", "DUMMY")
 
@@ -37,10 +37,10 @@ FRAME_KINDS = ("METHOD", "BLOCK", "CLASS", "TOP", "CFUNC", "IFUNC", "EVAL", "RES
 class Frame:
     cfp: int
     kind: str  # ruby, cfunc, unreadable
-    path: Optional[bytes] = None  # None: of a C function that no Ruby code has called
-    line: Optional[int] = None  # None: not to be known, a JIT has left no pc. 0: Ruby has none either
-    label: Optional[bytes] = None  # as that Ruby prints it
-    reason: Optional[str] = None  # why it is unreadable
+    path: Optional[bytes] = None  # None: a C function that no Ruby code has called
+    line: Optional[int] = None  # None: not known, because a JIT has not stored the pc; 0: Ruby has none either
+    label: Optional[bytes] = None  # as this Ruby prints it
+    reason: Optional[str] = None  # why the frame is unreadable
     pc: int = 0
     iseq: int = 0
     ep: int = 0
@@ -48,7 +48,7 @@ class Frame:
 
 @dataclass
 class Stack:
-    """A thread, with the stack that it runs on; or a fiber that has been set aside, with its own."""
+    """A thread with the stack on which it runs, or a suspended fiber with its stack."""
 
     thread: int
     ec: int
@@ -59,13 +59,13 @@ class Stack:
     tid: Optional[int] = None
     gdb_thread: Optional[int] = None
     self_value: int = 0
-    fiber: Optional[int] = None  # rb_fiber_struct, if this is a fiber that has been set aside
+    fiber: Optional[int] = None  # the rb_fiber_struct of a suspended fiber
     frames: list = field(default_factory=list)
     reason: Optional[str] = None  # why frames is not the whole stack
 
 
 class Walk:
-    """One look at the process or core. problems: sentences about what could not be read on the way to the stacks."""
+    """One pass over the process or core. `problems` says what could not be read while the stacks were searched."""
 
     def __init__(self):
         self.types = Types()
@@ -74,7 +74,7 @@ class Walk:
         self.problems = []
         self._iseqs = {}
         self._native = None
-        # vm_backtrace.c leaves out the frame below a rescue or ensure (3.4+), and qualifies labels by class (3.4+).
+        # Since 3.4, vm_backtrace.c omits the frame below that of a rescue or ensure, and qualifies labels by class.
         self._skips_below_rescue = self.types.function("is_rescue_or_ensure_frame")
         self._qualifies = self.memory.has("rb_backtrace_location_struct", "cme")
         self._names_zjit_frames = self.memory.has(CFP, "_iseq")
@@ -82,7 +82,7 @@ class Walk:
     # ---- which stacks there are
 
     def stacks(self):
-        """All threads of all ractors, then the fibers that have been set aside, without their frames."""
+        """All threads of all ractors, then all suspended fibers. Their frames are not read yet: see fill()."""
         vm = self.memory.pointer("ruby_current_vm_ptr")
         if not vm:
             raise Unreadable("ruby_current_vm_ptr is NULL: Ruby has not started yet")
@@ -105,7 +105,7 @@ class Walk:
             return None
 
     def _list(self, head, struct, *nodes):
-        """Members of a list of ccan/list/list.h, which is a ring through its head."""
+        """Yields the structs in a list (ccan/list/list.h). The list is a ring that goes through its head."""
         node_name = next((name for name in nodes if self.memory.has(struct, name)), nodes[0])
         link = self.memory.member(struct, node_name).offset
         following = self.memory.member(struct, node_name + ".next").offset - link
@@ -118,7 +118,7 @@ class Walk:
                 node = self.memory.word(node + following)
             self.problems.append(f"the list at {head:#x} does not end")
         except Unreadable as problem:
-            self.problems.append(f"the list at {head:#x} is cut short: {problem}")
+            self.problems.append(f"the list at {head:#x} cannot be read to its end: {problem}")
 
     def _add_threads(self, found, head, vm, ractor):
         main = self._optional(vm, "rb_vm_struct", "ractor.main_thread", "main_thread")
@@ -136,7 +136,7 @@ class Walk:
             found.append(stack)
 
     def _add_fibers(self, found):
-        """first_jit_cont holds every execution context there is, of threads and of fibers (cont.c, 3.3+)."""
+        """The list first_jit_cont has all execution contexts, of threads and of fibers (cont.c, 3.3 and later)."""
         if self.types.address("first_jit_cont") is None:
             return
         threads = {stack.thread: stack for stack in found}
@@ -152,7 +152,7 @@ class Walk:
                 item = self.memory.get(item, "rb_jit_cont", "next")
             self.problems.append("the list of fibers does not end")
         except Unreadable as problem:
-            self.problems.append(f"the list of fibers is cut short: {problem}")
+            self.problems.append(f"the list of fibers cannot be read to its end: {problem}")
 
     def _fiber(self, ec, threads):
         thread = self.memory.get(ec, EC, "thread_ptr")
@@ -182,13 +182,13 @@ class Walk:
         try:
             return self.values.string(value)
         except Unreadable as problem:
-            self.problems.append(f"name of the thread {thread:#x}: {problem}")
+            self.problems.append(f"the name of the thread {thread:#x} cannot be read: {problem}")
             return None
 
     def _native_thread(self, thread):
-        """The kernel's id of a Ruby thread, and gdb's number of it, found by its pthread_t.
+        """The kernel's id and gdb's number of a Ruby thread, which are found by the thread's pthread_t.
 
-        Ruby's own note of the id is the second choice: 3.1 and 3.2 keep the parent's after a fork.
+        The id that Ruby itself has stored is only the second choice: after a fork, 3.1 and 3.2 still have the parent's.
         """
         native = self._optional(thread, THREAD, "nt")
         if native:
@@ -217,8 +217,8 @@ class Walk:
         except Unreadable as problem:
             stack.reason = str(problem)
             return
-        # As rb_ec_partial_backtrace_object() (vm_backtrace.c).
-        waiting = []  # C functions; path and line are those of the next older Ruby frame
+        # Does the same as rb_ec_partial_backtrace_object() (vm_backtrace.c).
+        waiting = []  # C functions; they get the path and line of the next older Ruby frame
         skip = False
         for cfp in cfps:
             frame = Frame(cfp, "unreadable")
@@ -245,13 +245,13 @@ class Walk:
 
     @staticmethod
     def _add_ruby_frame(frames, waiting, frame, iseq):
-        """WAITING: C functions, the last of FRAMES, whose place is that of the next older Ruby frame."""
+        """WAITING has the C functions at the end of FRAMES. They get the path and line of the next older Ruby frame."""
         if iseq.hides_c_functions and waiting:
             del frames[-len(waiting) :]
             waiting.clear()
         frames.append(frame)
         if not iseq.acts_as_c or iseq.hides_c_functions:
-            frame.path = iseq.path  # stays if no other Ruby code has called it (4.0+)
+            frame.path = iseq.path  # stays if no other Ruby code has called this code (4.0 and later)
         if iseq.acts_as_c:
             waiting.append(frame)
             return
@@ -260,22 +260,22 @@ class Walk:
         waiting.clear()
 
     def _control_frames(self, ec):
-        """The addresses of the control frames of EC; the oldest is a dummy and left out."""
+        """The addresses of the control frames of EC, without the oldest one, which is a dummy."""
         memory = self.memory
         start = memory.get(ec, EC, "vm_stack")
         words = memory.get(ec, EC, "vm_stack_size")
         cfp = memory.get(ec, EC, "cfp")
         size = memory.size(CFP)
         if not start:
-            raise Unreadable("it has no VM stack: not started, or at its end")
+            raise Unreadable("the thread has no VM stack: it has not started, or is ending")
         end = start + 8 * words
         if words > MAX_STACK_WORDS or not start <= cfp <= end or (end - cfp) % size:
-            raise Unreadable(f"its control frame {cfp:#x} is not in its VM stack {start:#x}–{end:#x}")
+            raise Unreadable(f"the control frame {cfp:#x} is not in the VM stack {start:#x}–{end:#x}")
         return range(cfp, end - size, size)
 
     def _read_frame(self, frame):
-        """Fills in FRAME but for its path. Returns its code, or None if it is a C function's. kind is `none` for a
-        frame that no backtrace shows."""
+        """Fills in FRAME, except its path. Returns the code of the frame, or None if it is the frame of a C function. A
+        frame that no backtrace shows gets the kind `none`."""
         memory = self.memory
         raw = memory.read(frame.cfp, memory.size(CFP))
 
@@ -284,11 +284,11 @@ class Walk:
 
         frame.pc, frame.iseq, frame.ep = get("pc"), get("iseq", "_iseq"), get("ep")
         if self._names_zjit_frames and get("jit_return") and memory.pointer("rb_zjit_entry"):
-            raise Unreadable("ZJIT has not written this frame down")
+            raise Unreadable("ZJIT has not written this frame to memory")
         magic = self._environment(frame.ep)[1] & memory.constant("VM_FRAME_MAGIC_MASK")
         kind = next((k for k in FRAME_KINDS if self.types.constant("VM_FRAME_MAGIC_" + k) == magic), None)
         if kind is None:
-            raise Unreadable(f"{magic:#x} is no kind of frame")
+            raise Unreadable(f"there is no kind of frame {magic:#x}")
         if not frame.iseq:
             if kind == "CFUNC":
                 self._read_c_function(frame)
@@ -307,7 +307,7 @@ class Walk:
     def _read_c_function(self, frame):
         entry = self.method_entry(frame.ep)
         if not entry:
-            raise Unreadable("a C function without a method entry")
+            raise Unreadable("the frame of a C function has no method entry")
         frame.kind = "cfunc"
         frame.label = self._method_label(entry)
 
@@ -327,7 +327,7 @@ class Walk:
         return iseq.qualified_label(self.memory.get(entry, MENT, "owner") if entry else 0)
 
     def _is_shown_as_c(self, entry):
-        """As location_cfunc_p()."""
+        """Does the same as location_cfunc_p()."""
         definition = self._definition(entry)
         kind = self.memory.get(definition, MDEF, "type")
         if kind == self.memory.constant("VM_METHOD_TYPE_CFUNC"):
@@ -342,20 +342,20 @@ class Walk:
         return self._iseqs[address]
 
     def _environment(self, ep):
-        """Where the environment of EP is now, and its flags."""
+        """The address at which the environment of EP is now, and its flags."""
         flags = self.memory.word(ep)
         if not flags & 1:
-            # It has moved to the heap, and its object has taken the flags' place (vm_make_env_each(), vm.c).
+            # The environment has moved to the heap: its object is in the place of the flags (vm.c, vm_make_env_each()).
             if self.values.imemo_kind(flags) != self.memory.constant("imemo_env"):
-                raise Unreadable(f"{ep:#x} is no environment")
+                raise Unreadable(f"there is no environment at {ep:#x}")
             ep = self.memory.get(flags, "rb_env_t", "ep")
             flags = self.memory.word(ep)
             if not flags & 1:
-                raise Unreadable(f"{ep:#x} is no environment")
+                raise Unreadable(f"there is no environment at {ep:#x}")
         return ep, flags
 
     def method_entry(self, ep):
-        """The method that a frame belongs to, or 0. As rb_vm_frame_method_entry() (vm_insnhelper.c)."""
+        """The entry of the method to which a frame belongs, or 0 (vm_insnhelper.c, rb_vm_frame_method_entry())."""
         memory = self.memory
         for _ in range(MAX_ENVIRONMENTS):
             ep, flags = self._environment(ep)
@@ -371,11 +371,11 @@ class Walk:
             if local:
                 return 0
             ep = memory.word(ep + SPECVAL) & ~PREV_EP_BITS
-        raise Unreadable("its environments go round in a ring")
+        raise Unreadable("the environments of the frame form a ring")
 
 
 def _native_threads():
-    """pthread_t → (kernel's thread id, gdb's number), of all threads of the process or core."""
+    """{pthread_t: (the kernel's thread id, gdb's number)}, for all threads of the process or core."""
     found = {}
     selected = gdb.selected_thread()
     try:

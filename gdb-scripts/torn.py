@@ -1,8 +1,9 @@
-"""Shows the code that a torn sample was in: a line of a torn log of rbdump's. `source` this file; then: help rb-torn.
+"""A command for gdb that shows where in the code the thread of a torn sample was stopped: rb-torn.
 
     gdb -batch -nx -x torn.py -ex 'rb-torn FILE [N]'
 
-Nothing is run: no process is needed, only the file that was running, and its debug info.
+To load the command, `source` this file; `help rb-torn` describes it. The sample is a line of a torn log that rbdump has
+written. The command runs nothing, and needs no process, only the file that was running, and its debug info.
 """
 
 import itertools
@@ -14,7 +15,7 @@ import struct
 import gdb
 
 AROUND = 16  # instructions shown before and after
-MAX_LINE = 1 << 20  # characters of a line of the log; usual are 3,000
+MAX_LINE = 1 << 20  # characters in a line of the log; a usual line has 3,000
 MAX_FUNCTION = 1 << 20  # bytes of code; Ruby's largest function has 60,000
 MAX_FRAMES = 10  # Ruby frames shown
 MAX_SECTIONS = 1000
@@ -28,7 +29,7 @@ INSTRUCTION = re.compile(r"^(?:=> |   )(?=(0x[0-9a-f]+)[ :\t])")
 
 
 def shown(value):
-    """A word of the log as it may be printed: it can have any characters."""
+    """A word of the log, made safe to print: it can contain any characters."""
     if value is None:
         return "?"
     return "".join(c if c.isprintable() else f"\\x{ord(c):02X}" for c in str(value))
@@ -42,7 +43,7 @@ def quoted(path):
 
 
 def read_sample(path, number):
-    """The sample of that number, from 1."""
+    """Reads a sample by its number. The first sample has the number 1."""
     with open(path, encoding="utf-8", errors="backslashreplace") as log:
         for at in itertools.count(1):
             line = log.readline(MAX_LINE)
@@ -55,12 +56,12 @@ def read_sample(path, number):
     except (ValueError, RecursionError) as problem:
         raise gdb.GdbError(f"{path}: line {number} is not JSON: {problem}") from None
     if not isinstance(sample, dict) or sample.get("schema_version") != 1:
-        raise gdb.GdbError(f"{path}: line {number} is no sample of a torn log (schema 1).")
+        raise gdb.GdbError(f"{path}: line {number} is not a sample of a torn log (schema 1).")
     return sample
 
 
 def member(record, name, kind):
-    """A member of that type, or None."""
+    """The member NAME if it has the type KIND, otherwise None."""
     value = record.get(name)
     return value if isinstance(value, kind) else None
 
@@ -68,7 +69,7 @@ def member(record, name, kind):
 def address_of(record, name):
     text = member(record, name, str)
     if not text or not re.fullmatch(r"0x[0-9a-f]{1,16}", text):
-        raise gdb.GdbError(f"rb-torn: the sample has no {name} that makes sense")
+        raise gdb.GdbError(f"rb-torn: the sample has no valid {name}")
     return int(text, 16)
 
 
@@ -76,11 +77,11 @@ def address_of(record, name):
 
 
 def first_code(path):
-    """Name and address of the first section with code, as in the ELF file."""
+    """The name of the first section with code, and its address in the ELF file."""
     with open(path, "rb") as file:
         header = file.read(64)
         if len(header) < 64 or header[:6] != b"\x7fELF\x02\x01":
-            raise gdb.GdbError(f"{path} is no ELF file of 64 bits.")
+            raise gdb.GdbError(f"{path} is not a 64-bit ELF file.")
         (start,) = struct.unpack_from("<Q", header, 0x28)
         size, count, names = struct.unpack_from("<HHH", header, 0x3A)
         if size != 64 or not names < count <= MAX_SECTIONS:
@@ -103,18 +104,20 @@ def same_file(one, other):
 
 
 def load(module):
-    """Has gdb read the file that the instruction pointer was in, unless it has; gives it."""
+    """Makes gdb read the file MODULE, unless gdb has already read it. Returns gdb's objfile."""
     files = [file for file in gdb.objfiles() if file.owner is None and file.is_valid()]
     for file in files:
         if same_file(file.filename, module):
             return file
     if gdb.current_progspace().filename:
         raise gdb.GdbError(
-            f"The sample was in {shown(module)}, which gdb does not have; it has "
+            f"The thread was stopped in {shown(module)}, which gdb does not have: gdb has "
             f"{gdb.current_progspace().filename}. Start gdb without a file."
         )
     if not os.path.isfile(module):
-        raise gdb.GdbError(f"{shown(module)}, which the sample was in, is not there: load the same file (`file PATH`).")
+        raise gdb.GdbError(
+            f"{shown(module)}, in which the thread was stopped, is not there: load the same file (`file PATH`)."
+        )
     gdb.execute(f"file {quoted(module)}", to_string=True)
     for file in gdb.objfiles():
         if same_file(file.filename, module):
@@ -123,12 +126,12 @@ def load(module):
 
 
 def file_for(ip, sample):
-    """The file to look at: the one that the sample names, or else the one of the same build that gdb has."""
+    """The file of the code: a file that gdb has, if its build-id fits, otherwise the file that IP names."""
     module, build_id = member(ip, "module", str), member(sample, "build_id", str)
     if module is None:
-        raise gdb.GdbError("The instruction pointer was in no file: JIT code, for example.")
+        raise gdb.GdbError("The thread was stopped in code that is not from a file, for example in JIT code.")
     if not module.startswith("/"):
-        raise gdb.GdbError(f"The instruction pointer was in {shown(module)}, which is no file.")
+        raise gdb.GdbError(f"The thread was stopped in {shown(module)}, which is not a file.")
     is_ruby = module == sample.get("elf")
     file = None
     if is_ruby and build_id:
@@ -136,20 +139,20 @@ def file_for(ip, sample):
     file = file or load(module)
     if is_ruby and build_id and file.build_id != build_id:
         gdb.write(
-            f"rb-torn: {file.filename} is another build ({file.build_id or 'no build-id'}) than the one that ran "
-            f"({shown(build_id)}): what follows is a guess\n",
+            f"rb-torn: {file.filename} is from another build ({file.build_id or 'no build-id'}) than the file that ran "
+            f"({shown(build_id)}), so what follows may be wrong\n",
             gdb.STDERR,
         )
     return file
 
 
 def slide(file):
-    """What is to be added to an address in the file to have it in gdb, which may have a process or a core."""
+    """What must be added to an address in the file to get the address in gdb, which may have a process or a core."""
     wanted, address = first_code(file.filename)
     for start, name, where in SECTION.findall(gdb.execute("info files", to_string=True)):
         if name == wanted and same_file(where or gdb.current_progspace().filename, file.filename):
             return int(start, 16) - address
-    raise gdb.GdbError(f"gdb does not say where {file.filename} is.")
+    raise gdb.GdbError(f"gdb does not say at which address {file.filename} is.")
 
 
 # ---- what is shown
@@ -171,7 +174,7 @@ def show_head(sample, number):
 
 
 def show_place(ip):
-    """What the log says of the place."""
+    """Prints what the log says about the place."""
     place = f"{shown(ip['module_address'])} of {shown(ip['module'])}"
     if ip.get("function") is not None:
         place = f"{shown(ip['function'])}+{shown(ip.get('offset'))} ({place})"
@@ -186,12 +189,12 @@ def show_place(ip):
 
 
 def check_place(ip, address):
-    """Whether gdb finds the same function there; gives the offset in it, or None."""
+    """Warns if gdb does not find the same function at ADDRESS. Returns the offset that gdb finds, or None."""
     match = SYMBOL.match(gdb.execute(f"info symbol {address:#x}", to_string=True))
     found = (match[1], int(match[2] or 0)) if match else (None, None)
     if found != (ip.get("function"), ip.get("offset")):
         said = f"{found[0]}+{found[1]}" if match else "no function"
-        gdb.write(f"rb-torn: gdb finds {said} there: it has another file, or other debug info\n", gdb.STDERR)
+        gdb.write(f"rb-torn: gdb finds {said} there: gdb has another file, or other debug info\n", gdb.STDERR)
     return found[1]
 
 
@@ -204,11 +207,11 @@ def show_source(address):
     elif os.path.isfile(symtab.fullname()):
         gdb.write(gdb.execute(f"list *{address:#x}", to_string=True))
     else:
-        gdb.write(f"The source is not there. It was {shown(symtab.fullname())}:{symtab_and_line.line}\n")
+        gdb.write(f"The source file is not there: {shown(symtab.fullname())}:{symtab_and_line.line}\n")
 
 
 def show_code(address, offset):
-    """The instructions around the address, with an arrow at it."""
+    """Prints the instructions around ADDRESS, with an arrow at ADDRESS."""
     architecture = gdb.selected_inferior().architecture()
     low = address
     if offset and offset <= MAX_FUNCTION:
@@ -225,13 +228,14 @@ def show_code(address, offset):
 
 
 class Torn(gdb.Command):
-    """Show the code that a torn sample was in: rb-torn FILE [N]
+    """Show where in the code the thread of a torn sample was stopped: rb-torn FILE [N]
 
 FILE  a torn log (rbdump experiment --torn-log)
-N     which line of it; 1 if not given
+N     the number of the line in this log (default: 1)
 
-Shows why the sample is in the log, function and offset, the functions inlined there, the source, and the instructions
-around. The file that was running is loaded if gdb has none yet. $rb_torn is set to the address."""
+Shows why the sample is in the log, the function and the offset, the functions that are inlined there, the source, and
+the instructions around the address. If gdb has no file yet, rb-torn loads the file that was running. Afterwards,
+$rb_torn is the address at which the thread was stopped."""
 
     name = "rb-torn"
 
@@ -252,11 +256,11 @@ around. The file that was running is loaded if gdb has none yet. $rb_torn is set
         show_head(sample, number)
         ip = member(sample, "ip", dict)
         if ip is None:
-            raise gdb.GdbError("It has no registers: in this mode the process is not stopped.")
+            raise gdb.GdbError("The sample has no registers, because its mode does not stop the process.")
         file = file_for(ip, sample)
         address = address_of(ip, "module_address") + slide(file)
         if address >= 1 << 64:
-            raise gdb.GdbError("rb-torn: the sample has no module_address that makes sense")
+            raise gdb.GdbError("rb-torn: the sample has no valid module_address")
         show_place(ip)
         gdb.set_convenience_variable("rb_torn", address)
         offset = check_place(ip, address)

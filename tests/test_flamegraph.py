@@ -25,7 +25,7 @@ def compared(pages):
 def test_what_was_recorded(shop):
     assert shop.browser.text("#title") == "shopwall-clock time"
     facts = shop.browser.text("#facts")
-    for fact in ("2.50 s", "99.5 samples a second", "paused", "2 threads", "2023-11-14 22:13:20 UTC", "rbdump "):
+    for fact in ("2.50 s", "99.5 samples per second", "paused", "2 threads", "2023-11-14 22:13:20 UTC", "rbdump "):
         assert fact in facts
     counts = shop.browser.text("#counts")
     assert counts == "18 samples: 9 complete, 4 truncated, 3 torn, 2 unreadable; 1 sample late"
@@ -35,7 +35,7 @@ def test_what_was_recorded(shop):
 def test_views(pages, by, what):
     page = pages(f"by-{by}", profile(SPANS, THREADS, cut=True), by=by)
     assert what in page.browser.text("#title")
-    assert "cut short" in page.browser.text("#counts")
+    assert "its end is missing" in page.browser.text("#counts")
 
 
 def test_frames_are_as_wide_as_their_shares(shop):
@@ -52,7 +52,7 @@ def test_tooltip(shop):
     assert tip["numbers"] == {"total": ["400 ms (40.0 %)"], "self": ["100 ms (10.0 %)"], "samples": ["4"]}
     assert tip["states"] == {"cpu": ["75.0 %"], "gc": ["25.0 %"]}
     assert shop.at(0.1, 3)["place"] == "C function"
-    assert "no method" in shop.at(0.99, 3)["note"]
+    assert "not a method" in shop.at(0.99, 3)["note"]
 
 
 def test_threads(pages):

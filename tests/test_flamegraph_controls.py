@@ -31,7 +31,7 @@ def test_zoom_and_back(shop):
     zoomed = rectangles(SPANS, path=("<main>", "Worker#run"))
     shop.check(zoomed)
     assert shop.name_at(0.01, 1) == shop.name_at(0.99, 1) == "<main>"
-    assert shop.at(0.1, 3)["numbers"]["of the zoom"] == ["70.0 %"]
+    assert shop.at(0.1, 3)["numbers"]["of the zoomed frame"] == ["70.0 %"]
     assert shop.search("pop") == "28.0 % in 1 frame"  # of all, not of what is zoomed in on
     shop.at(0.9, 3, click=True)
     assert shop.path_shown()[-1] == "Order#total"

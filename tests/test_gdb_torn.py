@@ -142,7 +142,7 @@ def test_file(torn, log):
         assert f"\n{answer['line']}\t{text}\n" in said
         assert f" ({answer['file']}:{answer['line']})." in said
     else:
-        assert f"The source is not there. It was {answer['file']}:{answer['line']}" in said
+        assert f"The source file is not there: {answer['file']}:{answer['line']}" in said
 
 
 def test_process(torn, log):
@@ -167,7 +167,7 @@ def test_source_gone(torn, log):
     folder, name = os.path.split(answer["file"])
     said, complaints = gdb(f"rb-torn {log} 2", "-iex", f"set substitute-path {folder} /gone")
     assert complaints == ""
-    assert f"The source is not there. It was /gone/{name}:{answer['line']}" in said
+    assert f"The source file is not there: /gone/{name}:{answer['line']}" in said
     check(said, answer, answer["module_address"])
 
 
@@ -176,7 +176,7 @@ def test_other_build(torn, log):
     _, _, answer = torn
     log.write_text(line_of(*torn, build_id="0" * 40) + "\n")
     said, complaints = gdb(f"rb-torn {log}")
-    assert "is another build" in complaints and "0" * 40 in complaints
+    assert "is from another build" in complaints and "0" * 40 in complaints
     assert f"=> {answer['module_address']:#018x}" in said
 
 
@@ -203,15 +203,15 @@ def test_refusals(torn, log):
     """Each mistake gets a sentence, and nothing in a log is run or reaches the terminal as it is."""
     lines = {
         "{": "is not JSON",
-        "[]": "is no sample of a torn log",
-        line_of(*torn, schema_version=2): "is no sample of a torn log",
+        "[]": "is not a sample of a torn log",
+        line_of(*torn, schema_version=2): "is not a sample of a torn log",
         "[" * 100000: "is not JSON",
-        line_of(*torn, ip=None): "It has no registers",
-        line_of(*torn, module=None): "was in no file",
-        line_of(*torn, module="[vdso]"): "was in [vdso], which is no file",
-        line_of(*torn, module="/gone", elf="/gone"): "/gone, which the sample was in, is not there",
-        line_of(*torn, module='/gone" \n\x1b[31m'): r"/gone\" \x0A\x1B[31m, which".replace('\\"', '"'),
-        line_of(*torn, module_address="1; shell touch /gone"): "has no module_address that makes sense",
+        line_of(*torn, ip=None): "The sample has no registers",
+        line_of(*torn, module=None): "is not from a file",
+        line_of(*torn, module="[vdso]"): "was stopped in [vdso], which is not a file",
+        line_of(*torn, module="/gone", elf="/gone"): "/gone, in which the thread was stopped, is not there",
+        line_of(*torn, module='/gone" \n\x1b[31m'): r"/gone\" \x0A\x1B[31m, in which".replace('\\"', '"'),
+        line_of(*torn, module_address="1; shell touch /gone"): "has no valid module_address",
         line_of(*torn, module_address="0xfffffffffffffff0"): "",
     }
     log.write_text("\n".join(lines) + "\n")

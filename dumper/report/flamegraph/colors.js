@@ -14,9 +14,9 @@ const STATE_NAMES = {
   cpu: "running",
   gc: "collecting garbage",
   gvl: "waiting for the GVL",
-  blocked: "in a system call that waits",
+  blocked: "waiting in a system call",
   sleeping: "sleeping, or waiting for another thread",
-  starting: "no Ruby yet",
+  starting: "the program is not a Ruby yet",
   stopped: "stopped by a signal, or by another tracer",
   paging: "waiting for a page of memory",
 };

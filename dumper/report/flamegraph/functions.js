@@ -22,7 +22,7 @@ function tableRow(row, columns) {
   const gone = row.total[0] === 0 ? "only before" : model.differs && row.total[1] === 0 ? "only after" : "";
   const name = element("button", "", shortened(f.shown, 200));
   name.type = "button";
-  name.title = "Search for it";
+  name.title = "Search for this function";
   name.addEventListener("click", () => {
     byId("search").value = f.shown;
     byId("regex").checked = false;

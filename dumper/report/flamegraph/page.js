@@ -9,7 +9,7 @@ const sideNames = ["after", "before"];
 function describeProfile(profile) {
   const parts = [
     profile.duration_ns > 0 ? `${time(profile.duration_ns)} recorded` : "",
-    profile.rate_millihertz > 0 ? `${profile.rate_millihertz / 1000} samples a second` : "",
+    profile.rate_millihertz > 0 ? `${profile.rate_millihertz / 1000} samples per second` : "",
     visible(profile.mode),
     profile.start > 0 ? new Date(profile.start * 1000).toISOString().replace("T", " ").replace(".000Z", " UTC") : "",
     profile.processes > 1 ? counted(profile.processes, "process", "processes") : "",
@@ -39,7 +39,8 @@ function showHeader() {
   byId("facts").replaceChildren(...lines(describeProfile));
   byId("counts").replaceChildren(...lines(describeCounts));
   if (data.profiles.some((profile) => profile.cut)) {
-    byId("counts").append(element("strong", "warning", "A recording was cut short: its end is missing."));
+    const cut = "A recording is not finished, or is damaged: its end is missing.";
+    byId("counts").append(element("strong", "warning", cut));
   }
   if (data.remark) {
     byId("counts").append(element("strong", "warning", `${visible(data.remark)}.`));
@@ -102,10 +103,10 @@ function updateLegend() {
   const legend = byId("legend");
   legend.hidden = colors.by === "state";
   if (colors.by === "difference") {
-    const most = colors.greatest > 0 ? `, at most ${points(colors.greatest).slice(1)}` : "";
+    const most = colors.greatest > 0 ? `; largest difference: ${points(colors.greatest).slice(1)}` : "";
     legend.replaceChildren(
       pillOf(mix(colors.neutral, SHRANK, 0.8), "smaller share after", ""),
-      pillOf(colors.neutral, "the same", ""),
+      pillOf(colors.neutral, "the same share", ""),
       pillOf(mix(colors.neutral, GREW, 0.8), `larger share after${most}`, ""),
     );
   } else if (colors.by !== "state") {
@@ -142,7 +143,7 @@ function update() {
   const empty = model.total[graph.side][graph.focus] <= 0;
   byId("nothing").hidden = !empty;
   byId("nothing").textContent =
-    model.total[graph.side][0] <= 0 ? "No time was spent in these states." : "No time was spent here in these states.";
+    model.total[graph.side][0] <= 0 ? "No time was spent in these states." : "This frame has no time in these states.";
 }
 
 function updatePath() {
@@ -279,14 +280,14 @@ function numbersTable(node) {
   );
   if (graph.focus !== model.scope) {
     table.append(
-      row("of the zoom", (side) => {
+      row("of the zoomed frame", (side) => {
         const all = model.total[side][graph.focus];
         return all > 0 && model.isBelow(node, graph.focus) ? percent(model.total[side][node] / all) : "–";
       }),
     );
   }
   table.append(
-    row(model.enabled.every(Boolean) ? "samples" : "samples, of all states", (side) =>
+    row(model.enabled.every(Boolean) ? "samples" : "samples in all states", (side) =>
       model.samples[side][node].toLocaleString("en"),
     ),
   );
@@ -321,7 +322,7 @@ function stateBars(node) {
 
 function note(node) {
   if (model.kind(node) === KIND_MARK) {
-    return "no method: what is known of the stack ends here";
+    return "not a method: from here on, the stack is not known";
   }
   if (model.differs && model.total[1][node] === 0) {
     return "only after";
