@@ -194,7 +194,10 @@ def check_place(ip, address):
     found = (match[1], int(match[2] or 0)) if match else (None, None)
     if found != (ip.get("function"), ip.get("offset")):
         said = f"{found[0]}+{found[1]}" if match else "no function"
-        gdb.write(f"rb-torn: gdb finds {said} there: gdb has another file, or other debug info\n", gdb.STDERR)
+        gdb.write(
+            f"rb-torn: gdb finds {said} at this address, so gdb uses a different file, or different debug info, than rbdump did\n",
+            gdb.STDERR,
+        )
     return found[1]
 
 

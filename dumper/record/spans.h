@@ -42,8 +42,8 @@ bool spans_add(struct spans *spans, const struct session *session, struct decode
 void spans_forget_threads(struct spans *spans);
 
 /*
- * Appends to `ret`, as records, everything that was added since the last call of spans_take(). Splits each span that
- * is still in progress: the span ends now, and a new span continues it.
+ * Appends everything that was added since the last call of spans_take() to `ret`, in the form of records. Splits each
+ * span that is still in progress: the span ends now, and a new span continues it.
  *   counts  receives the counts of this part so far; may be NULL
  * Returns false if this call or any earlier call ran out of memory.
  */

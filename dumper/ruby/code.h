@@ -31,14 +31,14 @@ struct code {
 };
 
 /*
- * Whether there is an rb_iseq_t at an address. Since Ruby 2.3, an rb_iseq_t is an imemo. Up to 2.2, it is the struct of
- * a T_DATA.
+ * Whether there is an rb_iseq_t at an address. Since Ruby 2.3, an rb_iseq_t is an imemo. Up to Ruby 2.2, it is the
+ * struct of a T_DATA.
  */
 bool code_is_at(const struct access *access, uint64_t iseq);
 
 /*
- * The address of the struct that contains most of an iseq's data (rb_iseq_constant_body). Up to 2.2 this struct is the
- * iseq itself.
+ * The address of the struct that contains most of an iseq's data (rb_iseq_constant_body). Up to Ruby 2.2 this struct is
+ * the iseq itself.
  */
 uint64_t code_body(struct access *access, uint64_t iseq);
 

@@ -1,9 +1,9 @@
 /*
- * Execution contexts. Each execution context has a VM stack. Since 2.5 an execution context (rb_execution_context_t) is
- * part of a fiber, and a thread points to the execution context of the fiber that it runs. Up to 2.4 a thread
- * (rb_thread_t) is itself an execution context. When a thread of such a Ruby leaves a fiber, the fiber gets a copy of
- * the rb_thread_t. In this copy, only the members that describe the stack and its owner are valid (vm_core.h,
- * rb_thread_t; cont.c, cont_save_thread, cont_init, 1.9.3 to 2.4.10).
+ * Execution contexts. Each execution context has a VM stack. Since Ruby 2.5 an execution context
+ * (rb_execution_context_t) is part of a fiber, and a thread points to the execution context of the fiber that it runs.
+ * Up to Ruby 2.4 a thread (rb_thread_t) is itself an execution context. When a thread of such a Ruby leaves a fiber,
+ * the fiber gets a copy of the rb_thread_t. In this copy, only the members that describe the stack and its owner are
+ * valid (vm_core.h, rb_thread_t; cont.c, cont_save_thread, cont_init, 1.9.3 to 2.4.10).
  */
 #ifndef RBDUMP_CONTEXT_H
 #define RBDUMP_CONTEXT_H
@@ -51,7 +51,7 @@ static inline bool context_is_of(struct access *access, uint64_t ec, uint64_t th
 }
 
 /*
- * The rb_fiber_t to which a member of a thread or fiber refers; 0 if the member refers to no fiber. Up to 2.1 the
+ * The rb_fiber_t to which a member of a thread or fiber refers; 0 if the member refers to no fiber. Up to Ruby 2.1 the
  * member contains a Fiber object, which leads to the rb_fiber_t.
  */
 static inline uint64_t context_fiber(struct access *access, uint64_t object, enum layout_member_id id)
@@ -65,8 +65,8 @@ static inline uint64_t context_fiber(struct access *access, uint64_t object, enu
 
 /*
  * How many bytes at the start of an execution context must be compared to find out whether the stack of this context
- * has changed. Up to 2.4 an execution context is a whole rb_thread_t, and only its first part is compared. Some later
- * members change although the stack does not change, for example a counter of the thread's running time.
+ * has changed. Up to Ruby 2.4 an execution context is a whole rb_thread_t, and only its first part is compared. Some
+ * later members change although the stack does not change, for example a counter of the thread's running time.
  */
 static inline uint64_t context_size(const struct layout *layout)
 {

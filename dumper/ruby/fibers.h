@@ -13,10 +13,11 @@
  *     The root fiber of a thread gets a Fiber object when the thread first uses fibers. If no root fiber has a Fiber
  *     object, there are only root fibers, and the heap is not searched. The search takes time, so it runs before the
  *     target is stopped. Each fiber that was found is read again in the snapshot. A fiber that has ended since the
- *     search is not listed, and a fiber that was made since the search is missed. Up to 2.1 Ruby links the fibers of
+ *     search is not listed, and a fiber that was made since the search is missed. Up to Ruby 2.1, Ruby links the fibers of
  *     each thread in a ring, and rbdump follows this ring. So in these Rubies, a fiber can be missed only if its thread
  *     has ended.
- * Since 2.7 Ruby has a pool of fiber stacks. The number of stacks that are in use shows whether any fiber was missed.
+ * Since Ruby 2.7, there is a pool of fiber stacks. The number of stacks that are in use shows whether any fiber was
+ * missed.
  *
  * A suspended fiber can change only while its thread runs. So the stack of a suspended fiber is read like the stack of
  * a thread, and is equally reliable. If a thread is stopped while it switches from an old fiber to a new fiber, neither

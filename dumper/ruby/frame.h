@@ -13,7 +13,8 @@ struct frame {
 	uint64_t pc;
 	uint64_t iseq; /* rb_iseq_t, for FRAME_RUBY */
 	/*
-	 * rb_callable_method_entry_t; 0 if the frame has no method entry. Up to 2.2 many frames of Ruby code have none.
+	 * rb_callable_method_entry_t; 0 if the frame has no method entry. Up to Ruby 2.2 many frames of Ruby code have
+	 * none.
 	 */
 	uint64_t method;
 	enum frame_kind kind;

@@ -8,8 +8,8 @@
  * caller must therefore read each object again in the snapshot.
  *
  * From Ruby's sources, 2.1.0 to 3.2.2: gc.c (rb_objspace_t.heap_pages, struct heap_page, heap_page_allocate, RVALUE),
- * include/ruby/internal/core/rtypeddata.h. Before 2.1, the list of pages (of 16 KiB each) is in other structs: in 2.0
- * rb_objspace_t.heap and struct heaps_header, in 1.9.3 struct sorted_heaps_slot.
+ * include/ruby/internal/core/rtypeddata.h. Before Ruby 2.1, the list of pages (of 16 KiB each) is in other structs: in
+ * 2.0 rb_objspace_t.heap and struct heaps_header, in 1.9.3 struct sorted_heaps_slot.
  */
 #ifndef RBDUMP_HEAP_H
 #define RBDUMP_HEAP_H

@@ -12,8 +12,8 @@
 struct method {
 	uint64_t owner; /* the class or module in which the method was defined */
 	/*
-	 * The name in the method's definition. Up to 2.2, if the method was undefined (undef) while it ran, this is the
-	 * name by which it was called.
+	 * The name in the method's definition. Up to Ruby 2.2, if the method was removed by `undef` while it ran, this
+	 * is the name by which it was called.
 	 */
 	uint64_t original_id;
 	bool acts_as_cfunc; /* the method is written in C, or is written in Ruby but shown like a C function */

@@ -2,9 +2,9 @@
  * Reads those of Ruby's own hash tables (st_table) whose keys are numbers. A key is an ID, or the VALUE of a Thread.
  * From Ruby's sources, 1.9.3 to 3.1.2: st.c, include/ruby/st.h.
  *
- * Since 2.4 the entries are in one array, and deleted entries stay in it. Before 2.4 the entries are in linked lists.
- * The index of an entry's list is the entry's hash modulo the number of lists. But a table with only a few entries can
- * have a short array instead of linked lists ("packed").
+ * Since Ruby 2.4 the entries are in one array, and deleted entries stay in it. Before Ruby 2.4 the entries are in
+ * linked lists. The index of an entry's list is the entry's hash modulo the number of lists. But a table with only a
+ * few entries can have a short array instead of linked lists ("packed").
  */
 #ifndef RBDUMP_ST_H
 #define RBDUMP_ST_H

@@ -42,7 +42,7 @@ uint64_t value_data(struct access *access, uint64_t value);
 
 /* The enum imemo_type in the flags of a T_IMEMO. */
 uint64_t value_imemo_type(const struct layout *layout, uint64_t flags);
-/* Whether an object is an imemo of the given type. Up to 2.2 there are no imemos. */
+/* Whether an object is an imemo of the given type. Up to Ruby 2.2 there are no imemos. */
 bool value_is_imemo(struct access *access, uint64_t object, enum layout_enumerator_id imemo_type);
 
 /* The bytes of a String. Sets access->failed if `value` is not a String (nil is not a String). */

@@ -2,7 +2,7 @@
  * Finds the version of a core's Ruby if the file that contains Ruby is missing. The version is a constant in that file,
  * but a core omits constants.
  *
- * Other places in the core may contain the version. Since 3.3, Ruby builds its description, which `ruby --version`
+ * Other places in the core may contain the version. Since Ruby 3.3, Ruby builds its description, which `ruby --version`
  * prints, in its own writable data (version.c, define_ruby_description(), v3_3_0 to v4.0.0). The name of a libruby may
  * contain the version. Strings on the heap may contain the version, too. One such string comes from rbconfig.rb. Up to
  * Ruby 2.2, the description is another such string (version.c, Init_version(), v1_9_3_0 to v2_2_0). But a string on the
