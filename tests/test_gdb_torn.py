@@ -185,7 +185,7 @@ def test_other_function(torn, log):
     _, _, answer = torn
     log.write_text(line_of(*torn, function="vm_other") + "\n")
     said, complaints = gdb(f"rb-torn {log}")
-    assert f"gdb finds {answer['function']}+{answer['offset']} there" in complaints
+    assert f"gdb finds {answer['function']}+{answer['offset']} at this address, so" in complaints
     assert f"=> {answer['module_address']:#018x}" in said
 
 
