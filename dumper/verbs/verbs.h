@@ -6,8 +6,8 @@
 #define RBDUMP_VERBS_H
 
 /*
- * dump is the default verb: `rbdump PID` and `rbdump -p PID` also call dump_command(). dump_command() also handles the
- * old options --gen-offsets and --version. The verbs layout and version have replaced these options.
+ * dump is the default verb, so `rbdump PID` and `rbdump -p PID` call dump_command(), too. This function also handles
+ * the old options --gen-offsets and --version. The verbs layout and version have replaced these options.
  */
 int dump_command(int argc, char **argv);
 int layout_command(int argc, char **argv);
