@@ -128,7 +128,7 @@ def bias():
     return (
         "Under churn, `unpaused-double` is strongly biased. On average, its accepted stacks have"
         f" {min(less for less, _ in double):.1f} to {max(less for less, _ in double):.1f} frames fewer than those of"
-        " `paused`. The distance between the innermost methods of the two modes is larger than chance explains, by"
+        " `paused`. The distance between the two modes' shares of the innermost methods exceeds chance by"
         f" {min(far for _, far in double):.2f} to"
         f" {max(far for _, far in double):.2f}. In rubocop, `unpaused-naive` is biased, because it must reject many stacks."
         f" On average, its accepted stacks have {min(less for less, _ in naive):.1f} to {max(less for less, _ in naive):.1f} frames"
