@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import pathlib
-import pty
 import random
 import re
 import signal
@@ -19,6 +18,7 @@ import pytest
 from harness.dump import run
 from harness.experiment import Graph, summary
 from harness.process import children_of, is_untouched, task_states, tracers_of, wait_until
+from harness.terminal import interrupted
 
 
 # ---- the target survives
@@ -256,19 +256,9 @@ def test_ended_early(ruby, rbdump, tmp_path, with_signal):
 def test_progress_line_and_interrupt_key(ruby, rbdump, tmp_path):
     """On a terminal there is a line that tells how far it is; ^C there ends it, with the results so far."""
     with Graph(ruby, "churn", tmp_path) as graph:
-        pid, terminal = pty.fork()
-        if pid == 0:
-            report = str(tmp_path / "report.json")
-            os.execv(rbdump, [str(rbdump), "experiment", "-p", str(graph.pid), "-n", "1000000", "--json", report])
-        shown = b""
-        while shown.count(b" samples, ") < 3:
-            shown += os.read(terminal, 4096)
-        os.write(terminal, b"\x03")
-        with contextlib.suppress(OSError):  # what a terminal says when its last writer has closed it
-            while more := os.read(terminal, 4096):
-                shown += more
-        os.close(terminal)
-        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        command = [rbdump, "experiment", "-p", graph.pid, "-n", 1000000, "--json", tmp_path / "report.json"]
+        status, shown = interrupted(command, lambda shown: shown.count(b" samples, ") >= 3)
+        assert status == 0
         assert is_untouched(graph.pid)
     assert re.search(rb"rbdump: \d+ s, \d+ samples, \d+ rejected", shown), shown
     assert json.loads((tmp_path / "report.json").read_text())["ended"] == "interrupted"

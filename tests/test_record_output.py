@@ -1,11 +1,9 @@
 """Recordings: where they are written to, and what may happen to the file."""
 
 import collections
-import contextlib
 import json
 import os
 import pathlib
-import pty
 import re
 import resource
 import signal
@@ -49,6 +47,7 @@ from harness.recording import (
     timelines,
     warnings_in,
 )
+from harness.terminal import interrupted
 
 
 def test_outputs_that_cannot_be_opened(ruby, rbdump, tmp_path):
@@ -165,18 +164,9 @@ def check_counts_of_view(profile, errors):
 def test_progress_on_a_terminal_only(ruby, rbdump, file):
     """^C there ends the recording, with what there is."""
     with Running(ruby, "shares/loops.rb") as target:
-        pid, terminal = pty.fork()
-        if pid == 0:
-            os.execv(rbdump, [str(word) for word in [rbdump, "record", "-p", target.pid, "-o", file]])
-        shown = b""
-        while not re.search(rb"\d.*\r.*\d.*\r", shown, re.DOTALL):
-            shown += os.read(terminal, 4096)
-        os.write(terminal, b"\x03")
-        with contextlib.suppress(OSError):  # what a terminal says when its last writer has closed it
-            while more := os.read(terminal, 4096):
-                shown += more
-        os.close(terminal)
-        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0, shown
+        command = [rbdump, "record", "-p", target.pid, "-o", file]
+        status, shown = interrupted(command, lambda shown: re.search(rb"\d.*\r.*\d.*\r", shown, re.DOTALL))
+        assert status == 0, shown
         assert is_untouched(target.pid)
     assert re.search(rb"rbdump: samples \d+: \d+ complete", shown), shown
     report(rbdump, file)
