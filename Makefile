@@ -284,7 +284,7 @@ install: all
 help:
 	@echo 'make              build build/rbdump'
 	@echo 'make demo         install missing packages, build rbdump, and dump a small program that Debian'"'"'s own Ruby runs'
-	@echo 'make check        install missing packages, and run all tests (the first time, this builds nine Rubies)'
+	@echo 'make check        install missing packages, and run all tests (the first time, this builds eight Rubies)'
 	@echo 'make check-fast   run only the quick tests, on the newest Ruby (about two minutes)'
 	@echo 'make soak         run all tests on all Rubies, and programs that need long runs for good statistics (some hours)'
 	@echo 'make SAN=1 check  run all tests with AddressSanitizer and UBSan'
