@@ -7,17 +7,17 @@ import signal
 import subprocess
 
 import pytest
-from harness.process import Bound, task_states, wait_until
+from harness.process import Bound, is_untouched, task_states, wait_until
 from harness.survival import (
     PROCESSES,
     VERBS,
     Changer,
     Survivor,
     check_sums,
-    command_of,
     kill_many,
     kill_one,
     processes_of,
+    running_rbdump,
     stop_one,
     wait_for_progress,
 )
@@ -30,6 +30,37 @@ STOPS = 4
 
 # How often a tracer is stopped in the middle of a stop of the target.
 HELD = 5
+
+# How many signals the target must answer after its tracer was stopped.
+ANSWERED = 3
+
+# For LD_PRELOAD: the first process that seizes a thread stops itself right after that.
+STOPS_AFTER_SEIZE = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static atomic_int stopped;
+
+long ptrace(enum __ptrace_request request, ...)
+{
+	long (*next)(enum __ptrace_request, pid_t, void *, void *) = dlsym(RTLD_NEXT, "ptrace");
+	va_list arguments;
+	va_start(arguments, request);
+	pid_t pid = va_arg(arguments, pid_t);
+	void *address = va_arg(arguments, void *), *data = va_arg(arguments, void *);
+	va_end(arguments);
+	long result = next(request, pid, address, data);
+	if (request == PTRACE_SEIZE && result == 0 && !atomic_exchange(&stopped, 1))
+		syscall(SYS_tgkill, getpid(), gettid(), SIGSTOP); /* this thread stops before it goes on */
+	return result;
+}
+"""
 
 
 @pytest.mark.long
@@ -59,12 +90,7 @@ def test_killed_while_the_target_becomes_another_program(ruby, rbdump, tmp_path)
 def test_tracer_is_stopped(ruby, rbdump, tmp_path, verb):
     """SIGSTOP of the process that traces, in the middle of a stop of the target: that goes on, most times within 0.1 s."""
     waits = []
-    with (
-        Survivor(ruby, tmp_path) as survivor,
-        subprocess.Popen(
-            command_of(rbdump, verb, survivor.pid, tmp_path), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-        ) as running,
-    ):
+    with Survivor(ruby, tmp_path) as survivor, running_rbdump(rbdump, verb, survivor.pid, tmp_path) as running:
         mine = os.sched_getaffinity(0)
         cpus = itertools.cycle(sorted(mine))
         try:
@@ -93,9 +119,49 @@ def test_tracer_is_stopped(ruby, rbdump, tmp_path, verb):
                 os.kill(tracer, signal.SIGCONT)
         finally:
             os.sched_setaffinity(0, mine)
-            running.terminate()
-            running.communicate(timeout=30)
+        running.terminate()
+        running.wait(30)
         assert sorted(waits)[HELD // 2] < 0.15, waits
+        check_sums(survivor.finish())
+
+
+@pytest.mark.any_ruby
+@pytest.mark.parametrize("verb", VERBS)
+def test_tracer_is_stopped_as_it_seizes(ruby, rbdump, tmp_path, verb):
+    """Before it asks the thread to stop, or without asking: the thread then stops at each signal that it gets."""
+    source, library = tmp_path / "stops.c", tmp_path / "stops.so"
+    source.write_text(STOPS_AFTER_SEIZE)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True, timeout=60)
+    environment = os.environ | {"LD_PRELOAD": str(library)}
+    with Survivor(ruby, tmp_path) as survivor, running_rbdump(rbdump, verb, survivor.pid, tmp_path, env=environment) as running:
+        wait_until(lambda: running.poll() is not None or not is_untouched(survivor.pid), "it has seized a thread", 20)
+        sent = survivor.sent
+        wait_until(lambda: survivor.sent > sent + ANSWERED, "the target answers its signals", 15)
+        if verb != "dump":
+            running.terminate()
+        assert running.wait(30) == 0
+        check_sums(survivor.finish())
+
+
+@pytest.mark.any_ruby
+def test_stopped_and_told_to_end(ruby, rbdump, tmp_path):
+    """A tracer that is stopped goes on when rbdump is told to end, so that both end."""
+    with (
+        Survivor(ruby, tmp_path) as survivor,
+        running_rbdump(rbdump, "experiment", survivor.pid, tmp_path) as running,
+    ):
+        tracer = wait_until(lambda: processes_of(running).get("tracer"), "it traces", 20)
+
+        def stopped_while_it_holds_nobody():
+            """Else the guard has it go on."""
+            os.kill(tracer, signal.SIGSTOP)
+            wait_until(lambda: task_states(tracer) == {"T"} or not is_untouched(survivor.pid), "it is stopped", 20)
+            return task_states(tracer) == {"T"} and is_untouched(survivor.pid)
+
+        wait_until(lambda: not is_untouched(survivor.pid), "it has begun", 20)
+        wait_until(stopped_while_it_holds_nobody, "it is stopped, and holds nobody", 20)
+        running.terminate()
+        running.wait(30)
         check_sums(survivor.finish())
 
 
@@ -119,21 +185,14 @@ def test_stopped(ruby, rbdump, tmp_path, whom):
 @pytest.mark.parametrize("verb", ["record", "experiment"])
 def test_guard_is_killed(ruby, rbdump, tmp_path, verb):
     """Another one takes its place."""
-    with (
-        Survivor(ruby, tmp_path) as survivor,
-        subprocess.Popen(
-            command_of(rbdump, verb, survivor.pid, tmp_path), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        ) as running,
-    ):
-        try:
-            for _ in range(3):
-                guard = wait_until(lambda: processes_of(running).get("guard"), "there is a guard", 20)
-                os.kill(guard, signal.SIGKILL)
-                wait_until(
-                    lambda guard=guard: processes_of(running).get("guard") not in (None, guard), "there is another one", 20
-                )
-        finally:
-            running.terminate()
-            running.wait(30)
+    with Survivor(ruby, tmp_path) as survivor, running_rbdump(rbdump, verb, survivor.pid, tmp_path) as running:
+        for _ in range(3):
+            guard = wait_until(lambda: processes_of(running).get("guard"), "there is a guard", 20)
+            os.kill(guard, signal.SIGKILL)
+            wait_until(
+                lambda guard=guard: processes_of(running).get("guard") not in (None, guard), "there is another one", 20
+            )
+        running.terminate()
+        running.wait(30)
         wait_for_progress(survivor, 20)
         check_sums(survivor.finish())

@@ -43,13 +43,15 @@ static void stop_worker(int signal)
 		atomic_compare_exchange_strong(&worker_stop, &run, WORKER_FINISH);
 }
 
-/* The signal handler of rbdump itself. */
+/* The signal handler of rbdump itself. A worker that is stopped goes on: otherwise it could not end. */
 static void pass_on(int signal)
 {
 	int errnum = errno;
 
-	if (worker > 0)
+	if (worker > 0) {
 		kill(worker, signal);
+		kill(worker, SIGCONT);
+	}
 	errno = errnum;
 }
 

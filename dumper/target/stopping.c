@@ -370,11 +370,15 @@ static int ask_all(struct target *target, const pid_t *tids, size_t count, bool 
 	return errnum;
 }
 
-/* When the calling thread ends, the kernel detaches the tracee, which was not asked to stop, without a stop. */
+/*
+ * When the calling thread ends, the kernel detaches the tracee, which was not asked to stop, without a stop. But until
+ * then, the tracee stops at each signal that it gets, so this is a hold, too.
+ */
 static void *try_to_seize(void *argument)
 {
 	const pid_t *tid = argument;
 
+	hold_begin(*tid);
 	return (void *)(intptr_t)(ptrace(PTRACE_SEIZE, *tid, NULL, NULL) == 0 ? 0 : errno);
 }
 
@@ -389,6 +393,7 @@ struct error *live_check_stopping(const struct target *target)
 	if (error)
 		return error;
 	pthread_join(tracer, &refused);
+	hold_end();
 	errnum = (int)(intptr_t)refused;
 	if (errnum == 0 || errnum == ESRCH || has_ended(target->pid, tid))
 		return NULL;

@@ -132,6 +132,23 @@ def command_of(rbdump, verb, pid, folder):
     return [str(rbdump), *(word.format(pid=pid, file=pathlib.Path(folder) / "recording") for word in VERBS[verb])]
 
 
+@contextlib.contextmanager
+def running_rbdump(rbdump, verb, pid, folder, **how):
+    """An rbdump that looks at a process, until the with statement ends it. If it does not end, its processes are killed."""
+    command = command_of(rbdump, verb, pid, folder)
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **how) as running:
+        try:
+            yield running
+            if verb != "dump":
+                running.terminate()
+            running.wait(30)
+        except BaseException:
+            for process in processes_of(running).values():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+            raise
+
+
 def name_of(pid):
     try:
         return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
