@@ -20,6 +20,7 @@ from harness.survival import (
     running_rbdump,
     stop_one,
     wait_for_progress,
+    wait_for_tracer,
 )
 
 # Kills, in all Rubies together more than 300 where there are ten.
@@ -30,6 +31,9 @@ STOPS = 4
 
 # How often a tracer is stopped in the middle of a stop of the target.
 HELD = 5
+
+# A rate at which a tracer hardly ever holds somebody.
+RARELY = "20"
 
 # How many signals the target must answer after its tracer was stopped.
 ANSWERED = 3
@@ -94,7 +98,7 @@ def test_tracer_is_stopped(ruby, rbdump, tmp_path, verb):
         mine = os.sched_getaffinity(0)
         cpus = itertools.cycle(sorted(mine))
         try:
-            tracer = wait_until(lambda: processes_of(running).get("tracer"), "it traces", 20)
+            tracer = wait_for_tracer(running)
 
             def stopped_in_the_middle():
                 """
@@ -148,22 +152,18 @@ def test_stopped_and_told_to_end(ruby, rbdump, tmp_path):
     """A tracer that is stopped goes on when rbdump is told to end, so that both end."""
     with (
         Survivor(ruby, tmp_path) as survivor,
-        running_rbdump(rbdump, "experiment", survivor.pid, tmp_path) as running,
+        running_rbdump(rbdump, "experiment", survivor.pid, tmp_path, "-r", RARELY) as running,
     ):
-        tracer = wait_until(lambda: processes_of(running).get("tracer"), "it traces", 20)
-
-        def is_stopped():
-            os.kill(tracer, signal.SIGSTOP)
-            return task_states(tracer) == {"T"}
+        tracer = wait_for_tracer(running)
 
         def stopped_while_it_holds_nobody():
-            """If it holds somebody, the guard has it go on within 0.1 s."""
-            wait_until(is_stopped, "it is stopped", 20)
+            """If it has just begun to hold somebody, the guard has it go on within 0.1 s."""
+            wait_until(lambda: is_untouched(survivor.pid), "it holds nobody", 20)
+            os.kill(tracer, signal.SIGSTOP)
             bound = Bound(0.2)
             while bound.left():
-                if task_states(tracer) != {"T"}:
-                    return False
-            return True
+                stopped = task_states(tracer) == {"T"}
+            return stopped
 
         wait_until(lambda: not is_untouched(survivor.pid), "it has begun", 20)
         wait_until(stopped_while_it_holds_nobody, "it is stopped, and holds nobody", 20)

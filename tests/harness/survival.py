@@ -133,9 +133,9 @@ def command_of(rbdump, verb, pid, folder):
 
 
 @contextlib.contextmanager
-def running_rbdump(rbdump, verb, pid, folder, **how):
+def running_rbdump(rbdump, verb, pid, folder, *more, **how):
     """An rbdump that looks at a process, until the with statement ends it. If it does not end, its processes are killed."""
-    command = command_of(rbdump, verb, pid, folder)
+    command = [*command_of(rbdump, verb, pid, folder), *more]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **how) as running:
         try:
             yield running
@@ -167,6 +167,12 @@ def processes_of(running):
             elif name == name_of(running.pid):
                 found["tracer"] = child
     return found
+
+
+def wait_for_tracer(running):
+    """The process that traces. A guard that has just begun has the same name, so both must be there."""
+    found = wait_until(lambda: (found := processes_of(running)).keys() >= {"guard", "tracer"} and found, "it traces", 20)
+    return found["tracer"]
 
 
 def kill_one(rbdump, verb, whom, pid, folder, moments):
