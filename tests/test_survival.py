@@ -136,39 +136,36 @@ def test_tracer_is_stopped_as_it_seizes(ruby, rbdump, tmp_path, verb):
     source, library = tmp_path / "stops.c", tmp_path / "stops.so"
     source.write_text(STOPS_AFTER_SEIZE)
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True, timeout=60)
-    environment = os.environ | {"LD_PRELOAD": str(library)}
-    with Survivor(ruby, tmp_path) as survivor, running_rbdump(rbdump, verb, survivor.pid, tmp_path, env=environment) as running:
-        wait_until(lambda: running.poll() is not None or not is_untouched(survivor.pid), "it has seized a thread", 20)
-        sent = survivor.sent
-        wait_until(lambda: survivor.sent > sent + ANSWERED, "the target answers its signals", 15)
-        if verb != "dump":
-            running.terminate()
-        assert running.wait(30) == 0
+    # A sanitized rbdump would not have another library come first.
+    sanitizer = f"{os.environ.get('ASAN_OPTIONS', '')}:verify_asan_link_order=0"
+    environment = os.environ | {"LD_PRELOAD": str(library), "ASAN_OPTIONS": sanitizer}
+    with Survivor(ruby, tmp_path) as survivor:
+        with running_rbdump(rbdump, verb, survivor.pid, tmp_path, env=environment) as running:
+            wait_until(lambda: running.poll() is not None or not is_untouched(survivor.pid), "it has seized a thread", 20)
+            sent = survivor.sent
+            wait_until(lambda: survivor.sent > sent + ANSWERED, "the target answers its signals", 15)
+        assert running.returncode == 0
         check_sums(survivor.finish())
 
 
 @pytest.mark.any_ruby
 def test_stopped_and_told_to_end(ruby, rbdump, tmp_path):
     """A tracer that is stopped goes on when rbdump is told to end, so that both end."""
-    with (
-        Survivor(ruby, tmp_path) as survivor,
-        running_rbdump(rbdump, "experiment", survivor.pid, tmp_path, "-r", RARELY) as running,
-    ):
-        tracer = wait_for_tracer(running)
+    with Survivor(ruby, tmp_path) as survivor:
+        with running_rbdump(rbdump, "experiment", survivor.pid, tmp_path, "-r", RARELY) as running:
+            tracer = wait_for_tracer(running)
 
-        def stopped_while_it_holds_nobody():
-            """If it has just begun to hold somebody, the guard has it go on within 0.1 s."""
-            wait_until(lambda: is_untouched(survivor.pid), "it holds nobody", 20)
-            os.kill(tracer, signal.SIGSTOP)
-            bound = Bound(0.2)
-            while bound.left():
-                stopped = task_states(tracer) == {"T"}
-            return stopped
+            def stopped_while_it_holds_nobody():
+                """If it has just begun to hold somebody, the guard has it go on within 0.1 s."""
+                wait_until(lambda: is_untouched(survivor.pid), "it holds nobody", 20)
+                os.kill(tracer, signal.SIGSTOP)
+                bound = Bound(0.2)
+                while bound.left():
+                    stopped = task_states(tracer) == {"T"}
+                return stopped
 
-        wait_until(lambda: not is_untouched(survivor.pid), "it has begun", 20)
-        wait_until(stopped_while_it_holds_nobody, "it is stopped, and holds nobody", 20)
-        running.terminate()
-        running.wait(30)
+            wait_until(lambda: not is_untouched(survivor.pid), "it has begun", 20)
+            wait_until(stopped_while_it_holds_nobody, "it is stopped, and holds nobody", 20)
         check_sums(survivor.finish())
 
 
