@@ -140,6 +140,51 @@ def test_replaced_by_another_ruby(ruby, rbdump, tmp_path):
         assert answer["layout"]["build_id"] == moved.build_id
 
 
+# For LD_PRELOAD: maps the file that contains Ruby as a whole, too, below and above where it is loaded, before Ruby runs.
+MAPS_AGAIN = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+__attribute__((constructor)) static void map_again(void)
+{
+	void *ruby = dlsym(RTLD_DEFAULT, "ruby_version");
+	struct stat stat;
+	Dl_info info;
+
+	if (!ruby)
+		return; /* another program of the test */
+	if (!dladdr(ruby, &info))
+		abort();
+	int fd = open(info.dli_fname, O_RDONLY);
+	if (fd < 0 || fstat(fd, &stat) != 0)
+		abort();
+	for (int64_t away = -(INT64_C(1) << 32); away <= INT64_C(1) << 32; away += INT64_C(1) << 33) {
+		char *place = (char *)info.dli_fbase + away;
+
+		if ((intptr_t)place > 1 << 20 &&
+		    mmap(place, stat.st_size, PROT_READ, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0) == MAP_FAILED)
+			abort();
+	}
+}
+"""
+
+
+def test_mapped_twice(ruby, rbdump, tmp_path):
+    """As a Ruby does that reports a crash, or a program that reads its own debug info."""
+    source, library = tmp_path / "again.c", tmp_path / "again.so"
+    source.write_text(MAPS_AGAIN)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True, timeout=60)
+    with contextlib.closing(Target(ruby.path, "cfuncs.rb", environment={"LD_PRELOAD": str(library)})) as target:
+        maps = [line for line in pathlib.Path(f"/proc/{target.pid}/maps").read_text().splitlines() if line.endswith(ruby.elf)]
+        assert sum(line.split()[2] == "00000000" for line in maps) >= 2, maps
+        check(dump(rbdump, target.pid), target, ruby)
+
+
 UNPRIVILEGED = ["setpriv", "--bounding-set=-sys_admin,-checkpoint_restore", "--inh-caps=-sys_admin,-checkpoint_restore"]
 
 

@@ -99,6 +99,16 @@ def test_frames_of_kernel_core(ruby, place, rbdump):
     assert second == f"{len(answer['threads'])} threads, SIGABRT in thread {target.pid}"
 
 
+@by_the_kernel
+def test_frames_after_crash_report(ruby, place, rbdump):
+    """Ruby reports its own crash before it aborts. For that, it maps the file that contains it once more, as a whole."""
+    with running(rbdump, ruby.path, "threads.rb", cwd=place) as target:
+        core = kill_for_core(target, place, signal.SIGSEGV, ends_by=[signal.SIGABRT, signal.SIGSEGV])
+    answer = read_core(rbdump, core)
+    check_all(answer, target, ruby)
+    assert answer["core"]["tid"] == target.pid
+
+
 @pytest.mark.target("waits.rb")
 @by_the_kernel
 def test_thread_that_died_first(ruby, place, rbdump):

@@ -16,52 +16,120 @@
 #include "target/live.h"
 #include "target/ruby_file.h"
 
+/* The most mappings of a file that are considered: a hostile process may have tens of thousands. */
+#define MAPPINGS_MAX 256u
+
+/* The segments that are loaded (PT_LOAD), at most LOADS_MAX, in the order of their addresses. */
+#define LOADS_MAX 64u
+struct loads {
+	GElf_Phdr of[LOADS_MAX];
+	size_t count;
+};
+
+static bool read_loads(Elf *elf, struct loads *ret)
+{
+	size_t count;
+
+	ret->count = 0;
+	if (elf_getphdrnum(elf, &count) != 0)
+		return false;
+	for (size_t i = 0; i < count && ret->count < LOADS_MAX; i++)
+		if (gelf_getphdr(elf, (int)i, &ret->of[ret->count]) && ret->of[ret->count].p_type == PT_LOAD)
+			ret->count++;
+	return true;
+}
+
+static uint64_t page_of(uint64_t address)
+{
+	return address & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
+}
+
+/* What the addresses of a file would have to be moved by if a mapping shows one of its segments. False if it shows none. */
+static bool bias_of(const struct loads *loads, const struct mapping *mapping, uint64_t *ret)
+{
+	for (size_t i = 0; i < loads->count; i++) {
+		const GElf_Phdr *load = &loads->of[i];
+
+		if (mapping->offset < page_of(load->p_offset) || mapping->offset >= load->p_offset + load->p_filesz)
+			continue;
+		*ret = mapping->start - (load->p_vaddr - load->p_offset + mapping->offset);
+		return true;
+	}
+	return false;
+}
+
+/* How many segments begin where they would with this bias. */
+static size_t count_placed(const struct loads *loads, const struct mapping *const *mappings, size_t count,
+			   uint64_t bias)
+{
+	size_t placed = 0;
+
+	for (size_t i = 0; i < loads->count; i++)
+		for (size_t j = 0; j < count; j++)
+			if (mappings[j]->start == page_of(loads->of[i].p_vaddr + bias) &&
+			    mappings[j]->offset == page_of(loads->of[i].p_offset)) {
+				placed++;
+				break;
+			}
+	return placed;
+}
+
 /*
- * Reads the program headers, and sets the bias (from the header of the segment that `mapping` shows), the whole range, and
- * the writable segments.
+ * Finds the bias of a file, of which `mapping` is one mapping. The file may also be mapped as a whole, to be read: the crash
+ * report of a Ruby maps the file that contains Ruby (addr2line.c, fill_lines()). The dynamic linker maps each segment where
+ * it belongs (elf/dl-map-segments.h of glibc). So the bias is that with which most segments begin where a mapping does.
+ */
+static bool find_bias(const struct target *target, const struct mapping *mapping, const struct loads *loads,
+		      uint64_t *ret)
+{
+	const struct mapping *same[MAPPINGS_MAX];
+	size_t count = 0, best = 0;
+
+	for (size_t i = 0; i < target->nr_mappings && count < MAPPINGS_MAX; i++)
+		if (strcmp(target->mappings[i].path, mapping->path) == 0)
+			same[count++] = &target->mappings[i];
+	if (!bias_of(loads, mapping, ret))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t bias;
+		size_t placed;
+
+		if (!bias_of(loads, same[i], &bias))
+			continue;
+		placed = count_placed(loads, same, count, bias);
+		if (placed > best) {
+			best = placed;
+			*ret = bias;
+		}
+	}
+	return true;
+}
+
+/*
+ * Reads the program headers, and sets the bias, the whole range, and the writable segments. `mapping` is one mapping of the
+ * file.
  */
 static bool read_segments(struct module *module, const struct mapping *mapping)
 {
-	Elf *elf = module->parts.elf;
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	bool placed = false;
-	size_t count;
+	struct loads loads;
 
-	if (elf_getphdrnum(elf, &count) != 0)
+	if (!read_loads(module->parts.elf, &loads) || !find_bias(module->target, mapping, &loads, &module->bias))
 		return false;
-	for (size_t i = 0; i < count; i++) {
-		GElf_Phdr header;
-
-		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD)
-			continue;
-		if (mapping->offset >= (header.p_offset & ~(page - 1)) &&
-		    mapping->offset < header.p_offset + header.p_filesz) {
-			module->bias = mapping->start - (header.p_vaddr - header.p_offset + mapping->offset);
-			placed = true;
-			break;
-		}
-	}
-	if (!placed)
-		return false;
-	module->data = calloc(count, sizeof(*module->data));
+	module->data = calloc(loads.count, sizeof(*module->data));
 	if (!module->data)
 		return false;
-	for (size_t i = 0; i < count; i++) {
-		GElf_Phdr header;
-
-		struct module_segment segment;
-
-		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD)
-			continue;
-		segment = (struct module_segment){
-		    .start = header.p_vaddr + module->bias,
-		    .end = header.p_vaddr + header.p_memsz + module->bias,
+	for (size_t i = 0; i < loads.count; i++) {
+		const GElf_Phdr *load = &loads.of[i];
+		const struct module_segment segment = {
+		    .start = load->p_vaddr + module->bias,
+		    .end = load->p_vaddr + load->p_memsz + module->bias,
 		};
+
 		/* In the order of their addresses (elf(5), PT_LOAD). */
 		if (module->whole.end == 0)
 			module->whole.start = segment.start;
 		module->whole.end = segment.end;
-		if (header.p_flags & PF_W)
+		if (load->p_flags & PF_W)
 			module->data[module->nr_data++] = segment;
 	}
 	return true;

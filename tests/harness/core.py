@@ -76,12 +76,15 @@ def no_kernel_cores():
     return None
 
 
-def kill_for_core(target, folder, which, tid=None):
-    """Ends a target whose working folder is `folder` by a signal, to one thread if asked for. Gives its core."""
+def kill_for_core(target, folder, which, tid=None, ends_by=()):
+    """
+    Ends a target whose working folder is `folder` by a signal, to one thread if asked for. Gives its core. `ends_by` are
+    the signals of which one ends it, if it handles the first.
+    """
     resource.prlimit(target.pid, resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     libc = ctypes.CDLL(None, use_errno=True)
     assert libc.syscall(SYS_TGKILL, target.pid, tid or target.pid, which) == 0, os.strerror(ctypes.get_errno())
-    assert target.process.wait(60) == -which
+    assert -target.process.wait(60) in (ends_by or [which])
     (core,) = [path for path in pathlib.Path(folder).iterdir() if path.name.startswith("core")]
     return core
 
