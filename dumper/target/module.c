@@ -115,7 +115,7 @@ static bool read_segments(struct module *module, const struct mapping *mapping)
 
 	if (!read_loads(module->parts.elf, &loads) || !find_bias(module->target, mapping, &loads, &module->bias))
 		return false;
-	module->data = calloc(loads.count, sizeof(*module->data));
+	module->data = calloc(loads.count + 1, sizeof(*module->data));
 	if (!module->data)
 		return false;
 	for (size_t i = 0; i < loads.count; i++) {
