@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/index_table.h"
 #include "base/text.h"
+#include "report/format.h"
 
 struct call_tree_store {
 	enum call_tree_by by;
@@ -118,7 +119,7 @@ static uint32_t process_node(struct call_tree *tree, uint32_t process)
 {
 	const struct profile_process *of = &tree->profile->processes[process];
 	struct call_node node = {.parent = 0, .function = CALL_TREE_GROUP, .group_number = process};
-	uint32_t known = find_child(tree, &node);
+	const uint32_t known = find_child(tree, &node);
 	struct text name = {0};
 
 	if (tree->profile->nr_processes < 2)
@@ -126,7 +127,10 @@ static uint32_t process_node(struct call_tree *tree, uint32_t process)
 	if (known != UINT32_MAX)
 		return known;
 	text_add(&name, of->command, strlen(of->command));
-	text_format(&name, " %d", of->pid);
+	text_format(&name, " ");
+	node.id_begin = (uint32_t)name.length;
+	text_format(&name, "%d", of->pid);
+	node.id_end = (uint32_t)name.length;
 	return add_group(tree, &node, &name);
 }
 
@@ -143,7 +147,11 @@ static uint32_t thread_node(struct call_tree *tree, uint32_t thread)
 	known = find_child(tree, &node);
 	if (known != UINT32_MAX)
 		return known;
-	text_format(&name, "thread %d%s", of->tid, of->main ? " (main)" : "");
+	text_format(&name, "thread ");
+	node.id_begin = (uint32_t)name.length;
+	text_format(&name, "%d", of->tid);
+	node.id_end = (uint32_t)name.length;
+	text_format(&name, "%s", of->main ? " (main)" : "");
 	if (of->name) {
 		text_add(&name, " ", 1);
 		text_add(&name, of->name, strlen(of->name));
@@ -204,14 +212,26 @@ static bool add_span(struct call_tree *tree, uint32_t top, const struct profile_
 	return true;
 }
 
-static bool add_spans(struct call_tree *tree, bool threads)
+/* The node below which a thread's stacks are; UINT32_MAX if out of memory. */
+static uint32_t top_node(struct call_tree *tree, enum call_tree_groups groups, uint32_t thread)
+{
+	switch (groups) {
+	case CALL_TREE_THREADS:
+		return thread_node(tree, thread);
+	case CALL_TREE_PROCESSES:
+		return process_node(tree, tree->profile->threads[thread].process);
+	default:
+		return 0;
+	}
+}
+
+static bool add_spans(struct call_tree *tree, enum call_tree_groups groups)
 {
 	const struct profile *profile = tree->profile;
 
 	for (size_t i = 0; i < profile->nr_spans; i++) {
 		const struct profile_span *span = &profile->spans[i];
-		uint32_t top = threads ? thread_node(tree, span->thread)
-				       : process_node(tree, profile->threads[span->thread].process);
+		const uint32_t top = top_node(tree, groups, span->thread);
 
 		if (top == UINT32_MAX || !add_span(tree, top, span))
 			return false;
@@ -228,7 +248,7 @@ static void add_up(struct call_tree *tree)
 			tree->nodes[tree->nodes[i].parent].total[state] += tree->nodes[i].total[state];
 }
 
-struct call_tree *call_tree_create(const struct profile *profile, enum call_tree_by by, bool threads)
+struct call_tree *call_tree_create(const struct profile *profile, enum call_tree_by by, enum call_tree_groups groups)
 {
 	struct call_tree *tree = calloc(1, sizeof(*tree));
 	struct call_tree_store *store = calloc(1, sizeof(*store));
@@ -251,12 +271,21 @@ struct call_tree *call_tree_create(const struct profile *profile, enum call_tree
 	memset(store->known_for, 0xff, profile->nr_nodes * sizeof(*store->known_for));
 	tree->nodes[0] = (struct call_node){.function = CALL_TREE_GROUP, .group = "all"};
 	tree->count = 1;
-	if (!add_spans(tree, threads)) {
+	if (!add_spans(tree, groups)) {
 		call_tree_destroy(tree);
 		return NULL;
 	}
 	add_up(tree);
 	return tree;
+}
+
+struct call_tree *call_tree_for(const struct profile *profile, const struct format_options *options)
+{
+	const enum call_tree_by by = options->lines ? CALL_TREE_BY_LINE : CALL_TREE_BY_FUNCTION;
+
+	if (options->threads)
+		return call_tree_create(profile, by, CALL_TREE_THREADS);
+	return call_tree_create(profile, by, options->before ? CALL_TREE_MERGED : CALL_TREE_PROCESSES);
 }
 
 void call_tree_destroy(struct call_tree *tree)

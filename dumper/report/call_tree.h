@@ -13,8 +13,9 @@ struct call_node {
 	uint32_t function;     /* index in the profile; CALL_TREE_GROUP: see `group` */
 	int64_t line;	       /* the line, if the tree is by line; otherwise 0 */
 	/* For a group: the name of the process or thread to which all nodes below this node belong, such as "ruby 1234"
-	   or "thread 1235 worker". */
+	   or "thread 1235 worker". The pid or tid begins at byte `id_begin` of the name, and ends before byte `id_end`. */
 	const char *group;
+	uint32_t id_begin, id_end;
 	int64_t group_number;	       /* for a group: a number that no other group has; otherwise 0 */
 	uint64_t self[SAMPLE_STATES];  /* by state: the weight, in ns, of the stacks that end at this node */
 	uint64_t total[SAMPLE_STATES]; /* by state: the sum of `self` of this node and all nodes below it */
@@ -30,17 +31,28 @@ struct call_tree {
 	struct call_tree_store *store; /* owns the nodes' `group` texts */
 };
 
+struct format_options;
 struct text;
 
 enum call_tree_by { CALL_TREE_BY_FUNCTION, CALL_TREE_BY_LINE };
 
+enum call_tree_groups {
+	CALL_TREE_MERGED,    /* no groups */
+	CALL_TREE_PROCESSES, /* if the profile has several processes: a group for each process */
+	CALL_TREE_THREADS,   /* the same, and in it a group for each thread */
+};
+
 /*
  * Makes the call tree of a profile. The profile must outlive the tree. Returns NULL if out of memory.
- *   by       with CALL_TREE_BY_FUNCTION, all lines of a function share one node
- *   threads  whether each thread has a node of its own. If the profile has several processes, each process always
- *            has a node of its own
+ *   by  with CALL_TREE_BY_FUNCTION, all lines of a function share one node
  */
-struct call_tree *call_tree_create(const struct profile *profile, enum call_tree_by by, bool threads);
+struct call_tree *call_tree_create(const struct profile *profile, enum call_tree_by by, enum call_tree_groups groups);
+
+/*
+ * Makes the call tree that the options ask for. If profiles are compared, and threads are merged, the tree has no
+ * groups: two recordings have different processes.
+ */
+struct call_tree *call_tree_for(const struct profile *profile, const struct format_options *options);
 void call_tree_destroy(struct call_tree *tree); /* NULL is fine */
 
 /* The sum of `self`, and the sum of `total`, over all states. */

@@ -252,12 +252,11 @@ static bool write_merged(struct page *page, const struct call_tree *after, const
 bool format_flamegraph(const struct profile *profile, const struct format_options *options, FILE *stream)
 {
 	struct page page = {.stream = stream, .options = options, .profiles = {profile, options->before}};
-	enum call_tree_by by = options->lines ? CALL_TREE_BY_LINE : CALL_TREE_BY_FUNCTION;
-	struct call_tree *after = call_tree_create(profile, by, options->threads), *before = NULL;
+	struct call_tree *after = call_tree_for(profile, options), *before = NULL;
 	bool written = false;
 
 	if (options->before)
-		before = call_tree_create(options->before, by, options->threads);
+		before = call_tree_for(options->before, options);
 	if (after && (before || !options->before))
 		written = write_merged(&page, after, before);
 	call_tree_destroy(before);

@@ -60,7 +60,7 @@ static void add_calls(const struct call_tree *tree, uint32_t *open, struct flat_
 
 bool flat_by_function(const struct profile *profile, struct flat *ret)
 {
-	struct call_tree *tree = call_tree_create(profile, CALL_TREE_BY_FUNCTION, false);
+	struct call_tree *tree = call_tree_create(profile, CALL_TREE_BY_FUNCTION, CALL_TREE_MERGED);
 	uint32_t *open = calloc(profile->nr_functions + 1, sizeof(*open));
 
 	*ret = (struct flat){.rows = calloc(profile->nr_functions + 1, sizeof(*ret->rows)),

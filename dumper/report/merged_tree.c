@@ -1,6 +1,5 @@
 #include "report/merged_tree.h"
 
-#include <ctype.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,31 +88,14 @@ static bool merge_functions(struct merge *merge, const struct profile *after, co
 	return true;
 }
 
-/* Finds the number of a process or thread in the name of a group: "ruby 1234", "thread 1235 worker". */
-static size_t number_begin(const char *group, size_t *end)
+/* Ignores the pids and tids: the processes and threads of the two profiles have different ones. */
+static int compare_groups(const struct merged_node *a, const struct merged_node *b)
 {
-	size_t begin;
-
-	if (strncmp(group, "thread ", strlen("thread ")) == 0) {
-		begin = strlen("thread ");
-		*end = begin + strspn(group + begin, "0123456789");
-		return begin;
-	}
-	begin = *end = strlen(group);
-	while (begin > 0 && isdigit((unsigned char)group[begin - 1]))
-		begin--;
-	return begin;
-}
-
-/* Ignores these numbers: the processes and threads of the two profiles have different ones. */
-static int compare_groups(const char *a, const char *b)
-{
-	size_t end_a, end_b, begin_a = number_begin(a, &end_a), begin_b = number_begin(b, &end_b);
-	int order = (begin_a > begin_b) - (begin_a < begin_b);
+	int order = (a->id_begin > b->id_begin) - (a->id_begin < b->id_begin);
 
 	if (order == 0)
-		order = memcmp(a, b, begin_a);
-	return order != 0 ? order : strcmp(a + end_a, b + end_b);
+		order = memcmp(a->group, b->group, a->id_begin);
+	return order != 0 ? order : strcmp(a->group + a->id_end, b->group + b->id_end);
 }
 
 static int compare_nodes(const void *a, const void *b)
@@ -128,7 +110,7 @@ static int compare_nodes(const void *a, const void *b)
 		return one->line > other->line ? 1 : -1;
 	if (one->ordinal != other->ordinal)
 		return one->ordinal > other->ordinal ? 1 : -1;
-	return one->group && other->group ? compare_groups(one->group, other->group) : 0;
+	return one->group && other->group ? compare_groups(one, other) : 0;
 }
 
 /* The node that equals `wanted`, added if necessary. NULL if out of memory. */
@@ -164,6 +146,8 @@ static struct merged_node *place(struct merge *merge, const struct call_node *no
 	if (node->function == CALL_TREE_GROUP) {
 		wanted.function = CALL_TREE_GROUP;
 		wanted.group = node->group;
+		wanted.id_begin = node->id_begin;
+		wanted.id_end = node->id_end;
 		return find_group(merge, &wanted, side);
 	}
 	wanted.function = merge->function_ids[side][node->function];

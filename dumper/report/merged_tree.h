@@ -18,6 +18,7 @@ struct merged_node {
 	int64_t line;	   /* the line, if the trees are by line; otherwise 0 */
 	/* As in call_tree.h. If both call trees contain the group, this is its text in the tree MERGED_AFTER. */
 	const char *group;
+	uint32_t id_begin, id_end; /* as in call_tree.h */
 	/* Groups with the same parent count as equal if their texts differ only in a pid or tid. Among the equal groups
 	   of one call tree, the first has `ordinal` 0, the second has `ordinal` 1, and so on. */
 	uint32_t ordinal;

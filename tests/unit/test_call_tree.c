@@ -178,7 +178,8 @@ static void assert_linked(const struct call_tree *tree)
 static void assert_merged(const struct profile *profile, bool lines, bool processes, bool threads)
 {
 	static struct paths paths;
-	struct call_tree *tree = call_tree_create(profile, lines ? CALL_TREE_BY_LINE : CALL_TREE_BY_FUNCTION, threads);
+	struct call_tree *tree = call_tree_create(profile, lines ? CALL_TREE_BY_LINE : CALL_TREE_BY_FUNCTION,
+						  threads ? CALL_TREE_THREADS : CALL_TREE_PROCESSES);
 
 	assert_non_null(tree);
 	memset(&paths, 0, sizeof(paths));
@@ -269,7 +270,7 @@ static void test_names(void **state)
 	add_process(profile, 100, "ruby");
 	add_thread(profile, 0, 100, NULL, true);
 	add_span(profile, 0, call(profile, 0, function(profile, "Foo#bar"), -7), SAMPLE_CPU, 5, 1);
-	tree = call_tree_create(profile, CALL_TREE_BY_LINE, true);
+	tree = call_tree_create(profile, CALL_TREE_BY_LINE, CALL_TREE_THREADS);
 	assert_int_equal(tree->count, 3);
 	for (uint32_t i = 0; i < tree->count; i++) {
 		call_node_name(tree, &tree->nodes[i], &text);
@@ -278,7 +279,7 @@ static void test_names(void **state)
 	assert_string_equal(text.data, "all|thread 100 (main)|Foo#bar:-7|");
 	text_clear(&text);
 	call_tree_destroy(tree);
-	tree = call_tree_create(profile, CALL_TREE_BY_FUNCTION, false);
+	tree = call_tree_create(profile, CALL_TREE_BY_FUNCTION, CALL_TREE_PROCESSES);
 	call_node_name(tree, &tree->nodes[1], &text);
 	assert_string_equal(text.data, "Foo#bar");
 	text_clear(&text);
@@ -289,7 +290,7 @@ static void test_names(void **state)
 static void test_empty(void **state)
 {
 	struct profile *profile = profile_create();
-	struct call_tree *tree = call_tree_create(profile, CALL_TREE_BY_FUNCTION, true);
+	struct call_tree *tree = call_tree_create(profile, CALL_TREE_BY_FUNCTION, CALL_TREE_THREADS);
 	struct flat flat;
 
 	(void)state;
@@ -340,7 +341,8 @@ static void test_deep(void **state)
 		profile->spans[last] = span;
 	}
 	for (int by_line = 0; by_line < 2; by_line++) {
-		tree = call_tree_create(profile, by_line ? CALL_TREE_BY_LINE : CALL_TREE_BY_FUNCTION, false);
+		tree =
+		    call_tree_create(profile, by_line ? CALL_TREE_BY_LINE : CALL_TREE_BY_FUNCTION, CALL_TREE_PROCESSES);
 		assert_int_equal(tree->count, DEPTH + 1);
 		for (uint32_t i = 1; i <= DEPTH; i++) {
 			assert_int_equal(tree->nodes[i].parent, i - 1);
@@ -376,7 +378,7 @@ static void test_many_threads(void **state)
 	}
 	for (int64_t i = 0; i < OTHERS; i++)
 		call(profile, 0, of, -i - 1);
-	tree = call_tree_create(profile, CALL_TREE_BY_LINE, true);
+	tree = call_tree_create(profile, CALL_TREE_BY_LINE, CALL_TREE_THREADS);
 	assert_int_equal(tree->count, 1 + 2 * COUNT);
 	assert_true(cpu_seconds() - before < 5);
 	call_tree_destroy(tree);

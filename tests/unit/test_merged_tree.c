@@ -103,8 +103,8 @@ static const struct merged_node *child(const struct merged_tree *tree, const str
 static void test_two(void **state)
 {
 	struct profile *profiles[] = {after(), before()};
-	struct call_tree *trees[] = {call_tree_create(profiles[0], CALL_TREE_BY_FUNCTION, false),
-				     call_tree_create(profiles[1], CALL_TREE_BY_FUNCTION, false)};
+	struct call_tree *trees[] = {call_tree_create(profiles[0], CALL_TREE_BY_FUNCTION, CALL_TREE_PROCESSES),
+				     call_tree_create(profiles[1], CALL_TREE_BY_FUNCTION, CALL_TREE_PROCESSES)};
 	struct merged_tree *tree = merged_tree_create(trees[0], trees[1]);
 	const struct merged_node *main_, *total, *open;
 
@@ -143,7 +143,7 @@ static void test_one(void **state)
 	(void)state;
 	span(profile, 0, SAMPLE_CPU, 1, &first, 1);
 	span(profile, 0, SAMPLE_CPU, 2, &second, 1);
-	calls = call_tree_create(profile, CALL_TREE_BY_FUNCTION, false);
+	calls = call_tree_create(profile, CALL_TREE_BY_FUNCTION, CALL_TREE_PROCESSES);
 	tree = merged_tree_create(calls, NULL);
 	assert_non_null(tree);
 	assert_int_equal(tree->count, 3);
@@ -158,8 +158,8 @@ static void test_one(void **state)
 static void test_lines(void **state)
 {
 	struct profile *profiles[] = {after(), before()};
-	struct call_tree *trees[] = {call_tree_create(profiles[0], CALL_TREE_BY_LINE, false),
-				     call_tree_create(profiles[1], CALL_TREE_BY_LINE, false)};
+	struct call_tree *trees[] = {call_tree_create(profiles[0], CALL_TREE_BY_LINE, CALL_TREE_PROCESSES),
+				     call_tree_create(profiles[1], CALL_TREE_BY_LINE, CALL_TREE_PROCESSES)};
 	struct merged_tree *tree = merged_tree_create(trees[0], trees[1]);
 
 	(void)state;
@@ -200,8 +200,8 @@ static uint64_t weight_below(const struct merged_tree *tree, uint32_t group, enu
 static void test_threads(void **state)
 {
 	struct profile *profiles[] = {threads(9000, 3), threads(80, 4)};
-	struct call_tree *trees[] = {call_tree_create(profiles[0], CALL_TREE_BY_FUNCTION, true),
-				     call_tree_create(profiles[1], CALL_TREE_BY_FUNCTION, true)};
+	struct call_tree *trees[] = {call_tree_create(profiles[0], CALL_TREE_BY_FUNCTION, CALL_TREE_THREADS),
+				     call_tree_create(profiles[1], CALL_TREE_BY_FUNCTION, CALL_TREE_THREADS)};
 	struct merged_tree *tree = merged_tree_create(trees[0], trees[1]);
 	size_t groups = 0;
 

@@ -89,6 +89,50 @@ static void test_collapsed(void **state)
 	profile_destroy(before);
 }
 
+/* Processes with these pids, each of which works for so many microseconds. */
+static struct profile *workers(pid_t first, int count, uint64_t us)
+{
+	struct profile *profile = profile_create();
+
+	for (int i = 0; i < count; i++) {
+		const struct profile_process process = {.pid = first + i, .command = profile_string(profile, "ruby 3")};
+		const struct profile_thread thread = {.tid = first + i, .process = (uint32_t)i, .main = true};
+
+		profile_add_process(profile, &process);
+		profile_add_thread(profile, &thread);
+		SPAN(profile, us, "work");
+		profile->spans[profile->nr_spans - 1].thread = (uint32_t)i;
+	}
+	profile->mode = profile_string(profile, "paused");
+	return profile;
+}
+
+/* The processes of two recordings have different pids, and may be of different number. */
+static void test_two_recordings_of_several_processes(void **state)
+{
+	for (int count = 1; count <= 3; count++) {
+		struct profile *before = workers(100, count, 5), *after = workers(2000, 2, 7);
+		struct format_options options = {.by = "wall", .title = "t", .before = before};
+		char expected[64], *text;
+
+		(void)state;
+		snprintf(expected, sizeof(expected), "work %d 14\n", 5 * count);
+		assert_collapsed(after, before, expected);
+		text = written(format_flamegraph, after, &options);
+		assert_null(strstr(text, "ruby 3 "));
+		free(text);
+		options.threads = true;
+		text = written(format_collapsed, after, &options);
+		snprintf(expected, sizeof(expected), "ruby 3;thread (main);work %d 14\n", 5 * count);
+		if (count > 1)
+			assert_string_equal(text, expected);
+		free(text);
+		assert_collapsed(after, NULL, "ruby 3 2000;work 7\nruby 3 2001;work 7\n");
+		profile_destroy(before);
+		profile_destroy(after);
+	}
+}
+
 /* One line a stack, one semicolon between two frames, whatever methods are called. */
 static void test_hostile_names(void **state)
 {
@@ -196,11 +240,9 @@ static void test_not_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_collapsed),
-	    cmocka_unit_test(test_hostile_names),
-	    cmocka_unit_test(test_hostile_names_in_json),
-	    cmocka_unit_test(test_summary),
-	    cmocka_unit_test(test_not_written),
+	    cmocka_unit_test(test_collapsed),	  cmocka_unit_test(test_two_recordings_of_several_processes),
+	    cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_hostile_names_in_json),
+	    cmocka_unit_test(test_summary),	  cmocka_unit_test(test_not_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
