@@ -142,14 +142,18 @@ def test_address_of_a_fault(ruby, place, rbdump):
 
 
 @contextlib.contextmanager
-def core_of_moved(rbdump, ruby, script, folder, flags=()):
+def core_of_moved(rbdump, ruby, script, folder, flags=(), crashes=False):
     """A target on a Ruby that was copied, and is deleted when the core has been made: (target, core, its files)."""
     moved = Moved(ruby, folder)
     place = copy_of_targets(folder)
     # 1.9.3 keeps all signals blocked in a thread that has forked.
     blocked = script == "fork_tree.rb" and ruby.series < (2, 0)
     with running(rbdump, moved.path, script, flags=flags, cwd=place, environment=moved.environment) as target:
-        if WHY_NOT or blocked:
+        if crashes:
+            core = kill_for_core(target, place, signal.SIGSEGV, ends_by=[signal.SIGABRT, signal.SIGSEGV])
+            moved.delete()
+            yield target, core, moved
+        elif WHY_NOT or blocked:
             with gcore_of(target.pid, folder) as core:
                 moved.delete()
                 yield target, core, moved
@@ -195,6 +199,17 @@ def test_frames_without_the_file(case, rbdump, tmp_path):
         check_all(untold, target, case.ruby)
         assert untold["threads"] == answer["threads"]
         assert (untold["ruby_version_source"] == "fits") == (answer["ruby_version_source"] == "given")
+
+
+@pytest.mark.target("threads.rb")
+@by_the_kernel
+def test_frames_without_the_file_after_crash_report(ruby, place, rbdump, tmp_path):
+    """The file that is missing was mapped twice: where it ran, and to be read."""
+    environment = layouts_for(ruby, rbdump, tmp_path)
+    with core_of_moved(rbdump, ruby, "threads.rb", place, crashes=True) as (target, core, _):
+        answer = read_core(rbdump, core, "--ruby-version", ruby.version, env=environment)
+        check_all(answer, target, ruby)
+        assert answer["core"]["tid"] == target.pid
 
 
 def test_name_that_only_the_file_spells_out(ruby, rbdump, tmp_path):

@@ -288,9 +288,34 @@ static bool add_data(void *context, uint64_t start, uint64_t end)
 	return true;
 }
 
-/* Makes a module of a missing file from what the core itself has of it. */
-static struct module *open_dumped(const struct target *target, const struct mapping *mapping)
+/*
+ * The first mapping of a missing file where the dynamic linker has mapped it: the file may also be mapped elsewhere. `mapping`
+ * is one mapping of the file, and is returned if the core does not tell.
+ */
+static const struct mapping *loaded_mapping(const struct target *target, const struct mapping *mapping)
 {
+	struct loads loads = {.count = 0};
+	struct first_page page;
+	uint64_t bias;
+
+	if (!core_first_page(target, mapping, &page))
+		return mapping;
+	for (size_t i = 0; i < page.count && loads.count < LOADS_MAX; i++)
+		if (page.headers[i].p_type == PT_LOAD)
+			loads.of[loads.count++] = page.headers[i];
+	if (!find_bias(target, mapping, &loads, &bias))
+		return mapping;
+	for (size_t i = 0; i < target->nr_mappings; i++)
+		if (target->mappings[i].start == bias + page.base &&
+		    strcmp(target->mappings[i].path, mapping->path) == 0)
+			return &target->mappings[i];
+	return mapping;
+}
+
+/* Makes a module of a missing file, of which `any` is one mapping, from what the core itself has of it. */
+static struct module *open_dumped(const struct target *target, const struct mapping *any)
+{
+	const struct mapping *mapping = loaded_mapping(target, any);
 	const struct mapping *first = core_first_mapping(target, mapping);
 	struct module *module = calloc(1, sizeof(*module));
 	struct first_page page;
