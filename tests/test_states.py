@@ -287,9 +287,12 @@ def test_call_that_a_stop_would_end(with_fiddle, rbdump, tmp_path, busy):
 @pytest.mark.parametrize("mode", [[], ["--no-stop"]], ids=["paused", "unpaused"])
 def test_stopped_target_stays_stopped(ruby, start, rbdump, mode):
     target = start(ruby, "waits.rb")
+    assert dump(rbdump, target.pid, *mode)["stopped"] is False
     os.kill(target.pid, signal.SIGSTOP)
     wait_until(lambda: task_states(target.pid) == {"T"}, "it has stopped")
-    check(dump(rbdump, target.pid, *mode), target, ruby, mode="unpaused" if mode else "paused")
+    answer = dump(rbdump, target.pid, *mode)
+    check(answer, target, ruby, mode="unpaused" if mode else "paused")
+    assert answer["stopped"] is True
     # A thread that is let go passes through the kernel once more on its way back to where it was stopped.
     wait_until(lambda: task_states(target.pid) == {"T"}, "it is stopped as before")
     assert status(target.pid, "TracerPid") == "0"

@@ -12,6 +12,7 @@
 #include "guard/stop_guard.h"
 #include "render/render.h"
 #include "session/open.h"
+#include "target/process_stat.h"
 
 /* Copies untrusted bytes as text that the trace owns; NULL if there are none. */
 static const char *keep(struct trace *trace, const char *bytes)
@@ -53,6 +54,14 @@ static void describe_core(const struct dump_options *options, const struct sessi
 		core->lacks[core->nr_lacks++] = keep(trace, missing);
 	free(lacks);
 	free(missing);
+}
+
+/* Whether a signal such as SIGSTOP has stopped the process. */
+static bool is_stopped(pid_t pid)
+{
+	struct process_stat stat;
+
+	return process_stat_read("/proc", pid, &stat) && stat.state == 'T';
 }
 
 /* The version, and where it comes from. */
@@ -110,11 +119,13 @@ struct error *dump_main(const struct dump_options *options, enum exit_status *st
 	struct error *error = stops ? stop_guard_begin() : NULL;
 	struct session *session;
 	struct trace *trace;
+	bool stopped;
 
 	if (error)
 		return error;
 	if (stops)
 		open_files_allow();
+	stopped = !options->core && is_stopped(options->pid); /* later, rbdump itself may be what has stopped it */
 	if (stops)
 		error = stop_guard_enter();
 	if (!error)
@@ -126,6 +137,7 @@ struct error *dump_main(const struct dump_options *options, enum exit_status *st
 	}
 	if (error)
 		return error;
+	trace->stopped = stopped;
 	*status = (enum exit_status)trace_exit_status(trace);
 	error = print(options, session, trace);
 	trace_destroy(trace);

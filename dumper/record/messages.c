@@ -42,14 +42,17 @@ static double incomplete_share(const struct profile_counts *counts)
 
 void messages_result(const struct profile_counts *counts, double rate, double max_cpu_percent)
 {
-	const uint64_t due = counts->samples + counts->missed + counts->skipped;
+	const uint64_t due = profile_due(counts);
 
 	fprintf(stderr, "%srbdump: samples %" PRIu64 ": %" PRIu64 " complete, %" PRIu64 " torn, %" PRIu64 " truncated",
 		isatty(STDERR_FILENO) ? "\r\033[K" : "", counts->samples, counts->verdicts[VERDICT_COMPLETE],
 		counts->verdicts[VERDICT_TORN], counts->verdicts[VERDICT_TRUNCATED]);
 	if (counts->verdicts[VERDICT_UNREADABLE] > 0)
 		fprintf(stderr, ", %" PRIu64 " unreadable", counts->verdicts[VERDICT_UNREADABLE]);
-	fprintf(stderr, "; late %" PRIu64 " of %" PRIu64 " due\n", counts->late, due);
+	fprintf(stderr, "; late %" PRIu64 " of %" PRIu64 " due", counts->late, due);
+	if (counts->missed > 0)
+		fprintf(stderr, ", %" PRIu64 " of them missed", counts->missed);
+	fputc('\n', stderr);
 	warn("of the samples are not complete; the recording marks them", incomplete_share(counts));
 	if (due >= DUE_MIN)
 		warn("of the samples due were late or missed: the machine is busy, or the rate (--rate) is too high",

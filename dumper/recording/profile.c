@@ -360,9 +360,14 @@ void profile_count(struct profile_counts *counts, const struct profile_counts *m
 		counts->verdicts[verdict] += more->verdicts[verdict];
 }
 
+uint64_t profile_due(const struct profile_counts *counts)
+{
+	return counts->samples + counts->missed + counts->skipped;
+}
+
 double profile_late_share(const struct profile_counts *counts)
 {
-	const double due = (double)counts->samples + (double)counts->missed + (double)counts->skipped;
+	const uint64_t due = profile_due(counts);
 
-	return due > 0 ? (double)counts->late / due : 0;
+	return due > 0 ? (double)counts->late / (double)due : 0;
 }

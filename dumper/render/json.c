@@ -147,21 +147,22 @@ bool render_json(const struct trace *trace, FILE *stream)
 
 	for (size_t i = 0; i < trace->nr_threads; i++)
 		json_array_append_new(threads, thread_object(&trace->threads[i]));
-	root =
-	    json_pack("{s:i, s:s, s:i, s:o, s:s, s:o, s:o, s:o, s:{s:s, s:o, s:o, s:o}, s:s, s:o, s:o, s:i, s:{s:o}, "
-		      "s:o, s:o, s:o}",
-		      "schema_version", 1, "tool", "rbdump " RBDUMP_VERSION, "pid", (int)trace->pid, "ruby_version",
-		      string_or_null(trace->ruby_version), "ruby_version_source",
-		      trace_version_source_name(trace->version_source), "ruby_versions_fit", versions_fit(trace),
-		      "ruby_description", string_or_null(trace->ruby_description), "arch", string_or_null(trace->arch),
-		      "layout", "source", trace_layout_source_name(trace->layout_source), "releases",
-		      string_or_null(trace->layout_releases), "file", string_or_null(trace->layout_file), "build_id",
-		      string_or_null(trace->layout_build_id), "mode", mode_name(trace), "core",
-		      trace->of_core ? core_object(&trace->core) : json_null(), "pause_us",
-		      trace->pauses > 0 ? json_real(trace->pause_us) : json_null(), "pauses", (int)trace->pauses, "gc",
-		      "running", trace->gc_known ? json_boolean(trace->gc_running) : json_null(), "thread_list",
-		      list_object(trace->threads_missing, 0), "fibers",
-		      list_object(trace->fibers_missing, trace->nr_fibers_missing), "threads", threads);
+	root = json_pack(
+	    "{s:i, s:s, s:i, s:o, s:s, s:o, s:o, s:o, s:{s:s, s:o, s:o, s:o}, s:s, s:o, s:o, s:i, s:o, s:{s:o}, "
+	    "s:o, s:o, s:o}",
+	    "schema_version", 1, "tool", "rbdump " RBDUMP_VERSION, "pid", (int)trace->pid, "ruby_version",
+	    string_or_null(trace->ruby_version), "ruby_version_source",
+	    trace_version_source_name(trace->version_source), "ruby_versions_fit", versions_fit(trace),
+	    "ruby_description", string_or_null(trace->ruby_description), "arch", string_or_null(trace->arch), "layout",
+	    "source", trace_layout_source_name(trace->layout_source), "releases",
+	    string_or_null(trace->layout_releases), "file", string_or_null(trace->layout_file), "build_id",
+	    string_or_null(trace->layout_build_id), "mode", mode_name(trace), "core",
+	    trace->of_core ? core_object(&trace->core) : json_null(), "pause_us",
+	    trace->pauses > 0 ? json_real(trace->pause_us) : json_null(), "pauses", (int)trace->pauses, "stopped",
+	    trace->of_core ? json_null() : json_boolean(trace->stopped), "gc", "running",
+	    trace->gc_known ? json_boolean(trace->gc_running) : json_null(), "thread_list",
+	    list_object(trace->threads_missing, 0), "fibers",
+	    list_object(trace->fibers_missing, trace->nr_fibers_missing), "threads", threads);
 	written = render_json_write(root, JSON_COMPACT | JSON_REAL_PRECISION(7), stream) && fputc('\n', stream) != EOF;
 	json_decref(root);
 	return written;

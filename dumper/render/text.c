@@ -86,7 +86,7 @@ static void put_identity(const struct trace_thread *thread, bool with_ractor, FI
 		fputc('"', stream);
 	}
 	if (with_ractor)
-		fprintf(stream, " ractor %llu", (unsigned long long)thread->ractor);
+		fprintf(stream, " of ractor %llu", (unsigned long long)thread->ractor);
 }
 
 /* A fiber that does not run, the thread that it belongs to, and what it waits for. */
@@ -209,6 +209,20 @@ static void put_nearest(const struct trace *trace, const struct palette *palette
 	fprintf(stream, "; %sit was not made for this release%s", palette->bad, palette->reset);
 }
 
+/* Whether the process was paused, and for how long: as text with a unit that suits the duration. */
+static void put_pause(const struct trace *trace, FILE *stream)
+{
+	if (trace->pauses == 0)
+		fputs(", not paused", stream);
+	else if (trace->pause_us >= 10000)
+		fprintf(stream, ", paused for %.0f ms", trace->pause_us / 1000);
+	else
+		fprintf(stream, ", paused for %.0f us%s", trace->pause_us,
+			trace->pause_us > 0 ? "" : ": all threads sleep");
+	if (trace->stopped)
+		fputs("; the process is stopped by a signal", stream);
+}
+
 void render_text(const struct trace *trace, bool colour, FILE *stream)
 {
 	const struct palette *palette = colour ? &coloured : &plain;
@@ -233,11 +247,8 @@ void render_text(const struct trace *trace, bool colour, FILE *stream)
 		fprintf(stream, ", %zu suspended fiber%s", nr_fibers, nr_fibers == 1 ? "" : "s");
 	if (trace->of_core)
 		put_core(&trace->core, palette, stream);
-	else if (trace->pauses > 0)
-		fprintf(stream, ", paused for %.0f us%s", trace->pause_us,
-			trace->pause_us > 0 ? "" : ": all threads sleep");
 	else
-		fputs(", not paused", stream);
+		put_pause(trace, stream);
 	if (trace->gc_known && trace->gc_running)
 		fprintf(stream, ", %sGC is running%s", palette->bold, palette->reset);
 	if (trace->layout_releases)

@@ -7,17 +7,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/tell.h"
 #include "report/nearest.h"
 
 static const struct report_format formats[] = {
-    {"flamegraph", format_flamegraph, false, true},
-    {"collapsed", format_collapsed, false, true},
-    {"speedscope", format_speedscope, false, false},
-    {"pprof", format_pprof, true, false},
-    {"firefox", format_firefox, false, false},
-    {"callgrind", format_callgrind, false, false},
-    {"json", format_json, false, false},
-    {"summary", format_summary, false, true},
+    {"flamegraph", format_flamegraph, true, true, THREADS_CHOICE},
+    {"collapsed", format_collapsed, false, true, THREADS_CHOICE},
+    {"speedscope", format_speedscope, false, false, THREADS_EACH},
+    {"pprof", format_pprof, true, false, THREADS_EACH},
+    {"firefox", format_firefox, false, false, THREADS_EACH},
+    {"callgrind", format_callgrind, false, false, THREADS_MERGED},
+    {"json", format_json, false, false, THREADS_EACH},
+    {"summary", format_summary, false, true, THREADS_MERGED},
 };
 
 const struct report_format *report_format_find(const char *name)
@@ -46,7 +47,8 @@ bool report_option(int option, const char *argument, struct report_options *opti
 		return true;
 	case REPORT_THREADS:
 		options->threads = strcmp(argument, "each") == 0;
-		if (!options->threads && strcmp(argument, "merged") != 0)
+		options->merged = strcmp(argument, "merged") == 0;
+		if (!options->threads && !options->merged)
 			*wrong = " is not a value of --threads; use each or merged";
 		return true;
 	case REPORT_IDLE:
@@ -71,14 +73,48 @@ static bool is_stdout(const struct report_options *options)
 	return !options->output || strcmp(options->output, "-") == 0;
 }
 
+/* Says that the report is empty, and why. */
+static void say_empty(const struct selection *selection, bool has_samples)
+{
+	const bool only_idle = selection->view == VIEW_WALL && !selection->idle && !selection->thread &&
+			       selection->pid == 0 && selection->from_ns == 0 && selection->to_ns == 0 &&
+			       !selects_states(selection);
+	const char *why = "no sample matches the view and the filters that were given";
+
+	if (!has_samples)
+		why = "nothing was recorded";
+	else if (only_idle)
+		why = "all samples are of idle threads; --idle shows them";
+	tell_error(error_create(EXIT_COMPLETE, "the report is empty: %s", why));
+}
+
+/* Fails if the format cannot do what --threads says. */
+static struct error *check_threads(const struct report_options *options)
+{
+	const struct report_format *format = options->format;
+
+	if (options->threads && format->threads == THREADS_MERGED)
+		return error_create(
+		    EXIT_USAGE,
+		    "%s cannot show each thread separately: use another format, or --thread T to show one "
+		    "thread",
+		    format->name);
+	if (options->merged && format->threads == THREADS_EACH)
+		return error_create(EXIT_USAGE, "%s cannot merge threads: use another format", format->name);
+	return NULL;
+}
+
 struct error *report_check(const struct report_options *options)
 {
+	struct error *error = check_threads(options);
 	struct stat before;
 	bool there;
 	int fd;
 
+	if (error)
+		return error;
 	if (is_stdout(options)) {
-		if (options->format->binary && isatty(STDOUT_FILENO))
+		if (options->format->not_for_terminals && isatty(STDOUT_FILENO))
 			return error_create(EXIT_USAGE, "%s cannot be written to a terminal: give -o FILE",
 					    options->format->name);
 		return NULL;
@@ -99,7 +135,7 @@ struct error *report_check(const struct report_options *options)
 struct error *report_render(const struct report_options *options, const char *title, struct profile *profile,
 			    struct profile *before)
 {
-	bool to_stdout = is_stdout(options), enough, written;
+	bool to_stdout = is_stdout(options), has_samples, enough, written;
 	const char *name = to_stdout ? "standard output" : options->output;
 	struct format_options how = {
 	    .by = profile_view_name(options->selection.view),
@@ -118,7 +154,11 @@ struct error *report_render(const struct report_options *options, const char *ti
 	stream = to_stdout ? stdout : fopen(options->output, "we");
 	if (!stream)
 		return error_create(EXIT_FAILED, "%s cannot be written: %s", name, strerror(errno));
+	has_samples = profile->nr_spans > 0;
 	profile_select(profile, &options->selection);
+	/* Of a recording that was cut short, the caller has said so. */
+	if (profile->nr_spans == 0 && (has_samples || !profile->cut))
+		say_empty(&options->selection, has_samples);
 	if (before)
 		profile_select(before, &options->selection);
 	enough = nearest_remark(profile, before, &remark);

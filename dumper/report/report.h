@@ -8,11 +8,19 @@
 #include "report/format.h"
 #include "report/select.h"
 
+/* What a format does with --threads. */
+enum report_threads {
+	THREADS_MERGED, /* it always merges all threads */
+	THREADS_EACH,	/* it always has each thread, or says for each sample to which thread it belongs */
+	THREADS_CHOICE, /* it does what the option says; by default, it merges the threads of a process */
+};
+
 struct report_format {
 	const char *name;
 	format_write *write;
-	bool binary; /* the format must not be written to a terminal */
-	bool diff;   /* the format can compare two profiles */
+	bool not_for_terminals; /* the format must not be written to a terminal */
+	bool diff;		/* the format can compare two profiles */
+	enum report_threads threads;
 };
 
 /* The names of all formats, for messages. */
@@ -26,19 +34,20 @@ struct report_options {
 	const char *output; /* NULL or "-": standard output */
 	struct selection selection;
 	bool threads, lines; /* as in format_options */
+	bool merged;	     /* --threads merged was given */
 };
 
 /*
- * Applies the selection to each profile, and writes the report. Fails if the report cannot be written, or if out of
- * memory.
+ * Applies the selection to each profile, and writes the report. If no span is selected, also says so on standard error.
+ * Fails if the report cannot be written, or if out of memory.
  *   before  the baseline profile of --diff; NULL without --diff
  */
 struct error *report_render(const struct report_options *options, const char *title, struct profile *profile,
 			    struct profile *before);
 
 /*
- * Checks whether report_render() can write its output, so that no time is spent on a report that cannot be written.
- * Fails with the same error as report_render().
+ * Checks whether report_render() can write its output, and whether the format can do what the options ask for, so that no
+ * time is spent on a report that cannot be written. Fails with the same error as report_render().
  */
 struct error *report_check(const struct report_options *options);
 

@@ -64,12 +64,19 @@ bool span_is_idle(const struct profile *profile, const struct profile_span *span
 	return span->state == SAMPLE_BLOCKED && is_in_wait_for_work(profile, span);
 }
 
-static bool wants_state(const struct selection *selection, const struct profile *profile,
-			const struct profile_span *span)
+bool selects_states(const struct selection *selection)
 {
 	for (int state = 0; state < SAMPLE_STATES; state++)
 		if (selection->states[state])
-			return selection->states[span->state];
+			return true;
+	return false;
+}
+
+static bool wants_state(const struct selection *selection, const struct profile *profile,
+			const struct profile_span *span)
+{
+	if (selects_states(selection))
+		return selection->states[span->state];
 	switch (selection->view) {
 	case VIEW_CPU:
 		return span->state == SAMPLE_CPU || span->state == SAMPLE_GC;

@@ -28,6 +28,9 @@ struct selection {
 	uint64_t from_ns, to_ns;    /* only the time [from_ns, to_ns) is shown; to_ns 0: until the end */
 };
 
+/* Whether only some states are selected, whatever the view is. */
+bool selects_states(const struct selection *selection);
+
 /*
  * Whether a span is idle: its thread sleeps, or waits for work as servers do. A thread waits for work if it is in a
  * system call for waiting (accept, epoll_wait, select, wait4 and the like). A thread also counts as waiting for work if

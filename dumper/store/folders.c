@@ -121,7 +121,7 @@ static bool visit_folder(const char *path, enum trust_purpose purpose, folders_v
 	error_destroy(why);
 	if (folder < 0)
 		return false;
-	count = scandirat(folder, ".", &entries, NULL, alphasort);
+	count = scandirat(folder, ".", &entries, NULL, versionsort);
 	done = false;
 	for (int i = 0; i < count; i++) {
 		const char *name = entries[i]->d_name;

@@ -183,7 +183,8 @@ static struct error *diagnose_capable(const char *proc, pid_t pid, int errnum)
 		    pid, strerror(errnum), label);
 	return error_create(EXIT_NO_PERMISSION,
 			    "the kernel refuses access to process %d (%s) for an unknown reason, though rbdump has "
-			    "CAP_SYS_PTRACE; run rbdump on the host, as root",
+			    "CAP_SYS_PTRACE; the kernel's log may give the reason. If rbdump runs in a container, "
+			    "run it outside of the container",
 			    pid, strerror(errnum));
 }
 

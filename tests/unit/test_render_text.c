@@ -108,8 +108,8 @@ static void test_ractors(void **state)
 	trace.nr_threads = 2;
 	assert_line("Thread 4243 \"worker\" running");
 	threads[1].ractor = 3; /* then it is told of all */
-	assert_line("Thread 4242 (main) ractor 1 running");
-	assert_line("Thread 4243 \"worker\" ractor 3 running");
+	assert_line("Thread 4242 (main) of ractor 1 running");
+	assert_line("Thread 4243 \"worker\" of ractor 3 running");
 }
 
 static void test_collection(void **state)
@@ -119,6 +119,19 @@ static void test_collection(void **state)
 	assert_line("1 thread, paused for 123 us");
 	trace.gc_known = true;
 	assert_line("1 thread, paused for 123 us, GC is running");
+}
+
+static void test_pauses(void **state)
+{
+	(void)state;
+	trace.pause_us = 9999;
+	assert_line("1 thread, paused for 9999 us");
+	trace.pause_us = 501306;
+	assert_line("1 thread, paused for 501 ms");
+	trace.stopped = true;
+	assert_line("1 thread, paused for 501 ms; the process is stopped by a signal");
+	trace.pauses = 0;
+	assert_line("1 thread, not paused; the process is stopped by a signal");
 }
 
 /* A name is any text at all, and must not drive the terminal. */
@@ -188,6 +201,7 @@ int main(void)
 	    cmocka_unit_test_setup(test_frames, set_up_trace),
 	    cmocka_unit_test_setup(test_ractors, set_up_trace),
 	    cmocka_unit_test_setup(test_collection, set_up_trace),
+	    cmocka_unit_test_setup(test_pauses, set_up_trace),
 	    cmocka_unit_test_setup(test_control_characters, set_up_trace),
 	    cmocka_unit_test_setup(test_colour, set_up_trace),
 	};

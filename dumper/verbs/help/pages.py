@@ -38,7 +38,8 @@ def title_of(name):
 
 
 def help_of(text):
-    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("|"))
+    kept = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("|"))
+    return re.sub(r"\n{3,}", "\n\n", kept)
 
 
 def c_string(name, text):
