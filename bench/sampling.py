@@ -127,7 +127,7 @@ class Recorded:
             self.process.kill()
             self.process.wait()
             raise Failed("rbdump record did not end") from problem
-        line = re.search(r"^rbdump: samples (\d+): (\d+) complete.*; late (\d+)(?: of (\d+) due.*)?$", errors, re.M)
+        line = re.search(r"^rbdump: samples (\d+): (\d+) complete.*; late (\d+)[^o]*(?:of (\d+) due)?$", errors, re.M)
         if not line:
             raise Failed(f"rbdump record: {errors.strip()[-300:]}")
         # A revision that does not tell how many were due has missed some of the late ones.

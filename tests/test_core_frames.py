@@ -1,5 +1,6 @@
 """rbdump --core: the stacks in a core are those that Ruby told before it was made, with or without Ruby's own file."""
 
+import collections
 import contextlib
 import json
 import os
@@ -20,6 +21,7 @@ from harness.core import (
     forget_pointers,
     gcore_of,
     kill_for_core,
+    mappings_of_core,
     patch,
     read_core,
     running,
@@ -206,7 +208,9 @@ def test_frames_without_the_file(case, rbdump, tmp_path):
 def test_frames_without_the_file_after_crash_report(ruby, place, rbdump, tmp_path):
     """The file that is missing was mapped twice: where it ran, and to be read."""
     environment = layouts_for(ruby, rbdump, tmp_path)
-    with core_of_moved(rbdump, ruby, "threads.rb", place, crashes=True) as (target, core, _):
+    with core_of_moved(rbdump, ruby, "threads.rb", place, crashes=True) as (target, core, moved):
+        begins = collections.Counter(path for _, offset, path in mappings_of_core(core) if offset == 0)
+        assert any(count > 1 and path.startswith(str(moved.folder)) for path, count in begins.items()), begins
         answer = read_core(rbdump, core, "--ruby-version", ruby.version, env=environment)
         check_all(answer, target, ruby)
         assert answer["core"]["tid"] == target.pid

@@ -2,8 +2,6 @@
 
 import dataclasses
 import json
-import os
-import pty
 import re
 import subprocess
 
@@ -13,6 +11,7 @@ from harness.dump import as_text, check, check_thread, current, dump, rbdumps_fr
 from harness.process import is_untouched, wait_until
 from harness.rubies import JIT_NAMES
 from harness.target import TARGETS, Target, needs
+from harness.terminal import shown_on_terminal
 
 # Targets that have tests of their own, in which more happens than that all subjects rest.
 OF_THEIR_OWN = {
@@ -157,36 +156,13 @@ def test_names_by_the_rules(ruby, start, rbdump, mode):
     assert {line for line, _ in groups} == set(wanted)
 
 
-def on_a_terminal(rbdump, pid, **environment):
-    """What rbdump writes to a terminal, as bytes."""
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [rbdump, "-p", str(pid)],
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
-        env=dict(os.environ, TERM="xterm", **environment),
-    ) as process:
-        os.close(theirs)
-        written = b""
-        while True:
-            try:
-                chunk = os.read(ours, 65536)
-            except OSError:  # EIO: the other side has been closed
-                break
-            written += chunk
-        assert process.wait(60) == 0
-    os.close(ours)
-    return written
-
-
 def test_colour_only_on_a_terminal(ruby, start, rbdump):
     target = start(ruby, "threads.rb")
     plain = run(rbdump, "-p", target.pid).stdout.encode()
     assert b"\x1b" not in plain
-    coloured = on_a_terminal(rbdump, target.pid)
+    coloured = shown_on_terminal([rbdump, "-p", target.pid])
     assert b"\x1b[" in coloured
-    without = on_a_terminal(rbdump, target.pid, NO_COLOR="1")
+    without = shown_on_terminal([rbdump, "-p", target.pid], NO_COLOR="1")
     assert b"\x1b" not in without
 
     def lines(raw):

@@ -476,6 +476,11 @@ def test_version_lists_them(rbdump, alone):
         ["9.8.0 to 9.8.10", f"x86_64  {folder}/some.layout"],
         ["9.8.7", f"x86_64 build 00ff  {folder}/theirs.layout"],
     ]
+    # In the order of versions: 3.10 comes after 3.9.
+    for version in ("9.10.0", "9.9.0"):
+        (folder / f"{version}.layout").write_text(f"rbdump-layout 1\narch x86_64\nsource x\nversion {version}\n")
+    listed = run(program, "--version").stdout
+    assert listed.index("9.9.0.layout") < listed.index("9.10.0.layout")
     # Those that come with it.
     assert all(str(path) in run(rbdump, "--version").stdout for path in SHIPPED)
 

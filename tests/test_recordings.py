@@ -11,6 +11,7 @@ import pytest
 from harness.dump import run
 from harness.recorded import (
     FAILED,
+    USAGE,
     LOOPS,
     check_refusal,
     check_well_formed,
@@ -29,6 +30,7 @@ from harness.recording import (
     shares_of,
     timelines,
 )
+from harness.terminal import shown_on_terminal
 
 FORMATS = ["flamegraph", "collapsed", "speedscope", "pprof", "firefox", "callgrind", "json", "summary"]
 
@@ -82,6 +84,67 @@ def test_threads_each_and_merged(ruby, rbdump, kept):
     assert of_each == of_merged > 0
     assert any("left" in frame for frames, _ in each for frame in frames if "Contest" not in frame), each[:3]
     assert not any("left" in frame for frames, _ in merged for frame in frames if "Contest" not in frame), merged[:3]
+
+
+THREADS_OF = {"flamegraph": "both", "collapsed": "both", "summary": "merged", "callgrind": "merged"}  # others: each
+
+
+@pytest.mark.any_ruby
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_formats_can_do_with_threads(ruby, rbdump, kept, form):
+    """Refused before anything is read or recorded."""
+    path, _, _ = kept(ruby)
+    for how in ("each", "merged"):
+        if THREADS_OF.get(form, "each") in (how, "both"):
+            done = subprocess.run([rbdump, "report", path, "-f", form, "--threads", how], capture_output=True, timeout=60)
+            assert (done.returncode, done.stderr) == (0, b"") and done.stdout
+            continue
+        word = "cannot show each thread separately" if how == "each" else "cannot merge threads"
+        for command in (["report", path], ["record", "-p", 1]):
+            check_refusal(run(rbdump, *command, "-f", form, "--threads", how), USAGE, f"{form} {word}")
+
+
+@pytest.mark.any_ruby
+@pytest.mark.parametrize("form", FORMATS)
+def test_formats_on_a_terminal(ruby, rbdump, kept, form):
+    path, _, _ = kept(ruby)
+    command = [rbdump, "report", path, "-f", form]
+    if form in ("flamegraph", "pprof"):
+        assert f"{form} cannot be written to a terminal: give -o FILE" in shown_on_terminal(command).decode()
+    else:
+        assert b"cannot be written" not in shown_on_terminal(command)
+
+
+@pytest.mark.any_ruby
+def test_nothing_to_show(ruby, rbdump, kept, tmp_path):
+    """One sentence, which says why."""
+    path, loops, gvl = kept(ruby)
+
+    def says(words, *arguments):
+        done = run(rbdump, "report", *arguments)
+        assert done.returncode == 0
+        assert done.stderr == f"rbdump: nothing is shown of {words}\n"
+
+    nothing = "no sample matches the view and the filters"
+    says(f"the recording: {nothing}", path, "--thread", "no such thread")
+    says(f"the recording: {nothing}", path, "--from", 1000)
+    idle = tmp_path / "idle.rbdump"
+    sleeper = subprocess.Popen([ruby.path, "-e", "print :ready; $stdout.flush; sleep"], stdout=subprocess.PIPE)
+    try:
+        assert sleeper.stdout.read(5) == b"ready"
+        assert record(rbdump, "-p", sleeper.pid, "-d", 0.3, file=idle)[0] == 0
+        says("the recording: all samples are of idle threads; --idle shows them", idle)
+        says(f"the recording: {nothing}", idle, "--state", "gvl")
+        collecting = tmp_path / "gc.rbdump"
+        assert record(rbdump, "-p", sleeper.pid, "-d", 0.3, "--gc", file=collecting)[0] == 0
+        says("the recording: no thread was in one of the states that were recorded", collecting)
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+        sleeper.stdout.close()
+    # Of two recordings, that which is empty is named.
+    says(f"the recording of --diff: {nothing}", path, "--diff", idle, "--pid", gvl)
+    says(f"the recording: {nothing}", idle, "--diff", path, "--pid", loops)
 
 
 @pytest.mark.long

@@ -49,10 +49,10 @@ void messages_result(const struct profile_counts *counts, double rate, double ma
 		counts->verdicts[VERDICT_TORN], counts->verdicts[VERDICT_TRUNCATED]);
 	if (counts->verdicts[VERDICT_UNREADABLE] > 0)
 		fprintf(stderr, ", %" PRIu64 " unreadable", counts->verdicts[VERDICT_UNREADABLE]);
-	fprintf(stderr, "; late %" PRIu64 " of %" PRIu64 " due", counts->late, due);
+	fprintf(stderr, "; late %" PRIu64, counts->late);
 	if (counts->missed > 0)
-		fprintf(stderr, ", %" PRIu64 " of them missed", counts->missed);
-	fputc('\n', stderr);
+		fprintf(stderr, " (missed: %" PRIu64 ")", counts->missed);
+	fprintf(stderr, " of %" PRIu64 " due\n", due);
 	warn("of the samples are not complete; the recording marks them", incomplete_share(counts));
 	if (due >= DUE_MIN)
 		warn("of the samples due were late or missed: the machine is busy, or the rate (--rate) is too high",

@@ -97,9 +97,9 @@ static struct error *open_part(struct output *output)
 	else
 		part->fd = open_own(name ? name : output->name, &why);
 	if (part->fd < 0 && why)
-		error = error_create(EXIT_FAILED,
-				     "rbdump does not write to %s: %s; remove that file, or name %s file with -o FILE",
-				     name ? name : output->name, why, output->named ? "another" : "the");
+		error = error_create(
+		    EXIT_FAILED, "rbdump does not write to %s: %s; remove that file, or choose %s file with -o FILE",
+		    name ? name : output->name, why, output->named ? "another" : "the output");
 	else if (part->fd < 0)
 		error = error_create(EXIT_FAILED, "%s cannot be written: %s", name ? name : output_name(output),
 				     strerror(errno));

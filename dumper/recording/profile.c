@@ -362,7 +362,12 @@ void profile_count(struct profile_counts *counts, const struct profile_counts *m
 
 uint64_t profile_due(const struct profile_counts *counts)
 {
-	return counts->samples + counts->missed + counts->skipped;
+	uint64_t due;
+
+	if (__builtin_add_overflow(counts->samples, counts->missed, &due) ||
+	    __builtin_add_overflow(due, counts->skipped, &due))
+		return UINT64_MAX;
+	return due;
 }
 
 double profile_late_share(const struct profile_counts *counts)

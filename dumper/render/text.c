@@ -220,7 +220,7 @@ static void put_pause(const struct trace *trace, FILE *stream)
 		fprintf(stream, ", paused for %.0f us%s", trace->pause_us,
 			trace->pause_us > 0 ? "" : ": all threads sleep");
 	if (trace->stopped)
-		fputs("; the process is stopped by a signal", stream);
+		fputs(", stopped by a signal", stream);
 }
 
 void render_text(const struct trace *trace, bool colour, FILE *stream)

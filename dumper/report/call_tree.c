@@ -127,31 +127,29 @@ static uint32_t process_node(struct call_tree *tree, uint32_t process)
 	if (known != UINT32_MAX)
 		return known;
 	text_add(&name, of->command, strlen(of->command));
-	text_format(&name, " ");
-	node.id_begin = (uint32_t)name.length;
-	text_format(&name, "%d", of->pid);
-	node.id_end = (uint32_t)name.length;
+	text_format(&name, " %d", of->pid);
 	return add_group(tree, &node, &name);
 }
 
-static uint32_t thread_node(struct call_tree *tree, uint32_t thread)
+/* A group for a thread; `compared`: as for CALL_TREE_COMPARED_THREADS. */
+static uint32_t thread_node(struct call_tree *tree, uint32_t thread, bool compared)
 {
 	const struct profile_thread *of = &tree->profile->threads[thread];
 	struct call_node node = {.function = CALL_TREE_GROUP, .group_number = (int64_t)thread + UINT32_MAX};
 	struct text name = {0};
 	uint32_t known;
 
-	node.parent = process_node(tree, of->process);
+	node.parent = compared ? 0 : process_node(tree, of->process);
 	if (node.parent == UINT32_MAX)
 		return UINT32_MAX;
 	known = find_child(tree, &node);
 	if (known != UINT32_MAX)
 		return known;
-	text_format(&name, "thread ");
-	node.id_begin = (uint32_t)name.length;
-	text_format(&name, "%d", of->tid);
-	node.id_end = (uint32_t)name.length;
-	text_format(&name, "%s", of->main ? " (main)" : "");
+	text_format(&name, "thread");
+	if (!compared)
+		text_format(&name, " %d", of->tid);
+	if (of->main)
+		text_format(&name, " (main)");
 	if (of->name) {
 		text_add(&name, " ", 1);
 		text_add(&name, of->name, strlen(of->name));
@@ -217,7 +215,8 @@ static uint32_t top_node(struct call_tree *tree, enum call_tree_groups groups, u
 {
 	switch (groups) {
 	case CALL_TREE_THREADS:
-		return thread_node(tree, thread);
+	case CALL_TREE_COMPARED_THREADS:
+		return thread_node(tree, thread, groups == CALL_TREE_COMPARED_THREADS);
 	case CALL_TREE_PROCESSES:
 		return process_node(tree, tree->profile->threads[thread].process);
 	default:
@@ -283,9 +282,9 @@ struct call_tree *call_tree_for(const struct profile *profile, const struct form
 {
 	const enum call_tree_by by = options->lines ? CALL_TREE_BY_LINE : CALL_TREE_BY_FUNCTION;
 
-	if (options->threads)
-		return call_tree_create(profile, by, CALL_TREE_THREADS);
-	return call_tree_create(profile, by, options->before ? CALL_TREE_MERGED : CALL_TREE_PROCESSES);
+	if (options->before)
+		return call_tree_create(profile, by, options->threads ? CALL_TREE_COMPARED_THREADS : CALL_TREE_MERGED);
+	return call_tree_create(profile, by, options->threads ? CALL_TREE_THREADS : CALL_TREE_PROCESSES);
 }
 
 void call_tree_destroy(struct call_tree *tree)

@@ -13,9 +13,8 @@ struct call_node {
 	uint32_t function;     /* index in the profile; CALL_TREE_GROUP: see `group` */
 	int64_t line;	       /* the line, if the tree is by line; otherwise 0 */
 	/* For a group: the name of the process or thread to which all nodes below this node belong, such as "ruby 1234"
-	   or "thread 1235 worker". The pid or tid begins at byte `id_begin` of the name, and ends before byte `id_end`. */
+	   or "thread 1235 worker". */
 	const char *group;
-	uint32_t id_begin, id_end;
 	int64_t group_number;	       /* for a group: a number that no other group has; otherwise 0 */
 	uint64_t self[SAMPLE_STATES];  /* by state: the weight, in ns, of the stacks that end at this node */
 	uint64_t total[SAMPLE_STATES]; /* by state: the sum of `self` of this node and all nodes below it */
@@ -40,6 +39,9 @@ enum call_tree_groups {
 	CALL_TREE_MERGED,    /* no groups */
 	CALL_TREE_PROCESSES, /* if the profile has several processes: a group for each process */
 	CALL_TREE_THREADS,   /* the same, and in it a group for each thread */
+	/* For a comparison: a group for each thread, named without its tid. Two recordings have different ids, and may have
+	   a different number of processes. */
+	CALL_TREE_COMPARED_THREADS,
 };
 
 /*
@@ -49,8 +51,7 @@ enum call_tree_groups {
 struct call_tree *call_tree_create(const struct profile *profile, enum call_tree_by by, enum call_tree_groups groups);
 
 /*
- * Makes the call tree that the options ask for. If profiles are compared, and threads are merged, the tree has no
- * groups: two recordings have different processes.
+ * Makes the call tree that the options ask for. If two profiles are compared, the tree has no groups for processes.
  */
 struct call_tree *call_tree_for(const struct profile *profile, const struct format_options *options);
 void call_tree_destroy(struct call_tree *tree); /* NULL is fine */

@@ -29,26 +29,13 @@ static size_t is_special(const char *at, size_t length)
 	return *at == ';' ? 1 : text_control(at, length, &point);
 }
 
-/* The name of a group without its pid or tid, and without the space before that: two recordings have different ones. */
-static void name_without_id(const struct call_node *group, struct text *ret)
-{
-	text_add(ret, group->group, group->id_begin > 0 ? group->id_begin - 1 : 0);
-	text_add(ret, group->group + group->id_end, strlen(group->group) - group->id_end);
-}
-
-/*
- * The name of a node; empty, not NULL, if it has none.
- *   compared  whether the stacks of two profiles are compared
- */
-static struct text frame_of(const struct call_tree *tree, const struct call_node *node, bool compared)
+/* The name of a node; empty, not NULL, if it has none. */
+static struct text frame_of(const struct call_tree *tree, const struct call_node *node)
 {
 	struct text name = {0}, frame = {0};
 	size_t done = 0, i = 0, special;
 
-	if (compared && node->function == CALL_TREE_GROUP)
-		name_without_id(node, &name);
-	else
-		call_node_name(tree, node, &name);
+	call_node_name(tree, node, &name);
 	text_format(&frame, "%s", "");
 	frame.failed |= name.failed;
 	while (i < name.length) {
@@ -105,14 +92,13 @@ static bool add_line(struct stack_lines *lines, char *line, uint64_t us, bool be
 	return true;
 }
 
-static bool add_lines_of(const struct call_tree *tree, struct text *frames, bool compared, bool before,
-			 struct stack_lines *ret)
+static bool add_lines_of(const struct call_tree *tree, struct text *frames, bool before, struct stack_lines *ret)
 {
 	for (uint32_t i = 1; i < tree->count; i++) {
 		uint64_t us = (call_node_self(&tree->nodes[i]) + 500) / 1000;
 
 		/* The frames of its callers are there already: they come before it. */
-		frames[i] = frame_of(tree, &tree->nodes[i], compared);
+		frames[i] = frame_of(tree, &tree->nodes[i]);
 		if (frames[i].failed || (us > 0 && !add_line(ret, line_of(tree, frames, i), us, before)))
 			return false;
 	}
@@ -124,7 +110,7 @@ static bool add_lines(const struct profile *profile, const struct format_options
 {
 	struct call_tree *tree = call_tree_for(profile, options);
 	struct text *frames = tree ? calloc(tree->count, sizeof(*frames)) : NULL;
-	bool enough = frames && add_lines_of(tree, frames, options->before, before, ret);
+	bool enough = frames && add_lines_of(tree, frames, before, ret);
 
 	for (size_t i = 0; frames && i < tree->count; i++)
 		text_clear(&frames[i]);

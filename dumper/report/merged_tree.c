@@ -88,16 +88,6 @@ static bool merge_functions(struct merge *merge, const struct profile *after, co
 	return true;
 }
 
-/* Ignores the pids and tids: the processes and threads of the two profiles have different ones. */
-static int compare_groups(const struct merged_node *a, const struct merged_node *b)
-{
-	int order = (a->id_begin > b->id_begin) - (a->id_begin < b->id_begin);
-
-	if (order == 0)
-		order = memcmp(a->group, b->group, a->id_begin);
-	return order != 0 ? order : strcmp(a->group + a->id_end, b->group + b->id_end);
-}
-
 static int compare_nodes(const void *a, const void *b)
 {
 	const struct merged_node *one = a, *other = b;
@@ -110,7 +100,7 @@ static int compare_nodes(const void *a, const void *b)
 		return one->line > other->line ? 1 : -1;
 	if (one->ordinal != other->ordinal)
 		return one->ordinal > other->ordinal ? 1 : -1;
-	return one->group && other->group ? compare_groups(one, other) : 0;
+	return one->group && other->group ? strcmp(one->group, other->group) : 0;
 }
 
 /* The node that equals `wanted`, added if necessary. NULL if out of memory. */
@@ -146,8 +136,6 @@ static struct merged_node *place(struct merge *merge, const struct call_node *no
 	if (node->function == CALL_TREE_GROUP) {
 		wanted.function = CALL_TREE_GROUP;
 		wanted.group = node->group;
-		wanted.id_begin = node->id_begin;
-		wanted.id_end = node->id_end;
 		return find_group(merge, &wanted, side);
 	}
 	wanted.function = merge->function_ids[side][node->function];

@@ -16,11 +16,9 @@ struct merged_node {
 	uint32_t parent;   /* index; less than the index of this node; 0 for the root */
 	uint32_t function; /* index in `functions` of the tree; CALL_TREE_GROUP: see `group` */
 	int64_t line;	   /* the line, if the trees are by line; otherwise 0 */
-	/* As in call_tree.h. If both call trees contain the group, this is its text in the tree MERGED_AFTER. */
-	const char *group;
-	uint32_t id_begin, id_end; /* as in call_tree.h */
-	/* Groups with the same parent count as equal if their texts differ only in a pid or tid. Among the equal groups
-	   of one call tree, the first has `ordinal` 0, the second has `ordinal` 1, and so on. */
+	const char *group; /* as in call_tree.h */
+	/* Among the groups of one call tree with the same parent and text, the first has `ordinal` 0, the second has
+	   `ordinal` 1, and so on. */
 	uint32_t ordinal;
 	uint32_t same[MERGED_SIDES]; /* for a group with ordinal 0: the number of equal groups in each call tree */
 	uint64_t self[MERGED_SIDES][SAMPLE_STATES];

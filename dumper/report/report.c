@@ -73,19 +73,41 @@ static bool is_stdout(const struct report_options *options)
 	return !options->output || strcmp(options->output, "-") == 0;
 }
 
-/* Says that the report is empty, and why. */
-static void say_empty(const struct selection *selection, bool has_samples)
+/*
+ * If the selection leaves nothing of a profile, says so, and why.
+ *   what       "the recording", "the recording of --diff"
+ *   had_spans  whether the profile had any span before the selection
+ */
+static void say_if_empty(const char *what, const struct profile *profile, bool had_spans,
+			 const struct selection *selection)
 {
 	const bool only_idle = selection->view == VIEW_WALL && !selection->idle && !selection->thread &&
 			       selection->pid == 0 && selection->from_ns == 0 && selection->to_ns == 0 &&
 			       !selects_states(selection);
-	const char *why = "no sample matches the view and the filters that were given";
+	const char *why = "no sample matches the view and the filters";
 
-	if (!has_samples)
+	/* Of a recording that was cut short before its first sample, the caller says so. */
+	if (profile->nr_spans > 0 || (profile->cut && profile->counts.samples == 0))
+		return;
+	if (profile->counts.samples == 0)
 		why = "nothing was recorded";
+	else if (!had_spans)
+		why = "no thread was in one of the states that were recorded";
 	else if (only_idle)
 		why = "all samples are of idle threads; --idle shows them";
-	tell_error(error_create(EXIT_COMPLETE, "the report is empty: %s", why));
+	tell_error(error_create(EXIT_COMPLETE, "nothing is shown of %s: %s", what, why));
+}
+
+static void select_spans(struct profile *profile, struct profile *before, const struct selection *selection)
+{
+	const bool had_spans = profile->nr_spans > 0, before_had_spans = before && before->nr_spans > 0;
+
+	profile_select(profile, selection);
+	say_if_empty("the recording", profile, had_spans, selection);
+	if (!before)
+		return;
+	profile_select(before, selection);
+	say_if_empty("the recording of --diff", before, before_had_spans, selection);
 }
 
 /* Fails if the format cannot do what --threads says. */
@@ -94,11 +116,8 @@ static struct error *check_threads(const struct report_options *options)
 	const struct report_format *format = options->format;
 
 	if (options->threads && format->threads == THREADS_MERGED)
-		return error_create(
-		    EXIT_USAGE,
-		    "%s cannot show each thread separately: use another format, or --thread T to show one "
-		    "thread",
-		    format->name);
+		return error_create(EXIT_USAGE, "%s cannot show each thread separately: use another format",
+				    format->name);
 	if (options->merged && format->threads == THREADS_EACH)
 		return error_create(EXIT_USAGE, "%s cannot merge threads: use another format", format->name);
 	return NULL;
@@ -135,7 +154,7 @@ struct error *report_check(const struct report_options *options)
 struct error *report_render(const struct report_options *options, const char *title, struct profile *profile,
 			    struct profile *before)
 {
-	bool to_stdout = is_stdout(options), has_samples, enough, written;
+	bool to_stdout = is_stdout(options), enough, written;
 	const char *name = to_stdout ? "standard output" : options->output;
 	struct format_options how = {
 	    .by = profile_view_name(options->selection.view),
@@ -154,13 +173,7 @@ struct error *report_render(const struct report_options *options, const char *ti
 	stream = to_stdout ? stdout : fopen(options->output, "we");
 	if (!stream)
 		return error_create(EXIT_FAILED, "%s cannot be written: %s", name, strerror(errno));
-	has_samples = profile->nr_spans > 0;
-	profile_select(profile, &options->selection);
-	/* Of a recording that was cut short, the caller has said so. */
-	if (profile->nr_spans == 0 && (has_samples || !profile->cut))
-		say_empty(&options->selection, has_samples);
-	if (before)
-		profile_select(before, &options->selection);
+	select_spans(profile, before, &options->selection);
 	enough = nearest_remark(profile, before, &remark);
 	how.remark = remark;
 	errno = 0;

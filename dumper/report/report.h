@@ -38,8 +38,8 @@ struct report_options {
 };
 
 /*
- * Applies the selection to each profile, and writes the report. If no span is selected, also says so on standard error.
- * Fails if the report cannot be written, or if out of memory.
+ * Applies the selection to each profile, and writes the report. If nothing is selected of a profile, also says so on
+ * standard error. Fails if the report cannot be written, or if out of memory.
  *   before  the baseline profile of --diff; NULL without --diff
  */
 struct error *report_render(const struct report_options *options, const char *title, struct profile *profile,

@@ -53,13 +53,13 @@ static void write_head(const struct profile *profile, const struct format_option
 	fprintf(stream, ", %zu process%s\n", profile->nr_processes, profile->nr_processes == 1 ? "" : "es");
 	fprintf(stream,
 		"samples %" PRIu64 ": %" PRIu64 " complete, %" PRIu64 " torn, %" PRIu64 " truncated, %" PRIu64
-		" unreadable; late %" PRIu64 " of %" PRIu64 " due (%.1f %%",
+		" unreadable; late %" PRIu64,
 		counts->samples, counts->verdicts[VERDICT_COMPLETE], counts->verdicts[VERDICT_TORN],
-		counts->verdicts[VERDICT_TRUNCATED], counts->verdicts[VERDICT_UNREADABLE], counts->late,
-		profile_due(counts), 100.0 * profile_late_share(counts));
+		counts->verdicts[VERDICT_TRUNCATED], counts->verdicts[VERDICT_UNREADABLE], counts->late);
 	if (counts->missed > 0)
-		fprintf(stream, "; %" PRIu64 " of them missed", counts->missed);
-	fprintf(stream, ")%s\n", profile->cut ? "; the recording was not finished, or is damaged" : "");
+		fprintf(stream, " (missed: %" PRIu64 ")", counts->missed);
+	fprintf(stream, " of %" PRIu64 " due (%.1f %%)%s\n", profile_due(counts), 100.0 * profile_late_share(counts),
+		profile->cut ? "; the recording was not finished, or is damaged" : "");
 	if (counts->skipped > 0)
 		fprintf(stream,
 			"sampled %.0f times per second instead of %g: %" PRIu64
@@ -69,7 +69,7 @@ static void write_head(const struct profile *profile, const struct format_option
 		text_print(options->remark, stream);
 		fputc('\n', stream);
 	}
-	fprintf(stream, "%s, all threads: ", options->by);
+	fprintf(stream, "%s, sum of threads: ", options->by);
 	write_states(profile, whole, stream);
 }
 

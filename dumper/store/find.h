@@ -23,7 +23,7 @@ struct error *layout_find_given(const char *file, const struct layout_wish *wish
  *
  * Among equally good layouts, layouts for Ruby's default configuration come first. Next, the order of the folders
  * decides. In each folder, the file whose name is made from the wish (see layout_file_name_of()) comes first, then
- * all other files by name. Files that cannot be read are skipped.
+ * all other files in the order of versions. Files that cannot be read are skipped.
  *   skip  the number of best layouts to skip, because the caller has tried them and they did not fit
  * Returns false if no layout is found, or if all found layouts are skipped.
  */

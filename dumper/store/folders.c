@@ -109,7 +109,7 @@ static bool visit_file(int folder, const char *path, const char *name, enum trus
 	return done;
 }
 
-/* Visits the layout files of a folder, by name, if the folder is trusted. */
+/* Visits the layout files of a folder, in the order of the versions in their names, if the folder is trusted. */
 static bool visit_folder(const char *path, enum trust_purpose purpose, folders_visitor *visit, void *context)
 {
 	struct dirent **entries;

@@ -31,7 +31,8 @@ FILE *folders_stream(const struct place *place);
 typedef bool folders_visitor(void *context, const struct place *place);
 
 /*
- * Calls `visit` for the layout files of all folders, sorted by name within each folder, until `visit` returns true.
+ * Calls `visit` for the layout files of all folders, sorted by the versions in their names (versionsort(3)) within
+ * each folder, until `visit` returns true.
  *   made  a wish, or NULL. If `made` is not NULL, `visit` is also called for the layout that rbdump itself has made
  *         from the ELF file of the wanted Ruby, just before the layouts in the user's cache
  * Returns whether `visit` returned true.

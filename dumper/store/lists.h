@@ -16,7 +16,7 @@
  */
 typedef void layout_lister(void *context, const char *path, const struct layout *header, const struct error *wrong);
 
-/* Calls `list` for the layout files of all folders, in the order of the folders, and by name within each folder. */
+/* Calls `list` for the layout files of all folders, in the order of the folders, and of versions within each folder. */
 void layout_lists_show(layout_lister *list, void *context);
 
 /* Layouts, in the order in which to try them. */

@@ -18,6 +18,7 @@ from harness.target import TARGETS, Target
 CORE_PATTERN = pathlib.Path("/proc/sys/kernel/core_pattern")
 SYS_TGKILL = 234  # x86_64
 NT_PRSTATUS = 1
+NT_FILE = 0x46494C45
 PR_REG, FS_BASE = 112, 21 * 8  # struct elf_prstatus, struct user_regs_struct: x86_64
 
 
@@ -178,6 +179,19 @@ class Notes:
 
     def first(self, kind):
         return next((offset, size) for found, offset, size in self.found if found == kind)
+
+
+def mappings_of_core(path):
+    """The mappings of files, as NT_FILE of a core has them: (start, offset in pages, file)."""
+    at, size = Notes(path).first(NT_FILE)
+    with open(path, "rb") as core:
+        core.seek(at)
+        note = core.read(size)
+    count = struct.unpack_from("<Q", note)[0]
+    names = note[16 + 24 * count :].split(b"\0")
+    for i in range(count):
+        start, _, offset = struct.unpack_from("<QQQ", note, 16 + 24 * i)
+        yield start, offset, os.fsdecode(names[i])
 
 
 def patch(path, offset, content):

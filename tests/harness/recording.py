@@ -130,11 +130,12 @@ def record(rbdump, *arguments, file=None, timeout=90, **options):
 
 def counts_in(errors):
     """
-    The line `rbdump: samples 990: 981 complete, 7 torn, 2 truncated; late 3 of 991 due, 1 of them missed` of standard error as a
-    dictionary.
+    The line `rbdump: samples 990: 981 complete, 7 torn, 2 truncated; late 3 (missed: 1) of 991 due` of standard error
+    as a dictionary.
     """
-    (match,) = re.finditer(r"^rbdump: samples (\d+): (.*); late (\d+) of (\d+) due(?:, (\d+) of them missed)?$", errors, re.MULTILINE)
-    counts = {"samples": int(match[1]), "late": int(match[3]), "missed": int(match[5] or 0)}
+    end = r"late (\d+)(?: \(missed: (\d+)\))? of (\d+) due$"
+    (match,) = re.finditer(rf"^rbdump: samples (\d+): (.*); {end}", errors, re.MULTILINE)
+    counts = {"samples": int(match[1]), "late": int(match[3]), "missed": int(match[4] or 0)}
     for part in match[2].split(", "):
         number, verdict = part.split(" ")
         counts[verdict] = int(number)

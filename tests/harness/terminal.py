@@ -1,8 +1,9 @@
-"""rbdump on a terminal, with ^C typed there."""
+"""rbdump on a terminal: what it shows there, and what ^C typed there does."""
 
 import contextlib
 import os
 import pty
+import subprocess
 
 
 def interrupted(command, until):
@@ -19,3 +20,26 @@ def interrupted(command, until):
             shown += more
     os.close(terminal)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown
+
+
+def shown_on_terminal(command, **environment):
+    """What a command shows on a terminal, as bytes."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [str(word) for word in command],
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+        env=dict(os.environ, TERM="xterm", **environment),
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                chunk = os.read(ours, 65536)
+            except OSError:  # EIO: the other side has been closed
+                break
+            shown += chunk
+        process.wait(60)
+    os.close(ours)
+    return shown

@@ -196,12 +196,12 @@ static uint64_t weight_below(const struct merged_tree *tree, uint32_t group, enu
 	return sum;
 }
 
-/* Ids of threads differ, numbers in their names count: the n-th of a name is compared with the n-th. */
+/* Ids of threads differ: the n-th thread of a name is compared with the n-th. */
 static void test_threads(void **state)
 {
 	struct profile *profiles[] = {threads(9000, 3), threads(80, 4)};
-	struct call_tree *trees[] = {call_tree_create(profiles[0], CALL_TREE_BY_FUNCTION, CALL_TREE_THREADS),
-				     call_tree_create(profiles[1], CALL_TREE_BY_FUNCTION, CALL_TREE_THREADS)};
+	struct call_tree *trees[] = {call_tree_create(profiles[0], CALL_TREE_BY_FUNCTION, CALL_TREE_COMPARED_THREADS),
+				     call_tree_create(profiles[1], CALL_TREE_BY_FUNCTION, CALL_TREE_COMPARED_THREADS)};
 	struct merged_tree *tree = merged_tree_create(trees[0], trees[1]);
 	size_t groups = 0;
 
@@ -215,7 +215,7 @@ static void test_threads(void **state)
 		groups++;
 	}
 	assert_int_equal(groups, 4);
-	assert_string_equal(tree->nodes[1].group, "thread 9000 pool 1");
+	assert_string_equal(tree->nodes[1].group, "thread pool 1");
 	merged_tree_destroy(tree);
 	for (int i = 0; i < 2; i++) {
 		call_tree_destroy(trees[i]);

@@ -129,9 +129,9 @@ static void test_pauses(void **state)
 	trace.pause_us = 501306;
 	assert_line("1 thread, paused for 501 ms");
 	trace.stopped = true;
-	assert_line("1 thread, paused for 501 ms; the process is stopped by a signal");
+	assert_line("1 thread, paused for 501 ms, stopped by a signal");
 	trace.pauses = 0;
-	assert_line("1 thread, not paused; the process is stopped by a signal");
+	assert_line("1 thread, not paused, stopped by a signal");
 }
 
 /* A name is any text at all, and must not drive the terminal. */

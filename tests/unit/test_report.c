@@ -122,10 +122,13 @@ static void test_two_recordings_of_several_processes(void **state)
 		assert_null(strstr(text, "ruby 3 "));
 		free(text);
 		options.threads = true;
+		text = written(format_flamegraph, after, &options);
+		assert_null(strstr(text, "thread 2"));
+		assert_non_null(strstr(text, "thread (main)"));
+		free(text);
 		text = written(format_collapsed, after, &options);
-		snprintf(expected, sizeof(expected), "ruby 3;thread (main);work %d 14\n", 5 * count);
-		if (count > 1)
-			assert_string_equal(text, expected);
+		snprintf(expected, sizeof(expected), "thread (main);work %d 14\n", 5 * count);
+		assert_string_equal(text, expected);
 		free(text);
 		assert_collapsed(after, NULL, "ruby 3 2000;work 7\nruby 3 2001;work 7\n");
 		profile_destroy(before);
@@ -184,6 +187,7 @@ static void test_summary(void **state)
 	SPAN(profile, 3000000, "\x1b[2J", "work\n");
 	SPAN(profile, 1000000, "\x1b[2J");
 	SPAN(before, 1000000, "work\n");
+	profile->counts = (struct profile_counts){.samples = 9, .late = 3, .missed = 2, .skipped = 1};
 	for (int diff = 0; diff < 2; diff++) {
 		char *text;
 
@@ -193,6 +197,7 @@ static void test_summary(void **state)
 			assert_true(*at == '\n' || (unsigned char)*at >= 0x20);
 		assert_null(strstr(text, "\xc2\x9b"));
 		assert_non_null(strstr(text, "\\x1B]0;paused\\x0A, 1 process\n"));
+		assert_non_null(strstr(text, " unreadable; late 3 (missed: 2) of 12 due (25.0 %)\n"));
 		assert_non_null(strstr(text, diff ? "  -25.0  100.0 %   75.0 %   work\\x0A\n"
 						  : "    3.000 s  75.0 %     3.000 s  75.0 %  work\\x0A\n"));
 		if (!diff)
