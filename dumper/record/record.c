@@ -39,6 +39,9 @@
 #define REAP_TRIES    1000
 #define REAP_RETRY_NS 1000000L
 
+/* If the command still runs so long after the recording, rbdump says that it waits for the command. */
+#define SAY_WAIT_NS 1000000000u
+
 /* A shell adds this to the number of the signal that has ended a program. */
 #define SIGNAL_STATUS 128
 
@@ -370,11 +373,30 @@ static struct error *render(struct recorder *recorder)
 	return error;
 }
 
-/* Waits until the command ends, as a shell does. One more signal ends the wait. */
+/*
+ * Waits until the command ends, as a shell does. One more signal ends the wait. If the command does not end soon, says what
+ * rbdump waits for.
+ */
 static void wait_for_launched(struct recorder *recorder)
 {
-	int before = signals_ends;
+	const int before = signals_ends;
+	struct timespec begin;
+	char text[128];
 
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	reap(recorder);
+	while (recorder->launched != 0 && !recorder->has_status && elapsed_ns(&begin) < SAY_WAIT_NS) {
+		nanosleep(&(struct timespec){.tv_nsec = REAP_RETRY_NS}, NULL);
+		if (signals_ends != before)
+			return;
+		reap(recorder);
+	}
+	if (recorder->launched != 0 && !recorder->has_status) {
+		snprintf(text, sizeof(text),
+			 "recorded; waiting until the command (process %d) ends; ^C ends the wait",
+			 recorder->launched);
+		messages_say(text);
+	}
 	while (recorder->launched != 0 && !recorder->has_status) {
 		if (waitpid(recorder->launched, &recorder->launched_status, 0) == recorder->launched)
 			recorder->has_status = true;

@@ -116,10 +116,13 @@ static struct error *check_threads(const struct report_options *options)
 	const struct report_format *format = options->format;
 
 	if (options->threads && format->threads == THREADS_MERGED)
-		return error_create(EXIT_USAGE, "%s cannot show each thread separately: use another format",
+		return error_create(EXIT_USAGE,
+				    "%s cannot show each thread separately: use flamegraph, collapsed or speedscope",
 				    format->name);
 	if (options->merged && format->threads == THREADS_EACH)
-		return error_create(EXIT_USAGE, "%s cannot merge threads: use another format", format->name);
+		return error_create(EXIT_USAGE,
+				    "%s cannot merge threads: use flamegraph, collapsed, summary or callgrind",
+				    format->name);
 	return NULL;
 }
 

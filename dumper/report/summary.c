@@ -93,6 +93,8 @@ static void write_place(const struct profile *profile, const struct flat_row *ro
 
 static void write_rows(const struct profile *profile, const struct flat *flat, uint64_t whole, bool lines, FILE *stream)
 {
+	if (flat->count == 0)
+		return;
 	fputs(lines ? "\n     self          line\n" : "\n     self           total          method\n", stream);
 	for (size_t i = 0; i < flat->count && i < ROWS; i++) {
 		const struct flat_row *row = &flat->rows[i];
