@@ -133,14 +133,16 @@ def test_command(ruby, rbdump, tmp_path, file, how, status):
     assert sum(one.weight for one in main) > 0.8 * (max(one.end for one in main) - process["begin_ns"])
 
 
-def test_command_that_becomes_ruby(ruby, rbdump, file):
+def test_command_that_becomes_ruby(ruby, rbdump, file, tmp_path):
     """A shell that becomes Ruby is one process, of which the beginning is marked."""
-    # Long enough to be seen by an rbdump that has to wait for a CPU.
-    busy = "def work(until_then); x = 0; x += 1 while Process.clock_gettime(1) < until_then; end; work(Process.clock_gettime(1) + 1.5)"
-    done, _, errors = record(
-        rbdump, "-r", 500, "--", "sh", "-c", 'exec "$@"', "sh", ruby.path, "--disable-gems", "-e", busy, file=file
-    )
-    assert done == 0, errors
+    until_seen = "x += 1 until File.exist?(path) || Process.clock_gettime(1) > $end"
+    busy = f"def work(path); x = 0; {until_seen}; end; $end = Process.clock_gettime(1) + 60; work(ARGV[0])"
+    command = ["sh", "-c", 'exec "$@"', "sh", ruby.path, "--disable-gems", "-e", busy, tmp_path / "seen"]
+    with Recording(rbdump, "-r", 500, "--", *command, file=file) as recording:
+        recording.wait_for_samples()
+        (tmp_path / "seen").touch()
+        status, _, errors = recording.end()
+    assert status == 0, errors
     profile = report(rbdump, file)
     (process,) = profile.processes
     assert process["ruby_version"] == ruby.version
