@@ -196,4 +196,4 @@ def test_threads_of_two_profiles(pages):
     """Ids are others in each recording: the first thread of a name is compared with the first of that name."""
     page = pages("compared-threads", profile(SPANS, THREADS, pid=900), profile(SPANS, THREADS), threads=True)
     assert page.at(0.9, 1)["numbers"]["difference"] == ["±0.00 points"]
-    assert (page.name_at(0.1, 1), page.name_at(0.9, 1)) == ("thread 910 (main)", "thread 911 worker")
+    assert (page.name_at(0.1, 1), page.name_at(0.9, 1)) == ("thread (main)", "thread worker")
