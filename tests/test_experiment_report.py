@@ -109,8 +109,8 @@ def test_seed_orders_the_blocks(ruby, rbdump, tmp_path):
         graph.oracle.write_text(json.dumps({"schema_version": 1, "roots": [], "frames": {}}))
 
         def order(seed):
-            _, _, lines = reported(rbdump, graph, "-m", ",".join(names), "-r", 20000, "-n", 6000, "--seed", seed)
-            assert len(lines) == 12000
+            _, _, lines = reported(rbdump, graph, "-m", ",".join(names), "-r", 20000, "-n", 3000, "--seed", seed)
+            assert len(lines) == 6000
             return [mode for mode, _ in itertools.groupby(line["mode"] for line in lines)]
 
         assert order(1) == order(1) != order(2)
