@@ -32,7 +32,7 @@ class Loops
   end
 
   def limit(index)
-    Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond) + @shares[index]
+    Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond) + Timeline.varied(@shares[index])
   end
 
   def run

@@ -26,7 +26,7 @@ class Phases
     request = File.open(request, "r")
     answer = File.open(answer, "w")
     while request.sysread(1)
-      sleep 0.06
+      sleep Timeline.varied(60_000_000) / 1e9
       answer.syswrite(".")
     end
   rescue EOFError, Errno::EPIPE
@@ -35,13 +35,13 @@ class Phases
 
   def collect
     @timeline.note("gc")
-    limit = Timeline.now + 50_000_000
+    limit = Timeline.now + Timeline.varied(50_000_000)
     GC.start while Timeline.now < limit
   end
 
   def compute
     @timeline.note("cpu")
-    Timeline.compute(50_000_000)
+    Timeline.compute(Timeline.varied(50_000_000))
   end
 
   def receive
@@ -52,7 +52,7 @@ class Phases
 
   def rest
     @timeline.note("sleeping")
-    sleep 0.04
+    sleep Timeline.varied(40_000_000) / 1e9
   end
 
   def run

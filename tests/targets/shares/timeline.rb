@@ -11,8 +11,11 @@
 #
 # No library is loaded, and to note something makes no garbage.
 class Timeline
+  VARIATION = (-5_000_000..5_000_000) # ns
+
   @all = {}
   @done = false
+  @random = Random.new(7)
 
   class << self
     attr_reader :all
@@ -34,6 +37,12 @@ class Timeline
 
     def now
       Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+    end
+
+    # A duration in ns, each time a little shorter or longer. What takes turns of fixed lengths can keep step with the samples:
+    # then each of them is as late as the one before, by up to a period.
+    def varied(duration)
+      duration + @random.rand(VARIATION)
     end
 
     # For so many nanoseconds.
