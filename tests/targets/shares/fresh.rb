@@ -2,12 +2,13 @@
 # the same. Prints "ready", and once standard input has ended what share of the CPU time those have had, by its own clock:
 # who samples it from its CPU makes the very time longer that there was a sample of, but not that.
 class Fresh
-  USUAL = 20_000 # rounds of a loop
+  USUAL = (10_000..30_000) # rounds of a loop; turns of one length could keep step with the samples
   METHODS = 64
   SITES = 500
 
   def initialize
     @usual = @fresh = 0
+    @random = Random.new(7)
   end
 
   def now
@@ -19,8 +20,8 @@ class Fresh
   end
 
   def usual
-    i = 0
-    i += 1 while i < USUAL
+    i = @random.rand(USUAL)
+    i -= 1 while i > 0
   end
 
   # So many places to call from. Of what it takes to read the time, what comes after that counts, and what comes before
