@@ -1,5 +1,7 @@
 """Recordings: shares of methods and of states, against the target's own clocks."""
 
+import collections
+
 import pytest
 from harness.dump import run
 from harness.recorded import (
@@ -153,6 +155,25 @@ def test_blocked_while_it_has_the_gvl(ruby, rbdump, file, mode):
     # A stop ends a poll(2) for a moment: the kernel then calls it so.
     assert syscalls.get("poll", 0) + syscalls.get("restart_syscall", 0) > 0.95, syscalls
     check_counts(profile, errors, 1000)
+
+
+@pytest.mark.alone
+@pytest.mark.any_ruby
+@modes
+def test_state_and_stack_are_of_one_moment(ruby, rbdump, file, mode):
+    """A thread that sleeps for a moment again and again: its state is not of before it fell asleep or woke up."""
+    with Running(ruby, "shares/naps.rb") as target:
+        assert target.first_line == "ready"
+        status, _, errors = record(rbdump, "-p", target.pid, "-r", 1000, "-d", 4, "--mode", mode, file=file)
+        assert status == 0, errors
+        target.finish()
+    main = report(rbdump, file, "--idle").of(main=True)
+    computing = sum(one.count for one in main if one.frames and one.frames[0]["name"] == "Naps#compute")
+    assert computing > 10, computing
+    states = collections.Counter()
+    for one in main:
+        states[one.state, one.method("Naps#compute", "Kernel#sleep")] += one.count
+    assert states["blocked", "Kernel#sleep"] + states["sleeping", "Naps#compute"] < 0.1 * computing + 2, states
 
 
 @pytest.mark.alone

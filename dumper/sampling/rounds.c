@@ -219,7 +219,7 @@ static bool take_without_native(struct rounds *rounds, struct watched *watched, 
 	return false;
 }
 
-/* Takes the stack of a thread into the sample. */
+/* Takes the stack of a thread into the sample. If the thread has woken up since the look, looks again. */
 static void take_stack(struct rounds *rounds, struct watched *watched, struct task_look *look, struct sample *sample)
 {
 	if (look->known && look->asleep) {
@@ -228,6 +228,7 @@ static void take_stack(struct rounds *rounds, struct watched *watched, struct ta
 			watched->look = *look;
 			return;
 		}
+		*look = task_look(&watched->subject.task, NULL);
 	}
 	watched->look = (struct task_look){0};
 	if (watched->subject.tid == 0 && watched->pthread + watched->noted_tid == 0 &&
@@ -288,6 +289,41 @@ static void hand_on_stack(struct rounds *rounds, struct observation *seen)
 	observation_queue_add(rounds->queue, seen);
 }
 
+/* Whether the kernel says that a thread does not do what Ruby said when the list was read. */
+static bool contradicts(const struct task_look *look, enum trace_state listed)
+{
+	if (!look->known || look->stopped || look->paging)
+		return false;
+	return look->asleep ? listed == STATE_RUNNING : listed == STATE_SLEEPING || listed == STATE_SLEEPING_FOREVER;
+}
+
+/*
+ * What Ruby says about a thread at the time of a look. The list of threads is older: since then, the thread may have
+ * given away the GVL and fallen asleep, or may have woken up. Looks again if the thread slept only for a moment.
+ */
+static enum trace_state state_at(const struct rounds *rounds, const struct watched *watched, enum trace_state listed,
+				 struct task_look *look)
+{
+	struct ruby_thread now;
+
+	if (!contradicts(look, listed))
+		return listed;
+	now = read_anew(rounds, watched);
+	if (look->asleep && !task_sleeps_on(&watched->subject.task, look))
+		*look = task_look(&watched->subject.task, NULL);
+	/* The state of one thread does not tell whether it has the GVL (ruby/threads.h). A sleeping thread still has it. */
+	if (now.ec == 0 || now.state == STATE_DEAD || (now.state == STATE_UNKNOWN && look->asleep))
+		return listed;
+	return now.state;
+}
+
+static void note_state(struct observation *seen, enum trace_state state, const struct task_look *look, bool collecting)
+{
+	seen->state = thread_state(state, look, collecting && state != STATE_WAITING_GVL);
+	if (seen->state == SAMPLE_BLOCKED)
+		seen->syscall = look->syscall;
+}
+
 /*
  * Observes one thread, and adds the observation to the queue.
  *   sleeps_on  whether the thread is known to have slept since its last look: the kernel is not asked then
@@ -311,21 +347,19 @@ static void take_thread(struct rounds *rounds, struct watched *watched, const st
 			return;
 	}
 	seen.tid = watched->subject.tid;
-	seen.state = thread_state(thread->state, &look, collecting && thread->state != STATE_WAITING_GVL);
-	if (seen.state == SAMPLE_BLOCKED)
-		seen.syscall = look.syscall;
+	seen.same = watched->has_stack && look.known && look.asleep && watched->look.asleep &&
+		    look.switches == watched->look.switches && look.switches != 0;
 	seen.weight_ns = weight_of(rounds, watched, seen.time_ns);
 	if (seen.weight_ns > seen.time_ns)
 		seen.weight_ns = seen.time_ns;
 	watched->seen_ns = seen.time_ns;
-	seen.same = watched->has_stack && look.known && look.asleep && watched->look.asleep &&
-		    look.switches == watched->look.switches && look.switches != 0;
 	sleep_guard_note(&rounds->guard, &rounds->threads, watched, seen.same);
 	if (!seen.same) {
 		seen.sample = observation_queue_sample(rounds->queue, &seen.slot);
 		stack_copy_set_beside(seen.sample->copy, NULL, 0);
 		watchdog_reads(READING_STACKS);
 		take_stack(rounds, watched, &look, seen.sample);
+		note_state(&seen, state_at(rounds, watched, thread->state, &look), &look, collecting);
 		watchdog_has_read(READING_STACKS);
 		seen.tid = watched->subject.tid;
 		seen.no_native = watched->pthread + watched->noted_tid == 0;
@@ -333,6 +367,7 @@ static void take_thread(struct rounds *rounds, struct watched *watched, const st
 		hand_on_stack(rounds, &seen);
 		return;
 	}
+	note_state(&seen, thread->state, &look, collecting);
 	observation_queue_add(rounds->queue, &seen);
 }
 

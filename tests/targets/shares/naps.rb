@@ -1,0 +1,23 @@
+# One thread that computes for a moment, sleeps for a moment, and so on, some thousand times a second, until standard input
+# ends. Prints "ready".
+class Naps
+  def compute
+    i = 0
+    i += 1 while i < 3000
+  end
+
+  def run
+    until $done
+      compute
+      sleep 0.0005
+    end
+  end
+end
+
+Thread.new do
+  $stdin.read
+  $done = true
+end
+$stdout.write("ready\n")
+$stdout.flush
+Naps.new.run
