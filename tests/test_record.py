@@ -139,7 +139,7 @@ def test_command_that_becomes_ruby(ruby, rbdump, file, tmp_path):
     busy = f"def work(path); x = 0; {until_seen}; end; $end = Process.clock_gettime(1) + 60; work(ARGV[0])"
     command = ["sh", "-c", 'exec "$@"', "sh", ruby.path, "--disable-gems", "-e", busy, tmp_path / "seen"]
     with Recording(rbdump, "-r", 500, "--", *command, file=file) as recording:
-        recording.wait_for_samples()
+        recording.wait_until(lambda profile: any(one.method("Object#work") for one in profile.of(main=True)), "it is seen")
         (tmp_path / "seen").touch()
         status, _, errors = recording.end()
     assert status == 0, errors
