@@ -143,15 +143,6 @@ static void read_thread(struct listing *listing, uint64_t address, struct ruby_t
 	}
 }
 
-struct ruby_thread threads_read_one(const struct ruby *ruby, uint64_t address)
-{
-	struct listing listing = {.ruby = ruby};
-	struct ruby_thread thread;
-
-	read_thread(&listing, address, &thread);
-	return thread;
-}
-
 static bool add_thread(struct listing *listing, uint64_t address)
 {
 	struct ruby_threads *threads = listing->threads;
@@ -206,6 +197,19 @@ static bool is_linked(const struct listing *listing, uint64_t thread)
 	uint64_t next = access_word(&access, node + access.layout->members[F_list_node_next].offset);
 
 	return !access.failed && next != 0 && next != node;
+}
+
+struct ruby_thread threads_read_one(const struct ruby *ruby, uint64_t address)
+{
+	struct listing listing = {.ruby = ruby};
+	struct ruby_thread thread;
+
+	read_thread(&listing, address, &thread);
+	/* Nothing is known of the GVL, so a thread that could run has no known state; unless it is in the queue for that. */
+	if (thread.state == STATE_UNKNOWN && layout_has(ruby->layout, F_thread_gvl_node) &&
+	    is_linked(&listing, address))
+		thread.state = STATE_WAITING_GVL;
+	return thread;
 }
 
 /*

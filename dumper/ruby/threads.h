@@ -40,7 +40,8 @@ void threads_clear(struct ruby_threads *threads);
 
 /*
  * Reads the current state of one thread. Does not find out the thread's ractor, whether the thread is the main thread,
- * or whether the thread has a GVL. Only threads_list() finds out these facts.
+ * or whether the thread has a GVL. Only threads_list() finds out these facts. The state is STATE_UNKNOWN if the thread
+ * could run, and is not in the queue for a GVL; on Rubies without such a queue (up to 2.5), also if it waits for a GVL.
  */
 struct ruby_thread threads_read_one(const struct ruby *ruby, uint64_t address);
 

@@ -311,7 +311,7 @@ static enum trace_state state_at(const struct rounds *rounds, const struct watch
 	now = read_anew(rounds, watched);
 	if (look->asleep && !task_sleeps_on(&watched->subject.task, look))
 		*look = task_look(&watched->subject.task, NULL);
-	/* The state of one thread does not tell whether it has the GVL (ruby/threads.h). A sleeping thread still has it. */
+	/* A thread that sleeps, could run, and is not in the queue for the GVL, still has it. */
 	if (now.ec == 0 || now.state == STATE_DEAD || (now.state == STATE_UNKNOWN && look->asleep))
 		return listed;
 	return now.state;
