@@ -1,6 +1,8 @@
 # Most of the time it has a few stacks, again and again; now and then, for some 25 us, one of very many: no two samples see
 # the same. Prints "ready", and once standard input has ended what share of the CPU time those have had, by its own clock:
 # who samples it from its CPU makes the very time longer that there was a sample of, but not that.
+require_relative "timeline"
+
 class Fresh
   USUAL = (10_000..30_000) # rounds of a loop; turns of one length could keep step with the samples
   METHODS = 64
@@ -43,16 +45,11 @@ class Fresh
 
   def run
     n = 0
-    send(TURNS[(n += 1) % METHODS]) until $done
+    send(TURNS[(n += 1) % METHODS]) until Timeline.done?
     $stdout.write("#{@fresh.to_f / (@usual + @fresh)}\n")
   end
 end
 
-Thread.new do
-  $stdin.read
-  $done = true
-end
 fresh = Fresh.new
-$stdout.write("ready\n")
-$stdout.flush
+Timeline.ready
 fresh.run

@@ -1,5 +1,7 @@
 # One thread that computes for a moment, sleeps for a moment, and so on, some thousand times a second, until standard input
 # ends. Prints "ready".
+require_relative "timeline"
+
 class Naps
   def compute
     i = 0
@@ -7,17 +9,12 @@ class Naps
   end
 
   def run
-    until $done
+    until Timeline.done?
       compute
       sleep 0.0005
     end
   end
 end
 
-Thread.new do
-  $stdin.read
-  $done = true
-end
-$stdout.write("ready\n")
-$stdout.flush
+Timeline.ready
 Naps.new.run
