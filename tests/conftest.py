@@ -53,14 +53,16 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "outer_rubies: it is run on the oldest and the newest of those that it is for, one that has cases of its own also on Debian's")
     config.addinivalue_line("markers", "long: it takes three seconds or more, or has many parts; it is not one of --fast")
     config.addinivalue_line("markers", "alone: it measures the machine, and no other test runs meanwhile")
-    # A shell starts what is to run in the background with this one ignored, and so would be all that is tested.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    # And nohup this one.
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     # A process group whose last link to its session goes gets SIGHUP if one of it is stopped, as tests have targets be. A
     # group of its own keeps a worker linked to the session, by its parent.
     if hasattr(config, "workerinput"):
         os.setpgid(0, 0)
+    else:
+        # A shell starts what is to run in the background with this one ignored, and so would be all that is tested. Workers
+        # inherit what is set here; execnet does not always run them in their main thread, which alone can set it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        # And nohup this one.
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if not RUBIES:
         raise pytest.UsageError("there is no Ruby to test against: run tests/rubies/build, or install ruby")
 
