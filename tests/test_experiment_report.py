@@ -12,7 +12,7 @@ import sys
 import pytest
 from conftest import RUBIES
 from harness.dump import run
-from harness.experiment import Graph
+from harness.experiment import Graph, reported
 from harness.process import tracers_of, wait_until
 from harness.synthetic import ROOT
 from test_gdb_torn import CODE, gdb
@@ -24,15 +24,6 @@ import experiment_words  # noqa: E402
 
 # A mode's line of the table: a share in percent with its interval.
 SHARE = r"^  {}\s+([\d.e-]+)% \(([\d.e-]+)–([\d.e-]+)\)"
-
-
-def reported(rbdump, graph, *arguments):
-    """The table, the report and the torn log's lines of an experiment."""
-    report, log = graph.folder / "report.json", graph.folder / "torn.log"
-    command = ["experiment", "-p", graph.pid, "--oracle", graph.oracle, "--json", report, "--torn-log", log, *arguments]
-    done = run(rbdump, *command)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout, json.loads(report.read_text()), [json.loads(line) for line in log.read_text().splitlines()]
 
 
 def is_shown(shown, share):

@@ -27,14 +27,12 @@ def test_paused_is_right(ruby, rbdump, tmp_path):
         _, modes, lines = experiment(rbdump, graph, "-m", "paused", "-r", 20000, "-n", 20000)
         assert is_untouched(graph.pid)
     paused = modes["paused"]
-    # On a busy machine a thread may not have stopped in time: that says nothing of its stack, and ends a block (of 1,000).
-    late = paused["rejected"].pop("not-stopped", 0)
-    assert late <= 2 and 20000 - 1000 * late <= paused["samples"] <= 20000, (late, summary(paused))
+    assert paused["samples"] == 20000, summary(paused)
     # Where a collection began before the names of new code were read, nobody vouches for them.
     collected = paused["rejected"].pop("collected", 0)
     assert collected <= 100, summary(paused)
     assert (paused["rejected"], paused["impossible"]["count"]) == ({}, 0), (summary(paused), lines[:3])
-    assert paused["accepted"] == paused["impossible"]["of"] == paused["samples"] - late - collected
+    assert paused["accepted"] == paused["impossible"]["of"] == paused["samples"] - collected
     assert 0 < paused["impossible"]["high"] < 4 / 20000
     assert 0 < paused["pause_us"]["p50"] <= paused["pause_us"]["p99"] <= paused["pause_us"]["max"]
 

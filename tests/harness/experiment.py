@@ -31,21 +31,27 @@ class Graph:
         self.process.stdout.close()
 
 
-def experiment(rbdump, graph, *arguments, timeout=300):
-    """The report of an experiment, and the lines of its torn log."""
+def reported(rbdump, graph, *arguments, timeout=300):
+    """
+    The table, the report and the torn log's lines of an experiment. On a busy machine a thread may not stop in time. That says
+    nothing of its stack, and ends a block of samples: then the experiment is made again, at most twice.
+    """
     report, log = graph.folder / "report.json", graph.folder / "torn.log"
-    done = subprocess.run(
-        [rbdump, "experiment", "-p", str(graph.pid), "--on-torn", "step", "--oracle", graph.oracle, "--json", report,
-         "--torn-log", log]
-        + [str(argument) for argument in arguments],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, ""), (done.returncode, done.stderr)
-    answer = json.loads(report.read_text())
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    command = [rbdump, "experiment", "-p", graph.pid, "--oracle", graph.oracle, "--json", report, "--torn-log", log, *arguments]
+    for _ in range(3):
+        done = subprocess.run(
+            [str(word) for word in command], capture_output=True, text=True, timeout=timeout, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, ""), (done.returncode, done.stderr)
+        answer = json.loads(report.read_text())
+        if not any("not-stopped" in mode["rejected"] for mode in answer["modes"]):
+            break
+    return done.stdout, answer, [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def experiment(rbdump, graph, *arguments):
+    """The same report, its modes by their names, and the lines; torn samples are stepped out of their windows."""
+    _, answer, lines = reported(rbdump, graph, "--on-torn", "step", *arguments)
     return answer, {mode["mode"]: mode for mode in answer["modes"]}, lines
 
 
