@@ -1,6 +1,8 @@
 """Recordings: shares of methods and of states, against the target's own clocks."""
 
 import collections
+import pathlib
+import time
 
 import pytest
 from harness.dump import run
@@ -157,23 +159,36 @@ def test_blocked_while_it_has_the_gvl(ruby, rbdump, file, mode):
     check_counts(profile, errors, 1000)
 
 
+def cpu_time(pid):
+    """Of the main thread, by the kernel's own count, in seconds; and when that was."""
+    return int(pathlib.Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0]) / SECOND, time.monotonic()
+
+
 @pytest.mark.alone
 @pytest.mark.any_ruby
 @modes
-def test_state_and_stack_are_of_one_moment(ruby, rbdump, file, mode):
-    """A thread that sleeps for a moment again and again: its state is not of before it fell asleep or woke up."""
+def test_thread_that_naps(ruby, rbdump, file, mode):
+    """
+    A thread that sleeps for a moment again and again. Its state is not of before it fell asleep or woke up; and it is seen to
+    compute as often as it does: samples do not keep step with the timers of the kernel.
+    """
     with Running(ruby, "shares/naps.rb") as target:
         assert target.first_line == "ready"
+        before, began = cpu_time(target.pid)
         status, _, errors = record(rbdump, "-p", target.pid, "-r", 1000, "-d", 4, "--mode", mode, file=file)
+        after, ended = cpu_time(target.pid)
         assert status == 0, errors
         target.finish()
     main = report(rbdump, file, "--idle").of(main=True)
-    computing = sum(one.count for one in main if one.frames and one.frames[0]["name"] == "Naps#compute")
-    assert computing > 10, computing
     states = collections.Counter()
     for one in main:
         states[one.state, one.method("Naps#compute", "Kernel#sleep")] += one.count
-    assert states["blocked", "Kernel#sleep"] + states["sleeping", "Naps#compute"] < 0.1 * computing + 2, states
+    computing = states["cpu", "Naps#compute"]
+    assert computing > 40, states
+    assert states["blocked", "Kernel#sleep"] + states["sleeping", "Naps#compute"] < 0.03 * computing + 3, states
+    if mode == "paused":
+        share, told = sum(one.count for one in main if one.state == "cpu") / states.total(), (after - before) / (ended - began)
+        assert abs(share - told) <= POINTS, (share, told, states)
 
 
 @pytest.mark.alone

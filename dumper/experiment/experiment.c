@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/open_files.h"
+#include "base/random.h"
 #include "base/tell.h"
 #include "experiment/block_sampler.h"
 #include "experiment/oracle.h"
@@ -60,7 +61,7 @@ struct experiment {
 	struct decoder *decoder; /* reads the target again in each block */
 
 	struct timespec began;
-	uint64_t random;
+	uint64_t random; /* the order of the blocks depends on the seed only */
 	struct watch watch;
 	pid_t launched; /* the target, if rbdump has started it; else 0 */
 };
@@ -68,15 +69,6 @@ struct experiment {
 static double seconds_since(const struct timespec *from)
 {
 	return (double)elapsed_ns(from) / 1e9;
-}
-
-/* xorshift64*: the order of the blocks depends on the seed only. */
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state >> 12;
-	*state ^= *state << 25;
-	*state ^= *state >> 27;
-	return *state * 0x2545f4914f6cdd1dULL;
 }
 
 static double own_us(void)
@@ -223,7 +215,7 @@ static size_t shuffle(struct experiment *experiment, enum mode order[MODES])
 		if (experiment->options->modes[mode] || mode == MODE_UNDISTURBED)
 			order[count++] = (enum mode)mode;
 	for (size_t i = count; i > 1; i--) {
-		size_t j = (size_t)(next_random(&experiment->random) % i);
+		size_t j = (size_t)(random_next(&experiment->random) % i);
 		enum mode mode = order[i - 1];
 
 		order[i - 1] = order[j];

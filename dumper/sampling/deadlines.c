@@ -1,11 +1,15 @@
 #include "sampling/deadlines.h"
 
 #include "base/clock.h"
+#include "base/random.h"
 
 #define GAP_NS 30000LL
 
 #define LATE_SHARE  10
 #define LATE_MIN_NS 100000LL
+
+/* An offset differs from the previous offset by less than this share of a period. */
+#define VARIATION_SHARE 4
 
 /* The most missed deadlines that are reported at once, so that sums of a few such numbers do not overflow. */
 #define MISSED_MOST (UINT32_MAX / 8)
@@ -41,4 +45,15 @@ uint32_t deadlines_missed(struct timespec *deadline, const struct timespec *now,
 
 	*deadline = plus_ns(*deadline, missed * period_ns);
 	return missed < MISSED_MOST ? (uint32_t)missed : MISSED_MOST;
+}
+
+long long deadline_vary(long long offset_ns, long long period_ns, uint64_t *random)
+{
+	const long long most = period_ns / VARIATION_SHARE, width = 2 * most + 1;
+	long long offset = offset_ns + (long long)(random_next(random) % (uint64_t)width) - most;
+
+	/* It turns back at both ends of the period. So no offset is more frequent than another. */
+	if (offset < 0)
+		return -offset;
+	return offset < period_ns ? offset : 2 * period_ns - 1 - offset;
 }

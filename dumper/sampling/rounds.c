@@ -23,6 +23,9 @@ _Static_assert(THREAD_WORDS_MAX <= COPY_BESIDE_MAX,
 #define LIST_LIMIT_NS 500000000L
 #define LIST_TRIES    3
 
+/* How often a thread is looked at that was asleep, and has woken up before its stack was copied. */
+#define LOOKS_MAX 3u
+
 /* How much of the target is read for one thread. */
 #define ANEW_PAGES 64u
 
@@ -219,10 +222,13 @@ static bool take_without_native(struct rounds *rounds, struct watched *watched, 
 	return false;
 }
 
-/* Takes the stack of a thread into the sample. If the thread has woken up since the look, looks again. */
+/*
+ * Takes the stack of a thread into the sample. If the thread has woken up since the look, looks again: it may be asleep
+ * again.
+ */
 static void take_stack(struct rounds *rounds, struct watched *watched, struct task_look *look, struct sample *sample)
 {
-	if (look->known && look->asleep) {
+	for (unsigned int looks = 0; look->known && look->asleep && looks < LOOKS_MAX; looks++) {
 		sampler_take(rounds->sampler, &source_asleep, &watched->subject, true, sample);
 		if (task_sleeps_on(&watched->subject.task, look) && sample->reason == REASON_NONE) {
 			watched->look = *look;

@@ -22,8 +22,10 @@ struct sampling_loop {
 	struct sampling_loop_options options;
 	struct observation_queue *queue;
 	struct rounds *rounds;
-	struct timespec deadline; /* the deadline of the next round; 0: there was no round */
-	uint32_t untold;	  /* missed rounds that were not reported yet */
+	struct timespec period_start; /* when the period of the next round begins; 0: there was no round */
+	long long offset;	      /* how long after that the deadline of the next round is, in ns */
+	uint64_t random;
+	uint32_t untold; /* missed rounds that were not reported yet */
 	struct cpu_limit limit;
 	uint32_t skipped; /* rounds that the limit did not allow, and that were not reported yet */
 	uint64_t rest_ns; /* how long sampling pauses before the next round because of the limit */
@@ -61,24 +63,30 @@ static void read_clocks(struct timespec *now, struct timespec *used)
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, used);
 }
 
+static struct timespec deadline_of(const struct sampling_loop *loop)
+{
+	return plus_ns(loop->period_start, loop->offset);
+}
+
 /* Delays the next round for as long as the limit of CPU time demands. */
 static void keep_limit(struct sampling_loop *loop, long long period)
 {
+	const struct timespec deadline = deadline_of(loop);
 	struct timespec now, used, earliest;
 	long long pause, rounds;
 
 	/* To read the CPU clock of a process takes a system call. So at high rates it is not read in each round. */
 	loop->rest_ns = 0;
-	if (ns_between(&loop->limit.at, &loop->deadline) < LIMIT_NS)
+	if (ns_between(&loop->limit.at, &deadline) < LIMIT_NS)
 		return;
 	read_clocks(&now, &used);
 	pause = cpu_limit_pause(&loop->limit, share_of(loop), &now, &used);
 	earliest = plus_ns(now, pause);
-	rounds = pause > 0 ? (ns_between(&loop->deadline, &earliest) + period - 1) / period : 0;
+	rounds = pause > 0 ? (ns_between(&deadline, &earliest) + period - 1) / period : 0;
 	loop->rest_ns = pause > 0 ? (uint64_t)pause : 0;
 	if (rounds <= 0)
 		return;
-	loop->deadline = plus_ns(loop->deadline, rounds * period);
+	loop->period_start = plus_ns(loop->period_start, rounds * period);
 	loop->skipped += (uint32_t)rounds;
 }
 
@@ -88,9 +96,11 @@ static void *run(void *argument)
 	long long period = (long long)(1e9 / loop->options.rounds.rate);
 
 	rounds_enter(loop->rounds);
-	/* After a round that got stuck, the deadline is kept, so that rounds that were missed meanwhile are reported. */
-	if (loop->deadline.tv_sec == 0)
-		clock_gettime(CLOCK_MONOTONIC, &loop->deadline);
+	/* After a round that got stuck, the period is kept, so that rounds that were missed meanwhile are reported. */
+	if (loop->period_start.tv_sec == 0) {
+		clock_gettime(CLOCK_MONOTONIC, &loop->period_start);
+		loop->random = ns_of(&loop->period_start);
+	}
 	if (loop->limit.at.tv_sec == 0) {
 		struct timespec now, used;
 
@@ -98,22 +108,23 @@ static void *run(void *argument)
 		cpu_limit_begin(&loop->limit, share_of(loop), &now, &used);
 	}
 	while (!rounds_are_stuck(loop->rounds)) {
-		struct timespec due, now;
+		struct timespec deadline = deadline_of(loop), due, now;
 		struct lateness late;
 
 		observation_queue_wait_for_pace(loop->queue);
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		due = deadline_next(&loop->deadline, &now);
+		due = deadline_next(&deadline, &now);
 		if (!deadline_wait(&due, ends, loop))
 			break;
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		late.missed = loop->untold + deadlines_missed(&loop->deadline, &now, period);
-		late.late = late.missed + deadline_is_late(ns_between(&loop->deadline, &now), period);
+		late.missed = loop->untold + deadlines_missed(&deadline, &now, period);
+		late.late = late.missed + deadline_is_late(ns_between(&deadline, &now), period);
 		if (rounds_take(loop->rounds, &late, loop->skipped, loop->rest_ns))
 			loop->untold = loop->skipped = 0;
 		else
 			loop->untold = late.missed + 1;
-		loop->deadline = plus_ns(loop->deadline, period);
+		loop->period_start = plus_ns(deadline, period - loop->offset);
+		loop->offset = deadline_vary(loop->offset, period, &loop->random);
 		keep_limit(loop, period);
 	}
 	observation_queue_end(loop->queue);

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -111,13 +112,36 @@ static void test_wait(void **state)
 	assert_int_equal(ended.times, 2);
 }
 
+/* In the long run, a deadline is in each part of its period equally often, and never far from the one before. */
+static void test_vary(void **state)
+{
+	static const long long periods[] = {1, 3, 100 * US, MS, 10101010, S};
+	uint64_t random = 7;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(periods) / sizeof(periods[0]); i++) {
+		const long long period = periods[i];
+		unsigned int tenths[10] = {0};
+		long long offset = 0;
+
+		for (int round = 0; round < 100000; round++) {
+			long long next = deadline_vary(offset, period, &random);
+
+			assert_true(next >= 0 && next < period);
+			assert_true(llabs(next - offset) <= period / 4);
+			offset = next;
+			tenths[10 * offset / period]++;
+		}
+		for (size_t j = 0; j < 10 && period > 1000; j++)
+			assert_in_range(tenths[j], 9000, 11000);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_due),
-	    cmocka_unit_test(test_late),
-	    cmocka_unit_test(test_missed),
-	    cmocka_unit_test(test_wait),
+	    cmocka_unit_test(test_due),	 cmocka_unit_test(test_late), cmocka_unit_test(test_missed),
+	    cmocka_unit_test(test_wait), cmocka_unit_test(test_vary),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

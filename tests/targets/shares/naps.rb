@@ -5,7 +5,7 @@ require_relative "timeline"
 class Naps
   def compute
     i = 0
-    i += 1 while i < 3000
+    i += 1 while i < 10_000
   end
 
   def run

@@ -1,0 +1,18 @@
+/*
+ * Random numbers for choices that need not be secret. Equal seeds give equal numbers.
+ */
+#ifndef RBDUMP_RANDOM_H
+#define RBDUMP_RANDOM_H
+
+#include <stdint.h>
+
+/* The next random number (xorshift64*). `*state` must not be 0 before the first call: it is the seed. */
+static inline uint64_t random_next(uint64_t *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+#endif
