@@ -8,7 +8,7 @@
 #define LATE_SHARE  10
 #define LATE_MIN_NS 100000LL
 
-/* An offset differs from the previous offset by less than this share of a period. */
+/* An offset differs from the previous offset by at most this share of a period: a quarter. */
 #define VARIATION_SHARE 4
 
 /* The most missed deadlines that are reported at once, so that sums of a few such numbers do not overflow. */

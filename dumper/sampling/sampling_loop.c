@@ -24,8 +24,8 @@ struct sampling_loop {
 	struct rounds *rounds;
 	struct timespec period_start; /* when the period of the next round begins; 0: there was no round */
 	long long offset;	      /* how long after that the deadline of the next round is, in ns */
-	uint64_t random;
-	uint32_t untold; /* missed rounds that were not reported yet */
+	uint64_t random;	      /* of the offsets (base/random.h) */
+	uint32_t untold;	      /* missed rounds that were not reported yet */
 	struct cpu_limit limit;
 	uint32_t skipped; /* rounds that the limit did not allow, and that were not reported yet */
 	uint64_t rest_ns; /* how long sampling pauses before the next round because of the limit */
