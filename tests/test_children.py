@@ -15,7 +15,7 @@ import types
 import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.dump import check, run
-from harness.process import has_ended, is_untouched, wait_until
+from harness.process import has_ended, is_untouched, wait_until, wait_until_it_reads
 from harness.stripped import stripped_copy
 from harness.target import from_hex, needs
 from harness.tracer import Tracer
@@ -70,6 +70,9 @@ def test_each_as_ruby_tells(ruby, start, rbdump, mode):
 def test_text(ruby, start, rbdump):
     """Each as without --children, and an empty line between."""
     target = start(ruby, "fork_tree.rb")
+    pids = Forks(target).pids()
+    for pid in pids:
+        wait_until_it_reads(pid)
     done = run(rbdump, "-p", target.pid, "--children")
 
     def alone(pid):
@@ -79,7 +82,7 @@ def test_text(ruby, start, rbdump):
         return re.sub("paused for .*", "", text)
 
     assert done.returncode == 0
-    assert timeless(done.stdout) == timeless("\n".join(alone(pid) for pid in Forks(target).pids()))
+    assert timeless(done.stdout) == timeless("\n".join(alone(pid) for pid in pids))
 
 
 def test_part_of_the_tree(ruby, start, rbdump):

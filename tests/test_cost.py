@@ -12,7 +12,7 @@ import time
 import types
 
 import pytest
-from harness.process import tracers_of, wait_until
+from harness.process import schedstat, tracers_of, wait_until
 from harness.recording import SECOND, Recording, Running, counts_in
 from harness.synthetic import ROOT
 from harness.target import TARGETS
@@ -39,12 +39,6 @@ READS_OF_A_SLICE = 2
 def reads_of_files(pid):
     text = pathlib.Path(f"/proc/{pid}/io").read_text()
     return int(re.search(r"syscr: (\d+)", text)[1])
-
-
-def run_time_of(pid):
-    """How long a thread has had a CPU, in ns, and how often it has got one."""
-    ran, _, slices = pathlib.Path(f"/proc/{pid}/schedstat").read_text().split()
-    return int(ran), int(slices)
 
 
 def reads_of(calls):
@@ -99,12 +93,12 @@ def test_a_thread_that_runs_on_is_not_asked_for(ruby, rbdump, tmp_path):
             recording.wait_for_samples()
             (capture,) = tracers_of(recording.pid)
             while len(shares) < 3 * WINDOWS and (not shares or shares[-1] >= allowed[-1] - 0.1):
-                before, (ran_before, slices_before) = reads_of_files(capture), run_time_of(loop.pid)
+                before, counts_before = reads_of_files(capture), schedstat(loop.pid)
                 time.sleep(WINDOW)  # is what is measured: to look meanwhile whether it is over would disturb it
                 shares.append((reads_of_files(capture) - before) / (1000 * WINDOW))
-                ran, slices = run_time_of(loop.pid)
-                on = min(1, (ran - ran_before) / (SECOND * WINDOW))
-                asked = READS_OF_A_SLICE * (slices - slices_before) / (1000 * WINDOW)
+                counts_after = schedstat(loop.pid)
+                on = min(1, (counts_after.ran - counts_before.ran) / (SECOND * WINDOW))
+                asked = READS_OF_A_SLICE * (counts_after.switches - counts_before.switches) / (1000 * WINDOW)
                 allowed.append(0.5 * on + READS_WHILE_IT_WAITS * (1 - on) + asked)
             status, _, errors = recording.end(signal.SIGINT)
         assert status == 0, errors

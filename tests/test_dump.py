@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from conftest import RUBIES, note_not_applicable, note_too_old
 from harness.dump import as_text, check, check_thread, current, dump, rbdumps_frames, run, thread_of
-from harness.process import is_untouched, wait_until
+from harness.process import is_untouched, wait_until, wait_until_it_reads
 from harness.rubies import JIT_NAMES
 from harness.target import TARGETS, Target, needs
 from harness.terminal import shown_on_terminal
@@ -211,6 +211,7 @@ def test_operators(ruby, start, rbdump):
 def test_same_frames_again(ruby, start, rbdump):
     """Nothing of one dump is left in the target that would change the next."""
     target = start(ruby, "waits.rb")
+    wait_until_it_reads(target.pid)
     first, second = (
         {(t["tid"], t["name"]): rbdumps_frames(t) for t in dump(rbdump, target.pid)["threads"]} for _ in range(2)
     )

@@ -59,12 +59,16 @@ def test_outputs_that_cannot_be_written(ruby, rbdump, tmp_path):
     with Graph(ruby, "churn", tmp_path) as graph:
         no_folder = tmp_path / "none/report.json"
         check_refusal(run(rbdump, "experiment", "-p", graph.pid, "--json", no_folder), FAILED, "none/report.json")
-        done = run(
-            rbdump, "experiment", "-p", graph.pid, "-n", 50, "-r", 1000, "-m", "unpaused-naive,paused-naive",
-            "--oracle", tmp_path / "oracle.json", "--json", report, "--torn-log", "/dev/full",
-        )  # fmt: skip
-        assert is_untouched(graph.pid)
-    modes = {mode["mode"]: mode for mode in json.loads(report.read_text())["modes"]}
+        for _ in range(3):
+            done = run(
+                rbdump, "experiment", "-p", graph.pid, "-n", 50, "-r", 1000, "-m", "unpaused-naive,paused-naive",
+                "--oracle", tmp_path / "oracle.json", "--json", report, "--torn-log", "/dev/full",
+            )  # fmt: skip
+            assert is_untouched(graph.pid)
+            modes = {mode["mode"]: mode for mode in json.loads(report.read_text())["modes"]}
+            # On a busy machine a thread may not stop in time, which ends a block of samples.
+            if "not-stopped" not in modes["paused-naive"]["rejected"]:
+                break
     assert modes["paused-naive"]["samples"] == 50
     assert "paused-naive" in done.stdout
     if any(mode["impossible"]["count"] or mode["rejected"] for mode in modes.values()):

@@ -12,7 +12,7 @@ from conftest import RUBIES, note_not_applicable
 from harness.dump import run
 from harness.experiment import Graph, experiment, summary
 from harness.pinned import pinned_in_a_window
-from harness.process import is_untouched, task_states, wait_until
+from harness.process import is_untouched, task_states, wait_until, wait_until_it_reads
 
 VARIANTS = ["churn", "deep", "blocks", "exceptions", "fibers", "tailcalls", "threads", "ractors", "gc"]
 
@@ -145,9 +145,9 @@ def test_progress(ruby, rbdump, tmp_path):
     """By the target's own count, and by its CPU time."""
     with Graph(ruby, "churn", tmp_path) as graph:
         counted, modes, _ = experiment(
-            rbdump, graph, "-m", "paused", "-r", 1000, "-n", 500, "--progress", tmp_path / "progress"
+            rbdump, graph, "-m", "paused", "-r", 100, "-n", 200, "--progress", tmp_path / "progress"
         )
-        timed, _, _ = experiment(rbdump, graph, "-m", "paused", "-r", 1000, "-n", 500)
+        timed, _, _ = experiment(rbdump, graph, "-m", "paused", "-r", 100, "-n", 200)
     assert (counted["progress_unit"], timed["progress_unit"]) == ("count", "cpu_time")
     assert 0.2 < modes["paused"]["progress_share"] < 2
 
@@ -311,6 +311,7 @@ def test_slow_stop_does_not_use_up_the_budget(ruby, rbdump, tmp_path):
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | {"RUBY_THREAD_VM_STACK_SIZE": "67108864"},
     ) as target:  # fmt: skip
         assert target.stdout.readline() == "\n"
+        wait_until_it_reads(target.pid)
         done = run(rbdump, "experiment", "-p", target.pid, "-m", "paused", "--budget", 1, "-n", 5, "-r", 50, "--json", "-")
         target.stdin.close()
         assert target.wait(30) == 0

@@ -20,7 +20,7 @@ from harness.dump import (
     run,
     thread_of,
 )
-from harness.process import is_untouched, wait_until
+from harness.process import is_untouched, wait_until, wait_until_it_reads
 from harness.under_gdb import stop_in
 
 PARTIAL = 1
@@ -123,6 +123,7 @@ def test_who_resumed_whom(ruby, start, rbdump):
 @pytest.mark.target("fibers_suspended.rb")
 def test_text(ruby, start, rbdump):
     target = start(ruby, "fibers_suspended.rb")
+    wait_until_it_reads(target.pid)
     answer = dump(rbdump, target.pid)
     done = run(rbdump, "-p", target.pid)
     assert (done.returncode, done.stderr) == (0, "")
@@ -337,8 +338,13 @@ def test_thread_that_has_not_started(debugged, start, rbdump):
         return
     target = start(debugged, "starts_a_thread.rb")
     before = len(current(dump(rbdump, target.pid)))
-    # Since 3.3 it is the thread that makes it that gives it a stack.
-    with stopped_at(target, "thread_start_func_2" if debugged.series < (3, 3) else "native_thread_create"):
+    if debugged.series < (3, 0):
+        # The thread that makes it puts it in the list, maybe after it has begun, and keeps the GVL until it waits for it.
+        before_its_stack = "thread_join_m"
+    else:
+        # Since 3.3 it is the thread that makes it that gives it a stack.
+        before_its_stack = "thread_start_func_2" if debugged.series < (3, 3) else "native_thread_create"
+    with stopped_at(target, before_its_stack):
         answer = dump(rbdump, target.pid)
         new = [thread for thread in current(answer) if not thread["frames"]]
         assert len(current(answer)) == before + 1

@@ -12,7 +12,7 @@ from harness.core import read_core
 from harness.dump import check, dump, run
 from harness.golden import GOLDEN, check_golden, golden_told
 from harness.layouts import CONFIGURATIONS, SHIPPED, claimed, release, shipped_for
-from harness.process import is_untouched
+from harness.process import is_untouched, wait_until_it_reads
 from harness.stripped import stripped_copy
 from harness.target import Target, needs
 
@@ -204,6 +204,7 @@ def test_where_there_is_a_layout(ruby, stripped, alone):
     own_layout(ruby)
     shutil.copy(shipped_for(ruby.version), folder)
     target = stripped("waits.rb")
+    wait_until_it_reads(target.pid)
 
     def printed(*more):
         answer = dump(program, target.pid, *more)

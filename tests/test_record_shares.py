@@ -1,11 +1,11 @@
 """Recordings: shares of methods and of states, against the target's own clocks."""
 
 import collections
-import pathlib
 import time
 
 import pytest
 from harness.dump import run
+from harness.process import schedstat
 from harness.recorded import (
     LOOPS,
     PHASES,
@@ -16,6 +16,7 @@ from harness.recorded import (
     modes,
     rates_and_modes,
     recorded_target,
+    undisturbed,
 )
 from harness.recording import SECOND, Running, collapsed, record, report, shares_of
 
@@ -64,13 +65,17 @@ def test_shares_of_methods(ruby, rbdump, file, rate, mode):
 @pytest.mark.parametrize("mode", ["unpaused", "paused"])
 def test_share_of_stacks_that_are_ever_new(ruby, rbdump, file, mode):
     """Where nearly all stacks are known, those that are not are seen as often as they are there."""
-    with Running(ruby, "shares/fresh.rb") as target:
-        assert target.first_line == "ready"
-        status, _, errors = record(rbdump, "-p", target.pid, "-r", 1000, "-d", 8, "--mode", mode, file=file)
-        assert status == 0, errors
-        share = float(target.finish())
+
+    def recorded():
+        with Running(ruby, "shares/fresh.rb") as target:
+            assert target.first_line == "ready"
+            status, _, errors = record(rbdump, "-p", target.pid, "-r", 1000, "-d", 8, "--mode", mode, file=file)
+            assert status == 0, errors
+            return report(rbdump, file), float(target.finish())
+
+    profile, share = undisturbed(recorded, 8)
     assert 0.02 < share < 0.2
-    main = report(rbdump, file).of(main=True)
+    main = profile.of(main=True)
     # Those in which the method is called: it is not yet there for the first of what the target counts.
     call = ("turns.rb", 5)
     weight = sum(one.weight for one in main if any((frame["path"], frame["line"]) == call for frame in one.frames))
@@ -159,12 +164,6 @@ def test_blocked_while_it_has_the_gvl(ruby, rbdump, file, mode):
     check_counts(profile, errors, 1000)
 
 
-def cpu_times(pid):
-    """How long the main thread was on a CPU, and waited for one, by the kernel's own count; and when that was, in ns."""
-    ran, waited, _ = pathlib.Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()
-    return int(ran), int(waited), time.monotonic_ns()
-
-
 @pytest.mark.alone
 @pytest.mark.any_ruby
 @modes
@@ -175,9 +174,9 @@ def test_thread_that_naps(ruby, rbdump, file, mode):
     """
     with Running(ruby, "shares/naps.rb") as target:
         assert target.first_line == "ready"
-        before = cpu_times(target.pid)
+        before, began = schedstat(target.pid), time.monotonic_ns()
         status, _, errors = record(rbdump, "-p", target.pid, "-r", 1000, "-d", 4, "--mode", mode, file=file)
-        after = cpu_times(target.pid)
+        after, there = schedstat(target.pid), time.monotonic_ns() - began
         assert status == 0, errors
         target.finish()
     main = report(rbdump, file, "--idle").of(main=True)
@@ -189,7 +188,7 @@ def test_thread_that_naps(ruby, rbdump, file, mode):
     assert states["blocked", "Kernel#sleep"] + states["sleeping", "Naps#compute"] < 0.03 * computing + 3, states
     if mode == "paused":
         share = sum(one.count for one in main if one.state == "cpu") / states.total()
-        ran, waited, there = (later - earlier for earlier, later in zip(before, after))
+        ran, waited = after.ran - before.ran, after.waited - before.waited
         # A thread that waits for a CPU after a stop is `cpu`; one that waits after its sleep still `sleeping`.
         assert ran / there - POINTS <= share <= (ran + waited) / there + POINTS, (share, ran, waited, there, states)
 

@@ -4,12 +4,13 @@ import collections
 import contextlib
 import json
 import re
+import signal
 
 import pytest
 from conftest import note_not_applicable
 from harness.process import is_untouched
 from harness.recorded import check_counts, check_well_formed, modes
-from harness.recording import Running, record, report
+from harness.recording import Recording, Running, record, report
 from test_graph import is_watcher, judge
 
 
@@ -54,7 +55,8 @@ def test_recorded_stacks_are_legal(ruby, rbdump, tmp_path, file, variants, mode)
             why = judge(oracles[pid], one.frames)
             if why:
                 wrong.append(why)
-        assert complete >= 30, (variant, complete, profile.counts)
+        # Of one that moves objects nearly all the time, there are few spans.
+        assert complete >= (30 if variant != "gc" else 1), (variant, complete, profile.counts)
         # At most 1.44 of a thousand, as measured (doc/experiments.md), and three standard deviations.
         expected = complete * 1.44 / 1000 if mode == "unpaused" and ruby.series < (3, 0) else 0
         assert len(wrong) <= expected + 3 * expected**0.5, (variant, complete, wrong[:5])
@@ -66,7 +68,9 @@ def test_what_is_dropped_is_not_seen_again(ruby, rbdump, file, mode):
     """Code that comes to be where other code was is never taken for that: each method is seen in its own time alone."""
     with Running(ruby, "shares/dropping.rb") as target:
         assert target.first_line == "ready"
-        status, _, errors = record(rbdump, "-p", target.pid, "-r", 2000, "-d", 2.5, "--mode", mode, file=file)
+        with Recording(rbdump, "-p", target.pid, "-r", 2000, "--mode", mode, file=file) as recording:
+            assert target.line() == "many"
+            status, _, errors = recording.end(signal.SIGINT)
         assert status == 0, errors
         assert is_untouched(target.pid)
         dropped = int(target.finish())

@@ -92,6 +92,10 @@ def test_a_thread_that_another_tracer_has(ruby, rbdump, file):
 
     def between(begin, end):
         found = [one for one in spans if begin <= profile.start + one.start and profile.start + one.end <= end]
+        # On a busy machine it may not stop in time.
+        late = [one for one in found if one.frames[0]["name"] == "(torn: not-stopped)"]
+        assert sum(one.count for one in late) <= 2, late
+        found = [one for one in found if one not in late]
         assert sum(one.count for one in found) > 50, found
         return {(one.verdict, one.frames[0]["name"]) for one in found}
 

@@ -7,7 +7,7 @@ import pytest
 from conftest import note_not_applicable
 from harness.dump import check, dump, run
 from harness.layouts import OFFSETS_D, holds_for, without_digest
-from harness.process import is_untouched
+from harness.process import is_untouched, wait_until_it_reads
 from harness.refusals import NOT_RUBY, check_refusal
 from harness.target import needs
 
@@ -90,6 +90,7 @@ def only_fibers_differ(text, other):
 def test_layout_of_another_ruby(ruby, start, rbdump, layouts, tmp_path):
     """Every shipped layout of another version, as it is and under this one's version, is refused on the target itself."""
     target = start(ruby, "waits.rb")
+    wait_until_it_reads(target.pid)
     versions = set()
     for shipped in sorted(OFFSETS_D.glob("*.layout")):
         text = shipped.read_text()

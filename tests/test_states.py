@@ -12,7 +12,7 @@ import subprocess
 import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.dump import as_text, check, current, difference, dump, rbdumps_frames, rubys_frames, run, thread_of
-from harness.process import has_ended, is_untouched, status, task_states, wait_until
+from harness.process import has_ended, is_untouched, schedstat, status, task_states, wait_until
 from harness.recording import Running
 from harness.under_gdb import stop_in
 
@@ -221,20 +221,15 @@ def test_running_target_goes_on(ruby, start, rbdump):
     assert target.release() == 0
 
 
-def switches(pid, task):
-    """How often a thread was given a CPU, ever."""
-    return int(pathlib.Path(f"/proc/{pid}/task/{task}/schedstat").read_text().split()[2])
-
-
 def test_what_sleeps_sleeps_on(ruby, start, rbdump):
     """A dump wakes no thread that waits in a system call: to the program it is as if nobody had looked."""
     target = start(ruby, "states.rb", "0")
     asleep = target.ready["tasks"].values()
     wait_until(lambda: {status(target.pid, "State", task)[0] for task in asleep} == {"S"}, "all sleep")
-    before = [switches(target.pid, task) for task in asleep]
+    before = [schedstat(target.pid, task).switches for task in asleep]
     for _ in range(5):
         check(dump(rbdump, target.pid), target, ruby)
-    assert [switches(target.pid, task) for task in asleep] == before
+    assert [schedstat(target.pid, task).switches for task in asleep] == before
 
 
 def system_call(pid, task):
@@ -271,7 +266,7 @@ def test_call_that_a_stop_would_end(with_fiddle, rbdump, tmp_path, busy):
     with Running(with_fiddle, "survival/foreign_wait.rb", str(busy)) as target:
         tid = int(target.first_line)
         wait_until(lambda: system_call(target.pid, tid) in EPOLL_WAITS, "it waits for the event, not for the GVL")
-        before = switches(target.pid, tid)
+        before = schedstat(target.pid, tid).switches
         for _ in range(20):
             dump(rbdump, target.pid)
         for mode in ("paused", "unpaused"):
@@ -279,7 +274,7 @@ def test_call_that_a_stop_would_end(with_fiddle, rbdump, tmp_path, busy):
             assert done.returncode == 0, done.stderr
         done = run(rbdump, "experiment", "-p", target.pid, "-d", 1)
         assert done.returncode == 0, done.stderr
-        assert switches(target.pid, tid) == before
+        assert schedstat(target.pid, tid).switches == before
         assert target.finish() == "1\n"
 
 

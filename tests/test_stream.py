@@ -9,6 +9,7 @@ import re
 
 import pytest
 from harness.dump import check, run
+from harness.process import wait_until_it_reads
 from harness.recording import SECOND, report
 from harness.symbolize import probe_path
 from harness.synthetic import ROOT
@@ -46,6 +47,7 @@ def replay(target, folder, save, count=COUNT):
 def test_mixed_stack_copies(ruby, rbdump, tmp_path):
     """Two frames have each other's code, which is consistent in itself: only the checks of methods tell."""
     with contextlib.closing(Target(ruby.path, "threads.rb")) as target:
+        wait_until_it_reads(target.pid)
         dumped = json.loads(run(rbdump, "-p", str(target.pid), "--json").stdout)
         counts = report(rbdump, replay(target, tmp_path, "save-mixed", MIXED_COUNT), "--idle").counts
     of_ruby = [{frame["label"] for frame in thread["frames"] if frame["kind"] == "ruby"} for thread in dumped["threads"]]
@@ -58,6 +60,7 @@ def test_mixed_stack_copies(ruby, rbdump, tmp_path):
 @pytest.mark.target("threads.rb")
 def test_replayed_stack_copies(ruby, rbdump, tmp_path):
     with contextlib.closing(Target(ruby.path, "threads.rb")) as target:
+        wait_until_it_reads(target.pid)
         dumped = json.loads(run(rbdump, "-p", str(target.pid), "--json").stdout)
         check(dumped, target, ruby)
         recording = replay(target, tmp_path, "save")

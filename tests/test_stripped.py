@@ -12,7 +12,7 @@ import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.dump import check, dump, rbdumps_frames, run
 from harness.layouts import make_layout, shipped_for
-from harness.process import is_untouched
+from harness.process import is_untouched, wait_until_it_reads
 from harness.stripped import stripped_copy
 from harness.target import needs
 from test_fibers import look_at_rest
@@ -206,6 +206,7 @@ def hostile_roots(right, identity):
 def test_kept_roots_that_are_wrong(stripped, start, rbdump, empty_home):
     """Whatever the file says, the answer is the same, and the file is right afterwards."""
     target = start(stripped.ruby, "cfuncs.rb", environment=stripped.environment)
+    wait_until_it_reads(target.pid)
     right_answer = [rbdumps_frames(thread) for thread in dump(rbdump, target.pid)["threads"]]
     kept = kept_roots(empty_home)
     right = kept.read_text()

@@ -427,6 +427,8 @@ def sleeper(uid, rests="sleep"):
     ) as process:  # fmt: skip
         try:
             assert process.stdout.readline() == "1\n"
+            if rests == "sleep":
+                wait_until(lambda: task_states(process.pid) == {"S"}, "it sleeps")
             yield process.pid
         finally:
             process.kill()
@@ -471,6 +473,7 @@ def in_a_user_namespace(prefix, folder):
         cd {folder} || exit
         {SYSTEM_RUBY} --disable-gems -e 'def wait = sleep
         $stdout.sync = true; puts 1; wait' > fifo & exec 3< fifo; read line <&3
+        until grep -q '^State:.S' /proc/$!/status; do :; done
         bin/rbdump -p $!; status=$?; kill $!; exit $status"""
     command = [*prefix, "unshare", "-Ur", "sh", "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)

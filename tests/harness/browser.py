@@ -105,7 +105,10 @@ class Browser:
         )
 
     def back(self):
+        """To the address before, within a page; once the page has been told."""
+        self.run("window.told = false; addEventListener('hashchange', () => { window.told = true; }, {once: true});")
         self._do("/back")
+        self.wait("return window.told")
 
     def resize(self, width, height):
         self._do("/window/rect", width=width, height=height)

@@ -9,7 +9,7 @@ import pathlib
 import threading
 import time
 
-from harness.process import tasks
+from harness.process import schedstat, tasks
 
 INTERVAL = 0.05
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
@@ -50,6 +50,7 @@ class Counters:
         self.pid, self.id_of = pid, id_of
         self.ids = {}
         self.looks = collections.defaultdict(list)
+        self.gap = 0  # the longest time between two of its turns, in seconds
         self.over = threading.Event()
         self.thread = threading.Thread(target=self._watch)
 
@@ -62,7 +63,10 @@ class Counters:
         self.thread.join()
 
     def _watch(self):
+        last = time.monotonic()
         while not self.over.wait(INTERVAL):
+            now = time.monotonic()
+            self.gap, last = max(self.gap, now - last), now
             for tid in tasks(self.pid):
                 # It may end at any time.
                 with contextlib.suppress(FileNotFoundError, ProcessLookupError):
@@ -73,11 +77,11 @@ class Counters:
             self.ids[tid] = self.id_of(tid)
         before = time.time_ns()
         stat = (self.folder / str(tid) / "stat").read_text(errors="backslashreplace")
-        cpu, waited, _ = (self.folder / str(tid) / "schedstat").read_text().split()
+        counts = schedstat(self.pid, tid)
         after = time.time_ns()
         name, fields = stat[stat.index("(") + 1 : stat.rindex(")")], stat[stat.rindex(")") + 2 :].split()
         by_stat = (int(fields[11]) + int(fields[12])) * TICK_NS
-        self.looks[self.ids[tid]].append(Look(name, before, after, int(cpu), int(waited), by_stat))
+        self.looks[self.ids[tid]].append(Look(name, before, after, counts.ran, counts.waited, by_stat))
 
     def spans(self):
         """{id: spans, in order of time}."""

@@ -18,6 +18,8 @@ METHODS = {f"Pool#{kind}": kind for kind in KINDS}
 # What a thread of a kind does that waits neither for the GVL nor for a CPU.
 WAITING = {"rest": "sleeping", "receive": "blocked"}
 ON_CPU = ("cpu", "gc")
+# So long a gap between two looks at the threads, due every 0.05 s, is a machine that stood still.
+STOOD_STILL = 0.2
 
 
 class Calls:
@@ -161,8 +163,20 @@ class Verdict:
         return found
 
 
-def record_pool(ruby, rbdump, file, place, mode="paused", rate=1000, turns=3):
-    """Records the pool while it grows and shrinks so many times: the profile, standard error, and a Verdict."""
+def record_pool(*arguments, **options):
+    """
+    Records the pool while it grows and shrinks so many times: the profile, standard error, and a Verdict. Recorded again if the
+    machine stood still, twice at most: the last recording is judged as any other.
+    """
+    for _ in range(3):
+        *recorded, gap = record_pool_once(*arguments, **options)
+        if gap < STOOD_STILL:
+            break
+    return recorded
+
+
+def record_pool_once(ruby, rbdump, file, place, mode="paused", rate=1000, turns=3):
+    """The same, once; and the longest time for which what looks at its threads got no CPU, in seconds."""
     with Running(ruby, SCRIPT, below=place.below) as target:
         assert target.first_line == "ready"
         there = Inhabitant(place, target.pid)
@@ -179,4 +193,4 @@ def record_pool(ruby, rbdump, file, place, mode="paused", rate=1000, turns=3):
         told = json.loads(target.finish())
     verdict, profile = Verdict(), report(rbdump, file, "--idle")
     verdict.judge(profile, told, counters.spans())
-    return profile, errors, verdict
+    return profile, errors, verdict, counters.gap

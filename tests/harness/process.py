@@ -4,6 +4,7 @@ import contextlib
 import os
 import pathlib
 import time
+import typing
 
 
 class Bound:
@@ -29,6 +30,19 @@ def status(pid, field, task=None):
 def tasks(pid):
     """The ids of its kernel threads."""
     return [int(entry.name) for entry in pathlib.Path(f"/proc/{pid}/task").iterdir()]
+
+
+class SchedStat(typing.NamedTuple):
+    """How long a kernel thread was on a CPU, and waited for one while it could have run, in ns; how often it was given one."""
+
+    ran: int
+    waited: int
+    switches: int
+
+
+def schedstat(pid, task=None):
+    """What the kernel counts of one of its kernel threads; of its first one by default."""
+    return SchedStat(*map(int, pathlib.Path(f"/proc/{pid}/task/{task or pid}/schedstat").read_text().split()))
 
 
 def of_tasks(pid, field):
@@ -102,6 +116,22 @@ def wait_until(condition, what, seconds=20):
             return value
         assert bound.left() > 0, f"waited {seconds} s until {what}"
         time.sleep(0.002)
+
+
+def wait_until_it_reads(pid):
+    """
+    Waits until a thread of it is in its read(2) of standard input, where the watcher of a target stays once it has told
+    what Ruby shows: nothing runs in it then, and two dumps of it agree.
+    """
+
+    def reads():
+        for task in tasks(pid):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                if pathlib.Path(f"/proc/{pid}/task/{task}/syscall").read_text().startswith("0 0x0 "):
+                    return True
+        return False
+
+    wait_until(reads, f"process {pid} reads its standard input")
 
 
 def is_untouched(pid):

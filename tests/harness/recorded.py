@@ -83,16 +83,21 @@ def stood_still(profile, seconds):
     return counts["missed"] > 0.01 * (counts["samples"] + counts["missed"]) or profile.duration > (seconds + 0.3) * SECOND
 
 
-def recorded_target(*arguments, options=()):
+def undisturbed(make, seconds):
     """
-    The profile with all that waits, standard error, and the timelines of the target. Recorded again if the machine stood
+    What `make()` gives, the first of which is the profile of a recording of so many seconds. Made again if the machine stood
     still, twice at most: the last recording is judged as any other.
     """
     for _ in range(3):
-        recorded = record_target(*arguments, options=options)
-        if not stood_still(recorded[0], options[options.index("-d") + 1]):
+        made = make()
+        if not stood_still(made[0], seconds):
             break
-    return recorded
+    return made
+
+
+def recorded_target(*arguments, options=()):
+    """The profile with all that waits, standard error, and the timelines of the target; undisturbed."""
+    return undisturbed(lambda: record_target(*arguments, options=options), options[options.index("-d") + 1])
 
 
 def record_target(ruby, rbdump, file, script, *arguments, options=()):

@@ -2,7 +2,7 @@ require "io/wait"
 
 # Methods that are defined, run for a moment, and dropped, each after the other: each has its number in its name and in
 # that of its file. Meanwhile garbage is collected all the time, in all ways, so that what comes to be where one was is
-# the next one's. Prints "ready"; once standard input ends, the number of the last one.
+# the next one's. Prints "ready"; "many" after the 600th; and once standard input ends, the number of the last one.
 class Dropping
   def work(until_then, number)
     garbage = nil
@@ -28,5 +28,10 @@ $stdout.puts "ready"
 $stdout.flush
 number = 0
 dropping = Dropping.new
-dropping.drop(number += 1) until $stdin.wait_readable(0)
+until $stdin.wait_readable(0)
+  dropping.drop(number += 1)
+  next unless number == 600
+  $stdout.puts "many"
+  $stdout.flush
+end
 $stdout.puts number
