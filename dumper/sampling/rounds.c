@@ -512,7 +512,8 @@ bool rounds_take(struct rounds *rounds, const struct lateness *late, uint32_t sk
 	/* If the round got stuck, not all threads were looked at, and it is not ended. */
 	if (!rounds->stuck) {
 		forget_ended(rounds);
-		sleep_guard_end_round(&rounds->guard, &rounds->threads);
+		sleep_guard_end_round(&rounds->guard, &rounds->threads, now_ns(rounds),
+				      (uint64_t)(1e9 / rounds->options.rate));
 		quiet_prepare(&rounds->quiet, &rounds->ruby, &threads, &rounds->threads, now_ns(rounds));
 		observation_queue_add(rounds->queue,
 				      &(struct observation){.end_of_round = true, .time_ns = now_ns(rounds)});

@@ -12,10 +12,16 @@
 #define AWAKE_FOR    8u
 /*
  * In each round, a sixteenth of all threads may also begin to be watched, which takes as long as a look at all threads. If
- * more than SLEEP_GUARD_FEW threads and a sixteenth were awake, the guard is of no use, because some watched thread is
- * always awake.
+ * more than SLEEP_GUARD_FEW threads and a sixteenth are awake per period, the guard is of no use, because some watched
+ * thread is always awake.
  */
 #define OPEN_SHARE 16u
+
+/*
+ * How many threads wake up is judged over this time: threads often wake up together, so in most periods none is awake, and
+ * in some nearly all.
+ */
+#define MEAN_NS 300000000.0
 
 void sleep_guard_init(struct sleep_guard *guard)
 {
@@ -49,18 +55,28 @@ static void do_without(struct sleep_guard *guard, struct watched_list *list)
 	guard->events = NULL;
 }
 
+/* Updates the mean. Since the last time, nobody was awake in the periods that had no round like this one. */
+static void count_awake(struct sleep_guard *guard, uint64_t now_ns, uint64_t period_ns)
+{
+	const double since_ns = guard->mean_ns == 0 ? (double)period_ns : (double)(now_ns - guard->mean_ns);
+	const double kept = MEAN_NS / (MEAN_NS + since_ns), share = (double)period_ns / (MEAN_NS + (double)period_ns);
+
+	guard->mean_awake = guard->mean_awake * kept + (double)guard->nr_awake * share;
+	guard->mean_ns = now_ns;
+}
+
 /*
  * If many threads wake up, watching ends, because reports cost the target time: 400 threads that woke up 100 times per
- * second each became half as fast.
+ * second each became half as fast. It begins again only if less than half as many do.
  */
-void sleep_guard_end_round(struct sleep_guard *guard, struct watched_list *list)
+void sleep_guard_end_round(struct sleep_guard *guard, struct watched_list *list, uint64_t now_ns, uint64_t period_ns)
 {
-	if (guard->nr_awake > SLEEP_GUARD_FEW + list->count / OPEN_SHARE)
-		guard->restless += guard->restless < AWAKE_FOR;
-	else
-		guard->restless -= guard->restless > 0;
-	if (guard->restless == AWAKE_FOR)
+	const double many = SLEEP_GUARD_FEW + (double)list->count / OPEN_SHARE;
+
+	count_awake(guard, now_ns, period_ns);
+	if (!guard->restless && guard->mean_awake > many)
 		close_events(list);
+	guard->restless = guard->mean_awake > (guard->restless ? many / 2 : many);
 }
 
 /* A busy thread is not watched, because each report costs the target time. */
@@ -73,7 +89,7 @@ void sleep_guard_note(struct sleep_guard *guard, struct watched_list *list, stru
 		switch_event_close(&watched->event);
 	watched->guarded = same && watched->event.ring.fd >= 0;
 	if (watched->event.ring.fd >= 0 || watched->asleep < ASLEEP_FOR || list->count <= SLEEP_GUARD_FEW + 1 ||
-	    !guard->events || guard->restless > 0 || guard->nr_opened >= OPEN_A_ROUND + list->count / OPEN_SHARE)
+	    !guard->events || guard->restless || guard->nr_opened >= OPEN_A_ROUND + list->count / OPEN_SHARE)
 		return;
 	guard->nr_opened++;
 	if (!switch_event_open(guard->events, watched->subject.tid, &watched->event) && errno != ESRCH)

@@ -15,9 +15,10 @@ struct sleep_guard {
 	size_t nr_opened;	      /* how many threads the guard began to watch in this round */
 	/* how many threads were awake at their check in this round, or had run since their previous check */
 	size_t nr_awake;
-	/* goes up in each round in which many threads were awake, and down in all other rounds; never below 0 */
-	unsigned int restless;
-	bool woken; /* a watched thread may have run since all threads were last checked */
+	double mean_awake; /* the mean of `nr_awake` per period of sampling over about the last third of a second */
+	uint64_t mean_ns;  /* when `mean_awake` was last updated: ns since `origin` (sampling/rounds.h) */
+	bool restless;	   /* so many threads wake up that watching is of no use */
+	bool woken;	   /* a watched thread may have run since all threads were last checked */
 };
 
 void sleep_guard_init(struct sleep_guard *guard);
@@ -28,8 +29,12 @@ void sleep_guard_clear(struct sleep_guard *guard);
  * sleep_guard_end_round().
  */
 void sleep_guard_begin_round(struct sleep_guard *guard);
-/* Ends a round in which all threads were checked. */
-void sleep_guard_end_round(struct sleep_guard *guard, struct watched_list *list);
+/*
+ * Ends a round in which all threads were checked.
+ *   now_ns     the current time: ns since `origin` (sampling/rounds.h)
+ *   period_ns  the period of sampling
+ */
+void sleep_guard_end_round(struct sleep_guard *guard, struct watched_list *list, uint64_t now_ns, uint64_t period_ns);
 
 /*
  * Notes that a thread was checked. `same` says whether the thread is asleep and has not run since its previous check.
