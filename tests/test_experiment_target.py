@@ -205,11 +205,12 @@ def sampling(running):
     def has_run():
         switches = ran_ns = 0
         for pid in [running.pid, *children_of(running.pid)]:
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            with contextlib.suppress(FileNotFoundError):
                 for task in tasks(pid):
-                    counts = schedstat(pid, task)
-                    switches += counts.switches
-                    ran_ns += counts.ran
+                    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                        counts = schedstat(pid, task)
+                        switches += counts.switches
+                        ran_ns += counts.ran
         return switches > 500 or ran_ns > 500_000_000
 
     return has_run
