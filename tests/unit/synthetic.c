@@ -49,6 +49,7 @@ static const struct {
     {E_RUBY_T_ARRAY, 0x26},
     {E_RUBY_T_IMEMO, 0x27},
     {E_RUBY_T_MOVED, 0x28},
+    {E_RUBY_FL_PROMOTED, INT64_C(3) << 10},
     {E_RUBY_FL_USHIFT, 20},
     {E_RUBY_FL_SINGLETON, INT64_C(1) << 27},
     {E_RUBY_Qnil, 0x24},
