@@ -177,9 +177,11 @@ CHECK_PACKAGES = $(TEST_PACKAGES) $(RUBIES_PACKAGES)
 NPM_PACKAGES = $(if $(shell command -v npm),nodejs,nodejs npm)
 FUZZ_PACKAGES = $(BUILD_PACKAGES) clang libclang-rt-dev
 BENCH_PACKAGES = $(CHECK_PACKAGES) elfutils time
+APPLICATIONS_PACKAGES = $(DEMO_PACKAGES) puma ruby-rails ruby-sqlite3 ruby-sidekiq redis-server rubocop
 GALLERY_PACKAGES = $(DEMO_PACKAGES) rubocop rake puma chromium procps
 
-.PHONY: packages-build packages-demo packages-lint packages-check packages-fuzz packages-bench packages-gallery
+.PHONY: packages-build packages-demo packages-lint packages-check packages-fuzz packages-bench packages-gallery \
+	packages-applications
 packages-build: ; @tests/packages $(BUILD_PACKAGES)
 packages-demo: ; @tests/packages $(DEMO_PACKAGES)
 packages-lint: ; @tests/packages $(LINT_PACKAGES)
@@ -187,6 +189,7 @@ packages-check: ; @tests/packages $(CHECK_PACKAGES)
 packages-fuzz: ; @tests/packages $(FUZZ_PACKAGES)
 packages-bench: ; @tests/packages $(BENCH_PACKAGES)
 packages-gallery: ; @tests/packages $(GALLERY_PACKAGES)
+packages-applications: ; @tests/packages $(APPLICATIONS_PACKAGES)
 
 # ---- the two commands of the README
 

@@ -34,7 +34,7 @@ sys.path.insert(0, str(TREE / "tests"))
 from harness.rubies import find_rubies  # noqa: E402
 
 GRAPH = TREE / "tests/targets/graph/graph.rb"
-RUBOCOP = TREE / "bench/rubocop.rb"
+RUBOCOP = TREE / "bench/apps/rubocop.rb"
 # What it looks at: its own sources, some 700 files.
 RUBOCOP_SOURCES = "/usr/share/rubygems-integration/all/gems/rubocop-1.39.0/lib"
 PARTS = ["churn", "variants", "cost", "rubocop", "long"]

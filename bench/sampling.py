@@ -220,8 +220,11 @@ def instructions_a_sample(setting, pid, mode, rate=200):
 
 def states_of(pid):
     """Those of its threads (proc(5), stat): "T" if stopped, "t" if by a tracer."""
-    files = pathlib.Path(f"/proc/{pid}/task").glob("*/stat")
-    return {file.read_text().rpartition(")")[2].split()[0] for file in files}
+    states = set()
+    for file in pathlib.Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(OSError):  # a thread that has ended
+            states.add(file.read_text().rpartition(")")[2].split()[0])
+    return states
 
 
 @contextlib.contextmanager
