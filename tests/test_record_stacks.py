@@ -94,6 +94,35 @@ def test_what_is_dropped_is_not_seen_again(ruby, rbdump, file, mode):
 
 
 @pytest.mark.long
+@pytest.mark.outer_rubies
+@modes
+def test_blocks_that_are_moved(ruby, rbdump, file, mode):
+    """Where a block of a method was, another one comes to be that the same method evals: neither is taken for the other."""
+    if ruby.series < (2, 7):
+        note_not_applicable(f"moved_blocks.rb on {ruby.id}: there is no compaction before 2.7")
+        return
+    with Running(ruby, "shares/moved_blocks.rb") as target:
+        assert target.first_line == "ready"
+        with Recording(rbdump, "-p", target.pid, "-r", 4000, "--mode", mode, file=file) as recording:
+            assert target.line() == "many"
+            status, _, errors = recording.end(signal.SIGINT)
+        assert status == 0, errors
+        target.finish()
+    profile = report(rbdump, file, "--idle")
+    check_well_formed(profile)
+    callers = collections.defaultdict(collections.Counter)
+    for one in profile.of(main=True):
+        frames = list(one.frames)
+        for callee, caller in zip(frames, frames[1:]):
+            if callee["name"] in ("Moved#work_block", "Moved#work_eval"):
+                evaled = caller["path"].startswith("(eval")
+                callers[callee["name"]][evaled] += one.count
+    assert set(callers["Moved#work_eval"]) == {True}, callers
+    assert set(callers["Moved#work_block"]) == {False}, callers
+    assert callers["Moved#work_eval"][True] > 1000 and callers["Moved#work_block"][False] > 100, callers
+
+
+@pytest.mark.long
 @pytest.mark.any_ruby
 @modes
 def test_methods_that_change_places(ruby, rbdump, file, mode):

@@ -25,6 +25,8 @@ static const struct {
 			  VERDICT_UNREADABLE},
     [REASON_COLLECTED] = {"collected", "a garbage collection began before the code and names of the stack were read",
 			  VERDICT_UNREADABLE},
+    [REASON_LOST] = {"lost", "rbdump had no room left for the stack, or the program ended before its names were found",
+		     VERDICT_UNREADABLE},
     [REASON_FRAME_UNREADABLE] = {"frame-unreadable", "a control frame cannot be read", VERDICT_TRUNCATED},
     [REASON_EP_OUTSIDE] = {"ep-outside", "a frame's environment is neither on the stack nor on the heap", VERDICT_TORN},
     [REASON_ENV_UNREADABLE] = {"env-unreadable", "a frame's environment cannot be read", VERDICT_TRUNCATED},

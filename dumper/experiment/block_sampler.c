@@ -12,11 +12,17 @@
 #include "sampling/observation_queue.h"
 #include "target/hold.h"
 
-/* Samples that are taken and not yet decoded. */
-#define SAMPLES 32u
+/*
+ * How many samples are taken before the first of them is decoded: with more, names would be read later. And how many bytes
+ * all of them may have.
+ */
+#define AHEAD	    32u
+#define QUEUE_BYTES (8u << 20)
 
 struct block_sampler {
 	struct sampler *sampler;
+	struct sample sample; /* the one that is being taken */
+	struct sample lost;   /* stands for one that was too large for the queue */
 	struct observation_queue *queue;
 	pthread_t thread;
 	struct block block;
@@ -31,8 +37,9 @@ struct block_sampler *block_sampler_create(const struct session *session, struct
 	if (!block_sampler)
 		return NULL;
 	block_sampler->sampler = sampler;
-	block_sampler->queue = observation_queue_create(session, SAMPLES);
-	if (!block_sampler->queue) {
+	block_sampler->queue = observation_queue_create(QUEUE_BYTES);
+	if (!block_sampler->queue || !sample_init(&block_sampler->sample, session) ||
+	    !sample_init(&block_sampler->lost, session)) {
 		block_sampler_destroy(block_sampler);
 		return NULL;
 	}
@@ -44,6 +51,8 @@ void block_sampler_destroy(struct block_sampler *block_sampler)
 	if (!block_sampler)
 		return;
 	observation_queue_destroy(block_sampler->queue);
+	sample_clear(&block_sampler->sample);
+	sample_clear(&block_sampler->lost);
 	free(block_sampler);
 }
 
@@ -70,19 +79,17 @@ static void *take_block(void *argument)
 	for (uint64_t i = 0; i < block->samples && !stuck; i++) {
 		struct subject *subject = &block->subjects[(block->first + i) % block->nr_subjects];
 		struct timespec next = plus_ns(due, period);
-		struct observation seen = {0};
+		struct observation seen = {.sample = &block_sampler->sample};
 		bool behind;
 
 		observation_queue_wait_for_pace(block_sampler->queue);
-		seen.sample = observation_queue_sample(block_sampler->queue, &seen.slot);
+		observation_queue_wait_for_room(block_sampler->queue, AHEAD);
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		behind = ns_between(&next, &now) > 0;
 		/* If it is behind, or nearly, later deadlines are counted from here. */
 		due = deadline_next(&next, &now);
-		if (!deadline_wait(&due, is_over, block_sampler)) {
-			observation_queue_give_back(block_sampler->queue, seen.slot);
+		if (!deadline_wait(&due, is_over, block_sampler))
 			break;
-		}
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		block_sampler->result.late += behind || deadline_is_late(ns_between(&next, &now), period);
 		sampler_take(block_sampler->sampler, block->source, subject, false, seen.sample);
@@ -113,7 +120,11 @@ struct sample *block_sampler_next(struct block_sampler *block_sampler)
 {
 	const struct observation *seen = observation_queue_next(block_sampler->queue, NULL, NULL);
 
-	return seen ? seen->sample : NULL;
+	if (!seen || seen->sample)
+		return seen ? seen->sample : NULL;
+	block_sampler->lost.source = block_sampler->block.source;
+	sample_reject(&block_sampler->lost, REASON_LOST);
+	return &block_sampler->lost;
 }
 
 void block_sampler_done(struct block_sampler *block_sampler)

@@ -84,7 +84,7 @@ static void take_naive(struct sampler *sampler, struct subject *subject, bool se
 	sample->no_stack = result == COPY_NONE;
 	sample->ec = subject->extent.ec;
 	if (sample->copied)
-		stack_objects_copy(sample->copy, COPY_CHECK_ALL);
+		stack_objects_copy(sample->copy, COPY_CHECK_ALL, NULL);
 }
 
 static void take_once(struct sampler *sampler, struct subject *subject, bool seen, struct sample *sample)
@@ -93,7 +93,7 @@ static void take_once(struct sampler *sampler, struct subject *subject, bool see
 	sample->effort.tries = 1;
 	placement_avoid(&sampler->placement, subject->tid, &subject->task);
 	if (sampler_copy(subject, sample, COPY_ONCE) == COPY_COVERED)
-		stack_objects_copy(sample->copy, COPY_CHECK_ALL);
+		stack_objects_copy(sample->copy, COPY_CHECK_ALL, NULL);
 }
 
 /* Copies a stack as it is. Notes whether the thread is in a torn window, but accepts the copy also then. */

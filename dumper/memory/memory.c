@@ -56,6 +56,7 @@ struct memory {
 
 	const struct memory_piece *pieces; /* laid over the pages */
 	size_t nr_pieces;
+	size_t last_piece;		  /* the one in which the last read was */
 	uint64_t pieces_low, pieces_high; /* no page is read there */
 
 	struct footprint *footprint; /* receives what is read; NULL */
@@ -255,6 +256,7 @@ void memory_overlay(struct memory *memory, const struct memory_piece *pieces, si
 {
 	memory->pieces = pieces;
 	memory->nr_pieces = count;
+	memory->last_piece = 0;
 	memory->pieces_low = low;
 	memory->pieces_high = high;
 }
@@ -262,18 +264,28 @@ void memory_overlay(struct memory *memory, const struct memory_piece *pieces, si
 /* At most so many pieces may overlap. */
 #define OVERLAPS 4
 
-/* The piece that has all of the bytes; NULL if none has. */
-static const struct memory_piece *find_piece(const struct memory *memory, uint64_t address, size_t length)
+static bool has(const struct memory_piece *piece, uint64_t address, size_t length)
 {
-	const size_t behind = array_first(memory->pieces, memory->nr_pieces, piece, piece->address > address);
+	const uint64_t offset = address - piece->address;
 
+	return offset <= piece->length && length <= piece->length - offset;
+}
+
+/* The piece that has all of the bytes; NULL if none has. There are pieces. */
+static const struct memory_piece *find_piece(struct memory *memory, uint64_t address, size_t length)
+{
+	size_t behind;
+
+	/* Most reads are of the object that the last one was of. */
+	if (has(&memory->pieces[memory->last_piece], address, length))
+		return &memory->pieces[memory->last_piece];
+	behind = array_first(memory->pieces, memory->nr_pieces, piece, piece->address > address);
 	/* A short piece may lie in a longer one that begins before it. */
 	for (size_t back = 0; back < OVERLAPS && back < behind; back++) {
-		const struct memory_piece *piece = &memory->pieces[behind - 1 - back];
-		const uint64_t offset = address - piece->address;
-
-		if (offset <= piece->length && length <= piece->length - offset)
-			return piece;
+		if (!has(&memory->pieces[behind - 1 - back], address, length))
+			continue;
+		memory->last_piece = behind - 1 - back;
+		return &memory->pieces[memory->last_piece];
 	}
 	return NULL;
 }
@@ -397,6 +409,8 @@ void memory_want(struct memory *memory, uint64_t start, uint64_t end)
 {
 	uint64_t first = start / MEMORY_PAGE, last = end > start ? (end - 1) / MEMORY_PAGE : 0;
 
+	if (memory->nr_pieces > 0 && end > start && find_piece(memory, start, (size_t)(end - start)))
+		return;
 	for (uint64_t number = first; end > start && number <= last; number++)
 		if (!enter_page(memory, number))
 			return;

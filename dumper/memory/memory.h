@@ -77,8 +77,8 @@ struct memory_piece {
 
 /*
  * Lays pieces over the snapshot: a read that lies within one piece gets the bytes of that piece. The pieces must be in
- * ascending order of their addresses. The caller owns the pieces, and must keep them until the next call of
- * memory_overlay() replaces them. If `count` is 0, all pieces are removed.
+ * ascending order of their addresses. Where pieces overlap, they must have the same bytes. The caller owns the pieces,
+ * and must keep them until the next call of memory_overlay() replaces them. If `count` is 0, all pieces are removed.
  *   low, high  if there are pieces, a read that begins in [low, high) fails unless the read lies within one piece
  */
 void memory_overlay(struct memory *memory, const struct memory_piece *pieces, size_t count, uint64_t low,
@@ -130,8 +130,8 @@ void memory_seal(struct memory *memory);
 size_t memory_missed(const struct memory *memory);
 
 /*
- * Notes the pages of [start, end) as wanted. If there is no room for more pages, the remaining pages are not noted.
- * Copies nothing yet.
+ * Notes the pages of [start, end) as wanted, unless one piece that was laid over the snapshot has all its bytes. If there
+ * is no room for more pages, the remaining pages are not noted. Copies nothing yet.
  */
 void memory_want(struct memory *memory, uint64_t start, uint64_t end);
 

@@ -134,19 +134,23 @@ static uint32_t part_now(const struct capture_control *control, uint64_t *origin
 	return part;
 }
 
-/* Sends records every SEND_NS, and before it begins a new part. */
-static void keep_sending(struct capture *capture)
+/*
+ * Sends records every SEND_NS, and before it begins a new part.
+ *   until_ns  all observations before this time were added, in ns since `origin` of capture_options
+ */
+static void keep_sending(struct capture *capture, uint64_t until_ns)
 {
-	const struct capture_control *control = capture->options->control;
 	uint64_t origin_ns;
+	const uint32_t part = part_now(capture->options->control, &origin_ns);
+	const bool is_new = part != capture->part && origin_ns <= until_ns;
 
-	if (elapsed_ns(&capture->sent) < SEND_NS && control->part == capture->part)
+	if (elapsed_ns(&capture->sent) < SEND_NS && !is_new)
 		return;
 	if (capture->is_ruby)
 		send_records(capture);
-	if (control->part == capture->part)
+	if (!is_new)
 		return;
-	capture->part = part_now(control, &origin_ns);
+	capture->part = part;
 	if (!spans_begin_part(capture->spans, origin_ns))
 		capture->lost = true;
 }
@@ -305,20 +309,24 @@ static void take_observations(struct capture *capture, const struct session *ses
 	const struct observation *seen;
 	struct timespec watched;
 	bool timed_out, no_list;
+	enum spans_request request;
 
 	clock_gettime(CLOCK_MONOTONIC, &watched);
 	while ((seen = from->next(stream, &timed_out)) || timed_out) {
 		no_list = seen && seen->no_list;
+		keep_sending(capture, seen ? seen->time_ns : UINT64_MAX);
 		if (no_list) {
 			from->done(stream);
 		} else if (seen) {
 			watchdog_reads(READING_NAMES);
-			if (spans_add(capture->spans, session, decoder, seen))
+			request = spans_add(capture->spans, session, decoder, seen);
+			if (request == SPANS_KEEP_PACE)
 				from->keep_pace(stream);
+			else if (request == SPANS_COPY_AGAIN && from->ask)
+				from->ask(stream, seen->thread);
 			watchdog_has_read(READING_NAMES);
 			from->done(stream);
 		}
-		keep_sending(capture);
 		if (is_over(capture))
 			from->stop(stream);
 		if (!no_list && elapsed_ns(&watched) < WATCH_NS)
@@ -381,7 +389,7 @@ static void capture_target(struct capture *capture)
 	watch_begin(&capture->watch, options->pid, false);
 	while (!error && (session = wait_for_ruby(capture, !capture->is_ruby, &waited))) {
 		waited |= options->launched;
-		keep_sending(capture);
+		keep_sending(capture, UINT64_MAX);
 		set_process(capture, session, waited ? begin_ns : now_ns(capture));
 		capture->is_ruby = true;
 		capture->nearest |= session_nearest(session) != NULL;

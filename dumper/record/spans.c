@@ -21,7 +21,7 @@
  * If the name of a thread is the same object as before, but a collection has begun since, the name is read again, because
  * another String may be at its address now. It is not read again more often than this.
  */
-#define NAME_NS UINT64_C(50000000)
+#define NAME_NS UINT64_C(1000000000)
 
 /* A thread that is there, or was. */
 struct of_thread {
@@ -33,6 +33,7 @@ struct of_thread {
 	uint32_t id;   /* in the recording; UINT32_MAX: not in it yet */
 	uint32_t node; /* its last stack */
 	uint8_t verdict;
+	enum reason unnamed;	  /* why the names of that stack are not known, if they can be by a new copy of it */
 	struct profile_span span; /* the current span; count 0: there is none, and the rest is of the last span */
 	bool seen;		  /* it had a span, and was in the last full round */
 	bool no_native;		  /* it had no native thread when it was seen last */
@@ -64,6 +65,7 @@ struct spans {
 	uint64_t quiet_ns; /* the time of the last one */
 	size_t tables_max; /* new tables begin when the tables take this much memory */
 	struct result results[CACHE_MAX];
+	struct stacks_functions functions;
 	bool many_to_many; /* a Ruby thread may have a different native thread each time, or none */
 	bool no_memory;
 };
@@ -394,16 +396,16 @@ static bool is_shown(const struct trace_thread *stack)
 }
 
 /*
- * Decodes a stack. Keeps its node if the stack will decode to the same frames whenever it is seen again. Returns whether
- * the target may have moved or freed its objects meanwhile.
+ * Decodes a stack. Keeps its node if the stack will decode to the same frames whenever it is seen again. Returns why its
+ * names are not known if that is because of a collection; otherwise REASON_NONE.
  */
-static bool decode(struct spans *spans, struct of_thread *thread, struct decoder *decoder,
-		   const struct observation *seen)
+static enum reason decode(struct spans *spans, struct of_thread *thread, struct decoder *decoder,
+			  const struct observation *seen)
 {
 	bool holds;
 	struct trace_thread stack = decoder_decode(decoder, seen->sample, &holds);
 
-	thread->node = stacks_add(encoder_tables(spans->encoder), &stack);
+	thread->node = stacks_add(encoder_tables(spans->encoder), &spans->functions, &stack);
 	spans->no_memory |= thread->node == UINT32_MAX;
 	thread->verdict = (uint8_t)stack.verdict;
 	free(stack.frames);
@@ -421,7 +423,7 @@ static bool decode(struct spans *spans, struct of_thread *thread, struct decoder
 		thread->node = 0;
 		thread->verdict = VERDICT_UNREADABLE;
 	}
-	return stack.reason == REASON_COMPACTED || stack.reason == REASON_COLLECTED;
+	return stack.reason == REASON_COMPACTED || stack.reason == REASON_COLLECTED ? stack.reason : REASON_NONE;
 }
 
 /* Takes the node of a stack that was decoded before. */
@@ -430,17 +432,27 @@ static void recall(struct spans *spans, struct of_thread *thread, struct cached_
 	const struct result *result = &spans->results[stack.id];
 	const bool is_there = result->epoch == stack.epoch;
 
+	thread->unnamed = is_there ? REASON_NONE : REASON_COLLECTED;
 	thread->node = is_there ? result->node : add_mark(spans, "unreadable", REASON_NONE);
 	thread->verdict = is_there ? VERDICT_COMPLETE : VERDICT_UNREADABLE;
 	if (thread->node == UINT32_MAX)
 		thread->node = 0;
 }
 
-bool spans_add(struct spans *spans, const struct session *session, struct decoder *decoder,
-	       const struct observation *seen)
+/* Notes that a stack was lost before it could be decoded. */
+static void lose(struct spans *spans, struct of_thread *thread)
+{
+	thread->unnamed = REASON_LOST;
+	thread->node = add_mark(spans, validate_verdict_name(VERDICT_UNREADABLE), REASON_LOST);
+	thread->verdict = VERDICT_UNREADABLE;
+	if (thread->node == UINT32_MAX)
+		thread->node = 0;
+}
+
+enum spans_request spans_add(struct spans *spans, const struct session *session, struct decoder *decoder,
+			     const struct observation *seen)
 {
 	struct of_thread *thread;
-	bool moved = false;
 
 	if (seen->quiet) {
 		spans->quiet_rounds++;
@@ -452,20 +464,22 @@ bool spans_add(struct spans *spans, const struct session *session, struct decode
 	if (seen->end_of_round && seen->thread == 0) {
 		if (!seen->quiet)
 			end_round(spans);
-		return false;
+		return SPANS_NOTHING;
 	}
 	if (seen->sample && (seen->sample->gone || seen->sample->no_stack))
-		return false;
+		return SPANS_NOTHING;
 	thread = thread_at(spans, seen);
 	if (!thread)
-		return false;
+		return SPANS_NOTHING;
 	note_thread(spans, session, thread, seen);
 	if (seen->quiet)
 		skip_quiet_rounds(spans, thread);
 	else
 		add_quiet_rounds(spans, thread);
 	if (seen->sample)
-		moved = decode(spans, thread, decoder, seen);
+		thread->unnamed = decode(spans, thread, decoder, seen);
+	else if (seen->lost)
+		lose(spans, thread);
 	else if (!seen->same)
 		recall(spans, thread, seen->stack);
 	spans->counts.samples++;
@@ -474,7 +488,9 @@ bool spans_add(struct spans *spans, const struct session *session, struct decode
 	spans->counts.skipped += seen->skipped;
 	spans->counts.verdicts[thread->verdict]++;
 	extend_span(spans, thread, seen);
-	return moved;
+	if (seen->sample && thread->unnamed == REASON_COMPACTED)
+		return SPANS_KEEP_PACE;
+	return seen->same && thread->unnamed != REASON_NONE ? SPANS_COPY_AGAIN : SPANS_NOTHING;
 }
 
 void spans_add_starting(struct spans *spans, pid_t tid, uint64_t start_ns, uint64_t end_ns, uint32_t count)
@@ -511,6 +527,7 @@ static bool renew_tables(struct spans *spans, bool new_file)
 		stacks[i] = spans->threads[i].node;
 	for (size_t i = 0; i < CACHE_MAX; i++)
 		kept[i] = spans->results[i].node;
+	spans->functions = (struct stacks_functions){0};
 	if (!encoder_reset(spans->encoder, stacks, spans->nr_threads + CACHE_MAX, new_file)) {
 		free(stacks);
 		return false;

@@ -29,14 +29,21 @@ void spans_set_process(struct spans *spans, const struct profile_process *proces
  */
 void spans_add_starting(struct spans *spans, pid_t tid, uint64_t start_ns, uint64_t end_ns, uint32_t count);
 
+/* What the caller of spans_add() must tell the stream that made the observation. */
+enum spans_request {
+	SPANS_NOTHING,
+	/* The target might have moved objects before the names of the stack's frames were read: call keep_pace(). */
+	SPANS_KEEP_PACE,
+	/* The names of the thread's stack are not known, and the thread still sleeps with that stack: call ask(). */
+	SPANS_COPY_AGAIN,
+};
+
 /*
  * Adds an observation.
  *   session  the session of the target, used to read the names of threads
- * Returns whether the target might have moved or freed objects before the names of the stack's frames were read. If
- * true, the caller must call keep_pace() of the stream that made the observation.
  */
-bool spans_add(struct spans *spans, const struct session *session, struct decoder *decoder,
-	       const struct observation *seen);
+enum spans_request spans_add(struct spans *spans, const struct session *session, struct decoder *decoder,
+			     const struct observation *seen);
 
 /* Forgets all threads. Call this function if the process has called exec. */
 void spans_forget_threads(struct spans *spans);

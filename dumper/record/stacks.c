@@ -2,8 +2,7 @@
 
 #include "base/text.h"
 
-static uint32_t add_frame(struct profile *tables, uint32_t parent, const struct profile_function *function,
-			  int64_t line)
+static uint32_t add_function(struct profile *tables, const struct profile_function *function)
 {
 	const struct profile_function mine = {
 	    .kind = function->kind,
@@ -13,12 +12,17 @@ static uint32_t add_frame(struct profile *tables, uint32_t parent, const struct 
 	    .absolute_path = profile_string(tables, function->absolute_path),
 	    .first_line = function->first_line,
 	};
+
+	return mine.name && mine.label ? profile_add_function(tables, &mine) : UINT32_MAX;
+}
+
+/* Adds a frame of a function below a node. UINT32_MAX if out of memory, or if there is no function or no node. */
+static uint32_t add_frame(struct profile *tables, uint32_t parent, uint32_t function, int64_t line)
+{
 	uint32_t index = UINT32_MAX;
 
-	if (mine.name && mine.label && parent != UINT32_MAX)
-		index = profile_add_function(tables, &mine);
-	if (index != UINT32_MAX)
-		index = profile_add_frame(tables, index, line);
+	if (function != UINT32_MAX && parent != UINT32_MAX)
+		index = profile_add_frame(tables, function, line);
 	if (index != UINT32_MAX)
 		index = profile_add_node(tables, parent, index);
 	return index;
@@ -33,13 +37,14 @@ static uint32_t add_mark_below(struct profile *tables, uint32_t parent, const ch
 
 	text_format(&text, why ? "(%s: %s)" : "(%s)", what, why);
 	mark.name = mark.label = text.data;
-	node = add_frame(tables, parent, &mark, 0);
+	node = add_frame(tables, parent, add_function(tables, &mark), 0);
 	text_clear(&text);
 	return node;
 }
 
-static uint32_t add_trace_frame(struct profile *tables, uint32_t parent, const struct trace_frame *frame)
+static uint32_t function_of(struct profile *tables, struct stacks_functions *functions, const struct trace_frame *frame)
 {
+	const size_t at = frame->method % STACKS_FUNCTIONS;
 	bool cfunc = frame->kind == TRACE_CFUNC;
 	const struct profile_function function = {
 	    .kind = cfunc ? PROFILE_CFUNC : PROFILE_RUBY,
@@ -51,12 +56,22 @@ static uint32_t add_trace_frame(struct profile *tables, uint32_t parent, const s
 	    .first_line = cfunc ? 0 : frame->first_line,
 	};
 
-	if (frame->kind == TRACE_UNREADABLE || !function.name)
-		return add_mark_below(tables, parent, "unreadable", frame->reason);
-	return add_frame(tables, parent, &function, frame->has_line ? frame->line : 0);
+	if (frame->method == 0 || functions->of[at].method != frame->method) {
+		functions->of[at].function = add_function(tables, &function);
+		functions->of[at].method = functions->of[at].function != UINT32_MAX ? frame->method : 0;
+	}
+	return functions->of[at].function;
 }
 
-uint32_t stacks_add(struct profile *tables, const struct trace_thread *stack)
+static uint32_t add_trace_frame(struct profile *tables, struct stacks_functions *functions, uint32_t parent,
+				const struct trace_frame *frame)
+{
+	if (frame->kind == TRACE_UNREADABLE || (!frame->name && !frame->label))
+		return add_mark_below(tables, parent, "unreadable", frame->reason);
+	return add_frame(tables, parent, function_of(tables, functions, frame), frame->has_line ? frame->line : 0);
+}
+
+uint32_t stacks_add(struct profile *tables, struct stacks_functions *functions, const struct trace_thread *stack)
 {
 	uint32_t node = 0;
 
@@ -65,7 +80,7 @@ uint32_t stacks_add(struct profile *tables, const struct trace_thread *stack)
 	if (stack->verdict == VERDICT_TRUNCATED)
 		node = add_mark_below(tables, 0, "truncated", stack->reason);
 	for (size_t i = stack->nr_frames; i-- > 0 && node != UINT32_MAX;)
-		node = add_trace_frame(tables, node, &stack->frames[i]);
+		node = add_trace_frame(tables, functions, node, &stack->frames[i]);
 	return node;
 }
 

@@ -7,12 +7,21 @@
 #include "recording/profile.h"
 #include "trace/trace.h"
 
+/* The functions of the tables that were found lately, by trace_frame.method. All zero: none. */
+#define STACKS_FUNCTIONS 4096u
+struct stacks_functions {
+	struct {
+		uint64_t method;
+		uint32_t function;
+	} of[STACKS_FUNCTIONS];
+};
+
 /*
  * Adds a decoded stack to the tables, unless they already contain it. Returns the node of the stack; UINT32_MAX if out
- * of memory. A torn or unreadable stack becomes one frame. The name of this frame gives the reason, such as
- * "(torn: window)".
+ * of memory. `functions` must be cleared when new tables begin. A torn or unreadable stack becomes one frame. The name of
+ * this frame gives the reason, such as "(torn: window)".
  */
-uint32_t stacks_add(struct profile *tables, const struct trace_thread *stack);
+uint32_t stacks_add(struct profile *tables, struct stacks_functions *functions, const struct trace_thread *stack);
 
 /*
  * Adds one frame in place of a missing stack, and returns the node of the frame; UINT32_MAX if out of memory. The name

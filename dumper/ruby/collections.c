@@ -6,9 +6,10 @@
 /* The most pages that contain these members and the pointers that lead to them. */
 #define NOW_PAGES 8u
 
-enum { COUNT, COMPACTIONS, COMPACTING, COLLECTING, MEMBERS };
+enum { COUNT, MAJORS, COMPACTIONS, COMPACTING, COLLECTING, MEMBERS };
 static const enum layout_member_id members[MEMBERS] = {
     [COUNT] = F_objspace_count,
+    [MAJORS] = F_objspace_majors,
     [COMPACTIONS] = F_objspace_compactions,
     [COMPACTING] = F_objspace_during_compacting,
     [COLLECTING] = F_objspace_during_gc,
@@ -39,6 +40,7 @@ struct collections collections_read(const struct ruby *ruby)
 	uint64_t values[MEMBERS] = {0};
 	struct collections ret = {0};
 	uint8_t mode = MODE_NONE;
+	bool has_majors = false;
 
 	for (size_t i = 0; i < MEMBERS; i++) {
 		struct access access = ruby_access(ruby);
@@ -50,9 +52,13 @@ struct collections collections_read(const struct ruby *ruby)
 		values[i] = access.failed ? 0 : value;
 		if (i == COUNT && !access.failed)
 			ret.told = read_mode(ruby, objspace, &mode);
+		if (i == MAJORS)
+			has_majors = !access.failed;
 	}
 	ret.doubted = ruby->borrowed;
 	ret.begun = values[COUNT];
+	ret.majors = values[MAJORS];
+	ret.tells_majors = ret.told && has_majors;
 	ret.compactions = values[COMPACTIONS];
 	ret.compacting = values[COMPACTING] != 0;
 	ret.collecting = values[COLLECTING] != 0;
@@ -89,6 +95,20 @@ bool collections_same_objects(const struct collections *kept, const struct colle
 	return kept->told && now->told && !kept->doubted && !now->doubted && !kept->beginning &&
 	       kept->begun == now->begun && kept->marking == now->marking && !kept->compacting &&
 	       !collections_moved_between(kept, now);
+}
+
+bool collections_same_old_objects(const struct collections *kept, const struct collections *now)
+{
+	return kept->tells_majors && now->tells_majors && !kept->doubted && !now->doubted && !kept->beginning &&
+	       !kept->marking && !kept->compacting && kept->majors == now->majors &&
+	       !collections_moved_between(kept, now);
+}
+
+bool collections_is_old(const struct layout *layout, uint64_t flags)
+{
+	const uint64_t bits = (uint64_t)layout->enumerators[E_RUBY_FL_PROMOTED].value;
+
+	return layout->enumerators[E_RUBY_FL_PROMOTED].present && bits != 0 && (flags & bits) == bits;
 }
 
 bool collections_range(const struct ruby *ruby, uint64_t *start, uint64_t *end)

@@ -16,6 +16,7 @@
 /* A member is 0 or false if this Ruby does not have it, or if it could not be read. */
 struct collections {
 	uint64_t begun;	      /* number of collections that have begun */
+	uint64_t majors;      /* number of collections of old objects, too, that have begun */
 	uint64_t compactions; /* number of collections that have moved objects */
 	bool compacting;      /* a collection that moves objects is running */
 	bool collecting;      /* the collector is running */
@@ -26,8 +27,9 @@ struct collections {
 	 * ended.
 	 */
 	bool beginning;
-	bool told;    /* `begun` and `marking` are known */
-	bool doubted; /* the layout is for another release, and no test can confirm that this state is right */
+	bool told;	   /* `begun` and `marking` are known */
+	bool tells_majors; /* `majors` is known */
+	bool doubted;	   /* the layout is for another release, and no test can confirm that this state is right */
 };
 
 /* Reads the state from the memory of `ruby`. */
@@ -69,6 +71,21 @@ bool collections_same_objects(const struct collections *kept, const struct colle
  * address.
  */
 bool collections_unchanged(const struct collections *then, const struct collections *now);
+
+/*
+ * Whether an address contains the same object at two moments, if it contained an old object at the first of them, and a
+ * stack or a reachable object referred to it then. In contrast to collections_same_objects(), collections of young
+ * objects only may have begun between the moments.
+ *
+ * Such a collection does not free an old object: it leaves the object's mark as it is (gc.c, gc_setup_mark_bits() and
+ * gc_marks_start(), v2_2_0 to v3_3_8; gc/default/default.c, v3_4_5, v4_0_5). The count of collections of old objects
+ * increases when the marking of such a collection begins, that is before it frees anything. If it was marking at the
+ * first moment, it may free what was reachable then, so the result is false.
+ */
+bool collections_same_old_objects(const struct collections *kept, const struct collections *now);
+
+/* Whether flags of an object (struct RBasic) say that it is old. False if this Ruby has no old objects. */
+bool collections_is_old(const struct layout *layout, uint64_t flags);
 
 /*
  * Finds the range [*start, *end) of the target's memory that contains the whole state. To get a consistent state, copy

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "ruby/checked_code.h"
 #include "ruby/code.h"
 #include "ruby/context.h"
 #include "ruby/environment.h"
@@ -15,10 +16,14 @@ static uint64_t env_word(struct access *access, uint64_t ep, int index)
 	return access_word(access, ep + (uint64_t)(int64_t)(index * 8));
 }
 
-static enum pointee classify(struct access *access, uint64_t value)
+static enum pointee classify(const struct ruby *ruby, struct access *access, uint64_t value)
 {
+	const enum pointee known = ruby->checked ? checked_code_pointee(ruby->checked, value) : POINTEE_OTHER;
+
 	if (value == 0)
 		return POINTEE_NULL;
+	if (known != POINTEE_OTHER)
+		return known;
 	if (value_is_object(value))
 		value = value_object(access, value); /* an iseq may have been moved */
 	if (code_is_at(access, value))
@@ -35,16 +40,19 @@ static enum pointee classify(struct access *access, uint64_t value)
 }
 
 /* check_method_entry() of vm_insnhelper.c: the method entry that a me_cref slot leads to, 0 if none. */
-static uint64_t method_of_slot(struct access *access, uint64_t value, bool may_be_svar)
+static uint64_t method_of_slot(const struct ruby *ruby, struct access *access, uint64_t value, bool may_be_svar)
 {
-	switch (classify(access, value)) {
+	switch (classify(ruby, access, value)) {
 	case POINTEE_METHOD:
-		return value_object(access, value);
+		/* One that is known has not moved. */
+		return ruby->checked && checked_code_pointee(ruby->checked, value) == POINTEE_METHOD
+			   ? value
+			   : value_object(access, value);
 	case POINTEE_SVAR:
 		if (!may_be_svar)
 			return 0;
 		value = access_member(access, value_object(access, value), F_svar_cref_or_me);
-		return method_of_slot(access, value, false);
+		return method_of_slot(ruby, access, value, false);
 	default:
 		return 0;
 	}
@@ -115,11 +123,11 @@ static bool has_env_object(struct access *access, uint64_t ep)
 }
 
 /* rb_vm_frame_method_entry(): follows the enclosing environments up to and including the local one. */
-static uint64_t method_of_frame(struct access *access, uint64_t ep)
+static uint64_t method_of_frame(const struct ruby *ruby, struct access *access, uint64_t ep)
 {
 	for (int i = 0; i < MAX_NESTING && !access->failed; i++) {
 		struct env env = read_env(access, ep);
-		uint64_t method = method_of_slot(access, env.me_cref, env.local);
+		uint64_t method = method_of_slot(ruby, access, env.me_cref, env.local);
 
 		if (method != 0 || env.local)
 			return method;
@@ -166,6 +174,24 @@ static bool has_flag(const struct layout_number *bit, uint64_t flags)
 	return bit->present && flags & (uint64_t)bit->value;
 }
 
+/* What contradicts that a frame's code belongs to its method entry; REASON_NONE if nothing does. */
+static enum reason check_code(const struct ruby *ruby, const struct access *access, const struct frame *frame)
+{
+	const bool is_ruby = frame->kind == FRAME_RUBY;
+
+	if (frame->method == 0 && frame->kind == FRAME_CFUNC)
+		return REASON_NO_METHOD;
+	if (ruby->unchecked || !is_ruby ||
+	    (ruby->checked && checked_code_has(ruby->checked, frame->iseq, frame->method, frame->own_method)))
+		return REASON_NONE;
+	if (frame->method != 0)
+		return is_code_of_method(access, frame->method, frame->iseq, frame->own_method) ? REASON_NONE
+												: REASON_METHOD_OTHER;
+	return !layout_has(ruby->layout, F_cfp_me) && (frame->own_method || is_code_in_method(access, frame->iseq))
+		   ? REASON_NO_METHOD
+		   : REASON_NONE;
+}
+
 static void read_frame(const struct ruby *ruby, const struct stack *stack, uint64_t cfp, struct frame *ret)
 {
 	struct access access = ruby_access(ruby);
@@ -190,14 +216,14 @@ static void read_frame(const struct ruby *ruby, const struct stack *stack, uint6
 	env = read_env(&access, facts.ep);
 	facts.ep = env.ep;
 	facts.flags = layout_has(ruby->layout, F_cfp_flag) ? access_member(&access, cfp, F_cfp_flag) : env.flags;
-	facts.me_cref = classify(&access, env.me_cref);
+	facts.me_cref = classify(ruby, &access, env.me_cref);
 	if (facts.ep < facts.vm_stack || facts.ep >= facts.stack_end)
 		facts.env = has_env_object(&access, facts.ep);
 	if (access.failed)
 		return;
 
 	ret->reason = REASON_NOT_CODE;
-	facts.iseq = classify(&access, ret->iseq);
+	facts.iseq = classify(ruby, &access, ret->iseq);
 	if (access.failed)
 		return;
 
@@ -205,20 +231,12 @@ static void read_frame(const struct ruby *ruby, const struct stack *stack, uint6
 	if (ret->kind != FRAME_RUBY && ret->kind != FRAME_CFUNC)
 		return;
 	ret->method = layout_has(ruby->layout, F_cfp_me) ? access_member(&access, cfp, F_cfp_me)
-							 : method_of_frame(&access, facts.ep);
+							 : method_of_frame(ruby, &access, facts.ep);
 	magic = facts.flags & access_enum(&access, E_VM_FRAME_MAGIC_MASK);
 	ret->finish = has_flag(&ruby->layout->enumerators[E_VM_FRAME_FLAG_FINISH], facts.flags);
 	ret->own_method = magic == access_enum(&access, E_VM_FRAME_MAGIC_METHOD) ||
 			  magic == access_enum(&access, E_VM_FRAME_MAGIC_CFUNC);
-	if (access.failed)
-		ret->reason = REASON_METHOD_UNREADABLE;
-	else if (!ruby->unchecked && ret->kind == FRAME_RUBY && ret->method != 0 &&
-		 !is_code_of_method(&access, ret->method, ret->iseq, ret->own_method))
-		ret->reason = REASON_METHOD_OTHER;
-	else if (ret->method == 0 &&
-		 (ret->kind == FRAME_CFUNC || (!ruby->unchecked && !layout_has(ruby->layout, F_cfp_me) &&
-					       (ret->own_method || is_code_in_method(&access, ret->iseq)))))
-		ret->reason = REASON_NO_METHOD;
+	ret->reason = access.failed ? REASON_METHOD_UNREADABLE : check_code(ruby, &access, ret);
 	if (ret->reason != REASON_NONE)
 		ret->kind = FRAME_UNREADABLE;
 }
@@ -265,9 +283,14 @@ bool stack_walk(const struct ruby *ruby, uint64_t ec, uint64_t thread, size_t li
 		return false;
 	for (uint64_t cfp = ret->facts.cfp; ret->nr_frames < count && !memory_is_over(ruby->memory);
 	     cfp += ret->facts.frame_size) {
+		const struct frame *known =
+		    ruby->known ? known_stack_frame(ruby->known, cfp, ret->facts.frame_size) : NULL;
 		struct frame *frame = &ret->frames[ret->nr_frames++];
 
-		read_frame(ruby, ret, cfp, frame);
+		if (known)
+			*frame = *known;
+		else
+			read_frame(ruby, ret, cfp, frame);
 		if (frame->reason != REASON_NONE && ret->reason == REASON_NONE)
 			ret->reason = frame->reason;
 	}

@@ -38,6 +38,23 @@ struct stack {
 	size_t nr_frames;
 };
 
+/* Frames of one stack that are known, and need not be read (sampling/known_frames.h). */
+struct known_stack {
+	uint64_t end;	      /* where the oldest frame ends */
+	struct frame *frames; /* oldest first; FRAME_UNREADABLE: not known */
+	size_t count;
+};
+
+/* The known frame at an address; NULL if it is not known. */
+static inline const struct frame *known_stack_frame(const struct known_stack *known, uint64_t cfp, uint64_t frame_size)
+{
+	const uint64_t from_end = known->count > 0 && cfp < known->end ? (known->end - cfp) / frame_size : 0;
+
+	return from_end > 0 && from_end <= known->count && known->frames[from_end - 1].kind != FRAME_UNREADABLE
+		   ? &known->frames[from_end - 1]
+		   : NULL;
+}
+
 /*
  * Walks the frames of an execution context (rb_execution_context_t at `ec`).
  *   thread  the rb_thread_t to which the execution context must belong

@@ -3,54 +3,8 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "memory/footprint.h"
 #include "ruby/label.h"
-
-/*
- * Kept data is read again after this time, because the bytes from which it was made may have been changed in place (a
- * class has got a name), and no collection shows that.
- */
-#define KEPT_NS UINT64_C(5000000000)
-
-/* What all frames of one method's code have in common: everything that does not depend on pc. */
-struct entry {
-	uint64_t iseq, method; /* key; both 0 in an unused slot */
-	struct code code;
-	enum reason reason;
-	bool acts_as_cfunc, hides_cfuncs, hides_caller;
-	const char *label, *name, *path, *absolute_path;
-	struct kept *kept; /* NULL unless it is kept */
-};
-
-struct line {
-	uint64_t pc;
-	int64_t line;
-};
-
-/* What is known of a kept entry. */
-struct kept {
-	struct footprint footprint;
-	struct collections as_of; /* the moment as of which the entry is right; none if `told` is false */
-	uint64_t since_ns;	  /* when it was first read */
-	uint64_t checked_ns;	  /* when it was last confirmed */
-	bool is_wanted;		  /* its pages were requested */
-	bool is_new;		  /* it, or a line of it, was read for the current stack */
-	bool is_same;		  /* it was first read before the moment of that stack, and is the same now */
-	bool is_late;		  /* the same, but it was first read after that moment */
-	struct line *lines;	  /* lines that were asked for */
-	size_t nr_lines, lines_capacity;
-};
-
-struct resolver {
-	struct ruby of_ruby; /* its own copy, once it is kept */
-	const struct ruby *ruby;
-	struct trace *trace;
-	struct entry *entries; /* hash table with open addressing */
-	size_t capacity;       /* a power of two */
-	size_t count;
-	bool keeps;
-	size_t bytes; /* total size of the kept data */
-};
+#include "ruby/resolve_parts.h"
 
 struct resolver *resolver_create(const struct ruby *ruby, struct trace *trace)
 {
@@ -69,26 +23,20 @@ struct resolver *resolver_create(const struct ruby *ruby, struct trace *trace)
 	return resolver;
 }
 
-static void free_kept(struct kept *kept)
-{
-	if (!kept)
-		return;
-	footprint_clear(&kept->footprint);
-	free(kept->lines);
-	free(kept);
-}
-
 void resolver_destroy(struct resolver *resolver)
 {
 	if (!resolver)
 		return;
 	for (size_t i = 0; i < resolver->capacity; i++)
-		free_kept(resolver->entries[i].kept);
+		resolve_free_kept(resolver->entries[i].kept);
+	memory_destroy(resolver->kept_bytes);
+	free(resolver->pieces);
+	free(resolver->touched);
 	free(resolver->entries);
 	free(resolver);
 }
 
-static struct entry *find_entry(const struct resolver *resolver, uint64_t iseq, uint64_t method)
+struct entry *resolve_find(const struct resolver *resolver, uint64_t iseq, uint64_t method)
 {
 	size_t i = (size_t)(((iseq ^ (method << 1)) * 0x9e3779b97f4a7c15ULL) >> 20) & (resolver->capacity - 1);
 
@@ -110,7 +58,7 @@ static bool grow(struct resolver *resolver)
 	}
 	for (size_t i = 0; i < old.capacity; i++)
 		if (old.entries[i].iseq != 0 || old.entries[i].method != 0)
-			*find_entry(resolver, old.entries[i].iseq, old.entries[i].method) = old.entries[i];
+			*resolve_find(resolver, old.entries[i].iseq, old.entries[i].method) = old.entries[i];
 	free(old.entries);
 	return true;
 }
@@ -173,16 +121,31 @@ static void describe(struct resolver *resolver, const struct method *method, str
 		entry->reason = REASON_CODE_UNREADABLE;
 }
 
+/* Notes what is read from now on as code, or as names, of an entry. Does nothing if the entry is not kept. */
+static void read_code(struct resolver *resolver, struct kept *kept)
+{
+	if (kept)
+		memory_record(resolver->ruby->memory, &kept->footprint);
+}
+
+static void read_names(struct resolver *resolver, struct kept *kept)
+{
+	if (kept)
+		memory_record(resolver->ruby->memory, &kept->names);
+}
+
 static void fill_entry(struct resolver *resolver, struct entry *entry)
 {
 	const struct ruby *ruby = resolver->ruby;
 	struct access access = ruby_access(ruby);
 	struct method method;
 
+	read_names(resolver, entry->kept);
 	if (entry->method != 0 && !method_read(&access, entry->method, &method)) {
 		entry->reason = REASON_METHOD_UNREADABLE;
 		return;
 	}
+	read_code(resolver, entry->kept);
 	if (entry->iseq != 0) {
 		if (!code_read(&access, entry->iseq, &entry->code)) {
 			entry->reason = REASON_CODE_UNREADABLE;
@@ -200,12 +163,15 @@ static void fill_entry(struct resolver *resolver, struct entry *entry)
 		if (resolver->keeps)
 			code_read_lines(&access, &entry->code);
 	}
+	if (entry->kept && entry->method != 0) {
+		entry->kept->identity = method_identity_read(&access, entry->method, entry->iseq);
+		/* With the layout of another release, what is taken for a serial may be something else. */
+		entry->kept->identity.known &= !ruby->borrowed;
+		entry->kept->identity.known &=
+		    entry->iseq == 0 || method_identity_keeps_code(&access, &entry->kept->identity, entry->iseq);
+	}
+	read_names(resolver, entry->kept);
 	describe(resolver, entry->method != 0 ? &method : NULL, entry);
-}
-
-static uint64_t iseq_of(const struct frame *frame)
-{
-	return frame->kind == FRAME_RUBY ? frame->iseq : 0;
 }
 
 static bool is_empty(const struct entry *entry)
@@ -213,19 +179,12 @@ static bool is_empty(const struct entry *entry)
 	return entry->iseq == 0 && entry->method == 0;
 }
 
-static size_t bytes_of(const struct kept *kept)
-{
-	return sizeof(*kept) + kept->footprint.bytes_capacity +
-	       kept->footprint.spans_capacity * sizeof(*kept->footprint.spans) +
-	       kept->lines_capacity * sizeof(*kept->lines);
-}
-
-/* Begins, and ends, to note what an entry is made from. Does nothing if it is not kept. */
+/* Begins, and ends, to note what an entry is made from: of its code, at first. Does nothing if it is not kept. */
 static void begin_reading(struct resolver *resolver, struct kept *kept)
 {
 	if (!kept)
 		return;
-	resolver->bytes -= bytes_of(kept);
+	resolver->bytes -= resolve_kept_bytes(kept);
 	memory_record(resolver->ruby->memory, &kept->footprint);
 }
 
@@ -234,7 +193,15 @@ static void end_reading(struct resolver *resolver, struct kept *kept)
 	if (!kept)
 		return;
 	memory_record(resolver->ruby->memory, NULL);
-	resolver->bytes += bytes_of(kept);
+	resolver->bytes += resolve_kept_bytes(kept);
+}
+
+/* A number that was not given before in this process: resolvers come and go. */
+static uint64_t next_number(void)
+{
+	static _Atomic uint64_t last;
+
+	return ++last;
 }
 
 /* Fills an entry, and keeps what it was made from. False if out of memory. */
@@ -244,7 +211,12 @@ static bool fill_kept(struct resolver *resolver, struct entry *entry)
 		entry->kept = calloc(1, sizeof(*entry->kept));
 		if (!entry->kept)
 			return false;
-		resolver->bytes += bytes_of(entry->kept);
+		entry->number = next_number();
+		entry->kept->iseq = entry->iseq;
+		entry->kept->method = entry->method;
+		resolver->bytes += resolve_kept_bytes(entry->kept);
+		/* If there is no room for it, resolver_settle() says that not all is known. */
+		(void)resolve_touch(resolver, entry->kept);
 	}
 	begin_reading(resolver, entry->kept);
 	fill_entry(resolver, entry);
@@ -257,15 +229,15 @@ static bool fill_kept(struct resolver *resolver, struct entry *entry)
 /* The entry for a frame; NULL if out of memory. */
 static struct entry *look_up(struct resolver *resolver, const struct frame *frame)
 {
-	uint64_t iseq = iseq_of(frame);
-	struct entry *entry = find_entry(resolver, iseq, frame->method);
+	uint64_t iseq = resolve_iseq(frame);
+	struct entry *entry = resolve_find(resolver, iseq, frame->method);
 
 	if (!is_empty(entry))
 		return !resolver->keeps || entry->kept || fill_kept(resolver, entry) ? entry : NULL;
 	if (resolver->count * 2 >= resolver->capacity) {
 		if (!grow(resolver))
 			return NULL;
-		entry = find_entry(resolver, iseq, frame->method);
+		entry = resolve_find(resolver, iseq, frame->method);
 	}
 	*entry = (struct entry){.iseq = iseq, .method = frame->method};
 	resolver->count++;
@@ -289,123 +261,6 @@ size_t resolver_bytes(const struct resolver *resolver)
 	return resolver->bytes + resolver->capacity * sizeof(*resolver->entries);
 }
 
-static const struct line *find_line(const struct kept *kept, uint64_t pc)
-{
-	for (size_t i = 0; i < kept->nr_lines; i++)
-		if (kept->lines[i].pc == pc)
-			return &kept->lines[i];
-	return NULL;
-}
-
-/* The kept data of a frame that has an entry; NULL if there is none. */
-static struct kept *kept_of(const struct resolver *resolver, const struct frame *frame)
-{
-	return find_entry(resolver, iseq_of(frame), frame->method)->kept;
-}
-
-static bool has_entry(const struct frame *frame)
-{
-	return frame->kind == FRAME_RUBY || frame->kind == FRAME_CFUNC;
-}
-
-/* Whether kept data is known to be right as of a moment, without reading it again. */
-static bool is_known(const struct kept *kept, const struct collections *then, uint64_t then_ns)
-{
-	return collections_same_objects(&kept->as_of, then) && kept->checked_ns + KEPT_NS > then_ns;
-}
-
-bool resolver_knows(const struct resolver *resolver, const struct stack *stack, const struct collections *then,
-		    uint64_t then_ns)
-{
-	for (size_t i = 0; i < stack->nr_frames; i++) {
-		const struct frame *frame = &stack->frames[i];
-		const struct entry *entry = find_entry(resolver, iseq_of(frame), frame->method);
-
-		if (frame->kind == FRAME_UNREADABLE)
-			return false;
-		if (!has_entry(frame))
-			continue;
-		if (!entry->kept || entry->reason != REASON_NONE || !is_known(entry->kept, then, then_ns) ||
-		    (frame->kind == FRAME_RUBY && code_has_pc(&entry->code, frame->pc) &&
-		     !find_line(entry->kept, frame->pc)))
-			return false;
-	}
-	return true;
-}
-
-/* Forgets the contents of an entry; it stays in the table. */
-static void forget(struct resolver *resolver, struct entry *entry)
-{
-	resolver->bytes -= bytes_of(entry->kept);
-	free_kept(entry->kept);
-	*entry = (struct entry){.iseq = entry->iseq, .method = entry->method};
-}
-
-void resolver_verify(struct resolver *resolver, const struct stack *stack, const struct collections *then,
-		     uint64_t then_ns)
-{
-	struct memory *memory = resolver->ruby->memory;
-
-	for (size_t i = 0; i < stack->nr_frames; i++) {
-		struct kept *kept = has_entry(&stack->frames[i]) ? kept_of(resolver, &stack->frames[i]) : NULL;
-
-		if (!kept)
-			continue;
-		kept->is_new = kept->is_same = kept->is_late = false;
-		if (!kept->is_wanted && !is_known(kept, then, then_ns))
-			memory_want_footprint(memory, &kept->footprint);
-		kept->is_wanted = true;
-	}
-	memory_fetch(memory);
-	for (size_t i = 0; i < stack->nr_frames; i++) {
-		const struct frame *frame = &stack->frames[i];
-		struct entry *entry = find_entry(resolver, iseq_of(frame), frame->method);
-		struct kept *kept = has_entry(frame) ? entry->kept : NULL;
-
-		if (!kept || kept->is_same || kept->is_late || is_known(kept, then, then_ns))
-			continue;
-		if (entry->reason != REASON_NONE || !memory_has_footprint(memory, &kept->footprint))
-			forget(resolver, entry);
-		else if (kept->since_ns < then_ns)
-			kept->is_same = true;
-		else
-			kept->is_late = true;
-	}
-}
-
-bool resolver_settle(struct resolver *resolver, const struct stack *stack, const struct collections *then,
-		     const struct collections *now, uint64_t now_ns)
-{
-	const bool same = collections_unchanged(then, now), keeps = collections_same_objects(then, now);
-	bool known = true;
-
-	for (size_t i = 0; i < stack->nr_frames; i++) {
-		struct kept *kept = has_entry(&stack->frames[i]) ? kept_of(resolver, &stack->frames[i]) : NULL;
-
-		if (!kept)
-			continue;
-		if (kept->is_new)
-			kept->since_ns = now_ns;
-		if (kept->is_new || kept->is_same || kept->is_late)
-			kept->checked_ns = now_ns;
-		/* Nothing is kept as of a moment at which a collection is about to begin. */
-		if (keeps)
-			kept->as_of = now->beginning ? *then : *now;
-		else if (kept->is_new || kept->is_late)
-			kept->as_of = (struct collections){0};
-		else if (kept->is_same)
-			kept->as_of = *then;
-		known &= same || !(kept->is_new || kept->is_late);
-	}
-	for (size_t i = 0; i < stack->nr_frames; i++) {
-		struct kept *kept = has_entry(&stack->frames[i]) ? kept_of(resolver, &stack->frames[i]) : NULL;
-
-		if (kept)
-			kept->is_new = kept->is_same = kept->is_late = kept->is_wanted = false;
-	}
-	return known;
-}
-
 static void note(struct trace_thread *thread, enum reason reason)
 {
 	if (thread->reason == REASON_NONE)
@@ -425,8 +280,7 @@ static void take_place(const struct trace_frame *from, struct trace_frame *to)
 static int64_t line_of(struct resolver *resolver, struct access *access, const struct entry *entry, uint64_t pc)
 {
 	struct kept *kept = entry->kept;
-	const struct line *known = kept ? find_line(kept, pc) : NULL;
-	size_t before;
+	const struct line *known = kept ? resolve_find_line(kept, pc) : NULL;
 	uint32_t bytes;
 	int64_t line;
 
@@ -439,13 +293,8 @@ static int64_t line_of(struct resolver *resolver, struct access *access, const s
 	/* A line that was made only from bytes that were read before is not new. */
 	if (kept && (kept->footprint.nr_bytes != bytes || kept->footprint.failed))
 		kept->is_new = true;
-	if (!kept || access->failed)
-		return line;
-	before = kept->lines_capacity;
-	if (!array_make_room(kept->lines, kept->lines_capacity, kept->nr_lines + 1))
-		return line;
-	resolver->bytes += (kept->lines_capacity - before) * sizeof(*kept->lines);
-	kept->lines[kept->nr_lines++] = (struct line){pc, line};
+	if (kept && !access->failed)
+		resolve_keep_line(resolver, kept, pc, line);
 	return line;
 }
 
@@ -531,11 +380,13 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
 		}
 		if (frame->kind == FRAME_CFUNC || entry->acts_as_cfunc) {
 			to->kind = TRACE_CFUNC;
+			to->method = entry->number;
 			if (without_place++ == 0)
 				first_without = thread->nr_frames - 1;
 			continue;
 		}
 		to->kind = TRACE_RUBY;
+		to->method = entry->number;
 		to->compiled =
 		    entry->code.compiled || frame->jit || runs_in_zjit(resolver->ruby, &access, &entry->code);
 		for (struct trace_frame *callee = &thread->frames[first_without]; callee < to && without_place > 0;

@@ -35,6 +35,10 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
  * the following is true:
  *   - No object can have been freed or moved between the moment of the stack and the read of the data (see
  *     collections_same_objects()).
+ *   - The same is true of old objects (see collections_same_old_objects()), and the code and the method were old when
+ *     the data was read.
+ *   - The method entry is of the same definition as when the data was read, and the code is the same (see
+ *     method_identity.h).
  *   - The data was read before the moment of the stack and again after it, and both reads gave the same bytes. If the
  *     stack copy contains some of these bytes, they are the same in the stack copy, too.
  * If a program changes data in place (for example, gives a name to an anonymous class), rbdump can take some seconds to
@@ -53,7 +57,7 @@ void resolver_use(struct resolver *resolver, struct memory *memory);
  *   then     the state of the garbage collector at the moment of the stack
  *   then_ns  the moment of the stack, by CLOCK_MONOTONIC
  */
-bool resolver_knows(const struct resolver *resolver, const struct stack *stack, const struct collections *then,
+bool resolver_knows(struct resolver *resolver, const struct stack *stack, const struct collections *then,
 		    uint64_t then_ns);
 
 /*
@@ -67,11 +71,13 @@ void resolver_verify(struct resolver *resolver, const struct stack *stack, const
 /*
  * Call this function after resolver_stack(). Returns whether all data that resolver_stack() has used is known to be
  * right for the moment of the stack.
- *   now     the state of the garbage collector after everything was read
- *   now_ns  the time after everything was read, by CLOCK_MONOTONIC
+ *   now        the state of the garbage collector after everything was read
+ *   lacks_old  whether the memory had bytes of `now` instead of the stack copy's, for objects that were old at the moment
+ *              of the stack
+ *   now_ns     the time after everything was read, by CLOCK_MONOTONIC
  */
-bool resolver_settle(struct resolver *resolver, const struct stack *stack, const struct collections *then,
-		     const struct collections *now, uint64_t now_ns);
+bool resolver_settle(struct resolver *resolver, const struct collections *then, const struct collections *now,
+		     bool lacks_old, uint64_t now_ns);
 
 /* The approximate size of the kept data, in bytes. */
 size_t resolver_bytes(const struct resolver *resolver);

@@ -7,6 +7,9 @@
 
 #include "ruby/access.h"
 
+struct checked_code;
+struct known_stack;
+
 /*
  * Whether the just-in-time compiler ZJIT is on. ZJIT_UNKNOWN if rb_zjit_entry cannot be read, for example because its
  * address is not known.
@@ -32,6 +35,8 @@ struct ruby {
 	 * an experiment measures a source without checks.
 	 */
 	bool unchecked;
+	const struct known_stack *known;    /* frames of the stack to walk that are not read; NULL: none (frame.h) */
+	const struct checked_code *checked; /* pairs of code and method entry that are not checked again; NULL: none */
 };
 
 static inline struct access ruby_access(const struct ruby *ruby)

@@ -1,7 +1,7 @@
 #include "sampling/copy_check.h"
 
 #include "base/clock.h"
-#include "ruby/call_site.h"
+#include "ruby/checked_code.h"
 #include "ruby/frame.h"
 
 /* How much of the code is kept: 16 MiB. */
@@ -54,35 +54,41 @@ static enum reason reason_of(const struct stack *stack, size_t frames)
  * Checks the innermost `frames` frames of a covered copy once. All that is read outside of the copy is code, which does
  * not change.
  */
-static enum reason check_once(struct copy_check *check, const struct stack_copy *copy, size_t frames)
+static enum reason check_once(struct copy_check *check, const struct stack_copy *copy, size_t frames,
+			      struct stack *walked)
 {
 	enum reason reason = REASON_EC_UNREADABLE;
-	struct stack stack;
+
+	check->call_site = CALL_SITE_UNDECIDED;
 
 	stack_copy_lay(copy, check->memory);
-	if (stack_walk(&check->ruby, stack_copy_context(copy), stack_copy_thread(copy), frames, &stack))
-		reason = reason_of(&stack, frames);
+	if (stack_walk(&check->ruby, stack_copy_context(copy), stack_copy_thread(copy), frames, walked))
+		reason = reason_of(walked, frames);
 	/* Only the innermost frame can be one that is being made. */
-	if (reason == REASON_NONE && stack.nr_frames > 1 &&
-	    call_site_judge(&check->ruby, &stack.frames[1], &stack.frames[0]) == CALL_SITE_CONTRADICTS)
+	if (reason == REASON_NONE && walked->nr_frames > 1 &&
+	    !(check->ruby.checked && walked->frames[1].kind == FRAME_RUBY &&
+	      checked_code_has_call(check->ruby.checked, walked->frames[1].pc, walked->frames[0].method)))
+		check->call_site = call_site_judge(&check->ruby, &walked->frames[1], &walked->frames[0]);
+	if (check->call_site == CALL_SITE_CONTRADICTS)
 		reason = REASON_CALL_SITE;
-	stack_clear(&stack);
 	memory_overlay(check->memory, NULL, 0, 0, 0);
 	return reason;
 }
 
 /* Code is read again before the snapshot is full: with a full snapshot, there would be no call-site evidence. */
-enum reason copy_check_run(struct copy_check *check, const struct stack_copy *copy, size_t frames)
+enum reason copy_check_run(struct copy_check *check, const struct stack_copy *copy, size_t frames, struct stack *walked)
 {
 	enum reason reason;
 	bool unreadable;
 
 	if (memory_pages(check->memory) >= CODE_PAGES / 2 || elapsed_ns(&check->read) > CODE_AGE_NS)
 		copy_check_renew(check);
-	reason = check_once(check, copy, frames);
+	reason = check_once(check, copy, frames, walked);
 	unreadable = validate_verdict(reason) == VERDICT_TRUNCATED;
 	if (reason != REASON_NONE && (unreadable || elapsed_ns(&check->read) > CODE_REJECTS_NS) &&
-	    copy_check_renew(check))
-		reason = check_once(check, copy, frames);
+	    copy_check_renew(check)) {
+		stack_clear(walked);
+		reason = check_once(check, copy, frames, walked);
+	}
 	return reason;
 }

@@ -8,6 +8,8 @@
 #ifndef RBDUMP_COPY_CHECK_H
 #define RBDUMP_COPY_CHECK_H
 
+#include "ruby/call_site.h"
+#include "ruby/frame.h"
 #include "sampling/stack_copy.h"
 
 struct copy_check {
@@ -15,6 +17,8 @@ struct copy_check {
 	struct memory *memory; /* a snapshot of code and method entries; a check lays a stack copy over this snapshot */
 	struct ruby ruby;      /* reads through `memory` */
 	struct timespec read;  /* when `memory` was created */
+	/* Whether the innermost frame of the last stack agrees with its caller's call; undecided if that was known. */
+	enum call_site_verdict call_site;
 };
 
 /*
@@ -41,7 +45,9 @@ bool copy_check_renew(struct copy_check *check);
  *   - The check finds a contradiction, and the code was read more than 10 ms ago. The code may have changed since it
  *     was read.
  * Returns what is wrong; REASON_NONE if nothing is wrong.
+ *   walked  receives the frames that were checked; the caller clears it (stack_clear())
  */
-enum reason copy_check_run(struct copy_check *check, const struct stack_copy *copy, size_t frames);
+enum reason copy_check_run(struct copy_check *check, const struct stack_copy *copy, size_t frames,
+			   struct stack *walked);
 
 #endif

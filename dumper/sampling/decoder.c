@@ -90,20 +90,33 @@ bool decoder_look_again(struct decoder *decoder)
 	return true;
 }
 
-/* Walks the frames of a sample in the decoder's memory. False if out of memory. */
+/*
+ * Lays a sample over the decoder's memory, and walks its frames, unless they were walked when it was checked. False if out
+ * of memory.
+ */
 static bool walk(struct decoder *decoder, const struct sample *sample, struct stack *ret)
 {
 	stack_copy_lay(sample->copy, decoder->memory);
+	if (sample->walked) {
+		*ret = *sample->walked;
+		return true;
+	}
 	/* A stack that was checked when it was taken is not checked again. A sample of an unchecked source never is. */
 	decoder->ruby.unchecked = sample->checked || sample->source->unchecked;
 	return stack_walk(&decoder->ruby, sample->ec, sample->thread, FRAMES_MAX, ret);
+}
+
+static void clear_walked(const struct sample *sample, struct stack *stack)
+{
+	if (!sample->walked)
+		stack_clear(stack);
 }
 
 /* Reads again what the names of a stack need, if it is not known to be right at its moment. False if out of memory. */
 static bool verify(struct decoder *decoder, const struct sample *sample, const struct collections *then,
 		   struct stack *stack)
 {
-	stack_clear(stack);
+	clear_walked(sample, stack);
 	if (!decoder_look_again(decoder) || !walk(decoder, sample, stack))
 		return false;
 	resolver_verify(decoder->resolver, stack, then, sample->began_ns);
@@ -113,6 +126,9 @@ static bool verify(struct decoder *decoder, const struct sample *sample, const s
 /* Why names that were read just now may be those of other objects than at the sample; REASON_NONE if they cannot be. */
 static enum reason doubt(const struct collections *then, const struct collections *now, bool settled)
 {
+	/* The target has ended. */
+	if (then->told && !now->told && !settled)
+		return REASON_LOST;
 	if (collections_moved_between(then, now))
 		return settled ? REASON_NONE : REASON_COMPACTED;
 	/* A Ruby that does not tell its collections gets the benefit of the doubt. */
@@ -137,14 +153,17 @@ static struct trace_thread decode_once(struct decoder *decoder, const struct sam
 	memory_overlay(decoder->memory, NULL, 0, 0, 0);
 	if (!knows) {
 		const struct collections now = stack_copy_collections_now(sample->copy, &decoder->ruby);
+		bool settled;
 
-		bool settled = resolver_settle(decoder->resolver, &stack, &then, &now, monotonic_ns());
-
+		stack_copy_lay(sample->copy, decoder->memory);
+		settled = resolver_settle(decoder->resolver, &then, &now, stack_objects_lack_known(sample->copy),
+					  monotonic_ns());
+		memory_overlay(decoder->memory, NULL, 0, 0, 0);
 		knows = collections_same_objects(&then, &now);
 		settled &= stack_objects_are_all(sample->copy) || collections_unchanged(&then, &now);
 		reason = doubt(&then, &now, settled);
 	}
-	stack_clear(&stack);
+	clear_walked(sample, &stack);
 	if (sample->reason != REASON_NONE)
 		thread.reason = sample->reason;
 	thread.verdict = validate_verdict(thread.reason);
@@ -169,7 +188,8 @@ struct trace_thread decoder_decode(struct decoder *decoder, const struct sample 
 		thread = decode_once(decoder, sample, holds);
 		/* A compaction may have protected a page. */
 		if (i == NAME_TRIES || sample->reason != REASON_NONE || thread.verdict == VERDICT_COMPLETE ||
-		    thread.reason == REASON_COMPACTED || thread.reason == REASON_COLLECTED)
+		    thread.reason == REASON_COMPACTED || thread.reason == REASON_COLLECTED ||
+		    thread.reason == REASON_LOST)
 			return thread;
 		nanosleep(&(struct timespec){.tv_nsec = NAME_RETRY_NS}, NULL);
 		free(thread.frames);

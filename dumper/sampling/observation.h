@@ -23,7 +23,13 @@ struct observation {
 	bool same;   /* the stack is the same as in the thread's previous observation, so `sample` is NULL */
 	/* NULL if `same` is set, or if `stack` is a cache hit. A sample with `gone` or `no_stack` set has no stack. */
 	struct sample *sample;
-	size_t slot;		   /* the number of `sample` in the observation queue */
+	/* There was no room for the sample (sampling/observation_queue.h): `sample` is NULL. */
+	bool lost;
+	/*
+	 * The thread sleeps, so that its stack can be copied again. If there is no room for the sample, the observation is
+	 * left out: a later one stands for its time, too.
+	 */
+	bool optional;
 	struct cached_stack stack; /* the entry of the stack in `cache`; CACHE_NONE if the stack has no entry */
 	struct stack_cache *cache;
 	uint64_t collections; /* how many garbage collections had begun at the time of the observation; 0: not known */

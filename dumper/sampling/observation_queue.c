@@ -1,29 +1,46 @@
 #include "sampling/observation_queue.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* The most observations in the queue. Fewer of them can have a sample. */
-#define ROOM 4096u
+/* The most observations in the queue; and with how many a round should wait, so that there is room for all its threads. */
+#define ROOM 16384u
+#define FULL (ROOM / 2)
 
-struct observation_queue {
-	struct sample *samples;
-	bool *taken; /* for each sample: whether it is in use */
-	size_t nr_samples;
-	struct observation of[ROOM];
+/* The most threads that are asked for at a time. */
+#define ASKED 256u
 
-	pthread_mutex_t mutex; /* guards the members above and below */
-	pthread_cond_t more;   /* there are observations, or no more will come: wakes the thread that processes them */
-	pthread_cond_t room;   /* there is room again: wakes the thread that makes observations */
-	size_t made, given;    /* how many were ever added, and removed; the difference is in the queue */
-	bool ended, keep_pace;
+/* One part in so many of the buffer is left to samples that have no stack: what went wrong is told even then. */
+#define RESERVED 8u
+
+struct entry {
+	struct observation seen;
+	size_t end; /* where its sample ends in the buffer, counted from the first byte that was ever used */
 };
 
-struct observation_queue *observation_queue_create(const struct session *session, size_t samples)
+struct observation_queue {
+	struct entry *of;
+	uint8_t *buffer; /* of the samples: a ring */
+	size_t size;
+	size_t used, freed; /* how many of its bytes were ever used, and freed; the difference is in use */
+
+	/* Guards the members above, except what an entry in use has in the buffer, and those below up to the empty line. */
+	pthread_mutex_t mutex;
+	pthread_cond_t more; /* there are observations, or no more will come: wakes the thread that processes them */
+	pthread_cond_t room; /* there is room again: wakes the thread that makes observations */
+	size_t made, given;  /* how many were ever added, and removed; the difference is in the queue */
+	bool ended, keep_pace;
+
+	_Atomic uint64_t asked[ASKED]; /* threads; 0: none */
+	_Atomic bool asks_any;
+};
+
+struct observation_queue *observation_queue_create(size_t bytes)
 {
 	struct observation_queue *queue = calloc(1, sizeof(*queue));
 	pthread_condattr_t attributes;
-	bool enough;
 
 	if (!queue)
 		return NULL;
@@ -33,12 +50,10 @@ struct observation_queue *observation_queue_create(const struct session *session
 	pthread_cond_init(&queue->more, &attributes);
 	pthread_cond_init(&queue->room, &attributes);
 	pthread_condattr_destroy(&attributes);
-	queue->samples = calloc(samples, sizeof(*queue->samples));
-	queue->taken = calloc(samples, sizeof(*queue->taken));
-	enough = queue->samples && queue->taken;
-	for (; enough && queue->nr_samples < samples; queue->nr_samples += enough)
-		enough = sample_init(&queue->samples[queue->nr_samples], session);
-	if (!enough) {
+	queue->size = bytes;
+	queue->of = calloc(ROOM, sizeof(*queue->of));
+	queue->buffer = malloc(bytes);
+	if (!queue->of || !queue->buffer) {
 		observation_queue_destroy(queue);
 		return NULL;
 	}
@@ -49,10 +64,8 @@ void observation_queue_destroy(struct observation_queue *queue)
 {
 	if (!queue)
 		return;
-	for (size_t i = 0; i < queue->nr_samples; i++)
-		sample_clear(&queue->samples[i]);
-	free(queue->samples);
-	free(queue->taken);
+	free(queue->of);
+	free(queue->buffer);
 	pthread_mutex_destroy(&queue->mutex);
 	pthread_cond_destroy(&queue->more);
 	pthread_cond_destroy(&queue->room);
@@ -74,56 +87,81 @@ static void wait_for_room(struct observation_queue *queue)
 	pthread_cond_wait(&queue->room, &queue->mutex);
 }
 
-struct sample *observation_queue_sample(struct observation_queue *queue, size_t *slot)
+static size_t in_queue(const struct observation_queue *queue)
 {
-	size_t i;
-
-	pthread_mutex_lock(&queue->mutex);
-	for (;;) {
-		for (i = 0; i < queue->nr_samples && queue->taken[i]; i++)
-			;
-		if (i < queue->nr_samples)
-			break;
-		wait_for_room(queue);
-	}
-	queue->taken[i] = true;
-	pthread_mutex_unlock(&queue->mutex);
-	*slot = i;
-	return &queue->samples[i];
+	return queue->made - queue->given;
 }
 
-void observation_queue_give_back(struct observation_queue *queue, size_t slot)
+/*
+ * Reserves `length` bytes of the buffer, in one piece, such that `left` bytes stay free. NULL if there is no room. The
+ * caller holds the mutex; only the thread that adds observations calls it, so the reserved bytes can be filled in without
+ * the mutex.
+ */
+static uint8_t *reserve(struct observation_queue *queue, size_t length, size_t left)
 {
-	pthread_mutex_lock(&queue->mutex);
-	queue->taken[slot] = false;
-	pthread_cond_broadcast(&queue->room);
-	pthread_mutex_unlock(&queue->mutex);
+	const size_t most = queue->size - left;
+	size_t at, skipped;
+
+	/* The same bytes again and again, as long as the other thread keeps up: they stay in the CPU's cache. */
+	if (queue->used == queue->freed)
+		queue->used = queue->freed = (queue->used + queue->size - 1) / queue->size * queue->size;
+	at = queue->used % queue->size;
+	/* Those up to the end of the buffer are left out if they are not enough. */
+	skipped = length <= queue->size - at ? 0 : queue->size - at;
+	if (length > most || queue->used + skipped + length - queue->freed > most)
+		return NULL;
+	queue->used += skipped + length;
+	return queue->buffer + (at + skipped) % queue->size;
 }
 
-void observation_queue_add(struct observation_queue *queue, const struct observation *observation)
+bool observation_queue_add(struct observation_queue *queue, const struct observation *observation)
 {
+	const size_t length = observation->sample ? sample_packed_length(observation->sample) : 0;
+	struct entry entry = {.seen = *observation};
+	uint8_t *room = NULL;
+
 	pthread_mutex_lock(&queue->mutex);
-	while (queue->made - queue->given >= ROOM)
+	while (in_queue(queue) >= ROOM)
 		wait_for_room(queue);
-	queue->of[queue->made++ % ROOM] = *observation;
+	if (observation->sample)
+		room = reserve(queue, length, observation->sample->copied ? queue->size / RESERVED : 0);
+	entry.end = queue->used;
+	pthread_mutex_unlock(&queue->mutex);
+	if (observation->sample && !room && observation->optional)
+		return false;
+	entry.seen.sample = room ? sample_pack(observation->sample, room) : NULL;
+	entry.seen.lost = observation->sample && !room;
+	pthread_mutex_lock(&queue->mutex);
+	queue->of[queue->made++ % ROOM] = entry;
 	/* To wake the other thread costs more than to make an observation. */
-	if (observation->sample || observation->no_list || queue->made - queue->given >= ROOM / 2)
+	if (observation->sample || observation->no_list || in_queue(queue) >= FULL)
 		pthread_cond_broadcast(&queue->more);
 	pthread_mutex_unlock(&queue->mutex);
+	return !entry.seen.lost;
 }
 
-static bool any_taken(const struct observation_queue *queue)
+bool observation_queue_is_full(struct observation_queue *queue)
 {
-	for (size_t i = 0; i < queue->nr_samples; i++)
-		if (queue->taken[i])
-			return true;
-	return false;
+	bool full;
+
+	pthread_mutex_lock(&queue->mutex);
+	full = in_queue(queue) > FULL;
+	pthread_mutex_unlock(&queue->mutex);
+	return full;
+}
+
+void observation_queue_wait_for_room(struct observation_queue *queue, size_t count)
+{
+	pthread_mutex_lock(&queue->mutex);
+	while (in_queue(queue) > count || queue->used - queue->freed > queue->size / 2)
+		wait_for_room(queue);
+	pthread_mutex_unlock(&queue->mutex);
 }
 
 void observation_queue_wait_for_pace(struct observation_queue *queue)
 {
 	pthread_mutex_lock(&queue->mutex);
-	while (queue->keep_pace && any_taken(queue))
+	while (queue->keep_pace && queue->used != queue->freed)
 		wait_for_room(queue);
 	pthread_mutex_unlock(&queue->mutex);
 }
@@ -143,14 +181,14 @@ const struct observation *observation_queue_next(struct observation_queue *queue
 	bool over = false;
 
 	pthread_mutex_lock(&queue->mutex);
-	while (queue->made == queue->given && !queue->ended && !over) {
+	while (in_queue(queue) == 0 && !queue->ended && !over) {
 		if (until)
 			over = pthread_cond_timedwait(&queue->more, &queue->mutex, until) != 0;
 		else
 			pthread_cond_wait(&queue->more, &queue->mutex);
 	}
-	if (queue->made != queue->given)
-		next = &queue->of[queue->given % ROOM];
+	if (in_queue(queue) > 0)
+		next = &queue->of[queue->given % ROOM].seen;
 	if (timed_out)
 		*timed_out = !next && !queue->ended;
 	pthread_mutex_unlock(&queue->mutex);
@@ -159,11 +197,9 @@ const struct observation *observation_queue_next(struct observation_queue *queue
 
 void observation_queue_done(struct observation_queue *queue)
 {
-	const struct observation *done = &queue->of[queue->given % ROOM];
-
 	pthread_mutex_lock(&queue->mutex);
-	if (done->sample)
-		queue->taken[done->slot] = false;
+	if (queue->of[queue->given % ROOM].end > queue->freed)
+		queue->freed = queue->of[queue->given % ROOM].end;
 	queue->given++;
 	pthread_cond_broadcast(&queue->room);
 	pthread_mutex_unlock(&queue->mutex);
@@ -174,4 +210,27 @@ void observation_queue_keep_pace(struct observation_queue *queue)
 	pthread_mutex_lock(&queue->mutex);
 	queue->keep_pace = true;
 	pthread_mutex_unlock(&queue->mutex);
+}
+
+static _Atomic uint64_t *place_of(struct observation_queue *queue, uint64_t thread)
+{
+	return &queue->asked[((thread * 0x9e3779b97f4a7c15ULL) >> 32) % ASKED];
+}
+
+void observation_queue_ask(struct observation_queue *queue, uint64_t thread)
+{
+	*place_of(queue, thread) = thread;
+	queue->asks_any = true;
+}
+
+bool observation_queue_asks(struct observation_queue *queue, uint64_t thread)
+{
+	uint64_t asked = thread;
+
+	return atomic_compare_exchange_strong(place_of(queue, thread), &asked, 0);
+}
+
+bool observation_queue_asks_any(struct observation_queue *queue)
+{
+	return queue->asks_any && atomic_exchange(&queue->asks_any, false);
 }

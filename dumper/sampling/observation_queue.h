@@ -2,8 +2,8 @@
  * A queue of observations. The sampling thread adds observations; the processing thread removes them, and finds the
  * names for their stacks.
  *
- * The queue has room for many observations, but for only a few samples, because the stacks of samples take much memory.
- * When the queue is full, the sampling thread waits.
+ * The sampling thread does not wait for the processing thread, unless it asks to. The queue keeps copies of the samples, in
+ * a buffer of a fixed size. If the buffer has no room for a sample, the sample is lost, and the queue says so.
  */
 #ifndef RBDUMP_OBSERVATION_QUEUE_H
 #define RBDUMP_OBSERVATION_QUEUE_H
@@ -12,11 +12,8 @@
 
 struct observation_queue;
 
-/*
- * Creates a queue. The session must outlive the queue. NULL if out of memory.
- *   samples  how many samples the queue has room for
- */
-struct observation_queue *observation_queue_create(const struct session *session, size_t samples);
+/* Creates a queue with room for `bytes` of samples. NULL if out of memory. */
+struct observation_queue *observation_queue_create(size_t bytes);
 void observation_queue_destroy(struct observation_queue *queue); /* NULL is fine */
 
 /* ---- Functions for the sampling thread */
@@ -25,20 +22,29 @@ void observation_queue_destroy(struct observation_queue *queue); /* NULL is fine
 void observation_queue_begin(struct observation_queue *queue);
 
 /*
- * Waits for a free sample, and returns it. `*slot` receives the number of the sample. The caller puts this number into
- * the observation, or passes it to observation_queue_give_back(), which gives the sample back unused.
+ * Adds an observation, with a copy of its sample. The caller can use its sample again at once. If the buffer has no room
+ * for the sample, the function returns false: an observation that is `optional` is not added, any other is added without
+ * the sample, with `lost` set. A part of the buffer is only for samples without a stack. Waits only if the queue is full
+ * of observations (see observation_queue_is_full()). Wakes the processing thread at once only if the observation has a
+ * sample, if `no_list` is set, or if the queue is at least half full.
  */
-struct sample *observation_queue_sample(struct observation_queue *queue, size_t *slot);
-void observation_queue_give_back(struct observation_queue *queue, size_t slot);
+bool observation_queue_add(struct observation_queue *queue, const struct observation *observation);
+
+/* Whether a round of sampling should wait, because the queue has room for few observations. */
+bool observation_queue_is_full(struct observation_queue *queue);
+
+/* Waits until at most `count` observations are in the queue, and at least half of the buffer is free. */
+void observation_queue_wait_for_room(struct observation_queue *queue, size_t count);
+
+/* If observation_queue_keep_pace() was called, waits until no sample is in the queue. */
+void observation_queue_wait_for_pace(struct observation_queue *queue);
 
 /*
- * Waits for room, and adds an observation. Wakes the processing thread at once only if the observation has a sample, if
- * `no_list` is set, or if the queue is at least half full.
+ * Whether the processing thread has asked for the stack of a thread (observation_queue_ask()), or for any stack, since
+ * this function last returned true.
  */
-void observation_queue_add(struct observation_queue *queue, const struct observation *observation);
-
-/* If observation_queue_keep_pace() was called, waits until all samples have been given back. */
-void observation_queue_wait_for_pace(struct observation_queue *queue);
+bool observation_queue_asks(struct observation_queue *queue, uint64_t thread);
+bool observation_queue_asks_any(struct observation_queue *queue);
 
 /* Tells the processing thread that there will be no more observations until the next observation_queue_begin(). */
 void observation_queue_end(struct observation_queue *queue);
@@ -54,14 +60,20 @@ void observation_queue_end(struct observation_queue *queue);
  */
 const struct observation *observation_queue_next(struct observation_queue *queue, const struct timespec *until,
 						 bool *timed_out);
-/* Removes the observation that observation_queue_next() returned, and gives its sample back. */
+/* Removes the observation that observation_queue_next() returned. */
 void observation_queue_done(struct observation_queue *queue);
 
 /*
- * After this call, the sampling thread begins a round only when all samples of earlier rounds have been given back (see
+ * After this call, the sampling thread begins a round only when no sample is in the queue (see
  * observation_queue_wait_for_pace()). Call this function if the target moves or frees objects so often that the names
  * for the stacks cannot be read in time.
  */
 void observation_queue_keep_pace(struct observation_queue *queue);
+
+/*
+ * Asks for a new copy of a thread's stack, although the thread has slept since the last copy: the names of that copy are not
+ * known. A question may be forgotten for that of another thread. So ask again as long as the names are not known.
+ */
+void observation_queue_ask(struct observation_queue *queue, uint64_t thread);
 
 #endif

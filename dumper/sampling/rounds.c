@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/watchdog.h"
 #include "ruby/collections.h"
+#include "sampling/old_objects.h"
 #include "sampling/on_cpu.h"
 #include "sampling/quiet.h"
 #include "sampling/sampler.h"
@@ -48,6 +49,7 @@ struct rounds {
 	struct rounds_options options;
 	struct observation_queue *queue;
 	struct sampler *sampler;
+	struct sample sample;  /* the one that is being taken */
 	struct memory *memory; /* the snapshot through which lists of threads are read */
 	struct ruby ruby;
 	struct watched_list threads;
@@ -56,6 +58,7 @@ struct rounds {
 	uint32_t skipped;
 	uint64_t rest_ns;
 	struct stack_cache *cache;
+	struct old_objects *old;
 	uint64_t cache_since_ns;
 	uint64_t collections; /* how many had begun at the last list; 0: not known */
 	struct sleep_guard guard;
@@ -77,13 +80,15 @@ struct rounds *rounds_create(const struct session *session, const struct rounds_
 	    sampler_create(session, &(struct sampler_options){.budget_us = 200, .on_torn = ON_TORN_AGAIN});
 	rounds->memory = memory_create(target_read_pages, session->target, LIST_PAGES);
 	rounds->cache = stack_cache_create();
+	rounds->old = old_objects_create(session->ruby.layout);
 	sleep_guard_init(&rounds->guard);
 	on_cpu_init(&rounds->on_cpu, !options->source->pauses);
-	if (!rounds->sampler || !rounds->memory || !rounds->cache) {
+	if (!rounds->sampler || !rounds->memory || !rounds->cache || !rounds->old ||
+	    !sample_init(&rounds->sample, session)) {
 		rounds_destroy(rounds);
 		return NULL;
 	}
-	sampler_use_cache(rounds->sampler, rounds->cache);
+	sampler_use_cache(rounds->sampler, rounds->cache, rounds->old);
 	sampler_set_processing_thread(rounds->sampler, gettid());
 	rounds->ruby = session->ruby;
 	rounds->ruby.memory = rounds->memory;
@@ -109,8 +114,10 @@ void rounds_destroy(struct rounds *rounds)
 	on_cpu_clear(&rounds->on_cpu);
 	free(rounds->threads.of);
 	sampler_destroy(rounds->sampler);
+	sample_clear(&rounds->sample);
 	memory_destroy(rounds->memory);
 	stack_cache_destroy(rounds->cache);
+	old_objects_destroy(rounds->old);
 	sleep_guard_clear(&rounds->guard);
 	free(rounds);
 }
@@ -284,15 +291,16 @@ static struct observation begin_observation(const struct rounds *rounds, const s
 	};
 }
 
-/* Adds an observation with a stack to the queue. If the stack is a cache hit, gives the sample back: it is not needed. */
-static void hand_on_stack(struct rounds *rounds, struct observation *seen)
+/*
+ * Adds an observation with a stack to the queue. If the stack is a cache hit, the sample is not needed. Returns whether
+ * the queue has the stack.
+ */
+static bool hand_on_stack(struct rounds *rounds, struct observation *seen)
 {
 	seen->stack = seen->sample->cache.entry;
-	if (seen->sample->cache.result == CACHE_HIT) {
+	if (seen->sample->cache.result == CACHE_HIT)
 		seen->sample = NULL;
-		observation_queue_give_back(rounds->queue, seen->slot);
-	}
-	observation_queue_add(rounds->queue, seen);
+	return observation_queue_add(rounds->queue, seen);
 }
 
 /* Whether the kernel says that a thread does not do what Ruby said when the list was read. */
@@ -339,11 +347,14 @@ static void take_thread(struct rounds *rounds, struct watched *watched, const st
 {
 	struct task_look look = {.syscall = -1};
 	struct observation seen = begin_observation(rounds, watched, thread, late);
+	uint64_t seen_ns;
+	bool slept_on;
 
 	if (sleeps_on) {
 		look = watched->look;
 	} else if (watched->subject.tid != 0) {
-		look = task_look(&watched->subject.task, &watched->look);
+		/* A thread that has the GVL runs as soon as it gets a CPU, although it has not run since. */
+		look = task_look(&watched->subject.task, thread->state == STATE_RUNNING ? NULL : &watched->look);
 		/* The native thread has ended. The Ruby thread may have another one by now. */
 		if (!look.known) {
 			open_native(rounds, watched, thread);
@@ -353,15 +364,17 @@ static void take_thread(struct rounds *rounds, struct watched *watched, const st
 			return;
 	}
 	seen.tid = watched->subject.tid;
-	seen.same = watched->has_stack && look.known && look.asleep && watched->look.asleep &&
-		    look.switches == watched->look.switches && look.switches != 0;
+	slept_on = watched->has_stack && look.known && look.asleep && watched->look.asleep &&
+		   look.switches == watched->look.switches && look.switches != 0;
+	seen.same = slept_on && !observation_queue_asks(rounds->queue, thread->address);
 	seen.weight_ns = weight_of(rounds, watched, seen.time_ns);
 	if (seen.weight_ns > seen.time_ns)
 		seen.weight_ns = seen.time_ns;
+	seen_ns = watched->seen_ns;
 	watched->seen_ns = seen.time_ns;
-	sleep_guard_note(&rounds->guard, &rounds->threads, watched, seen.same);
+	sleep_guard_note(&rounds->guard, &rounds->threads, watched, slept_on);
 	if (!seen.same) {
-		seen.sample = observation_queue_sample(rounds->queue, &seen.slot);
+		seen.sample = &rounds->sample;
 		stack_copy_set_beside(seen.sample->copy, NULL, 0);
 		watchdog_reads(READING_STACKS);
 		take_stack(rounds, watched, &look, seen.sample);
@@ -370,7 +383,12 @@ static void take_thread(struct rounds *rounds, struct watched *watched, const st
 		seen.tid = watched->subject.tid;
 		seen.no_native = watched->pthread + watched->noted_tid == 0;
 		watched->has_stack = !seen.sample->gone && !seen.sample->no_stack;
-		hand_on_stack(rounds, &seen);
+		if (!watched->has_stack)
+			return;
+		seen.optional = seen.sample->source == &source_asleep;
+		watched->has_stack = hand_on_stack(rounds, &seen);
+		if (!watched->has_stack && seen.optional)
+			watched->seen_ns = seen_ns;
 		return;
 	}
 	note_state(&seen, thread->state, &look, collecting);
@@ -411,17 +429,15 @@ static bool take_running(struct rounds *rounds, const struct lateness *late)
 	for (size_t i = 0; i < rounds->quiet.words.nr_spans; i++)
 		beside[i] =
 		    (struct copy_beside){rounds->quiet.words.spans[i].address, rounds->quiet.words.spans[i].length};
-	seen.sample = sample = observation_queue_sample(rounds->queue, &seen.slot);
+	seen.sample = sample = &rounds->sample;
 	stack_copy_set_beside(sample->copy, beside, rounds->quiet.words.nr_spans);
 	watchdog_reads(READING_STACKS);
 	sampler_take(rounds->sampler, rounds->options.source, &watched->subject, true, sample);
 	watchdog_has_read(READING_STACKS);
 	rounds->stuck |= sample->stop.stuck;
 	if (sample->gone || sample->no_stack || sample->reason != REASON_NONE || !stack_copy_beside(sample->copy) ||
-	    !thread_words_are(&rounds->quiet.words, stack_copy_beside(sample->copy))) {
-		observation_queue_give_back(rounds->queue, seen.slot);
+	    !thread_words_are(&rounds->quiet.words, stack_copy_beside(sample->copy)))
 		return false;
-	}
 	seen.state = sample->cache.collecting ? SAMPLE_GC : SAMPLE_CPU;
 	seen.collections = sample->cache.collections;
 	seen.weight_ns = weight_of(rounds, watched, seen.time_ns);
@@ -436,7 +452,8 @@ static bool take_quiet_round(struct rounds *rounds, const struct lateness *late)
 	const uint64_t now = now_ns(rounds);
 	struct quiet *quiet = &rounds->quiet;
 
-	if (!quiet->may_be || now - quiet->since_ns > QUIET_NS || !quiet_holds(quiet, &rounds->threads, &rounds->guard))
+	if (!quiet->may_be || observation_queue_asks_any(rounds->queue) || now - quiet->since_ns > QUIET_NS ||
+	    !quiet_holds(quiet, &rounds->threads, &rounds->guard))
 		return false;
 	if (quiet->running_at != SIZE_MAX) {
 		const struct subject *subject = &rounds->threads.of[quiet->running_at].subject;
@@ -472,6 +489,7 @@ bool rounds_take(struct rounds *rounds, const struct lateness *late, uint32_t sk
 	if (now_ns(rounds) - rounds->cache_since_ns > CACHE_NS) {
 		rounds->cache_since_ns = now_ns(rounds);
 		stack_cache_expire(rounds->cache);
+		old_objects_forget(rounds->old);
 	}
 	if (memory_pages(rounds->memory) >= LIST_PAGES / 2) {
 		struct memory *memory = memory_create(target_read_pages, rounds->session->target, LIST_PAGES);

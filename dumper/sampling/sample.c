@@ -1,5 +1,7 @@
 #include "sampling/sample.h"
 
+#include <string.h>
+
 void subject_open(struct subject *subject, pid_t pid, pid_t tid, uint64_t thread, uint64_t ec)
 {
 	*subject = (struct subject){.tid = tid, .extent = {.thread = thread, .ec = ec}};
@@ -21,6 +23,41 @@ void sample_clear(struct sample *sample)
 {
 	stack_copy_destroy(sample->copy);
 	*sample = (struct sample){0};
+}
+
+/* A packed sample, its stack, the frames of that, and the stack copy are one behind the other. */
+static size_t in_sixteens(size_t length)
+{
+	return (length + 15) / 16 * 16;
+}
+
+static size_t frames_length(const struct sample *sample)
+{
+	return sample->walked ? in_sixteens(sample->walked->nr_frames * sizeof(*sample->walked->frames)) : 0;
+}
+
+size_t sample_packed_length(const struct sample *sample)
+{
+	return in_sixteens(sizeof(*sample)) + in_sixteens(sizeof(*sample->walked)) + frames_length(sample) +
+	       stack_copy_packed_length(sample->copy, sample->copied);
+}
+
+struct sample *sample_pack(const struct sample *sample, void *room)
+{
+	uint8_t *next = (uint8_t *)room + in_sixteens(sizeof(*sample));
+	struct stack *walked = (struct stack *)(void *)next;
+	struct sample *packed = room;
+
+	*packed = *sample;
+	next += in_sixteens(sizeof(*walked));
+	if (sample->walked) {
+		*walked = *sample->walked;
+		walked->frames = (struct frame *)(void *)next;
+		memcpy(walked->frames, sample->walked->frames, walked->nr_frames * sizeof(*walked->frames));
+		packed->walked = walked;
+	}
+	packed->copy = stack_copy_pack(sample->copy, sample->copied, next + frames_length(sample));
+	return packed;
 }
 
 void sample_reject(struct sample *sample, enum reason reason)

@@ -8,6 +8,7 @@
 #include <sys/user.h>
 #include <time.h>
 
+#include "ruby/frame.h"
 #include "sampling/stack_cache.h"
 #include "sampling/stack_copy.h"
 #include "session/session.h"
@@ -76,6 +77,8 @@ struct sample {
 	bool copied;		 /* whether `copy` contains the whole stack */
 	/* all frames of `copy` were checked; for a cache hit: all frames of an equal stack were checked earlier */
 	bool checked;
+	/* if `checked`: the frames; NULL if they must be walked again, or are not needed. Belongs to the sampler */
+	const struct stack *walked;
 	bool gone;	    /* the thread has ended; there is no stack */
 	bool no_stack;	    /* the thread has not begun, or is about to end; there is no stack */
 	enum reason reason; /* why the source rejects the sample; REASON_NONE: the source accepts it */
@@ -87,6 +90,13 @@ struct sample {
 /* Allocates the stack copy of a sample. False if out of memory. sample_clear() frees the stack copy. */
 bool sample_init(struct sample *sample, const struct session *session);
 void sample_clear(struct sample *sample);
+
+/*
+ * Packs a sample: copies it, with its stack copy, into `room`, which has sample_packed_length() bytes, and is aligned for
+ * a struct. The packed sample is in `room`, and needs no other memory; do not take a stack into it, nor clear it.
+ */
+size_t sample_packed_length(const struct sample *sample);
+struct sample *sample_pack(const struct sample *sample, void *room);
 
 /* Rejects a sample, and notes the reason. The sample then has no stack. */
 void sample_reject(struct sample *sample, enum reason reason);

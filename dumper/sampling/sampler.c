@@ -56,6 +56,7 @@ void sampler_destroy(struct sampler *sampler)
 	store_order_destroy(sampler->store_order);
 	copy_check_clear(&sampler->check);
 	free(sampler->fingerprint.words);
+	stack_clear(&sampler->walked);
 	free(sampler);
 }
 
@@ -64,9 +65,12 @@ void sampler_set_processing_thread(struct sampler *sampler, pid_t tid)
 	sampler->placement.processing = tid;
 }
 
-void sampler_use_cache(struct sampler *sampler, struct stack_cache *cache)
+void sampler_use_cache(struct sampler *sampler, struct stack_cache *cache, struct old_objects *old)
 {
 	sampler->cache = cache;
+	sampler->old = old;
+	sampler->check.ruby.checked = old ? old_objects_checked(old) : NULL;
+	sampler->check.ruby.known = old ? old_objects_frames(old) : NULL;
 }
 
 bool sampler_enter(struct sampler *sampler)
@@ -94,6 +98,7 @@ enum copy_result sampler_copy(struct subject *subject, struct sample *sample, en
 	sample->began_ns = ns_of(&began);
 	sample->copied = result == COPY_COVERED || result == COPY_CONTRADICTS;
 	sample->checked = false;
+	sample->walked = NULL;
 	sample->no_stack = result == COPY_NONE;
 	sample->ec = subject->extent.ec;
 	return result;
@@ -117,20 +122,58 @@ enum cache_result sampler_look_up(struct sampler *sampler, struct sample *sample
 
 void sampler_check(struct sampler *sampler, struct sample *sample, size_t frames)
 {
-	sample->reason = copy_check_run(&sampler->check, sample->copy, frames);
+	const uint64_t read_ns = ns_of(&sampler->check.read);
+
+	stack_clear(&sampler->walked);
+	sample->reason = copy_check_run(&sampler->check, sample->copy, frames, &sampler->walked);
 	sample->checked = sample->reason == REASON_NONE && frames == COPY_CHECK_ALL;
+	/* A frame that lacks an object may be another one by the time its name is found. */
+	sample->walked = sample->checked && stack_objects_are_all(sample->copy) ? &sampler->walked : NULL;
+	if (!sample->checked || !sampler->old)
+		return;
+	if (sampler->has_fetched)
+		old_objects_keep(sampler->old, sample->copy, &sampler->then, &sampler->fetched);
+	old_objects_note_checked(sampler->old, sample->copy, &sampler->walked, read_ns);
+	if (sampler->check.call_site == CALL_SITE_AGREES)
+		old_objects_note_call(sampler->old, &sampler->walked.frames[1], &sampler->walked.frames[0], read_ns);
+}
+
+void sampler_copy_frames(struct sampler *sampler, struct sample *sample, size_t frames)
+{
+	sampler->has_fetched = false;
+	if (sampler->old) {
+		sampler->then = stack_copy_collections(sample->copy, &sampler->check.ruby);
+		old_objects_at(sampler->old, &sampler->then);
+		old_objects_look(sampler->old, sample->copy);
+	}
+	stack_objects_copy(sample->copy, frames, sampler->old);
+}
+
+/* Reads the state of the garbage collector after objects were copied. False if none was read from the target. */
+static bool read_collections(struct sampler *sampler, const struct sample *sample)
+{
+	if (!stack_objects_are_read(sample->copy))
+		return false;
+	sampler->then = stack_copy_collections(sample->copy, &sampler->check.ruby);
+	sampler->fetched = stack_copy_collections_now(sample->copy, &sampler->check.ruby);
+	sampler->has_fetched = true;
+	return true;
+}
+
+void sampler_copy_held(struct sampler *sampler, struct sample *sample)
+{
+	sampler_copy_frames(sampler, sample, COPY_CHECK_ALL);
+	if (sampler->old)
+		read_collections(sampler, sample);
 }
 
 void sampler_copy_objects(struct sampler *sampler, struct sample *sample)
 {
-	struct collections then, now;
-
-	stack_objects_copy(sample->copy, COPY_CHECK_ALL);
-	if (sample->source->unchecked || sample->reason != REASON_NONE)
+	sampler_copy_frames(sampler, sample, COPY_CHECK_ALL);
+	if (sample->source->unchecked || sample->reason != REASON_NONE || !read_collections(sampler, sample))
 		return;
-	then = stack_copy_collections(sample->copy, &sampler->check.ruby);
-	now = stack_copy_collections_now(sample->copy, &sampler->check.ruby);
-	if (then.told ? !collections_unchanged(&then, &now) : collections_moved_between(&then, &now))
+	if (sampler->then.told ? !collections_unchanged(&sampler->then, &sampler->fetched)
+			       : collections_moved_between(&sampler->then, &sampler->fetched))
 		sample->reason = REASON_COLLECTED;
 }
 

@@ -10,6 +10,7 @@
 #include "sampling/sampler_options.h"
 #include "sampling/source.h"
 
+struct old_objects;
 struct sampler;
 
 /* Creates a sampler for a session's target. The session must outlive the sampler. NULL if out of memory. */
@@ -23,8 +24,11 @@ void sampler_destroy(struct sampler *sampler); /* NULL is fine */
  */
 void sampler_set_processing_thread(struct sampler *sampler, pid_t tid);
 
-/* From now on, stacks are looked up in `cache`, which must outlive the sampler. */
-void sampler_use_cache(struct sampler *sampler, struct stack_cache *cache);
+/*
+ * From now on, stacks are looked up in `cache`, and old objects are kept in `old` instead of being copied with each stack.
+ * Both must outlive the sampler.
+ */
+void sampler_use_cache(struct sampler *sampler, struct stack_cache *cache, struct old_objects *old);
 
 /*
  * Call this function in the thread that will take the samples, before the first sample. Returns whether the thread has

@@ -5,6 +5,7 @@
 #define RBDUMP_SAMPLER_PARTS_H
 
 #include "sampling/copy_check.h"
+#include "sampling/old_objects.h"
 #include "sampling/placement.h"
 #include "sampling/remote_reads.h"
 #include "sampling/sampler_options.h"
@@ -18,9 +19,14 @@ struct sampler {
 	struct copy_check check;
 	struct placement placement;
 	struct stack_cache *cache; /* NULL: no cache */
+	struct old_objects *old;   /* NULL: all objects are copied anew with each stack */
 	struct remote_reads remote_reads;
 	uint64_t times_full; /* the value that stack_cache_times_full() last returned */
 	struct fingerprint fingerprint;
+	struct stack walked; /* the frames of the last stack that was checked */
+	/* The states of the garbage collector before and after objects of the last stack were copied, if any were. */
+	struct collections then, fetched;
+	bool has_fetched;
 	uint64_t low, high; /* the file that contains Ruby is mapped at [low, high) */
 };
 
@@ -35,6 +41,12 @@ enum cache_result sampler_look_up(struct sampler *sampler, struct sample *sample
  * what is wrong. Call this function only while `reason` is REASON_NONE, because the call overwrites it.
  */
 void sampler_check(struct sampler *sampler, struct sample *sample, size_t frames);
+
+/* Copies the objects to which the innermost `frames` frames of the copied stack refer. */
+void sampler_copy_frames(struct sampler *sampler, struct sample *sample, size_t frames);
+
+/* The same, of all frames of a thread that sleeps, which holds these objects: no collection frees them. */
+void sampler_copy_held(struct sampler *sampler, struct sample *sample);
 
 /*
  * Copies the objects to which the frames of the copied stack refer, while the target runs. If a collection has begun

@@ -11,8 +11,8 @@
 #include "sampling/deadlines.h"
 #include "target/hold.h"
 
-/* The most samples in the queue. */
-#define SAMPLES 16u
+/* How many bytes of samples the queue has room for: those of some hundred deep stacks. */
+#define QUEUE_BYTES (8u << 20)
 
 /* The least time between two checks of the CPU time that was taken. */
 #define LIMIT_NS 10000000L
@@ -119,7 +119,8 @@ static void *run(void *argument)
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		late.missed = loop->untold + deadlines_missed(&deadline, &now, period);
 		late.late = late.missed + deadline_is_late(ns_between(&deadline, &now), period);
-		if (rounds_take(loop->rounds, &late, loop->skipped, loop->rest_ns))
+		if (!observation_queue_is_full(loop->queue) &&
+		    rounds_take(loop->rounds, &late, loop->skipped, loop->rest_ns))
 			loop->untold = loop->skipped = 0;
 		else
 			loop->untold = late.missed + 1;
@@ -160,6 +161,11 @@ static void keep_pace(struct stream *stream)
 	observation_queue_keep_pace(loop_of(stream)->queue);
 }
 
+static void ask(struct stream *stream, uint64_t thread)
+{
+	observation_queue_ask(loop_of(stream)->queue, thread);
+}
+
 static void stop(struct stream *stream)
 {
 	loop_of(stream)->stopped = true;
@@ -194,6 +200,7 @@ struct stream *sampling_loop_create(const struct session *session, const struct 
 	    .next = next,
 	    .done = done,
 	    .keep_pace = keep_pace,
+	    .ask = ask,
 	    .stop = stop,
 	    .end = end,
 	    .destroy = destroy,
@@ -204,7 +211,7 @@ struct stream *sampling_loop_create(const struct session *session, const struct 
 		return NULL;
 	loop->stream.operations = &operations;
 	loop->options = *options;
-	loop->queue = observation_queue_create(session, SAMPLES);
+	loop->queue = observation_queue_create(QUEUE_BYTES);
 	loop->rounds = loop->queue ? rounds_create(session, &options->rounds, loop->queue) : NULL;
 	if (!loop->rounds) {
 		destroy(&loop->stream);

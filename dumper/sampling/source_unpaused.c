@@ -3,7 +3,6 @@
  */
 #include "base/clock.h"
 #include "sampling/sampler_parts.h"
-#include "sampling/stack_objects.h"
 
 /* The time for the thread between two tries. */
 #define BETWEEN_NS 20000L
@@ -81,7 +80,7 @@ static void check_in_time(struct sampler *sampler, struct sample *sample, const 
 
 	/* The innermost frames show nearly all errors, and much sooner. */
 	if (!is_right) {
-		stack_objects_copy(sample->copy, COPY_CHECK_INNERMOST);
+		sampler_copy_frames(sampler, sample, COPY_CHECK_INNERMOST);
 		sampler_check(sampler, sample, COPY_CHECK_INNERMOST);
 	}
 	sample->effort.in_budget = sampler_us_since(began) <= (double)sampler->options.budget_us;
@@ -141,7 +140,7 @@ static void take_asleep(struct sampler *sampler, struct subject *subject, bool s
 	sample->effort.tries = 1;
 	if (sampler_copy(subject, sample, COPY_ONCE) == COPY_COVERED &&
 	    sampler_look_up(sampler, sample, true) != CACHE_HIT) {
-		stack_objects_copy(sample->copy, COPY_CHECK_ALL);
+		sampler_copy_held(sampler, sample);
 		sampler_check(sampler, sample, COPY_CHECK_ALL);
 	}
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "ruby/environment.h"
 #include "sampling/stack_copy_parts.h"
 
 /* How much more than the last stack is copied, because a stack grows and shrinks between two copies. */
@@ -60,6 +61,7 @@ struct stack_copy *stack_copy_create(const struct ruby *ruby, const struct targe
 	reach(layout, F_mdef_type, &copy->definition_length);
 	reach(layout, F_mdef_original_id, &copy->definition_length);
 	reach(layout, F_mdef_iseq, &copy->definition_length);
+	reach(layout, F_mdef_serial, &copy->definition_length);
 	if (ruby->zjit != ZJIT_OFF && is_pointer(layout, F_zjit_frame_pc) && is_pointer(layout, F_zjit_frame_iseq) &&
 	    is_pointer(layout, F_cfp_jit_return)) {
 		reach(layout, F_zjit_frame_pc, &copy->zjit_frame_length);
@@ -70,10 +72,12 @@ struct stack_copy *stack_copy_create(const struct ruby *ruby, const struct targe
 	copy->collections_data = malloc(copy->collections_length + 1);
 	copy->wants = calloc(OBJECTS_MAX, sizeof(*copy->wants));
 	copy->seen = calloc(SEEN_SLOTS, sizeof(*copy->seen));
+	copy->fetched = calloc(OBJECTS_MAX, sizeof(*copy->fetched));
 	copy->objects = calloc(1, OBJECT_BYTES);
 	copy->pieces = calloc(OBJECTS_MAX + STACK_PIECES, sizeof(*copy->pieces));
 	copy->kinds = calloc(OBJECTS_MAX + STACK_PIECES, sizeof(*copy->kinds));
-	if (!copy->collections_data || !copy->wants || !copy->seen || !copy->pieces || !copy->kinds || !copy->objects) {
+	if (!copy->collections_data || !copy->wants || !copy->seen || !copy->fetched || !copy->pieces || !copy->kinds ||
+	    !copy->objects) {
 		stack_copy_destroy(copy);
 		return NULL;
 	}
@@ -88,6 +92,7 @@ void stack_copy_destroy(struct stack_copy *copy)
 	free(copy->collections_data);
 	free(copy->wants);
 	free(copy->seen);
+	free(copy->fetched);
 	free(copy->objects);
 	free(copy->pieces);
 	free(copy->kinds);
@@ -185,6 +190,16 @@ uint64_t stack_copy_values_end(const struct stack_copy *copy, const uint8_t *fra
 			highest = ep + 8;
 	}
 	return highest;
+}
+
+const uint8_t *stack_copy_env(const struct stack_copy *copy, uint64_t ep)
+{
+	const struct memory_piece *values = &copy->of_stack[PIECE_VALUES];
+
+	if (ep % 8 != 0 || ep < copy->facts.vm_stack + ENVIRONMENT_BEFORE || ep >= copy->values_end ||
+	    copy->values_end - ep < 8)
+		return NULL;
+	return values->data + (ep - ENVIRONMENT_BEFORE - values->address);
 }
 
 static bool read_pieces(struct stack_copy *copy, const struct iovec *local, const struct iovec *remote, size_t count)

@@ -85,6 +85,15 @@ struct collections stack_copy_collections(const struct stack_copy *copy, const s
 struct collections stack_copy_collections_now(struct stack_copy *copy, const struct ruby *ruby);
 
 /*
+ * Packs a copy: copies what the functions of this section need into `room`, which has stack_copy_packed_length() bytes,
+ * a multiple of 16, and is aligned for a struct. The packed copy is in `room`, and needs no other memory; do not destroy
+ * it, nor take a stack into it.
+ *   whole  whether the copy is one of a whole stack. If not, the packed copy has no bytes of a stack
+ */
+size_t stack_copy_packed_length(const struct stack_copy *copy, bool whole);
+struct stack_copy *stack_copy_pack(const struct stack_copy *copy, bool whole, void *room);
+
+/*
  * Lays the copy over a snapshot. The stack is then read only from the copy. An object is read from the copy if the copy
  * contains it, and otherwise from the snapshot. The overlay lasts until the next call of stack_copy_take(),
  * stack_objects_copy() or memory_overlay().

@@ -69,9 +69,13 @@ struct stack_copy {
 	struct seen *seen; /* a hash table of the objects that the last stack_objects_copy() tried to copy */
 	size_t nr_seen;
 	uint64_t generation; /* a slot of `seen` is empty if its generation differs from this number */
+	uint64_t *fetched;   /* the addresses of the objects of OBJECT_VALUE that it copied from the target */
+	size_t nr_fetched;
+	bool any_fetched; /* whether it copied anything from the target */
 	uint8_t *objects;
 	size_t objects_used;
 	bool has_all_objects;
+	bool has_known_frames; /* whether frames were known, so that their objects were not copied */
 
 	struct memory_piece of_stack[STACK_PIECES];
 	size_t nr_of_stack;
@@ -134,6 +138,9 @@ bool stack_copy_read(struct stack_copy *copy, const struct iovec *remote, void *
  */
 void stack_copy_take_pieces(struct stack_copy *copy, const struct stack_extent *extent, const struct stack_facts *facts,
 			    uint64_t values_end, const uint8_t *const data[STACK_PIECES]);
+
+/* The words from ME_CREF to FLAGS of an environment on the stack (ruby/environment.h); NULL if the copy lacks one of them. */
+const uint8_t *stack_copy_env(const struct stack_copy *copy, uint64_t ep);
 
 /* Sorts all pieces by address, as memory_overlay() requires. */
 void stack_copy_sort_pieces(struct stack_copy *copy);

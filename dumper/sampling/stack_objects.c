@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include "ruby/environment.h"
+#include "ruby/frame.h"
 #include "ruby/value.h"
+#include "sampling/old_objects.h"
 #include "sampling/stack_copy_parts.h"
 
 /* Bytes of an environment on the heap: from ME_CREF to ENV. */
@@ -53,17 +55,6 @@ static void want(struct stack_copy *copy, uint64_t address, enum object_kind kin
 	copy->wants[copy->nr_wants++] = (struct want){address, length, kind};
 }
 
-/* The words from ME_CREF to FLAGS of an environment on the stack; NULL if they are not all in the copy. */
-static const uint8_t *env_on_stack(const struct stack_copy *copy, uint64_t ep)
-{
-	const struct memory_piece *values = &copy->of_stack[PIECE_VALUES];
-
-	if (ep % 8 != 0 || ep < copy->facts.vm_stack + ENVIRONMENT_BEFORE || ep >= copy->values_end ||
-	    copy->values_end - ep < 8)
-		return NULL;
-	return values->data + (ep - ENVIRONMENT_BEFORE - values->address);
-}
-
 /* Wants what an environment's words from ME_CREF to FLAGS refer to: the method entry, and the enclosing environment. */
 static void want_of_env(struct stack_copy *copy, const uint8_t *words)
 {
@@ -80,12 +71,12 @@ static void want_of_env(struct stack_copy *copy, const uint8_t *words)
 			return;
 		if ((previous < copy->facts.vm_stack || previous >= copy->facts.cfp) && previous > ENVIRONMENT_BEFORE)
 			want(copy, previous - ENVIRONMENT_BEFORE, OBJECT_ENV);
-		words = env_on_stack(copy, previous);
+		words = stack_copy_env(copy, previous);
 	}
 }
 
-/* Wants the objects to which the innermost `count` frames lead. */
-static void want_of_frames(struct stack_copy *copy, size_t count)
+/* Wants the objects to which the innermost `count` frames lead, unless the frame is known. */
+static void want_of_frames(struct stack_copy *copy, size_t count, const struct known_stack *known)
 {
 	const struct memory_piece *frames = &copy->of_stack[PIECE_FRAMES];
 
@@ -94,12 +85,16 @@ static void want_of_frames(struct stack_copy *copy, size_t count)
 		const uint8_t *frame = frames->data + (cfp - frames->address);
 		uint64_t ep = stack_copy_member(copy, frame, F_cfp_ep);
 
+		if (known && known_stack_frame(known, cfp, copy->facts.frame_size)) {
+			copy->has_known_frames = true;
+			continue;
+		}
 		want(copy, stack_copy_member(copy, frame, F_cfp_iseq), OBJECT_VALUE);
 		/* ruby/jit_frame.h */
 		if (copy->zjit_frame_length > 0 && stack_copy_member(copy, frame, F_cfp_jit_return) > MEMORY_PAGE)
 			want(copy, stack_copy_member(copy, frame, F_cfp_jit_return) - 8, OBJECT_NATIVE_SLOT);
-		if (env_on_stack(copy, ep))
-			want_of_env(copy, env_on_stack(copy, ep));
+		if (stack_copy_env(copy, ep))
+			want_of_env(copy, stack_copy_env(copy, ep));
 		else if (ep > ENVIRONMENT_BEFORE)
 			want(copy, ep - ENVIRONMENT_BEFORE, OBJECT_ENV);
 	}
@@ -159,20 +154,44 @@ static size_t run_length(const struct want *wants, size_t count, size_t *length)
 	return n;
 }
 
+static void enter(struct stack_copy *copy, const struct want *want, const uint8_t *data)
+{
+	copy->kinds[copy->nr_pieces] = want->kind;
+	copy->pieces[copy->nr_pieces++] =
+	    (struct memory_piece){.address = want->address, .length = want->length, .data = data};
+}
+
 /* Enters the objects of a run, whose bytes have just been copied, as pieces. */
 static void enter_run(struct stack_copy *copy, const struct want *wants, size_t count, size_t length)
 {
 	const uint8_t *data = copy->objects + copy->objects_used;
 
 	for (size_t i = 0; i < count; i++) {
-		copy->kinds[copy->nr_pieces] = wants[i].kind;
-		copy->pieces[copy->nr_pieces++] = (struct memory_piece){
-		    .address = wants[i].address,
-		    .length = wants[i].length,
-		    .data = data + (wants[i].address - wants[0].address),
-		};
+		enter(copy, &wants[i], data + (wants[i].address - wants[0].address));
+		if (wants[i].kind == OBJECT_VALUE)
+			copy->fetched[copy->nr_fetched++] = wants[i].address;
 	}
 	copy->objects_used += length;
+}
+
+/* Enters the wanted objects whose bytes are known; the others are still wanted. */
+static void enter_known(struct stack_copy *copy, const struct old_objects *old)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < copy->nr_wants; i++) {
+		const struct want *want = &copy->wants[i];
+		const uint8_t *bytes = old_objects_find(old, want->address, want->length);
+
+		if (!bytes || copy->objects_used + want->length > OBJECT_BYTES) {
+			copy->wants[left++] = *want;
+			continue;
+		}
+		memcpy(copy->objects + copy->objects_used, bytes, want->length);
+		enter(copy, want, copy->objects + copy->objects_used);
+		copy->objects_used += want->length;
+	}
+	copy->nr_wants = left;
 }
 
 /* Copies the wanted objects, and enters each as a piece. An object that cannot be read is left out. */
@@ -221,7 +240,7 @@ static void copy_wants(struct stack_copy *copy)
 	}
 }
 
-void stack_objects_copy(struct stack_copy *copy, size_t frames)
+void stack_objects_copy(struct stack_copy *copy, size_t frames, const struct old_objects *old)
 {
 	size_t looked_at = copy->nr_of_stack;
 
@@ -229,10 +248,16 @@ void stack_objects_copy(struct stack_copy *copy, size_t frames)
 	copy->generation++;
 	copy->nr_seen = 0;
 	copy->nr_wants = 0;
+	copy->nr_fetched = 0;
+	copy->any_fetched = false;
 	copy->objects_used = 0;
 	copy->has_all_objects = true;
-	want_of_frames(copy, frames);
+	copy->has_known_frames = false;
+	want_of_frames(copy, frames, old ? old_objects_frames(old) : NULL);
 	for (int round = 0; round < ROUNDS && copy->nr_wants > 0; round++) {
+		if (old)
+			enter_known(copy, old);
+		copy->any_fetched |= copy->nr_wants > 0;
 		copy_wants(copy);
 		copy->nr_wants = 0;
 		for (; looked_at < copy->nr_pieces; looked_at++)
@@ -245,6 +270,16 @@ void stack_objects_copy(struct stack_copy *copy, size_t frames)
 bool stack_objects_are_native(const struct stack_copy *copy)
 {
 	return copy->zjit_frame_length > 0;
+}
+
+bool stack_objects_lack_known(const struct stack_copy *copy)
+{
+	return copy->has_known_frames;
+}
+
+bool stack_objects_are_read(const struct stack_copy *copy)
+{
+	return copy->any_fetched;
 }
 
 bool stack_objects_are_all(const struct stack_copy *copy)

@@ -8,13 +8,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct old_objects;
 struct stack_copy;
 
 /*
  * Copies the objects to which the innermost `frames` frames of a stack refer. `copy` must contain the whole stack. The
  * new objects replace the objects that `copy` contained before. Objects that cannot be read are omitted.
+ *   old  objects and frames that are known, and are not read from the target; see old_objects_at(). NULL: none
  */
-void stack_objects_copy(struct stack_copy *copy, size_t frames);
+void stack_objects_copy(struct stack_copy *copy, size_t frames, const struct old_objects *old);
 
 /*
  * Whether frames of this target can refer to the native stack, as frames of ZJIT do. The native stack changes as soon
@@ -22,7 +24,16 @@ void stack_objects_copy(struct stack_copy *copy, size_t frames);
  */
 bool stack_objects_are_native(const struct stack_copy *copy);
 
-/* Whether all readable objects were copied. False if a limit was reached. */
+/* Whether an object was read from the target, so that it may be another one than at the moment of the stack. */
+bool stack_objects_are_read(const struct stack_copy *copy);
+
+/*
+ * Whether there are frames whose objects were not copied because the frames are known (known_frames.h). These objects were
+ * old at the moment of the stack.
+ */
+bool stack_objects_lack_known(const struct stack_copy *copy);
+
+/* Whether all other readable objects were copied. False if a limit was reached. */
 bool stack_objects_are_all(const struct stack_copy *copy);
 
 #endif

@@ -57,7 +57,7 @@ void stopped_take(struct sampler *sampler, struct subject *subject, bool seen, s
 	if (result == TRACEE_STOPPED)
 		covered = copy(sampler, &tracee, subject, sample);
 	if (covered && leads_to_native_stack)
-		stack_objects_copy(sample->copy, COPY_CHECK_ALL);
+		stack_objects_copy(sample->copy, COPY_CHECK_ALL, NULL);
 	tracee_resume(&tracee);
 	pause_us = sampler_us_since(&began);
 	if (pause_us > sample->stop.pause_us)

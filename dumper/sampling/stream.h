@@ -23,6 +23,8 @@ struct stream_operations {
 	void (*done)(struct stream *stream);
 	/* From now on, a round begins only when all samples of earlier rounds have been given back with done(). */
 	void (*keep_pace)(struct stream *stream);
+	/* Asks for a new copy of the stack of a thread that sleeps on (sampling/observation_queue.h). NULL: of no use */
+	void (*ask)(struct stream *stream, uint64_t thread);
 	/* Asks the stream to end soon. */
 	void (*stop)(struct stream *stream);
 	/*

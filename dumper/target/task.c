@@ -2,8 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -78,12 +78,15 @@ int task_cpu(const struct task *task)
  */
 static uint64_t read_switches(const struct task *task)
 {
+	const char *at;
 	char text[128];
-	uint64_t switches;
 
-	if (!read_text(task->schedstat_fd, text, sizeof(text)) || sscanf(text, "%*u %*u %" SCNu64, &switches) != 1)
+	/* sscanf() takes longer than the kernel. */
+	if (!read_text(task->schedstat_fd, text, sizeof(text)))
 		return 0;
-	return switches;
+	at = strchr(text, ' ');
+	at = at ? strchr(at + 1, ' ') : NULL;
+	return at ? strtoull(at + 1, NULL, 10) : 0;
 }
 
 /* Whether it is asleep in a function of the kernel; false if the kernel does not tell. */
@@ -121,19 +124,15 @@ struct task_look task_look(const struct task *task, const struct task_look *sinc
 	struct task_look look = {.syscall = -1, .switches = read_switches(task)};
 	char text[256];
 
+	if (since && since->known && since->asleep && look.switches != 0 && since->switches == look.switches)
+		return *since;
 	/* "running"; or the system call's number, arguments and two registers; -1 if it is in none (proc(5)). */
 	look.known = read_text(task->syscall_fd, text, sizeof(text));
 	look.asleep = look.known && strncmp(text, "running", 7) != 0;
 	if (look.asleep && sscanf(text, "%d", &look.syscall) != 1)
 		look.syscall = -1;
-	/* A thread must get a CPU to be stopped, and to go on after a stop. */
-	if (look.asleep && since && since->asleep && look.switches != 0 && since->switches == look.switches) {
-		look.stopped = since->stopped;
-		look.paging = since->paging;
-		look.interruptible = since->interruptible;
-	} else if (look.asleep) {
+	if (look.asleep)
 		read_state(task, &look);
-	}
 	return look;
 }
 

@@ -47,8 +47,8 @@ struct task_look {
 
 /*
  * Finds out what the thread is doing.
- *   since  the result of the previous call, or NULL. If the thread has slept without a break since that call,
- *          `stopped`, `paging` and `interruptible` are copied from that result
+ *   since  the result of an earlier call, or NULL. If the thread was asleep then, and has not been given a CPU since, the
+ *          result is the same: it sleeps on, or was woken and waits for a CPU
  */
 struct task_look task_look(const struct task *task, const struct task_look *since);
 

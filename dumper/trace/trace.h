@@ -35,6 +35,11 @@ struct trace_frame {
 	bool compiled;
 	uint64_t address;   /* address of the control frame in the target */
 	enum reason reason; /* for TRACE_UNREADABLE: why */
+	/*
+	 * Frames with the same number have the same label and name, and frames of Ruby code the same paths and first line,
+	 * also in different stacks. 0: the frame has no number. A number is never used for something else.
+	 */
+	uint64_t method;
 };
 
 enum trace_state {

@@ -172,7 +172,7 @@ static bool fill(struct replay *replay, struct saved *saved)
 				  .copy = copy,
 				  .cache.entry = CACHE_NONE,
 				  .copied = true};
-	stack_objects_copy(copy, UINT16_MAX);
+	stack_objects_copy(copy, UINT16_MAX, NULL);
 	return true;
 }
 

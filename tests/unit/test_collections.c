@@ -25,10 +25,12 @@ static void test_read(void **state)
 	struct collections read;
 
 	synthetic_set(s, objspace, F_objspace_count, 7);
+	synthetic_set(s, objspace, F_objspace_majors, 3);
 	synthetic_set(s, objspace, F_objspace_compactions, 2);
 	synthetic_set(s, objspace, F_objspace_during_compacting, 1);
 	read = collections_read(&s->ruby);
 	assert_int_equal(read.begun, 7);
+	assert_int_equal(read.majors, 3);
 	assert_int_equal(read.compactions, 2);
 	assert_true(read.compacting);
 }
@@ -41,6 +43,7 @@ static void test_no_compaction(void **state)
 	struct collections read;
 
 	synthetic_set(s, objspace, F_objspace_count, 7);
+	synthetic_without(s, F_objspace_majors);
 	synthetic_without(s, F_objspace_compactions);
 	synthetic_without(s, F_objspace_during_compacting);
 	synthetic_without(s, F_objspace_during_gc);
@@ -75,7 +78,7 @@ static void test_range(void **state)
 {
 	struct synthetic *s = *state;
 	uint64_t objspace = give_vm(s), start, end;
-	static const enum layout_member_id ids[] = {F_objspace_count, F_objspace_compactions,
+	static const enum layout_member_id ids[] = {F_objspace_count, F_objspace_majors, F_objspace_compactions,
 						    F_objspace_during_compacting};
 
 	assert_true(collections_range(&s->ruby, &start, &end));
@@ -159,6 +162,45 @@ static void test_same_objects(void **state)
 	assert_false(collections_same_objects(&now, &now));
 }
 
+/* A collection of young objects frees no old one, and moves none. */
+static void test_same_old_objects(void **state)
+{
+	struct synthetic *s = *state;
+	const struct collections kept = {.begun = 7, .majors = 3, .compactions = 2, .told = true, .tells_majors = true};
+	struct collections now = kept, then = kept;
+	const uint64_t old = synthetic_enum(s, E_RUBY_FL_PROMOTED);
+
+	now.begun = 9;
+	assert_true(collections_same_old_objects(&kept, &now));
+	now.marking = now.collecting = now.beginning = true;
+	assert_true(collections_same_old_objects(&kept, &now));
+	/* A collection of old objects that marks is counted, but may still free what was reachable while it marked. */
+	then.marking = true;
+	assert_false(collections_same_old_objects(&then, &kept));
+	then = kept;
+	then.beginning = true;
+	assert_false(collections_same_old_objects(&then, &kept));
+	now = kept;
+	now.majors++;
+	assert_false(collections_same_old_objects(&kept, &now));
+	now = kept;
+	now.compactions++;
+	assert_false(collections_same_old_objects(&kept, &now));
+	now = kept;
+	now.doubted = true;
+	assert_false(collections_same_old_objects(&kept, &now));
+	now = kept;
+	now.tells_majors = false;
+	assert_false(collections_same_old_objects(&kept, &now));
+	assert_false(collections_same_old_objects(&now, &kept));
+
+	assert_true(collections_is_old(s->layout, old | 1));
+	assert_false(collections_is_old(s->layout, old & (old - 1)));
+	assert_false(collections_is_old(s->layout, 1));
+	s->layout->enumerators[E_RUBY_FL_PROMOTED] = (struct layout_number){0};
+	assert_false(collections_is_old(s->layout, old));
+}
+
 /* The mode lies in the byte of during_gc. */
 static void test_marking(void **state)
 {
@@ -202,6 +244,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_range, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test(test_between),
 	    cmocka_unit_test(test_same_objects),
+	    cmocka_unit_test_setup_teardown(test_same_old_objects, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_marking, synthetic_set_up, synthetic_tear_down),
 	};
 

@@ -5,61 +5,16 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "layout/read.h"
-#include "ruby/context.h"
 #include "sampling/stack_copy.h"
 #include "sampling/stack_objects.h"
+#include "stack_scene.h"
 #include "synthetic.h"
 #include "target/live.h"
-
-#define CONTEXT_BYTES 4096u
-#define STACK_BYTES   65536u
-
-/* An execution context, and its stack behind it: they come and go together, as those of a fiber. */
-static uint8_t *new_context(const struct layout *layout, unsigned int frames)
-{
-	uint64_t words = STACK_BYTES / 8, vm_stack, cfp;
-	uint8_t *context =
-	    mmap(NULL, CONTEXT_BYTES + STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	assert_ptr_not_equal(context, MAP_FAILED);
-	vm_stack = (uint64_t)(uintptr_t)context + CONTEXT_BYTES;
-	cfp = vm_stack + STACK_BYTES - frames * (uint64_t)layout->sizes[S_cfp].value;
-	memcpy(context + layout->members[context_members(layout).vm_stack].offset, &vm_stack, 8);
-	memcpy(context + layout->members[context_members(layout).vm_stack_size].offset, &words, 8);
-	memcpy(context + layout->members[context_members(layout).cfp].offset, &cfp, 8);
-	return context;
-}
-
-static void free_context(uint8_t *context)
-{
-	assert_int_equal(munmap(context, CONTEXT_BYTES + STACK_BYTES), 0);
-}
-
-static void enter(const struct layout *layout, uint8_t *thread, const uint8_t *context)
-{
-	memcpy(thread + layout->members[F_thread_ec].offset, &context, sizeof(context));
-}
-
-/* Copies until the extent is right; how often it was not. */
-static int shoot(struct stack_copy *copy, struct stack_extent *extent, enum copy_way way, enum copy_result expected)
-{
-	enum reason reason;
-
-	for (int missed = 0;; missed++) {
-		enum copy_result result = stack_copy_take(copy, extent, way, &reason);
-
-		if (result == COPY_MISSED && missed < 4)
-			continue;
-		assert_int_equal(result, expected);
-		return missed;
-	}
-}
 
 static void follows(void **state, enum copy_way way)
 {
@@ -70,20 +25,20 @@ static void follows(void **state, enum copy_way way)
 	struct stack_extent extent = {.thread = (uint64_t)(uintptr_t)thread, .ec = (uint64_t)(uintptr_t)first};
 
 	assert_non_null(copy);
-	enter(s->layout, thread, first);
-	assert_true(shoot(copy, &extent, way, COPY_COVERED) > 0);
-	assert_int_equal(shoot(copy, &extent, way, COPY_COVERED), 0);
+	enter_context(s->layout, thread, first);
+	assert_true(copy_stack(copy, &extent, way, COPY_COVERED) > 0);
+	assert_int_equal(copy_stack(copy, &extent, way, COPY_COVERED), 0);
 	/* Another fiber, while the first is still there, and then without. */
-	enter(s->layout, thread, second);
-	shoot(copy, &extent, way, COPY_COVERED);
+	enter_context(s->layout, thread, second);
+	copy_stack(copy, &extent, way, COPY_COVERED);
 	assert_int_equal(extent.ec, (uint64_t)(uintptr_t)second);
-	enter(s->layout, thread, first);
+	enter_context(s->layout, thread, first);
 	free_context(second);
-	shoot(copy, &extent, way, COPY_COVERED);
+	copy_stack(copy, &extent, way, COPY_COVERED);
 	assert_int_equal(extent.ec, (uint64_t)(uintptr_t)first);
 	/* There is nothing where the thread says that it is. */
 	free_context(first);
-	shoot(copy, &extent, way, COPY_FAILED);
+	copy_stack(copy, &extent, way, COPY_FAILED);
 	stack_copy_destroy(copy);
 }
 
@@ -112,15 +67,15 @@ static void test_environments_that_are_none(void **state)
 	const uint64_t ep = (uint64_t)(uintptr_t)(stack + 64), flags = 1;
 
 	assert_non_null(copy);
-	enter(s->layout, thread, context);
+	enter_context(s->layout, thread, context);
 	memcpy(end - size + s->layout->members[F_cfp_ep].offset, &ep, 8);
 	memcpy(stack + 64, &flags, 8);
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
 		/* Of the innermost frame, and what encloses that of the other. */
 		memcpy(end - 2 * size + s->layout->members[F_cfp_ep].offset, &none[i], 8);
 		memcpy(stack + 56, &none[i], 8);
-		shoot(copy, &extent, COPY_ONCE, COPY_COVERED);
-		stack_objects_copy(copy, 2);
+		copy_stack(copy, &extent, COPY_ONCE, COPY_COVERED);
+		stack_objects_copy(copy, 2, NULL);
 	}
 	free_context(context);
 	stack_copy_destroy(copy);
@@ -149,8 +104,8 @@ static void test_thread_that_is_a_context(void **state)
 		assert_non_null(copy);
 		memset(thread, 0x5a, 8);
 		extent.thread = extent.ec = (uint64_t)(uintptr_t)thread;
-		shoot(copy, &extent, (enum copy_way)way, COPY_COVERED);
-		assert_int_equal(shoot(copy, &extent, (enum copy_way)way, COPY_COVERED), 0);
+		copy_stack(copy, &extent, (enum copy_way)way, COPY_COVERED);
+		assert_int_equal(copy_stack(copy, &extent, (enum copy_way)way, COPY_COVERED), 0);
 		free_context(thread);
 		stack_copy_destroy(copy);
 	}

@@ -170,6 +170,7 @@ static void test_reasons(void **state)
 	    {REASON_OUT_OF_TIME, "out-of-time", "unreadable"},
 	    {REASON_COMPACTED, "compacted", "unreadable"},
 	    {REASON_COLLECTED, "collected", "unreadable"},
+	    {REASON_LOST, "lost", "unreadable"},
 	    {REASON_FRAME_UNREADABLE, "frame-unreadable", "truncated"},
 	    {REASON_EP_OUTSIDE, "ep-outside", "torn"},
 	    {REASON_ENV_UNREADABLE, "env-unreadable", "truncated"},

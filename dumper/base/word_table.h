@@ -1,0 +1,38 @@
+/*
+ * A hash table of a fixed size whose keys are three words, and whose values are two. It is made for facts about a target
+ * that are true only for a while: all can be forgotten at once, at no cost. A lookup looks at a few slots only, also if a
+ * hostile target has chosen the keys; so a key may find no room, and what was added may not be found again.
+ */
+#ifndef RBDUMP_WORD_TABLE_H
+#define RBDUMP_WORD_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct word_key {
+	uint64_t of[3];
+};
+
+struct word_value {
+	uint64_t of[2];
+};
+
+struct word_table;
+
+/* Creates a table with room for at most `slots` / 2 keys; `slots` is a power of two. NULL if out of memory. */
+struct word_table *word_table_create(size_t slots);
+void word_table_destroy(struct word_table *table); /* NULL is fine */
+
+/* Forgets all keys. */
+void word_table_forget(struct word_table *table);
+
+/* The value of a key; NULL if the table does not have it. Valid until the next word_table_put() or word_table_forget(). */
+const struct word_value *word_table_find(const struct word_table *table, struct word_key key);
+
+/* Adds a key, or gives it another value. False if there is no room for it: forget all, or leave it out. */
+bool word_table_put(struct word_table *table, struct word_key key, struct word_value value);
+
+size_t word_table_count(const struct word_table *table);
+
+#endif

@@ -1,0 +1,92 @@
+/*
+ * The parts of a resolver. Only resolve.c, which reads and fills in frames, and resolve_kept.c, which knows what of the
+ * kept data is right for a moment, include this file.
+ */
+#ifndef RBDUMP_RESOLVE_PARTS_H
+#define RBDUMP_RESOLVE_PARTS_H
+
+#include "memory/footprint.h"
+#include "ruby/code.h"
+#include "ruby/collections.h"
+#include "ruby/frame.h"
+#include "ruby/method_identity.h"
+#include "trace/trace.h"
+
+/* What all frames of one method's code have in common: everything that does not depend on pc. */
+struct entry {
+	uint64_t iseq, method; /* key; both 0 in an unused slot */
+	struct code code;
+	enum reason reason;
+	bool acts_as_cfunc, hides_cfuncs, hides_caller;
+	const char *label, *name, *path, *absolute_path;
+	uint64_t number;   /* see trace_frame.method; 0 unless it is kept */
+	struct kept *kept; /* NULL unless it is kept */
+};
+
+struct line {
+	uint64_t pc;
+	int64_t line;
+};
+
+/* What is known of a kept entry. */
+struct kept {
+	uint64_t iseq, method;		 /* as in the entry */
+	struct method_identity identity; /* known only if it proves that the code is the same, too */
+	struct footprint footprint;	 /* of the code, its place and its lines */
+	struct footprint names;	  /* of the rest: the method, and the names of its class and of what is around it */
+	struct collections as_of; /* the moment as of which the entry is right; none if `told` is false */
+	bool is_old;		  /* its code and its method were old objects then */
+	uint64_t since_ns;	  /* when it was first read */
+	uint64_t checked_ns;	  /* when its names were last confirmed */
+	bool is_wanted;		  /* its pages were requested */
+	bool is_new;		  /* it, or a line of it, was read for the current stack */
+	bool is_same;		  /* it was first read before the moment of that stack, and is the same now */
+	bool is_late;		  /* the same, but it was first read after that moment */
+	bool is_renewed;	  /* its objects are known to be the same, and its names were read again */
+	struct line *lines;	  /* lines that were asked for */
+	size_t nr_lines, lines_capacity;
+};
+
+struct resolver {
+	struct ruby of_ruby; /* its own copy, once it is kept */
+	const struct ruby *ruby;
+	struct trace *trace;
+	struct entry *entries; /* hash table with open addressing */
+	size_t capacity;       /* a power of two */
+	size_t count;
+	bool keeps;
+	size_t bytes; /* total size of the kept data */
+	/* To read kept bytes again: a memory that has no pages, and the pieces that are laid over it. */
+	struct memory *kept_bytes;
+	struct memory_piece *pieces;
+	size_t pieces_capacity;
+	/* What was verified, or is new, since resolver_verify() began. */
+	struct touched {
+		struct kept *kept;
+	} * touched;
+	size_t nr_touched, touched_capacity;
+	bool untold; /* there was no memory to note one: it is not known whether that is right */
+};
+
+/* The entry of some code and a method, or the unused slot that it would get. */
+struct entry *resolve_find(const struct resolver *resolver, uint64_t iseq, uint64_t method);
+
+/* The code of a frame; 0 if it has none. */
+static inline uint64_t resolve_iseq(const struct frame *frame)
+{
+	return frame->kind == FRAME_RUBY ? frame->iseq : 0;
+}
+
+/* Notes that resolver_settle() is to say of which moment kept data is. False if out of memory. */
+bool resolve_touch(struct resolver *resolver, struct kept *kept);
+
+/* The kept line of a pc; NULL if there is none. */
+const struct line *resolve_find_line(const struct kept *kept, uint64_t pc);
+/* Keeps a line. Does nothing if out of memory. */
+void resolve_keep_line(struct resolver *resolver, struct kept *kept, uint64_t pc, int64_t line);
+
+/* How many bytes kept data takes. */
+size_t resolve_kept_bytes(const struct kept *kept);
+void resolve_free_kept(struct kept *kept); /* NULL is fine */
+
+#endif
