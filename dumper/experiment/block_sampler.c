@@ -37,7 +37,7 @@ struct block_sampler *block_sampler_create(const struct session *session, struct
 	if (!block_sampler)
 		return NULL;
 	block_sampler->sampler = sampler;
-	block_sampler->queue = observation_queue_create(QUEUE_BYTES);
+	block_sampler->queue = observation_queue_create(QUEUE_BYTES, true);
 	if (!block_sampler->queue || !sample_init(&block_sampler->sample, session) ||
 	    !sample_init(&block_sampler->lost, session)) {
 		block_sampler_destroy(block_sampler);
@@ -79,7 +79,7 @@ static void *take_block(void *argument)
 	for (uint64_t i = 0; i < block->samples && !stuck; i++) {
 		struct subject *subject = &block->subjects[(block->first + i) % block->nr_subjects];
 		struct timespec next = plus_ns(due, period);
-		struct observation seen = {.sample = &block_sampler->sample};
+		struct observation seen = {.sample = &block_sampler->sample, .end_of_round = true};
 		bool behind;
 
 		observation_queue_wait_for_pace(block_sampler->queue);

@@ -26,8 +26,8 @@ struct observation {
 	/* There was no room for the sample (sampling/observation_queue.h): `sample` is NULL. */
 	bool lost;
 	/*
-	 * The thread sleeps, so that its stack can be copied again. If there is no room for the sample, the observation is
-	 * left out: a later one stands for its time, too.
+	 * The thread sleeps, and none of its samples was handed on before. If there is no room for the sample, the observation
+	 * is left out: a later one stands for its time, too.
 	 */
 	bool optional;
 	struct cached_stack stack; /* the entry of the stack in `cache`; CACHE_NONE if the stack has no entry */

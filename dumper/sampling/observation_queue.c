@@ -24,6 +24,7 @@ struct observation_queue {
 	struct entry *of;
 	uint8_t *buffer; /* of the samples: a ring */
 	size_t size;
+	bool again;	    /* whether stacks will be walked again */
 	size_t used, freed; /* how many of its bytes were ever used, and freed; the difference is in use */
 
 	/* Guards the members above, except what an entry in use has in the buffer, and those below up to the empty line. */
@@ -32,12 +33,13 @@ struct observation_queue {
 	pthread_cond_t room; /* there is room again: wakes the thread that makes observations */
 	size_t made, given;  /* how many were ever added, and removed; the difference is in the queue */
 	bool ended, keep_pace;
+	bool has_samples; /* since the other thread was last woken */
 
 	_Atomic uint64_t asked[ASKED]; /* threads; 0: none */
 	_Atomic bool asks_any;
 };
 
-struct observation_queue *observation_queue_create(size_t bytes)
+struct observation_queue *observation_queue_create(size_t bytes, bool again)
 {
 	struct observation_queue *queue = calloc(1, sizeof(*queue));
 	pthread_condattr_t attributes;
@@ -51,6 +53,7 @@ struct observation_queue *observation_queue_create(size_t bytes)
 	pthread_cond_init(&queue->room, &attributes);
 	pthread_condattr_destroy(&attributes);
 	queue->size = bytes;
+	queue->again = again;
 	queue->of = calloc(ROOM, sizeof(*queue->of));
 	queue->buffer = malloc(bytes);
 	if (!queue->of || !queue->buffer) {
@@ -116,7 +119,7 @@ static uint8_t *reserve(struct observation_queue *queue, size_t length, size_t l
 
 bool observation_queue_add(struct observation_queue *queue, const struct observation *observation)
 {
-	const size_t length = observation->sample ? sample_packed_length(observation->sample) : 0;
+	const size_t length = observation->sample ? sample_packed_length(observation->sample, queue->again) : 0;
 	struct entry entry = {.seen = *observation};
 	uint8_t *room = NULL;
 
@@ -129,13 +132,16 @@ bool observation_queue_add(struct observation_queue *queue, const struct observa
 	pthread_mutex_unlock(&queue->mutex);
 	if (observation->sample && !room && observation->optional)
 		return false;
-	entry.seen.sample = room ? sample_pack(observation->sample, room) : NULL;
+	entry.seen.sample = room ? sample_pack(observation->sample, queue->again, room) : NULL;
 	entry.seen.lost = observation->sample && !room;
 	pthread_mutex_lock(&queue->mutex);
 	queue->of[queue->made++ % ROOM] = entry;
+	queue->has_samples |= entry.seen.sample != NULL;
 	/* To wake the other thread costs more than to make an observation. */
-	if (observation->sample || observation->no_list || in_queue(queue) >= FULL)
+	if ((observation->end_of_round && queue->has_samples) || observation->no_list || in_queue(queue) >= FULL) {
 		pthread_cond_broadcast(&queue->more);
+		queue->has_samples = false;
+	}
 	pthread_mutex_unlock(&queue->mutex);
 	return !entry.seen.lost;
 }

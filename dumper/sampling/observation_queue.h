@@ -12,8 +12,11 @@
 
 struct observation_queue;
 
-/* Creates a queue with room for `bytes` of samples. NULL if out of memory. */
-struct observation_queue *observation_queue_create(size_t bytes);
+/*
+ * Creates a queue with room for `bytes` of samples. NULL if out of memory.
+ *   again  whether the samples' stacks will be walked again, although they were walked when they were checked
+ */
+struct observation_queue *observation_queue_create(size_t bytes, bool again);
 void observation_queue_destroy(struct observation_queue *queue); /* NULL is fine */
 
 /* ---- Functions for the sampling thread */
@@ -25,8 +28,8 @@ void observation_queue_begin(struct observation_queue *queue);
  * Adds an observation, with a copy of its sample. The caller can use its sample again at once. If the buffer has no room
  * for the sample, the function returns false: an observation that is `optional` is not added, any other is added without
  * the sample, with `lost` set. A part of the buffer is only for samples without a stack. Waits only if the queue is full
- * of observations (see observation_queue_is_full()). Wakes the processing thread at once only if the observation has a
- * sample, if `no_list` is set, or if the queue is at least half full.
+ * of observations (see observation_queue_is_full()). Wakes the processing thread only at the end
+ * of a round with samples, if `no_list` is set, or if the queue is at least half full.
  */
 bool observation_queue_add(struct observation_queue *queue, const struct observation *observation);
 

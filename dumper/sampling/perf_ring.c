@@ -78,7 +78,12 @@ bool perf_ring_take(const struct perf_ring *ring, struct perf_told *ret)
 	return true;
 }
 
+uint64_t perf_ring_head(const struct perf_event_mmap_page *page)
+{
+	return __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+}
+
 void perf_ring_skip(struct perf_event_mmap_page *page)
 {
-	__atomic_store_n(&page->data_tail, __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+	__atomic_store_n(&page->data_tail, perf_ring_head(page), __ATOMIC_RELEASE);
 }

@@ -10,6 +10,7 @@
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct perf_ring {
@@ -48,5 +49,8 @@ bool perf_ring_take(const struct perf_ring *ring, struct perf_told *ret);
 
 /* Drops all records. */
 void perf_ring_skip(struct perf_event_mmap_page *page);
+
+/* How many bytes of records there ever were. While there is room for records, this changes with each record. */
+uint64_t perf_ring_head(const struct perf_event_mmap_page *page);
 
 #endif

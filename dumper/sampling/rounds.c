@@ -350,6 +350,8 @@ static void take_thread(struct rounds *rounds, struct watched *watched, const st
 	uint64_t seen_ns;
 	bool slept_on;
 
+	if (!sleeps_on)
+		sleep_guard_begin_check(watched);
 	if (sleeps_on) {
 		look = watched->look;
 	} else if (watched->subject.tid != 0) {
@@ -385,8 +387,10 @@ static void take_thread(struct rounds *rounds, struct watched *watched, const st
 		watched->has_stack = !seen.sample->gone && !seen.sample->no_stack;
 		if (!watched->has_stack)
 			return;
-		seen.optional = seen.sample->source == &source_asleep;
+		/* If a program has hundreds of threads, all their stacks are new in the first round. */
+		seen.optional = seen.sample->source == &source_asleep && !watched->was_handed_on;
 		watched->has_stack = hand_on_stack(rounds, &seen);
+		watched->was_handed_on |= watched->has_stack;
 		if (!watched->has_stack && seen.optional)
 			watched->seen_ns = seen_ns;
 		return;
@@ -523,7 +527,8 @@ bool rounds_take(struct rounds *rounds, const struct lateness *late, uint32_t sk
 			if (!watched)
 				continue;
 			watched->round = rounds->round;
-			take_thread(rounds, watched, thread, collecting, all_asleep && watched->guarded && running == 0,
+			take_thread(rounds, watched, thread, collecting,
+				    running == 0 && watched->guarded && (all_asleep || sleep_guard_sleeps_on(watched)),
 				    late);
 		}
 	}

@@ -36,13 +36,20 @@ static size_t frames_length(const struct sample *sample)
 	return sample->walked ? in_sixteens(sample->walked->nr_frames * sizeof(*sample->walked->frames)) : 0;
 }
 
-size_t sample_packed_length(const struct sample *sample)
+static enum stack_copy_parts parts_of(const struct sample *sample, bool again)
 {
-	return in_sixteens(sizeof(*sample)) + in_sixteens(sizeof(*sample->walked)) + frames_length(sample) +
-	       stack_copy_packed_length(sample->copy, sample->copied);
+	if (!sample->copied)
+		return PACK_NO_STACK;
+	return sample->walked && !again ? PACK_OBJECTS : PACK_ALL;
 }
 
-struct sample *sample_pack(const struct sample *sample, void *room)
+size_t sample_packed_length(const struct sample *sample, bool again)
+{
+	return in_sixteens(sizeof(*sample)) + in_sixteens(sizeof(*sample->walked)) + frames_length(sample) +
+	       stack_copy_packed_length(sample->copy, parts_of(sample, again));
+}
+
+struct sample *sample_pack(const struct sample *sample, bool again, void *room)
 {
 	uint8_t *next = (uint8_t *)room + in_sixteens(sizeof(*sample));
 	struct stack *walked = (struct stack *)(void *)next;
@@ -56,13 +63,14 @@ struct sample *sample_pack(const struct sample *sample, void *room)
 		memcpy(walked->frames, sample->walked->frames, walked->nr_frames * sizeof(*walked->frames));
 		packed->walked = walked;
 	}
-	packed->copy = stack_copy_pack(sample->copy, sample->copied, next + frames_length(sample));
+	packed->copy = stack_copy_pack(sample->copy, parts_of(sample, again), next + frames_length(sample));
 	return packed;
 }
 
 void sample_reject(struct sample *sample, enum reason reason)
 {
 	sample->copied = sample->no_stack = false;
+	sample->walked = NULL;
 	sample->cache.result = CACHE_MISS;
 	sample->cache.entry = CACHE_NONE;
 	sample->reason = reason;

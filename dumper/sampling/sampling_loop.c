@@ -211,7 +211,7 @@ struct stream *sampling_loop_create(const struct session *session, const struct 
 		return NULL;
 	loop->stream.operations = &operations;
 	loop->options = *options;
-	loop->queue = observation_queue_create(QUEUE_BYTES);
+	loop->queue = observation_queue_create(QUEUE_BYTES, false);
 	loop->rounds = loop->queue ? rounds_create(session, &options->rounds, loop->queue) : NULL;
 	if (!loop->rounds) {
 		destroy(&loop->stream);

@@ -96,6 +96,17 @@ void sleep_guard_note(struct sleep_guard *guard, struct watched_list *list, stru
 		do_without(guard, list);
 }
 
+void sleep_guard_begin_check(struct watched *watched)
+{
+	if (watched->event.ring.fd >= 0)
+		watched->mark = switch_event_mark(&watched->event);
+}
+
+bool sleep_guard_sleeps_on(const struct watched *watched)
+{
+	return watched->guarded && !switch_event_reported(&watched->event, watched->mark);
+}
+
 bool sleep_guard_was_woken(struct sleep_guard *guard)
 {
 	guard->woken |= !guard->events || switch_events_happened(guard->events);

@@ -43,7 +43,13 @@ void sleep_guard_end_round(struct sleep_guard *guard, struct watched_list *list,
  */
 void sleep_guard_note(struct sleep_guard *guard, struct watched_list *list, struct watched *watched, bool same);
 
+/* Call this function just before a thread is checked. */
+void sleep_guard_begin_check(struct watched *watched);
+
 /* Whether a guarded thread may have run since all threads were last checked. */
 bool sleep_guard_was_woken(struct sleep_guard *guard);
+
+/* Whether a thread is guarded, and has not run since it was last checked. */
+bool sleep_guard_sleeps_on(const struct watched *watched);
 
 #endif

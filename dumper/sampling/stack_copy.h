@@ -84,14 +84,19 @@ struct collections stack_copy_collections(const struct stack_copy *copy, const s
  */
 struct collections stack_copy_collections_now(struct stack_copy *copy, const struct ruby *ruby);
 
+/* What of a copy is packed. */
+enum stack_copy_parts {
+	PACK_NO_STACK, /* nothing that the functions of this section need: there is no whole stack */
+	PACK_OBJECTS,  /* all but the frames and the values of the stack: they were walked already */
+	PACK_ALL,
+};
+
 /*
- * Packs a copy: copies what the functions of this section need into `room`, which has stack_copy_packed_length() bytes,
- * a multiple of 16, and is aligned for a struct. The packed copy is in `room`, and needs no other memory; do not destroy
- * it, nor take a stack into it.
- *   whole  whether the copy is one of a whole stack. If not, the packed copy has no bytes of a stack
+ * Packs a copy: copies it into `room`, which has stack_copy_packed_length() bytes, a multiple of 16, and is aligned for a
+ * struct. The packed copy is in `room`, and needs no other memory; do not destroy it, nor take a stack into it.
  */
-size_t stack_copy_packed_length(const struct stack_copy *copy, bool whole);
-struct stack_copy *stack_copy_pack(const struct stack_copy *copy, bool whole, void *room);
+size_t stack_copy_packed_length(const struct stack_copy *copy, enum stack_copy_parts parts);
+struct stack_copy *stack_copy_pack(const struct stack_copy *copy, enum stack_copy_parts parts, void *room);
 
 /*
  * Lays the copy over a snapshot. The stack is then read only from the copy. An object is read from the copy if the copy

@@ -10,46 +10,85 @@ static size_t in_sixteens(size_t length)
 	return (length + 15) / 16 * 16;
 }
 
-/* The lengths of the blocks. The pieces of a stack are copied one behind the other, and so are the objects. */
-static void measure(const struct stack_copy *copy, bool whole, size_t lengths[BLOCKS])
+/* Which of the stack's own pieces are packed. */
+static bool is_packed(const struct stack_copy *copy, enum stack_copy_parts parts, size_t piece)
 {
-	const size_t count = whole ? copy->nr_of_stack : 0;
-	const struct memory_piece *last = count > 0 ? &copy->of_stack[count - 1] : NULL;
+	return piece < copy->nr_of_stack &&
+	       (parts == PACK_ALL || (parts == PACK_OBJECTS && piece != PIECE_FRAMES && piece != PIECE_VALUES));
+}
+
+/* The lengths of the blocks. */
+static void measure(const struct stack_copy *copy, enum stack_copy_parts parts, size_t lengths[BLOCKS])
+{
+	const bool has_objects = parts != PACK_NO_STACK && copy->nr_pieces > copy->nr_of_stack;
 
 	lengths[BLOCK_COPY] = sizeof(*copy);
-	lengths[BLOCK_PIECES] = whole ? copy->nr_pieces * sizeof(*copy->pieces) : 0;
-	lengths[BLOCK_STACK] = last ? (size_t)(last->data - copy->stack) + last->length : 0;
-	lengths[BLOCK_OBJECTS] = whole && copy->nr_pieces > count ? copy->objects_used : 0;
+	lengths[BLOCK_PIECES] = parts != PACK_NO_STACK ? copy->nr_pieces * sizeof(*copy->pieces) : 0;
+	lengths[BLOCK_STACK] = 0;
+	for (size_t i = 0; i < STACK_PIECES; i++)
+		lengths[BLOCK_STACK] += is_packed(copy, parts, i) ? copy->of_stack[i].length : 0;
+	lengths[BLOCK_OBJECTS] = has_objects ? copy->objects_used : 0;
 	lengths[BLOCK_COLLECTIONS] = copy->collections_length;
 }
 
-size_t stack_copy_packed_length(const struct stack_copy *copy, bool whole)
+size_t stack_copy_packed_length(const struct stack_copy *copy, enum stack_copy_parts parts)
 {
 	size_t lengths[BLOCKS], total = 0;
 
-	measure(copy, whole, lengths);
+	measure(copy, parts, lengths);
 	for (size_t i = 0; i < BLOCKS; i++)
 		total += in_sixteens(lengths[i]);
 	return total;
 }
 
-/* Where the bytes of a piece are in the packed copy. */
-static const uint8_t *moved(const struct stack_copy *copy, const struct stack_copy *packed, size_t stack_length,
-			    const uint8_t *data)
+/* Packs the stack's own pieces, one after the other. */
+static void pack_stack(const struct stack_copy *copy, enum stack_copy_parts parts, struct stack_copy *packed)
 {
-	const uint64_t offset = (uint64_t)(uintptr_t)data - (uint64_t)(uintptr_t)copy->stack;
+	uint8_t *next = packed->stack;
 
-	/* A piece of no bytes may be at the end of the stack's. */
-	return offset <= stack_length ? packed->stack + offset : packed->objects + (data - copy->objects);
+	packed->nr_of_stack = 0;
+	for (size_t i = 0; i < STACK_PIECES; i++) {
+		struct memory_piece *piece = &packed->of_stack[packed->nr_of_stack];
+
+		if (!is_packed(copy, parts, i))
+			continue;
+		*piece = copy->of_stack[i];
+		memcpy(next, piece->data, piece->length);
+		piece->data = next;
+		next += piece->length;
+		packed->nr_of_stack++;
+	}
 }
 
-struct stack_copy *stack_copy_pack(const struct stack_copy *copy, bool whole, void *room)
+/* Packs a piece of the sorted ones: its bytes are packed already. Leaves it out if they are not. */
+static void pack_piece(const struct stack_copy *copy, const struct memory_piece *piece, struct stack_copy *packed)
+{
+	struct memory_piece *ret = &packed->pieces[packed->nr_pieces];
+
+	*ret = *piece;
+	for (size_t i = 0; i < copy->nr_of_stack; i++) {
+		if (copy->of_stack[i].data != piece->data)
+			continue;
+		for (size_t j = 0; j < packed->nr_of_stack; j++)
+			if (packed->of_stack[j].address == piece->address &&
+			    packed->of_stack[j].length == piece->length) {
+				ret->data = packed->of_stack[j].data;
+				packed->nr_pieces++;
+				return;
+			}
+		return;
+	}
+	ret->data = packed->objects + (piece->data - copy->objects);
+	packed->nr_pieces++;
+}
+
+struct stack_copy *stack_copy_pack(const struct stack_copy *copy, enum stack_copy_parts parts, void *room)
 {
 	struct stack_copy *packed = room;
 	uint8_t *blocks[BLOCKS], *next = room;
 	size_t lengths[BLOCKS];
 
-	measure(copy, whole, lengths);
+	measure(copy, parts, lengths);
 	for (size_t i = 0; i < BLOCKS; i++) {
 		blocks[i] = next;
 		next += in_sixteens(lengths[i]);
@@ -62,20 +101,14 @@ struct stack_copy *stack_copy_pack(const struct stack_copy *copy, bool whole, vo
 	packed->fetched = NULL;
 	packed->kinds = NULL;
 	packed->pieces = (struct memory_piece *)(void *)blocks[BLOCK_PIECES];
+	packed->nr_pieces = 0;
 	packed->stack = blocks[BLOCK_STACK];
 	packed->objects = blocks[BLOCK_OBJECTS];
 	packed->collections_data = blocks[BLOCK_COLLECTIONS];
-	packed->nr_pieces = whole ? copy->nr_pieces : 0;
-	packed->nr_of_stack = whole ? copy->nr_of_stack : 0;
-	if (lengths[BLOCK_STACK] > 0)
-		memcpy(packed->stack, copy->stack, lengths[BLOCK_STACK]);
+	pack_stack(copy, parts, packed);
 	if (lengths[BLOCK_OBJECTS] > 0)
 		memcpy(packed->objects, copy->objects, lengths[BLOCK_OBJECTS]);
-	for (size_t i = 0; i < packed->nr_pieces; i++) {
-		packed->pieces[i] = copy->pieces[i];
-		packed->pieces[i].data = moved(copy, packed, lengths[BLOCK_STACK], copy->pieces[i].data);
-	}
-	for (size_t i = 0; i < packed->nr_of_stack; i++)
-		packed->of_stack[i].data = moved(copy, packed, lengths[BLOCK_STACK], copy->of_stack[i].data);
+	for (size_t i = 0; parts != PACK_NO_STACK && i < copy->nr_pieces; i++)
+		pack_piece(copy, &copy->pieces[i], packed);
 	return packed;
 }

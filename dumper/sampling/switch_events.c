@@ -87,6 +87,18 @@ struct switches_told switch_event_told(const struct switch_event *event)
 	return told;
 }
 
+/* There is room for at least one record from now on, so the next one changes the head. */
+uint64_t switch_event_mark(const struct switch_event *event)
+{
+	perf_ring_skip(event->ring.page);
+	return perf_ring_head(event->ring.page);
+}
+
+bool switch_event_reported(const struct switch_event *event, uint64_t mark)
+{
+	return perf_ring_head(event->ring.page) != mark;
+}
+
 bool switch_events_happened(struct switch_events *events)
 {
 	struct epoll_event told[EVENTS];

@@ -55,6 +55,13 @@ struct switches_told {
 struct switches_told switch_event_told(const struct switch_event *event);
 
 /*
+ * Drops what was reported about a thread so far. Returns a mark: switch_event_reported() says whether there was a report
+ * since. Takes no system call. The thread must be watched.
+ */
+uint64_t switch_event_mark(const struct switch_event *event);
+bool switch_event_reported(const struct switch_event *event, uint64_t mark);
+
+/*
  * Whether any thread of the set was given a CPU, has lost its CPU, or has ended, since the last call for that set. Also
  * true if the reports cannot be read.
  */

@@ -18,7 +18,8 @@ struct watched {
 	 * during that copy.
 	 */
 	struct task_look look;
-	bool has_stack;		   /* the last sample of the thread had a stack */
+	bool has_stack;		   /* the last sample of the thread had a stack, and was handed on */
+	bool was_handed_on;	   /* a sample of the thread was handed on with its stack */
 	uint64_t seen_ns;	   /* when the thread was last seen: ns since `origin` (rounds.h); 0: never */
 	uint64_t round;		   /* the last round in which the thread was in the list of threads */
 	struct switch_event event; /* fd -1: the sleep guard does not watch the thread */
@@ -31,6 +32,7 @@ struct watched {
 	 * check.
 	 */
 	bool guarded;
+	uint64_t mark; /* if `guarded`: of just before the last check (switch_event_mark()) */
 };
 
 /*

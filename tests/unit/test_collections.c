@@ -172,7 +172,10 @@ static void test_same_old_objects(void **state)
 
 	now.begun = 9;
 	assert_true(collections_same_old_objects(&kept, &now));
-	now.marking = now.collecting = now.beginning = true;
+	now.collecting = now.beginning = true;
+	assert_true(collections_same_old_objects(&kept, &now));
+	now.beginning = false;
+	now.marking = true;
 	assert_true(collections_same_old_objects(&kept, &now));
 	/* A collection of old objects that marks is counted, but may still free what was reachable while it marked. */
 	then.marking = true;

@@ -36,7 +36,7 @@ static void take(struct scene *scene, uint64_t number)
 	copy_stack(scene->sample.copy, &scene->extent, COPY_ONCE, COPY_COVERED);
 	scene->sample.copied = true;
 	scene->sample.ec = number;
-	scene->length = sample_packed_length(&scene->sample);
+	scene->length = sample_packed_length(&scene->sample, true);
 }
 
 static void begin(void **state, struct scene *scene)
@@ -108,7 +108,7 @@ static void test_full(void **state)
 	uint64_t number = 0;
 
 	begin(state, &scene);
-	queue = observation_queue_create(buffer_for(3 * scene.length + scene.length / 2));
+	queue = observation_queue_create(buffer_for(3 * scene.length + scene.length / 2), true);
 	assert_non_null(queue);
 	for (int i = 0; i < 50; i++) {
 		const uint64_t first = number;
@@ -132,7 +132,7 @@ static void test_around(void **state)
 	uint64_t next = 0;
 
 	begin(state, &scene);
-	queue = observation_queue_create(buffer_for(5 * scene.length + scene.length / 3));
+	queue = observation_queue_create(buffer_for(5 * scene.length + scene.length / 3), true);
 	assert_non_null(queue);
 	for (uint64_t number = 0; number < 1000; number++) {
 		assert_true(add(&scene, queue, number));
@@ -173,7 +173,7 @@ static void test_without_stack(void **state)
 	    stack_copy_create(&scene.s->ruby, &(struct target){.operations = &live_operations, .pid = getpid()});
 	assert_non_null(never.copy);
 	/* The eighth has room for one without a stack. */
-	queue = observation_queue_create(buffer_for(ROOM * scene.length));
+	queue = observation_queue_create(buffer_for(ROOM * scene.length), true);
 	assert_non_null(queue);
 	for (uint64_t number = 0; number < ROOM; number++)
 		assert_true(add(&scene, queue, number));
@@ -181,7 +181,7 @@ static void test_without_stack(void **state)
 	assert_false(add(&scene, queue, 3));
 	scene.sample.copied = false;
 	scene.sample.reason = REASON_NOT_STOPPED;
-	assert_true(sample_packed_length(&scene.sample) < scene.length);
+	assert_true(sample_packed_length(&scene.sample, true) < scene.length);
 	assert_true(observation_queue_add(queue, &(struct observation){.sample = &scene.sample}));
 	for (uint64_t number = 0; number < ROOM; number++)
 		check_next(&scene, queue, number, false);
@@ -203,7 +203,7 @@ static void test_optional(void **state)
 	struct scene scene;
 
 	begin(state, &scene);
-	queue = observation_queue_create(buffer_for(scene.length));
+	queue = observation_queue_create(buffer_for(scene.length), true);
 	assert_non_null(queue);
 	assert_true(add(&scene, queue, 1));
 	take(&scene, 2);
@@ -212,7 +212,7 @@ static void test_optional(void **state)
 	observation_queue_end(queue);
 	assert_null(observation_queue_next(queue, NULL, NULL));
 	observation_queue_destroy(queue);
-	queue = observation_queue_create(scene.length);
+	queue = observation_queue_create(scene.length, true);
 	assert_non_null(queue);
 	assert_false(add(&scene, queue, 3));
 	check_next(&scene, queue, 3, true);
@@ -220,10 +220,46 @@ static void test_optional(void **state)
 	end(&scene);
 }
 
+/* A stack that was walked need not be packed: its frames are. */
+static void test_walked(void **state)
+{
+	struct frame frames[] = {{.cfp = 1, .pc = 7, .kind = FRAME_RUBY}, {.cfp = 2, .pc = 8, .kind = FRAME_CFUNC}};
+	const struct stack walked = {.ec = 5, .frames = frames, .nr_frames = 2};
+	struct observation_queue *queue;
+	const struct sample *sample;
+	struct scene scene;
+	uint64_t frame, pc;
+
+	begin(state, &scene);
+	scene.sample.walked = &walked;
+	take(&scene, 1);
+	assert_true(sample_packed_length(&scene.sample, false) < scene.length - FRAMES * 8);
+	queue = observation_queue_create(2 * scene.length, false);
+	assert_non_null(queue);
+	assert_true(observation_queue_add(queue, &(struct observation){.sample = &scene.sample}));
+	sample = observation_queue_next(queue, NULL, NULL)->sample;
+	frames[0].pc = 9;
+	assert_int_equal(sample->walked->nr_frames, 2);
+	assert_int_equal(sample->walked->frames[0].pc, 7);
+	assert_int_equal(sample->walked->frames[1].pc, 8);
+	frame = (uint64_t)(uintptr_t)frame_of(scene.s->layout, scene.context, FRAMES, 0);
+	assert_null(stack_copy_bytes(sample->copy, frame, 8));
+	assert_non_null(
+	    stack_copy_bytes(sample->copy, scene.extent.ec + scene.s->layout->members[F_ec_thread_ptr].offset, 8));
+	/* The stack is not read from elsewhere, either. */
+	stack_copy_lay(sample->copy, scene.s->ruby.memory);
+	assert_false(memory_read(scene.s->ruby.memory, frame, &pc, 8));
+	memory_overlay(scene.s->ruby.memory, NULL, 0, 0, 0);
+	observation_queue_done(queue);
+	observation_queue_destroy(queue);
+	scene.sample.walked = NULL;
+	end(&scene);
+}
+
 /* A thread that is asked for is told once, and until then as often as others are asked for. */
 static void test_asks(void **state)
 {
-	struct observation_queue *queue = observation_queue_create(4096);
+	struct observation_queue *queue = observation_queue_create(4096, true);
 
 	(void)state;
 	assert_non_null(queue);
@@ -247,6 +283,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_around, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_without_stack, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_optional, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_walked, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test(test_asks),
 	};
 
