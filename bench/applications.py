@@ -167,6 +167,7 @@ class Jobs(Application):
             ["sidekiq", "-q", "default", "-r", BENCH / "apps/jobs.rb", "-c", self.THREADS, "-e", "production"],
             env=dict(os.environ, PROGRESS=progress, REDIS_URL=f"unix://{path}"),
             stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,  # it warns at each job
         )
         self.pid = sidekiq.pid
         self.over = threading.Event()
