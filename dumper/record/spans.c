@@ -23,6 +23,13 @@
  */
 #define NAME_NS UINT64_C(1000000000)
 
+/*
+ * If collections take the names of more than this share of the stacks, as a mean over about so many stacks, names are found
+ * too late: other stacks wait for theirs.
+ */
+#define COLLECTED_MANY	 0.2
+#define COLLECTED_STACKS 50.0
+
 /* A thread that is there, or was. */
 struct of_thread {
 	uint64_t thread;		/* rb_thread_t */
@@ -66,6 +73,7 @@ struct spans {
 	size_t tables_max; /* new tables begin when the tables take this much memory */
 	struct result results[CACHE_MAX];
 	struct stacks_functions functions;
+	double collected;  /* the mean share of stacks whose names a collection has taken */
 	bool many_to_many; /* a Ruby thread may have a different native thread each time, or none */
 	bool no_memory;
 };
@@ -488,7 +496,9 @@ enum spans_request spans_add(struct spans *spans, const struct session *session,
 	spans->counts.skipped += seen->skipped;
 	spans->counts.verdicts[thread->verdict]++;
 	extend_span(spans, thread, seen);
-	if (seen->sample && thread->unnamed == REASON_COMPACTED)
+	if (seen->sample)
+		spans->collected += ((thread->unnamed == REASON_COLLECTED) - spans->collected) / COLLECTED_STACKS;
+	if (seen->sample && (thread->unnamed == REASON_COMPACTED || spans->collected > COLLECTED_MANY))
 		return SPANS_KEEP_PACE;
 	return seen->same && thread->unnamed != REASON_NONE ? SPANS_COPY_AGAIN : SPANS_NOTHING;
 }

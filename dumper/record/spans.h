@@ -32,7 +32,10 @@ void spans_add_starting(struct spans *spans, pid_t tid, uint64_t start_ns, uint6
 /* What the caller of spans_add() must tell the stream that made the observation. */
 enum spans_request {
 	SPANS_NOTHING,
-	/* The target might have moved objects before the names of the stack's frames were read: call keep_pace(). */
+	/*
+	 * Call keep_pace(): the target might have moved objects before the names of the stack's frames were read, or it has
+	 * begun collections before the names of many stacks were read.
+	 */
 	SPANS_KEEP_PACE,
 	/* The names of the thread's stack are not known, and the thread still sleeps with that stack: call ask(). */
 	SPANS_COPY_AGAIN,
