@@ -252,6 +252,18 @@ static const uint8_t *page_data(struct memory *memory, uint64_t number)
 	return page->state == PAGE_COPIED ? page->data : NULL;
 }
 
+static int pieces_by_address(const void *a, const void *b)
+{
+	const struct memory_piece *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+void memory_sort_pieces(struct memory_piece *pieces, size_t count)
+{
+	qsort(pieces, count, sizeof(*pieces), pieces_by_address);
+}
+
 void memory_overlay(struct memory *memory, const struct memory_piece *pieces, size_t count, uint64_t low, uint64_t high)
 {
 	memory->pieces = pieces;

@@ -75,6 +75,9 @@ struct memory_piece {
 	const uint8_t *data;
 };
 
+/* Sorts pieces by their addresses, as memory_overlay() requires. */
+void memory_sort_pieces(struct memory_piece *pieces, size_t count);
+
 /*
  * Lays pieces over the snapshot: a read that lies within one piece gets the bytes of that piece. The pieces must be in
  * ascending order of their addresses. Where pieces overlap, they must have the same bytes. The caller owns the pieces,

@@ -90,13 +90,6 @@ static void have_no_pages(void *context, const uint64_t *pages, size_t count, ui
 		ok[i] = false;
 }
 
-static int pieces_by_address(const void *a, const void *b)
-{
-	const struct memory_piece *x = a, *y = b;
-
-	return x->address < y->address ? -1 : x->address > y->address;
-}
-
 /* Lays the bytes of a footprint over a memory that has nothing else. False if out of memory. */
 static bool lay_kept_bytes(struct resolver *resolver, const struct footprint *footprint)
 {
@@ -110,7 +103,7 @@ static bool lay_kept_bytes(struct resolver *resolver, const struct footprint *fo
 		    .length = footprint->spans[i].length,
 		    .data = footprint->bytes + footprint->spans[i].offset,
 		};
-	qsort(resolver->pieces, footprint->nr_spans, sizeof(*resolver->pieces), pieces_by_address);
+	memory_sort_pieces(resolver->pieces, footprint->nr_spans);
 	memory_overlay(resolver->kept_bytes, resolver->pieces, footprint->nr_spans, 0, UINT64_MAX);
 	return true;
 }

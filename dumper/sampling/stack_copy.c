@@ -226,16 +226,9 @@ static bool copy_pieces(struct stack_copy *copy, const struct iovec remote[ALL_P
 	return read_pieces(copy, &local, both, 2 * count);
 }
 
-static int pieces_by_address(const void *a, const void *b)
-{
-	const struct memory_piece *x = a, *y = b;
-
-	return x->address < y->address ? -1 : x->address > y->address;
-}
-
 void stack_copy_sort_pieces(struct stack_copy *copy)
 {
-	qsort(copy->pieces, copy->nr_pieces, sizeof(*copy->pieces), pieces_by_address);
+	memory_sort_pieces(copy->pieces, copy->nr_pieces);
 }
 
 void stack_copy_take_pieces(struct stack_copy *copy, const struct stack_extent *extent, const struct stack_facts *facts,
