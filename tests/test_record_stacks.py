@@ -8,6 +8,7 @@ import signal
 
 import pytest
 from conftest import note_not_applicable
+from harness import redefined
 from harness.process import is_untouched
 from harness.recorded import check_counts, check_well_formed, modes
 from harness.recording import Recording, Running, record, report
@@ -104,7 +105,7 @@ def test_blocks_that_are_moved(ruby, rbdump, file, mode):
     with Running(ruby, "shares/moved_blocks.rb") as target:
         assert target.first_line == "ready"
         with Recording(rbdump, "-p", target.pid, "-r", 4000, "--mode", mode, file=file) as recording:
-            assert target.line() == "many"
+            assert target.line(seconds=120) == "many"
             status, _, errors = recording.end(signal.SIGINT)
         assert status == 0, errors
         target.finish()
@@ -120,6 +121,27 @@ def test_blocks_that_are_moved(ruby, rbdump, file, mode):
     assert set(callers["Moved#work_eval"]) == {True}, callers
     assert set(callers["Moved#work_block"]) == {False}, callers
     assert callers["Moved#work_eval"][True] > 1000 and callers["Moved#work_block"][False] > 100, callers
+
+
+@pytest.mark.long
+@pytest.mark.any_ruby
+@modes
+def test_names_of_what_is_redefined(ruby, rbdump, file, mode):
+    """Methods are redefined in all ways: a name is of the line that calls it, of its neighbours' time, and of its sample's."""
+    if ruby.series < (2, 4):
+        note_not_applicable(f"redefining.rb on {ruby.id}: needs Ruby 2.4")
+        return
+    with Running(ruby, redefined.SCRIPT) as target:
+        assert target.first_line == "ready"
+        status, _, errors = record(rbdump, "-p", target.pid, "-r", 2000, "-d", 4, "--mode", mode, file=file)
+        assert status == 0, errors
+        told = target.finish()
+    judge = redefined.Judge()
+    profile = report(rbdump, file, "--idle")
+    check_well_formed(profile)
+    judge.judge(profile, [tuple(map(int, line.split())) for line in told.splitlines()])
+    assert not judge.wrong, judge.wrong
+    assert judge.of_generations > 100 and judge.named > 0.8 * judge.samples, (judge.samples, judge.named, judge.marks)
 
 
 @pytest.mark.long

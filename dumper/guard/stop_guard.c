@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/close_files.h"
+#include "base/priority.h"
 #include "target/hold.h"
 #include "target/process_stat.h"
 #include "target/task.h"
@@ -221,8 +222,8 @@ static _Noreturn void keep_guard(pid_t parent)
 	bool traced = true;
 	sigset_t all;
 
-	/* On a busy machine, the guard must get a CPU in time, also before a tracer, which has the priority 1. */
-	sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 2});
+	/* On a busy machine, the guard must get a CPU in time, also before a tracer, and whatever the user has chosen. */
+	sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = PRIORITY_GUARD});
 	/* Not setsid(), which begins a scheduling group (sched(7), "The autogroup feature"): on Linux 6.18 a new one
 	   got no turn for 40 s on a CPU that 400 threads of another woke up on. */
 	setpgid(0, 0);

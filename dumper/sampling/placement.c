@@ -1,6 +1,7 @@
 #include "sampling/placement.h"
 
 #include "base/clock.h"
+#include "base/priority.h"
 
 /* How long a CPU is assumed not to be the thread's, after that was checked: threads seldom move. */
 #define OFF_NS 50000000L
@@ -40,9 +41,7 @@ bool placement_enter(struct placement *placement)
 	placement->off_tid = 0;
 	keep_processing_off(placement, -1);
 	sched_setaffinity(0, sizeof(placement->cpus), &placement->cpus);
-	if (sched_getscheduler(0) == SCHED_OTHER)
-		sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
-	return sched_getscheduler(0) != SCHED_OTHER;
+	return priority_raise(PRIORITY_SAMPLES);
 }
 
 /* While rbdump runs on the CPU of the thread, the thread does not run. */

@@ -9,6 +9,7 @@
 #include "base/thread.h"
 #include "sampling/cpu_limit.h"
 #include "sampling/deadlines.h"
+#include "sampling/names_priority.h"
 #include "target/hold.h"
 
 /* How many bytes of samples the queue has room for: those of some hundred deep stacks. */
@@ -27,6 +28,7 @@ struct sampling_loop {
 	uint64_t random;	      /* of the offsets (base/random.h) */
 	uint32_t untold;	      /* missed rounds that were not reported yet */
 	struct cpu_limit limit;
+	struct names_priority names; /* of the thread that calls next() */
 	uint32_t skipped; /* rounds that the limit did not allow, and that were not reported yet */
 	uint64_t rest_ns; /* how long sampling pauses before the next round because of the limit */
 	_Atomic bool stopped;
@@ -144,11 +146,13 @@ static struct error *begin(struct stream *stream)
 /* Waits for a tenth of a second. */
 static const struct observation *next(struct stream *stream, bool *timed_out)
 {
+	struct sampling_loop *loop = loop_of(stream);
 	struct timespec until;
 
+	names_priority_keep(&loop->names, share_of(loop));
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until = plus_ns(until, 2 * DEADLINE_SLICE_NS);
-	return observation_queue_next(loop_of(stream)->queue, &until, timed_out);
+	return observation_queue_next(loop->queue, &until, timed_out);
 }
 
 static void done(struct stream *stream)
@@ -175,6 +179,7 @@ static bool end(struct stream *stream)
 {
 	struct sampling_loop *loop = loop_of(stream);
 
+	names_priority_end(&loop->names);
 	/* Makes room, so that the sampling thread does not wait for room and can end. */
 	while (observation_queue_next(loop->queue, NULL, NULL))
 		observation_queue_done(loop->queue);

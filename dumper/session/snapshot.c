@@ -2,13 +2,13 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/give_up.h"
+#include "base/priority.h"
 #include "base/thread.h"
 #include "target/stopping.h"
 
@@ -43,8 +43,7 @@ static void *trace(void *argument)
 
 	/* While the target is stopped, rbdump must not wait for a busy CPU: it runs at real-time priority if permitted
 	   (root, or CAP_SYS_NICE). */
-	if (sched_getscheduler(0) == SCHED_OTHER)
-		sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
+	priority_raise(PRIORITY_SAMPLES);
 	pause->error = live_stop(pause->target, pause->leave_sleepers);
 	if (pause->error)
 		return NULL;

@@ -39,7 +39,7 @@ class Moved
     dropped.clear
     GC.start
     method(:compact)
-    8.times { method(:eval).each(&:call) }
+    3.times { method(:eval).each(&:call) }
     held
   end
 end
