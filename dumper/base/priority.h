@@ -8,9 +8,10 @@
 #include <stdbool.h>
 
 enum priority {
-	PRIORITY_NAMES = 1, /* finds names: only for as long as the limit of CPU time allows (sampling/names_priority.h) */
-	PRIORITY_SAMPLES,   /* takes samples, or stops the target for a dump */
-	PRIORITY_GUARD,	    /* lets a stopped target go on if its tracer does not (guard/stop_guard.h) */
+	PRIORITY_NAMES =
+	    1, /* finds names: only for as long as the limit of CPU time allows (sampling/names_priority.h) */
+	PRIORITY_SAMPLES, /* takes samples, or stops the target for a dump */
+	PRIORITY_GUARD,	  /* lets a stopped target go on if its tracer does not (guard/stop_guard.h) */
 };
 
 /*

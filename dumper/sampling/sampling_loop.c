@@ -29,8 +29,8 @@ struct sampling_loop {
 	uint32_t untold;	      /* missed rounds that were not reported yet */
 	struct cpu_limit limit;
 	struct names_priority names; /* of the thread that calls next() */
-	uint32_t skipped; /* rounds that the limit did not allow, and that were not reported yet */
-	uint64_t rest_ns; /* how long sampling pauses before the next round because of the limit */
+	uint32_t skipped;	     /* rounds that the limit did not allow, and that were not reported yet */
+	uint64_t rest_ns;	     /* how long sampling pauses before the next round because of the limit */
 	_Atomic bool stopped;
 	pthread_t thread;
 };
