@@ -5,9 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 /* The most observations in the queue; and with how many a round should wait, so that there is room for all its threads. */
 #define ROOM 16384u
 #define FULL (ROOM / 2)
+
+/* For how long rounds keep the pace of the other thread: what has made that necessary may be over then. */
+#define PACE_NS UINT64_C(10000000000)
 
 /* The most threads that are asked for at a time. */
 #define ASKED 256u
@@ -32,8 +37,12 @@ struct observation_queue {
 	pthread_cond_t more; /* there are observations, or no more will come: wakes the thread that processes them */
 	pthread_cond_t room; /* there is room again: wakes the thread that makes observations */
 	size_t made, given;  /* how many were ever added, and removed; the difference is in the queue */
-	bool ended, keep_pace;
-	bool has_samples; /* since the other thread was last woken */
+	bool ended;
+	bool has_samples;	/* since the other thread was last woken */
+	uint64_t pace_until_ns; /* until when, by CLOCK_MONOTONIC, a round begins only once no sample is in the queue */
+	/* The thread that makes observations waits until at most so many are in the queue, with so many bytes. */
+	bool waits;
+	size_t awaited_count, awaited_bytes;
 
 	_Atomic uint64_t asked[ASKED]; /* threads; 0: none */
 	_Atomic bool asks_any;
@@ -82,17 +91,28 @@ void observation_queue_begin(struct observation_queue *queue)
 	pthread_mutex_unlock(&queue->mutex);
 }
 
-/* The caller holds the mutex. */
-static void wait_for_room(struct observation_queue *queue)
-{
-	/* Wakes the other thread: it may have been left asleep until there are more observations. */
-	pthread_cond_broadcast(&queue->more);
-	pthread_cond_wait(&queue->room, &queue->mutex);
-}
-
 static size_t in_queue(const struct observation_queue *queue)
 {
 	return queue->made - queue->given;
+}
+
+static bool has_at_most(const struct observation_queue *queue, size_t count, size_t bytes)
+{
+	return in_queue(queue) <= count && queue->used - queue->freed <= bytes;
+}
+
+/* Waits until the queue has at most so many observations, with so many bytes. The caller holds the mutex. */
+static void wait_for(struct observation_queue *queue, size_t count, size_t bytes)
+{
+	queue->awaited_count = count;
+	queue->awaited_bytes = bytes;
+	while (!has_at_most(queue, count, bytes)) {
+		queue->waits = true;
+		/* Wakes the other thread: it may have been left asleep until there are more observations. */
+		pthread_cond_broadcast(&queue->more);
+		pthread_cond_wait(&queue->room, &queue->mutex);
+	}
+	queue->waits = false;
 }
 
 /*
@@ -124,8 +144,7 @@ bool observation_queue_add(struct observation_queue *queue, const struct observa
 	uint8_t *room = NULL;
 
 	pthread_mutex_lock(&queue->mutex);
-	while (in_queue(queue) >= ROOM)
-		wait_for_room(queue);
+	wait_for(queue, ROOM - 1, SIZE_MAX);
 	if (observation->sample)
 		room = reserve(queue, length, observation->sample->copied ? queue->size / RESERVED : 0);
 	entry.end = queue->used;
@@ -159,16 +178,17 @@ bool observation_queue_is_full(struct observation_queue *queue)
 void observation_queue_wait_for_room(struct observation_queue *queue, size_t count)
 {
 	pthread_mutex_lock(&queue->mutex);
-	while (in_queue(queue) > count || queue->used - queue->freed > queue->size / 2)
-		wait_for_room(queue);
+	wait_for(queue, count, queue->size / 2);
 	pthread_mutex_unlock(&queue->mutex);
 }
 
 void observation_queue_wait_for_pace(struct observation_queue *queue)
 {
 	pthread_mutex_lock(&queue->mutex);
-	while (queue->keep_pace && queue->used != queue->freed)
-		wait_for_room(queue);
+	if (queue->pace_until_ns != 0 && queue->pace_until_ns < monotonic_ns())
+		queue->pace_until_ns = 0;
+	if (queue->pace_until_ns != 0)
+		wait_for(queue, SIZE_MAX, 0);
 	pthread_mutex_unlock(&queue->mutex);
 }
 
@@ -207,14 +227,16 @@ void observation_queue_done(struct observation_queue *queue)
 	if (queue->of[queue->given % ROOM].end > queue->freed)
 		queue->freed = queue->of[queue->given % ROOM].end;
 	queue->given++;
-	pthread_cond_broadcast(&queue->room);
+	/* Once only, and not for each observation: a wake-up costs more than that. */
+	if (queue->waits && has_at_most(queue, queue->awaited_count, queue->awaited_bytes))
+		pthread_cond_broadcast(&queue->room);
 	pthread_mutex_unlock(&queue->mutex);
 }
 
 void observation_queue_keep_pace(struct observation_queue *queue)
 {
 	pthread_mutex_lock(&queue->mutex);
-	queue->keep_pace = true;
+	queue->pace_until_ns = monotonic_ns() + PACE_NS;
 	pthread_mutex_unlock(&queue->mutex);
 }
 

@@ -39,7 +39,7 @@ bool observation_queue_is_full(struct observation_queue *queue);
 /* Waits until at most `count` observations are in the queue, and at least half of the buffer is free. */
 void observation_queue_wait_for_room(struct observation_queue *queue, size_t count);
 
-/* If observation_queue_keep_pace() was called, waits until no sample is in the queue. */
+/* If observation_queue_keep_pace() was called in the last ten seconds, waits until no sample is in the queue. */
 void observation_queue_wait_for_pace(struct observation_queue *queue);
 
 /*
@@ -67,7 +67,7 @@ const struct observation *observation_queue_next(struct observation_queue *queue
 void observation_queue_done(struct observation_queue *queue);
 
 /*
- * After this call, the sampling thread begins a round only when no sample is in the queue (see
+ * For ten seconds after this call, the sampling thread begins a round only when no sample is in the queue (see
  * observation_queue_wait_for_pace()). Call this function if the target moves or frees objects so often that the names
  * for the stacks cannot be read in time.
  */

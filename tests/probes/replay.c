@@ -5,6 +5,9 @@
  *   replay save-mixed PID FILE            the same, with the code of two frames of each stack exchanged, as no stack is
  *   replay play PID FILE COUNT RECORDING  replays them COUNT times, as if they had been sampled so often, into a
  *                                         recording; names are read from the process, which has not moved
+ *   replay starve PID FILE COUNT RECORDING BYTES
+ *                                         the same, through a queue with room for so many bytes of samples: each time, all
+ *                                         stack copies are added to it before the first is taken
  *
  * What is behind the stream is what a recording is made by: decoder, spans, encoder, writer.
  */
@@ -16,6 +19,7 @@
 
 #include "record/spans.h"
 #include "recording/writer.h"
+#include "sampling/observation_queue.h"
 #include "sampling/sampler.h"
 #include "sampling/stack_copy_parts.h"
 #include "sampling/stack_objects.h"
@@ -136,6 +140,7 @@ struct replay {
 	uint64_t now_ns;
 	struct sample sample;
 	struct observation seen;
+	struct observation_queue *queue; /* NULL: none */
 };
 
 /* It checks nothing. */
@@ -182,18 +187,13 @@ static struct error *begin(struct stream *stream)
 	return NULL;
 }
 
-static const struct observation *next(struct stream *stream, bool *timed_out)
+/* The next stack copy of the file as an observation. NULL at its end. */
+static const struct observation *observe(struct replay *replay)
 {
-	struct replay *replay = replay_of(stream);
 	struct saved saved;
 
-	*timed_out = false;
-	while (!fill(replay, &saved)) {
-		rewind(replay->file);
-		replay->now_ns += PERIOD_NS;
-		if (--replay->left == 0)
-			return NULL;
-	}
+	if (!fill(replay, &saved))
+		return NULL;
 	replay->seen = (struct observation){.time_ns = replay->now_ns + PERIOD_NS,
 					    .weight_ns = PERIOD_NS,
 					    .thread = saved.extent.thread,
@@ -208,9 +208,49 @@ static const struct observation *next(struct stream *stream, bool *timed_out)
 	return &replay->seen;
 }
 
+/* Begins with the file anew. False if it was replayed often enough. */
+static bool begin_again(struct replay *replay)
+{
+	rewind(replay->file);
+	replay->now_ns += PERIOD_NS;
+	return --replay->left > 0;
+}
+
+static const struct observation *next(struct stream *stream, bool *timed_out)
+{
+	struct replay *replay = replay_of(stream);
+	const struct observation *seen;
+
+	*timed_out = false;
+	do
+		seen = observe(replay);
+	while (!seen && begin_again(replay));
+	return seen;
+}
+
 static void done(struct stream *stream)
 {
 	(void)stream;
+}
+
+/* The same through the queue. */
+static const struct observation *next_of_queue(struct stream *stream, bool *timed_out)
+{
+	const struct timespec at_once = {0};
+	struct replay *replay = replay_of(stream);
+	const struct observation *seen = observation_queue_next(replay->queue, &at_once, timed_out);
+
+	if (seen || replay->left == 0)
+		return seen;
+	while ((seen = observe(replay)))
+		observation_queue_add(replay->queue, seen);
+	begin_again(replay);
+	return observation_queue_next(replay->queue, &at_once, timed_out);
+}
+
+static void done_of_queue(struct stream *stream)
+{
+	observation_queue_done(replay_of(stream)->queue);
 }
 
 static bool end(struct stream *stream)
@@ -224,11 +264,14 @@ static void destroy(struct stream *stream)
 	struct replay *replay = replay_of(stream);
 
 	fclose(replay->file);
+	if (replay->queue)
+		observation_queue_destroy(replay->queue);
 	sample_clear(&replay->sample);
 	free(replay);
 }
 
-static struct stream *replay_create(const struct session *session, const char *path, unsigned int count)
+/* room: how many bytes of samples the queue has room for; 0: there is none. */
+static struct stream *replay_create(const struct session *session, const char *path, unsigned int count, size_t room)
 {
 	static const struct stream_operations operations = {.begin = begin,
 							    .next = next,
@@ -237,10 +280,21 @@ static struct stream *replay_create(const struct session *session, const char *p
 							    .stop = done,
 							    .end = end,
 							    .destroy = destroy};
+	static const struct stream_operations of_queue = {.begin = begin,
+							  .next = next_of_queue,
+							  .done = done_of_queue,
+							  .keep_pace = done,
+							  .stop = done,
+							  .end = end,
+							  .destroy = destroy};
 	struct replay *replay = calloc(1, sizeof(*replay));
 
 	must(replay && sample_init(&replay->sample, session), "out of memory");
-	replay->stream.operations = &operations;
+	replay->stream.operations = room > 0 ? &of_queue : &operations;
+	if (room > 0) {
+		replay->queue = observation_queue_create(room, false);
+		must(replay->queue, "out of memory");
+	}
 	replay->left = count;
 	replay->file = fopen(path, "re");
 	must(replay->file, path);
@@ -297,8 +351,11 @@ int main(int argc, char **argv)
 	trace_destroy(trace);
 	if (strncmp(argv[1], "save", strlen("save")) == 0)
 		save(session, argv[3], strcmp(argv[1], "save-mixed") == 0);
-	else if (argc == 6)
-		play(session, replay_create(session, argv[3], (unsigned int)strtoul(argv[4], NULL, 10)), argv[5]);
+	else if (argc >= 6)
+		play(session,
+		     replay_create(session, argv[3], (unsigned int)strtoul(argv[4], NULL, 10),
+				   argc > 6 ? strtoul(argv[6], NULL, 10) : 0),
+		     argv[5]);
 	session_close(session);
 	return EXIT_COMPLETE;
 }
