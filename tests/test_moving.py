@@ -5,8 +5,10 @@ import re
 
 import pytest
 from conftest import note_not_applicable
+from harness import redefined
 from harness.dump import current, run
 from harness.process import is_untouched, wait_until
+from harness.recording import Running
 
 # Paused, some of the churns have their main thread in a torn window, which is told, in up to one dump of ten: of so many,
 # most have to be whole.
@@ -99,3 +101,26 @@ def check_dumps(target, rbdump, churn, mode):
         assert mains > dumps * 0.6, "a pause is there to get whole stacks"
     wait_until(lambda: is_untouched(target.pid), "it runs on")
     assert target.release() == 0
+
+
+@pytest.mark.outer_rubies
+@pytest.mark.parametrize("mode", [[], ["--no-stop"]], ids=["paused", "unpaused"])
+def test_names_of_what_is_redefined(ruby, rbdump, mode):
+    """Code and names are read after the stop, while methods are redefined and collected: none is another's."""
+    if ruby.series < (2, 4):
+        note_not_applicable(f"redefining.rb on {ruby.id}: needs Ruby 2.4")
+        return
+    judge, seen = redefined.Judge(), 0
+    with Running(ruby, redefined.SCRIPT) as target:
+        assert target.first_line == "ready"
+        for _ in range(DUMPS_PAUSED):
+            done = run(rbdump, "-p", str(target.pid), "--json", *mode)
+            answer = json.loads(done.stdout)
+            check_marks(done.returncode, answer)
+            (main,) = [thread for thread in answer["threads"] if thread["main"]]
+            number, why = judge.of_stack(main["frames"]) if main["verdict"] == "complete" else (None, None)
+            assert why is None, (why, main["frames"])
+            seen += number is not None
+        assert is_untouched(target.pid)
+        target.finish()
+    assert seen >= DUMPS_PAUSED // 8

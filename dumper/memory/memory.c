@@ -20,6 +20,8 @@ struct page {
 	uint64_t number; /* address / MEMORY_PAGE */
 	uint8_t *data;
 	enum page_state state;
+	bool changes; /* something was read there that changes */
+	bool fresh;   /* it was copied between memory_forget_changing() and memory_seal_changing() */
 };
 
 /* Room for copies of pages, never moved. */
@@ -39,6 +41,9 @@ struct memory {
 	void *context;
 	size_t max_pages;
 	bool sealed;
+	bool sealed_changing; /* memory_seal_changing() */
+	bool copies_fresh;    /* pages that are copied now are fresh */
+	enum memory_kind kind;
 	size_t missed;
 
 	clockid_t clock;
@@ -228,6 +233,16 @@ static void copy_page(struct memory *memory, struct page *page)
 	if (page->data)
 		memory->source(memory->context, &address, 1, page->data, &ok);
 	page->state = ok ? PAGE_COPIED : PAGE_UNREADABLE;
+	page->fresh = memory->copies_fresh;
+}
+
+/* Whether a read must fail, because the page was not copied when the snapshot was sealed. */
+static bool is_missed(struct memory *memory, struct page *page)
+{
+	const bool changes = memory->kind == MEMORY_CHANGES;
+
+	page->changes |= changes;
+	return memory->sealed_changing ? changes && !page->fresh : memory->sealed && page->state == PAGE_WANTED;
 }
 
 static const uint8_t *page_data(struct memory *memory, uint64_t number)
@@ -240,11 +255,11 @@ static const uint8_t *page_data(struct memory *memory, uint64_t number)
 			return NULL;
 		memory->last = page;
 	}
+	if (is_missed(memory, page)) {
+		memory->missed++;
+		return NULL;
+	}
 	if (page->state == PAGE_WANTED) {
-		if (memory->sealed) {
-			memory->missed++;
-			return NULL;
-		}
 		if (is_over(memory))
 			return NULL;
 		copy_page(memory, page);
@@ -350,21 +365,26 @@ bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t l
 	return done;
 }
 
-bool memory_forget(struct memory *memory)
+/* Drops all copies, and plans to copy all pages, or only those of which something was read that changes. */
+static bool plan(struct memory *memory, bool changing_only)
 {
 	drop_copies(memory);
-	memory->sealed = false;
+	memory->sealed = memory->sealed_changing = false;
+	memory->copies_fresh = changing_only;
 	memory->missed = 0;
 	memory->plan = malloc((memory->count + 1) * sizeof(*memory->plan));
 	memory->plan_ok = malloc((memory->count + 1) * sizeof(*memory->plan_ok));
-	memory->plan_data = reserve(memory, memory->count);
 	for (size_t i = 0; i < memory->capacity; i++) {
-		if (memory->pages[i].state == PAGE_EMPTY)
+		struct page *page = &memory->pages[i];
+
+		if (page->state == PAGE_EMPTY)
 			continue;
-		memory->pages[i].state = PAGE_WANTED;
-		if (memory->plan)
-			memory->plan[memory->plan_count++] = memory->pages[i].number * MEMORY_PAGE;
+		page->state = PAGE_WANTED;
+		page->fresh = false;
+		if (memory->plan && (page->changes || !changing_only))
+			memory->plan[memory->plan_count++] = page->number * MEMORY_PAGE;
 	}
+	memory->plan_data = reserve(memory, memory->plan_count);
 	if (!memory->plan || !memory->plan_ok || !memory->plan_data) {
 		memory->plan_count = 0;
 		return false;
@@ -375,6 +395,31 @@ bool memory_forget(struct memory *memory)
 	return true;
 }
 
+bool memory_forget(struct memory *memory)
+{
+	return plan(memory, false);
+}
+
+bool memory_forget_changing(struct memory *memory)
+{
+	return plan(memory, true);
+}
+
+void memory_seal_changing(struct memory *memory)
+{
+	memory->copies_fresh = false;
+	memory->sealed_changing = true;
+	memory->missed = 0;
+}
+
+enum memory_kind memory_reads(struct memory *memory, enum memory_kind kind)
+{
+	enum memory_kind before = memory->kind;
+
+	memory->kind = kind;
+	return before;
+}
+
 void memory_prefetch(struct memory *memory)
 {
 	memory->source(memory->context, memory->plan, memory->plan_count, memory->plan_data, memory->plan_ok);
@@ -383,6 +428,7 @@ void memory_prefetch(struct memory *memory)
 
 		page->data = memory->plan_data + i * MEMORY_PAGE;
 		page->state = memory->plan_ok[i] ? PAGE_COPIED : PAGE_UNREADABLE;
+		page->fresh = memory->copies_fresh;
 	}
 	memory->plan_count = 0;
 }
@@ -423,9 +469,13 @@ void memory_want(struct memory *memory, uint64_t start, uint64_t end)
 
 	if (memory->nr_pieces > 0 && end > start && find_piece(memory, start, (size_t)(end - start)))
 		return;
-	for (uint64_t number = first; end > start && number <= last; number++)
-		if (!enter_page(memory, number))
+	for (uint64_t number = first; end > start && number <= last; number++) {
+		struct page *page = enter_page(memory, number);
+
+		if (!page)
 			return;
+		page->changes |= memory->copies_fresh;
+	}
 }
 
 size_t memory_fetch(struct memory *memory)
@@ -436,7 +486,7 @@ size_t memory_fetch(struct memory *memory)
 	size_t count = 0;
 
 	for (size_t i = 0; wanted && i < memory->capacity; i++)
-		if (memory->pages[i].state == PAGE_WANTED)
+		if (memory->pages[i].state == PAGE_WANTED && (memory->pages[i].changes || !memory->copies_fresh))
 			wanted[count++] = memory->pages[i].number * MEMORY_PAGE;
 	if (wanted && ok && count > 0)
 		data = reserve(memory, count);
@@ -451,6 +501,7 @@ size_t memory_fetch(struct memory *memory)
 
 		page->data = data + i * MEMORY_PAGE;
 		page->state = ok[i] ? PAGE_COPIED : PAGE_UNREADABLE;
+		page->fresh = memory->copies_fresh;
 	}
 	memory->missed = 0;
 	free(wanted);

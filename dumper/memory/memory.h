@@ -3,9 +3,10 @@
  *
  * The code in ruby/ reads the target through the snapshot (for the exceptions, see ruby/ruby.h). So each byte is copied
  * only once, even if it is used many times, and all output comes from the same copy. In paused mode, the bytes are
- * copied while the target is stopped. By default, a page is copied when it is first read. memory_prefetch() and
- * memory_fetch() copy many pages in advance, in as few system calls as possible. A read from a sealed snapshot copies
- * nothing: if the snapshot does not contain the page, the read fails, and the page is noted as wanted.
+ * copied while the target is stopped, but see memory_reads(). By default, a page is copied when it is first read.
+ * memory_prefetch() and memory_fetch() copy many pages in advance, in as few system calls as possible. A read from a
+ * sealed snapshot copies nothing: if the snapshot does not contain the page, the read fails, and the page is noted as
+ * wanted.
  *
  * Only one thread at a time may use a snapshot.
  */
@@ -119,6 +120,29 @@ void memory_set_lacking(struct memory *memory, bool (*lacks)(const void *context
  * target had memory at the address of the read.
  */
 size_t memory_lacked(const struct memory *memory);
+
+/*
+ * A snapshot can be of two moments. What changes as soon as a thread of the target goes on is of the moment at which the target
+ * is stopped. What lasts (code, names) is copied later:
+ *
+ *   1. Read what is needed while the target runs. The reads tell which pages have something that changes.
+ *   2. Call memory_forget_changing(). Stop the target, and call memory_prefetch(), which copies these pages. More pages may be
+ *      read or fetched while the target is stopped.
+ *   3. Let the target go on, call memory_seal_changing(), and read everything again. What changes is read only from what was
+ *      copied while the target was stopped; a read of another page fails, and is counted by memory_missed().
+ *
+ * Whether what was copied later is still the same, the caller must find out (ruby/collections.h).
+ */
+enum memory_kind { MEMORY_CHANGES, MEMORY_LASTS };
+
+/* From this call on, reads are of that kind; at first, of what changes. Returns the former kind. */
+enum memory_kind memory_reads(struct memory *memory, enum memory_kind kind);
+
+/* Like memory_forget(), but only the pages of which something was read that changes are copied by memory_prefetch(). */
+bool memory_forget_changing(struct memory *memory);
+
+/* The target goes on: pages that are copied from now on are only for what lasts. */
+void memory_seal_changing(struct memory *memory);
 
 /* The number of pages that have been read or noted as wanted since the snapshot was created. */
 size_t memory_pages(const struct memory *memory);

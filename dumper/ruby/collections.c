@@ -111,6 +111,21 @@ bool collections_is_old(const struct layout *layout, uint64_t flags)
 	return layout->enumerators[E_RUBY_FL_PROMOTED].present && bits != 0 && (flags & bits) == bits;
 }
 
+/* `kind` is what an object of this kind must be, to be an object at all. */
+static bool is_old_object(const struct ruby *ruby, uint64_t address, enum layout_enumerator_id kind)
+{
+	struct access access = ruby_access(ruby);
+
+	return address == 0 ||
+	       (ruby->layout->enumerators[kind].present &&
+		collections_is_old(ruby->layout, access_member(&access, address, F_basic_flags)) && !access.failed);
+}
+
+bool collections_are_old(const struct ruby *ruby, uint64_t iseq, uint64_t method)
+{
+	return is_old_object(ruby, iseq, E_imemo_iseq) && is_old_object(ruby, method, E_imemo_ment);
+}
+
 bool collections_range(const struct ruby *ruby, uint64_t *start, uint64_t *end)
 {
 	struct access access = ruby_access(ruby);

@@ -88,6 +88,12 @@ bool collections_same_old_objects(const struct collections *kept, const struct c
 bool collections_is_old(const struct layout *layout, uint64_t flags);
 
 /*
+ * Whether code and a method entry are old objects, by the memory of `ruby`. An address that is 0 counts as old. Both are
+ * imemos, since 2.3; false up to 2.2.
+ */
+bool collections_are_old(const struct ruby *ruby, uint64_t iseq, uint64_t method);
+
+/*
  * Finds the range [*start, *end) of the target's memory that contains the whole state. To get a consistent state, copy
  * the range in one read, and let collections_read() use this copy. Returns false if this Ruby has no such state, or if
  * the range cannot be found.

@@ -11,9 +11,15 @@
 /* How many enclosing environments are followed: blocks nested deeper than this do not parse. */
 #define MAX_NESTING 4096
 
-static uint64_t env_word(struct access *access, uint64_t ep, int index)
+/* A word of an environment. An environment on the stack changes as soon as the thread goes on. */
+static uint64_t env_word(struct access *access, const struct stack_facts *facts, uint64_t ep, int index)
 {
-	return access_word(access, ep + (uint64_t)(int64_t)(index * 8));
+	const bool on_stack = ep - facts->vm_stack < facts->words * 8;
+	const enum memory_kind kind = memory_reads(access->memory, on_stack ? MEMORY_CHANGES : MEMORY_LASTS);
+	const uint64_t word = access_word(access, ep + (uint64_t)(int64_t)(index * 8));
+
+	memory_reads(access->memory, kind);
+	return word;
 }
 
 static enum pointee classify(const struct ruby *ruby, struct access *access, uint64_t value)
@@ -68,14 +74,14 @@ struct env {
 };
 
 /* 2.3: two words. The second is the previous ep or, with a tag, a block (vm_core.h, VM_ENVVAL_BLOCK_PTR_FLAG). */
-static struct env read_env_of_two_words(struct access *access, uint64_t ep)
+static struct env read_env_of_two_words(struct access *access, const struct stack_facts *facts, uint64_t ep)
 {
-	uint64_t word = env_word(access, ep, 0);
+	uint64_t word = env_word(access, facts, ep, 0);
 
 	return (struct env){
 	    .ep = ep,
 	    .flags = word,
-	    .me_cref = env_word(access, ep, -1),
+	    .me_cref = env_word(access, facts, ep, -1),
 	    .previous = environment_previous(word),
 	    .local = word & access_enum(access, E_VM_ENV_FLAG_LOCAL),
 	};
@@ -85,25 +91,25 @@ static struct env read_env_of_two_words(struct access *access, uint64_t ep)
  * While an environment is being moved to the heap, its flags slot on the stack is overwritten with a pointer to the
  * rb_env_t (vm.c, vm_make_env_each): the slots are then at env->ep.
  */
-static struct env read_env(struct access *access, uint64_t ep)
+static struct env read_env(struct access *access, const struct stack_facts *facts, uint64_t ep)
 {
 	struct env env = {.ep = ep};
 
 	/* Up to 2.2 the frame itself has its method entry: enclosing environments are not needed. */
 	if (layout_has(access->layout, F_cfp_me)) {
-		env.flags = env_word(access, ep, 0);
+		env.flags = env_word(access, facts, ep, 0);
 		return env;
 	}
 	if (layout_has(access->layout, F_cfp_flag))
-		return read_env_of_two_words(access, ep);
-	env.flags = env_word(access, ep, ENVIRONMENT_FLAGS);
+		return read_env_of_two_words(access, facts, ep);
+	env.flags = env_word(access, facts, ep, ENVIRONMENT_FLAGS);
 	if (!environment_has_flags(env.flags) && layout_has(access->layout, F_env_ep) &&
 	    value_is_imemo(access, env.flags, E_imemo_env)) {
 		env.ep = access_member(access, env.flags, F_env_ep);
-		env.flags = env_word(access, env.ep, ENVIRONMENT_FLAGS);
+		env.flags = env_word(access, facts, env.ep, ENVIRONMENT_FLAGS);
 	}
-	env.me_cref = env_word(access, env.ep, ENVIRONMENT_ME_CREF);
-	env.previous = environment_previous(env_word(access, env.ep, ENVIRONMENT_SPECVAL));
+	env.me_cref = env_word(access, facts, env.ep, ENVIRONMENT_ME_CREF);
+	env.previous = environment_previous(env_word(access, facts, env.ep, ENVIRONMENT_SPECVAL));
 	env.local = env.flags & access_enum(access, E_VM_ENV_FLAG_LOCAL);
 	return env;
 }
@@ -112,9 +118,9 @@ static struct env read_env(struct access *access, uint64_t ep)
  * Whether the word after a heap environment's slots is its object: an imemo_env, up to 2.3 a T_DATA (vm.c,
  * env_alloc()).
  */
-static bool has_env_object(struct access *access, uint64_t ep)
+static bool has_env_object(struct access *access, const struct stack_facts *facts, uint64_t ep)
 {
-	uint64_t object = env_word(access, ep, ENVIRONMENT_ENV);
+	uint64_t object = env_word(access, facts, ep, ENVIRONMENT_ENV);
 
 	if (!layout_has(access->layout, F_cfp_flag))
 		return value_is_imemo(access, object, E_imemo_env);
@@ -123,10 +129,11 @@ static bool has_env_object(struct access *access, uint64_t ep)
 }
 
 /* rb_vm_frame_method_entry(): follows the enclosing environments up to and including the local one. */
-static uint64_t method_of_frame(const struct ruby *ruby, struct access *access, uint64_t ep)
+static uint64_t method_of_frame(const struct ruby *ruby, struct access *access, const struct stack_facts *facts,
+				uint64_t ep)
 {
 	for (int i = 0; i < MAX_NESTING && !access->failed; i++) {
-		struct env env = read_env(access, ep);
+		struct env env = read_env(access, facts, ep);
 		uint64_t method = method_of_slot(ruby, access, env.me_cref, env.local);
 
 		if (method != 0 || env.local)
@@ -192,33 +199,22 @@ static enum reason check_code(const struct ruby *ruby, const struct access *acce
 		   : REASON_NONE;
 }
 
-static void read_frame(const struct ruby *ruby, const struct stack *stack, uint64_t cfp, struct frame *ret)
+/* Checks a frame by that to which its words lead. `method` is the one of the frame itself, which it has up to Ruby 2.2. */
+static void check_frame(const struct ruby *ruby, const struct stack *stack, struct frame_facts facts, uint64_t method,
+			struct frame *ret)
 {
 	struct access access = ruby_access(ruby);
-	struct jit_frame running;
 	struct env env;
 	uint64_t magic;
-	struct frame_facts facts = {
-	    .vm_stack = stack->facts.vm_stack,
-	    .stack_end = stack->facts.vm_stack + stack->facts.words * 8,
-	};
-
-	*ret = (struct frame){.cfp = cfp, .kind = FRAME_UNREADABLE, .reason = REASON_FRAME_UNREADABLE};
-	running = jit_frame_read(ruby, &access, cfp);
-	ret->pc = facts.pc = running.pc;
-	ret->iseq = running.iseq;
-	ret->jit = running.jit;
-	facts.ep = access_member(&access, cfp, F_cfp_ep);
-	if (access.failed)
-		return;
 
 	ret->reason = REASON_ENV_UNREADABLE;
-	env = read_env(&access, facts.ep);
+	env = read_env(&access, &stack->facts, facts.ep);
 	facts.ep = env.ep;
-	facts.flags = layout_has(ruby->layout, F_cfp_flag) ? access_member(&access, cfp, F_cfp_flag) : env.flags;
+	if (!layout_has(ruby->layout, F_cfp_flag))
+		facts.flags = env.flags;
 	facts.me_cref = classify(ruby, &access, env.me_cref);
 	if (facts.ep < facts.vm_stack || facts.ep >= facts.stack_end)
-		facts.env = has_env_object(&access, facts.ep);
+		facts.env = has_env_object(&access, &stack->facts, facts.ep);
 	if (access.failed)
 		return;
 
@@ -230,8 +226,8 @@ static void read_frame(const struct ruby *ruby, const struct stack *stack, uint6
 	ret->reason = validate_frame(ruby->layout, &facts, &ret->kind);
 	if (ret->kind != FRAME_RUBY && ret->kind != FRAME_CFUNC)
 		return;
-	ret->method = layout_has(ruby->layout, F_cfp_me) ? access_member(&access, cfp, F_cfp_me)
-							 : method_of_frame(ruby, &access, facts.ep);
+	ret->method =
+	    layout_has(ruby->layout, F_cfp_me) ? method : method_of_frame(ruby, &access, &stack->facts, facts.ep);
 	magic = facts.flags & access_enum(&access, E_VM_FRAME_MAGIC_MASK);
 	ret->finish = has_flag(&ruby->layout->enumerators[E_VM_FRAME_FLAG_FINISH], facts.flags);
 	ret->own_method = magic == access_enum(&access, E_VM_FRAME_MAGIC_METHOD) ||
@@ -239,6 +235,39 @@ static void read_frame(const struct ruby *ruby, const struct stack *stack, uint6
 	ret->reason = access.failed ? REASON_METHOD_UNREADABLE : check_code(ruby, &access, ret);
 	if (ret->reason != REASON_NONE)
 		ret->kind = FRAME_UNREADABLE;
+}
+
+/* Reads a frame, which changes as soon as the thread goes on, and checks it. */
+static void read_frame(const struct ruby *ruby, const struct stack *stack, uint64_t cfp, struct frame *ret)
+{
+	struct access access = ruby_access(ruby);
+	const struct jit_frame running = jit_frame_read(ruby, &access, cfp);
+	struct frame_facts facts = {
+	    .vm_stack = stack->facts.vm_stack,
+	    .stack_end = stack->facts.vm_stack + stack->facts.words * 8,
+	    .pc = running.pc,
+	    .ep = access_member(&access, cfp, F_cfp_ep),
+	};
+	enum memory_kind kind;
+	uint64_t method = 0;
+
+	*ret = (struct frame){
+	    .cfp = cfp,
+	    .pc = running.pc,
+	    .iseq = running.iseq,
+	    .kind = FRAME_UNREADABLE,
+	    .jit = running.jit,
+	    .reason = REASON_FRAME_UNREADABLE,
+	};
+	if (layout_has(ruby->layout, F_cfp_flag))
+		facts.flags = access_member(&access, cfp, F_cfp_flag);
+	if (layout_has(ruby->layout, F_cfp_me))
+		method = access_member(&access, cfp, F_cfp_me);
+	if (access.failed)
+		return;
+	kind = memory_reads(ruby->memory, MEMORY_LASTS);
+	check_frame(ruby, stack, facts, method, ret);
+	memory_reads(ruby->memory, kind);
 }
 
 bool stack_walk(const struct ruby *ruby, uint64_t ec, uint64_t thread, size_t limit, struct stack *ret)

@@ -85,12 +85,16 @@ static const char *keep_bytes(struct resolver *resolver, struct access *access, 
 const char *resolver_string(struct resolver *resolver, uint64_t value)
 {
 	struct access access = ruby_access(resolver->ruby);
-	struct bytes bytes;
+	const enum memory_kind kind = memory_reads(access.memory, MEMORY_LASTS);
+	const char *text = NULL;
+	struct bytes bytes = {0};
 
-	if (!value_is_object(value))
-		return NULL;
-	bytes = value_string(&access, value);
-	return access.failed ? NULL : keep_bytes(resolver, &access, bytes);
+	if (value_is_object(value))
+		bytes = value_string(&access, value);
+	if (value_is_object(value) && !access.failed)
+		text = keep_bytes(resolver, &access, bytes);
+	memory_reads(access.memory, kind);
+	return text;
 }
 
 /* Writes a label and, separately, a name: if the name of a class cannot be read, the name is the label. */
@@ -317,7 +321,8 @@ static bool runs_in_zjit(const struct ruby *ruby, struct access *access, const s
 	       access_member(access, code->body, F_body_zjit_payload) != 0;
 }
 
-bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct trace_thread *thread)
+/* Finds the names of a stack's frames. All that it reads lasts. */
+static bool resolve_frames(struct resolver *resolver, const struct stack *stack, struct trace_thread *thread)
 {
 	bool hide_next = false;
 	/* The last frames so far that are C functions: they get their place from the next older Ruby frame. */
@@ -397,4 +402,14 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
 	}
 	thread->verdict = validate_verdict(thread->reason);
 	return true;
+}
+
+bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct trace_thread *thread)
+{
+	struct memory *memory = resolver->ruby->memory;
+	const enum memory_kind kind = memory_reads(memory, MEMORY_LASTS);
+	const bool enough = resolve_frames(resolver, stack, thread);
+
+	memory_reads(memory, kind);
+	return enough;
 }

@@ -229,22 +229,6 @@ void resolver_verify(struct resolver *resolver, const struct stack *stack, const
 	}
 }
 
-/* Whether an address of an entry is 0 or has an old object. `kind` is what it must be to be an object at all. */
-static bool is_old_object(struct access *access, uint64_t address, enum layout_enumerator_id kind)
-{
-	return address == 0 ||
-	       (access->layout->enumerators[kind].present &&
-		collections_is_old(access->layout, access_member(access, address, F_basic_flags)) && !access->failed);
-}
-
-/* Whether code and method are old objects now. They are imemos since 2.3. */
-static bool is_old_now(const struct resolver *resolver, const struct kept *kept)
-{
-	struct access access = ruby_access(resolver->ruby);
-
-	return is_old_object(&access, kept->iseq, E_imemo_iseq) && is_old_object(&access, kept->method, E_imemo_ment);
-}
-
 bool resolver_settle(struct resolver *resolver, const struct collections *then, const struct collections *now,
 		     bool lacks_old, uint64_t now_ns)
 {
@@ -263,7 +247,7 @@ bool resolver_settle(struct resolver *resolver, const struct collections *then, 
 		if (kept->is_new || kept->is_late || kept->is_same)
 			kept->is_old = false;
 		if (keeps && !kept->is_old)
-			kept->is_old = is_old_now(resolver, kept);
+			kept->is_old = collections_are_old(resolver->ruby, kept->iseq, kept->method);
 		if (kept->is_new)
 			kept->since_ns = now_ns;
 		if (kept->is_new || kept->is_renewed || (!kept->identity.known && (kept->is_same || kept->is_late)))

@@ -160,13 +160,16 @@ static bool lacks(const struct self_test *test, size_t before)
 static struct error *test_name(const struct self_test *test, const struct ruby_thread *thread)
 {
 	struct access access = ruby_access(test->ruby);
+	enum memory_kind kind;
 
 	/* vm.c, th_init(): nil at first. */
 	if (layout_has(access.layout, F_thread_name) && thread->name == 0)
 		return finding("a thread's name is not a String");
 	if (thread->name == 0 || thread->name == access_enum(&access, E_RUBY_Qnil))
 		return NULL;
+	kind = memory_reads(access.memory, MEMORY_LASTS);
 	value_string(&access, thread->name);
+	memory_reads(access.memory, kind);
 	return access.failed ? finding("a thread's name is not a String, or cannot be read (at 0x%llx)",
 				       (unsigned long long)access.address)
 			     : NULL;
@@ -378,14 +381,24 @@ static struct error *test_symbols(const struct self_test *test)
 	return NULL;
 }
 
+/* A test that is not about a single thread, and what it reads, for the most part. */
+struct one_test {
+	struct error *(*run)(const struct self_test *test);
+	enum memory_kind reads;
+};
+
 /*
- * Runs a test that is not about a single thread. If a core lacks what the test needs, that is no evidence against a
+ * Runs such a test. If a core lacks what the test needs, that is no evidence against a
  * layout that is known to be for this build. For any other layout, it is then not known whether it fits.
  */
-static struct error *run_one(const struct self_test *test, struct error *(*one)(const struct self_test *))
+static struct error *run_one(const struct self_test *test, const struct one_test *one)
 {
-	size_t before = memory_lacked(test->ruby->memory);
-	struct error *wrong = one(test);
+	struct memory *memory = test->ruby->memory;
+	const size_t before = memory_lacked(memory);
+	const enum memory_kind kind = memory_reads(memory, one->reads);
+	struct error *wrong = one->run(test);
+
+	memory_reads(memory, kind);
 
 	if (!wrong || wrong == error_no_memory() || !lacks(test, before))
 		return wrong;
@@ -395,8 +408,9 @@ static struct error *run_one(const struct self_test *test, struct error *(*one)(
 
 struct error *self_test_run(const struct self_test *test)
 {
-	static struct error *(*const all[])(const struct self_test *) = {
-	    test_symbols, test_classes, test_threads, test_pthreads, test_objspace, self_test_frames,
+	static const struct one_test all[] = {
+	    {test_symbols, MEMORY_LASTS},    {test_classes, MEMORY_LASTS},  {test_threads, MEMORY_CHANGES},
+	    {test_pthreads, MEMORY_CHANGES}, {test_objspace, MEMORY_LASTS}, {self_test_frames, MEMORY_LASTS},
 	};
 	const struct layout *layout = test->ruby->layout;
 	struct error *wrong = NULL;
@@ -407,6 +421,6 @@ struct error *self_test_run(const struct self_test *test)
 			       releases_words(layout->versions ? layout->versions : layout->version, releases),
 			       test->version);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && !wrong; i++)
-		wrong = run_one(test, all[i]);
+		wrong = run_one(test, &all[i]);
 	return wrong;
 }

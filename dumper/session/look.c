@@ -7,6 +7,7 @@
 
 #include "base/addresses.h"
 #include "ruby/call_site.h"
+#include "ruby/collections.h"
 #include "ruby/context.h"
 #include "ruby/resolve.h"
 #include "ruby/self_test.h"
@@ -247,8 +248,15 @@ static void forget_stack(struct trace_thread *thread, enum reason reason)
  */
 static bool contradicts_its_caller(const struct session *session, const struct look *look, const struct stack *stack)
 {
-	return (session->no_stop || !session_has_windows(session)) && stack->nr_frames > 1 &&
-	       call_site_judge(&look->ruby, &stack->frames[1], &stack->frames[0]) == CALL_SITE_CONTRADICTS;
+	enum call_site_verdict verdict;
+	enum memory_kind kind;
+
+	if ((!session->no_stop && session_has_windows(session)) || stack->nr_frames < 2)
+		return false;
+	kind = memory_reads(look->ruby.memory, MEMORY_LASTS);
+	verdict = call_site_judge(&look->ruby, &stack->frames[1], &stack->frames[0]);
+	memory_reads(look->ruby.memory, kind);
+	return verdict == CALL_SITE_CONTRADICTS;
 }
 
 /* Judges a stack by how its thread was stopped, and where. */
@@ -556,6 +564,32 @@ size_t look_mark_compacted(struct look *look)
 		thread->name = NULL;
 	}
 	return look->trace->nr_threads;
+}
+
+/* Whether all code and methods of a stack are old objects. */
+static bool is_of_old_objects(const struct look *look, const struct stack *stack)
+{
+	for (size_t i = 0; i < stack->nr_frames; i++)
+		if (!collections_are_old(&look->ruby, stack->frames[i].kind == FRAME_RUBY ? stack->frames[i].iseq : 0,
+					 stack->frames[i].method))
+			return false;
+	return true;
+}
+
+size_t look_mark_collected(struct look *look, bool old_stay)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < look->trace->nr_threads; i++) {
+		struct trace_thread *thread = &look->trace->threads[i];
+
+		if (thread->nr_frames == 0 || (old_stay && is_of_old_objects(look, &look->stacks[i])))
+			continue;
+		forget_stack(thread, REASON_COLLECTED);
+		thread->name = NULL;
+		count++;
+	}
+	return count;
 }
 
 void look_move(struct look *from, struct look *to)

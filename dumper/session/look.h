@@ -59,6 +59,13 @@ size_t look_mark_moved(const struct session *session, struct look *look);
 size_t look_mark_compacted(struct look *look);
 
 /*
+ * Marks the threads and fibers whose names may be wrong because a garbage collection has begun during the look, and drops their
+ * frames and names. Returns how many it marks.
+ *   old_stay  no old object was freed or moved
+ */
+size_t look_mark_collected(struct look *look, bool old_stay);
+
+/*
  * Moves the results of `from` to `to`, where they replace the previous results. `from` then has no results. Does not
  * move `found`.
  */

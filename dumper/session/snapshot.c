@@ -26,6 +26,7 @@ struct pause {
 	_Atomic enum stage stage;
 	struct memory *memory;
 	void (*chase)(void *context);
+	void (*after)(void *context); /* NULL: all is copied, not only what changes */
 	void *context;
 	struct error *error;
 };
@@ -54,6 +55,11 @@ static void *trace(void *argument)
 	pause->woke = live_woke(pause->target);
 	pause->stage = RESUMING;
 	live_resume(pause->target);
+	if (!pause->after || pause->woke)
+		return NULL;
+	memory_seal_changing(pause->memory);
+	pause->stage = READING;
+	pause->after(pause->context);
 	return NULL;
 }
 
@@ -87,7 +93,7 @@ static struct error *pause_once(struct pause *pause)
 	struct error *error;
 	pthread_t tracer;
 
-	if (!memory_forget(pause->memory))
+	if (pause->after ? !memory_forget_changing(pause->memory) : !memory_forget(pause->memory))
 		return error_no_memory();
 	pause->stage = STOPPING;
 	error = thread_start(&tracer, trace, pause);
@@ -97,28 +103,44 @@ static struct error *pause_once(struct pause *pause)
 	return pause->error;
 }
 
-struct error *snapshot_paused(struct target *target, struct memory *memory, void (*chase)(void *context), void *context,
-			      struct pauses *pauses)
+/* Stops the target until it was copied while no thread ran. */
+static struct error *pause_until_copied(struct pause *pause, struct pauses *pauses)
 {
-	struct pause pause = {.target = target, .memory = memory, .chase = chase, .context = context};
 	struct error *error = NULL;
 	sigset_t all, before;
 
 	/* If rbdump dies, the kernel lets the target go on; if it is stopped (^Z), it does not. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
-	for (int tries = 0; !error && (tries == 0 || pause.woke); tries++) {
-		pause.leave_sleepers = tries < SLEEPING_TRIES;
-		error = pause_once(&pause);
+	for (int tries = 0; !error && (tries == 0 || pause->woke); tries++) {
+		pause->leave_sleepers = tries < SLEEPING_TRIES;
+		error = pause_once(pause);
 		if (!error) {
 			pauses->count++;
-			pauses->us += (double)target->pause_ns / 1e3;
+			pauses->us += (double)pause->target->pause_ns / 1e3;
 		}
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
+	return error;
+}
+
+struct error *snapshot_paused(struct target *target, struct memory *memory, void (*chase)(void *context), void *context,
+			      struct pauses *pauses)
+{
+	struct pause pause = {.target = target, .memory = memory, .chase = chase, .context = context};
+	struct error *error = pause_until_copied(&pause, pauses);
+
 	if (!error)
 		memory_seal(memory);
 	return error;
+}
+
+struct error *snapshot_changing(struct target *target, struct memory *memory, void (*chase)(void *context),
+				void (*after)(void *context), void *context, struct pauses *pauses)
+{
+	struct pause pause = {.target = target, .memory = memory, .chase = chase, .after = after, .context = context};
+
+	return pause_until_copied(&pause, pauses);
 }
 
 struct error *snapshot_unpaused(struct memory *memory)

@@ -8,9 +8,13 @@
 #include "base/clock.h"
 #include "ruby/collections.h"
 #include "ruby/literals.h"
+#include "ruby/stack_pages.h"
 #include "session/rivals.h"
 #include "session/snapshot.h"
 #include "target/live.h"
+
+/* How often a paused target is looked at with only what changes copied while it is stopped. */
+#define CHANGING_TRIES 2
 
 /* The most looks at a paused target until one look has found all it wanted and passed the self-test. */
 #define PAUSED_TRIES 4
@@ -58,6 +62,7 @@ static struct error *failure(const struct session *session, const struct look *l
 struct chase {
 	const struct session *session;
 	struct look *look;
+	bool right; /* of look_after(): nothing is wrong with the look */
 };
 
 /* Looks once through the session's layout and through its rivals. They share the time. */
@@ -147,14 +152,90 @@ static struct error *look_and_search(const struct session *session, struct look 
 	return error;
 }
 
+static struct error *note_pauses(struct look *look, const struct pauses *pauses)
+{
+	look->trace->pauses = pauses->count;
+	look->trace->pause_us = pauses->us;
+	return NULL;
+}
+
+/* While the target is stopped: copies the stacks of its threads, which may not be where they were when they were read. */
+static void chase_stacks(void *context)
+{
+	const struct chase *chase = context;
+	const struct ruby *ruby = &chase->look->ruby;
+	struct ruby_threads threads;
+
+	memory_limit(ruby->memory, CHASE_NS);
+	if (threads_list(ruby, &threads)) {
+		stack_pages_fetch(ruby, &threads);
+		threads_clear(&threads);
+	}
+	memory_limit(ruby->memory, 0);
+}
+
+/*
+ * Looks at a target of which only what changes was copied while it was stopped, as soon as it goes on. Code and names are
+ * copied now. They are right if no garbage collection has begun since the target was stopped: then nothing to which a stack
+ * refers was freed or moved.
+ */
+static void look_after(void *context)
+{
+	struct chase *chase = context;
+	const struct session *session = chase->session;
+	struct look *look = chase->look;
+	struct collections then, now;
+
+	memory_fetch(session->memory);
+	look_once(session, look, CHASE_NS);
+	if (look->no_memory)
+		return;
+	then = collections_read(&look->ruby);
+	look->no_memory = !collections_now(&look->ruby, target_read_pages, session->target, &now);
+	chase->right = memory_missed(session->memory) == 0 && !look->no_memory && !look->untested && !look->refused &&
+		       look->threads.missing == LIST_COMPLETE && look->fibers.missing != LIST_BROKEN &&
+		       look->fibers.missing != LIST_MISSED && collections_unchanged(&then, &now);
+}
+
+/*
+ * Looks at a target of which only what changes is copied while it is stopped, a few times at most, until nothing is wrong with
+ * the look. Does nothing if it cannot be known whether what was copied later is right.
+ *   right  receives whether nothing is wrong
+ */
+static struct error *look_changing(const struct session *session, struct look *look, struct pauses *pauses, bool *right)
+{
+	struct chase chase = {.session = session, .look = look};
+	struct collections then;
+	struct error *error;
+
+	*right = false;
+	if (session->rivals)
+		return NULL;
+	error = snapshot_unpaused(session->memory);
+	if (!error)
+		error = look_and_search(session, look);
+	then = collections_read(&look->ruby);
+	for (int tries = 0; tries < CHANGING_TRIES && !error && !*right && then.told && !then.doubted; tries++) {
+		error = snapshot_changing(session->target, session->memory, chase_stacks, look_after, &chase, pauses);
+		if (!error && look->no_memory)
+			error = error_no_memory();
+		*right = chase.right;
+	}
+	return error;
+}
+
 static struct error *look_paused(const struct session *session, struct look *look)
 {
-	struct chase chased = {session, look};
-	struct error *error = learn_pages(session, look);
+	struct chase chased = {.session = session, .look = look};
 	struct pauses pauses = {0};
 	unsigned int tries = 0, refusals = 0;
-	bool searched = false;
+	bool searched = false, right;
+	struct error *error = look_changing(session, look, &pauses, &right);
 
+	if (!error && right)
+		return note_pauses(look, &pauses);
+	if (!error)
+		error = learn_pages(session, look);
 	if (!error)
 		error = search_heap_for_all(session, look, &searched);
 	if (!error && searched)
@@ -191,9 +272,7 @@ static struct error *look_paused(const struct session *session, struct look *loo
 		return error;
 	if (memory_missed(session->memory) > 0)
 		look->refused = error_append(look->refused, " (not all memory was copied in time)");
-	look->trace->pauses = pauses.count;
-	look->trace->pause_us = pauses.us;
-	return NULL;
+	return note_pauses(look, &pauses);
 }
 
 /* A core does not change, so one look is enough. If Ruby's file is missing, the look tells which literals are wanted. */
@@ -249,6 +328,8 @@ static struct error *look_unpaused(const struct session *session, struct look *l
 		}
 		if (collections_moved_between(&before, &after))
 			moved = look_mark_compacted(look);
+		else if (before.told && !collections_unchanged(&before, &after))
+			moved += look_mark_collected(look, collections_same_old_objects(&before, &after));
 		/* What does not fit may have been moving, though no part of it is known to have: then none of that look
 		   is shown if there is another. */
 		if (!look->refused && !look->untested && moved < least) {

@@ -46,7 +46,7 @@ class Judge:
                 continue
             self.named += one.count
             if id(one.frames) not in stacks:
-                stacks[id(one.frames)] = self._of_stack(one.frames)
+                stacks[id(one.frames)] = self.of_stack(one.frames)
             number, why = stacks[id(one.frames)]
             if number is None:
                 continue
@@ -55,7 +55,7 @@ class Judge:
             if why:
                 self.wrong[why] += one.count
 
-    def _of_stack(self, frames):
+    def of_stack(self, frames):
         """The generation of a stack, and what is wrong with it; None if nothing is."""
         made = [index for index, frame in enumerate(frames) if PATH.fullmatch(frame["path"] or "")]
         if not made:
@@ -81,7 +81,8 @@ class Judge:
         if renamed and renamed[1] != number:
             return "a class of another generation"
         if name in (own, f"through_{kind}"):
-            lines = (5, 6) if name.startswith("through_") else (2, 3)
+            # Up to 3.0 a frame that has not begun has the line 0.
+            lines = (0, 5, 6) if name.startswith("through_") else (0, 2, 3)
             return None if frame["line"] in lines else f"{kind}: {name} at line {frame['line']}"
         # The code that defines it.
         return None if name in (f"make_{kind}", "make_exchanged") else f"{kind}: {frame['name']}"

@@ -391,6 +391,68 @@ static void test_nothing_to_fetch(void **state)
 	assert_int_equal(calls, 1);
 }
 
+/* Changes a byte of each page of the target. */
+static void go_on(void)
+{
+	for (size_t page = 0; page < PAGES; page++)
+		target[page * MEMORY_PAGE + 5]++;
+}
+
+static bool reads_now(struct memory *memory, uint64_t page)
+{
+	uint8_t byte;
+
+	return memory_read(memory, BASE + page * MEMORY_PAGE + 5, &byte, 1) && byte == target[page * MEMORY_PAGE + 5];
+}
+
+/* What changes is of the moment at which the target was stopped, and nothing else; what lasts is copied when it is read. */
+static void test_two_moments(void **state)
+{
+	const uint8_t *fifth = target + 5;
+	uint8_t stopped, byte;
+
+	assert_true(reads_now(*state, 0));
+	assert_int_equal(memory_reads(*state, MEMORY_LASTS), MEMORY_CHANGES);
+	assert_true(reads_now(*state, 1));
+	go_on();
+	assert_true(memory_forget_changing(*state));
+	pages_copied = 0;
+	memory_prefetch(*state);
+	assert_int_equal(pages_copied, 1);
+	/* While it is stopped, what is wanted changes, and nothing else is copied. */
+	memory_want(*state, BASE + 2 * MEMORY_PAGE, BASE + 2 * MEMORY_PAGE + 1);
+	assert_int_equal(memory_fetch(*state), 1);
+	stopped = *fifth;
+	memory_seal_changing(*state);
+	go_on();
+	assert_true(reads_now(*state, 1));
+	assert_true(reads_now(*state, 3));
+	/* A page of both kinds was copied once. */
+	assert_true(memory_read(*state, BASE + 5, &byte, 1));
+	assert_int_equal(byte, stopped);
+	assert_int_equal(memory_missed(*state), 0);
+	assert_int_equal(memory_reads(*state, MEMORY_CHANGES), MEMORY_LASTS);
+	assert_true(memory_read(*state, BASE + 5, &byte, 1));
+	assert_int_equal(byte, stopped);
+	assert_false(reads_now(*state, 2));
+	assert_int_equal(memory_missed(*state), 0);
+	for (uint64_t page = 1; page < 5; page += page < 2 ? 2 : 1)
+		assert_false(memory_read(*state, BASE + page * MEMORY_PAGE, &byte, 1));
+	assert_int_equal(memory_missed(*state), 3);
+	/* The next time, these are copied, too. */
+	assert_true(memory_forget_changing(*state));
+	pages_copied = 0;
+	memory_prefetch(*state);
+	assert_int_equal(pages_copied, 5);
+	memory_seal_changing(*state);
+	for (uint64_t page = 0; page < 5; page++)
+		assert_true(reads_now(*state, page));
+	assert_true(memory_forget(*state));
+	memory_prefetch(*state);
+	memory_seal(*state);
+	assert_true(reads_now(*state, 4));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -403,6 +465,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_overlay, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_sealed, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_prefetch_is_one_call, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_two_moments, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_limit, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_lacking, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_slow_source, set_up, tear_down),
