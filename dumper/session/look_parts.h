@@ -1,0 +1,24 @@
+/*
+ * The parts of a look (look.h). Only the .c files that implement looks include this file.
+ */
+#ifndef RBDUMP_LOOK_PARTS_H
+#define RBDUMP_LOOK_PARTS_H
+
+#include "trace/trace.h"
+
+struct look;
+struct session;
+
+/* One part in so many of a look's time is for the self-test. */
+#define TEST_SHARE 5
+
+/* Drops what was read of a stack that is not reliable. */
+void look_forget_stack(struct trace_thread *thread, enum reason reason);
+
+/*
+ * Tests the layout on what was read, but not on stacks that may have changed while they were copied. Sets `refused`,
+ * `untested` and `no_memory`.
+ */
+void look_test_layout(const struct session *session, struct look *look, long limit_ns);
+
+#endif
