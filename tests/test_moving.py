@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 
 import pytest
 from conftest import note_not_applicable
@@ -110,17 +111,29 @@ def test_names_of_what_is_redefined(ruby, rbdump, mode):
     if ruby.series < (2, 4):
         note_not_applicable(f"redefining.rb on {ruby.id}: needs Ruby 2.4")
         return
-    judge, seen = redefined.Judge(), 0
+    judge, seen, pauses, complete = redefined.Judge(), [], [], 0
     with Running(ruby, redefined.SCRIPT) as target:
         assert target.first_line == "ready"
         for _ in range(DUMPS_PAUSED):
+            before = time.time_ns()
             done = run(rbdump, "-p", str(target.pid), "--json", *mode)
             answer = json.loads(done.stdout)
             check_marks(done.returncode, answer)
+            pauses.append(answer["pauses"])
             (main,) = [thread for thread in answer["threads"] if thread["main"]]
-            number, why = judge.of_stack(main["frames"]) if main["verdict"] == "complete" else (None, None)
+            if main["verdict"] != "complete":
+                continue
+            complete += 1
+            number, why = judge.of_stack(main["frames"])
             assert why is None, (why, main["frames"])
-            seen += number is not None
+            if number is not None:
+                seen.append((number, before, time.time_ns()))
         assert is_untouched(target.pid)
-        target.finish()
-    assert seen >= DUMPS_PAUSED // 8
+        ended = dict(tuple(map(int, line.split())) for line in target.finish().splitlines())
+    for number, before, after in seen:
+        assert before <= ended[number] and ended.get(number - 1, 0) <= after, (number, before, after)
+    if mode:
+        return
+    assert complete > 0.6 * DUMPS_PAUSED and len(seen) >= DUMPS_PAUSED // 8, (complete, len(seen))
+    # Nearly each time there is code that was not seen before the stop: it needs no other one.
+    assert sum(count == 1 for count in pauses) >= 0.5 * DUMPS_PAUSED, pauses

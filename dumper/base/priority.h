@@ -15,12 +15,16 @@ enum priority {
 };
 
 /*
- * Gives the calling thread a priority, if that is permitted. Leaves the thread alone if the user has started rbdump with a
- * scheduling policy of their own (chrt(1)). Returns whether the thread has a real-time priority now.
+ * Gives the calling thread a priority, if that is permitted. Leaves the thread alone if it has a scheduling policy already:
+ * the user may have chosen one (chrt(1)). If only a lower priority is permitted (RLIMIT_RTPRIO), the thread that finds names
+ * gets none, and any other thread the highest one that is. Returns whether this call has given it a priority.
  */
 bool priority_raise(enum priority priority);
 
-/* Takes the calling thread's priority away, after priority_raise() has returned true. */
+/* Takes away what priority_raise() has given to the calling thread. */
 void priority_lower(void);
+
+/* Whether the calling thread has a real-time priority. */
+bool priority_is_real_time(void);
 
 #endif

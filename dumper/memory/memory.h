@@ -2,8 +2,8 @@
  * The target's memory, as a snapshot of pages.
  *
  * The code in ruby/ reads the target through the snapshot (for the exceptions, see ruby/ruby.h). So each byte is copied
- * only once, even if it is used many times, and all output comes from the same copy. In paused mode, the bytes are
- * copied while the target is stopped, but see memory_reads(). By default, a page is copied when it is first read.
+ * only once, even if it is used many times, and all output comes from the same copy. In paused mode, what changes is
+ * copied while the target is stopped (see memory_reads()). By default, a page is copied when it is first read.
  * memory_prefetch() and memory_fetch() copy many pages in advance, in as few system calls as possible. A read from a
  * sealed snapshot copies nothing: if the snapshot does not contain the page, the read fails, and the page is noted as
  * wanted.

@@ -29,7 +29,7 @@ static bool same_bytes(struct access *access, struct bytes a, struct bytes b)
  * The main thread's dummy later gets the code of the main script (vm.c, vm_set_main_stack), and a heap environment.
  * Up to 2.2 it is a top frame (vm.c, th_init), and in 1.9.3 nothing in its environment describes it.
  */
-static struct error *test_base(const struct self_test *test, const struct stack *stack)
+static struct error *test_stack_base(const struct self_test *test, const struct stack *stack)
 {
 	struct access access = ruby_access(test->ruby);
 	uint64_t base = stack->facts.vm_stack + stack->facts.words * 8 - stack->facts.frame_size;
@@ -54,15 +54,6 @@ static struct error *test_base(const struct self_test *test, const struct stack 
 	if ((ep < stack->facts.vm_stack || ep >= base) && escaped->present && !(flags & (uint64_t)escaped->value))
 		return finding("the environment of a stack's oldest frame is not on that stack");
 	return NULL;
-}
-
-static struct error *test_stack_base(const struct self_test *test, const struct stack *stack)
-{
-	const enum memory_kind kind = memory_reads(test->ruby->memory, MEMORY_CHANGES);
-	struct error *wrong = test_base(test, stack);
-
-	memory_reads(test->ruby->memory, kind);
-	return wrong;
 }
 
 static bool is_code_type(const struct layout *layout, const struct code *code, enum layout_enumerator_id type)

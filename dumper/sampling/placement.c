@@ -41,7 +41,8 @@ bool placement_enter(struct placement *placement)
 	placement->off_tid = 0;
 	keep_processing_off(placement, -1);
 	sched_setaffinity(0, sizeof(placement->cpus), &placement->cpus);
-	return priority_raise(PRIORITY_SAMPLES);
+	priority_raise(PRIORITY_SAMPLES);
+	return priority_is_real_time();
 }
 
 /* While rbdump runs on the CPU of the thread, the thread does not run. */

@@ -112,9 +112,26 @@ size_t look_mark_compacted(struct look *look)
 	return look->trace->nr_threads;
 }
 
-/* Whether all code and methods of a stack are old objects. */
-static bool is_of_old_objects(const struct look *look, const struct stack *stack)
+/* The name of a thread, or of the thread of a fiber, a VALUE. */
+static uint64_t name_of(const struct look *look, size_t index)
 {
+	const size_t nr_threads = look->threads.count;
+
+	if (index >= nr_threads)
+		index = look->fibers.fibers[index - nr_threads].thread_index;
+	return index < nr_threads ? look->threads.threads[index].name : 0;
+}
+
+/* Whether all that the names of an entry were read from are old objects. */
+static bool is_of_old_objects(const struct look *look, size_t index)
+{
+	const struct stack *stack = &look->stacks[index];
+	const uint64_t name = name_of(look, index);
+	struct access access = ruby_access(&look->ruby);
+
+	if (value_is_object(name) &&
+	    (!collections_is_old(look->ruby.layout, access_member(&access, name, F_basic_flags)) || access.failed))
+		return false;
 	for (size_t i = 0; i < stack->nr_frames; i++)
 		if (!collections_are_old(&look->ruby, stack->frames[i].kind == FRAME_RUBY ? stack->frames[i].iseq : 0,
 					 stack->frames[i].method))
@@ -129,11 +146,11 @@ size_t look_mark_collected(struct look *look, bool old_stay)
 	for (size_t i = 0; i < look->trace->nr_threads; i++) {
 		struct trace_thread *thread = &look->trace->threads[i];
 
-		if (thread->nr_frames == 0 || (old_stay && is_of_old_objects(look, &look->stacks[i])))
+		if ((thread->nr_frames == 0 && !thread->name) || (old_stay && is_of_old_objects(look, i)))
 			continue;
+		count += thread->verdict == VERDICT_COMPLETE;
 		look_forget_stack(thread, REASON_COLLECTED);
 		thread->name = NULL;
-		count++;
 	}
 	return count;
 }

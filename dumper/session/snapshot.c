@@ -21,12 +21,12 @@ enum stage { STOPPING, READING, RESUMING };
 /* What the tracing thread is to do, and the result. */
 struct pause {
 	struct target *target;
+	bool changing_only;  /* only what changes is copied */
 	bool leave_sleepers; /* as for live_stop() */
 	bool woke;	     /* a thread that was left asleep has woken up */
 	_Atomic enum stage stage;
 	struct memory *memory;
 	void (*chase)(void *context);
-	void (*after)(void *context); /* NULL: all is copied, not only what changes */
 	void *context;
 	struct error *error;
 };
@@ -55,11 +55,6 @@ static void *trace(void *argument)
 	pause->woke = live_woke(pause->target);
 	pause->stage = RESUMING;
 	live_resume(pause->target);
-	if (!pause->after || pause->woke)
-		return NULL;
-	memory_seal_changing(pause->memory);
-	pause->stage = READING;
-	pause->after(pause->context);
 	return NULL;
 }
 
@@ -93,7 +88,7 @@ static struct error *pause_once(struct pause *pause)
 	struct error *error;
 	pthread_t tracer;
 
-	if (pause->after ? !memory_forget_changing(pause->memory) : !memory_forget(pause->memory))
+	if (pause->changing_only ? !memory_forget_changing(pause->memory) : !memory_forget(pause->memory))
 		return error_no_memory();
 	pause->stage = STOPPING;
 	error = thread_start(&tracer, trace, pause);
@@ -136,11 +131,15 @@ struct error *snapshot_paused(struct target *target, struct memory *memory, void
 }
 
 struct error *snapshot_changing(struct target *target, struct memory *memory, void (*chase)(void *context),
-				void (*after)(void *context), void *context, struct pauses *pauses)
+				void *context, struct pauses *pauses)
 {
-	struct pause pause = {.target = target, .memory = memory, .chase = chase, .after = after, .context = context};
+	struct pause pause = {
+	    .target = target, .changing_only = true, .memory = memory, .chase = chase, .context = context};
+	struct error *error = pause_until_copied(&pause, pauses);
 
-	return pause_until_copied(&pause, pauses);
+	if (!error)
+		memory_seal_changing(memory);
+	return error;
 }
 
 struct error *snapshot_unpaused(struct memory *memory)

@@ -42,11 +42,9 @@ struct error *snapshot_paused(struct target *target, struct memory *memory, void
 /*
  * The same, but copies only what changes as soon as a thread of the target goes on (memory_forget_changing()), and calls
  * memory_seal_changing() instead of sealing `memory`.
- *   after  called with `context` as soon as the target goes on, at the priority that rbdump has during a pause. It reads what
- *          lasts, and must not take longer than a tenth of a second
  */
 struct error *snapshot_changing(struct target *target, struct memory *memory, void (*chase)(void *context),
-				void (*after)(void *context), void *context, struct pauses *pauses);
+				void *context, struct pauses *pauses);
 
 /*
  * Copies the same pages as snapshot_paused(), but while the target runs. So the pages can be from different moments.

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/priority.h"
 #include "ruby/collections.h"
 #include "ruby/literals.h"
 #include "ruby/stack_pages.h"
@@ -33,6 +34,12 @@
 
 /* How much time a look may take while the target is stopped, whatever the target contains. */
 #define CHASE_NS 100000000L
+
+/* How much time it may take to find where the stacks are. If it is not enough, all is copied. */
+#define STACKS_NS 10000000L
+
+/* How many pages are copied at rbdump's priority after the target was stopped: 64 MiB. */
+#define RAISED_PAGES 16384u
 
 /* For how long looks at a running target are repeated until no stack moved during a look. */
 #define UNPAUSED_NS 200000000L
@@ -62,7 +69,6 @@ static struct error *failure(const struct session *session, const struct look *l
 struct chase {
 	const struct session *session;
 	struct look *look;
-	bool right; /* of look_after(): nothing is wrong with the look */
 };
 
 /* Looks once through the session's layout and through its rivals. They share the time. */
@@ -166,7 +172,7 @@ static void chase_stacks(void *context)
 	const struct ruby *ruby = &chase->look->ruby;
 	struct ruby_threads threads;
 
-	memory_limit(ruby->memory, CHASE_NS);
+	memory_limit(ruby->memory, STACKS_NS);
 	if (threads_list(ruby, &threads)) {
 		stack_pages_fetch(ruby, &threads);
 		threads_clear(&threads);
@@ -174,38 +180,84 @@ static void chase_stacks(void *context)
 	memory_limit(ruby->memory, 0);
 }
 
-/*
- * Looks at a target of which only what changes was copied while it was stopped, as soon as it goes on. Code and names are
- * copied now. They are right if no garbage collection has begun since the target was stopped: then nothing to which a stack
- * refers was freed or moved.
- */
-static void look_after(void *context)
+/* Whether what a stack lacks is a consequence of how its thread was stopped, and not of what was read later. */
+static bool is_of_stop(enum reason reason)
 {
-	struct chase *chase = context;
-	const struct session *session = chase->session;
-	struct look *look = chase->look;
-	struct collections then, now;
+	return reason == REASON_NONE || reason == REASON_WINDOW || reason == REASON_NOT_STOPPED ||
+	       reason == REASON_REFUSED || reason == REASON_CALL_SITE || reason == REASON_TOO_DEEP;
+}
 
-	memory_fetch(session->memory);
-	look_once(session, look, CHASE_NS);
-	if (look->no_memory)
-		return;
-	then = collections_read(&look->ruby);
-	look->no_memory = !collections_now(&look->ruby, target_read_pages, session->target, &now);
-	chase->right = memory_missed(session->memory) == 0 && !look->no_memory && !look->untested && !look->refused &&
-		       look->threads.missing == LIST_COMPLETE && look->fibers.missing != LIST_BROKEN &&
-		       look->fibers.missing != LIST_MISSED && collections_unchanged(&then, &now);
+/* Whether nothing is wrong with a look, except perhaps for how threads were stopped. */
+static bool is_whole(const struct session *session, const struct look *look)
+{
+	if (memory_missed(session->memory) > 0 || look->untested || look->refused ||
+	    look->threads.missing != LIST_COMPLETE || look->fibers.missing == LIST_BROKEN ||
+	    look->fibers.missing == LIST_MISSED || look->fibers.missing == LIST_OUT_OF_TIME)
+		return false;
+	for (size_t i = 0; i < look->trace->nr_threads; i++)
+		if (!is_of_stop(look->trace->threads[i].reason))
+			return false;
+	return true;
+}
+
+/* The state of the collector now, by the target itself. Not known if there is no memory. */
+static struct collections collections_of(const struct session *session, struct look *look)
+{
+	struct collections now = {0};
+
+	look->no_memory |= !collections_now(&look->ruby, target_read_pages, session->target, &now);
+	return now;
 }
 
 /*
- * Looks at a target of which only what changes is copied while it is stopped, a few times at most, until nothing is wrong with
- * the look. Does nothing if it cannot be known whether what was copied later is right.
- *   right  receives whether nothing is wrong
+ * Looks once at a target of which only what changes is copied while it is stopped. Code and names are copied later. They are
+ * right if no garbage collection has begun between the stop and the copy: then nothing to which a stack refers was freed or
+ * moved.
+ *   collected  receives whether one has begun
+ */
+static struct error *look_changing_once(const struct session *session, struct look *look, struct pauses *pauses,
+					bool *collected)
+{
+	struct chase chased = {session, look};
+	bool raised = priority_raise(PRIORITY_SAMPLES);
+	struct error *error = snapshot_changing(session->target, session->memory, chase_stacks, &chased, pauses);
+	struct collections then, copied = {0};
+	size_t pages;
+
+	/* What lasts is copied before the next collection begins, if possible. */
+	if (raised && memory_pages(session->memory) > RAISED_PAGES) {
+		priority_lower();
+		raised = false;
+	}
+	if (!error) {
+		memory_fetch(session->memory);
+		copied = collections_of(session, look);
+	}
+	if (raised)
+		priority_lower();
+	if (error)
+		return error;
+	pages = memory_pages(session->memory);
+	look_once(session, look, LOOK_NS);
+	/* Some code was seen for the first time, and copied later than the rest. */
+	if (memory_pages(session->memory) > pages)
+		copied = collections_of(session, look);
+	if (look->no_memory)
+		return error_no_memory();
+	then = collections_read(&look->ruby);
+	*collected = !collections_same_objects(&then, &copied);
+	return NULL;
+}
+
+/*
+ * Looks at a target of which only what changes is copied while it is stopped, once more if a collection has begun. Does
+ * nothing if it cannot be known whether what was copied later is right.
+ *   right  receives whether nothing is wrong with the look
  */
 static struct error *look_changing(const struct session *session, struct look *look, struct pauses *pauses, bool *right)
 {
-	struct chase chase = {.session = session, .look = look};
 	struct collections then;
+	bool collected = true;
 	struct error *error;
 
 	*right = false;
@@ -214,19 +266,21 @@ static struct error *look_changing(const struct session *session, struct look *l
 	error = snapshot_unpaused(session->memory);
 	if (!error)
 		error = look_and_search(session, look);
+	if (error || look->no_memory)
+		return error ? error : error_no_memory();
 	then = collections_read(&look->ruby);
-	for (int tries = 0; tries < CHANGING_TRIES && !error && !*right && then.told && !then.doubted; tries++) {
-		error = snapshot_changing(session->target, session->memory, chase_stacks, look_after, &chase, pauses);
-		if (!error && look->no_memory)
-			error = error_no_memory();
-		*right = chase.right;
+	for (int tries = 0; tries < CHANGING_TRIES && !error && collected && then.told && !then.doubted; tries++) {
+		if (tries > 0)
+			nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
+		error = look_changing_once(session, look, pauses, &collected);
+		*right = !error && !collected && is_whole(session, look);
 	}
 	return error;
 }
 
 static struct error *look_paused(const struct session *session, struct look *look)
 {
-	struct chase chased = {.session = session, .look = look};
+	struct chase chased = {session, look};
 	struct pauses pauses = {0};
 	unsigned int tries = 0, refusals = 0;
 	bool searched = false, right;
@@ -299,6 +353,16 @@ static struct error *look_at_core(const struct session *session, struct look *lo
 	return failure(session, look);
 }
 
+/*
+ * Whether objects that are old at the end of a look were the same at its beginning. An object becomes old when it has
+ * survived three collections (gc.c, RVALUE_OLD_AGE, v2_2_0 to v3_3_8; gc/default/default.c, v3_4_5, v4_0_5): after fewer,
+ * it cannot have been made meanwhile.
+ */
+static bool old_stay(const struct collections *before, const struct collections *after)
+{
+	return collections_same_old_objects(before, after) && after->begun - before->begun < 3;
+}
+
 static struct error *look_unpaused(const struct session *session, struct look *look)
 {
 	struct look best = {.ruby = look->ruby};
@@ -329,7 +393,7 @@ static struct error *look_unpaused(const struct session *session, struct look *l
 		if (collections_moved_between(&before, &after))
 			moved = look_mark_compacted(look);
 		else if (before.told && !collections_unchanged(&before, &after))
-			moved += look_mark_collected(look, collections_same_old_objects(&before, &after));
+			moved += look_mark_collected(look, old_stay(&before, &after));
 		/* What does not fit may have been moving, though no part of it is known to have: then none of that look
 		   is shown if there is another. */
 		if (!look->refused && !look->untested && moved < least) {

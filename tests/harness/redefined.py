@@ -68,7 +68,7 @@ class Judge:
             why = self._of_frame(frames[index], number, kind)
             if why:
                 return int(number), why
-        caller = frames[made[-1] + 1]
+        caller = frames[made[-1] + 1] if made[-1] + 1 < len(frames) else {"name": None}
         if caller["name"] == "Redefining#work" and self.calls.get(caller["line"]) != kind:
             return int(number), f"{kind} called from line {caller['line']}"
         return int(number), None
