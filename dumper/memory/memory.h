@@ -96,8 +96,8 @@ void memory_overlay(struct memory *memory, const struct memory_piece *pieces, si
 bool memory_forget(struct memory *memory);
 
 /*
- * Copies the pages for which memory_forget() allocated memory. The function does nothing else, because the target can
- * be stopped during the call.
+ * Copies the pages for which memory_forget() or memory_forget_changing() allocated memory. The function does nothing
+ * else, because the target can be stopped during the call.
  */
 void memory_prefetch(struct memory *memory);
 
@@ -122,8 +122,8 @@ void memory_set_lacking(struct memory *memory, bool (*lacks)(const void *context
 size_t memory_lacked(const struct memory *memory);
 
 /*
- * A snapshot can be of two moments. What changes as soon as a thread of the target goes on is of the moment at which the target
- * is stopped. What lasts (code, names) is copied later:
+ * A snapshot can be of two moments. What changes as soon as a thread of the target goes on is of the moment at which
+ * the target is stopped. What lasts (code, names) is copied later:
  *
  *   1. Read what is needed while the target runs. The reads tell which pages have something that changes.
  *   2. Call memory_forget_changing(). Stop the target, and call memory_prefetch(), which copies these pages. More pages may be
@@ -151,21 +151,24 @@ size_t memory_pages(const struct memory *memory);
 void memory_seal(struct memory *memory);
 
 /*
- * The number of reads of the sealed snapshot that have failed because a page was not copied. memory_seal(),
- * memory_fetch() and memory_forget() reset this number to 0.
+ * The number of reads of the sealed snapshot that have failed because a page was not copied (after
+ * memory_seal_changing(): was not copied while the target was stopped). memory_fetch(), and the functions that seal the
+ * snapshot or forget pages, reset this number to 0.
  */
 size_t memory_missed(const struct memory *memory);
 
 /*
- * Notes the pages of [start, end) as wanted, unless one piece that was laid over the snapshot has all its bytes. If there
- * is no room for more pages, the remaining pages are not noted. Copies nothing yet.
+ * Notes the pages of [start, end) as wanted (between memory_forget_changing() and memory_seal_changing(): as pages
+ * that have something that changes), unless one piece that was laid over the snapshot has all its bytes. If there is
+ * no room for more pages, the remaining pages are not noted. Copies nothing yet.
  */
 void memory_want(struct memory *memory, uint64_t start, uint64_t end);
 
 /*
- * Copies all pages that are noted as wanted, in as few system calls as possible. Earlier copies stay as they are, and a
- * sealed snapshot stays sealed. So a search can seal the snapshot, read what it can, fetch the missing pages, and
- * continue. Returns how many pages the function tried to copy; 0 if out of memory.
+ * Copies all pages that are noted as wanted (between memory_forget_changing() and memory_seal_changing(): those that
+ * have something that changes), in as few system calls as possible. Earlier copies stay as they are, and a sealed
+ * snapshot stays sealed. So a search can seal the snapshot, read what it can, fetch the missing pages, and continue.
+ * Returns how many pages the function tried to copy; 0 if out of memory.
  */
 size_t memory_fetch(struct memory *memory);
 

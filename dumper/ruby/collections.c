@@ -35,6 +35,21 @@ static bool read_mode(const struct ruby *ruby, uint64_t objspace, uint8_t *mode)
 	return !access.failed;
 }
 
+/* gc.c, heap_pages_himem: all objects lie in the GC's heap. */
+bool collections_are_of_other_gc(const struct ruby *ruby)
+{
+	struct access access = ruby_access(ruby);
+	uint64_t range, object, low, high;
+
+	if (!layout_has(ruby->layout, F_objspace_range) || ruby->object_class == 0)
+		return false;
+	object = access_word(&access, ruby->object_class);
+	range = access_address(&access, access_member(&access, ruby->vm, F_vm_objspace), F_objspace_range);
+	low = access_word(&access, range);
+	high = access_word(&access, range + 8);
+	return access.failed || low > object || high <= object;
+}
+
 struct collections collections_read(const struct ruby *ruby)
 {
 	uint64_t values[MEMBERS] = {0};
@@ -51,7 +66,7 @@ struct collections collections_read(const struct ruby *ruby)
 		value = access_member(&access, objspace, members[i]);
 		values[i] = access.failed ? 0 : value;
 		if (i == COUNT && !access.failed)
-			ret.told = read_mode(ruby, objspace, &mode);
+			ret.told = !ruby->other_gc && read_mode(ruby, objspace, &mode);
 		if (i == MAJORS)
 			has_majors = !access.failed;
 	}

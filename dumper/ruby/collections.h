@@ -32,6 +32,12 @@ struct collections {
 	bool doubted;	   /* the layout is for another release, and no test can confirm that this state is right */
 };
 
+/*
+ * Whether the memory of `ruby` has the state of another garbage collector in the place of that of Ruby's own: then the heap
+ * does not hold the class Object. False if that cannot be told.
+ */
+bool collections_are_of_other_gc(const struct ruby *ruby);
+
 /* Reads the state from the memory of `ruby`. */
 struct collections collections_read(const struct ruby *ruby);
 

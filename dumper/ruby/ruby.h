@@ -30,6 +30,8 @@ struct ruby {
 	 * self-test cannot detect this. Results that depend on these counters are not kept.
 	 */
 	bool borrowed;
+	/* The garbage collector is not Ruby's own (RUBY_GC_LIBRARY, since 3.4): its state is not known. */
+	bool other_gc;
 	/*
 	 * Do not check whether a frame's code belongs to the frame's method entry: either this was checked before, or
 	 * an experiment measures a source without checks.

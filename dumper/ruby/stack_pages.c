@@ -3,8 +3,9 @@
 #include "check/validate.h"
 #include "ruby/context.h"
 
-/* The most frames of a stack that are copied. */
+/* The most frames of a stack that are copied, and the most bytes of all stacks. */
 #define FRAMES_MAX 65536u
+#define BYTES_MAX  (UINT64_C(64) << 20)
 
 /* What an execution context says about its stack. False if it has none that can be copied. */
 static bool read_facts(const struct ruby *ruby, uint64_t ec, struct stack_facts *ret)
@@ -28,8 +29,17 @@ static uint64_t end_of(const struct stack_facts *facts)
 	return end < most ? end : most;
 }
 
+/* Notes memory as wanted, unless that is too much. `left`: how many bytes may still be wanted. */
+static void want(const struct ruby *ruby, uint64_t start, uint64_t end, uint64_t *left)
+{
+	if (end - start > *left)
+		return;
+	*left -= end - start;
+	memory_want(ruby->memory, start, end);
+}
+
 /* Notes as wanted what lies below the highest environment of a stack whose frames were copied. */
-static void want_values(const struct ruby *ruby, const struct stack_facts *facts)
+static void want_values(const struct ruby *ruby, const struct stack_facts *facts, uint64_t *left)
 {
 	const uint64_t end = end_of(facts);
 	struct access access = ruby_access(ruby);
@@ -41,7 +51,7 @@ static void want_values(const struct ruby *ruby, const struct stack_facts *facts
 		if (ep > highest && ep < facts->cfp)
 			highest = ep;
 	}
-	memory_want(ruby->memory, facts->vm_stack, highest + 8);
+	want(ruby, facts->vm_stack, highest + 8, left);
 }
 
 /* Notes as wanted what a thread has on its native stack while it has given the GVL away (thread.c, blocking_region_begin()). */
@@ -61,16 +71,17 @@ static void want_blocking_region(const struct ruby *ruby, uint64_t thread)
 
 void stack_pages_fetch(const struct ruby *ruby, const struct ruby_threads *threads)
 {
+	uint64_t left = BYTES_MAX;
 	struct stack_facts facts;
 
 	for (size_t i = 0; i < threads->count; i++) {
 		if (read_facts(ruby, threads->threads[i].ec, &facts))
-			memory_want(ruby->memory, facts.cfp, end_of(&facts));
+			want(ruby, facts.cfp, end_of(&facts), &left);
 		want_blocking_region(ruby, threads->threads[i].address);
 	}
 	memory_fetch(ruby->memory);
 	for (size_t i = 0; i < threads->count; i++)
 		if (read_facts(ruby, threads->threads[i].ec, &facts))
-			want_values(ruby, &facts);
+			want_values(ruby, &facts, &left);
 	memory_fetch(ruby->memory);
 }

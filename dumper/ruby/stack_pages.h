@@ -11,7 +11,8 @@
 /*
  * Copies the pages of the threads' execution contexts, of their control frames, of the environments on their stacks, and of
  * what is on their native stacks while they block, into the memory of `ruby`, unless it has them. What cannot be read, or
- * is no stack, is left out.
+ * is no stack, is left out, and so are what ZJIT has on native stacks, the stacks of suspended fibers, and all that is
+ * beyond 64 MiB.
  */
 void stack_pages_fetch(const struct ruby *ruby, const struct ruby_threads *threads);
 

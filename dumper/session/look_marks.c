@@ -148,9 +148,9 @@ size_t look_mark_collected(struct look *look, bool old_stay)
 
 		if ((thread->nr_frames == 0 && !thread->name) || (old_stay && is_of_old_objects(look, i)))
 			continue;
-		count += thread->verdict == VERDICT_COMPLETE;
-		look_forget_stack(thread, REASON_COLLECTED);
+		look_forget_stack(thread, thread->reason == REASON_OUT_OF_TIME ? REASON_OUT_OF_TIME : REASON_COLLECTED);
 		thread->name = NULL;
+		count++;
 	}
 	return count;
 }

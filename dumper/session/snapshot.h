@@ -42,6 +42,7 @@ struct error *snapshot_paused(struct target *target, struct memory *memory, void
 /*
  * The same, but copies only what changes as soon as a thread of the target goes on (memory_forget_changing()), and calls
  * memory_seal_changing() instead of sealing `memory`.
+ *   chase  called with `context` while the target is still stopped: fetches what of that is not where it was
  */
 struct error *snapshot_changing(struct target *target, struct memory *memory, void (*chase)(void *context),
 				void *context, struct pauses *pauses);

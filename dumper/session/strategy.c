@@ -222,7 +222,7 @@ static struct error *look_changing_once(const struct session *session, struct lo
 	bool raised = priority_raise(PRIORITY_SAMPLES);
 	struct error *error = snapshot_changing(session->target, session->memory, chase_stacks, &chased, pauses);
 	struct collections then, copied = {0};
-	size_t pages;
+	size_t pages, fetched = 0;
 
 	/* What lasts is copied before the next collection begins, if possible. */
 	if (raised && memory_pages(session->memory) > RAISED_PAGES) {
@@ -230,7 +230,7 @@ static struct error *look_changing_once(const struct session *session, struct lo
 		raised = false;
 	}
 	if (!error) {
-		memory_fetch(session->memory);
+		fetched = memory_fetch(session->memory);
 		copied = collections_of(session, look);
 	}
 	if (raised)
@@ -239,8 +239,8 @@ static struct error *look_changing_once(const struct session *session, struct lo
 		return error;
 	pages = memory_pages(session->memory);
 	look_once(session, look, LOOK_NS);
-	/* Some code was seen for the first time, and copied later than the rest. */
-	if (memory_pages(session->memory) > pages)
+	/* Some code was seen for the first time, and copied later than the rest; or there was no memory to copy all at once. */
+	if (fetched == 0 || memory_pages(session->memory) > pages)
 		copied = collections_of(session, look);
 	if (look->no_memory)
 		return error_no_memory();
@@ -264,12 +264,13 @@ static struct error *look_changing(const struct session *session, struct look *l
 	if (session->rivals)
 		return NULL;
 	error = snapshot_unpaused(session->memory);
-	if (!error)
-		error = look_and_search(session, look);
-	if (error || look->no_memory)
-		return error ? error : error_no_memory();
 	then = collections_read(&look->ruby);
-	for (int tries = 0; tries < CHANGING_TRIES && !error && collected && then.told && !then.doubted; tries++) {
+	if (error || !then.told || then.doubted)
+		return error;
+	error = look_and_search(session, look);
+	if (!error && look->no_memory)
+		error = error_no_memory();
+	for (int tries = 0; tries < CHANGING_TRIES && !error && collected; tries++) {
 		if (tries > 0)
 			nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
 		error = look_changing_once(session, look, pauses, &collected);
@@ -354,13 +355,13 @@ static struct error *look_at_core(const struct session *session, struct look *lo
 }
 
 /*
- * Whether objects that are old at the end of a look were the same at its beginning. An object becomes old when it has
- * survived three collections (gc.c, RVALUE_OLD_AGE, v2_2_0 to v3_3_8; gc/default/default.c, v3_4_5, v4_0_5): after fewer,
- * it cannot have been made meanwhile.
+ * Whether objects that are old at the end of a look were the same at its beginning. An object becomes old in a collection,
+ * at the earliest in the first after it was made (up to 3.2, gc.c, rgengc_check_relation()), and it can be made in the place
+ * of another one only after that one was freed by a collection. So two collections are needed.
  */
 static bool old_stay(const struct collections *before, const struct collections *after)
 {
-	return collections_same_old_objects(before, after) && after->begun - before->begun < 3;
+	return collections_same_old_objects(before, after) && after->begun - before->begun < 2;
 }
 
 static struct error *look_unpaused(const struct session *session, struct look *look)
@@ -392,7 +393,7 @@ static struct error *look_unpaused(const struct session *session, struct look *l
 		}
 		if (collections_moved_between(&before, &after))
 			moved = look_mark_compacted(look);
-		else if (before.told && !collections_unchanged(&before, &after))
+		else if (before.told && !before.doubted && !collections_unchanged(&before, &after))
 			moved += look_mark_collected(look, old_stay(&before, &after));
 		/* What does not fit may have been moving, though no part of it is known to have: then none of that look
 		   is shown if there is another. */

@@ -1,6 +1,7 @@
 /*
  * Looks at a target: at a process that is paused or running, or at a core. The first look at a process shows which
- * pages are needed. Then all these pages are copied at once, and the look is repeated. This header is used only inside
+ * pages are needed. Then those that change are copied while the process is stopped, the others after that, and the look is
+ * repeated. If that does not succeed, all are copied while it is stopped. This header is used only inside
  * session/.
  */
 #ifndef RBDUMP_STRATEGY_H

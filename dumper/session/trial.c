@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ruby/collections.h"
 #include "session/rivals.h"
 #include "session/roots.h"
 #include "session/roots_file.h"
@@ -65,6 +66,7 @@ struct error *session_try(struct session *session, struct trace **ret, struct er
 				    session->target->pid, session->target->operations->is,
 				    session->target->operations->again);
 	}
+	look.ruby.other_gc = collections_are_of_other_gc(&look.ruby);
 	error = look_at_target(session, &look);
 	if (!error && look.refused)
 		error = session_no_stacks(session, &roots, before, look.ruby.vm);

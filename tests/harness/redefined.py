@@ -57,7 +57,8 @@ class Judge:
 
     def of_stack(self, frames):
         """The generation of a stack, and what is wrong with it; None if nothing is."""
-        made = [index for index, frame in enumerate(frames) if PATH.fullmatch(frame["path"] or "")]
+        # A C function has the place of its caller.
+        made = [i for i, frame in enumerate(frames) if frame["kind"] == "ruby" and PATH.fullmatch(frame["path"] or "")]
         if not made:
             return None, None
         told = {PATH.fullmatch(frames[index]["path"]).groups() for index in made}

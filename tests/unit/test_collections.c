@@ -58,6 +58,29 @@ static void test_no_compaction(void **state)
 	assert_false(collections_range(&s->ruby, &start, &end));
 }
 
+/* With another collector, what is where the state of Ruby's own would be is not taken for that. */
+static void test_other_collector(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t objspace = give_vm(s), range, object;
+
+	assert_false(collections_are_of_other_gc(&s->ruby));
+	object = synthetic_struct(s, S_basic);
+	s->ruby.object_class = synthetic_struct(s, S_basic);
+	synthetic_put_word(s, s->ruby.object_class, object);
+	range = objspace + s->layout->members[F_objspace_range].offset;
+	synthetic_put_word(s, range, object - 8);
+	synthetic_put_word(s, range + 8, object + 8);
+	assert_false(collections_are_of_other_gc(&s->ruby));
+	synthetic_put_word(s, range + 8, object);
+	assert_true(collections_are_of_other_gc(&s->ruby));
+	s->layout->members[F_objspace_during_gc].shift = 5; /* as all Rubies have it */
+	assert_true(collections_read(&s->ruby).told);
+	s->ruby.other_gc = true;
+	assert_false(collections_read(&s->ruby).told);
+	assert_false(collections_read(&s->ruby).tells_majors);
+}
+
 static void test_unreadable(void **state)
 {
 	struct synthetic *s = *state;
@@ -243,6 +266,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_read, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_doubted, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_no_compaction, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_other_collector, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_unreadable, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_range, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test(test_between),
