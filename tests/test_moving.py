@@ -105,8 +105,7 @@ def check_dumps(target, rbdump, churn, mode):
 
 
 @pytest.mark.outer_rubies
-@pytest.mark.parametrize("mode", [[], ["--no-stop"]], ids=["paused", "unpaused"])
-def test_names_of_what_is_redefined(ruby, rbdump, mode):
+def test_names_of_what_is_redefined(ruby, rbdump):
     """Code and names are read after the stop, while methods are redefined and collected: none is another's."""
     if ruby.series < (2, 4):
         note_not_applicable(f"redefining.rb on {ruby.id}: needs Ruby 2.4")
@@ -116,7 +115,7 @@ def test_names_of_what_is_redefined(ruby, rbdump, mode):
         assert target.first_line == "ready"
         for _ in range(DUMPS_PAUSED):
             before = time.time_ns()
-            done = run(rbdump, "-p", str(target.pid), "--json", *mode)
+            done = run(rbdump, "-p", str(target.pid), "--json")
             answer = json.loads(done.stdout)
             check_marks(done.returncode, answer)
             pauses.append(answer["pauses"])
@@ -132,8 +131,6 @@ def test_names_of_what_is_redefined(ruby, rbdump, mode):
         ended = dict(tuple(map(int, line.split())) for line in target.finish().splitlines())
     for number, before, after in seen:
         assert before <= ended[number] and ended.get(number - 1, 0) <= after, (number, before, after)
-    if mode:
-        return
     assert complete > 0.6 * DUMPS_PAUSED and len(seen) >= DUMPS_PAUSED // 8, (complete, len(seen))
     # Nearly each time there is code that was not seen before the stop: it needs no other one.
     assert sum(count == 1 for count in pauses) >= 0.5 * DUMPS_PAUSED, pauses
