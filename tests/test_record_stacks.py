@@ -140,7 +140,7 @@ def test_names_of_what_is_redefined(ruby, rbdump, file, mode):
     profile = report(rbdump, file, "--idle")
     check_well_formed(profile)
     judge.judge(profile, [tuple(map(int, line.split())) for line in told.splitlines()])
-    assert not judge.wrong, judge.wrong
+    assert judge.wrong.total() <= redefined.torn_most(ruby, mode, judge.of_generations), judge.wrong
     assert judge.of_generations > 100 and judge.named > 0.8 * judge.samples, (judge.samples, judge.named, judge.marks)
 
 
