@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "base/addresses.h"
-#include "base/array.h"
 #include "base/clock.h"
 #include "memory/footprint.h"
 
@@ -59,10 +58,7 @@ struct memory {
 
 	struct block *blocks; /* the newest first */
 
-	const struct memory_piece *pieces; /* laid over the pages */
-	size_t nr_pieces;
-	size_t last_piece;		  /* the one in which the last read was */
-	uint64_t pieces_low, pieces_high; /* no page is read there */
+	struct overlay overlay;
 
 	struct footprint *footprint; /* receives what is read; NULL */
 
@@ -267,54 +263,9 @@ static const uint8_t *page_data(struct memory *memory, uint64_t number)
 	return page->state == PAGE_COPIED ? page->data : NULL;
 }
 
-static int pieces_by_address(const void *a, const void *b)
-{
-	const struct memory_piece *x = a, *y = b;
-
-	return x->address < y->address ? -1 : x->address > y->address;
-}
-
-void memory_sort_pieces(struct memory_piece *pieces, size_t count)
-{
-	qsort(pieces, count, sizeof(*pieces), pieces_by_address);
-}
-
 void memory_overlay(struct memory *memory, const struct memory_piece *pieces, size_t count, uint64_t low, uint64_t high)
 {
-	memory->pieces = pieces;
-	memory->nr_pieces = count;
-	memory->last_piece = 0;
-	memory->pieces_low = low;
-	memory->pieces_high = high;
-}
-
-/* At most so many pieces may overlap. */
-#define OVERLAPS 4
-
-static bool has(const struct memory_piece *piece, uint64_t address, size_t length)
-{
-	const uint64_t offset = address - piece->address;
-
-	return offset <= piece->length && length <= piece->length - offset;
-}
-
-/* The piece that has all of the bytes; NULL if none has. There are pieces. */
-static const struct memory_piece *find_piece(struct memory *memory, uint64_t address, size_t length)
-{
-	size_t behind;
-
-	/* Most reads are of the object that the last one was of. */
-	if (has(&memory->pieces[memory->last_piece], address, length))
-		return &memory->pieces[memory->last_piece];
-	behind = array_first(memory->pieces, memory->nr_pieces, piece, piece->address > address);
-	/* A short piece may lie in a longer one that begins before it. */
-	for (size_t back = 0; back < OVERLAPS && back < behind; back++) {
-		if (!has(&memory->pieces[behind - 1 - back], address, length))
-			continue;
-		memory->last_piece = behind - 1 - back;
-		return &memory->pieces[memory->last_piece];
-	}
-	return NULL;
+	memory->overlay = (struct overlay){.pieces = pieces, .count = count, .low = low, .high = high};
 }
 
 void memory_record(struct memory *memory, struct footprint *footprint)
@@ -328,14 +279,14 @@ static bool read_bytes(struct memory *memory, uint64_t address, void *buffer, si
 
 	if (length > UINT64_MAX - address || memory->over || (++memory->reads >= READS_PER_LOOK && is_over(memory)))
 		return false;
-	if (memory->nr_pieces > 0) {
-		const struct memory_piece *piece = find_piece(memory, address, length);
+	if (memory->overlay.count > 0) {
+		const struct memory_piece *piece = overlay_find(&memory->overlay, address, length);
 
 		if (piece) {
 			memcpy(buffer, piece->data + (address - piece->address), length);
 			return true;
 		}
-		if (address >= memory->pieces_low && address < memory->pieces_high)
+		if (address >= memory->overlay.low && address < memory->overlay.high)
 			return false;
 	}
 	while (length > 0) {
@@ -467,7 +418,7 @@ void memory_want(struct memory *memory, uint64_t start, uint64_t end)
 {
 	uint64_t first = start / MEMORY_PAGE, last = end > start ? (end - 1) / MEMORY_PAGE : 0;
 
-	if (memory->nr_pieces > 0 && end > start && find_piece(memory, start, (size_t)(end - start)))
+	if (end > start && overlay_find(&memory->overlay, start, (size_t)(end - start)))
 		return;
 	for (uint64_t number = first; end > start && number <= last; number++) {
 		struct page *page = enter_page(memory, number);

@@ -18,6 +18,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "memory/overlay.h"
+
 #define MEMORY_PAGE ((uint64_t)4096)
 
 /*
@@ -69,19 +71,9 @@ struct footprint;
 /* From this call on, `footprint` receives all bytes that are read. NULL: no bytes are recorded. */
 void memory_record(struct memory *memory, struct footprint *footprint);
 
-/* A piece: bytes of the target at `address`. The bytes come from the caller, not from the snapshot's source. */
-struct memory_piece {
-	uint64_t address;
-	size_t length;
-	const uint8_t *data;
-};
-
-/* Sorts pieces by their addresses, as memory_overlay() requires. */
-void memory_sort_pieces(struct memory_piece *pieces, size_t count);
-
 /*
- * Lays pieces over the snapshot: a read that lies within one piece gets the bytes of that piece. The pieces must be in
- * ascending order of their addresses. Where pieces overlap, they must have the same bytes. The caller owns the pieces,
+ * Lays pieces (overlay.h) over the snapshot: a read that lies within one piece gets the bytes of that piece. The pieces must
+ * be in ascending order of their addresses. Where pieces overlap, they must have the same bytes. The caller owns the pieces,
  * and must keep them until the next call of memory_overlay() replaces them. If `count` is 0, all pieces are removed.
  *   low, high  if there are pieces, a read that begins in [low, high) fails unless the read lies within one piece
  */
