@@ -105,17 +105,18 @@ def check_dumps(target, rbdump, churn, mode):
 
 
 @pytest.mark.outer_rubies
-def test_names_of_what_is_redefined(ruby, rbdump):
-    """Code and names are read after the stop, while methods are redefined and collected: none is another's."""
+@pytest.mark.parametrize("mode", ["paused", "unpaused"])
+def test_names_of_what_is_redefined(ruby, rbdump, mode):
+    """Code and names are read after the stacks, while methods are redefined and collected: none is another's."""
     if ruby.series < (2, 4):
         note_not_applicable(f"redefining.rb on {ruby.id}: needs Ruby 2.4")
         return
-    judge, seen, pauses, complete = redefined.Judge(), [], [], 0
+    judge, seen, pauses, complete, torn = redefined.Judge(), [], [], 0, []
     with Running(ruby, redefined.SCRIPT) as target:
         assert target.first_line == "ready"
         for _ in range(DUMPS_PAUSED):
             before = time.time_ns()
-            done = run(rbdump, "-p", str(target.pid), "--json")
+            done = run(rbdump, "-p", str(target.pid), "--json", *(["--no-stop"] if mode == "unpaused" else []))
             answer = json.loads(done.stdout)
             check_marks(done.returncode, answer)
             pauses.append(answer["pauses"])
@@ -124,13 +125,17 @@ def test_names_of_what_is_redefined(ruby, rbdump):
                 continue
             complete += 1
             number, why = judge.of_stack(main["frames"])
-            assert why is None, (why, main["frames"])
-            if number is not None:
+            if why is not None:
+                torn.append((why, main["frames"]))
+            elif number is not None:
                 seen.append((number, before, time.time_ns()))
         assert is_untouched(target.pid)
         ended = dict(tuple(map(int, line.split())) for line in target.finish().splitlines())
+    # Unpaused, up to 2.7, a frame that is not yet whole is not known to be: 1.44 of a thousand stacks (doc/experiments.md).
+    assert len(torn) <= (2 if mode == "unpaused" and ruby.series < (3, 0) else 0), torn
     for number, before, after in seen:
         assert before <= ended[number] and ended.get(number - 1, 0) <= after, (number, before, after)
     assert complete > 0.6 * DUMPS_PAUSED and len(seen) >= DUMPS_PAUSED // 8, (complete, len(seen))
     # Nearly each time there is code that was not seen before the stop: it needs no other one.
-    assert sum(count == 1 for count in pauses) >= 0.5 * DUMPS_PAUSED, pauses
+    if mode == "paused":
+        assert sum(count == 1 for count in pauses) >= 0.5 * DUMPS_PAUSED, pauses

@@ -18,9 +18,11 @@ enum page_state {
 struct page {
 	uint64_t number; /* address / MEMORY_PAGE */
 	uint8_t *data;
+	const uint8_t *again; /* the second copy; NULL if there is none, or it could not be read */
 	enum page_state state;
-	bool changes; /* something was read there that changes */
-	bool fresh;   /* it was copied between memory_forget_changing() and memory_seal_changing() */
+	bool fresh; /* it was copied between memory_forget_changing() and memory_seal_changing() */
+	/* Which kinds of reads there were: bits, 1 << enum memory_kind. In this pass, and in the one before. */
+	uint8_t reads, reads_before;
 };
 
 /* Room for copies of pages, never moved. */
@@ -44,6 +46,7 @@ struct memory {
 	bool copies_fresh;    /* pages that are copied now are fresh */
 	enum memory_kind kind;
 	size_t missed;
+	size_t copied; /* pages, by reads */
 
 	clockid_t clock;
 	long limit_ns; /* from `limited` on, by that clock; 0: no limit */
@@ -230,15 +233,15 @@ static void copy_page(struct memory *memory, struct page *page)
 		memory->source(memory->context, &address, 1, page->data, &ok);
 	page->state = ok ? PAGE_COPIED : PAGE_UNREADABLE;
 	page->fresh = memory->copies_fresh;
+	memory->copied++;
 }
 
 /* Whether a read must fail, because the page was not copied when the snapshot was sealed. */
 static bool is_missed(struct memory *memory, struct page *page)
 {
-	const bool changes = memory->kind == MEMORY_CHANGES;
-
-	page->changes |= changes;
-	return memory->sealed_changing ? changes && !page->fresh : memory->sealed && page->state == PAGE_WANTED;
+	page->reads |= (uint8_t)(1u << memory->kind);
+	return memory->sealed_changing ? memory->kind == MEMORY_CHANGES && !page->fresh
+				       : memory->sealed && page->state == PAGE_WANTED;
 }
 
 static const uint8_t *page_data(struct memory *memory, uint64_t number)
@@ -316,9 +319,25 @@ bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t l
 	return done;
 }
 
+static bool changes(const struct page *page)
+{
+	return page->reads & 1u << MEMORY_CHANGES;
+}
+
+/* A pass begins: everything is going to be read again. */
+static void begin_pass(struct memory *memory)
+{
+	for (size_t i = 0; i < memory->capacity; i++) {
+		memory->pages[i].reads_before = memory->pages[i].reads;
+		memory->pages[i].reads = 0;
+	}
+}
+
 /* Drops all copies, and plans to copy all pages, or only those of which something was read that changes. */
 static bool plan(struct memory *memory, bool changing_only)
 {
+	size_t room;
+
 	drop_copies(memory);
 	memory->sealed = memory->sealed_changing = false;
 	memory->copies_fresh = changing_only;
@@ -331,23 +350,28 @@ static bool plan(struct memory *memory, bool changing_only)
 		if (page->state == PAGE_EMPTY)
 			continue;
 		page->state = PAGE_WANTED;
+		page->again = NULL;
 		page->fresh = false;
-		if (memory->plan && (page->changes || !changing_only))
+		if (memory->plan && (changes(page) || !changing_only))
 			memory->plan[memory->plan_count++] = page->number * MEMORY_PAGE;
 	}
-	memory->plan_data = reserve(memory, memory->plan_count);
+	/* As much again is touched for what is copied next: the memory for it should not come from the kernel then. */
+	room = changing_only ? 2 * memory->plan_count + PAGES_PER_BLOCK : memory->plan_count;
+	memory->plan_data = reserve(memory, room);
 	if (!memory->plan || !memory->plan_ok || !memory->plan_data) {
 		memory->plan_count = 0;
 		return false;
 	}
 	addresses_sort_plain(memory->plan, memory->plan_count);
 	memset(memory->plan_ok, 0, memory->plan_count * sizeof(*memory->plan_ok));
-	memset(memory->plan_data, 0, memory->plan_count * MEMORY_PAGE);
+	memset(memory->plan_data, 0, room * MEMORY_PAGE);
+	memory->blocks->used -= room - memory->plan_count;
 	return true;
 }
 
 bool memory_forget(struct memory *memory)
 {
+	begin_pass(memory);
 	return plan(memory, false);
 }
 
@@ -358,6 +382,7 @@ bool memory_forget_changing(struct memory *memory)
 
 void memory_seal_changing(struct memory *memory)
 {
+	begin_pass(memory);
 	memory->copies_fresh = false;
 	memory->sealed_changing = true;
 	memory->missed = 0;
@@ -384,12 +409,89 @@ void memory_prefetch(struct memory *memory)
 	memory->plan_count = 0;
 }
 
+/* Copies of many pages, in one call of the source. */
+struct copies {
+	uint64_t *pages; /* addresses, ascending */
+	bool *ok;
+	uint8_t *data; /* of the snapshot */
+	size_t count;  /* 0 if out of memory */
+};
+
+/* Copies all pages that are chosen. The caller frees the copies' `pages` and `ok`. */
+static struct copies copy_pages(struct memory *memory,
+				bool (*chosen)(const struct memory *memory, const struct page *page))
+{
+	struct copies copies = {
+	    .pages = malloc((memory->count + 1) * sizeof(*copies.pages)),
+	    .ok = calloc(memory->count + 1, sizeof(*copies.ok)),
+	};
+
+	for (size_t i = 0; copies.pages && copies.ok && i < memory->capacity; i++)
+		if (memory->pages[i].state != PAGE_EMPTY && chosen(memory, &memory->pages[i]))
+			copies.pages[copies.count++] = memory->pages[i].number * MEMORY_PAGE;
+	if (copies.count > 0)
+		copies.data = reserve(memory, copies.count);
+	if (!copies.data) {
+		copies.count = 0;
+		return copies;
+	}
+	addresses_sort_plain(copies.pages, copies.count);
+	memory->source(memory->context, copies.pages, copies.count, copies.data, copies.ok);
+	return copies;
+}
+
+static void free_copies(const struct copies *copies)
+{
+	free(copies->pages);
+	free(copies->ok);
+}
+
+static bool is_fresh(const struct memory *memory, const struct page *page)
+{
+	return memory->copies_fresh && page->state == PAGE_COPIED && page->fresh;
+}
+
+void memory_copy_again(struct memory *memory)
+{
+	const struct copies copies = copy_pages(memory, is_fresh);
+
+	for (size_t i = 0; i < copies.count; i++)
+		if (copies.ok[i])
+			find_page(memory, copies.pages[i] / MEMORY_PAGE)->again = copies.data + i * MEMORY_PAGE;
+	free_copies(&copies);
+}
+
+/*
+ * The bytes of `count` pages from the page `first` on, as memory_copy_again() has copied them; if it has not copied all of
+ * these pages, as they are now. False if they cannot be read.
+ */
+static bool read_again(struct memory *memory, uint64_t first, size_t count, uint8_t *buffer)
+{
+	uint64_t *pages = malloc(count * sizeof(*pages));
+	bool *ok = calloc(count, sizeof(*ok)), done = pages && ok;
+	size_t copied = 0;
+
+	while (copied < count && find_page(memory, first + copied)->again) {
+		memcpy(buffer + copied * MEMORY_PAGE, find_page(memory, first + copied)->again, MEMORY_PAGE);
+		copied++;
+	}
+	if (copied < count && done) {
+		for (size_t i = 0; i < count; i++)
+			pages[i] = (first + i) * MEMORY_PAGE;
+		memory->source(memory->context, pages, count, buffer, ok);
+		for (size_t i = 0; i < count; i++)
+			done &= ok[i];
+	}
+	free(pages);
+	free(ok);
+	return done;
+}
+
 bool memory_has_changed(struct memory *memory, uint64_t address, size_t length)
 {
 	uint64_t first = address / MEMORY_PAGE, count = (address + length - 1) / MEMORY_PAGE - first + 1;
 	uint8_t *copy, *now;
-	uint64_t *pages;
-	bool *ok, changed = true;
+	bool changed;
 
 	if (length == 0)
 		return false;
@@ -397,20 +499,10 @@ bool memory_has_changed(struct memory *memory, uint64_t address, size_t length)
 		return true;
 	copy = malloc(length);
 	now = malloc(count * MEMORY_PAGE);
-	pages = malloc(count * sizeof(*pages));
-	ok = calloc(count, sizeof(*ok));
-	if (copy && now && pages && ok && memory_read(memory, address, copy, length)) {
-		for (size_t i = 0; i < count; i++)
-			pages[i] = (first + i) * MEMORY_PAGE;
-		memory->source(memory->context, pages, count, now, ok);
-		changed = memcmp(now + address % MEMORY_PAGE, copy, length) != 0;
-		for (size_t i = 0; i < count; i++)
-			changed |= !ok[i];
-	}
+	changed = !copy || !now || !memory_read(memory, address, copy, length) ||
+		  !read_again(memory, first, count, now) || memcmp(now + address % MEMORY_PAGE, copy, length) != 0;
 	free(copy);
 	free(now);
-	free(pages);
-	free(ok);
 	return changed;
 }
 
@@ -425,39 +517,34 @@ void memory_want(struct memory *memory, uint64_t start, uint64_t end)
 
 		if (!page)
 			return;
-		page->changes |= memory->copies_fresh;
+		if (memory->copies_fresh)
+			page->reads |= 1u << MEMORY_CHANGES;
 	}
+}
+
+static bool is_wanted(const struct memory *memory, const struct page *page)
+{
+	if (page->state != PAGE_WANTED)
+		return false;
+	if (memory->sealed_changing)
+		return page->reads_before & 1u << MEMORY_LASTS;
+	return changes(page) || !memory->copies_fresh;
 }
 
 size_t memory_fetch(struct memory *memory)
 {
-	uint64_t *wanted = malloc((memory->count + 1) * sizeof(*wanted));
-	bool *ok = calloc(memory->count + 1, sizeof(*ok));
-	uint8_t *data = NULL;
-	size_t count = 0;
+	const struct copies copies = copy_pages(memory, is_wanted);
 
-	for (size_t i = 0; wanted && i < memory->capacity; i++)
-		if (memory->pages[i].state == PAGE_WANTED && (memory->pages[i].changes || !memory->copies_fresh))
-			wanted[count++] = memory->pages[i].number * MEMORY_PAGE;
-	if (wanted && ok && count > 0)
-		data = reserve(memory, count);
-	if (!data)
-		count = 0;
-	if (count > 0) {
-		addresses_sort_plain(wanted, count);
-		memory->source(memory->context, wanted, count, data, ok);
-	}
-	for (size_t i = 0; i < count; i++) {
-		struct page *page = find_page(memory, wanted[i] / MEMORY_PAGE);
+	for (size_t i = 0; i < copies.count; i++) {
+		struct page *page = find_page(memory, copies.pages[i] / MEMORY_PAGE);
 
-		page->data = data + i * MEMORY_PAGE;
-		page->state = ok[i] ? PAGE_COPIED : PAGE_UNREADABLE;
+		page->data = copies.data + i * MEMORY_PAGE;
+		page->state = copies.ok[i] ? PAGE_COPIED : PAGE_UNREADABLE;
 		page->fresh = memory->copies_fresh;
 	}
 	memory->missed = 0;
-	free(wanted);
-	free(ok);
-	return count;
+	free_copies(&copies);
+	return copies.count;
 }
 
 void memory_seal(struct memory *memory)
@@ -482,32 +569,12 @@ size_t memory_pages(const struct memory *memory)
 	return memory->count;
 }
 
+size_t memory_copied(const struct memory *memory)
+{
+	return memory->copied;
+}
+
 size_t memory_missed(const struct memory *memory)
 {
 	return memory->missed;
-}
-
-void memory_want_footprint(struct memory *memory, const struct footprint *footprint)
-{
-	for (uint32_t i = 0; i < footprint->nr_spans; i++)
-		memory_want(memory, footprint->spans[i].address,
-			    footprint->spans[i].address + footprint->spans[i].length);
-}
-
-bool memory_has_footprint(struct memory *memory, const struct footprint *footprint)
-{
-	uint8_t now[256];
-
-	for (uint32_t i = 0; i < footprint->nr_spans && !footprint->failed; i++) {
-		const struct footprint_span *span = &footprint->spans[i];
-
-		for (uint32_t done = 0; done < span->length; done += sizeof(now)) {
-			const size_t length = span->length - done < sizeof(now) ? span->length - done : sizeof(now);
-
-			if (!memory_read(memory, span->address + done, now, length) ||
-			    memcmp(now, footprint->bytes + span->offset + done, length) != 0)
-				return false;
-		}
-	}
-	return !footprint->failed;
 }

@@ -94,8 +94,8 @@ bool memory_forget(struct memory *memory);
 void memory_prefetch(struct memory *memory);
 
 /*
- * Whether the target's bytes now differ from the copy. Reads the pages again, but does not change the copy. Also true
- * if the pages cannot be read.
+ * Whether the target's bytes differ from the copy now, or did so when memory_copy_again() copied them. Reads the pages
+ * again if that has not, but does not change the copy. Also true if the pages cannot be read.
  */
 bool memory_has_changed(struct memory *memory, uint64_t address, size_t length);
 
@@ -130,14 +130,27 @@ enum memory_kind { MEMORY_CHANGES, MEMORY_LASTS };
 /* From this call on, reads are of that kind; at first, of what changes. Returns the former kind. */
 enum memory_kind memory_reads(struct memory *memory, enum memory_kind kind);
 
-/* Like memory_forget(), but only the pages of which something was read that changes are copied by memory_prefetch(). */
+/*
+ * Like memory_forget(), but memory_prefetch() copies only the pages of which something that changes was read since the last
+ * call of memory_forget() or memory_seal_changing(), or would have been read if the page had been copied in time.
+ */
 bool memory_forget_changing(struct memory *memory);
 
 /* The target goes on: pages that are copied from now on are only for what lasts. */
 void memory_seal_changing(struct memory *memory);
 
+/*
+ * Between memory_forget_changing() and memory_seal_changing(): copies all pages a second time that were copied since the
+ * former, in one call of the source. memory_has_changed() then tells what changed between the two copies, until pages are
+ * forgotten. If out of memory, it compares with the bytes as they are when it is called, as without this function.
+ */
+void memory_copy_again(struct memory *memory);
+
 /* The number of pages that have been read or noted as wanted since the snapshot was created. */
 size_t memory_pages(const struct memory *memory);
+
+/* The number of pages that reads have copied so far, each when it was first read. */
+size_t memory_copied(const struct memory *memory);
 
 /* Seals the snapshot: reads copy no pages until memory_forget() is called. */
 void memory_seal(struct memory *memory);
@@ -157,20 +170,12 @@ size_t memory_missed(const struct memory *memory);
 void memory_want(struct memory *memory, uint64_t start, uint64_t end);
 
 /*
- * Copies all pages that are noted as wanted (between memory_forget_changing() and memory_seal_changing(): those that
- * have something that changes), in as few system calls as possible. Earlier copies stay as they are, and a sealed
+ * Copies all pages that are noted as wanted, in as few system calls as possible. Between memory_forget_changing() and
+ * memory_seal_changing(), only those that have something that changes; after the latter, only those of which something that
+ * lasts was read since the last call before it of memory_forget() or memory_seal_changing(). Earlier copies stay as they are, and a sealed
  * snapshot stays sealed. So a search can seal the snapshot, read what it can, fetch the missing pages, and continue.
  * Returns how many pages the function tried to copy; 0 if out of memory.
  */
 size_t memory_fetch(struct memory *memory);
-
-/* Notes the pages of a footprint as wanted. */
-void memory_want_footprint(struct memory *memory, const struct footprint *footprint);
-
-/*
- * Whether the snapshot has the same bytes as a footprint. False if the footprint is incomplete, or if the bytes at its
- * addresses cannot be read.
- */
-bool memory_has_footprint(struct memory *memory, const struct footprint *footprint);
 
 #endif

@@ -177,9 +177,9 @@ static void want(struct resolver *resolver, struct kept *kept, const struct coll
 	if (!has_same_objects(kept, then) && kept->identity.known)
 		method_identity_want(&access, kept->method, kept->iseq, &kept->identity);
 	else if (!has_same_objects(kept, then))
-		memory_want_footprint(memory, &kept->footprint);
+		footprint_want(&kept->footprint, memory);
 	if (!is_fresh(kept, then_ns) || (!has_same_objects(kept, then) && !kept->identity.known))
-		memory_want_footprint(memory, &kept->names);
+		footprint_want(&kept->names, memory);
 }
 
 /* Whether kept data is the same in the memory, which was read after the moment of the stack. */
@@ -191,12 +191,12 @@ static bool is_same_now(const struct resolver *resolver, const struct kept *kept
 	struct method_identity now;
 
 	if (has_same_objects(kept, then))
-		return memory_has_footprint(memory, &kept->names);
+		return footprint_is_same(&kept->names, memory);
 	if (!kept->identity.known)
-		return memory_has_footprint(memory, &kept->names) && memory_has_footprint(memory, &kept->footprint);
+		return footprint_is_same(&kept->names, memory) && footprint_is_same(&kept->footprint, memory);
 	now = method_identity_read(&access, kept->method, kept->iseq);
 	return method_identity_same(&kept->identity, &now) &&
-	       (is_fresh(kept, then_ns) || memory_has_footprint(memory, &kept->names));
+	       (is_fresh(kept, then_ns) || footprint_is_same(&kept->names, memory));
 }
 
 void resolver_verify(struct resolver *resolver, const struct stack *stack, const struct collections *then,

@@ -1,5 +1,7 @@
 #include "ruby/stack_pages.h"
 
+#include <stdlib.h>
+
 #include "check/validate.h"
 #include "ruby/context.h"
 
@@ -69,19 +71,26 @@ static void want_blocking_region(const struct ruby *ruby, uint64_t thread)
 		memory_want(ruby->memory, status, status + ruby->layout->members[F_blocking_region_prev_status].size);
 }
 
-void stack_pages_fetch(const struct ruby *ruby, const struct ruby_threads *threads)
+bool stack_pages_fetch(const struct ruby *ruby, const struct ruby_threads *threads, const struct ruby_fibers *fibers)
 {
-	uint64_t left = BYTES_MAX;
+	const size_t count = threads->count + (fibers ? fibers->count : 0);
+	uint64_t *contexts = calloc(count + 1, sizeof(*contexts)), left = BYTES_MAX;
 	struct stack_facts facts;
 
-	for (size_t i = 0; i < threads->count; i++) {
-		if (read_facts(ruby, threads->threads[i].ec, &facts))
-			want(ruby, facts.cfp, end_of(&facts), &left);
-		want_blocking_region(ruby, threads->threads[i].address);
-	}
-	memory_fetch(ruby->memory);
+	if (!contexts)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		contexts[i] = i < threads->count ? threads->threads[i].ec : fibers->fibers[i - threads->count].ec;
 	for (size_t i = 0; i < threads->count; i++)
-		if (read_facts(ruby, threads->threads[i].ec, &facts))
+		want_blocking_region(ruby, threads->threads[i].address);
+	for (size_t i = 0; i < count; i++)
+		if (read_facts(ruby, contexts[i], &facts))
+			want(ruby, facts.cfp, end_of(&facts), &left);
+	memory_fetch(ruby->memory);
+	for (size_t i = 0; i < count; i++)
+		if (read_facts(ruby, contexts[i], &facts))
 			want_values(ruby, &facts, &left);
 	memory_fetch(ruby->memory);
+	free(contexts);
+	return true;
 }

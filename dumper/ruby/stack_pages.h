@@ -5,15 +5,16 @@
 #ifndef RBDUMP_STACK_PAGES_H
 #define RBDUMP_STACK_PAGES_H
 
+#include "ruby/fibers.h"
 #include "ruby/ruby.h"
 #include "ruby/threads.h"
 
 /*
- * Copies the pages of the threads' execution contexts, of their control frames, of the environments on their stacks, and of
- * what is on their native stacks while they block, into the memory of `ruby`, unless it has them. What cannot be read, or
- * is no stack, is left out, and so are what ZJIT has on native stacks, the stacks of suspended fibers, and all that is
- * beyond 64 MiB.
+ * Copies the pages of execution contexts, of their control frames, of the environments on their stacks, and of what is on the
+ * native stacks of threads while they block, into the memory of `ruby`, unless it has them. What cannot be read, or is no
+ * stack, is left out, and so are what ZJIT has on native stacks, and all that is beyond 64 MiB. False if out of memory.
+ *   fibers  NULL: without the stacks of suspended fibers
  */
-void stack_pages_fetch(const struct ruby *ruby, const struct ruby_threads *threads);
+bool stack_pages_fetch(const struct ruby *ruby, const struct ruby_threads *threads, const struct ruby_fibers *fibers);
 
 #endif

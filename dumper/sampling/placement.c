@@ -48,14 +48,9 @@ bool placement_enter(struct placement *placement)
 /* While rbdump runs on the CPU of the thread, the thread does not run. */
 bool placement_follow(struct placement *placement, const struct task *task)
 {
-	int cpu = task_cpu(task);
-	cpu_set_t set;
+	const int cpu = task_follow(task, &placement->cpus, placement->cpu);
 
-	if (cpu < 0 || cpu >= CPU_SETSIZE || !CPU_ISSET((size_t)cpu, &placement->cpus))
-		return false;
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (cpu != placement->cpu && sched_setaffinity(0, sizeof(set), &set) != 0)
+	if (cpu < 0)
 		return false;
 	placement->cpu = cpu;
 	placement->off = (struct timespec){0};

@@ -45,12 +45,19 @@ struct look {
 void look_once(const struct session *session, struct look *look, long limit_ns);
 
 /*
- * Marks each thread and fiber whose execution context or control frames in the target have changed since the look.
- * Also marks the list of threads if the list has changed. If the self-test has refused the layout and some stacks have
- * changed, repeats the self-test without these stacks. Returns how many stacks and lists have changed. Sets `no_memory`
- * if out of memory.
+ * Reads the list of threads from the target itself, not from the session's memory. Returns false if out of memory.
+ * Otherwise the caller frees `ret` with threads_clear().
  */
-size_t look_mark_moved(const struct session *session, struct look *look);
+bool look_list_now(const struct session *session, const struct look *look, struct ruby_threads *ret);
+
+/*
+ * Marks each thread and fiber whose execution context or control frames have changed since they were copied
+ * (memory_has_changed()). Also marks the list of threads if the list has changed. If the self-test has refused the layout
+ * and some stacks have changed, repeats the self-test without these stacks. Returns how many stacks and lists have changed.
+ * Sets `no_memory` if out of memory.
+ *   later  the list of threads, read again after the stacks were copied
+ */
+size_t look_mark_moved(const struct session *session, struct look *look, const struct ruby_threads *later);
 
 /*
  * Marks all threads and fibers, and drops their frames and names. Call this function if the garbage collector moved

@@ -28,34 +28,21 @@ static bool may_have_been_resumed(const struct session *session, const struct lo
 	       (moved[fiber->thread_index] || (fiber->resumed_by != 0 && fiber->resuming == 0));
 }
 
-/*
- * Whether the list of threads now differs from the one that was read. If a thread ends or begins while the list is copied,
- * the copy can look complete and be incomplete. If the list is the same later, no thread did so.
- */
-static bool list_has_moved(const struct session *session, struct look *look)
+bool look_list_now(const struct session *session, const struct look *look, struct ruby_threads *ret)
 {
 	struct ruby ruby = look->ruby;
-	struct ruby_threads now = {0};
-	bool moved = false;
+	bool enough;
 
-	if (look->threads.missing == LIST_OUT_OF_TIME)
-		return false;
 	ruby.memory = memory_create(target_read_pages, session->target, SESSION_PAGES);
-	if (!ruby.memory) {
-		look->no_memory = true;
+	if (!ruby.memory)
 		return false;
-	}
 	memory_limit(ruby.memory, LIST_NS);
-	if (threads_list(&ruby, &now))
-		moved = !threads_are_same(&look->threads, &now);
-	else
-		look->no_memory = true;
-	threads_clear(&now);
+	enough = threads_list(&ruby, ret);
 	memory_destroy(ruby.memory);
-	return moved;
+	return enough;
 }
 
-size_t look_mark_moved(const struct session *session, struct look *look)
+size_t look_mark_moved(const struct session *session, struct look *look, const struct ruby_threads *later)
 {
 	const struct layout *layout = session->layout.layout;
 	bool *moved = calloc(look->trace->nr_threads + 1, sizeof(*moved));
@@ -94,7 +81,8 @@ size_t look_mark_moved(const struct session *session, struct look *look)
 	if (count > 0 && look->refused)
 		look_test_layout(session, look, LOOK_NS / TEST_SHARE);
 	free(moved);
-	if (list_has_moved(session, look))
+	/* If a thread ends or begins while the list is copied, the copy can look complete and be incomplete. */
+	if (look->threads.missing != LIST_OUT_OF_TIME && !threads_are_same(&look->threads, later))
 		look->trace->threads_missing = LIST_BROKEN;
 	count += look->trace->threads_missing == LIST_BROKEN;
 	count += look->trace->fibers_missing == LIST_BROKEN;
@@ -141,6 +129,7 @@ static bool is_of_old_objects(const struct look *look, size_t index)
 
 size_t look_mark_collected(struct look *look, bool old_stay)
 {
+	const enum memory_kind kind = memory_reads(look->ruby.memory, MEMORY_LASTS);
 	size_t count = 0;
 
 	for (size_t i = 0; i < look->trace->nr_threads; i++) {
@@ -152,5 +141,6 @@ size_t look_mark_collected(struct look *look, bool old_stay)
 		thread->name = NULL;
 		count++;
 	}
+	memory_reads(look->ruby.memory, kind);
 	return count;
 }

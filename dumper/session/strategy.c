@@ -13,6 +13,7 @@
 #include "session/rivals.h"
 #include "session/snapshot.h"
 #include "target/live.h"
+#include "target/preemption.h"
 
 /* How often a paused target is looked at with only what changes copied while it is stopped. */
 #define CHANGING_TRIES 2
@@ -32,13 +33,14 @@
 /* How often a running target is looked at before it is paused. */
 #define LEARNING_TRIES 8
 
-/* How much time a look may take while the target is stopped, whatever the target contains. */
+/* How much time a look may take while the target is stopped, whatever the target contains; and, while it runs, the search for
+ * stacks between two copies. */
 #define CHASE_NS 100000000L
 
-/* How much time it may take to find where the stacks are. If it is not enough, all is copied. */
+/* How much time it may take to find where the stacks are while the target is stopped. If it is not enough, all is copied. */
 #define STACKS_NS 10000000L
 
-/* How many pages are copied at rbdump's priority after the target was stopped: 64 MiB. */
+/* How many pages of what lasts are copied at rbdump's priority: 64 MiB. */
 #define RAISED_PAGES 16384u
 
 /* For how long looks at a running target are repeated until no stack moved during a look. */
@@ -165,7 +167,10 @@ static struct error *note_pauses(struct look *look, const struct pauses *pauses)
 	return NULL;
 }
 
-/* While the target is stopped: copies the stacks of its threads, which may not be where they were when they were read. */
+/*
+ * While the target is stopped: copies the stacks of its threads, which may not be where they were when they were read. If
+ * there is no memory, the reads that follow find that out.
+ */
 static void chase_stacks(void *context)
 {
 	const struct chase *chase = context;
@@ -174,7 +179,7 @@ static void chase_stacks(void *context)
 
 	memory_limit(ruby->memory, STACKS_NS);
 	if (threads_list(ruby, &threads)) {
-		stack_pages_fetch(ruby, &threads);
+		stack_pages_fetch(ruby, &threads, NULL);
 		threads_clear(&threads);
 	}
 	memory_limit(ruby->memory, 0);
@@ -209,6 +214,27 @@ static struct collections collections_of(const struct session *session, struct l
 	return now;
 }
 
+/* Raises the priority of the calling thread until all is copied, unless that is too much. Returns whether it has done so. */
+static bool raise_to_copy(const struct session *session)
+{
+	return memory_pages(session->memory) <= RAISED_PAGES && priority_raise(PRIORITY_SAMPLES);
+}
+
+/*
+ * Looks once at what was copied.
+ *   fetched  how many pages memory_fetch() has copied of what lasts
+ *   copied   receives the state of the collector after the last copy, if something had still to be copied
+ */
+static void look_at_copies(const struct session *session, struct look *look, size_t fetched, struct collections *copied)
+{
+	const size_t late = memory_copied(session->memory);
+
+	look_through_all(session, look, LOOK_NS);
+	/* Some code was not seen before, and copied later than the rest; or there was no memory to copy all at once. */
+	if (fetched == 0 || memory_copied(session->memory) > late)
+		*copied = collections_of(session, look);
+}
+
 /*
  * Looks once at a target of which only what changes is copied while it is stopped. Code and names are copied later. They are
  * right if no garbage collection has begun between the stop and the copy: then nothing to which a stack refers was freed or
@@ -219,16 +245,12 @@ static struct error *look_changing_once(const struct session *session, struct lo
 					bool *collected)
 {
 	struct chase chased = {session, look};
-	bool raised = priority_raise(PRIORITY_SAMPLES);
+	bool raised = raise_to_copy(session);
 	struct error *error = snapshot_changing(session->target, session->memory, chase_stacks, &chased, pauses);
-	struct collections then, copied = {0};
-	size_t pages, fetched = 0;
+	struct collections then, copied;
+	size_t fetched = 0;
 
 	/* What lasts is copied before the next collection begins, if possible. */
-	if (raised && memory_pages(session->memory) > RAISED_PAGES) {
-		priority_lower();
-		raised = false;
-	}
 	if (!error) {
 		fetched = memory_fetch(session->memory);
 		copied = collections_of(session, look);
@@ -237,11 +259,7 @@ static struct error *look_changing_once(const struct session *session, struct lo
 		priority_lower();
 	if (error)
 		return error;
-	pages = memory_pages(session->memory);
-	look_once(session, look, LOOK_NS);
-	/* Some code was seen for the first time, and copied later than the rest; or there was no memory to copy all at once. */
-	if (fetched == 0 || memory_pages(session->memory) > pages)
-		copied = collections_of(session, look);
+	look_at_copies(session, look, fetched, &copied);
 	if (look->no_memory)
 		return error_no_memory();
 	then = collections_read(&look->ruby);
@@ -364,11 +382,101 @@ static bool old_stay(const struct collections *before, const struct collections 
 	return collections_same_old_objects(before, after) && after->begun - before->begun < 2;
 }
 
+/*
+ * Looks once at a running target. What changes is copied twice, with nothing in between, and what lasts after that: an object
+ * to which a stack refers was there when the stack was copied, and stays there until a collection has begun. Meanwhile, the
+ * thread that has the GVL should not run: it may be in a loop, and be torn in the same way in both copies.
+ *   later   receives the list of threads after the second copy; the caller frees it, except after an error
+ *   before  receives the state of the collector before the first copy
+ *   copied  receives its state after the last copy
+ */
+static struct error *look_running(const struct session *session, struct look *look, struct preemption *preemption,
+				  struct ruby_threads *later, struct collections *before, struct collections *copied)
+{
+	struct ruby_threads threads;
+	struct ruby_fibers fibers;
+	size_t fetched;
+	bool raised;
+
+	if (!memory_forget_changing(session->memory))
+		return error_no_memory();
+	raised = raise_to_copy(session);
+	preemption_begin(preemption, session->target->pid);
+	*before = collections_of(session, look);
+	memory_prefetch(session->memory);
+	/* If there is no memory for these lists, the look finds that out. */
+	memory_limit(session->memory, CHASE_NS);
+	if (threads_list(&look->ruby, &threads)) {
+		if (fibers_list(&look->ruby, &threads, &look->found, &fibers)) {
+			stack_pages_fetch(&look->ruby, &threads, &fibers);
+			fibers_clear(&fibers);
+		}
+		threads_clear(&threads);
+	}
+	memory_limit(session->memory, 0);
+	memory_copy_again(session->memory);
+	preemption_end(preemption);
+	memory_seal_changing(session->memory);
+	fetched = memory_fetch(session->memory);
+	*copied = collections_of(session, look);
+	if (raised)
+		priority_lower();
+	if (!look_list_now(session, look, later))
+		return error_no_memory();
+	look_at_copies(session, look, fetched, copied);
+	return NULL;
+}
+
+/* The same if there are rivals. Each reads other pages, so all pages are copied before the look and when they are read. */
+static struct error *look_running_rivals(const struct session *session, struct look *look, struct ruby_threads *later,
+					 struct collections *before, struct collections *copied)
+{
+	struct error *error;
+
+	*before = collections_of(session, look);
+	error = snapshot_unpaused(session->memory);
+	if (error)
+		return error;
+	look_through_all(session, look, LOOK_NS);
+	compare(session, look);
+	if (!look_list_now(session, look, later))
+		return error_no_memory();
+	*copied = collections_of(session, look);
+	return NULL;
+}
+
+/*
+ * Looks once at a running target, and marks what may be wrong.
+ *   moved  receives how many stacks and lists are marked, or were not copied
+ */
+static struct error *look_and_mark(const struct session *session, struct look *look, struct preemption *preemption,
+				   size_t *moved)
+{
+	struct ruby_threads later;
+	struct collections before, copied;
+	struct error *error = session->rivals ? look_running_rivals(session, look, &later, &before, &copied)
+					      : look_running(session, look, preemption, &later, &before, &copied);
+
+	if (error)
+		return error;
+	*moved = memory_missed(session->memory) + !preemption->held;
+	if (!look->no_memory)
+		*moved += look_mark_moved(session, look, &later);
+	threads_clear(&later);
+	if (look->no_memory)
+		return error_no_memory();
+	if (collections_moved_between(&before, &copied))
+		*moved += look_mark_compacted(look);
+	else if (before.told && !before.doubted && !collections_same_objects(&before, &copied))
+		*moved += look_mark_collected(look, old_stay(&before, &copied));
+	return NULL;
+}
+
 static struct error *look_unpaused(const struct session *session, struct look *look)
 {
 	struct look best = {.ruby = look->ruby};
 	size_t moved = 0, least = SIZE_MAX, refusals = 0;
-	struct collections before, after;
+	struct preemption preemption = {0};
 	struct timespec began;
 	struct error *error;
 
@@ -377,24 +485,9 @@ static struct error *look_unpaused(const struct session *session, struct look *l
 		return error;
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	do {
-		look->no_memory = !collections_now(&look->ruby, target_read_pages, session->target, &before);
-		if (look->no_memory)
-			break;
-		error = snapshot_unpaused(session->memory);
+		error = look_and_mark(session, look, &preemption, &moved);
 		if (error)
 			break;
-		look_through_all(session, look, LOOK_NS);
-		compare(session, look);
-		if (!look->no_memory)
-			moved = look_mark_moved(session, look);
-		if (look->no_memory || !collections_now(&look->ruby, target_read_pages, session->target, &after)) {
-			look->no_memory = true;
-			break;
-		}
-		if (collections_moved_between(&before, &after))
-			moved = look_mark_compacted(look);
-		else if (before.told && !before.doubted && !collections_unchanged(&before, &after))
-			moved += look_mark_collected(look, old_stay(&before, &after));
 		/* What does not fit may have been moving, though no part of it is known to have: then none of that look
 		   is shown if there is another. */
 		if (!look->refused && !look->untested && moved < least) {

@@ -73,6 +73,18 @@ int task_cpu(const struct task *task)
 	return process_stat_cpu(task->stat_fd);
 }
 
+int task_follow(const struct task *task, const cpu_set_t *cpus, int bound)
+{
+	const int cpu = task_cpu(task);
+	cpu_set_t set;
+
+	if (cpu < 0 || cpu >= CPU_SETSIZE || !CPU_ISSET((size_t)cpu, cpus))
+		return -1;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return cpu == bound || sched_setaffinity(0, sizeof(set), &set) == 0 ? cpu : -1;
+}
+
 /*
  * schedstat: time on a CPU, time of waiting for one, how often it got one (Documentation/scheduler/sched-stats.rst).
  */

@@ -6,6 +6,7 @@
 #ifndef RBDUMP_TASK_H
 #define RBDUMP_TASK_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -34,6 +35,13 @@ bool task_has_ended(const struct task *task);
 
 /* The CPU on which the thread runs, or ran last; -1 if not known. */
 int task_cpu(const struct task *task);
+
+/*
+ * Moves the calling thread to the CPU of a thread. While the calling thread runs there, that thread cannot run. Returns that
+ * CPU; -1 if it is not known or not one of `cpus`, or if the move fails.
+ *   bound  the CPU to which the calling thread is bound already; -1: to none
+ */
+int task_follow(const struct task *task, const cpu_set_t *cpus, int bound);
 
 struct task_look {
 	bool known;	    /* false: the thread does not exist, or the kernel does not tell its state */

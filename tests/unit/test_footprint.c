@@ -38,9 +38,9 @@ static bool still_holds(const struct footprint *footprint)
 	struct memory *memory = look();
 	bool holds;
 
-	memory_want_footprint(memory, footprint);
+	footprint_want(footprint, memory);
 	memory_fetch(memory);
-	holds = memory_has_footprint(memory, footprint);
+	holds = footprint_is_same(footprint, memory);
 	memory_destroy(memory);
 	return holds;
 }

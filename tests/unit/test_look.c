@@ -263,10 +263,13 @@ static void put_now(uint64_t address, uint64_t word)
 static void assert_moved(const size_t *moved, size_t count, enum list_missing missing)
 {
 	const struct trace *trace = scene.look.trace;
+	struct ruby_threads later;
 
 	/* That there are no fibers is not known of this Ruby. */
 	scene.look.trace->fibers_missing = LIST_COMPLETE;
-	assert_int_equal(look_mark_moved(&scene.session, &scene.look), count + (missing == LIST_BROKEN));
+	assert_true(look_list_now(&scene.session, &scene.look, &later));
+	assert_int_equal(look_mark_moved(&scene.session, &scene.look, &later), count + (missing == LIST_BROKEN));
+	threads_clear(&later);
 	assert_false(scene.look.no_memory);
 	assert_int_equal(trace->threads_missing, missing);
 	for (size_t i = 0; i < THREADS; i++) {

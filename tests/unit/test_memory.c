@@ -453,6 +453,74 @@ static void test_two_moments(void **state)
 	assert_true(reads_now(*state, 4));
 }
 
+/* What changes is copied twice, and compared: what changes after that is of no account, nor what was not copied twice. */
+static void test_copied_twice(void **state)
+{
+	assert_true(reads_now(*state, 0));
+	assert_true(reads_now(*state, 1));
+	assert_true(memory_forget_changing(*state));
+	memory_prefetch(*state);
+	memory_want(*state, BASE + 2 * MEMORY_PAGE, BASE + 2 * MEMORY_PAGE + 1);
+	assert_int_equal(memory_fetch(*state), 1);
+	target[MEMORY_PAGE + 9]++;
+	pages_copied = 0;
+	memory_copy_again(*state);
+	assert_int_equal(pages_copied, 3);
+	memory_seal_changing(*state);
+	go_on();
+	assert_false(memory_has_changed(*state, BASE, MEMORY_PAGE + 9));
+	assert_true(memory_has_changed(*state, BASE, MEMORY_PAGE + 10));
+	assert_false(memory_has_changed(*state, BASE + MEMORY_PAGE + 10, 2 * MEMORY_PAGE - 10));
+	assert_int_equal(pages_copied, 3);
+	/* The second copy is not what is read. */
+	memory_reads(*state, MEMORY_LASTS);
+	assert_false(reads_now(*state, 0));
+	/* The next copy has no second one. */
+	assert_true(memory_forget(*state));
+	memory_prefetch(*state);
+	assert_true(reads_now(*state, 0));
+	assert_false(memory_has_changed(*state, BASE, 8));
+	go_on();
+	assert_true(memory_has_changed(*state, BASE, 8));
+}
+
+/* What was not read in the last pass is copied neither in the stop nor in advance after it, but when it is read. */
+static void test_passes(void **state)
+{
+	uint64_t copied;
+
+	memory_reads(*state, MEMORY_LASTS);
+	for (uint64_t page = 0; page < 4; page++)
+		assert_true(reads_now(*state, page));
+	memory_reads(*state, MEMORY_CHANGES);
+	for (uint64_t page = 4; page < 8; page++)
+		assert_true(reads_now(*state, page));
+	for (int times = 0; times < 2; times++) {
+		/* What is read while it is stopped is no pass. */
+		assert_true(memory_forget_changing(*state));
+		pages_copied = 0;
+		memory_prefetch(*state);
+		assert_int_equal(pages_copied, 4);
+		assert_true(reads_now(*state, 5));
+	}
+	memory_seal_changing(*state);
+	assert_int_equal(memory_fetch(*state), 4);
+	assert_true(reads_now(*state, 6));
+	memory_reads(*state, MEMORY_LASTS);
+	assert_true(reads_now(*state, 3));
+	assert_true(memory_forget_changing(*state));
+	pages_copied = 0;
+	memory_prefetch(*state);
+	assert_int_equal(pages_copied, 1);
+	memory_seal_changing(*state);
+	assert_int_equal(memory_fetch(*state), 1);
+	copied = memory_copied(*state);
+	assert_true(reads_now(*state, 3));
+	assert_int_equal(memory_copied(*state), copied);
+	assert_true(reads_now(*state, 2));
+	assert_int_equal(memory_copied(*state), copied + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -466,6 +534,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_sealed, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_prefetch_is_one_call, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_two_moments, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_copied_twice, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_passes, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_limit, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_lacking, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_slow_source, set_up, tear_down),
