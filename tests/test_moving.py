@@ -1,6 +1,7 @@
 """Targets that never stand still: what is printed is right, or marked; and they run on."""
 
 import json
+import os
 import re
 import time
 
@@ -34,6 +35,16 @@ def impossible(frames):
     if numbers and numbers[-1] != 0:
         return f"the first step is step_{numbers[-1]}"
     return None
+
+
+def may_raise_priority():
+    policy, param = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
+    except PermissionError:
+        return False
+    os.sched_setscheduler(0, policy, param)
+    return True
 
 
 def is_told(found):
@@ -111,7 +122,10 @@ def test_names_of_what_is_redefined(ruby, rbdump, mode):
     if ruby.series < (2, 4):
         note_not_applicable(f"redefining.rb on {ruby.id}: needs Ruby 2.4")
         return
-    judge, seen, pauses, complete, torn = redefined.Judge(), [], [], 0, []
+    judge, seen, pauses, complete, half_made = redefined.Judge(), [], [], 0, []
+    # Unpaused, up to 2.7, it is not known whether a frame is whole: at most 1.44 of a thousand stacks (doc/experiments.md).
+    # Without a priority, the main thread can run while its stack is copied, and be in the same place twice.
+    half_made_most = 2 if mode == "unpaused" and (ruby.series < (3, 0) or not may_raise_priority()) else 0
     with Running(ruby, redefined.SCRIPT) as target:
         assert target.first_line == "ready"
         for _ in range(DUMPS_PAUSED):
@@ -125,17 +139,18 @@ def test_names_of_what_is_redefined(ruby, rbdump, mode):
                 continue
             complete += 1
             number, why = judge.of_stack(main["frames"])
-            if why is not None:
-                torn.append((why, main["frames"]))
-            elif number is not None:
+            if why is not None and len(half_made) < half_made_most:
+                assert " called from line " in why, (why, main["frames"])
+                half_made.append(why)
+                continue
+            assert why is None, (why, main["frames"])
+            if number is not None:
                 seen.append((number, before, time.time_ns()))
         assert is_untouched(target.pid)
         ended = dict(tuple(map(int, line.split())) for line in target.finish().splitlines())
-    # Unpaused, up to 2.7, a frame that is not yet whole is not known to be: 1.44 of a thousand stacks (doc/experiments.md).
-    assert len(torn) <= (2 if mode == "unpaused" and ruby.series < (3, 0) else 0), torn
     for number, before, after in seen:
         assert before <= ended[number] and ended.get(number - 1, 0) <= after, (number, before, after)
-    assert complete > 0.6 * DUMPS_PAUSED and len(seen) >= DUMPS_PAUSED // 8, (complete, len(seen))
+    assert complete > (0.6 if mode == "paused" or may_raise_priority() else 0.2) * DUMPS_PAUSED and len(seen) >= DUMPS_PAUSED // 8, (complete, len(seen))
     # Nearly each time there is code that was not seen before the stop: it needs no other one.
     if mode == "paused":
         assert sum(count == 1 for count in pauses) >= 0.5 * DUMPS_PAUSED, pauses

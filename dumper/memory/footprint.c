@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "memory/memory.h"
 
 /* The most spans of a footprint: each new one is compared with all. */
 #define SPANS_MAX 1024u
@@ -61,29 +60,4 @@ void footprint_clear(struct footprint *footprint)
 	free(footprint->spans);
 	free(footprint->bytes);
 	*footprint = (struct footprint){0};
-}
-
-void footprint_want(const struct footprint *footprint, struct memory *memory)
-{
-	for (uint32_t i = 0; i < footprint->nr_spans; i++)
-		memory_want(memory, footprint->spans[i].address,
-			    footprint->spans[i].address + footprint->spans[i].length);
-}
-
-bool footprint_is_same(const struct footprint *footprint, struct memory *memory)
-{
-	uint8_t now[256];
-
-	for (uint32_t i = 0; i < footprint->nr_spans && !footprint->failed; i++) {
-		const struct footprint_span *span = &footprint->spans[i];
-
-		for (uint32_t done = 0; done < span->length; done += sizeof(now)) {
-			const size_t length = span->length - done < sizeof(now) ? span->length - done : sizeof(now);
-
-			if (!memory_read(memory, span->address + done, now, length) ||
-			    memcmp(now, footprint->bytes + span->offset + done, length) != 0)
-				return false;
-		}
-	}
-	return !footprint->failed;
 }

@@ -28,17 +28,6 @@ struct footprint {
 /* Adds `length` bytes that were read at `address`; sets `failed` if they cannot be added. */
 void footprint_add(struct footprint *footprint, uint64_t address, const void *bytes, size_t length);
 
-struct memory;
-
-/* Notes the pages of a footprint as wanted (memory_want()). */
-void footprint_want(const struct footprint *footprint, struct memory *memory);
-
-/*
- * Whether a snapshot has the same bytes as a footprint. False if the footprint is incomplete, or if the bytes at its
- * addresses cannot be read.
- */
-bool footprint_is_same(const struct footprint *footprint, struct memory *memory);
-
 /* Frees the memory, and leaves the footprint empty. */
 void footprint_clear(struct footprint *footprint);
 

@@ -34,6 +34,9 @@ struct block {
 
 #define PAGES_PER_BLOCK 64
 
+/* Room for so many more pages is made before something is copied in haste: 16 MiB. */
+#define ROOM_PAGES 4096u
+
 /* The clock is read after so many reads, and before each copy: reading the clock takes longer than a read. */
 #define READS_PER_LOOK 64
 
@@ -263,6 +266,9 @@ static const uint8_t *page_data(struct memory *memory, uint64_t number)
 			return NULL;
 		copy_page(memory, page);
 	}
+	/* What lasts is read from the later copy: it has all that a stack can refer to that was copied in between. */
+	if (memory->kind == MEMORY_LASTS && memory->sealed_changing && page->again)
+		return page->again;
 	return page->state == PAGE_COPIED ? page->data : NULL;
 }
 
@@ -355,8 +361,10 @@ static bool plan(struct memory *memory, bool changing_only)
 		if (memory->plan && (changes(page) || !changing_only))
 			memory->plan[memory->plan_count++] = page->number * MEMORY_PAGE;
 	}
-	/* As much again is touched for what is copied next: the memory for it should not come from the kernel then. */
-	room = changing_only ? 2 * memory->plan_count + PAGES_PER_BLOCK : memory->plan_count;
+	/* More is touched for what is copied next: the memory for it should not come from the kernel then. */
+	room = memory->plan_count;
+	if (changing_only)
+		room += PAGES_PER_BLOCK + (memory->plan_count < ROOM_PAGES ? memory->plan_count : ROOM_PAGES);
 	memory->plan_data = reserve(memory, room);
 	if (!memory->plan || !memory->plan_ok || !memory->plan_data) {
 		memory->plan_count = 0;

@@ -2,8 +2,8 @@
  * The target's memory, as a snapshot of pages.
  *
  * The code in ruby/ reads the target through the snapshot (for the exceptions, see ruby/ruby.h). So each byte is copied
- * only once, even if it is used many times, and all output comes from the same copy. In paused mode, what changes is
- * copied while the target is stopped (see memory_reads()). By default, a page is copied when it is first read.
+ * only once, even if it is used many times, and all output comes from the same copy. What changes can be copied before what
+ * lasts (see memory_reads()), for example while the target is stopped. By default, a page is copied when it is first read.
  * memory_prefetch() and memory_fetch() copy many pages in advance, in as few system calls as possible. A read from a
  * sealed snapshot copies nothing: if the snapshot does not contain the page, the read fails, and the page is noted as
  * wanted.
@@ -44,8 +44,8 @@ bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t l
 /*
  * Sets a time limit for reads. The time is counted from this call. When the time is over, each read fails immediately.
  * The limit also ends loops that follow pointers in the target's data, because each step of such a loop needs a read.
- * The limit does not apply to memory_prefetch(), to memory_fetch(), or to the pages that memory_has_changed() reads
- * again.
+ * The limit does not apply to memory_prefetch(), memory_fetch(), memory_copy_again(), or the pages that
+ * memory_has_changed() reads again.
  *   limit_ns  the limit in nanoseconds; 0: no limit
  */
 void memory_limit(struct memory *memory, long limit_ns);
@@ -94,8 +94,8 @@ bool memory_forget(struct memory *memory);
 void memory_prefetch(struct memory *memory);
 
 /*
- * Whether the target's bytes differ from the copy now, or did so when memory_copy_again() copied them. Reads the pages
- * again if that has not, but does not change the copy. Also true if the pages cannot be read.
+ * Whether the target's bytes differ from the copy, now, or when memory_copy_again() copied them. Reads the pages from the
+ * target again unless memory_copy_again() has copied all of them; does not change the copy. Also true if they cannot be read.
  */
 bool memory_has_changed(struct memory *memory, uint64_t address, size_t length);
 
@@ -114,14 +114,16 @@ void memory_set_lacking(struct memory *memory, bool (*lacks)(const void *context
 size_t memory_lacked(const struct memory *memory);
 
 /*
- * A snapshot can be of two moments. What changes as soon as a thread of the target goes on is of the moment at which
- * the target is stopped. What lasts (code, names) is copied later:
+ * A snapshot can be of two moments. What changes as soon as a thread of the target goes on is of the first of them, at which
+ * the target is stopped, or seems to stand still. What lasts (code, names) is copied later:
  *
  *   1. Read what is needed while the target runs. The reads tell which pages have something that changes.
  *   2. Call memory_forget_changing(). Stop the target, and call memory_prefetch(), which copies these pages. More pages may be
  *      read or fetched while the target is stopped.
  *   3. Let the target go on, call memory_seal_changing(), and read everything again. What changes is read only from what was
- *      copied while the target was stopped; a read of another page fails, and is counted by memory_missed().
+ *      copied in step 2; a read of another page fails, and is counted by memory_missed().
+ *
+ * If the target is not stopped, call memory_copy_again() at the end of step 2: it shows what has changed during that step.
  *
  * Whether what was copied later is still the same, the caller must find out (ruby/collections.h).
  */
@@ -149,7 +151,7 @@ void memory_copy_again(struct memory *memory);
 /* The number of pages that have been read or noted as wanted since the snapshot was created. */
 size_t memory_pages(const struct memory *memory);
 
-/* The number of pages that reads have copied so far, each when it was first read. */
+/* The number of pages that reads have copied, or tried to, so far: each when it was first read. */
 size_t memory_copied(const struct memory *memory);
 
 /* Seals the snapshot: reads copy no pages until memory_forget() is called. */
@@ -157,7 +159,7 @@ void memory_seal(struct memory *memory);
 
 /*
  * The number of reads of the sealed snapshot that have failed because a page was not copied (after
- * memory_seal_changing(): was not copied while the target was stopped). memory_fetch(), and the functions that seal the
+ * memory_seal_changing(): was not copied before it). memory_fetch(), and the functions that seal the
  * snapshot or forget pages, reset this number to 0.
  */
 size_t memory_missed(const struct memory *memory);
@@ -171,10 +173,10 @@ void memory_want(struct memory *memory, uint64_t start, uint64_t end);
 
 /*
  * Copies all pages that are noted as wanted, in as few system calls as possible. Between memory_forget_changing() and
- * memory_seal_changing(), only those that have something that changes; after the latter, only those of which something that
- * lasts was read since the last call before it of memory_forget() or memory_seal_changing(). Earlier copies stay as they are, and a sealed
- * snapshot stays sealed. So a search can seal the snapshot, read what it can, fetch the missing pages, and continue.
- * Returns how many pages the function tried to copy; 0 if out of memory.
+ * memory_seal_changing(), copies only those that have something that changes; after the latter, only those of which
+ * something that lasts was read in the pass before it: since the call of memory_forget() or memory_seal_changing() that came
+ * before. Earlier copies stay as they are, and a sealed snapshot stays sealed. So a search can seal the snapshot, read what
+ * it can, fetch the missing pages, and continue. Returns how many pages the function tried to copy; 0 if out of memory.
  */
 size_t memory_fetch(struct memory *memory);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "memory/footprint_match.h"
 #include "ruby/resolve_parts.h"
 
 /*

@@ -71,26 +71,25 @@ static void want_blocking_region(const struct ruby *ruby, uint64_t thread)
 		memory_want(ruby->memory, status, status + ruby->layout->members[F_blocking_region_prev_status].size);
 }
 
-bool stack_pages_fetch(const struct ruby *ruby, const struct ruby_threads *threads, const struct ruby_fibers *fibers)
+void stack_pages_fetch(const struct ruby *ruby, const struct ruby_threads *threads, const struct ruby_fibers *fibers)
 {
 	const size_t count = threads->count + (fibers ? fibers->count : 0);
 	uint64_t *contexts = calloc(count + 1, sizeof(*contexts)), left = BYTES_MAX;
 	struct stack_facts facts;
 
 	if (!contexts)
-		return false;
+		return;
 	for (size_t i = 0; i < count; i++)
 		contexts[i] = i < threads->count ? threads->threads[i].ec : fibers->fibers[i - threads->count].ec;
-	for (size_t i = 0; i < threads->count; i++)
-		want_blocking_region(ruby, threads->threads[i].address);
 	for (size_t i = 0; i < count; i++)
 		if (read_facts(ruby, contexts[i], &facts))
 			want(ruby, facts.cfp, end_of(&facts), &left);
+	for (size_t i = 0; i < threads->count; i++)
+		want_blocking_region(ruby, threads->threads[i].address);
 	memory_fetch(ruby->memory);
 	for (size_t i = 0; i < count; i++)
 		if (read_facts(ruby, contexts[i], &facts))
 			want_values(ruby, &facts, &left);
 	memory_fetch(ruby->memory);
 	free(contexts);
-	return true;
 }

@@ -12,9 +12,9 @@
 /*
  * Copies the pages of execution contexts, of their control frames, of the environments on their stacks, and of what is on the
  * native stacks of threads while they block, into the memory of `ruby`, unless it has them. What cannot be read, or is no
- * stack, is left out, and so are what ZJIT has on native stacks, and all that is beyond 64 MiB. False if out of memory.
+ * stack, is left out, and so are what ZJIT has on native stacks, all that is beyond 64 MiB, and what there is no memory for.
  *   fibers  NULL: without the stacks of suspended fibers
  */
-bool stack_pages_fetch(const struct ruby *ruby, const struct ruby_threads *threads, const struct ruby_fibers *fibers);
+void stack_pages_fetch(const struct ruby *ruby, const struct ruby_threads *threads, const struct ruby_fibers *fibers);
 
 #endif

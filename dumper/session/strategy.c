@@ -40,7 +40,7 @@
 /* How much time it may take to find where the stacks are while the target is stopped. If it is not enough, all is copied. */
 #define STACKS_NS 10000000L
 
-/* How many pages of what lasts are copied at rbdump's priority: 64 MiB. */
+/* How many pages may be known, in all, for what is copied to be copied at a real-time priority: 64 MiB. */
 #define RAISED_PAGES 16384u
 
 /* For how long looks at a running target are repeated until no stack moved during a look. */
@@ -382,27 +382,34 @@ static bool old_stay(const struct collections *before, const struct collections 
 	return collections_same_old_objects(before, after) && after->begun - before->begun < 2;
 }
 
+/* What the looks at a running target are judged by. */
+struct running {
+	struct preemption preemption;
+	bool ran;			   /* a thread may have run between the copies */
+	struct ruby_threads later;	   /* the list of threads after the second copy */
+	struct collections before, copied; /* the collector before the first copy, and after the last one */
+};
+
 /*
- * Looks once at a running target. What changes is copied twice, with nothing in between, and what lasts after that: an object
- * to which a stack refers was there when the stack was copied, and stays there until a collection has begun. Meanwhile, the
- * thread that has the GVL should not run: it may be in a loop, and be torn in the same way in both copies.
- *   later   receives the list of threads after the second copy; the caller frees it, except after an error
- *   before  receives the state of the collector before the first copy
- *   copied  receives its state after the last copy
+ * Looks once at a running target. What changes is copied twice, and what lasts after that: an object to which a stack refers
+ * was there when the stack was copied, and stays there until a collection has begun. In between, the running thread should
+ * not run: it may be in a loop, and be torn in the same way in both copies.
  */
-static struct error *look_running(const struct session *session, struct look *look, struct preemption *preemption,
-				  struct ruby_threads *later, struct collections *before, struct collections *copied)
+static struct error *look_running(const struct session *session, struct look *look, struct running *running)
 {
 	struct ruby_threads threads;
 	struct ruby_fibers fibers;
+	bool raised, no_memory;
 	size_t fetched;
-	bool raised;
 
 	if (!memory_forget_changing(session->memory))
 		return error_no_memory();
+	preemption_choose(&running->preemption, session->target->pid);
 	raised = raise_to_copy(session);
-	preemption_begin(preemption, session->target->pid);
-	*before = collections_of(session, look);
+	preemption_begin(&running->preemption);
+	running->before = collections_of(session, look);
+	/* The look forgets it. */
+	no_memory = look->no_memory;
 	memory_prefetch(session->memory);
 	/* If there is no memory for these lists, the look finds that out. */
 	memory_limit(session->memory, CHASE_NS);
@@ -415,68 +422,74 @@ static struct error *look_running(const struct session *session, struct look *lo
 	}
 	memory_limit(session->memory, 0);
 	memory_copy_again(session->memory);
-	preemption_end(preemption);
+	preemption_end(&running->preemption);
+	running->ran = !running->preemption.held;
 	memory_seal_changing(session->memory);
 	fetched = memory_fetch(session->memory);
-	*copied = collections_of(session, look);
+	running->copied = collections_of(session, look);
 	if (raised)
 		priority_lower();
-	if (!look_list_now(session, look, later))
+	if (no_memory || !look_list_now(session, look, &running->later))
 		return error_no_memory();
-	look_at_copies(session, look, fetched, copied);
+	look_at_copies(session, look, fetched, &running->copied);
 	return NULL;
 }
 
 /* The same if there are rivals. Each reads other pages, so all pages are copied before the look and when they are read. */
-static struct error *look_running_rivals(const struct session *session, struct look *look, struct ruby_threads *later,
-					 struct collections *before, struct collections *copied)
+static struct error *look_running_rivals(const struct session *session, struct look *look, struct running *running)
 {
 	struct error *error;
 
-	*before = collections_of(session, look);
+	running->before = collections_of(session, look);
+	if (look->no_memory)
+		return error_no_memory();
 	error = snapshot_unpaused(session->memory);
 	if (error)
 		return error;
 	look_through_all(session, look, LOOK_NS);
 	compare(session, look);
-	if (!look_list_now(session, look, later))
+	if (!look_list_now(session, look, &running->later))
 		return error_no_memory();
-	*copied = collections_of(session, look);
+	running->copied = collections_of(session, look);
 	return NULL;
 }
 
 /*
  * Looks once at a running target, and marks what may be wrong.
- *   moved  receives how many stacks and lists are marked, or were not copied
+ *   faults  receives 0 if all is known to be right; otherwise, the larger the number, the more is marked or was not copied
  */
-static struct error *look_and_mark(const struct session *session, struct look *look, struct preemption *preemption,
-				   size_t *moved)
+static struct error *look_and_mark(const struct session *session, struct look *look, struct running *running,
+				   size_t *faults)
 {
-	struct ruby_threads later;
-	struct collections before, copied;
-	struct error *error = session->rivals ? look_running_rivals(session, look, &later, &before, &copied)
-					      : look_running(session, look, preemption, &later, &before, &copied);
+	const struct collections *before = &running->before, *copied = &running->copied;
+	struct error *error =
+	    session->rivals ? look_running_rivals(session, look, running) : look_running(session, look, running);
+	const size_t missed = memory_missed(session->memory);
+	size_t marked = 0;
 
 	if (error)
 		return error;
-	*moved = memory_missed(session->memory) + !preemption->held;
 	if (!look->no_memory)
-		*moved += look_mark_moved(session, look, &later);
-	threads_clear(&later);
+		marked = look_mark_moved(session, look, &running->later);
+	threads_clear(&running->later);
 	if (look->no_memory)
 		return error_no_memory();
-	if (collections_moved_between(&before, &copied))
-		*moved += look_mark_compacted(look);
-	else if (before.told && !before.doubted && !collections_same_objects(&before, &copied))
-		*moved += look_mark_collected(look, old_stay(&before, &copied));
+	/* What was not copied may have been a fiber. */
+	if (missed > 0 && look->trace->fibers_missing == LIST_COMPLETE)
+		look->trace->fibers_missing = LIST_BROKEN;
+	if (collections_moved_between(before, copied))
+		marked = look_mark_compacted(look);
+	else if (before->told && !before->doubted && !collections_same_objects(before, copied))
+		marked += look_mark_collected(look, old_stay(before, copied));
+	*faults = 2 * (marked + missed) + running->ran;
 	return NULL;
 }
 
 static struct error *look_unpaused(const struct session *session, struct look *look)
 {
 	struct look best = {.ruby = look->ruby};
-	size_t moved = 0, least = SIZE_MAX, refusals = 0;
-	struct preemption preemption = {0};
+	size_t faults = 0, least = SIZE_MAX, refusals = 0;
+	struct running running = {0};
 	struct timespec began;
 	struct error *error;
 
@@ -485,14 +498,14 @@ static struct error *look_unpaused(const struct session *session, struct look *l
 		return error;
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	do {
-		error = look_and_mark(session, look, &preemption, &moved);
+		error = look_and_mark(session, look, &running, &faults);
 		if (error)
 			break;
 		/* What does not fit may have been moving, though no part of it is known to have: then none of that look
 		   is shown if there is another. */
-		if (!look->refused && !look->untested && moved < least) {
+		if (!look->refused && !look->untested && faults < least) {
 			look_move(look, &best);
-			least = moved;
+			least = faults;
 		}
 		refusals += look->refused != NULL;
 	} while (least > 0 && (elapsed_ns(&began) < UNPAUSED_NS ||

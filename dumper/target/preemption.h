@@ -1,6 +1,7 @@
 /*
- * Keeps one running thread of a live process from running for a moment, without stopping it: the calling thread moves to the
- * CPU of that thread, at a real-time priority (base/priority.h). The kernel then tells whether the thread has run meanwhile.
+ * Keeps the one running thread of a live process from running for a moment, without stopping it: the calling thread moves to
+ * the CPU of that thread, at a real-time priority (base/priority.h). The kernel then tells whether the thread has run
+ * meanwhile.
  */
 #ifndef RBDUMP_PREEMPTION_H
 #define RBDUMP_PREEMPTION_H
@@ -12,25 +13,31 @@
 
 /* All members are zero at first. */
 struct preemption {
-	pid_t tid;	       /* the thread that was chosen last; 0: none */
-	bool held;	       /* after preemption_end(): that thread has not run; or no thread was runnable */
-	struct task task;      /* during a preemption: the thread */
-	struct task_look then; /* what it was doing at the beginning */
-	cpu_set_t cpus;	       /* during a preemption: where the calling thread may run otherwise */
-	bool on_its_cpu;
+	/* After preemption_end(): no thread of the process has run since preemption_begin(). False: one has, or may have. */
+	bool held;
+	/* How many threads were runnable when they were looked at: 0, 1, or 2 if there are more; -1: not known. */
+	int runnable;
+	pid_t tid;	  /* the thread that was chosen last; 0: none */
+	struct task task; /* during a preemption: that thread */
+	uint64_t
+	    switches; /* how many times it had been given a CPU when the calling thread had moved to its CPU; 0: not known */
+	cpu_set_t cpus; /* during a preemption: where the calling thread may run otherwise */
+	bool moved;
 };
 
 /*
- * Chooses a thread of a process that is runnable, and moves the calling thread to its CPU: the thread that was chosen last if
- * it did not run then, otherwise the next one, so that each thread is chosen in its turn. If there is none, or if the calling
- * thread may not use that CPU (taskset(1)), it stays where it is. Each call must be followed by preemption_end().
+ * Looks for the runnable threads of a process, and chooses one: if there are several, the one behind the thread that was
+ * chosen last. It takes some microseconds for each thread of the process, and is not known if there are more than 4,096.
  */
-void preemption_begin(struct preemption *preemption, pid_t pid);
+void preemption_choose(struct preemption *preemption, pid_t pid);
 
 /*
- * Sets `held`: false if the chosen thread has run since preemption_begin(), or if that is not known. Then lets the calling
- * thread run where it could run before.
+ * Moves the calling thread to the CPU of the chosen thread, if the calling thread may use that CPU (taskset(1)) and the
+ * chosen one has no real-time priority of its own. Each call must be followed by preemption_end().
  */
+void preemption_begin(struct preemption *preemption);
+
+/* Sets `held`. Then lets the calling thread run where it could run before. */
 void preemption_end(struct preemption *preemption);
 
 #endif

@@ -7,8 +7,7 @@
 
 #include <cmocka.h>
 
-#include "memory/footprint.h"
-#include "memory/memory.h"
+#include "memory/footprint_match.h"
 
 #define BASE UINT64_C(0x7f0000000000)
 

@@ -456,13 +456,15 @@ static void test_two_moments(void **state)
 /* What changes is copied twice, and compared: what changes after that is of no account, nor what was not copied twice. */
 static void test_copied_twice(void **state)
 {
+	uint8_t before, byte;
+
 	assert_true(reads_now(*state, 0));
 	assert_true(reads_now(*state, 1));
 	assert_true(memory_forget_changing(*state));
 	memory_prefetch(*state);
 	memory_want(*state, BASE + 2 * MEMORY_PAGE, BASE + 2 * MEMORY_PAGE + 1);
 	assert_int_equal(memory_fetch(*state), 1);
-	target[MEMORY_PAGE + 9]++;
+	before = target[MEMORY_PAGE + 9]++;
 	pages_copied = 0;
 	memory_copy_again(*state);
 	assert_int_equal(pages_copied, 3);
@@ -472,9 +474,16 @@ static void test_copied_twice(void **state)
 	assert_true(memory_has_changed(*state, BASE, MEMORY_PAGE + 10));
 	assert_false(memory_has_changed(*state, BASE + MEMORY_PAGE + 10, 2 * MEMORY_PAGE - 10));
 	assert_int_equal(pages_copied, 3);
-	/* The second copy is not what is read. */
+	/* What changes is read from the first copy, what lasts from the second one. */
+	assert_true(memory_read(*state, BASE + MEMORY_PAGE + 9, &byte, 1));
+	assert_int_equal(byte, before);
 	memory_reads(*state, MEMORY_LASTS);
-	assert_false(reads_now(*state, 0));
+	assert_true(memory_read(*state, BASE + MEMORY_PAGE + 9, &byte, 1));
+	assert_int_equal(byte, before + 1);
+	/* Of pages of which one has no second copy, all are read again. */
+	assert_true(reads_now(*state, 3));
+	assert_false(memory_has_changed(*state, BASE + 3 * MEMORY_PAGE, 8));
+	assert_true(memory_has_changed(*state, BASE + 2 * MEMORY_PAGE, MEMORY_PAGE + 8));
 	/* The next copy has no second one. */
 	assert_true(memory_forget(*state));
 	memory_prefetch(*state);

@@ -1,4 +1,4 @@
-/* Preemption: while it holds, the chosen thread does not run; afterwards all is as it was. */
+/* Preemption: while it holds, no thread of the process runs; afterwards all is as it was. */
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -15,36 +15,73 @@
 
 #include "base/clock.h"
 #include "base/priority.h"
+#include "base/thread.h"
 #include "target/preemption.h"
 
-/* A process that counts, or sleeps. */
-static pid_t child;
-static volatile uint64_t *counter;
+#define THREADS_MAX 2
+#define TIMES	    50
 
-static void start(bool counts)
+/* A process of some threads that count, or of one that sleeps. */
+static pid_t child;
+static volatile uint64_t *counters;
+
+static void *count(void *counter)
 {
-	counter = mmap(NULL, sizeof(*counter), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_ptr_not_equal(counter, MAP_FAILED);
+	for (volatile uint64_t *at = counter;; ++*at)
+		;
+	return NULL;
+}
+
+static void start(int threads)
+{
+	const struct sched_param none = {0};
+	pthread_t other;
+
+	counters =
+	    mmap(NULL, THREADS_MAX * sizeof(*counters), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(counters, MAP_FAILED);
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		*counter = 1;
-		while (counts)
-			++*counter;
+		/* The tests may run with chrt(1). */
+		sched_setscheduler(0, SCHED_OTHER, &none);
+		if (threads > 1 && thread_start(&other, count, (void *)(uintptr_t)&counters[1]))
+			_exit(1);
+		if (threads > 0)
+			count((void *)(uintptr_t)&counters[0]);
 		for (;;)
 			pause();
 	}
-	while (*counter == 0)
-		sched_yield();
+	for (int i = 0; i < threads; i++)
+		while (counters[i] == 0)
+			sched_yield();
+}
+
+static cpu_set_t cpus;
+
+static int begin(void **state)
+{
+	(void)state;
+	return sched_getaffinity(0, sizeof(cpus), &cpus);
+}
+
+static void end_child(void)
+{
+	if (child > 0) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+	child = 0;
 }
 
 static int end(void **state)
 {
 	(void)state;
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
-	return munmap((void *)(uintptr_t)counter, sizeof(*counter));
+	priority_lower();
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+	end_child();
+	return munmap((void *)(uintptr_t)counters, THREADS_MAX * sizeof(*counters));
 }
 
 static void pass(long ns)
@@ -56,64 +93,114 @@ static void pass(long ns)
 		;
 }
 
-/* Where the kernel moves the child to another CPU, `held` has to tell. */
-static void test_counter_stands_still(void **state)
+static uint64_t counted(void)
+{
+	return counters[0] + counters[1];
+}
+
+/* Preempts the child TIMES times. Where it is said to be held, it has not counted. Returns how often it was held. */
+static int preempt(void)
 {
 	struct preemption preemption = {0};
-	cpu_set_t before, after;
+	cpu_set_t after;
 	int held = 0;
+
+	for (int i = 0; i < TIMES; i++) {
+		uint64_t then, now;
+
+		preemption_choose(&preemption, child);
+		preemption_begin(&preemption);
+		then = counted();
+		pass(200000);
+		now = counted();
+		preemption_end(&preemption);
+		if (preemption.held)
+			assert_int_equal(now, then);
+		held += preemption.held;
+		pass(500000);
+	}
+	assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
+	assert_true(CPU_EQUAL(&cpus, &after));
+	return held;
+}
+
+/* The kernel may move the child to another CPU, but not each time. */
+static void test_one_thread(void **state)
+{
 	bool raised;
 
 	(void)state;
-	start(true);
-	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	start(1);
 	raised = priority_raise(PRIORITY_SAMPLES);
-	for (int i = 0; i < 50; i++) {
-		uint64_t then, now;
+	assert_true(preempt() > 0 || !raised);
+}
 
-		preemption_begin(&preemption, child);
-		assert_int_equal(preemption.tid, child);
-		then = *counter;
-		pass(200000);
-		now = *counter;
+/* Only one of them is kept from running. Each is chosen in its turn. */
+static void test_two_threads(void **state)
+{
+	struct preemption preemption = {0};
+	pid_t chosen[3];
+
+	(void)state;
+	start(2);
+	priority_raise(PRIORITY_SAMPLES);
+	assert_int_equal(preempt(), 0);
+	for (int i = 0; i < 3; i++) {
+		preemption_choose(&preemption, child);
+		assert_int_equal(preemption.runnable, 2);
+		chosen[i] = preemption.tid;
+		preemption_begin(&preemption);
 		preemption_end(&preemption);
-		if (preemption.held) {
-			assert_int_equal(now, then);
-			held++;
-		}
-		pass(500000);
 	}
-	if (raised) {
-		priority_lower();
-		assert_true(held > 25);
-	}
-	assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
-	assert_true(CPU_EQUAL(&before, &after));
+	assert_int_not_equal(chosen[0], chosen[1]);
+	assert_int_equal(chosen[0], chosen[2]);
 }
 
 /* Nothing runs, so nothing has to be kept from running. */
 static void test_asleep(void **state)
 {
 	struct preemption preemption = {0};
-	struct task task;
 
 	(void)state;
-	start(false);
-	task_open(&task, child, child);
-	while (task_runs(&task))
-		sched_yield();
-	task_close(&task);
-	preemption_begin(&preemption, child);
+	start(0);
+	do {
+		preemption_choose(&preemption, child);
+		preemption_begin(&preemption);
+		preemption_end(&preemption);
+	} while (preemption.runnable != 0);
 	assert_int_equal(preemption.tid, 0);
-	preemption_end(&preemption);
 	assert_true(preemption.held);
+}
+
+/* Of a process that does not exist, it is not known what runs. */
+static void test_ended(void **state)
+{
+	struct preemption preemption = {0};
+	pid_t ended;
+
+	(void)state;
+	start(1);
+	ended = child;
+	preemption_choose(&preemption, ended);
+	assert_int_equal(preemption.runnable, 1);
+	end_child();
+	preemption_begin(&preemption);
+	preemption_end(&preemption);
+	assert_false(preemption.held);
+	preemption_choose(&preemption, ended);
+	assert_int_equal(preemption.runnable, -1);
+	preemption_begin(&preemption);
+	preemption_end(&preemption);
+	assert_false(preemption.held);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_teardown(test_counter_stands_still, end),
-	    cmocka_unit_test_teardown(test_asleep, end),
+	    cmocka_unit_test_setup_teardown(test_one_thread, begin, end),
+	    cmocka_unit_test_setup_teardown(test_two_threads, begin, end),
+	    cmocka_unit_test_setup_teardown(test_asleep, begin, end),
+	    cmocka_unit_test_setup_teardown(test_ended, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
