@@ -38,7 +38,8 @@ int task_cpu(const struct task *task);
 
 /*
  * Moves the calling thread to the CPU of a thread. While the calling thread runs there, that thread runs only if it has a
- * higher priority, or if the kernel moves it to another CPU. Returns that CPU; -1 if it is not known or not one of `cpus`, or if the move fails.
+ * higher priority, or if the kernel moves it to another CPU. Returns that CPU; -1 if it is not known or not one of `cpus`, or
+ * if the move fails.
  *   bound  the CPU to which the calling thread is bound already; -1: to none
  */
 int task_follow(const struct task *task, const cpu_set_t *cpus, int bound);
