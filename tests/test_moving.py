@@ -125,7 +125,7 @@ def test_names_of_what_is_redefined(ruby, rbdump, mode):
     judge, seen, pauses, complete, half_made = redefined.Judge(), [], [], 0, []
     # Unpaused, up to 2.7, it is not known whether a frame is whole: at most 1.44 of a thousand stacks (doc/experiments.md).
     # Without a priority, the main thread can run while its stack is copied, and be in the same place twice.
-    half_made_most = 2 if mode == "unpaused" and (ruby.series < (3, 0) or not may_raise_priority()) else 0
+    half_made_most = 1 if mode == "unpaused" and (ruby.series < (3, 0) or not may_raise_priority()) else 0
     with Running(ruby, redefined.SCRIPT) as target:
         assert target.first_line == "ready"
         for _ in range(DUMPS_PAUSED):

@@ -423,6 +423,7 @@ struct copies {
 	bool *ok;
 	uint8_t *data; /* of the snapshot */
 	size_t count;  /* 0 if out of memory */
+	bool none;     /* there was nothing to copy */
 };
 
 /* Copies all pages that are chosen. The caller frees the copies' `pages` and `ok`. */
@@ -437,6 +438,7 @@ static struct copies copy_pages(struct memory *memory,
 	for (size_t i = 0; copies.pages && copies.ok && i < memory->capacity; i++)
 		if (memory->pages[i].state != PAGE_EMPTY && chosen(memory, &memory->pages[i]))
 			copies.pages[copies.count++] = memory->pages[i].number * MEMORY_PAGE;
+	copies.none = copies.pages && copies.ok && copies.count == 0;
 	if (copies.count > 0)
 		copies.data = reserve(memory, copies.count);
 	if (!copies.data) {
@@ -459,14 +461,20 @@ static bool is_fresh(const struct memory *memory, const struct page *page)
 	return memory->copies_fresh && page->state == PAGE_COPIED && page->fresh;
 }
 
-void memory_copy_again(struct memory *memory)
+bool memory_copy_again(struct memory *memory)
 {
 	const struct copies copies = copy_pages(memory, is_fresh);
+	const bool enough = copies.data || copies.none;
 
-	for (size_t i = 0; i < copies.count; i++)
-		if (copies.ok[i])
-			find_page(memory, copies.pages[i] / MEMORY_PAGE)->again = copies.data + i * MEMORY_PAGE;
+	for (size_t i = 0; i < copies.count; i++) {
+		struct page *page = find_page(memory, copies.pages[i] / MEMORY_PAGE);
+
+		page->again = copies.ok[i] ? copies.data + i * MEMORY_PAGE : NULL;
+		if (!copies.ok[i])
+			page->state = PAGE_UNREADABLE;
+	}
 	free_copies(&copies);
+	return enough;
 }
 
 /*

@@ -143,10 +143,11 @@ void memory_seal_changing(struct memory *memory);
 
 /*
  * Between memory_forget_changing() and memory_seal_changing(): copies all pages a second time that were copied since the
- * former, in one call of the source. memory_has_changed() then tells what changed between the two copies, until pages are
- * forgotten. If out of memory, it compares with the bytes as they are when it is called, as without this function.
+ * former, in one call of the source. Until pages are forgotten, memory_has_changed() then tells what changed between the two
+ * copies. After memory_seal_changing(), what lasts is read from the second copy: it has all to which what was copied first can
+ * refer. A page that cannot be read again counts as unreadable. Returns false if out of memory.
  */
-void memory_copy_again(struct memory *memory);
+bool memory_copy_again(struct memory *memory);
 
 /* The number of pages that have been read or noted as wanted since the snapshot was created. */
 size_t memory_pages(const struct memory *memory);

@@ -10,12 +10,18 @@ static bool read_zjit_frame(const struct access *from, uint64_t jit_return, stru
 {
 	struct access access = *from;
 	uint64_t frame = access_word(&access, jit_return - 8);
+	enum memory_kind kind;
+	bool is_code;
 
 	if (!value_is_object(frame))
 		return false;
+	/* ZJIT's frame is made when code is compiled (zjit/src/codegen.rs, JITFrame). */
+	kind = memory_reads(access.memory, MEMORY_LASTS);
 	ret->pc = access_member(&access, frame, F_zjit_frame_pc);
 	ret->iseq = access_member(&access, frame, F_zjit_frame_iseq);
-	return value_is_imemo(&access, value_object(&access, ret->iseq), E_imemo_iseq);
+	is_code = value_is_imemo(&access, value_object(&access, ret->iseq), E_imemo_iseq);
+	memory_reads(access.memory, kind);
+	return is_code;
 }
 
 struct jit_frame jit_frame_read(const struct ruby *ruby, struct access *access, uint64_t cfp)

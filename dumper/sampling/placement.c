@@ -45,7 +45,6 @@ bool placement_enter(struct placement *placement)
 	return priority_is_real_time();
 }
 
-/* While rbdump runs on the CPU of the thread, the thread does not run. */
 bool placement_follow(struct placement *placement, const struct task *task)
 {
 	const int cpu = task_follow(task, &placement->cpus, placement->cpu);

@@ -40,7 +40,7 @@ void placement_end(struct placement *placement);
 bool placement_enter(struct placement *placement);
 
 /*
- * Moves the calling thread to the CPU of a task. While the calling thread runs there, the task cannot run. Returns
+ * Moves the calling thread to the CPU of a task (task_follow() in target/task.h). Returns
  * false if that CPU is not known, if that CPU is not one of the CPUs of rbdump (for example because of taskset(1)), or
  * if the move fails.
  */

@@ -407,7 +407,7 @@ static bool make_room(struct look *look, size_t count)
 static bool read_stacks(const struct session *session, struct look *look, struct resolver *resolver)
 {
 	struct trace *trace = look->trace;
-	size_t frames_left = MAX_FRAMES, nr_threads = look->threads.count;
+	size_t frames_left = MAX_FRAMES, nr_threads = look->threads.count, missed;
 
 	if (!index_natives(session, look) || !make_room(look, nr_threads))
 		return false;
@@ -422,9 +422,13 @@ static bool read_stacks(const struct session *session, struct look *look, struct
 		judge_thread(session, look, thread, &look->stacks[i], &trace->threads[i]);
 	}
 	/* Fibers come after threads: if there is no room for all stacks, those of threads are read. */
+	missed = memory_missed(look->ruby.memory);
 	if (!fibers_list(&look->ruby, &look->threads, &look->found, &look->fibers) ||
 	    !make_room(look, nr_threads + look->fibers.count))
 		return false;
+	/* What was not copied in time may have been a fiber. */
+	if (look->fibers.missing == LIST_COMPLETE && memory_missed(look->ruby.memory) > missed)
+		look->fibers.missing = LIST_BROKEN;
 	for (size_t i = 0; i < look->fibers.count; i++) {
 		const struct ruby_fiber *fiber = &look->fibers.fibers[i];
 		struct trace_thread *entry = &trace->threads[trace->nr_threads];

@@ -399,7 +399,7 @@ static struct error *look_running(const struct session *session, struct look *lo
 {
 	struct ruby_threads threads;
 	struct ruby_fibers fibers;
-	bool raised, no_memory;
+	bool raised, enough;
 	size_t fetched;
 
 	if (!memory_forget_changing(session->memory))
@@ -408,8 +408,6 @@ static struct error *look_running(const struct session *session, struct look *lo
 	raised = raise_to_copy(session);
 	preemption_begin(&running->preemption);
 	running->before = collections_of(session, look);
-	/* The look forgets it. */
-	no_memory = look->no_memory;
 	memory_prefetch(session->memory);
 	/* If there is no memory for these lists, the look finds that out. */
 	memory_limit(session->memory, CHASE_NS);
@@ -421,7 +419,7 @@ static struct error *look_running(const struct session *session, struct look *lo
 		threads_clear(&threads);
 	}
 	memory_limit(session->memory, 0);
-	memory_copy_again(session->memory);
+	enough = memory_copy_again(session->memory);
 	preemption_end(&running->preemption);
 	running->ran = !running->preemption.held;
 	memory_seal_changing(session->memory);
@@ -429,7 +427,8 @@ static struct error *look_running(const struct session *session, struct look *lo
 	running->copied = collections_of(session, look);
 	if (raised)
 		priority_lower();
-	if (no_memory || !look_list_now(session, look, &running->later))
+	/* The look forgets `no_memory`. */
+	if (!enough || look->no_memory || !look_list_now(session, look, &running->later))
 		return error_no_memory();
 	look_at_copies(session, look, fetched, &running->copied);
 	return NULL;
@@ -456,7 +455,7 @@ static struct error *look_running_rivals(const struct session *session, struct l
 
 /*
  * Looks once at a running target, and marks what may be wrong.
- *   faults  receives 0 if all is known to be right; otherwise, the larger the number, the more is marked or was not copied
+ *   faults  receives 0 if all was copied, nothing is marked, and no thread has run; otherwise, the more is marked, the more
  */
 static struct error *look_and_mark(const struct session *session, struct look *look, struct running *running,
 				   size_t *faults)
@@ -464,7 +463,7 @@ static struct error *look_and_mark(const struct session *session, struct look *l
 	const struct collections *before = &running->before, *copied = &running->copied;
 	struct error *error =
 	    session->rivals ? look_running_rivals(session, look, running) : look_running(session, look, running);
-	const size_t missed = memory_missed(session->memory);
+	const bool missed = memory_missed(session->memory) > 0;
 	size_t marked = 0;
 
 	if (error)
@@ -474,12 +473,9 @@ static struct error *look_and_mark(const struct session *session, struct look *l
 	threads_clear(&running->later);
 	if (look->no_memory)
 		return error_no_memory();
-	/* What was not copied may have been a fiber. */
-	if (missed > 0 && look->trace->fibers_missing == LIST_COMPLETE)
-		look->trace->fibers_missing = LIST_BROKEN;
 	if (collections_moved_between(before, copied))
 		marked = look_mark_compacted(look);
-	else if (before->told && !before->doubted && !collections_same_objects(before, copied))
+	else if (before->told && !before->doubted && !collections_unchanged(before, copied))
 		marked += look_mark_collected(look, old_stay(before, copied));
 	*faults = 2 * (marked + missed) + running->ran;
 	return NULL;

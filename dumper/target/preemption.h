@@ -1,6 +1,6 @@
 /*
- * Keeps the one running thread of a live process from running for a moment, without stopping it: the calling thread moves to
- * the CPU of that thread, at a real-time priority (base/priority.h). The kernel then tells whether the thread has run
+ * Keeps a running thread of a live process from running for a moment, without stopping it: the calling thread moves to the CPU
+ * of that thread, at a real-time priority (base/priority.h). The kernel then tells whether any thread of the process has run
  * meanwhile.
  */
 #ifndef RBDUMP_PREEMPTION_H
@@ -8,6 +8,7 @@
 
 #include <sched.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "target/task.h"
 
@@ -15,29 +16,32 @@
 struct preemption {
 	/* After preemption_end(): no thread of the process has run since preemption_begin(). False: one has, or may have. */
 	bool held;
-	/* How many threads were runnable when they were looked at: 0, 1, or 2 if there are more; -1: not known. */
-	int runnable;
-	pid_t tid;	  /* the thread that was chosen last; 0: none */
-	struct task task; /* during a preemption: that thread */
+	pid_t tid;	  /* the thread that was chosen last; 0: none was runnable */
+	struct task task; /* from preemption_choose() to preemption_end(): that thread */
 	uint64_t
-	    switches; /* how many times it had been given a CPU when the calling thread had moved to its CPU; 0: not known */
-	cpu_set_t cpus; /* during a preemption: where the calling thread may run otherwise */
-	bool moved;
+	    switches; /* how many times it had been given a CPU, before it was seen waiting for its CPU; 0: not known */
+	uint64_t cpu_ns; /* the CPU time of the process in preemption_begin(); 0: not known */
+	int cpu;	 /* where the calling thread has moved to; -1: it has not moved */
+	cpu_set_t cpus;	 /* if it has: where it may run otherwise */
 };
 
 /*
- * Looks for the runnable threads of a process, and chooses one: if there are several, the one behind the thread that was
- * chosen last. It takes some microseconds for each thread of the process, and is not known if there are more than 4,096.
+ * Looks for a runnable thread of a process, and chooses it: if there are several, the one behind the thread that was chosen
+ * last. It takes some microseconds for each thread of the process. None is chosen if there are more than 4,096. Each call must
+ * be followed by preemption_begin() and preemption_end().
  */
 void preemption_choose(struct preemption *preemption, pid_t pid);
 
 /*
- * Moves the calling thread to the CPU of the chosen thread, if the calling thread may use that CPU (taskset(1)) and the
- * chosen one has no real-time priority of its own. Each call must be followed by preemption_end().
+ * Moves the calling thread to the CPU of the chosen thread. It does not move if it may not use that CPU (taskset(1)), if the
+ * chosen thread has a real-time priority of its own, or if the kernel would prefer the chosen thread (nice(1)).
  */
 void preemption_begin(struct preemption *preemption);
 
-/* Sets `held`. Then lets the calling thread run where it could run before. */
+/*
+ * Sets `held`. It is false if there are more than 128 threads: to look at each takes long. Then the calling thread leaves that
+ * CPU, if there is another one, and may run again where it could run before.
+ */
 void preemption_end(struct preemption *preemption);
 
 #endif

@@ -466,7 +466,7 @@ static void test_copied_twice(void **state)
 	assert_int_equal(memory_fetch(*state), 1);
 	before = target[MEMORY_PAGE + 9]++;
 	pages_copied = 0;
-	memory_copy_again(*state);
+	assert_true(memory_copy_again(*state));
 	assert_int_equal(pages_copied, 3);
 	memory_seal_changing(*state);
 	go_on();

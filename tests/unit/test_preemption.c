@@ -1,4 +1,4 @@
-/* Preemption: while it holds, no thread of the process runs; afterwards all is as it was. */
+/* Preemption: while it holds, no thread of the process runs; afterwards, all is as it was. */
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -18,7 +18,9 @@
 #include "base/thread.h"
 #include "target/preemption.h"
 
+/* Each counter has a page of its own. */
 #define THREADS_MAX 2
+#define WORDS	    (4096 / sizeof(uint64_t))
 #define TIMES	    50
 
 /* A process of some threads that count, or of one that sleeps. */
@@ -37,8 +39,8 @@ static void start(int threads)
 	const struct sched_param none = {0};
 	pthread_t other;
 
-	counters =
-	    mmap(NULL, THREADS_MAX * sizeof(*counters), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	counters = mmap(NULL, THREADS_MAX * WORDS * sizeof(*counters), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(counters, MAP_FAILED);
 	child = fork();
 	assert_true(child >= 0);
@@ -46,15 +48,15 @@ static void start(int threads)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		/* The tests may run with chrt(1). */
 		sched_setscheduler(0, SCHED_OTHER, &none);
-		if (threads > 1 && thread_start(&other, count, (void *)(uintptr_t)&counters[1]))
+		if (threads > 1 && thread_start(&other, count, (void *)(uintptr_t)&counters[WORDS]))
 			_exit(1);
 		if (threads > 0)
 			count((void *)(uintptr_t)&counters[0]);
-		for (;;)
+		for (counters[0] = 1;;)
 			pause();
 	}
-	for (int i = 0; i < threads; i++)
-		while (counters[i] == 0)
+	for (int i = 0; i < threads || i == 0; i++)
+		while (counters[(size_t)i * WORDS] == 0)
 			sched_yield();
 }
 
@@ -81,7 +83,7 @@ static int end(void **state)
 	priority_lower();
 	sched_setaffinity(0, sizeof(cpus), &cpus);
 	end_child();
-	return munmap((void *)(uintptr_t)counters, THREADS_MAX * sizeof(*counters));
+	return munmap((void *)(uintptr_t)counters, THREADS_MAX * WORDS * sizeof(*counters));
 }
 
 static void pass(long ns)
@@ -95,65 +97,125 @@ static void pass(long ns)
 
 static uint64_t counted(void)
 {
-	return counters[0] + counters[1];
+	return counters[0] + counters[WORDS];
 }
 
-/* Preempts the child TIMES times. Where it is said to be held, it has not counted. Returns how often it was held. */
-static int preempt(void)
+/* Lets go of the CPU. */
+static void rest(long ns)
+{
+	nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+}
+
+/*
+ * Preempts the child TIMES times, and passes 0.2 ms each time. Where it is said to be held, it has not counted. Returns how
+ * often it was held.
+ *   counted_on  receives how often it has counted
+ */
+static int preempt(void (*pass_time)(long ns), int *counted_on)
 {
 	struct preemption preemption = {0};
 	cpu_set_t after;
 	int held = 0;
 
+	*counted_on = 0;
 	for (int i = 0; i < TIMES; i++) {
 		uint64_t then, now;
 
 		preemption_choose(&preemption, child);
 		preemption_begin(&preemption);
 		then = counted();
-		pass(200000);
+		pass_time(200000);
 		now = counted();
 		preemption_end(&preemption);
 		if (preemption.held)
 			assert_int_equal(now, then);
 		held += preemption.held;
-		pass(500000);
+		*counted_on += now != then;
+		rest(500000);
 	}
 	assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
 	assert_true(CPU_EQUAL(&cpus, &after));
 	return held;
 }
 
+/* Whether the kernel counts how often a thread is given a CPU (CONFIG_SCHED_INFO). */
+static bool counts_switches(void)
+{
+	struct task task;
+	bool counts;
+
+	task_open(&task, getpid(), gettid());
+	counts = task_look(&task, NULL).switches != 0;
+	task_close(&task);
+	return counts;
+}
+
 /* The kernel may move the child to another CPU, but not each time. */
 static void test_one_thread(void **state)
 {
-	bool raised;
+	int counted_on;
 
 	(void)state;
 	start(1);
-	raised = priority_raise(PRIORITY_SAMPLES);
-	assert_true(preempt() > 0 || !raised);
+	if (!priority_raise(PRIORITY_SAMPLES) || !counts_switches()) {
+		preempt(pass, &counted_on);
+		skip();
+	}
+	assert_true(preempt(pass, &counted_on) > 0);
 }
 
-/* Only one of them is kept from running. Each is chosen in its turn. */
+/* A thread that was let run is not held. */
+static void test_let_run(void **state)
+{
+	int counted_on;
+
+	(void)state;
+	start(1);
+	priority_raise(PRIORITY_SAMPLES);
+	assert_true(preempt(rest, &counted_on) < TIMES);
+	assert_true(counted_on > 0);
+}
+
+/* At most one of them is kept from running. Each is chosen in its turn. */
 static void test_two_threads(void **state)
 {
 	struct preemption preemption = {0};
 	pid_t chosen[3];
+	int counted_on;
 
 	(void)state;
 	start(2);
 	priority_raise(PRIORITY_SAMPLES);
-	assert_int_equal(preempt(), 0);
+	preempt(pass, &counted_on);
 	for (int i = 0; i < 3; i++) {
 		preemption_choose(&preemption, child);
-		assert_int_equal(preemption.runnable, 2);
 		chosen[i] = preemption.tid;
 		preemption_begin(&preemption);
 		preemption_end(&preemption);
+		assert_false(preemption.held);
 	}
 	assert_int_not_equal(chosen[0], chosen[1]);
 	assert_int_equal(chosen[0], chosen[2]);
+}
+
+/* A thread that may run before rbdump is left alone: rbdump would have to wait for it. */
+static void test_real_time(void **state)
+{
+	struct preemption preemption = {0};
+	const struct sched_param highest = {.sched_priority = 50};
+
+	(void)state;
+	start(0);
+	if (sched_setscheduler(child, SCHED_FIFO, &highest) != 0)
+		skip();
+	priority_raise(PRIORITY_SAMPLES);
+	/* As if it had gone to sleep after it was chosen. */
+	preemption.tid = child;
+	task_open(&preemption.task, child, child);
+	preemption_begin(&preemption);
+	assert_int_equal(preemption.cpu, -1);
+	preemption_end(&preemption);
+	assert_false(preemption.held);
 }
 
 /* Nothing runs, so nothing has to be kept from running. */
@@ -163,11 +225,12 @@ static void test_asleep(void **state)
 
 	(void)state;
 	start(0);
-	do {
+	for (int i = 0; i < 1000 && !preemption.held; i++) {
 		preemption_choose(&preemption, child);
 		preemption_begin(&preemption);
 		preemption_end(&preemption);
-	} while (preemption.runnable != 0);
+		rest(1000000);
+	}
 	assert_int_equal(preemption.tid, 0);
 	assert_true(preemption.held);
 }
@@ -182,13 +245,12 @@ static void test_ended(void **state)
 	start(1);
 	ended = child;
 	preemption_choose(&preemption, ended);
-	assert_int_equal(preemption.runnable, 1);
+	assert_int_equal(preemption.tid, ended);
 	end_child();
 	preemption_begin(&preemption);
 	preemption_end(&preemption);
 	assert_false(preemption.held);
 	preemption_choose(&preemption, ended);
-	assert_int_equal(preemption.runnable, -1);
 	preemption_begin(&preemption);
 	preemption_end(&preemption);
 	assert_false(preemption.held);
@@ -198,7 +260,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_one_thread, begin, end),
+	    cmocka_unit_test_setup_teardown(test_let_run, begin, end),
 	    cmocka_unit_test_setup_teardown(test_two_threads, begin, end),
+	    cmocka_unit_test_setup_teardown(test_real_time, begin, end),
 	    cmocka_unit_test_setup_teardown(test_asleep, begin, end),
 	    cmocka_unit_test_setup_teardown(test_ended, begin, end),
 	};
