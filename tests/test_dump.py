@@ -119,6 +119,7 @@ def test_frames_unpaused(target, case, rbdump):
 
 def test_text(target, rbdump):
     """`path:line:in 'label'`, the same frames as in the JSON, and nothing that a terminal would obey."""
+    wait_until_it_reads(target.pid)
     done = run(rbdump, "-p", target.pid)
     assert (done.returncode, done.stderr) == (0, "")
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", done.stdout)
@@ -158,6 +159,7 @@ def test_names_by_the_rules(ruby, start, rbdump, mode):
 
 def test_colour_only_on_a_terminal(ruby, start, rbdump):
     target = start(ruby, "threads.rb")
+    wait_until_it_reads(target.pid)
     plain = run(rbdump, "-p", target.pid).stdout.encode()
     assert b"\x1b" not in plain
     coloured = shown_on_terminal([rbdump, "-p", target.pid])

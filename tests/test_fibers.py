@@ -27,6 +27,7 @@ PARTIAL = 1
 MODES = ["paused", "unpaused", "core"]
 HOOKS = {"block", "io_wait", "kernel_sleep"}
 BUSY = {"running", "waiting_gvl"}
+DUMPS = 20  # of fibers that do not rest
 
 
 def is_suspended(entry):
@@ -197,20 +198,24 @@ def test_fibers_that_do_not_rest(ruby, start, rbdump, mode):
     """
     Right or marked: no stack that cannot be, and if some were missed, it is said. And it is not all marked: of twenty
     dumps of each Ruby since 1.9.3 on a busy machine, all fibers were complete and 4.95 of 5 threads, if paused; at least
-    800 fibers and 4.4 of 5 threads, if not. The bounds are far below that.
+    800 fibers and 4.8 of 5 threads, if not. The bounds are far below that. A collection marks all stacks of a dump at
+    once: such dumps are counted by themselves.
     """
     target = start(ruby, "fibers_busy.rb")
-    complete = 0
+    complete = collected = 0
     fibers, threads = [], []
-    for _ in range(8):
+    for _ in range(DUMPS):
         done = run(rbdump, "-p", target.pid, "--json", *(["--no-stop"] if mode == "unpaused" else []))
         assert done.returncode in (0, PARTIAL), done
         answer = json.loads(done.stdout)
         verdicts = {entry["verdict"] for entry in answer["threads"]}
         assert (done.returncode == 0) == (verdicts == {"complete"} and answer["fibers"]["complete"])
         complete += answer["fibers"]["complete"]
-        fibers += [entry["verdict"] == "complete" for entry in suspended(answer)]
-        threads += [entry["verdict"] == "complete" for entry in current(answer)]
+        if any(entry["reason"] == "collected" for entry in current(answer)):
+            collected += 1
+        else:
+            fibers += [entry["verdict"] == "complete" for entry in suspended(answer)]
+            threads += [entry["verdict"] == "complete" for entry in current(answer)]
         for entry in suspended(answer):
             assert entry["verdict"] != "complete" or legal(entry), entry
         turners = {entry["thread"] for entry in answer["threads"] if "turn" in last_labels(entry)}
@@ -220,9 +225,10 @@ def test_fibers_that_do_not_rest(ruby, start, rbdump, mode):
             assert len(turns) == 20
     assert sum(fibers) >= (0.9 * len(fibers) if mode == "paused" else 19) and len(fibers) >= 19
     assert sum(threads) > (0.8 if mode == "paused" else 0.5) * len(threads)
+    assert collected <= (0 if mode == "paused" else 0.8 * DUMPS)
     # From 2.7 to 3.2 fibers that were made while the heap was searched, or not yet filled in, may be missing most times.
     if mode == "paused" and not (2, 7) <= ruby.series < (3, 3):
-        assert complete > 4
+        assert complete > DUMPS / 2
     assert is_untouched(target.pid)
 
 
@@ -230,11 +236,11 @@ def test_fibers_that_do_not_rest(ruby, start, rbdump, mode):
 
 
 def start_ractors(ruby, start, **options):
-    """Starts them; once more if they never begin: now and then, those of 3.1.2 wait for each other for ever."""
-    try:
-        return start(ruby, "ractors_busy.rb", timeout=20, **options)
-    except TimeoutError:
-        return start(ruby, "ractors_busy.rb", **options)
+    """Starts them anew if they never begin: now and then, those of 3.1.2 wait for each other for ever."""
+    for _ in range(9):
+        with contextlib.suppress(TimeoutError):
+            return start(ruby, "ractors_busy.rb", timeout=30, **options)
+    return start(ruby, "ractors_busy.rb", **options)
 
 
 def check_busy_ractors(target, rbdump, mode, folder, ruby):

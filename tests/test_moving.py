@@ -8,6 +8,7 @@ import time
 import pytest
 from conftest import note_not_applicable
 from harness import redefined
+from harness.bounds import poisson_most
 from harness.dump import current, run
 from harness.process import is_untouched, wait_until
 from harness.recording import Running
@@ -97,6 +98,7 @@ def check_dumps(target, rbdump, churn, mode):
         answer = json.loads(done.stdout)
         check_marks(done.returncode, answer)
         for thread in current(answer):
+            mains += bool(thread["main"] and thread["reason"] == "window")
             if thread["verdict"] != "complete":
                 continue
             labels = [frame["label"].rpartition("#")[2] for frame in thread["frames"]]
@@ -125,7 +127,9 @@ def test_names_of_what_is_redefined(ruby, rbdump, mode):
     judge, seen, pauses, complete, half_made = redefined.Judge(), [], [], 0, []
     # Unpaused, up to 2.7, it is not known whether a frame is whole: at most 1.44 of a thousand stacks (doc/experiments.md).
     # Without a priority, the main thread can run while its stack is copied, and be in the same place twice.
-    half_made_most = 1 if mode == "unpaused" and (ruby.series < (3, 0) or not may_raise_priority()) else 0
+    half_made_most = 0
+    if mode == "unpaused" and (ruby.series < (3, 0) or not may_raise_priority()):
+        half_made_most = poisson_most(1.44 * DUMPS_PAUSED / 1000)
     with Running(ruby, redefined.SCRIPT) as target:
         assert target.first_line == "ready"
         for _ in range(DUMPS_PAUSED):
@@ -139,12 +143,12 @@ def test_names_of_what_is_redefined(ruby, rbdump, mode):
                 continue
             complete += 1
             number, why = judge.of_stack(main["frames"])
-            if why is not None and len(half_made) < half_made_most:
-                assert " called from line " in why, (why, main["frames"])
-                half_made.append(why)
-                continue
-            assert why is None, (why, main["frames"])
-            if number is not None:
+            if why is not None:
+                half_made.append((why, main["frames"]))
+                assert len(half_made) <= half_made_most, half_made
+                # The newest frame is that of an earlier call: no other frame, and no name, is wrong.
+                assert re.search(r" called from line | in one stack$", why), half_made
+            elif number is not None:
                 seen.append((number, before, time.time_ns()))
         assert is_untouched(target.pid)
         ended = dict(tuple(map(int, line.split())) for line in target.finish().splitlines())
@@ -153,4 +157,4 @@ def test_names_of_what_is_redefined(ruby, rbdump, mode):
     assert complete > (0.6 if mode == "paused" or may_raise_priority() else 0.2) * DUMPS_PAUSED and len(seen) >= DUMPS_PAUSED // 8, (complete, len(seen))
     # Nearly each time there is code that was not seen before the stop: it needs no other one.
     if mode == "paused":
-        assert sum(count == 1 for count in pauses) >= 0.5 * DUMPS_PAUSED, pauses
+        assert sum(count == 1 for count in pauses) >= 0.25 * DUMPS_PAUSED, pauses

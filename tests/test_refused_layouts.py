@@ -141,6 +141,7 @@ def frames(printed):
 
 def try_mutants(rbdump, target, text, folder):
     """Offers every mutant, and sorts what comes of them: lists of names for "refused", "wrong stacks", …"""
+    wait_until_it_reads(target.pid)
     (folder / "right.layout").write_text(text)
     right = answer(run(rbdump, "-p", target.pid, "--json", "--offsets", folder / "right.layout"))
     outcomes = {}

@@ -34,7 +34,7 @@
 #define LEARNING_TRIES 8
 
 /* How much time a look may take while the target is stopped, whatever the target contains; and, while it runs, the search for
- * stacks between two copies. */
+ * stacks at a real-time priority. */
 #define CHASE_NS 100000000L
 
 /* How much time it may take to find where the stacks are while the target is stopped. If it is not enough, all is copied. */
@@ -214,10 +214,10 @@ static struct collections collections_of(const struct session *session, struct l
 	return now;
 }
 
-/* Raises the priority of the calling thread until all is copied, unless that is too much. Returns whether it has done so. */
-static bool raise_to_copy(const struct session *session)
+/* Whether what is to be copied is so little that it may be copied at a real-time priority. */
+static bool is_little(const struct session *session)
 {
-	return memory_pages(session->memory) <= RAISED_PAGES && priority_raise(PRIORITY_SAMPLES);
+	return memory_pages(session->memory) <= RAISED_PAGES;
 }
 
 /*
@@ -245,7 +245,7 @@ static struct error *look_changing_once(const struct session *session, struct lo
 					bool *collected)
 {
 	struct chase chased = {session, look};
-	bool raised = raise_to_copy(session);
+	bool raised = is_little(session) && priority_raise(PRIORITY_SAMPLES);
 	struct error *error = snapshot_changing(session->target, session->memory, chase_stacks, &chased, pauses);
 	struct collections then, copied;
 	size_t fetched = 0;
@@ -404,13 +404,13 @@ static struct error *look_running(const struct session *session, struct look *lo
 
 	if (!memory_forget_changing(session->memory))
 		return error_no_memory();
-	preemption_choose(&running->preemption, session->target->pid);
-	raised = raise_to_copy(session);
+	preemption_choose(&running->preemption, session->target->pid, is_little(session));
+	raised = is_little(session) && priority_raise(PRIORITY_SAMPLES);
 	preemption_begin(&running->preemption);
 	running->before = collections_of(session, look);
 	memory_prefetch(session->memory);
 	/* If there is no memory for these lists, the look finds that out. */
-	memory_limit(session->memory, CHASE_NS);
+	memory_limit(session->memory, raised ? CHASE_NS : LOOK_NS);
 	if (threads_list(&look->ruby, &threads)) {
 		if (fibers_list(&look->ruby, &threads, &look->found, &fibers)) {
 			stack_pages_fetch(&look->ruby, &threads, &fibers);

@@ -24,12 +24,12 @@ static char state_of(pid_t pid, pid_t tid)
 	return process_stat_read(tasks, tid, &stat) ? stat.state : 0;
 }
 
-void preemption_choose(struct preemption *preemption, pid_t pid)
+void preemption_choose(struct preemption *preemption, pid_t pid, bool any)
 {
 	size_t count;
 	pid_t *tids = live_list_threads(pid, &count), first = 0, next = 0;
 
-	for (size_t i = 0; i < count && count <= CHOSEN_OF && next == 0; i++) {
+	for (size_t i = 0; any && i < count && count <= CHOSEN_OF && next == 0; i++) {
 		if (state_of(pid, tids[i]) != 'R')
 			continue;
 		first = first != 0 ? first : tids[i];

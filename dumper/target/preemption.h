@@ -29,8 +29,9 @@ struct preemption {
  * Looks for a runnable thread of a process, and chooses it: if there are several, the one behind the thread that was chosen
  * last. It takes some microseconds for each thread of the process. None is chosen if there are more than 4,096. Each call must
  * be followed by preemption_begin() and preemption_end().
+ *   any  false: none is to be chosen
  */
-void preemption_choose(struct preemption *preemption, pid_t pid);
+void preemption_choose(struct preemption *preemption, pid_t pid, bool any);
 
 /*
  * Moves the calling thread to the CPU of the chosen thread. It does not move if it may not use that CPU (taskset(1)), if the

@@ -107,7 +107,7 @@ def has_ended(pid):
         return True
 
 
-def wait_until(condition, what, seconds=20):
+def wait_until(condition, what, seconds=120):
     """Polls until `condition()` is true, and gives that; fails if it never is."""
     bound = Bound(seconds)
     while True:

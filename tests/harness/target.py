@@ -53,12 +53,11 @@ class Target:
     targets, for what it may leave behind; `environment` is added to its own.
     """
 
-    def __init__(self, ruby_path, script, *arguments, flags=(), timeout=60, cwd=TARGETS, environment=None):
+    def __init__(self, ruby_path, script, *arguments, flags=(), timeout=180, cwd=TARGETS, environment=None):
         self.script = script
         self.folder = tempfile.mkdtemp(prefix="rbdump-target-")
         self.errors = open(os.path.join(self.folder, "stderr"), "w+b")
         self.timeout = timeout
-        self.bound = Bound(timeout)
         self._rest = b""
         wanted = dict(item.split("=", 1) for item in header(script, "env"))
         self.process = subprocess.Popen(
@@ -82,10 +81,11 @@ class Target:
 
     def line(self):
         """The next line of standard output, waited for."""
+        bound = Bound(self.timeout)  # from now: a debugger may have held it before
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ)
             while b"\n" not in self._rest:
-                if not selector.select(self.bound.left()):
+                if not selector.select(bound.left()):
                     raise TimeoutError(f"{self.script} said nothing in time; on standard error: {self.complaints()}")
                 chunk = os.read(self.process.stdout.fileno(), 1 << 20)
                 if not chunk:

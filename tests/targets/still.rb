@@ -13,7 +13,7 @@ module Still
   Subject = Struct.new(:key, :thread, :top)
   GATE = RUBY_VERSION < "2.1" ? ::Queue.new : Thread::Queue.new
   SYS_GETTID = 186 # x86_64
-  BOUND = 30
+  BOUND = 120
   # How deep below a thread's top its still point may be: what rests in a method that is written in Ruby rests deeper.
   DEPTH = RUBY_VERSION < "2.1" ? 8 : 1
 

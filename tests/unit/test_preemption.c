@@ -106,6 +106,15 @@ static void rest(long ns)
 	nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
 }
 
+/* Lets the child run until it has counted. */
+static void let_run(long ns)
+{
+	const uint64_t then = counted();
+
+	while (counted() == then)
+		rest(ns);
+}
+
 /*
  * Preempts the child TIMES times, and passes 0.2 ms each time. Where it is said to be held, it has not counted. Returns how
  * often it was held.
@@ -121,7 +130,7 @@ static int preempt(void (*pass_time)(long ns), int *counted_on)
 	for (int i = 0; i < TIMES; i++) {
 		uint64_t then, now;
 
-		preemption_choose(&preemption, child);
+		preemption_choose(&preemption, child, true);
 		preemption_begin(&preemption);
 		then = counted();
 		pass_time(200000);
@@ -172,8 +181,8 @@ static void test_let_run(void **state)
 	(void)state;
 	start(1);
 	priority_raise(PRIORITY_SAMPLES);
-	assert_true(preempt(rest, &counted_on) < TIMES);
-	assert_true(counted_on > 0);
+	assert_int_equal(preempt(let_run, &counted_on), 0);
+	assert_int_equal(counted_on, TIMES);
 }
 
 /* At most one of them is kept from running. Each is chosen in its turn. */
@@ -188,7 +197,7 @@ static void test_two_threads(void **state)
 	priority_raise(PRIORITY_SAMPLES);
 	preempt(pass, &counted_on);
 	for (int i = 0; i < 3; i++) {
-		preemption_choose(&preemption, child);
+		preemption_choose(&preemption, child, true);
 		chosen[i] = preemption.tid;
 		preemption_begin(&preemption);
 		preemption_end(&preemption);
@@ -225,8 +234,8 @@ static void test_asleep(void **state)
 
 	(void)state;
 	start(0);
-	for (int i = 0; i < 1000 && !preemption.held; i++) {
-		preemption_choose(&preemption, child);
+	for (int i = 0; i < 1000 && !(preemption.held && preemption.tid == 0); i++) {
+		preemption_choose(&preemption, child, true);
 		preemption_begin(&preemption);
 		preemption_end(&preemption);
 		rest(1000000);
@@ -244,13 +253,13 @@ static void test_ended(void **state)
 	(void)state;
 	start(1);
 	ended = child;
-	preemption_choose(&preemption, ended);
+	preemption_choose(&preemption, ended, true);
 	assert_int_equal(preemption.tid, ended);
 	end_child();
 	preemption_begin(&preemption);
 	preemption_end(&preemption);
 	assert_false(preemption.held);
-	preemption_choose(&preemption, ended);
+	preemption_choose(&preemption, ended, true);
 	preemption_begin(&preemption);
 	preemption_end(&preemption);
 	assert_false(preemption.held);
