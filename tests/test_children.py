@@ -179,6 +179,9 @@ if not ALONE:
     note_not_applicable("a process whose debug info is searched for too long: no Ruby has its version in its executable")
 
 
+SEARCHING = "nothing to show after %d s: rbdump was searching for debug info"
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("program_ruby", ALONE[-1:], ids=lambda ruby: ruby.id)
 def test_slow_one(program_ruby, start, rbdump, tmp_path):
@@ -202,15 +205,16 @@ def test_slow_one(program_ruby, start, rbdump, tmp_path):
         which = "waits.rb" if ruby.series >= needs("waits.rb") else "oldest.rb"
         target = start(dataclasses.replace(ruby, path=str(script)), which, environment=stripped.environment)
         with server_that_never_answers() as url:
-            done = run(rbdump, "-p", target.pid, "--children", "--json", "--time-limit", "2", env=dict(os.environ, DEBUGINFOD_URLS=url))
-            (slow,) = re.findall(r"^rbdump: process (\d+): nothing to show after 2 s: rbdump was searching for debug info", done.stderr, re.M)
+            environment = dict(os.environ, DEBUGINFOD_URLS=url)
+            done = run(rbdump, "-p", target.pid, "--children", "--json", "--time-limit", "10", env=environment)
+            (slow,) = re.findall(rf"^rbdump: process (\d+): {SEARCHING % 10}", done.stderr, re.M)
             assert done.returncode == FAILED and "--time-limit" in done.stderr
             (answer,) = [json.loads(line) for line in done.stdout.splitlines()]
             assert answer["pid"] != int(slow) and is_untouched(int(slow))
             # Alone, too.
-            alone = run(rbdump, "-p", slow, "--time-limit", "1", env=dict(os.environ, DEBUGINFOD_URLS=url))
+            alone = run(rbdump, "-p", slow, "--time-limit", "5", env=environment)
             assert (alone.returncode, alone.stdout) == (FAILED, "")
-            assert alone.stderr.startswith(f"rbdump: process {slow}: nothing to show after 1 s: rbdump was searching for debug info")
+            assert alone.stderr.startswith(f"rbdump: process {slow}: {SEARCHING % 5}")
         check(answer, types.SimpleNamespace(pid=answer["pid"], ready=target.ready), ruby)
 
 

@@ -16,7 +16,17 @@ import time
 import pytest
 from harness.dump import run
 from harness.experiment import Graph, summary
-from harness.process import children_of, is_untouched, schedstat, task_states, tasks, tracers_of, wait_until
+from harness.process import (
+    children_of,
+    is_untouched,
+    schedstat,
+    status,
+    task_channels,
+    task_states,
+    tasks,
+    tracers_of,
+    wait_until,
+)
 from harness.terminal import interrupted
 
 
@@ -115,24 +125,32 @@ def test_stopped_by_its_terminal(ruby, rbdump, tmp_path):
 
 
 @pytest.mark.any_ruby
-@pytest.mark.parametrize("rate, seconds", [(0.2, 5), (1, 1)], ids=["interrupted", "duration"])
-def test_low_rates(ruby, rbdump, tmp_path, rate, seconds):
-    """An end comes when it is asked for, however long it is to the next sample."""
+@pytest.mark.parametrize("ended, seconds", [("interrupted", 100), ("duration", 1)], ids=["interrupted", "duration"])
+def test_low_rates(ruby, rbdump, tmp_path, ended, seconds):
+    """An end comes when it is asked for, however long it is to the next sample: here, fifty seconds."""
     with Graph(ruby, "churn", tmp_path) as graph:
         began = time.monotonic()
         with subprocess.Popen(
-            [rbdump, "experiment", "-p", str(graph.pid), "-m", "paused", "-r", str(rate), "-d", str(seconds), "--json", "-"],
+            [rbdump, "experiment", "-p", str(graph.pid), "-m", "paused", "-r", "0.02", "-d", str(seconds), "--json", "-"],
             stdout=subprocess.PIPE,
             text=True,
         ) as running:
-            if rate < 1:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    running.wait(0.5)
+            if ended == "interrupted":
+                wait_until(lambda: waits_for_a_sample(running.pid), "it waits until it is to take a sample", 30)
+                began = time.monotonic()
                 running.send_signal(signal.SIGINT)
             report = json.loads(running.stdout.read())
         assert running.returncode == 0
-        assert time.monotonic() - began < 4
-    assert report["ended"] == ("interrupted" if rate < 1 else "duration")
+        assert time.monotonic() - began < 30
+    assert report["ended"] == ended
+
+
+def waits_for_a_sample(pid):
+    """Whether rbdump has its handlers of signals, and the one of its processes that samples sleeps until a time has come."""
+    has_handler = int(status(pid, "SigCgt"), 16) >> (signal.SIGINT - 1) & 1
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread of it that has ended
+        return has_handler and any("hrtimer_nanosleep" in task_channels(tracer) for tracer in tracers_of(pid))
+    return False
 
 
 def test_command_that_fails(ruby, rbdump, tmp_path):
@@ -291,12 +309,14 @@ def test_status_of_what_ends_while_it_is_traced(ruby, rbdump, tmp_path):
 
 def test_child_signal_ignored(ruby, rbdump, tmp_path):
     """Daemons ignore SIGCHLD, and who they start inherits that; rbdump needs it, and its target gets it back ignored."""
-    busy, report = "x = 0; x += 1 while x < 20_000_000", tmp_path / "report.json"
+    report = tmp_path / "report.json"
+    # One that spins, where others want the CPUs, too, stops only when it has got one again; one that has slept gets it at once.
+    naps = f"until File.size?({str(report)!r}); x = 0; x += 1 while x < 10_000; sleep 0.0005; end"
     # A shell, or Ruby, sets it anew.
     first = "import os, signal, sys; print(signal.getsignal(signal.SIGCHLD), flush=True); os.execv(sys.argv[1], sys.argv[1:])"
     done = subprocess.run(
         [rbdump, "experiment", "-m", "paused", "-r", "500", "-n", "100", "--json", report]
-        + ["--", sys.executable, "-c", first, ruby.path, "--disable-gems", "-e", busy],
+        + ["--", sys.executable, "-c", first, ruby.path, "--disable-gems", "-e", naps],
         capture_output=True,
         text=True,
         timeout=60,

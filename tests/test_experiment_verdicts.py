@@ -1,5 +1,6 @@
 """rbdump experiment: its verdicts against a target whose every legal call is known (targets/graph/graph.rb)."""
 
+import collections
 import contextlib
 import json
 import os
@@ -9,6 +10,7 @@ import subprocess
 
 import pytest
 from conftest import RUBIES, note_not_applicable
+from harness.bounds import poisson_most
 from harness.dump import run
 from harness.experiment import Graph, experiment, summary
 from harness.pinned import pinned_in_a_window
@@ -21,19 +23,37 @@ with_windows = pytest.mark.parametrize(
 )
 
 
+def places(lines, mode, reasons):
+    """
+    At how many places the samples of a mode were that the torn log has for one of these reasons. A thread that waits for a
+    CPU stays where it is: equal samples, one after the other, are of one place, of as many as are taken while it waits. What
+    has neither frames nor registers can be equal to nothing.
+    """
+    found, last = 0, {}
+    for line in lines:
+        if line["mode"] == mode["mode"] and line["reason"] in reasons:
+            place = (line["reason"], line["frames"], line["registers"])
+            found += place != last.get(line["tid"]) or not (line["frames"] or line["registers"])
+            last[line["tid"]] = place
+    return found
+
+
 def test_paused_is_right(ruby, rbdump, tmp_path):
     """20,000 stacks under tight churn: all accepted, each a legal one."""
     with Graph(ruby, "churn", tmp_path) as graph:
         _, modes, lines = experiment(rbdump, graph, "-m", "paused", "-r", 20000, "-n", 20000)
         assert is_untouched(graph.pid)
     paused = modes["paused"]
-    assert paused["samples"] == 20000, summary(paused)
+    # A thread that does not stop in time says nothing of its stack, and ends its block, of a thousand at most.
+    late = paused["rejected"].pop("not-stopped", 0)
+    assert 20000 - 1000 * late <= paused["samples"] + paused["dropped"] <= 20000, summary(paused)
+    assert late + paused["dropped"] <= 20 and paused["accepted"] > 10000, summary(paused)
     # Where a collection began before the names of new code were read, nobody vouches for them.
     collected = paused["rejected"].pop("collected", 0)
     assert collected <= 100, summary(paused)
     assert (paused["rejected"], paused["impossible"]["count"]) == ({}, 0), (summary(paused), lines[:3])
-    assert paused["accepted"] == paused["impossible"]["of"] == paused["samples"] - collected
-    assert 0 < paused["impossible"]["high"] < 4 / 20000
+    assert paused["accepted"] == paused["impossible"]["of"] == paused["samples"] - collected - late
+    assert 0 < paused["impossible"]["high"] < 4 / paused["accepted"]
     assert 0 < paused["pause_us"]["p50"] <= paused["pause_us"]["p99"] <= paused["pause_us"]["max"]
 
 
@@ -51,18 +71,19 @@ def test_every_variant(ruby, rbdump, tmp_path, variant):
         # A thread that has not begun gives no sample.
         assert 500 < mode["samples"] <= 1000, summary(mode)
         # Unpaused on 2.7, call-site evidence is all there is, and it does not decide on blocks, nor where there are
-        # tail calls: a thread that has to wait for its CPU while it makes a frame is right in the middle of that.
+        # tail calls: a thread that has to wait for its CPU while it makes a frame is right in the middle of that. At most
+        # 1.44 of 1000 stacks were wrong (doc/experiments.md: the upper end of the interval for tail calls).
         undecided = mode["mode"] == "unpaused" and ruby.series < (3, 0) and variant not in ("churn", "deep")
-        bound = 10 if undecided else 0
-        assert mode["impossible"]["count"] <= bound, (summary(mode), lines[:3])
+        bound = poisson_most(1.44e-3 * mode["samples"]) if undecided else 0
+        assert places(lines, mode, {"impossible"}) <= bound, (summary(mode), lines[:3])
         # This one spends most of its time in collections that move objects: what is moved, or may have been freed, before
         # its names are read has none. How much that is depends on how soon they are.
         moved, collected = mode["rejected"].get("compacted", 0), mode["rejected"].get("collected", 0)
         assert (moved == 0 and collected <= 150) or (variant == "gc" and mode["accepted"] > 0), summary(mode)
-        accepted = mode["accepted"] + moved + collected
         if mode["mode"] == "paused":
-            assert accepted >= mode["samples"] - 1, summary(mode)
-        assert accepted >= 0.9 * mode["samples"], summary(mode)
+            assert mode["accepted"] + moved + collected >= mode["samples"] - 1, summary(mode)
+        refused = places(lines, mode, mode["rejected"].keys() - {"compacted", "collected"})
+        assert refused <= 0.1 * mode["samples"] and mode["accepted"] > 0, (summary(mode), refused)
 
 
 @pytest.mark.long
@@ -75,7 +96,8 @@ def test_with_yjit(ruby, rbdump, tmp_path):
         _, modes, lines = experiment(rbdump, graph, "-m", "paused,unpaused", "-r", 2000, "-n", 2000)
     for mode in modes.values():
         assert mode["impossible"]["count"] == 0, (summary(mode), lines[:3])
-        assert mode["accepted"] >= 1800, summary(mode)
+        # A thread that does not stop in time ends its block: there are fewer samples then.
+        assert places(lines, mode, mode["rejected"]) <= 0.1 * mode["samples"] and mode["accepted"] > 500, summary(mode)
         # What YJIT leaves out costs the innermost frame its line.
         assert mode["soft"].get("pc-outside", 0) > 0, mode["soft"]
 
@@ -88,36 +110,43 @@ def test_naive_modes_show_errors(ruby, rbdump, tmp_path):
         return
     with Graph(ruby, "churn", tmp_path) as graph:
         os.sched_setaffinity(graph.pid, {cpus[0]})
-        _, modes, lines = experiment(rbdump, graph, "-m", "unpaused-naive,unpaused", "-r", 5000, "-n", 2000)
+        _, modes, lines = experiment(rbdump, graph, "-m", "unpaused-naive,unpaused", "-r", 5000, "-n", 10000)
         os.sched_setaffinity(0, {cpus[1]})
         try:
             _, elsewhere, _ = experiment(rbdump, graph, "-m", "unpaused", "-r", 1000, "-n", 100)
         finally:
             os.sched_setaffinity(0, cpus)
-    assert (modes["unpaused"]["off_cpu"], elsewhere["unpaused"]["off_cpu"]) == (0, 100)
-    naive = modes["unpaused-naive"]
+    naive, unpaused = modes["unpaused-naive"], modes["unpaused"]
+    assert (unpaused["off_cpu"], elsewhere["unpaused"]["off_cpu"]) == (0, 100)
     # The less, the more others want the CPUs: who is waiting is not changing.
-    assert naive["impossible"]["count"] > 20, summary(naive)
+    assert places(lines, naive, {"impossible"}) > 20, summary(naive)
     assert naive["impossible"]["low"] < naive["impossible"]["value"] < naive["impossible"]["high"]
     assert len([line for line in lines if line["mode"] == "unpaused-naive"]) == (
         naive["impossible"]["count"] + sum(naive["rejected"].values())
     )
-    assert modes["unpaused"]["accepted"] >= 1800, summary(modes["unpaused"])
+    assert places(lines, unpaused, unpaused["rejected"]) <= 1000 < unpaused["accepted"], summary(unpaused)
 
 
 @pytest.mark.long
 @with_windows
 def test_paused_naive_errors_lie_in_windows(windowed, rbdump, tmp_path):
-    """2.7 publishes a frame before it is filled in; later Rubies do not, and show no error at all."""
+    """
+    2.7 publishes a frame before it is filled in; later Rubies do not, and show no error at all. About one of a thousand
+    samples is wrong, and fewer where others want the CPUs: there are enough that it is never none.
+    """
+    samples = 20000 if windowed.series >= (3, 0) else 60000
     with Graph(windowed, "churn", tmp_path) as graph:
-        answer, modes, lines = experiment(rbdump, graph, "-m", "paused-naive", "-r", 20000, "-n", 20000)
+        answer, modes, lines = experiment(rbdump, graph, "-m", "paused-naive", "-r", 20000, "-n", samples)
     wrong = modes["paused-naive"]["impossible"]["count"]
     assert answer["windows_known"] is True
+    # A thread that does not stop in time is at no place.
+    lines = [line for line in lines if line["reason"] != "not-stopped"]
     assert sum(place["count"] for place in answer["where"]) == len(lines)
     # What the checks say of them: nothing against any that was legal and stopped outside of a window.
     checks = modes["paused-naive"]["checks"]
     legal, impossible = checks["legal"], checks["impossible"]
-    assert legal["accepted"] > 16000
+    taken = modes["paused-naive"]["samples"]
+    assert legal["accepted"] > 0.8 * taken > 0.2 * samples, summary(modes["paused-naive"])
     assert (legal["rejected"], legal["call_site"]["any"]["contradicts"]) == ({}, 0), legal
     assert legal["call_site"]["innermost"]["agrees"] > 0.5 * legal["accepted"], legal
     assert checks["unknown"]["accepted"] == 0
@@ -145,7 +174,7 @@ def test_progress(ruby, rbdump, tmp_path):
     """By the target's own count, and by its CPU time."""
     with Graph(ruby, "churn", tmp_path) as graph:
         counted, modes, _ = experiment(
-            rbdump, graph, "-m", "paused", "-r", 100, "-n", 200, "--progress", tmp_path / "progress"
+            rbdump, graph, "-m", "paused", "-r", 1000, "-n", 5000, "--progress", tmp_path / "progress"
         )
         timed, _, _ = experiment(rbdump, graph, "-m", "paused", "-r", 100, "-n", 200)
     assert (counted["progress_unit"], timed["progress_unit"]) == ("count", "cpu_time")
@@ -159,7 +188,7 @@ def test_stopped_target_is_never_rejected(ruby, rbdump, tmp_path, variant):
 
     Rubies before 3.0 may stand still in the middle of making a frame: then only stepping it out of there is right.
     """
-    moments = random.Random(5)
+    moments, seen = random.Random(5), collections.Counter()
     with Graph(ruby, variant, tmp_path) as graph:
         if not graph.supported:
             assert variant == "ractors" and ruby.series < (3, 0)
@@ -174,15 +203,18 @@ def test_stopped_target_is_never_rejected(ruby, rbdump, tmp_path, variant):
                 rbdump, graph, "-m", "paused-naive,unpaused-double,unpaused,paused", "-n", 6, "-r", 1000, "--on-torn", "step"
             )
             os.kill(graph.pid, signal.SIGCONT)
-            torn = ruby.series < (3, 0) and any(line["mode"] == "paused-naive" and line["ip"]["window"] for line in lines)
+            # Stopped there, one that is right is in the log, too, once it was stepped out.
+            torn = ruby.series < (3, 0) and any(line["ip"] and line["ip"]["window"] for line in lines)
             for mode in modes.values():
+                # A thread that has not begun gives none.
+                assert mode["samples"] + mode["dropped"] == 6, (summary(mode), mode["dropped"])
+                seen[mode["mode"]] += mode["samples"]
                 if torn and mode["mode"] != "paused":
                     continue
-                # A thread that has not begun gives none.
-                assert mode["samples"] + mode["dropped"] == 6 and mode["samples"] > 0, (summary(mode), mode["dropped"])
                 assert mode["accepted"] == mode["samples"], (summary(mode), lines)
                 assert mode["impossible"]["count"] == 0, (summary(mode), lines)
         assert is_untouched(graph.pid)
+    assert len(seen) == 4 and min(seen.values()) > 0, seen
 
 
 # ---- pinned: gdb stops a thread right where its stack is torn
@@ -261,12 +293,14 @@ def test_method_called_for_an_operator(ruby, rbdump, tmp_path):
         [ruby.path, "--disable-gems", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as target:
         assert target.stdout.readline() == "\n"
-        done = run(rbdump, "experiment", "-p", target.pid, "-m", "paused,unpaused", "-r", 1000, "-n", 300, "--json", "-")
+        done = run(rbdump, "experiment", "-p", target.pid, "-m", "paused,unpaused", "-r", 1000, "-n", 1000, "--json", "-")
         target.stdin.close()
         assert target.wait(30) == 0
     for mode in json.loads(done.stdout)["modes"]:
-        assert "call-site" not in mode["rejected"], mode["rejected"]
-        assert mode["retried"].get("call-site", 0) < 5, mode["retried"]
+        # Before 3.0, a thread can wait for its CPU in the middle of a call: some samples, one after the other, are of that.
+        most = 0.1 * mode["samples"] if ruby.series < (3, 0) else 0
+        assert mode["rejected"].get("call-site", 0) <= most, mode["rejected"]
+        assert mode["retried"].get("call-site", 0) <= max(5, most), mode["retried"]
         at_work = sum(count for name, count in mode["leaves"].items() if "read" not in name)
         assert sum(count for name, count in mode["leaves"].items() if name.endswith("hash")) > 0.8 * at_work > 50, mode
 
@@ -279,11 +313,11 @@ def test_method_called_for_an_operator(ruby, rbdump, tmp_path):
 def test_without_a_higher_priority(ruby, rbdump, tmp_path):
     """Without the right to it, that is said, and what is accepted is no less right."""
     setpriv = ["setpriv", "--bounding-set", "-sys_nice", "--inh-caps", "-sys_nice"]
-    report = tmp_path / "report.json"
+    report, log = tmp_path / "report.json", tmp_path / "torn.log"
     with Graph(ruby, "churn", tmp_path) as graph:
         done = subprocess.run(
             [*setpriv, rbdump, "experiment", "-p", str(graph.pid), "--oracle", graph.oracle, "--json", report]
-            + ["-m", "unpaused,paused", "-r", "2000", "-n", "2000"],
+            + ["--torn-log", log, "-m", "unpaused,paused", "-r", "2000", "-n", "2000"],
             capture_output=True,
             text=True,
             timeout=300,
@@ -293,9 +327,10 @@ def test_without_a_higher_priority(ruby, rbdump, tmp_path):
     assert "did not run at a real-time priority" in done.stdout
     found = json.loads(report.read_text())
     assert found["realtime"] is False
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
     for mode in found["modes"]:
         assert mode["impossible"]["count"] == 0, summary(mode)
-        assert mode["accepted"] > 0.9 * mode["samples"] > 0, summary(mode)
+        assert places(lines, mode, mode["rejected"]) < 0.1 * mode["samples"] and mode["accepted"] > 0, summary(mode)
 
 
 @pytest.mark.any_ruby

@@ -111,6 +111,12 @@ def many_nodes():
     return [(0, "cpu", 1, 1, MAIN, o, m, i) for o in outer for m in middle for i in inner]
 
 
+def cpu_time(page):
+    """Of the thread that runs the page's script, in seconds."""
+    metrics = page.browser.devtools("Performance.getMetrics")["metrics"]
+    return next(metric["value"] for metric in metrics if metric["name"] == "ThreadTime")
+
+
 def test_many_nodes(pages):
     page = pages("many", profile(many_nodes()))
     assert page.search("Inner#m3") == "11.1 % in 10,000 frames"
@@ -118,15 +124,22 @@ def test_many_nodes(pages):
         const drawn = () => document.getElementById('graph').dataset.drawn;
         const box = document.querySelector('#states input[data-state=cpu]');
         box.click();
-        const start = performance.now(), before = drawn();
+        const before = drawn();
         box.click();
         return new Promise((done) => {
-            const look = () => drawn() !== before ? done(performance.now() - start) : requestAnimationFrame(look);
+            const look = () => drawn() !== before ? done(true) : requestAnimationFrame(look);
             look();
         });
     """
-    # The machine may have something else to do.
-    assert min(page.browser.run(redraw) for _ in range(3)) < 1500
+    page.browser.devtools("Performance.enable")
+
+    def cpu_time_of_redraw():
+        """That of the page's thread, in seconds: how long it waits for a CPU depends on what else the machine has to do."""
+        before = cpu_time(page)
+        assert page.browser.run(redraw)
+        return cpu_time(page) - before
+
+    assert 0 < min(cpu_time_of_redraw() for _ in range(3)) < 1.5
     assert page.browser.run("return document.querySelectorAll('*').length") < 300
     page.at(0.005, 2, click=True)
     assert page.path_shown() == ["all", "<main>", "Outer#m0"]

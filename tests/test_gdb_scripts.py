@@ -47,7 +47,7 @@ def test_there_are_rubies():
     assert DEBUG_RUBIES, "no Ruby with debug info: run tests/rubies/build"
 
 
-def gdb(*arguments):
+def gdb(*arguments, seconds=SECONDS):
     """Runs gdb and returns its result; stdout and stderr are text."""
     return subprocess.run(
         ["gdb", "-batch", "-nx", "-iex", "set debuginfod enabled off", *map(str, arguments)],
@@ -55,7 +55,7 @@ def gdb(*arguments):
         capture_output=True,
         text=True,
         errors="backslashreplace",
-        timeout=SECONDS,
+        timeout=seconds,
         check=False,
     )
 
@@ -314,14 +314,14 @@ def layout(debug_ruby, rbdump, tmp_path):
     return file.read_text().splitlines()
 
 
-def check_layouts(ruby, folder, *layouts):
+def check_layouts(ruby, folder, *layouts, seconds=SECONDS):
     """Runs check-layout over each of LAYOUTS, which are lists of lines, in one gdb; returns its result."""
     lines = []
     for index, layout in enumerate(layouts):
         file = folder / f"checked-{index}"
         file.write_text("\n".join(layout) + "\n")
         lines.append(f"check-layout {file}")
-    result = gdb("-x", SCRIPTS / "check_layout.py", *commands(*lines), ruby.elf)
+    result = gdb("-x", SCRIPTS / "check_layout.py", *commands(*lines), ruby.elf, seconds=seconds)
     assert "Traceback" not in result.stderr and "Python Exception" not in result.stderr, result.stderr
     return result
 
@@ -430,7 +430,8 @@ def mutations(layout):
 def test_layout_differs(debug_ruby, layout, tmp_path):
     """Whatever is changed in a layout is found, and it is the changed line that is named."""
     changed = list(mutations(layout))
-    result = check_layouts(debug_ruby, tmp_path, *(lines for _, lines in changed))
+    # Some ninety of them, one after the other.
+    result = check_layouts(debug_ruby, tmp_path, *(lines for _, lines in changed), seconds=5 * SECONDS)
     assert result.returncode == 1
     assert not AGREES.search(result.stdout)
     found = DIFFERS.findall(result.stderr)

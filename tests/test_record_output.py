@@ -25,12 +25,16 @@ from harness.process import (
 from harness.recorded import (
     FAILED,
     LOOPS,
+    POINTS,
+    STALL,
     USAGE,
     check_counts,
     check_refusal,
     check_well_formed,
     close,
     interval,
+    is_not_stopped,
+    unseen,
 )
 from harness.recording import (
     CUT,
@@ -174,18 +178,24 @@ def test_progress_on_a_terminal_only(ruby, rbdump, file):
 
 @pytest.mark.any_ruby
 def test_warning_if_much_is_late(ruby, rbdump, file):
-    """What samples is stopped forty times for a moment: of a hundred samples that are late, much is said."""
+    """What samples is stopped again and again for a moment: of so many samples that are late, much is said."""
     with Running(ruby, "shares/loops.rb") as target:
         with Recording(rbdump, "-p", target.pid, "-r", 1000, file=file) as recording:
             recording.wait_for_samples()
             (capture,) = tracers_of(recording.pid)
-            for _ in range(200):
-                os.kill(capture, signal.SIGSTOP)
-                # If it held a thread, the guard may have it go on before that is seen.
-                bound = Bound(0.02)
-                while bound.left() and task_states(capture) != {"T"}:
-                    pass
-                os.kill(capture, signal.SIGCONT)
+
+            def stops():
+                for _ in range(50):
+                    os.kill(capture, signal.SIGSTOP)
+                    # If it held a thread, the guard may have it go on before that is seen.
+                    bound = Bound(0.02)
+                    while bound.left() and task_states(capture) != {"T"}:
+                        pass
+                    os.kill(capture, signal.SIGCONT)
+                profile = recording.so_far()
+                return profile and profile.counts["late"] > max(100, 0.05 * profile.counts["samples"])
+
+            wait_until(stops, "it was stopped often enough")
             status, _, errors = recording.end(signal.SIGINT)
         assert status == 0, errors
         assert is_untouched(target.pid)
@@ -207,7 +217,8 @@ def test_rate_that_cannot_be_held(ruby, rbdump, file):
     main = profile.of(main=True)
     began, ended = interval(profile, main)
     told = {f"Loops#{key}": share for key, share in truth.wall(began, ended).items()}
-    assert close(shares_of(main, lambda one: one.method(*LOOPS)), told)
+    found = shares_of(main, lambda one: one.method(*LOOPS))
+    assert close(found, told, POINTS + unseen(profile, main)), (found, told)
     # Since the first sample: what comes before takes longer on a busy machine.
     taken, asked = sum(one.count for one in main), 20000 * (ended - began) / SECOND
     if taken > 0.95 * asked:
@@ -234,14 +245,17 @@ def test_children_that_are_no_rubies(ruby, rbdump, file):
             became = int(target.line())
             wait_until(lambda: len(tracers_of(recording.pid)) == 2, "what became a Ruby is recorded", 30)
             wait_until(lambda: command_line(became)[: len(ruby.path)] == ruby.path, "it is a Ruby", 30)
-            time_of_samples = time.monotonic()
-            wait_until(lambda: time.monotonic() - time_of_samples > 2, "it was sampled")
+            recording.wait_until(lambda profile: waits_here(profile, became), "it was sampled")
             assert len(tracers_of(recording.pid)) == 2
             status, _, errors = recording.end(signal.SIGINT)
         assert status == 0, errors
     profile = report(rbdump, file, "--idle")
     assert {one.pid for one in profile.spans} == {target.pid, became}
-    assert any("wait_here" in frame["name"] for one in profile.spans if one.pid == became for frame in one.frames)
+    assert waits_here(profile, became)
+
+
+def waits_here(profile, pid):
+    return any("wait_here" in frame["name"] for one in profile.of(pid) for frame in one.frames)
 
 
 def cpu_seconds(pid):
@@ -291,14 +305,16 @@ def check_parts(rbdump, paths, errors):
     parts.sort(key=lambda part: part.start)
     for earlier, later in zip(parts, parts[1:]):
         assert earlier.end() <= later.start + 50_000_000
-        assert later.start - earlier.end() < SECOND // 2
+        assert later.start - earlier.end() < STALL
     assert sum(part.counts["samples"] for part in parts) == counts_in(errors)["samples"]
     if not parts[-1].spans:  # it was begun in the last moment
         parts.pop()
     for part in parts:
         check_well_formed(part)
         found = part.of(main=True)
-        assert found and shares_of(found, lambda one: one.method(*LOOPS) is not None).get(True, 0) > 0.95
+        # At most a twentieth is something else, and two samples: a part can be short.
+        elsewhere = sum(one.count for one in found if one.method(*LOOPS) is None and not is_not_stopped(one))
+        assert found and elsewhere <= 0.05 * sum(one.count for one in found) + 2, (elsewhere, found)
     merged = report(rbdump, *paths, "--idle")
     assert abs(merged.weight() - sum(part.weight() for part in parts)) <= 1_000_000 * len(parts)
     assert merged.counts["samples"] == sum(part.counts["samples"] for part in parts)
@@ -310,11 +326,17 @@ def test_rotated_by_time(ruby, rbdump, tmp_path):
     folder = tmp_path / "rotated"
     folder.mkdir()
     with Running(ruby, "shares/loops.rb") as target:
-        status, _, errors = record(rbdump, "-p", target.pid, "-d", 3, "--rotate", 1, file=folder / "recording.rbdump")
+        with Recording(rbdump, "-p", target.pid, "--rotate", 1, file=folder / "recording.rbdump") as recording:
+            wait_until(lambda: len(files_of(folder)) >= 4, "a fourth file is begun")
+            status, _, errors = recording.end(signal.SIGINT)
         assert status == 0, errors
         assert is_untouched(target.pid)
     paths = files_of(folder)
-    assert 3 <= len(paths) <= 4, paths
+    # One is begun each second, and not before.
+    parts = [report(rbdump, path, "--idle") for path in paths]
+    seconds = (max(part.end() for part in parts) - min(part.start for part in parts)) / SECOND
+    assert 4 <= len(paths) <= seconds + 2, (len(paths), seconds)
+    assert max(part.duration for part in parts) < SECOND + STALL
     check_parts(rbdump, paths, errors)
 
 

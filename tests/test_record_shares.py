@@ -1,6 +1,7 @@
 """Recordings: shares of methods and of states, against the target's own clocks."""
 
 import collections
+import signal
 import time
 
 import pytest
@@ -13,12 +14,13 @@ from harness.recorded import (
     check_counts,
     close,
     interval,
+    is_not_stopped,
     modes,
     rates_and_modes,
     recorded_target,
-    undisturbed,
+    unseen,
 )
-from harness.recording import SECOND, Running, collapsed, record, report, shares_of
+from harness.recording import SECOND, Recording, Running, collapsed, report, shares_of
 
 
 @pytest.mark.alone
@@ -26,7 +28,7 @@ from harness.recording import SECOND, Running, collapsed, record, report, shares
 @rates_and_modes
 def test_shares_of_methods(ruby, rbdump, file, rate, mode):
     """Three loops of 60, 30 and 10 %, by wall and by CPU time."""
-    profile, errors, truth = recorded_target(
+    profile, errors, truth, waited = recorded_target(
         ruby, rbdump, file, "loops.rb", options=["-r", rate, "-d", 3.5, "--mode", mode]
     )
     assert (profile.answer["rate"], profile.answer["mode"]) == (rate, mode)
@@ -38,24 +40,26 @@ def test_shares_of_methods(ruby, rbdump, file, rate, mode):
     def method(one):
         return one.method(*LOOPS)
 
-    assert close(shares_of(main, method), wall), (shares_of(main, method), wall)
+    points = POINTS + unseen(profile, main)
+    assert close(shares_of(main, method), wall, points), (shares_of(main, method), wall, points)
     # A weight is real time: that of a thread that was there all the time is all the time.
     begin, end = interval(profile, main)
     assert 0.99 * (end - begin) <= sum(one.weight for one in main) <= end - begin
     by_cpu = report(rbdump, file, "--by", "cpu").of(main=True)
     # Where the machine is busy, a thread on its way to a CPU is not on one: wall and CPU time then are not the same.
-    points = POINTS + max(abs(wall.get(key, 0) - cpu.get(key, 0)) for key in wall.keys() | cpu.keys())
+    points += max(abs(wall.get(key, 0) - cpu.get(key, 0)) for key in wall.keys() | cpu.keys())
     assert close(shares_of(by_cpu, method), cpu, points), (shares_of(by_cpu, method), cpu)
-    # A loop is itself the innermost but for a look at the clock now and then.
+    # A loop is itself the innermost but for a look at the clock now and then; and if it waits for a CPU elsewhere.
     rubys = [(one, [frame["name"] for frame in one.frames if frame["kind"] == "ruby"]) for one in main]
     innermost = sum(one.weight for one, names in rubys if names and names[0] in LOOPS)
-    assert innermost > 0.95 * sum(one.weight for one in main)
-    assert truth.agreement(profile, main, lambda one: (method(one) or "none")[-1]) > 0.85
+    assert innermost > (0.95 - unseen(profile, main)) * sum(one.weight for one in main) - waited, (innermost, waited)
+    agreement = truth.agreement(profile, main, lambda one: (method(one) or "none")[-1])
+    assert agreement > 0.85 - unseen(profile, main), agreement
     # The same of a format that knows of no time.
     lines = collapsed(run(rbdump, "report", file, "-f", "collapsed", "--by", "cpu").stdout)
     weights = {name: sum(weight for frames, weight in lines if name in ";".join(frames)) for name in LOOPS}
     total = sum(weights.values())
-    assert total >= 0.95 * sum(weight for _, weight in lines) > 0
+    assert total >= (0.95 - unseen(profile, main)) * sum(weight for _, weight in lines) > 0
     assert close({name: weight / total for name, weight in weights.items()}, cpu, points), (weights, cpu)
     check_counts(profile, errors)
 
@@ -66,20 +70,29 @@ def test_shares_of_methods(ruby, rbdump, file, rate, mode):
 def test_share_of_stacks_that_are_ever_new(ruby, rbdump, file, mode):
     """Where nearly all stacks are known, those that are not are seen as often as they are there."""
 
-    def recorded():
-        with Running(ruby, "shares/fresh.rb") as target:
-            assert target.first_line == "ready"
-            status, _, errors = record(rbdump, "-p", target.pid, "-r", 1000, "-d", 8, "--mode", mode, file=file)
-            assert status == 0, errors
-            return report(rbdump, file), float(target.finish())
-
-    profile, share = undisturbed(recorded, 8)
-    assert 0.02 < share < 0.2
-    main = profile.of(main=True)
     # Those in which the method is called: it is not yet there for the first of what the target counts.
     call = ("turns.rb", 5)
-    weight = sum(one.weight for one in main if any((frame["path"], frame["line"]) == call for frame in one.frames))
-    assert weight / sum(one.weight for one in main) == pytest.approx(share, rel=0.25)
+
+    def fresh(profile):
+        spans = profile.of(main=True)
+        return [one for one in spans if any((frame["path"], frame["line"]) == call for frame in one.frames)]
+
+    with Running(ruby, "shares/fresh.rb") as target:
+        assert target.first_line == "ready"
+        with Recording(rbdump, "-p", target.pid, "-r", 1000, "--mode", mode, file=file) as recording:
+            recording.wait_until(lambda profile: len(fresh(profile)) >= 400, "there are enough of them")
+            status, _, errors = recording.end(signal.SIGINT)
+        assert status == 0, errors
+        share = float(target.finish())
+    assert 0.02 < share < 0.2
+    profile = report(rbdump, file)
+    main = profile.of(main=True)
+    # Of a span in which the target, or rbdump, waited for a CPU, three samples count: such a wait can come anywhere.
+    found, all_of_it = ([min(one.weight, 3 * SECOND // 1000) for one in spans] for spans in (fresh(profile), main))
+    # Each span is one of those by chance, and with all of its weight: five standard deviations.
+    deviation = (share * (1 - share) * sum(weight**2 for weight in all_of_it)) ** 0.5
+    assert abs(sum(found) - share * sum(all_of_it)) <= 5 * deviation, (sum(found) / sum(all_of_it), share, deviation)
+    assert 5 * deviation < share * sum(all_of_it) / 2, (deviation, sum(all_of_it))  # it says something
 
 
 @pytest.mark.alone
@@ -88,16 +101,17 @@ def test_share_of_stacks_that_are_ever_new(ruby, rbdump, file, mode):
 def test_shares_of_waiting_for_the_gvl(ruby, rbdump, file, rate, mode):
     """Two threads that want the CPU: each waits for the other about half of its time."""
     options = ["-r", rate, "-d", 3.5, "--mode", mode]
-    profile, errors, truth = recorded_target(ruby, rbdump, file, "gvl.rb", options=options)
+    profile, errors, truth, _ = recorded_target(ruby, rbdump, file, "gvl.rb", options=options)
     check_counts(profile, errors)
     waiting = report(rbdump, file, "--by", "gvl")
     assert {one.state for one in waiting.spans} == {"gvl"}
     for name in ("left", "right"):
         found = profile.of(name=name)
         told = truth[name].wall(*interval(profile, found))
-        assert 0.3 < told["gvl"] < 0.7
         # Where the machine is busy, who has the GVL may have to wait for a CPU.
         unclear = told.pop("switch", 0)
+        assert 0.25 < told["gvl"] / (told["gvl"] + told["cpu"]) < 0.75, told
+        unclear += unseen(profile, found)
         states = shares_of(found, lambda one: one.state)
         assert close(states, told, POINTS + unclear), (name, states, told, unclear)
         assert truth[name].agreement(profile, found, lambda one: one.state) > 0.85 - unclear
@@ -105,11 +119,13 @@ def test_shares_of_waiting_for_the_gvl(ruby, rbdump, file, rate, mode):
         share = sum(one.weight for one in waiting.of(name=name)) / all_of_it
         assert abs(share - told["gvl"]) <= POINTS + unclear, (name, share, told, unclear)
         complete = [one for one in found if one.verdict == "complete"]
-        assert sum(one.count for one in complete) >= 0.9 * sum(one.count for one in found)
+        assert sum(one.count for one in complete) >= 0.9 * sum(one.count for one in found if not is_not_stopped(one))
         methods = shares_of(complete, lambda one: one.method("Contest#left", "Contest#right"))
         assert methods.get(f"Contest#{name}", 0) > 0.99, methods
     # The main thread is in Thread#join, once it has had the GVL to get there.
-    joining = shares_of(profile.of(main=True), lambda one: (one.state, one.method("Thread#join")))
+    main = profile.of(main=True)
+    there = min(one.start for one in main if (one.state, one.method("Thread#join")) == ("sleeping", "Thread#join"))
+    joining = shares_of([one for one in main if one.start >= there], lambda one: (one.state, one.method("Thread#join")))
     assert joining.pop(("sleeping", "Thread#join"), 0) > 0.9, joining
     assert sum(share for (state, _), share in joining.items() if state != "gvl") < 0.02, joining
 
@@ -120,14 +136,18 @@ def test_shares_of_waiting_for_the_gvl(ruby, rbdump, file, rate, mode):
 def test_shares_of_states(ruby, rbdump, file, tmp_path, rate, mode):
     """A quarter of the time the garbage collector, a quarter work, the rest a read that waits, and sleep."""
     options = ["-r", rate, "-d", 3.5, "--mode", mode]
-    profile, errors, truth = recorded_target(ruby, rbdump, file, "phases.rb", tmp_path, options=options)
+    profile, errors, truth, waited = recorded_target(ruby, rbdump, file, "phases.rb", tmp_path, options=options)
     truth, main = truth["main"], profile.of(main=True)
     told = truth.wall(*interval(profile, main))
-    states = shares_of(main, lambda one: one.state)
-    assert close(states, told), (states, told)
+    unclear = unseen(profile, main)
     methods = shares_of(main, lambda one: PHASES.get(one.method(*PHASES)))
-    assert close(methods, told), (methods, told)
-    assert truth.agreement(profile, main, lambda one: PHASES.get(one.method(*PHASES))) > 0.85
+    assert close(methods, told, POINTS + unclear), (methods, told, unclear)
+    agreement = truth.agreement(profile, main, lambda one: PHASES.get(one.method(*PHASES)))
+    assert agreement > 0.85 - unclear, agreement
+    # Who was woken, and waits for a CPU, still rests or receives by its own clock, but not for the kernel.
+    points = POINTS + unclear + waited / sum(one.weight for one in main)
+    states = shares_of(main, lambda one: one.state)
+    assert close(states, told, points), (states, told, points)
     syscalls = shares_of([one for one in main if one.state == "blocked"], lambda one: one.syscall)
     assert syscalls.get("read", 0) > 0.95, syscalls
     # Each view has what it is of, and of the same weight.
@@ -137,7 +157,7 @@ def test_shares_of_states(ruby, rbdump, file, tmp_path, rate, mode):
     everything = sum(one.weight for one in main)
     for by, what in [("gc", {"gc"}), ("cpu", seen["cpu"]), ("wall", {"cpu", "gc", "blocked"})]:
         share = sum(one.weight for one in views[by].of(main=True)) / everything
-        assert abs(share - sum(told[state] for state in what)) <= POINTS, (by, share, told)
+        assert abs(share - sum(told[state] for state in what)) <= points, (by, share, told, points)
     collecting = shares_of(views["gc"].of(main=True), lambda one: one.method(*PHASES))
     assert collecting.get("Phases#collect", 0) > 0.95, collecting
     check_counts(profile, errors)
@@ -149,15 +169,17 @@ def test_shares_of_states(ruby, rbdump, file, tmp_path, rate, mode):
 def test_blocked_while_it_has_the_gvl(ruby, rbdump, file, mode):
     """Ruby says that it runs: that it does not is the kernel's to say, also after it did for hundreds of samples."""
     options = ["-r", 1000, "-d", 4, "--mode", mode]
-    profile, errors, truth = recorded_target(ruby, rbdump, file, "holding.rb", options=options)
+    profile, errors, truth, waited = recorded_target(ruby, rbdump, file, "holding.rb", options=options)
     truth, main = truth["main"], profile.of(main=True)
     told = truth.wall(*interval(profile, main))
-    assert 0.1 < told["blocked"] < 0.3, told
+    assert 0.1 < told["blocked"] < 0.5, told
+    # Who was woken, and waits for a CPU, still holds by its own clock, but not for the kernel.
+    points = POINTS + unseen(profile, main) + waited / sum(one.weight for one in main)
     states = shares_of(main, lambda one: one.state)
-    assert close(states, told), (states, told)
+    assert close(states, told, points), (states, told, points)
     methods = shares_of(main, lambda one: (one.state, one.method("Holding#compute", "Holding#hold")))
-    assert methods.get(("cpu", "Holding#compute"), 0) > told["cpu"] - POINTS, methods
-    assert methods.get(("blocked", "Holding#hold"), 0) > told["blocked"] - POINTS, methods
+    assert methods.get(("cpu", "Holding#compute"), 0) > told["cpu"] - points, (methods, points)
+    assert methods.get(("blocked", "Holding#hold"), 0) > told["blocked"] - points, (methods, points)
     syscalls = shares_of([one for one in main if one.state == "blocked"], lambda one: one.syscall)
     # A stop ends a poll(2) for a moment: the kernel then calls it so.
     assert syscalls.get("poll", 0) + syscalls.get("restart_syscall", 0) > 0.95, syscalls
@@ -174,12 +196,16 @@ def test_thread_that_naps(ruby, rbdump, file, mode):
     """
     with Running(ruby, "shares/naps.rb") as target:
         assert target.first_line == "ready"
-        before, began = schedstat(target.pid), time.monotonic_ns()
-        status, _, errors = record(rbdump, "-p", target.pid, "-r", 1000, "-d", 4, "--mode", mode, file=file)
-        after, there = schedstat(target.pid), time.monotonic_ns() - began
+        with Recording(rbdump, "-p", target.pid, "-r", 1000, "--mode", mode, file=file) as recording:
+            recording.wait_for_samples()
+            before, began = schedstat(target.pid), time.time_ns()
+            recording.wait_until(lambda profile: profile.end() > began + 4 * SECOND, "four seconds are there")
+            after, ended = schedstat(target.pid), time.time_ns()
+            status, _, errors = recording.end(signal.SIGINT)
         assert status == 0, errors
         target.finish()
-    main = report(rbdump, file, "--idle").of(main=True)
+    profile = report(rbdump, file, "--idle")
+    main = [one for one in profile.of(main=True) if began <= profile.start + one.start <= ended]
     states = collections.Counter()
     for one in main:
         states[one.state, one.method("Naps#compute", "Kernel#sleep")] += one.count
@@ -188,9 +214,11 @@ def test_thread_that_naps(ruby, rbdump, file, mode):
     assert states["blocked", "Kernel#sleep"] + states["sleeping", "Naps#compute"] < 0.03 * computing + 3, states
     if mode == "paused":
         share = sum(one.count for one in main if one.state == "cpu") / states.total()
-        ran, waited = after.ran - before.ran, after.waited - before.waited
+        ran, waited = ((now - then) / (ended - began) for now, then in zip(after[:2], before[:2]))
+        # What comes by chance: five standard deviations. And that for which nobody looked.
+        points = 5 * (share * (1 - share) / states.total()) ** 0.5 + unseen(profile, main)
         # A thread that waits for a CPU after a stop is `cpu`; one that waits after its sleep still `sleeping`.
-        assert ran / there - POINTS <= share <= (ran + waited) / there + POINTS, (share, ran, waited, there, states)
+        assert ran - points <= share <= ran + waited + points, (share, ran, waited, points, states)
 
 
 @pytest.mark.alone
@@ -199,10 +227,12 @@ def test_thread_that_naps(ruby, rbdump, file, mode):
 def test_only_some_states(ruby, rbdump, file, tmp_path, option, states):
     """Nothing is recorded of threads that wait, or do anything but collect garbage."""
     options = ["-r", 500, "-d", 2, option]
-    profile, _, truth = recorded_target(ruby, rbdump, file, "phases.rb", tmp_path, options=options)
+    profile, _, truth, waited = recorded_target(ruby, rbdump, file, "phases.rb", tmp_path, options=options)
     main = profile.of(main=True)
     assert {one.state for one in main} == states
     begin, end = min(one.start for one in main), max(one.end for one in main)
     told = truth["main"].wall(profile.start + begin, profile.start + end)
     share = sum(one.weight for one in main) / (end - begin)
-    assert abs(share - sum(told[state] for state in states)) <= POINTS, (share, told)
+    # As in the test of all states.
+    points = POINTS + unseen(profile, main) + waited / (end - begin)
+    assert abs(share - sum(told[state] for state in states)) <= points, (share, told, points)

@@ -9,9 +9,10 @@ import signal
 import pytest
 from conftest import note_not_applicable
 from harness import redefined
-from harness.process import is_untouched
-from harness.recorded import check_counts, check_well_formed, modes
-from harness.recording import Recording, Running, record, report
+from harness.dump import run
+from harness.process import is_untouched, wait_until
+from harness.recorded import check_counts, check_well_formed, is_not_stopped, modes
+from harness.recording import CUT, Recording, Running, record, report
 from test_graph import is_watcher, judge
 
 
@@ -39,9 +40,11 @@ def test_recorded_stacks_are_legal(ruby, rbdump, tmp_path, file, variants, mode)
             targets[target.pid] = variant
             oracles[target.pid] = json.loads((folder / "oracle.json").read_text())
         pids = [word for pid in targets for word in ("-p", pid)]
-        # Of one that moves objects nearly all the time, there are few spans.
-        seconds = 4.5 if "gc" in variants else 1.5
-        status, _, errors = record(rbdump, *pids, "-r", 1000, "-d", seconds, "--mode", mode, file=file)
+        with Recording(rbdump, *pids, "-r", 1000, "--mode", mode, file=file) as recording:
+            # Of one that moves objects nearly all the time, there are few.
+            enough = collections.Counter({pid: 40 if variant == "gc" else 200 for pid, variant in targets.items()})
+            wait_until(lambda: not enough - complete_of(recording), "there are enough stacks of each")
+            status, _, errors = recording.end(signal.SIGINT)
         assert status == 0, errors
         assert all(is_untouched(pid) for pid in targets)
     profile = report(rbdump, file, "--idle")
@@ -49,19 +52,37 @@ def test_recorded_stacks_are_legal(ruby, rbdump, tmp_path, file, variants, mode)
     check_well_formed(profile)
     assert set(profile.pids()) == set(targets)
     for pid, variant in targets.items():
-        # Spans: a thread that waits for a CPU is seen at the same place again, and is wrong or right only once.
-        complete, wrong = 0, []
-        for one in profile.of(pid):
-            if one.verdict != "complete" or one.state == "starting" or any(is_watcher(frame) for frame in one.frames):
-                continue
-            complete += 1
-            why = judge(oracles[pid], one.frames)
-            if why:
-                wrong.append(why)
-        assert complete >= 30, (variant, complete, profile.counts)
-        # At most 1.44 of a thousand, as measured (doc/experiments.md), and three standard deviations.
-        expected = complete * 1.44 / 1000 if mode == "unpaused" and ruby.series < (3, 0) else 0
-        assert len(wrong) <= expected + 3 * expected**0.5, (variant, complete, wrong[:5])
+        stacks = judged(profile, pid)
+        assert len(stacks) >= 30, (variant, len(stacks), profile.counts)
+        wrong = [why for why in (judge(oracles[pid], frames) for frames in stacks) if why]
+        assert len(wrong) <= redefined.torn_most(ruby, mode, len(stacks)), (variant, len(stacks), wrong[:5])
+
+
+def complete_of(recording):
+    """
+    How many complete spans of threads that do not wait there are by now, by pid. Their frames are left alone: to make those of
+    many deep stacks takes so long that there are ever more of them.
+    """
+    if not recording.file.exists():
+        return collections.Counter()
+    done = run(recording.rbdump, "report", recording.file, "-f", "json")
+    if done.returncode != CUT:
+        return collections.Counter()
+    answer = json.loads(done.stdout)
+    pids = [answer["processes"][thread["process"]]["pid"] for thread in answer["threads"]]
+    return collections.Counter(pids[one["thread"]] for one in answer["runs"] if one["verdict"] == "complete")
+
+
+def judged(profile, pid):
+    """
+    The complete stacks of the graph. Of spans: a thread that waits for a CPU is seen at the same place again, and is wrong or
+    right only once.
+    """
+    return [
+        one.frames
+        for one in profile.of(pid)
+        if one.verdict == "complete" and one.state != "starting" and not any(is_watcher(frame) for frame in one.frames)
+    ]
 
 
 @pytest.mark.long
@@ -72,26 +93,36 @@ def test_what_is_dropped_is_not_seen_again(ruby, rbdump, file, mode):
         assert target.first_line == "ready"
         with Recording(rbdump, "-p", target.pid, "-r", 2000, "--mode", mode, file=file) as recording:
             assert target.line() == "many"
+            recording.wait_until(lambda profile: len(set(dropped_in(profile))) > 300, "many of them are there")
             status, _, errors = recording.end(signal.SIGINT)
         assert status == 0, errors
         assert is_untouched(target.pid)
-        dropped = int(target.finish())
+        times = [tuple(map(int, line.split())) for line in target.finish().splitlines()]
     profile = report(rbdump, file, "--idle")
     check_well_formed(profile)
-    seen, complete = [], 0
+    seen = dropped_in(profile)
+    assert seen == sorted(seen)
+    # There are thousands of collections a second: the first sample of a method is often one that is not vouched for.
+    main = [one for one in profile.of(main=True) if not is_not_stopped(one)]
+    complete = sum(one.count for one in main if one.verdict == "complete")
+    assert complete >= 0.3 * sum(one.count for one in main) > 100, (complete, profile.counts)
+    # Each that was looked at often enough is seen: a name is not kept for want of a new one.
+    looks = [profile.start + one.start + one.weight * nth // one.count for one in main for nth in range(1, one.count + 1)]
+    looked_at = {number for number, began, ended in times if sum(began <= look <= ended for look in looks) >= 3}
+    assert len(looked_at & set(seen)) >= 0.3 * len(looked_at) > 30, (len(looked_at), len(set(seen)), seen[0], seen[-1])
+
+
+def dropped_in(profile):
+    """The numbers of the methods that are seen, in order of time."""
+    seen = []
     for one in sorted(profile.of(main=True), key=lambda one: one.start):
         frames = [frame for frame in one.frames if "dropped_" in frame["name"]]
-        complete += one.count if one.verdict == "complete" else 0
         if not frames:
             continue
         (number,) = {int(re.search(r"dropped_([0-9]+)$", frame["name"])[1]) for frame in frames}
         assert {frame["path"] for frame in frames} == {f"dropped_{number}.rb"}
         seen.append(number)
-    assert seen == sorted(seen)
-    # There are thousands of collections a second: the first sample of a method is often one that is not vouched for.
-    assert complete >= 0.3 * profile.counts["samples"] > 100, profile.counts
-    # Each that was looked at is: a name is not kept for want of a new one.
-    assert len(set(seen)) >= 0.3 * (max(seen) - min(seen) + 1) > 100, (len(set(seen)), seen[0], seen[-1], dropped)
+    return seen
 
 
 @pytest.mark.long
@@ -105,12 +136,21 @@ def test_blocks_that_are_moved(ruby, rbdump, file, mode):
     with Running(ruby, "shares/moved_blocks.rb") as target:
         assert target.first_line == "ready"
         with Recording(rbdump, "-p", target.pid, "-r", 4000, "--mode", mode, file=file) as recording:
-            assert target.line(seconds=120) == "many"
+            assert target.line() == "many"
+            recording.wait_until(lambda profile: are_many(moved_callers(profile)), "there are enough samples of both")
             status, _, errors = recording.end(signal.SIGINT)
         assert status == 0, errors
         target.finish()
     profile = report(rbdump, file, "--idle")
     check_well_formed(profile)
+    callers = moved_callers(profile)
+    assert set(callers["Moved#work_eval"]) == {True}, callers
+    assert set(callers["Moved#work_block"]) == {False}, callers
+    assert are_many(callers), callers
+
+
+def moved_callers(profile):
+    """{the method that a block calls: {whether that block was evaled: samples}}"""
     callers = collections.defaultdict(collections.Counter)
     for one in profile.of(main=True):
         frames = list(one.frames)
@@ -118,9 +158,11 @@ def test_blocks_that_are_moved(ruby, rbdump, file, mode):
             if callee["name"] in ("Moved#work_block", "Moved#work_eval"):
                 evaled = caller["path"].startswith("(eval")
                 callers[callee["name"]][evaled] += one.count
-    assert set(callers["Moved#work_eval"]) == {True}, callers
-    assert set(callers["Moved#work_block"]) == {False}, callers
-    assert callers["Moved#work_eval"][True] > 1000 and callers["Moved#work_block"][False] > 100, callers
+    return callers
+
+
+def are_many(callers):
+    return callers["Moved#work_eval"].total() > 1000 and callers["Moved#work_block"].total() > 100
 
 
 @pytest.mark.long
@@ -141,7 +183,8 @@ def test_names_of_what_is_redefined(ruby, rbdump, file, mode):
     check_well_formed(profile)
     judge.judge(profile, [tuple(map(int, line.split())) for line in told.splitlines()])
     assert judge.wrong.total() <= redefined.torn_most(ruby, mode, judge.of_generations), judge.wrong
-    assert judge.of_generations > 100 and judge.named > 0.8 * judge.samples, (judge.samples, judge.named, judge.marks)
+    late = judge.marks["(torn: not-stopped)"]  # on a busy machine
+    assert judge.of_generations > 100 and judge.named > 0.8 * (judge.samples - late), (judge.samples, judge.named, judge.marks)
 
 
 @pytest.mark.long
@@ -166,4 +209,6 @@ def test_methods_that_change_places(ruby, rbdump, file, mode):
                 seen[name, line] += one.count
     assert seen.keys() == {("Swapped#left", int(lines[0])), ("Swapped#right", int(lines[1]))}, seen
     assert min(seen.values()) > 100, seen
-    assert profile.counts["complete"] >= 0.9 * profile.counts["samples"] > 100, profile.counts
+    # Nearly all on a machine that is not busy: else names are found later, and a collection may come first.
+    stopped = sum(one.count for one in profile.spans if not is_not_stopped(one))
+    assert profile.counts["complete"] >= 0.5 * stopped > 100, profile.counts

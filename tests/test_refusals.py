@@ -12,7 +12,7 @@ import tempfile
 import pytest
 from conftest import note_not_applicable
 from harness.dump import check, check_thread, current, dump, run
-from harness.process import is_untouched, status, task_states, tasks, wait_until
+from harness.process import is_untouched, status, task_states, tasks, wait_until, wait_until_it_reads
 from harness.recording import Running
 from harness.refusals import FAILED, NO_PERMISSION, NOT_RUBY, USAGE, check_refusal
 from harness.tracer import Tracer
@@ -213,10 +213,10 @@ def test_already_traced(ruby, start, rbdump):
     check(dump(rbdump, target.pid), target, ruby)
 
 
-def spinning(pid):
-    """The only kernel thread of a process that runs; None if others do, too, or none does."""
+def spinning(pid, name):
+    """The kernel thread of that name, which runs, and it alone; None if others do, too, or it does not."""
     running = [task for task in tasks(pid) if status(pid, "State", task)[0] == "R"]
-    return running[0] if len(running) == 1 else None
+    return running[0] if [status(pid, "Name", task) for task in running] == [name] else None
 
 
 @pytest.mark.any_ruby
@@ -224,7 +224,8 @@ def spinning(pid):
 def test_thread_already_traced(ruby, start, rbdump):
     """One that is not the main one: it goes on while the others are stopped, so nothing is said of its stack."""
     target = start(ruby, "states.rb", "1")
-    tid = wait_until(lambda: spinning(target.pid), "the busy thread spins")
+    wait_until_it_reads(target.pid)
+    tid = wait_until(lambda: spinning(target.pid, "busy 0"), "the busy thread spins")
     with Tracer(tid):
         answer_ = dump(rbdump, target.pid, status=1)
         (refused,) = [thread for thread in current(answer_) if thread["reason"]]
@@ -304,10 +305,19 @@ KILL_THE_GUARD = (
     "import os, signal; pid = gdb.selected_inferior().pid; "
     "[os.kill(int(child), signal.SIGKILL) for child in open(f'/proc/{pid}/task/{pid}/children').read().split()]"
 )
+# Until the target stops, or has ended.
+SEND_A_SIGNAL = """
+import os, signal, time
+os.kill({target}, signal.SIGUSR1)
+while open("/proc/{target}/stat").read().rpartition(")")[2].split()[0] in "RSD":
+    time.sleep(0.001)
+"""
+# rbdump gives up a pause that takes five seconds: what gdb can do before, it does before, and no step of it starts a process.
 UNTIL_PAUSED = [
-    "set pagination off", "handle SIG34 nostop noprint pass", "break live_stop", "run", f"python {KILL_THE_GUARD}", "break ptrace", "continue", "finish",
-    "shell kill -USR1 {target}", "shell until grep -q '^State:.t' /proc/{target}/status; do sleep 0.01; done",
-    "delete", "break memory_prefetch", "continue", "echo paused\\n", "kill",
+    "set pagination off", "set breakpoint pending on", "handle SIG34 nostop noprint pass",
+    "break live_stop", "break ptrace", "break memory_prefetch", "disable 2 3", "run",
+    f"python {KILL_THE_GUARD}", "enable 2", "continue", "finish", f"python exec({SEND_A_SIGNAL!r})",
+    "disable 1 2", "enable 3", "continue", "echo paused\\n", "kill",
 ]  # fmt: skip
 
 

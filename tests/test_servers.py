@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from conftest import TESTS, note_not_applicable
 from harness.dump import difference, rbdumps_frames, run
-from harness.process import has_ended, is_untouched, wait_until
+from harness.process import has_ended, is_untouched, schedstat, status, wait_until
 
 FOLDER = TESTS / "targets/server"
 WORKERS = 2
@@ -96,6 +96,21 @@ class Server:
         self.log.close()
 
 
+def kernel_thread(pid, subject):
+    """That of a thread in a testimony: 3.1 and 3.2 tell a forked process the thread id of its parent."""
+    return pid if subject["main"] else subject["tid"]
+
+
+def at_rest(testimony):
+    """
+    How often the threads in a testimony have been given a CPU, if all of them sleep; else None. Who sleeps now and then, and
+    was given none meanwhile, has slept all the time.
+    """
+    threads = [(pid, kernel_thread(pid, subject)) for pid, subjects in testimony.items() for subject in subjects]
+    switches = [schedstat(*thread).switches for thread in threads]
+    return switches if all(status(pid, "State", task)[0] == "S" for pid, task in threads) else None
+
+
 def complaints(answer, threads):
     """What of a process is not as Ruby tells."""
     wrong = []
@@ -103,8 +118,7 @@ def complaints(answer, threads):
     if len(shown) != len(threads):
         wrong.append(f"{len(shown)} threads, Ruby has {len(threads)}")
     for subject in threads:
-        # 3.1 and 3.2 tell a forked process the thread id of its parent.
-        tid = answer["pid"] if subject["main"] else subject["tid"]
+        tid = kernel_thread(answer["pid"], subject)
         (thread,) = [thread for thread in shown if thread["tid"] == tid]
         frames = [(path, absolute, line or None, label) for path, absolute, line, label in subject["frames"]]
         if (thread["verdict"], thread["name"], thread["main"]) != ("complete", subject["name"], subject["main"]):
@@ -124,11 +138,13 @@ def test_server(rbdump, tmp_path, name, mode):
         for _ in range(busy):
             server.keep_waiting()
         wait_until(lambda: server.waiting() == busy, "the requests have come")
-        # A server looks after its workers now and then: what Ruby says must be the same before and after.
-        for _ in range(20):
+        # A server looks after its workers now and then, and a thread of it can do so and be where it was before: what Ruby says
+        # must be the same before and after, and none of its threads may have run, but for the witness.
+        for _ in range(60):
             before = server.testimony()
+            switches = at_rest(before)
             done = run(rbdump, "-p", server.pid, "--children", "--json", *(["--no-stop"] if mode == "unpaused" else []))
-            if server.testimony() == before:
+            if switches and switches == at_rest(before) and server.testimony() == before:
                 break
         else:
             pytest.fail("the server does not come to rest")

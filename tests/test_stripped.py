@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import subprocess
 
 import pytest
@@ -123,18 +124,24 @@ def roots_probe():
     return str(path)
 
 
+def cpu_time_of_children():
+    """Of those that were waited for, in seconds."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def test_search(stripped, start, rbdump, roots_probe, tmp_path):
-    """It finds what the symbol table says, in a few system calls and less than 50 ms."""
+    """It finds what the symbol table says, in a few system calls and less than 50 ms of a CPU, its start included."""
     target = start(stripped.ruby, "cfuncs.rb", environment=stripped.environment)
     layout = dump(rbdump, target.pid)["layout"]["file"]
-    found = [
-        json.loads(
-            subprocess.run(
-                [roots_probe, str(target.pid), layout], capture_output=True, text=True, timeout=60, check=True
-            ).stdout
+    found, times = [], []
+    for _ in range(5):
+        before = cpu_time_of_children()
+        done = subprocess.run(
+            [roots_probe, str(target.pid), layout], capture_output=True, text=True, timeout=60, check=True
         )
-        for _ in range(5)
-    ]
+        times.append(cpu_time_of_children() - before)
+        found.append(json.loads(done.stdout))
     known = symbols(stripped.original)
     assert "rb_cObject" in known
     with open(f"/proc/{target.pid}/mem", "rb") as memory:
@@ -150,7 +157,7 @@ def test_search(stripped, start, rbdump, roots_probe, tmp_path):
         assert answer["ruby_global_symbols"] == known.get("ruby_global_symbols", answer["ruby_global_symbols"])
         assert answer["calls"] < 30
     if os.environ.get("SAN") != "1":
-        assert min(answer["ms"] for answer in found) < 50
+        assert 0 < min(times) < 0.05, times
 
 
 def kept_roots(cache):

@@ -125,7 +125,8 @@ def test_tracer_is_stopped(ruby, rbdump, tmp_path, verb):
             os.sched_setaffinity(0, mine)
         running.terminate()
         running.wait(30)
-        assert sorted(waits)[HELD // 2] < 0.15, waits
+        # The guard's 0.1 s, and what it and the target wait for their CPUs.
+        assert sorted(waits)[HELD // 2] < 0.5, waits
         check_sums(survivor.finish())
 
 

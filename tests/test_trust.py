@@ -501,7 +501,7 @@ def test_exec_of_a_child_of_another_user(public, caps):
             became, told = int(target.line()), time.monotonic()
             wait_until(lambda: len(tracers_of(recording.pid)) == 2, "what became a Ruby is recorded", 60)
             # Each of sixty is looked at once in so many seconds.
-            assert time.monotonic() - told < 15
+            assert time.monotonic() - told < 40
             recording.wait_until(lambda profile: any(one.verdict == "complete" for one in profile.of(became)), "it is sampled")
             status, _, errors = recording.end(signal.SIGINT)
         assert status == 0, errors

@@ -14,6 +14,7 @@ from harness.process import Bound, wait_until
 from harness.target import TARGETS
 
 SECOND = 1_000_000_000
+MOST = 120  # seconds to wait for what has only failed if it never comes, on a machine that is busy
 CUT = 1  # the exit status of report: shown, but not all of it
 STATES = ("cpu", "gc", "gvl", "blocked", "sleeping", "starting", "stopped", "paging")
 
@@ -42,10 +43,10 @@ class Running:
             self.process.wait(2)
         except subprocess.TimeoutExpired:
             self.process.kill()
-        self.process.wait(30)
+        self.process.wait(MOST)
         self.process.stdout.close()
 
-    def line(self, seconds=30):
+    def line(self, seconds=MOST):
         """The next line of standard output, waited for; what there is if that ends."""
         bound, line = Bound(seconds), b""
         with selectors.DefaultSelector() as selector:
@@ -62,7 +63,7 @@ class Running:
         """Lets it end, and gives what it then says."""
         self.process.stdin.close()
         answer = self.process.stdout.read().decode()
-        assert self.process.wait(30) == 0
+        assert self.process.wait(MOST) == 0
         return answer
 
 
@@ -87,7 +88,7 @@ class Recording:
     def __exit__(self, *_):
         if self.process.poll() is None:
             self.process.kill()
-        self.process.wait(30)
+        self.process.wait(MOST)
         for stream in (self.process.stdout, self.process.stderr):
             if stream and not stream.closed:
                 stream.close()
@@ -99,11 +100,18 @@ class Recording:
         done = run(self.rbdump, "report", self.file, "-f", "json", "--idle")
         return Profile(json.loads(done.stdout)) if done.returncode == CUT else None
 
-    def wait_until(self, condition, what, seconds=30):
-        """Until that is so of the profile that is in the file by then."""
+    def wait_until(self, condition, what, seconds=MOST):
+        """
+        Until that is so of the profile that is in the file by then. It is read again only once there is more: who reads it all
+        the time takes a CPU from what is recorded.
+        """
+        seen = None
 
         def is_so():
-            profile = self.so_far()
+            nonlocal seen
+            now = (self.file, self.file.stat().st_size if self.file.exists() else 0)
+            profile = self.so_far() if now != seen else None
+            seen = now
             if profile and condition(profile):
                 return profile
             assert self.process.poll() is None, f"it has ended: {self.process.stderr.read()}"
@@ -114,7 +122,7 @@ class Recording:
     def wait_for_samples(self):
         return self.wait_until(lambda profile: any(span.verdict == "complete" for span in profile.spans), "it samples")
 
-    def end(self, with_signal=None, seconds=30):
+    def end(self, with_signal=None, seconds=MOST):
         """Its exit status, standard output and standard error; ended by a signal, or by itself."""
         if with_signal is not None:
             self.process.send_signal(with_signal)
@@ -122,7 +130,7 @@ class Recording:
         return self.process.returncode, out, errors
 
 
-def record(rbdump, *arguments, file=None, timeout=90, **options):
+def record(rbdump, *arguments, file=None, timeout=2 * MOST, **options):
     """`rbdump record` to its end: exit status, standard output, standard error."""
     with Recording(rbdump, *arguments, file=file, **options) as recording:
         return recording.end(seconds=timeout)

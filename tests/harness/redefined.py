@@ -3,6 +3,7 @@
 import collections
 import re
 
+from harness.bounds import poisson_most
 from harness.target import TARGETS
 
 SCRIPT = "shares/redefining.rb"
@@ -24,9 +25,8 @@ def calling_lines():
 
 
 def torn_most(ruby, mode, samples):
-    """How many torn stacks there may be: 1.44 of a thousand, as measured (doc/experiments.md), and three standard deviations."""
-    expected = samples * 1.44 / 1000 if mode == "unpaused" and ruby.series < (3, 0) else 0
-    return expected + 3 * expected**0.5
+    """How many torn stacks there may be: 1.44 of a thousand, as measured (doc/experiments.md), and what chance adds to that."""
+    return poisson_most(samples * 1.44 / 1000 if mode == "unpaused" and ruby.series < (3, 0) else 0)
 
 
 class Judge:

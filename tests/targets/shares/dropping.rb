@@ -2,8 +2,15 @@ require "io/wait"
 
 # Methods that are defined, run for a moment, and dropped, each after the other: each has its number in its name and in
 # that of its file. Meanwhile garbage is collected all the time, in all ways, so that what comes to be where one was is
-# the next one's. Prints "ready"; "many" after the 600th; and once standard input ends, the number of the last one.
+# the next one's. Prints "ready"; "many" after the 600th; and once standard input ends a line for each: its number, and from
+# when to when it was called, in ns of CLOCK_REALTIME.
 class Dropping
+  attr_reader :times
+
+  def initialize
+    @times = []
+  end
+
   def work(until_then, number)
     garbage = nil
     garbage = [garbage ? garbage.first : nil, "#{number}"] while Process.clock_gettime(Process::CLOCK_MONOTONIC) < until_then
@@ -19,7 +26,9 @@ class Dropping
   def drop(number)
     name = :"dropped_#{number}"
     singleton_class.class_eval("def #{name}(a, b)\n  work(a, b)\nend", "dropped_#{number}.rb")
+    began = Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond)
     send(name, Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.002, number)
+    @times.push(number, began, Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond))
     singleton_class.send(:remove_method, name)
   end
 end
@@ -34,4 +43,4 @@ until $stdin.wait_readable(0)
   $stdout.puts "many"
   $stdout.flush
 end
-$stdout.puts number
+dropping.times.each_slice(3) { |times| puts times.join(" ") }

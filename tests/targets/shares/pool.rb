@@ -8,7 +8,8 @@
 #   burn     compresses, which needs a CPU and not the GVL: one of all
 #
 # Prints "ready"; "done" once the pool is empty; and, when standard input ends, for each kind of how many seconds its
-# threads were there and waited for something other than the GVL or a CPU, as their own clocks tell.
+# threads were there and waited for something other than the GVL or a CPU, as their own clocks tell. How many garbage
+# collections there were until the pool was empty, it writes to the file that POOL_COLLECTIONS names, if there is that.
 #
 #   ruby pool.rb [THREADS]
 require "json"
@@ -160,7 +161,10 @@ end
 pool = Pool.new((ARGV[0] || 50).to_i)
 $stdout.puts "ready"
 $stdout.flush
-pool.run($stdin.gets.to_i)
+turns = $stdin.gets.to_i
+collections = GC.count
+pool.run(turns)
+File.write(ENV["POOL_COLLECTIONS"], GC.count - collections) if ENV["POOL_COLLECTIONS"]
 $stdout.puts "done"
 $stdout.flush
 $stdin.read
