@@ -33,8 +33,10 @@
 /* How often a running target is looked at before it is paused. */
 #define LEARNING_TRIES 8
 
-/* How much time a look may take while the target is stopped, whatever the target contains; and, while it runs, the search for
- * stacks at a real-time priority. */
+/*
+ * How much time a look may take while the target is stopped, whatever the target contains; and, while it runs, the search for
+ * stacks at a real-time priority.
+ */
 #define CHASE_NS 100000000L
 
 /* How much time it may take to find where the stacks are while the target is stopped. If it is not enough, all is copied. */

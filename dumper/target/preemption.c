@@ -85,7 +85,7 @@ void preemption_begin(struct preemption *preemption)
 		preemption->cpu = task_follow(task, &preemption->cpus, -1);
 	if (preemption->cpu >= 0) {
 		/* The count comes first: if the thread is given another CPU after that, it increases. */
-		preemption->switches = task_look(task, NULL).switches;
+		preemption->switches = task_switches(task);
 		if (task_cpu(task) != preemption->cpu || !is_runnable(task))
 			preemption->switches = 0;
 	}
@@ -116,7 +116,7 @@ static bool others_rest(const struct preemption *preemption)
 static bool has_waited(const struct preemption *preemption)
 {
 	return preemption->switches != 0 && is_runnable(&preemption->task) &&
-	       task_look(&preemption->task, NULL).switches == preemption->switches;
+	       task_switches(&preemption->task) == preemption->switches;
 }
 
 /* A thread that may use more CPUs again stays where it is. So it leaves the CPU first. */

@@ -88,7 +88,7 @@ int task_follow(const struct task *task, const cpu_set_t *cpus, int bound)
 /*
  * schedstat: time on a CPU, time of waiting for one, how often it got one (Documentation/scheduler/sched-stats.rst).
  */
-static uint64_t read_switches(const struct task *task)
+uint64_t task_switches(const struct task *task)
 {
 	const char *at;
 	char text[128];
@@ -133,7 +133,7 @@ static void read_state(const struct task *task, struct task_look *look)
 
 struct task_look task_look(const struct task *task, const struct task_look *since)
 {
-	struct task_look look = {.syscall = -1, .switches = read_switches(task)};
+	struct task_look look = {.syscall = -1, .switches = task_switches(task)};
 	char text[256];
 
 	if (since && since->known && since->asleep && look.switches != 0 && since->switches == look.switches)
@@ -157,5 +157,5 @@ bool task_runs(const struct task *task)
 
 bool task_sleeps_on(const struct task *task, const struct task_look *since)
 {
-	return since->known && since->asleep && since->switches != 0 && read_switches(task) == since->switches;
+	return since->known && since->asleep && since->switches != 0 && task_switches(task) == since->switches;
 }

@@ -44,9 +44,12 @@ int task_cpu(const struct task *task);
  */
 int task_follow(const struct task *task, const cpu_set_t *cpus, int bound);
 
+/* How many times the thread has been given a CPU since its start; 0: not known. */
+uint64_t task_switches(const struct task *task);
+
 struct task_look {
 	bool known;	    /* false: the thread does not exist, or the kernel does not tell its state */
-	uint64_t switches;  /* how many times the thread has been given a CPU since its start; 0: not known */
+	uint64_t switches;  /* task_switches() */
 	bool asleep;	    /* true: the thread waits for something; false: it is runnable */
 	int syscall;	    /* if asleep: the number of the system call; -1: in no system call, or not known */
 	bool stopped;	    /* if asleep: stopped by a signal (SIGSTOP), a tracer or the cgroup freezer */

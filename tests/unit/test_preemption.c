@@ -154,7 +154,7 @@ static bool counts_switches(void)
 	bool counts;
 
 	task_open(&task, getpid(), gettid());
-	counts = task_look(&task, NULL).switches != 0;
+	counts = task_switches(&task) != 0;
 	task_close(&task);
 	return counts;
 }
