@@ -9,9 +9,11 @@
 
 /*
  * glibc's struct pthread on x86-64 begins with its own address, and has it again in its third word (tcbhead_t,
- * sysdeps/x86_64/nptl/tls.h). The robust list follows, after some 700 bytes in glibc 2.36 (nptl/descr.h).
+ * sysdeps/x86_64/nptl/tls.h). The robust list follows, after some 700 bytes in glibc 2.36 (nptl/descr.h). Further away, there
+ * can be another one: ld.so leaves an old copy of the first thread's, which it has made while it loaded libraries.
  */
 #define SEARCHED   2 /* pages: that of the list, and the one before */
+#define REACH	   2048
 #define ALIGNMENT  16
 #define SELF_AGAIN 16
 
@@ -42,7 +44,7 @@ uint64_t thread_pointer(struct target *target, pid_t tid)
 	if (list < SEARCHED * MEMORY_PAGE)
 		return 0;
 	target_read_pages(target, pages, SEARCHED, bytes, read);
-	for (uint64_t at = start; at < list; at += ALIGNMENT) {
+	for (uint64_t at = (list - REACH) / ALIGNMENT * ALIGNMENT; at < list; at += ALIGNMENT) {
 		if (word_at(bytes, at - start) != at || word_at(bytes, at - start + SELF_AGAIN) != at)
 			continue;
 		if (found != 0)
