@@ -13,7 +13,15 @@ CC = gcc
 JOBS := $(shell nproc)
 CFLAGS ?= -O2 -g
 PYTHON ?= python3
-PKGS = libdw libelf jansson libzstd libprotobuf-c zlib nettle libseccomp
+PKGS = libdw libelf jansson libzstd libprotobuf-c zlib nettle libseccomp $(if $(filter 1,$(KERNEL)),libbpf)
+
+# KERNEL=1: rbdump can sample in the kernel, which needs libbpf, clang and bpftool to build. Default: if they are there.
+CLANG = clang
+BPFTOOL := $(firstword $(shell command -v bpftool) $(wildcard /usr/sbin/bpftool))
+ifndef KERNEL
+KERNEL := $(shell pkg-config --atleast-version=1.0 libbpf 2>/dev/null && [ -n '$(BPFTOOL)' ] && \
+	$(BPFTOOL) version >/dev/null 2>&1 && echo | $(CLANG) -target bpf -c -x c - -o /dev/null 2>/dev/null && echo 1 || echo 0)
+endif
 
 # Each kind of build has its own folder, so that a sanitized build does not replace the plain one.
 ifeq ($(SAN),1)
@@ -34,9 +42,12 @@ ALL_CPPFLAGS = -D_GNU_SOURCE -DRBDUMP_VERSION='"$(VERSION)"' -I$(B)/gen -Idumper
 ALL_CFLAGS = -std=gnu11 -pthread $(CFLAGS) $(WARNINGS) $(SANFLAGS) $(shell pkg-config --cflags $(PKGS))
 ALL_LDLIBS = -pthread -lm -lrt $(LDFLAGS) $(SANFLAGS) $(shell pkg-config --libs $(PKGS))
 
-SOURCES := $(sort $(wildcard dumper/*.c dumper/*/*.c gen/*.c))
+# What runs in the kernel, and what is not built: either that which samples in the kernel, or that which says that it is absent.
+BPF_SOURCES := $(wildcard dumper/kernel/*.bpf.c)
+UNBUILT := $(if $(filter 1,$(KERNEL)),dumper/kernel/absent.c,dumper/kernel/programs.c dumper/kernel/ring.c)
+SOURCES := $(filter-out $(BPF_SOURCES) $(UNBUILT),$(sort $(wildcard dumper/*.c dumper/*/*.c gen/*.c)))
 GENERATED := $(B)/gen/layout_fields.c $(B)/gen/syscalls.c $(B)/gen/flamegraph_page.c $(B)/gen/profile.pb-c.c $(B)/gen/help.c
-GENERATED_HEADERS := $(B)/gen/layout_fields.h $(B)/gen/profile.pb-c.h
+GENERATED_HEADERS := $(B)/gen/layout_fields.h $(B)/gen/profile.pb-c.h $(if $(filter 1,$(KERNEL)),$(B)/gen/stacks.skel.h)
 HEADERS := $(wildcard dumper/*.h dumper/*/*.h gen/*.h)
 OBJECTS := $(SOURCES:%.c=$(B)/%.o) $(GENERATED:.c=.o)
 LIB_OBJECTS := $(filter-out $(B)/dumper/main.o,$(OBJECTS))
@@ -48,8 +59,12 @@ say = $(if $(V),,@printf '%-4s%s\n' '$(1)' '$@';)
 .PHONY: all
 all: $(B)/rbdump manual
 
-$(B)/rbdump: $(OBJECTS)
-	$(call say,LD)$(CC) -o $@ $^ $(ALL_LDLIBS)
+$(B)/rbdump: $(OBJECTS) $(B)/.kernel-$(KERNEL)
+	$(call say,LD)$(CC) -o $@ $(OBJECTS) $(ALL_LDLIBS)
+
+# Changes if rbdump is built with another KERNEL than last time.
+$(B)/.kernel-$(KERNEL):
+	@mkdir -p $(B) && rm -f $(B)/.kernel-* && touch $@
 
 # Names the packages that are missing, before the build fails because of them.
 $(B)/.needed: Makefile tests/packages
@@ -67,6 +82,16 @@ $(B)/gen/syscalls.c: gen/syscalls.py | $(B)/.needed
 $(B)/gen/profile.pb-c.h $(B)/gen/profile.pb-c.c &: dumper/report/pprof/profile.proto | $(B)/.needed
 	@mkdir -p $(B)/gen
 	$(call say,GEN)protoc-c --proto_path=$(<D) --c_out=$(B)/gen $(<F)
+
+# The program that runs in the kernel, as bytes in a header (bpftool-gen(8)).
+$(B)/gen/stacks.bpf.o: dumper/kernel/stacks.bpf.c $(wildcard dumper/kernel/*.h) | $(B)/.needed
+	@mkdir -p $(B)/gen
+	$(call say,BPF)$(CLANG) -g -O2 -target bpf -mcpu=v3 -Wall $(if $(filter 1,$(WERROR)),-Werror) -D__x86_64__ \
+		-I/usr/include/$(shell $(CC) -print-multiarch) -Idumper -c -o $@ $<
+
+$(B)/gen/stacks.skel.h: $(B)/gen/stacks.bpf.o
+	$(call say,GEN){ echo '/* NOLINTBEGIN: by bpftool */' && $(BPFTOOL) gen skeleton $< name stacks && \
+		echo '/* NOLINTEND */'; } > $@.tmp && mv $@.tmp $@
 
 FLAMEGRAPH := dumper/report/flamegraph
 $(B)/gen/flamegraph_page.c: $(wildcard $(FLAMEGRAPH)/*) | $(B)/.needed
@@ -165,8 +190,10 @@ $(FORMATS): tests/formats/package.json tests/formats/package-lock.json tests/for
 BUILD_PACKAGES = gcc make pkg-config python3 libdw-dev libelf-dev libjansson-dev libzstd-dev libc6-dev \
 	libprotobuf-c-dev protobuf-c-compiler zlib1g-dev nettle-dev libseccomp-dev
 DEMO_PACKAGES = $(BUILD_PACKAGES) ruby
-LINT_PACKAGES = $(BUILD_PACKAGES) clang-tidy clang-format cppcheck shellcheck
-TEST_PACKAGES = $(BUILD_PACKAGES) ruby gdb git zstd gcc libcmocka-dev python3-pytest python3-pytest-xdist binutils dwz util-linux \
+# To sample in the kernel. Without them, rbdump is built without that.
+KERNEL_PACKAGES = libbpf-dev clang bpftool
+LINT_PACKAGES = $(BUILD_PACKAGES) $(KERNEL_PACKAGES) clang-tidy clang-format cppcheck shellcheck
+TEST_PACKAGES = $(BUILD_PACKAGES) $(KERNEL_PACKAGES) ruby gdb git zstd gcc libcmocka-dev python3-pytest python3-pytest-xdist binutils dwz util-linux \
 	procps bash bash-completion zsh fish mandoc libdebuginfod1 puma unicorn chromium chromium-driver fonts-dejavu-core golang-go \
 	valgrind strace musl-tools $(NPM_PACKAGES)
 # The Rubies are built from Debian's source packages, so they are built only if there is apt-get.
@@ -225,16 +252,16 @@ soak: packages-bench
 
 # ---- quality
 
-C_FILES = $(wildcard dumper/*.c dumper/*/*.c gen/*.c bench/*.c)
+C_FILES = $(filter-out $(BPF_SOURCES),$(wildcard dumper/*.c dumper/*/*.c gen/*.c bench/*.c))
 FUZZ_FILES = $(wildcard tests/fuzz/*.c tests/fuzz/*.h)
 TIDY_FILES = $(C_FILES:%=%.tidy) $(patsubst %,%.tidy,$(filter %.c,$(FUZZ_FILES)))
 .PHONY: lint $(TIDY_FILES)
 lint: packages-lint
 	@$(MAKE) --no-print-directory $(GENERATED_HEADERS)
-	clang-format --dry-run -Werror $(C_FILES) $(HEADERS) $(wildcard tests/unit/*.c tests/unit/*.h tests/probes/*.c tests/embedded/*.c) \
+	clang-format --dry-run -Werror $(C_FILES) $(BPF_SOURCES) $(HEADERS) $(wildcard tests/unit/*.c tests/unit/*.h tests/probes/*.c tests/embedded/*.c) \
 		$(FUZZ_FILES)
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
-		-I$(B)/gen -Idumper -I. dumper gen tests/fuzz
+		-I$(B)/gen -Idumper -I. $(BPF_SOURCES:%=-i%) dumper gen tests/fuzz
 	shellcheck $(SHELL_FILES)
 	$(PYTHON) tests/floors.py
 	@$(MAKE) --no-print-directory -j$(JOBS) $(TIDY_FILES)

@@ -33,7 +33,7 @@ _rbdump()
 			return
 			;;
 		--mode)
-			mapfile -t COMPREPLY < <(compgen -W "paused unpaused" -- "$current")
+			mapfile -t COMPREPLY < <(compgen -W "paused unpaused kernel" -- "$current")
 			return
 			;;
 		--by)
@@ -45,7 +45,7 @@ _rbdump()
 			return
 			;;
 		--state)
-			mapfile -t COMPREPLY < <(compgen -W "cpu gc gvl blocked sleeping starting stopped paging" -- "$current")
+			mapfile -t COMPREPLY < <(compgen -W "cpu gc gvl blocked sleeping starting stopped paging runnable" -- "$current")
 			return
 			;;
 		--diff)
@@ -57,7 +57,7 @@ _rbdump()
 	if [[ ${COMP_WORDS[1]} == experiment ]]; then
 		case $previous in
 		-m | --modes)
-			mapfile -t COMPREPLY < <(compgen -W "unpaused-naive unpaused-once unpaused-double unpaused paused-naive paused" -- "$current")
+			mapfile -t COMPREPLY < <(compgen -W "unpaused-naive unpaused-once unpaused-double unpaused paused-naive paused kernel" -- "$current")
 			return
 			;;
 		--on-torn)

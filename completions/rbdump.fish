@@ -63,14 +63,14 @@ complete -c rbdump -n "__rbdump_verb record" -s r -l rate -d "samples of each th
 complete -c rbdump -n "__rbdump_verb record" -l max-cpu -d "take at most this many percent of a CPU" -x
 complete -c rbdump -n "__rbdump_verb record" -s d -l duration -d "stop after this many seconds" -x
 complete -c rbdump -n "__rbdump_verb record" -s f -l format -d "the format of the output" -x -a "raw\t flamegraph\t collapsed\t speedscope\t pprof\t firefox\t callgrind\t json\t summary\t"
-complete -c rbdump -n "__rbdump_verb record" -l mode -d "whether running threads are stopped" -x -a "paused\t unpaused\t"
+complete -c rbdump -n "__rbdump_verb record" -l mode -d "whether running threads are stopped" -x -a "paused\t unpaused\t kernel\t"
 complete -c rbdump -n "__rbdump_verb record" -l rotate -d "begin a new file at this interval, in seconds" -x
 complete -c rbdump -n "__rbdump_verb record" -l offsets -d "use this layout" -r -F
 complete -c rbdump -n "__rbdump_verb record" -l nearest -d "if the release has no layout, use the nearest layout"
 complete -c rbdump -n "__rbdump_verb record" -l time-limit -d "give up on a process that cannot be read within this many seconds" -x
 
 complete -c rbdump -n "__rbdump_verb report" -s f -l format -d "the format of the output" -x -a "flamegraph\t collapsed\t speedscope\t pprof\t firefox\t callgrind\t json\t summary\t"
-complete -c rbdump -n "__rbdump_verb report" -l state -d "show only this state; may be repeated" -x -a "cpu\t gc\t gvl\t blocked\t sleeping\t starting\t stopped\t paging\t"
+complete -c rbdump -n "__rbdump_verb report" -l state -d "show only this state; may be repeated" -x -a "cpu\t gc\t gvl\t blocked\t sleeping\t starting\t stopped\t paging\t runnable\t"
 complete -c rbdump -n "__rbdump_verb report" -l thread -d "show only the thread with this name or tid" -x -a "main\t"
 complete -c rbdump -n "__rbdump_verb report" -l pid -d "show only this process" -x
 complete -c rbdump -n "__rbdump_verb report" -l from -d "show only the time after this second" -x
@@ -82,7 +82,7 @@ complete -c rbdump -n "__rbdump_verb experiment" -s p -l pid -d "the process" -x
 complete -c rbdump -n "__rbdump_verb experiment" -s r -l rate -d "samples per second" -x
 complete -c rbdump -n "__rbdump_verb experiment" -s n -l samples -d "samples per mode" -x
 complete -c rbdump -n "__rbdump_verb experiment" -s d -l duration -d "stop after this many seconds" -x
-complete -c rbdump -n "__rbdump_verb experiment" -s m -l modes -d "the modes" -x -a "unpaused-naive\t unpaused-once\t unpaused-double\t unpaused\t paused-naive\t paused\t"
+complete -c rbdump -n "__rbdump_verb experiment" -s m -l modes -d "the modes" -x -a "unpaused-naive\t unpaused-once\t unpaused-double\t unpaused\t paused-naive\t paused\t kernel\t"
 complete -c rbdump -n "__rbdump_verb experiment" -l budget -d "retry an unpaused sample for at most this many microseconds" -x
 complete -c rbdump -n "__rbdump_verb experiment" -l on-torn -d "what to do if a thread is stopped while its stack is changing" -x -a "again\t report\t drop\t step\t"
 complete -c rbdump -n "__rbdump_verb experiment" -l seed -d "the seed for the random order of the blocks" -x

@@ -17,7 +17,7 @@ LINES_MAX = 600
 WRITTEN = {".c", ".h", ".py", ".rb", ".js", ".css", ".md"}
 COLUMNS_MAX = 128  # clang-format leaves comments as they are; a tab counts 8
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.M)
-GENERATED = {"layout_fields.h", "profile.pb-c.h"}
+GENERATED = {"layout_fields.h", "profile.pb-c.h", "stacks.skel.h"}
 
 
 def allowed():

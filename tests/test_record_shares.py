@@ -159,7 +159,8 @@ def test_shares_of_states(ruby, rbdump, file, tmp_path, rate, mode):
         share = sum(one.weight for one in views[by].of(main=True)) / everything
         assert abs(share - sum(told[state] for state in what)) <= points, (by, share, told, points)
     collecting = shares_of(views["gc"].of(main=True), lambda one: one.method(*PHASES))
-    assert collecting.get("Phases#collect", 0) > 0.95, collecting
+    # In the kernel, time without an interrupt gets the nearest stack.
+    assert collecting.get("Phases#collect", 0) > 0.95 - (POINTS if mode == "kernel" else 0), collecting
     check_counts(profile, errors)
 
 
@@ -183,7 +184,8 @@ def test_blocked_while_it_has_the_gvl(ruby, rbdump, file, mode):
     syscalls = shares_of([one for one in main if one.state == "blocked"], lambda one: one.syscall)
     # A stop ends a poll(2) for a moment: the kernel then calls it so.
     assert syscalls.get("poll", 0) + syscalls.get("restart_syscall", 0) > 0.95, syscalls
-    check_counts(profile, errors, 1000)
+    # In the kernel, what is counted are pieces of time.
+    check_counts(profile, errors, None if mode == "kernel" else 1000)
 
 
 @pytest.mark.alone

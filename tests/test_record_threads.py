@@ -10,7 +10,7 @@ from conftest import note_not_applicable
 from harness.places import PLACES
 from harness.pool import record_pool
 from harness.process import is_untouched, task_channels, task_states, wait_until
-from harness.recorded import check_counts, check_well_formed, is_not_stopped
+from harness.recorded import IN_KERNEL, check_counts, check_well_formed, is_not_stopped
 from harness.recording import SECOND, Recording, Running, record, report, shares_of
 from harness.tracer import Tracer
 
@@ -48,7 +48,13 @@ def test_threads_that_begin_during_a_recording(ruby, rbdump, file, place, collec
 @pytest.mark.alone
 @pytest.mark.any_ruby
 @pytest.mark.parametrize(
-    "place, mode", [*((place, "paused") for place in PLACES if place != "nested"), ("here", "unpaused")], indirect=["place"]
+    "place, mode",
+    [
+        *((place, "paused") for place in PLACES if place != "nested"),
+        ("here", "unpaused"),
+        *((place, mode) for place in ("here", "nested", "inside-the-outer") for mode in IN_KERNEL),
+    ],
+    indirect=["place"],
 )
 def test_threads_that_begin_elsewhere(ruby, rbdump, file, place, mode, collections_of_pool):
     """The same in other places; which threads there are is not a matter of the Ruby."""

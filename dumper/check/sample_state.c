@@ -7,6 +7,7 @@ static const char *const state_names[SAMPLE_STATES] = {
     [SAMPLE_GVL] = "gvl",	    [SAMPLE_BLOCKED] = "blocked",
     [SAMPLE_SLEEPING] = "sleeping", [SAMPLE_STARTING] = "starting",
     [SAMPLE_STOPPED] = "stopped",   [SAMPLE_PAGING] = "paging",
+    [SAMPLE_RUNNABLE] = "runnable",
 };
 
 const char *sample_state_name(enum sample_state state)

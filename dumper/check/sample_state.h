@@ -16,10 +16,14 @@ enum sample_state {
 	SAMPLE_STARTING, /* the process does not yet have a Ruby that can be read */
 	SAMPLE_STOPPED,	 /* stopped by a signal (SIGSTOP), or by a tracer other than rbdump */
 	SAMPLE_PAGING,	 /* waiting in the kernel for a page of memory, but not in a system call */
+	SAMPLE_RUNNABLE, /* waiting only for a CPU; without the kernel's word for it (kernel/record.h), that is SAMPLE_CPU */
 	SAMPLE_STATES
 };
 
-/* The name of a state in all formats: "cpu", "gc", "gvl", "blocked", "sleeping", "starting", "stopped", "paging". */
+/*
+ * The name of a state in all formats: "cpu", "gc", "gvl", "blocked", "sleeping", "starting", "stopped", "paging",
+ * "runnable".
+ */
 const char *sample_state_name(enum sample_state state);
 /* Returns false if there is no state with that name. */
 bool sample_state_parse(const char *name, enum sample_state *ret);

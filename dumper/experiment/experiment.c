@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "base/tell.h"
 #include "experiment/block_sampler.h"
+#include "experiment/kernel_blocks.h"
 #include "experiment/oracle.h"
 #include "experiment/progress.h"
 #include "experiment/report.h"
@@ -46,11 +47,12 @@
 #define PROGRESS_NS 200000000LL
 
 struct experiment {
-	const struct experiment_options *options;
+	struct experiment_options *options;
 	struct session *session;
 	struct progress *progress;
 	struct sampler *sampler;
 	struct block_sampler *block_sampler;
+	struct kernel_blocks *kernel_blocks; /* NULL: that mode is left out */
 	struct oracle *oracle;
 	struct torn_log *torn_log;
 	struct tally tallies[MODES];
@@ -109,7 +111,7 @@ static void count_sample(struct experiment *experiment, enum mode mode, const st
 		return;
 	}
 	thread = decoder_decode(experiment->decoder, sample, &holds);
-	if (thread.reason == REASON_COMPACTED || thread.reason == REASON_COLLECTED)
+	if (!mode_is_in_kernel(mode) && (thread.reason == REASON_COMPACTED || thread.reason == REASON_COLLECTED))
 		block_sampler_keep_pace(experiment->block_sampler);
 	if (experiment->oracle && thread.verdict == VERDICT_COMPLETE)
 		verdict = oracle_judge(experiment->oracle, thread.frames, thread.nr_frames);
@@ -160,6 +162,33 @@ static void leave_undisturbed(const struct experiment *experiment, double second
 	}
 }
 
+static void count_in_kernel(void *context, struct sample *sample)
+{
+	count_sample(context, MODE_KERNEL, sample);
+	show_progress(context, false);
+}
+
+static struct error *take_block(struct experiment *experiment, enum mode mode, const struct block *block,
+				struct block_result *ret)
+{
+	struct sample *sample;
+	struct error *error;
+
+	if (mode_is_in_kernel(mode))
+		return kernel_blocks_run(experiment->kernel_blocks, block, &worker_stop, count_in_kernel, experiment,
+					 ret);
+	error = block_sampler_begin(experiment->block_sampler, block, &worker_stop);
+	if (error)
+		return error;
+	while ((sample = block_sampler_next(experiment->block_sampler))) {
+		count_sample(experiment, mode, sample);
+		block_sampler_done(experiment->block_sampler);
+		show_progress(experiment, false);
+	}
+	block_sampler_end(experiment->block_sampler, ret);
+	return NULL;
+}
+
 static struct error *run_block(struct experiment *experiment, enum mode mode, uint64_t samples)
 {
 	struct tally *tally = &experiment->tallies[mode];
@@ -177,7 +206,6 @@ static struct error *run_block(struct experiment *experiment, enum mode mode, ui
 	struct block_result result = {0};
 	struct timespec began;
 	double progress_before = progress_now(experiment->progress), own_before = own_us();
-	struct sample *sample;
 	struct error *error = NULL;
 
 	clock_gettime(CLOCK_MONOTONIC, &began);
@@ -187,15 +215,9 @@ static struct error *run_block(struct experiment *experiment, enum mode mode, ui
 		if (mode != MODE_UNDISTURBED)
 			return NULL;
 	} else {
-		error = block_sampler_begin(experiment->block_sampler, &block, &worker_stop);
+		error = take_block(experiment, mode, &block, &result);
 		if (error)
 			return error;
-		while ((sample = block_sampler_next(experiment->block_sampler))) {
-			count_sample(experiment, mode, sample);
-			block_sampler_done(experiment->block_sampler);
-			show_progress(experiment, false);
-		}
-		block_sampler_end(experiment->block_sampler, &result);
 	}
 	tally->target_wall_us += seconds_since(&began) * 1e6;
 	tally->progress += progress_now(experiment->progress) - progress_before;
@@ -293,6 +315,23 @@ static struct error *run_blocks(struct experiment *experiment)
 
 /* ---- all of it */
 
+/*
+ * Prepares to sample in the kernel. If the kernel does not allow it, and the user has not asked for this mode by its name,
+ * it is left out, and the report says why.
+ */
+static struct error *prepare_kernel(struct experiment *experiment)
+{
+	struct error *error = kernel_blocks_create(experiment->session, &experiment->options->sampler,
+						   experiment->options->rate, &experiment->kernel_blocks);
+
+	if (!error || !experiment->options->kernel_is_optional)
+		return error;
+	experiment->options->modes[MODE_KERNEL] = false;
+	experiment->facts.no_kernel = strdup(error->message);
+	error_destroy(error);
+	return experiment->facts.no_kernel ? NULL : error_no_memory();
+}
+
 static struct error *prepare(struct experiment *experiment)
 {
 	const struct experiment_options *options = experiment->options;
@@ -327,7 +366,9 @@ static struct error *prepare(struct experiment *experiment)
 	for (int mode = 0; mode < MODES; mode++)
 		if (!tally_init(&experiment->tallies[mode]))
 			return error_no_memory();
-	error = progress_open(pid, options->progress, &experiment->progress);
+	error = options->modes[MODE_KERNEL] ? prepare_kernel(experiment) : NULL;
+	if (!error)
+		error = progress_open(pid, options->progress, &experiment->progress);
 	if (error)
 		return error;
 	experiment->facts.progress_unit = progress_unit(experiment->progress);
@@ -388,8 +429,10 @@ static int work(void *context)
 		tally_clear(&experiment.tallies[mode]);
 	progress_close(experiment.progress);
 	json_decref(experiment.facts.where);
+	free(experiment.facts.no_kernel);
 	decoder_destroy(experiment.decoder);
 	block_sampler_destroy(experiment.block_sampler);
+	kernel_blocks_destroy(experiment.kernel_blocks);
 	sampler_destroy(experiment.sampler);
 	session_close(experiment.session);
 	oracle_destroy(experiment.oracle);

@@ -5,9 +5,13 @@
 const struct source *mode_source(enum mode mode)
 {
 	static const struct source *const sources[MODES] = {
-	    [MODE_UNPAUSED_NAIVE] = &source_unpaused_naive, [MODE_UNPAUSED_ONCE] = &source_unpaused_once,
-	    [MODE_UNPAUSED_DOUBLE] = &source_double,	    [MODE_UNPAUSED] = &source_unpaused,
-	    [MODE_PAUSED_NAIVE] = &source_paused_naive,	    [MODE_PAUSED] = &source_paused,
+	    [MODE_UNPAUSED_NAIVE] = &source_unpaused_naive,
+	    [MODE_UNPAUSED_ONCE] = &source_unpaused_once,
+	    [MODE_UNPAUSED_DOUBLE] = &source_double,
+	    [MODE_UNPAUSED] = &source_unpaused,
+	    [MODE_PAUSED_NAIVE] = &source_paused_naive,
+	    [MODE_PAUSED] = &source_paused,
+	    [MODE_KERNEL] = &source_kernel,
 	};
 
 	return sources[mode];
@@ -33,4 +37,9 @@ bool mode_retries(enum mode mode)
 bool mode_is_unchecked(enum mode mode)
 {
 	return mode_source(mode) && mode_source(mode)->unchecked;
+}
+
+bool mode_is_in_kernel(enum mode mode)
+{
+	return mode_source(mode) && mode_source(mode)->in_kernel;
 }

@@ -14,6 +14,7 @@ enum mode {
 	MODE_UNPAUSED,
 	MODE_PAUSED_NAIVE,
 	MODE_PAUSED,
+	MODE_KERNEL,
 	MODE_UNDISTURBED,
 	MODES
 };
@@ -31,5 +32,6 @@ const struct source *mode_source(enum mode mode);
 bool mode_pauses(enum mode mode);
 bool mode_retries(enum mode mode);
 bool mode_is_unchecked(enum mode mode);
+bool mode_is_in_kernel(enum mode mode);
 
 #endif

@@ -17,6 +17,7 @@ struct experiment_options {
 	uint64_t samples;  /* how many samples to take in each mode; 0: sample for `duration_s` */
 	double duration_s; /* how long the experiment runs; 0: until each mode has `samples` samples */
 	bool modes[MODES];
+	bool kernel_is_optional; /* leave out MODE_KERNEL if the kernel does not allow it */
 	uint64_t seed;
 	struct sampler_options sampler;
 	const char *offsets;  /* layout file; NULL: search for a layout */

@@ -145,7 +145,7 @@ static json_t *report_object(const struct experiment_options *options, const str
 	return json_pack(
 	    "{s:i, s:s, s:i, s:o, s:o, s:s, s:o, s:{s:s, s:o}, s:b, s:f, s:I, s:i, s:b, s:s, s:f, s:s, s:o, s:I, s:s, "
 	    "s:o, "
-	    "s:O}",
+	    "s:O, s:o}",
 	    "schema_version", 1, "tool", "rbdump " RBDUMP_VERSION, "pid", (int)session->target->pid, "ruby_version",
 	    string_or_null(session->version), "ruby_description", string_or_null(session->description), "arch",
 	    SESSION_ARCH, "build_id", string_or_null(session->module->build_id), "layout", "source",
@@ -154,7 +154,7 @@ static json_t *report_object(const struct experiment_options *options, const str
 	    "budget_us", (int)options->sampler.budget_us, "realtime", facts->realtime, "on_torn",
 	    on_torn_name(options->sampler.on_torn), "duration_s", facts->duration_s, "ended", facts->ended,
 	    "target_status", status_object(facts->target_status), "blocks", (json_int_t)facts->blocks, "progress_unit",
-	    facts->progress_unit, "modes", modes, "where", facts->where);
+	    facts->progress_unit, "modes", modes, "where", facts->where, "no_kernel", string_or_null(facts->no_kernel));
 }
 
 static struct error *write_json(const char *path, const json_t *report)
@@ -359,6 +359,15 @@ static void print_nearest(const struct session *session)
 	       releases_words(session_nearest(session), releases), session->version);
 }
 
+/* Whether rbdump itself took samples, in any mode. */
+static bool has_own_sampling(const struct experiment_options *options)
+{
+	for (int mode = 0; mode < MODES; mode++)
+		if (options->modes[mode] && !mode_is_in_kernel((enum mode)mode))
+			return true;
+	return false;
+}
+
 static void print_table(const struct experiment_options *options, const struct session *session,
 			const struct tally *tallies, const struct report_facts *facts)
 {
@@ -371,7 +380,9 @@ static void print_table(const struct experiment_options *options, const struct s
 	if (!session_has_windows(session))
 		printf("the torn windows of this build are not known: make a layout of this build from debug info "
 		       "(rbdump layout)\n");
-	if (!facts->realtime)
+	if (facts->no_kernel)
+		printf("the mode kernel is left out: %s\n", facts->no_kernel);
+	if (!facts->realtime && has_own_sampling(options))
 		printf("rbdump did not run at a real-time priority; for that, it needs CAP_SYS_NICE\n");
 	printf("\n");
 	for (int mode = 0; mode < MODES; mode++)

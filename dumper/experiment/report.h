@@ -19,7 +19,8 @@ struct report_facts {
 	bool realtime; /* whether the sampling thread had real-time priority */
 	/* The status from waitpid(). NULL if rbdump did not start the target, or if the target has not ended. */
 	const int *target_status;
-	json_t *where; /* from torn_log_close(): where the threads of rejected or impossible samples were stopped */
+	char *no_kernel; /* why MODE_KERNEL was left out; NULL if it was not */
+	json_t *where;	 /* from torn_log_close(): where the threads of rejected or impossible samples were stopped */
 };
 
 /*

@@ -166,9 +166,9 @@ void memory_seal(struct memory *memory);
 size_t memory_missed(const struct memory *memory);
 
 /*
- * Notes the pages of [start, end) as wanted (between memory_forget_changing() and memory_seal_changing(): as pages
- * that have something that changes), unless one piece that was laid over the snapshot has all its bytes. If there is
- * no room for more pages, the remaining pages are not noted. Copies nothing yet.
+ * Notes the pages of the range [start, end) as wanted. Between memory_forget_changing() and memory_seal_changing(), also
+ * notes that they contain data that changes. Does nothing if one piece that was laid over the snapshot contains the whole
+ * range. If there is no room for more pages, the remaining pages are not noted. Copies nothing yet.
  */
 void memory_want(struct memory *memory, uint64_t start, uint64_t end);
 

@@ -16,6 +16,7 @@
 #include "guard/watch.h"
 #include "guard/worker.h"
 #include "record/spans.h"
+#include "sampling/kernel_stream.h"
 #include "sampling/sampling_loop.h"
 #include "session/open.h"
 #include "target/live.h"
@@ -337,22 +338,37 @@ static void take_observations(struct capture *capture, const struct session *ses
 	}
 }
 
+static struct error *create_stream(const struct capture *capture, const struct session *session, struct stream **ret)
+{
+	const struct capture_options *options = capture->options;
+	const struct sampling_loop_options how = {
+	    .rounds = {.rate = options->rate, .source = options->source, .origin = options->origin},
+	    .stop = &options->control->stop,
+	    .max_cpu = options->max_cpu,
+	    .samplers = &options->control->samplers,
+	};
+	const struct kernel_stream_options in_kernel = {
+	    .rate = options->rate,
+	    .origin = options->origin,
+	    .stop = &options->control->stop,
+	    .max_cpu = options->max_cpu,
+	    .samplers = &options->control->samplers,
+	};
+
+	if (options->source->in_kernel)
+		return kernel_stream_create(session, &in_kernel, ret);
+	*ret = sampling_loop_create(session, &how);
+	return *ret ? NULL : error_no_memory();
+}
+
 static struct error *sample_session(struct capture *capture, const struct session *session)
 {
-	const struct sampling_loop_options how = {
-	    .rounds = {.rate = capture->options->rate,
-		       .source = capture->options->source,
-		       .origin = capture->options->origin},
-	    .stop = &capture->options->control->stop,
-	    .max_cpu = capture->options->max_cpu,
-	    .samplers = &capture->options->control->samplers,
-	};
-	struct stream *stream = sampling_loop_create(session, &how);
-	struct decoder *decoder = decoder_create(session);
-	struct error *error = NULL;
-	bool again = stream && decoder;
+	struct stream *stream = NULL;
+	struct error *error = create_stream(capture, session, &stream);
+	struct decoder *decoder = error ? NULL : decoder_create(session);
+	bool again = decoder;
 
-	if (!again)
+	if (!error && !decoder)
 		error = error_no_memory();
 	while (again) {
 		error = stream->operations->begin(stream);

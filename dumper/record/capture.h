@@ -51,7 +51,7 @@ struct capture_options {
 enum capture_what {
 	CAPTURE_RECORDS, /* records follow */
 	CAPTURE_ERROR,	 /* the target cannot be recorded; the error message follows */
-	CAPTURE_NO_RUBY, /* the last message if the capture gave up: the target did not become a Ruby in time */
+	CAPTURE_NO_RUBY, /* the last message if the target did not become a Ruby in time, so the capture gave up */
 	CAPTURE_END, /* the last message in all other cases, for example if the target has ended or `stop` was set */
 };
 

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "guard/stop_guard.h"
 #include "guard/worker.h"
+#include "kernel/programs.h"
 #include "record/messages.h"
 #include "record/recorder.h"
 #include "record/signals.h"
@@ -468,6 +469,9 @@ int record_main(const struct record_options *options)
 
 	worker_block_child_signal();
 	error = options->raw ? NULL : report_check(&options->report);
+	/* Before a command is started, which would run for nothing. */
+	if (!error && options->source->in_kernel)
+		error = kernel_programs_try();
 	if (!error)
 		error = stop_guard_begin();
 	if (!error)

@@ -6,16 +6,15 @@
 #include "base/array.h"
 #include "base/text.h"
 #include "record/stacks.h"
+#include "record/thread_name.h"
 #include "ruby/value.h"
+#include "sampling/time_line.h"
 
 /*
  * New tables begin when the tables take this much memory; or, if that is more, twice the memory that the last new
  * tables took at their beginning.
  */
 #define TABLES_MAX (8u << 20)
-
-/* The most pages that are read for the name of a thread. */
-#define NAME_PAGES 8u
 
 /*
  * If the name of a thread is the same object as before, but a collection has begun since, the name is read again, because
@@ -55,6 +54,12 @@ struct result {
 	uint32_t node;
 };
 
+/* A stack that is kept (sampling/time_line.h). */
+struct kept_stack {
+	uint32_t node;
+	uint8_t verdict;
+};
+
 struct spans {
 	struct spans_options options;
 	struct encoder *encoder;
@@ -72,6 +77,7 @@ struct spans {
 	uint64_t quiet_ns; /* the time of the last one */
 	size_t tables_max; /* new tables begin when the tables take this much memory */
 	struct result results[CACHE_MAX];
+	struct kept_stack kept[TIME_SLOTS];
 	struct stacks_functions functions;
 	double collected;  /* the mean share of stacks whose names a collection has taken */
 	bool many_to_many; /* a Ruby thread may have a different native thread each time, or none */
@@ -143,25 +149,6 @@ void spans_set_process(struct spans *spans, const struct profile_process *proces
 }
 
 /* ---- threads */
-
-/* The name of a thread, as text; NULL if it has none. The caller frees it. */
-static char *read_name(const struct session *session, uint64_t value)
-{
-	struct memory *memory = memory_create(target_read_pages, session->target, NAME_PAGES);
-	struct ruby ruby = session->ruby;
-	struct text text = {0};
-
-	ruby.memory = memory;
-	if (memory && value_is_object(value)) {
-		struct access access = ruby_access(&ruby);
-		struct bytes bytes = value_string(&access, value);
-
-		if (access.failed || !value_append(&text, &access, bytes) || text.failed)
-			text_clear(&text);
-	}
-	memory_destroy(memory);
-	return text.data;
-}
 
 /*
  * Whether the thread that was just seen is the one that was at that address before. If its native thread differs, it is
@@ -299,7 +286,7 @@ static bool may_have_been_renamed(const struct of_thread *thread, const struct o
 static bool read_new_name(struct spans *spans, const struct session *session, struct of_thread *thread,
 			  const struct observation *seen)
 {
-	char *text = read_name(session, seen->name);
+	char *text = thread_name_read(session, seen->name);
 
 	thread->name = seen->name;
 	thread->named_ns = seen->time_ns;
@@ -412,10 +399,12 @@ static enum reason decode(struct spans *spans, struct of_thread *thread, struct 
 {
 	bool holds;
 	struct trace_thread stack = decoder_decode(decoder, seen->sample, &holds);
+	const bool lacks_innermost = seen->keeps && seen->sample->stop.window && is_shown(&stack);
 
-	thread->node = stacks_add(encoder_tables(spans->encoder), &spans->functions, &stack);
+	thread->node = (lacks_innermost ? stacks_add_outer : stacks_add)(encoder_tables(spans->encoder),
+									 &spans->functions, &stack);
 	spans->no_memory |= thread->node == UINT32_MAX;
-	thread->verdict = (uint8_t)stack.verdict;
+	thread->verdict = (uint8_t)(lacks_innermost ? VERDICT_TRUNCATED : stack.verdict);
 	free(stack.frames);
 	if (thread->node != UINT32_MAX && seen->sample->cache.remote && is_shown(&stack) &&
 	    spans->results[seen->stack.id].node != thread->node) {
@@ -457,6 +446,27 @@ static void lose(struct spans *spans, struct of_thread *thread)
 		thread->node = 0;
 }
 
+/* Takes the stack of a slot. */
+static void take_kept(struct spans *spans, struct of_thread *thread, uint32_t slot)
+{
+	thread->verdict = slot < TIME_SLOTS ? spans->kept[slot].verdict : VERDICT_UNREADABLE;
+	thread->node = slot < TIME_SLOTS
+			   ? spans->kept[slot].node
+			   : add_mark(spans, validate_verdict_name(VERDICT_UNREADABLE), REASON_NOT_SAMPLED);
+	if (thread->node == UINT32_MAX)
+		thread->node = 0;
+}
+
+static void count(struct spans *spans, struct of_thread *thread, const struct observation *seen)
+{
+	spans->counts.samples++;
+	spans->counts.late += seen->late;
+	spans->counts.missed += seen->missed;
+	spans->counts.skipped += seen->skipped;
+	spans->counts.verdicts[thread->verdict]++;
+	extend_span(spans, thread, seen);
+}
+
 enum spans_request spans_add(struct spans *spans, const struct session *session, struct decoder *decoder,
 			     const struct observation *seen)
 {
@@ -484,18 +494,18 @@ enum spans_request spans_add(struct spans *spans, const struct session *session,
 		skip_quiet_rounds(spans, thread);
 	else
 		add_quiet_rounds(spans, thread);
-	if (seen->sample)
+	if (seen->of_kept)
+		take_kept(spans, thread, seen->kept);
+	else if (seen->sample)
 		thread->unnamed = decode(spans, thread, decoder, seen);
 	else if (seen->lost)
 		lose(spans, thread);
 	else if (!seen->same)
 		recall(spans, thread, seen->stack);
-	spans->counts.samples++;
-	spans->counts.late += seen->late;
-	spans->counts.missed += seen->missed;
-	spans->counts.skipped += seen->skipped;
-	spans->counts.verdicts[thread->verdict]++;
-	extend_span(spans, thread, seen);
+	if (seen->keeps)
+		spans->kept[seen->kept] = (struct kept_stack){.node = thread->node, .verdict = thread->verdict};
+	else
+		count(spans, thread, seen);
 	if (seen->sample)
 		spans->collected += ((thread->unnamed == REASON_COLLECTED) - spans->collected) / COLLECTED_STACKS;
 	if (seen->sample && (thread->unnamed == REASON_COMPACTED || spans->collected > COLLECTED_MANY))
@@ -528,17 +538,21 @@ void spans_add_starting(struct spans *spans, pid_t tid, uint64_t start_ns, uint6
  */
 static bool renew_tables(struct spans *spans, bool new_file)
 {
-	uint32_t *stacks = calloc(spans->nr_threads + CACHE_MAX, sizeof(*stacks)), *kept;
+	const size_t all = spans->nr_threads + CACHE_MAX + TIME_SLOTS;
+	uint32_t *stacks = calloc(all, sizeof(*stacks)), *results, *kept;
 
 	if (!stacks)
 		return false;
-	kept = stacks + spans->nr_threads;
+	results = stacks + spans->nr_threads;
+	kept = results + CACHE_MAX;
 	for (size_t i = 0; i < spans->nr_threads; i++)
 		stacks[i] = spans->threads[i].node;
 	for (size_t i = 0; i < CACHE_MAX; i++)
-		kept[i] = spans->results[i].node;
+		results[i] = spans->results[i].node;
+	for (size_t i = 0; i < TIME_SLOTS; i++)
+		kept[i] = spans->kept[i].node;
 	spans->functions = (struct stacks_functions){0};
-	if (!encoder_reset(spans->encoder, stacks, spans->nr_threads + CACHE_MAX, new_file)) {
+	if (!encoder_reset(spans->encoder, stacks, all, new_file)) {
 		free(stacks);
 		return false;
 	}
@@ -552,7 +566,9 @@ static bool renew_tables(struct spans *spans, bool new_file)
 		say_thread(spans, &spans->threads[i]);
 	}
 	for (size_t i = 0; i < CACHE_MAX; i++)
-		spans->results[i].node = kept[i];
+		spans->results[i].node = results[i];
+	for (size_t i = 0; i < TIME_SLOTS; i++)
+		spans->kept[i].node = kept[i];
 	free(stacks);
 	return true;
 }

@@ -24,6 +24,12 @@ struct stacks_functions {
 uint32_t stacks_add(struct profile *tables, struct stacks_functions *functions, const struct trace_thread *stack);
 
 /*
+ * Adds a decoded stack without its innermost frame, which may have been one that was being made when the stack was copied. In
+ * its place is a frame "(torn: window)".
+ */
+uint32_t stacks_add_outer(struct profile *tables, struct stacks_functions *functions, const struct trace_thread *stack);
+
+/*
  * Adds one frame in place of a missing stack, and returns the node of the frame; UINT32_MAX if out of memory. The name
  * of the frame says why there is no stack: "(what)" or "(what: reason)".
  */

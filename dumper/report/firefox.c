@@ -29,6 +29,7 @@ static const char *const colours[SAMPLE_STATES] = {
     [SAMPLE_STARTING] = "purple",
     [SAMPLE_STOPPED] = "magenta",
     [SAMPLE_PAGING] = "lightblue",
+    [SAMPLE_RUNNABLE] = "green",
 };
 
 /* ---- what is collected before anything is written */

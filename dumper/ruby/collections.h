@@ -16,7 +16,7 @@
 /* A member is 0 or false if this Ruby does not have it, or if it could not be read. */
 struct collections {
 	uint64_t begun;	      /* number of collections that have begun */
-	uint64_t majors;      /* number of collections of old objects, too, that have begun */
+	uint64_t majors;      /* number of major collections, which also collect old objects, that have begun */
 	uint64_t compactions; /* number of collections that have moved objects */
 	bool compacting;      /* a collection that moves objects is running */
 	bool collecting;      /* the collector is running */

@@ -42,7 +42,7 @@ struct kept {
 	bool is_new;		  /* it, or a line of it, was read for the current stack */
 	bool is_same;		  /* it was first read before the moment of that stack, and is the same now */
 	bool is_late;		  /* the same, but it was first read after that moment */
-	bool is_renewed;	  /* its objects are known to be the same, and its names were read again */
+	bool is_renewed;	  /* its objects are still the same; its names were read again, and are, too */
 	struct line *lines;	  /* lines that were asked for */
 	size_t nr_lines, lines_capacity;
 };

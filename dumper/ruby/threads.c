@@ -82,28 +82,37 @@ static bool is_being_killed(const struct layout *layout, uint64_t status)
  * without a time limit); calls that can deadlock, such as Queue#pop and Mutex#lock, set THREAD_STOPPED_FOREVER. A
  * thread that was woken and waits for the GVL still shows the same; see mark_waiting().
  */
+enum trace_state threads_state_of(const struct layout *layout, uint64_t status, bool blocking, bool queued)
+{
+	const struct layout_number *of = layout->enumerators;
+
+	if (status == (uint64_t)of[E_THREAD_KILLED].value)
+		return STATE_DEAD;
+	/* A thread in the queue for the GVL waits only for the GVL, whatever it was woken from. */
+	if (queued)
+		return STATE_WAITING_GVL;
+	if (blocking)
+		return STATE_BLOCKED;
+	if (status == (uint64_t)of[E_THREAD_STOPPED].value)
+		return STATE_SLEEPING;
+	return status == (uint64_t)of[E_THREAD_STOPPED_FOREVER].value ? STATE_SLEEPING_FOREVER : STATE_UNKNOWN;
+}
+
 static enum trace_state thread_state(struct access *access, const struct listing *listing, uint64_t thread)
 {
 	uint64_t status = access_member(access, thread, F_thread_status);
 	bool blocking = layout_has(access->layout, F_thread_blocking_region) &&
 			access_member(access, thread, F_thread_blocking_region) != 0;
+	enum trace_state state = threads_state_of(access->layout, status, blocking, false);
 
 	if (access->failed)
 		return STATE_UNKNOWN;
-	if (status == access_enum(access, E_THREAD_KILLED))
-		return STATE_DEAD;
-	if (listing->gvl_known && listing->gvl_owner == thread)
+	if (state != STATE_DEAD && listing->gvl_known && listing->gvl_owner == thread)
 		return STATE_RUNNING;
-	if (blocking)
-		return STATE_BLOCKED;
-	if (status == access_enum(access, E_THREAD_STOPPED))
-		return STATE_SLEEPING;
-	if (status == access_enum(access, E_THREAD_STOPPED_FOREVER))
-		return STATE_SLEEPING_FOREVER;
-	if ((status == access_enum(access, E_THREAD_RUNNABLE) || is_being_killed(access->layout, status)) &&
-	    listing->gvl_known)
+	if (state == STATE_UNKNOWN && listing->gvl_known &&
+	    (status == access_enum(access, E_THREAD_RUNNABLE) || is_being_killed(access->layout, status)))
 		return STATE_WAITING_GVL;
-	return STATE_UNKNOWN;
+	return state;
 }
 
 static void read_thread(struct listing *listing, uint64_t address, struct ruby_thread *ret)

@@ -45,6 +45,12 @@ void threads_clear(struct ruby_threads *threads);
  */
 struct ruby_thread threads_read_one(const struct ruby *ruby, uint64_t address);
 
+/*
+ * What a thread does that does not run, by the words of its rb_thread_t: its status, whether it is in a blocking region, and
+ * whether it is in the queue for a GVL. STATE_UNKNOWN if the words say that it could run.
+ */
+enum trace_state threads_state_of(const struct layout *layout, uint64_t status, bool blocking, bool queued);
+
 /* Whether two lists have the same threads in the same order, and the same value of `missing`. */
 bool threads_are_same(const struct ruby_threads *a, const struct ruby_threads *b);
 

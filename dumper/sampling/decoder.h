@@ -18,7 +18,7 @@
 
 struct decoder;
 
-/* Creates a decoder for samples of a session's target. The session must outlive the decoder. NULL if out of memory. */
+/* Creates a decoder for samples of a session's target. The session must outlive the decoder. Returns NULL if out of memory. */
 struct decoder *decoder_create(const struct session *session);
 void decoder_destroy(struct decoder *decoder); /* NULL is fine */
 

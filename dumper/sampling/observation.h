@@ -30,6 +30,12 @@ struct observation {
 	 * is left out: a later one stands for its time, too.
 	 */
 	bool optional;
+	/*
+	 * Only from the kernel stream: `keeps` puts the stack into slot `kept` and counts nothing; `of_kept` is an
+	 * observation with the stack of that slot. TIME_NONE: there is no stack for it (sampling/time_line.h).
+	 */
+	bool keeps, of_kept;
+	uint32_t kept;
 	struct cached_stack stack; /* the entry of the stack in `cache`; CACHE_NONE if the stack has no entry */
 	struct stack_cache *cache;
 	uint64_t collections; /* how many garbage collections had begun at the time of the observation; 0: not known */

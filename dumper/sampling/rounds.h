@@ -22,7 +22,7 @@ struct rounds_options {
 	struct timespec origin;	     /* the time 0 of all observations, by CLOCK_MONOTONIC */
 };
 
-/* The session and the queue must outlive the result. NULL if out of memory. */
+/* The session and the queue must outlive the result. Returns NULL if out of memory. */
 struct rounds *rounds_create(const struct session *session, const struct rounds_options *options,
 			     struct observation_queue *queue);
 void rounds_destroy(struct rounds *rounds); /* NULL is fine */

@@ -17,7 +17,7 @@ struct sampling_loop_options {
 };
 
 /*
- * Creates a sampling loop. The session must outlive the loop. NULL if out of memory. The stream's end() returns true if
+ * Creates a sampling loop. The session must outlive the loop. Returns NULL if out of memory. The stream's end() returns true if
  * the loop has ended only because a thread of the target did not stop in time. Such a thread stays traced until the
  * sampling thread has ended (target/tracee.h). So after end() has returned true, call begin(), which runs the loop in a
  * new thread.

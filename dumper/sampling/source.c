@@ -2,4 +2,4 @@
 
 #include <stddef.h>
 
-const struct source *const source_modes[] = {&source_paused, &source_unpaused, NULL};
+const struct source *const source_modes[] = {&source_paused, &source_unpaused, &source_kernel, NULL};

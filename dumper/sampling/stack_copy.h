@@ -27,7 +27,7 @@
 
 struct stack_copy;
 
-/* Creates an empty copy. `target`, and the layout of `ruby`, must outlive the copy. NULL if out of memory. */
+/* Creates an empty copy. `target`, and the layout of `ruby`, must outlive the copy. Returns NULL if out of memory. */
 struct stack_copy *stack_copy_create(const struct ruby *ruby, const struct target *target);
 void stack_copy_destroy(struct stack_copy *copy); /* NULL is fine */
 

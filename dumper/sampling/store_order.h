@@ -17,7 +17,7 @@
 
 struct store_order;
 
-/* The session must outlive the result. NULL if out of memory. */
+/* The session must outlive the result. Returns NULL if out of memory. */
 struct store_order *store_order_create(const struct session *session);
 void store_order_destroy(struct store_order *order); /* NULL is fine */
 

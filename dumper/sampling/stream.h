@@ -21,7 +21,10 @@ struct stream_operations {
 	const struct observation *(*next)(struct stream *stream, bool *timed_out);
 	/* Tells the stream that the caller no longer needs the last observation and its sample. */
 	void (*done)(struct stream *stream);
-	/* For ten seconds, a round begins only when all samples of earlier rounds have been given back with done(). */
+	/*
+	 * Call this function if names are found too late. For the next ten seconds, a stream that takes rounds begins a
+	 * round only when all samples of earlier rounds have been given back with done().
+	 */
 	void (*keep_pace)(struct stream *stream);
 	/* Asks for a new copy of the stack of a thread that sleeps on (sampling/observation_queue.h). NULL: of no use */
 	void (*ask)(struct stream *stream, uint64_t thread);

@@ -92,8 +92,10 @@ static bool parse_on_torn(const char *text, enum on_torn *ret)
 
 int experiment_command(int argc, char **argv)
 {
-	struct experiment_options options = {
-	    .rate = 100, .seed = 1, .sampler = {.budget_us = 200, .on_torn = ON_TORN_AGAIN}};
+	struct experiment_options options = {.rate = 100,
+					     .seed = 1,
+					     .kernel_is_optional = true,
+					     .sampler = {.budget_us = 200, .on_torn = ON_TORN_AGAIN}};
 	double number;
 	int option;
 
@@ -125,6 +127,7 @@ int experiment_command(int argc, char **argv)
 		case 'm':
 			if (!parse_modes(optarg, options.modes))
 				return usage(optarg, " is not a list of modes");
+			options.kernel_is_optional = false;
 			break;
 		case OPTION_BUDGET:
 			if (!command_line_whole(optarg, BUDGET_MAX, &number))

@@ -18,6 +18,8 @@ METHODS = {f"Pool#{kind}": kind for kind in KINDS}
 # What a thread of a kind does that waits neither for the GVL nor for a CPU.
 WAITING = {"rest": "sleeping", "receive": "blocked"}
 ON_CPU = ("cpu", "gc")
+# A native thread that goes on with another Ruby thread has its old name until that has set its own, which is after it has begun.
+NAMED_LATE = 50_000_000
 # So long a gap between two looks at the threads, due every 0.05 s, is a machine that stood still.
 STOOD_STILL = 0.2
 
@@ -126,7 +128,7 @@ class Verdict:
             counted["seen on CPU"] += inside if one.state in ON_CPU else 0
             # A thread that is taken for another one is seen to do what that does.
             kind = METHODS.get(one.method(*METHODS))
-            if one.verdict == "complete" and kind not in (span.name, None) and one.start >= begin and one.end <= end:
+            if one.verdict == "complete" and kind not in (span.name, None) and one.start >= begin and one.end <= end - NAMED_LATE:
                 self.impossible[f"{kind} is seen of a thread that does {span.name}"] += one.count
 
     def on_cpu(self, kind):

@@ -4,6 +4,7 @@ import re
 import time
 
 import pytest
+from harness import kernel
 from harness.process import is_untouched, schedstat
 from harness.recording import (
     SECOND,
@@ -23,10 +24,14 @@ STALL = 5 * SECOND  # and for how long it stands still at most
 LOOPS = ("Loops#a", "Loops#b", "Loops#c")
 # What a thread of phases.rb is in while it does what its timeline calls so.
 PHASES = {"Phases#collect": "gc", "Phases#compute": "cpu", "Phases#receive": "blocked", "Phases#rest": "sleeping"}
+# The mode `kernel`, if it must work here; if not, tests/test_kernel.py says why.
+IN_KERNEL = ["kernel"] if kernel.why_not() is None else []
 rates_and_modes = pytest.mark.parametrize(
-    "rate, mode", [(99, "paused"), (1000, "paused"), (99, "unpaused")], ids=["99-paused", "1000-paused", "99-unpaused"]
+    "rate, mode",
+    [(99, "paused"), (1000, "paused"), (99, "unpaused"), *((99, mode) for mode in IN_KERNEL)],
+    ids=["99-paused", "1000-paused", "99-unpaused", *(f"99-{mode}" for mode in IN_KERNEL)],
 )
-modes = pytest.mark.parametrize("mode", ["paused", "unpaused"])
+modes = pytest.mark.parametrize("mode", ["paused", "unpaused", *IN_KERNEL])
 
 
 def check_refusal(done, status, *words):
@@ -55,7 +60,7 @@ def check_counts(profile, errors, rate=None):
     in_spans = dict.fromkeys(verdicts, 0)
     for one in profile.spans:
         in_spans[one.verdict] += one.count if one.state != "starting" else 0  # nothing was looked at
-    assert in_spans == {verdict: profile.counts[verdict] for verdict in verdicts}
+    assert in_spans == {verdict: profile.counts[verdict] for verdict in verdicts}, (in_spans, profile.counts)
     if rate:
         # Since the first sample: what comes before it, and after the last one, takes longer on a busy machine.
         spans = profile.of(main=True)

@@ -16,7 +16,7 @@ from harness.target import TARGETS
 SECOND = 1_000_000_000
 MOST = 120  # seconds to wait for what has only failed if it never comes, on a machine that is busy
 CUT = 1  # the exit status of report: shown, but not all of it
-STATES = ("cpu", "gc", "gvl", "blocked", "sleeping", "starting", "stopped", "paging")
+STATES = ("cpu", "gc", "gvl", "blocked", "sleeping", "starting", "stopped", "paging", "runnable")
 
 
 class Running:

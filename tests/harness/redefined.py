@@ -38,9 +38,13 @@ class Judge:
         self.marks = collections.Counter()  # of samples without names
         self.wrong = collections.Counter()
 
-    def judge(self, profile, generations):
-        """Adds a recording. generations: what the target told at its end, [(number, ended)], in ns of CLOCK_REALTIME."""
+    def judge(self, profile, generations, apart=0):
+        """
+        Adds a recording. generations: what the target told at its end, [(number, ended)], in ns of CLOCK_REALTIME. apart: how far
+        a sample may be from the time that it stands for, in ns.
+        """
         self.ended = dict(generations)
+        self.apart = apart
         stacks = {}
         for one in profile.of(main=True):
             if one.state == "starting":
@@ -98,8 +102,8 @@ class Judge:
         last = profile.start + one.end
         if number not in self.ended:
             return None
-        if last > self.ended[number]:
+        if last > self.ended[number] + self.apart:
             return "seen after its time"
-        if number - 1 in self.ended and last < self.ended[number - 1] - LATER_NS:
+        if number - 1 in self.ended and last < self.ended[number - 1] - LATER_NS - self.apart:
             return "seen before its time"
         return None

@@ -82,9 +82,9 @@ static void assert_left(struct selection selection, const char *states, const ch
 static void test_views(void **state)
 {
 	(void)state;
-	/* cpu, gc, gvl, blocked, sleeping, starting, stopped, paging */
-	assert_left((struct selection){.view = VIEW_WALL}, "0123567", "0123");
-	assert_left((struct selection){.view = VIEW_WALL, .idle = true}, "01234567", "0123");
+	/* cpu, gc, gvl, blocked, sleeping, starting, stopped, paging, runnable */
+	assert_left((struct selection){.view = VIEW_WALL}, "01235678", "0123");
+	assert_left((struct selection){.view = VIEW_WALL, .idle = true}, "012345678", "0123");
 	assert_left((struct selection){.view = VIEW_CPU}, "01", "0123");
 	assert_left((struct selection){.view = VIEW_CPU, .idle = true}, "01", "0123");
 	assert_left((struct selection){.view = VIEW_GVL}, "2", "0123");

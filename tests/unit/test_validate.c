@@ -171,6 +171,8 @@ static void test_reasons(void **state)
 	    {REASON_COMPACTED, "compacted", "unreadable"},
 	    {REASON_COLLECTED, "collected", "unreadable"},
 	    {REASON_LOST, "lost", "unreadable"},
+	    {REASON_NOT_RESIDENT, "not-resident", "unreadable"},
+	    {REASON_NOT_SAMPLED, "not-sampled", "unreadable"},
 	    {REASON_FRAME_UNREADABLE, "frame-unreadable", "truncated"},
 	    {REASON_EP_OUTSIDE, "ep-outside", "torn"},
 	    {REASON_ENV_UNREADABLE, "env-unreadable", "truncated"},

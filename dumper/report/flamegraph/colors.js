@@ -9,6 +9,7 @@ const STATE_COLORS = {
   starting: [124, 199, 164],
   stopped: [196, 160, 140],
   paging: [92, 186, 190],
+  runnable: [224, 172, 138],
 };
 const STATE_NAMES = {
   cpu: "running",
@@ -19,6 +20,7 @@ const STATE_NAMES = {
   starting: "the program is not a Ruby yet",
   stopped: "stopped by a signal, or by another tracer",
   paging: "waiting for a page of memory",
+  runnable: "waiting for a CPU",
 };
 const OTHER = [150, 150, 150];
 const GREW = [214, 72, 60];

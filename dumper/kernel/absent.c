@@ -1,0 +1,121 @@
+/*
+ * What there is instead of programs.c and ring.c if this rbdump is built without libbpf, clang or bpftool: it says so.
+ */
+#include "kernel/programs.h"
+
+struct error *kernel_programs_load(enum kernel_form form, bool waits, struct kernel_programs **ret)
+{
+	(void)form;
+	(void)waits;
+	*ret = NULL;
+	return error_create(EXIT_FAILED,
+			    "this rbdump was built without libbpf, clang or bpftool, so it cannot sample in the "
+			    "kernel; install them, and build rbdump again");
+}
+
+struct error *kernel_programs_try(void)
+{
+	return kernel_programs_load(KERNEL_FORM_BEST, true, &(struct kernel_programs *){NULL});
+}
+
+void kernel_programs_destroy(struct kernel_programs *programs)
+{
+	(void)programs;
+}
+
+struct error *kernel_programs_begin(struct kernel_programs *programs, double rate)
+{
+	(void)rate;
+	return kernel_programs_load(KERNEL_FORM_BEST, false, &programs);
+}
+
+void kernel_programs_end(struct kernel_programs *programs)
+{
+	(void)programs;
+}
+
+struct error *kernel_programs_follow(struct kernel_programs *programs, pid_t pid, const struct kernel_facts *facts,
+				     const struct kernel_ring *ring)
+{
+	(void)pid;
+	(void)facts;
+	(void)ring;
+	return kernel_programs_load(KERNEL_FORM_BEST, false, &programs);
+}
+
+struct error *kernel_programs_change(struct kernel_programs *programs, pid_t pid, const struct kernel_facts *facts)
+{
+	(void)pid;
+	(void)facts;
+	return kernel_programs_load(KERNEL_FORM_BEST, false, &programs);
+}
+
+bool kernel_programs_set_thread(struct kernel_programs *programs, pid_t tid, uint64_t thread)
+{
+	(void)programs;
+	(void)tid;
+	(void)thread;
+	return false;
+}
+
+void kernel_programs_set_chance(struct kernel_programs *programs, pid_t tid, double chance)
+{
+	(void)programs;
+	(void)tid;
+	(void)chance;
+}
+
+uint64_t kernel_programs_out_ns(const struct kernel_programs *programs, pid_t tid)
+{
+	(void)programs;
+	(void)tid;
+	return 0;
+}
+
+void kernel_programs_forget_thread(struct kernel_programs *programs, pid_t tid)
+{
+	(void)programs;
+	(void)tid;
+}
+
+struct kernel_counts kernel_programs_counts(const struct kernel_programs *programs, pid_t pid)
+{
+	(void)programs;
+	(void)pid;
+	return (struct kernel_counts){0};
+}
+
+struct error *kernel_ring_create(size_t bytes, struct kernel_ring **ret)
+{
+	(void)bytes;
+	(void)ret;
+	return kernel_programs_load(KERNEL_FORM_BEST, false, &(struct kernel_programs *){NULL});
+}
+
+void kernel_ring_destroy(struct kernel_ring *ring)
+{
+	(void)ring;
+}
+
+int kernel_ring_fd(const struct kernel_ring *ring)
+{
+	(void)ring;
+	return -1;
+}
+
+const struct kernel_head *kernel_ring_next(struct kernel_ring *ring)
+{
+	(void)ring;
+	return NULL;
+}
+
+void kernel_ring_wait(const struct kernel_ring *ring, int timeout_ms)
+{
+	(void)ring;
+	(void)timeout_ms;
+}
+
+void kernel_ring_done(struct kernel_ring *ring)
+{
+	(void)ring;
+}

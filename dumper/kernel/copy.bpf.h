@@ -1,0 +1,212 @@
+/*
+ * Copies the stack of a thread into a ring, as it is: for stacks.bpf.c.
+ */
+#ifndef RBDUMP_COPY_BPF_H
+#define RBDUMP_COPY_BPF_H
+
+/* clang-format off */
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+/* clang-format on */
+
+#include "kernel/record.h"
+
+/* How many frames are looked at for an environment on the stack: those of blocks and methods have theirs there. */
+#define LOOKS 64
+
+/*
+ * What is too large for the program's own stack. Never used twice at once on a CPU: the scheduler has interrupts off where it
+ * calls on_switch(), so the clock cannot interrupt that.
+ */
+struct scratch {
+	struct kernel_record record;
+	__u8 ec[KERNEL_EC_MAX];
+	__u8 collections[KERNEL_COLLECTIONS_MAX];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+/* Since Linux 6.16. */
+extern int bpf_probe_read_user_dynptr(struct bpf_dynptr *ptr, __u64 offset, __u64 size,
+				      const void *address) __ksym __weak;
+
+/* Where the stack of a thread is. */
+struct extent {
+	__u64 vm_stack, cfp, end, values_end;
+};
+
+/* For the verifier, which must see in one register that a length has a bound. */
+static __always_inline __u32 at_most(__u32 length, __u32 most)
+{
+	if (length > most)
+		length = most;
+	asm volatile("" : "+r"(length));
+	return length;
+}
+
+static __always_inline __u64 word_of_ec(const struct scratch *scratch, __u32 offset)
+{
+	return *(const __u64 *)(scratch->ec + (offset & (KERNEL_EC_MAX - 8)));
+}
+
+/* Reads the execution context of a thread. False if it cannot be read. */
+static __always_inline int read_ec(const struct kernel_facts *facts, struct scratch *scratch)
+{
+	struct kernel_record *record = &scratch->record;
+	__u32 length = facts->ec_length;
+
+	if (bpf_probe_read_user(&record->thread_word, sizeof(record->thread_word),
+				(void *)(record->thread + facts->thread_word)))
+		return 0;
+	record->ec = facts->thread_is_ec ? record->thread : record->thread_word;
+	if (length > KERNEL_EC_MAX)
+		return 0;
+	record->ec_length = length;
+	return bpf_probe_read_user(scratch->ec, length, (void *)(record->ec + facts->ec_offset)) == 0;
+}
+
+/* Reads the state of the garbage collector, if it can be read. */
+static __always_inline void read_collections(const struct kernel_facts *facts, struct scratch *scratch)
+{
+	__u32 length = facts->collections_length;
+
+	scratch->record.collections_length = 0;
+	if (length == 0 || length > KERNEL_COLLECTIONS_MAX ||
+	    bpf_probe_read_user(scratch->collections, length, (void *)facts->collections))
+		return;
+	scratch->record.collections_length = length;
+}
+
+/*
+ * Finds the stack. The values end with the highest environment, which is that of the innermost frame whose environment is on
+ * the stack.
+ */
+static __always_inline int find_stack(const struct kernel_facts *facts, struct scratch *scratch, __u64 most,
+				      struct extent *ret)
+{
+	__u64 cfp, end, vm_stack = word_of_ec(scratch, facts->vm_stack), words = word_of_ec(scratch, facts->words);
+
+	cfp = word_of_ec(scratch, facts->cfp);
+	end = vm_stack + words * 8;
+	if (vm_stack == 0 || words > 1ull << 32 || cfp < vm_stack || cfp >= end)
+		return KERNEL_NO_STACK;
+	if (end - cfp > most)
+		return KERNEL_TOO_DEEP;
+	*ret = (struct extent){.vm_stack = vm_stack, .cfp = cfp, .end = end, .values_end = vm_stack};
+	for (int i = 0; i < LOOKS; i++) {
+		__u64 ep = 0;
+
+		if (cfp >= end || bpf_probe_read_user(&ep, sizeof(ep), (void *)(cfp + facts->frame_ep)))
+			break;
+		if (ep >= vm_stack && ep < ret->cfp) {
+			ret->values_end = ep + 8;
+			break;
+		}
+		cfp += facts->frame_size;
+	}
+	return ret->values_end - vm_stack > most ? KERNEL_TOO_DEEP : 0;
+}
+
+/* How long a record is before its frames. */
+static __always_inline __u32 before_frames(const struct kernel_record *record)
+{
+	return sizeof(*record) + kernel_in_eights(record->ec_length) + kernel_in_eights(record->collections_length);
+}
+
+/* Copies frames and values right into the ring, and ends the record. False if the ring has no room. */
+static __always_inline int finish(const struct kernel_facts *facts, struct scratch *scratch, void *ring, __u64 wakeup)
+{
+	struct kernel_record *record = &scratch->record;
+	struct extent extent = {0};
+	__u32 frames, values, at;
+	struct bpf_dynptr to;
+
+	record->flags |= find_stack(facts, scratch, KERNEL_PART_MAX, &extent);
+	if (record->flags & (KERNEL_NO_STACK | KERNEL_TOO_DEEP))
+		extent = (struct extent){0};
+	frames = extent.end - extent.cfp;
+	values = extent.values_end - extent.vm_stack;
+	at = before_frames(record);
+	if (bpf_ringbuf_reserve_dynptr(ring, at + frames + values, 0, &to)) {
+		bpf_ringbuf_discard_dynptr(&to, BPF_RB_NO_WAKEUP);
+		return 0;
+	}
+	if (bpf_probe_read_user_dynptr(&to, at, frames, (void *)extent.cfp) ||
+	    bpf_probe_read_user_dynptr(&to, at + frames, values, (void *)extent.vm_stack)) {
+		record->flags |= KERNEL_MISSING;
+	} else {
+		record->frames_length = frames;
+		record->values_length = values;
+	}
+	bpf_dynptr_write(&to, 0, record, sizeof(*record), 0);
+	at = sizeof(*record);
+	if (record->ec_length <= KERNEL_EC_MAX)
+		bpf_dynptr_write(&to, at, scratch->ec, record->ec_length, 0);
+	at += kernel_in_eights(record->ec_length);
+	if (record->collections_length <= KERNEL_COLLECTIONS_MAX)
+		bpf_dynptr_write(&to, at, scratch->collections, record->collections_length, 0);
+	bpf_ringbuf_submit_dynptr(&to, wakeup);
+	return 1;
+}
+
+/* For finish_copied(): one for each CPU. */
+struct room {
+	/* The verifier rounds up more than kernel_in_eights() does: hence 64. */
+	__u8 bytes[sizeof(struct kernel_record) + KERNEL_EC_MAX + KERNEL_COLLECTIONS_MAX + 64 +
+		   2 * KERNEL_PART_MAX_COPIED];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct room);
+} rooms SEC(".maps");
+
+/* The same, for kernels before 6.16: copies to memory of its own, and from there into the ring. */
+static __always_inline int finish_copied(const struct kernel_facts *facts, struct scratch *scratch, void *ring,
+					 __u64 wakeup)
+{
+	struct kernel_record *record = &scratch->record;
+	__u32 ec, collections, cpu = bpf_get_smp_processor_id();
+	struct room *room = bpf_map_lookup_elem(&rooms, &cpu);
+	struct extent extent = {0};
+	__u64 frames, values, at;
+
+	if (!room)
+		return 0;
+	record->flags |= find_stack(facts, scratch, KERNEL_PART_MAX_COPIED, &extent);
+	if (record->flags & (KERNEL_NO_STACK | KERNEL_TOO_DEEP))
+		extent = (struct extent){0};
+	frames = extent.end - extent.cfp;
+	values = extent.values_end - extent.vm_stack;
+	ec = at_most(record->ec_length, KERNEL_EC_MAX);
+	collections = at_most(record->collections_length, KERNEL_COLLECTIONS_MAX);
+	at = sizeof(*record) + kernel_in_eights(ec) + kernel_in_eights(collections);
+	if (frames > KERNEL_PART_MAX_COPIED || values > KERNEL_PART_MAX_COPIED)
+		return 0;
+	if (bpf_probe_read_user(room->bytes + at, frames, (void *)extent.cfp) ||
+	    bpf_probe_read_user(room->bytes + at + frames, values, (void *)extent.vm_stack)) {
+		record->flags |= KERNEL_MISSING;
+		frames = values = 0;
+	}
+	record->frames_length = frames;
+	record->values_length = values;
+	__builtin_memcpy(room->bytes, record, sizeof(*record));
+	bpf_probe_read_kernel(room->bytes + sizeof(*record), ec, scratch->ec);
+	bpf_probe_read_kernel(room->bytes + sizeof(*record) + kernel_in_eights(ec), collections, scratch->collections);
+	return bpf_ringbuf_output(ring, room->bytes, at + frames + values, wakeup) == 0;
+}
+
+static __always_inline int finish_either(int copied, const struct kernel_facts *facts, struct scratch *scratch,
+					 void *ring, __u64 wakeup)
+{
+	return copied ? finish_copied(facts, scratch, ring, wakeup) : finish(facts, scratch, ring, wakeup);
+}
+
+#endif

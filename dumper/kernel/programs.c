@@ -1,0 +1,285 @@
+#include "kernel/programs.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "stacks.skel.h"
+
+#define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
+#define LOCKDOWN     "/sys/kernel/security/lockdown"
+
+struct kernel_programs {
+	struct stacks *stacks;
+	bool waits;
+	struct bpf_program *clock, *switches;
+	struct bpf_link **clocks; /* of each CPU; NULL if the CPU is not online, or if there is no sampling */
+	struct bpf_link *switched, *woken;
+	int nr_cpus;
+};
+
+/* Whether the kernel is locked down so that no program may read the memory of processes (kernel_lockdown(7)). */
+static bool is_locked_down(void)
+{
+	char text[128] = "";
+	FILE *file = fopen(LOCKDOWN, "re");
+
+	if (!file)
+		return false;
+	if (!fgets(text, sizeof(text), file))
+		text[0] = '\0';
+	fclose(file);
+	return strstr(text, "[confidentiality]");
+}
+
+static struct error *refused(int errnum)
+{
+	if (access(KERNEL_TYPES, R_OK) != 0)
+		return error_create(EXIT_FAILED,
+				    "rbdump cannot sample in the kernel: this kernel does not describe its types "
+				    "(" KERNEL_TYPES " is missing; CONFIG_DEBUG_INFO_BTF)");
+	if (is_locked_down())
+		return error_create(EXIT_NO_PERMISSION,
+				    "the kernel does not let rbdump sample in the kernel: it is locked down (" LOCKDOWN
+				    " says confidentiality)");
+	if (errnum == EPERM || errnum == EACCES)
+		return error_create(EXIT_NO_PERMISSION,
+				    "the kernel does not let rbdump sample in the kernel, which needs root, or the "
+				    "capabilities CAP_BPF and CAP_PERFMON");
+	return error_create(
+	    EXIT_FAILED,
+	    "rbdump cannot sample in the kernel (Linux 5.15 or later is needed): the kernel refuses the "
+	    "program: %s",
+	    strerror(errnum));
+}
+
+/* The kernel's own words are not for users. */
+static int say_nothing(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	(void)level;
+	(void)format;
+	(void)arguments;
+	return 0;
+}
+
+/* Chooses what of stacks.bpf.c to load: one form. */
+static void choose(struct kernel_programs *programs, struct stacks *stacks, bool copied)
+{
+	const struct {
+		struct bpf_program *program;
+		bool wanted;
+	} all[] = {
+	    {stacks->progs.on_clock, !copied},
+	    {stacks->progs.on_clock_copied, copied},
+	    {stacks->progs.on_switch, !copied && programs->waits},
+	    {stacks->progs.on_switch_copied, copied && programs->waits},
+	    {stacks->progs.on_wakeup, programs->waits},
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		bpf_program__set_autoload(all[i].program, all[i].wanted);
+	if (copied)
+		bpf_map__set_max_entries(stacks->maps.rooms, (unsigned int)programs->nr_cpus);
+	else
+		bpf_map__set_autocreate(stacks->maps.rooms, false);
+	programs->clock = copied ? stacks->progs.on_clock_copied : stacks->progs.on_clock;
+	programs->switches = copied ? stacks->progs.on_switch_copied : stacks->progs.on_switch;
+}
+
+/* Loads one form of the program. 0, or an errno. */
+static int load(struct kernel_programs *programs, bool copied)
+{
+	struct stacks *stacks = stacks__open();
+	int status = errno;
+
+	if (!stacks)
+		return status != 0 ? status : ENOMEM;
+	choose(programs, stacks, copied);
+	status = -stacks__load(stacks);
+	if (status != 0) {
+		stacks__destroy(stacks);
+		return status;
+	}
+	programs->stacks = stacks;
+	return 0;
+}
+
+/* Lets the program note the pid namespace of rbdump. 0, or an errno. */
+static int note_namespace(const struct kernel_programs *programs)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, run);
+	int status = -bpf_prog_test_run_opts(bpf_program__fd(programs->stacks->progs.where), &run);
+
+	return status != 0 ? status : run.retval != 0 ? ESRCH : 0;
+}
+
+struct error *kernel_programs_load(enum kernel_form form, bool waits, struct kernel_programs **ret)
+{
+	struct kernel_programs *programs = calloc(1, sizeof(*programs));
+	int status = ENOSYS;
+
+	if (!programs)
+		return error_no_memory();
+	libbpf_set_print(say_nothing);
+	programs->waits = waits;
+	programs->nr_cpus = libbpf_num_possible_cpus();
+	if (programs->nr_cpus > 0)
+		programs->clocks = calloc((size_t)programs->nr_cpus, sizeof(struct bpf_link *));
+	if (programs->clocks && form == KERNEL_FORM_BEST)
+		status = load(programs, false);
+	if (programs->clocks && status != 0)
+		status = load(programs, true);
+	if (status == 0)
+		status = note_namespace(programs);
+	if (status != 0) {
+		kernel_programs_destroy(programs);
+		return refused(status);
+	}
+	*ret = programs;
+	return NULL;
+}
+
+struct error *kernel_programs_try(void)
+{
+	struct kernel_programs *programs = NULL;
+	struct error *error = kernel_programs_load(KERNEL_FORM_BEST, true, &programs);
+
+	kernel_programs_destroy(programs);
+	return error;
+}
+
+void kernel_programs_destroy(struct kernel_programs *programs)
+{
+	if (!programs)
+		return;
+	if (programs->clocks)
+		kernel_programs_end(programs);
+	free(programs->clocks);
+	stacks__destroy(programs->stacks);
+	free(programs);
+}
+
+/* Begins to run the program by the clock of a CPU. 0, or an errno. */
+static int begin_on(struct kernel_programs *programs, int cpu, double rate)
+{
+	struct perf_event_attr attributes = {
+	    .size = sizeof(attributes),
+	    .type = PERF_TYPE_SOFTWARE,
+	    .config = PERF_COUNT_SW_CPU_CLOCK,
+	    .sample_period = (uint64_t)(1e9 / rate),
+	    .exclude_idle = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		/* The CPU is not online. */
+		return errno == ENODEV ? 0 : errno;
+	programs->clocks[cpu] = bpf_program__attach_perf_event(programs->clock, fd);
+	if (programs->clocks[cpu])
+		return 0;
+	close(fd);
+	return errno;
+}
+
+/* Begins to run the programs of switches. 0, or an errno. */
+static int begin_switches(struct kernel_programs *programs)
+{
+	programs->woken = bpf_program__attach(programs->stacks->progs.on_wakeup);
+	programs->switched = programs->woken ? bpf_program__attach(programs->switches) : NULL;
+	return programs->switched ? 0 : errno;
+}
+
+struct error *kernel_programs_begin(struct kernel_programs *programs, double rate)
+{
+	int status = programs->waits ? begin_switches(programs) : 0;
+
+	for (int cpu = 0; cpu < programs->nr_cpus && status == 0; cpu++)
+		status = begin_on(programs, cpu, rate);
+	if (status == 0)
+		return NULL;
+	kernel_programs_end(programs);
+	return refused(status);
+}
+
+void kernel_programs_end(struct kernel_programs *programs)
+{
+	for (int cpu = 0; cpu < programs->nr_cpus; cpu++) {
+		bpf_link__destroy(programs->clocks[cpu]);
+		programs->clocks[cpu] = NULL;
+	}
+	bpf_link__destroy(programs->switched);
+	bpf_link__destroy(programs->woken);
+	programs->switched = programs->woken = NULL;
+}
+
+static int map_of(const struct bpf_map *map)
+{
+	return bpf_map__fd(map);
+}
+
+static struct error *cannot_sample(pid_t pid)
+{
+	return error_create(EXIT_FAILED, "the kernel cannot sample process %d: %s", pid, strerror(errno));
+}
+
+struct error *kernel_programs_change(struct kernel_programs *programs, pid_t pid, const struct kernel_facts *facts)
+{
+	return bpf_map_update_elem(map_of(programs->stacks->maps.processes), &pid, facts, BPF_ANY) == 0
+		   ? NULL
+		   : cannot_sample(pid);
+}
+
+struct error *kernel_programs_follow(struct kernel_programs *programs, pid_t pid, const struct kernel_facts *facts,
+				     const struct kernel_ring *ring)
+{
+	const struct kernel_counts none = {0};
+	const int fd = kernel_ring_fd(ring);
+
+	/* The facts come last: the program does nothing for a process without any. */
+	if (bpf_map_update_elem(map_of(programs->stacks->maps.rings), &pid, &fd, BPF_ANY) == 0 &&
+	    bpf_map_update_elem(map_of(programs->stacks->maps.counts), &pid, &none, BPF_ANY) == 0)
+		return kernel_programs_change(programs, pid, facts);
+	return cannot_sample(pid);
+}
+
+bool kernel_programs_set_thread(struct kernel_programs *programs, pid_t tid, uint64_t thread)
+{
+	const struct kernel_thread known = {.thread = thread};
+
+	return bpf_map_update_elem(map_of(programs->stacks->maps.threads), &tid, &known, BPF_ANY) == 0;
+}
+
+void kernel_programs_set_chance(struct kernel_programs *programs, pid_t tid, double chance)
+{
+	const uint32_t of = (uint32_t)(chance * UINT32_MAX);
+
+	bpf_map_update_elem(map_of(programs->stacks->maps.chances), &tid, &of, BPF_ANY);
+}
+
+uint64_t kernel_programs_out_ns(const struct kernel_programs *programs, pid_t tid)
+{
+	struct kernel_thread thread = {0};
+
+	bpf_map_lookup_elem(map_of(programs->stacks->maps.threads), &tid, &thread);
+	return thread.out_ns;
+}
+
+void kernel_programs_forget_thread(struct kernel_programs *programs, pid_t tid)
+{
+	bpf_map_delete_elem(map_of(programs->stacks->maps.threads), &tid);
+	bpf_map_delete_elem(map_of(programs->stacks->maps.chances), &tid);
+}
+
+struct kernel_counts kernel_programs_counts(const struct kernel_programs *programs, pid_t pid)
+{
+	struct kernel_counts counts = {0};
+
+	bpf_map_lookup_elem(map_of(programs->stacks->maps.counts), &pid, &counts);
+	return counts;
+}

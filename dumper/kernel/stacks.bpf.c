@@ -1,0 +1,441 @@
+/*
+ * The program that samples in the kernel. It runs at each interrupt of a CPU's clock. If the interrupted thread is one of a
+ * Ruby that rbdump follows, it copies the thread's execution context, control frames and values into the ring of that
+ * process, with the registers. The thread cannot run meanwhile, because its CPU runs the program. If asked to, it also tells
+ * when threads leave a CPU and are given one. The program waits for nobody: a page that is not in memory stays out.
+ */
+/* clang-format off */
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <stdbool.h>
+/* clang-format on */
+
+#include "kernel/copy.bpf.h"
+#include "kernel/record.h"
+#include "kernel/task.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* From the kernel's include/linux/sched.h, v5.15 to v6.18. */
+#define TASK_DEAD 0x80
+
+/* After how long it is said again that a thread is not known: doubled each time, so often. */
+#define AGAIN_NS  10000000ull
+#define TIMES_MAX 6
+
+/* After how long without a copy a wait of a kind is copied. */
+#define COPIED_NS 1000000000ull
+
+/* rbdump's own pid namespace: set by where(). */
+__u32 level = 0;
+__u64 namespace = 0;
+
+struct ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+};
+
+/* By pid, in rbdump's pid namespace. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct kernel_facts);
+} processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__array(values, struct ring);
+} rings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct kernel_counts);
+} counts SEC(".maps");
+
+/* By tid, in rbdump's pid namespace. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, struct kernel_thread);
+} threads SEC(".maps");
+
+/* By tid: the stack of a thread that begins to wait is copied in so many of 2^32 - 1 cases; in each if there is no entry. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, __u32);
+} chances SEC(".maps");
+
+static __always_inline void *number_of(struct pid *pid)
+{
+	return (void *)pid + bpf_core_field_offset(struct pid, numbers) + level * bpf_core_type_size(struct upid);
+}
+
+/* The id of a task in rbdump's pid namespace; 0 if it is not in there. */
+static __always_inline __u32 id_of(struct task_struct *task)
+{
+	struct pid *pid = task->thread_pid;
+	struct upid number = {0};
+
+	if (!pid || pid->level < level)
+		return 0;
+	if (bpf_probe_read_kernel(&number, sizeof(number), number_of(pid)) || (__u64)number.ns != namespace)
+		return 0;
+	return (__u32)number.nr;
+}
+
+/* Run once, by rbdump itself, whose pid namespace it notes. */
+SEC("syscall")
+int where(void *context)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pid *pid = task->thread_pid;
+	struct upid number = {0};
+
+	if (!pid)
+		return 1;
+	level = pid->level;
+	if (bpf_probe_read_kernel(&number, sizeof(number), number_of(pid)))
+		return 1;
+	namespace = (__u64)number.ns;
+	return 0;
+}
+
+static __always_inline void copy_registers(struct bpf_perf_event_data *context, struct task_struct *task,
+					   struct kernel_record *record)
+{
+	/* A user-space selector has the privilege level 3 (arch/x86/include/asm/ptrace.h, user_mode()). */
+	if ((*(volatile __u64 *)&context->regs.cs & 3) != 3) {
+		bpf_probe_read_kernel(record->registers, sizeof(record->registers), (void *)bpf_task_pt_regs(task));
+		return;
+	}
+	record->registers[0] = context->regs.r15;
+	record->registers[1] = context->regs.r14;
+	record->registers[2] = context->regs.r13;
+	record->registers[3] = context->regs.r12;
+	record->registers[4] = context->regs.rbp;
+	record->registers[5] = context->regs.rbx;
+	record->registers[6] = context->regs.r11;
+	record->registers[7] = context->regs.r10;
+	record->registers[8] = context->regs.r9;
+	record->registers[9] = context->regs.r8;
+	record->registers[10] = context->regs.rax;
+	record->registers[11] = context->regs.rcx;
+	record->registers[12] = context->regs.rdx;
+	record->registers[13] = context->regs.rsi;
+	record->registers[14] = context->regs.rdi;
+	record->registers[15] = context->regs.orig_rax;
+	record->registers[16] = context->regs.rip;
+	record->registers[17] = context->regs.cs;
+	record->registers[18] = context->regs.eflags;
+	record->registers[19] = context->regs.rsp;
+	record->registers[20] = context->regs.ss;
+}
+
+struct ids {
+	__u32 pid, tid;
+};
+
+/* The ids of a task in rbdump's pid namespace; 0: it is not in there. */
+static __always_inline struct ids ids_of(struct task_struct *task)
+{
+	if (level == 0)
+		return (struct ids){.pid = (__u32)task->tgid, .tid = (__u32)task->pid};
+	return (struct ids){.pid = id_of(task->group_leader), .tid = id_of(task)};
+}
+
+/* Says that a thread is not known. */
+static __always_inline void tell_unknown(const struct ids *ids, __u64 now_ns, void *ring)
+{
+	struct kernel_head head = {.time_ns = now_ns, .tid = ids->tid, .kind = KERNEL_UNKNOWN};
+
+	bpf_ringbuf_output(ring, &head, sizeof(head), BPF_RB_FORCE_WAKEUP);
+}
+
+/* Notes that a thread is not known, and says so. */
+static __always_inline void note_unknown(const struct ids *ids, void *ring, __u64 flags)
+{
+	const struct kernel_thread none = {.told_ns = bpf_ktime_get_ns()};
+
+	if (bpf_map_update_elem(&threads, &ids->tid, &none, flags) == 0)
+		tell_unknown(ids, none.told_ns, ring);
+}
+
+/*
+ * Says again that a thread is not known: a native thread without a Ruby thread may have been given one. The more often that
+ * was said, the longer it takes until it is said again.
+ */
+static __always_inline void note_again(const struct ids *ids, struct kernel_thread *thread, void *ring)
+{
+	const __u64 now_ns = bpf_ktime_get_ns(), times = thread->times < TIMES_MAX ? thread->times : TIMES_MAX;
+
+	if (now_ns - thread->told_ns < AGAIN_NS << times)
+		return;
+	thread->told_ns = now_ns;
+	thread->times = times + 1;
+	tell_unknown(ids, now_ns, ring);
+}
+
+enum identity { IS_ITS_THREAD, IS_ANOTHER, IS_UNREADABLE };
+
+/* Whether an rb_thread_t is that of a native thread: that goes on with another one when its thread has ended. */
+static __always_inline enum identity identify(struct task_struct *task, const struct kernel_facts *facts, __u64 thread)
+{
+	__u64 in = thread, pthread = 0;
+
+	if (facts->where_pthread == KERNEL_NOWHERE)
+		return IS_ITS_THREAD;
+	if (facts->where_pthread == KERNEL_IN_NATIVE &&
+	    bpf_probe_read_user(&in, sizeof(in), (void *)(thread + facts->native)))
+		return IS_UNREADABLE;
+	if (in == 0)
+		return IS_ANOTHER;
+	if (bpf_probe_read_user(&pthread, sizeof(pthread), (void *)(in + facts->pthread)))
+		return IS_UNREADABLE;
+	return pthread == task->thread.fsbase ? IS_ITS_THREAD : IS_ANOTHER;
+}
+
+/*
+ * What is known of the current thread; NULL if it is not known.
+ *   unreadable  receives whether it could not be read whether that is right
+ */
+static __always_inline struct kernel_thread *known_thread(struct task_struct *task, const struct ids *ids,
+							  const struct kernel_facts *facts, void *ring, int *unreadable)
+{
+	struct kernel_thread *thread = bpf_map_lookup_elem(&threads, &ids->tid);
+	enum identity identity;
+
+	*unreadable = 0;
+	if (!thread) {
+		note_unknown(ids, ring, BPF_NOEXIST);
+		return NULL;
+	}
+	if (thread->thread == 0) {
+		note_again(ids, thread, ring);
+		return NULL;
+	}
+	identity = identify(task, facts, thread->thread);
+	*unreadable = identity == IS_UNREADABLE;
+	if (identity != IS_ANOTHER)
+		return thread;
+	note_unknown(ids, ring, BPF_EXIST);
+	return NULL;
+}
+
+/* Begins a record of a thread's stack: all but frames and values. NULL if there is nothing to copy. */
+static __always_inline struct scratch *begin(struct task_struct *task, const struct ids *ids, __u64 thread, __u32 kind,
+					     const struct kernel_facts *facts)
+{
+	struct scratch *scratch;
+	__u32 zero = 0;
+
+	scratch = bpf_map_lookup_elem(&scratches, &zero);
+	if (!scratch)
+		return NULL;
+	scratch->record.head = (struct kernel_head){.time_ns = bpf_ktime_get_ns(), .tid = ids->tid, .kind = kind};
+	scratch->record.flags = 0;
+	scratch->record.thread = thread;
+	scratch->record.fs_base = task->thread.fsbase;
+	scratch->record.frames_length = scratch->record.values_length = 0;
+	scratch->record.word = 0;
+	bpf_probe_read_user(&scratch->record.word, sizeof(scratch->record.word),
+			    (void *)(thread + facts->thread_words[1]));
+	if (!read_ec(facts, scratch))
+		return NULL;
+	read_collections(facts, scratch);
+	return scratch;
+}
+
+static __always_inline int sample(struct bpf_perf_event_data *context, int copied)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	const struct ids ids = ids_of(task);
+	const struct kernel_facts *facts = bpf_map_lookup_elem(&processes, &ids.pid);
+	struct kernel_thread *thread;
+	struct kernel_counts *count;
+	struct scratch *scratch;
+	int unreadable;
+	void *ring;
+
+	if (!facts)
+		return 0;
+	count = bpf_map_lookup_elem(&counts, &ids.pid);
+	ring = bpf_map_lookup_elem(&rings, &ids.pid);
+	if (!count || !ring)
+		return 0;
+	thread = known_thread(task, &ids, facts, ring, &unreadable);
+	if (!thread)
+		return 0;
+	scratch = unreadable ? NULL : begin(task, &ids, thread->thread, KERNEL_CLOCK, facts);
+	if (!scratch) {
+		__sync_fetch_and_add(&count->unread, 1);
+		return 0;
+	}
+	copy_registers(context, task, &scratch->record);
+	if (!finish_either(copied, facts, scratch, ring, facts->wakes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
+		__sync_fetch_and_add(&count->full, 1);
+	return 0;
+}
+
+SEC("perf_event")
+int on_clock(struct bpf_perf_event_data *context)
+{
+	return sample(context, 0);
+}
+
+SEC("perf_event")
+int on_clock_copied(struct bpf_perf_event_data *context)
+{
+	return sample(context, 1);
+}
+
+/* A hash of the kind of a wait: by its system call, and by what Ruby says. */
+static __always_inline __u32 kind_of(const struct kernel_facts *facts, const struct kernel_switch *out)
+{
+	const int queued = out->words[2] != out->thread + facts->thread_words[2];
+
+	return ((__u32)out->syscall * 5 + (__u32)out->words[0] * 3 + (out->words[1] != 0) * 2 + queued) % KERNEL_WAITS;
+}
+
+/*
+ * Copies the stack of a thread that begins to wait: by chance, or because no wait of that kind was copied for so long. Neither
+ * depends on how long the wait will last.
+ */
+static __always_inline void copy_wait(struct task_struct *task, const struct ids *ids, const struct kernel_facts *facts,
+				      const struct kernel_switch *out, struct kernel_thread *thread,
+				      struct kernel_counts *count, void *ring, int copied)
+{
+	const __u32 *chance = bpf_map_lookup_elem(&chances, &ids->tid);
+	const __u32 kind = kind_of(facts, out) & (KERNEL_WAITS - 1);
+	struct scratch *scratch;
+
+	if (chance && bpf_get_prandom_u32() > *chance && out->head.time_ns - thread->copied_ns[kind] < COPIED_NS)
+		return;
+	thread->copied_ns[kind] = out->head.time_ns;
+	scratch = begin(task, ids, out->thread, KERNEL_WAIT_STACK, facts);
+	if (!scratch)
+		return;
+	scratch->record.head.time_ns = out->head.time_ns;
+	bpf_probe_read_kernel(scratch->record.registers, sizeof(scratch->record.registers),
+			      (void *)bpf_task_pt_regs(task));
+	if (!finish_either(copied, facts, scratch, ring, facts->wakes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
+		__sync_fetch_and_add(&count->dropped, 1);
+}
+
+/*
+ * A thread leaves its CPU: it is still the current one. Its state is as of now: if it was woken just now, that is TASK_WAKING,
+ * and what it waited for is not known from that.
+ */
+static __always_inline void leave(struct task_struct *task, int preempted, int copied)
+{
+	const struct ids ids = ids_of(task);
+	const struct kernel_facts *facts = bpf_map_lookup_elem(&processes, &ids.pid);
+	struct kernel_switch out = {.head = {.tid = ids.tid, .kind = KERNEL_OUT}, .syscall = -1};
+	struct kernel_thread *thread;
+	struct kernel_counts *count;
+	struct pt_regs *registers;
+	int unreadable = 0;
+	long syscall = -1;
+	void *ring;
+
+	if (!facts)
+		return;
+	count = bpf_map_lookup_elem(&counts, &ids.pid);
+	ring = bpf_map_lookup_elem(&rings, &ids.pid);
+	if (!count || !ring)
+		return;
+	out.head.time_ns = bpf_ktime_get_ns();
+	out.task_state = preempted ? 0 : task->__state;
+	if (out.task_state & TASK_DEAD) {
+		/* Its memory is gone. */
+		thread = bpf_map_lookup_elem(&threads, &ids.tid);
+		if (!thread)
+			return;
+		out.thread = thread->thread;
+		bpf_map_delete_elem(&threads, &ids.tid);
+		bpf_map_delete_elem(&chances, &ids.tid);
+	} else {
+		thread = known_thread(task, &ids, facts, ring, &unreadable);
+		if (!thread)
+			return;
+		thread->woken_ns = 0;
+		thread->out_ns = out.head.time_ns;
+		out.thread = thread->thread;
+		registers = (struct pt_regs *)bpf_task_pt_regs(task);
+		if (bpf_probe_read_kernel(&syscall, sizeof(syscall), &registers->orig_rax) == 0)
+			out.syscall = (__s32)syscall;
+		for (int i = 0; i < 3; i++)
+			out.unread |= bpf_probe_read_user(&out.words[i], sizeof(out.words[i]),
+							  (void *)(out.thread + facts->thread_words[i])) != 0;
+		/* What could run on is shown by the stacks of the clock. */
+		if (out.task_state != 0 && !unreadable)
+			copy_wait(task, &ids, facts, &out, thread, count, ring, copied);
+	}
+	if (bpf_ringbuf_output(ring, &out, sizeof(out), BPF_RB_NO_WAKEUP))
+		__sync_fetch_and_add(&count->dropped, 1);
+}
+
+/* A thread is given a CPU, but it is not the current one yet. */
+static __always_inline void arrive(struct task_struct *task)
+{
+	const struct ids ids = ids_of(task);
+	struct kernel_switch in = {.head = {.tid = ids.tid, .kind = KERNEL_IN}};
+	struct kernel_thread *thread;
+	struct kernel_counts *count;
+	void *ring;
+
+	if (!bpf_map_lookup_elem(&processes, &ids.pid))
+		return;
+	thread = bpf_map_lookup_elem(&threads, &ids.tid);
+	ring = bpf_map_lookup_elem(&rings, &ids.pid);
+	if (!thread || thread->thread == 0 || !ring)
+		return;
+	in.head.time_ns = bpf_ktime_get_ns();
+	in.thread = thread->thread;
+	in.woken_ns = thread->woken_ns;
+	count = bpf_map_lookup_elem(&counts, &ids.pid);
+	if (bpf_ringbuf_output(ring, &in, sizeof(in), BPF_RB_NO_WAKEUP) && count)
+		__sync_fetch_and_add(&count->dropped, 1);
+}
+
+/* From kernel/sched/core.c, v5.15 to v6.18: trace_sched_switch(preempt, prev, next); since v5.18 also prev_state. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempted, struct task_struct *previous, struct task_struct *next)
+{
+	leave(previous, preempted, 0);
+	arrive(next);
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch_copied, bool preempted, struct task_struct *previous, struct task_struct *next)
+{
+	leave(previous, preempted, 1);
+	arrive(next);
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(on_wakeup, struct task_struct *woken)
+{
+	const struct ids ids = ids_of(woken);
+	struct kernel_thread *thread;
+
+	if (!bpf_map_lookup_elem(&processes, &ids.pid))
+		return 0;
+	thread = bpf_map_lookup_elem(&threads, &ids.tid);
+	if (!thread || thread->thread == 0)
+		return 0;
+	thread->woken_ns = bpf_ktime_get_ns();
+	return 0;
+}

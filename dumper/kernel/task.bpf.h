@@ -1,0 +1,38 @@
+/*
+ * The members of the kernel's structs that the programs read. libbpf corrects the offsets for the kernel that runs, from its
+ * type information (CO-RE).
+ */
+#ifndef RBDUMP_TASK_BPF_H
+#define RBDUMP_TASK_BPF_H
+
+#include <linux/types.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct pid_namespace;
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level; /* how many pid namespaces are above that of the process */
+	struct upid numbers[1];
+};
+
+struct thread_struct {
+	unsigned long fsbase;
+};
+
+struct task_struct {
+	unsigned int __state;
+	int pid, tgid;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+	struct thread_struct thread;
+};
+
+#pragma clang attribute pop
+
+#endif

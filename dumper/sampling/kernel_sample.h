@@ -1,0 +1,21 @@
+/*
+ * Samples that the kernel takes (kernel/programs.h): each is a record, from which this module makes a sample like that of
+ * any other source.
+ */
+#ifndef RBDUMP_KERNEL_SAMPLE_H
+#define RBDUMP_KERNEL_SAMPLE_H
+
+#include "kernel/record.h"
+#include "sampling/sampler.h"
+
+/*
+ * Fills in a sample from a record, and checks it. `sample->copy` must be there. Never fails: the sample says what went
+ * wrong. If the thread was interrupted in a torn window, `stop.window` says so: the innermost frame may be one that is being
+ * made. With ON_TORN_DROP, such a sample is rejected. The record must outlive the sample.
+ */
+void kernel_sample_take(struct sampler *sampler, const struct kernel_record *record, struct sample *sample);
+
+/* Drops the code that was read so far (sampling/copy_check.h). Call this function before a series of samples. */
+void kernel_sample_begin(struct sampler *sampler);
+
+#endif

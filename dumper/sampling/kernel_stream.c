@@ -1,0 +1,593 @@
+#include "sampling/kernel_stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/watchdog.h"
+#include "kernel/programs.h"
+#include "sampling/cpu_limit.h"
+#include "sampling/kernel_process.h"
+#include "sampling/kernel_sample.h"
+#include "sampling/kernel_threads.h"
+#include "sampling/names_priority.h"
+#include "sampling/old_objects.h"
+
+/* The room for records: of some 500 stacks of 100 frames. */
+#define RING_BYTES (8u << 20)
+
+/* How long to wait for records: for those that wake, and if none does. */
+#define WAIT_MS	   20
+#define WAIT_ALONE 2
+
+/* How long each stack of the clock wakes rbdump after keep_pace(). */
+#define PACE_NS UINT64_C(10000000000)
+
+/* How often the pieces of time lines are handed on. */
+#define FLUSH_NS UINT64_C(200000000)
+
+/* A record may be written so long after its time. */
+#define MARGIN_NS UINT64_C(1000000)
+
+/* A wait that lasts so long, and was not copied, is read meanwhile. */
+#define LONG_NS UINT64_C(40000000)
+
+/* Up to this rate, each stack of the clock wakes rbdump. */
+#define RATE_WAKES 1000.0
+
+/* How many waits are copied per second, on average: of all threads, as a multiple of the rate; and of one thread at least. */
+#define WAITS_PER_SAMPLE 1.0
+#define WAITS_MIN	 4.0
+
+/* The least time between two checks of the CPU time that was taken. */
+#define LIMIT_NS UINT64_C(10000000)
+
+/* How often all names are made anew: a class may have got another name (sampling/rounds.c). */
+#define CACHE_NS UINT64_C(5000000000)
+
+enum phase { PHASE_RECORDS, PHASE_WAITS, PHASE_PIECES, PHASE_OVER };
+
+struct kernel_stream {
+	struct stream stream;
+	const struct session *session;
+	struct kernel_stream_options options;
+	struct kernel_programs *programs;
+	struct kernel_ring *ring;
+	struct sampler *sampler;
+	struct stack_cache *cache;
+	struct old_objects *old;
+	struct sample sample;
+	struct time_slots slots;
+	struct kernel_threads threads;
+
+	enum phase phase;
+	size_t at, piece;  /* in PHASE_WAITS and PHASE_PIECES */
+	uint64_t until_ns; /* up to where the time lines are laid in this flush */
+	uint64_t flushed_ns, cached_ns;
+	bool holds;		  /* a record of the ring is still in use */
+	uint64_t behind_ns;	  /* of the next record, if there was no time to take it before the flush; else 0 */
+	uint64_t no_slots;	  /* how many stacks of the clock had no slot */
+	uint64_t lost, told_lost; /* how many stacks of the clock were lost, and how many of them were told */
+	uint64_t dropped;	  /* how many other records were lost */
+	bool is_lost;		  /* some of them since the last flush */
+	struct names_priority priority;
+	struct cpu_limit limit;
+	uint64_t limited_ns, rest_until_ns; /* until then, the limit of CPU time allows no stacks */
+	uint32_t skipped; /* how many stacks of the clock it did not allow, and that were not reported yet */
+	struct kernel_facts facts;
+	uint64_t pace_until_ns; /* until then, each stack of the clock wakes rbdump; 0: keep_pace() was not called */
+	bool stopped;
+	struct observation seen;
+};
+
+static struct kernel_stream *of(struct stream *stream)
+{
+	return (struct kernel_stream *)(void *)stream;
+}
+
+static bool is_over(const struct kernel_stream *stream)
+{
+	return stream->stopped || *stream->options.stop;
+}
+
+/* ---- observations */
+
+/* A time by the clock of observations. */
+static uint64_t since_origin(const struct kernel_stream *stream, uint64_t time_ns)
+{
+	const uint64_t origin_ns = ns_of(&stream->options.origin);
+
+	return time_ns > origin_ns ? time_ns - origin_ns : 0;
+}
+
+static void begin_observation(struct kernel_stream *stream, const struct kernel_follow *follow, uint64_t time_ns)
+{
+	stream->seen = (struct observation){
+	    .time_ns = since_origin(stream, time_ns),
+	    .thread = follow->thread.address,
+	    .tid = follow->subject.tid,
+	    .ractor = follow->thread.ractor,
+	    .name = follow->thread.name,
+	    .main = follow->thread.main,
+	    .collections = stream->threads.collections,
+	    .syscall = -1,
+	    .stack = CACHE_NONE,
+	    .cache = stream->cache,
+	};
+}
+
+/* Hands on the sample, to be kept in a slot. */
+static const struct observation *keep(struct kernel_stream *stream, const struct kernel_follow *follow,
+				      uint64_t time_ns, uint32_t slot)
+{
+	begin_observation(stream, follow, time_ns);
+	stream->seen.keeps = true;
+	stream->seen.kept = slot;
+	stream->seen.stack = stream->sample.cache.entry;
+	stream->seen.sample = stream->sample.cache.result == CACHE_HIT ? NULL : &stream->sample;
+	return &stream->seen;
+}
+
+static double share_of(const struct kernel_stream *stream)
+{
+	const uint32_t samplers = *stream->options.samplers;
+
+	return stream->options.max_cpu / (samplers > 1 ? samplers : 1);
+}
+
+static void read_clocks(struct timespec *now, struct timespec *used)
+{
+	clock_gettime(CLOCK_MONOTONIC, now);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, used);
+}
+
+/* Keeps to the limit of CPU time: drops stacks for as long as that demands. The time lines are laid all the same. */
+static void keep_limit(struct kernel_stream *stream, uint64_t now_ns)
+{
+	struct timespec now, used;
+	long long pause_ns;
+
+	names_priority_keep(&stream->priority, share_of(stream));
+	if (now_ns - stream->limited_ns < LIMIT_NS)
+		return;
+	stream->limited_ns = now_ns;
+	read_clocks(&now, &used);
+	pause_ns = cpu_limit_pause(&stream->limit, share_of(stream), &now, &used);
+	if (pause_ns > 0)
+		stream->rest_until_ns = now_ns + (uint64_t)pause_ns;
+}
+
+/* The thread of a record. NULL if that is another one, or none that is followed. */
+static struct kernel_follow *follow_of(const struct kernel_stream *stream, const struct kernel_head *head,
+				       uint64_t thread)
+{
+	struct kernel_follow *follow = kernel_threads_find(&stream->threads, (pid_t)head->tid, head->time_ns);
+
+	return follow && follow->thread.address == thread ? follow : NULL;
+}
+
+/* Takes the stack of a record. NULL if there is none to hand on. */
+static const struct observation *take_stack(struct kernel_stream *stream, const struct kernel_record *record)
+{
+	struct kernel_follow *follow = follow_of(stream, &record->head, record->thread);
+	const bool of_clock = record->head.kind == KERNEL_CLOCK;
+	bool collects;
+	uint32_t slot;
+
+	if (!follow || (follow->subject.pthread != 0 && follow->subject.pthread != record->fs_base))
+		return NULL;
+	if (record->head.time_ns < stream->rest_until_ns) {
+		stream->skipped += of_clock;
+		return NULL;
+	}
+	kernel_sample_take(stream->sampler, record, &stream->sample);
+	if (stream->sample.no_stack)
+		return NULL;
+	slot = time_slots_take(&stream->slots);
+	if (slot == TIME_NONE) {
+		stream->no_slots += of_clock;
+		return NULL;
+	}
+	if (of_clock) {
+		collects =
+		    kernel_process_collects(stream->session->ruby.layout, record, stream->sample.cache.collecting);
+		time_line_clock(&follow->line, record->head.time_ns, slot, collects ? SAMPLE_GC : SAMPLE_CPU);
+	} else {
+		time_slots_release(&stream->slots, follow->wait_slot);
+		follow->wait_slot = slot;
+		follow->wait_ns = record->head.time_ns;
+	}
+	return keep(stream, follow, record->head.time_ns, slot);
+}
+
+static void take_switch(struct kernel_stream *stream, const struct kernel_switch *record)
+{
+	struct kernel_follow *follow = follow_of(stream, &record->head, record->thread);
+	enum sample_state state;
+	int syscall;
+
+	if (!follow)
+		return;
+	if (record->head.kind == KERNEL_IN) {
+		time_line_in(&follow->line, record->head.time_ns, record->woken_ns);
+		return;
+	}
+	state = kernel_process_state(stream->session->ruby.layout, follow->thread.address, record, &syscall);
+	if (state == SAMPLE_STATES) {
+		kernel_threads_end(&stream->threads, follow, record->head.time_ns);
+		return;
+	}
+	/* The stack of another wait, whose record was lost, is not of this one. */
+	if (follow->wait_ns != record->head.time_ns) {
+		time_slots_release(&stream->slots, follow->wait_slot);
+		follow->wait_slot = TIME_NONE;
+	}
+	time_line_out(&follow->line, record->head.time_ns, state, syscall, follow->wait_slot);
+	follow->wait_slot = TIME_NONE;
+	follow->outs += state != SAMPLE_RUNNABLE;
+}
+
+/* Ends the time line of a Ruby thread whose native thread has gone on with another one. */
+static void end_of_tid(struct kernel_stream *stream, const struct kernel_head *head)
+{
+	struct kernel_follow *follow = kernel_threads_find(&stream->threads, (pid_t)head->tid, head->time_ns);
+
+	if (follow)
+		kernel_threads_end(&stream->threads, follow, head->time_ns);
+}
+
+/*
+ * Takes the next records. NULL if none of them is a stack: if there are no more, or if it is time for a flush.
+ *   flush_ns  a flush is due when a record is not before that
+ */
+static const struct observation *take_records(struct kernel_stream *stream, uint64_t flush_ns)
+{
+	const struct observation *seen = NULL;
+	const struct kernel_head *head;
+
+	stream->behind_ns = 0;
+	while (!seen && (head = kernel_ring_next(stream->ring))) {
+		if (head->time_ns >= flush_ns) {
+			stream->behind_ns = head->time_ns;
+			return NULL;
+		}
+		switch (head->kind) {
+		case KERNEL_CLOCK:
+		case KERNEL_WAIT_STACK:
+			watchdog_reads(READING_STACKS);
+			seen = take_stack(stream, (const void *)head);
+			watchdog_has_read(READING_STACKS);
+			break;
+		case KERNEL_OUT:
+		case KERNEL_IN:
+			take_switch(stream, (const void *)head);
+			break;
+		default:
+			end_of_tid(stream, head);
+			kernel_threads_want(&stream->threads, (pid_t)head->tid);
+		}
+		if (!seen)
+			kernel_ring_done(stream->ring);
+	}
+	stream->holds = seen != NULL;
+	return seen;
+}
+
+/* ---- flushes */
+
+/*
+ * Reads the stack of a thread that has waited for long, and whose stack was not copied. False if it does not wait any more, or
+ * again.
+ */
+static bool read_long_wait(struct kernel_stream *stream, struct kernel_follow *follow)
+{
+	const struct task_look look = task_look(&follow->subject.task, NULL);
+	uint64_t out_ns;
+
+	if (!look.known || !look.asleep)
+		return false;
+	watchdog_reads(READING_STACKS);
+	sampler_take(stream->sampler, &source_asleep, &follow->subject, true, &stream->sample);
+	watchdog_has_read(READING_STACKS);
+	if (stream->sample.reason != REASON_NONE || stream->sample.no_stack ||
+	    !task_sleeps_on(&follow->subject.task, &look))
+		return false;
+	/* It is not known of the first wait when that began. */
+	out_ns = kernel_programs_out_ns(stream->programs, follow->subject.tid);
+	return out_ns == 0 || out_ns == follow->line.began_ns;
+}
+
+/* The next stack of a wait that is long and not over. NULL if there are no more. */
+static const struct observation *next_long_wait(struct kernel_stream *stream)
+{
+	while (stream->at < stream->threads.count) {
+		struct kernel_follow *follow = &stream->threads.of[stream->at++];
+		uint32_t slot;
+
+		if (follow->ended || !time_line_lacks_stack(&follow->line, stream->until_ns - LONG_NS) ||
+		    !read_long_wait(stream, follow))
+			continue;
+		slot = time_slots_take(&stream->slots);
+		if (slot == TIME_NONE)
+			continue;
+		time_line_found(&follow->line, slot);
+		return keep(stream, follow, stream->until_ns, slot);
+	}
+	return NULL;
+}
+
+/*
+ * Chooses how many waits of a thread are copied.
+ *   begun  how many waits began per second: of all threads
+ */
+static void adapt(struct kernel_stream *stream, struct kernel_follow *follow, double begun, double seconds)
+{
+	const double most = stream->options.rate * WAITS_PER_SAMPLE, mine = follow->outs / seconds;
+	double chance = begun > most ? most / begun : 1;
+
+	if (chance * mine < WAITS_MIN)
+		chance = mine > WAITS_MIN ? WAITS_MIN / mine : 1;
+	follow->outs = 0;
+	if (follow->ended || (chance > 0.8 * follow->chance && chance < 1.25 * follow->chance))
+		return;
+	follow->chance = chance;
+	kernel_programs_set_chance(stream->programs, follow->subject.tid, chance);
+}
+
+/* Whether records were lost since the last flush. Counts those of the clock. */
+static bool have_lost(struct kernel_stream *stream)
+{
+	const struct kernel_counts counts = kernel_programs_counts(stream->programs, stream->session->target->pid);
+	const uint64_t before = stream->dropped;
+
+	stream->lost = counts.full + counts.unread + stream->no_slots;
+	stream->dropped = counts.dropped;
+	return counts.dropped != before;
+}
+
+/* Lays and resolves all time lines, whose pieces are handed on next. */
+static void begin_pieces(struct kernel_stream *stream)
+{
+	const double elapsed = (double)(stream->until_ns - stream->flushed_ns) / 1e9;
+	const double seconds = elapsed > 1e-3 ? elapsed : 1e-3;
+	double begun = 0;
+
+	/* Then no time line is known to be right: all pieces of this flush are marked. */
+	stream->is_lost = have_lost(stream);
+	if (stream->is_lost)
+		kernel_threads_correct(&stream->threads, stream->until_ns);
+	for (size_t i = 0; i < stream->threads.count; i++)
+		begun += stream->threads.of[i].outs / seconds;
+	for (size_t i = 0; i < stream->threads.count; i++) {
+		if (!stream->threads.of[i].ended)
+			time_line_until(&stream->threads.of[i].line, stream->until_ns);
+		time_line_resolve(&stream->threads.of[i].line);
+		adapt(stream, &stream->threads.of[i], begun, seconds);
+	}
+	stream->flushed_ns = stream->until_ns;
+	stream->phase = PHASE_PIECES;
+	stream->at = stream->piece = 0;
+}
+
+/* The next piece; the end of the round when there are no more. */
+static const struct observation *next_piece(struct kernel_stream *stream)
+{
+	while (stream->at < stream->threads.count) {
+		struct kernel_follow *follow = &stream->threads.of[stream->at];
+		const struct time_piece *piece = &follow->line.pieces[stream->piece];
+
+		if (stream->piece == follow->line.nr_pieces) {
+			time_line_taken(&follow->line);
+			stream->at++;
+			stream->piece = 0;
+			continue;
+		}
+		stream->piece++;
+		/* A recording counts in microseconds. */
+		if (since_origin(stream, piece->start_ns) / 1000 == since_origin(stream, piece->end_ns) / 1000)
+			continue;
+		begin_observation(stream, follow, piece->end_ns);
+		stream->seen.weight_ns = stream->seen.time_ns - since_origin(stream, piece->start_ns);
+		stream->seen.state = piece->state;
+		stream->seen.syscall = piece->syscall;
+		stream->seen.of_kept = !stream->is_lost;
+		stream->seen.lost = stream->is_lost;
+		stream->seen.kept = piece->slot;
+		stream->seen.missed = stream->seen.late = (uint32_t)(stream->lost - stream->told_lost);
+		stream->told_lost = stream->lost;
+		stream->seen.skipped = stream->skipped;
+		stream->skipped = 0;
+		return &stream->seen;
+	}
+	kernel_threads_sweep(&stream->threads);
+	stream->phase = is_over(stream) && stream->behind_ns == 0 ? PHASE_OVER : PHASE_RECORDS;
+	stream->seen = (struct observation){.end_of_round = true, .time_ns = since_origin(stream, stream->until_ns)};
+	return &stream->seen;
+}
+
+static void begin_flush(struct kernel_stream *stream, uint64_t now_ns)
+{
+	if (now_ns - stream->cached_ns > CACHE_NS) {
+		stream->cached_ns = now_ns;
+		stack_cache_expire(stream->cache);
+		old_objects_forget(stream->old);
+	}
+	stream->until_ns = now_ns;
+	stream->phase = PHASE_WAITS;
+	stream->at = 0;
+}
+
+/* Whether each stack of the clock is to wake rbdump. */
+static void set_wakes(struct kernel_stream *stream, bool wakes)
+{
+	struct error *error = NULL;
+
+	if (stream->facts.wakes == wakes)
+		return;
+	stream->facts.wakes = wakes;
+	error = kernel_programs_change(stream->programs, stream->session->target->pid, &stream->facts);
+	error_destroy(error);
+}
+
+/* ---- the stream */
+
+static struct error *begin(struct stream *this)
+{
+	struct kernel_stream *stream = of(this);
+	struct timespec now, used;
+	struct error *error;
+
+	read_clocks(&now, &used);
+	cpu_limit_begin(&stream->limit, share_of(stream), &now, &used);
+	kernel_sample_begin(stream->sampler);
+	/* The threads come after that: what they do since they were looked at is told then. */
+	error = kernel_programs_begin(stream->programs, stream->options.rate);
+	stream->flushed_ns = stream->cached_ns = monotonic_ns();
+	kernel_threads_keep(&stream->threads, stream->flushed_ns);
+	return error;
+}
+
+static const struct observation *next(struct stream *this, bool *timed_out)
+{
+	struct kernel_stream *stream = of(this);
+	const struct observation *seen;
+
+	*timed_out = false;
+	for (int waits = 0;;) {
+		uint64_t now_ns;
+
+		switch (stream->phase) {
+		case PHASE_OVER:
+			return NULL;
+		case PHASE_PIECES:
+			return next_piece(stream);
+		case PHASE_WAITS:
+			seen = next_long_wait(stream);
+			if (seen)
+				return seen;
+			begin_pieces(stream);
+			continue;
+		case PHASE_RECORDS:
+			break;
+		}
+		now_ns = monotonic_ns();
+		keep_limit(stream, now_ns);
+		seen = take_records(stream, stream->flushed_ns + FLUSH_NS);
+		if (seen)
+			return seen;
+		/* Whoever writes a record now writes the time before that, so there may be one of a moment ago. */
+		if (stream->behind_ns == 0)
+			kernel_threads_keep(&stream->threads, now_ns);
+		if (stream->behind_ns != 0 || is_over(stream) || now_ns - stream->flushed_ns > FLUSH_NS + MARGIN_NS) {
+			begin_flush(stream,
+				    stream->behind_ns != 0 ? stream->flushed_ns + FLUSH_NS : now_ns - MARGIN_NS);
+			continue;
+		}
+		if (stream->pace_until_ns != 0 && stream->pace_until_ns < now_ns) {
+			stream->pace_until_ns = 0;
+			set_wakes(stream, stream->options.rate <= RATE_WAKES);
+		}
+		if (waits++ == 5) {
+			*timed_out = true;
+			return NULL;
+		}
+		kernel_ring_wait(stream->ring, stream->facts.wakes ? WAIT_MS : WAIT_ALONE);
+	}
+}
+
+static void done(struct stream *this)
+{
+	struct kernel_stream *stream = of(this);
+
+	if (stream->holds)
+		kernel_ring_done(stream->ring);
+	stream->holds = false;
+}
+
+static void keep_pace(struct stream *this)
+{
+	struct kernel_stream *stream = of(this);
+
+	stream->pace_until_ns = monotonic_ns() + PACE_NS;
+	set_wakes(stream, true);
+}
+
+static void stop(struct stream *stream)
+{
+	of(stream)->stopped = true;
+}
+
+static bool end(struct stream *this)
+{
+	kernel_programs_end(of(this)->programs);
+	names_priority_end(&of(this)->priority);
+	return false;
+}
+
+static void destroy(struct stream *this)
+{
+	struct kernel_stream *stream = of(this);
+
+	kernel_threads_clear(&stream->threads);
+	kernel_programs_destroy(stream->programs);
+	kernel_ring_destroy(stream->ring);
+	sampler_destroy(stream->sampler);
+	stack_cache_destroy(stream->cache);
+	old_objects_destroy(stream->old);
+	sample_clear(&stream->sample);
+	free(stream);
+}
+
+/* Makes what takes no help from the kernel. False if out of memory. */
+static bool make_parts(struct kernel_stream *stream, const struct session *session)
+{
+	stream->sampler =
+	    sampler_create(session, &(struct sampler_options){.budget_us = 200, .on_torn = ON_TORN_REPORT});
+	stream->cache = stack_cache_create();
+	stream->old = old_objects_create(session->ruby.layout);
+	time_slots_init(&stream->slots, monotonic_ns());
+	if (!stream->sampler || !stream->cache || !stream->old || !sample_init(&stream->sample, session))
+		return false;
+	sampler_use_cache(stream->sampler, stream->cache, stream->old);
+	return kernel_threads_init(&stream->threads, session, &stream->slots);
+}
+
+struct error *kernel_stream_create(const struct session *session, const struct kernel_stream_options *options,
+				   struct stream **ret)
+{
+	static const struct stream_operations operations = {
+	    .begin = begin,
+	    .next = next,
+	    .done = done,
+	    .keep_pace = keep_pace,
+	    .stop = stop,
+	    .end = end,
+	    .destroy = destroy,
+	};
+	struct kernel_stream *stream = calloc(1, sizeof(*stream));
+	struct error *error = NULL;
+
+	if (!stream)
+		return error_no_memory();
+	stream->stream.operations = &operations;
+	stream->session = session;
+	stream->options = *options;
+	if (!make_parts(stream, session))
+		error = error_no_memory();
+	else
+		error = kernel_process_facts(&session->ruby, stream->sample.copy, &stream->facts);
+	stream->facts.wakes = options->rate <= RATE_WAKES;
+	if (!error)
+		error = kernel_programs_load(KERNEL_FORM_BEST, true, &stream->programs);
+	if (!error)
+		error = kernel_ring_create(RING_BYTES, &stream->ring);
+	if (!error)
+		error = kernel_programs_follow(stream->programs, session->target->pid, &stream->facts, stream->ring);
+	stream->threads.programs = stream->programs;
+	if (error) {
+		destroy(&stream->stream);
+		return error;
+	}
+	*ret = &stream->stream;
+	return NULL;
+}

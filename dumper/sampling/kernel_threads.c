@@ -1,0 +1,209 @@
+#include "sampling/kernel_threads.h"
+
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/watchdog.h"
+#include "ruby/collections.h"
+#include "sampling/subjects.h"
+#include "sampling/thread_state.h"
+
+/* How much of the target is read for a list of its threads (64 MiB), and for how long. */
+#define LIST_PAGES    16384u
+#define LIST_LIMIT_NS 500000000L
+
+/* How often the list is read. */
+#define LIST_NS UINT64_C(1000000000)
+
+/*
+ * For a thread that is not known: a new one may run before Ruby has noted its native thread, or it may be no Ruby thread at
+ * all. So the list is read so often, and each time after twice as long.
+ */
+#define TRIES	 4u
+#define AGAIN_NS UINT64_C(2000000)
+
+bool kernel_threads_init(struct kernel_threads *threads, const struct session *session, struct time_slots *slots)
+{
+	*threads = (struct kernel_threads){.session = session, .slots = slots, .ruby = session->ruby};
+	threads->memory = threads->ruby.memory = memory_create(target_read_pages, session->target, LIST_PAGES);
+	return threads->memory;
+}
+
+static void forget(struct kernel_threads *threads, struct kernel_follow *follow)
+{
+	if (!follow->ended)
+		kernel_programs_forget_thread(threads->programs, follow->subject.tid);
+	subject_close(&follow->subject);
+	time_slots_release(threads->slots, follow->wait_slot);
+	time_line_clear(&follow->line);
+}
+
+void kernel_threads_clear(struct kernel_threads *threads)
+{
+	for (size_t i = 0; i < threads->count; i++)
+		forget(threads, &threads->of[i]);
+	free(threads->of);
+	memory_destroy(threads->memory);
+	*threads = (struct kernel_threads){0};
+}
+
+struct kernel_follow *kernel_threads_find(const struct kernel_threads *threads, pid_t tid, uint64_t time_ns)
+{
+	for (size_t i = 0; i < threads->count; i++)
+		if (threads->of[i].subject.tid == tid && !threads->of[i].ended && threads->of[i].since_ns <= time_ns)
+			return &threads->of[i];
+	return NULL;
+}
+
+void kernel_threads_end(struct kernel_threads *threads, struct kernel_follow *follow, uint64_t time_ns)
+{
+	time_line_until(&follow->line, time_ns);
+	follow->ended = true;
+	kernel_programs_forget_thread(threads->programs, follow->subject.tid);
+}
+
+/* The entry of a thread of a list; NULL if it has none. A thread with another native thread is another one. */
+static struct kernel_follow *entry_of(const struct kernel_threads *threads, const struct ruby_thread *thread)
+{
+	for (size_t i = 0; i < threads->count; i++)
+		if (!threads->of[i].ended && threads->of[i].thread.address == thread->address &&
+		    threads->of[i].thread.tid == thread->tid && threads->of[i].thread.pthread == thread->pthread)
+			return &threads->of[i];
+	return NULL;
+}
+
+/* What a thread does by the kernel's word; SAMPLE_CPU if it runs, or could. */
+static enum sample_state look_at(const struct kernel_follow *follow, enum trace_state listed, int *syscall)
+{
+	const struct task_look look = task_look(&follow->subject.task, NULL);
+	const enum sample_state state = thread_state(listed, &look, false);
+
+	*syscall = state == SAMPLE_BLOCKED ? look.syscall : -1;
+	return look.known && look.asleep ? state : SAMPLE_CPU;
+}
+
+/* Begins to follow a thread. NULL if its native thread is not known, or if there is no room. */
+static struct kernel_follow *begin(struct kernel_threads *threads, const struct ruby_thread *thread)
+{
+	const pid_t tid = subject_tid(threads->session, thread);
+	struct kernel_follow *follow;
+	enum sample_state state;
+	int syscall;
+
+	if (tid == 0 || !array_make_room(threads->of, threads->capacity, threads->count + 1))
+		return NULL;
+	follow = &threads->of[threads->count];
+	*follow =
+	    (struct kernel_follow){.thread = *thread, .since_ns = monotonic_ns(), .wait_slot = TIME_NONE, .chance = 1};
+	if (!kernel_programs_set_thread(threads->programs, tid, thread->address))
+		return NULL;
+	threads->count++;
+	subject_open(&follow->subject, threads->session->target->pid, tid, thread->address, thread->ec);
+	follow->subject.pthread = thread->pthread;
+	state = look_at(follow, thread->state, &syscall);
+	time_line_init(&follow->line, threads->slots, monotonic_ns(), state, syscall);
+	return follow;
+}
+
+void kernel_threads_correct(struct kernel_threads *threads, uint64_t now_ns)
+{
+	for (size_t i = 0; i < threads->count; i++) {
+		struct kernel_follow *follow = &threads->of[i];
+		enum sample_state state;
+		int syscall;
+
+		if (follow->ended)
+			continue;
+		state = look_at(follow, threads_read_one(&threads->ruby, follow->thread.address).state, &syscall);
+		time_line_correct(&follow->line, now_ns, state, syscall);
+	}
+}
+
+/* Notes that the threads that are not in a list have ended. */
+static void end_unlisted(struct kernel_threads *threads, const struct ruby_threads *list)
+{
+	for (size_t i = 0; i < threads->count; i++)
+		threads->of[i].listed = false;
+	for (size_t i = 0; i < list->count; i++) {
+		struct kernel_follow *follow = entry_of(threads, &list->threads[i]);
+
+		if (follow && list->threads[i].state != STATE_DEAD && list->threads[i].ec != 0)
+			follow->listed = true;
+	}
+	/* Since its last record, nobody knows when. */
+	for (size_t i = 0; i < threads->count; i++)
+		if (!threads->of[i].listed && !threads->of[i].ended)
+			kernel_threads_end(threads, &threads->of[i], threads->of[i].line.at_ns);
+}
+
+/* Follows the threads of a list, and no others. Those that have ended come first: a new one may have the tid of one of them. */
+static void follow_all(struct kernel_threads *threads, const struct ruby_threads *list)
+{
+	end_unlisted(threads, list);
+	for (size_t i = 0; i < list->count; i++) {
+		const struct ruby_thread *thread = &list->threads[i];
+		struct kernel_follow *follow = entry_of(threads, thread);
+
+		if (thread->state == STATE_DEAD || thread->ec == 0)
+			continue;
+		if (!follow)
+			follow = begin(threads, thread);
+		if (follow)
+			follow->thread.name = thread->name;
+	}
+}
+
+void kernel_threads_sweep(struct kernel_threads *threads)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < threads->count; i++) {
+		if (threads->of[i].ended)
+			forget(threads, &threads->of[i]);
+		else
+			threads->of[kept++] = threads->of[i];
+	}
+	threads->count = kept;
+}
+
+static void read_list(struct kernel_threads *threads)
+{
+	struct ruby_threads list;
+
+	if (!memory_forget(threads->memory))
+		return;
+	watchdog_reads(READING_STACKS);
+	memory_prefetch(threads->memory);
+	memory_limit(threads->memory, LIST_LIMIT_NS);
+	if (threads_list(&threads->ruby, &list)) {
+		threads->collections = collections_read(&threads->ruby).begun;
+		if (list.missing != LIST_BROKEN && list.count > 0)
+			follow_all(threads, &list);
+		threads_clear(&list);
+	}
+	watchdog_has_read(READING_STACKS);
+}
+
+void kernel_threads_keep(struct kernel_threads *threads, uint64_t now_ns)
+{
+	const bool is_wanted = threads->wanted_ns != 0 && now_ns >= threads->wanted_ns;
+
+	if (!is_wanted && threads->listed_ns != 0 && now_ns - threads->listed_ns < LIST_NS)
+		return;
+	threads->listed_ns = now_ns;
+	read_list(threads);
+	if (!is_wanted)
+		return;
+	if (kernel_threads_find(threads, threads->wanted, UINT64_MAX) || threads->tries == TRIES)
+		threads->wanted_ns = 0;
+	else
+		threads->wanted_ns = now_ns + (AGAIN_NS << threads->tries++);
+}
+
+void kernel_threads_want(struct kernel_threads *threads, pid_t tid)
+{
+	threads->wanted = tid;
+	threads->wanted_ns = monotonic_ns();
+	threads->tries = 0;
+}

@@ -1,0 +1,344 @@
+#include "sampling/time_line.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/random.h"
+
+void time_slots_init(struct time_slots *slots, uint64_t seed)
+{
+	*slots = (struct time_slots){.nr_free = TIME_SLOTS, .random = seed | 1};
+	for (uint32_t i = 0; i < TIME_SLOTS; i++)
+		slots->free[i] = TIME_SLOTS - 1 - i;
+}
+
+uint32_t time_slots_take(struct time_slots *slots)
+{
+	uint32_t slot;
+
+	if (slots->nr_free == 0)
+		return TIME_NONE;
+	slot = slots->free[--slots->nr_free];
+	slots->users[slot] = 1;
+	return slot;
+}
+
+uint32_t time_slots_hold(struct time_slots *slots, uint32_t slot)
+{
+	if (slot != TIME_NONE)
+		slots->users[slot]++;
+	return slot;
+}
+
+void time_slots_release(struct time_slots *slots, uint32_t slot)
+{
+	if (slot != TIME_NONE && --slots->users[slot] == 0)
+		slots->free[slots->nr_free++] = slot;
+}
+
+/* ---- what happens */
+
+void time_line_init(struct time_line *line, struct time_slots *slots, uint64_t now_ns, enum sample_state state,
+		    int syscall)
+{
+	*line = (struct time_line){
+	    .slots = slots,
+	    .at_ns = now_ns,
+	    .began_ns = now_ns,
+	    .on_cpu = state == SAMPLE_CPU,
+	    .state = state,
+	    .syscall = syscall,
+	    .slot = TIME_NONE,
+	    .last.slot = TIME_NONE,
+	};
+}
+
+static void drop_choices(struct time_line *line, struct time_choices *choices)
+{
+	for (size_t i = 0; i < choices->count; i++)
+		time_slots_release(line->slots, choices->of[i].slot);
+	choices->count = 0;
+}
+
+void time_line_clear(struct time_line *line)
+{
+	time_line_taken(line);
+	drop_choices(line, &line->clocks);
+	drop_choices(line, &line->waits);
+	time_slots_release(line->slots, line->slot);
+	time_slots_release(line->slots, line->last.slot);
+	free(line->pieces);
+	free(line->clocks.of);
+	free(line->waits.of);
+}
+
+/* Adds a piece from where the line ends up to a time; with these members. */
+static void add_piece(struct time_line *line, uint64_t end_ns, struct time_piece piece)
+{
+	if (end_ns <= line->at_ns)
+		return;
+	if (!array_make_room(line->pieces, line->capacity, line->nr_pieces + 1)) {
+		line->lost = true;
+		return;
+	}
+	piece.start_ns = line->at_ns;
+	piece.end_ns = end_ns;
+	time_slots_hold(line->slots, piece.slot);
+	line->pieces[line->nr_pieces++] = piece;
+	line->at_ns = end_ns;
+}
+
+/* Adds a stack to choose from. Takes over the caller's use of the slot. */
+static void add_choice(struct time_line *line, struct time_choices *choices, const struct time_choice *choice)
+{
+	if (choice->slot == TIME_NONE)
+		return;
+	if (array_make_room(choices->of, choices->capacity, choices->count + 1))
+		choices->of[choices->count++] = *choice;
+	else
+		time_slots_release(line->slots, choice->slot);
+}
+
+/* Lays the line up to a time, as what the thread does. */
+static void lay(struct time_line *line, uint64_t time_ns)
+{
+	struct time_piece piece = {.state = SAMPLE_CPU, .syscall = -1, .slot = TIME_NONE, .of_clock = true};
+
+	if (!line->on_cpu)
+		piece = (struct time_piece){
+		    .state = line->state,
+		    .syscall = line->syscall,
+		    .wait_ns = time_ns > line->began_ns ? time_ns - line->began_ns : 0,
+		    .slot = line->slot,
+		    .of_clock = line->state == SAMPLE_RUNNABLE,
+		};
+	add_piece(line, time_ns, piece);
+}
+
+void time_line_clock(struct time_line *line, uint64_t time_ns, uint32_t slot, enum sample_state state)
+{
+	/* If it was not on a CPU by what is known, a record was lost. */
+	if (!line->on_cpu)
+		time_line_in(line, time_ns, 0);
+	add_piece(line, time_ns, (struct time_piece){.state = state, .syscall = -1, .slot = slot, .of_clock = true});
+	add_choice(line, &line->clocks, &(struct time_choice){.at_ns = time_ns, .slot = slot, .state = state});
+}
+
+void time_line_out(struct time_line *line, uint64_t time_ns, enum sample_state state, int syscall, uint32_t slot)
+{
+	lay(line, time_ns);
+	time_slots_release(line->slots, line->slot);
+	line->on_cpu = false;
+	line->state = state;
+	line->syscall = syscall;
+	line->slot = slot;
+	line->began_ns = time_ns;
+}
+
+/* The class of a length: those of one class differ by less than a factor of four. */
+static unsigned int class_of(uint64_t ns)
+{
+	unsigned int class = 0;
+
+	for (; ns > 0; ns >>= 2)
+		class ++;
+	return class;
+}
+
+/* Drops a number of choices, from one on. */
+static void drop_some(struct time_line *line, struct time_choices *choices, size_t first, size_t count)
+{
+	for (size_t i = first; i < first + count; i++)
+		time_slots_release(line->slots, choices->of[i].slot);
+	choices->count -= count;
+	memmove(choices->of + first, choices->of + first + count, (choices->count - first) * sizeof(*choices->of));
+}
+
+/* Makes room for a wait among those to choose from: drops the oldest one like it if there are enough, or the oldest one. */
+static void make_room_for(struct time_line *line, const struct time_choice *wait)
+{
+	size_t like = 0, oldest = 0;
+
+	for (size_t i = line->waits.count; i-- > 0;) {
+		const struct time_choice *other = &line->waits.of[i];
+
+		if (other->state != wait->state || other->syscall != wait->syscall || other->length != wait->length)
+			continue;
+		like++;
+		oldest = i;
+	}
+	if (like >= TIME_LIKE)
+		drop_some(line, &line->waits, oldest, 1);
+	else if (line->waits.count == TIME_WAITS)
+		drop_some(line, &line->waits, 0, 1);
+}
+
+/* Notes the stack of a wait that is over as one to choose from. */
+static void note_wait(struct time_line *line, uint64_t end_ns)
+{
+	const struct time_choice wait = {
+	    .at_ns = end_ns,
+	    .slot = line->slot,
+	    .state = line->state,
+	    .syscall = line->syscall,
+	    .length = class_of(end_ns > line->began_ns ? end_ns - line->began_ns : 0),
+	};
+
+	if (line->slot == TIME_NONE)
+		return;
+	make_room_for(line, &wait);
+	add_choice(line, &line->waits, &wait);
+	line->slot = TIME_NONE;
+}
+
+void time_line_in(struct time_line *line, uint64_t time_ns, uint64_t woken_ns)
+{
+	const uint64_t woke_ns = woken_ns > line->began_ns && woken_ns < time_ns ? woken_ns : time_ns;
+
+	if (!line->on_cpu && line->state != SAMPLE_RUNNABLE) {
+		lay(line, woke_ns);
+		/* It could run, with the stack of the wait. */
+		add_piece(line, time_ns,
+			  (struct time_piece){.state = SAMPLE_RUNNABLE,
+					      .syscall = -1,
+					      .slot = line->slot,
+					      .of_clock = true,
+					      .after_wait = true});
+		note_wait(line, woke_ns);
+	} else {
+		lay(line, time_ns);
+	}
+	line->on_cpu = true;
+}
+
+void time_line_correct(struct time_line *line, uint64_t time_ns, enum sample_state state, int syscall)
+{
+	if (line->on_cpu == (state == SAMPLE_CPU))
+		return;
+	if (line->on_cpu)
+		time_line_out(line, time_ns, state, syscall, TIME_NONE);
+	else
+		time_line_in(line, time_ns, 0);
+}
+
+bool time_line_lacks_stack(const struct time_line *line, uint64_t since_ns)
+{
+	return !line->on_cpu && line->state != SAMPLE_RUNNABLE && line->slot == TIME_NONE && line->began_ns < since_ns;
+}
+
+void time_line_found(struct time_line *line, uint32_t slot)
+{
+	time_slots_release(line->slots, line->slot);
+	line->slot = slot;
+}
+
+void time_line_until(struct time_line *line, uint64_t time_ns)
+{
+	lay(line, time_ns);
+}
+
+/* ---- stacks for what has none */
+
+/* The stack of the clock that is nearest to a piece; NULL if there is none. */
+static const struct time_choice *nearest_clock(const struct time_choices *choices, const struct time_piece *piece)
+{
+	const size_t at = array_first(choices->of, choices->count, one, one->at_ns >= piece->end_ns);
+	const struct time_choice *after = at < choices->count ? &choices->of[at] : NULL;
+	const struct time_choice *before = at > 0 ? &choices->of[at - 1] : NULL;
+
+	if (!before || !after)
+		return before ? before : after;
+	return piece->start_ns < before->at_ns || piece->start_ns - before->at_ns < after->at_ns - piece->end_ns
+		   ? before
+		   : after;
+}
+
+static void take_clock(struct time_line *line, struct time_piece *piece, const struct time_choice *choice)
+{
+	piece->slot = time_slots_hold(line->slots, choice->slot);
+	if (piece->state == SAMPLE_CPU)
+		piece->state = choice->state;
+}
+
+/* The stack that stands for a piece on a CPU that has none. */
+static void resolve_clock(struct time_line *line, size_t at)
+{
+	struct time_piece *piece = &line->pieces[at], *next = at + 1 < line->nr_pieces ? piece + 1 : NULL;
+	const struct time_choice *choice = nearest_clock(&line->clocks, piece);
+
+	if (piece->after_wait && at > 0)
+		piece->slot = time_slots_hold(line->slots, piece[-1].slot);
+	else if (choice)
+		take_clock(line, piece, choice);
+	else if (next && !next->of_clock && next->slot != TIME_NONE)
+		piece->slot = time_slots_hold(line->slots, next->slot);
+	else if (line->last.slot != TIME_NONE && piece->end_ns - line->last.at_ns < TIME_OLD_NS)
+		take_clock(line, piece, &line->last);
+}
+
+/* How far the length of a wait is from that of a piece, in classes; UINT_MAX if it is of another kind. */
+static unsigned int distance(const struct time_choice *choice, const struct time_piece *piece)
+{
+	const unsigned int length = class_of(piece->wait_ns);
+
+	if (choice->state != piece->state || choice->syscall != piece->syscall)
+		return UINT_MAX;
+	return choice->length > length ? choice->length - length : length - choice->length;
+}
+
+/* The stack of a wait that was most like that of a piece: one of them at random. */
+static void resolve_wait(struct time_line *line, struct time_piece *piece)
+{
+	unsigned int least = UINT_MAX;
+	size_t like = 0, pick;
+
+	for (size_t i = 0; i < line->waits.count; i++) {
+		const unsigned int far = distance(&line->waits.of[i], piece);
+
+		like = far < least ? 1 : like + (far == least);
+		least = far < least ? far : least;
+	}
+	if (least == UINT_MAX)
+		return;
+	pick = random_next(&line->slots->random) % like;
+	for (size_t i = 0; i < line->waits.count; i++) {
+		if (distance(&line->waits.of[i], piece) != least || pick-- > 0)
+			continue;
+		piece->slot = time_slots_hold(line->slots, line->waits.of[i].slot);
+		return;
+	}
+}
+
+/* Drops the choices that are too old to stand for what comes. */
+static void drop_old(struct time_line *line)
+{
+	const uint64_t oldest_ns = line->at_ns > TIME_OLD_NS ? line->at_ns - TIME_OLD_NS : 0;
+
+	drop_some(line, &line->waits, 0, array_first(line->waits.of, line->waits.count, one, one->at_ns >= oldest_ns));
+	if (line->clocks.count > 0) {
+		time_slots_release(line->slots, line->last.slot);
+		line->last = line->clocks.of[line->clocks.count - 1];
+		time_slots_hold(line->slots, line->last.slot);
+	}
+	drop_choices(line, &line->clocks);
+}
+
+void time_line_resolve(struct time_line *line)
+{
+	for (size_t i = 0; i < line->nr_pieces; i++)
+		if (line->pieces[i].slot == TIME_NONE && !line->pieces[i].of_clock)
+			resolve_wait(line, &line->pieces[i]);
+	for (size_t i = 0; i < line->nr_pieces; i++)
+		if (line->pieces[i].slot == TIME_NONE && line->pieces[i].of_clock)
+			resolve_clock(line, i);
+	drop_old(line);
+}
+
+void time_line_taken(struct time_line *line)
+{
+	for (size_t i = 0; i < line->nr_pieces; i++)
+		time_slots_release(line->slots, line->pieces[i].slot);
+	line->nr_pieces = 0;
+}

@@ -1,0 +1,54 @@
+"""Sampling in the kernel: whether it must work here, and what there is of it in the kernel."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+CAP_PERFMON, CAP_BPF = 38, 39
+TYPES = pathlib.Path("/sys/kernel/btf/vmlinux")
+OLDEST = (5, 15)
+
+
+def capabilities():
+    """The effective capabilities of this process, as bits."""
+    return int(re.search(r"^CapEff:\s*(\w+)", pathlib.Path("/proc/self/status").read_text(), re.M)[1], 16)
+
+
+def why_not():
+    """Why the kernel cannot be sampled in here; None if it can, so that a test that fails has found a fault."""
+    release = tuple(int(number) for number in re.findall(r"\d+", os.uname().release)[:2])
+    if release < OLDEST:
+        return f"the kernel is older than {'.'.join(map(str, OLDEST))}"
+    if not TYPES.exists():
+        return f"there is no {TYPES}"
+    if not capabilities() >> CAP_BPF & capabilities() >> CAP_PERFMON & 1:
+        return "CAP_BPF and CAP_PERFMON are missing"
+    if not in_first_user_namespace():
+        return "capabilities of another user namespace are of no use"
+    found = subprocess.run(["pkg-config", "--atleast-version=1.0", "libbpf"], check=False).returncode == 0
+    if not found or shutil.which("clang") is None or bpftool() is None:
+        return "rbdump was built without libbpf, clang or bpftool"
+    return None
+
+
+def in_first_user_namespace():
+    return pathlib.Path("/proc/self/uid_map").read_text().split() == ["0", "0", "4294967295"]
+
+
+def bpftool():
+    return shutil.which("bpftool") or shutil.which("/usr/sbin/bpftool")
+
+
+def programs():
+    """The ids of the programs on the kernel's side that are rbdump's."""
+    done = subprocess.run([bpftool(), "--json", "prog", "show"], capture_output=True, text=True, check=True)
+    return {one["id"] for one in json.loads(done.stdout) if one.get("name", "").startswith("on_clock")}
+
+
+def maps():
+    """The ids of the tables and rings that are rbdump's."""
+    done = subprocess.run([bpftool(), "--json", "map", "show"], capture_output=True, text=True, check=True)
+    return {one["id"] for one in json.loads(done.stdout) if one.get("name", "") in ("rbdump_ring", "processes", "rings", "scratches")}

@@ -1,0 +1,201 @@
+"""Samples that are taken in the kernel (dumper/kernel/): against a target whose every legal call is known, and where it is not allowed."""
+
+import collections
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import note_not_applicable
+from harness import kernel
+from harness.dump import run
+from harness.experiment import GRAPH, Graph, experiment, summary
+from harness.places import PLACES, Inhabitant
+from harness.process import is_untouched, schedstat, tasks, wait_until
+from harness.recorded import check_counts, check_well_formed
+from harness.recording import SECOND, Recording, Running, report
+
+NO_PERMISSION = 4
+TICK_NS = 10_000_000  # of the kernel's clock, at most
+VARIANTS = ["deep", "blocks", "exceptions", "fibers", "tailcalls", "threads", "ractors", "gc"]
+# A program of so many calls, one in the other, that runs for ever once it is there.
+DEEP = 'def down(n) = n.zero? ? (puts "ready"; $stdout.flush; loop { n += 1 }) : down(n - 1)\ndown(ARGV[0].to_i)\n'
+
+
+@pytest.fixture(scope="module", autouse=True)
+def it_works():
+    reason = kernel.why_not()
+    if reason:
+        note_not_applicable(f"sampling in the kernel: {reason}")
+        pytest.skip(reason)
+
+
+def check(mode, lines, least):
+    """
+    All that is accepted is legal. What is not was in a torn window, by its registers; or a collection began before its objects were
+    read. The thread goes on before that, so now and then an environment on the heap is another one by then.
+    """
+    assert mode["impossible"]["count"] == 0, (summary(mode), lines[:3])
+    others = sum(mode["rejected"][reason] for reason in mode["rejected"].keys() - {"window", "collected", "compacted"})
+    assert others <= 0.01 * mode["samples"], (summary(mode), lines[:3])
+    assert mode["accepted"] + sum(mode["rejected"].values()) == mode["samples"]
+    assert mode["accepted"] >= least, summary(mode)
+    for line in lines:
+        assert line["reason"] != "window" or line["ip"]["window"], line
+
+
+def test_kernel_is_right(ruby, rbdump, tmp_path):
+    """10,000 stacks under tight churn: not one accepted that cannot be. Without a higher priority, and nobody waits."""
+    with Graph(ruby, "churn", tmp_path) as graph:
+        answer, modes, lines = experiment(rbdump, graph, "-m", "kernel", "-r", 10000, "-n", 10000)
+        assert is_untouched(graph.pid)
+    assert answer["no_kernel"] is None
+    # The target gets less than a whole CPU beside other tests, and is sampled only on one.
+    check(modes["kernel"], lines, 1000)
+    assert modes["kernel"]["late"] == 0 and modes["kernel"]["pause_us"] is None
+    windows = modes["kernel"]["rejected"].get("window", 0)
+    assert windows == 0 or answer["windows_known"]
+    assert windows < 0.3 * modes["kernel"]["samples"], summary(modes["kernel"])
+
+
+@pytest.mark.outer_rubies
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_variant(ruby, rbdump, tmp_path, variant):
+    with Graph(ruby, variant, tmp_path) as graph:
+        if not graph.supported:
+            assert variant == "ractors" and ruby.series < (3, 0)
+            return
+        _, modes, lines = experiment(rbdump, graph, "-m", "kernel", "-r", 1000, "-n", 1000)
+    check(modes["kernel"], lines, 1 if variant == "gc" else 100)
+
+
+@pytest.mark.long
+def test_with_yjit(ruby, rbdump, tmp_path):
+    """3.1's YJIT publishes a frame before it is filled in, and no window tells where: left out here."""
+    if not ruby.has_yjit or ruby.series < (3, 2):
+        note_not_applicable(f"sampling YJIT in the kernel, on {ruby.id}: not built in, or that of 3.1")
+        return
+    with Graph(ruby, "blocks", tmp_path, flags=["--yjit"]) as graph:
+        _, modes, lines = experiment(rbdump, graph, "-m", "kernel", "-r", 1000, "-n", 1000)
+    check(modes["kernel"], lines, 100)
+
+
+@contextlib.contextmanager
+def running(command, **options):
+    with subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.any_ruby
+@pytest.mark.parametrize("depth", [5000])
+def test_deep(ruby, rbdump, tmp_path, depth):
+    """All frames of a deep stack are in the copy."""
+    script, report = tmp_path / "deep.rb", tmp_path / "report.json"
+    script.write_text(DEEP)
+    with running([ruby.path, "--disable-gems", script, depth]) as target:
+        done = run(rbdump, "experiment", "-p", target.pid, "-m", "kernel", "-r", 500, "-n", 200, "--json", report)
+        assert (done.returncode, done.stderr) == (0, "")
+    mode = json.loads(report.read_text())["modes"][0]
+    assert mode["accepted"] == mode["samples"] > 0, summary(mode)
+    assert all(int(frames) > depth for frames in mode["depths"]), mode["depths"]
+
+
+@pytest.mark.alone
+@pytest.mark.outer_rubies
+def test_time_lines(ruby, rbdump, file):
+    """
+    The time of each thread is in the recording without a gap; what of it the thread was on a CPU, and waited for one, is what the
+    kernel's own counters say.
+    """
+    with Running(ruby, "shares/time_lines.rb") as target:
+        assert target.first_line == "ready"
+        with Recording(rbdump, "-p", target.pid, "-r", 99, "--mode", "kernel", file=file) as recording:
+            recording.wait_for_samples()
+            began, before = time.time_ns(), {tid: schedstat(target.pid, tid) for tid in tasks(target.pid)}
+            recording.wait_until(lambda profile: profile.end() > began + 4 * SECOND, "it was recorded for a while")
+            ended, after = time.time_ns(), {tid: schedstat(target.pid, tid) for tid in tasks(target.pid)}
+            recording.wait_until(lambda profile: profile.end() > ended, "all of that was recorded")
+            status, _, errors = recording.end(signal.SIGINT)
+        assert status == 0, errors
+        target.finish()
+    profile = report(rbdump, file, "--idle")
+    check_well_formed(profile)
+    check_counts(profile, errors)
+    begin, end = began - profile.start, ended - profile.start
+    found, longest = collections.defaultdict(collections.Counter), collections.Counter()
+    for one in profile.spans:
+        found[one.thread["tid"]][one.state] += one.within(begin, end)
+        if one.state == "runnable":
+            longest[one.thread["tid"]] = max(longest[one.thread["tid"]], one.weight)
+    # The two that compute, the one that sleeps, and the one that reads and the one that writes; and the main thread.
+    assert found.keys() <= before.keys() & after.keys() and len(found) == 6, (found, before)
+    for tid, states in found.items():
+        # The kernel counts what a thread runs at the ticks of its clock, and what it waits for a CPU when it is given one.
+        open_ns = 0.01 * (end - begin) + 2 * (TICK_NS + longest[tid])
+        assert abs(states.total() - (end - begin)) <= 10_000, (tid, states, end - begin)
+        ran, waited = after[tid].ran - before[tid].ran, after[tid].waited - before[tid].waited
+        assert abs(states["cpu"] + states["gc"] - ran) <= open_ns, (tid, states, ran)
+        assert abs(states["runnable"] - waited) <= open_ns, (tid, states, waited)
+
+
+@pytest.mark.any_ruby
+@pytest.mark.parametrize("place", ["pid-namespace", "inside-it", "nested", "inside-the-outer"])
+def test_in_a_pid_namespace(ruby, rbdump, tmp_path, place):
+    """Which threads to sample is told by the ids of rbdump's own pid namespace, whatever namespace the target is in."""
+    report = tmp_path / "report.json"
+    command = [*PLACES[place].below, ruby.path, "--disable-gems", GRAPH, "churn", "1", tmp_path]
+    with running(command) as started:
+        inhabitant = Inhabitant(PLACES[place], started.pid)
+        done = run(
+            *inhabitant.enter, rbdump, "experiment", "-p", inhabitant.pid_there, "-m", "kernel", "-r", 1000, "-n", 500,
+            "--oracle", tmp_path / "oracle.json", "--json", report,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, "")
+        os.kill(inhabitant.pid, signal.SIGKILL)
+    mode = json.loads(report.read_text())["modes"][0]
+    assert mode["samples"] > 50 and mode["impossible"]["count"] == 0, summary(mode)
+
+
+@pytest.mark.alone
+@pytest.mark.any_ruby
+@pytest.mark.parametrize("verb", ["experiment", "record"])
+def test_kill_leaves_nothing(ruby, rbdump, tmp_path, verb):
+    """Whenever rbdump is killed, the kernel removes the program, its tables and its rings."""
+    before = kernel.programs(), kernel.maps()
+    how = ["-m", "kernel"] if verb == "experiment" else ["--mode", "kernel", "-o", tmp_path / "recording"]
+    with Graph(ruby, "churn", tmp_path) as graph:
+        for _ in range(3):
+            command = [rbdump, verb, "-p", graph.pid, *how, "-d", 600, "-r", 1000]
+            with subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, start_new_session=True) as process:
+                wait_until(lambda: kernel.programs() - before[0], "the program is loaded")
+                os.killpg(process.pid, signal.SIGKILL)
+            wait_until(lambda: not kernel.programs() - before[0] and not kernel.maps() - before[1], "all of it is gone")
+        assert is_untouched(graph.pid)
+
+
+@pytest.mark.any_ruby
+def test_where_it_is_not_allowed(ruby, rbdump, tmp_path):
+    """One sentence says why. If it was not asked for by name, the other modes are compared, and the report says so."""
+    without = ["setpriv", "--bounding-set=-bpf,-sys_admin", "--inh-caps=-bpf,-sys_admin"]
+    with Graph(ruby, "churn", tmp_path) as graph:
+        for words in (["experiment", "-m", "kernel", "-n", 10], ["record", "--mode", "kernel", "-d", 1, "-o", tmp_path / "none"]):
+            refused = run(*without, rbdump, *words, "-p", graph.pid)
+            assert (refused.returncode, refused.stdout) == (NO_PERMISSION, "")
+            assert refused.stderr.startswith("rbdump: ") and refused.stderr.count("\n") == 1, refused.stderr
+            assert "CAP_BPF" in refused.stderr
+        report = tmp_path / "report.json"
+        done = run(*without, rbdump, "experiment", "-p", graph.pid, "-r", 1000, "-n", 10, "--json", report)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "the mode kernel is left out: the kernel does not let rbdump" in done.stdout
+    found = json.loads(report.read_text())
+    assert "CAP_BPF" in found["no_kernel"]
+    assert {mode["mode"] for mode in found["modes"]} == {
+        "unpaused-naive", "unpaused-once", "unpaused-double", "unpaused", "paused-naive", "paused",
+    }  # fmt: skip

@@ -1,0 +1,229 @@
+/* Time lines: no gap, no overlap, and each stack gets its time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "sampling/time_line.h"
+
+#define MS UINT64_C(1000000)
+
+static struct time_slots slots;
+
+static void begin(struct time_line *line, enum sample_state state)
+{
+	time_slots_init(&slots, 7);
+	time_line_init(line, &slots, 100 * MS, state, -1);
+}
+
+/* Resolves, and checks that the pieces are from 100 ms to `end_ns` without a gap. */
+static void resolve(struct time_line *line, uint64_t end_ns)
+{
+	uint64_t at_ns = 100 * MS;
+
+	time_line_until(line, end_ns);
+	time_line_resolve(line);
+	for (size_t i = 0; i < line->nr_pieces; i++) {
+		assert_int_equal(line->pieces[i].start_ns, at_ns);
+		assert_true(line->pieces[i].end_ns > at_ns);
+		at_ns = line->pieces[i].end_ns;
+	}
+	assert_int_equal(at_ns, end_ns);
+}
+
+/* Ends a line: no slot is left in use. */
+static void end(struct time_line *line)
+{
+	time_line_clear(line);
+	assert_int_equal(slots.nr_free, TIME_SLOTS);
+}
+
+static uint64_t time_of(const struct time_line *line, enum sample_state state, uint32_t slot)
+{
+	uint64_t time = 0;
+
+	for (size_t i = 0; i < line->nr_pieces; i++)
+		if (line->pieces[i].state == state && line->pieces[i].slot == slot)
+			time += line->pieces[i].end_ns - line->pieces[i].start_ns;
+	return time;
+}
+
+/* Runs, is preempted, runs, waits, is woken, runs. */
+static void test_states(void **state)
+{
+	struct time_line line;
+	uint32_t clock, wait;
+
+	(void)state;
+	begin(&line, SAMPLE_CPU);
+	clock = time_slots_take(&slots);
+	wait = time_slots_take(&slots);
+	time_line_clock(&line, 105 * MS, clock, SAMPLE_CPU);
+	time_line_out(&line, 110 * MS, SAMPLE_RUNNABLE, -1, TIME_NONE);
+	time_line_in(&line, 112 * MS, 0);
+	time_line_out(&line, 113 * MS, SAMPLE_BLOCKED, 7, wait);
+	time_line_in(&line, 140 * MS, 137 * MS);
+	resolve(&line, 150 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_CPU, clock), 21 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_RUNNABLE, clock), 2 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_BLOCKED, wait), 24 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_RUNNABLE, wait), 3 * MS);
+	end(&line);
+}
+
+/* A wait that is not over goes on in the next pieces. */
+static void test_wait_that_is_not_over(void **state)
+{
+	struct time_line line;
+
+	(void)state;
+	begin(&line, SAMPLE_SLEEPING);
+	assert_true(time_line_lacks_stack(&line, 101 * MS));
+	assert_false(time_line_lacks_stack(&line, 100 * MS));
+	time_line_found(&line, time_slots_take(&slots));
+	assert_false(time_line_lacks_stack(&line, 101 * MS));
+	resolve(&line, 300 * MS);
+	assert_int_equal(line.nr_pieces, 1);
+	assert_int_equal(time_of(&line, SAMPLE_SLEEPING, 0), 200 * MS);
+	time_line_taken(&line);
+	time_line_in(&line, 400 * MS, 0);
+	assert_int_equal(line.nr_pieces, 1);
+	assert_int_equal(line.pieces[0].start_ns, 300 * MS);
+	assert_int_equal(line.pieces[0].slot, 0);
+	end(&line);
+}
+
+/*
+ * A thread that waits for 10 ms now and then, and often for 0.1 ms, with another stack: if few waits are copied, and pieces
+ * are taken each 200 ms, each stack still gets its share of all time.
+ */
+static void test_waits_by_chance(void **state)
+{
+	uint64_t at_ns = 100 * MS, taken_ns = at_ns, random = 99, found[2] = {0}, none = 0, all[2] = {0};
+	struct time_line line;
+	uint32_t slot[2];
+	double wanted, share;
+
+	(void)state;
+	begin(&line, SAMPLE_CPU);
+	slot[0] = time_slots_take(&slots);
+	slot[1] = time_slots_take(&slots);
+	for (int i = 0; i < 200000; i++) {
+		const int which = i % 50 != 0;
+		const uint64_t length = which ? MS / 10 : 10 * MS;
+
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		time_line_out(&line, at_ns, SAMPLE_BLOCKED, 0,
+			      random >> 33 < (1u << 31) / 25 ? time_slots_hold(&slots, slot[which]) : TIME_NONE);
+		at_ns += length;
+		all[which] += length;
+		time_line_in(&line, at_ns, 0);
+		if (at_ns - taken_ns < 200 * MS)
+			continue;
+		taken_ns = at_ns;
+		time_line_resolve(&line);
+		found[0] += time_of(&line, SAMPLE_BLOCKED, slot[0]);
+		found[1] += time_of(&line, SAMPLE_BLOCKED, slot[1]);
+		none += time_of(&line, SAMPLE_BLOCKED, TIME_NONE);
+		time_line_taken(&line);
+	}
+	wanted = (double)all[0] / (double)(all[0] + all[1]);
+	share = (double)found[0] / (double)(found[0] + found[1]);
+	assert_true(share > wanted - 0.01 && share < wanted + 0.01);
+	/* Before the first wait of a kind was copied, there is none to pick. */
+	assert_true(none < (all[0] + all[1]) / 100);
+	time_slots_release(&slots, slot[0]);
+	time_slots_release(&slots, slot[1]);
+	end(&line);
+}
+
+/* What could run after a wait has the stack of that wait; what ran before one, without an interrupt, that of the wait. */
+static void test_neighbours(void **state)
+{
+	struct time_line line;
+	uint32_t wait;
+
+	(void)state;
+	begin(&line, SAMPLE_CPU);
+	wait = time_slots_take(&slots);
+	time_line_out(&line, 101 * MS, SAMPLE_BLOCKED, 3, wait);
+	time_line_in(&line, 105 * MS, 103 * MS);
+	time_line_out(&line, 106 * MS, SAMPLE_BLOCKED, 3, TIME_NONE);
+	time_line_in(&line, 110 * MS, 108 * MS);
+	resolve(&line, 110 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_CPU, wait), 2 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_BLOCKED, wait), 4 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_RUNNABLE, wait), 4 * MS);
+	end(&line);
+}
+
+/* A piece on a CPU without an interrupt gets the nearest stack of the clock; one of the time before, unless that is old. */
+static void test_pieces_without_a_sample(void **state)
+{
+	struct time_line line;
+	uint32_t first, second;
+
+	(void)state;
+	begin(&line, SAMPLE_CPU);
+	first = time_slots_take(&slots);
+	second = time_slots_take(&slots);
+	time_line_clock(&line, 101 * MS, first, SAMPLE_GC);
+	time_line_out(&line, 102 * MS, SAMPLE_SLEEPING, -1, TIME_NONE);
+	time_line_in(&line, 110 * MS, 0);
+	time_line_out(&line, 111 * MS, SAMPLE_SLEEPING, -1, TIME_NONE);
+	time_line_in(&line, 150 * MS, 0);
+	time_line_clock(&line, 152 * MS, second, SAMPLE_CPU);
+	resolve(&line, 153 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_GC, first), 3 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_CPU, second), 3 * MS);
+	time_line_taken(&line);
+	time_line_until(&line, 160 * MS);
+	time_line_resolve(&line);
+	assert_int_equal(line.pieces[0].slot, second);
+	time_line_taken(&line);
+	time_line_until(&line, 160 * MS + TIME_OLD_NS);
+	time_line_resolve(&line);
+	assert_int_equal(line.pieces[0].slot, TIME_NONE);
+	end(&line);
+}
+
+/* An interrupt shows that a thread is on a CPU, whatever records were lost; a look corrects what no record has told. */
+static void test_lost_records(void **state)
+{
+	struct time_line line;
+	uint32_t clock;
+
+	(void)state;
+	begin(&line, SAMPLE_CPU);
+	clock = time_slots_take(&slots);
+	time_line_in(&line, 105 * MS, 0);
+	time_line_out(&line, 110 * MS, SAMPLE_BLOCKED, 0, TIME_NONE);
+	time_line_clock(&line, 120 * MS, clock, SAMPLE_CPU);
+	time_line_until(&line, 124 * MS);
+	time_line_correct(&line, 125 * MS, SAMPLE_SLEEPING, -1);
+	time_line_correct(&line, 126 * MS, SAMPLE_SLEEPING, -1);
+	time_line_until(&line, 130 * MS);
+	time_line_correct(&line, 130 * MS, SAMPLE_CPU, -1);
+	resolve(&line, 132 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_BLOCKED, TIME_NONE), 10 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_SLEEPING, TIME_NONE), 5 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_CPU, clock), 17 * MS);
+	end(&line);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_states),
+	    cmocka_unit_test(test_wait_that_is_not_over),
+	    cmocka_unit_test(test_waits_by_chance),
+	    cmocka_unit_test(test_neighbours),
+	    cmocka_unit_test(test_pieces_without_a_sample),
+	    cmocka_unit_test(test_lost_records),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
