@@ -168,11 +168,11 @@ def evidence():
     seen, mixed_left = sum(one["site"] for one in mixed), sum(one["all"] - one["hard"] for one in mixed)
     right = at_least(legal - false, legal) if false else 0.025 ** (1 / legal)
     return (
-        f"Some impossible stacks of a stopped thread pass all hard checks. The call site found {found} of these {left}:"
-        f" {near(found / left)} %, at least {near(at_least(found, left))} % (its recall). Of the legal stacks of threads"
-        f" that were stopped outside of a window, the call site contradicted {false} of {legal:,}. So it accepts"
-        f" {near(1 - false / legal)} % of these, at least {near(right)} %. If a stack is a mixture of two moments"
-        f" further down, the call site rarely shows it: {seen} of {mixed_left:,}."
+        f"{left} impossible stacks of stopped threads pass all hard checks. The check of the call site found {found} of these"
+        f" {left}. So its recall is {near(found / left)} % (95 % interval: at least {near(at_least(found, left))} %). Of the"
+        f" {legal:,} legal stacks of threads that were stopped outside of a window, the call site contradicted {false}. So it"
+        f" accepts {near(1 - false / legal)} % of these stacks (95 % interval: at least {near(right)} %). If a stack is a"
+        f" mixture of two moments further down, the call site rarely shows it: {seen} of {mixed_left:,}."
     )
 
 

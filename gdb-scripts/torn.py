@@ -126,7 +126,10 @@ def load(module):
 
 
 def file_for(ip, sample):
-    """The file of the code: a file that gdb has, if its build-id fits, otherwise the file that IP names."""
+    """
+    The file with the code in which the thread was stopped. If that is the file that contains Ruby: the file with the
+    sample's build-id, if gdb has loaded it. Otherwise: the file at the path in `ip`.
+    """
     module, build_id = member(ip, "module", str), member(sample, "build_id", str)
     if module is None:
         raise gdb.GdbError("The thread was stopped in code that is not from a file, for example in JIT code.")

@@ -34,8 +34,8 @@ struct gen_options {
 
 	/*
 	 * The descriptor of the ELF file, if the file is already open. The descriptor is not closed. The path of the
-	 * ELF file is then used only in messages, and to find other files that belong to the ELF file. If
-	 * it is NULL, the generator opens the file itself.
+	 * ELF file is then used only in messages, and to find other files that belong to the ELF file. If `fd` is NULL,
+	 * the generator opens the file itself.
 	 */
 	const int *fd;
 

@@ -159,8 +159,9 @@ def test_shares_of_states(ruby, rbdump, file, tmp_path, rate, mode):
         share = sum(one.weight for one in views[by].of(main=True)) / everything
         assert abs(share - sum(told[state] for state in what)) <= points, (by, share, told, points)
     collecting = shares_of(views["gc"].of(main=True), lambda one: one.method(*PHASES))
-    # In the kernel, time without an interrupt gets the nearest stack.
-    assert collecting.get("Phases#collect", 0) > 0.95 - (POINTS if mode == "kernel" else 0), collecting
+    # In the kernel, stacks are named later than they are copied: when the collection has gone on, some of them have no names.
+    marked = sum(one.weight for one in views["gc"].of(main=True) if one.verdict == "unreadable") if mode == "kernel" else 0
+    assert collecting.get("Phases#collect", 0) > 0.95 - marked / (everything * told["gc"]), collecting
     check_counts(profile, errors)
 
 

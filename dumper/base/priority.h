@@ -1,6 +1,6 @@
 /*
- * The real-time priorities (SCHED_FIFO) of rbdump's threads, which need root or CAP_SYS_NICE. A thread preempts each thread
- * of a lower priority, and each that has none.
+ * The real-time priorities (SCHED_FIFO) of rbdump's threads. To set them, rbdump needs root or CAP_SYS_NICE. A thread
+ * with a real-time priority preempts threads with a lower one, and threads without one.
  */
 #ifndef RBDUMP_PRIORITY_H
 #define RBDUMP_PRIORITY_H
@@ -9,15 +9,16 @@
 
 enum priority {
 	PRIORITY_NAMES =
-	    1, /* finds names: only for as long as the limit of CPU time allows (sampling/names_priority.h) */
+	    1, /* finds names; has this priority only while the CPU time limit allows it (sampling/names_priority.h) */
 	PRIORITY_SAMPLES, /* takes samples, or stops the target for a dump */
 	PRIORITY_GUARD,	  /* lets a stopped target go on if its tracer does not (guard/stop_guard.h) */
 };
 
 /*
- * Gives the calling thread a priority, if that is permitted. Leaves the thread alone if it has a scheduling policy already:
- * the user may have chosen one (chrt(1)). If only a lower priority is permitted (RLIMIT_RTPRIO), the thread that finds names
- * gets none, and any other thread the highest one that is. Returns whether this call has given it a priority.
+ * Gives the calling thread a priority, if that is permitted. Does nothing if the thread has a scheduling policy other
+ * than SCHED_OTHER, because the user may have chosen that policy (chrt(1)). If only lower priorities are permitted
+ * (RLIMIT_RTPRIO), the thread gets the highest permitted priority. However, the thread that finds names gets a priority
+ * only if PRIORITY_SAMPLES is permitted, too. Returns whether this call has given the thread a priority.
  */
 bool priority_raise(enum priority priority);
 

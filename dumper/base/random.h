@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* The next random number (xorshift64*). `*state` must not be 0 before the first call: it is the seed. */
+/* The next random number (xorshift64*). Set `*state` to the seed before the first call. The seed must not be 0. */
 static inline uint64_t random_next(uint64_t *state)
 {
 	*state ^= *state >> 12;

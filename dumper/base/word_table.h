@@ -1,7 +1,8 @@
 /*
- * A hash table of a fixed size whose keys are three words, and whose values are two. It is made for facts about a target
- * that are true only for a while: all can be forgotten at once, at no cost. A lookup looks at a few slots only, also if a
- * hostile target has chosen the keys; so a key may find no room, and what was added may not be found again.
+ * A hash table of a fixed size. A key consists of three words, and a value consists of two words. The table is made for
+ * facts about a target that are true only for a while, so all keys can be forgotten at once, at no cost. A lookup
+ * checks only a few slots, even if a hostile target has chosen the keys. So there may be no room for a key although the
+ * table is not full. Such a key is not added, and is not found later.
  */
 #ifndef RBDUMP_WORD_TABLE_H
 #define RBDUMP_WORD_TABLE_H
@@ -27,10 +28,16 @@ void word_table_destroy(struct word_table *table); /* NULL is fine */
 /* Forgets all keys. */
 void word_table_forget(struct word_table *table);
 
-/* The value of a key; NULL if the table does not have it. Valid until the next word_table_put() or word_table_forget(). */
+/*
+ * The value of a key; NULL if the table does not have the key. The value is valid until the next word_table_put() or
+ * word_table_forget().
+ */
 const struct word_value *word_table_find(const struct word_table *table, struct word_key key);
 
-/* Adds a key, or gives it another value. False if there is no room for it: forget all, or leave it out. */
+/*
+ * Adds a key, or replaces the value of a key that is in the table. Returns false if there is no room for a new key. The
+ * caller can then forget all keys, or do without the new key.
+ */
 bool word_table_put(struct word_table *table, struct word_key key, struct word_value value);
 
 size_t word_table_count(const struct word_table *table);

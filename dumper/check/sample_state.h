@@ -16,7 +16,11 @@ enum sample_state {
 	SAMPLE_STARTING, /* the process does not yet have a Ruby that can be read */
 	SAMPLE_STOPPED,	 /* stopped by a signal (SIGSTOP), or by a tracer other than rbdump */
 	SAMPLE_PAGING,	 /* waiting in the kernel for a page of memory, but not in a system call */
-	SAMPLE_RUNNABLE, /* waiting only for a CPU; without the kernel's word for it (kernel/record.h), that is SAMPLE_CPU */
+	/*
+	 * Waiting only for a CPU. Only records of the program in the kernel (kernel/record.h) show this state. Without
+	 * these records, the state is SAMPLE_CPU.
+	 */
+	SAMPLE_RUNNABLE,
 	SAMPLE_STATES
 };
 

@@ -1,5 +1,5 @@
 /*
- * Copies the stack of a thread into a ring, as it is: for stacks.bpf.c.
+ * Copies the bytes of a thread's stack, unchanged, into a ring. Used by stacks.bpf.c.
  */
 #ifndef RBDUMP_COPY_BPF_H
 #define RBDUMP_COPY_BPF_H
@@ -11,12 +11,12 @@
 
 #include "kernel/record.h"
 
-/* How many frames are looked at for an environment on the stack: those of blocks and methods have theirs there. */
+/* How many frames are searched for an environment on the stack. Frames of blocks and methods have theirs there. */
 #define LOOKS 64
 
 /*
- * What is too large for the program's own stack. Never used twice at once on a CPU: the scheduler has interrupts off where it
- * calls on_switch(), so the clock cannot interrupt that.
+ * The data that is too large for the program's own stack. There is one for each CPU, and it never has two users at
+ * once: the scheduler has interrupts off where it calls on_switch(), so the clock cannot interrupt on_switch().
  */
 struct scratch {
 	struct kernel_record record;
@@ -40,7 +40,7 @@ struct extent {
 	__u64 vm_stack, cfp, end, values_end;
 };
 
-/* For the verifier, which must see in one register that a length has a bound. */
+/* Limits a length to `most`. The verifier must see in one register that the length has a bound. */
 static __always_inline __u32 at_most(__u32 length, __u32 most)
 {
 	if (length > most)
@@ -168,7 +168,7 @@ struct {
 	__type(value, struct room);
 } rooms SEC(".maps");
 
-/* The same, for kernels before 6.16: copies to memory of its own, and from there into the ring. */
+/* Like finish(), for kernels before 6.16: copies the stack to a `struct room`, and from there into the ring. */
 static __always_inline int finish_copied(const struct kernel_facts *facts, struct scratch *scratch, void *ring,
 					 __u64 wakeup)
 {

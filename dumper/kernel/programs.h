@@ -1,11 +1,12 @@
 /*
- * Sampling in the kernel: a program in the kernel (stacks.bpf.c) that copies the stack of a thread at the interrupt of its
- * CPU's clock. Nobody is stopped, woken or scheduled for it, and the thread stands still while it is copied. This module
- * loads the program, and tells it which processes and threads to sample.
+ * Sampling in the kernel: a program in the kernel (stacks.bpf.c) that copies the stack of a thread at the interrupt of
+ * its CPU's clock. No thread is stopped, woken or scheduled for this, and the sampled thread cannot run while its stack
+ * is copied. This module loads the program, and tells it which processes and threads to sample.
  *
- * The kernel removes the program and all that belongs to it when the last descriptor of it is closed, even if rbdump is killed.
+ * The kernel removes the program, and all that belongs to it, when the program's last descriptor is closed. So it does
+ * even if rbdump is killed.
  *
- * If this rbdump was built without it (KERNEL of the Makefile), kernel_programs_load() fails, and says so.
+ * If rbdump was built without the program (KERNEL of the Makefile), kernel_programs_load() fails, and says so.
  */
 #ifndef RBDUMP_KERNEL_PROGRAMS_H
 #define RBDUMP_KERNEL_PROGRAMS_H
@@ -27,41 +28,44 @@ enum kernel_form {
 
 /*
  * Loads the program. It samples nothing yet.
- *   waits  whether it also tells when threads leave a CPU and are given one
+ *   waits  whether the program also reports when threads leave a CPU, and when they are given one
  * Fails with EXIT_NO_PERMISSION if the kernel refuses, and with EXIT_FAILED if
- * this kernel cannot do it.
+ * this kernel cannot run the program.
  */
 struct error *kernel_programs_load(enum kernel_form form, bool waits, struct kernel_programs **ret);
-/* Whether the program can be loaded: the same errors. */
+/* Checks whether the program can be loaded. Fails with the same errors as kernel_programs_load(). */
 struct error *kernel_programs_try(void);
 void kernel_programs_destroy(struct kernel_programs *programs); /* NULL is fine */
 
 /*
- * From now on, the program runs so many times a second on each CPU that is not idle, by that CPU's clock. If a CPU comes online
- * later, it has no samples.
+ * From now on, the program runs `rate` times per second on each CPU that is not idle, by that CPU's clock. A CPU that
+ * comes online later is not sampled.
  */
 struct error *kernel_programs_begin(struct kernel_programs *programs, double rate);
 /* From now on, the program does not run. */
 void kernel_programs_end(struct kernel_programs *programs);
 
-/* From now on, samples of a process go to a ring, which must outlive that. */
+/* From now on, samples of a process go to a ring. The ring must exist as long as samples go to it. */
 struct error *kernel_programs_follow(struct kernel_programs *programs, pid_t pid, const struct kernel_facts *facts,
 				     const struct kernel_ring *ring);
 /* Changes the facts of a process that is followed. */
 struct error *kernel_programs_change(struct kernel_programs *programs, pid_t pid, const struct kernel_facts *facts);
 
 /*
- * Tells the program the rb_thread_t of a native thread of a process that is followed. Threads that it was not told of have no
- * samples. False if there is no room for another thread.
+ * Tells the program the rb_thread_t of a native thread of a process that is followed. Threads of which the program was
+ * not told are not sampled. False if there is no room for another thread.
  */
 bool kernel_programs_set_thread(struct kernel_programs *programs, pid_t tid, uint64_t thread);
-/* In what share of the cases in which a thread begins to wait its stack is copied; 1 at first. */
+/* Sets the chance that a thread's stack is copied when the thread begins to wait, from 0 to 1; it is 1 at first. */
 void kernel_programs_set_chance(struct kernel_programs *programs, pid_t tid, double chance);
-/* When a thread left its CPU last, by CLOCK_MONOTONIC, in ns; 0: not since the program was told of it, or it is not known. */
+/*
+ * When a thread last left its CPU, by CLOCK_MONOTONIC, in ns. 0 if the thread has not left its CPU since the program
+ * was told of it, or if the program does not know the thread.
+ */
 uint64_t kernel_programs_out_ns(const struct kernel_programs *programs, pid_t tid);
 void kernel_programs_forget_thread(struct kernel_programs *programs, pid_t tid);
 
-/* What was lost of the records of a process that is followed, since kernel_programs_follow(). */
+/* How many records of a process that is followed were lost since kernel_programs_follow(). */
 struct kernel_counts kernel_programs_counts(const struct kernel_programs *programs, pid_t pid);
 
 #endif

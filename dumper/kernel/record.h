@@ -29,20 +29,22 @@ struct kernel_facts {
 	__u32 collections_length; /* at most KERNEL_COLLECTIONS_MAX; 0: this Ruby has no such state */
 	__u32 thread_is_ec;	  /* a thread is itself an execution context (ruby/context.h) */
 	__u32 thread_word;	  /* offset in a thread: the pointer to its execution context, unless `thread_is_ec` */
-	__u32 ec_offset;	  /* the part of an execution context that is copied begins here, */
-	__u32 ec_length;	  /* and is so long: at most KERNEL_EC_MAX */
+	__u32 ec_offset;	  /* offset in an execution context: where the part that is copied begins */
+	__u32 ec_length;	  /* the length of that part: at most KERNEL_EC_MAX */
 	__u32 vm_stack, words, cfp; /* offsets in that part; each member has 8 bytes */
-	__u32 wakes;		    /* whether each stack wakes who waits for it, which costs the thread some 1 us */
+	/* Whether each stack ends a kernel_ring_wait(). Each such wake-up costs the sampled thread about 1 us. */
+	__u32 wakes;
 	/*
-	 * Where the pthread_t of a thread is, to which its native thread's fs_base must be equal: at `pthread` in the thread,
-	 * or, with KERNEL_IN_NATIVE, in the struct to which the word at `native` in the thread points.
+	 * Where the pthread_t of a thread is. It must be equal to the fs_base of the thread's native thread. With
+	 * KERNEL_IN_THREAD, it is at the offset `pthread` in the thread. With KERNEL_IN_NATIVE, it is at the offset
+	 * `pthread` in the struct to which the word at the offset `native` in the thread points.
 	 */
 	__u32 where_pthread, native, pthread;
 	__u32 thread_words[3];	    /* offsets in a thread: words that tell what the thread waits for */
 	__u32 frame_size, frame_ep; /* the size of a control frame, and the offset of its ep */
 };
 
-/* What a record is about. All begin with struct kernel_head. */
+/* What a record is about. All records begin with struct kernel_head. */
 enum kernel_kind {
 	KERNEL_CLOCK = 1, /* struct kernel_record: the stack of a thread at an interrupt of its CPU's clock */
 	KERNEL_WAIT_STACK, /* struct kernel_record: the stack of a thread that leaves its CPU; the next record says why */
@@ -61,17 +63,20 @@ struct kernel_head {
 struct kernel_switch {
 	struct kernel_head head;
 	__u64 thread; /* its rb_thread_t */
-	/* With KERNEL_IN: when it was woken; 0: not known, or it was not */
+	/* With KERNEL_IN: when the thread was woken; 0: it was not woken, or that is not known */
 	__u64 woken_ns;
 	/* With KERNEL_OUT: */
 	__u32
 	    task_state; /* 0: it could run on; else what it waits for (TASK_... of the kernel's include/linux/sched.h) */
 	__s32 syscall;	/* the number of the system call that it is in; -1: in none */
-	__u64 unread;	/* its words could not be read */
+	__u64 unread;	/* not 0: not all of `words` could be read */
 	__u64 words[3]; /* the words of the rb_thread_t at `thread_words` of struct kernel_facts */
 };
 
-/* The registers of user space, in the order of the kernel's struct pt_regs, which is that of struct user_regs_struct. */
+/*
+ * How many registers of user space a record has: in the order of the kernel's struct pt_regs and struct
+ * user_regs_struct.
+ */
 #define KERNEL_REGISTERS 21
 
 enum kernel_record_flags {
@@ -95,26 +100,29 @@ struct kernel_record {
 	__u64 fs_base;
 	__u64 registers[KERNEL_REGISTERS];
 	__u32 ec_length, collections_length, frames_length,
-	    values_length; /* without what follows up to a multiple of 8 */
+	    values_length; /* the lengths of the parts, without the padding up to a multiple of 8 */
 };
 
-/* How many kinds of waits of a thread are told apart to copy at least one of each per second: a power of two. */
+/*
+ * How many kinds of waits of a thread are told apart: a power of two. At least one wait of each kind is copied per
+ * second.
+ */
 #define KERNEL_WAITS 8u
 
 /* What the program knows of a thread. */
 struct kernel_thread {
 	__u64 thread; /* the rb_thread_t; 0: not known */
-	__u64 out_ns; /* when it left its CPU last; 0: not since it is known */
+	__u64 out_ns; /* when the thread last left its CPU; 0: not since the thread became known */
 	__u64 woken_ns;
-	__u64 copied_ns[KERNEL_WAITS]; /* when a wait was copied last, by a hash of its kind */
-	/* If `thread` is 0: how often it was said that the thread is not known, and when last */
+	__u64 copied_ns[KERNEL_WAITS]; /* when a wait was last copied; the index is a hash of the kind of wait */
+	/* If `thread` is 0: how many times KERNEL_UNKNOWN was repeated for the thread, and when it was last written */
 	__u64 times, told_ns;
 };
 
-/* What was lost of the records of a process. */
+/* How many records of a process were lost, and why. */
 struct kernel_counts {
 	__u64 full;    /* the ring had no room for the stack of an interrupt */
-	__u64 dropped; /* nor for a record of another kind */
+	__u64 dropped; /* the ring had no room for a record of another kind */
 	__u64 unread;  /* the thread or its execution context could not be read, because a page is not in memory */
 };
 

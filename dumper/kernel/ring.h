@@ -23,12 +23,12 @@ void kernel_ring_destroy(struct kernel_ring *ring); /* NULL is fine */
 int kernel_ring_fd(const struct kernel_ring *ring);
 
 /*
- * The oldest record, with the bytes that follow it; NULL if there is none. `kind` says of which type it is, and all of it is
- * there. Valid until kernel_ring_done().
+ * The oldest record, with the bytes that follow it; NULL if there is none. `kind` says which type it has. The record is
+ * always complete. Valid until kernel_ring_done().
  */
 const struct kernel_head *kernel_ring_next(struct kernel_ring *ring);
 
-/* Waits until there is a record that wakes who waits for it (`wakes` of struct kernel_facts), but not longer than that. */
+/* Waits until there is a record that ends the wait (`wakes` of struct kernel_facts), but at most `timeout_ms`. */
 void kernel_ring_wait(const struct kernel_ring *ring, int timeout_ms);
 
 /* Frees the room of the record that kernel_ring_next() returned last. */

@@ -1,6 +1,6 @@
 /*
- * The members of the kernel's structs that the programs read. libbpf corrects the offsets for the kernel that runs, from its
- * type information (CO-RE).
+ * The members of the kernel's structs that the programs read. libbpf adjusts the offsets to those of the running
+ * kernel. It takes these offsets from the kernel's type information (CO-RE).
  */
 #ifndef RBDUMP_TASK_BPF_H
 #define RBDUMP_TASK_BPF_H

@@ -2,10 +2,10 @@
  * A layout: what rbdump knows about the structs of one Ruby.
  *
  * rbdump declares none of Ruby's structs in C. It looks up every offset, size and enumerator in a layout, by an id.
- * gen/fields.py makes these ids from gen/fields.def (F_, S_, E_, C_, Y_, P_, W_ in layout_fields.h). Each of these is a
- * *fact*. If this Ruby does not have what a fact is about, the fact is absent. That is not the same as 0: check layout_has()
- * or `present` before use. No check is needed for a fact that fields.def requires, because the generator and the reader
- * refuse a layout without it.
+ * gen/fields.py makes these ids from gen/fields.def (F_, S_, E_, C_, Y_, P_, W_ in layout_fields.h). Everything that
+ * has such an id is a *fact*. If this Ruby does not have what a fact is about, the fact is absent. An absent fact is
+ * not the same as a fact with the value 0, so check layout_has() or `present` before use. No check is needed for a fact
+ * that fields.def requires, because the generator and the reader refuse a layout without it.
  *
  * A layout is plain data. It never changes after it has been made, so threads can share it.
  */

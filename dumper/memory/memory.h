@@ -2,11 +2,11 @@
  * The target's memory, as a snapshot of pages.
  *
  * The code in ruby/ reads the target through the snapshot (for the exceptions, see ruby/ruby.h). So each byte is copied
- * only once, even if it is used many times, and all output comes from the same copy. What changes can be copied before what
- * lasts (see memory_reads()), for example while the target is stopped. By default, a page is copied when it is first read.
- * memory_prefetch() and memory_fetch() copy many pages in advance, in as few system calls as possible. A read from a
- * sealed snapshot copies nothing: if the snapshot does not contain the page, the read fails, and the page is noted as
- * wanted.
+ * only once, even if it is used many times, and all output comes from the same copy. Data that changes when a thread of
+ * the target runs can be copied first, for example while the target is stopped. Data that lasts can be copied later
+ * (see memory_reads()). By default, a page is copied when it is first read. memory_prefetch() and memory_fetch() copy
+ * many pages in advance, in as few system calls as possible. A read from a sealed snapshot copies nothing: if the
+ * snapshot does not contain the page, the read fails, and the page is noted as wanted.
  *
  * Only one thread at a time may use a snapshot.
  */
@@ -94,8 +94,9 @@ bool memory_forget(struct memory *memory);
 void memory_prefetch(struct memory *memory);
 
 /*
- * Whether the target's bytes differ from the copy, now, or when memory_copy_again() copied them. Reads the pages from the
- * target again unless memory_copy_again() has copied all of them; does not change the copy. Also true if they cannot be read.
+ * Whether the target's bytes differ from the copy. If memory_copy_again() has copied all pages of the range, compares
+ * the copy with the second copy. Otherwise, reads the pages from the target again. Does not change the copy. Also true
+ * if the bytes cannot be read.
  */
 bool memory_has_changed(struct memory *memory, uint64_t address, size_t length);
 
@@ -114,54 +115,63 @@ void memory_set_lacking(struct memory *memory, bool (*lacks)(const void *context
 size_t memory_lacked(const struct memory *memory);
 
 /*
- * A snapshot can be of two moments. What changes as soon as a thread of the target goes on is of the first of them, at which
- * the target is stopped, or seems to stand still. What lasts (code, names) is copied later:
+ * A snapshot can contain data of two moments. At the first moment, the target is stopped, or seems to stand still. Data
+ * that changes as soon as a thread of the target goes on is copied at the first moment. Data that lasts (code, names)
+ * is copied later. These are the steps:
  *
- *   1. Read what is needed while the target runs. The reads tell which pages have something that changes.
- *   2. Call memory_forget_changing(). Stop the target, and call memory_prefetch(), which copies these pages. More pages may be
- *      read or fetched while the target is stopped.
- *   3. Let the target go on, call memory_seal_changing(), and read everything again. What changes is read only from what was
- *      copied in step 2; a read of another page fails, and is counted by memory_missed().
+ *   1. While the target runs, read all data that is needed. These reads show which pages contain data that changes.
+ *   2. Call memory_forget_changing(). Stop the target, and call memory_prefetch(), which copies the pages that contain
+ *      data that changes. More pages may be read or fetched while the target is stopped.
+ *   3. Let the target go on, call memory_seal_changing(), and read everything again. Data that changes is read only
+ *      from the pages that were copied in step 2. If such a read needs another page, it fails, and memory_missed()
+ *      counts it.
  *
- * If the target is not stopped, call memory_copy_again() at the end of step 2: it shows what has changed during that step.
+ * If the target is not stopped in step 2, call memory_copy_again() at the end of this step. memory_has_changed() then
+ * tells what has changed during this step.
  *
- * Whether what was copied later is still the same, the caller must find out (ruby/collections.h).
+ * The caller must find out whether the data that was copied later is still the same (ruby/collections.h).
  */
 enum memory_kind { MEMORY_CHANGES, MEMORY_LASTS };
 
-/* From this call on, reads are of that kind; at first, of what changes. Returns the former kind. */
+/*
+ * Sets the kind of data that all reads from this call on are for. Before the first call, the kind is MEMORY_CHANGES.
+ * Returns the previous kind.
+ */
 enum memory_kind memory_reads(struct memory *memory, enum memory_kind kind);
 
 /*
- * Like memory_forget(), but memory_prefetch() copies only the pages of which something that changes was read since the last
- * call of memory_forget() or memory_seal_changing(), or would have been read if the page had been copied in time.
+ * Like memory_forget(), but memory_prefetch() then copies only the pages from which data that changes was read since
+ * the last call of memory_forget() or memory_seal_changing(). These include the pages for which such a read failed
+ * because the page had not been copied in time.
  */
 bool memory_forget_changing(struct memory *memory);
 
-/* The target goes on: pages that are copied from now on are only for what lasts. */
+/* Call this function when the target goes on. Pages that are copied after this call are only for data that lasts. */
 void memory_seal_changing(struct memory *memory);
 
 /*
- * Between memory_forget_changing() and memory_seal_changing(): copies all pages a second time that were copied since the
- * former, in one call of the source. Until pages are forgotten, memory_has_changed() then tells what changed between the two
- * copies. After memory_seal_changing(), what lasts is read from the second copy: it has all to which what was copied first can
- * refer. A page that cannot be read again counts as unreadable. Returns false if out of memory.
+ * Call this function between memory_forget_changing() and memory_seal_changing(). All pages that were copied since
+ * memory_forget_changing() are copied a second time, in one call of the source. From then on, until pages are
+ * forgotten, memory_has_changed() tells what changed between the two copies. After memory_seal_changing(), data that
+ * lasts is read from the second copy, because the second copy contains everything to which the first copy can refer. A
+ * page that cannot be read again counts as unreadable. Returns false if out of memory.
  */
 bool memory_copy_again(struct memory *memory);
 
 /* The number of pages that have been read or noted as wanted since the snapshot was created. */
 size_t memory_pages(const struct memory *memory);
 
-/* The number of pages that reads have copied, or tried to, so far: each when it was first read. */
+/* The number of pages that reads have copied, or tried to copy, so far. A read copies a page when it is first read. */
 size_t memory_copied(const struct memory *memory);
 
 /* Seals the snapshot: reads copy no pages until memory_forget() is called. */
 void memory_seal(struct memory *memory);
 
 /*
- * The number of reads of the sealed snapshot that have failed because a page was not copied (after
- * memory_seal_changing(): was not copied before it). memory_fetch(), and the functions that seal the
- * snapshot or forget pages, reset this number to 0.
+ * The number of reads of the sealed snapshot that have failed because a page was not copied. After
+ * memory_seal_changing(): the number of reads of data that changes that have failed because a page was not copied
+ * before memory_seal_changing(). memory_fetch(), and the functions that seal the snapshot or forget pages, reset this
+ * number to 0.
  */
 size_t memory_missed(const struct memory *memory);
 
@@ -174,10 +184,11 @@ void memory_want(struct memory *memory, uint64_t start, uint64_t end);
 
 /*
  * Copies all pages that are noted as wanted, in as few system calls as possible. Between memory_forget_changing() and
- * memory_seal_changing(), copies only those that have something that changes; after the latter, only those of which
- * something that lasts was read in the pass before it: since the call of memory_forget() or memory_seal_changing() that came
- * before. Earlier copies stay as they are, and a sealed snapshot stays sealed. So a search can seal the snapshot, read what
- * it can, fetch the missing pages, and continue. Returns how many pages the function tried to copy; 0 if out of memory.
+ * memory_seal_changing(), copies only the wanted pages that contain data that changes. After memory_seal_changing(),
+ * copies only the wanted pages from which data that lasts was read between that call and the previous call of
+ * memory_forget() or memory_seal_changing(). Earlier copies stay as they are, and a sealed snapshot stays sealed. So a
+ * search can seal the snapshot, read what it can, fetch the missing pages, and continue. Returns how many pages the
+ * function tried to copy; 0 if out of memory.
  */
 size_t memory_fetch(struct memory *memory);
 

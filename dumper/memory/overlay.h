@@ -1,5 +1,5 @@
 /*
- * Pieces of the target's memory that are laid over a snapshot (memory.h), for example what a sample has of a stack.
+ * Pieces of the target's memory that are laid over a snapshot (memory.h), for example the stack copy of a sample.
  */
 #ifndef RBDUMP_OVERLAY_H
 #define RBDUMP_OVERLAY_H
@@ -19,15 +19,15 @@ void memory_sort_pieces(struct memory_piece *pieces, size_t count);
 
 /* Pieces in ascending order of their addresses. Where pieces overlap, they have the same bytes. */
 struct overlay {
-	const struct memory_piece *pieces; /* the caller's */
+	const struct memory_piece *pieces; /* owned by the caller */
 	size_t count;
-	size_t last;	    /* the piece that was found last; at first 0 */
-	uint64_t low, high; /* if there are pieces, nothing else is read there */
+	size_t last;	    /* the index of the piece that was found last; 0 at first */
+	uint64_t low, high; /* if there are pieces, a read that begins in [low, high) reads only pieces */
 };
 
 /*
- * The piece that has all of `length` bytes at `address`; NULL if none has. A short piece may lie in a longer one that begins
- * before it: of those that begin at or before `address`, the last four are looked at.
+ * Returns a piece that contains all `length` bytes at `address`; NULL if no such piece is found. A short piece may lie
+ * within a longer piece that begins before it. So the last four pieces that begin at or before `address` are tried.
  */
 const struct memory_piece *overlay_find(struct overlay *overlay, uint64_t address, size_t length);
 

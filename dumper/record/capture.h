@@ -1,8 +1,8 @@
 /*
  * A capture: a process of rbdump that samples one target. rbdump record has one capture for each process that it
  * follows. A read of a target's memory might never return. Such a read blocks only the capture of that target. The
- * other captures continue. A capture is a worker (guard/worker.h): if rbdump is killed, the capture goes on until it has
- * detached from its target.
+ * other captures continue. A capture is a worker (guard/worker.h): if rbdump is killed, the capture goes on until it
+ * has detached from its target.
  *
  * A capture waits until its target is a Ruby, and then samples the target until the target ends. If the target calls
  * exec, the capture waits again until the target is a Ruby. A capture sends its records to rbdump through a pipe.
@@ -32,9 +32,9 @@ struct capture_options {
 	pid_t pid;
 	bool awaited;  /* the user gave the pid, without --children, so it is an error if the process is not a Ruby */
 	bool descends; /* found with --children; the capture gives up if the process does not become a Ruby in time */
-	/* With `descends`: how long the capture waits for the process to become a Ruby. This time applies only if the
-	   process is not a Ruby at all (`no_ruby` of struct error), and was not a Ruby before. Otherwise, WAIT_NS in
-	   capture.c applies. */
+	/* With `descends`: how long the capture waits for the process to become a Ruby. `patience_ns` applies only if
+	   the process is not a Ruby at all (`no_ruby` of struct error), and was not a Ruby before. Otherwise, WAIT_NS
+	   in capture.c applies. */
 	long patience_ns;
 	bool launched; /* rbdump has started the process */
 	double rate;

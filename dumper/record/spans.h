@@ -33,11 +33,15 @@ void spans_add_starting(struct spans *spans, pid_t tid, uint64_t start_ns, uint6
 enum spans_request {
 	SPANS_NOTHING,
 	/*
-	 * Call keep_pace(): the target might have moved objects before the names of the stack's frames were read, or it has
-	 * begun collections before the names of many stacks were read.
+	 * Call keep_pace(), because names are found too late: either the target might have moved objects before the
+	 * names of this stack's frames were read, or the target has begun collections before the names of many recent
+	 * stacks were read.
 	 */
 	SPANS_KEEP_PACE,
-	/* The names of the thread's stack are not known, and the thread still sleeps with that stack: call ask(). */
+	/*
+	 * Call ask(), because the names of the thread's stack are not known, and the thread still sleeps with that
+	 * stack.
+	 */
 	SPANS_COPY_AGAIN,
 };
 

@@ -7,7 +7,9 @@
 #include "recording/profile.h"
 #include "trace/trace.h"
 
-/* The functions of the tables that were found lately, by trace_frame.method. All zero: none. */
+/*
+ * A cache of functions in the tables. The key of an entry is trace_frame.method. A zeroed struct is an empty cache.
+ */
 #define STACKS_FUNCTIONS 4096u
 struct stacks_functions {
 	struct {
@@ -18,14 +20,14 @@ struct stacks_functions {
 
 /*
  * Adds a decoded stack to the tables, unless they already contain it. Returns the node of the stack; UINT32_MAX if out
- * of memory. `functions` must be cleared when new tables begin. A torn or unreadable stack becomes one frame. The name of
- * this frame gives the reason, such as "(torn: window)".
+ * of memory. `functions` must be cleared when new tables begin. A torn or unreadable stack becomes one frame. The name
+ * of this frame gives the reason, such as "(torn: window)".
  */
 uint32_t stacks_add(struct profile *tables, struct stacks_functions *functions, const struct trace_thread *stack);
 
 /*
- * Adds a decoded stack without its innermost frame, which may have been one that was being made when the stack was copied. In
- * its place is a frame "(torn: window)".
+ * Adds a decoded stack without its innermost frame, because the target may have been making that frame when the stack
+ * was copied. A frame "(torn: window)" takes its place.
  */
 uint32_t stacks_add_outer(struct profile *tables, struct stacks_functions *functions, const struct trace_thread *stack);
 

@@ -8,7 +8,11 @@
 
 #include "session/session.h"
 
-/* The name of a thread, as text, read from the target. NULL if it has none, or cannot be read. The caller frees it. */
+/*
+ * Reads the name of a thread from the target. Returns NULL if the thread has no name, or if the name cannot be read.
+ * The caller frees the name.
+ *   value  the name in the target, as a Ruby value
+ */
 char *thread_name_read(const struct session *session, uint64_t value);
 
 #endif

@@ -7,8 +7,8 @@
  * Varints are little-endian base 128; signed varints are zigzag-encoded. A string is written as its length + 1,
  * followed by its bytes. A missing string is written as 0. The head contains the start time of the recording. All other
  * times are in microseconds since this start time, except `started` of a process, which is in clock ticks since boot.
- * Each process has its own ids for functions, frames, nodes and threads. After the RECORD_RESET of a process, the ids of
- * this process start at 0 again.
+ * Each process has its own ids for functions, frames, nodes and threads. After the RECORD_RESET of a process, the ids
+ * of this process start at 0 again.
  */
 #ifndef RBDUMP_RECORDING_FORMAT_H
 #define RBDUMP_RECORDING_FORMAT_H

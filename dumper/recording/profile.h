@@ -163,7 +163,10 @@ double profile_share_taken(const struct profile_counts *counts);
 /* Adds the numbers of `more` to `counts`. */
 void profile_count(struct profile_counts *counts, const struct profile_counts *more);
 
-/* How many samples were due, whether they were taken or not; UINT64_MAX if a damaged recording says more. */
+/*
+ * How many samples were due, whether they were taken or not. Returns UINT64_MAX if the counts of a damaged recording
+ * add up to more than that.
+ */
 uint64_t profile_due(const struct profile_counts *counts);
 
 /* The share of late and missed samples among all samples due, from 0 to 1; 0 if no samples were due. */

@@ -38,9 +38,9 @@ enum call_tree_by { CALL_TREE_BY_FUNCTION, CALL_TREE_BY_LINE };
 enum call_tree_groups {
 	CALL_TREE_MERGED,    /* no groups */
 	CALL_TREE_PROCESSES, /* if the profile has several processes: a group for each process */
-	CALL_TREE_THREADS,   /* the same, and in it a group for each thread */
-	/* For a comparison: a group for each thread, named without its tid. Two recordings have different ids, and may have
-	   a different number of processes. */
+	CALL_TREE_THREADS,   /* as CALL_TREE_PROCESSES, and on the next level a group for each thread */
+	/* For a comparison: a group for each thread, named without the tid, because the tids of two recordings differ.
+	   There are no groups for processes, because two recordings may have different numbers of processes. */
 	CALL_TREE_COMPARED_THREADS,
 };
 

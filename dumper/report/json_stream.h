@@ -28,7 +28,7 @@ void json_stream_integer(struct json_stream *json, const char *key, int64_t valu
 void json_stream_real(struct json_stream *json, const char *key, double value); /* must be finite */
 void json_stream_boolean(struct json_stream *json, const char *key, bool value);
 void json_stream_null(struct json_stream *json, const char *key);
-/* Writes a time in milliseconds, to the nanosecond, so that sums are exact. */
+/* Writes a time in milliseconds, with six decimals, so that no nanosecond is lost and sums are exact. */
 void json_stream_milliseconds(struct json_stream *json, const char *key, uint64_t ns);
 
 /* These two functions close the innermost open object or array. */

@@ -10,9 +10,9 @@
 
 /* What a format does with --threads. */
 enum report_threads {
-	THREADS_MERGED, /* it always merges all threads */
-	THREADS_EACH,	/* it always has each thread, or says for each sample to which thread it belongs */
-	THREADS_CHOICE, /* it does what the option says; by default, it merges the threads of a process */
+	THREADS_MERGED, /* the format always merges all threads */
+	THREADS_EACH,	/* the format always shows each thread separately, or gives the thread of each sample */
+	THREADS_CHOICE, /* the format does what the option says; by default, it merges the threads of a process */
 };
 
 struct report_format {
@@ -38,16 +38,16 @@ struct report_options {
 };
 
 /*
- * Applies the selection to each profile, and writes the report. If nothing is selected of a profile, also says so on
- * standard error. Fails if the report cannot be written, or if out of memory.
+ * Applies the selection to each profile, and writes the report. If the selection leaves nothing of a profile, also says
+ * so on standard error. Fails if the report cannot be written, or if out of memory.
  *   before  the baseline profile of --diff; NULL without --diff
  */
 struct error *report_render(const struct report_options *options, const char *title, struct profile *profile,
 			    struct profile *before);
 
 /*
- * Checks whether report_render() can write its output, and whether the format can do what the options ask for, so that no
- * time is spent on a report that cannot be written. Fails with the same error as report_render().
+ * Checks whether report_render() can write its output, and whether the format can do what the options ask for, so that
+ * no time is spent on a report that cannot be written. Fails with the same error as report_render().
  */
 struct error *report_check(const struct report_options *options);
 

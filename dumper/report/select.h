@@ -28,7 +28,7 @@ struct selection {
 	uint64_t from_ns, to_ns;    /* only the time [from_ns, to_ns) is shown; to_ns 0: until the end */
 };
 
-/* Whether only some states are selected, whatever the view is. */
+/* Whether any of `states` is set. If so, `view` is ignored. */
 bool selects_states(const struct selection *selection);
 
 /*

@@ -1,9 +1,10 @@
 /*
- * Pairs of some code and a method entry of which is known that a frame can have both (ruby/frame.c). To find that out, the
- * code itself must be read; for pairs that are known it is not. Of the code and the method entry of a pair is also known
- * what they are. And of calls that they agree with the call site (ruby/call_site.h).
+ * A table of pairs. A pair consists of code and a method entry, and a check has shown that a frame can have both
+ * (ruby/frame.c). This check must read the code; for a pair in the table, the code is not read again. For the code and
+ * the method entry of each pair, the table also tells what kind of object each of them is. The table also contains
+ * calls that are known to agree with their call sites (ruby/call_site.h).
  *
- * The caller adds only pairs of old objects, and forgets all pairs when these may have been freed
+ * The caller adds only pairs of old objects, and forgets all pairs when these objects may have been freed
  * (sampling/old_objects.h).
  */
 #ifndef RBDUMP_CHECKED_CODE_H
@@ -30,7 +31,7 @@ bool checked_code_has(const struct checked_code *checked, uint64_t iseq, uint64_
 /* What an address points to: POINTEE_CODE, POINTEE_METHOD, or POINTEE_OTHER if that is not known. */
 enum pointee checked_code_pointee(const struct checked_code *checked, uint64_t address);
 
-/* Whether a call is known: of the method, by the call site before `pc`. */
+/* Whether a call is known: the call of `method` from the call site before `pc`. */
 bool checked_code_has_call(const struct checked_code *checked, uint64_t pc, uint64_t method);
 
 /* Adds a pair, or a call. Forgets everything else if there is no room. */

@@ -33,8 +33,9 @@ struct collections {
 };
 
 /*
- * Whether the memory of `ruby` has the state of another garbage collector in the place of that of Ruby's own: then the heap
- * does not hold the class Object. False if that cannot be told.
+ * Whether the garbage collector is not Ruby's own. In that case, the memory of `ruby` contains the state of another
+ * collector where the state of Ruby's own collector would be. If this state is read like that of Ruby's own collector,
+ * the heap does not contain the class Object. Returns false if rbdump cannot find this out.
  */
 bool collections_are_of_other_gc(const struct ruby *ruby);
 
@@ -79,14 +80,16 @@ bool collections_same_objects(const struct collections *kept, const struct colle
 bool collections_unchanged(const struct collections *then, const struct collections *now);
 
 /*
- * Whether an address contains the same object at two moments, if it contained an old object at the first of them, and a
- * stack or a reachable object referred to it then. In contrast to collections_same_objects(), collections of young
- * objects only may have begun between the moments.
+ * Whether an address contains the same object at two moments. Use this function only if the address contained an old
+ * object at the first moment, and a stack or a reachable object referred to this object at that moment. In contrast to
+ * collections_same_objects(), the result can be true even if minor collections, which collect only young objects, have
+ * begun between the moments.
  *
- * Such a collection does not free an old object: it leaves the object's mark as it is (gc.c, gc_setup_mark_bits() and
- * gc_marks_start(), v2_2_0 to v3_3_8; gc/default/default.c, v3_4_5, v4_0_5). The count of collections of old objects
- * increases when the marking of such a collection begins, that is before it frees anything. If it was marking at the
- * first moment, it may free what was reachable then, so the result is false.
+ * A minor collection does not free an old object, because it leaves the object's mark as it is (gc.c,
+ * gc_setup_mark_bits() and gc_marks_start(), v2_2_0 to v3_3_8; gc/default/default.c, v3_4_5, v4_0_5). The count of
+ * major collections increases when the marking of a major collection begins, so before this collection frees anything.
+ * If a collection was marking at the first moment, it may free objects that were reachable at that moment, so the
+ * result is false.
  */
 bool collections_same_old_objects(const struct collections *kept, const struct collections *now);
 
@@ -94,8 +97,8 @@ bool collections_same_old_objects(const struct collections *kept, const struct c
 bool collections_is_old(const struct layout *layout, uint64_t flags);
 
 /*
- * Whether code and a method entry are old objects, by the memory of `ruby`. An address that is 0 counts as old. Both are
- * imemos, since 2.3; false up to 2.2.
+ * Whether code and a method entry are old objects, according to the memory of `ruby`. An address that is 0 counts as
+ * old. Up to Ruby 2.2 the result is false, because only since Ruby 2.3 both objects are imemos.
  */
 bool collections_are_old(const struct ruby *ruby, uint64_t iseq, uint64_t method);
 

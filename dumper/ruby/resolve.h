@@ -72,8 +72,8 @@ void resolver_verify(struct resolver *resolver, const struct stack *stack, const
  * Call this function after resolver_stack(). Returns whether all data that resolver_stack() has used is known to be
  * right for the moment of the stack.
  *   now        the state of the garbage collector after everything was read
- *   lacks_old  whether the memory had bytes of `now` instead of the stack copy's, for objects that were old at the moment
- *              of the stack
+ *   lacks_old  whether the stack copy lacked bytes of objects that were old at the moment of the stack, so that the
+ *              memory had bytes of `now` instead
  *   now_ns     the time after everything was read, by CLOCK_MONOTONIC
  */
 bool resolver_settle(struct resolver *resolver, const struct collections *then, const struct collections *now,

@@ -1,6 +1,6 @@
 /*
- * The parts of a resolver. Only resolve.c, which reads and fills in frames, and resolve_kept.c, which knows what of the
- * kept data is right for a moment, include this file.
+ * The parts of a resolver. Only two files include this file: resolve.c, which reads and fills in frames, and
+ * resolve_kept.c, which finds out which of the kept data is right for a moment.
  */
 #ifndef RBDUMP_RESOLVE_PARTS_H
 #define RBDUMP_RESOLVE_PARTS_H
@@ -19,8 +19,8 @@ struct entry {
 	enum reason reason;
 	bool acts_as_cfunc, hides_cfuncs, hides_caller;
 	const char *label, *name, *path, *absolute_path;
-	uint64_t number;   /* see trace_frame.method; 0 unless it is kept */
-	struct kept *kept; /* NULL unless it is kept */
+	uint64_t number;   /* see trace_frame.method; 0 unless the entry is kept */
+	struct kept *kept; /* NULL unless the entry is kept */
 };
 
 struct line {
@@ -34,21 +34,21 @@ struct kept {
 	struct method_identity identity; /* known only if it proves that the code is the same, too */
 	struct footprint footprint;	 /* of the code, its place and its lines */
 	struct footprint names;	  /* of the rest: the method, and the names of its class and of what is around it */
-	struct collections as_of; /* the moment as of which the entry is right; none if `told` is false */
-	bool is_old;		  /* its code and its method were old objects then */
+	struct collections as_of; /* the moment for which the entry is known to be right; none if `told` is false */
+	bool is_old;		  /* its code and its method were old objects at the moment of `as_of` */
 	uint64_t since_ns;	  /* when it was first read */
 	uint64_t checked_ns;	  /* when its names were last confirmed */
 	bool is_wanted;		  /* its pages were requested */
 	bool is_new;		  /* it, or a line of it, was read for the current stack */
-	bool is_same;		  /* it was first read before the moment of that stack, and is the same now */
-	bool is_late;		  /* the same, but it was first read after that moment */
-	bool is_renewed;	  /* its objects are still the same; its names were read again, and are, too */
+	bool is_same;		  /* it was first read before the moment of the current stack, and is the same now */
+	bool is_late;		  /* it was first read after the moment of the current stack, and is the same now */
+	bool is_renewed;	  /* its objects are still the same; its names, read again, are the same, too */
 	struct line *lines;	  /* lines that were asked for */
 	size_t nr_lines, lines_capacity;
 };
 
 struct resolver {
-	struct ruby of_ruby; /* its own copy, once it is kept */
+	struct ruby of_ruby; /* the resolver's own copy of the struct, after resolver_keep() */
 	const struct ruby *ruby;
 	struct trace *trace;
 	struct entry *entries; /* hash table with open addressing */
@@ -60,12 +60,13 @@ struct resolver {
 	struct memory *kept_bytes;
 	struct memory_piece *pieces;
 	size_t pieces_capacity;
-	/* What was verified, or is new, since resolver_verify() began. */
+	/* The kept data that was verified or newly read since the last call of resolver_verify() began. */
 	struct touched {
 		struct kept *kept;
 	} * touched;
 	size_t nr_touched, touched_capacity;
-	bool untold; /* there was no memory to note one: it is not known whether that is right */
+	/* Kept data could not be added to `touched` (out of memory), so it is not known whether this data is right. */
+	bool untold;
 };
 
 /* The entry of some code and a method, or the unused slot that it would get. */
@@ -77,7 +78,10 @@ static inline uint64_t resolve_iseq(const struct frame *frame)
 	return frame->kind == FRAME_RUBY ? frame->iseq : 0;
 }
 
-/* Notes that resolver_settle() is to say of which moment kept data is. False if out of memory. */
+/*
+ * Adds kept data to `touched`, so that resolver_settle() finds out for which moment this data is right. False if out of
+ * memory.
+ */
 bool resolve_touch(struct resolver *resolver, struct kept *kept);
 
 /* The kept line of a pc; NULL if there is none. */

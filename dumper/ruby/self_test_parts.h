@@ -27,10 +27,13 @@ struct self_test {
 	 * literal in this file cannot be read. Such a failed read is no evidence against the layout.
 	 */
 	uint64_t missing, missing_end;
-	/* The layout is for another release, so a fact that cannot be tested is evidence against the layout. */
+	/*
+	 * Whether the layout is for another release. If it is, a fact that cannot be tested is evidence against the layout.
+	 */
 	bool strict;
 	/*
-	 * The layout is known to be for this build, so a frame that cannot be read is no evidence against the layout.
+	 * Whether the layout is known to be for this build. If it is, a frame that cannot be read is no evidence against
+	 * the layout.
 	 */
 	bool exact;
 };

@@ -41,13 +41,15 @@ void threads_clear(struct ruby_threads *threads);
 /*
  * Reads the current state of one thread. Does not find out the thread's ractor, whether the thread is the main thread,
  * or whether the thread has a GVL. Only threads_list() finds out these facts. The state is STATE_UNKNOWN if the thread
- * could run, and is not in the queue for a GVL; on Rubies without such a queue (up to 2.5), also if it waits for a GVL.
+ * could run, and is not in the queue for a GVL. In Rubies without such a queue (up to 2.5), the state is also
+ * STATE_UNKNOWN if the thread waits for a GVL.
  */
 struct ruby_thread threads_read_one(const struct ruby *ruby, uint64_t address);
 
 /*
- * What a thread does that does not run, by the words of its rb_thread_t: its status, whether it is in a blocking region, and
- * whether it is in the queue for a GVL. STATE_UNKNOWN if the words say that it could run.
+ * The state of a thread that is not running, according to its rb_thread_t: the thread's status, whether it is in a
+ * blocking region, and whether it is in the queue for a GVL. STATE_UNKNOWN if, according to these facts, the thread
+ * could run.
  */
 enum trace_state threads_state_of(const struct layout *layout, uint64_t status, bool blocking, bool queued);
 

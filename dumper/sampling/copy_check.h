@@ -17,7 +17,10 @@ struct copy_check {
 	struct memory *memory; /* a snapshot of code and method entries; a check lays a stack copy over this snapshot */
 	struct ruby ruby;      /* reads through `memory` */
 	struct timespec read;  /* when `memory` was created */
-	/* Whether the innermost frame of the last stack agrees with its caller's call; undecided if that was known. */
+	/*
+	 * Whether the innermost frame of the last stack agrees with its caller's call; undecided if that was known from
+	 * an earlier check.
+	 */
 	enum call_site_verdict call_site;
 };
 

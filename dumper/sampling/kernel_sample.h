@@ -9,9 +9,9 @@
 #include "sampling/sampler.h"
 
 /*
- * Fills in a sample from a record, and checks it. `sample->copy` must be there. Never fails: the sample says what went
- * wrong. If the thread was interrupted in a torn window, `stop.window` says so: the innermost frame may be one that is being
- * made. With ON_TORN_DROP, such a sample is rejected. The record must outlive the sample.
+ * Fills in a sample from a record, and checks it. `sample->copy` must not be NULL. Never fails: the sample says what
+ * went wrong. If the thread was interrupted in a torn window, `stop.window` is that window, and Ruby may not have
+ * finished the innermost frame. With ON_TORN_DROP, such a sample is rejected. The record must outlive the sample.
  */
 void kernel_sample_take(struct sampler *sampler, const struct kernel_record *record, struct sample *sample);
 

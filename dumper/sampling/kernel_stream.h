@@ -1,6 +1,7 @@
 /*
- * A stream of observations (stream.h) that is made by the kernel: the stacks of threads at the interrupts of their CPU's clock,
- * and the time lines of all threads (time_line.h). Nobody is stopped, and rbdump is woken only for the stacks.
+ * A stream of observations (stream.h) that is made by the kernel: the stacks of threads at the interrupts of their
+ * CPU's clock, and the time lines of all threads (time_line.h). No thread is stopped, and rbdump is woken only for the
+ * stacks.
  */
 #ifndef RBDUMP_KERNEL_STREAM_H
 #define RBDUMP_KERNEL_STREAM_H
@@ -19,8 +20,9 @@ struct kernel_stream_options {
 };
 
 /*
- * Creates a stream. The session must outlive it. Fails if the kernel does not allow it, or cannot do it. For ten
- * seconds after keep_pace(), each stack of the clock wakes rbdump, at any rate: nothing in the kernel can wait.
+ * Creates a stream. The session must outlive it. Fails if the kernel does not allow rbdump to sample, or cannot do so.
+ * For the ten seconds after keep_pace(), each stack of the clock wakes rbdump, however high the rate is, because
+ * nothing in the kernel can wait for rbdump.
  */
 struct error *kernel_stream_create(const struct session *session, const struct kernel_stream_options *options,
 				   struct stream **ret);

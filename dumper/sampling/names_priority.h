@@ -1,9 +1,9 @@
 /*
- * The priority of the thread that finds names. On a busy machine this thread must get a CPU soon after a sample was taken:
- * otherwise a garbage collection may begin before the names are found, or there is no room for more samples. So it has a
- * real-time priority (base/priority.h), below that of the thread that takes samples. It keeps this priority only while it
- * takes no more CPU time than sampling may take in all, and no more than a tenth of a CPU. When it has used that up, it has
- * the priority of any other program until there is some left again.
+ * The priority of the thread that finds names. On a busy machine this thread must get a CPU soon after a sample was
+ * taken: otherwise a garbage collection may begin before the names are found, or there is no room for more samples. So
+ * it has a real-time priority (base/priority.h), below that of the thread that takes samples. It keeps this priority
+ * only while it takes no more CPU time than sampling may take in all, and no more than a tenth of a CPU. When it has
+ * used up this CPU time, it has the priority of any other program until some of the time is left again.
  *
  * All functions are for that thread.
  */
@@ -19,7 +19,7 @@
 struct names_priority {
 	struct cpu_limit limit;
 	bool begun, raised;
-	bool refused; /* it is not permitted, or the user has chosen a scheduling policy */
+	bool refused; /* real-time priority is not permitted, or the user has chosen a scheduling policy */
 };
 
 /*

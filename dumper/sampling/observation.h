@@ -26,13 +26,14 @@ struct observation {
 	/* There was no room for the sample (sampling/observation_queue.h): `sample` is NULL. */
 	bool lost;
 	/*
-	 * The thread sleeps, and none of its samples was handed on before. If there is no room for the sample, the observation
-	 * is left out: a later one stands for its time, too.
+	 * The thread sleeps, and none of its samples was handed on before. If there is no room for the sample, the
+	 * observation is left out, and a later observation stands for its time, too.
 	 */
 	bool optional;
 	/*
-	 * Only from the kernel stream: `keeps` puts the stack into slot `kept` and counts nothing; `of_kept` is an
-	 * observation with the stack of that slot. TIME_NONE: there is no stack for it (sampling/time_line.h).
+	 * Only from the kernel stream. `keeps`: the stack is put into slot `kept`, and nothing is counted. `of_kept`:
+	 * the stack of the observation is that in slot `kept`; if `kept` is TIME_NONE, there is no stack for the
+	 * observation (sampling/time_line.h).
 	 */
 	bool keeps, of_kept;
 	uint32_t kept;

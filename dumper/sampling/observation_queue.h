@@ -67,15 +67,16 @@ const struct observation *observation_queue_next(struct observation_queue *queue
 void observation_queue_done(struct observation_queue *queue);
 
 /*
- * For ten seconds after this call, the sampling thread begins a round only when no sample is in the queue (see
+ * For the ten seconds after this call, the sampling thread begins a round only when no sample is in the queue (see
  * observation_queue_wait_for_pace()). Call this function if the target moves or frees objects so often that the names
  * for the stacks cannot be read in time.
  */
 void observation_queue_keep_pace(struct observation_queue *queue);
 
 /*
- * Asks for a new copy of a thread's stack, although the thread has slept since the last copy: the names of that copy are not
- * known. A question may be forgotten for that of another thread. So ask again as long as the names are not known.
+ * Asks for a new copy of a thread's stack, although the thread has slept since the last copy, because the names of the
+ * last copy are not known. A later question about another thread may replace this question. So ask again as long as the
+ * names are not known.
  */
 void observation_queue_ask(struct observation_queue *queue, uint64_t thread);
 

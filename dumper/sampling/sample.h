@@ -94,7 +94,7 @@ void sample_clear(struct sample *sample);
 /*
  * Packs a sample: copies it, with its stack copy, into `room`, which has sample_packed_length() bytes, and is aligned for
  * a struct. The packed sample is in `room`, and needs no other memory; do not take a stack into it, nor clear it.
- *   again  whether the stack will be walked again, although it has `walked`
+ *   again  whether the stack will be walked again, although the sample has `walked`
  */
 size_t sample_packed_length(const struct sample *sample, bool again);
 struct sample *sample_pack(const struct sample *sample, bool again, void *room);

@@ -45,7 +45,10 @@ void sampler_check(struct sampler *sampler, struct sample *sample, size_t frames
 /* Copies the objects to which the innermost `frames` frames of the copied stack refer. */
 void sampler_copy_frames(struct sampler *sampler, struct sample *sample, size_t frames);
 
-/* The same, of all frames of a thread that sleeps, which holds these objects: no collection frees them. */
+/*
+ * Like sampler_copy_frames(), for all frames of a sleeping thread. No collection frees these objects, because the thread
+ * refers to them.
+ */
 void sampler_copy_held(struct sampler *sampler, struct sample *sample);
 
 /*

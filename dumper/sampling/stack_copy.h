@@ -84,9 +84,9 @@ struct collections stack_copy_collections(const struct stack_copy *copy, const s
  */
 struct collections stack_copy_collections_now(struct stack_copy *copy, const struct ruby *ruby);
 
-/* What of a copy is packed. */
+/* Which parts of a copy are packed. */
 enum stack_copy_parts {
-	PACK_NO_STACK, /* nothing that the functions of this section need: there is no whole stack */
+	PACK_NO_STACK, /* no part that the functions of this section need: the copy has no whole stack */
 	PACK_OBJECTS,  /* all but the frames and the values of the stack: they were walked already */
 	PACK_ALL,
 };

@@ -69,9 +69,10 @@ struct stack_copy {
 	struct seen *seen; /* a hash table of the objects that the last stack_objects_copy() tried to copy */
 	size_t nr_seen;
 	uint64_t generation; /* a slot of `seen` is empty if its generation differs from this number */
-	uint64_t *fetched;   /* the addresses of the objects of OBJECT_VALUE that it copied from the target */
+	/* the addresses of the objects of OBJECT_VALUE that the last stack_objects_copy() copied from the target */
+	uint64_t *fetched;
 	size_t nr_fetched;
-	bool any_fetched; /* whether it copied anything from the target */
+	bool any_fetched; /* whether the last stack_objects_copy() copied anything from the target */
 	uint8_t *objects;
 	size_t objects_used;
 	bool has_all_objects;

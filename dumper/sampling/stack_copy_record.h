@@ -8,8 +8,8 @@
 #include "sampling/stack_copy.h"
 
 /*
- * Fills in what the kernel must know to copy what `copy` holds; the other members are 0. False if that is more than a record
- * can hold.
+ * Fills in what the kernel must know to copy the same parts of a stack as `copy` holds; the other members are 0. False
+ * if these parts are more than a record can hold.
  */
 bool stack_copy_kernel_facts(const struct stack_copy *copy, struct kernel_facts *ret);
 

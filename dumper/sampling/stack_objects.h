@@ -24,7 +24,7 @@ void stack_objects_copy(struct stack_copy *copy, size_t frames, const struct old
  */
 bool stack_objects_are_native(const struct stack_copy *copy);
 
-/* Whether an object was read from the target, so that it may be another one than at the moment of the stack. */
+/* Whether an object was read from the target. It may be another object than at the moment when the stack was copied. */
 bool stack_objects_are_read(const struct stack_copy *copy);
 
 /*
@@ -33,7 +33,7 @@ bool stack_objects_are_read(const struct stack_copy *copy);
  */
 bool stack_objects_lack_known(const struct stack_copy *copy);
 
-/* Whether all other readable objects were copied. False if a limit was reached. */
+/* Whether all readable objects were copied, except those of known frames. False if a limit was reached. */
 bool stack_objects_are_all(const struct stack_copy *copy);
 
 #endif

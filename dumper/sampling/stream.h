@@ -22,11 +22,11 @@ struct stream_operations {
 	/* Tells the stream that the caller no longer needs the last observation and its sample. */
 	void (*done)(struct stream *stream);
 	/*
-	 * Call this function if names are found too late. For the next ten seconds, a stream that takes rounds begins a
-	 * round only when all samples of earlier rounds have been given back with done().
+	 * Call this function if names are found too late. For the ten seconds after this call, a stream that takes
+	 * rounds begins a round only when all samples of earlier rounds have been given back with done().
 	 */
 	void (*keep_pace)(struct stream *stream);
-	/* Asks for a new copy of the stack of a thread that sleeps on (sampling/observation_queue.h). NULL: of no use */
+	/* Asks for a new copy of the stack of a thread that sleeps on (sampling/observation_queue.h). NULL: no need */
 	void (*ask)(struct stream *stream, uint64_t thread);
 	/* Asks the stream to end soon. */
 	void (*stop)(struct stream *stream);

@@ -68,7 +68,7 @@ size_t look_mark_compacted(struct look *look);
 /*
  * Marks the threads and fibers whose names may be wrong because a garbage collection has begun during the look, and drops
  * their frames and names. Returns how many it marks.
- *   old_stay  no old object was freed or moved
+ *   old_stay  whether it is known that no old object was freed or moved during the look
  */
 size_t look_mark_collected(struct look *look, bool old_stay);
 

@@ -9,7 +9,7 @@
 struct look;
 struct session;
 
-/* One part in so many of a look's time is for the self-test. */
+/* The self-test gets 1 / TEST_SHARE of a look's time. */
 #define TEST_SHARE 5
 
 /* Drops what was read of a stack that is not reliable. */

@@ -40,9 +40,10 @@ struct error *snapshot_paused(struct target *target, struct memory *memory, void
 			      struct pauses *pauses);
 
 /*
- * The same, but copies only what changes as soon as a thread of the target goes on (memory_forget_changing()), and calls
- * memory_seal_changing() instead of sealing `memory`.
- *   chase  called with `context` while the target is still stopped: fetches what of that is not where it was
+ * Like snapshot_paused(), but copies only the pages with data that changes as soon as a thread of the target goes on
+ * (memory_forget_changing()). Calls memory_seal_changing() instead of sealing `memory`.
+ *   chase  called with `context` while the target is still stopped. If some of this data is now on other pages than
+ *          before, `chase` copies these pages
  */
 struct error *snapshot_changing(struct target *target, struct memory *memory, void (*chase)(void *context),
 				void *context, struct pauses *pauses);

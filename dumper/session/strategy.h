@@ -1,8 +1,8 @@
 /*
  * Looks at a target: at a process that is paused or running, or at a core. The first look at a process shows which
- * pages are needed. Then those that change are copied while the process is stopped, the others after that, and the look is
- * repeated. If that does not succeed, all are copied while it is stopped. This header is used only inside
- * session/.
+ * pages are needed. If the process is to be paused, the pages with data that changes are then copied while the process
+ * is stopped. The other pages are copied after the process goes on, and the look is repeated. If this does not succeed,
+ * all needed pages are copied while the process is stopped. This header is used only inside session/.
  */
 #ifndef RBDUMP_STRATEGY_H
 #define RBDUMP_STRATEGY_H

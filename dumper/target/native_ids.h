@@ -35,16 +35,16 @@ void native_ids_destroy(struct native_ids *ids); /* NULL is fine */
  * Finds the native thread that has a given pthread_t at the moment. Returns the thread's tid in rbdump's own pid
  * namespace; 0 if the thread is not known. Before the caller uses the tid, the thread might end, and another thread
  * might get the same tid. A caller that has stopped a thread with this tid can compare the thread pointer of the
- * stopped thread with `pthread`: if they differ, it is another thread. This function may stop threads for a moment, so
- * the calling thread must follow the rules of target/tracee.h.
+ * stopped thread with `pthread`. If the two differ, the stopped thread is another thread. This function may stop
+ * threads for a moment, so the calling thread must follow the rules of target/tracee.h.
  *   pthread  the pthread_t; 0 if it is not known
  *   noted    the tid that Ruby stores; 0 if it stores none
  */
 pid_t native_ids_find(struct native_ids *ids, uint64_t pthread, uint64_t noted);
 
 /*
- * Whether native_ids_find() has failed to stop a thread in time since the last call of native_ids_stuck(). That thread
- * stays traced until the rbdump thread that called native_ids_find() ends.
+ * Whether, since the last call of native_ids_stuck(), native_ids_find() has failed to stop a thread in time. That
+ * thread stays traced until the rbdump thread that called native_ids_find() ends.
  */
 bool native_ids_stuck(struct native_ids *ids);
 

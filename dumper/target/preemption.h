@@ -1,7 +1,7 @@
 /*
- * Keeps a running thread of a live process from running for a moment, without stopping it: the calling thread moves to the CPU
- * of that thread, at a real-time priority (base/priority.h). The kernel then tells whether any thread of the process has run
- * meanwhile.
+ * Keeps a running thread of a live process from running for a moment, without stopping it. For this, the calling thread
+ * moves to the CPU of the running thread, at a real-time priority (base/priority.h). Afterwards, the kernel tells
+ * whether any thread of the process has run in the meantime.
  */
 #ifndef RBDUMP_PREEMPTION_H
 #define RBDUMP_PREEMPTION_H
@@ -14,34 +14,43 @@
 
 /* All members are zero at first. */
 struct preemption {
-	/* After preemption_end(): no thread of the process has run since preemption_begin(). False: one has, or may have. */
+	/*
+	 * Set by preemption_end(). True: no thread of the process has run since preemption_begin(). False: a thread has
+	 * run, or may have run.
+	 */
 	bool held;
 	pid_t tid;	  /* the thread that was chosen last; 0: none was runnable */
-	struct task task; /* from preemption_choose() to preemption_end(): that thread */
-	uint64_t
-	    switches; /* how many times it had been given a CPU, before it was seen waiting for its CPU; 0: not known */
-	uint64_t cpu_ns; /* the CPU time of the process in preemption_begin(); 0: not known */
-	int cpu;	 /* where the calling thread has moved to; -1: it has not moved */
-	cpu_set_t cpus;	 /* if it has: where it may run otherwise */
+	struct task task; /* from preemption_choose() to preemption_end(): the chosen thread */
+	/*
+	 * How many times the chosen thread had been given a CPU before preemption_begin() saw it wait for its CPU; 0:
+	 * not known.
+	 */
+	uint64_t switches;
+	uint64_t cpu_ns; /* the CPU time of the process at preemption_begin(); 0: not known */
+	int cpu;	 /* the CPU to which the calling thread has moved; -1: it has not moved */
+	cpu_set_t cpus;	 /* if the calling thread has moved: the CPUs that it could use before */
 };
 
 /*
- * Looks for a runnable thread of a process, and chooses it: if there are several, the one behind the thread that was chosen
- * last. It takes some microseconds for each thread of the process. None is chosen if there are more than 4,096. Each call must
- * be followed by preemption_begin() and preemption_end().
- *   any  false: none is to be chosen
+ * Chooses a runnable thread of a process. If several threads are runnable, chooses the first one whose tid is higher
+ * than that of the thread that was chosen last. If there is no such tid, chooses the runnable thread with the lowest
+ * tid. This call takes some microseconds for each thread of the process. Chooses no thread if the process has more than
+ * 4,096 threads. Each call must be followed by preemption_begin() and preemption_end().
+ *   any  if false, no thread is chosen
  */
 void preemption_choose(struct preemption *preemption, pid_t pid, bool any);
 
 /*
- * Moves the calling thread to the CPU of the chosen thread. It does not move if it may not use that CPU (taskset(1)), if the
- * chosen thread has a real-time priority of its own, or if the kernel would prefer the chosen thread (nice(1)).
+ * Moves the calling thread to the CPU of the chosen thread. The calling thread does not move if it may not use that CPU
+ * (taskset(1)), if the chosen thread has a real-time priority of its own, or if the kernel would prefer the chosen
+ * thread (nice(1)).
  */
 void preemption_begin(struct preemption *preemption);
 
 /*
- * Sets `held`. It is false if there are more than 128 threads: to look at each takes long. Then the calling thread leaves that
- * CPU, if there is another one, and may run again where it could run before.
+ * Sets `held`, and then undoes the move. `held` is false if the process has more than 128 threads, because it would
+ * take long to look at each thread. To undo the move, the calling thread leaves the CPU of the chosen thread if it may
+ * use another CPU. Afterwards, it may again use all CPUs that it could use before preemption_begin().
  */
 void preemption_end(struct preemption *preemption);
 

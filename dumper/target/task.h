@@ -37,10 +37,10 @@ bool task_has_ended(const struct task *task);
 int task_cpu(const struct task *task);
 
 /*
- * Moves the calling thread to the CPU of a thread. While the calling thread runs there, that thread runs only if it has a
- * higher priority, or if the kernel moves it to another CPU. Returns that CPU; -1 if it is not known or not one of `cpus`, or
- * if the move fails.
- *   bound  the CPU to which the calling thread is bound already; -1: to none
+ * Moves the calling thread to the CPU of the thread `task`. While the calling thread runs on that CPU, the thread
+ * `task` runs only if it has a higher priority, or if the kernel moves it to another CPU. Returns the CPU. Returns -1
+ * if the CPU is not known or not one of `cpus`, or if the move fails.
+ *   bound  the CPU to which the calling thread is already bound; -1: it is bound to no CPU
  */
 int task_follow(const struct task *task, const cpu_set_t *cpus, int bound);
 
@@ -59,8 +59,8 @@ struct task_look {
 
 /*
  * Finds out what the thread is doing.
- *   since  the result of an earlier call, or NULL. If the thread was asleep then, and has not been given a CPU since, the
- *          result is the same: it sleeps on, or was woken and waits for a CPU
+ *   since  the result of an earlier call, or NULL. If the thread was asleep at that call, and has not been given a CPU
+ *          since that call, returns `*since`: the thread still sleeps, or was woken and waits for a CPU
  */
 struct task_look task_look(const struct task *task, const struct task_look *since);
 

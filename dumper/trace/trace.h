@@ -36,8 +36,9 @@ struct trace_frame {
 	uint64_t address;   /* address of the control frame in the target */
 	enum reason reason; /* for TRACE_UNREADABLE: why */
 	/*
-	 * Frames with the same number have the same label and name, and frames of Ruby code the same paths and first line,
-	 * also in different stacks. 0: the frame has no number. A number is never used for something else.
+	 * Frames with the same number have the same label and name, even if they are in different stacks. If they are
+	 * frames of Ruby code, they also have the same paths and the same first line. 0: the frame has no number. A
+	 * number is never used again for other code or another method.
 	 */
 	uint64_t method;
 };
