@@ -17,6 +17,7 @@ from harness.places import PLACES, Inhabitant
 from harness.process import is_untouched, schedstat, tasks, wait_until
 from harness.recorded import check_counts, check_well_formed
 from harness.recording import SECOND, Recording, Running, report
+from harness.symbolize import probe_path
 
 NO_PERMISSION = 4
 TICK_NS = 10_000_000  # of the kernel's clock, at most
@@ -161,6 +162,12 @@ def test_in_a_pid_namespace(ruby, rbdump, tmp_path, place):
         os.kill(inhabitant.pid, signal.SIGKILL)
     mode = json.loads(report.read_text())["modes"][0]
     assert mode["samples"] > 50 and mode["impossible"]["count"] == 0, summary(mode)
+
+
+def test_form_for_older_kernels():
+    """The kernel accepts the form of the programs for kernels before 6.16, too."""
+    done = subprocess.run([probe_path("kernel_form")], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "loaded\n", "")
 
 
 @pytest.mark.alone
