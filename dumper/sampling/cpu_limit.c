@@ -15,6 +15,17 @@ double cpu_limit_for(double rate)
 	return percent < CPU_LIMIT_MOST_PERCENT ? percent : CPU_LIMIT_MOST_PERCENT;
 }
 
+double cpu_limit_share(double all, uint32_t samplers)
+{
+	return all / (samplers > 1 ? samplers : 1);
+}
+
+void cpu_limit_clocks(struct timespec *now, struct timespec *used)
+{
+	clock_gettime(CLOCK_MONOTONIC, now);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, used);
+}
+
 void cpu_limit_begin(struct cpu_limit *limit, double share, const struct timespec *now, const struct timespec *used)
 {
 	*limit = (struct cpu_limit){.at = *now, .used = *used, .left_ns = share * BEGUN_NS};

@@ -6,6 +6,7 @@
 #ifndef RBDUMP_CPU_LIMIT_H
 #define RBDUMP_CPU_LIMIT_H
 
+#include <stdint.h>
 #include <time.h>
 
 /* The default limit, in percent of one CPU, for rates up to CPU_LIMIT_RATE samples per second. */
@@ -16,6 +17,15 @@
 
 /* The default limit in percent of one CPU. `rate` is in samples per second. */
 double cpu_limit_for(double rate);
+
+/* The share of one CPU that each process may use if so many processes that take samples have a share of `all` together. */
+double cpu_limit_share(double all, uint32_t samplers);
+
+/*
+ * Reads the times for the functions below. `used` is the CPU time of all threads of this process, because each sample also
+ * causes work for the thread that finds names.
+ */
+void cpu_limit_clocks(struct timespec *now, struct timespec *used);
 
 struct cpu_limit {
 	struct timespec at;   /* the time of the last update */

@@ -130,15 +130,7 @@ static const struct observation *keep(struct kernel_stream *stream, const struct
 
 static double share_of(const struct kernel_stream *stream)
 {
-	const uint32_t samplers = *stream->options.samplers;
-
-	return stream->options.max_cpu / (samplers > 1 ? samplers : 1);
-}
-
-static void read_clocks(struct timespec *now, struct timespec *used)
-{
-	clock_gettime(CLOCK_MONOTONIC, now);
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, used);
+	return cpu_limit_share(stream->options.max_cpu, *stream->options.samplers);
 }
 
 /* Keeps to the limit of CPU time: drops stacks for as long as that demands. The time lines are laid all the same. */
@@ -151,7 +143,7 @@ static void keep_limit(struct kernel_stream *stream, uint64_t now_ns)
 	if (now_ns - stream->limited_ns < LIMIT_NS)
 		return;
 	stream->limited_ns = now_ns;
-	read_clocks(&now, &used);
+	cpu_limit_clocks(&now, &used);
 	pause_ns = cpu_limit_pause(&stream->limit, share_of(stream), &now, &used);
 	if (pause_ns > 0)
 		stream->rest_until_ns = now_ns + (uint64_t)pause_ns;
@@ -437,7 +429,7 @@ static struct error *begin(struct stream *this)
 	struct timespec now, used;
 	struct error *error;
 
-	read_clocks(&now, &used);
+	cpu_limit_clocks(&now, &used);
 	cpu_limit_begin(&stream->limit, share_of(stream), &now, &used);
 	kernel_sample_begin(stream->sampler);
 	/* The threads come after that: what they do since they were looked at is told then. */

@@ -53,16 +53,7 @@ static bool ends(void *context, const struct timespec *now)
 
 static double share_of(const struct sampling_loop *loop)
 {
-	uint32_t samplers = *loop->options.samplers;
-
-	return loop->options.max_cpu / (samplers > 1 ? samplers : 1);
-}
-
-/* CPU time of all threads, because each sample also causes work for the thread that finds names. */
-static void read_clocks(struct timespec *now, struct timespec *used)
-{
-	clock_gettime(CLOCK_MONOTONIC, now);
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, used);
+	return cpu_limit_share(loop->options.max_cpu, *loop->options.samplers);
 }
 
 static struct timespec deadline_of(const struct sampling_loop *loop)
@@ -81,7 +72,7 @@ static void keep_limit(struct sampling_loop *loop, long long period)
 	loop->rest_ns = 0;
 	if (ns_between(&loop->limit.at, &deadline) < LIMIT_NS)
 		return;
-	read_clocks(&now, &used);
+	cpu_limit_clocks(&now, &used);
 	pause = cpu_limit_pause(&loop->limit, share_of(loop), &now, &used);
 	earliest = plus_ns(now, pause);
 	rounds = pause > 0 ? (ns_between(&deadline, &earliest) + period - 1) / period : 0;
@@ -106,7 +97,7 @@ static void *run(void *argument)
 	if (loop->limit.at.tv_sec == 0) {
 		struct timespec now, used;
 
-		read_clocks(&now, &used);
+		cpu_limit_clocks(&now, &used);
 		cpu_limit_begin(&loop->limit, share_of(loop), &now, &used);
 	}
 	while (!rounds_are_stuck(loop->rounds)) {
