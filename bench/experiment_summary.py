@@ -9,7 +9,7 @@ CHURNS = {
     "long": "churn, long run",
 }  # fmt: skip
 ANSWER = "**Pause the thread, or read its stack from the CPU that it runs on. Do not read a running thread from another CPU.**"
-FIGURES = "Impossible stacks, with 95 % intervals:"
+FIGURES = "Impossible stacks, with 95 % intervals, and the cost:"
 
 
 def is_jit(ruby):
@@ -84,10 +84,10 @@ def answer():
     """A sentence, and the figures that it follows from."""
     read, both = low_high([modes["unpaused-naive"]["impossible"] for modes in without_jit("churn").values()])
     points = [
-        f"Unpaused, from another CPU (`unpaused-naive`): {read} % {both}.",
-        f"Paused, copied once (`paused-naive`): {naive_pauses()}.",
-        f"Paused and checked (`paused`): {million('paused')}{exceptions('paused')}.",
-        f"Unpaused, from the thread's own CPU, and checked (`unpaused`): {million('unpaused')}{exceptions('unpaused')}.",
+        f"`unpaused-naive` (unpaused, from another CPU): {read} % {both}.",
+        f"`paused-naive` (paused, copied once): {naive_pauses()}.",
+        f"`paused` (paused, checked): {million('paused')}{exceptions('paused')}.",
+        f"`unpaused` (unpaused, from the thread's own CPU, checked): {million('unpaused')}{exceptions('unpaused')}.",
         f"Cost at 1,000 Hz: `paused` costs the target {span(lost(1000, 'paused'))} of its progress, `unpaused`"
         f" {span(lost(1000, 'unpaused'))}.",
     ]

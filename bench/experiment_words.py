@@ -52,8 +52,8 @@ def wrong_of(target, mode):
             share = modes_of(report)[mode]["impossible"]
             if share["count"]:
                 variant = name.removeprefix(target).strip("-") or part
-                shown = f"{near(share['value'])} % (at most {near(share['high'])} %)"
-                wrong.append(f"{share['count']} of {share['of']:,} on *{variant}*: {shown}")
+                shown = f"{near(share['value'])} %, at most {near(share['high'])} %"
+                wrong.append(f"{share['count']} of {share['of']:,} on *{variant}* ({shown})")
             else:
                 right += share["of"]
     return "; ".join(wrong) or "none", right
@@ -63,8 +63,8 @@ def unpaused_of_old():
     """How right `unpaused` is on 2.7, on each target."""
     wrong, right = wrong_of("2.7", "unpaused")
     return (
-        "On 2.7, `unpaused` can be wrong, because the instruction pointer of the thread is not known. The wrong stacks:"
-        f" {wrong}. None of {right:,} stacks on the other targets was wrong."
+        "On Ruby 2.7, `unpaused` can be wrong, because the instruction pointer of the thread is not known. These stacks were"
+        f" wrong: {wrong}. None of {right:,} stacks on the other targets was wrong."
     )
 
 
@@ -72,9 +72,10 @@ def jit_without_windows():
     """How right the modes are with 3.1's YJIT."""
     (paused, rest), (unpaused, other) = [wrong_of("3.1-yjit", mode) for mode in ("paused", "unpaused")]
     return (
-        "With 3.1's YJIT, some wrong stacks are left, because a call site does not always decide if there are blocks and C"
-        f" functions. The wrong stacks of `paused`: {paused}. None of {rest:,} stacks on the other targets was wrong. The wrong"
-        f" stacks of `unpaused`: {unpaused}. None of {other:,} stacks on the other targets was wrong."
+        "With the YJIT of Ruby 3.1, the checks do not find all wrong stacks. The reason is that the check of the call site"
+        " cannot always decide about blocks and C functions. In the mode `paused`, these stacks were wrong:"
+        f" {paused}. None of {rest:,} stacks on the other targets was wrong. In the mode `unpaused`, these stacks were wrong:"
+        f" {unpaused}. None of {other:,} stacks on the other targets was wrong."
     )
 
 
@@ -128,14 +129,14 @@ def bias():
     return (
         "Under churn, `unpaused-double` is strongly biased. On average, its accepted stacks have"
         f" {min(less for less, _ in double):.1f} to {max(less for less, _ in double):.1f} frames fewer than those of"
-        " `paused`. The distance between the two modes' shares of the innermost methods exceeds chance by"
-        f" {min(far for _, far in double):.2f} to"
-        f" {max(far for _, far in double):.2f}. In rubocop, `unpaused-naive` is biased, because it must reject many stacks."
+        " `paused`. The distance between the two modes' shares of the innermost methods is"
+        f" {min(far for _, far in double):.2f} to {max(far for _, far in double):.2f} larger than chance explains."
+        " In rubocop, `unpaused-naive` is biased, because it must reject many stacks."
         f" On average, its accepted stacks have {min(less for less, _ in naive):.1f} to {max(less for less, _ in naive):.1f} frames"
-        f" fewer than those of `paused`, and the distance exceeds chance by {min(far for _, far in naive):.3f} to"
-        f" {max(far for _, far in naive):.3f}. For `unpaused`, the distance exceeds chance by at most"
+        f" fewer than those of `paused`, and the distance is {min(far for _, far in naive):.3f} to"
+        f" {max(far for _, far in naive):.3f} larger than chance explains. For `unpaused`, this excess is at most"
         f" {most(churn['unpaused'])} under churn and {most(rubocop['unpaused'])} in rubocop. For `paused-naive`, which stops"
-        f" the target as `paused` does, the distance exceeds chance by at most {most(churn['paused-naive'])} under churn and"
+        f" the target as `paused` does, the excess is at most {most(churn['paused-naive'])} under churn and"
         f" {most(rubocop['paused-naive'])} in rubocop."
     )
 
@@ -151,9 +152,10 @@ def windows():
                     total += place["count"]
                     inside += place["count"] if place["window"] else 0
     return (
-        f"On 2.7, over all targets, {inside} of the {total} wrong stacks of `paused-naive` are of threads that were stopped in"
-        f" a torn window of the layout: {near(inside / total)} % (95 % interval: at least {near(at_least(inside, total))} %). Here, a"
-        " stack is wrong if a check of its frames rejected it, or if it is impossible."
+        f"On 2.7, over all targets, {inside} of {total} wrong stacks of `paused-naive` are from threads that were stopped in"
+        f" a torn window that the layout contains: {near(inside / total)} % (95 % interval: at least"
+        f" {near(at_least(inside, total))} %). Here, a stack is wrong if it is impossible, or if a check of its frames rejected"
+        " it."
     )
 
 
@@ -171,8 +173,8 @@ def evidence():
         f"{left} impossible stacks of stopped threads pass all hard checks. The check of the call site found {found} of these"
         f" {left}. So its recall is {near(found / left)} % (95 % interval: at least {near(at_least(found, left))} %). Of the"
         f" {legal:,} legal stacks of threads that were stopped outside of a window, the call site contradicted {false}. So it"
-        f" accepts {near(1 - false / legal)} % of these stacks (95 % interval: at least {near(right)} %). If a stack is a"
-        f" mixture of two moments further down, the call site rarely shows it: {seen} of {mixed_left:,}."
+        f" accepts {near(1 - false / legal)} % of these stacks (95 % interval: at least {near(right)} %). If older frames of a"
+        f" stack are from another moment, the call site rarely shows this error (in {seen} of {mixed_left:,} stacks)."
     )
 
 
@@ -185,12 +187,11 @@ def moved():
             shares = [modes[mode]["rejected"].get("compacted", 0) / modes[mode]["samples"] for mode in ("paused", "unpaused")]
             parts.append(f"{near(shares[0])} % and {near(shares[1])} % on {name.removesuffix('-gc')}")
     return (
-        "`compacted` counts stacks that no other check rejected, but whose names could not be read, because Ruby had moved"
-        " objects before that. Once rbdump sees a compaction, it takes a sample only when the names of the previous"
-        " sample are known. How many stacks are lost depends on how fast names are read, and on how far the target gets meanwhile,"
-        f" not on how the mode reads a stack (`paused` and `unpaused` here: {', '.join(parts)}). These stacks are not torn."
-        " But the stacks that are"
-        " left are not a fair sample of this variant."
+        "`compacted` counts stacks that no other check rejected, but whose names could not be read, because Ruby had already"
+        " moved objects. After rbdump has seen a compaction, it takes a sample only when the names of the previous sample are"
+        " known. The number of lost stacks depends on how fast rbdump reads names, and on how far the target gets meanwhile. It"
+        " does not depend on how a mode reads stacks. In `paused` and `unpaused`, these shares of the stacks were lost:"
+        f" {', '.join(parts)}. The lost stacks are not torn. But the remaining stacks are not a fair sample of this variant."
     )
 
 
@@ -207,10 +208,10 @@ def in_budget():
             ruby = min(shares, key=shares.get)
             least = "all" if shares[ruby] == 1 else f"{near(shares[ruby])} %"
             others = f" or more ({ruby} is the lowest of {', '.join(shares)})" if len(shares) > 1 else f" ({ruby})"
-            clauses.append(f"{where} {least}" + (f" ({', '.join(shares)})" if least == "all" else others))
+            clauses.append(f"{where}, {least} of the samples" + (f" ({', '.join(shares)})" if least == "all" else others))
     return (
-        "Within the budget of 200 µs, the last try must begin; the try may end later. The following share of all samples of"
-        " `unpaused` was copied, and their innermost frames checked, within 200 µs after the first try began:"
+        "The last try must begin within the budget of 200 µs, but the try may end later. For most samples of `unpaused`, the"
+        " copy and the check of the innermost frames ended within 200 µs after the first try began. The shares are:"
         f" {'; '.join(clauses)}. Reports that have this figure call it `accepted_in_budget`."
     )
 

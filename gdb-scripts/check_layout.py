@@ -3,7 +3,7 @@
     gdb -batch -nx -x check_layout.py -ex 'check-layout FILE' ELF
 
 ELF is the file from which the layout was made, with its debug info. The exit status is 0 if every line agrees,
-otherwise 1. The script takes all names from the layout: it does not know what rbdump needs.
+otherwise 1. The script takes all names from the layout; it does not know which names rbdump needs.
 """
 
 import os
@@ -33,7 +33,7 @@ MAX_WINDOW = 1 << 16  # bytes of code; a whole function is smaller
 
 
 class Difference(Exception):
-    """What gdb says about a line that is wrong."""
+    """A wrong line; the text of the exception is what gdb says about this line."""
 
 
 def number(word):
@@ -98,7 +98,7 @@ def check_constant(constant, value):
 
 
 def check_macro(macro, value):
-    """A macro: gdb can only tell that no constant has this name."""
+    """Checks the value of a macro. gdb can only tell that no constant has the name of the macro."""
     number(value)
     if find_constant(name(macro)) is not None:
         raise Difference("gdb knows a constant of this name")
@@ -164,8 +164,8 @@ def check_fact(line):
 
 
 def places_of(function):
-    """Addresses in the code of FUNCTION that gdb knows: where FUNCTION begins (also where it is inlined), and where
-    lines of its source file begin."""
+    """Addresses in the code of FUNCTION that gdb knows. At these addresses, FUNCTION or an inlined copy of it begins,
+    or a line of the function's source file begins."""
     try:
         begins = gdb.decode_line(function)[1] or ()
     except gdb.error:
@@ -198,8 +198,8 @@ def check_windows_whole(lines):
 
 
 def string(symbol):
-    """The C string at SYMBOL in the ELF file, or None. It is read from its address, because some declarations do not
-    have its length."""
+    """The C string at SYMBOL in the ELF file, or None. The string is read from the symbol's address, because some
+    declarations do not have the length of the string."""
     start = find_address(symbol)
     if start is None:
         return None
@@ -225,7 +225,7 @@ def check_header(line):
 
 
 def check_file(lines):
-    """Returns how many lines were checked, and the differences: pairs of a line, and what gdb says about it."""
+    """Returns the number of checked lines, and the differences. Each is a line, and what gdb says about this line."""
     checked, differences = 0, []
     if not lines or lines[0] != FORMAT:
         return checked, [(lines[0] if lines else "", f"not a layout file: the first line should be `{FORMAT}`")]
@@ -257,7 +257,7 @@ The command fails if a line differs, so that `gdb -batch -ex 'check-layout FILE'
 
     def invoke(self, argument, from_tty):
         if gdb.selected_inferior().pid:
-            raise gdb.GdbError("check-layout: a layout has the addresses of the ELF file: open it without a process.")
+            raise gdb.GdbError("check-layout: use gdb without a process: a layout has the addresses of the ELF file.")
         try:
             with open(os.path.expanduser(argument), "rb") as file:
                 raw = file.read(MAX_FILE + 1)

@@ -70,7 +70,7 @@ class Iseq:
         return Iseq(self.values, address) if address else None
 
     def holds(self, pc) -> bool:
-        """Whether this code contains PC. It does not contain a pc that a JIT has left stale."""
+        """Whether this code contains PC. The result is false for a stale pc, which a JIT has not updated."""
         return self.encoded <= pc <= self.encoded + 8 * self.size
 
     def line(self, pc) -> Optional[int]:
@@ -133,8 +133,8 @@ class Iseq:
         raise Unreadable(f"the scopes around the iseq {self.address:#x} are inconsistent")
 
     def _local_scope(self):
-        """Returns how many blocks there are from this code outwards to its method, class or file, and the code of this
-        method, class or file."""
+        """Returns the number of blocks around this code, up to its method, class or file; and the code of this method,
+        class or file."""
         local = self._get("local_iseq")
         levels = 0
         iseq = self

@@ -1,4 +1,4 @@
-"""Reads members of structs, by name, from the process or core that gdb has opened. Calls and changes nothing there."""
+"""Reads members of structs by name, from gdb's process or core. Calls no function there, and changes nothing."""
 
 import gdb
 
@@ -8,7 +8,7 @@ MAX_READ = 1 << 20  # the most bytes of one read; no string or table that the sc
 
 
 class Unreadable(Exception):
-    """Memory cannot be read, or does not contain what it should. The text of the exception is a clause that says so."""
+    """Memory that cannot be read, or that has wrong content. The text of the exception is a clause that says so."""
 
 
 class Memory:

@@ -1,7 +1,7 @@
-"""What gdb's debug info says about Ruby's types: structs, members, enumerators, addresses.
+"""Looks up Ruby's types in gdb's debug info: structs, members, enumerators, addresses.
 
-Everything is looked up by Ruby's own names, when it is needed. What this Ruby does not have is None, which is not the
-same as 0: callers choose between algorithms by whether a member exists.
+Everything is looked up by Ruby's own names, when it is needed. If this Ruby lacks the wanted thing, the result is None,
+not 0: callers check whether a member exists, and so choose between algorithms.
 """
 
 from typing import NamedTuple, Optional
@@ -10,7 +10,7 @@ import gdb
 
 
 class Member(NamedTuple):
-    """Where a member lies in its struct. The shift of a bitfield counts from the lowest bit of its first byte."""
+    """Where a member lies in its struct. The shift of a bitfield is counted from the lowest bit of its first byte."""
 
     offset: int  # bytes from the start of the struct
     size: int  # bytes; 0 for a flexible array
@@ -54,7 +54,7 @@ def _find_field(record: gdb.Type, name: str):
 
 
 def find_member(record: gdb.Type, path: str) -> Optional[Member]:
-    """Where a member of RECORD lies. PATH is what C code would write after the variable, such as `as.heap.len`."""
+    """Where a member of RECORD lies. PATH is written as in C, without the variable: `as.heap.len`."""
     bits = 0
     field = None
     for name in path.split("."):

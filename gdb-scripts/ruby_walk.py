@@ -1,7 +1,7 @@
 """Finds all Ruby stacks, those of the threads of all ractors and those of suspended fibers, and reads their frames.
 
-The code chooses between algorithms by whether a member exists, not by Ruby's version. Comments name the functions of
-Ruby that do the same.
+The code checks which members exist, and so chooses between algorithms; it does not ask for Ruby's version. Comments
+name the functions of Ruby that do the same.
 """
 
 from dataclasses import dataclass, field
@@ -105,7 +105,7 @@ class Walk:
             return None
 
     def _list(self, head, struct, *nodes):
-        """Yields the structs in a list (ccan/list/list.h). The list is a ring that goes through its head."""
+        """Yields the structs in a list (ccan/list/list.h). The list is a ring that includes its head."""
         node_name = next((name for name in nodes if self.memory.has(struct, name)), nodes[0])
         link = self.memory.member(struct, node_name).offset
         following = self.memory.member(struct, node_name + ".next").offset - link
@@ -188,7 +188,8 @@ class Walk:
     def _native_thread(self, thread):
         """The kernel's id and gdb's number of a Ruby thread, which are found by the thread's pthread_t.
 
-        The id that Ruby itself has stored is only the second choice: after a fork, 3.1 and 3.2 still have the parent's.
+        The id that Ruby itself has stored is only the second choice: after a fork, 3.1 and 3.2 still have the id of the
+        parent process.
         """
         native = self._optional(thread, THREAD, "nt")
         if native:
@@ -245,7 +246,7 @@ class Walk:
 
     @staticmethod
     def _add_ruby_frame(frames, waiting, frame, iseq):
-        """WAITING has the C functions at the end of FRAMES. They get the path and line of the next older Ruby frame."""
+        """WAITING: the C functions at the end of FRAMES. These get the path and line of the next older Ruby frame."""
         if iseq.hides_c_functions and waiting:
             del frames[-len(waiting) :]
             waiting.clear()
@@ -342,7 +343,7 @@ class Walk:
         return self._iseqs[address]
 
     def _environment(self, ep):
-        """The address at which the environment of EP is now, and its flags."""
+        """The present address of the environment of EP, and the flags of this environment."""
         flags = self.memory.word(ep)
         if not flags & 1:
             # The environment has moved to the heap: its object is in the place of the flags (vm.c, vm_make_env_each()).
@@ -375,7 +376,7 @@ class Walk:
 
 
 def _native_threads():
-    """{pthread_t: (the kernel's thread id, gdb's number)}, for all threads of the process or core."""
+    """A dict of all threads of the process or core. Key: pthread_t; value: (the kernel's thread id, gdb's number)."""
     found = {}
     selected = gdb.selected_thread()
     try:

@@ -2,8 +2,9 @@
 
     gdb -batch -nx -x torn.py -ex 'rb-torn FILE [N]'
 
-To load the command, `source` this file; `help rb-torn` describes it. The sample is a line of a torn log that rbdump has
-written. The command runs nothing, and needs no process, only the file that was running, and its debug info.
+To load the command, `source` this file; `help rb-torn` describes the command. The sample is a line of a torn log that
+rbdump has written. The command runs nothing and needs no process. It needs only the file that was running, and debug
+info of this file.
 """
 
 import itertools
@@ -29,7 +30,7 @@ INSTRUCTION = re.compile(r"^(?:=> |   )(?=(0x[0-9a-f]+)[ :\t])")
 
 
 def shown(value):
-    """A word of the log, made safe to print: it can contain any characters."""
+    """A word of the log, in a form that is safe to print, because the word can contain any characters."""
     if value is None:
         return "?"
     return "".join(c if c.isprintable() else f"\\x{ord(c):02X}" for c in str(value))
@@ -127,8 +128,8 @@ def load(module):
 
 def file_for(ip, sample):
     """
-    The file with the code in which the thread was stopped. If that is the file that contains Ruby: the file with the
-    sample's build-id, if gdb has loaded it. Otherwise: the file at the path in `ip`.
+    The file with the code in which the thread was stopped. If this file contains Ruby, and gdb has loaded a file with
+    the sample's build-id, the result is the loaded file. Otherwise: the file at the path in `ip`.
     """
     module, build_id = member(ip, "module", str), member(sample, "build_id", str)
     if module is None:
@@ -143,14 +144,14 @@ def file_for(ip, sample):
     if is_ruby and build_id and file.build_id != build_id:
         gdb.write(
             f"rb-torn: {file.filename} is from another build ({file.build_id or 'no build-id'}) than the file that ran "
-            f"({shown(build_id)}), so what follows may be wrong\n",
+            f"({shown(build_id)}), so the following output may be wrong\n",
             gdb.STDERR,
         )
     return file
 
 
 def slide(file):
-    """What must be added to an address in the file to get the address in gdb, which may have a process or a core."""
+    """The difference between an address in gdb, which may have a process or a core, and the address in the file."""
     wanted, address = first_code(file.filename)
     for start, name, where in SECTION.findall(gdb.execute("info files", to_string=True)):
         if name == wanted and same_file(where or gdb.current_progspace().filename, file.filename):
@@ -177,7 +178,7 @@ def show_head(sample, number):
 
 
 def show_place(ip):
-    """Prints what the log says about the place."""
+    """Prints the place at which the thread was stopped, as the log describes this place."""
     place = f"{shown(ip['module_address'])} of {shown(ip['module'])}"
     if ip.get("function") is not None:
         place = f"{shown(ip['function'])}+{shown(ip.get('offset'))} ({place})"

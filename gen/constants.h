@@ -5,11 +5,11 @@
  * from a layout. Only this module depends on the release of Ruby: it chooses the values of the constants for each
  * release.
  *
- * A number that is the same in all releases is not in this module, but in the code that uses the number. The same is
- * true of a number that is part of an algorithm, such as the width of a field in a packed word. A comment in that code
- * names Ruby's source file, and the first and the last tag in which the number was checked. "and head" in such a
- * comment means that the number was also checked in the development branch after the last tag. Enumerators and
- * constants that the DWARF contains are listed in gen/fields.def, not in this module.
+ * A number that is the same in all releases is not in this module, but in the code that uses the number. A number that
+ * is part of an algorithm, such as the width of a field in a packed word, is also in the code that uses the number. A
+ * comment in that code names Ruby's source file, and the first and the last tag in which the number was checked. "and
+ * head" in such a comment means that the number was also checked in the development branch after the last tag.
+ * Enumerators and constants that the DWARF contains are listed in gen/fields.def, not in this module.
  */
 #ifndef RBDUMP_CONSTANTS_H
 #define RBDUMP_CONSTANTS_H

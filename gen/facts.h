@@ -5,9 +5,10 @@
  * A struct may be defined in many units. The definition with the most wanted members is used, because an unrelated
  * struct of the same name has fewer wanted members. A member that fields.def marks as `required` counts more than any
  * number of optional members. If two equally good definitions differ in size or in a wanted member, this is an error,
- * because nothing tells which definition is Ruby's. fields.def can list several names for a struct. The name whose
- * definition lacks the fewest required members is used. If several names are equally good, the first of them is used.
- * Units that are not C are skipped, because the Rust code of YJIT and ZJIT has opaque look-alikes of Ruby's structs.
+ * because nothing shows which definition is Ruby's. The file fields.def can list several names for a struct. The name
+ * whose definition lacks the fewest required members is used. If several names are equally good, the first of them is
+ * used. Units that are not C are skipped, because the Rust code of YJIT and ZJIT has opaque look-alikes of Ruby's
+ * structs.
  */
 #ifndef RBDUMP_FACTS_H
 #define RBDUMP_FACTS_H

@@ -4,9 +4,9 @@
  * The ELF file may be an executable, a shared libruby, a separate debug file, or a relocatable object. If an executable
  * is linked to a libruby, the generator reads that libruby. The generator finds a libruby in the same way as the
  * dynamic loader. The debug info is in the ELF file itself, or in another file. The other file is found by debuglink
- * (the checksum must match), by build-id in /usr/lib/debug/.build-id, or by debuginfod if DEBUGINFOD_URLS is set. dwz
- * may have moved a part of the debug info to a common file. The common file is found by its path, by build-id, or by
- * debuginfod.
+ * (the checksum must match), by build-id in /usr/lib/debug/.build-id, or by debuginfod if DEBUGINFOD_URLS is set. The
+ * tool dwz may have moved a part of the debug info to a common file. The common file is found by its path, by build-id,
+ * or by debuginfod.
  *
  * ruby_version and ruby_description are read from the data of the ELF file. A separate debug file does not contain this
  * data. So if the input is a debug file, the generator looks for the ELF file from which the debug file was split. The
@@ -42,15 +42,15 @@ struct gen_options {
 	/* The value for the `source` line of the layout; NULL: the base name of the path of the ELF file. */
 	const char *source;
 
-	/* Never ask debuginfod, even if DEBUGINFOD_URLS is set. */
+	/* Whether never to ask debuginfod, even if DEBUGINFOD_URLS is set. */
 	bool no_server;
 };
 
-/* What was read, and how much was found. */
+/* Which files gen_layout() has read, and how many facts it has found. */
 struct gen_report {
 	char *elf;	     /* path of the file that contains Ruby: the given path, or the path of a libruby */
 	char *debug;	     /* path of the file with the debug info; NULL if the debug info is in `elf` itself */
-	bool alternate;	     /* part of the debug info is in a file that dwz has made */
+	bool alternate;	     /* whether part of the debug info is in a file that dwz has made */
 	unsigned int fields; /* how many members, enumerators and constants were found */
 	unsigned int absent; /* how many optional members, enumerators and constants were not found */
 };

@@ -39,7 +39,7 @@ struct image_parts {
 
 /* Copies the parts of an open file. False if the file cannot be read, or if image_check() would refuse it. */
 bool image_parts_open(int fd, struct image_parts *ret);
-void image_parts_close(struct image_parts *parts); /* a zeroed struct is fine */
+void image_parts_close(struct image_parts *parts); /* also works on a zeroed struct */
 
 /*
  * Whether the section with a given number is read-only. If so, a symbol in this section is a constant of this file. An
@@ -53,7 +53,7 @@ bool image_defines_constant(Elf *elf, const char *name);
 
 /*
  * Copies the bytes at an address of the ELF file to `buffer`. False if the file does not contain all of these bytes. A
- * separate debug file contains none of them.
+ * separate debug file contains none of these bytes.
  *   section   for a relocatable object, the section to which the address is relative; else 0
  */
 bool image_read(Elf *elf, size_t section, uint64_t address, void *buffer, size_t length);

@@ -50,8 +50,8 @@ struct die_member {
 };
 
 /*
- * Finds a member by its path (`as.heap.len`). A path does not mention anonymous structs and unions, only their members.
- * False if there is no such member.
+ * Finds a member by its path (`as.heap.len`). A path omits anonymous structs and unions, and contains only their
+ * members. False if there is no such member.
  */
 bool die_find_member(Dwarf_Die *type, const char *path, struct die_budget *budget, struct die_member *ret);
 

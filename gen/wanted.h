@@ -27,7 +27,7 @@ struct wanted_table;
 
 /* Makes the table; NULL if out of memory. */
 struct wanted_table *wanted_create(void);
-void wanted_destroy(struct wanted_table *table); /* NULL is fine */
+void wanted_destroy(struct wanted_table *table); /* NULL is allowed */
 
 /* Finds the entry for a kind and a name; NULL if that name is not wanted. The table owns the entry. */
 const struct wanted *wanted_find(const struct wanted_table *table, enum wanted_kind kind, const char *name);

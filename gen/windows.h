@@ -1,6 +1,6 @@
 /*
- * Finds torn windows: the ranges of code that change a stack. fields.def lists the functions that change a stack. The
- * windows of such a function are its own code, and each inlined copy of its code.
+ * Finds torn windows: the ranges of code that change a stack. The file fields.def lists the functions that change a
+ * stack. The windows of such a function are its own code, and each inlined copy of its code.
  */
 #ifndef RBDUMP_WINDOWS_H
 #define RBDUMP_WINDOWS_H

@@ -10,12 +10,12 @@ import random
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`*\"])")
+END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`*\"]|rbdump\b)")
 
 
 def paragraphs_of_document(text):
-    text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
-    for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:- |\d+\. ))", text):
+    text = re.sub(r"^```.*?^```|<!--.*?-->", "", text, flags=re.M | re.S)
+    for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:- |\d+\. |\|))", text):
         if not re.match(r"\s*(#|\||!\[)| {4}\S", paragraph):  # nor commands, which are indented
             yield re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", paragraph)
 
@@ -41,7 +41,7 @@ def paragraphs_of_source(text):
     text = re.sub(r'"\s*PRI[a-z]\d+\s*"', "u", text)
     for joined in re.findall(r'(?:"(?:[^"\\\n]|\\.)*"\s*)+', text):
         words = "".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', joined)).replace("\\n", "\n")
-        if len(re.findall(r"[A-Za-z]{2,}", words)) > 3:
+        if len(re.findall(r"[A-Za-z]{2,}", words)) > 3 and "%*" not in words:  # nor formats of scanf()
             yield from re.split(r"\n\s*\n", words)
 
 

@@ -361,4 +361,4 @@ def test_musl_loader(musl_program, rbdump):
         assert is_untouched(target.pid)
         target.kill()
     assert done.returncode == NOT_RUBY
-    assert re.fullmatch(r"rbdump: process \d+ is not a Ruby: .*\n", done.stderr), done.stderr
+    assert re.fullmatch(r"rbdump: process \d+ is not a Ruby process: .*\n", done.stderr), done.stderr

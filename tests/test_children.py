@@ -59,7 +59,7 @@ def test_each_as_ruby_tells(ruby, start, rbdump, mode):
     forks = Forks(target)
     assert (len(forks.rubies), len(forks.others)) == (5, 1)
     done = run(rbdump, "-p", target.pid, "--children", "--json", *(["--no-stop"] if mode == "unpaused" else []))
-    assert done.stderr == f"rbdump: {forks.others[0]} (cat) is not a Ruby: skipped\n"
+    assert done.stderr == f"rbdump: {forks.others[0]} (cat) is not a Ruby process: skipped\n"
     assert done.returncode == 0
     check_each(done.stdout, forks.rubies, ruby, mode)
     assert all(is_untouched(pid) for pid in forks.pids())
@@ -102,7 +102,7 @@ def test_below_what_is_no_ruby(ruby, start, rbdump, tmp_path):
     target = start(dataclasses.replace(ruby, path=str(script)), "fork_tree.rb")
     done = run(rbdump, "-p", target.pid, "--children", "--json")
     assert done.returncode == 0
-    assert done.stderr.splitlines()[0] == f"rbdump: {target.pid} (a) Z (b) is not a Ruby: skipped"
+    assert done.stderr.splitlines()[0] == f"rbdump: {target.pid} (a) Z (b) is not a Ruby process: skipped"
     pid = json.loads(done.stdout.splitlines()[0])["pid"]
     check_each(done.stdout, Forks(target, pid).rubies, ruby)
     assert target.release() == 0
@@ -114,8 +114,8 @@ def test_no_ruby_at_all(rbdump):
         done = run(rbdump, "-p", cat.pid, "--children")
         assert (done.returncode, done.stdout) == (NOT_RUBY, "")
         assert done.stderr.splitlines() == [
-            f"rbdump: {cat.pid} (cat) is not a Ruby: skipped",
-            f"rbdump: there is no Ruby to show: process {cat.pid} was skipped",
+            f"rbdump: {cat.pid} (cat) is not a Ruby process: skipped",
+            f"rbdump: there is no Ruby process to show: process {cat.pid} was skipped",
         ]
         cat.stdin.close()
     done = run(rbdump, "-p", cat.pid, "--children")

@@ -231,7 +231,7 @@ def test_no_core_at_all(rbdump, tmp_path):
     refused(tmp_path, "not a regular file")
     refused(rbdump, "not a core")
     refused(tmp_path / "headers", "cut short before the registers of its threads")
-    refused(tmp_path / "arm", "not of an x86_64 process")
+    refused(tmp_path / "arm", "not the core of an x86_64 process")
 
 
 @by_the_kernel
@@ -240,7 +240,7 @@ def test_core_of_another_program(place, rbdump, tmp_path):
         process.process = process  # as a target has it
         core = kill_for_core(process, tmp_path, signal.SIGABRT)
     done = run(rbdump, "--core", core)
-    assert done.returncode == NOT_RUBY and said_well(done) and "does not seem to be from a Ruby" in done.stderr
+    assert done.returncode == NOT_RUBY and said_well(done) and "does not seem to be the core of a Ruby" in done.stderr
 
 
 def test_core_of_another_program_that_is_gone(rbdump, tmp_path):
@@ -254,7 +254,7 @@ def test_core_of_another_program_that_is_gone(rbdump, tmp_path):
         finally:
             process.kill()
     assert done.returncode == NOT_RUBY and said_well(done)
-    assert "the program may not be a Ruby at all" in done.stderr
+    assert "the program may not be Ruby at all" in done.stderr
 
 
 def test_executable_that_is_none(whole, rbdump, tmp_path):

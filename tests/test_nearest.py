@@ -191,7 +191,8 @@ def test_several_fit(ruby, stripped, alone):
     for more in ([], ["--no-stop"]):
         refused(
             run(program, "-p", target.pid, "--nearest", *more),
-            f"those for {near} and for {far} both fit, but give different results: it is not known which layout is right",
+            f"the nearest layouts for {near} and for {far} both fit, but give different results: "
+            "it is not known which layout is right",
         )
     refused(run(program, "record", "-p", target.pid, "-d", "0.3", "-o", folder / "recording", "--nearest"), "both fit")
     assert is_untouched(target.pid)

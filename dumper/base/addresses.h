@@ -8,19 +8,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A set of addresses. A zeroed struct is an empty set. addresses_clear() frees its memory. */
+/* A set of addresses. A zeroed struct is an empty set. To free the memory of a set, call addresses_clear(). */
 struct addresses {
 	uint64_t *of;
 	size_t count, capacity;
 };
 
-/* Adds an address. False if out of memory. */
+/* Adds an address. Returns false if out of memory. */
 bool addresses_add(struct addresses *addresses, uint64_t address);
 
 /* Sorts the set in ascending order, and drops duplicates. */
 void addresses_sort(struct addresses *addresses);
 
-/* Whether the set contains an address. The set must be sorted. */
+/* Returns whether the set contains an address. The set must be sorted. */
 bool addresses_have(const struct addresses *addresses, uint64_t address);
 
 /* Frees the memory, and leaves the set empty. */
@@ -35,22 +35,23 @@ struct address_pair {
 };
 
 /*
- * A map. Several pairs may have the same address. A zeroed struct is an empty map. address_map_clear() frees its
- * memory.
+ * A map. Several pairs may have the same address. A zeroed struct is an empty map. To free the memory of a map, call
+ * address_map_clear().
  */
 struct address_map {
 	struct address_pair *pairs;
 	size_t count, capacity;
 };
 
-/* Adds a pair. False if out of memory. */
+/* Adds a pair. Returns false if out of memory. */
 bool address_map_add(struct address_map *map, uint64_t address, uint64_t other);
 
 /* Sorts the pairs in ascending order, by `address` and then by `other`. */
 void address_map_sort(struct address_map *map);
 
 /*
- * Returns a pointer to `other` in the first pair that has this address; NULL if no pair has it. The map must be sorted.
+ * Returns a pointer to `other` in the first pair that has this address, or NULL if no pair has this address. The map
+ * must be sorted.
  */
 const uint64_t *address_map_find(const struct address_map *map, uint64_t address);
 

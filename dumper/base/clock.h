@@ -7,19 +7,19 @@
 #include <stdint.h>
 #include <time.h>
 
-/* A time as nanoseconds since the clock's origin. The time must not be before the origin. */
+/* Returns a time as nanoseconds since the origin of the clock. The time must not be before the origin. */
 static inline uint64_t ns_of(const struct timespec *moment)
 {
 	return (uint64_t)moment->tv_sec * 1000000000U + (uint64_t)moment->tv_nsec;
 }
 
-/* Nanoseconds between two times; negative if `to` is before `from`. */
+/* Returns the nanoseconds between two times; negative if `to` is before `from`. */
 static inline long long ns_between(const struct timespec *from, const struct timespec *to)
 {
 	return (to->tv_sec - from->tv_sec) * 1000000000LL + (to->tv_nsec - from->tv_nsec);
 }
 
-/* The time `ns` nanoseconds after `moment`. `ns` must not be negative. */
+/* Returns the time that is `ns` nanoseconds after `moment`. `ns` must not be negative. */
 static inline struct timespec plus_ns(struct timespec moment, long long ns)
 {
 	ns += moment.tv_nsec;
@@ -28,7 +28,7 @@ static inline struct timespec plus_ns(struct timespec moment, long long ns)
 	return moment;
 }
 
-/* The time of CLOCK_MONOTONIC, in nanoseconds. */
+/* Returns the current time of CLOCK_MONOTONIC, in nanoseconds. */
 static inline uint64_t monotonic_ns(void)
 {
 	struct timespec now;
@@ -37,7 +37,7 @@ static inline uint64_t monotonic_ns(void)
 	return ns_of(&now);
 }
 
-/* Nanoseconds from `since`, a time of `clock`, until now. */
+/* Returns the nanoseconds from `since` until now. `since` is a time of the clock `clock`. */
 static inline long elapsed_by_ns(clockid_t clock, const struct timespec *since)
 {
 	struct timespec now;
@@ -46,7 +46,7 @@ static inline long elapsed_by_ns(clockid_t clock, const struct timespec *since)
 	return (long)ns_between(since, &now);
 }
 
-/* Nanoseconds from `since`, a time of CLOCK_MONOTONIC, until now. */
+/* Returns the nanoseconds from `since` until now. `since` is a time of CLOCK_MONOTONIC. */
 static inline long elapsed_ns(const struct timespec *since)
 {
 	return elapsed_by_ns(CLOCK_MONOTONIC, since);

@@ -14,20 +14,20 @@ enum exit_status {
 	EXIT_COMPLETE = 0,	/* the stacks of all threads and fibers were found, and are complete */
 	EXIT_PARTIAL = 1,	/* at least one stack is truncated, torn or unreadable, or might be missing */
 	EXIT_FAILED = 2,	/* rbdump failed for a reason that has no status of its own */
-	EXIT_NO_RUBY = 3,	/* the target is not a Ruby, or there is no layout for it */
+	EXIT_NO_RUBY = 3,	/* the target is not a Ruby, or rbdump has no layout for this Ruby */
 	EXIT_NO_PERMISSION = 4, /* the kernel refuses access to the process */
 	EXIT_USAGE = 64,	/* the command line is wrong */
 };
 
 struct error {
 	enum exit_status status;
-	bool no_ruby;  /* the target is not a Ruby at all, so no layout would help; set only with EXIT_NO_RUBY */
-	char *message; /* one sentence, no newline, no "rbdump: " in front */
+	bool no_ruby;  /* the target is not a Ruby at all, so no layout would help; true only with EXIT_NO_RUBY */
+	char *message; /* one sentence, without a newline, and without "rbdump: " in front */
 };
 
 /*
- * Makes an error with a printf-like message. Never fails: if out of memory, returns the static error of
- * error_no_memory().
+ * Makes an error. The message is formatted as with printf(3). Never fails: if out of memory, returns the static error
+ * of error_no_memory().
  */
 struct error *error_create(enum exit_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3), returns_nonnull));
@@ -36,9 +36,10 @@ struct error *error_create(enum exit_status status, const char *format, ...)
 struct error *error_no_ruby(const char *format, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 
 /*
- * error_prefix() puts printf-like text and ": " in front of an error's message. error_append() appends printf-like text
- * to the message. Both return the error; they return NULL if `error` is NULL. They never fail: if out of memory, the
- * message is unchanged. They do not change the message of the static error (see error_no_memory()).
+ * Both functions format a text as with printf(3). The function error_prefix() puts the text and ": " in front of the
+ * message of an error. The function error_append() appends the text to the message. Both functions return the error, or
+ * NULL if `error` is NULL. They never fail: if out of memory, they leave the message unchanged. They do not change the
+ * message of the static error (see error_no_memory()).
  */
 struct error *error_prefix(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 struct error *error_append(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));

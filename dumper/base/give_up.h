@@ -1,8 +1,8 @@
 /*
- * Ends the calling process when it cannot go on. For example, a thread of rbdump might wait in the kernel for a page of
- * the target's memory. The page never arrives if it must come from a dead file system, or through userfaultfd(2) from a
- * process that does not respond. Such a wait cannot be interrupted: it ends only when the waiting process ends. When
- * the process ends, the kernel resumes every thread that the process has stopped.
+ * Ends the calling process if the process cannot continue. For example, a thread of rbdump might wait in the kernel for
+ * a page of the target's memory. The page never arrives if it must come from a dead file system, or through
+ * userfaultfd(2) from a process that does not respond. Such a wait cannot be interrupted: it ends only when the waiting
+ * process ends. When the process ends, the kernel resumes every thread that the process has stopped.
  */
 #ifndef RBDUMP_GIVE_UP_H
 #define RBDUMP_GIVE_UP_H
@@ -10,7 +10,7 @@
 /*
  * Writes a message to standard error, and ends the process with EXIT_FAILED. Allocates no memory, and takes no lock
  * that another thread might hold. Any thread may call this function.
- *   message  "rbdump: ...", with a newline; it is written without escaping
+ *   message  a text of the form "rbdump: ..." that ends with a newline; no character is escaped
  */
 _Noreturn void give_up(const char *message);
 

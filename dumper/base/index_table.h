@@ -11,11 +11,11 @@
 #include <stdint.h>
 
 /*
- * A table. A zeroed struct is an empty table. index_table_clear() frees its memory. The table uses open addressing, and
- * is at most half full.
+ * A table. A zeroed struct is an empty table. To free the memory of a table, call index_table_clear(). The table uses
+ * open addressing, and is at most half full.
  */
 struct index_table {
-	uint32_t *slots; /* an item's index + 1; 0: the slot is empty */
+	uint32_t *slots; /* the index of an item, plus 1; 0: the slot is empty */
 	size_t size;	 /* number of slots: 0, or a power of two */
 	size_t used;
 };
@@ -28,7 +28,7 @@ struct index_items {
 };
 
 /*
- * Makes room for one more item in the table. False if out of memory.
+ * Makes room for one more item in the table. Returns false if out of memory.
  *   items  the array; it must still contain every item whose index is in the table
  */
 bool index_table_make_room(struct index_table *table, const struct index_items *of, const void *items);
@@ -43,7 +43,10 @@ uint32_t *index_table_slot(const struct index_table *table, const struct index_i
 /* Puts an index into an empty slot that index_table_slot() returned. */
 void index_table_enter(struct index_table *table, uint32_t *slot, uint32_t index);
 
-/* The index of an item equal to `item`; UINT32_MAX if the table has no such item. The table may be empty. */
+/*
+ * Returns the index of the item that is equal to `item`, or UINT32_MAX if the table has no such item. The table may be
+ * empty.
+ */
 uint32_t index_table_find(const struct index_table *table, const struct index_items *of, const void *items,
 			  const void *item);
 
@@ -60,7 +63,7 @@ static inline uint64_t hash_mix(uint64_t hash, uint64_t value)
 	return hash ^ (hash >> 29);
 }
 
-/* The hash of a string. The hash depends on the same secret number as hash_begin(). */
+/* Returns the hash of a string. This hash depends on the same secret number as the hashes from hash_begin(). */
 uint64_t hash_text(const char *text);
 
 #endif

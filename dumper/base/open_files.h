@@ -9,8 +9,8 @@
 
 /*
  * Raises the soft limit if it is too low for a dump. Fails if the hard limit is also too low. Without this check, a
- * dump could run out of file descriptors while it reads a layout, a library or a thread's state, and the error message
- * would not name the limit as the cause.
+ * dump could run out of file descriptors while it reads a layout, a library or a thread's state. The error message
+ * would then not name the limit as the cause.
  */
 struct error *open_files_check(void);
 

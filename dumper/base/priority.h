@@ -1,6 +1,6 @@
 /*
  * The real-time priorities (SCHED_FIFO) of rbdump's threads. To set them, rbdump needs root or CAP_SYS_NICE. A thread
- * with a real-time priority preempts threads with a lower one, and threads without one.
+ * with a real-time priority preempts all threads that have a lower real-time priority or no real-time priority.
  */
 #ifndef RBDUMP_PRIORITY_H
 #define RBDUMP_PRIORITY_H
@@ -9,9 +9,9 @@
 
 enum priority {
 	PRIORITY_NAMES =
-	    1, /* finds names; has this priority only while the CPU time limit allows it (sampling/names_priority.h) */
-	PRIORITY_SAMPLES, /* takes samples, or stops the target for a dump */
-	PRIORITY_GUARD,	  /* lets a stopped target go on if its tracer does not (guard/stop_guard.h) */
+	    1, /* for the thread that finds names, while the CPU time limit allows this (sampling/names_priority.h) */
+	PRIORITY_SAMPLES, /* for the thread that takes samples, or that stops the target for a dump */
+	PRIORITY_GUARD,	  /* for the guard, which resumes the targets of stuck tracers (guard/stop_guard.h) */
 };
 
 /*
@@ -22,10 +22,10 @@ enum priority {
  */
 bool priority_raise(enum priority priority);
 
-/* Takes away what priority_raise() has given to the calling thread. */
+/* Takes away the priority that priority_raise() has given to the calling thread. */
 void priority_lower(void);
 
-/* Whether the calling thread has a real-time priority. */
+/* Returns whether the calling thread has a real-time priority. */
 bool priority_is_real_time(void);
 
 #endif

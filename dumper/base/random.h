@@ -1,12 +1,15 @@
 /*
- * Random numbers for choices that need not be secret. Equal seeds give equal numbers.
+ * Random numbers for choices that need not be secret. The same seed always gives the same numbers.
  */
 #ifndef RBDUMP_RANDOM_H
 #define RBDUMP_RANDOM_H
 
 #include <stdint.h>
 
-/* The next random number (xorshift64*). Set `*state` to the seed before the first call. The seed must not be 0. */
+/*
+ * Returns the next random number (algorithm: xorshift64*). Set `*state` to the seed before the first call. The seed
+ * must not be 0.
+ */
 static inline uint64_t random_next(uint64_t *state)
 {
 	*state ^= *state >> 12;

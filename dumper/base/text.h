@@ -13,7 +13,7 @@
 struct text {
 	char *data; /* NUL-terminated; NULL if the text is empty */
 	size_t length, capacity;
-	bool failed; /* out of memory: the text is incomplete */
+	bool failed; /* memory has run out, so the text is incomplete */
 };
 
 /* Frees the memory, and leaves the text empty. */
@@ -23,10 +23,10 @@ void text_clear(struct text *text);
 void text_add(struct text *text, const void *bytes, size_t length);
 
 /*
- * Whether the character at `bytes` must be escaped in output. Such a character could control a terminal or an editor,
- * or make one text look like another. These characters are the control characters (C0, DEL and C1), line and paragraph
- * separators, characters that change the direction of text (bidi controls), and characters for interlinear annotation.
- * All code of rbdump that prints text uses this function to find these characters.
+ * Checks whether the character at `bytes` must be escaped in output. A character must be escaped if it could control a
+ * terminal or an editor, or could make one text look like another. These characters are the control characters (C0, DEL
+ * and C1), line and paragraph separators, characters that change the direction of text (bidi controls), and characters
+ * for interlinear annotation. All code of rbdump that prints text uses this function to find these characters.
  *   bytes, length  the text; only its first character is checked
  * If the character is well-formed and must be escaped, returns its length in bytes, and sets *ret to its code point.
  * Otherwise, returns 0.
@@ -51,8 +51,8 @@ void text_print_json(const char *text, FILE *stream);
 void text_format(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * The length in bytes of the UTF-8 character at `bytes`. Returns 0 if the character is NUL, is not well-formed, or does
- * not end within `length` bytes.
+ * Returns the length in bytes of the UTF-8 character at `bytes`. Returns 0 if the character is NUL, is not well-formed,
+ * or does not end within `length` bytes.
  */
 size_t text_character(const uint8_t *bytes, size_t length);
 

@@ -1,5 +1,5 @@
 /*
- * Starts threads. Only the main thread of a process of rbdump handles signals; all other threads block them.
+ * Starts threads. In each process of rbdump, only the main thread handles signals; all other threads block signals.
  */
 #ifndef RBDUMP_THREAD_H
 #define RBDUMP_THREAD_H

@@ -1,8 +1,8 @@
 /*
  * A hash table of a fixed size. A key consists of three words, and a value consists of two words. The table is made for
  * facts about a target that are true only for a while, so all keys can be forgotten at once, at no cost. A lookup
- * checks only a few slots, even if a hostile target has chosen the keys. So there may be no room for a key although the
- * table is not full. Such a key is not added, and is not found later.
+ * checks only a few slots, even if a hostile target has chosen the keys. Therefore, there may be no room for a key
+ * although the table is not full. Such a key is not added, and is not found later.
  */
 #ifndef RBDUMP_WORD_TABLE_H
 #define RBDUMP_WORD_TABLE_H
@@ -21,7 +21,7 @@ struct word_value {
 
 struct word_table;
 
-/* Creates a table with room for at most `slots` / 2 keys; `slots` is a power of two. NULL if out of memory. */
+/* Creates a table with room for at most `slots` / 2 keys; `slots` is a power of two. Returns NULL if out of memory. */
 struct word_table *word_table_create(size_t slots);
 void word_table_destroy(struct word_table *table); /* NULL is fine */
 
@@ -29,8 +29,8 @@ void word_table_destroy(struct word_table *table); /* NULL is fine */
 void word_table_forget(struct word_table *table);
 
 /*
- * The value of a key; NULL if the table does not have the key. The value is valid until the next word_table_put() or
- * word_table_forget().
+ * Returns the value of a key, or NULL if the table does not have the key. The value is valid until the next
+ * word_table_put() or word_table_forget().
  */
 const struct word_value *word_table_find(const struct word_table *table, struct word_key key);
 

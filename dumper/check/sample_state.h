@@ -8,17 +8,17 @@
 
 /* What a thread was doing when it was sampled. */
 enum sample_state {
-	SAMPLE_CPU,	 /* running Ruby code, or C code with or without the GVL, or waiting only for a CPU */
+	SAMPLE_CPU,	 /* running Ruby or C code, with or without the GVL; or waiting only for a CPU */
 	SAMPLE_GC,	 /* running the garbage collector */
 	SAMPLE_GVL,	 /* ready to run, but waiting for the GVL */
 	SAMPLE_BLOCKED,	 /* in a system call that waits for something outside of the process */
-	SAMPLE_SLEEPING, /* sleeping, or waiting for another thread: sleep, Queue#pop, Mutex#lock, Thread#join */
-	SAMPLE_STARTING, /* the process does not yet have a Ruby that can be read */
+	SAMPLE_SLEEPING, /* sleeping, or waiting for another thread: in sleep, Queue#pop, Mutex#lock or Thread#join */
+	SAMPLE_STARTING, /* the program has not called exec yet, or its Ruby VM does not exist yet */
 	SAMPLE_STOPPED,	 /* stopped by a signal (SIGSTOP), or by a tracer other than rbdump */
 	SAMPLE_PAGING,	 /* waiting in the kernel for a page of memory, but not in a system call */
 	/*
-	 * Waiting only for a CPU. Only records of the program in the kernel (kernel/record.h) show this state. Without
-	 * these records, the state is SAMPLE_CPU.
+	 * Waiting only for a CPU. This state is known only from the records that the program in the kernel writes
+	 * (kernel/record.h). Without these records, such a thread has the state SAMPLE_CPU.
 	 */
 	SAMPLE_RUNNABLE,
 	SAMPLE_STATES

@@ -2,9 +2,9 @@
  * Checks whether a copied stack is a stack that Ruby could have had. The checks do not read the target, so their
  * results depend only on their arguments.
  *
- * If a check returns a reason other than REASON_NONE or REASON_TOO_DEEP, the copied bytes contradict each other: either
- * the stack changed during the copy, or the layout is wrong. From Ruby's sources, 1.9.3 to 4.0.5 and head: vm_core.h
- * (VM_FRAME_MAGIC_*, VM_ENV_FLAG_*, vm_assert_env).
+ * If a check returns a reason other than REASON_NONE or REASON_TOO_DEEP, the copied bytes contradict each other. Then
+ * either the stack changed during the copy, or the layout is wrong. The checks follow the source code of Ruby, 1.9.3 to
+ * 4.0.5 and head: vm_core.h (VM_FRAME_MAGIC_*, VM_ENV_FLAG_*, vm_assert_env).
  */
 #ifndef RBDUMP_VALIDATE_H
 #define RBDUMP_VALIDATE_H
@@ -16,7 +16,7 @@
 
 enum verdict {
 	VERDICT_COMPLETE,
-	VERDICT_TRUNCATED,  /* the frames that are shown are right, but some are missing */
+	VERDICT_TRUNCATED,  /* the frames that are shown are right, but some frames are missing */
 	VERDICT_TORN,	    /* the stack was changing while it was copied */
 	VERDICT_UNREADABLE, /* there are no frames to show */
 };
@@ -61,7 +61,7 @@ enum reason {
 /* The reason as a sentence for the user, without a full stop; NULL for REASON_NONE. */
 const char *validate_reason_text(enum reason reason);
 
-/* A short name of the reason for programs, such as "cfp-outside"; NULL for REASON_NONE. */
+/* A short name of the reason, such as "cfp-outside", which programs can use; NULL for REASON_NONE. */
 const char *validate_reason_name(enum reason reason);
 
 /* The verdict on a stack for which `reason` was found. */
@@ -81,7 +81,7 @@ struct stack_facts {
 /* validate_stack() accepts stacks with at most this many control frames. */
 #define VALIDATE_FRAMES 1000000u
 
-/* Checks a stack as a whole. Returns what is wrong with it; REASON_NONE if nothing is wrong. */
+/* Checks a stack as a whole. Returns what is wrong with the stack; REASON_NONE if nothing is wrong. */
 enum reason validate_stack(const struct stack_facts *facts);
 
 /* What a pointer in a control frame points to. */
@@ -107,8 +107,8 @@ enum frame_kind {
 };
 
 /*
- * Checks a frame. Returns what is wrong with it; REASON_NONE if nothing is wrong. *ret receives the kind of the frame,
- * or FRAME_UNREADABLE if something is wrong.
+ * Checks a frame. Returns what is wrong with the frame; REASON_NONE if nothing is wrong. *ret receives the kind of the
+ * frame, or FRAME_UNREADABLE if something is wrong.
  */
 enum reason validate_frame(const struct layout *layout, const struct frame_facts *facts, enum frame_kind *ret);
 

@@ -44,7 +44,7 @@ static void judge(const struct descendant *of, const struct error *error, struct
 		say(of, " ", "has ended: skipped");
 	} else if (error->no_ruby) {
 		result->outcome = OUTCOME_NO_RUBY;
-		say(of, " ", "is not a Ruby: skipped");
+		say(of, " ", "is not a Ruby process: skipped");
 	} else {
 		result->status = error->status;
 		say(of, ": ", error->message);
@@ -148,9 +148,9 @@ struct error *children_main(const struct dump_options *options, enum exit_status
 			break; /* it was reported */
 	}
 	if (!error && nr_rubies == 0)
-		error =
-		    error_create(nr_ended > 0 ? EXIT_FAILED : EXIT_NO_RUBY, "there is no Ruby to show: process %d%s",
-				 options->pid, count > 1 ? " and its descendants were skipped" : " was skipped");
+		error = error_create(nr_ended > 0 ? EXIT_FAILED : EXIT_NO_RUBY,
+				     "there is no Ruby process to show: process %d%s", options->pid,
+				     count > 1 ? " and its descendants were skipped" : " was skipped");
 	free(list);
 	return error;
 }

@@ -1,6 +1,6 @@
 /*
- * Dumps a process and all its descendants, one after another. dump_main() (dump/dump.h) dumps each process. A typical
- * use is a server with the workers that it has forked.
+ * Dumps a process and all its descendants, one after another. Each process is dumped by dump_main() (dump/dump.h).
+ * Typically, the first process is a server, and its descendants are the workers that the server has forked.
  */
 #ifndef RBDUMP_CHILDREN_H
 #define RBDUMP_CHILDREN_H
@@ -8,10 +8,10 @@
 #include "dump/dump.h"
 
 /*
- * Dumps the process `options->pid` and all its descendants: prints the stacks of each process that runs Ruby to
- * standard output. In text output, an empty line separates the processes. In JSON output, each process is one object on
- * one line. rbdump stops only one process at a time. Each dump is made in a separate child process of rbdump. If a dump
- * exceeds its time limit, only the child process of this dump ends, and the other dumps are not affected.
+ * Dumps the process `options->pid` and all its descendants. For each process that runs Ruby, prints the stacks to
+ * standard output. In text output, there is an empty line between processes. In JSON output, each process is one object
+ * on one line. rbdump stops only one process at a time. Each dump is made in a separate child process of rbdump. If a
+ * dump exceeds its time limit, only the child process for this dump ends. The other dumps are not affected.
  *
  * A process is skipped if it does not run Ruby, or if it ends before rbdump has read its stacks. A message on standard
  * error names each skipped process. If a process runs Ruby but cannot be dumped, a message names the process and gives

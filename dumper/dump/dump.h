@@ -1,5 +1,5 @@
 /*
- * Prints the stack of every thread, from a live process or a core file.
+ * Prints the stack of every thread in a live process or in a core file.
  */
 #ifndef RBDUMP_DUMP_H
 #define RBDUMP_DUMP_H
@@ -10,15 +10,15 @@
 #include "base/error.h"
 
 struct dump_options {
-	pid_t pid;		  /* the live process to dump; not used if there is a `core` */
+	pid_t pid;		  /* the live process to dump; not used if `core` is set */
 	const char *core;	  /* core file; NULL: dump the process `pid` */
-	const char *executable;	  /* for a core: the path of the program that ran; NULL: use the path in the core */
+	const char *executable;	  /* for a core: the path of the program that ran; NULL: use the path from the core */
 	const char *ruby_version; /* for a core: Ruby's version, as the user gave it; NULL: not given */
-	bool force;		  /* for a core: use `executable` even if it is not known to be the file that ran */
+	bool force;		  /* for a core: use `executable` even if it matches no mapped file */
 	bool json;
 	bool no_stop;		   /* read without pausing the target */
 	const char *offsets;	   /* layout file; NULL: search for a layout */
-	bool nearest;		   /* if no layout is for the target's release, use the nearest layout that fits */
+	bool nearest;		   /* if the target's release has no layout, use the nearest layout that fits */
 	unsigned int time_limit_s; /* time limit for all work before the stacks are printed; 0: the default */
 	bool another;		   /* another target was printed before; text output then begins with an empty line */
 };

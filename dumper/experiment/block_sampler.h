@@ -1,11 +1,11 @@
 /*
  * Takes a block of samples. A separate thread of rbdump, the sampling thread, takes the samples at their deadlines.
  * Meanwhile, the thread that called block_sampler_begin() decodes the samples, if possible on a CPU other than that of
- * the sampled thread. In the mode `unpaused`, the sampling thread moves to the CPU of the thread that it samples.
+ * the sampled thread. In the mode `unpaused`, the sampling thread moves to the CPU of the sampled thread.
  *
- * The sampling thread ends when its block ends. The kernel then detaches the sampling thread from all threads that it
- * still traces. If a thread of the target does not stop in time, the block ends early, because rbdump can detach from
- * such a thread only by ending the sampling thread.
+ * The sampling thread ends when its block ends. The kernel then detaches the sampling thread from all threads that the
+ * sampling thread still traces. If a thread of the target does not stop in time, the block ends early, because rbdump
+ * can detach from such a thread only by ending the sampling thread.
  */
 #ifndef RBDUMP_BLOCK_SAMPLER_H
 #define RBDUMP_BLOCK_SAMPLER_H
@@ -20,9 +20,9 @@
 
 struct block_sampler;
 
-/* Creates a block sampler, with a queue for samples that wait to be decoded. NULL if out of memory. */
+/* Creates a block sampler, with a queue for samples that wait to be decoded. Returns NULL if out of memory. */
 struct block_sampler *block_sampler_create(const struct session *session, struct sampler *sampler);
-void block_sampler_destroy(struct block_sampler *block_sampler); /* must not be called during a block; NULL is fine */
+void block_sampler_destroy(struct block_sampler *block_sampler); /* never call this during a block; NULL is fine */
 
 struct block {
 	const struct source *source;
@@ -37,8 +37,8 @@ struct block {
 /* The result and the cost of a block. */
 struct block_result {
 	uint64_t taken; /* the number of samples taken; fewer than requested if the block ended early */
-	uint64_t late;	/* samples that began late, because the sampling thread was still busy or woke up late */
-	double wall_us; /* time from the beginning of the block to the end of the last sample */
+	uint64_t late;	/* samples that began late, because the sampling thread was busy or woke up late */
+	double wall_us; /* the time from the beginning of the block to the end of the last sample */
 	double cpu_us;	/* CPU time of the sampling thread */
 	bool realtime;	/* whether the sampling thread had real-time priority (see sampler_enter()) */
 };
@@ -57,8 +57,8 @@ struct sample *block_sampler_next(struct block_sampler *block_sampler);
 void block_sampler_done(struct block_sampler *block_sampler);
 
 /*
- * After this call, each sample is taken only after the previous sample was given back, in this block and in all later
- * blocks. So the names of each sample are read before the next sample is taken. Call this function if a garbage
+ * After this call, in this block and in all later blocks, each sample is taken only after the previous sample was given
+ * back. In this way, the names of each sample are read before the next sample is taken. Call this function if a garbage
  * collection has freed or moved objects of a sample before the names of the sample were read.
  */
 void block_sampler_keep_pace(struct block_sampler *block_sampler);

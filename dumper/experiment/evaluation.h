@@ -1,7 +1,7 @@
 /*
- * Measures how reliable rbdump's checks of stacks are. A naive mode accepts stacks without these checks. This module
- * then applies the checks to the accepted stacks. A comparison with an oracle shows how many wrong stacks and how many
- * right stacks the checks reject.
+ * Measures how reliable rbdump's checks of stacks are. In a naive mode, rbdump accepts stacks without these checks.
+ * This module then applies the checks to the accepted stacks. A comparison with an oracle shows how many wrong stacks
+ * and how many right stacks the checks reject.
  */
 #ifndef RBDUMP_EVALUATION_H
 #define RBDUMP_EVALUATION_H
@@ -16,32 +16,35 @@ struct judgement {
 	enum reason reason;		  /* why the hard checks reject the sample; REASON_NONE if they accept it */
 	enum call_site_verdict innermost; /* the verdict of the call site of the innermost frame */
 	/*
-	 * The combined verdict of the call sites of all frames. It is "contradicts" if at least one call site
-	 * contradicts. It is "agrees" if at least one call site agrees, and none contradicts. It is "undecided" if all
-	 * call sites are undecided.
+	 * The combined verdict of the call sites of all frames. The combined verdict is "contradicts" if at least one
+	 * call site contradicts. It is "agrees" if at least one call site agrees and no call site contradicts. It is
+	 * "undecided" if all call sites are undecided.
 	 */
 	enum call_site_verdict any;
 };
 
 /*
  * Checks a sample of a naive mode. The sample must have a stack copy.
- *   ruby  the sampled Ruby; memory outside of the stack copy is read from this Ruby
+ *   ruby  the sampled Ruby; memory that is not in the stack copy is read from this Ruby
  */
 struct judgement evaluation_judge(const struct ruby *ruby, const struct sample *sample);
 
 /* What is known about a stack independently of the checks. */
 enum truth {
-	TRUTH_UNKNOWN,	  /* nothing is known: there is no oracle */
-	TRUTH_LEGAL,	  /* legal, according to the oracle */
-	TRUTH_IMPOSSIBLE, /* impossible, according to the oracle */
-	TRUTH_IN_WINDOW,  /* legal, according to the oracle, but the thread was stopped in a torn window */
+	TRUTH_UNKNOWN,	  /* nothing is known, because there is no oracle */
+	TRUTH_LEGAL,	  /* the oracle says that the stack is legal */
+	TRUTH_IMPOSSIBLE, /* the oracle says that the stack is impossible */
+	TRUTH_IN_WINDOW,  /* the oracle says that the stack is legal, but the thread was stopped in a torn window */
 	TRUTHS
 };
 
 struct evaluation {
-	uint64_t accepted[TRUTHS]; /* how many stacks the hard checks accept */
-	json_t *rejected[TRUTHS];  /* for each reason, how many stacks the hard checks reject */
-	/* How many accepted stacks have each verdict, separately for `innermost` and `any` of struct judgement. */
+	uint64_t accepted[TRUTHS]; /* the number of stacks that the hard checks accept */
+	json_t *rejected[TRUTHS];  /* for each reason, the number of stacks that the hard checks reject */
+	/*
+	 * For each verdict, the number of accepted stacks that have this verdict. `innermost` and `any` of struct
+	 * judgement are counted separately.
+	 */
 	uint64_t innermost[TRUTHS][CALL_SITE_VERDICTS], any[TRUTHS][CALL_SITE_VERDICTS];
 };
 
@@ -52,7 +55,7 @@ void evaluation_clear(struct evaluation *evaluation);
 /* Counts one judgement. */
 void evaluation_count(struct evaluation *evaluation, const struct judgement *judgement, enum truth truth);
 
-/* The counts as JSON (see doc/json.md); NULL if out of memory. */
+/* Returns the counts as JSON (see doc/json.md), or NULL if out of memory. */
 json_t *evaluation_object(const struct evaluation *evaluation);
 
 #endif

@@ -8,7 +8,7 @@
 #include "experiment/options.h"
 
 /*
- * Runs an experiment, in a child process, and prints the report. If the calling process is killed, the child first
+ * Runs an experiment in a child process, and prints the report. If the calling process is killed, the child first
  * detaches from the target, and then ends (see guard/worker.h). Returns the exit status.
  */
 int experiment_main(const struct experiment_options *options);

@@ -1,6 +1,7 @@
 /*
- * Takes blocks of samples with a program in the kernel (sampling/kernel_sample.h). This program runs only during a
- * block, so it costs nothing in the blocks of other modes. The calling thread of rbdump reads the samples.
+ * Takes blocks of samples with a program that runs in the kernel (sampling/kernel_sample.h). This program runs only
+ * during its own blocks, so it costs nothing in the blocks of other modes. The calling thread of rbdump reads the
+ * samples.
  */
 #ifndef RBDUMP_KERNEL_BLOCKS_H
 #define RBDUMP_KERNEL_BLOCKS_H
@@ -10,7 +11,7 @@
 struct kernel_blocks;
 
 /*
- * Loads the program into the kernel, for blocks with this rate. The session must outlive the result. Fails if the
+ * Loads the program into the kernel, for blocks with the rate `rate`. The session must outlive the result. Fails if the
  * kernel does not allow the program.
  */
 struct error *kernel_blocks_create(const struct session *session, const struct sampler_options *options, double rate,
@@ -21,9 +22,9 @@ void kernel_blocks_destroy(struct kernel_blocks *blocks); /* NULL is fine */
 typedef void kernel_blocks_take(void *context, struct sample *sample);
 
 /*
- * Takes a block. The block lasts as long as `block->samples` samples take at `block->rate`. It has fewer samples if the
- * threads were not on a CPU all the time, because the kernel samples only running threads. `ret->cpu_us` does not
- * include the CPU time of the calling thread. Fails if the program cannot be started.
+ * Takes a block. The block lasts as long as `block->samples` samples take at `block->rate`. The block contains fewer
+ * samples if the threads were not on a CPU all the time, because the kernel samples only running threads. `ret->cpu_us`
+ * does not include the CPU time of the calling thread. Fails if the program cannot be started.
  *   stop  the block ends early if *stop is not 0
  */
 struct error *kernel_blocks_run(struct kernel_blocks *blocks, const struct block *block, const _Atomic int *stop,

@@ -1,6 +1,6 @@
 /*
- * The modes of an experiment: one mode for each source that is compared, and MODE_UNDISTURBED, in which the target is
- * not sampled.
+ * The modes of an experiment. There is one mode for each source that is compared. In one more mode, MODE_UNDISTURBED,
+ * the target is not sampled.
  */
 #ifndef RBDUMP_MODES_H
 #define RBDUMP_MODES_H
@@ -19,10 +19,10 @@ enum mode {
 	MODES
 };
 
-/* The name of a mode: "unpaused-naive" and so on. */
+/* Returns the name of a mode, such as "unpaused-naive". */
 const char *mode_name(enum mode mode);
 
-/* The source of a mode; NULL for MODE_UNDISTURBED. */
+/* Returns the source of a mode, or NULL for MODE_UNDISTURBED. */
 const struct source *mode_source(enum mode mode);
 
 /*

@@ -14,7 +14,7 @@ struct experiment_options {
 	pid_t pid;	   /* the process to sample; 0: start and sample `command` */
 	char **command;	   /* the command and its arguments; the array ends with NULL */
 	double rate;	   /* samples per second */
-	uint64_t samples;  /* how many samples to take in each mode; 0: sample for `duration_s` */
+	uint64_t samples;  /* the number of samples to take in each mode; 0: sample for the time `duration_s` */
 	double duration_s; /* how long the experiment runs; 0: until each mode has `samples` samples */
 	bool modes[MODES];
 	bool kernel_is_optional; /* leave out MODE_KERNEL if the kernel does not allow it */

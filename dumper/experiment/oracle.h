@@ -1,17 +1,18 @@
 /*
- * An oracle tells which stacks a target can have. Only a target whose calls are all known can have an oracle. The
- * target itself writes the oracle to a file (tests/targets/graph/graph.rb):
+ * An oracle describes all stacks that are possible in a target. Only a target whose calls are all known can have an
+ * oracle. The target itself writes the oracle to a file (tests/targets/graph/graph.rb). For example:
  *
  *   {"schema_version": 1,
- *    "roots": ["<main>"],                     names of possible outermost frames; "": an empty stack is legal
+ *    "roots": ["<main>"],
  *    "frames": {
- *      "Graph#m1": {"lines": [10, 11, 12],    lines at which this frame can be innermost
- *                   "calls": {"11": ["Graph#m3"], "12": ["Array#each"]}},
+ *      "Graph#m1": {"lines": [10, 11, 12], "calls": {"11": ["Graph#m3"], "12": ["Array#each"]}},
  *      "Array#each": {"calls": {"*": ["block in Graph#m1"]}}}}
  *
- * Names have the same form as `name` in the JSON output. A call under "*" is legal from any line of the caller. A frame
- * without "lines" can be the innermost frame at any line. If rbdump does not know the line of a frame, the line counts
- * as legal.
+ * "roots" contains the names of the frames that can be outermost. If "roots" contains "", an empty stack is legal, too.
+ * "lines" contains the lines at which a frame can be innermost. A frame without "lines" can be innermost at any line.
+ * "calls" contains, for each line of a frame, the names of the frames that can be called from this line. A call under
+ * "*" is legal from any line. If rbdump does not know the line of a frame, the line counts as legal. Names have the
+ * same form as `name` in the JSON output.
  */
 #ifndef RBDUMP_ORACLE_H
 #define RBDUMP_ORACLE_H
@@ -21,19 +22,19 @@
 
 enum oracle_verdict {
 	ORACLE_LEGAL,
-	ORACLE_UNKNOWN, /* a frame of the stack is not in "frames" */
-	/* The outermost frame is not in "roots". Or the stack is empty, and "" is not in "roots". */
+	ORACLE_UNKNOWN, /* "frames" does not contain a frame of the stack */
+	/* "roots" does not contain the outermost frame. If the stack is empty: "roots" does not contain "". */
 	ORACLE_ROOT,
-	ORACLE_EDGE, /* the "calls" of a caller do not contain the frame that was called */
+	ORACLE_EDGE, /* the "calls" of a caller do not contain the called frame */
 	/*
-	 * The "calls" of a caller contain the frame that was called, but not for the current line of the caller. Or the
-	 * line of the innermost frame is not in the "lines" of that frame.
+	 * The "calls" of a caller contain the called frame, but not for the current line of the caller. Or the line of
+	 * the innermost frame is not in the "lines" of that frame.
 	 */
 	ORACLE_LINE,
 	ORACLE_VERDICTS
 };
 
-/* The name of a verdict: "legal" and so on. */
+/* Returns the name of a verdict, such as "legal". */
 const char *oracle_verdict_name(enum oracle_verdict verdict);
 
 struct oracle;
@@ -45,7 +46,7 @@ struct oracle;
 struct error *oracle_read(const char *path, struct oracle **ret);
 void oracle_destroy(struct oracle *oracle); /* NULL is fine */
 
-/* Judges a stack. `frames` begins with the innermost frame. */
+/* Judges a stack. The first element of `frames` is the innermost frame. */
 enum oracle_verdict oracle_judge(const struct oracle *oracle, const struct trace_frame *frames, size_t count);
 
 #endif

@@ -11,16 +11,17 @@ struct interval {
 };
 
 /*
- * The 95 % confidence interval for the true value of an observed share, `count` / `of`. It is the exact interval of
+ * The 95 % confidence interval for the true value of an observed share, `count` / `of`. This is the exact interval of
  * Clopper and Pearson: it contains the true share in at least 95 of 100 experiments, even if `count` is 0 or very
- * small. Wilson's interval is not used, because for some small counts it contains the true share in fewer than 95 of
- * 100 experiments. If `count` is 0, the interval is about [0, 3.7 / of]. If `of` is 0, the interval is [0, 1].
+ * small. This function does not compute Wilson's interval. For some small counts, Wilson's interval contains the true
+ * share in fewer than 95 of 100 experiments. If `count` is 0, the interval is about [0, 3.7 / of]. If `of` is 0, the
+ * interval is [0, 1].
  */
 struct interval interval_of_share(uint64_t count, uint64_t of);
 
 /*
- * A distribution of values from 0.001 to 10^10, in buckets that are 1 % wide. So a quantile is wrong by at most 1 %.
- * The maximum is exact.
+ * A distribution of values from 0.001 to 10^10. The values are counted in buckets that are 1 % wide, so a quantile is
+ * wrong by at most 1 %. The maximum is exact.
  */
 struct distribution;
 
@@ -30,7 +31,7 @@ void distribution_add(struct distribution *distribution, double value);
 uint64_t distribution_count(const struct distribution *distribution);
 double distribution_max(const struct distribution *distribution);
 
-/* A quantile: the value below which the given share (0 to 1) of all values lies; 0 if there are no values. */
+/* Returns a quantile: the given share (0 to 1) of all values is below this value. Returns 0 if there are no values. */
 double distribution_quantile(const struct distribution *distribution, double share);
 
 #endif

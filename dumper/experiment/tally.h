@@ -15,8 +15,8 @@
 struct tally {
 	uint64_t samples, accepted, late;
 	/*
-	 * Accepted samples for which rbdump copied the stack and checked the innermost frames within the budget. The
-	 * check of the other frames can end later.
+	 * The number of accepted samples for which rbdump copied the stack and checked the innermost frames within the
+	 * time budget. The check of the other frames can end later.
 	 */
 	uint64_t in_budget;
 	uint64_t dropped; /* samples that are not counted, because the thread had ended or had no stack yet */
@@ -34,8 +34,8 @@ struct tally {
 	double step_us;
 	struct distribution *pause, *took; /* in microseconds */
 	double wall_us;			   /* the total duration of all blocks */
-	double cpu_us; /* CPU time of the sampling and decoding threads in all blocks; excludes evaluation_judge() */
-	double target_wall_us;	      /* for how long the target's progress was measured */
+	double cpu_us; /* CPU time of the sampling and decoding threads in all blocks, without evaluation_judge() */
+	double target_wall_us;	      /* the total time for which the target's progress was measured */
 	double progress;	      /* the target's progress during `target_wall_us` */
 	struct evaluation evaluation; /* used only for naive modes */
 	json_t *depths;		      /* accepted samples: count per number of frames */
@@ -55,7 +55,7 @@ void tally_clear(struct tally *tally);
 void tally_sample(struct tally *tally, const struct sample *sample, const struct trace_thread *thread, bool judged,
 		  enum oracle_verdict oracle);
 
-/* How many accepted samples are impossible, according to the oracle. */
+/* Returns how many of the accepted samples are impossible, according to the oracle. */
 uint64_t tally_impossible(const struct tally *tally);
 
 #endif

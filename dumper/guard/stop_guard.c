@@ -154,9 +154,9 @@ static bool tell(struct hold *hold, pid_t tracer, int signal)
 static void kill_tracer(struct hold *hold, pid_t tracer, enum obstacle obstacle)
 {
 	static const char *const why[] = {
-	    [OBSTACLE_STOPPED] = "was stopped again and again",
-	    [OBSTACLE_DEBUGGER] = "was held by a debugger",
-	    [OBSTACLE_FROZEN] = "was frozen",
+	    [OBSTACLE_STOPPED] = "stopped repeatedly",
+	    [OBSTACLE_DEBUGGER] = "held by a debugger",
+	    [OBSTACLE_FROZEN] = "frozen",
 	};
 	const pid_t target = hold->target;
 	char message[256];
@@ -165,8 +165,8 @@ static void kill_tracer(struct hold *hold, pid_t tracer, enum obstacle obstacle)
 	if (!tell(hold, tracer, SIGKILL))
 		return;
 	snprintf(message, sizeof(message),
-		 "rbdump: process %d of rbdump %s while it kept a thread of process %d stopped; so the guard killed "
-		 "process %d, and process %d goes on\n",
+		 "rbdump: process %d of rbdump (%s) kept a thread of process %d stopped. The guard killed process %d, "
+		 "so process %d goes on\n",
 		 tracer, why[obstacle], target, tracer, target);
 	written = write(STDERR_FILENO, message, strlen(message));
 	(void)written;

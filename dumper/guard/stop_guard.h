@@ -1,18 +1,19 @@
 /*
- * The guard: a process of rbdump that lets a target go on if its tracer cannot do so. A tracer can be stopped (SIGSTOP,
- * ^Z), frozen, or held by a debugger. If this happens while the tracer holds a thread of its target, the thread stays
- * stopped until the tracer runs again. If a tracer is killed, no guard is needed: when a tracer ends, the kernel lets
- * its targets go on.
+ * The guard is a process of rbdump. It makes sure that a target goes on even if the target's tracer gets stuck. A
+ * tracer is stuck if it is stopped (SIGSTOP, ^Z), frozen, or held by a debugger. If this happens while the tracer holds
+ * a thread of its target, the thread stays stopped as long as the tracer is stuck. If a tracer is killed, no guard is
+ * needed: when a tracer ends, the kernel lets the tracer's targets go on.
  *
- * A tracer that begins to hold a thread writes the time to shared memory (target/hold.h). Most of the time, the
- * guard only reads that memory, 50 times per second. If a tracer holds a thread for longer than usual, the guard asks
- * the kernel what the tracer is doing. If the tracer is running, or is waiting in the kernel, the guard does nothing.
- * If the tracer is stopped, the guard continues it (SIGCONT), and the tracer lets its target go on as usual. The guard
- * kills the tracer if a debugger keeps it stopped, if its control group is frozen, or if it is stopped again after each
- * SIGCONT. The guard then prints a message on standard error.
+ * When a tracer begins to hold a thread, the tracer writes the time to shared memory (target/hold.h). Most of the time,
+ * the guard only reads this shared memory, 50 times per second. If a tracer holds a thread for longer than usual, the
+ * guard asks the kernel what the tracer is doing. If the tracer is running, or is waiting in the kernel, the guard does
+ * nothing. If the tracer is stopped, the guard sends it SIGCONT, and the tracer then lets its target go on as usual.
+ * The guard kills the tracer in three cases: a debugger keeps the tracer stopped, the tracer's control group is frozen,
+ * or the tracer is stopped again after each SIGCONT. After it has killed a tracer, the guard prints a message on
+ * standard error.
  *
- * The guard is in a process group of its own and blocks all signals. The process that started the guard also ends it.
- * If that process ends first, the guard ends when the last tracer has ended.
+ * The guard is in a process group of its own and blocks all signals. The process that started the guard also ends the
+ * guard. If that process ends first, the guard ends when the last tracer has ended.
  */
 #ifndef RBDUMP_STOP_GUARD_H
 #define RBDUMP_STOP_GUARD_H
@@ -20,30 +21,30 @@
 #include "base/error.h"
 
 /*
- * Starts a guard for this process and the processes that it forks. Call this function before the process has other
- * threads. Fails if the guard cannot be started.
+ * Starts a guard for this process and the processes that it forks. Call this function while the process has only one
+ * thread. Fails if the guard cannot be started.
  */
 struct error *stop_guard_begin(void);
 
 /*
- * Registers the calling process as a tracer that the guard watches. Does nothing if there is no guard, because neither
- * this process nor any of its ancestors has called stop_guard_begin(). Fails if too many tracers are registered, or if
- * /proc/PID/stat of the process cannot be read.
+ * Registers the calling process as a tracer that the guard watches. Does nothing if there is no guard. There is a guard
+ * only if this process, or a process from which it was forked, has called stop_guard_begin(). Fails if too many tracers
+ * are registered, or if /proc/PID/stat of the process cannot be read.
  */
 struct error *stop_guard_enter(void);
 
-/* Removes the calling process from the registered tracers. */
+/* Removes the calling process from the list of registered tracers. */
 void stop_guard_leave(void);
 
 /*
- * Starts a new guard if the guard was killed, and continues the guard if it was stopped. Does nothing in a process that
- * did not start the guard.
+ * Starts a new guard if the guard was killed. Sends SIGCONT to the guard if the guard was stopped. Does nothing in a
+ * process that did not start the guard.
  */
 void stop_guard_keep(void);
 
 /*
  * Ends the guard, unless a tracer is still registered. Does nothing if there is no guard, or if another process started
- * it.
+ * the guard.
  */
 void stop_guard_end(void);
 

@@ -22,7 +22,10 @@ void watch_begin(struct watch *watch, pid_t pid, bool child);
 /* Records that the process has ended, and that its tracer has reaped it. `status`: as set by waitpid(). */
 void watch_note_end(struct watch *watch, int status);
 
-/* Whether the process has ended. If so, and if the process is a child of rbdump, reaps it and sets `status`. */
+/*
+ * Whether the process has ended. If the process has ended and is a child of rbdump, reaps the process and sets
+ * `status`.
+ */
 bool watch_has_ended(struct watch *watch);
 
 #endif

@@ -3,9 +3,9 @@
  * one worker, and rbdump itself only waits for the worker and passes signals on to it (see worker_run()). A recording
  * has one worker for each process that it follows.
  *
- * There are two reasons for a worker. First, if a tracer is stopped (^Z), the thread that it holds stays stopped.
- * Second, an experiment can single-step its target. If the tracer is killed during a step, the target dies, too
- * (target/tracee.h). The worker is in a process group of its own. So ^Z does not reach the worker, and a SIGKILL to
+ * There are two reasons for a worker. First, if a tracer is stopped (^Z), the thread that the tracer holds also stays
+ * stopped. Second, an experiment can single-step its target. If the tracer is killed during a step, the target dies,
+ * too (target/tracee.h). The worker is in a process group of its own. So ^Z does not reach the worker, and a SIGKILL to
  * rbdump or to rbdump's process group does not kill the worker. When rbdump ends, the kernel sends the worker a signal.
  * The worker then lets the target go on, and ends. The target can still die if the worker itself is killed during a
  * step, for example by the OOM killer, or because the worker's whole control group is killed.
@@ -16,40 +16,40 @@
 #include <sys/types.h>
 
 /*
- * Tells the worker whether it must end. WORKER_FINISH: the worker must end and report its results so far, because it got
- * SIGINT, SIGTERM, SIGHUP or SIGQUIT. WORKER_ABANDON: the worker must end because its parent process has ended.
- * WORKER_RUN: the worker need not end.
+ * Tells the worker whether it must end. WORKER_FINISH: the worker must end and report its results so far, because it
+ * got SIGINT, SIGTERM, SIGHUP or SIGQUIT. WORKER_ABANDON: the worker must end because its parent process has ended.
+ * WORKER_RUN: the worker can go on.
  */
 extern _Atomic int worker_stop;
 
 /*
- * The number of signals that the worker has received. Even after worker_stop is set, the worker might be waiting for the
- * target to end. The next signal changes worker_signals, and so ends this wait.
+ * The number of signals that the worker has received. Even after worker_stop is set, the worker might be waiting for
+ * the target to end. The next signal changes worker_signals, and so ends this wait.
  */
 extern _Atomic unsigned int worker_signals;
 
 enum { WORKER_RUN = 0, WORKER_FINISH = 1, WORKER_ABANDON = 2 };
 
 /*
- * Runs `work` in a child process, the worker, and returns the worker's exit status. Returns EXIT_FAILED, with a message
- * on standard error, if a signal killed the worker, or if the worker cannot be started. Signals that would end rbdump
- * are passed on to the worker. Signals that were ignored when rbdump was started stay ignored.
+ * Runs `work` in a child process, the worker, and returns the worker's exit status. If a signal killed the worker, or
+ * if the worker cannot be started, prints a message on standard error and returns EXIT_FAILED. Signals that would end
+ * rbdump are passed on to the worker. Signals that were ignored when rbdump was started stay ignored.
  */
 int worker_run(int (*work)(void *context), void *context);
 
 /*
- * Turns the calling process into a worker. Call this function in the child directly after fork().
+ * Turns the calling process into a worker. Call this function in the child process, directly after fork().
  *   parent  the process that forked the worker. The parent must have blocked SIGCHLD before the fork, because all
  *           threads of a worker must block SIGCHLD (target/tracee.h)
  */
 void worker_begin(pid_t parent);
 
-/* Blocks SIGCHLD, and keeps the previous signal mask for worker_restore_signals(). */
+/* Blocks SIGCHLD, and saves the previous signal mask for worker_restore_signals(). */
 void worker_block_child_signal(void);
 
 /*
- * Restores the signal actions and the signal mask that rbdump was started with. Call this function in a child that is
- * about to call exec.
+ * Restores the signal actions and the signal mask that rbdump had when it was started. Call this function in a child
+ * process that is about to call exec.
  */
 void worker_restore_signals(void);
 

@@ -1,5 +1,5 @@
 /*
- * Copies the bytes of a thread's stack, unchanged, into a ring. Used by stacks.bpf.c.
+ * Copies the bytes of a thread's stack, unchanged, into a ring of records (kernel/ring.h). Used by stacks.bpf.c.
  */
 #ifndef RBDUMP_COPY_BPF_H
 #define RBDUMP_COPY_BPF_H
@@ -11,12 +11,16 @@
 
 #include "kernel/record.h"
 
-/* How many frames are searched for an environment on the stack. Frames of blocks and methods have theirs there. */
+/*
+ * find_stack() looks at this number of frames at most, to find a frame whose environment is on the stack. The frames of
+ * blocks and methods have their environments on the stack.
+ */
 #define LOOKS 64
 
 /*
- * The data that is too large for the program's own stack. There is one for each CPU, and it never has two users at
- * once: the scheduler has interrupts off where it calls on_switch(), so the clock cannot interrupt on_switch().
+ * The data that is too large for the program's own stack. Each CPU has its own struct scratch, which never has two
+ * users at once. The reason is that interrupts are off while the scheduler calls on_switch(), so the clock cannot
+ * interrupt on_switch().
  */
 struct scratch {
 	struct kernel_record record;
@@ -40,7 +44,7 @@ struct extent {
 	__u64 vm_stack, cfp, end, values_end;
 };
 
-/* Limits a length to `most`. The verifier must see in one register that the length has a bound. */
+/* Limits a length to `most`. The result must stay in one register, so that the kernel's verifier sees the limit. */
 static __always_inline __u32 at_most(__u32 length, __u32 most)
 {
 	if (length > most)
@@ -54,7 +58,7 @@ static __always_inline __u64 word_of_ec(const struct scratch *scratch, __u32 off
 	return *(const __u64 *)(scratch->ec + (offset & (KERNEL_EC_MAX - 8)));
 }
 
-/* Reads the execution context of a thread. False if it cannot be read. */
+/* Reads the execution context of a thread. Returns false if the execution context cannot be read. */
 static __always_inline int read_ec(const struct kernel_facts *facts, struct scratch *scratch)
 {
 	struct kernel_record *record = &scratch->record;
@@ -83,8 +87,8 @@ static __always_inline void read_collections(const struct kernel_facts *facts, s
 }
 
 /*
- * Finds the stack. The values end with the highest environment, which is that of the innermost frame whose environment is on
- * the stack.
+ * Finds the stack. The values end with the highest environment on the stack. This environment belongs to the innermost
+ * frame that has its environment on the stack.
  */
 static __always_inline int find_stack(const struct kernel_facts *facts, struct scratch *scratch, __u64 most,
 				      struct extent *ret)
@@ -112,13 +116,13 @@ static __always_inline int find_stack(const struct kernel_facts *facts, struct s
 	return ret->values_end - vm_stack > most ? KERNEL_TOO_DEEP : 0;
 }
 
-/* How long a record is before its frames. */
+/* The number of bytes in a record before the frames. */
 static __always_inline __u32 before_frames(const struct kernel_record *record)
 {
 	return sizeof(*record) + kernel_in_eights(record->ec_length) + kernel_in_eights(record->collections_length);
 }
 
-/* Copies frames and values right into the ring, and ends the record. False if the ring has no room. */
+/* Copies frames and values directly into the ring, and completes the record. Returns false if the ring has no room. */
 static __always_inline int finish(const struct kernel_facts *facts, struct scratch *scratch, void *ring, __u64 wakeup)
 {
 	struct kernel_record *record = &scratch->record;
@@ -154,9 +158,9 @@ static __always_inline int finish(const struct kernel_facts *facts, struct scrat
 	return 1;
 }
 
-/* For finish_copied(): one for each CPU. */
+/* The memory that finish_copied() uses. Each CPU has its own struct room. */
 struct room {
-	/* The verifier rounds up more than kernel_in_eights() does: hence 64. */
+	/* 64 bytes are added, because the verifier assumes longer rounded lengths than kernel_in_eights() returns. */
 	__u8 bytes[sizeof(struct kernel_record) + KERNEL_EC_MAX + KERNEL_COLLECTIONS_MAX + 64 +
 		   2 * KERNEL_PART_MAX_COPIED];
 };
@@ -168,7 +172,7 @@ struct {
 	__type(value, struct room);
 } rooms SEC(".maps");
 
-/* Like finish(), for kernels before 6.16: copies the stack to a `struct room`, and from there into the ring. */
+/* The variant of finish() for kernels before 6.16: copies the stack to a struct room, and from there into the ring. */
 static __always_inline int finish_copied(const struct kernel_facts *facts, struct scratch *scratch, void *ring,
 					 __u64 wakeup)
 {

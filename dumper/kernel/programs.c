@@ -43,11 +43,11 @@ static struct error *refused(int errnum)
 	if (access(KERNEL_TYPES, R_OK) != 0)
 		return error_create(EXIT_FAILED,
 				    "rbdump cannot sample in the kernel: this kernel does not describe its types "
-				    "(" KERNEL_TYPES " is missing; CONFIG_DEBUG_INFO_BTF)");
+				    "(CONFIG_DEBUG_INFO_BTF). Missing file: " KERNEL_TYPES);
 	if (is_locked_down())
 		return error_create(EXIT_NO_PERMISSION,
-				    "the kernel does not let rbdump sample in the kernel: it is locked down (" LOCKDOWN
-				    " says confidentiality)");
+				    "the kernel does not let rbdump sample in the kernel: it is locked down "
+				    "(confidentiality). See " LOCKDOWN);
 	if (errnum == EPERM || errnum == EACCES)
 		return error_create(EXIT_NO_PERMISSION,
 				    "the kernel does not let rbdump sample in the kernel, which needs root, or the "

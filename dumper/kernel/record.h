@@ -1,47 +1,54 @@
 /*
- * What the program in the kernel (stacks.bpf.c) and rbdump tell each other: what the program must know about a Ruby
- * process, and the records that the program writes. This header is compiled for both.
+ * The data that rbdump and the program in the kernel (stacks.bpf.c) exchange: the facts that the program needs about a
+ * Ruby process, and the records that the program writes. Both rbdump and the program include this header.
  *
- * The program copies bytes as they are. It knows no struct of Ruby's: all offsets are in
- * `struct kernel_facts`, which rbdump fills in from the process's layout.
+ * The program copies bytes as they are. The program does not know the structs of Ruby. All offsets are in struct
+ * kernel_facts, which rbdump fills in from the layout of the process.
  */
 #ifndef RBDUMP_KERNEL_RECORD_H
 #define RBDUMP_KERNEL_RECORD_H
 
 #include <linux/types.h>
 
-/* The most bytes of an execution context, and of the garbage collector's state, in a record. Powers of two. */
+/*
+ * The maximum sizes of two parts of a record, in bytes: the execution context, and the garbage collector's state. Both
+ * sizes are powers of two.
+ */
 #define KERNEL_EC_MAX	       1024u
 #define KERNEL_COLLECTIONS_MAX 2048u
 
-/* The most bytes of control frames and of values in a record: 2 MiB each. */
+/* The maximum size of two other parts of a record: the control frames, and the values. Each part has at most 2 MiB. */
 #define KERNEL_PART_MAX (2u << 20)
 
-/* The same on kernels before 6.16, where the program copies the stack to memory of its own first. */
+/* The same maximum for kernels before 6.16. On these kernels, the program first copies the stack to its own memory. */
 #define KERNEL_PART_MAX_COPIED (512u << 10)
 
-/* Where the pthread_t of a thread is. */
+/* The struct in which Ruby stores the pthread_t of a thread. */
 enum kernel_where_pthread { KERNEL_NOWHERE, KERNEL_IN_THREAD, KERNEL_IN_NATIVE };
 
 /* What the program must know about a process. Offsets and lengths are in bytes. */
 struct kernel_facts {
 	__u64 collections;	  /* the address of the state of the garbage collector (ruby/collections.h) */
 	__u32 collections_length; /* at most KERNEL_COLLECTIONS_MAX; 0: this Ruby has no such state */
-	__u32 thread_is_ec;	  /* a thread is itself an execution context (ruby/context.h) */
-	__u32 thread_word;	  /* offset in a thread: the pointer to its execution context, unless `thread_is_ec` */
-	__u32 ec_offset;	  /* offset in an execution context: where the part that is copied begins */
-	__u32 ec_length;	  /* the length of that part: at most KERNEL_EC_MAX */
-	__u32 vm_stack, words, cfp; /* offsets in that part; each member has 8 bytes */
-	/* Whether each stack ends a kernel_ring_wait(). Each such wake-up costs the sampled thread about 1 us. */
+	__u32 thread_is_ec;	  /* not 0: a thread is itself an execution context (ruby/context.h) */
+	__u32 thread_word;	  /* offset in a thread: the pointer to the execution context, if `thread_is_ec` is 0 */
+	__u32 ec_offset;	  /* offset in an execution context at which the copied part begins */
+	__u32 ec_length;	  /* the length of the copied part: at most KERNEL_EC_MAX */
+	__u32 vm_stack, words, cfp; /* offsets in the copied part; each of these members has 8 bytes */
+	/*
+	 * Whether kernel_ring_wait() returns when a stack is written to the ring. Each such wake-up of rbdump costs the
+	 * sampled thread about 1 us.
+	 */
 	__u32 wakes;
 	/*
-	 * Where the pthread_t of a thread is. It must be equal to the fs_base of the thread's native thread. With
-	 * KERNEL_IN_THREAD, it is at the offset `pthread` in the thread. With KERNEL_IN_NATIVE, it is at the offset
-	 * `pthread` in the struct to which the word at the offset `native` in the thread points.
+	 * Where the pthread_t of a thread is. This pthread_t must be equal to the fs_base of the native thread. With
+	 * KERNEL_IN_THREAD, the pthread_t is in the thread, at the offset `pthread`. With KERNEL_IN_NATIVE, the
+	 * pthread_t is in another struct, at the offset `pthread`. The word at the offset `native` in the thread points
+	 * to that struct.
 	 */
 	__u32 where_pthread, native, pthread;
-	__u32 thread_words[3];	    /* offsets in a thread: words that tell what the thread waits for */
-	__u32 frame_size, frame_ep; /* the size of a control frame, and the offset of its ep */
+	__u32 thread_words[3];	    /* offsets in a thread of the words that tell what the thread waits for */
+	__u32 frame_size, frame_ep; /* the size of a control frame, and the offset of ep in a control frame */
 };
 
 /* What a record is about. All records begin with struct kernel_head. */
@@ -50,53 +57,60 @@ enum kernel_kind {
 	KERNEL_WAIT_STACK, /* struct kernel_record: the stack of a thread that leaves its CPU; the next record says why */
 	KERNEL_OUT,	   /* struct kernel_switch: a thread has left its CPU */
 	KERNEL_IN,	   /* struct kernel_switch: a thread was given a CPU */
-	KERNEL_UNKNOWN,	   /* struct kernel_head: a thread ran that the program does not know */
+	KERNEL_UNKNOWN,	   /* struct kernel_head: the program does not know the thread `tid`, which has run */
 };
 
 struct kernel_head {
 	__u64 time_ns; /* by CLOCK_MONOTONIC */
-	__u32 tid;     /* in rbdump's pid namespace */
+	__u32 tid;     /* the thread's id in rbdump's pid namespace */
 	__u32 kind;    /* enum kernel_kind */
 };
 
-/* A thread was switched. */
+/* A thread has left its CPU, or was given a CPU. */
 struct kernel_switch {
 	struct kernel_head head;
 	__u64 thread; /* its rb_thread_t */
-	/* With KERNEL_IN: when the thread was woken; 0: it was not woken, or that is not known */
+	/*
+	 * With KERNEL_IN: the time at which the thread was woken; 0: the thread was not woken, or the time is not known
+	 */
 	__u64 woken_ns;
-	/* With KERNEL_OUT: */
-	__u32
-	    task_state; /* 0: it could run on; else what it waits for (TASK_... of the kernel's include/linux/sched.h) */
-	__s32 syscall;	/* the number of the system call that it is in; -1: in none */
-	__u64 unread;	/* not 0: not all of `words` could be read */
-	__u64 words[3]; /* the words of the rb_thread_t at `thread_words` of struct kernel_facts */
+	/*
+	 * The members below are set with KERNEL_OUT. `task_state` is 0 if the thread could still run. Otherwise,
+	 * `task_state` is the kind of wait (TASK_... in the kernel's include/linux/sched.h).
+	 */
+	__u32 task_state;
+	__s32 syscall;	/* the number of the system call that the thread is in; -1: no system call */
+	__u64 unread;	/* 0 if all `words` could be read */
+	__u64 words[3]; /* words of the rb_thread_t, at the offsets `thread_words` (struct kernel_facts) */
 };
 
 /*
- * How many registers of user space a record has: in the order of the kernel's struct pt_regs and struct
- * user_regs_struct.
+ * The number of user-space registers in a record. The registers are in the order of the kernel's struct pt_regs and
+ * struct user_regs_struct.
  */
 #define KERNEL_REGISTERS 21
 
 enum kernel_record_flags {
 	KERNEL_MISSING = 1,  /* a page of the stack is not in memory: the record lacks the frames and the values */
-	KERNEL_TOO_DEEP = 2, /* the stack is longer than a record can be: the record lacks the frames and the values */
-	KERNEL_NO_STACK = 4, /* the thread has no stack, or what it has cannot be one */
+	KERNEL_TOO_DEEP = 2, /* the stack is too long for a record: the record lacks the frames and the values */
+	KERNEL_NO_STACK = 4, /* the thread has no stack, or the addresses of its stack are impossible */
 };
 
 /*
- * The stack of a thread, at an interrupt of a CPU's clock, or when it leaves its CPU. These bytes follow, each part at a
- * multiple of 8 bytes: the part of the execution context, the state of the garbage collector, the control frames from the
- * innermost one to the end of the stack, and the values from the beginning of the stack to the end of the highest environment.
+ * The stack of a thread, copied when its CPU's clock interrupted the thread, or when the thread left its CPU. In the
+ * record, four parts follow this struct, each at a multiple of 8 bytes:
+ * - a part of the execution context;
+ * - the state of the garbage collector;
+ * - the control frames, from the innermost frame to the end of the stack;
+ * - the values, from the beginning of the stack to the end of the highest environment.
  */
 struct kernel_record {
 	struct kernel_head head;
 	__u32 flags; /* enum kernel_record_flags */
 	__u32 unused;
-	__u64 word; /* the second of `thread_words` of struct kernel_facts; 0 if it cannot be read */
+	__u64 word; /* the word at the offset `thread_words[1]` (struct kernel_facts); 0 if the word cannot be read */
 	__u64 thread, ec;
-	__u64 thread_word; /* the word at `thread_word` of struct kernel_facts */
+	__u64 thread_word; /* the word at the offset `thread_word` (struct kernel_facts) */
 	__u64 fs_base;
 	__u64 registers[KERNEL_REGISTERS];
 	__u32 ec_length, collections_length, frames_length,
@@ -104,29 +118,32 @@ struct kernel_record {
 };
 
 /*
- * How many kinds of waits of a thread are told apart: a power of two. At least one wait of each kind is copied per
- * second.
+ * The number of kinds of waits that the program distinguishes for each thread: a power of two. If no wait of a kind was
+ * copied during the last second, the next wait of that kind is copied.
  */
 #define KERNEL_WAITS 8u
 
-/* What the program knows of a thread. */
+/* What the program knows about a thread. */
 struct kernel_thread {
 	__u64 thread; /* the rb_thread_t; 0: not known */
-	__u64 out_ns; /* when the thread last left its CPU; 0: not since the thread became known */
+	__u64 out_ns; /* when the thread last left its CPU; 0: it has not left its CPU since it became known */
 	__u64 woken_ns;
-	__u64 copied_ns[KERNEL_WAITS]; /* when a wait was last copied; the index is a hash of the kind of wait */
-	/* If `thread` is 0: how many times KERNEL_UNKNOWN was repeated for the thread, and when it was last written */
+	__u64 copied_ns[KERNEL_WAITS]; /* when a wait of each kind was last copied; the index is a hash of the kind */
+	/*
+	 * If `thread` is 0: how many times KERNEL_UNKNOWN was repeated for the thread, and the time of the last
+	 * KERNEL_UNKNOWN
+	 */
 	__u64 times, told_ns;
 };
 
 /* How many records of a process were lost, and why. */
 struct kernel_counts {
-	__u64 full;    /* the ring had no room for the stack of an interrupt */
+	__u64 full;    /* the ring had no room for a stack that was copied at an interrupt of the clock */
 	__u64 dropped; /* the ring had no room for a record of another kind */
-	__u64 unread;  /* the thread or its execution context could not be read, because a page is not in memory */
+	__u64 unread;  /* the thread or its execution context could not be read, because a page was not in memory */
 };
 
-/* Parts of a record begin at multiples of 8 bytes. */
+/* Rounds up to a multiple of 8 bytes, because each part of a record begins at such a multiple. */
 static inline __u32 kernel_in_eights(__u32 length)
 {
 	return (length + 7) & ~7u;

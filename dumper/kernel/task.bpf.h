@@ -1,6 +1,7 @@
 /*
- * The members of the kernel's structs that the programs read. libbpf adjusts the offsets to those of the running
- * kernel. It takes these offsets from the kernel's type information (CO-RE).
+ * Members of the kernel's structs: the programs in the kernel read only these members. The library libbpf replaces the
+ * offsets of the members by their offsets in the running kernel. libbpf reads the offsets from the kernel's type
+ * information (CO-RE).
  */
 #ifndef RBDUMP_TASK_BPF_H
 #define RBDUMP_TASK_BPF_H
@@ -17,7 +18,7 @@ struct upid {
 };
 
 struct pid {
-	unsigned int level; /* how many pid namespaces are above that of the process */
+	unsigned int level; /* how many pid namespaces are above the pid namespace of the process */
 	struct upid numbers[1];
 };
 

@@ -1,6 +1,6 @@
 /*
- * A footprint: the bytes of the target that a result was made from. As long as these bytes are unchanged, the result is
- * still right.
+ * A footprint: the bytes of the target that were read to get a result. As long as these bytes are unchanged, the result
+ * is still right.
  */
 #ifndef RBDUMP_FOOTPRINT_H
 #define RBDUMP_FOOTPRINT_H

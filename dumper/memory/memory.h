@@ -3,10 +3,11 @@
  *
  * The code in ruby/ reads the target through the snapshot (for the exceptions, see ruby/ruby.h). So each byte is copied
  * only once, even if it is used many times, and all output comes from the same copy. Data that changes when a thread of
- * the target runs can be copied first, for example while the target is stopped. Data that lasts can be copied later
- * (see memory_reads()). By default, a page is copied when it is first read. memory_prefetch() and memory_fetch() copy
- * many pages in advance, in as few system calls as possible. A read from a sealed snapshot copies nothing: if the
- * snapshot does not contain the page, the read fails, and the page is noted as wanted.
+ * the target runs can be copied first, for example while the target is stopped. Data that lasts, such as code and
+ * names, can be copied later (see memory_reads()). By default, a page is copied when it is first read.
+ * memory_prefetch() and memory_fetch() copy many pages in advance, in as few system calls as possible. A read from a
+ * sealed snapshot copies nothing: if the snapshot does not contain the page, the read fails, and the page is marked as
+ * wanted.
  *
  * Only one thread at a time may use a snapshot.
  */
@@ -23,8 +24,8 @@
 #define MEMORY_PAGE ((uint64_t)4096)
 
 /*
- * The source of pages: a function that copies `count` pages to `buffer`, one after the other. `pages` contains the
- * addresses of these pages, in ascending order. The function sets ok[i] to true if page i could be read.
+ * The source of pages: a function that copies `count` pages to `buffer`, without gaps. `pages` contains the addresses
+ * of these pages, in ascending order. The function sets ok[i] to true if page i could be read.
  */
 typedef void memory_source(void *context, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok);
 
@@ -42,9 +43,9 @@ void memory_destroy(struct memory *memory); /* NULL is fine */
 bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t length);
 
 /*
- * Sets a time limit for reads. The time is counted from this call. When the time is over, each read fails immediately.
- * The limit also ends loops that follow pointers in the target's data, because each step of such a loop needs a read.
- * The limit does not apply to memory_prefetch(), memory_fetch(), memory_copy_again(), or the pages that
+ * Sets a time limit for reads. The time begins with this call. When the time is over, each read fails immediately. The
+ * limit also ends loops that follow pointers in the target's data, because each step of such a loop needs a read. The
+ * limit does not apply to memory_prefetch(), memory_fetch(), memory_copy_again(), or the pages that
  * memory_has_changed() reads again.
  *   limit_ns  the limit in nanoseconds; 0: no limit
  */
@@ -61,42 +62,43 @@ void memory_count_own_time(struct memory *memory);
 clockid_t memory_clock(const struct memory *memory);
 
 /*
- * Whether, since the last call of memory_limit(), a read has failed because the time was over. If so, not everything
- * was read, and conclusions from failed reads can be wrong.
+ * Whether the time limit has made a read fail since the last call of memory_limit(). If so, conclusions from failed
+ * reads can be wrong, because not everything was read.
  */
 bool memory_is_over(const struct memory *memory);
 
 struct footprint;
 
-/* From this call on, `footprint` receives all bytes that are read. NULL: no bytes are recorded. */
+/* From this call on, `footprint` receives all bytes that are read. If `footprint` is NULL, no bytes are recorded. */
 void memory_record(struct memory *memory, struct footprint *footprint);
 
 /*
- * Lays pieces (overlay.h) over the snapshot: a read that lies within one piece gets the bytes of that piece. The pieces must
- * be in ascending order of their addresses. Where pieces overlap, they must have the same bytes. The caller owns the pieces,
- * and must keep them until the next call of memory_overlay() replaces them. If `count` is 0, all pieces are removed.
- *   low, high  if there are pieces, a read that begins in [low, high) fails unless the read lies within one piece
+ * Lays pieces (overlay.h) over the snapshot: a read that lies within one piece gets the bytes of that piece. The pieces
+ * must be in ascending order of their addresses. Where pieces overlap, they must have the same bytes. The caller owns
+ * the pieces, and must keep them until the next call of memory_overlay() replaces them. If `count` is 0, all pieces are
+ * removed.
+ *   low, high  if there are pieces, a read that begins in [low, high) succeeds only if it lies within one piece
  */
 void memory_overlay(struct memory *memory, const struct memory_piece *pieces, size_t count, uint64_t low,
 		    uint64_t high);
 
 /*
- * Drops all copied pages, and unseals the snapshot. Then allocates and touches memory for every page that has been read
- * or noted as wanted so far, so that the next memory_prefetch() need not allocate memory. Returns false if out of
- * memory.
+ * Drops all copied pages, and unseals the snapshot. Then allocates memory for every page that was read or marked as
+ * wanted so far, and touches this memory. So the next memory_prefetch() does not have to allocate memory. Returns false
+ * if out of memory.
  */
 bool memory_forget(struct memory *memory);
 
 /*
  * Copies the pages for which memory_forget() or memory_forget_changing() allocated memory. The function does nothing
- * else, because the target can be stopped during the call.
+ * else, because the target may be stopped during the call.
  */
 void memory_prefetch(struct memory *memory);
 
 /*
- * Whether the target's bytes differ from the copy. If memory_copy_again() has copied all pages of the range, compares
- * the copy with the second copy. Otherwise, reads the pages from the target again. Does not change the copy. Also true
- * if the bytes cannot be read.
+ * Whether the target's bytes differ from the copy. If memory_copy_again() has copied all pages of the range, the
+ * function compares the copy with the second copy. Otherwise, it reads the pages from the target again. It does not
+ * change the copy. Also returns true if the bytes cannot be read.
  */
 bool memory_has_changed(struct memory *memory, uint64_t address, size_t length);
 
@@ -115,79 +117,84 @@ void memory_set_lacking(struct memory *memory, bool (*lacks)(const void *context
 size_t memory_lacked(const struct memory *memory);
 
 /*
- * A snapshot can contain data of two moments. At the first moment, the target is stopped, or seems to stand still. Data
- * that changes as soon as a thread of the target goes on is copied at the first moment. Data that lasts (code, names)
+ * A snapshot can contain data from two moments. At the first moment, the target is stopped, or seems to stand still.
+ * This is the moment to copy data that changes as soon as a thread of the target goes on. Data that lasts (code, names)
  * is copied later. These are the steps:
  *
  *   1. While the target runs, read all data that is needed. These reads show which pages contain data that changes.
  *   2. Call memory_forget_changing(). Stop the target, and call memory_prefetch(), which copies the pages that contain
  *      data that changes. More pages may be read or fetched while the target is stopped.
  *   3. Let the target go on, call memory_seal_changing(), and read everything again. Data that changes is read only
- *      from the pages that were copied in step 2. If such a read needs another page, it fails, and memory_missed()
- *      counts it.
+ *      from the pages that were copied in step 2. If such a read needs another page, the read fails, and
+ *      memory_missed() counts the failure.
  *
- * If the target is not stopped in step 2, call memory_copy_again() at the end of this step. memory_has_changed() then
- * tells what has changed during this step.
+ * If the target is not stopped in step 2, call memory_copy_again() at the end of step 2. Then memory_has_changed()
+ * tells what changed during step 2.
  *
  * The caller must find out whether the data that was copied later is still the same (ruby/collections.h).
  */
 enum memory_kind { MEMORY_CHANGES, MEMORY_LASTS };
 
 /*
- * Sets the kind of data that all reads from this call on are for. Before the first call, the kind is MEMORY_CHANGES.
- * Returns the previous kind.
+ * Sets the kind of the data that is read after this call. Before the first call, the kind is MEMORY_CHANGES. Returns
+ * the previous kind.
  */
 enum memory_kind memory_reads(struct memory *memory, enum memory_kind kind);
 
 /*
- * Like memory_forget(), but memory_prefetch() then copies only the pages from which data that changes was read since
- * the last call of memory_forget() or memory_seal_changing(). These include the pages for which such a read failed
- * because the page had not been copied in time.
+ * Like memory_forget(), but the next memory_prefetch() copies only pages with data that changes. These are the pages
+ * from which such data was read since the last call of memory_forget() or memory_seal_changing(). This includes pages
+ * for which such a read failed because the page had not been copied in time.
  */
 bool memory_forget_changing(struct memory *memory);
 
-/* Call this function when the target goes on. Pages that are copied after this call are only for data that lasts. */
+/*
+ * Call this function when the target goes on. Pages that are copied after this call are used only for data that lasts.
+ */
 void memory_seal_changing(struct memory *memory);
 
 /*
  * Call this function between memory_forget_changing() and memory_seal_changing(). All pages that were copied since
- * memory_forget_changing() are copied a second time, in one call of the source. From then on, until pages are
- * forgotten, memory_has_changed() tells what changed between the two copies. After memory_seal_changing(), data that
- * lasts is read from the second copy, because the second copy contains everything to which the first copy can refer. A
- * page that cannot be read again counts as unreadable. Returns false if out of memory.
+ * memory_forget_changing() are copied a second time, in one call of the source. Then memory_has_changed() tells what
+ * changed between the two copies, until the pages are forgotten. After memory_seal_changing(), data that lasts is read
+ * from the second copy, because the second copy contains everything that the first copy can refer to. A page that
+ * cannot be read again counts as unreadable. Returns false if out of memory.
  */
 bool memory_copy_again(struct memory *memory);
 
-/* The number of pages that have been read or noted as wanted since the snapshot was created. */
+/* The number of pages that were read or marked as wanted since the snapshot was created. */
 size_t memory_pages(const struct memory *memory);
 
-/* The number of pages that reads have copied, or tried to copy, so far. A read copies a page when it is first read. */
+/*
+ * The number of pages that were copied so far because of a read. Pages that could not be copied are included. A page is
+ * copied when it is first read.
+ */
 size_t memory_copied(const struct memory *memory);
 
-/* Seals the snapshot: reads copy no pages until memory_forget() is called. */
+/* Seals the snapshot: until memory_forget() is called, a read does not copy pages. */
 void memory_seal(struct memory *memory);
 
 /*
- * The number of reads of the sealed snapshot that have failed because a page was not copied. After
- * memory_seal_changing(): the number of reads of data that changes that have failed because a page was not copied
- * before memory_seal_changing(). memory_fetch(), and the functions that seal the snapshot or forget pages, reset this
- * number to 0.
+ * The number of reads of the sealed snapshot that failed because a page had not been copied. After
+ * memory_seal_changing(), the function counts only reads of data that changes. Such a read fails if a page was not
+ * copied before memory_seal_changing(). The number is reset to 0 by memory_fetch(), and by the functions that seal the
+ * snapshot or forget pages.
  */
 size_t memory_missed(const struct memory *memory);
 
 /*
- * Notes the pages of the range [start, end) as wanted. Between memory_forget_changing() and memory_seal_changing(), also
- * notes that they contain data that changes. Does nothing if one piece that was laid over the snapshot contains the whole
- * range. If there is no room for more pages, the remaining pages are not noted. Copies nothing yet.
+ * Marks the pages of the range [start, end) as wanted. Between memory_forget_changing() and memory_seal_changing(),
+ * also marks them as pages with data that changes. Does nothing if one piece that was laid over the snapshot contains
+ * the whole range. If there is no room for more pages, the remaining pages are not marked. Copies nothing yet.
  */
 void memory_want(struct memory *memory, uint64_t start, uint64_t end);
 
 /*
- * Copies all pages that are noted as wanted, in as few system calls as possible. Between memory_forget_changing() and
+ * Copies all pages that are marked as wanted, in as few system calls as possible. Between memory_forget_changing() and
  * memory_seal_changing(), copies only the wanted pages that contain data that changes. After memory_seal_changing(),
- * copies only the wanted pages from which data that lasts was read between that call and the previous call of
- * memory_forget() or memory_seal_changing(). Earlier copies stay as they are, and a sealed snapshot stays sealed. So a
- * search can seal the snapshot, read what it can, fetch the missing pages, and continue. Returns how many pages the
+ * copies only the wanted pages from which data that lasts was read in the previous pass. A pass begins with each call
+ * of memory_forget() or memory_seal_changing(). Earlier copies stay as they are, and a sealed snapshot stays sealed. So
+ * a search can seal the snapshot, read what it can, fetch the missing pages, and continue. Returns how many pages the
  * function tried to copy; 0 if out of memory.
  */
 size_t memory_fetch(struct memory *memory);

@@ -22,12 +22,13 @@ struct overlay {
 	const struct memory_piece *pieces; /* owned by the caller */
 	size_t count;
 	size_t last;	    /* the index of the piece that was found last; 0 at first */
-	uint64_t low, high; /* if there are pieces, a read that begins in [low, high) reads only pieces */
+	uint64_t low, high; /* if there are pieces, a read that begins in [low, high) uses only the pieces */
 };
 
 /*
  * Returns a piece that contains all `length` bytes at `address`; NULL if no such piece is found. A short piece may lie
- * within a longer piece that begins before it. So the last four pieces that begin at or before `address` are tried.
+ * within a longer piece that begins before the short piece. So the last four pieces that begin at or before `address`
+ * are tried.
  */
 const struct memory_piece *overlay_find(struct overlay *overlay, uint64_t address, size_t length);
 

@@ -21,20 +21,20 @@ bool debug_info_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *ret);
 /*
  * Finds the functions at an address of a unit. The innermost function comes first. The last function is not inlined;
  * all other functions are inlined into it.
- *   ret, room  receives at most `room` functions. If there are more, the outermost inlined functions are omitted
+ *   ret, room  `ret` receives at most `room` functions. If there are more, the outermost inlined functions are omitted
  * Returns the number of functions in `ret`.
  */
 size_t debug_info_functions(Dwarf_Die *unit, uint64_t address, Dwarf_Die *ret, size_t room);
 
 /*
  * The name of a function: its linkage name if the language has linkage names (Rust, C++). NULL if the function has no
- * name. The string belongs to the Dwarf.
+ * name. The string belongs to the Dwarf object.
  */
 const char *debug_info_name(Dwarf_Die *function);
 
 /* A line of source. */
 struct debug_info_line {
-	const char *file; /* belongs to the Dwarf; NULL if not known */
+	const char *file; /* belongs to the Dwarf object; NULL if not known */
 	int number;	  /* line number; 0 if not known */
 };
 
@@ -44,7 +44,7 @@ struct debug_info_line debug_info_line(Dwarf_Die *unit, uint64_t address);
 /* The line at which an inlined function was called. */
 struct debug_info_line debug_info_call(Dwarf_Die *unit, Dwarf_Die *inlined);
 
-/* The folder to which a unit's paths are relative; NULL if not known. The string belongs to the Dwarf. */
+/* The folder to which a unit's paths are relative; NULL if not known. The string belongs to the Dwarf object. */
 const char *debug_info_folder(Dwarf_Die *unit);
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * Symbolizes addresses of a process. The function and the offset of an address come from the symbol table. The inlined
- * functions, the source file and the line come from debug info. The debug info is in the mapped ELF file, or in a debug
- * file, which rbdump finds through the debuglink, in the build-id folders or through debuginfod.
+ * functions, the source file and the line come from debug info. The debug info is in the mapped ELF file, or in a
+ * separate debug file. rbdump finds the debug file through the debuglink, in the build-id folders or through
+ * debuginfod.
  *
  * The process is not stopped. Only symbolizer_open() reads the process, so symbolize() also works after the process has
  * ended. A file's symbols and debug info are read the first time that an address in the file is symbolized.
@@ -54,8 +55,8 @@ struct error *symbolizer_open(pid_t pid, struct symbolizer **ret);
 void symbolizer_close(struct symbolizer *symbolizer); /* NULL is fine */
 
 /*
- * Symbolizes an address. Returns false if no ELF file is mapped at the address, for example if a JIT made the code
- * there. When symbolize() returns false, *ret is all zero. The results for recent addresses are cached.
+ * Symbolizes an address. Returns false if no ELF file is mapped at the address, for example if a JIT compiler made the
+ * code there. When symbolize() returns false, *ret is all zero. The results for recent addresses are cached.
  */
 bool symbolize(struct symbolizer *symbolizer, uint64_t address, struct symbolized *ret);
 

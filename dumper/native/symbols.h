@@ -1,6 +1,6 @@
 /*
- * The symbols of an ELF file's code. If several symbols match an address (aliases, functions without a size), the
- * symbol that gdb's `info symbol` shows is chosen.
+ * The symbols of an ELF file's code. If several symbols match an address (aliases, functions without a size),
+ * symbols_find() chooses the symbol that gdb's `info symbol` shows.
  *
  * The file may be hostile. libelf or the code in symbols.c checks each offset and each count.
  */

@@ -1,16 +1,16 @@
 /*
- * A candidate is a process that descends from a recorded process, and that is not known to be a Ruby. Most candidates
- * never become Rubies, so a candidate must cost very little CPU time. To look at a candidate, rbdump starts a capture,
- * which checks for a short time whether the candidate is a Ruby. rbdump looks at a candidate when the candidate is new,
- * and again after each exec. In both cases, a second look follows 0.5 s after the first look. rbdump skips these looks
- * if another process that ran the same program was not a Ruby. Apart from these looks, rbdump looks at a candidate only
- * rarely, to notice whether the candidate has loaded Ruby's library meanwhile.
+ * A candidate is a process that descends from a recorded process, and that is not known to be a Ruby process. Most
+ * candidates never run Ruby, so rbdump must spend very little CPU time on each candidate. To look at a candidate,
+ * rbdump starts a capture (capture.h). The capture checks for a short time whether the candidate is a Ruby process.
+ * Each candidate gets two looks, 0.5 s apart, when it is new, and two more looks after each exec. These looks are
+ * skipped if another process that ran the same program was not a Ruby process. Apart from these looks, rbdump looks at
+ * a candidate only rarely, to notice whether the candidate has meanwhile loaded Ruby's library.
  *
- * The kernel reports each exec (execs.h). In addition, rbdump checks each candidate for an exec once per second, or
- * more often if the kernel does not report every exec. The check reads from /proc/PID/mem. If that file was opened
- * before an exec, a read after the exec returns 0, because the old memory is gone (fs/proc/base.c, mem_rw()). If rbdump
- * cannot open /proc/PID/mem (CAP_SYS_PTRACE alone does not permit this), the check compares the file behind
- * /proc/PID/exe with `program` of struct candidate.
+ * If the kernel permits it, rbdump receives a report of each exec (execs.h). In addition, rbdump checks each candidate
+ * for an exec once per second. If reports may be missing, these checks are more frequent. Each check reads from
+ * /proc/PID/mem. If that file was opened before an exec, a read after the exec returns 0, because the old memory is
+ * gone (fs/proc/base.c, mem_rw()). If rbdump cannot open /proc/PID/mem (CAP_SYS_PTRACE alone does not permit this), the
+ * check compares the file behind /proc/PID/exe with `program` of struct candidate.
  */
 #ifndef RBDUMP_CANDIDATES_H
 #define RBDUMP_CANDIDATES_H
@@ -29,12 +29,12 @@ struct program {
 struct candidate {
 	pid_t pid;
 	uint64_t started;	/* pid and start time together identify one process */
-	int memory_fd;		/* the open /proc/PID/mem; -1 if that file or /proc/PID/maps cannot be read */
+	int memory_fd;		/* descriptor of /proc/PID/mem; -1 if that file or /proc/PID/maps cannot be read */
 	uint64_t address;	/* an address that was mapped when `memory_fd` was opened */
 	struct program program; /* the program that the candidate runs; used only if `memory_fd` is -1 */
-	bool fresh;	/* the candidate was just started or has just called exec, so it might become a Ruby soon */
-	bool execed;	/* candidates_execed() was called for the candidate */
-	bool looked_at; /* a capture is looking at the candidate */
+	bool fresh;		/* the candidate was just started or has just called exec, so it might soon run Ruby */
+	bool execed;		/* candidates_execed() was called for the candidate */
+	bool looked_at;		/* a capture is looking at the candidate */
 	unsigned int looks;
 	uint64_t again_ns; /* when to check again which program the candidate runs; 0: never */
 	uint64_t due_ns;   /* when to look at the candidate next */
@@ -45,7 +45,7 @@ struct candidate {
 struct candidate_list {
 	struct candidate *of;
 	size_t count, capacity;
-	/* Programs whose processes were not Rubies. */
+	/* Programs whose processes did not run Ruby. */
 	struct program *programs;
 	size_t nr_programs, programs_capacity;
 	uint64_t read_ns; /* when all candidates were last checked for an exec */
@@ -61,7 +61,7 @@ void candidates_clear(struct candidate_list *list);
 void candidates_begin(struct candidate_list *list);
 
 /*
- * Notes that a descendant exists, and adds it if it is new. False if out of memory.
+ * Notes that a descendant exists. Adds the descendant to the list if it is new. Returns false if out of memory.
  *   fresh  whether the descendant was just started
  */
 bool candidates_see(struct candidate_list *list, pid_t pid, uint64_t started, bool fresh, uint64_t now_ns);
@@ -84,16 +84,16 @@ void candidates_execed(struct candidate_list *list, pid_t pid);
 struct candidate *candidates_next(struct candidate_list *list, uint64_t now_ns);
 
 /*
- * Notes that a look at a candidate has ended without finding a Ruby.
- *   no_ruby  whether the candidate is not a Ruby at all (`no_ruby` of struct error). If true, rbdump assumes that other
- *            processes that run the same program are not Rubies either. If false, the candidate might be a Ruby that
- *            hangs while it starts
+ * Call this function if a look at a candidate has ended and has not shown that the candidate is a Ruby process.
+ *   no_ruby  true if the candidate does not run Ruby at all (`no_ruby` of struct error). In this case, rbdump assumes
+ *            that other processes with the same program do not run Ruby either. If false, the candidate might be a Ruby
+ *            process that hangs while it starts
  */
 void candidates_is_none(struct candidate_list *list, pid_t pid, uint64_t started, bool no_ruby, uint64_t now_ns);
 
 /*
  * Makes the next candidates_sweep() remove a candidate. Call this function if a look has shown that the candidate is a
- * Ruby or cannot be recorded, or if the candidate has ended.
+ * Ruby process or cannot be recorded, or if the candidate has ended.
  */
 void candidates_drop(struct candidate_list *list, pid_t pid, uint64_t started);
 

@@ -1,11 +1,12 @@
 /*
- * A capture: a process of rbdump that samples one target. rbdump record has one capture for each process that it
- * follows. A read of a target's memory might never return. Such a read blocks only the capture of that target. The
+ * A capture is a process of rbdump that samples one target. In a recording, there is one capture for each process that
+ * is followed. A read of a target's memory might never return. Such a read blocks only the capture of that target. The
  * other captures continue. A capture is a worker (guard/worker.h): if rbdump is killed, the capture goes on until it
  * has detached from its target.
  *
- * A capture waits until its target is a Ruby, and then samples the target until the target ends. If the target calls
- * exec, the capture waits again until the target is a Ruby. A capture sends its records to rbdump through a pipe.
+ * A capture waits until its target is a Ruby process, and then samples the target until the target ends. If the target
+ * calls exec, the capture waits again until the target is a Ruby process. A capture sends its records to rbdump through
+ * a pipe.
  */
 #ifndef RBDUMP_CAPTURE_H
 #define RBDUMP_CAPTURE_H
@@ -15,8 +16,8 @@
 
 /* Memory that rbdump shares with all its captures. */
 struct capture_control {
-	_Atomic int stop;		     /* if set, captures must send the records that they have, and end */
-	_Atomic uint32_t samplers;	     /* how many captures are sampling a Ruby now; they share the CPU limit */
+	_Atomic int stop;		     /* if set, each capture must send the records that it has, and then end */
+	_Atomic uint32_t samplers;	     /* number of captures that are sampling now and share the CPU limit */
 	_Atomic uint32_t part;		     /* number of the part (file) that is being written; it never decreases */
 	_Atomic uint64_t part_origins_ns[2]; /* `origin_ns` of the last two parts, indexed by part % 2 */
 };
@@ -30,11 +31,11 @@ void capture_begin_part(struct capture_control *control, uint32_t part, uint64_t
 struct capture_options {
 	uint32_t process; /* the number of the process in the recording */
 	pid_t pid;
-	bool awaited;  /* the user gave the pid, without --children, so it is an error if the process is not a Ruby */
-	bool descends; /* found with --children; the capture gives up if the process does not become a Ruby in time */
-	/* With `descends`: how long the capture waits for the process to become a Ruby. `patience_ns` applies only if
-	   the process is not a Ruby at all (`no_ruby` of struct error), and was not a Ruby before. Otherwise, WAIT_NS
-	   in capture.c applies. */
+	bool awaited;  /* the user gave the pid without --children, so a process that does not run Ruby is an error */
+	bool descends; /* found with --children; if the process does not run Ruby in time, the capture gives up */
+	/* If `descends` is true: how long the capture waits for the process to become a Ruby process. `patience_ns`
+	   applies only if the process does not run Ruby at all (`no_ruby` of struct error), and did not run Ruby
+	   before. Otherwise, WAIT_NS in capture.c applies. */
 	long patience_ns;
 	bool launched; /* rbdump has started the process */
 	double rate;
@@ -51,7 +52,7 @@ struct capture_options {
 enum capture_what {
 	CAPTURE_RECORDS, /* records follow */
 	CAPTURE_ERROR,	 /* the target cannot be recorded; the error message follows */
-	CAPTURE_NO_RUBY, /* the last message if the target did not become a Ruby in time, so the capture gave up */
+	CAPTURE_NO_RUBY, /* the last message if the capture gave up because the target did not run Ruby in time */
 	CAPTURE_END, /* the last message in all other cases, for example if the target has ended or `stop` was set */
 };
 
@@ -61,12 +62,12 @@ struct capture_message {
 	uint32_t length;
 	uint32_t part; /* the part that the records belong to */
 	int status;    /* with CAPTURE_ERROR: the status of the error (enum exit_status) */
-	bool is_ruby;  /* the target is a Ruby, or was one */
-	/* With CAPTURE_NO_RUBY: the target is not a Ruby at all (`no_ruby` of struct error). If false, the target might
-	   be a Ruby that hangs while it starts. */
+	bool is_ruby;  /* the target is or was a Ruby process */
+	/* With CAPTURE_NO_RUBY: true if the target does not run Ruby at all (`no_ruby` of struct error). If false, the
+	   target might be a Ruby process that hangs while it starts. */
 	bool no_ruby;
 	bool nearest;		      /* the target is read through the layout of another release */
-	struct profile_counts counts; /* the counts of this process in `part` so far */
+	struct profile_counts counts; /* the sample counts of this process in `part` so far */
 };
 
 /* The maximum of `length` in struct capture_message. */

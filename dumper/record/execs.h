@@ -1,7 +1,7 @@
 /*
- * Tells which processes of the machine have called exec. When a process calls exec, the kernel writes a report to
- * shared memory (perf_event_open(2), PERF_RECORD_COMM). So rbdump can read the reports without a system call, however
- * many processes there are.
+ * Finds out which processes on this machine have called exec. When a process calls exec, the kernel writes a report to
+ * shared memory (perf_event_open(2), PERF_RECORD_COMM). To read the reports, rbdump therefore needs no system call,
+ * even if there are many processes.
  *
  * Only one thread of rbdump may use a struct execs at a time.
  */

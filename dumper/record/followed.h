@@ -25,10 +25,10 @@ struct followed {
 	bool descends; /* as in capture_options */
 	bool given_up; /* the last message was CAPTURE_NO_RUBY */
 	bool no_ruby;  /* `no_ruby` of the last message */
-	int status;    /* the status of a capture that has ended, as waitpid() reports it */
+	int status;    /* after the capture has ended: its status, as waitpid() reports it */
 	uint32_t part; /* the part to which the latest records of the capture belong */
-	struct profile_counts counts;	     /* the counts of the process in `part` */
-	struct profile_counts counts_before; /* the counts of the process in all earlier parts */
+	struct profile_counts counts;	     /* the sample counts of the process in `part` */
+	struct profile_counts counts_before; /* the sample counts of the process in all earlier parts */
 };
 
 struct followed_list {
@@ -37,26 +37,28 @@ struct followed_list {
 	uint32_t next_process;
 };
 
-/* Starts a capture for a process. Fails if no pipe or process can be created, or if out of memory. */
+/* Starts a capture for a process. Fails if rbdump cannot create a pipe or a process, or if out of memory. */
 struct error *followed_begin(struct followed_list *list, const struct capture_options *options, uint64_t started);
 
 /* Finds a process by pid and start time; NULL if the process is not followed. */
 struct followed *followed_find(const struct followed_list *list, pid_t pid, uint64_t started);
 
-/* Handles one message of a capture. `data` has the `length` bytes that follow the message in the pipe. */
+/* Handles one message of a capture. `data` contains the `length` bytes that follow the message in the pipe. */
 typedef struct error *followed_take(void *context, struct followed *of, const struct capture_message *message,
 				    const uint8_t *data);
 
 /*
- * Reads what a capture has sent, and calls `take` for each complete message. If the capture has ended or has sent an
- * invalid message, sets `capture` to 0. Stops at the first error that `take` returns, and returns that error.
+ * Reads the bytes that a capture has sent, and calls `take` for each complete message. If the capture has ended or has
+ * sent an invalid message, sets `capture` to 0. Stops at the first error that `take` returns, and returns that error.
  */
 struct error *followed_read(struct followed *followed, followed_take *take, void *context);
 
-/* Forgets each process that was given up, if its capture has ended. Such a process can be followed again later. */
+/*
+ * Forgets each process whose capture has given up and has ended. Such a process can be followed again later.
+ */
 void followed_forget_given_up(struct followed_list *list);
 
-/* Forgets each process that has ended, if its capture has ended, too. */
+/* Forgets each process that has ended and whose capture has ended. */
 void followed_forget_ended(struct followed_list *list);
 
 /* How many captures are running. */

@@ -1,5 +1,5 @@
 /*
- * The messages of rbdump record, on standard error.
+ * The messages that `rbdump record` prints on standard error.
  */
 #ifndef RBDUMP_MESSAGES_H
 #define RBDUMP_MESSAGES_H

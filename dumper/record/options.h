@@ -21,7 +21,7 @@ struct record_options {
 	const char *offsets;
 	bool nearest; /* as in session_options */
 	unsigned int time_limit_s;
-	bool raw;		      /* write the recording itself, instead of a report in `report.format` */
+	bool raw;		      /* write the recording itself, not a report in the format `report.format` */
 	bool named;		      /* the user has named the output file */
 	struct report_options report; /* report.output is the name of the output file, even if `raw` is set */
 };

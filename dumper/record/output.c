@@ -63,15 +63,15 @@ static int open_own(const char *path, const char **why)
 	fd = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0) {
 		if (errno == ELOOP)
-			*why = "it is a symbolic link";
+			*why = "the file is a symbolic link";
 		return -1;
 	}
 	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
-		*why = "it is not a regular file";
+		*why = "the file is not a regular file";
 	else if (status.st_uid != geteuid())
-		*why = "it belongs to another user";
+		*why = "the file belongs to another user";
 	else if (status.st_nlink != 1)
-		*why = "it has other names (hard links)";
+		*why = "the file has other names (hard links)";
 	if (!*why && ftruncate(fd, 0) == 0)
 		return fd;
 	close(fd);

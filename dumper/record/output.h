@@ -10,7 +10,7 @@
 struct output;
 
 /*
- * Opens the output. Fails if the file cannot be opened, or is refused (see `named`).
+ * Opens the output. Fails if the file cannot be opened, or if output_open() refuses the file (see `named`).
  *   name   the name of the file; "-": standard output; NULL: a temporary file without a name (see output_reread())
  *   named  whether the user has named the file. If true, the file may be of any kind, even a link or a device. If
  *          false, the file must not exist yet, or must be a regular file that belongs to the user and has only one hard
@@ -28,8 +28,8 @@ struct error *output_flush(struct output *output);
 /*
  * Begins the next part: FILE.1 follows FILE, and FILE.2 follows FILE.1. Records for the previous part can still be
  * added until output_finish_before() is called. At most two parts are open at a time: if two are open already,
- * output_rotate() first finishes the older one.
- *   now_ns  the current time, in ns since the beginning of the part that ends
+ * output_rotate() first finishes the older part.
+ *   now_ns  the current time, in ns since the beginning of the current part, which ends now
  *   start   time 0 of the new part, by CLOCK_REALTIME
  */
 struct error *output_rotate(struct output *output, uint64_t now_ns, const struct timespec *start);
@@ -53,7 +53,7 @@ int output_reread(struct output *output);
 const char *output_name(const struct output *output);
 
 /*
- * Removes the file if it is a regular file and the only part. Call this function if nothing was recorded.
+ * Removes the output file if it is a regular file and the only part. Call this function if nothing was recorded.
  */
 void output_remove(struct output *output);
 

@@ -210,10 +210,11 @@ static struct error *note_ended(struct recorder *recorder, struct followed *of)
 
 		/* Otherwise it ran into a time limit, and has said so itself. */
 		if (WIFSIGNALED(of->status))
-			text_format(&text,
-				    "process %d is no longer recorded: the process that samples it was killed by a "
-				    "signal (%s)",
-				    of->pid, strsignal(WTERMSIG(of->status)));
+			text_format(
+			    &text,
+			    "process %d is no longer recorded: the process of rbdump that sampled it was killed by a "
+			    "signal (%s)",
+			    of->pid, strsignal(WTERMSIG(of->status)));
 		if (text.data)
 			messages_say(text.data);
 		text_clear(&text);
@@ -348,10 +349,9 @@ static struct error *run(struct recorder *recorder)
 static struct error *no_ruby(const struct recorder *recorder)
 {
 	if (recorder->launched != 0)
-		return error_create(
-		    EXIT_NO_RUBY,
-		    "nothing was recorded: rbdump could not read the program as a Ruby, or the program ended too soon");
-	return error_create(EXIT_NO_RUBY, "nothing was recorded: there was no Ruby to record");
+		return error_create(EXIT_NO_RUBY, "nothing was recorded: rbdump could not read the program as a Ruby "
+						  "process, or the program ended too soon");
+	return error_create(EXIT_NO_RUBY, "nothing was recorded: there was no Ruby process to record");
 }
 
 /* Renders a recording that was written to a file without a name. */

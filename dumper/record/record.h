@@ -2,7 +2,8 @@
  * The verb `rbdump record`: samples the stacks of Ruby processes many times per second.
  *
  * record_main() starts the command if the user gave one, and finds the processes to follow. For each of these
- * processes, record_main() forks a capture (see capture.h). record_main() writes the records that the captures send.
+ * processes, record_main() forks a capture (see capture.h). The captures send records, and record_main() writes these
+ * records.
  */
 #ifndef RBDUMP_RECORD_H
 #define RBDUMP_RECORD_H
@@ -10,8 +11,8 @@
 #include "record/options.h"
 
 /*
- * Makes a recording. Returns the exit status of rbdump. If rbdump started a command and had no error itself, returns
- * the exit status of the command.
+ * Makes a recording. Returns the exit status of rbdump. If rbdump started a command and had no error of its own,
+ * returns the exit status of the command.
  */
 int record_main(const struct record_options *options);
 

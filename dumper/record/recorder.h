@@ -18,11 +18,11 @@ struct recorder {
 	struct timespec origin;	      /* when the recording began */
 	struct timespec part_began;   /* when the current part began */
 	struct timespec before_began; /* when the previous part began */
-	struct timespec sampled;      /* when the first Ruby was found; until then, the same as `origin` */
+	struct timespec sampled;      /* when the first Ruby process was found; before that, equal to `origin` */
 
 	struct output *output;
 	struct followed_list followed;
-	struct profile_counts counts; /* the counts of processes whose captures have ended */
+	struct profile_counts counts; /* the sample counts of processes whose captures have ended */
 	bool any_ruby;
 	enum exit_status status; /* the highest exit status that a failed capture has caused */
 
@@ -39,8 +39,8 @@ struct recorder {
 struct error *recorder_begin(struct recorder *recorder);
 
 /*
- * With --children, looks for descendants of the recorded processes, and follows those that might be Rubies. Searches at
- * most once every 0.1 s.
+ * With --children, looks for descendants of the recorded processes, and follows the descendants that might be Ruby
+ * processes. Searches at most once every 0.1 s.
  */
 struct error *recorder_discover(struct recorder *recorder);
 

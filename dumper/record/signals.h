@@ -25,8 +25,8 @@ void signals_take(bool rotates);
 bool signals_have_terminal(void);
 
 /*
- * Whether to give up a write that a signal has interrupted. True if at least two signals have asked for the end of the
- * recording.
+ * Whether to give up a write that a signal has interrupted. Returns true if at least two signals have asked for the end
+ * of the recording.
  */
 bool signals_give_up(void);
 

@@ -16,7 +16,7 @@ struct spans_options {
 	bool states[SAMPLE_STATES]; /* which thread states to record */
 };
 
-/* Creates a struct spans that has no records yet. NULL if out of memory. */
+/* Creates a struct spans that has no records yet. Returns NULL if out of memory. */
 struct spans *spans_create(const struct spans_options *options);
 void spans_destroy(struct spans *spans); /* NULL is fine */
 
@@ -29,18 +29,18 @@ void spans_set_process(struct spans *spans, const struct profile_process *proces
  */
 void spans_add_starting(struct spans *spans, pid_t tid, uint64_t start_ns, uint64_t end_ns, uint32_t count);
 
-/* What the caller of spans_add() must tell the stream that made the observation. */
+/* Tells which function of the stream (sampling/stream.h) the caller of spans_add() must call. */
 enum spans_request {
 	SPANS_NOTHING,
 	/*
-	 * Call keep_pace(), because names are found too late: either the target might have moved objects before the
-	 * names of this stack's frames were read, or the target has begun collections before the names of many recent
-	 * stacks were read.
+	 * Call keep_pace(), because names are read too late. There are two such cases. First, the target might have
+	 * moved objects before the names of this stack's frames were read. Second, for many recent stacks, a garbage
+	 * collection has begun before the names were read.
 	 */
 	SPANS_KEEP_PACE,
 	/*
-	 * Call ask(), because the names of the thread's stack are not known, and the thread still sleeps with that
-	 * stack.
+	 * Call ask(), because the names of the frames in the thread's stack are not known, and the thread still sleeps
+	 * with this stack.
 	 */
 	SPANS_COPY_AGAIN,
 };
@@ -56,9 +56,9 @@ enum spans_request spans_add(struct spans *spans, const struct session *session,
 void spans_forget_threads(struct spans *spans);
 
 /*
- * Appends everything that was added since the last call of spans_take() to `ret`, in the form of records. Splits each
- * span that is still in progress: the span ends now, and a new span continues it.
- *   counts  receives the counts of this part so far; may be NULL
+ * Appends to `ret` the records of everything that was added since the last call of spans_take(). Splits each span that
+ * is still in progress: the span ends now, and a new span continues it.
+ *   counts  receives the sample counts of this part so far; may be NULL
  * Returns false if this call or any earlier call ran out of memory.
  */
 bool spans_take(struct spans *spans, uint64_t now_ns, struct byte_buffer *ret, struct profile_counts *counts);

@@ -1,5 +1,5 @@
 /*
- * The names of threads.
+ * Reads the names of threads.
  */
 #ifndef RBDUMP_THREAD_NAME_H
 #define RBDUMP_THREAD_NAME_H

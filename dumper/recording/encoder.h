@@ -18,7 +18,7 @@ struct encoder *encoder_create(uint32_t process);
 void encoder_destroy(struct encoder *encoder); /* NULL is fine */
 
 /*
- * The tables of the functions, frames and nodes that spans can refer to. To add to the tables, use
+ * Returns the tables of the functions, frames and nodes that spans can refer to. To add to the tables, use
  * profile_add_function(), profile_add_frame() and profile_add_node(). The tables are valid until the next call of
  * encoder_reset().
  */
@@ -34,8 +34,8 @@ void encoder_process(struct encoder *encoder, const struct profile_process *proc
 void encoder_thread(struct encoder *encoder, uint32_t id, const struct profile_thread *thread);
 
 /*
- * Adds a span. Rounds the start and the end of the span down to microseconds, and writes the difference as the length,
- * so that adjacent spans of a thread stay adjacent.
+ * Adds a span. Rounds the start and the end of the span down to microseconds, and writes the difference as the length.
+ * In this way, adjacent spans of a thread stay adjacent.
  */
 void encoder_span(struct encoder *encoder, const struct profile_span *span);
 
@@ -49,7 +49,7 @@ void encoder_span(struct encoder *encoder, const struct profile_span *span);
  */
 bool encoder_reset(struct encoder *encoder, uint32_t *stacks, size_t count, bool new_file);
 
-/* How much memory the tables take, in bytes. */
+/* How much memory the tables use, in bytes. */
 size_t encoder_memory(const struct encoder *encoder);
 
 /*

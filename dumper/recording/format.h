@@ -16,36 +16,37 @@
 #define RECORDING_MAGIC "rbdump recording 1\n"
 
 enum record {
-	RECORD_HEAD = 'H', /* JSON, about the whole recording */
+	RECORD_HEAD = 'H', /* JSON about the whole recording */
 	/*
-	 * process, pid, parent, started, begin, command, ruby_version, ruby_description, layout_releases. A later
-	 * record about the same process replaces this record.
+	 * fields: process, pid, parent, started, begin, command, ruby_version, ruby_description, layout_releases. A
+	 * later record about the same process replaces this record.
 	 */
 	RECORD_PROCESS = 'P',
-	/* process, id, tid, ractor, main, name. A later record about the same thread replaces this record. */
+	/* fields: process, id, tid, ractor, main, name. A later record about the same thread replaces this record. */
 	RECORD_THREAD = 'T',
-	RECORD_FUNCTION = 'F', /* process, kind, first line (signed), name, label, path, absolute path */
-	RECORD_FRAMES = 'L',   /* process, then for each frame: its function; its line (signed) */
-	RECORD_NODES = 'N',    /* process, then for each node: its id minus the id of its parent; its frame */
-	RECORD_SPANS = 'R',    /* process, then rows (see below) */
-	RECORD_RESET = 'X',    /* process. Later records about this process do not refer to earlier ids. */
-	/* process, time, counts so far: samples, complete, truncated, torn, unreadable, late, missed, skipped */
+	RECORD_FUNCTION = 'F', /* fields: process, kind, first line (signed), name, label, path, absolute path */
+	RECORD_FRAMES = 'L',   /* fields: process; then for each frame: its function, its line (signed) */
+	RECORD_NODES = 'N',    /* fields: process; then for each node: its id minus the id of its parent, its frame */
+	RECORD_SPANS = 'R',    /* fields: process; then rows (see below) */
+	RECORD_RESET = 'X',    /* fields: process. Later records about this process do not refer to earlier ids. */
+	/* fields: process, time, counts so far (samples, complete, truncated, torn, unreadable, late, missed,
+	   skipped) */
 	RECORD_COUNTS = 'C',
-	/* process, time, whether the exit status is known, exit status (as waitpid() reports it) */
+	/* fields: process, time, whether the exit status is known, exit status (as waitpid() reports it) */
 	RECORD_END = 'E',
-	RECORD_FINISH = 'Z', /* time at which the recording was finished */
+	RECORD_FINISH = 'Z', /* field: time at which the recording was finished */
 };
 
 /*
- * A row of RECORD_SPANS consists of: the span's start minus the end of the thread's previous span (signed), thread,
- * weight, count, a byte (state | verdict << 4), node. If the state is blocked, the row has one more number: 1 + the
- * number of the system call, or 0 if the system call is not known.
+ * A row of RECORD_SPANS has these fields: the span's start minus the end of the thread's previous span (signed),
+ * thread, weight, count, a byte (state | verdict << 4), node. If the state is blocked, the row has one more number: 1 +
+ * the number of the system call, or 0 if the system call is not known.
  */
 
 /* The longest record that a reader accepts, in bytes. */
 #define RECORD_LENGTH_MAX (64u << 20)
 
-/* The deepest stack that a reader accepts, in frames. A sampler walks at most half as many frames. */
+/* The deepest stack that a reader accepts, in frames. A sampler reads at most half as many frames of a stack. */
 #define RECORDING_DEPTH_MAX 131072u
 
 /* The highest number of processes that a reader accepts in each recording (see doc/recording.md). */

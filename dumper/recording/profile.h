@@ -16,10 +16,13 @@
 #include "check/sample_state.h"
 #include "check/validate.h"
 
-/* Counts of the samples of one process or of all processes. The number of samples due is samples + missed + skipped. */
+/*
+ * Counts of the samples of one process or of all processes. The number of samples that were due is samples + missed +
+ * skipped.
+ */
 struct profile_counts {
 	uint64_t samples;			   /* how many samples were taken; each sample is of one thread */
-	uint64_t verdicts[VERDICT_UNREADABLE + 1]; /* by verdict: complete, truncated, torn, unreadable */
+	uint64_t verdicts[VERDICT_UNREADABLE + 1]; /* counts by verdict: complete, truncated, torn, unreadable */
 	uint64_t late;				   /* samples that were taken too late, plus `missed` */
 	uint64_t missed;  /* samples that were due, but were missed because rbdump was not ready in time */
 	uint64_t skipped; /* samples that were due, but were skipped because of rbdump's CPU time limit */
@@ -29,8 +32,8 @@ struct profile_process {
 	pid_t pid, parent;
 	uint64_t started;	      /* start time in clock ticks since boot; unique together with the pid */
 	const char *command;	      /* the name of the process in the kernel (comm) */
-	const char *ruby_version;     /* NULL if the process was never a Ruby */
-	const char *ruby_description; /* NULL if the process was never a Ruby */
+	const char *ruby_version;     /* NULL if the process never ran Ruby */
+	const char *ruby_description; /* NULL if the process never ran Ruby */
 	/*
 	 * If the process was read through the layout of another release: the releases that this layout is for, in the
 	 * form of layout_releases() ("3.3.7 3.3.11"). Otherwise NULL.
@@ -54,7 +57,7 @@ struct profile_thread {
 enum profile_kind {
 	PROFILE_RUBY,
 	PROFILE_CFUNC,
-	PROFILE_MARK, /* not a method: "(torn: window)", "(truncated)", "(starting)" */
+	PROFILE_MARK, /* not a method, but a mark such as "(torn: window)", "(truncated)" or "(starting)" */
 };
 
 /* A method, a block or similar code. Frames with the same function can be merged. */
@@ -87,7 +90,7 @@ struct profile_span {
 	uint64_t weight_ns; /* the length of the time that the span covers: real time, independent of the rate */
 	uint32_t count;	    /* number of samples, at least 1 */
 	uint32_t thread;    /* index */
-	uint32_t node;	    /* index; 0 if no stack is known */
+	uint32_t node;	    /* index of the stack's node; 0 if no stack is known */
 	int16_t syscall;    /* for SAMPLE_BLOCKED: number of the system call; -1 if not known */
 	uint8_t state;	    /* enum sample_state */
 	uint8_t verdict;    /* enum verdict */
@@ -110,13 +113,13 @@ struct profile {
 	size_t nr_processes, nr_threads, nr_functions, nr_frames, nr_nodes, nr_spans;
 	struct profile_counts counts; /* of all processes */
 
-	struct profile_store *store; /* owns all of the above */
+	struct profile_store *store; /* owns the memory of all members above */
 };
 
 struct profile *profile_create(void);	       /* NULL if out of memory */
 void profile_destroy(struct profile *profile); /* NULL is fine */
 
-/* How many bytes of memory the profile takes, not counting its processes and threads. */
+/* How many bytes of memory the profile uses, without its processes and threads. */
 size_t profile_bytes(const struct profile *profile);
 
 /*
@@ -126,17 +129,16 @@ size_t profile_bytes(const struct profile *profile);
 const char *profile_string(struct profile *profile, const char *text);
 
 /*
- * Each of the next three functions returns the index of an equal element, or adds a new element and returns its index.
- * They return UINT32_MAX if out of memory. Strings must be from profile_string().
+ * Each of the next three functions searches for an equal element, and adds a new element if there is none. Each
+ * function returns the index of the element; UINT32_MAX if out of memory. Strings must come from profile_string().
  */
 uint32_t profile_add_function(struct profile *profile, const struct profile_function *function);
 uint32_t profile_add_frame(struct profile *profile, uint32_t function, int64_t line);
 uint32_t profile_add_node(struct profile *profile, uint32_t parent, uint32_t frame);
 
 /*
- * The next three functions always add an element. profile_add_process() and profile_add_thread() return the index of
- * the element; UINT32_MAX if out of memory. profile_add_span() returns false if out of memory. Strings must be from
- * profile_string().
+ * The next three functions always add an element. If out of memory, profile_add_span() returns false. The other two
+ * functions return the index of the element; UINT32_MAX if out of memory. Strings must come from profile_string().
  */
 uint32_t profile_add_process(struct profile *profile, const struct profile_process *process);
 uint32_t profile_add_thread(struct profile *profile, const struct profile_thread *thread);
@@ -164,12 +166,12 @@ double profile_share_taken(const struct profile_counts *counts);
 void profile_count(struct profile_counts *counts, const struct profile_counts *more);
 
 /*
- * How many samples were due, whether they were taken or not. Returns UINT64_MAX if the counts of a damaged recording
- * add up to more than that.
+ * How many samples were due, whether they were taken or not. Returns UINT64_MAX if the sum of the counts is greater
+ * than UINT64_MAX, which can happen in a damaged recording.
  */
 uint64_t profile_due(const struct profile_counts *counts);
 
-/* The share of late and missed samples among all samples due, from 0 to 1; 0 if no samples were due. */
+/* The share of late and missed samples among all samples that were due (0 to 1); 0 if no samples were due. */
 double profile_late_share(const struct profile_counts *counts);
 
 /* The name of an x86_64 system call, such as "read"; NULL if not known. */

@@ -16,7 +16,7 @@ struct recording_head {
 	struct timespec start; /* time 0, by CLOCK_REALTIME */
 	double rate;
 	const char *mode;
-	char *const *command; /* the command that rbdump started; NULL if it started no command */
+	char *const *command; /* the command that rbdump started; NULL if rbdump started no command */
 	/* Called when a signal interrupts a write. Returns whether to give up the write. If `gives_up` is NULL, no
 	   write is given up. */
 	bool (*gives_up)(void);
@@ -36,7 +36,7 @@ struct error *recording_begin(int fd, const char *name, const struct recording_h
 struct error *recording_add(struct recording_writer *writer, const uint8_t *records, size_t length);
 
 /*
- * Ends the current zstd frame, and writes it. After that, all records that were added can be read even if rbdump is
+ * Ends the current zstd frame, and writes it. After the call, all records that were added can be read even if rbdump is
  * killed. Fails if the write fails.
  */
 struct error *recording_flush(struct recording_writer *writer);

@@ -31,7 +31,8 @@ bool render_json(const struct trace *trace, FILE *stream);
 bool render_json_write(const struct json_t *root, size_t flags, FILE *stream);
 
 /*
- * Returns the frames of one thread as a JSON array (jansson's json_t), which the caller owns. NULL if out of memory.
+ * Returns the frames of one thread as a JSON array (jansson's json_t); NULL if out of memory. The caller owns the
+ * array.
  */
 struct json_t *render_json_frames(const struct trace_thread *thread);
 

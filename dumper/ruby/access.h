@@ -1,8 +1,8 @@
 /*
  * Reads members of Ruby's structs, at the offsets that a layout gives.
  *
- * If a read fails, this read and every later read through the same `struct access` return 0. So code can follow a chain
- * of pointers, and check only once, after the last read, whether all reads have succeeded.
+ * If a read fails, this read and every later read through the same `struct access` return 0. So a function can follow a
+ * chain of pointers, and check only once, after the last read, whether all reads have succeeded.
  */
 #ifndef RBDUMP_ACCESS_H
 #define RBDUMP_ACCESS_H
@@ -60,7 +60,8 @@ static inline uint64_t access_enum(const struct access *access, enum layout_enum
 }
 
 /*
- * Returns the size of a struct. If gen/fields.def does not require the struct, check first whether the layout has it.
+ * Returns the size of a struct. If gen/fields.def does not require the struct, check first whether the layout has the
+ * struct.
  */
 static inline uint64_t access_sizeof(const struct access *access, enum layout_struct_id id)
 {

@@ -1,26 +1,29 @@
 /*
- * Call-site evidence: compares a frame with the call at the saved pc of its caller. If the frame and the call do not
- * match, the frames of the stack were copied at different moments, or the frame is still being set up. The comparison
- * needs only one copy of the stack, so it also works for a stopped process and for a core.
+ * Call-site evidence: compares a frame with the method call just before the saved pc of the frame's caller. If the
+ * frame and the call do not match, the frames of the stack were copied at different moments, or the frame is still
+ * being set up. The comparison needs only one copy of the stack, so it also works for a stopped process and for a core.
  *
- * If the instruction before the caller's pc is a method call (a send), its operands include call data. The call data
- * contains the name by which the method is called (the called name), and the method entry that Ruby last found for this
- * name.
+ * If the instruction before the caller's pc is a method call (a send), the operands of this instruction include call
+ * data. The call data contains the name by which the method is called (the called name). It also contains the method
+ * entry that Ruby last found for this name.
  *
- * If the caller is Ruby code, the frame is undecided unless three conditions are true. First, the method entry in the
- * call data must be that of a method written in Ruby, or that of a C function. Second, this method entry must have
- * exactly the called name. Third, the frame must run a method or a C function, not a block.
+ * If the caller is Ruby code, rbdump judges the frame only if three conditions are true. First, the method entry in the
+ * call data must belong to a method written in Ruby, or to a C function. Second, this method entry must have exactly
+ * the called name. Third, the frame must run a method or a C function, not a block. If one of the three conditions is
+ * false, the frame is undecided.
  *
  * If the frame's method has the called name, the frame agrees with the call. A frame whose method has another name
- * contradicts the call if all of the following conditions are true. If one of them is false, the frame is undecided.
- *   - The frame's method was not called by C code that runs as part of the send and has no frame of its own. For
- *     example, `h[key]` calls `key.hash` if `h` is a Hash. If a frame has the flag VM_FRAME_FLAG_FINISH, C code has
- *     called the frame's method (see below). But the frame of a C function never has this flag, and the frame of Ruby
- *     code that has not begun to run can get this flag later. Frames of these two kinds are undecided if the called
- *     name is an operator, or if the call can pass an object as its block (`&object`).
+ * contradicts the call if all of the following conditions are true. If one of these conditions is false, the frame is
+ * undecided.
+ *   - The send itself has called the frame's method. During a send, C code without a frame of its own can call other
+ *     methods, too. For example, `h[key]` calls `key.hash` if `h` is a Hash. If a frame has the flag
+ *     VM_FRAME_FLAG_FINISH, C code has called the frame's method (see below). But the frame of a C function never has
+ *     this flag. The frame of Ruby code can get this flag after it was pushed, but before the code begins to run. So
+ *     the frame of a C function, and the frame of Ruby code that has not begun to run, are undecided in two cases: the
+ *     called name is an operator, or the call can pass an object as its block (`&object`).
  *   - The frame's method cannot be called by another name: it has no alias, and it is not method_missing.
- *   - The code of the method in the call data contains no tail call. A tail call replaces the caller's frame with that
- *     of the called method. Ruby makes tail calls only if tailcall_optimization is on
+ *   - The code of the method in the call data contains no tail call. A tail call replaces the caller's frame with the
+ *     frame of the called method. Ruby makes tail calls only if tailcall_optimization is on
  *     (RubyVM::InstructionSequence.compile_option).
  *
  * A trap handler or a finalizer runs between two instructions of the interrupted code. The instruction before the saved
@@ -29,11 +32,12 @@
  * frames that C functions have called.
  *
  * If the caller is a C function, it has no pc. But if a C function calls Ruby code, this code runs in a new call of
- * vm_exec(). The first frame of each such call has the flag VM_FRAME_FLAG_FINISH, and a frame that Ruby code has called
- * does not have this flag. Some frames get this flag only some time after they were pushed. So a frame without this
- * flag is undecided until its code has begun to run. After that, a frame without this flag contradicts the call. If a
- * method has optional arguments, its code does not always begin to run at the first instruction. The code of a new
- * frame then seems to have begun to run already, so rbdump can conclude by mistake that the frame contradicts the call.
+ * vm_exec(). The first frame of each such call has the flag VM_FRAME_FLAG_FINISH. If Ruby code has called a method, the
+ * method's frame does not have this flag. Some frames do not get this flag when they are pushed, but a little later. So
+ * a frame without this flag is undecided as long as its code has not begun to run. After that, a frame without this
+ * flag contradicts the call. If a method has optional arguments, its code does not always begin to run at the first
+ * instruction. In this case, it can seem that the code of a new frame has already begun to run. rbdump then concludes
+ * by mistake that the frame contradicts the call.
  *
  * From Ruby's sources, 1.9.3 to 4.0.5 and head: insns.def (send, opt_send_without_block, opt_aref and others),
  * vm_callinfo.h (rb_call_data, vm_ci_packed_p, VM_CALL_TAILCALL), id.h (tLAST_OP_ID), vm_args.c

@@ -9,13 +9,13 @@
 #include "ruby/value.h"
 
 /*
- * Whether a layout says where class paths are. If this Ruby has no struct member for class paths, the symbol table is
- * also needed to find them.
+ * Whether a layout tells where Ruby keeps class paths. If this Ruby has no struct member for class paths, rbdump also
+ * needs the symbol table to find a class path.
  */
 bool class_has_paths(const struct layout *layout);
 
 /*
- * Reads the class path of a class or module. The path can be a temporary one ("#<Class:0x…>::Foo").
+ * Reads the class path of a class or module. The path can be temporary ("#<Class:0x…>::Foo").
  *   ret        receives the bytes of the path; `ret->address` is 0 if the class has no name
  *   permanent  receives true if the path is permanent, that is, if it is the path of a constant
  * Sets access->failed if the class cannot be read.
@@ -29,7 +29,7 @@ bool class_is_singleton(struct access *access, uint64_t klass);
 uint64_t class_attached_object(const struct ruby *ruby, struct access *access, uint64_t klass);
 
 /*
- * Appends the prefix that Ruby itself prints in 3.4 and later: "Owner#" or "Owner." (vm_backtrace.c,
+ * Appends the prefix that Ruby 3.4 and later print before the name of a method: "Owner#" or "Owner." (vm_backtrace.c,
  * rb_gen_method_name). Appends nothing if the owner's path is not permanent.
  */
 void class_add_ruby_prefix(const struct ruby *ruby, struct access *access, uint64_t owner, struct text *text);

@@ -25,14 +25,15 @@ struct code {
 	struct bytes label;
 	struct bytes path;
 	/*
-	 * `absolute_path.address` is 0 if the code has no absolute path. Code from eval has none in Ruby 3.1 and later.
+	 * `absolute_path.address` is 0 if the code has no absolute path. In Ruby 3.1 and later, code from eval has no
+	 * absolute path.
 	 */
 	struct bytes absolute_path;
 };
 
 /*
- * Whether there is an rb_iseq_t at an address. Since Ruby 2.3, an rb_iseq_t is an imemo. Up to Ruby 2.2, it is the
- * struct of a T_DATA.
+ * Whether there is an rb_iseq_t at an address. Since Ruby 2.3, an rb_iseq_t is an imemo. Up to Ruby 2.2, an rb_iseq_t
+ * is the struct of a T_DATA.
  */
 bool code_is_at(const struct access *access, uint64_t iseq);
 
@@ -59,8 +60,8 @@ bool code_has_pc(const struct code *code, uint64_t pc);
 
 /*
  * Whether the code's line index is consistent. For each position in the code, the index tells how many line entries
- * begin at or before this position. So for the last position, the index must tell the number of all entries (vm_core.h,
- * iseq.c).
+ * begin at or before this position. So for the last position, the index must contain the total number of line entries
+ * (vm_core.h, iseq.c).
  */
 bool code_lines_hold(struct access *access, const struct code *code);
 

@@ -1,9 +1,9 @@
 /*
  * Execution contexts. Each execution context has a VM stack. Since Ruby 2.5 an execution context
- * (rb_execution_context_t) is part of a fiber, and a thread points to the execution context of the fiber that it runs.
- * Up to Ruby 2.4 a thread (rb_thread_t) is itself an execution context. When a thread of such a Ruby leaves a fiber,
- * the fiber gets a copy of the rb_thread_t. In this copy, only the members that describe the stack and its owner are
- * valid (vm_core.h, rb_thread_t; cont.c, cont_save_thread, cont_init, 1.9.3 to 2.4.10).
+ * (rb_execution_context_t) is part of a fiber, and a thread points to the execution context of its current fiber. Up to
+ * Ruby 2.4 a thread (rb_thread_t) is itself an execution context. When a thread of such a Ruby leaves a fiber, the
+ * fiber gets a copy of the rb_thread_t. In this copy, only the members that describe the stack and its owner are valid
+ * (vm_core.h, rb_thread_t; cont.c, cont_save_thread, cont_init, 1.9.3 to 2.4.10).
  */
 #ifndef RBDUMP_CONTEXT_H
 #define RBDUMP_CONTEXT_H

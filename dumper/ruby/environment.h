@@ -1,6 +1,7 @@
 /*
- * The slots of an environment, in Ruby 2.4 and later. An environment has three slots of one word each. The ep points at
- * the third slot. An environment on the heap has a fourth slot. For the slots of older Rubies, see frame.c.
+ * The slots of an environment, in Ruby 2.4 and later. An environment has three slots of one word each. The ep
+ * (environment pointer) points at the third slot. An environment on the heap has a fourth slot. For the slots of older
+ * Rubies, see frame.c.
  */
 #ifndef RBDUMP_ENVIRONMENT_H
 #define RBDUMP_ENVIRONMENT_H
@@ -10,7 +11,7 @@
 
 /* The position of each slot, in words from the ep: VM_ENV_DATA_INDEX_* of vm_core.h, v2_4_0 to v4.0.5 and head. */
 enum environment_slot {
-	ENVIRONMENT_ME_CREF = -2, /* a method entry, a cref, or an svar that refers to one of these two */
+	ENVIRONMENT_ME_CREF = -2, /* a method entry, a cref, or an svar that refers to a method entry or a cref */
 	ENVIRONMENT_SPECVAL = -1, /* the enclosing environment; if there is none, a block or 0 */
 	ENVIRONMENT_FLAGS = 0,
 	ENVIRONMENT_ENV = 1, /* the environment object, if the environment is on the heap */

@@ -1,21 +1,21 @@
 /*
  * Lists the fibers that have a stack, except the fibers that threads are running. For each fiber, the list also
- * contains the thread to which the fiber belongs, and the fiber that has resumed it.
+ * contains the fiber's thread, and the fiber that has resumed this fiber.
  *
  * A fiber that a thread is running is listed with that thread (see ruby/threads.h). A fiber that was never resumed, or
  * has ended, has no stack and is not listed. Ruby itself shows no stack for such a fiber either.
  *
- * How fibers are found:
- *   - Some Rubies link all execution contexts (rb_jit_cont): Ruby 3.2 if a JIT is on, and Ruby 3.3 and later. In these
- *     Rubies, the search begins at a fiber that some thread is running, and follows the links in both directions. This
- *     search needs no ELF symbol.
+ * rbdump finds the fibers in one of two ways:
+ *   - Some Rubies keep all execution contexts in a linked list (rb_jit_cont): Ruby 3.2 if a JIT is on, and Ruby 3.3 and
+ *     later. In these Rubies, the search begins at a fiber that some thread is running, and follows the links in both
+ *     directions. This search needs no ELF symbol.
  *   - In all other Rubies, Ruby's heap is searched (see ruby/heap.h). All Fiber objects have the same rb_data_type_t.
  *     The root fiber of a thread gets a Fiber object when the thread first uses fibers. If no root fiber has a Fiber
- *     object, there are only root fibers, and the heap is not searched. The search takes time, so it runs before the
+ *     object, all fibers are root fibers, and the heap is not searched. The search takes time, so it runs before the
  *     target is stopped. Each fiber that was found is read again in the snapshot. A fiber that has ended since the
- *     search is not listed, and a fiber that was made since the search is missed. Up to Ruby 2.1, Ruby links the fibers of
- *     each thread in a ring, and rbdump follows this ring. So in these Rubies, a fiber can be missed only if its thread
- *     has ended.
+ *     search is not listed, and a fiber that was made since the search is missed. Up to Ruby 2.1, Ruby links the fibers
+ *     of each thread in a ring, and rbdump follows this ring. So in these Rubies, a fiber can be missed only if its
+ *     thread has ended.
  * Since Ruby 2.7, there is a pool of fiber stacks. The number of stacks that are in use shows whether any fiber was
  * missed.
  *
@@ -71,8 +71,8 @@ struct ruby_fibers {
 #define FIBERS_LOOKED_AT 131072u
 
 /*
- * Lists the fibers, at most FIBERS_MAX. Stops early if the time is over (see memory_limit()).
- *   found  the result of heap_find() for the `type` of an earlier list; empty if the heap was not searched
+ * Lists the fibers, at most FIBERS_MAX. Stops early if the time limit is reached (see memory_limit()).
+ *   found  the result of heap_find() for the `type` in an earlier list; empty if the heap was not searched
  * Returns false if out of memory. Otherwise the caller frees `ret` with fibers_clear().
  */
 bool fibers_list(const struct ruby *ruby, const struct ruby_threads *threads, const struct heap_finds *found,

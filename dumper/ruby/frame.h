@@ -13,8 +13,8 @@ struct frame {
 	uint64_t pc;
 	uint64_t iseq; /* rb_iseq_t, for FRAME_RUBY */
 	/*
-	 * rb_callable_method_entry_t; 0 if the frame has no method entry. Up to Ruby 2.2 many frames of Ruby code have
-	 * none.
+	 * rb_callable_method_entry_t; 0 if the frame has no method entry. Up to Ruby 2.2, many frames of Ruby code have
+	 * no method entry.
 	 */
 	uint64_t method;
 	enum frame_kind kind;
@@ -38,14 +38,14 @@ struct stack {
 	size_t nr_frames;
 };
 
-/* Frames of one stack that are known, and need not be read (sampling/known_frames.h). */
+/* Frames of one stack that are already known, so that they are not read again (sampling/known_frames.h). */
 struct known_stack {
-	uint64_t end;	      /* where the oldest frame ends */
-	struct frame *frames; /* oldest first; FRAME_UNREADABLE: not known */
+	uint64_t end;	      /* the address at which the oldest frame ends */
+	struct frame *frames; /* oldest first; the kind is FRAME_UNREADABLE if a frame is not known */
 	size_t count;
 };
 
-/* The known frame at an address; NULL if it is not known. */
+/* The frame at the address `cfp`; NULL if this frame is not known. */
 static inline const struct frame *known_stack_frame(const struct known_stack *known, uint64_t cfp, uint64_t frame_size)
 {
 	const uint64_t from_end = known->count > 0 && cfp < known->end ? (known->end - cfp) / frame_size : 0;
@@ -60,7 +60,7 @@ static inline const struct frame *known_stack_frame(const struct known_stack *kn
  *   thread  the rb_thread_t to which the execution context must belong
  *   limit   walk at most this many frames
  *   ret     receives the stack; the caller frees it with stack_clear(). A frame that fails a check gets the kind
- *           FRAME_UNREADABLE. If the time is over (see memory_is_over()), the older frames are missing
+ *           FRAME_UNREADABLE. If the time limit is reached (see memory_is_over()), the older frames are missing
  * Returns false if out of memory.
  */
 bool stack_walk(const struct ruby *ruby, uint64_t ec, uint64_t thread, size_t limit, struct stack *ret);

@@ -20,8 +20,8 @@
 struct heap_finds {
 	struct addresses data; /* RTypedData.data of each object; ascending, without duplicates */
 	/*
-	 * There can be more objects of this type: part of the heap was not read, too many objects were found, or the
-	 * search did not find the class Object.
+	 * Some objects of this type may not have been found: part of the heap was not read, too many objects were
+	 * found, or the search did not find the class Object.
 	 */
 	bool cut;
 };

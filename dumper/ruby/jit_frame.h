@@ -1,7 +1,7 @@
 /*
- * Finds a control frame's pc and iseq. Usually the control frame itself contains the pc and the iseq. But while ZJIT's
- * code runs a method, a struct of ZJIT contains them (zjit.h, zjit_jit_frame_t, head). In this case, the control frame
- * still contains the pc and the iseq of an earlier frame.
+ * Finds a control frame's pc and iseq. Usually the control frame itself contains the pc and the iseq. But while a
+ * method runs in code that ZJIT has compiled, a struct of ZJIT contains the pc and the iseq (zjit.h, zjit_jit_frame_t,
+ * head). In this case, the control frame still contains the pc and the iseq of an earlier frame.
  *
  * From Ruby's sources, head: zjit.h (CFP_ZJIT_FRAME, ZJIT_JIT_RETURN_C_FRAME), vm_core.h (rb_control_frame_t),
  * zjit/src/codegen.rs (gen_entry_point, cfp_jit_return_for_depth). If the code of YJIT or RJIT has pushed a frame,
@@ -21,7 +21,7 @@ struct jit_frame {
 
 /*
  * Reads the iseq and the pc of the control frame at `cfp`. Sets access->failed if the control frame cannot be read, or
- * if ZJIT is on and its struct cannot be read.
+ * if ZJIT is on and ZJIT's struct cannot be read.
  */
 struct jit_frame jit_frame_read(const struct ruby *ruby, struct access *access, uint64_t cfp);
 

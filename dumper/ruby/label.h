@@ -19,7 +19,7 @@ struct method {
 	bool acts_as_cfunc; /* the method is written in C, or is written in Ruby but shown like a C function */
 };
 
-/* Reads a method entry. If it cannot be read, returns false and sets access->failed. */
+/* Reads a method entry. If the method entry cannot be read, returns false and sets access->failed. */
 bool method_read(struct access *access, uint64_t method, struct method *ret);
 
 /*

@@ -16,7 +16,7 @@ enum lifetime {
 /*
  * Finds out whether a Ruby is starting, running or ending. A fact that was read through the layout counts only if
  * another fact confirms it. So one wrong member of the layout cannot decide the result.
- *   ruby  ruby->memory must show the current state of the target. The snapshot of a look can be too old
+ *   ruby  ruby->memory must show the current state of the target. An earlier snapshot can be too old
  */
 enum lifetime lifetime_of(const struct ruby *ruby, const struct roots *roots);
 

@@ -1,17 +1,18 @@
 /*
- * The identity of a method: data which proves that a method entry, and code that runs for it, are the same at two
- * moments, no matter how often garbage was collected in between. From Ruby's sources, v2_7_4 to v4_0_5: method.h
- * (rb_method_definition_t), vm_method.c (method_serial).
+ * The identity of a method is data about a method entry and about the code that runs for this entry. If the identity is
+ * the same at two moments, the method entry and the code are the same at both moments. It does not matter how often
+ * garbage was collected in between. From Ruby's sources, v2_7_4 to v4_0_5: method.h (rb_method_definition_t),
+ * vm_method.c (method_serial).
  *
- * Each definition of a method gets its own serial number (a serial). But the same serial can occur twice: in 4.0 a
- * serial has only 32 bits, and before 4.0, two Ractors can give the same serial to two definitions. So the definition's
+ * Each definition of a method gets its own serial number (a serial). But the same serial can occur twice. In 4.0 a
+ * serial has only 32 bits. Before 4.0, two Ractors can give the same serial to two definitions. So the definition's
  * address, the names and the owner must be the same, too. If a method entry leads to the same serial at two moments,
  * the definition was alive in between. A definition keeps its code alive, and this code keeps the code of all its
  * blocks alive. But a compaction can move this code, and put other code in its place. So the code must have the same
- * body, too. Bodies do not move, and no two pieces of code that are alive have the same body.
+ * body, too. A body never moves. As long as code is alive, its body belongs to no other code.
  *
- * The memory of a definition that was freed may still contain the definition's serial. So if a stack copy contains
- * bytes of the entry, of its definition or of the code, these bytes, which are of the moment of the stack, must be the
+ * The memory of a definition that was freed may still contain the definition's serial. A stack copy can contain bytes
+ * of the entry, of its definition or of the code, as they were at the moment of the stack. These bytes must be the
  * same, too.
  */
 #ifndef RBDUMP_METHOD_IDENTITY_H
@@ -23,22 +24,22 @@ struct method_identity {
 	bool known; /* false: this Ruby has no serials, something cannot be read, or nothing keeps the code alive */
 	uint64_t owner, called_id, definition;	       /* of the entry */
 	uint64_t serial, original_id, definition_iseq; /* of its definition */
-	uint64_t body;				       /* of the code; 0: there is none */
+	uint64_t body;				       /* of the code; 0 if there is no code */
 };
 
-/* Reads the identity of a method entry and of code that runs for it. `iseq` is 0 for a C function. */
+/* Reads the identity of a method entry and of code that runs for this entry. `iseq` is 0 for a C function. */
 struct method_identity method_identity_read(const struct access *from, uint64_t method, uint64_t iseq);
 
-/* Whether both identities are known, and are those of the same method. */
+/* Whether both identities are known, and belong to the same method. */
 bool method_identity_same(const struct method_identity *a, const struct method_identity *b);
 
 /*
- * Whether the definition of a method keeps the code at `iseq` alive. This is true if the code is that of the method, or
- * that of a block or the like in the method. False for code that was made by eval.
+ * Whether the definition of a method keeps the code at `iseq` alive. The result is true for the code of the method
+ * itself, and for the code of a block or the like in the method. The result is false for code that was made by eval.
  */
 bool method_identity_keeps_code(const struct access *from, const struct method_identity *identity, uint64_t iseq);
 
-/* Notes as wanted (see memory_want()) the memory that method_identity_read() will read for this method. */
+/* Calls memory_want() for the memory that method_identity_read() will read for this method. */
 void method_identity_want(const struct access *access, uint64_t method, uint64_t iseq,
 			  const struct method_identity *identity);
 

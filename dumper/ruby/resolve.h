@@ -24,8 +24,8 @@ struct resolver *resolver_create(const struct ruby *ruby, struct trace *trace);
 void resolver_destroy(struct resolver *resolver); /* NULL is fine */
 
 /*
- * Fills in a thread's frames. Stops early if the time is over (see memory_is_over()). Also sets the thread's verdict
- * and reason; these depend only on the thread's stack. Returns false if out of memory.
+ * Fills in a thread's frames. Stops early if the time limit is reached (see memory_is_over()). Also sets the thread's
+ * verdict and reason; these depend only on the thread's stack. Returns false if out of memory.
  */
 bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct trace_thread *thread);
 
@@ -33,14 +33,14 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
  * The following functions are for a resolver that is used for many stacks while the target runs. The moment of a stack
  * is the time at which the stack was copied. The kept data about code or a method is right for this moment if one of
  * the following is true:
- *   - No object can have been freed or moved between the moment of the stack and the read of the data (see
+ *   - No object can have been freed or moved between the moment of the stack and the moment when the data was read (see
  *     collections_same_objects()).
- *   - The same is true of old objects (see collections_same_old_objects()), and the code and the method were old when
- *     the data was read.
- *   - The method entry is of the same definition as when the data was read, and the code is the same (see
+ *   - No old object can have been freed or moved between these moments (see collections_same_old_objects()), and the
+ *     code and the method were old objects when the data was read.
+ *   - The method entry has the same definition as when the data was read, and the code is the same, too (see
  *     method_identity.h).
  *   - The data was read before the moment of the stack and again after it, and both reads gave the same bytes. If the
- *     stack copy contains some of these bytes, they are the same in the stack copy, too.
+ *     stack copy contains some of these bytes, these bytes are the same in the stack copy, too.
  * If a program changes data in place (for example, gives a name to an anonymous class), rbdump can take some seconds to
  * notice the change.
  */
@@ -61,9 +61,9 @@ bool resolver_knows(struct resolver *resolver, const struct stack *stack, const 
 		    uint64_t then_ns);
 
 /*
- * Checks the kept data that the stack needs, unless this data is known to be right. To check data, reads it again, and
- * forgets it if it has changed. Call this function before resolver_stack() if resolver_knows() returned false. The
- * memory must not contain pages that were copied before the moment of the stack.
+ * Checks the kept data that the stack needs, unless this data is known to be right. To check data, the function reads
+ * the data again. It forgets data that has changed. Call this function before resolver_stack() if resolver_knows()
+ * returned false. The memory must not contain pages that were copied before the moment of the stack.
  */
 void resolver_verify(struct resolver *resolver, const struct stack *stack, const struct collections *then,
 		     uint64_t then_ns);
@@ -72,8 +72,8 @@ void resolver_verify(struct resolver *resolver, const struct stack *stack, const
  * Call this function after resolver_stack(). Returns whether all data that resolver_stack() has used is known to be
  * right for the moment of the stack.
  *   now        the state of the garbage collector after everything was read
- *   lacks_old  whether the stack copy lacked bytes of objects that were old at the moment of the stack, so that the
- *              memory had bytes of `now` instead
+ *   lacks_old  whether the stack copy lacked bytes of objects that were old at the moment of the stack. If so, the
+ *              memory had bytes of the moment `now` instead
  *   now_ns     the time after everything was read, by CLOCK_MONOTONIC
  */
 bool resolver_settle(struct resolver *resolver, const struct collections *then, const struct collections *now,

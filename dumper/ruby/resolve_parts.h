@@ -1,6 +1,6 @@
 /*
  * The parts of a resolver. Only two files include this file: resolve.c, which reads and fills in frames, and
- * resolve_kept.c, which finds out which of the kept data is right for a moment.
+ * resolve_kept.c, which finds out for which moments the kept data is right.
  */
 #ifndef RBDUMP_RESOLVE_PARTS_H
 #define RBDUMP_RESOLVE_PARTS_H
@@ -19,8 +19,8 @@ struct entry {
 	enum reason reason;
 	bool acts_as_cfunc, hides_cfuncs, hides_caller;
 	const char *label, *name, *path, *absolute_path;
-	uint64_t number;   /* see trace_frame.method; 0 unless the entry is kept */
-	struct kept *kept; /* NULL unless the entry is kept */
+	uint64_t number;   /* see trace_frame.method; 0 if the entry is not kept */
+	struct kept *kept; /* NULL if the entry is not kept */
 };
 
 struct line {
@@ -28,22 +28,23 @@ struct line {
 	int64_t line;
 };
 
-/* What is known of a kept entry. */
+/* What a resolver knows about a kept entry. */
 struct kept {
-	uint64_t iseq, method;		 /* as in the entry */
-	struct method_identity identity; /* known only if it proves that the code is the same, too */
-	struct footprint footprint;	 /* of the code, its place and its lines */
-	struct footprint names;	  /* of the rest: the method, and the names of its class and of what is around it */
-	struct collections as_of; /* the moment for which the entry is known to be right; none if `told` is false */
-	bool is_old;		  /* its code and its method were old objects at the moment of `as_of` */
-	uint64_t since_ns;	  /* when it was first read */
-	uint64_t checked_ns;	  /* when its names were last confirmed */
-	bool is_wanted;		  /* its pages were requested */
-	bool is_new;		  /* it, or a line of it, was read for the current stack */
-	bool is_same;		  /* it was first read before the moment of the current stack, and is the same now */
-	bool is_late;		  /* it was first read after the moment of the current stack, and is the same now */
-	bool is_renewed;	  /* its objects are still the same; its names, read again, are the same, too */
-	struct line *lines;	  /* lines that were asked for */
+	uint64_t iseq, method;		 /* the same as in the entry */
+	struct method_identity identity; /* if `known` is true, this also proves that the code is the same */
+	struct footprint footprint;	 /* the bytes of the code, of its paths and of its lines */
+	/* The bytes of the method, and the bytes from which the label and the name are made. */
+	struct footprint names;
+	struct collections as_of; /* the moment for which the entry is right; not known if `told` is false */
+	bool is_old;		  /* the code and the method were old objects at the moment of `as_of` */
+	uint64_t since_ns;	  /* when the entry was first read */
+	uint64_t checked_ns;	  /* when the names were last confirmed */
+	bool is_wanted;		  /* the pages of the entry were requested */
+	bool is_new;		  /* the entry, or a line of the entry, was read for the current stack */
+	bool is_same;		  /* the entry was first read before the moment of the stack, and is unchanged */
+	bool is_late;		  /* the entry was first read after the moment of the stack, and is unchanged */
+	bool is_renewed;	  /* the names were read again; the names and the objects are the same as before */
+	struct line *lines;	  /* the lines that were looked up */
 	size_t nr_lines, lines_capacity;
 };
 
@@ -56,7 +57,7 @@ struct resolver {
 	size_t count;
 	bool keeps;
 	size_t bytes; /* total size of the kept data */
-	/* To read kept bytes again: a memory that has no pages, and the pieces that are laid over it. */
+	/* For reading kept bytes again: a memory without pages, and the pieces that are laid over this memory. */
 	struct memory *kept_bytes;
 	struct memory_piece *pieces;
 	size_t pieces_capacity;
@@ -69,18 +70,18 @@ struct resolver {
 	bool untold;
 };
 
-/* The entry of some code and a method, or the unused slot that it would get. */
+/* The entry of some code and a method. If there is no such entry, the unused slot that the entry would get. */
 struct entry *resolve_find(const struct resolver *resolver, uint64_t iseq, uint64_t method);
 
-/* The code of a frame; 0 if it has none. */
+/* The code of a frame; 0 if the frame has no code. */
 static inline uint64_t resolve_iseq(const struct frame *frame)
 {
 	return frame->kind == FRAME_RUBY ? frame->iseq : 0;
 }
 
 /*
- * Adds kept data to `touched`, so that resolver_settle() finds out for which moment this data is right. False if out of
- * memory.
+ * Adds kept data to `touched`, so that resolver_settle() finds out for which moment this data is right. Returns false
+ * if out of memory.
  */
 bool resolve_touch(struct resolver *resolver, struct kept *kept);
 
@@ -89,7 +90,7 @@ const struct line *resolve_find_line(const struct kept *kept, uint64_t pc);
 /* Keeps a line. Does nothing if out of memory. */
 void resolve_keep_line(struct resolver *resolver, struct kept *kept, uint64_t pc, int64_t line);
 
-/* How many bytes kept data takes. */
+/* The size of kept data, in bytes. */
 size_t resolve_kept_bytes(const struct kept *kept);
 void resolve_free_kept(struct kept *kept); /* NULL is fine */
 

@@ -31,7 +31,10 @@ void roots_from_module(const struct module *module, struct roots *ret);
  */
 void roots_from_layout(const struct layout *layout, const struct module *module, struct roots *roots);
 
-/* Copies the VM, the symbol table and the class Object from `more`, but only those that are missing in `roots`. */
+/*
+ * Copies the VM, the symbol table and the class Object from `more` to `roots`, but only those that `roots` does not
+ * have.
+ */
 void roots_add(struct roots *roots, const struct roots *more);
 
 /* Whether the VM, the symbol table and the class Object are known. */
@@ -40,23 +43,23 @@ bool roots_are_complete(const struct roots *roots);
 /*
  * Checks the VM, the symbol table and the class Object in the target, because roots from a file can be wrong. Sets each
  * wrong root to 0. The VM must point at a main thread that points back at the VM, and the execution context of this
- * thread must point back at the thread. In the symbol table, the ID 43 must have the name "+", because the ID of an
- * operator of one character is the code of this character (id.h). Up to Ruby 2.1, the ID of method_missing is checked
- * instead. The variable rb_cObject must refer to a class with the name "Object". Every Ruby exports rb_cObject, but for
- * a core, the file that contains this symbol can be missing. In this case, roots_search() finds rb_cObject by the same
- * check.
+ * thread must point back at the thread. The ID of an operator of one character is the code of this character (id.h). So
+ * in the symbol table, the ID 43 must have the name "+". Up to Ruby 2.1, the ID of method_missing is checked instead.
+ * The variable rb_cObject must refer to a class with the name "Object". Every Ruby exports rb_cObject. But if the
+ * target is a core, the file that contains this symbol can be missing. In this case, roots_search() finds rb_cObject
+ * with the same check.
  *   memory  the memory to read. Roots are checked before any pause, so this memory is not the snapshot of the stacks
  */
 void roots_check(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots);
 
 /*
- * Searches the writable segments of the module for those roots that are not known: the VM, the symbol table or the
- * class Object. Stripped Rubies need this search. A stripped Ruby does not export Ruby's own symbol table
+ * Searches the writable segments of the module for the VM, the symbol table and the class Object, if they are not known
+ * yet. This search is needed for stripped Rubies. A stripped Ruby does not export Ruby's own symbol table
  * (ruby_global_symbols). Since Ruby 3.3, a stripped Ruby does not export the VM (ruby_current_vm_ptr) either. Every
  * root that is found has passed the checks of roots_check(). The pages are copied in a few reads, even if the segments
  * are large. Searches at most 16 MiB of data, for at most two seconds. Sets `cut` if part of the data was not searched.
- *   memory  the snapshot through which the target is read, as for roots_check(). It must not contain any pages yet. The
- *           function seals it (see memory_seal())
+ *   memory  the snapshot through which the target is read, as for roots_check(). The snapshot must not contain any
+ *           pages yet. The function seals the snapshot (see memory_seal())
  */
 void roots_search(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots);
 

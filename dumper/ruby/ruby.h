@@ -37,7 +37,7 @@ struct ruby {
 	 * an experiment measures a source without checks.
 	 */
 	bool unchecked;
-	const struct known_stack *known;    /* known frames of the stack to walk, not read; NULL: none (frame.h) */
+	const struct known_stack *known;    /* frames that are known, and not read again; NULL: none (frame.h) */
 	const struct checked_code *checked; /* pairs of code and method entry that are not checked again; NULL: none */
 };
 

@@ -33,7 +33,7 @@ static struct error *test_invocation(const struct self_test *test, const struct 
 	if (access.failed)
 		return unreadable(&access, "a thread");
 	return type == access_enum(&access, E_thread_invoke_type_none)
-		   ? finding("a thread that is not the main thread has the main thread's invoke_type (none)")
+		   ? finding("a thread other than the main thread has the invoke_type of the main thread (none)")
 		   : NULL;
 }
 
@@ -69,7 +69,7 @@ static struct error *test_blocking_region(const struct self_test *test, const st
 static struct error *test_objspace(const struct self_test *test)
 {
 	return !test->exact && collections_are_of_other_gc(test->ruby)
-		   ? finding("the GC's heap does not hold the class Object")
+		   ? finding("the heap of the GC does not contain the class Object")
 		   : NULL;
 }
 
@@ -340,14 +340,14 @@ static struct error *test_symbols(const struct self_test *test)
 	if (!layout_has(ruby->layout, F_symbols_ids) && ruby->layout->enumerators[E_idMethodMissing].present &&
 	    !value_bytes_are(&access, symbol_name(ruby, &access, access_enum(&access, E_idMethodMissing)),
 			     "method_missing"))
-		return finding("the symbol table does not know method_missing");
+		return finding("the symbol table does not contain method_missing");
 	/* Up to 2.1 an operator has no String until it is first asked for. */
 	for (const char *at = single_operators; *at && layout_has(ruby->layout, F_symbols_ids); at++) {
 		struct bytes name = symbol_name(ruby, &access, (uint64_t)*at);
 		const char expected[] = {*at, '\0'};
 
 		if (!value_bytes_are(&access, name, expected))
-			return finding("the symbol table does not know the operator %s", expected);
+			return finding("the symbol table does not contain the operator %s", expected);
 	}
 	if (test->strict && !symbol_units_hold(ruby, &access))
 		return finding("a list of names in the symbol table has the wrong length");

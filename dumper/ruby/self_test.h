@@ -1,9 +1,10 @@
 /*
- * Tests whether a layout is right for the target's Ruby. rbdump prints no stack before the layout has passed the test.
+ * Tests whether a layout is right for the target's Ruby. rbdump prints stacks only after the layout has passed the
+ * test.
  *
  * Some things are the same in every Ruby: exported global variables, certain names, and structs that point at each
- * other. The test reads these things through the layout. If one of them is not as expected, the layout does not pass.
- * The result depends only on the snapshot.
+ * other. The test reads these things through the layout. If one of these things is not as expected, the layout does not
+ * pass. The result depends only on the snapshot.
  */
 #ifndef RBDUMP_SELF_TEST_H
 #define RBDUMP_SELF_TEST_H
@@ -12,8 +13,8 @@
 
 /*
  * Tests a layout. Returns NULL if the layout passes. If the layout does not pass, returns an error with EXIT_NO_RUBY
- * and a message that says what is wrong. If the time was over (see memory_is_over()), this error is no evidence against
- * the layout. Also returns an error if out of memory.
+ * and a message that says what is wrong. If the time limit was reached (see memory_is_over()), this error is no
+ * evidence against the layout. Also returns an error if out of memory.
  *
  * A read that fails because a core was cut short (see memory_lacked()) is no evidence against a layout. Missing threads
  * are evidence against the layout only if the list of threads is broken.

@@ -176,7 +176,7 @@ static struct error *test_nesting(const struct self_test *test, const struct cod
 	if (!code_read(&access, code->local, &local) || local.local != local.iseq)
 		return finding("the local iseq of a frame's iseq does not refer to itself as its local iseq");
 	if (is_code_type(layout, &local, E_ISEQ_TYPE_METHOD) && !has_class(test, &local))
-		return finding("the code of a method was defined in neither a class nor a module");
+		return finding("the code of a method was not defined in a class or module");
 	if (is_code_type(layout, code, E_ISEQ_TYPE_METHOD) && (code->parent != 0 || local.iseq != code->iseq))
 		return finding("the code of a method is enclosed by other code");
 	for (int i = 0; outer.iseq != local.iseq && i < MAX_PARENTS; i++) {
@@ -254,7 +254,7 @@ static struct error *test_method(const struct self_test *test, const struct fram
 	class_add_prefix(ruby, &access, method.owner, &name);
 	owned = name.length > 0;
 	text_clear(&name);
-	return owned ? NULL : finding("the owner of a method is neither a class nor a module");
+	return owned ? NULL : finding("the owner of a method is not a class or module");
 }
 
 static struct error *test_code(const struct self_test *test, const struct frame *frame, bool innermost,
@@ -341,7 +341,7 @@ struct error *self_test_frames(const struct self_test *test)
 		error_destroy(wrong);
 	}
 	if (test->strict && ends.last < ends.tested - ends.last)
-		return finding("in most iseqs of several lines, the last instructions do not belong to the last line");
+		return finding("most iseqs with several lines do not end with instructions of the last line");
 	/* Then nothing is known about the layout. */
 	return lacking > 0 && passed == 0 && !test->exact ? finding(SELF_TEST_LACKING) : NULL;
 }

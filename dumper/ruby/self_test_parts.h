@@ -17,8 +17,8 @@ struct self_test {
 	const struct ruby_threads *threads;
 	const struct stack *stacks; /* one stack for each thread */
 	/*
-	 * For each thread: true if its stack might have changed during the copy. Such a stack is not tested. `moved`
-	 * can be NULL.
+	 * For each thread: true if the thread's stack might have changed while the stack was copied. Such a stack is
+	 * not tested. `moved` can be NULL.
 	 */
 	const bool *moved;
 	const struct addresses *pthreads; /* pthread_t of all native threads, ascending; NULL if not all are known */
@@ -28,12 +28,13 @@ struct self_test {
 	 */
 	uint64_t missing, missing_end;
 	/*
-	 * Whether the layout is for another release. If it is, a fact that cannot be tested is evidence against the layout.
+	 * Whether the layout is for another release. For such a layout, a fact that cannot be tested is evidence
+	 * against the layout.
 	 */
 	bool strict;
 	/*
-	 * Whether the layout is known to be for this build. If it is, a frame that cannot be read is no evidence against
-	 * the layout.
+	 * Whether the layout is known to be for this build. For such a layout, a frame that cannot be read is no
+	 * evidence against the layout.
 	 */
 	bool exact;
 };
@@ -47,7 +48,7 @@ struct self_test {
 /* Makes a finding. The arguments are those of printf(), and form the message of the finding. */
 #define finding(...) error_create(EXIT_NO_RUBY, __VA_ARGS__)
 
-/* The finding that `what` cannot be read. Its message contains the address at which the read failed. */
+/* The finding that `what` cannot be read. The message of this finding contains the address at which the read failed. */
 struct error *unreadable(const struct access *access, const char *what);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Reads those of Ruby's own hash tables (st_table) whose keys are numbers. A key is an ID, or the VALUE of a Thread.
- * From Ruby's sources, 1.9.3 to 3.1.2: st.c, include/ruby/st.h.
+ * Reads Ruby's own hash tables (st_table), but only hash tables whose keys are numbers. A key is an ID, or the VALUE of
+ * a Thread. From Ruby's sources, 1.9.3 to 3.1.2: st.c, include/ruby/st.h.
  *
  * Since Ruby 2.4 the entries are in one array, and deleted entries stay in it. Before Ruby 2.4 the entries are in
  * linked lists. The index of an entry's list is the entry's hash modulo the number of lists. But a table with only a
@@ -15,8 +15,8 @@
 typedef bool st_visit(void *context, struct access *access, uint64_t key, uint64_t record);
 
 /*
- * Calls `visit` for each entry until `visit` returns false, for at most `limit` entries. Returns whether all entries
- * were visited. If the table cannot be read, returns false and sets access->failed.
+ * Calls `visit` for each entry, but for at most `limit` entries. Stops if `visit` returns false. Returns whether all
+ * entries were visited. If the table cannot be read, returns false and sets access->failed.
  */
 bool st_each(struct access *access, uint64_t table, size_t limit, st_visit *visit, void *context);
 

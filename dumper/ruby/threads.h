@@ -32,8 +32,8 @@ struct ruby_threads {
 #define THREADS_MAX 16384u
 
 /*
- * Lists the threads of all ractors, each thread once. Stops after THREADS_MAX threads, or if the time is over (see
- * memory_limit()). Returns false if out of memory. Otherwise the caller frees `ret` with threads_clear().
+ * Lists the threads of all ractors, each thread once. Stops after THREADS_MAX threads, or if the time limit is reached
+ * (see memory_limit()). Returns false if out of memory. Otherwise the caller frees `ret` with threads_clear().
  */
 bool threads_list(const struct ruby *ruby, struct ruby_threads *ret);
 void threads_clear(struct ruby_threads *threads);
@@ -41,15 +41,15 @@ void threads_clear(struct ruby_threads *threads);
 /*
  * Reads the current state of one thread. Does not find out the thread's ractor, whether the thread is the main thread,
  * or whether the thread has a GVL. Only threads_list() finds out these facts. The state is STATE_UNKNOWN if the thread
- * could run, and is not in the queue for a GVL. In Rubies without such a queue (up to 2.5), the state is also
+ * is able to run, and is not in the queue for a GVL. In Rubies without such a queue (up to 2.5), the state is also
  * STATE_UNKNOWN if the thread waits for a GVL.
  */
 struct ruby_thread threads_read_one(const struct ruby *ruby, uint64_t address);
 
 /*
- * The state of a thread that is not running, according to its rb_thread_t: the thread's status, whether it is in a
- * blocking region, and whether it is in the queue for a GVL. STATE_UNKNOWN if, according to these facts, the thread
- * could run.
+ * The state of a thread that is not running. The state depends on three facts: the thread's status, whether the thread
+ * is in a blocking region, and whether it is in the queue for a GVL. STATE_UNKNOWN if, according to these facts, the
+ * thread is able to run.
  */
 enum trace_state threads_state_of(const struct layout *layout, uint64_t status, bool blocking, bool queued);
 
@@ -57,8 +57,8 @@ enum trace_state threads_state_of(const struct layout *layout, uint64_t status, 
 bool threads_are_same(const struct ruby_threads *a, const struct ruby_threads *b);
 
 /*
- * Whether the garbage collector is running. `known` receives false if rbdump cannot find this out. The result is then
- * false, too.
+ * Whether the garbage collector is running. `known` receives false if rbdump cannot find this out. In that case, the
+ * result is false, too.
  */
 bool threads_gc_running(const struct ruby *ruby, bool *known);
 

@@ -3,7 +3,8 @@
  * include/ruby/internal/core/{rbasic,rstring,rarray}.h and internal/imemo.h; 1.9.3 to 2.7.8, include/ruby/ruby.h and
  * internal.h.
  *
- * The functions read the target through `access`. If access->failed is set, their results have no meaning.
+ * The functions read the target through `access`. If access->failed is set, the results of these functions have no
+ * meaning.
  */
 #ifndef RBDUMP_VALUE_H
 #define RBDUMP_VALUE_H
@@ -27,7 +28,7 @@ static inline bool value_is_object(uint64_t value)
 }
 
 /*
- * The address of the object to which `value` points; its new address if compaction has moved it (gc.c: T_MOVED,
+ * The address of the object to which `value` points; the new address if compaction has moved the object (gc.c: T_MOVED,
  * RMoved.destination). Sets access->failed if `value` is not an object.
  */
 uint64_t value_object(struct access *access, uint64_t value);
@@ -54,13 +55,13 @@ struct bytes value_string(struct access *access, uint64_t value);
  */
 uint64_t value_array(struct access *access, uint64_t value, uint64_t *elements);
 
-/* Whether bytes of the target are exactly `expected`. False if they cannot be read. */
+/* Whether bytes of the target are exactly `expected`. False if the bytes cannot be read. */
 bool value_bytes_are(struct access *access, struct bytes bytes, const char *expected);
 
-/* Whether bytes of the target begin with `expected`. False if they cannot be read. */
+/* Whether bytes of the target begin with `expected`. False if the bytes cannot be read. */
 bool value_bytes_begin(struct access *access, struct bytes bytes, const char *expected);
 
-/* Appends bytes of the target to a text. If they cannot be read, returns false and sets access->failed. */
+/* Appends bytes of the target to a text. If the bytes cannot be read, returns false and sets access->failed. */
 bool value_append(struct text *text, struct access *access, struct bytes bytes);
 
 #endif

@@ -14,12 +14,15 @@
 
 struct copy_check {
 	struct target *target;
-	struct memory *memory; /* a snapshot of code and method entries; a check lays a stack copy over this snapshot */
-	struct ruby ruby;      /* reads through `memory` */
-	struct timespec read;  /* when `memory` was created */
 	/*
-	 * Whether the innermost frame of the last stack agrees with its caller's call; undecided if that was known from
-	 * an earlier check.
+	 * a snapshot of code and method entries; during a check, stack_copy_lay() lays a stack copy over this snapshot
+	 */
+	struct memory *memory;
+	struct ruby ruby;     /* reads through `memory` */
+	struct timespec read; /* when `memory` was created */
+	/*
+	 * Whether the innermost frame of the last stack agrees with the call that its caller is making. The verdict is
+	 * undecided if an earlier check has already found that this call and this frame agree.
 	 */
 	enum call_site_verdict call_site;
 };
@@ -36,19 +39,19 @@ bool copy_check_init(struct copy_check *check, const struct ruby *ruby, struct t
 void copy_check_clear(struct copy_check *check);
 
 /*
- * Drops the code that was read so far, because Ruby may have freed it and reused its memory for something else. False
- * if out of memory.
+ * Drops the code that was read so far, because Ruby may have freed this code and reused the memory for something else.
+ * Returns false if out of memory.
  */
 bool copy_check_renew(struct copy_check *check);
 
 /*
  * Checks the innermost `frames` frames of a copy of a whole stack. Reads the code again and repeats the check in these
  * cases:
- *   - Something cannot be read. For example, a compaction may have protected a page.
+ *   - Some bytes cannot be read. For example, a compaction may have made a page of memory unreadable.
  *   - The check finds a contradiction, and the code was read more than 10 ms ago. The code may have changed since it
  *     was read.
  * Returns what is wrong; REASON_NONE if nothing is wrong.
- *   walked  receives the frames that were checked; the caller clears it (stack_clear())
+ *   walked  receives the frames that were checked; the caller clears `walked` (stack_clear())
  */
 enum reason copy_check_run(struct copy_check *check, const struct stack_copy *copy, size_t frames,
 			   struct stack *walked);

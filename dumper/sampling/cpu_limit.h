@@ -12,18 +12,21 @@
 /* The default limit, in percent of one CPU, for rates up to CPU_LIMIT_RATE samples per second. */
 #define CPU_LIMIT_PERCENT 10.0
 #define CPU_LIMIT_RATE	  99.0
-/* For higher rates, the default limit grows in proportion to the rate, up to this percentage. */
+/* For higher rates, the default limit grows in proportion to the rate, up to CPU_LIMIT_MOST_PERCENT. */
 #define CPU_LIMIT_MOST_PERCENT 90.0
 
 /* The default limit in percent of one CPU. `rate` is in samples per second. */
 double cpu_limit_for(double rate);
 
-/* The share of one CPU that each process may use if so many processes that take samples have a share of `all` together. */
+/*
+ * Divides a limit among the processes that take samples. `samplers` is the number of these processes. `all` is the
+ * share of one CPU that these processes may use together. Returns the share of one CPU that each process may use.
+ */
 double cpu_limit_share(double all, uint32_t samplers);
 
 /*
- * Reads the times for the functions below. `used` is the CPU time of all threads of this process, because each sample also
- * causes work for the thread that finds names.
+ * Reads the two times that the functions below need. `now` is the current time, by CLOCK_MONOTONIC. `used` is the CPU
+ * time of all threads of this process, because each sample also causes work for the thread that finds names.
  */
 void cpu_limit_clocks(struct timespec *now, struct timespec *used);
 

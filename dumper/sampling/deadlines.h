@@ -2,8 +2,8 @@
  * Deadlines of samples: one in each period, by CLOCK_MONOTONIC. If a deadline is missed, its sample is never taken.
  *
  * Samples at regular intervals could keep step with something else that happens at regular intervals: a loop of the
- * target, or the tick of the kernel's scheduler. A thread that runs for a moment after each tick would never be seen
- * to run. So a deadline is not always at the same place in its period (see deadline_vary()).
+ * target, or the tick of the kernel's scheduler. For example, the samples might never see a thread that runs only for a
+ * moment after each tick. So a deadline is not always at the same place in its period (see deadline_vary()).
  */
 #ifndef RBDUMP_DEADLINES_H
 #define RBDUMP_DEADLINES_H
@@ -45,9 +45,10 @@ bool deadline_is_late(long long behind_ns, long long period_ns);
 uint32_t deadlines_missed(struct timespec *deadline, const struct timespec *now, long long period_ns);
 
 /*
- * Where in its period the next deadline is: its offset from the beginning of the period, at least 0 and less than
- * `period_ns`. It differs at random from the previous offset, by at most a quarter of a period, so two deadlines in a
- * row are at least three quarters of a period apart. In the long run, a deadline is in each part of its period equally often.
+ * Returns the place of the next deadline in its period: the offset from the beginning of the period, at least 0 and
+ * less than `period_ns`. The offset differs at random from the previous offset, by at most a quarter of a period. So
+ * two deadlines in a row are at least three quarters of a period apart. In the long run, a deadline is in each part of
+ * its period equally often.
  *   offset_ns  the previous offset, or 0
  *   random     the state of the random numbers (base/random.h)
  */

@@ -4,8 +4,8 @@
  * A decoder reads names, code and method entries while the target runs, and keeps them for many samples. Objects to
  * which a sample's stack refers may have been freed and replaced (REASON_COLLECTED), or moved (REASON_COMPACTED), since
  * the sample was taken. So a decoder returns frames only if there is proof that their names were right at the moment of
- * the sample. ruby/resolve.h describes the possible proofs. For Ruby 2.1 and older, rbdump does not notice freed
- * objects, because it cannot read the state of the garbage collector.
+ * the sample. The header ruby/resolve.h describes the possible proofs. For Ruby 2.1 and older, rbdump does not notice
+ * freed objects, because it cannot read the state of the garbage collector.
  *
  * A decoder belongs to one thread of rbdump.
  */
@@ -18,7 +18,10 @@
 
 struct decoder;
 
-/* Creates a decoder for samples of a session's target. The session must outlive the decoder. Returns NULL if out of memory. */
+/*
+ * Creates a decoder for samples of a session's target. The session must outlive the decoder. Returns NULL if out of
+ * memory.
+ */
 struct decoder *decoder_create(const struct session *session);
 void decoder_destroy(struct decoder *decoder); /* NULL is fine */
 
@@ -30,9 +33,9 @@ bool decoder_look_again(struct decoder *decoder);
 
 /*
  * Decodes a sample. The caller frees the `frames` of the result. The strings of the frames are valid until the next
- * decoder_decode(), which drops all strings if they take too much memory. The verdict is the result of all checks. For
- * a sample from an unchecked source (source.h), some checks are omitted (`unchecked` in ruby/ruby.h). If the names
- * might have changed since the sample was taken, the result has no frames.
+ * call of decoder_decode(). That call drops all strings if they take too much memory. The verdict is the result of all
+ * checks. For a sample from an unchecked source (source.h), some checks are omitted (`unchecked` in ruby/ruby.h). If
+ * the names might have changed since the sample was taken, the result has no frames.
  *   holds  receives true if the stack is complete and no object could be freed or moved before the stack was decoded;
  *          otherwise false. If `*holds` is true, every stack with the same fingerprint has the same frames until the
  *          next collection (see collections_same_objects())

@@ -7,7 +7,9 @@
 
 #include <stdint.h>
 
-/* The size, in bytes, of the longest stack that is copied. It is enough for 10,000 frames of ordinary methods. */
+/*
+ * The size, in bytes, of the longest stack that is copied. This size is enough for 10,000 frames of ordinary methods.
+ */
 #define STACK_COPY_MAX (4u << 20)
 
 /* Where the stack of a thread is expected to be. */

@@ -32,11 +32,11 @@ struct error *kernel_process_facts(const struct ruby *ruby, const struct stack_c
 
 	*ret = (struct kernel_facts){0};
 	if (!collections_read(ruby).told)
-		return cannot("its Ruby does not tell its garbage collections, so its methods might get wrong names");
+		return cannot("rbdump cannot read when the process collects garbage, so methods might get wrong names");
 	if (stack_objects_are_native(copy))
-		return cannot("it has ZJIT, which keeps parts of its frames on the native stack");
+		return cannot("its Ruby may use ZJIT, which keeps parts of frames on the native stack");
 	if (!stack_copy_kernel_facts(copy, ret))
-		return cannot("the structs of its Ruby are too large");
+		return cannot("some structs of its Ruby are too large to be copied in the kernel");
 	if (layout_has(layout, F_thread_thread_id)) {
 		ret->where_pthread = KERNEL_IN_THREAD;
 		ret->pthread = offset_of(layout, F_thread_thread_id);

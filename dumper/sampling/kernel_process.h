@@ -1,6 +1,6 @@
 /*
- * What the programs in the kernel (kernel/programs.h) must know about a Ruby process, and what their records about its
- * threads mean.
+ * The facts about a Ruby process that the programs in the kernel need (kernel/programs.h), and the meaning of the
+ * records that these programs write about the threads of the process.
  */
 #ifndef RBDUMP_KERNEL_PROCESS_H
 #define RBDUMP_KERNEL_PROCESS_H
@@ -11,9 +11,9 @@
 #include "sampling/stack_copy.h"
 
 /*
- * Fills in the facts of a process. Fails if this Ruby does not tell its garbage collections, or has ZJIT on. In these
- * cases, nothing would prove the names of a stack that the kernel has copied, because rbdump reads the stack's objects
- * only later.
+ * Fills in the facts about a process. Fails if rbdump cannot read when this Ruby collects garbage, or if this Ruby may
+ * use ZJIT. In these cases, rbdump could not prove that the names for a stack are right, because the kernel copies only
+ * the stack itself. The objects of the stack are read later, by rbdump.
  */
 struct error *kernel_process_facts(const struct ruby *ruby, const struct stack_copy *copy, struct kernel_facts *ret);
 
@@ -21,9 +21,9 @@ struct error *kernel_process_facts(const struct ruby *ruby, const struct stack_c
 bool kernel_process_collects(const struct layout *layout, const struct kernel_record *record, bool collecting);
 
 /*
- * What a thread that has left its CPU is doing; SAMPLE_STATES if the Ruby thread has ended.
+ * Returns the state of a thread that has left its CPU; SAMPLE_STATES if the Ruby thread has ended.
  *   thread   its rb_thread_t
- *   syscall  receives the number of the system call for SAMPLE_BLOCKED; else -1
+ *   syscall  receives the number of the system call for SAMPLE_BLOCKED; otherwise -1
  */
 enum sample_state kernel_process_state(const struct layout *layout, uint64_t thread, const struct kernel_switch *out,
 				       int *syscall);

@@ -1,6 +1,6 @@
 /*
- * Samples that the kernel takes (kernel/programs.h): each is a record, from which this module makes a sample like that of
- * any other source.
+ * The kernel takes samples, and writes each sample as a record (kernel/programs.h). This module turns each record into
+ * a sample that has the same form as the samples of the other sources.
  */
 #ifndef RBDUMP_KERNEL_SAMPLE_H
 #define RBDUMP_KERNEL_SAMPLE_H

@@ -1,7 +1,7 @@
 /*
- * A stream of observations (stream.h) that is made by the kernel: the stacks of threads at the interrupts of their
- * CPU's clock, and the time lines of all threads (time_line.h). No thread is stopped, and rbdump is woken only for the
- * stacks.
+ * A stream of observations (stream.h) that are made from the records of a program in the kernel. The observations
+ * contain the stacks of threads at the interrupts of their CPU's clock, and the time lines of all threads
+ * (time_line.h). No thread is stopped. The records of context switches do not wake rbdump.
  */
 #ifndef RBDUMP_KERNEL_STREAM_H
 #define RBDUMP_KERNEL_STREAM_H
@@ -12,17 +12,18 @@
 #include "session/session.h"
 
 struct kernel_stream_options {
-	double rate;		 /* interrupts of each CPU per second */
-	struct timespec origin;	 /* the time 0 of all observations, by CLOCK_MONOTONIC */
-	const _Atomic int *stop; /* the stream ends when this is set */
+	double rate;		 /* how many times per second the clock interrupts each CPU */
+	struct timespec origin;	 /* the moment that is time 0 of all observations, by CLOCK_MONOTONIC */
+	const _Atomic int *stop; /* the stream ends when `*stop` is not 0 */
 	double max_cpu;		 /* as in struct sampling_loop_options */
 	const _Atomic uint32_t *samplers;
 };
 
 /*
- * Creates a stream. The session must outlive it. Fails if the kernel does not allow rbdump to sample, or cannot do so.
- * For the ten seconds after keep_pace(), each stack of the clock wakes rbdump, however high the rate is, because
- * nothing in the kernel can wait for rbdump.
+ * Creates a stream. The session must outlive the stream. Fails if the kernel does not allow rbdump to sample, or if
+ * this kernel cannot take samples. For the ten seconds after a call of keep_pace(), rbdump is woken for each stack that
+ * was copied at an interrupt of the clock, however high the rate is. This is necessary because the kernel cannot wait
+ * for rbdump.
  */
 struct error *kernel_stream_create(const struct session *session, const struct kernel_stream_options *options,
 				   struct stream **ret);

@@ -1,6 +1,6 @@
 /*
- * The threads of a Ruby process that is sampled in the kernel (kernel_stream.h). The program in the kernel is told of
- * each thread, and each thread has a time line.
+ * The threads of a Ruby process that is sampled in the kernel (kernel_stream.h). This module tells the program in the
+ * kernel which threads exist, and keeps a time line for each thread.
  */
 #ifndef RBDUMP_KERNEL_THREADS_H
 #define RBDUMP_KERNEL_THREADS_H
@@ -12,49 +12,56 @@
 
 /* A thread. */
 struct kernel_follow {
-	struct ruby_thread thread; /* as it was when it was first listed; only the name is kept up to date */
+	/* the thread as it was when it was first in the list of threads; later, only the name is updated */
+	struct ruby_thread thread;
 	struct subject subject;
 	struct time_line line;
-	uint64_t since_ns;  /* since when the thread is followed: earlier records are of another thread */
-	uint32_t wait_slot; /* the stack of the wait that began at `wait_ns`; TIME_NONE: it was not copied */
+	/* when rbdump began to follow the thread; earlier records with the same tid belong to another thread */
+	uint64_t since_ns;
+	uint32_t wait_slot; /* the stack of the wait that began at `wait_ns`; TIME_NONE: this stack was not copied */
 	uint64_t wait_ns;
-	unsigned int outs; /* how many waits began since the last flush */
+	unsigned int outs; /* how many waits began since the last time_line_resolve() */
 	double chance;	   /* as in kernel_programs_set_chance() */
-	bool listed;	   /* it was in the last list */
-	bool ended;	   /* the thread has ended, and so has its time line; its last pieces may not be taken yet */
+	bool listed;	   /* the thread was in the list of threads that was read last */
+	/* the thread and its time line have ended; the last pieces of the time line may still have to be taken */
+	bool ended;
 };
 
 struct kernel_threads {
 	const struct session *session;
-	struct kernel_programs *programs; /* set by the caller, before the first list */
+	struct kernel_programs *programs; /* set by the caller, before the list is read for the first time */
 	struct time_slots *slots;
-	struct memory *memory; /* the snapshot through which lists are read */
+	struct memory *memory; /* the snapshot from which the list of threads is read */
 	struct ruby ruby;
 	struct kernel_follow *of;
 	size_t count, capacity;
-	uint64_t listed_ns;   /* when the list was read last, by CLOCK_MONOTONIC */
-	uint64_t collections; /* how many collections had begun then; 0: not known */
+	uint64_t listed_ns;   /* when the list of threads was read last, by CLOCK_MONOTONIC */
+	uint64_t collections; /* how many garbage collections had begun when the list was read; 0: not known */
 	/*
-	 * A thread that ran and is not known. The list is read again at `wanted_ns`; if that is 0, there is no such
-	 * thread.
+	 * The tid of a thread that has run, but has no entry. The list of threads is read again at `wanted_ns`. If
+	 * `wanted_ns` is 0, rbdump does not search for such a thread.
 	 */
 	pid_t wanted;
 	uint64_t wanted_ns;
-	unsigned int tries; /* how often the list was read because of `wanted` */
+	unsigned int tries; /* how many times the list was read because of `wanted` */
 };
 
-/* The session and the slots must outlive the list. Returns false if out of memory. */
+/* `session` and `slots` must outlive `threads`. Returns false if out of memory. */
 bool kernel_threads_init(struct kernel_threads *threads, const struct session *session, struct time_slots *slots);
 void kernel_threads_clear(struct kernel_threads *threads);
 
 /*
- * Reads the list of threads once per second, and when a thread ran that is not known; otherwise does nothing. Follows
- * new threads, and notes which threads have ended. Moves entries in memory. If the list cannot be read because it is
- * being changed, `threads` keeps its entries.
+ * Reads the list of threads if the last list is at least one second old, or if a thread without an entry has run.
+ * Otherwise does nothing. Begins to follow new threads, and notes which threads have ended. This call can move entries
+ * in memory, so pointers to entries become invalid. If the list cannot be read because it is being changed, `threads`
+ * keeps its entries.
  */
 void kernel_threads_keep(struct kernel_threads *threads, uint64_t now_ns);
 
-/* Forgets the threads that have ended. Call this function after their pieces were taken. Moves entries in memory. */
+/*
+ * Forgets the threads that have ended. Call this function after the pieces of their time lines were taken. This call
+ * can move entries in memory, so pointers to entries become invalid.
+ */
 void kernel_threads_sweep(struct kernel_threads *threads);
 
 /*
@@ -63,16 +70,20 @@ void kernel_threads_sweep(struct kernel_threads *threads);
  */
 void kernel_threads_correct(struct kernel_threads *threads, uint64_t now_ns);
 
-/* Notes that a thread ran that is not known. */
+/* Notes that a thread without an entry has run. The list of threads will then be read again. */
 void kernel_threads_want(struct kernel_threads *threads, pid_t tid);
 
 /*
- * Notes that a thread has ended, and extends its time line to `time_ns`. Its native thread may go on with another Ruby
- * thread. So the program in the kernel forgets the native thread, and reports it as not known if it runs again.
+ * Notes that a thread has ended, and extends its time line to `time_ns`. The native thread may go on to run another
+ * Ruby thread. So the program in the kernel forgets the native thread. If the native thread runs again, the program
+ * reports an unknown thread.
  */
 void kernel_threads_end(struct kernel_threads *threads, struct kernel_follow *follow, uint64_t time_ns);
 
-/* The thread with this tid that was followed at `time_ns`, and has not ended; NULL if there is none. */
+/*
+ * Finds the thread that has this tid, that rbdump already followed at `time_ns`, and that has not ended. Returns NULL
+ * if there is no such thread.
+ */
 struct kernel_follow *kernel_threads_find(const struct kernel_threads *threads, pid_t tid, uint64_t time_ns);
 
 #endif

@@ -1,11 +1,13 @@
 /*
- * The priority of the thread that finds names. On a busy machine this thread must get a CPU soon after a sample was
- * taken: otherwise a garbage collection may begin before the names are found, or there is no room for more samples. So
- * it has a real-time priority (base/priority.h), below that of the thread that takes samples. It keeps this priority
- * only while it takes no more CPU time than sampling may take in all, and no more than a tenth of a CPU. When it has
- * used up this CPU time, it has the priority of any other program until some of the time is left again.
+ * The priority of the thread that finds names. On a busy machine, this thread must get a CPU soon after a sample was
+ * taken. Otherwise, a garbage collection may begin before the names are found, or there may be no room for more
+ * samples. So the thread that finds names has a real-time priority (base/priority.h), which is lower than the priority
+ * of the thread that takes samples. The thread keeps its real-time priority only as long as its CPU time is within a
+ * limit. The limit is the CPU time that all sampling may use, but at most a tenth of one CPU. When this CPU time is
+ * used up, the thread gets an ordinary priority. It gets the real-time priority back when some CPU time is available
+ * again.
  *
- * All functions are for that thread.
+ * Only the thread that finds names may call these functions.
  */
 #ifndef RBDUMP_NAMES_PRIORITY_H
 #define RBDUMP_NAMES_PRIORITY_H
@@ -15,7 +17,7 @@
 
 #include "sampling/cpu_limit.h"
 
-/* All zero: the thread has its own priority. */
+/* If all members are zero, the thread has its original priority. */
 struct names_priority {
 	struct cpu_limit limit;
 	bool begun, raised;
@@ -23,12 +25,13 @@ struct names_priority {
 };
 
 /*
- * Gives the thread the priority that it may have now. Call it often: it does nothing if a millisecond has not passed.
+ * Gives the thread the priority that it may have now. Call this function often. It does nothing if less than a
+ * millisecond has passed since it last checked the CPU time.
  *   share  the limit of CPU time, as a share of one CPU
  */
 void names_priority_keep(struct names_priority *priority, double share);
 
-/* Gives the thread its own priority again. */
+/* Gives the thread its original priority again. */
 void names_priority_end(struct names_priority *priority);
 
 #endif

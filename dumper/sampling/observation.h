@@ -8,7 +8,7 @@
 #include "check/sample_state.h"
 #include "sampling/sample.h"
 
-/* One thread, in one round. */
+/* What was seen of one thread in one round. */
 struct observation {
 	uint64_t time_ns;   /* when the thread was seen: ns since `origin` (sampling/rounds.h) */
 	uint64_t weight_ns; /* the weight: the observation stands for this many ns before `time_ns` */
@@ -16,7 +16,7 @@ struct observation {
 	pid_t tid;	    /* 0: not known */
 	bool no_native;	    /* the Ruby thread has no native thread, so `tid` is 0 */
 	uint64_t ractor;    /* the number of the ractor */
-	uint64_t name;	    /* the name of the thread, a VALUE */
+	uint64_t name;	    /* the name of the thread (a VALUE of Ruby) */
 	bool main;
 	enum sample_state state;
 	int syscall; /* for SAMPLE_BLOCKED: the number of the system call; -1: none, or not known */
@@ -26,14 +26,15 @@ struct observation {
 	/* There was no room for the sample (sampling/observation_queue.h): `sample` is NULL. */
 	bool lost;
 	/*
-	 * The thread sleeps, and none of its samples was handed on before. If there is no room for the sample, the
-	 * observation is left out, and a later observation stands for its time, too.
+	 * The thread sleeps, and no earlier sample of this thread was passed on with its stack. If there is no room for
+	 * the sample, the observation is left out. A later observation then also stands for the time of this
+	 * observation.
 	 */
 	bool optional;
 	/*
-	 * Only from the kernel stream. `keeps`: the stack is put into slot `kept`, and nothing is counted. `of_kept`:
-	 * the stack of the observation is that in slot `kept`; if `kept` is TIME_NONE, there is no stack for the
-	 * observation (sampling/time_line.h).
+	 * Set only by the kernel stream. `keeps`: the stack is stored in slot `kept`, and is not counted. `of_kept`:
+	 * the observation has the stack that is stored in slot `kept`; if `kept` is TIME_NONE, the observation has no
+	 * stack (sampling/time_line.h).
 	 */
 	bool keeps, of_kept;
 	uint32_t kept;
@@ -52,7 +53,10 @@ struct observation {
 	uint32_t skipped;
 	/* The list of threads could not be read, so the observation has no thread. */
 	bool no_list;
-	/* This observation ends the round. It has no thread, except in a quiet round in which a thread ran. */
+	/*
+	 * This observation ends the round. Such an observation has no thread, except in a quiet round in which a thread
+	 * ran.
+	 */
 	bool end_of_round;
 	/* The round was quiet: all threads without an observation in this round have slept since the previous round. */
 	bool quiet;

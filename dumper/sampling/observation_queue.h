@@ -2,8 +2,10 @@
  * A queue of observations. The sampling thread adds observations; the processing thread removes them, and finds the
  * names for their stacks.
  *
- * The sampling thread does not wait for the processing thread, unless it asks to. The queue keeps copies of the samples, in
- * a buffer of a fixed size. If the buffer has no room for a sample, the sample is lost, and the queue says so.
+ * The sampling thread waits for the processing thread only if the queue is full of observations, or in
+ * observation_queue_wait_for_room() and observation_queue_wait_for_pace(). The queue keeps copies of the samples, in a
+ * buffer of a fixed size. If the buffer has no room for a sample, the sample is lost, and observation_queue_add()
+ * returns false.
  */
 #ifndef RBDUMP_OBSERVATION_QUEUE_H
 #define RBDUMP_OBSERVATION_QUEUE_H
@@ -13,8 +15,8 @@
 struct observation_queue;
 
 /*
- * Creates a queue with room for `bytes` of samples. NULL if out of memory.
- *   again  whether the samples' stacks will be walked again, although they were walked when they were checked
+ * Creates a queue with room for `bytes` bytes of samples. Returns NULL if out of memory.
+ *   again  whether the stacks of the samples will be walked again, after the walk that was part of their check
  */
 struct observation_queue *observation_queue_create(size_t bytes, bool again);
 void observation_queue_destroy(struct observation_queue *queue); /* NULL is fine */
@@ -25,15 +27,15 @@ void observation_queue_destroy(struct observation_queue *queue); /* NULL is fine
 void observation_queue_begin(struct observation_queue *queue);
 
 /*
- * Adds an observation, with a copy of its sample. The caller can use its sample again at once. If the buffer has no room
- * for the sample, the function returns false: an observation that is `optional` is not added, any other is added without
- * the sample, with `lost` set. A part of the buffer is only for samples without a stack. Waits only if the queue is full
- * of observations (see observation_queue_is_full()). Wakes the processing thread only at the end
- * of a round with samples, if `no_list` is set, or if the queue is at least half full.
+ * Adds an observation, with a copy of its sample. The caller can reuse its own sample immediately. If the buffer has no
+ * room for the sample, returns false. In this case, an `optional` observation is not added. Any other observation is
+ * added without its sample, and with `lost` set. A part of the buffer is reserved for samples without a stack. Waits
+ * only if the queue has no room for another observation. Wakes the processing thread only if a round with samples ends,
+ * if `no_list` is set, or if the queue is at least half full.
  */
 bool observation_queue_add(struct observation_queue *queue, const struct observation *observation);
 
-/* Whether a round of sampling should wait, because the queue has room for few observations. */
+/* Whether a round of sampling should wait because the queue is more than half full of observations. */
 bool observation_queue_is_full(struct observation_queue *queue);
 
 /* Waits until at most `count` observations are in the queue, and at least half of the buffer is free. */
@@ -43,10 +45,11 @@ void observation_queue_wait_for_room(struct observation_queue *queue, size_t cou
 void observation_queue_wait_for_pace(struct observation_queue *queue);
 
 /*
- * Whether the processing thread has asked for the stack of a thread (observation_queue_ask()), or for any stack, since
- * this function last returned true.
+ * Whether the processing thread has asked for the stack of `thread` (observation_queue_ask()) since this function last
+ * returned true for `thread`.
  */
 bool observation_queue_asks(struct observation_queue *queue, uint64_t thread);
+/* Whether the processing thread has asked for the stack of any thread since this function last returned true. */
 bool observation_queue_asks_any(struct observation_queue *queue);
 
 /* Tells the processing thread that there will be no more observations until the next observation_queue_begin(). */
@@ -58,8 +61,8 @@ void observation_queue_end(struct observation_queue *queue);
  * Waits for the next observation, and returns it. The observation is valid until observation_queue_done(). Returns NULL
  * if there will be no more observations (`*timed_out` is false), or if no observation came in time (`*timed_out` is
  * true).
- *   until  when to stop waiting, by CLOCK_MONOTONIC. If `until` is NULL, there is no time limit, and `timed_out` can be
- *          NULL, too
+ *   until  when to stop waiting, by CLOCK_MONOTONIC. If `until` is NULL, there is no time limit, and `timed_out` can
+ *          also be NULL
  */
 const struct observation *observation_queue_next(struct observation_queue *queue, const struct timespec *until,
 						 bool *timed_out);
@@ -74,9 +77,9 @@ void observation_queue_done(struct observation_queue *queue);
 void observation_queue_keep_pace(struct observation_queue *queue);
 
 /*
- * Asks for a new copy of a thread's stack, although the thread has slept since the last copy, because the names of the
- * last copy are not known. A later question about another thread may replace this question. So ask again as long as the
- * names are not known.
+ * Asks for a new copy of the stack of a thread that has slept since the last copy. Call this function if the names for
+ * the last copy are not known. A later request for another thread may replace this request. So repeat the request as
+ * long as the names are not known.
  */
 void observation_queue_ask(struct observation_queue *queue, uint64_t thread);
 

@@ -1,9 +1,9 @@
 /*
  * Tells whether a thread is still running. While a thread is watched, the kernel reports each context switch of the
  * thread in shared memory (sampling/switch_events.h). As long as there is no report, no system call is needed. Each
- * report slows the thread down, so a thread is watched only if it has run for a while and has few context switches.
- * on_cpu_init() calls switch_events_prepare(). If switch_events_prepare() succeeds, each context switch on the machine
- * takes a little longer until on_cpu_clear() is called.
+ * report slows the thread down, so a thread is watched only if it has run for a while and has few context switches. The
+ * function on_cpu_init() calls switch_events_prepare(). If this call succeeds, each context switch on the machine takes
+ * a little longer until on_cpu_clear() is called.
  *
  * A struct on_cpu belongs to one thread of rbdump at a time.
  */
@@ -17,15 +17,16 @@
 #include "target/task.h"
 
 struct on_cpu {
-	pid_t tid;		   /* the thread of the last call of on_cpu_runs(); 0: none */
+	pid_t tid;		   /* the thread that was passed to the last call of on_cpu_runs(); 0: none */
 	bool ran;		   /* whether the thread ran at the last check */
 	unsigned int rounds;	   /* how many checks found the thread running while it was not watched */
 	unsigned int wanted;	   /* how large `rounds` must be before the thread is watched */
 	unsigned int rests;	   /* how many rounds have begun since the last call of on_cpu_runs() */
 	struct switch_event event; /* if `ring.fd` is -1, the thread is not watched */
-	int credit;		   /* how many more reported context switches are accepted; below 0: watching stops */
-	bool may_tell;		   /* watching is allowed */
-	int prepared;		   /* the descriptor from switch_events_prepare(); -1: none */
+	/* how many more context switches may be reported; below 0: the thread is no longer watched */
+	int credit;
+	bool may_tell; /* watching is allowed */
+	int prepared;  /* the descriptor from switch_events_prepare(); -1: none */
 };
 
 /*
@@ -36,7 +37,7 @@ struct on_cpu {
 void on_cpu_init(struct on_cpu *on_cpu, bool undisturbed);
 void on_cpu_clear(struct on_cpu *on_cpu);
 
-/* Stops watching the thread that was passed to the last call of on_cpu_runs(), and forgets it. */
+/* Stops watching the thread that was passed to the last call of on_cpu_runs(), and forgets this thread. */
 void on_cpu_forget(struct on_cpu *on_cpu);
 
 /*

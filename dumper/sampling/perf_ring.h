@@ -20,8 +20,8 @@ struct perf_ring {
 };
 
 /*
- * Opens a dummy event, which counts nothing. The kernel reports only what `attributes` ask for. The event excludes the
- * kernel and the hypervisor. On failure, returns false, sets errno, and leaves `*ret` closed.
+ * Opens a dummy event, which counts nothing. The kernel reports only what is requested in `attributes`. The event
+ * excludes the kernel and the hypervisor. On failure, returns false, sets errno, and leaves `*ret` closed.
  *   attributes  the caller sets the members that say what to report, and leaves all other members zero. This function
  *               sets some of the other members
  *   tid, cpu    as in perf_event_open(2)
@@ -41,16 +41,20 @@ void perf_ring_close(struct perf_ring *ring); /* a ring that is already closed i
 struct perf_told {
 	unsigned int type; /* PERF_RECORD_...; 0: the record had an impossible size, and all records were dropped */
 	unsigned int misc;
-	pid_t pid; /* the 4 bytes after the record's header: a pid in most record types; 0: no such bytes */
+	/* the 4 bytes after the record's header: a pid in most record types; 0: the record has no such bytes */
+	pid_t pid;
 };
 
-/* Takes the oldest record that has not been taken yet. False if there is no such record. */
+/* Takes the oldest record that has not been taken yet. Returns false if there is no such record. */
 bool perf_ring_take(const struct perf_ring *ring, struct perf_told *ret);
 
 /* Drops all records. */
 void perf_ring_skip(struct perf_event_mmap_page *page);
 
-/* How many bytes of records there ever were. While there is room for records, this changes with each record. */
+/*
+ * How many bytes of records the kernel has ever written to the ring. While the ring has room for records, this number
+ * changes with each record.
+ */
 uint64_t perf_ring_head(const struct perf_event_mmap_page *page);
 
 #endif

@@ -2,7 +2,7 @@
  * Chooses the CPU and the priority of the thread that takes samples.
  *
  * This thread has real-time priority (SCHED_FIFO) if permitted. So if the sampling thread wakes up on a CPU on which a
- * thread of the target runs, it preempts the target's thread.
+ * thread of the target runs, the sampling thread preempts the target's thread.
  */
 #ifndef RBDUMP_PLACEMENT_H
 #define RBDUMP_PLACEMENT_H

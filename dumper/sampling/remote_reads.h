@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 struct remote_reads {
-	unsigned int in_a_row;	      /* the number of consecutive stacks, up to the latest, that were in the cache */
+	unsigned int in_a_row;	      /* how many stacks in a row were in the cache, up to the latest stack */
 	unsigned int wanted_in_a_row; /* how large `in_a_row` must be before remote reads are allowed */
 	/* how many samples have tried a remote read since a remote read was last omitted on purpose */
 	unsigned int since_plain;

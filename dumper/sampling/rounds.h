@@ -19,7 +19,7 @@ struct rounds;
 struct rounds_options {
 	double rate;		     /* rounds per second */
 	const struct source *source; /* the source for running threads */
-	struct timespec origin;	     /* the time 0 of all observations, by CLOCK_MONOTONIC */
+	struct timespec origin;	     /* the moment that is time 0 of all observations, by CLOCK_MONOTONIC */
 };
 
 /* The session and the queue must outlive the result. Returns NULL if out of memory. */

@@ -1,5 +1,6 @@
 /*
- * One sample of a thread's stack: which thread a source (source.h) was asked to sample, and the result.
+ * One sample of a thread's stack. It says which thread a source (source.h) was asked to sample, and contains the
+ * result.
  */
 #ifndef RBDUMP_SAMPLE_H
 #define RBDUMP_SAMPLE_H
@@ -24,19 +25,22 @@ struct subject {
 	struct task task;
 };
 
-/* Initializes a subject, and opens the files of its thread in /proc. subject_close() closes these files. */
+/*
+ * Initializes a subject, and opens the files of its thread in /proc. The function subject_close() closes these files.
+ */
 void subject_open(struct subject *subject, pid_t pid, pid_t tid, uint64_t thread, uint64_t ec);
 void subject_close(struct subject *subject);
 
 /* How the thread of a sample was stopped, if the source stops threads. */
 struct sample_stop {
-	/* the torn window in which the thread was stopped; NULL: in no torn window */
+	/* the torn window in which the thread was stopped; NULL: the thread was not in a torn window */
 	const struct layout_window *window;
 	struct user_regs_struct registers; /* the registers at the last stop, before any step */
 	bool has_registers;		   /* whether `registers` are set */
-	bool stuck;	    /* the thread did not stop in time; it stays traced until rbdump's sampling thread ends */
-	bool reaped;	    /* the thread ended while it was traced, and rbdump has reaped it (tracee.h) */
-	int status;	    /* if `reaped`: the status from waitpid(), which returns it only once */
+	bool stuck;  /* the thread did not stop in time; it stays traced until rbdump's sampling thread ends */
+	bool reaped; /* the thread ended while it was traced, and rbdump has reaped it (tracee.h) */
+	/* if `reaped`: the status from waitpid(); waitpid() returns this status only once */
+	int status;
 	unsigned int steps; /* how many instructions the thread has executed in single steps */
 	double pause_us;    /* the longest pause of the thread */
 	double step_us;	    /* the total time of all single steps; the thread is paused during a step */
@@ -58,9 +62,10 @@ struct sample_cache {
 
 /* How much effort it took to get a sample. */
 struct sample_effort {
-	unsigned int tries;	   /* how many times the source tried to get a correct copy of the stack */
-	uint16_t retried[REASONS]; /* for each reason: how many tries before the last try were rejected for it */
-	double took_us;		   /* the time that the whole sample took */
+	unsigned int tries; /* how many times the source tried to get a correct copy of the stack */
+	/* for each reason: how many tries before the last try were rejected for this reason */
+	uint16_t retried[REASONS];
+	double took_us; /* the time that the whole sample took */
 	/* only for unpaused sources: the budget was enough to copy the stack and to check the innermost frames */
 	bool in_budget;
 	bool off_cpu; /* rbdump could not move to the thread's CPU */
@@ -77,7 +82,10 @@ struct sample {
 	bool copied;		 /* whether `copy` contains the whole stack */
 	/* all frames of `copy` were checked; for a cache hit: all frames of an equal stack were checked earlier */
 	bool checked;
-	/* if `checked`: the frames; NULL if they must be walked again, or are not needed. Belongs to the sampler */
+	/*
+	 * if `checked`: the frames; NULL if they must be walked again, or are not needed. The frames belong to the
+	 * sampler
+	 */
 	const struct stack *walked;
 	bool gone;	    /* the thread has ended; there is no stack */
 	bool no_stack;	    /* the thread has not begun, or is about to end; there is no stack */
@@ -87,14 +95,18 @@ struct sample {
 	struct sample_effort effort;
 };
 
-/* Allocates the stack copy of a sample. False if out of memory. sample_clear() frees the stack copy. */
+/*
+ * Allocates the stack copy of a sample. Returns false if out of memory. The function sample_clear() frees the stack
+ * copy.
+ */
 bool sample_init(struct sample *sample, const struct session *session);
 void sample_clear(struct sample *sample);
 
 /*
- * Packs a sample: copies it, with its stack copy, into `room`, which has sample_packed_length() bytes, and is aligned for
- * a struct. The packed sample is in `room`, and needs no other memory; do not take a stack into it, nor clear it.
- *   again  whether the stack will be walked again, although the sample has `walked`
+ * Packs a sample: copies the sample and its stack copy into `room`. `room` must have sample_packed_length() bytes, and
+ * must be aligned for a struct. The packed sample uses no memory outside of `room`. Do not copy another stack into the
+ * packed sample, and do not call sample_clear() for it.
+ *   again  whether the stack will be walked again, although `walked` already contains its frames
  */
 size_t sample_packed_length(const struct sample *sample, bool again);
 struct sample *sample_pack(const struct sample *sample, bool again, void *room);

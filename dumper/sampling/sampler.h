@@ -19,14 +19,14 @@ void sampler_destroy(struct sampler *sampler); /* NULL is fine */
 
 /*
  * Sets the tid of the thread of rbdump that processes the samples. From now on, the sampler keeps that thread off the
- * target's CPU. sampler_destroy() lets that thread run again on all CPUs on which the caller of sampler_create() was
- * allowed to run.
+ * target's CPU. The function sampler_destroy() lets that thread run again on all CPUs on which the caller of
+ * sampler_create() was allowed to run.
  */
 void sampler_set_processing_thread(struct sampler *sampler, pid_t tid);
 
 /*
- * From now on, stacks are looked up in `cache`, and old objects are kept in `old` instead of being copied with each stack.
- * Both must outlive the sampler.
+ * From now on, stacks are looked up in `cache`, and old objects are kept in `old` instead of being copied with each
+ * stack. `cache` and `old` must outlive the sampler.
  */
 void sampler_use_cache(struct sampler *sampler, struct stack_cache *cache, struct old_objects *old);
 

@@ -24,7 +24,10 @@ struct sampler {
 	uint64_t times_full; /* the value that stack_cache_times_full() last returned */
 	struct fingerprint fingerprint;
 	struct stack walked; /* the frames of the last stack that was checked */
-	/* The states of the garbage collector before and after objects of the last stack were copied, if any were. */
+	/*
+	 * `then`: the state of the garbage collector when the last stack was copied. `fetched`: the state after objects
+	 * of this stack were read from the target; set only if `has_fetched` is true.
+	 */
 	struct collections then, fetched;
 	bool has_fetched;
 	uint64_t low, high; /* the file that contains Ruby is mapped at [low, high) */
@@ -46,8 +49,8 @@ void sampler_check(struct sampler *sampler, struct sample *sample, size_t frames
 void sampler_copy_frames(struct sampler *sampler, struct sample *sample, size_t frames);
 
 /*
- * Like sampler_copy_frames(), for all frames of a sleeping thread. No collection frees these objects, because the thread
- * refers to them.
+ * Like sampler_copy_frames(), but for all frames of a sleeping thread. No collection frees the objects, because the
+ * sleeping thread refers to them.
  */
 void sampler_copy_held(struct sampler *sampler, struct sample *sample);
 

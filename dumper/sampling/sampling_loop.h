@@ -10,17 +10,17 @@
 
 struct sampling_loop_options {
 	struct rounds_options rounds;
-	const _Atomic int *stop; /* the loop ends when this is set */
+	const _Atomic int *stop; /* the loop ends when `*stop` is not 0 */
 	/* the CPU time limit for all sampling processes together, as a share of one CPU */
 	double max_cpu;
 	const _Atomic uint32_t *samplers; /* how many processes take samples, including this process */
 };
 
 /*
- * Creates a sampling loop. The session must outlive the loop. Returns NULL if out of memory. The stream's end() returns true if
- * the loop has ended only because a thread of the target did not stop in time. Such a thread stays traced until the
- * sampling thread has ended (target/tracee.h). So after end() has returned true, call begin(), which runs the loop in a
- * new thread.
+ * Creates a sampling loop. The session must outlive the loop. Returns NULL if out of memory. The stream's end() returns
+ * true if the loop has ended only because a thread of the target did not stop in time. Such a thread stays traced until
+ * the sampling thread has ended (target/tracee.h). So after end() has returned true, call begin() again, which runs the
+ * loop in a new thread.
  */
 struct stream *sampling_loop_create(const struct session *session, const struct sampling_loop_options *options);
 

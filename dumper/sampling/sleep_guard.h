@@ -31,7 +31,7 @@ void sleep_guard_clear(struct sleep_guard *guard);
 void sleep_guard_begin_round(struct sleep_guard *guard);
 /*
  * Ends a round in which all threads were checked.
- *   now_ns     the current time: ns since `origin` (sampling/rounds.h)
+ *   now_ns     the current time, in ns since `origin` (sampling/rounds.h)
  *   period_ns  the period of sampling
  */
 void sleep_guard_end_round(struct sleep_guard *guard, struct watched_list *list, uint64_t now_ns, uint64_t period_ns);
@@ -39,7 +39,7 @@ void sleep_guard_end_round(struct sleep_guard *guard, struct watched_list *list,
 /*
  * Notes that a thread was checked. `same` says whether the thread is asleep and has not run since its previous check.
  * Begins to watch a thread that has slept for a while. If `same` is true, and the thread was already watched before
- * this call, sets the thread's `guarded`, because no wake-up can have been missed. Otherwise clears `guarded`.
+ * this call, sets `guarded` of the thread, because no wake-up can have been missed. Otherwise clears `guarded`.
  */
 void sleep_guard_note(struct sleep_guard *guard, struct watched_list *list, struct watched *watched, bool same);
 

@@ -18,7 +18,7 @@ struct source {
 	bool pauses;	/* the source stops the thread */
 	bool retries;	/* the source reads a running thread again until two copies agree or the budget is spent */
 	bool unchecked; /* the source does not check whether the copy is consistent */
-	bool in_kernel; /* the kernel takes the samples, at its own time (kernel_sample.h): there is no `take` */
+	bool in_kernel; /* the kernel decides when a sample is taken (kernel_sample.h), so `take` is NULL */
 	/*
 	 * Fills in a sample. Before the call, the sample contains only its source, its time, and the tid, rb_thread_t
 	 * and execution context of its subject. Never fails: the sample says what went wrong.
@@ -49,7 +49,10 @@ extern const struct source source_unpaused;
  */
 extern const struct source source_asleep;
 
-/* A program in the kernel copies the stack of a running thread at the interrupt of its CPU's clock (kernel_sample.h). */
+/*
+ * A program in the kernel copies the stack of a running thread at the interrupt of its CPU's clock
+ * (kernel_sample.h).
+ */
 extern const struct source source_kernel;
 
 /* The sources that `rbdump record --mode` offers. The first source in the list is the default; NULL ends the list. */

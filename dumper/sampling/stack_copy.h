@@ -4,10 +4,10 @@
  * over a snapshot with stack_copy_lay().
  *
  * A copy contains the thread's pointer to its execution context, and the execution context itself. It contains the
- * values on the stack, from the lowest word to the end of the highest environment, and the control frames, from the
- * innermost frame to the end of the stack. It also contains the state of the garbage collector (ruby/collections.h).
- * The addresses of the bytes to copy are predicted from the previous copy of the thread's stack (extent.h). If the
- * stack is not within the predicted extent, it is copied again.
+ * values on the stack, from the lowest word to the end of the highest environment. It contains the control frames, from
+ * the innermost frame to the end of the stack. It also contains the state of the garbage collector
+ * (ruby/collections.h). The addresses of the bytes to copy are predicted from the previous copy of the thread's stack
+ * (extent.h). If the stack is not within the predicted extent, it is copied again.
  *
  * From Ruby's sources, 2.7.4 to 4.0.5: vm_core.h (rb_execution_context_t, VM_ENV_DATA_INDEX_*).
  */
@@ -42,10 +42,10 @@ enum copy_result {
 
 /* How a stack is copied. */
 enum copy_way {
-	COPY_ONCE, /* in one system call */
+	COPY_ONCE, /* the stack is copied once, in one system call */
 	/*
-	 * Twice in one system call, the second time from the last byte range to the first. The two copies must be
-	 * equal.
+	 * The stack is copied twice in one system call, the second time from the last byte range to the first. The two
+	 * copies must be equal.
 	 */
 	COPY_TWICE,
 };
@@ -62,7 +62,9 @@ enum copy_result stack_copy_take(struct stack_copy *copy, struct stack_extent *e
 
 /* After this call, each call of stack_copy_take() also copies `pieces`. `count` is at most COPY_BESIDE_MAX. */
 void stack_copy_set_beside(struct stack_copy *copy, const struct copy_beside *pieces, size_t count);
-/* The copied bytes of the pieces, one piece after the other. NULL if the last copy lacks a part of the stack. */
+/*
+ * The copied bytes of the pieces, one piece after the other. Returns NULL if the last copy lacks a part of the stack.
+ */
 const uint8_t *stack_copy_beside(const struct stack_copy *copy);
 
 /* The functions below need a copy of a whole stack (COPY_COVERED or COPY_CONTRADICTS). */
@@ -71,9 +73,9 @@ const uint8_t *stack_copy_beside(const struct stack_copy *copy);
 uint64_t stack_copy_thread(const struct stack_copy *copy);
 /* The address of the execution context. */
 uint64_t stack_copy_context(const struct stack_copy *copy);
-/* What the execution context says about its stack. */
+/* Returns the facts about the stack that the execution context contains. */
 const struct stack_facts *stack_copy_facts(const struct stack_copy *copy);
-/* The copied bytes at `address`. NULL if no single piece of the stack contains all `length` bytes. */
+/* The copied bytes at `address`. Returns NULL if no single piece of the stack contains all `length` bytes. */
 const uint8_t *stack_copy_bytes(const struct stack_copy *copy, uint64_t address, size_t length);
 
 /* The state of the garbage collector when the copy was taken. Removes any overlay from the memory of `ruby`. */
@@ -86,14 +88,15 @@ struct collections stack_copy_collections_now(struct stack_copy *copy, const str
 
 /* Which parts of a copy are packed. */
 enum stack_copy_parts {
-	PACK_NO_STACK, /* no part that the functions of this section need: the copy has no whole stack */
-	PACK_OBJECTS,  /* all but the frames and the values of the stack: they were walked already */
+	PACK_NO_STACK, /* neither the stack nor the objects, because the copy does not contain the whole stack */
+	PACK_OBJECTS,  /* everything except the frames and the values of the stack, which were walked already */
 	PACK_ALL,
 };
 
 /*
- * Packs a copy: copies it into `room`, which has stack_copy_packed_length() bytes, a multiple of 16, and is aligned for a
- * struct. The packed copy is in `room`, and needs no other memory; do not destroy it, nor take a stack into it.
+ * Packs a stack copy: copies it into `room`. `room` must have stack_copy_packed_length() bytes, which is a multiple of
+ * 16, and must be aligned for a struct. The packed copy uses no memory outside of `room`. Do not call stack_copy_take()
+ * or stack_copy_destroy() for the packed copy.
  */
 size_t stack_copy_packed_length(const struct stack_copy *copy, enum stack_copy_parts parts);
 struct stack_copy *stack_copy_pack(const struct stack_copy *copy, enum stack_copy_parts parts, void *room);

@@ -54,8 +54,8 @@ struct stack_copy {
 	size_t nr_beside, beside_length;
 
 	/*
-	 * The bytes of the stack's pieces, then of the pieces in `beside`. For COPY_TWICE, then the second copies, from
-	 * the last piece to the first.
+	 * The bytes of the stack's pieces, then of the pieces in `beside`. With COPY_TWICE, the second copies follow,
+	 * from the last piece to the first.
 	 */
 	uint8_t *stack;
 	size_t stack_size;
@@ -76,7 +76,7 @@ struct stack_copy {
 	uint8_t *objects;
 	size_t objects_used;
 	bool has_all_objects;
-	bool has_known_frames; /* whether frames were known, so that their objects were not copied */
+	bool has_known_frames; /* whether some frames were known, so that their objects were not copied */
 
 	struct memory_piece of_stack[STACK_PIECES];
 	size_t nr_of_stack;
@@ -111,7 +111,7 @@ static inline void stack_copy_drop_objects(struct stack_copy *copy)
 void stack_copy_lay_out(const struct stack_copy *copy, const struct stack_extent *extent,
 			struct iovec remote[ALL_PIECES]);
 
-/* Makes room for at least `wanted` bytes of a stack. False if out of memory. */
+/* Makes room for at least `wanted` bytes of a stack. Returns false if out of memory. */
 bool stack_copy_make_room(struct stack_copy *copy, size_t wanted);
 
 /* The length in bytes of all pieces of an extent, including the pieces in `beside`. */
@@ -124,13 +124,13 @@ size_t stack_copy_length(const struct stack_copy *copy, const struct stack_exten
 uint64_t stack_copy_values_end(const struct stack_copy *copy, const uint8_t *frames, size_t length,
 			       const struct stack_facts *facts);
 
-/* The address of the thread's execution context, from the copied PIECE_THREAD. */
+/* The address of the thread's execution context, as the copied PIECE_THREAD contains it. */
 uint64_t stack_copy_ec_of(const struct stack_copy *copy, const struct stack_extent *extent, const uint8_t *piece);
 
-/* What a copied execution context says about its stack. */
+/* Returns the facts about a stack that a copied execution context contains. */
 struct stack_facts stack_copy_facts_of(const struct stack_copy *copy, const uint8_t *ec);
 
-/* Reads one piece of the target in a separate system call. False if any byte of the piece cannot be read. */
+/* Reads one piece of the target in a separate system call. Returns false if any byte of the piece cannot be read. */
 bool stack_copy_read(struct stack_copy *copy, const struct iovec *remote, void *buffer);
 
 /*
@@ -140,7 +140,10 @@ bool stack_copy_read(struct stack_copy *copy, const struct iovec *remote, void *
 void stack_copy_take_pieces(struct stack_copy *copy, const struct stack_extent *extent, const struct stack_facts *facts,
 			    uint64_t values_end, const uint8_t *const data[STACK_PIECES]);
 
-/* The words from ME_CREF to FLAGS of an environment on the stack (ruby/environment.h); NULL if the copy lacks one of them. */
+/*
+ * The words from ME_CREF to FLAGS of an environment on the stack (ruby/environment.h); NULL if the copy lacks one of
+ * these words.
+ */
 const uint8_t *stack_copy_env(const struct stack_copy *copy, uint64_t ep);
 
 /* Sorts all pieces by address, as memory_overlay() requires. */

@@ -8,14 +8,15 @@
 #include "sampling/stack_copy.h"
 
 /*
- * Fills in what the kernel must know to copy the same parts of a stack as `copy` holds; the other members are 0. False
- * if these parts are more than a record can hold.
+ * Fills in the facts that the kernel needs to copy those parts of a stack that `copy` contains. Sets the other members
+ * of `*ret` to 0. Returns false if these parts do not fit into a record.
  */
 bool stack_copy_kernel_facts(const struct stack_copy *copy, struct kernel_facts *ret);
 
 /*
- * Takes the stack of a record, in the same way as stack_copy_take() takes one from the target; the result is never
- * COPY_MISSED or COPY_CONTRADICTS. The bytes stay in the record, which must outlive the next call of this kind.
+ * Takes a stack from a record, in the same way as stack_copy_take() takes a stack from the target. Never returns
+ * COPY_MISSED or COPY_CONTRADICTS. Afterwards, `copy` refers to bytes in the record. So the record must stay valid as
+ * long as this stack is used.
  */
 enum copy_result stack_copy_take_record(struct stack_copy *copy, const struct kernel_record *record,
 					enum reason *reason);

@@ -1,6 +1,6 @@
 /*
  * Copies the objects to which the frames of a copied stack refer: code, method entries, and environments on the heap.
- * stack_copy_lay() lays these objects over a snapshot together with the stack.
+ * The function stack_copy_lay() lays these objects over a snapshot, together with the stack.
  */
 #ifndef RBDUMP_STACK_OBJECTS_H
 #define RBDUMP_STACK_OBJECTS_H
@@ -14,7 +14,7 @@ struct stack_copy;
 /*
  * Copies the objects to which the innermost `frames` frames of a stack refer. `copy` must contain the whole stack. The
  * new objects replace the objects that `copy` contained before. Objects that cannot be read are omitted.
- *   old  objects and frames that are known, and are not read from the target; see old_objects_at(). NULL: none
+ *   old  known objects and frames, which are not read from the target; see old_objects_at(). NULL: none
  */
 void stack_objects_copy(struct stack_copy *copy, size_t frames, const struct old_objects *old);
 
@@ -24,16 +24,19 @@ void stack_objects_copy(struct stack_copy *copy, size_t frames, const struct old
  */
 bool stack_objects_are_native(const struct stack_copy *copy);
 
-/* Whether an object was read from the target. It may be another object than at the moment when the stack was copied. */
+/*
+ * Whether any object was read from the target. Such an object may differ from the object that was at the same address
+ * when the stack was copied.
+ */
 bool stack_objects_are_read(const struct stack_copy *copy);
 
 /*
- * Whether there are frames whose objects were not copied because the frames are known (known_frames.h). These objects were
- * old at the moment of the stack.
+ * Whether there are frames whose objects were not copied because the frames are known (known_frames.h). These objects
+ * were old when the stack was copied.
  */
 bool stack_objects_lack_known(const struct stack_copy *copy);
 
-/* Whether all readable objects were copied, except those of known frames. False if a limit was reached. */
+/* Whether all readable objects were copied, except those of known frames. Returns false if a limit was reached. */
 bool stack_objects_are_all(const struct stack_copy *copy);
 
 #endif

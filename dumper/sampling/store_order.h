@@ -2,13 +2,13 @@
  * Learns in which torn windows a stack is really torn. To do so, rbdump watches threads that are single-stepped out of
  * these windows.
  *
- * Ruby publishes a new frame by a store to the cfp of the execution context. If this store is the last one in a window,
- * the stack of a thread that is stopped in the window contains either the whole new frame or none of it. In that case,
- * the thread need not be stepped. The order of the stores depends on the source code of Ruby and on the compiler. The
- * order differs between the places where vm_push_frame was inlined. At each such place, the order is always the same,
- * because vm_push_frame has no branches. So it is enough to watch a few threads at each place. If a store writes the
- * value that the memory already contains, rbdump does not notice the store. So a window is watched again from time to
- * time. From Ruby's sources, 2.7.4 to 4.0.5: vm_insnhelper.c, vm_push_frame().
+ * Ruby publishes a new frame by a store to the cfp of the execution context. Suppose that this store is the last store
+ * in a window. Then the stack of a thread that is stopped in the window contains either the whole new frame or no part
+ * of it. In that case, the thread need not be stepped. The order of the stores depends on the source code of Ruby and
+ * on the compiler. The order differs between the places where vm_push_frame was inlined. At each such place, the order
+ * is always the same, because vm_push_frame has no branches. So it is enough to watch a few threads at each place. If a
+ * store writes the value that the memory already contains, rbdump does not notice the store. So a window is watched
+ * again from time to time. From Ruby's sources, 2.7.4 to 4.0.5: vm_insnhelper.c, vm_push_frame().
  */
 #ifndef RBDUMP_STORE_ORDER_H
 #define RBDUMP_STORE_ORDER_H
@@ -21,7 +21,7 @@ struct store_order;
 struct store_order *store_order_create(const struct session *session);
 void store_order_destroy(struct store_order *order); /* NULL is fine */
 
-/* True if enough threads were watched in the window, and the store to cfp was the last store each time. */
+/* Returns true if enough threads were watched in the window, and the store to cfp was the last store each time. */
 bool store_order_is_last(const struct store_order *order, const struct layout_window *window);
 
 /*

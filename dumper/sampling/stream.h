@@ -12,7 +12,7 @@
 struct stream;
 
 struct stream_operations {
-	/* Starts the stream. Can be called again after end(). */
+	/* Starts the stream. This function can be called again after end(). */
 	struct error *(*begin)(struct stream *stream);
 	/*
 	 * Returns the next observation, which is valid until done(). Returns NULL if there will be no more observations
@@ -26,7 +26,10 @@ struct stream_operations {
 	 * rounds begins a round only when all samples of earlier rounds have been given back with done().
 	 */
 	void (*keep_pace)(struct stream *stream);
-	/* Asks for a new copy of the stack of a thread that sleeps on (sampling/observation_queue.h). NULL: no need */
+	/*
+	 * Asks for a new copy of the stack of a thread that is still asleep (sampling/observation_queue.h). This
+	 * pointer is NULL if the stream needs no such requests.
+	 */
 	void (*ask)(struct stream *stream, uint64_t thread);
 	/* Asks the stream to end soon. */
 	void (*stop)(struct stream *stream);

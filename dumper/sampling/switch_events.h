@@ -1,7 +1,7 @@
 /*
  * Tells whether any thread of a set was given a CPU. If a thread has fallen asleep and has not been given a CPU since
  * then, it has not run, so it need not be checked individually. The kernel reports context switches as they happen
- * (perf_event_open(2), PERF_RECORD_SWITCH), so checking a set costs the same for a thousand threads as for one thread.
+ * (perf_event_open(2), PERF_RECORD_SWITCH). So checking a set costs the same for a thousand threads as for one thread.
  * A thread can also be watched alone, outside of a set. Checking such a thread takes no system call.
  *
  * A set belongs to one thread of rbdump at a time. A `struct switch_event` for a thread that is watched alone belongs
@@ -17,7 +17,7 @@
 
 struct switch_events;
 
-/* Creates an empty set of watched threads. NULL if out of memory or file descriptors. */
+/* Creates an empty set of watched threads. Returns NULL if out of memory or file descriptors. */
 struct switch_events *switch_events_create(void);
 void switch_events_destroy(struct switch_events *events); /* NULL is fine */
 
@@ -30,7 +30,7 @@ int switch_events_prepare(void);
 
 /* One thread that is watched. */
 struct switch_event {
-	struct perf_ring ring; /* fd -1: no thread is watched */
+	struct perf_ring ring; /* if its `fd` is -1, no thread is watched */
 };
 
 /*
@@ -55,15 +55,16 @@ struct switches_told {
 struct switches_told switch_event_told(const struct switch_event *event);
 
 /*
- * Drops what was reported about a thread so far. Returns a mark: switch_event_reported() says whether there was a report
- * since. Takes no system call. The thread must be watched.
+ * Drops all earlier reports about a thread. Returns a mark. If this mark is passed to switch_event_reported(), that
+ * function says whether the kernel has reported anything since the mark. Takes no system call. The thread must be
+ * watched.
  */
 uint64_t switch_event_mark(const struct switch_event *event);
 bool switch_event_reported(const struct switch_event *event, uint64_t mark);
 
 /*
  * Whether any thread of the set was given a CPU, has lost its CPU, or has ended, since the last call for that set. Also
- * true if the reports cannot be read.
+ * returns true if the reports cannot be read.
  */
 bool switch_events_happened(struct switch_events *events);
 

@@ -1,19 +1,21 @@
 /*
- * The time line of a thread says what the thread did from when to when, without a gap, as the kernel reports it
- * (kernel/record.h). It also says which stack stands for each piece of the time line.
+ * The time line of a thread says what the thread did at each moment, as the kernel reports it (kernel/record.h). A time
+ * line consists of pieces, without gaps between them. The time line also says which stack stands for each piece.
  *
  * Not every piece has a stack of its own. While the thread is on a CPU, its stack is copied at the interrupts of the
  * clock. Each of these stacks stands for the time since the previous interrupt, or since the thread was given its CPU.
- * CPU time that no such stack stands for gets the stack of the nearest interrupt since the last time_line_resolve().
- * If there was no such interrupt, the time gets the stack of the wait that follows. If that stack was not copied, the
- * time gets the last stack that was copied at an interrupt, unless that stack is older than TIME_OLD_NS.
+ * If no such stack stands for a piece of CPU time, the piece gets the stack of the nearest interrupt since the last
+ * time_line_resolve(). If there was no such interrupt, the piece gets the stack of the wait that follows. If that stack
+ * was not copied, the piece gets the last stack that was copied at an interrupt, unless that stack is older than
+ * TIME_OLD_NS.
  *
- * Only some waits are copied, by chance. A wait that was not copied gets the stack of a wait that was copied, not
- * longer ago than TIME_OLD_NS. That wait is picked at random among the copied waits of the same kind whose length is
- * most like that of the wait without a stack. So each stack gets about the time that it would have if all waits were
- * copied.
+ * The stack is copied only at some waits, which are chosen at random. A wait without a stack gets the stack of another
+ * wait, which ended at most TIME_OLD_NS ago. Only waits of the same kind are considered. Among these waits, the wait
+ * with the most similar length is chosen. If several waits are equally similar, one of them is chosen at random. So
+ * each stack gets about the time that it would get if stacks were copied at all waits.
  *
- * Stacks are named by slots, which somebody else fills (struct observation). A time line belongs to one thread of rbdump.
+ * A time line refers to each stack by the number of a slot. The stacks themselves are stored elsewhere (struct
+ * observation). A time line belongs to one thread of rbdump.
  */
 #ifndef RBDUMP_TIME_LINE_H
 #define RBDUMP_TIME_LINE_H
@@ -29,8 +31,9 @@
 #define TIME_NONE  UINT32_MAX
 
 /*
- * TIME_OLD_NS: for how long, in ns, a stack can stand for time without a stack. TIME_WAITS: the most waits from which
- * one is picked. TIME_LIKE: the most of these waits that are alike.
+ * TIME_OLD_NS: the maximum age, in ns, of a stack that stands for a piece without a stack. TIME_WAITS: the maximum
+ * number of earlier waits that are kept with their stacks. TIME_LIKE: the maximum number of kept waits that are of the
+ * same kind and of similar length.
  */
 #define TIME_OLD_NS UINT64_C(5000000000)
 #define TIME_WAITS  64u
@@ -45,9 +48,12 @@ struct time_slots {
 };
 
 void time_slots_init(struct time_slots *slots, uint64_t seed);
-/* Takes a free slot, which has one user then. Returns TIME_NONE if no slot is free. */
+/* Takes a free slot. The slot then has one user. Returns TIME_NONE if no slot is free. */
 uint32_t time_slots_take(struct time_slots *slots);
-/* Add a user to a slot, or remove one. TIME_NONE is fine. */
+/*
+ * The function time_slots_hold() adds a user to a slot; time_slots_release() removes a user. Both do nothing for
+ * TIME_NONE.
+ */
 uint32_t time_slots_hold(struct time_slots *slots, uint32_t slot);
 void time_slots_release(struct time_slots *slots, uint32_t slot);
 
@@ -56,18 +62,18 @@ struct time_piece {
 	uint64_t start_ns, end_ns;
 	enum sample_state state;
 	int syscall;
-	uint64_t wait_ns; /* of a wait: how long it has lasted at the end of the piece */
-	uint32_t slot;	  /* the stack; TIME_NONE if there is none for it */
-	bool of_clock;	  /* the thread was on a CPU, or could have been; it did not wait */
-	bool after_wait;  /* the thread could have been on a CPU, after the wait that is the previous piece */
+	uint64_t wait_ns; /* for a wait: how long the wait has lasted at the end of the piece */
+	uint32_t slot;	  /* the stack of the piece; TIME_NONE if the piece has no stack */
+	bool of_clock;	  /* the thread did not wait: it was on a CPU, or was ready to run */
+	bool after_wait;  /* the previous piece is a wait; after this wait, the thread was ready to run */
 };
 
-/* A stack that can stand for pieces that have none. */
+/* A stack that can stand for pieces without a stack. */
 struct time_choice {
 	uint64_t at_ns;
 	uint32_t slot;
-	enum sample_state state; /* of a stack from an interrupt of the clock: SAMPLE_CPU or SAMPLE_GC */
-	/* of the stack of a wait: */
+	enum sample_state state; /* for a stack from an interrupt of the clock: SAMPLE_CPU or SAMPLE_GC */
+	/* The next two members are set only for the stack of a wait. */
 	unsigned int length; /* the class of the wait's length */
 	int syscall;
 };
@@ -79,63 +85,71 @@ struct time_choices {
 
 struct time_line {
 	struct time_slots *slots;
-	struct time_piece *pieces; /* the pieces that are over and not taken yet, in order */
+	struct time_piece *pieces; /* the pieces that have ended and have not been taken yet, in order of time */
 	size_t nr_pieces, capacity;
-	uint64_t at_ns; /* when the line ends */
+	uint64_t at_ns; /* the end of the time line so far */
 	bool on_cpu;
-	/* If the thread is not on a CPU: */
-	enum sample_state state; /* SAMPLE_RUNNABLE: it was preempted */
+	/* The next four members are set only if the thread is not on a CPU. */
+	enum sample_state state; /* SAMPLE_RUNNABLE: the thread was preempted */
 	int syscall;
 	uint64_t began_ns;
-	uint32_t slot; /* the stack of the wait; TIME_NONE: not copied */
+	uint32_t slot; /* the stack of the wait; TIME_NONE: this stack was not copied */
 
 	struct time_choices clocks; /* the stacks from interrupts of the clock since the last time_line_resolve() */
 	struct time_choices waits;  /* the stacks of the last waits */
-	struct time_choice last;    /* the last stack of the clock before `clocks`; slot TIME_NONE: there was none */
-	bool lost;		    /* a piece is missing: there was no memory for it */
+	/*
+	 * the last stack from an interrupt of the clock before those in `clocks`; its slot is TIME_NONE if there is no
+	 * such stack
+	 */
+	struct time_choice last;
+	bool lost; /* a piece is missing, because there was no memory for this piece */
 };
 
 /*
  * Begins a time line.
- *   state  what the thread does; SAMPLE_CPU: it is on a CPU, or it is not known whether it is
+ *   state  what the thread does; SAMPLE_CPU also if the thread is ready to run, or if its state is not known
  */
 void time_line_init(struct time_line *line, struct time_slots *slots, uint64_t now_ns, enum sample_state state,
 		    int syscall);
 void time_line_clear(struct time_line *line);
 
 /*
- * Adds a stack that was copied at an interrupt of the clock. Takes over the caller's use of the slot.
+ * Adds a stack that was copied at an interrupt of the clock. The time line takes over the caller's use of the slot.
  *   state  SAMPLE_CPU or SAMPLE_GC
  */
 void time_line_clock(struct time_line *line, uint64_t time_ns, uint32_t slot, enum sample_state state);
 
 /*
- * The thread has left its CPU.
- *   state  SAMPLE_RUNNABLE: it was preempted; else why it waits
- *   slot   the stack that was copied; TIME_NONE if none was. Takes over the caller's use
+ * Notes that the thread has left its CPU.
+ *   state  SAMPLE_RUNNABLE if the thread was preempted; otherwise, why the thread waits
+ *   slot   the stack that was copied; TIME_NONE if no stack was copied. The time line takes over the caller's use of
+ *          the slot
  */
 void time_line_out(struct time_line *line, uint64_t time_ns, enum sample_state state, int syscall, uint32_t slot);
 
-/* The thread was given a CPU. `woken_ns`: when it was woken; 0 if that is not known, or if it was preempted. */
+/*
+ * Notes that the thread was given a CPU. `woken_ns`: when the thread was woken; 0 if that time is not known, or if the
+ * thread did not wait because it was preempted.
+ */
 void time_line_in(struct time_line *line, uint64_t time_ns, uint64_t woken_ns);
 
 /*
- * Whether the thread has been waiting since before `since_ns`, and that wait has no stack. time_line_found() gives the
- * wait a stack.
+ * Whether the thread is in a wait that began before `since_ns` and has no stack. The function time_line_found() gives
+ * this wait a stack.
  */
 bool time_line_lacks_stack(const struct time_line *line, uint64_t since_ns);
 void time_line_found(struct time_line *line, uint32_t slot);
 
 /*
- * After records were lost, corrects what the thread does, to what was seen at `time_ns`.
- *   state  SAMPLE_CPU: it is on a CPU, or could be
+ * Corrects the time line after records were lost. `state` is what the thread was seen to do at `time_ns`.
+ *   state  SAMPLE_CPU if the thread is on a CPU, or is ready to run
  */
 void time_line_correct(struct time_line *line, uint64_t time_ns, enum sample_state state, int syscall);
 
-/* Extends the line to `time_ns`: up to then, the thread does what it does now. */
+/* Extends the time line to `time_ns`. Until then, the state of the thread does not change. */
 void time_line_until(struct time_line *line, uint64_t time_ns);
 
-/* Finds stacks for all pieces that have none. The caller then takes the pieces, and calls time_line_taken(). */
+/* Finds stacks for all pieces that have no stack. The caller then takes the pieces, and calls time_line_taken(). */
 void time_line_resolve(struct time_line *line);
 void time_line_taken(struct time_line *line);
 

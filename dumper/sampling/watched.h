@@ -18,11 +18,11 @@ struct watched {
 	 * during that copy.
 	 */
 	struct task_look look;
-	bool has_stack;		   /* the last sample of the thread had a stack, and was handed on */
-	bool was_handed_on;	   /* a sample of the thread was handed on with its stack */
+	bool has_stack;		   /* the last sample of the thread had a stack, and was passed on */
+	bool was_handed_on;	   /* at least one sample of the thread was passed on with its stack */
 	uint64_t seen_ns;	   /* when the thread was last seen: ns since `origin` (rounds.h); 0: never */
 	uint64_t round;		   /* the last round in which the thread was in the list of threads */
-	struct switch_event event; /* fd -1: the sleep guard does not watch the thread */
+	struct switch_event event; /* if `ring.fd` is -1, the sleep guard does not watch the thread */
 	/* the number of consecutive checks at which the thread had slept since the previous check */
 	unsigned int asleep;
 	/* the number of consecutive checks at which the thread was awake, or had run since the previous check */
@@ -32,7 +32,7 @@ struct watched {
 	 * check.
 	 */
 	bool guarded;
-	uint64_t mark; /* if `guarded`: of just before the last check (switch_event_mark()) */
+	uint64_t mark; /* if `guarded`: the mark from just before the last check (switch_event_mark()) */
 };
 
 /*

@@ -112,15 +112,16 @@ static struct error *none_fits(const struct session *session, const struct fits 
 	const struct error *failed = fits->failed;
 	char range[RELEASES_WORDS];
 
-	return error_create(
-	    EXIT_NO_RUBY,
-	    "the core does not tell which Ruby ran: %s (build-id %s) is missing, no layout has that "
-	    "build-id, and none of the %zu available layouts fits%s%s%s%s%s; %sgive EXE (the file that "
-	    "ran) after the core, or give the layout of that Ruby (--offsets FILE)",
-	    session->module->path, build_id ? build_id : "not known", fits->tried, failed ? " (the layout for " : "",
-	    failed ? releases_words(fits->failed_by, range) : "", failed ? " does not: " : "",
-	    failed ? failed->message : "", failed ? ")" : "",
-	    module_is_named_ruby(session->module) ? "" : "the program may not be a Ruby at all; if it is one, ");
+	return error_create(EXIT_NO_RUBY,
+			    "the core does not tell which Ruby ran: %s (build-id %s) is missing, no layout has that "
+			    "build-id, and none of the %zu available layouts fits%s%s%s%s%s; %sgive EXE (the file that "
+			    "ran) after the core, or give the layout of that Ruby (--offsets FILE)",
+			    session->module->path, build_id ? build_id : "not known", fits->tried,
+			    failed ? " (the layout for " : "", failed ? releases_words(fits->failed_by, range) : "",
+			    failed ? " does not: " : "", failed ? failed->message : "", failed ? ")" : "",
+			    module_is_named_ruby(session->module)
+				? ""
+				: "the program may not be Ruby at all; if the program is Ruby, ");
 }
 
 /* "3.1.2 to 3.1.4, 3.1.5", malloc'ed; NULL if out of memory. */
@@ -158,7 +159,7 @@ static struct error *ambiguous(const struct session *session, bool all)
 				 "(--ruby-version X.Y.Z), or give EXE (the file that ran) after the core",
 				 fits,
 				 all ? " fit, but give different results"
-				     : " fit, and so do others; rbdump cannot compare so many layouts");
+				     : " fit, and other layouts fit, too; rbdump cannot compare so many layouts");
 
 	free(fits);
 	return error;
@@ -213,19 +214,19 @@ static struct error *contested(const struct session *session, const struct fits 
 	const struct layout *other = fits->passed.differs ? fits->passed.differs->layout.layout : NULL;
 	const char *configuration = other ? other->configuration : NULL;
 	char releases[64], words[RELEASES_WORDS], nearest[RELEASES_WORDS];
-	struct error *error =
-	    error_create(EXIT_NO_RUBY, "there is no layout for Ruby %s; of the nearest layouts, ", session->version);
+	struct error *error = error_create(EXIT_NO_RUBY, "there is no layout for Ruby %s", session->version);
 
 	if (other) {
 		layout_releases(other, releases, sizeof(releases));
-		error = error_append(error, "those for %s and for %s%s%s%s both fit, but give different results",
-				     releases_words(session->releases, nearest), releases_words(releases, words),
-				     configuration ? " (" : "", configuration ? configuration : "",
-				     configuration ? ")" : "");
+		error = error_append(
+		    error, "; the nearest layouts for %s and for %s%s%s%s both fit, but give different results",
+		    releases_words(session->releases, nearest), releases_words(releases, words),
+		    configuration ? " (" : "", configuration ? configuration : "", configuration ? ")" : "");
 	} else {
-		error = error_append(error,
-				     "the layout for %s fits, and so do others; rbdump cannot compare so many layouts",
-				     releases_words(session->releases, nearest));
+		error = error_append(
+		    error,
+		    "; the layout for %s fits, and other layouts fit, too; rbdump cannot compare so many layouts",
+		    releases_words(session->releases, nearest));
 	}
 	return error_append(error,
 			    ": it is not known which layout is right, so none is used; make the layout of this Ruby "

@@ -1,10 +1,10 @@
 /*
- * Tries layouts on a target for which no layout is known to be right: a core that does not tell the version of its
- * Ruby, or a Ruby of a release that has no layout. This header is used only inside session/.
+ * Finds a layout for a target if it is not known which layout is right. This is so for a core that does not contain the
+ * version of its Ruby, and for a Ruby whose release has no layout. This header is used only inside session/.
  *
- * Several layouts can fit, most likely those of neighbouring releases. In this case, the same bytes are read through
- * each layout that fits, and all results must be the same (rivals.h). The session then keeps the first layout that
- * fits.
+ * Several layouts can fit, most likely the layouts of neighbouring releases. In this case, the same bytes are read
+ * through each layout that fits, and all results must be the same (rivals.h). The session then keeps the first layout
+ * that fits.
  */
 #ifndef RBDUMP_FITS_H
 #define RBDUMP_FITS_H
@@ -12,12 +12,13 @@
 #include "session/session.h"
 
 /*
- * Tries all layouts on a core of unknown version, newest first. Skips layouts that are for one build only.
+ * Tries all layouts on a core whose Ruby version is not known, the newest layouts first. Skips layouts that are for one
+ * build only.
  *   ret  receives the trace; its pid, version and layout are not set
  *
- * Fails if no layout fits. If any layout could not be tried, the error also says why the first such layout could not be
- * tried. Fails if several layouts fit but give different results, or if more layouts fit than can be compared. In both
- * cases, the error names the layouts that fit, at most TRACE_FITS of them. Also fails if out of memory.
+ * Fails if no layout fits. If some layouts could not be tried, the error also says why the first of these layouts could
+ * not be tried. Fails if several layouts fit but give different results, or if more layouts fit than can be compared.
+ * In both cases, the error names the layouts that fit, at most TRACE_FITS of them. Also fails if out of memory.
  */
 struct error *session_find_fitting(struct session *session, struct trace **ret);
 

@@ -67,7 +67,8 @@ struct error *launch_session(pid_t pid, const struct session_options *options, c
 			return NULL;
 		if (waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == pid) {
 			error_destroy(error);
-			return error_create(EXIT_FAILED, "the program ended before rbdump could read it as a Ruby");
+			return error_create(EXIT_FAILED,
+					    "the program ended before rbdump could read it as a Ruby process");
 		}
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		if (*stop || now.tv_sec - began.tv_sec > START_S)

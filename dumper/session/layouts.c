@@ -45,7 +45,7 @@ static const char *remedy(const struct session *session)
 	if (session->version_source == VERSION_GIVEN)
 		return "the version that was given may be wrong: omit --ruby-version, or give EXE (the file that ran) "
 		       "after the core";
-	return "give EXE (the file that ran) after the core, or the layout of that Ruby: --offsets FILE";
+	return "give EXE (the file that ran) after the core, or give the layout of that Ruby: --offsets FILE";
 }
 
 static struct error *refuse(const struct session *session, const char *found, const struct error *refused)

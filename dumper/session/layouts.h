@@ -1,7 +1,7 @@
 /*
  * Finds the layout for a session's target. Tries the existing layouts that are for the target's Ruby. Makes a new
- * layout if none of these layouts fits, or if a new layout could have facts that they lack (for example torn windows).
- * This header is used only inside session/.
+ * layout if none of these layouts fits, or if a new layout could have facts that these layouts lack (for example torn
+ * windows). This header is used only inside session/.
  */
 #ifndef RBDUMP_SESSION_LAYOUTS_H
 #define RBDUMP_SESSION_LAYOUTS_H

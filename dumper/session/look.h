@@ -1,6 +1,6 @@
 /*
  * A look is one pass over the threads, fibers and stacks of a target, through one layout. A look reads from the
- * session's snapshot. struct look contains the results. This header is used only inside session/.
+ * session's snapshot. The results are in struct look. This header is used only inside session/.
  */
 #ifndef RBDUMP_LOOK_H
 #define RBDUMP_LOOK_H
@@ -13,7 +13,7 @@
 
 struct look {
 	struct ruby ruby;
-	struct heap_finds found; /* the fibers that the last search of the heap found; the next look keeps them */
+	struct heap_finds found; /* the fibers found by the last search of the heap; the next look keeps these fibers */
 	struct ruby_threads threads;
 	struct address_map natives_by_pointer; /* maps fs_base, if known, to indexes of the target's `threads` */
 	struct address_map natives_by_tid;     /* maps tids to indexes of the target's `threads` */
@@ -22,11 +22,11 @@ struct look {
 	 * same, or if the target is paused.
 	 */
 	struct address_map tids_by_inner;
-	enum reason unstopped; /* the worst reason why a native thread did not stop; REASON_NONE if all stopped */
+	enum reason unstopped; /* the worst reason why a native thread did not stop; REASON_NONE if all did stop */
 	struct ruby_fibers fibers;
-	struct stack *stacks; /* one for each thread, then one for each fiber */
+	struct stack *stacks; /* one stack for each thread, then one stack for each fiber */
 	size_t nr_stacks;
-	/* The result. Until look_order() is called, its threads and fibers are in the order of `stacks`. */
+	/* The result. Its threads and fibers are in the order of `stacks` until look_order() is called. */
 	struct trace *trace;
 	struct error *refused;	     /* why the self-test refuses the layout; NULL if the layout passes */
 	const struct rival *differs; /* a rival (rivals.h) with a different result for the same bytes; NULL if none */
@@ -51,10 +51,10 @@ void look_once(const struct session *session, struct look *look, long limit_ns);
 bool look_list_now(const struct session *session, const struct look *look, struct ruby_threads *ret);
 
 /*
- * Marks each thread and fiber whose execution context or control frames have changed since they were copied
- * (memory_has_changed()). Also marks the list of threads if the list has changed. If the self-test has refused the layout
- * and some stacks have changed, repeats the self-test without these stacks. Returns how many stacks and lists have changed.
- * Sets `no_memory` if out of memory.
+ * Marks each thread and fiber whose execution context or control frames have changed since the look copied them
+ * (memory_has_changed()). Also marks the list of threads if the list has changed. If the self-test has refused the
+ * layout and some stacks have changed, repeats the self-test without these stacks. Returns how many stacks and lists
+ * have changed. Sets `no_memory` if out of memory.
  *   later  the list of threads, read again after the stacks were copied
  */
 size_t look_mark_moved(const struct session *session, struct look *look, const struct ruby_threads *later);
@@ -66,8 +66,8 @@ size_t look_mark_moved(const struct session *session, struct look *look, const s
 size_t look_mark_compacted(struct look *look);
 
 /*
- * Marks the threads and fibers whose names may be wrong because a garbage collection has begun during the look, and drops
- * their frames and names. Returns how many it marks.
+ * Marks the threads and fibers whose names may be wrong, and drops their frames and names. Call this function if a
+ * garbage collection has begun during the look. Returns how many threads and fibers are marked.
  *   old_stay  whether it is known that no old object was freed or moved during the look
  */
 size_t look_mark_collected(struct look *look, bool old_stay);
@@ -78,7 +78,7 @@ size_t look_mark_collected(struct look *look, bool old_stay);
  */
 void look_move(struct look *from, struct look *to);
 
-/* Sorts the trace so that each thread is followed by its fibers. False if out of memory. */
+/* Sorts the trace so that each thread is followed by its fibers. Returns false if out of memory. */
 bool look_order(struct look *look);
 
 /* Frees everything. */

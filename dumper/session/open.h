@@ -11,7 +11,7 @@ struct session_options {
 	bool sampling;		   /* fail if sampling is impossible (see live_check_calls(), live_check_stopping()) */
 	const char *offsets;	   /* layout file; NULL: search for a layout */
 	bool nearest;		   /* if the release has no layout, use the nearest layout that fits (fits.h) */
-	unsigned int time_limit_s; /* end rbdump if there is no result in this time (time_limit.h); 0: the default */
+	unsigned int time_limit_s; /* time limit for all work until there is a result (time_limit.h); 0: the default */
 };
 
 struct session_core_options {
@@ -27,16 +27,17 @@ struct session_core_options {
  *   trace  receives the trace of these stacks; its pid, version and layout are not set. The caller destroys the trace
  *
  * Fails if there is no such process, or if `pid` is the tid of a thread that is not a main thread. Also fails if the
- * kernel refuses access, if the process is not a Ruby, or if no layout fits. Ends rbdump if there is no result within
- * the time limit (time_limit.h).
+ * kernel refuses access, if the process is not a Ruby process, or if no layout fits. Ends rbdump if there is no result
+ * within the time limit (time_limit.h).
  */
 struct error *session_open(pid_t pid, const struct session_options *options, struct session **ret,
 			   struct trace **trace);
 
 /*
- * Opens a core, in the same way as session_open() opens a process. Fails if the file is not a core, or if it was cut
- * short and lacks memory that is needed. If nothing tells the version of the core's Ruby, and `offsets` is NULL, tries
- * all layouts. Fails if it is not clear which layout is right (fits.h). Fails if the core contradicts the options.
+ * Opens a core, in the same way as session_open() opens a process. Fails if the file is not a core, or if the file was
+ * cut short and lacks memory that is needed. If the version of the core's Ruby is not known, and `offsets` is NULL,
+ * tries all layouts. Fails if it is not clear which layout is right (fits.h). Fails if the core contradicts the
+ * options.
  */
 struct error *session_open_core(const struct session_core_options *options, struct session **ret, struct trace **trace);
 

@@ -1,5 +1,5 @@
 /*
- * Rivals are layouts, other than the session's layout, that also pass the self-test on the target. If nothing tells
+ * Rivals are layouts, other than the session's layout, that also pass the self-test on the target. If it is not known
  * which layout is right, the rivals must give the same result as the session's layout for the same bytes. This header
  * is used only inside session/.
  */
@@ -8,12 +8,12 @@
 
 #include "session/look.h"
 
-/* At most this many layouts are compared. */
+/* The maximum number of layouts that are compared. */
 #define RIVALS_MAX 32u
 
 struct rival {
 	struct layout_found layout;
-	struct ruby ruby;     /* the Ruby, as read through this layout and the session's memory */
+	struct ruby ruby;     /* the target's Ruby, read through this layout and the session's memory */
 	struct session *view; /* a copy of the session, with this layout */
 	struct look look;
 };
@@ -21,10 +21,10 @@ struct rival {
 struct rivals {
 	struct rival of[RIVALS_MAX];
 	size_t count;
-	const struct rival *differs; /* a rival whose result differs from that of the session's layout; NULL if none */
+	const struct rival *differs; /* a rival that has another result than the session's layout; NULL if none */
 };
 
-/* Prepares the rivals to read through the session's memory. False if out of memory. */
+/* Prepares the rivals to read through the session's memory. Returns false if out of memory. */
 bool rivals_begin(struct rivals *rivals, const struct session *session);
 
 /*
@@ -36,9 +36,9 @@ void rivals_look(struct rivals *rivals, long limit_ns);
 
 /*
  * Compares the traces of the rivals with the trace of `look`, which was read from the same bytes. Call this function
- * before anything in `look` is changed. Returns a rival whose trace differs; NULL if all traces are the same. If the
- * target was paused or is a core, ignores the rivals that the self-test has refused in this look. Sets
- * `look->no_memory` if out of memory.
+ * before anything in `look` is changed. Returns a rival whose trace differs from the trace of `look`; NULL if all
+ * traces are the same. If the target was paused or is a core, ignores the rivals that the self-test has refused in this
+ * look. Sets `look->no_memory` if out of memory.
  */
 const struct rival *rivals_compare(struct rivals *rivals, struct look *look);
 

@@ -1,6 +1,6 @@
 /*
- * Finds the roots of a session's Ruby. If roots or stacks are missing, finds out whether the Ruby is just starting or
- * ending. This header is used only inside session/.
+ * Finds the roots (ruby/roots.h) of a session's Ruby. If roots or stacks are missing, finds out whether the Ruby is
+ * just starting or ending. This header is used only inside session/.
  */
 #ifndef RBDUMP_SESSION_ROOTS_H
 #define RBDUMP_SESSION_ROOTS_H
@@ -9,8 +9,8 @@
 #include "session/session.h"
 
 /*
- * Finds as many roots as possible, in this order: from Ruby's own symbols, from the layout, from the addresses in the
- * cache (roots_file.h), and from a search of the memory. The addresses in the cache are not used for a core.
+ * Finds as many roots as possible. Uses these sources, in this order: Ruby's own symbols, the layout, the addresses in
+ * the cache (roots_file.h), and a search of the memory. For a core, the addresses in the cache are not used.
  *   searched  receives whether the memory was searched. If the memory of a process was searched, and the layout then
  *             passes the self-test, the caller stores the roots in the cache (roots_file_write())
  *
@@ -28,9 +28,9 @@ enum lifetime session_lifetime(const struct session *session, const struct roots
 /*
  * Call this function if the session's layout does not fit. If the Ruby has no stacks because it is just starting or
  * ending, returns an error that says so. Returns NULL if nothing shows that the Ruby is starting or ending.
- *   before  what session_lifetime() returned before the target was read. A Ruby that was starting at that time might be
+ *   before  the result of session_lifetime() before the target was read. A Ruby that was starting at that time might be
  *           running now
- *   vm      the address of the VM; 0 if none was found
+ *   vm      the address of the VM; 0 if no VM was found
  */
 struct error *session_no_stacks(const struct session *session, const struct roots *roots, enum lifetime before,
 				uint64_t vm);

@@ -20,7 +20,7 @@
 /* The only architecture whose registers and layouts rbdump knows. */
 #define SESSION_ARCH "x86_64"
 
-/* A snapshot of a target can have at most this many pages (256 MiB). */
+/* The maximum number of pages in a snapshot of a target (256 MiB). */
 #define SESSION_PAGES 65536
 
 struct rivals;
@@ -35,7 +35,7 @@ struct session {
 	struct memory *memory; /* the snapshot from which each look reads */
 	struct layout_found layout;
 	struct rivals *rivals; /* during the search for a layout: the rivals of `layout` (rivals.h); else NULL */
-	struct ruby ruby;      /* the Ruby, as read through `memory` and `layout` */
+	struct ruby ruby;      /* the target's Ruby, read through `memory` and `layout` */
 	char version[64];      /* the version of the Ruby; "" if it is not known */
 	char description[256]; /* the Ruby's description of itself; "" if the core lacks it */
 	enum version_source version_source;
@@ -43,21 +43,21 @@ struct session {
 	char fits[TRACE_FITS][32]; /* for VERSION_FITS: the releases of each layout that fits, newest first */
 	size_t nr_fits;
 	char releases[64];	    /* for LAYOUT_NEAREST: the releases that the layout is for */
-	struct native_ids *natives; /* used to sample a process; only one thread of rbdump may use it at a time */
+	struct native_ids *natives; /* for sampling; only one thread of rbdump may use this member at a time */
 	/* The target has another pid namespace, so the tids in its memory differ from the tids that rbdump sees. */
 	bool foreign_pids;
 };
 
 /*
- * If the session's layout is the nearest one (LAYOUT_NEAREST), returns the releases that this layout is for, as
- * layout_releases() writes them. Otherwise returns NULL. All output of the session must name these releases.
+ * If the session's layout is for another release (LAYOUT_NEAREST), returns the releases that this layout is for, in the
+ * form of layout_releases(). Otherwise returns NULL. All output of the session must name these releases.
  */
 const char *session_nearest(const struct session *session);
 
 /*
- * Creates an empty snapshot of the target. NULL if out of memory. The snapshot of a core counts reads of memory that
- * the core lacks (see memory_lacked()). The time limit of such a snapshot (see memory_limit()) does not include waits
- * for the disk. Only time_limit.h limits these waits.
+ * Creates an empty snapshot of the target. Returns NULL if out of memory. The snapshot of a core counts reads of memory
+ * that the core lacks (see memory_lacked()). The time limit of such a snapshot (see memory_limit()) does not include
+ * waits for the disk. Only time_limit.h limits these waits.
  */
 struct memory *session_memory(const struct session *session);
 

@@ -65,10 +65,10 @@ static void *trace(void *argument)
 static void join_tracer(pthread_t tracer, const struct pause *pause)
 {
 	static const char *const why[] = {
-	    [STOPPING] = "some threads of the process did not stop in that time",
-	    [READING] = ("the memory of the process could not be read in that time: it is too large, or a part "
-			 "of it comes from a file system or a userfaultfd(2) that does not answer"),
-	    [RESUMING] = "some threads of the process were not resumed in that time",
+	    [STOPPING] = "some threads of the process did not stop in time",
+	    [READING] = ("the memory of the process could not be read in time: the memory is too large, or a "
+			 "part of it comes from a file system or a userfaultfd(2) that does not answer"),
+	    [RESUMING] = "some threads of the process were not resumed in time",
 	};
 	struct timespec end;
 	char message[256];
@@ -77,8 +77,9 @@ static void join_tracer(pthread_t tracer, const struct pause *pause)
 	end.tv_sec += SNAPSHOT_LIMIT_S;
 	if (pthread_clockjoin_np(tracer, NULL, CLOCK_MONOTONIC, &end) != ETIMEDOUT)
 		return;
-	snprintf(message, sizeof(message), "rbdump: gives up on process %d after %d s, and lets it go on: %s\n",
-		 pause->target->pid, SNAPSHOT_LIMIT_S, why[pause->stage]);
+	snprintf(message, sizeof(message),
+		 "rbdump: giving up on process %d after %d s, and letting the process go on: %s\n", pause->target->pid,
+		 SNAPSHOT_LIMIT_S, why[pause->stage]);
 	give_up(message);
 }
 

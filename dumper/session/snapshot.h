@@ -1,7 +1,7 @@
 /*
  * Stops the target and copies its memory. While the target is stopped, its registers are read, and the pages that are
- * known to be needed are copied. A `chase` function, if given, then runs the walk while the target is still stopped.
- * The walk copies the other pages that it needs.
+ * known to be needed are copied. If the caller gives a `chase` function, this function then walks the stacks while the
+ * target is still stopped. During the walk, the other pages that are needed are copied.
  */
 #ifndef RBDUMP_SNAPSHOT_H
 #define RBDUMP_SNAPSHOT_H
@@ -26,15 +26,15 @@ struct pauses {
 };
 
 /*
- * Stops the target, copies all pages that were ever read through `memory` or noted as wanted (memory.h), lets the
- * target go on, and seals `memory`. Threads that sleep in a system call are not stopped. If such a thread wakes up
- * during the copy, the pages can be from different moments, so they are copied again. For the third copy, every thread
- * is stopped. Fails if live_stop() fails, if rbdump cannot start a thread, or if out of memory.
+ * Stops the target, copies pages, lets the target go on, and seals `memory`. Copies all pages that were ever read
+ * through `memory` or noted as wanted (memory.h). Threads that sleep in a system call are not stopped. If such a thread
+ * wakes up during the copy, the pages can be from different moments, so the pages are copied again. For the third copy,
+ * every thread is stopped. Fails if live_stop() fails, if rbdump cannot start a thread, or if out of memory.
  *   chase   called with `context` while the target is still stopped. `chase` reads further pages that are needed,
  *           because the target might now use other pages than before. NULL: nothing is called
  *   pauses  this call adds its pauses to `count` and `us`
  *
- * If the target still has not gone on after SNAPSHOT_LIMIT_S, prints why, and ends rbdump with EXIT_FAILED.
+ * If the target is still stopped after SNAPSHOT_LIMIT_S seconds, prints the reason, and ends rbdump with EXIT_FAILED.
  */
 struct error *snapshot_paused(struct target *target, struct memory *memory, void (*chase)(void *context), void *context,
 			      struct pauses *pauses);
@@ -43,15 +43,15 @@ struct error *snapshot_paused(struct target *target, struct memory *memory, void
  * Like snapshot_paused(), but copies only the pages with data that changes as soon as a thread of the target goes on
  * (memory_forget_changing()). Calls memory_seal_changing() instead of sealing `memory`.
  *   chase  called with `context` while the target is still stopped. If some of this data is now on other pages than
- *          before, `chase` copies these pages
+ *          before, `chase` copies these other pages
  */
 struct error *snapshot_changing(struct target *target, struct memory *memory, void (*chase)(void *context),
 				void *context, struct pauses *pauses);
 
 /*
- * Copies the same pages as snapshot_paused(), but while the target runs. So the pages can be from different moments.
- * memory_has_changed() tells whether bytes have changed since they were copied. Does not seal `memory`. Fails if out of
- * memory.
+ * Copies the same pages as snapshot_paused(), but while the target runs. Therefore, the pages can be from different
+ * moments. memory_has_changed() tells whether bytes have changed since they were copied. Does not seal `memory`. Fails
+ * if out of memory.
  */
 struct error *snapshot_unpaused(struct memory *memory);
 

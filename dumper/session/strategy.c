@@ -58,14 +58,14 @@ static struct error *failure(const struct session *session, const struct look *l
 	if (look->no_memory)
 		return error_no_memory();
 	if (look->untested && !session->target->operations->runs)
-		return error_create(
-		    EXIT_FAILED,
-		    "the memory of the core of process %d could not be tested in time: it is not the memory of a Ruby",
-		    session->target->pid);
+		return error_create(EXIT_FAILED,
+				    "the memory of the core of process %d could not be tested in time: it is not the "
+				    "memory of a Ruby process",
+				    session->target->pid);
 	if (look->untested)
 		return error_create(EXIT_FAILED,
 				    "the memory of process %d could not be tested in time: it is not the memory of a "
-				    "Ruby, or rbdump had to wait for a CPU; try again",
+				    "Ruby process, or rbdump had to wait for a CPU; try again",
 				    session->target->pid);
 	return NULL;
 }

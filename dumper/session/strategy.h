@@ -1,7 +1,7 @@
 /*
- * Looks at a target: at a process that is paused or running, or at a core. The first look at a process shows which
- * pages are needed. If the process is to be paused, the pages with data that changes are then copied while the process
- * is stopped. The other pages are copied after the process goes on, and the look is repeated. If this does not succeed,
+ * Looks at a target, which is a paused process, a running process or a core. The first look at a process shows which
+ * pages are needed. If the process may be paused, rbdump then stops the process and copies the pages with data that
+ * changes. The other pages are copied after the process goes on. Then the look is repeated. If this does not succeed,
  * all needed pages are copied while the process is stopped. This header is used only inside session/.
  */
 #ifndef RBDUMP_STRATEGY_H
@@ -10,12 +10,12 @@
 #include "session/look.h"
 
 /*
- * Looks at the target, in the way that its kind and the session's options require. Several looks may be needed. For a
- * core or a paused process, `look` receives the last of these looks. For a process that is not paused, `look` receives
- * one of the looks that have passed the self-test: the look with the fewest changed stacks and lists. If no look has
- * passed the self-test, `look` receives the last look.
+ * Looks at the target. The kind of the target and the session's options decide how rbdump looks. Several looks may be
+ * needed. For a core or a paused process, `look` receives the last of these looks. For a process that is not paused,
+ * `look` receives one of the looks that have passed the self-test: the look with the fewest changed stacks and lists.
+ * If no look has passed the self-test, `look` receives the last look.
  *
- * A target is stopped only a few times, even if it contains garbage. Each stop ends at most a tenth of a second after
+ * A target is stopped only a few times, even if it contains garbage. Each stop ends within a tenth of a second after
  * the known pages are copied. Fails if the target cannot be stopped or copied, if there was not enough time for the
  * self-test, or if out of memory. The caller must call look_clear(), even after a failure.
  */

@@ -1,6 +1,6 @@
 /*
- * Tries one layout on a session's target: looks at the target through that layout, and runs the self-test. This
- * header is used only inside session/.
+ * Tries one layout on a session's target: looks at the target through this layout, and runs the self-test. This header
+ * is used only inside session/.
  */
 #ifndef RBDUMP_TRIAL_H
 #define RBDUMP_TRIAL_H

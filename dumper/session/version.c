@@ -31,8 +31,9 @@ static struct error *none_in_process(const struct session *session)
 	if (target_is_ending(session->target))
 		return error_create(EXIT_FAILED, "process %d is ending", pid);
 	if (memory_read(session->memory, roots->version ? roots->version : roots->description, &first, 1))
-		return error_no_ruby("process %d is not a Ruby: %s has other data where Ruby's version would be", pid,
-				     session->module->path);
+		return error_no_ruby(
+		    "process %d is not a Ruby process: %s contains other data in the place of Ruby's version", pid,
+		    session->module->path);
 	return error_create(
 	    EXIT_FAILED,
 	    "the version of the Ruby in process %d cannot be read, because %s is not mapped: the process is just "

@@ -1,5 +1,5 @@
 /*
- * Finds out the version of a session's Ruby, and where that version comes from. This header is used only inside
+ * Finds out the version of a session's Ruby, and where the version comes from. This header is used only inside
  * session/.
  */
 #ifndef RBDUMP_SESSION_VERSION_H
@@ -9,9 +9,10 @@
 
 /*
  * Sets the version and the description of a session whose module is open. The version and the description come from
- * Ruby's own constants. If a core lacks these constants, the version comes from a layout that has the build-id of the
- * core's Ruby, from other data of the core (core_version.h), or from the user. The user's version takes precedence over
- * hints: the name of a libruby, and texts on the heap. If no source tells the version, the version stays empty.
+ * Ruby's own constants. If a core lacks these constants, the version comes from another source: a layout that has the
+ * build-id of the core's Ruby, other data of the core (core_version.h), or the user. The user's version takes
+ * precedence over hints: the name of a libruby, and texts on the heap. If no source tells the version, the version
+ * stays empty.
  *   given  the version that the user gave for a core, "X.Y.Z"; NULL if the user gave none
  *
  * Fails if the version of a process cannot be read, or if the text that is read is not a version. Also fails for a core

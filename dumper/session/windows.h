@@ -10,7 +10,10 @@
 /* Whether the session's layout contains torn windows and was made for the target's exact build. */
 bool session_has_windows(const struct session *session);
 
-/* The innermost torn window that contains an instruction pointer of the target; NULL if no known window contains it. */
+/*
+ * The innermost torn window that contains an instruction pointer of the target; NULL if no known window contains the
+ * pointer.
+ */
 const struct layout_window *session_window(const struct session *session, uint64_t ip);
 
 #endif

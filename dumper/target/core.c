@@ -92,7 +92,7 @@ static struct error *read_headers(struct core *core, const char *name)
 		return no_core(name, "it is an ELF file, but not a core");
 	if (header.e_machine != EM_X86_64 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
 	    header.e_ident[EI_DATA] != ELFDATA2LSB)
-		return no_core(name, "it is not of an x86_64 process");
+		return no_core(name, "it is not the core of an x86_64 process");
 	if (elf_getphdrnum(core->elf, &count) != 0 || count == 0)
 		return no_core(name, no_headers);
 	if (count > SEGMENTS_MAX)

@@ -5,9 +5,9 @@
  * A core does not contain all memory of the process. It omits memory that was mapped from a file and never written to,
  * except the first page of each program and library. The omitted memory is read from the file that was mapped, if this
  * system has that file. The build-id shows whether a file on this system is the file that was mapped (core_files.h). If
- * the core does not have the build-id, the first pages of the two files are compared. The user can give an executable.
- * If this executable matches no mapped file, rbdump uses it only with `force`. If a file's program headers say that a
- * page is writable, the page is never read from the file.
+ * the core does not have the build-id, the first page of the file is compared with the first page of the mapped file in
+ * the core. The user can give an executable. If this executable matches no mapped file, rbdump uses it only with
+ * `force`. If a file's program headers say that a page is writable, the page is never read from the file.
  *
  * Any value in a core may be wrong. Each value is checked when it is read, and ignored if it is impossible.
  */
@@ -16,11 +16,11 @@
 
 #include "target/target.h"
 
-/* The operations of target.h, for a core. */
+/* The operations of a core (target.h, struct target_operations). */
 extern const struct target_operations core_operations;
 
 struct core_options {
-	const char *file;	/* the core file; may be compressed with zstd (compressed.h) */
+	const char *file;	/* the core file, perhaps compressed with zstd (compressed.h) */
 	const char *executable; /* the path, on this system, of a mapped program or library; NULL: not given */
 	bool force;		/* use the executable even if it matches no mapped file */
 };
@@ -46,9 +46,9 @@ struct error *core_open(const struct core_options *options, struct target **ret)
 struct core_death core_death(const struct target *target);
 
 /*
- * If the core was cut short, appends to an error's message how many bytes are missing, because the missing bytes may be
- * the cause of the error. If no bytes are missing, or if out of memory, does not change the message. Returns `error`,
- * which may be NULL.
+ * If the core was cut short, appends the number of missing bytes to the message of an error, because the missing bytes
+ * may be the cause of the error. If no bytes are missing, or if out of memory, does not change the message. Returns
+ * `error`, which may be NULL.
  */
 struct error *core_explain(const struct target *target, struct error *error);
 

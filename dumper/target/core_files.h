@@ -1,6 +1,6 @@
 /*
- * Looks on this system for the files that a core's process had mapped. Checks whether a found file is really the file
- * that was mapped. Reads from these files the memory that the core omits.
+ * Looks on this system for the files that a core's process had mapped. Checks whether such a file is really the file
+ * that was mapped. Uses these files to read the memory that the core omits.
  */
 #ifndef RBDUMP_CORE_FILES_H
 #define RBDUMP_CORE_FILES_H
@@ -14,9 +14,9 @@ char *core_build_id_of(int fd);
 
 /*
  * Whether an open file is the file that was mapped. If the core has the build-id of the mapped file, the open file must
- * have the same build-id. If the core does not have that build-id, the open file must have no build-id, and the first
- * page of the open file must be equal to the first page of the mapped file in the core. The first page contains the ELF
- * headers.
+ * have the same build-id. If the core does not have that build-id, the open file must have no build-id either. Then the
+ * first page of the open file must be equal to the first page of the mapped file in the core. The first page contains
+ * the ELF headers.
  */
 bool core_file_fits(const struct target *target, const struct core_file *file, int fd);
 
@@ -29,8 +29,7 @@ int core_open_regular(const char *path);
 
 /*
  * Reads a page that the core omits. The bytes come from the file that was mapped at that page. Returns false if no file
- * was mapped there, if this system does not have that file or has another file at its path, or if the page was
- * writable.
+ * was mapped there, if the file is missing on this system, if another file is at its path, or if the page was writable.
  */
 bool core_read_from_file(const struct target *target, uint64_t page, uint8_t *buffer);
 

@@ -41,8 +41,8 @@ void core_written(const struct target *target, const struct mapping *mapping,
 		  bool (*add)(void *context, uint64_t start, uint64_t end), void *context);
 
 /*
- * Calls `visit` for each range of memory that is in the core file itself, by ascending address, until `visit` returns
- * false.
+ * Calls `visit` for each range of memory that is in the core file itself, in ascending order of addresses, until
+ * `visit` returns false.
  */
 void core_each_dumped(const struct target *target, bool (*visit)(void *context, uint64_t start, uint64_t end),
 		      void *context);

@@ -1,7 +1,7 @@
 /*
  * The notes of a core: its threads with their registers, the files that were mapped, the pid and name of the process,
- * and how the process died. The format is that of Linux 6.1 (fs/binfmt_elf.c, fill_note_info() and fill_files_note())
- * and of gdb 13.1 (linux-tdep.c, linux_make_corefile_notes()).
+ * and how the process died. The notes have the format of Linux 6.1 (fs/binfmt_elf.c, fill_note_info() and
+ * fill_files_note()) or of gdb 13.1 (linux-tdep.c, linux_make_corefile_notes()).
  */
 #ifndef RBDUMP_CORE_NOTES_H
 #define RBDUMP_CORE_NOTES_H

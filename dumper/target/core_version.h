@@ -25,7 +25,7 @@ struct core_version {
 };
 
 /*
- * Finds the version. Returns false if no version is found, if several versions are found on the heap, or if out of
+ * Finds the version. Returns false if no version is found, if different versions are found on the heap, or if out of
  * memory. Searches at most 1 GiB of the core.
  *   module  the module of a core; the file of this module must be missing
  */

@@ -1,9 +1,9 @@
 /*
  * The descendants of a process, from procfs.
  *
- * procfs is read one process after another, so a list is only roughly a snapshot of one moment. A list does not contain
- * processes that were forked after the list was made. Call descendant_lives() to find out whether a listed process
- * still exists. It may have ended, and its pid may now belong to another process.
+ * rbdump reads procfs one process after another, so a list is not an exact snapshot of one moment. A list does not
+ * contain processes that were forked after the list was made. Call descendant_lives() to find out whether a listed
+ * process still exists. The process may have ended, and its pid may now belong to another process.
  */
 #ifndef RBDUMP_DESCENDANTS_H
 #define RBDUMP_DESCENDANTS_H
@@ -30,10 +30,10 @@ bool descendants_list(const char *proc, pid_t pid, struct descendant **ret, size
 
 /*
  * A cache of all processes, which makes it cheap to list descendants repeatedly. The kernel tells which pid it assigned
- * last. As long as the last assigned pid stays the same, no new process exists. An update lists procfs if this pid has
- * changed or is not known, or if the previous nine updates did not list procfs. An update that lists procfs reads each
- * new process, each process whose parent is not in the cache, and one in 64 of the other processes. A zeroed struct is
- * an empty cache.
+ * last. As long as the last assigned pid stays the same, no new process has started. An update lists procfs if this pid
+ * has changed or is not known, or if the previous nine updates did not list procfs. An update that lists procfs reads
+ * each new process, each process whose parent is not in the cache, and one in 64 of the other processes. A zeroed
+ * struct is an empty cache.
  */
 struct descendants_cache {
 	struct descendant *all; /* ascending by pid */
@@ -54,8 +54,8 @@ void descendants_cache_clear(struct descendants_cache *cache);
 bool descendants_cache_update(struct descendants_cache *cache, const char *proc);
 
 /*
- * Makes the same list as descendants_list(), but from the cache, without procfs. The list may still contain processes
- * that have ended.
+ * Makes the same list as descendants_list(), but from the cache, without reading procfs. The list may still contain
+ * processes that have ended.
  */
 bool descendants_list_known(const struct descendants_cache *cache, pid_t pid, struct descendant **ret, size_t *count);
 

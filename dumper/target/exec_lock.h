@@ -37,7 +37,7 @@ void exec_lock_forget(struct exec_lock *lock);
 /*
  * Seizes a thread (PTRACE_SEIZE). Call this function between exec_lock_watch() and exec_lock_forget(). Returns 0 on
  * success, or the errno of PTRACE_SEIZE on failure. If an already seized thread of the target ends during the call, the
- * signal handler reaps that thread, and stop_look() later returns STOP_GONE for it.
+ * signal handler reaps that thread, and stop_look() later returns STOP_GONE for that thread.
  */
 int exec_lock_seize(const struct target *target, pid_t tid);
 

@@ -16,7 +16,7 @@ struct module {
 	const struct target *target;
 	char *path;		  /* the path in the mappings, without " (deleted)" */
 	char *build_id;		  /* hexadecimal build-id of the file; NULL if the file has no build-id */
-	char *digest;		  /* what module_digest() returns; NULL before its first call */
+	char *digest;		  /* what module_digest() returns; NULL before the first call of module_digest() */
 	uint64_t bias;		  /* address in the target = address in the ELF file + bias */
 	int fd;			  /* the open file; -1 if the file is missing */
 	struct image_parts parts; /* copies of the file's headers, symbols and notes; empty if the file is missing */
@@ -25,7 +25,7 @@ struct module {
 	struct module_segment *data;
 	size_t nr_data;
 
-	/* The address of the text that `ruby --version` prints, if the file was found by that text; else 0. */
+	/* The address of the text that `ruby --version` prints, if the file was found by that text; otherwise 0. */
 	uint64_t description;
 
 	struct module_segment whole; /* from the start of the file's first segment to the end of its last segment */
@@ -36,10 +36,10 @@ struct module {
 
 /*
  * Finds the mapped file that defines `ruby_version`. Some Rubies lack that symbol, for example a stripped static
- * executable, or a program that embeds a statically linked Ruby. So if no file defines the symbol, finds a file that
- * contains a Ruby's description: the text that `ruby --version` prints. For a core, missing files are tried before
- * files that contain only a description. Missing files are tried in this order: a libruby, the executable, any other
- * file with "ruby" in its name.
+ * executable, or a program that embeds a statically linked Ruby. So if no file defines the symbol, the function looks
+ * for a file that contains the description of a Ruby: the text that `ruby --version` prints. For a core, missing files
+ * are tried before files that contain only a description. Missing files are tried in this order: a libruby, the
+ * executable, any other file with "ruby" in its name.
  *
  * Fails with EXIT_NO_RUBY if no such file is found, for example because the file was replaced or removed after it was
  * mapped. Fails with EXIT_FAILED if the process is ending, or if the executable needs a libruby that is not mapped yet.

@@ -1,7 +1,7 @@
 /*
- * Keeps a running thread of a live process from running for a moment, without stopping it. For this, the calling thread
- * moves to the CPU of the running thread, at a real-time priority (base/priority.h). Afterwards, the kernel tells
- * whether any thread of the process has run in the meantime.
+ * Keeps a running thread of a live process off its CPU for a moment, without stopping the thread. For this, the calling
+ * thread moves to the CPU of the running thread, at a real-time priority (base/priority.h). Afterwards, the kernel
+ * tells whether any thread of the process has run in the meantime.
  */
 #ifndef RBDUMP_PREEMPTION_H
 #define RBDUMP_PREEMPTION_H
@@ -22,19 +22,19 @@ struct preemption {
 	pid_t tid;	  /* the thread that was chosen last; 0: none was runnable */
 	struct task task; /* from preemption_choose() to preemption_end(): the chosen thread */
 	/*
-	 * How many times the chosen thread had been given a CPU before preemption_begin() saw it wait for its CPU; 0:
-	 * not known.
+	 * How many times the chosen thread had been given a CPU before preemption_begin() saw that this thread was
+	 * waiting for its CPU; 0: not known.
 	 */
 	uint64_t switches;
 	uint64_t cpu_ns; /* the CPU time of the process at preemption_begin(); 0: not known */
 	int cpu;	 /* the CPU to which the calling thread has moved; -1: it has not moved */
-	cpu_set_t cpus;	 /* if the calling thread has moved: the CPUs that it could use before */
+	cpu_set_t cpus;	 /* if the calling thread has moved: the CPUs that it was allowed to use before */
 };
 
 /*
- * Chooses a runnable thread of a process. If several threads are runnable, chooses the first one whose tid is higher
- * than that of the thread that was chosen last. If there is no such tid, chooses the runnable thread with the lowest
- * tid. This call takes some microseconds for each thread of the process. Chooses no thread if the process has more than
+ * Chooses a runnable thread of a process. If several threads are runnable, compares their tids with the tid of the
+ * thread that was chosen last. Chooses the thread with the next higher tid, or with the lowest tid if no tid is higher.
+ * This call takes some microseconds for each thread of the process. Chooses no thread if the process has more than
  * 4,096 threads. Each call must be followed by preemption_begin() and preemption_end().
  *   any  if false, no thread is chosen
  */
@@ -48,9 +48,9 @@ void preemption_choose(struct preemption *preemption, pid_t pid, bool any);
 void preemption_begin(struct preemption *preemption);
 
 /*
- * Sets `held`, and then undoes the move. `held` is false if the process has more than 128 threads, because it would
- * take long to look at each thread. To undo the move, the calling thread leaves the CPU of the chosen thread if it may
- * use another CPU. Afterwards, it may again use all CPUs that it could use before preemption_begin().
+ * Sets `held`, and then undoes the move. `held` is false if the process has more than 128 threads, because looking at
+ * each thread would take too long. To undo the move, the calling thread leaves the CPU of the chosen thread if another
+ * CPU is permitted. Afterwards, the calling thread may again use all CPUs that it could use before preemption_begin().
  */
 void preemption_end(struct preemption *preemption);
 

@@ -1,7 +1,7 @@
 /*
- * Recognizes, without symbols, an ELF file that contains or uses Ruby. A file that contains Ruby contains a
- * description: the text that `ruby --version` prints. A file that uses Ruby needs a libruby. The results depend only on
- * the file's contents.
+ * Recognizes, without symbols, an ELF file that contains or uses Ruby. If a file contains Ruby, it also contains a
+ * description: the text that `ruby --version` prints. If a file only uses Ruby, it needs a libruby. The results depend
+ * only on the file's contents.
  */
 #ifndef RBDUMP_RUBY_FILE_H
 #define RBDUMP_RUBY_FILE_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /*
- * Looks for a Ruby's description in the segments that are not writable. A description begins with text such as
+ * Looks for the description of a Ruby in the segments that are not writable. A description begins with text such as
  * "ruby 3.4.5 (2025-07-16 …" or "ruby 2.7.4p191 (2021-07-07 …" (version.c, version.h, 1.9.3 to 4.0.5).
  *   elf  an Elf * that contains the file's headers
  *   fd   the same file, open for reading its contents

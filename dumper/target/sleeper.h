@@ -12,7 +12,7 @@
  * Whether a thread of a live process needs no stop. True if the thread sleeps in a system call, and if its thread
  * pointer is known without a stop. If true, *ret receives the thread, with an open file that sleeper_forget() closes.
  * False if the thread was stopped by a signal, or is in an uninterruptible sleep, because an attempt to stop such a
- * thread tells more about it. Also false if the thread's files cannot be opened (RLIMIT_NOFILE).
+ * thread tells more about the thread. Also false if the thread's files cannot be opened (RLIMIT_NOFILE).
  */
 bool sleeper_find(struct target *target, pid_t tid, struct native_thread *ret);
 

@@ -1,11 +1,12 @@
 /*
- * Reads the kernel's reports about the stops of a traced thread. All waits for stops use these functions.
+ * Reads the kernel's reports about the stops of a traced thread. rbdump uses these functions whenever it waits for a
+ * stop.
  *
- * Reading the report of a stop leaves the report in the kernel (WNOWAIT). If a thread stops because it is about to take
- * a signal, the report contains that signal. If a tracer consumed the report and died before PTRACE_DETACH, the signal
- * would be lost. When a tracer consumes a report, wait_task_stopped() (kernel/exit.c) sets the thread's exit_code to 0.
- * When the thread goes on, ptrace_signal() (kernel/signal.c) delivers the signal that is in exit_code. While the report
- * is still in the kernel, the thread gets its signal even if the tracer dies.
+ * When these functions read the report of a stop, the report stays in the kernel (WNOWAIT). If a thread stops because
+ * it is about to take a signal, the report contains that signal. If a tracer consumed the report and died before
+ * PTRACE_DETACH, the signal would be lost. When a tracer consumes a report, wait_task_stopped() (kernel/exit.c) sets
+ * the thread's exit_code to 0. When the thread goes on, ptrace_signal() (kernel/signal.c) delivers the signal that is
+ * in exit_code. While the report is still in the kernel, the thread gets its signal even if the tracer dies.
  *
  * All calls must come from the tracing thread. SIGCHLD must be blocked in this thread.
  */
@@ -26,7 +27,7 @@ enum stop_news {
  * Returns the state of a seized thread. Does not wait.
  *   signal  for STOP_STOPPED, receives the signal that the thread was about to take; 0 if there is no signal. The
  *           caller must deliver this signal when it detaches from the thread
- *   status  for STOP_ENDED, receives the status that waitpid() gives
+ *   status  for STOP_ENDED, receives the status that waitpid() would return
  */
 enum stop_news stop_look(pid_t tid, int *signal, int *status);
 
@@ -39,9 +40,9 @@ void stop_sleep(long ns);
 
 /*
  * Call this function if stop_look() returned STOP_GONE for a thread that is not the main thread of its process. If that
- * thread has called exec, it now has the id of the process as its tid, and is still traced. It will stop in the new
- * program (fs/exec.c, de_thread()). This function waits for that stop, and detaches from the thread. Returns false if
- * the thread did not stop within `timeout_us` microseconds. In that case, the kernel detaches the thread when the
+ * thread has called exec, it now has the id of the process as its tid, and is still traced. The thread will stop in the
+ * new program (fs/exec.c, de_thread()). This function waits for that stop, and detaches from the thread. Returns false
+ * if the thread did not stop within `timeout_us` microseconds. In that case, the kernel detaches the thread when the
  * calling thread ends.
  */
 bool stop_let_go_after_exec(pid_t pid, long timeout_us);

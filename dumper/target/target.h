@@ -40,7 +40,7 @@ struct native_thread {
 	uint64_t fs_base;   /* thread pointer: what pthread_self() returns with glibc and musl; 0: not known */
 	int pending_signal; /* live: the signal that the thread gets when it goes on; 0: none */
 	int switches_fd;    /* if asleep: the open schedstat file of the thread; else -1 */
-	uint64_t switches;  /* if asleep: how many times the thread had got a CPU when live_stop() left it asleep */
+	uint64_t switches;  /* if asleep: how often the thread had been given a CPU when live_stop() left it asleep */
 };
 
 struct target;
@@ -64,7 +64,7 @@ struct target_operations {
 	void (*update_mappings)(struct target *target);
 	/* Whether the process is ending. The pointer is NULL if the target is a core. */
 	bool (*is_ending)(const struct target *target);
-	/* Whether a page is missing that the core should contain. The pointer is NULL if no page can be missing. */
+	/* Whether the core lacks a page that it should contain. The pointer is NULL if no page can be missing. */
 	bool (*lacks_page)(const struct target *target, uint64_t page);
 	/*
 	 * Returns a malloc'ed sentence that says what the target lacks. Returns NULL if the target lacks nothing, or if
@@ -88,7 +88,7 @@ struct target {
 	pid_t pid;
 	char *executable; /* the executable's path, as in the mappings; "" if not known */
 
-	struct mapping *mappings; /* as last read; sorted by address */
+	struct mapping *mappings; /* as they were last read; sorted by address */
 	size_t nr_mappings;
 
 	struct native_thread *threads; /* live: the threads at the last live_stop() (stopping.h), sorted by tid */

@@ -60,7 +60,7 @@ struct task_look {
 /*
  * Finds out what the thread is doing.
  *   since  the result of an earlier call, or NULL. If the thread was asleep at that call, and has not been given a CPU
- *          since that call, returns `*since`: the thread still sleeps, or was woken and waits for a CPU
+ *          since that call, returns `*since`, because the thread still sleeps, or was woken but still waits for a CPU
  */
 struct task_look task_look(const struct task *task, const struct task_look *since);
 

@@ -15,8 +15,8 @@
 uint64_t thread_robust_list(pid_t tid);
 
 /*
- * Returns the thread pointer of a thread of a live process: the value for fs_base of struct native_thread. Returns 0 if
- * the thread has no robust list. Also returns 0 if no struct pthread, or more than one, is found shortly before the
+ * Returns the thread pointer of a thread of a live process: the value for `fs_base` in struct native_thread. Returns 0
+ * if the thread has no robust list. Also returns 0 if no struct pthread, or more than one, is found shortly before the
  * robust list.
  */
 uint64_t thread_pointer(struct target *target, pid_t tid);

@@ -21,7 +21,7 @@
 
 struct tracee {
 	pid_t pid, tid; /* pid: the thread's process */
-	long awake_us;	/* as given to tracee_stop() */
+	long awake_us;	/* the argument `awake_us` of tracee_stop() */
 	bool seized, stopped;
 	int pending_signal; /* the signal that the thread gets when it goes on; 0: none */
 	bool reaped; /* the thread has ended and was reaped; if it is a child of rbdump, a later wait gets no status */
@@ -38,8 +38,8 @@ enum tracee_result {
 
 /*
  * Seizes and stops a thread. Always call tracee_resume() afterwards, even if the thread did not stop.
- *   awake_us    to wait for a stop, this function and tracee_step() spin for this many microseconds, and then sleep.
- *               Give 0 if the caller might run on the same CPU as the thread
+ *   awake_us    how many microseconds this function and tracee_step() spin when they wait for a stop, before they
+ *               sleep. Pass 0 if the caller might run on the same CPU as the thread
  *   timeout_us  how long to wait for the stop
  */
 enum tracee_result tracee_stop(pid_t pid, pid_t tid, long awake_us, long timeout_us, struct tracee *ret);
@@ -55,7 +55,7 @@ bool tracee_read_registers(struct tracee *tracee);
  * Lets a stopped thread run one instruction, and reads its registers again. Returns false if the thread has ended, or
  * if a signal is pending. A pending signal is kept, and prevents further steps. The call takes as long as the
  * instruction. If the thread is frozen, or waits for a page from a disk that does not answer, the call might not return
- * until the thread ends. rbdump cannot give up the wait, because it can detach only from a stopped thread.
+ * until the thread ends. rbdump cannot stop waiting, because it can detach only from a stopped thread.
  */
 bool tracee_step(struct tracee *tracee);
 

@@ -1,9 +1,9 @@
 /*
- * A trace: the result of one look at a Ruby process. It is the only input of render/, and stays valid after the target
- * is closed.
+ * A trace: the result of one look at a Ruby process. The code in render/ has no other input. A trace stays valid after
+ * the target is closed.
  *
- * All strings are valid UTF-8 and owned by the trace. A string can be NULL only where this file says so. Field names
- * and values are those of schema 1 of the JSON output.
+ * All strings are valid UTF-8 and owned by the trace. A string can be NULL only where this file says so. The fields
+ * have the names and values of schema 1 of the JSON output.
  */
 #ifndef RBDUMP_TRACE_H
 #define RBDUMP_TRACE_H
@@ -21,7 +21,7 @@ enum trace_frame_kind { TRACE_RUBY, TRACE_CFUNC, TRACE_UNREADABLE };
 struct trace_frame {
 	enum trace_frame_kind kind;
 	const char *label;	   /* the frame's label, as this Ruby prints it; NULL if unreadable */
-	const char *name;	   /* the label, qualified by class; NULL if unreadable */
+	const char *name;	   /* the label with a prefix for the class; NULL if unreadable */
 	const char *path;	   /* NULL if the code has no path */
 	const char *absolute_path; /* NULL if the code has no absolute path (eval) */
 	bool has_line;
@@ -64,14 +64,19 @@ struct trace_thread {
 	enum trace_state state;
 	enum verdict verdict;
 	enum reason reason;
-	/* The torn window in which the thread was stopped ("vm_push_frame"). NULL if it was not in a torn window. */
+	/*
+	 * A torn window is code that changes a stack. The name of the torn window in which the thread was stopped
+	 * ("vm_push_frame"); NULL if the thread was not in a torn window.
+	 */
 	const char *window;
 	uint64_t fiber;		 /* address of the fiber whose stack this is; 0 if not known */
 	const char *fiber_state; /* state of the fiber ("resumed"); NULL if not known */
 	bool suspended;		 /* this is the stack of a suspended fiber */
 	bool ended;		 /* this is a fiber whose thread has ended: tid and ractor are not known */
-	uint64_t resumed_by;	 /* address of the fiber that resumed this fiber; 0 if no fiber has resumed it */
-	/* The scheduler hook in which the fiber waits ("Scheduler#io_wait"). NULL if it does not wait in a hook. */
+	uint64_t resumed_by;	 /* address of the fiber that resumed this fiber; 0 if there is no such fiber */
+	/*
+	 * The scheduler hook in which the fiber waits ("Scheduler#io_wait"). NULL if the fiber does not wait in a hook.
+	 */
 	const char *waits_in;
 	const char *waits_for;	    /* the method that called this hook ("IO#read"); NULL if not known */
 	struct trace_frame *frames; /* innermost first */

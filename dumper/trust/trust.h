@@ -1,20 +1,21 @@
 /*
  * What rbdump trusts. Only this module decides which folders and files rbdump trusts. rbdump reads layouts and roots
- * only from trusted files, and keeps them only in trusted folders. A target can be anybody's program, and rbdump often
- * runs as root. So rbdump must not read layouts or roots that other users can change.
+ * (addresses of variables of Ruby) only from trusted files. It keeps layouts and roots only in trusted folders. A
+ * target can be anybody's program, and rbdump often runs as root. So rbdump must not read layouts or roots that other
+ * users can change.
  *
- * A folder is trusted if two conditions are true of the folder itself, and of each folder on the path from "/" to it.
- * First, the folder must belong to root or to the effective user. Second, nobody else may write to the folder: its mode
- * lets only the owner and the owner's private group write, and no access control list lets others write. There is one
- * exception: others may write to a folder on the path, such as /tmp, if the folder has the sticky bit, and if the next
- * part of the path is trusted and is not a link. Because of the sticky bit, others cannot replace the next part. A
- * symbolic link is followed if it belongs to root or to the effective user, and if nobody else may write to the folder
- * that contains it. Each part of the path is opened before it is checked, and then used only through the open
- * descriptor. So nobody can replace a part between the check and the use.
+ * A folder is trusted if two conditions are true for the folder itself, and for each folder on the path from "/" to
+ * this folder. First, the folder must belong to root or to the effective user. Second, nobody else may write to the
+ * folder: its mode lets only the owner and the owner's private group write, and no access control list lets others
+ * write. There is one exception: others may write to a folder on the path, such as /tmp, if the folder has the sticky
+ * bit. But then the next part of the path must be trusted, and must not be a link. Because of the sticky bit, others
+ * cannot replace the next part. A symbolic link is followed if it belongs to root or to the effective user, and if
+ * nobody else may write to the folder that contains it. Each part of the path is opened before it is checked, and then
+ * used only through the open descriptor. So nobody can replace a part between the check and the use.
  *
- * In a user namespace, files of users that are not mapped seem to belong to the overflow user (user_namespaces(7)).
- * The host's root is often one of the users that are not mapped. If the overflow user is not mapped either, a trusted
- * file or folder may also belong to the overflow user, provided that only trusted users may write to the folder that
+ * In a user namespace, files of users that are not mapped seem to belong to the overflow user (user_namespaces(7)). The
+ * host's root is often one of the users that are not mapped. So if the overflow user is not mapped either, a trusted
+ * file or folder may also belong to the overflow user. In this case, only trusted users may write to the folder that
  * contains it.
  *
  * A file is trusted if it is a regular file and not a link, if it belongs to root or to the effective user, and if

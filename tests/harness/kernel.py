@@ -34,6 +34,12 @@ def why_not():
     return None
 
 
+def is_built_into(rbdump):
+    """Whether an rbdump was built with sampling in the kernel: `make demo` builds it without."""
+    done = subprocess.run([rbdump, "record", "--mode", "kernel", "-d", "0.01", "-o", "/dev/null", "--", "true"], capture_output=True, text=True, check=False)
+    return "was built without" not in done.stderr
+
+
 def in_first_user_namespace():
     return pathlib.Path("/proc/self/uid_map").read_text().split() == ["0", "0", "4294967295"]
 

@@ -114,7 +114,7 @@ static void test_pause_without_end(void **state)
 	length = read(said[0], text, sizeof(text) - 1);
 	assert_true(length > 0);
 	text[length] = '\0';
-	assert_non_null(strstr(text, "after 5 s, and lets it go on: "));
+	assert_non_null(strstr(text, "after 5 s, and letting the process go on: "));
 
 	/* It goes on as it was. */
 	status_of(target, "TracerPid", value, sizeof(value));
