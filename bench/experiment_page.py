@@ -61,7 +61,7 @@ def rates(part):
 
 def long_runs():
     rows = []
-    for name, report in reports("long").items():
+    for name, report in [*reports("long").items(), *reports("kernel").items()]:
         for mode in report["modes"]:
             rows.append(
                 [name, f"`{mode['mode']}`", f"{mode['samples']:,}", f"{mode['accepted']:,}", counts(mode["rejected"])]
@@ -137,7 +137,7 @@ def leaves():
             if name.endswith("jit"):
                 continue
             for number, leaf in enumerate(top_leaves(modes)):
-                shares = [modes[mode]["leaves"].get(leaf, 0) / modes[mode]["accepted"] for mode in shown]
+                shares = [modes[mode]["leaves"].get(leaf, 0) / max(1, modes[mode]["accepted"]) for mode in shown]
                 rows.append([f"{part} {name}", number + 1, f"`{leaf}`", *[f"{100 * share:.2f}" for share in shares]])
     return table(["target, Ruby", "", "innermost method", *[f"`{mode}`, %" for mode in shown]], rows)
 

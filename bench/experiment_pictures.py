@@ -3,7 +3,7 @@
 import html
 import math
 
-from experiment_reports import COLOURS, FOLDER, MODES, chance, comparable, distance, modes_of, reports, top_leaves
+from experiment_reports import COLOURS, FOLDER, chance, comparable, distance, modes_measured, modes_of, reports, top_leaves
 
 # How many places a Ruby has in the picture of where threads were stopped.
 PLACES = 12
@@ -83,7 +83,7 @@ def draw_rates():
 
 def legend(top):
     parts = []
-    for number, mode in enumerate(MODES):
+    for number, mode in enumerate(modes_measured()):
         parts.append(f'<rect x="{10 + 124 * number}" y="{top + 4}" width="10" height="10" fill="{COLOURS[mode]}"/>')
         parts.append(text(24 + 124 * number, top + 14, mode))
     return parts
@@ -167,10 +167,10 @@ def draw_answer():
         parts += [text(10, top, f"{rate} Hz"), text(error.left, top, "impossible, of the accepted")]
         parts += [text(bias.left, top, "bias: leaf methods, beyond chance"), text(cost.left, top, "progress that the target lost")]
         height = 10 + 5 * len(found)
-        bottom = top + 36 + height * len(MODES)
+        bottom = top + 36 + height * len(modes_measured())
         for axis in (error, bias, cost):
             parts += axis.grid(top + 26, bottom)
-        for number, name in enumerate(MODES):
+        for number, name in enumerate(modes_measured()):
             middle = top + 36 + height * (number + 0.5)
             parts.append(text(10, middle + 4, name))
             for ruby, report in enumerate(found.values()):

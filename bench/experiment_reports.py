@@ -9,14 +9,20 @@ FOLDER = TREE / "doc/experiments"
 OTHERS = "(others)"
 # How many innermost methods the picture and the table have.
 LEAVES = 10
-MODES = ["unpaused-naive", "unpaused-once", "unpaused-double", "unpaused", "paused-naive", "paused"]
-COLOURS = dict(zip(MODES, ["#b0413e", "#c77f9b", "#d98e32", "#3b7a57", "#7a6fb0", "#2f5d8a"]))
+MODES = ["unpaused-naive", "unpaused-once", "unpaused-double", "unpaused", "paused-naive", "paused", "kernel"]
+COLOURS = dict(zip(MODES, ["#b0413e", "#c77f9b", "#d98e32", "#3b7a57", "#7a6fb0", "#2f5d8a", "#4a4a4a"]))
 
 
 def reports(part):
     """The reports of one part, by the rest of their names."""
     found = sorted(FOLDER.glob(f"{part}-*.json"))
     return {path.stem[len(part) + 1 :]: json.loads(path.read_text()) for path in found}
+
+
+def modes_measured():
+    """The modes that the reports have: `kernel` is not among them if rbdump could not sample in the kernel."""
+    parts = [modes_of(report) for part in ("churn", "cost-1000") for report in reports(part).values()]
+    return [mode for mode in MODES if all(mode in modes for modes in parts)]
 
 
 def modes_of(report):

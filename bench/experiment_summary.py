@@ -1,14 +1,18 @@
 """The answer of doc/experiments.md and its two tables, made from the reports in the tree."""
 
-from experiment_reports import MODES, modes_of, reports
+from experiment_reports import modes_measured, modes_of, reports
 from experiment_words import near, span, wrapped
 
 # The parts on targets of known calls, and what the tables call the variant of most of them.
 CHURNS = {
     "churn": "churn", "variants": "", "cost-100": "churn at 100 Hz", "cost-1000": "churn at 1,000 Hz",
-    "long": "churn, long run",
+    "long": "churn, long run", "kernel": "churn, long run",
 }  # fmt: skip
 ANSWER = "**Pause the thread, or read its stack from the CPU that it runs on. Do not read a running thread from another CPU.**"
+ANSWER_WITH_KERNEL = (
+    "**Let the kernel copy the stack at an interrupt. If that is not allowed, pause the thread, or read its stack from the CPU"
+    " that it runs on. Do not read a running thread from another CPU.**"
+)
 FIGURES = "Impossible stacks, with 95 % intervals, and the cost:"
 
 
@@ -50,14 +54,16 @@ def naive_pauses():
     return ", ".join(parts) + (f"; else {none}" if parts and right else none)
 
 
-def million(mode):
+def million(mode, part="long"):
     """What was wrong of a mode in the long runs, without a JIT."""
-    found = {ruby: modes[mode]["impossible"] for ruby, modes in without_jit("long").items()}
+    found = {ruby: modes[mode]["impossible"] for ruby, modes in without_jit(part).items()}
     wrong = [f"{share['count']} of {share['of']:,} on {ruby}" for ruby, share in found.items() if share["count"]]
     high = f"{1e6 * max(share['high'] for share in found.values()):.3g} per million"
     if wrong:
         return f"{listed(wrong)} (at most {high})"
-    samples = min(modes[mode]["samples"] for modes in without_jit("long").values())
+    samples = min(share["of"] for share in found.values())
+    taken = min(modes[mode]["samples"] for modes in without_jit(part).values())
+    samples = taken if samples > 0.9999 * taken else samples  # else many were rejected
     return f"0 of {samples:,} on each Ruby without JIT (0–{high})"
 
 
@@ -70,7 +76,9 @@ def exceptions(mode):
     worst = {}
     for name, report in reports("variants").items():
         *ruby, variant = name.split("-")
-        share = modes_of(report)[mode]["impossible"]
+        share = modes_of(report).get(mode, {}).get("impossible")
+        if not share or not share["of"]:
+            continue
         _, most = worst.setdefault("-".join(ruby), (variant, share))
         if share["value"] > most["value"]:
             worst["-".join(ruby)] = (variant, share)
@@ -91,7 +99,18 @@ def answer():
         f"Cost at 1,000 Hz: `paused` costs the target {span(lost(1000, 'paused'))} of its progress, `unpaused`"
         f" {span(lost(1000, 'unpaused'))}.",
     ]
-    return "\n".join([f"{ANSWER} {FIGURES}", *[wrapped(point, "- ") for point in points]])
+    # The reports may be of an rbdump that could not sample in the kernel.
+    if in_kernel():
+        points[-1:] = [
+            f"`kernel` (copied in the kernel, checked): {million('kernel', 'kernel')}{exceptions('kernel')}.",
+            points[-1].removesuffix(".") + f", `kernel` {span(lost(1000, 'kernel'))}.",
+        ]
+    return "\n".join([f"{ANSWER_WITH_KERNEL if in_kernel() else ANSWER} {FIGURES}", *[wrapped(point, "- ") for point in points]])
+
+
+def in_kernel():
+    """Whether the reports have the mode `kernel`."""
+    return "kernel" in modes_measured() and bool(reports("kernel"))
 
 
 def contradicting(mode):
@@ -111,7 +130,7 @@ def ends(values, show):
 def by_mode():
     """One row for each mode; each cell is of the interpreters, from the lowest to the highest Ruby."""
     rows = []
-    for mode in MODES:
+    for mode in modes_measured():
         churn = [modes[mode] for modes in without_jit("churn").values()]
         rubocop = [modes[mode] for modes in without_jit("rubocop").values() if mode in modes]
         pauses = [modes[mode]["pause_us"] for modes in without_jit("cost-1000").values()]
@@ -149,6 +168,6 @@ def impossible_of(target, mode):
 
 
 def by_ruby():
-    shown = ["paused-naive", "paused", "unpaused"]
+    shown = ["paused-naive", "paused", "unpaused"] + ["kernel"] * in_kernel()
     rows = [[called(ruby), *[impossible_of(ruby, mode) for mode in shown]] for ruby in reports("churn")]
     return ["Ruby", *[f"`{mode}`: impossible" for mode in shown]], rows

@@ -2,7 +2,7 @@
 doc/experiments/tables.md.
 
     make experiments                                  the parts that take minutes: churn, variants, cost
-    python3 bench/experiments.py --parts rubocop,long those that take half an hour and more
+    python3 bench/experiments.py --parts rubocop,long those that take half an hour and more; kernel takes a quarter of an hour
     python3 bench/experiments.py --rubies 2.7,3.4 …   only on some
     python3 bench/experiments.py --draw               no run: pages and pictures again, from the reports in the tree
 
@@ -13,6 +13,7 @@ The parts:
     cost      each mode at 100 and at 1,000 Hz, and how far the target got meanwhile
     rubocop   15,000 samples of each mode at 100 Hz of Debian's rubocop at work on its own sources; with YJIT, too
     long      1,000,000 samples of paused and of unpaused under tight churn
+    kernel    1,000,000 samples of kernel under tight churn; on Debian's Ruby and with YJIT, too, except that of 3.1
 
 The reports go to doc/experiments/PART-RUBY.json, the pictures beside them as SVG.
 """
@@ -37,7 +38,7 @@ GRAPH = TREE / "tests/targets/graph/graph.rb"
 RUBOCOP = TREE / "bench/apps/rubocop.rb"
 # What it looks at: its own sources, some 700 files.
 RUBOCOP_SOURCES = "/usr/share/rubygems-integration/all/gems/rubocop-1.39.0/lib"
-PARTS = ["churn", "variants", "cost", "rubocop", "long"]
+PARTS = ["churn", "variants", "cost", "rubocop", "long", "kernel"]
 VARIANTS = ["deep", "blocks", "exceptions", "fibers", "tailcalls", "threads", "ractors", "gc"]
 TIMEOUT = 3 * 3600
 # Names of methods that a report in the tree keeps, the most frequent first.
@@ -120,7 +121,7 @@ def run(part, ruby):
         for suffix, flags in with_yjit:
             keep(f"churn-{series}{suffix}", measure_graph(ruby, flags, "churn", ["-r", "5000", "-n", "20000"]))
     elif part == "variants":
-        arguments = ["-m", "unpaused-once,unpaused,paused-naive,paused", "-r", "5000", "-n", "10000"]
+        arguments = ["-m", "unpaused-once,unpaused,paused-naive,paused,kernel", "-r", "5000", "-n", "10000"]
         # Of the JITs, only that of 3.1 publishes frames before they are whole.
         for suffix, flags in with_yjit[: 2 if ruby.series == (3, 1) else 1]:
             for variant in VARIANTS:
@@ -133,9 +134,14 @@ def run(part, ruby):
         for rate, samples in ((100, 800), (1000, 8000)):
             keep(f"cost-{rate}-{series}", measure_graph(ruby, [], "churn", ["-r", str(rate), "-n", str(samples)]))
     elif part == "rubocop":
-        arguments = ["-m", "unpaused-naive,unpaused,paused-naive,paused", "-r", "100", "-n", "15000"]
+        arguments = ["-m", "unpaused-naive,unpaused,paused-naive,paused,kernel", "-r", "100", "-n", "15000"]
         for suffix, flags in with_yjit:
             keep(f"rubocop-{series}{suffix}", measure_rubocop(ruby, flags, arguments))
+    elif part == "kernel":
+        arguments = ["-m", "kernel", "-r", "10000", "-n", "1000000"]
+        name = series if ruby.has_debug else ruby.id
+        for suffix, flags in with_yjit[: 1 if ruby.series == (3, 1) else 2]:
+            keep(f"kernel-{name}{suffix}", measure_graph(ruby, flags, "churn", arguments), shares=False)
     else:
         arguments = ["-m", "paused,unpaused", "-r", "20000", "-n", "1000000"]
         keep(f"long-{series}", measure_graph(ruby, [], "churn", arguments))
@@ -161,7 +167,7 @@ def main():
     if not arguments.draw:
         for part in arguments.parts:
             for ruby in find_rubies():
-                if ruby.has_debug and (not arguments.rubies or ruby.id in arguments.rubies):
+                if (ruby.has_debug or part == "kernel") and (not arguments.rubies or ruby.id in arguments.rubies):
                     run(part, ruby)
     experiment_pictures.draw()
     experiment_page.write()

@@ -14,12 +14,14 @@ from harness import kernel
 from harness.dump import run
 from harness.experiment import GRAPH, Graph, experiment, summary
 from harness.places import PLACES, Inhabitant
-from harness.process import is_untouched, schedstat, tasks, wait_until
+from harness.process import children_of, is_untouched, schedstat, tasks, wait_until
 from harness.recorded import check_counts, check_well_formed
-from harness.recording import SECOND, Recording, Running, report
+from harness.recording import SECOND, Recording, Running, report, shares_of
+from harness.swap import swap, swap_out, swapped_out
 from harness.symbolize import probe_path
 
 NO_PERMISSION = 4
+RATE = 1000
 TICK_NS = 10_000_000  # of the kernel's clock, at most
 VARIANTS = ["deep", "blocks", "exceptions", "fibers", "tailcalls", "threads", "ractors", "gc"]
 # A program of so many calls, one in the other, that runs for ever once it is there.
@@ -144,6 +146,75 @@ def test_time_lines(ruby, rbdump, file):
         ran, waited = after[tid].ran - before[tid].ran, after[tid].waited - before[tid].waited
         assert abs(states["cpu"] + states["gc"] - ran) <= open_ns, (tid, states, ran)
         assert abs(states["runnable"] - waited) <= open_ns, (tid, states, waited)
+
+
+def marks(span):
+    """What is said in the place of frames."""
+    return {frame["name"] for frame in span.frames if frame["kind"] == "mark"}
+
+
+@pytest.mark.alone
+@pytest.mark.any_ruby
+def test_full_ring(ruby, rbdump, file, tmp_path):
+    """If rbdump takes no records for a while, the recording says of which thread they were lost, of what time, and how many."""
+    script = tmp_path / "deep.rb"
+    script.write_text(f'Thread.new {{ Thread.current.name = "other"; sleep }}\n{DEEP}')
+    with running([ruby.path, "--disable-gems", script, 1500]) as target:
+        with Recording(rbdump, "-p", target.pid, "-r", RATE, "--mode", "kernel", file=file) as recording:
+            recording.wait_for_samples()
+            captures = children_of(recording.pid)
+            before = time.monotonic_ns()
+            for pid in captures:
+                os.kill(pid, signal.SIGSTOP)
+            stopped = schedstat(target.pid, target.pid).ran
+            wait_until(lambda: schedstat(target.pid, target.pid).ran > stopped + SECOND // 2, "the target ran for a while")
+            for pid in captures:
+                os.kill(pid, signal.SIGCONT)
+            wall = time.monotonic_ns() - before
+            resumed = time.time_ns()
+            recording.wait_until(lambda profile: profile.end() > resumed + SECOND, "it goes on")
+            status, _, errors = recording.end(signal.SIGINT)
+        assert status == 0, errors
+    profile = report(rbdump, file, "--idle")
+    check_well_formed(profile)
+    check_counts(profile, errors)
+    assert not any("(unreadable: lost)" in marks(one) for one in profile.of(name="other"))
+    lost = sum(one.weight for one in profile.of(main=True) if "(unreadable: lost)" in marks(one))
+    # The ring has room for the stacks of a few hundredths of a second. On a busy machine, the target waits for a CPU, too.
+    assert 0.6 * SECOND // 2 < lost < wall + SECOND // 10, (lost, wall)
+    # Each stack that was lost is counted, and stands for a period of the clock.
+    missed = profile.counts["missed"] * SECOND // RATE
+    assert 0.6 * SECOND // 2 < missed < 1.05 * lost + SECOND // 100, (missed, lost)
+
+
+@pytest.mark.alone
+@pytest.mark.any_ruby
+def test_page_that_is_swapped_out(ruby, rbdump, file, tmp_path):
+    """A stack of which a page is not in memory is marked, and stays out: the kernel does not read it in for rbdump."""
+    script = tmp_path / "deep.rb"
+    script.write_text(DEEP)
+    with swap(tmp_path) as reason:
+        if reason:
+            note_not_applicable(f"pages that are swapped out: {reason}")
+            pytest.skip(reason)
+        with running([ruby.path, "--disable-gems", script, 5000]) as target:
+            with Recording(rbdump, "-p", target.pid, "-r", RATE, "--mode", "kernel", file=file) as recording:
+                recording.wait_for_samples()
+                began = time.time_ns()
+                swap_out(target.pid)
+                swapped = swapped_out(target.pid)
+                recording.wait_until(lambda profile: profile.end() > began + 2 * SECOND, "it was recorded for a while")
+                still = swapped_out(target.pid)
+                status, _, errors = recording.end(signal.SIGINT)
+            assert status == 0, errors
+            assert is_untouched(target.pid)
+    assert swapped > still > swapped // 2, (swapped, still)
+    profile = report(rbdump, file, "--idle")
+    check_well_formed(profile)
+    check_counts(profile, errors)
+    after = [one for one in profile.of(main=True) if profile.start + one.start > began + SECOND]
+    share = shares_of(after, lambda one: "(unreadable: not-resident)" in marks(one))
+    assert share[True] > 0.95, share
 
 
 @pytest.mark.any_ruby

@@ -65,11 +65,11 @@ void kernel_programs_set_chance(struct kernel_programs *programs, pid_t tid, dou
 	(void)chance;
 }
 
-uint64_t kernel_programs_out_ns(const struct kernel_programs *programs, pid_t tid)
+struct kernel_thread kernel_programs_thread(const struct kernel_programs *programs, pid_t tid)
 {
 	(void)programs;
 	(void)tid;
-	return 0;
+	return (struct kernel_thread){0};
 }
 
 void kernel_programs_forget_thread(struct kernel_programs *programs, pid_t tid)

@@ -262,12 +262,12 @@ void kernel_programs_set_chance(struct kernel_programs *programs, pid_t tid, dou
 	bpf_map_update_elem(map_of(programs->stacks->maps.chances), &tid, &of, BPF_ANY);
 }
 
-uint64_t kernel_programs_out_ns(const struct kernel_programs *programs, pid_t tid)
+struct kernel_thread kernel_programs_thread(const struct kernel_programs *programs, pid_t tid)
 {
 	struct kernel_thread thread = {0};
 
 	bpf_map_lookup_elem(map_of(programs->stacks->maps.threads), &tid, &thread);
-	return thread.out_ns;
+	return thread;
 }
 
 void kernel_programs_forget_thread(struct kernel_programs *programs, pid_t tid)

@@ -66,11 +66,8 @@ bool kernel_programs_set_thread(struct kernel_programs *programs, pid_t tid, uin
  * probability is 1.
  */
 void kernel_programs_set_chance(struct kernel_programs *programs, pid_t tid, double chance);
-/*
- * The time at which a thread last left its CPU (CLOCK_MONOTONIC, in nanoseconds). 0 if the program does not know the
- * thread, or if the thread has not left its CPU since kernel_programs_set_thread().
- */
-uint64_t kernel_programs_out_ns(const struct kernel_programs *programs, pid_t tid);
+/* What the program knows of a thread. All members are 0 if the program does not know the thread. */
+struct kernel_thread kernel_programs_thread(const struct kernel_programs *programs, pid_t tid);
 void kernel_programs_forget_thread(struct kernel_programs *programs, pid_t tid);
 
 /* How many records of a process have been lost since kernel_programs_follow() was called for the process. */

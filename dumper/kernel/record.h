@@ -64,6 +64,8 @@ struct kernel_head {
 	__u64 time_ns; /* by CLOCK_MONOTONIC */
 	__u32 tid;     /* the thread's id in rbdump's pid namespace */
 	__u32 kind;    /* enum kernel_kind */
+	__u32 lost;    /* how many records of this thread were lost so far: `lost` of struct kernel_thread */
+	__u32 unused;
 };
 
 /* A thread has left its CPU, or was given a CPU. */
@@ -129,6 +131,7 @@ struct kernel_thread {
 	__u64 out_ns; /* when the thread last left its CPU; 0: it has not left its CPU since it became known */
 	__u64 woken_ns;
 	__u64 copied_ns[KERNEL_WAITS]; /* when a wait of each kind was last copied; the index is a hash of the kind */
+	__u64 lost;		       /* how many records of the thread were lost since it became known */
 	/*
 	 * If `thread` is 0: how many times KERNEL_UNKNOWN was repeated for the thread, and the time of the last
 	 * KERNEL_UNKNOWN

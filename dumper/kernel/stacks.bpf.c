@@ -232,17 +232,27 @@ static __always_inline struct kernel_thread *known_thread(struct task_struct *ta
 	return NULL;
 }
 
+/* Counts a record of a thread that was lost. The thread's next record says so. */
+static __always_inline void note_lost(struct kernel_thread *thread, __u64 *of_process)
+{
+	thread->lost++;
+	__sync_fetch_and_add(of_process, 1);
+}
+
 /* Begins a record of a thread's stack: all but frames and values. NULL if there is nothing to copy. */
-static __always_inline struct scratch *begin(struct task_struct *task, const struct ids *ids, __u64 thread, __u32 kind,
+static __always_inline struct scratch *begin(struct task_struct *task, const struct ids *ids,
+					     const struct kernel_thread *known, __u32 kind,
 					     const struct kernel_facts *facts)
 {
+	const __u64 thread = known->thread;
 	struct scratch *scratch;
 	__u32 zero = 0;
 
 	scratch = bpf_map_lookup_elem(&scratches, &zero);
 	if (!scratch)
 		return NULL;
-	scratch->record.head = (struct kernel_head){.time_ns = bpf_ktime_get_ns(), .tid = ids->tid, .kind = kind};
+	scratch->record.head = (struct kernel_head){
+	    .time_ns = bpf_ktime_get_ns(), .tid = ids->tid, .kind = kind, .lost = (__u32)known->lost};
 	scratch->record.flags = 0;
 	scratch->record.thread = thread;
 	scratch->record.fs_base = task->thread.fsbase;
@@ -276,14 +286,14 @@ static __always_inline int sample(struct bpf_perf_event_data *context, int copie
 	thread = known_thread(task, &ids, facts, ring, &unreadable);
 	if (!thread)
 		return 0;
-	scratch = unreadable ? NULL : begin(task, &ids, thread->thread, KERNEL_CLOCK, facts);
+	scratch = unreadable ? NULL : begin(task, &ids, thread, KERNEL_CLOCK, facts);
 	if (!scratch) {
-		__sync_fetch_and_add(&count->unread, 1);
+		note_lost(thread, &count->unread);
 		return 0;
 	}
 	copy_registers(context, task, &scratch->record);
 	if (!finish_either(copied, facts, scratch, ring, facts->wakes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
-		__sync_fetch_and_add(&count->full, 1);
+		note_lost(thread, &count->full);
 	return 0;
 }
 
@@ -322,14 +332,14 @@ static __always_inline void copy_wait(struct task_struct *task, const struct ids
 	if (chance && bpf_get_prandom_u32() > *chance && out->head.time_ns - thread->copied_ns[kind] < COPIED_NS)
 		return;
 	thread->copied_ns[kind] = out->head.time_ns;
-	scratch = begin(task, ids, out->thread, KERNEL_WAIT_STACK, facts);
+	scratch = begin(task, ids, thread, KERNEL_WAIT_STACK, facts);
 	if (!scratch)
 		return;
 	scratch->record.head.time_ns = out->head.time_ns;
 	bpf_probe_read_kernel(scratch->record.registers, sizeof(scratch->record.registers),
 			      (void *)bpf_task_pt_regs(task));
 	if (!finish_either(copied, facts, scratch, ring, facts->wakes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
-		__sync_fetch_and_add(&count->dropped, 1);
+		note_lost(thread, &count->dropped);
 }
 
 /*
@@ -362,8 +372,6 @@ static __always_inline void leave(struct task_struct *task, int preempted, int c
 		if (!thread)
 			return;
 		out.thread = thread->thread;
-		bpf_map_delete_elem(&threads, &ids.tid);
-		bpf_map_delete_elem(&chances, &ids.tid);
 	} else {
 		thread = known_thread(task, &ids, facts, ring, &unreadable);
 		if (!thread)
@@ -381,8 +389,13 @@ static __always_inline void leave(struct task_struct *task, int preempted, int c
 		if (out.task_state != 0 && !unreadable)
 			copy_wait(task, &ids, facts, &out, thread, count, ring, copied);
 	}
+	out.head.lost = (__u32)thread->lost;
 	if (bpf_ringbuf_output(ring, &out, sizeof(out), BPF_RB_NO_WAKEUP))
-		__sync_fetch_and_add(&count->dropped, 1);
+		note_lost(thread, &count->dropped);
+	if (out.task_state & TASK_DEAD) {
+		bpf_map_delete_elem(&threads, &ids.tid);
+		bpf_map_delete_elem(&chances, &ids.tid);
+	}
 }
 
 /* A thread is given a CPU, but it is not the current one yet. */
@@ -397,15 +410,16 @@ static __always_inline void arrive(struct task_struct *task)
 	if (!bpf_map_lookup_elem(&processes, &ids.pid))
 		return;
 	thread = bpf_map_lookup_elem(&threads, &ids.tid);
+	count = bpf_map_lookup_elem(&counts, &ids.pid);
 	ring = bpf_map_lookup_elem(&rings, &ids.pid);
-	if (!thread || thread->thread == 0 || !ring)
+	if (!thread || thread->thread == 0 || !count || !ring)
 		return;
 	in.head.time_ns = bpf_ktime_get_ns();
 	in.thread = thread->thread;
 	in.woken_ns = thread->woken_ns;
-	count = bpf_map_lookup_elem(&counts, &ids.pid);
-	if (bpf_ringbuf_output(ring, &in, sizeof(in), BPF_RB_NO_WAKEUP) && count)
-		__sync_fetch_and_add(&count->dropped, 1);
+	in.head.lost = (__u32)thread->lost;
+	if (bpf_ringbuf_output(ring, &in, sizeof(in), BPF_RB_NO_WAKEUP))
+		note_lost(thread, &count->dropped);
 }
 
 /* From kernel/sched/core.c, v5.15 to v6.18: trace_sched_switch(preempt, prev, next); since v5.18 also prev_state. */

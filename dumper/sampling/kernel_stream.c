@@ -68,8 +68,7 @@ struct kernel_stream {
 	uint64_t behind_ns;	  /* of the next record, if there was no time to take it before the flush; else 0 */
 	uint64_t no_slots;	  /* how many stacks of the clock had no slot */
 	uint64_t lost, told_lost; /* how many stacks of the clock were lost, and how many of them were told */
-	uint64_t dropped;	  /* how many other records were lost */
-	bool is_lost;		  /* some of them since the last flush */
+	uint64_t marked;	  /* how many records had been lost when the time lines last said all of that */
 	struct names_priority priority;
 	struct cpu_limit limit;
 	uint64_t limited_ns, rest_until_ns; /* until then, the limit of CPU time allows no stacks */
@@ -155,7 +154,12 @@ static struct kernel_follow *follow_of(const struct kernel_stream *stream, const
 {
 	struct kernel_follow *follow = kernel_threads_find(&stream->threads, (pid_t)head->tid, head->time_ns);
 
-	return follow && follow->thread.address == thread ? follow : NULL;
+	if (!follow || follow->thread.address != thread)
+		return NULL;
+	if (head->lost != follow->lost)
+		time_line_lose(&follow->line, head->time_ns);
+	follow->lost = head->lost;
+	return follow;
 }
 
 /* Takes the stack of a record. NULL if there is none to hand on. */
@@ -178,6 +182,8 @@ static const struct observation *take_stack(struct kernel_stream *stream, const 
 	slot = time_slots_take(&stream->slots);
 	if (slot == TIME_NONE) {
 		stream->no_slots += of_clock;
+		if (of_clock)
+			time_line_lose(&follow->line, record->head.time_ns);
 		return NULL;
 	}
 	if (of_clock) {
@@ -285,7 +291,7 @@ static bool read_long_wait(struct kernel_stream *stream, struct kernel_follow *f
 	    !task_sleeps_on(&follow->subject.task, &look))
 		return false;
 	/* It is not known of the first wait when that began. */
-	out_ns = kernel_programs_out_ns(stream->programs, follow->subject.tid);
+	out_ns = kernel_programs_thread(stream->programs, follow->subject.tid).out_ns;
 	return out_ns == 0 || out_ns == follow->line.began_ns;
 }
 
@@ -326,15 +332,21 @@ static void adapt(struct kernel_stream *stream, struct kernel_follow *follow, do
 	kernel_programs_set_chance(stream->programs, follow->subject.tid, chance);
 }
 
-/* Whether records were lost since the last flush. Counts those of the clock. */
-static bool have_lost(struct kernel_stream *stream)
+/*
+ * Counts the stacks of the clock that were lost. A thread's next record says that records of it were lost; if there is
+ * no such record yet, the thread's time line is marked here.
+ */
+static void count_lost(struct kernel_stream *stream)
 {
 	const struct kernel_counts counts = kernel_programs_counts(stream->programs, stream->session->target->pid);
-	const uint64_t before = stream->dropped;
+	const uint64_t all = counts.full + counts.unread + counts.dropped;
 
 	stream->lost = counts.full + counts.unread + stream->no_slots;
-	stream->dropped = counts.dropped;
-	return counts.dropped != before;
+	if (all == stream->marked)
+		return;
+	if (stream->behind_ns == 0)
+		stream->marked = all;
+	kernel_threads_lose(&stream->threads, stream->until_ns, stream->behind_ns == 0);
 }
 
 /* Lays and resolves all time lines, whose pieces are handed on next. */
@@ -344,10 +356,7 @@ static void begin_pieces(struct kernel_stream *stream)
 	const double seconds = elapsed > 1e-3 ? elapsed : 1e-3;
 	double begun = 0;
 
-	/* Then no time line is known to be right: all pieces of this flush are marked. */
-	stream->is_lost = have_lost(stream);
-	if (stream->is_lost)
-		kernel_threads_correct(&stream->threads, stream->until_ns);
+	count_lost(stream);
 	for (size_t i = 0; i < stream->threads.count; i++)
 		begun += stream->threads.of[i].outs / seconds;
 	for (size_t i = 0; i < stream->threads.count; i++) {
@@ -382,8 +391,8 @@ static const struct observation *next_piece(struct kernel_stream *stream)
 		stream->seen.weight_ns = stream->seen.time_ns - since_origin(stream, piece->start_ns);
 		stream->seen.state = piece->state;
 		stream->seen.syscall = piece->syscall;
-		stream->seen.of_kept = !stream->is_lost;
-		stream->seen.lost = stream->is_lost;
+		stream->seen.of_kept = !piece->lost;
+		stream->seen.lost = piece->lost;
 		stream->seen.kept = piece->slot;
 		stream->seen.missed = stream->seen.late = (uint32_t)(stream->lost - stream->told_lost);
 		stream->told_lost = stream->lost;
@@ -462,6 +471,9 @@ static const struct observation *next(struct stream *this, bool *timed_out)
 		case PHASE_RECORDS:
 			break;
 		}
+		/* What is left to take is then what is in the ring: else there might always be more. */
+		if (is_over(stream))
+			kernel_programs_end(stream->programs);
 		now_ns = monotonic_ns();
 		keep_limit(stream, now_ns);
 		seen = take_records(stream, stream->flushed_ns + FLUSH_NS);

@@ -106,17 +106,21 @@ static struct kernel_follow *begin(struct kernel_threads *threads, const struct 
 	return follow;
 }
 
-void kernel_threads_correct(struct kernel_threads *threads, uint64_t now_ns)
+void kernel_threads_lose(struct kernel_threads *threads, uint64_t until_ns, bool is_now)
 {
 	for (size_t i = 0; i < threads->count; i++) {
 		struct kernel_follow *follow = &threads->of[i];
 		enum sample_state state;
 		int syscall;
 
-		if (follow->ended)
+		if (follow->ended ||
+		    (uint32_t)kernel_programs_thread(threads->programs, follow->subject.tid).lost == follow->lost)
+			continue;
+		time_line_lose(&follow->line, until_ns);
+		if (!is_now)
 			continue;
 		state = look_at(follow, threads_read_one(&threads->ruby, follow->thread.address).state, &syscall);
-		time_line_correct(&follow->line, now_ns, state, syscall);
+		time_line_correct(&follow->line, until_ns, state, syscall);
 	}
 }
 

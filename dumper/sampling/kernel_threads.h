@@ -20,6 +20,7 @@ struct kernel_follow {
 	uint64_t since_ns;
 	uint32_t wait_slot; /* the stack of the wait that began at `wait_ns`; TIME_NONE: this stack was not copied */
 	uint64_t wait_ns;
+	uint32_t lost;	   /* `lost` of the last record of the thread that was taken (struct kernel_head) */
 	unsigned int outs; /* how many waits began since the last time_line_resolve() */
 	double chance;	   /* as in kernel_programs_set_chance() */
 	bool listed;	   /* the thread was in the list of threads that was read last */
@@ -65,10 +66,12 @@ void kernel_threads_keep(struct kernel_threads *threads, uint64_t now_ns);
 void kernel_threads_sweep(struct kernel_threads *threads);
 
 /*
- * Looks at what all threads do, and corrects their time lines. Call this function after records were lost.
- *   now_ns  by CLOCK_MONOTONIC
+ * Call this function before pieces are taken, if records were lost. For each thread of which records were lost since
+ * the last record that was taken, marks the time from that record to `until_ns`.
+ *   until_ns  by CLOCK_MONOTONIC; all earlier records were taken
+ *   is_now    `until_ns` is now: corrects what these threads do from then on
  */
-void kernel_threads_correct(struct kernel_threads *threads, uint64_t now_ns);
+void kernel_threads_lose(struct kernel_threads *threads, uint64_t until_ns, bool is_now);
 
 /* Notes that a thread without an entry has run. The list of threads will then be read again. */
 void kernel_threads_want(struct kernel_threads *threads, pid_t tid);

@@ -213,6 +213,18 @@ void time_line_in(struct time_line *line, uint64_t time_ns, uint64_t woken_ns)
 	line->on_cpu = true;
 }
 
+void time_line_lose(struct time_line *line, uint64_t time_ns)
+{
+	add_piece(line, time_ns,
+		  (struct time_piece){.state = line->on_cpu ? SAMPLE_CPU : line->state,
+				      .syscall = line->on_cpu ? -1 : line->syscall,
+				      .slot = TIME_NONE,
+				      .lost = true});
+	/* The wait that it is of may be over. */
+	time_slots_release(line->slots, line->slot);
+	line->slot = TIME_NONE;
+}
+
 void time_line_correct(struct time_line *line, uint64_t time_ns, enum sample_state state, int syscall)
 {
 	if (line->on_cpu == (state == SAMPLE_CPU))
@@ -328,7 +340,7 @@ static void drop_old(struct time_line *line)
 void time_line_resolve(struct time_line *line)
 {
 	for (size_t i = 0; i < line->nr_pieces; i++)
-		if (line->pieces[i].slot == TIME_NONE && !line->pieces[i].of_clock)
+		if (line->pieces[i].slot == TIME_NONE && !line->pieces[i].of_clock && !line->pieces[i].lost)
 			resolve_wait(line, &line->pieces[i]);
 	for (size_t i = 0; i < line->nr_pieces; i++)
 		if (line->pieces[i].slot == TIME_NONE && line->pieces[i].of_clock)

@@ -64,6 +64,7 @@ struct time_piece {
 	int syscall;
 	uint64_t wait_ns; /* for a wait: how long the wait has lasted at the end of the piece */
 	uint32_t slot;	  /* the stack of the piece; TIME_NONE if the piece has no stack */
+	bool lost;	  /* records were lost: the piece has no stack, and its state may be wrong */
 	bool of_clock;	  /* the thread did not wait: it was on a CPU, or was ready to run */
 	bool after_wait;  /* the previous piece is a wait; after this wait, the thread was ready to run */
 };
@@ -139,6 +140,12 @@ void time_line_in(struct time_line *line, uint64_t time_ns, uint64_t woken_ns);
  */
 bool time_line_lacks_stack(const struct time_line *line, uint64_t since_ns);
 void time_line_found(struct time_line *line, uint32_t slot);
+
+/*
+ * Extends the line to `time_ns`, after records of the thread were lost. The time from the end of the line to `time_ns`
+ * gets no stack.
+ */
+void time_line_lose(struct time_line *line, uint64_t time_ns);
 
 /*
  * Corrects the time line after records were lost. `state` is what the thread was seen to do at `time_ns`.

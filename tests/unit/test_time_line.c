@@ -214,6 +214,32 @@ static void test_lost_records(void **state)
 	end(&line);
 }
 
+/* The time before a record that says that others were lost has no stack, and a wait of that time stands for no other. */
+static void test_lost_time(void **state)
+{
+	struct time_line line;
+	uint32_t clock, wait;
+
+	(void)state;
+	begin(&line, SAMPLE_CPU);
+	clock = time_slots_take(&slots);
+	wait = time_slots_take(&slots);
+	time_line_clock(&line, 110 * MS, clock, SAMPLE_CPU);
+	time_line_lose(&line, 125 * MS);
+	time_line_out(&line, 125 * MS, SAMPLE_BLOCKED, 0, wait);
+	time_line_lose(&line, 145 * MS);
+	time_line_in(&line, 145 * MS, 0);
+	time_line_out(&line, 150 * MS, SAMPLE_BLOCKED, 0, TIME_NONE);
+	resolve(&line, 160 * MS);
+	for (size_t i = 0; i < line.nr_pieces; i++)
+		assert_int_equal(line.pieces[i].lost,
+				 line.pieces[i].end_ns == 125 * MS || line.pieces[i].end_ns == 145 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_CPU, clock), 15 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_CPU, TIME_NONE), 15 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_BLOCKED, TIME_NONE), 30 * MS);
+	end(&line);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +249,7 @@ int main(void)
 	    cmocka_unit_test(test_neighbours),
 	    cmocka_unit_test(test_pieces_without_a_sample),
 	    cmocka_unit_test(test_lost_records),
+	    cmocka_unit_test(test_lost_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
