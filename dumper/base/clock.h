@@ -13,7 +13,7 @@ static inline uint64_t ns_of(const struct timespec *moment)
 	return (uint64_t)moment->tv_sec * 1000000000U + (uint64_t)moment->tv_nsec;
 }
 
-/* Returns the nanoseconds between two times; negative if `to` is before `from`. */
+/* Returns the nanoseconds between two times; the result is negative if `to` is before `from`. */
 static inline long long ns_between(const struct timespec *from, const struct timespec *to)
 {
 	return (to->tv_sec - from->tv_sec) * 1000000000LL + (to->tv_nsec - from->tv_nsec);

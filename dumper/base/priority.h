@@ -1,6 +1,7 @@
 /*
- * The real-time priorities (SCHED_FIFO) of rbdump's threads. To set them, rbdump needs root or CAP_SYS_NICE. A thread
- * with a real-time priority preempts all threads that have a lower real-time priority or no real-time priority.
+ * The real-time priorities (SCHED_FIFO) of rbdump's threads. To set these priorities, rbdump needs root or
+ * CAP_SYS_NICE. A thread with a real-time priority preempts all threads that have a lower real-time priority or no
+ * real-time priority.
  */
 #ifndef RBDUMP_PRIORITY_H
 #define RBDUMP_PRIORITY_H

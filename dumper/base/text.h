@@ -24,9 +24,10 @@ void text_add(struct text *text, const void *bytes, size_t length);
 
 /*
  * Checks whether the character at `bytes` must be escaped in output. A character must be escaped if it could control a
- * terminal or an editor, or could make one text look like another. These characters are the control characters (C0, DEL
- * and C1), line and paragraph separators, characters that change the direction of text (bidi controls), and characters
- * for interlinear annotation. All code of rbdump that prints text uses this function to find these characters.
+ * terminal or an editor, or could make one text look like another. The characters to escape are the control characters
+ * (C0, DEL and C1), line and paragraph separators, characters that change the direction of text (bidi controls), and
+ * characters for interlinear annotation. All code of rbdump that prints text uses this function to find these
+ * characters.
  *   bytes, length  the text; only its first character is checked
  * If the character is well-formed and must be escaped, returns its length in bytes, and sets *ret to its code point.
  * Otherwise, returns 0.

@@ -26,7 +26,7 @@ void block_sampler_destroy(struct block_sampler *block_sampler); /* never call t
 
 struct block {
 	const struct source *source;
-	struct subject *subjects; /* the threads to sample, in turn; must stay valid until block_sampler_end() */
+	struct subject *subjects; /* the threads to sample in turn; they must stay valid until block_sampler_end() */
 	size_t nr_subjects;
 	size_t first;		  /* index of the subject that is sampled first */
 	uint64_t samples;	  /* how many samples to take */
@@ -45,7 +45,7 @@ struct block_result {
 
 /*
  * Begins a block. Fails if the sampling thread cannot be started.
- *   stop  the block ends early if *stop is not 0; *stop is checked during the wait for each deadline
+ *   stop  the block ends early if *stop is not 0; *stop is checked during each wait for a deadline
  */
 struct error *block_sampler_begin(struct block_sampler *block_sampler, const struct block *block,
 				  const _Atomic int *stop);

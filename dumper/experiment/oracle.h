@@ -1,7 +1,8 @@
 /*
  * An oracle describes all stacks that are possible in a target. Only a target whose calls are all known can have an
- * oracle. The target itself writes the oracle to a file (tests/targets/graph/graph.rb). For example:
+ * oracle. The target itself writes the oracle to a file (tests/targets/graph/graph.rb).
  *
+ * This is an example of an oracle:
  *   {"schema_version": 1,
  *    "roots": ["<main>"],
  *    "frames": {
@@ -22,13 +23,13 @@
 
 enum oracle_verdict {
 	ORACLE_LEGAL,
-	ORACLE_UNKNOWN, /* "frames" does not contain a frame of the stack */
-	/* "roots" does not contain the outermost frame. If the stack is empty: "roots" does not contain "". */
+	ORACLE_UNKNOWN, /* at least one frame of the stack is not in "frames" */
+	/* "roots" does not contain the outermost frame. For an empty stack: "roots" does not contain "". */
 	ORACLE_ROOT,
 	ORACLE_EDGE, /* the "calls" of a caller do not contain the called frame */
 	/*
-	 * The "calls" of a caller contain the called frame, but not for the current line of the caller. Or the line of
-	 * the innermost frame is not in the "lines" of that frame.
+	 * The "calls" of a caller contain the called frame, but not for the current line of the caller. This is also
+	 * the verdict if the line of the innermost frame is not in the "lines" of that frame.
 	 */
 	ORACLE_LINE,
 	ORACLE_VERDICTS

@@ -241,7 +241,7 @@ static void print_checks(const struct evaluation *evaluation)
 	} lines[] = {{TRUTH_UNKNOWN, "stacks that no oracle judged"},
 		     {TRUTH_LEGAL, "legal stacks"},
 		     {TRUTH_IMPOSSIBLE, "impossible stacks"},
-		     {TRUTH_IN_WINDOW, "legal stacks of threads stopped in a torn window"}};
+		     {TRUTH_IN_WINDOW, "legal stacks of threads that were stopped in a torn window"}};
 	const char *lead = "\n  checks      ";
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
@@ -286,7 +286,7 @@ static void print_mode(enum mode mode, const struct tally *tally, const struct t
 		printf("\n  dropped     %llu, because the thread had no stack or had ended",
 		       (unsigned long long)tally->dropped);
 	if (tally->off_cpu > 0)
-		printf("\n  other CPU   %llu of the samples were read from a CPU other than the thread's",
+		printf("\n  other CPU   %llu of the samples were read from another CPU, not from the CPU of the thread",
 		       (unsigned long long)tally->off_cpu);
 	printf("\n  tries       %.3g per sample, %u at most", per_sample((double)tally->tries, tally),
 	       tally->max_tries);
@@ -335,7 +335,7 @@ static void print_place(const json_t *place)
 		print_name(slash ? slash + 1 : file);
 		printf(":%lld", (long long)json_integer_value(json_object_get(place, "line")));
 	}
-	printf("%s%s\n", window ? "  window " : "  in no known torn window", window ? window : "");
+	printf("%s%s\n", window ? "  window " : "  not in a known torn window", window ? window : "");
 }
 
 static void print_where(const json_t *where)
@@ -355,7 +355,7 @@ static void print_nearest(const struct session *session)
 {
 	char releases[RELEASES_WORDS];
 
-	printf("layout of %s, the nearest to %s; it was not made for this release\n",
+	printf("layout of %s, which is nearest to %s, but was not made for this release\n",
 	       releases_words(session_nearest(session), releases), session->version);
 }
 
@@ -383,7 +383,7 @@ static void print_table(const struct experiment_options *options, const struct s
 	if (facts->no_kernel)
 		printf("the mode kernel is left out: %s\n", facts->no_kernel);
 	if (!facts->realtime && has_own_sampling(options))
-		printf("rbdump did not run at a real-time priority; for that, it needs CAP_SYS_NICE\n");
+		printf("rbdump did not run at a real-time priority; for such a priority, rbdump needs CAP_SYS_NICE\n");
 	printf("\n");
 	for (int mode = 0; mode < MODES; mode++)
 		if (options->modes[mode])

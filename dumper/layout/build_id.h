@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-/* The maximum length of a build-id, in bytes; the same as in libdwfl. Most build-ids have 20 bytes. */
+/* The maximum length of a build-id, in bytes; the same maximum as in libdwfl. Most build-ids have 20 bytes. */
 #define BUILD_ID_MAX 64
 
 /*

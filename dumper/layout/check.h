@@ -1,5 +1,5 @@
 /*
- * Checks whether facts of a layout are missing, or contradict each other. The results depend only on the layout, not on
+ * Checks whether facts of a layout are missing or contradict each other. The results depend only on the layout, not on
  * a target.
  */
 #ifndef RBDUMP_LAYOUT_CHECK_H
@@ -9,9 +9,9 @@
 #include "layout/layout.h"
 
 /*
- * Checks that the layout has all facts that fields.def requires, except symbols. A layout needs symbols only if Ruby's
- * ELF file has no symbol table. If an optional struct is absent, its members do not count as missing. If a fact is
- * missing, fails with EXIT_FAILED, and names the first missing fact.
+ * Checks that the layout has all facts that fields.def requires. Does not check symbols: a layout needs symbols only if
+ * Ruby's ELF file has no symbol table. If an optional struct is absent, its members do not count as missing. If a fact
+ * is missing, fails with EXIT_FAILED, and the error names the first missing fact.
  */
 struct error *layout_missing(const struct layout *layout);
 

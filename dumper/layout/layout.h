@@ -1,13 +1,14 @@
 /*
  * A layout: what rbdump knows about the structs of one Ruby.
  *
- * rbdump declares none of Ruby's structs in C. It looks up every offset, size and enumerator in a layout, by an id.
- * gen/fields.py makes these ids from gen/fields.def (F_, S_, E_, C_, Y_, P_, W_ in layout_fields.h). Everything that
- * has such an id is a *fact*. If this Ruby does not have what a fact is about, the fact is absent. An absent fact is
- * not the same as a fact with the value 0, so check layout_has() or `present` before use. No check is needed for a fact
- * that fields.def requires, because the generator and the reader refuse a layout without it.
+ * rbdump declares none of Ruby's structs in C. Instead, rbdump looks up every offset, size and enumerator in a layout,
+ * by an id. The script gen/fields.py makes these ids from gen/fields.def. The ids are in layout_fields.h, and begin
+ * with F_, S_, E_, C_, Y_, P_ or W_. Everything that has such an id is a *fact*. If a fact describes something that
+ * this Ruby does not have, the fact is absent. An absent fact is not the same as a fact with the value 0, so check
+ * layout_has() or `present` before you use a fact. No check is needed for a fact that fields.def requires, because the
+ * generator and the reader refuse a layout without such a fact.
  *
- * A layout is plain data. It never changes after it has been made, so threads can share it.
+ * A layout is plain data. A layout never changes after it has been made, so threads can share it.
  */
 #ifndef RBDUMP_LAYOUT_H
 #define RBDUMP_LAYOUT_H
@@ -19,10 +20,10 @@
 #include "layout/version.h"
 #include "layout_fields.h"
 
-/* Format version of layout files; see doc/layout-format.md. */
+/* The version of the format of layout files; see doc/layout-format.md. */
 #define LAYOUT_FORMAT 1
 
-/* Every struct must be smaller than this, in bytes. Ruby's structs are much smaller. */
+/* Every struct must be smaller than this number of bytes. Ruby's structs are much smaller. */
 #define LAYOUT_STRUCT_MAX (1 << 16)
 
 /* Where a layout came from. */
@@ -36,7 +37,7 @@ enum layout_source {
 
 struct layout_member {
 	bool present;
-	uint8_t shift;	     /* bitfield: lowest bit within the `size` bytes at `offset`, little-endian */
+	uint8_t shift;	     /* bitfield: number of the lowest bit in the `size` bytes at `offset`, little-endian */
 	uint8_t width;	     /* bitfield: number of bits; 0 if the member is not a bitfield */
 	uint32_t offset;     /* bytes from the start of the struct */
 	uint32_t size;	     /* bytes; 0 for a flexible array */
@@ -64,7 +65,7 @@ struct layout_window {
 
 struct layout {
 	/*
-	 * The header of the layout file. A member is NULL if the header has no line for it.
+	 * The header of the layout file. A member is NULL if the header has no line for this member.
 	 * asked          a digest of the facts that the generator looked for (LAYOUT_FIELDS_ASKED)
 	 * configuration  the non-default options of Ruby's configure script that change facts (doc/layout-format.md)
 	 * levels         the patch levels of `version` for which the layout is right
@@ -99,11 +100,11 @@ struct layout_spec {
 	 */
 	const char *const *names;
 	/*
-	 * for a member: ALIAS.FIELD, for example "cfp.iseq"; for a struct: its ALIAS; for anything else: the first of
-	 * `names`
+	 * for a member: ALIAS.FIELD, for example "cfp.iseq"; for a struct: its ALIAS; for anything else: the first
+	 * element of `names`
 	 */
 	const char *label;
-	const char *purpose; /* why rbdump reads the fact, in one line; empty for structs */
+	const char *purpose; /* the reason why rbdump reads the fact, in one line; empty for structs */
 	bool required;
 	int parent; /* for a member: the id of its struct; otherwise -1 */
 };
@@ -131,25 +132,26 @@ static inline bool layout_has(const struct layout *l, enum layout_member_id id)
 }
 
 /*
- * Finds the range of releases for which a layout is right. False if the layout has no range, or if the layout's own
- * `version` is not in its range.
+ * Finds the range of releases for which a layout is right. Returns false if the layout has no range, or if the layout's
+ * own `version` is not in its range.
  */
 bool layout_range(const struct layout *layout, struct version_range *ret);
 
-/* Whether a layout was made from a Ruby of this version, or has a range that includes this version. */
+/* Returns whether a layout was made from a Ruby of this version, or has a range that includes this version. */
 bool layout_is_for(const struct layout *layout, const char *version);
 
 /*
- * Whether a layout is for the patch level in a Ruby's description (see version_patch_level()). Also true if the layout
- * is for all patch levels of its version, if the description has no patch level, or if the description is NULL.
+ * Returns whether a layout is for the patch level in a Ruby's description (see version_patch_level()). Also returns
+ * true if the layout is for all patch levels of its version, if the description has no patch level, or if the
+ * description is NULL.
  */
 bool layout_is_for_level(const struct layout *layout, const char *description);
 
 /*
- * Writes to `ret` the releases that a layout is for. If the layout has a range of releases or of patch levels, writes
- * the first and the last release: "3.3.2 3.3.10" or "2.0.0p195 2.0.0p481". If the first and the last patch level are
- * the same, writes only one: "2.0.0p0". If the layout has no range, writes the release from which the layout was made:
- * "3.3.0".
+ * Sets `ret` to a text with the releases for which a layout is right. If the layout has a range of releases or of patch
+ * levels, writes the first and the last release: "3.3.2 3.3.10" or "2.0.0p195 2.0.0p481". If the first and the last
+ * patch level are the same, writes only one release: "2.0.0p0". If the layout has no range, writes the release from
+ * which the layout was made: "3.3.0".
  */
 void layout_releases(const struct layout *layout, char *ret, size_t size);
 

@@ -351,8 +351,7 @@ static struct error *read_header(struct reader *r, struct layout *layout)
 		return error_create(EXIT_FAILED, "not a layout file: its first line is not `" LAYOUT_MAGIC " %d`",
 				    LAYOUT_FORMAT);
 	if (!decimal(r->line + strlen(LAYOUT_MAGIC " "), UINT64_MAX, &format) || format != LAYOUT_FORMAT)
-		return error_create(EXIT_FAILED,
-				    "layout format %.20s is not known to this rbdump, which reads format %d",
+		return error_create(EXIT_FAILED, "layout format %.20s is not known: this rbdump reads only format %d",
 				    r->line + strlen(LAYOUT_MAGIC " "), LAYOUT_FORMAT);
 	enum layout_header next = 0;
 
@@ -446,7 +445,7 @@ static struct error *read_facts(struct reader *r, struct layout *layout, uint64_
 		case FACT_TWICE:
 			return error_create(EXIT_FAILED, "line %u: the fact appears twice: %.80s", r->number, previous);
 		case FACT_OUT_OF_RANGE:
-			return error_create(EXIT_FAILED, "line %u: a number that is out of range: %.80s", r->number,
+			return error_create(EXIT_FAILED, "line %u: a number is out of range: %.80s", r->number,
 					    previous);
 		case FACT_NEEDS_BUILD_ID:
 			return error_create(EXIT_FAILED,

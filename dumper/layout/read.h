@@ -14,13 +14,13 @@
  *   file   the open file; it is read to its end (at most 1 MiB), and not closed
  *   ret    receives the layout, which the caller must destroy
  *
- * On failure, returns an error with the exit status EXIT_FAILED. The message of the error is printable ASCII. The
- * message says what is wrong and where, but does not name the file.
+ * On failure, returns an error with the exit status EXIT_FAILED. The message of the error contains only printable
+ * ASCII. The message says what is wrong and where, but does not name the file.
  *
- * The file may be malicious, so its content is checked. Lines must be printable ASCII, in order and not repeated.
- * Numbers must be in range. The size of a struct must be at least 1 byte, and less than 64 KiB. A member must lie
- * within its struct, and a bitfield within its member. In a window, `low` must be less than `high`. The file must have
- * all facts that fields.def requires (check.h).
+ * The file may be malicious, so its content is checked. Lines must contain only printable ASCII, must be in order, and
+ * must not be repeated. Numbers must be in range. The size of a struct must be at least 1 byte, and less than 64 KiB. A
+ * member must lie within its struct, and a bitfield must lie within its member. In a window, `low` must be less than
+ * `high`. The file must have all facts that fields.def requires (check.h).
  */
 struct error *layout_read(FILE *file, struct layout **ret);
 

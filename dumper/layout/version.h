@@ -12,10 +12,10 @@ struct version {
 	unsigned int major, minor, patch;
 };
 
-/* Parses a version: three numbers, as in "3.3.10". False if the text has another form. */
+/* Parses a version: three numbers, as in "3.3.10". Returns false if the text has another form. */
 bool version_parse(const char *text, struct version *ret);
 
-/* Whether two versions are of the same series, for example 3.3.0 and 3.3.10. */
+/* Returns whether two versions belong to the same series, for example 3.3.0 and 3.3.10. */
 bool version_same_series(const struct version *a, const struct version *b);
 
 /* Compares two versions: negative if `a` is older, 0 if they are the same, positive if `a` is newer. */
@@ -27,18 +27,18 @@ struct version_range {
 };
 
 /*
- * Parses a range. False if the text is not a range, if its two releases are of different series, or if the last release
- * is older than the first.
+ * Parses a range. Returns false if the text is not a range, if its two releases belong to different series, or if the
+ * last release is older than the first.
  */
 bool version_parse_range(const char *text, struct version_range *ret);
 
-/* Whether a release is in a range. */
+/* Returns whether a release is in a range. */
 bool version_in_range(const struct version *version, const struct version_range *range);
 
 /*
- * Parses the patch level in a Ruby's description: 648 in "ruby 2.0.0p648 (2015-12-16) [x86_64-linux]". Up to Ruby
- * 2.0.0, the releases of one version differ only in the patch level (v1_9_3_0 to v1_9_3_551, v2_0_0_0 to v2_0_0_648).
- * False if the description has no patch level.
+ * Parses the patch level in a Ruby's description. For example, the patch level in "ruby 2.0.0p648 (2015-12-16)
+ * [x86_64-linux]" is 648. Up to Ruby 2.0.0, the releases of one version differ only in the patch level (v1_9_3_0 to
+ * v1_9_3_551, v2_0_0_0 to v2_0_0_648). Returns false if the description has no patch level.
  */
 bool version_patch_level(const char *description, unsigned int *ret);
 
@@ -48,19 +48,19 @@ struct version_levels {
 };
 
 /*
- * Parses a range of patch levels: two numbers, as in "195 648". False if the text has another form, or if the last
- * level is lower than the first.
+ * Parses a range of patch levels: two numbers, as in "195 648". Returns false if the text has another form, or if the
+ * last level is lower than the first.
  */
 bool version_parse_levels(const char *text, struct version_levels *ret);
 
 /* Where the version of a target's Ruby comes from. */
 enum version_source {
 	VERSION_OF_RUBY,   /* Ruby's own constants */
-	VERSION_IN_MEMORY, /* another place in a core's memory, not Ruby's own constants */
-	VERSION_BY_NAME,   /* the name of the libruby that was mapped */
-	VERSION_OF_LAYOUT, /* the layout: it is for exactly this build, or the user gave it */
+	VERSION_IN_MEMORY, /* a place in a core's memory other than Ruby's own constants */
+	VERSION_BY_NAME,   /* the name of the libruby file that the target has mapped */
+	VERSION_OF_LAYOUT, /* the layout, which is for exactly this build, or was given by the user */
 	VERSION_GIVEN,	   /* the user, because nothing else tells the version */
-	VERSION_FITS,	   /* nothing tells the version: all layouts were tried, and at least one fits */
+	VERSION_FITS,	   /* nothing tells the version: all layouts were tried, and at least one layout fits */
 };
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * What the reader and the writer of layout files have in common: the words of the header, the bytes that a line may
- * contain, and the digest of the facts. doc/layout-format.md describes the format.
+ * The reader and the writer of layout files share these definitions: the words of the header, the bytes that a line may
+ * contain, and the digest of the facts. The format is described in doc/layout-format.md.
  */
 #ifndef RBDUMP_LAYOUT_WORDS_H
 #define RBDUMP_LAYOUT_WORDS_H
@@ -35,13 +35,13 @@ struct layout_header_word {
 
 extern const struct layout_header_word layout_headers[LAYOUT_HEADERS];
 
-/* The member of `layout` that holds the value of a header line. */
+/* Returns a pointer to the member of `layout` that holds the value of a header line. */
 static inline char **layout_header_value(const struct layout *layout, enum layout_header header)
 {
 	return (char **)((char *)layout + layout_headers[header].member);
 }
 
-/* Whether a line may contain `byte`. A line may contain only printable ASCII. */
+/* Returns whether a line may contain `byte`. A line may contain only printable ASCII. */
 static inline bool layout_takes_byte(int byte)
 {
 	return byte >= 0x20 && byte <= 0x7e;
@@ -49,7 +49,7 @@ static inline bool layout_takes_byte(int byte)
 
 /*
  * Returns a malloc'ed copy of at most `length` bytes of a text. In the copy, '?' replaces each byte that a line may not
- * contain. NULL if out of memory.
+ * contain. Returns NULL if out of memory.
  */
 char *layout_text(const char *text, size_t length);
 
@@ -62,7 +62,7 @@ char *layout_text(const char *text, size_t length);
 /*
  * Adds a line to the digest of the facts. Returns the digest of all lines up to and including `line`.
  *   digest  the digest of all lines before `line`
- *   line    a line without its newline
+ *   line    the line to add, without its newline
  */
 static inline uint64_t layout_digest_line(uint64_t digest, const char *line)
 {

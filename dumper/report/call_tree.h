@@ -7,18 +7,18 @@
 #include "recording/profile.h"
 
 struct call_node {
-	uint32_t parent;       /* index; 0 for the root, which is its own parent */
-	uint32_t first_child;  /* index; 0 if there is no child */
-	uint32_t next_sibling; /* index; 0 if there is no further sibling */
-	uint32_t function;     /* index in the profile; CALL_TREE_GROUP: see `group` */
+	uint32_t parent;       /* index of the parent; 0 for the root, which is its own parent */
+	uint32_t first_child;  /* index of the first child; 0 if there is no child */
+	uint32_t next_sibling; /* index of the next sibling; 0 if there is no further sibling */
+	uint32_t function;     /* index of the function in the profile; CALL_TREE_GROUP if the node is a group */
 	int64_t line;	       /* the line, if the tree is by line; otherwise 0 */
 	/* For a group: the name of the process or thread to which all nodes below this node belong, such as "ruby 1234"
 	   or "thread 1235 worker". */
 	const char *group;
 	int64_t group_number;	       /* for a group: a number that no other group has; otherwise 0 */
-	uint64_t self[SAMPLE_STATES];  /* by state: the weight, in ns, of the stacks that end at this node */
-	uint64_t total[SAMPLE_STATES]; /* by state: the sum of `self` of this node and all nodes below it */
-	uint64_t samples;	       /* number of samples whose stack ends at this node */
+	uint64_t self[SAMPLE_STATES];  /* for each state: the weight, in ns, of the stacks that end at this node */
+	uint64_t total[SAMPLE_STATES]; /* for each state: the sum of `self` of this node and all nodes below it */
+	uint64_t samples;	       /* the number of samples whose stack ends at this node */
 };
 
 #define CALL_TREE_GROUP UINT32_MAX
@@ -27,7 +27,7 @@ struct call_tree {
 	const struct profile *profile;
 	struct call_node *nodes; /* nodes[0] is the root; a parent comes before its children */
 	size_t count;
-	struct call_tree_store *store; /* owns the nodes' `group` texts */
+	struct call_tree_store *store; /* owns the text `group` of each node */
 };
 
 struct format_options;
@@ -38,9 +38,10 @@ enum call_tree_by { CALL_TREE_BY_FUNCTION, CALL_TREE_BY_LINE };
 enum call_tree_groups {
 	CALL_TREE_MERGED,    /* no groups */
 	CALL_TREE_PROCESSES, /* if the profile has several processes: a group for each process */
-	CALL_TREE_THREADS,   /* as CALL_TREE_PROCESSES, and on the next level a group for each thread */
-	/* For a comparison: a group for each thread, named without the tid, because the tids of two recordings differ.
-	   There are no groups for processes, because two recordings may have different numbers of processes. */
+	CALL_TREE_THREADS,   /* like CALL_TREE_PROCESSES, with a group for each thread on the next level */
+	/* For a comparison of two profiles: a group for each thread. The name of the group does not contain the tid,
+	   because the tids of two recordings differ. There are no groups for processes, because two recordings may have
+	   different numbers of processes. */
 	CALL_TREE_COMPARED_THREADS,
 };
 
@@ -56,7 +57,7 @@ struct call_tree *call_tree_create(const struct profile *profile, enum call_tree
 struct call_tree *call_tree_for(const struct profile *profile, const struct format_options *options);
 void call_tree_destroy(struct call_tree *tree); /* NULL is fine */
 
-/* The sum of `self`, and the sum of `total`, over all states. */
+/* These functions return the sum of `self` and the sum of `total`, over all states. */
 uint64_t call_node_self(const struct call_node *node);
 uint64_t call_node_total(const struct call_node *node);
 

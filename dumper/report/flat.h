@@ -12,7 +12,7 @@ struct flat_row {
 	int64_t line;  /* the line if the row is from flat_by_line(); 0 if the row is from flat_by_function() */
 	uint64_t self; /* ns */
 	/* The time of all stacks that contain the function, in ns. A stack that contains the function several times is
-	   counted once. In a row from flat_by_line(), `total` is 0. */
+	   counted only once. In a row from flat_by_line(), `total` is 0. */
 	uint64_t total;
 };
 
@@ -21,7 +21,7 @@ struct flat {
 	size_t count;
 };
 
-/* Both functions return false if out of memory. flat_clear() frees `ret`. */
+/* Both functions return false if out of memory. To free `ret`, call flat_clear(). */
 bool flat_by_function(const struct profile *profile, struct flat *ret);
 bool flat_by_line(const struct profile *profile, struct flat *ret);
 void flat_clear(struct flat *flat);

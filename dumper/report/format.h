@@ -12,8 +12,8 @@
 #include "recording/profile.h"
 
 struct format_options {
-	const char *by;		      /* the view: "wall", "cpu", "gvl", "gc" */
-	const char *title;	      /* title of the report: "rubocop", "process 1234" */
+	const char *by;		      /* the view: "wall", "cpu", "gvl" or "gc" */
+	const char *title;	      /* the title of the report, such as "rubocop" or "process 1234" */
 	bool threads;		      /* show each thread separately, if the format supports this */
 	bool lines;		      /* show frames by line, if the format supports this */
 	const char *remark;	      /* the remark from nearest_remark(); NULL if there is no remark */

@@ -1,6 +1,6 @@
 /*
- * Writes JSON piece by piece, so that a large document need not fit into memory. The caller must close each object and
- * array that it opens, the innermost first.
+ * Writes JSON piece by piece, so that a large document need not fit into memory. The caller must close all objects and
+ * arrays that it has opened. The innermost must be closed first.
  *
  * Texts must be valid UTF-8. A text may contain any characters, because text_print_json() escapes the text. The code
  * that opened the stream must check the stream for errors.
@@ -14,7 +14,7 @@
 
 struct json_stream {
 	FILE *stream;
-	bool follows; /* the innermost open object or array has a value, so a comma must precede the next value */
+	bool follows; /* the innermost open object or array is not empty, so a comma must precede the next value */
 };
 
 /*

@@ -13,20 +13,20 @@
 enum merged_side { MERGED_AFTER, MERGED_BEFORE, MERGED_SIDES };
 
 struct merged_node {
-	uint32_t parent;   /* index; less than the index of this node; 0 for the root */
-	uint32_t function; /* index in `functions` of the tree; CALL_TREE_GROUP: see `group` */
+	uint32_t parent;   /* index of the parent, which is less than the index of this node; 0 for the root */
+	uint32_t function; /* index in `functions` of the tree; CALL_TREE_GROUP if the node is a group */
 	int64_t line;	   /* the line, if the trees are by line; otherwise 0 */
 	const char *group; /* as in call_tree.h */
-	/* Among the groups of one call tree with the same parent and text, the first has `ordinal` 0, the second has
-	   `ordinal` 1, and so on. */
+	/* Several groups of one call tree can have the same parent and the same text. The first of these groups has
+	   `ordinal` 0, the second group has `ordinal` 1, and so on. */
 	uint32_t ordinal;
-	uint32_t same[MERGED_SIDES]; /* for a group with ordinal 0: the number of equal groups in each call tree */
+	uint32_t same[MERGED_SIDES]; /* for a group with `ordinal` 0: the number of such groups in each call tree */
 	uint64_t self[MERGED_SIDES][SAMPLE_STATES];
-	uint64_t samples[MERGED_SIDES]; /* number of samples whose stack ends at this node */
+	uint64_t samples[MERGED_SIDES]; /* the number of samples whose stack ends at this node */
 };
 
 struct merged_tree {
-	const struct profile_function **functions; /* the functions belong to the profiles */
+	const struct profile_function **functions; /* the profiles own the functions */
 	struct merged_node *nodes;		   /* nodes[0] is the root */
 	size_t nr_functions, count;
 };

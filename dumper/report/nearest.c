@@ -38,7 +38,7 @@ bool nearest_remark(const struct profile *profile, const struct profile *before,
 		fprintf(stream, " and %zu more", count - 1);
 	fprintf(stream, ": layout of %s, ", releases_words(first->layout_releases, words));
 	if (first->ruby_version)
-		fprintf(stream, "the nearest to %s; it was not made for this release", first->ruby_version);
+		fprintf(stream, "which is nearest to %s, but was not made for this release", first->ruby_version);
 	else
 		fprintf(stream, "which was not made for the release of the process");
 	if (fclose(stream) == 0)

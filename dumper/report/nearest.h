@@ -1,6 +1,6 @@
 /*
- * The remark that a report contains if processes were read through the layout of another release (rbdump record
- * --nearest).
+ * A remark in reports. A report contains the remark if rbdump has read processes through the layout of another release
+ * (rbdump record --nearest).
  */
 #ifndef RBDUMP_REPORT_NEAREST_H
 #define RBDUMP_REPORT_NEAREST_H

@@ -11,7 +11,7 @@
 /* What a format does with --threads. */
 enum report_threads {
 	THREADS_MERGED, /* the format always merges all threads */
-	THREADS_EACH,	/* the format always shows each thread separately, or gives the thread of each sample */
+	THREADS_EACH,	/* the format always shows each thread separately, or names the thread of each sample */
 	THREADS_CHOICE, /* the format does what the option says; by default, it merges the threads of a process */
 };
 
@@ -26,7 +26,7 @@ struct report_format {
 /* The names of all formats, for messages. */
 #define REPORT_FORMATS "flamegraph, collapsed, speedscope, pprof, firefox, callgrind, json or summary"
 
-/* The format with this name; NULL if there is no such format. */
+/* Returns the format with this name, or NULL if there is no such format. */
 const struct report_format *report_format_find(const char *name);
 
 struct report_options {
@@ -34,27 +34,28 @@ struct report_options {
 	const char *output; /* NULL or "-": standard output */
 	struct selection selection;
 	bool threads, lines; /* as in format_options */
-	bool merged;	     /* --threads merged was given */
+	bool merged;	     /* the user has given --threads merged */
 };
 
 /*
- * Applies the selection to each profile, and writes the report. If the selection leaves nothing of a profile, also says
- * so on standard error. Fails if the report cannot be written, or if out of memory.
+ * Applies the selection to each profile, and writes the report. If the selection contains no span of a profile, also
+ * prints a message about this to standard error. Fails if the report cannot be written, or if out of memory.
  *   before  the baseline profile of --diff; NULL without --diff
  */
 struct error *report_render(const struct report_options *options, const char *title, struct profile *profile,
 			    struct profile *before);
 
 /*
- * Checks whether report_render() can write its output, and whether the format can do what the options ask for, so that
- * no time is spent on a report that cannot be written. Fails with the same error as report_render().
+ * Checks whether report_render() can write its output, and whether the format can do what the options ask for. The
+ * check is made early, so that no time is spent on a report that cannot be written. Fails with the same error as
+ * report_render().
  */
 struct error *report_check(const struct report_options *options);
 
 /*
  * Handles the options that the verbs record and report share (REPORT_OPTIONS). Returns whether `option` is one of these
  * options.
- *   wrong  receives what is wrong with the argument, as text for the user; NULL if nothing is wrong
+ *   wrong  receives a text that tells the user what is wrong with the argument; NULL if nothing is wrong
  */
 bool report_option(int option, const char *argument, struct report_options *options, const char **wrong);
 

@@ -1,5 +1,5 @@
 /*
- * Selects, by a view and by filters, which spans of a profile are shown.
+ * A view and filters select which spans of a profile are shown.
  */
 #ifndef RBDUMP_SELECT_H
 #define RBDUMP_SELECT_H
@@ -10,33 +10,33 @@
 enum profile_view {
 	VIEW_WALL, /* all states; idle spans are shown only if `idle` of struct selection is set */
 	VIEW_CPU,  /* cpu and gc */
-	VIEW_GVL,  /* ready to run, but waiting for the GVL */
+	VIEW_GVL,  /* threads that are ready to run, but wait for the GVL */
 	VIEW_GC,
 	PROFILE_VIEWS
 };
 
-/* The names of views: "wall", "cpu", "gvl", "gc". profile_view_parse() returns false for any other name. */
+/* The views have the names "wall", "cpu", "gvl" and "gc". For any other name, profile_view_parse() returns false. */
 const char *profile_view_name(enum profile_view view);
 bool profile_view_parse(const char *name, enum profile_view *ret);
 
 struct selection {
 	enum profile_view view;
 	bool idle;		    /* for VIEW_WALL: show idle spans, too */
-	bool states[SAMPLE_STATES]; /* if any is set: only the states that are set are shown; `view` is ignored */
+	bool states[SAMPLE_STATES]; /* if any state is set: only these states are shown, and `view` is ignored */
 	const char *thread;	    /* the name or tid of a thread, or "main"; NULL: all threads */
 	pid_t pid;		    /* 0: all processes */
-	uint64_t from_ns, to_ns;    /* only the time [from_ns, to_ns) is shown; to_ns 0: until the end */
+	uint64_t from_ns, to_ns;    /* only the time [from_ns, to_ns) is shown; if to_ns is 0: until the end */
 };
 
-/* Whether any of `states` is set. If so, `view` is ignored. */
+/* Returns whether any of `states` is set. In that case, `view` is ignored. */
 bool selects_states(const struct selection *selection);
 
 /*
- * Whether a span is idle: its thread sleeps, or waits for work as servers do. A thread waits for work if it is in a
- * system call for waiting (accept, epoll_wait, select, wait4 and the like). A thread also counts as waiting for work if
- * it is blocked in a method that waits (TCPServer#accept, IO.select). In such a method, every system call counts as
- * waiting. In other methods, a read or a poll can be part of the program's work, so a span with such a system call does
- * not count as idle.
+ * Returns whether a span is idle. A span is idle if its thread sleeps, or waits for work as servers do. A thread waits
+ * for work if it is in a system call for waiting (accept, epoll_wait, select, wait4 and the like). A thread also counts
+ * as waiting for work if it is blocked in a method that waits (TCPServer#accept, IO.select). In such a method, every
+ * system call counts as waiting. In other methods, a read or a poll can be part of the program's work, so a span with
+ * such a system call does not count as idle.
  */
 bool span_is_idle(const struct profile *profile, const struct profile_span *span);
 

@@ -14,12 +14,12 @@ struct string_table {
 	char **strings; /* owned by the table */
 	size_t count, capacity;
 	struct index_table by_text;
-	bool failed; /* out of memory: the contents are incomplete */
+	bool failed; /* memory has run out, so the contents are incomplete */
 };
 
 /*
- * Copies a text into the table, unless the table already contains it. NULL is treated as "". Returns the index of the
- * text. If out of memory, returns 0 and sets `failed`.
+ * Copies a text into the table, unless the table already contains this text. NULL is treated as "". Returns the index
+ * of the text. If out of memory, returns 0 and sets `failed`.
  */
 uint32_t string_table_add(struct string_table *table, const char *text);
 

@@ -9,13 +9,16 @@
 #include "recording/profile.h"
 
 struct thread_spans {
-	/* The indices of all spans, sorted by thread. The spans of each thread stay in the profile's order. */
+	/* The indices of all spans, sorted by thread. The spans of each thread stay in the order of the profile. */
 	uint32_t *spans;
-	/* For each thread: the index in `spans` at which its spans begin. The last element is the end of `spans`. */
+	/*
+	 * For each thread: the index in `spans` at which its spans begin. The last element is the index of the end of
+	 * `spans`.
+	 */
 	size_t *first;
 };
 
-/* Collects the spans. If out of memory, returns false, and `ret` need not be cleared. */
+/* Collects the spans. If out of memory, returns false; in this case, `ret` need not be cleared. */
 bool thread_spans_collect(const struct profile *profile, struct thread_spans *ret);
 void thread_spans_clear(struct thread_spans *spans);
 
@@ -27,7 +30,7 @@ void thread_spans_clear(struct thread_spans *spans);
  * "thread 1235" for any other thread. If the tid of such a thread is not known, appends only "thread".
  */
 void thread_spans_add_name(const struct profile_thread *thread, struct text *text);
-/* Appends the names of a process and a thread: "ruby 1234: worker (1235)". */
+/* Appends the names of a process and a thread, for example "ruby 1234: worker (1235)". */
 void thread_spans_add_title(const struct profile *profile, const struct profile_thread *thread, struct text *text);
 
 #endif

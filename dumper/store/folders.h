@@ -21,38 +21,42 @@
 struct place {
 	int fd;			 /* the open file; -1 if the file cannot be opened or is not trusted */
 	const char *path;	 /* for messages */
-	const struct error *why; /* if `fd` is -1: why the file was not opened; otherwise NULL */
+	const struct error *why; /* the reason why the file was not opened; NULL if `fd` is not -1 */
 };
 
-/* Opens a stream that reads a layout file; NULL on failure. The caller closes the stream. */
+/* Opens a stream that reads a layout file. Returns NULL on failure. The caller closes the stream. */
 FILE *folders_stream(const struct place *place);
 
-/* Called for each layout file. Returns true to stop the search. `place` is valid only during the call. */
+/*
+ * A function that is called for each layout file. It returns true to stop the search. `place` is valid only during the
+ * call.
+ */
 typedef bool folders_visitor(void *context, const struct place *place);
 
 /*
- * Calls `visit` for the layout files of all folders, sorted by the versions in their names (versionsort(3)) within
- * each folder, until `visit` returns true.
+ * Calls `visit` for the layout files of all folders, until `visit` returns true. Within each folder, the files are
+ * sorted by the versions in their names (versionsort(3)).
  *   made  a wish, or NULL. If `made` is not NULL, `visit` is also called for the layout that rbdump itself has made
- *         from the ELF file of the wanted Ruby, just before the layouts in the user's cache
+ *         from the ELF file of the wanted Ruby. This call comes just before the calls for the layouts in the user's
+ *         cache
  * Returns whether `visit` returned true.
  */
 bool folders_visit(const struct layout_wish *made, folders_visitor *visit, void *context);
 
 /*
  * Checks whether the folders of $RBDUMP_OFFSETS_D, the user's cache and the folder of rbdump itself are trusted.
- * Returns an error that names the first folder that is not trusted; NULL if every folder that exists is trusted.
+ * Returns an error that names the first folder that is not trusted, or NULL if every folder that exists is trusted.
  */
 struct error *folders_untrusted(void);
 
 /*
- * The path of the user's cache folder for layouts, malloc'ed. On failure, returns NULL and sets errno: ENOENT if
- * neither $XDG_CACHE_HOME nor $HOME is an absolute path, ENOMEM if out of memory.
+ * Returns the path of the user's cache folder for layouts, malloc'ed. On failure, returns NULL and sets errno: ENOENT
+ * if neither $XDG_CACHE_HOME nor $HOME is an absolute path, ENOMEM if out of memory.
  */
 char *layout_cache_folder(void);
 
 /*
- * The path of the folder of rbdump itself, malloc'ed. If the program is PREFIX/bin/rbdump, the folder is
+ * Returns the path of the folder of rbdump itself, malloc'ed. If the program is PREFIX/bin/rbdump, the folder is
  * PREFIX/share/rbdump/offsets.d. If the program is build/rbdump or build/san/rbdump in a source tree of rbdump, the
  * folder is offsets.d of that tree. Returns NULL if PREFIX/share/rbdump/offsets.d cannot be read, if the program is at
  * another path, or if out of memory.
@@ -60,8 +64,8 @@ char *layout_cache_folder(void);
 char *layout_program_folder(void);
 
 /*
- * The name of a layout's file, malloc'ed: VERSION-ARCH.layout. If the layout has a build-id, the name is
- * VERSION-ARCH-BUILDID12.layout, with the first 12 digits of the build-id. NULL if out of memory.
+ * Returns the file name of a layout, malloc'ed: VERSION-ARCH.layout. If the layout has a build-id, the name is
+ * VERSION-ARCH-BUILDID12.layout, with the first 12 digits of the build-id. Returns NULL if out of memory.
  */
 char *layout_file_name(const struct layout *layout);
 

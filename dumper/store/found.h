@@ -10,7 +10,7 @@
 struct layout_wish {
 	const char *version;  /* such as "3.4.5"; if NULL (not known), only layouts for exactly `build_id` are found */
 	const char *arch;     /* "x86_64" */
-	const char *build_id; /* hexadecimal build-id of the ELF file that contains Ruby; NULL if it has no build-id */
+	const char *build_id; /* hexadecimal build-id of Ruby's ELF file; NULL if the file has no build-id */
 	/*
 	 * The Ruby's description; NULL if not known. A layout that is for certain patch levels is not found if the
 	 * description has another patch level.

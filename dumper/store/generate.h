@@ -21,7 +21,7 @@ struct error *layout_generate(const struct layout_wish *wish, int fd, const char
 
 /*
  * Keeps a generated layout in the user's cache, if the layout can be kept (see layout_generate()) and the cache is
- * trusted. Call this only after the layout has passed the self-test.
+ * trusted. Call this function only after the layout has passed the self-test.
  */
 void layout_generate_keep(struct layout_found *found);
 

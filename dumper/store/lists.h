@@ -11,15 +11,18 @@
 #include "store/found.h"
 
 /*
- * Called for each layout file. `header` is the header of the file. If the header cannot be read, `header` is NULL, and
- * the error `wrong` says why. All arguments are valid only during the call.
+ * A function that is called for each layout file. `header` is the header of the file. If the header cannot be read,
+ * `header` is NULL, and the error `wrong` says why. All arguments are valid only during the call.
  */
 typedef void layout_lister(void *context, const char *path, const struct layout *header, const struct error *wrong);
 
-/* Calls `list` for the layout files of all folders, in the order of the folders, and of versions within each folder. */
+/*
+ * Calls `list` for the layout files of all folders, in the order of the folders. Within each folder, the files are
+ * sorted by version.
+ */
 void layout_lists_show(layout_lister *list, void *context);
 
-/* Layouts, in the order in which to try them. */
+/* Layouts, in the order in which the caller should try them. */
 struct layout_list {
 	struct layout_found *of;
 	size_t count;
@@ -29,23 +32,23 @@ struct layout_list {
 void layout_list_clear(struct layout_list *list);
 
 /*
- * Reads the layouts for releases from all folders. Omits layouts that are for only one build. Layouts for newer
+ * Reads the layouts for whole releases from all folders. Omits layouts that are for only one build. Layouts for newer
  * releases come first. Among layouts with the same newest release, layouts for Ruby's default configuration come first.
  * Of several layouts with the same version and the same facts (doc/layout-format.md), only the first that is found is
- * in the list. The list is empty if no layout is for releases, or if out of memory.
+ * in the list. The list is empty if there is no layout for whole releases, or if out of memory.
  */
 void layout_lists_releases(const char *arch, struct layout_list *ret);
 
 /*
- * Reads the layouts that are nearest to the wanted version, nearest first (store/nearest.h). Sets the `source` of each
- * layout to LAYOUT_NEAREST.
+ * Reads the layouts that are nearest to the wanted version (store/nearest.h). The nearest layout comes first. Sets the
+ * `source` of each layout to LAYOUT_NEAREST.
  */
 void layout_lists_nearest(const struct layout_wish *wish, struct layout_list *ret);
 
 /*
- * Finds the newest release for which there is a layout in the series of the wanted version. Writes that release to
- * `version`, as text. Returns false if there is no such release. The layout of that release might not fit the wanted
- * version.
+ * Finds the newest release that has a layout, among the releases in the series of the wanted version. Writes that
+ * release to `version`, as text. Returns false if there is no such release. The layout of that release might not fit
+ * the wanted version.
  */
 bool layout_lists_newest(const struct layout_wish *wish, char *version, size_t size);
 

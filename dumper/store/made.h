@@ -3,7 +3,7 @@
  * was made from the debug info of the ELF file. The second file contains the addresses of Ruby's roots. The paths
  * contain the build-id and the digest of the whole ELF file: CACHE/rbdump/by-digest/BUILD-ID/DIGEST.layout and
  * CACHE/rbdump/by-digest/BUILD-ID/DIGEST.roots. A kept file is used only for an ELF file that has the digest in the
- * path. trust/trust.h says which folders are trusted.
+ * path. The header trust/trust.h says which folders are trusted.
  */
 #ifndef RBDUMP_MADE_H
 #define RBDUMP_MADE_H
@@ -11,30 +11,30 @@
 #include "trust/trust.h"
 
 /*
- * The path of the user's cache folder, malloc'ed: $XDG_CACHE_HOME/rbdump/NAME, else ~/.cache/rbdump/NAME. On failure,
- * returns NULL and sets errno: ENOENT if neither $XDG_CACHE_HOME nor $HOME is an absolute path, ENOMEM if out of
- * memory.
+ * Returns the path of the user's cache folder, malloc'ed: $XDG_CACHE_HOME/rbdump/NAME, else ~/.cache/rbdump/NAME. On
+ * failure, returns NULL and sets errno: ENOENT if neither $XDG_CACHE_HOME nor $HOME is an absolute path, ENOMEM if out
+ * of memory.
  */
 char *made_cache_folder(const char *name);
 
 /*
- * Whether the cache has a trusted folder for a build-id. If not, nothing is kept for this build, and the digest of the
- * ELF file need not be computed.
+ * Returns whether the cache has a trusted folder for a build-id. If there is no such folder, nothing is kept for this
+ * build, and the digest of the ELF file need not be computed.
  */
 bool made_has(const char *build_id);
 
 /*
- * Opens one of the two files that are kept for an ELF file, for reading.
+ * Opens a kept file for reading: one of the two files that are kept for an ELF file.
  *   kind  "layout" or "roots"
  *   path  receives the path of the opened file, malloc'ed; may be NULL
- * Returns a descriptor; -1 if no trusted file is kept, or if out of memory.
+ * Returns a descriptor, or -1 if no trusted file is kept or if out of memory.
  */
 int made_open(const char *build_id, const char *digest, const char *kind, char **path);
 
 /*
- * Makes one of the two files that are kept for an ELF file. `write` writes `content` to the new file. Returns the path
- * of the new file, malloc'ed. Returns NULL if there is no trusted cache, if the file cannot be written, or if out of
- * memory.
+ * Makes one of the two files that are kept for an ELF file. The function `write` writes `content` to the new file.
+ * Returns the path of the new file, malloc'ed. Returns NULL if there is no trusted cache, if the file cannot be
+ * written, or if out of memory.
  */
 char *made_keep(const char *build_id, const char *digest, const char *kind, trust_writer *write, const void *content);
 

@@ -1,5 +1,5 @@
 /*
- * Makes a layout file, for a user who asks for one.
+ * Makes a layout file, for a user who asks for a layout.
  */
 #ifndef RBDUMP_MAKE_FILE_H
 #define RBDUMP_MAKE_FILE_H
@@ -8,15 +8,16 @@
 
 /*
  * Makes the layout of a Ruby and writes it to a file. Returns the exit status.
- *   elf        an executable, a shared library, a debug file or an object file (gen/gen.h says how each is read)
+ *   elf        an executable, a shared library, a debug file or an object file (gen/gen.h says how each kind of file is
+ *              read)
  *   output     the file to write; "-": stdout; NULL: a file in the default folder. If the layout has a build-id, the
  *              name of this file is VERSION-ARCH-BUILDID.layout, where BUILDID is the first 12 digits of the build-id.
  *              Otherwise, for example if `any_build` is true, the name is VERSION-ARCH.layout
  *   any_build  make a layout for all builds of this version: omit the build-id, the symbols and the torn windows
  *
- * The default folder is one where `rbdump dump` will find the layout. If the first name in $RBDUMP_OFFSETS_D is not
- * empty, the default folder is the folder of that name. Otherwise, if ./offsets.d belongs to rbdump's own source tree,
- * the default folder is ./offsets.d. In all other cases, the default folder is the user's cache (see
+ * The default folder is a folder in which `rbdump dump` will find the layout. If the first name in $RBDUMP_OFFSETS_D is
+ * not empty, the default folder is the folder of that name. Otherwise, if ./offsets.d belongs to rbdump's own source
+ * tree, the default folder is ./offsets.d. In all other cases, the default folder is the user's cache (see
  * store/folders.h). The default folder is created if it does not exist.
  *
  * The layout is written to a temporary file in the folder of the layout's file. The temporary file is then renamed, so

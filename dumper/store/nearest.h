@@ -1,9 +1,9 @@
 /*
  * Chooses the layouts that are nearest to a release for which there is no layout.
  *
- * The nearest layouts are those of the release's own series. If this series has no layout, the nearest layouts are
- * those of the next older series and of the next newer series. Even the nearest layout can be wrong for the release, so
- * the session checks the layout on the target.
+ * The nearest layouts are the layouts of the release's own series. If this series has no layout, the nearest layouts
+ * are the layouts of the next older series and of the next newer series. Even the nearest layout can be wrong for the
+ * release, so the session checks the layout on the target.
  */
 #ifndef RBDUMP_LAYOUT_NEAREST_H
 #define RBDUMP_LAYOUT_NEAREST_H
@@ -11,20 +11,21 @@
 #include "layout/layout.h"
 
 /*
- * Chooses the nearest layouts, nearest first. Of two equally near layouts, the layout for older releases comes first.
- * If both are for the same releases, the layout for Ruby's default configuration comes first. Otherwise, the order of
- * `layouts` is kept.
+ * Chooses the nearest layouts. The nearest layout comes first. Of two equally near layouts, the layout for older
+ * releases comes first. If both layouts are for the same releases, the layout for Ruby's default configuration comes
+ * first. Otherwise, the order of `layouts` is kept.
  *   description  the Ruby's description, with the patch level (needed for Ruby up to 2.0.0); NULL if not known
  *   layouts      the layouts to choose from; they must not have a build-id
  *   order        receives indices into `layouts`; has room for `count` indices
- * Returns how many layouts were chosen; 0 if `version` is not a release, or if out of memory.
+ * Returns the number of chosen layouts, or 0 if `version` is not a release or if out of memory.
  */
 size_t nearest_choose(const char *version, const char *description, const struct layout *const *layouts, size_t count,
 		      size_t *order);
 
 /*
- * Chooses all layouts that are for releases, newest first. Of two layouts with the same newest release, the layout for
- * Ruby's default configuration comes first. The parameters and the result are as for nearest_choose().
+ * Chooses all layouts that are for whole releases. The newest layout comes first. Of two layouts with the same newest
+ * release, the layout for Ruby's default configuration comes first. The parameters and the result are the same as for
+ * nearest_choose().
  */
 size_t nearest_newest_first(const struct layout *const *layouts, size_t count, size_t *order);
 

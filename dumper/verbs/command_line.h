@@ -25,12 +25,12 @@ int command_line_wrong(const struct command_line *line, const char *what, const 
 int command_line_not_pid(const struct command_line *line, const char *text);
 
 /*
- * Handles an option that the verb itself does not handle. -h prints the help. Any other option is an error, and the
- * message says why: the option is unknown or ambiguous, needs an argument, or takes no argument. For an unknown option,
- * the message suggests the most similar option, if one is similar. For an ambiguous option, the message lists all
- * options that begin with the given text. Returns the exit status.
- *   option  what getopt_long() returned. The string of short options given to getopt_long() must begin with ':', and
- *           opterr must be 0
+ * Handles an option that the verb itself does not handle. The option -h prints the help. Any other option is an error,
+ * and the message says why: the option is unknown or ambiguous, needs an argument, or takes no argument. For an unknown
+ * option, the message suggests the most similar option, if one is similar. For an ambiguous option, the message lists
+ * all options that begin with the given text. Returns the exit status.
+ *   option  the value that getopt_long() returned. The string of short options for getopt_long() must begin with ':',
+ *           and opterr must be 0
  */
 int command_line_other(const struct command_line *line, int option, char **argv);
 
@@ -41,8 +41,8 @@ int command_line_help(const char *help);
 int command_line_unexpected(const struct command_line *line, const char *argument);
 
 /*
- * Finds the word in `words` that is most similar to `word`; NULL if no word is similar. The last element of `words` is
- * NULL.
+ * Returns the word in `words` that is most similar to `word`, or NULL if no word is similar. The last element of
+ * `words` is NULL.
  */
 const char *command_line_nearest(const char *word, const char *const *words);
 

@@ -93,7 +93,7 @@ int dump_command(int argc, char **argv)
 			break;
 		case OPTION_RUBY_VERSION:
 			if (!version_parse(optarg, &version))
-				return command_line_wrong(&line, optarg, " is not a version: give it as X.Y.Z");
+				return command_line_wrong(&line, optarg, " is not a version of the form X.Y.Z");
 			options.ruby_version = optarg;
 			break;
 		case OPTION_FORCE:

@@ -136,7 +136,7 @@ int experiment_command(int argc, char **argv)
 			break;
 		case OPTION_ON_TORN:
 			if (!parse_on_torn(optarg, &options.sampler.on_torn))
-				return usage(optarg, " is not step, again, report or drop");
+				return usage(optarg, " is not a value of --on-torn; use step, again, report or drop");
 			break;
 		case OPTION_SEED:
 			if (!command_line_whole(optarg, 9007199254740992.0, &number))
