@@ -1,6 +1,6 @@
 /*
- * The help texts: one for `rbdump --help`, and one for each verb. help/pages.py makes these texts, and the manual
- * pages, from help/rbdump.txt and help/VERB.txt.
+ * The help texts: one for `rbdump --help`, and one for each verb. The script help/pages.py makes these texts, and the
+ * manual pages, from help/rbdump.txt and help/VERB.txt.
  */
 #ifndef RBDUMP_HELP_H
 #define RBDUMP_HELP_H
@@ -9,8 +9,8 @@ extern const char help_overview[], help_dump[], help_layout[], help_record[], he
     help_version[];
 
 /*
- * The names of the verbs, and their help texts in the same order. help/pages.py makes both lists. Each list ends with
- * NULL.
+ * The names of the verbs, and the help texts of the verbs in the same order. The script help/pages.py makes both
+ * lists. Each list ends with NULL.
  */
 extern const char *const help_verbs[], *const help_texts[];
 
