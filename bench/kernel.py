@@ -18,7 +18,6 @@ import contextlib
 import json
 import pathlib
 import re
-import signal
 import statistics
 import subprocess
 import sys
@@ -80,7 +79,7 @@ def recorded(pid, rate, folder):
     try:
         yield lambda: sum(cpu_s(one) for one in [rbdump.pid, *children_of(rbdump.pid)])
     finally:
-        rbdump.send_signal(signal.SIGINT)
+        rbdump.terminate()
         errors = rbdump.communicate(timeout=60)[1]
         assert rbdump.returncode == 0, errors
 
