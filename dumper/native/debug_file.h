@@ -14,8 +14,8 @@
  * Checks all paths at which libdwfl looks for the debug file.
  *   folders           the search path, as in debuginfo_path of Dwfl_Callbacks
  *   file              the file for which debug info is wanted
- *   link              the path or name of the debug file, as written in `file`: either the debuglink, or the path of
- *                     the file to which dwz has moved debug info. NULL if `file` contains neither
+ *   link              the path or name of the debug file. `file` contains it: as its debuglink, or as its link to
+ *                     debug info that dwz has moved. NULL if `file` contains neither
  *   build_id, length  the build-id of the file; `length` is 0 if the file has no build-id
  * Returns false if one of these paths leads to something that is neither a regular file nor a folder, or if out of
  * memory.
