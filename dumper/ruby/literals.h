@@ -19,7 +19,7 @@ struct literals {
 };
 
 /*
- * Finds the labels and paths that are literals, in the code of the frames in `stacks`.
+ * Searches the code of the frames in `stacks` for labels and paths that are literals.
  *   low, high  the range [low, high) where the file that contains Ruby was mapped; a String is a literal only if it
  *              points into this range
  * Returns false if out of memory. The caller always frees `ret` with literals_clear().

@@ -48,9 +48,10 @@ void preemption_choose(struct preemption *preemption, pid_t pid, bool any);
 void preemption_begin(struct preemption *preemption);
 
 /*
- * Sets `held`, and then undoes the move. `held` is false if the process has more than 128 threads, because looking at
- * each thread would take too long. To undo the move, the calling thread leaves the CPU of the chosen thread if another
- * CPU is permitted. Afterwards, the calling thread may again use all CPUs that it could use before preemption_begin().
+ * Sets `held`. Then undoes what preemption_begin() has done: the calling thread leaves the CPU of the chosen thread if
+ * another CPU is permitted. Afterwards, the calling thread may again use all CPUs that it could use before
+ * preemption_begin(). `held` is false if the process has more than 128 threads, because looking at each thread would
+ * take too long.
  */
 void preemption_end(struct preemption *preemption);
 
