@@ -231,7 +231,7 @@ def when():
     for (time, build), names in sorted(groups.items(), key=lambda item: item[0][0] or math.inf):
         parts = collections.defaultdict(list)
         for name in names:
-            part = next(part for part in ("churn", "variants", "cost", "rubocop", "long") if name.startswith(part))
+            part = next(part for part in ("churn", "variants", "cost", "rubocop", "long", "kernel") if name.startswith(part))
             parts[part].append(name.split("-", 1)[1])
         words = [f"{part} ({', '.join(rest)})" if part == "rubocop" else part for part, rest in sorted(parts.items())]
         at = datetime.datetime.fromtimestamp(time, datetime.UTC).strftime("%-d %B %Y, %H:%M UTC") if time else "not committed yet"
