@@ -33,9 +33,9 @@ void known_frames_find(struct known_frames *known, const struct stack_copy *copy
 const struct known_stack *known_frames_found(const struct known_frames *known);
 
 /*
- * Adds a frame of a copy of a whole stack. The frame must be a frame of Ruby code or of a C function. It must have been
- * walked and checked, and must not be known yet. Its code and its method entry must be old objects. Forgets all other
- * frames if there is no room.
+ * Makes a frame known. The frame must be in a copy of a whole stack, and must be a frame of Ruby code or of a C function.
+ * The frame must have been walked and checked, and must not be known yet. Its code and its method entry must be old
+ * objects. If there is no room, forgets all other frames.
  */
 void known_frames_add(struct known_frames *known, const struct stack_copy *copy, const struct frame *frame);
 

@@ -36,7 +36,10 @@ bool stack_objects_are_read(const struct stack_copy *copy);
  */
 bool stack_objects_lack_known(const struct stack_copy *copy);
 
-/* Whether all readable objects were copied, except those of known frames. Returns false if a limit was reached. */
+/*
+ * Whether all readable objects were copied. The objects of known frames do not count. Returns false if a limit was
+ * reached.
+ */
 bool stack_objects_are_all(const struct stack_copy *copy);
 
 #endif

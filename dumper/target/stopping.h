@@ -23,9 +23,9 @@ pid_t *live_list_threads(pid_t pid, size_t *count);
 pid_t live_inner_id(pid_t pid, pid_t tid);
 
 /*
- * Checks whether the kernel lets rbdump stop the target's main thread, without stopping it. Call this function to
- * notice a refusal early: live_stop() notices a refusal only when it has to stop a thread. If the kernel refuses, fails
- * with the same error as live_stop(). Also fails if rbdump cannot start a thread.
+ * Checks whether the kernel would let rbdump stop the target's main thread. Does not stop the thread. Call this function
+ * to notice a refusal early: live_stop() notices a refusal only when it has to stop a thread. If the kernel refuses,
+ * fails with the same error as live_stop(). Also fails if rbdump cannot start a thread.
  */
 struct error *live_check_stopping(const struct target *target);
 
