@@ -5,18 +5,18 @@
 #include "base/clock.h"
 #include "base/priority.h"
 #include "kernel/programs.h"
+#include "sampling/kernel_pace.h"
 #include "sampling/kernel_process.h"
 #include "sampling/kernel_sample.h"
 #include "sampling/old_objects.h"
 
 /*
  * The room for samples that were not read yet, and how often they are read: if a collection begins before the objects of a
- * sample were read, nothing proves its names, unless these objects are old. At rates up to RATE_WAKES, each sample wakes the
- * calling thread; at higher rates, that would cost the target too much.
+ * sample were read, nothing proves its names, unless these objects are old. At rates up to KERNEL_RATE_WAKES, each sample
+ * wakes the calling thread.
  */
 #define RING_BYTES (32u << 20)
 #define READ_MS	   1
-#define RATE_WAKES 1000.0
 
 struct kernel_blocks {
 	struct sampler *sampler;
@@ -44,7 +44,7 @@ struct error *kernel_blocks_create(const struct session *session, const struct s
 		sampler_use_cache(blocks->sampler, NULL, blocks->old);
 	if (!error)
 		error = kernel_process_facts(&session->ruby, blocks->sample.copy, &facts);
-	facts.wakes = blocks->wakes = rate <= RATE_WAKES;
+	facts.wakes = blocks->wakes = rate <= KERNEL_RATE_WAKES;
 	if (!error)
 		error = kernel_programs_load(KERNEL_FORM_BEST, false, &blocks->programs);
 	if (!error)

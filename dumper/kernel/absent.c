@@ -115,6 +115,12 @@ void kernel_ring_wait(const struct kernel_ring *ring, int timeout_ms)
 	(void)timeout_ms;
 }
 
+size_t kernel_ring_bytes(const struct kernel_ring *ring)
+{
+	(void)ring;
+	return 0;
+}
+
 void kernel_ring_done(struct kernel_ring *ring)
 {
 	(void)ring;

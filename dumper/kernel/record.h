@@ -37,7 +37,7 @@ struct kernel_facts {
 	__u32 vm_stack, words, cfp; /* offsets in the copied part; each of these members has 8 bytes */
 	/*
 	 * Whether kernel_ring_wait() returns when a stack is written to the ring. Each such wake-up of rbdump costs the
-	 * sampled thread about 1 us.
+	 * sampled thread about 6 us.
 	 */
 	__u32 wakes;
 	/*

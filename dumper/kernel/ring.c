@@ -130,6 +130,11 @@ void kernel_ring_wait(const struct kernel_ring *ring, int timeout_ms)
 	poll(&fd, 1, timeout_ms);
 }
 
+size_t kernel_ring_bytes(const struct kernel_ring *ring)
+{
+	return (size_t)(*ring->written - *ring->read);
+}
+
 void kernel_ring_done(struct kernel_ring *ring)
 {
 	*ring->read = ring->next;

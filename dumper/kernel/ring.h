@@ -34,6 +34,9 @@ const struct kernel_head *kernel_ring_next(struct kernel_ring *ring);
  */
 void kernel_ring_wait(const struct kernel_ring *ring, int timeout_ms);
 
+/* How many bytes of records are in the ring, with those that are being written. */
+size_t kernel_ring_bytes(const struct kernel_ring *ring);
+
 /* Frees the room of the record that kernel_ring_next() returned last. */
 void kernel_ring_done(struct kernel_ring *ring);
 

@@ -7,6 +7,7 @@
 #include "base/watchdog.h"
 #include "kernel/programs.h"
 #include "sampling/cpu_limit.h"
+#include "sampling/kernel_pace.h"
 #include "sampling/kernel_process.h"
 #include "sampling/kernel_sample.h"
 #include "sampling/kernel_threads.h"
@@ -16,13 +17,6 @@
 /* The room for records: of some 500 stacks of 100 frames. */
 #define RING_BYTES (8u << 20)
 
-/* How long to wait for records: for those that wake, and if none does. */
-#define WAIT_MS	   20
-#define WAIT_ALONE 2
-
-/* How long each stack of the clock wakes rbdump after keep_pace(). */
-#define PACE_NS UINT64_C(10000000000)
-
 /* How often the pieces of time lines are handed on. */
 #define FLUSH_NS UINT64_C(200000000)
 
@@ -31,9 +25,6 @@
 
 /* A wait that lasts so long, and was not copied, is read meanwhile. */
 #define LONG_NS UINT64_C(40000000)
-
-/* Up to this rate, each stack of the clock wakes rbdump. */
-#define RATE_WAKES 1000.0
 
 /* How many waits are copied per second, on average: of all threads, as a multiple of the rate; and of one thread at least. */
 #define WAITS_PER_SAMPLE 1.0
@@ -74,7 +65,7 @@ struct kernel_stream {
 	uint64_t limited_ns, rest_until_ns; /* until then, the limit of CPU time allows no stacks */
 	uint32_t skipped; /* how many stacks of the clock it did not allow, and that were not reported yet */
 	struct kernel_facts facts;
-	uint64_t pace_until_ns; /* until then, each stack of the clock wakes rbdump; 0: keep_pace() was not called */
+	struct kernel_pace pace;
 	bool stopped;
 	struct observation seen;
 };
@@ -124,6 +115,8 @@ static const struct observation *keep(struct kernel_stream *stream, const struct
 	stream->seen.kept = slot;
 	stream->seen.stack = stream->sample.cache.entry;
 	stream->seen.sample = stream->sample.cache.result == CACHE_HIT ? NULL : &stream->sample;
+	if (stream->seen.sample && stream->sample.reason == REASON_NONE)
+		kernel_pace_new_stack(&stream->pace, monotonic_ns());
 	return &stream->seen;
 }
 
@@ -418,16 +411,18 @@ static void begin_flush(struct kernel_stream *stream, uint64_t now_ns)
 	stream->at = 0;
 }
 
-/* Whether each stack of the clock is to wake rbdump. */
-static void set_wakes(struct kernel_stream *stream, bool wakes)
+/* Waits for records. Before that, tells the program in the kernel whether stacks are to wake rbdump. */
+static void wait_for_records(struct kernel_stream *stream, uint64_t now_ns)
 {
-	struct error *error = NULL;
+	const bool wakes = kernel_pace_wakes(&stream->pace, now_ns);
 
-	if (stream->facts.wakes == wakes)
-		return;
-	stream->facts.wakes = wakes;
-	error = kernel_programs_change(stream->programs, stream->session->target->pid, &stream->facts);
-	error_destroy(error);
+	if (stream->facts.wakes != wakes) {
+		stream->facts.wakes = wakes;
+		error_destroy(kernel_programs_change(stream->programs, stream->session->target->pid, &stream->facts));
+	}
+	kernel_ring_wait(stream->ring, kernel_pace_wait_ms(&stream->pace, wakes));
+	if (!wakes)
+		kernel_pace_found(&stream->pace, kernel_ring_bytes(stream->ring));
 }
 
 /* ---- the stream */
@@ -487,15 +482,11 @@ static const struct observation *next(struct stream *this, bool *timed_out)
 				    stream->behind_ns != 0 ? stream->flushed_ns + FLUSH_NS : now_ns - MARGIN_NS);
 			continue;
 		}
-		if (stream->pace_until_ns != 0 && stream->pace_until_ns < now_ns) {
-			stream->pace_until_ns = 0;
-			set_wakes(stream, stream->options.rate <= RATE_WAKES);
-		}
 		if (waits++ == 5) {
 			*timed_out = true;
 			return NULL;
 		}
-		kernel_ring_wait(stream->ring, stream->facts.wakes ? WAIT_MS : WAIT_ALONE);
+		wait_for_records(stream, now_ns);
 	}
 }
 
@@ -510,10 +501,7 @@ static void done(struct stream *this)
 
 static void keep_pace(struct stream *this)
 {
-	struct kernel_stream *stream = of(this);
-
-	stream->pace_until_ns = monotonic_ns() + PACE_NS;
-	set_wakes(stream, true);
+	kernel_pace_ask(&of(this)->pace, monotonic_ns());
 }
 
 static void stop(struct stream *stream)
@@ -580,7 +568,8 @@ struct error *kernel_stream_create(const struct session *session, const struct k
 		error = error_no_memory();
 	else
 		error = kernel_process_facts(&session->ruby, stream->sample.copy, &stream->facts);
-	stream->facts.wakes = options->rate <= RATE_WAKES;
+	kernel_pace_init(&stream->pace, options->rate, RING_BYTES, monotonic_ns());
+	stream->facts.wakes = kernel_pace_wakes(&stream->pace, monotonic_ns());
 	if (!error)
 		error = kernel_programs_load(KERNEL_FORM_BEST, true, &stream->programs);
 	if (!error)

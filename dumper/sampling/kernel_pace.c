@@ -1,0 +1,48 @@
+#include "sampling/kernel_pace.h"
+
+/* How long each stack wakes rbdump after a new stack. */
+#define NEW_NS UINT64_C(100000000)
+
+/* How long each stack wakes rbdump after kernel_pace_ask(). */
+#define ASKED_NS UINT64_C(10000000000)
+
+/* How long to wait for stacks that wake rbdump; and if none does, at least and at most. */
+#define WAIT_MS	      20
+#define WAIT_LEAST_MS 2
+#define WAIT_MOST_MS  10
+
+void kernel_pace_init(struct kernel_pace *pace, double rate, size_t ring_bytes, uint64_t now_ns)
+{
+	*pace = (struct kernel_pace){.rate = rate, .ring_bytes = ring_bytes, .wait_ms = WAIT_LEAST_MS};
+	kernel_pace_new_stack(pace, now_ns);
+}
+
+void kernel_pace_new_stack(struct kernel_pace *pace, uint64_t now_ns)
+{
+	if (pace->rate <= KERNEL_RATE_WAKES)
+		pace->new_until_ns = now_ns + NEW_NS;
+}
+
+void kernel_pace_ask(struct kernel_pace *pace, uint64_t now_ns)
+{
+	pace->asked_until_ns = now_ns + ASKED_NS;
+}
+
+void kernel_pace_found(struct kernel_pace *pace, size_t bytes)
+{
+	/* The stacks of a whole CPU may come together, so most of the ring stays free. */
+	if (bytes > pace->ring_bytes / 8)
+		pace->wait_ms = WAIT_LEAST_MS;
+	else if (bytes < pace->ring_bytes / 32 && pace->wait_ms < WAIT_MOST_MS)
+		pace->wait_ms++;
+}
+
+bool kernel_pace_wakes(const struct kernel_pace *pace, uint64_t now_ns)
+{
+	return now_ns < pace->new_until_ns || now_ns < pace->asked_until_ns;
+}
+
+int kernel_pace_wait_ms(const struct kernel_pace *pace, bool wakes)
+{
+	return wakes ? WAIT_MS : pace->wait_ms;
+}

@@ -1,0 +1,71 @@
+/* When stacks that the kernel copies wake rbdump, and how long it waits if they do not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "sampling/kernel_pace.h"
+
+#define RING UINT64_C(8388608)
+#define MS   UINT64_C(1000000)
+
+static void test_new_stacks_wake(void **state)
+{
+	struct kernel_pace pace;
+
+	(void)state;
+	kernel_pace_init(&pace, 99, RING, 0);
+	assert_true(kernel_pace_wakes(&pace, 1));
+	assert_false(kernel_pace_wakes(&pace, 100 * MS));
+	kernel_pace_new_stack(&pace, 500 * MS);
+	assert_true(kernel_pace_wakes(&pace, 599 * MS));
+	assert_false(kernel_pace_wakes(&pace, 600 * MS));
+}
+
+static void test_high_rates_do_not_wake(void **state)
+{
+	struct kernel_pace pace;
+
+	(void)state;
+	kernel_pace_init(&pace, 10000, RING, 0);
+	assert_false(kernel_pace_wakes(&pace, 1));
+	kernel_pace_new_stack(&pace, 1);
+	assert_false(kernel_pace_wakes(&pace, 2));
+	/* Unless names come too late. */
+	kernel_pace_ask(&pace, 2);
+	assert_true(kernel_pace_wakes(&pace, 9000 * MS));
+	assert_false(kernel_pace_wakes(&pace, 10001 * MS));
+}
+
+static void test_waits_fit_the_ring(void **state)
+{
+	struct kernel_pace pace;
+	int first;
+
+	(void)state;
+	kernel_pace_init(&pace, 1000, RING, 0);
+	first = kernel_pace_wait_ms(&pace, false);
+	assert_int_equal(first, 2);
+	for (int i = 0; i < 20; i++)
+		kernel_pace_found(&pace, 1000);
+	assert_int_equal(kernel_pace_wait_ms(&pace, false), 10);
+	/* As many as in ten milliseconds at this rate: it stays. */
+	kernel_pace_found(&pace, RING / 16);
+	assert_int_equal(kernel_pace_wait_ms(&pace, false), 10);
+	kernel_pace_found(&pace, RING / 4);
+	assert_int_equal(kernel_pace_wait_ms(&pace, false), first);
+	assert_int_equal(kernel_pace_wait_ms(&pace, true), 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_new_stacks_wake),
+	    cmocka_unit_test(test_high_rates_do_not_wake),
+	    cmocka_unit_test(test_waits_fit_the_ring),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
