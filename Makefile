@@ -44,7 +44,7 @@ ALL_LDLIBS = -pthread -lm -lrt $(LDFLAGS) $(SANFLAGS) $(shell pkg-config --libs 
 
 # What runs in the kernel, and what is not built: either that which samples in the kernel, or that which says that it is absent.
 BPF_SOURCES := $(wildcard dumper/kernel/*.bpf.c)
-UNBUILT := $(if $(filter 1,$(KERNEL)),dumper/kernel/absent.c,dumper/kernel/programs.c dumper/kernel/ring.c)
+UNBUILT := $(if $(filter 1,$(KERNEL)),dumper/kernel/absent.c,dumper/kernel/programs.c dumper/kernel/maps.c dumper/kernel/ring.c)
 SOURCES := $(filter-out $(BPF_SOURCES) $(UNBUILT),$(sort $(wildcard dumper/*.c dumper/*/*.c gen/*.c)))
 GENERATED := $(B)/gen/layout_fields.c $(B)/gen/syscalls.c $(B)/gen/flamegraph_page.c $(B)/gen/profile.pb-c.c $(B)/gen/help.c
 GENERATED_HEADERS := $(B)/gen/layout_fields.h $(B)/gen/profile.pb-c.h $(if $(filter 1,$(KERNEL)),$(B)/gen/stacks.skel.h)

@@ -123,11 +123,6 @@ static bool send_layout(const struct job *job, const struct layout *layout, cons
 			   elf, debug, text, length);
 }
 
-static int ascending(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
 /* Duplicates a descriptor if it is one of the three standard ones: rbdump may have been started without these. */
 static int above_standard(int fd)
 {
@@ -142,22 +137,6 @@ static void replace_standard(void)
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (null < 0 || (null != fd && dup2(null, fd) < 0))
 			close(fd);
-}
-
-/* Closes all files except the standard ones and those in `kept`: this process must not have rbdump's other files. */
-static void close_others(const int *kept, size_t count)
-{
-	int sorted[4], from = STDERR_FILENO + 1;
-
-	memcpy(sorted, kept, count * sizeof(*kept));
-	qsort(sorted, count, sizeof(sorted[0]), ascending);
-	for (size_t i = 0; i < count; i++) {
-		if (sorted[i] > from)
-			close_files((unsigned int)from, (unsigned int)sorted[i] - 1);
-		if (sorted[i] >= from)
-			from = sorted[i] + 1;
-	}
-	close_files((unsigned int)from, ~0u);
 }
 
 /* Opens the given root folder: the path /proc/PID/root needs privileges, but an open descriptor does not. */
@@ -198,7 +177,8 @@ static bool work(struct job *job)
 	}
 	open_root(job, kept, &count);
 	replace_standard();
-	close_others(kept, count);
+	/* This process must not have rbdump's other files. */
+	close_files_except(kept, count);
 	failed = confine(job->answer, !job->options.fd && strncmp(job->path, "/proc/", strlen("/proc/")) == 0,
 			 !job->options.no_server && urls && *urls);
 	if (failed)

@@ -14,13 +14,13 @@ from harness import kernel
 from harness.dump import run
 from harness.experiment import GRAPH, Graph, experiment, summary
 from harness.places import PLACES, Inhabitant
-from harness.process import children_of, is_untouched, schedstat, tasks, wait_until
+from harness.process import children_of, is_untouched, name_of, schedstat, tasks, wait_until
 from harness.recorded import check_counts, check_well_formed
 from harness.recording import SECOND, Recording, Running, report, shares_of
 from harness.swap import swap, swap_out, swapped_out
 from harness.symbolize import probe_path
 
-NO_PERMISSION = 4
+FAILED, NO_PERMISSION = 2, 4
 RATE = 1000
 TICK_NS = 10_000_000  # of the kernel's clock, at most
 VARIANTS = ["deep", "blocks", "exceptions", "fibers", "tailcalls", "threads", "ractors", "gc"]
@@ -254,8 +254,33 @@ def test_kill_leaves_nothing(ruby, rbdump, tmp_path, verb):
             with subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, start_new_session=True) as process:
                 wait_until(lambda: kernel.programs() - before[0], "the program is loaded")
                 os.killpg(process.pid, signal.SIGKILL)
-            wait_until(lambda: not kernel.programs() - before[0] and not kernel.maps() - before[1], "all of it is gone")
+            wait_until(lambda: not kernel.programs() - before[0] and not kernel.maps().keys() - before[1].keys(), "all of it is gone")
         assert is_untouched(graph.pid)
+
+
+@pytest.mark.any_ruby
+def test_one_program_for_all(ruby, rbdump, file):
+    """However many processes are recorded, one program samples all. One whose capture was killed is sampled no more."""
+    before = kernel.programs(), kernel.maps()
+    with Running(ruby, "shares/time_lines.rb") as first, Running(ruby, "shares/time_lines.rb") as second:
+        pids = {first.pid, second.pid}
+        with Recording(rbdump, "-p", first.pid, "-p", second.pid, "--mode", "kernel", file=file) as recording:
+            recording.wait_until(lambda profile: set(profile.pids()) == pids, "both are recorded")
+            assert len(kernel.programs() - before[0]) == 1
+            [table] = [one for one, name in kernel.maps().items() if name == "processes" and one not in before[1]]
+            assert kernel.sampled(table) == pids
+            captures = [pid for pid in children_of(recording.pid) if name_of(pid) == "rbdump"]
+            assert len(captures) == 2
+            os.kill(min(captures), signal.SIGKILL)
+            wait_until(lambda: kernel.sampled(table) == {second.pid}, "one is not sampled any more")
+            end = time.time_ns()
+            recording.wait_until(lambda profile: profile.end() > end, "the other is recorded on")
+            status, _, errors = recording.end(signal.SIGINT)
+        assert status == FAILED, errors
+        assert f"process {first.pid} is no longer recorded" in errors
+        first.finish()
+        second.finish()
+    assert set(report(rbdump, file, "--idle").pids()) == pids
 
 
 @pytest.mark.any_ruby

@@ -22,6 +22,7 @@ struct kernel_blocks {
 	struct sampler *sampler;
 	struct old_objects *old;
 	struct kernel_programs *programs;
+	struct kernel_maps maps;
 	struct kernel_ring *ring;
 	bool wakes; /* each sample wakes the calling thread */
 	struct sample sample;
@@ -50,7 +51,9 @@ struct error *kernel_blocks_create(const struct session *session, const struct s
 	if (!error)
 		error = kernel_ring_create(RING_BYTES, &blocks->ring);
 	if (!error)
-		error = kernel_programs_follow(blocks->programs, session->target->pid, &facts, blocks->ring);
+		blocks->maps = kernel_programs_maps(blocks->programs);
+	if (!error)
+		error = kernel_maps_follow(&blocks->maps, session->target->pid, &facts, blocks->ring);
 	if (error) {
 		kernel_blocks_destroy(blocks);
 		return error;
@@ -125,8 +128,7 @@ struct error *kernel_blocks_run(struct kernel_blocks *blocks, const struct block
 	old_objects_forget(blocks->old);
 	for (size_t i = 0; i < block->nr_subjects; i++)
 		if (block->subjects[i].tid != 0)
-			kernel_programs_set_thread(blocks->programs, block->subjects[i].tid,
-						   block->subjects[i].extent.thread);
+			kernel_maps_set_thread(&blocks->maps, block->subjects[i].tid, block->subjects[i].extent.thread);
 	/* A thread that takes all the time it can get must not have that priority. */
 	if (blocks->wakes)
 		ret->realtime = priority_raise(PRIORITY_SAMPLES);
@@ -142,6 +144,6 @@ struct error *kernel_blocks_run(struct kernel_blocks *blocks, const struct block
 		priority_lower();
 	ret->wall_us = (double)elapsed_ns(&began) / 1e3;
 	for (size_t i = 0; i < block->nr_subjects; i++)
-		kernel_programs_forget_thread(blocks->programs, block->subjects[i].tid);
+		kernel_maps_forget_thread(&blocks->maps, block->subjects[i].tid);
 	return error;
 }

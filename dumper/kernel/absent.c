@@ -1,5 +1,5 @@
 /*
- * What there is instead of programs.c and ring.c if this rbdump is built without libbpf, clang or bpftool: it says so.
+ * What there is instead of programs.c, maps.c and ring.c if this rbdump is built without libbpf, clang or bpftool: it says so.
  */
 #include "kernel/programs.h"
 
@@ -11,11 +11,6 @@ struct error *kernel_programs_load(enum kernel_form form, bool waits, struct ker
 	return error_create(EXIT_FAILED,
 			    "this rbdump was built without libbpf, clang or bpftool, so it cannot sample in the "
 			    "kernel; install them, and build rbdump again");
-}
-
-struct error *kernel_programs_try(void)
-{
-	return kernel_programs_load(KERNEL_FORM_BEST, true, &(struct kernel_programs *){NULL});
 }
 
 void kernel_programs_destroy(struct kernel_programs *programs)
@@ -34,53 +29,71 @@ void kernel_programs_end(struct kernel_programs *programs)
 	(void)programs;
 }
 
-struct error *kernel_programs_follow(struct kernel_programs *programs, pid_t pid, const struct kernel_facts *facts,
-				     const struct kernel_ring *ring)
+struct kernel_maps kernel_programs_maps(const struct kernel_programs *programs)
+{
+	(void)programs;
+	return (struct kernel_maps){.fds = {-1, -1, -1, -1, -1}};
+}
+
+struct error *kernel_maps_follow(const struct kernel_maps *maps, pid_t pid, const struct kernel_facts *facts,
+				 const struct kernel_ring *ring)
 {
 	(void)pid;
 	(void)facts;
 	(void)ring;
-	return kernel_programs_load(KERNEL_FORM_BEST, false, &programs);
+	return kernel_programs_load(KERNEL_FORM_BEST, false, &(struct kernel_programs *){NULL});
 }
 
-struct error *kernel_programs_change(struct kernel_programs *programs, pid_t pid, const struct kernel_facts *facts)
+struct error *kernel_maps_change(const struct kernel_maps *maps, pid_t pid, const struct kernel_facts *facts)
 {
 	(void)pid;
 	(void)facts;
-	return kernel_programs_load(KERNEL_FORM_BEST, false, &programs);
+	return kernel_programs_load(KERNEL_FORM_BEST, false, &(struct kernel_programs *){NULL});
 }
 
-bool kernel_programs_set_thread(struct kernel_programs *programs, pid_t tid, uint64_t thread)
+void kernel_maps_leave(const struct kernel_maps *maps, pid_t pid)
 {
-	(void)programs;
+	(void)maps;
+	(void)pid;
+}
+
+void kernel_maps_forget(const struct kernel_maps *maps, pid_t pid)
+{
+	(void)maps;
+	(void)pid;
+}
+
+bool kernel_maps_set_thread(const struct kernel_maps *maps, pid_t tid, uint64_t thread)
+{
+	(void)maps;
 	(void)tid;
 	(void)thread;
 	return false;
 }
 
-void kernel_programs_set_chance(struct kernel_programs *programs, pid_t tid, double chance)
+void kernel_maps_set_chance(const struct kernel_maps *maps, pid_t tid, double chance)
 {
-	(void)programs;
+	(void)maps;
 	(void)tid;
 	(void)chance;
 }
 
-struct kernel_thread kernel_programs_thread(const struct kernel_programs *programs, pid_t tid)
+struct kernel_thread kernel_maps_thread(const struct kernel_maps *maps, pid_t tid)
 {
-	(void)programs;
+	(void)maps;
 	(void)tid;
 	return (struct kernel_thread){0};
 }
 
-void kernel_programs_forget_thread(struct kernel_programs *programs, pid_t tid)
+void kernel_maps_forget_thread(const struct kernel_maps *maps, pid_t tid)
 {
-	(void)programs;
+	(void)maps;
 	(void)tid;
 }
 
-struct kernel_counts kernel_programs_counts(const struct kernel_programs *programs, pid_t pid)
+struct kernel_counts kernel_maps_counts(const struct kernel_maps *maps, pid_t pid)
 {
-	(void)programs;
+	(void)maps;
 	(void)pid;
 	return (struct kernel_counts){0};
 }

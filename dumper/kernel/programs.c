@@ -145,15 +145,6 @@ struct error *kernel_programs_load(enum kernel_form form, bool waits, struct ker
 	return NULL;
 }
 
-struct error *kernel_programs_try(void)
-{
-	struct kernel_programs *programs = NULL;
-	struct error *error = kernel_programs_load(KERNEL_FORM_BEST, true, &programs);
-
-	kernel_programs_destroy(programs);
-	return error;
-}
-
 void kernel_programs_destroy(struct kernel_programs *programs)
 {
 	if (!programs)
@@ -218,68 +209,13 @@ void kernel_programs_end(struct kernel_programs *programs)
 	programs->switched = programs->woken = NULL;
 }
 
-static int map_of(const struct bpf_map *map)
+struct kernel_maps kernel_programs_maps(const struct kernel_programs *programs)
 {
-	return bpf_map__fd(map);
-}
-
-static struct error *cannot_sample(pid_t pid)
-{
-	return error_create(EXIT_FAILED, "the kernel cannot sample process %d: %s", pid, strerror(errno));
-}
-
-struct error *kernel_programs_change(struct kernel_programs *programs, pid_t pid, const struct kernel_facts *facts)
-{
-	return bpf_map_update_elem(map_of(programs->stacks->maps.processes), &pid, facts, BPF_ANY) == 0
-		   ? NULL
-		   : cannot_sample(pid);
-}
-
-struct error *kernel_programs_follow(struct kernel_programs *programs, pid_t pid, const struct kernel_facts *facts,
-				     const struct kernel_ring *ring)
-{
-	const struct kernel_counts none = {0};
-	const int fd = kernel_ring_fd(ring);
-
-	/* The facts come last: the program does nothing for a process without any. */
-	if (bpf_map_update_elem(map_of(programs->stacks->maps.rings), &pid, &fd, BPF_ANY) == 0 &&
-	    bpf_map_update_elem(map_of(programs->stacks->maps.counts), &pid, &none, BPF_ANY) == 0)
-		return kernel_programs_change(programs, pid, facts);
-	return cannot_sample(pid);
-}
-
-bool kernel_programs_set_thread(struct kernel_programs *programs, pid_t tid, uint64_t thread)
-{
-	const struct kernel_thread known = {.thread = thread};
-
-	return bpf_map_update_elem(map_of(programs->stacks->maps.threads), &tid, &known, BPF_ANY) == 0;
-}
-
-void kernel_programs_set_chance(struct kernel_programs *programs, pid_t tid, double chance)
-{
-	const uint32_t of = (uint32_t)(chance * UINT32_MAX);
-
-	bpf_map_update_elem(map_of(programs->stacks->maps.chances), &tid, &of, BPF_ANY);
-}
-
-struct kernel_thread kernel_programs_thread(const struct kernel_programs *programs, pid_t tid)
-{
-	struct kernel_thread thread = {0};
-
-	bpf_map_lookup_elem(map_of(programs->stacks->maps.threads), &tid, &thread);
-	return thread;
-}
-
-void kernel_programs_forget_thread(struct kernel_programs *programs, pid_t tid)
-{
-	bpf_map_delete_elem(map_of(programs->stacks->maps.threads), &tid);
-	bpf_map_delete_elem(map_of(programs->stacks->maps.chances), &tid);
-}
-
-struct kernel_counts kernel_programs_counts(const struct kernel_programs *programs, pid_t pid)
-{
-	struct kernel_counts counts = {0};
-
-	bpf_map_lookup_elem(map_of(programs->stacks->maps.counts), &pid, &counts);
-	return counts;
+	return (struct kernel_maps){.fds = {
+					[KERNEL_PROCESSES] = bpf_map__fd(programs->stacks->maps.processes),
+					[KERNEL_RINGS] = bpf_map__fd(programs->stacks->maps.rings),
+					[KERNEL_COUNTS] = bpf_map__fd(programs->stacks->maps.counts),
+					[KERNEL_THREADS] = bpf_map__fd(programs->stacks->maps.threads),
+					[KERNEL_CHANCES] = bpf_map__fd(programs->stacks->maps.chances),
+				    }};
 }

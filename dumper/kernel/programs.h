@@ -1,8 +1,8 @@
 /*
  * Sampling in the kernel: a program in the kernel (stacks.bpf.c) copies the stack of a thread when the clock of the
  * thread's CPU interrupts the thread. No thread is stopped, woken or scheduled for this. The sampled thread cannot run
- * while its stack is copied. This module loads the program, and tells the program which processes and threads to
- * sample.
+ * while its stack is copied. This module loads the program and runs it. Which processes the program samples is set in
+ * its maps (maps.h).
  *
  * When the last descriptor of the program is closed, the kernel removes the program and everything that belongs to it.
  * So the program is removed even if rbdump is killed.
@@ -18,7 +18,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "kernel/ring.h"
+#include "kernel/maps.h"
 
 struct kernel_programs;
 
@@ -34,8 +34,6 @@ enum kernel_form {
  * Fails with EXIT_NO_PERMISSION if the kernel refuses, and with EXIT_FAILED if this kernel cannot run the program.
  */
 struct error *kernel_programs_load(enum kernel_form form, bool waits, struct kernel_programs **ret);
-/* Checks whether the program can be loaded. Fails with the same errors as kernel_programs_load(). */
-struct error *kernel_programs_try(void);
 void kernel_programs_destroy(struct kernel_programs *programs); /* NULL is fine */
 
 /*
@@ -46,31 +44,7 @@ struct error *kernel_programs_begin(struct kernel_programs *programs, double rat
 /* From this call on, the program no longer runs. */
 void kernel_programs_end(struct kernel_programs *programs);
 
-/*
- * From this call on, the program writes the samples of a process to a ring. The ring must exist as long as the program
- * writes to it.
- */
-struct error *kernel_programs_follow(struct kernel_programs *programs, pid_t pid, const struct kernel_facts *facts,
-				     const struct kernel_ring *ring);
-/* Replaces the facts of a process for which kernel_programs_follow() was called. */
-struct error *kernel_programs_change(struct kernel_programs *programs, pid_t pid, const struct kernel_facts *facts);
-
-/*
- * Tells the program which rb_thread_t a native thread has. Call this function only for threads of a process for which
- * kernel_programs_follow() was called. The program samples only threads for which this function was called. Returns
- * false if the program has no room for another thread.
- */
-bool kernel_programs_set_thread(struct kernel_programs *programs, pid_t tid, uint64_t thread);
-/*
- * Sets the probability, from 0 to 1, that a thread's stack is copied when the thread begins to wait. At first, the
- * probability is 1.
- */
-void kernel_programs_set_chance(struct kernel_programs *programs, pid_t tid, double chance);
-/* What the program knows of a thread. All members are 0 if the program does not know the thread. */
-struct kernel_thread kernel_programs_thread(const struct kernel_programs *programs, pid_t tid);
-void kernel_programs_forget_thread(struct kernel_programs *programs, pid_t tid);
-
-/* How many records of a process have been lost since kernel_programs_follow() was called for the process. */
-struct kernel_counts kernel_programs_counts(const struct kernel_programs *programs, pid_t pid);
+/* Returns the maps of the program. They are valid until kernel_programs_destroy(). */
+struct kernel_maps kernel_programs_maps(const struct kernel_programs *programs);
 
 #endif

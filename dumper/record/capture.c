@@ -348,6 +348,7 @@ static struct error *create_stream(const struct capture *capture, const struct s
 	    .samplers = &options->control->samplers,
 	};
 	const struct kernel_stream_options in_kernel = {
+	    .maps = options->maps,
 	    .rate = options->rate,
 	    .origin = options->origin,
 	    .stop = &options->control->stop,

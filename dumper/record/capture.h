@@ -11,6 +11,7 @@
 #ifndef RBDUMP_CAPTURE_H
 #define RBDUMP_CAPTURE_H
 
+#include "kernel/maps.h"
 #include "recording/profile.h"
 #include "sampling/sampler.h"
 
@@ -41,6 +42,7 @@ struct capture_options {
 	double rate;
 	double max_cpu; /* the share of one CPU that all captures together may use */
 	const struct source *source;
+	struct kernel_maps maps;    /* used if `source->in_kernel` is set: of the program that samples all targets */
 	bool states[SAMPLE_STATES]; /* which thread states to record */
 	const char *offsets;
 	bool nearest; /* as in session_options */

@@ -16,20 +16,19 @@
 #define READ_BYTES 65536u
 
 /*
- * In a capture: closes all files except standard error and `fd`, and returns the new number of `fd`. If the recording goes
- * to a pipe, the reader of that pipe must not have to wait for a capture that hangs.
+ * In a capture: closes all files except standard error, `fd` and the kernel's maps. If the recording goes to a pipe, the
+ * reader of that pipe must not have to wait for a capture that hangs.
  */
-static int keep_only(int fd)
+static void keep_only(int fd, const struct kernel_maps *maps)
 {
-	const int kept = STDERR_FILENO + 1;
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), kept[1 + KERNEL_MAPS] = {fd};
+	size_t count = 1;
 
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
-	dup2(fd, kept);
-	close_files((unsigned int)kept + 1, ~0U);
-	fcntl(kept, F_SETFD, FD_CLOEXEC);
-	return kept;
+	for (; maps && count <= KERNEL_MAPS; count++)
+		kept[count] = maps->fds[count - 1];
+	close_files_except(kept, count);
 }
 
 struct error *followed_begin(struct followed_list *list, const struct capture_options *options, uint64_t started)
@@ -47,7 +46,8 @@ struct error *followed_begin(struct followed_list *list, const struct capture_op
 	pid = fork();
 	if (pid == 0) {
 		worker_begin(self);
-		_exit(capture_run(&mine, keep_only(ends[1])));
+		keep_only(ends[1], mine.source->in_kernel ? &mine.maps : NULL);
+		_exit(capture_run(&mine, ends[1]));
 	}
 	close(ends[1]);
 	if (pid < 0) {

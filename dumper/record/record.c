@@ -16,7 +16,6 @@
 #include "base/text.h"
 #include "guard/stop_guard.h"
 #include "guard/worker.h"
-#include "kernel/programs.h"
 #include "record/messages.h"
 #include "record/recorder.h"
 #include "record/signals.h"
@@ -199,12 +198,23 @@ static void begin_ending(struct recorder *recorder)
 	clock_gettime(CLOCK_MONOTONIC, &recorder->ending);
 }
 
+/* Ends what a capture has asked of the program in the kernel: one that was killed has not done so. */
+static void leave_in_kernel(const struct recorder *recorder, pid_t pid)
+{
+	const struct kernel_maps maps = kernel_programs_maps(recorder->programs);
+
+	kernel_maps_leave(&maps, pid);
+	kernel_maps_forget(&maps, pid);
+}
+
 /* A capture has ended. */
 static struct error *note_ended(struct recorder *recorder, struct followed *of)
 {
 	struct error *error = NULL;
 
 	reap(recorder);
+	if (recorder->programs)
+		leave_in_kernel(recorder, of->pid);
 	if (!of->ended) {
 		struct text text = {0};
 
@@ -428,16 +438,31 @@ static struct error *prepare(struct recorder *recorder)
 	return output_open(options->raw ? options->report.output : NULL, options->named, &head, &recorder->output);
 }
 
+/* Begins to sample in the kernel: before a command is started, which would run for nothing if that is refused. */
+static struct error *begin_in_kernel(struct recorder *recorder)
+{
+	struct error *error;
+
+	if (!recorder->options->source->in_kernel)
+		return NULL;
+	error = kernel_programs_load(KERNEL_FORM_BEST, true, &recorder->programs);
+	return error ? error : kernel_programs_begin(recorder->programs, recorder->options->rate);
+}
+
 static struct error *record(struct recorder *recorder)
 {
 	struct error *error = prepare(recorder), *finished;
 
+	if (!error)
+		error = begin_in_kernel(recorder);
 	if (!error)
 		error = recorder_begin(recorder);
 	if (!error)
 		error = run(recorder);
 	if (recorder->control)
 		begin_ending(recorder);
+	kernel_programs_destroy(recorder->programs);
+	recorder->programs = NULL;
 	if (!recorder->output)
 		return error;
 	/* Keeps what can be kept, also after an error. */
@@ -469,9 +494,6 @@ int record_main(const struct record_options *options)
 
 	worker_block_child_signal();
 	error = options->raw ? NULL : report_check(&options->report);
-	/* Before a command is started, which would run for nothing. */
-	if (!error && options->source->in_kernel)
-		error = kernel_programs_try();
 	if (!error)
 		error = stop_guard_begin();
 	if (!error)

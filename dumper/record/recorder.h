@@ -4,6 +4,7 @@
 #ifndef RBDUMP_RECORDER_H
 #define RBDUMP_RECORDER_H
 
+#include "kernel/programs.h"
 #include "record/candidates.h"
 #include "record/execs.h"
 #include "record/followed.h"
@@ -20,6 +21,8 @@ struct recorder {
 	struct timespec before_began; /* when the previous part began */
 	struct timespec sampled;      /* when the first Ruby process was found; before that, equal to `origin` */
 
+	struct kernel_programs
+	    *programs; /* the program that samples all processes; NULL unless the source is in the kernel */
 	struct output *output;
 	struct followed_list followed;
 	struct profile_counts counts; /* the sample counts of processes whose captures have ended */

@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/watchdog.h"
-#include "kernel/programs.h"
 #include "sampling/cpu_limit.h"
 #include "sampling/kernel_pace.h"
 #include "sampling/kernel_process.h"
@@ -42,7 +41,6 @@ struct kernel_stream {
 	struct stream stream;
 	const struct session *session;
 	struct kernel_stream_options options;
-	struct kernel_programs *programs;
 	struct kernel_ring *ring;
 	struct sampler *sampler;
 	struct stack_cache *cache;
@@ -66,6 +64,7 @@ struct kernel_stream {
 	uint32_t skipped; /* how many stacks of the clock it did not allow, and that were not reported yet */
 	struct kernel_facts facts;
 	struct kernel_pace pace;
+	bool follows; /* the program in the kernel samples the process */
 	bool stopped;
 	struct observation seen;
 };
@@ -78,6 +77,14 @@ static struct kernel_stream *of(struct stream *stream)
 static bool is_over(const struct kernel_stream *stream)
 {
 	return stream->stopped || *stream->options.stop;
+}
+
+/* Ends the sampling of the process. */
+static void leave(struct kernel_stream *stream)
+{
+	if (stream->follows)
+		kernel_maps_leave(&stream->options.maps, stream->session->target->pid);
+	stream->follows = false;
 }
 
 /* ---- observations */
@@ -284,7 +291,7 @@ static bool read_long_wait(struct kernel_stream *stream, struct kernel_follow *f
 	    !task_sleeps_on(&follow->subject.task, &look))
 		return false;
 	/* It is not known of the first wait when that began. */
-	out_ns = kernel_programs_thread(stream->programs, follow->subject.tid).out_ns;
+	out_ns = kernel_maps_thread(&stream->options.maps, follow->subject.tid).out_ns;
 	return out_ns == 0 || out_ns == follow->line.began_ns;
 }
 
@@ -322,7 +329,7 @@ static void adapt(struct kernel_stream *stream, struct kernel_follow *follow, do
 	if (follow->ended || (chance > 0.8 * follow->chance && chance < 1.25 * follow->chance))
 		return;
 	follow->chance = chance;
-	kernel_programs_set_chance(stream->programs, follow->subject.tid, chance);
+	kernel_maps_set_chance(&stream->options.maps, follow->subject.tid, chance);
 }
 
 /*
@@ -331,7 +338,7 @@ static void adapt(struct kernel_stream *stream, struct kernel_follow *follow, do
  */
 static void count_lost(struct kernel_stream *stream)
 {
-	const struct kernel_counts counts = kernel_programs_counts(stream->programs, stream->session->target->pid);
+	const struct kernel_counts counts = kernel_maps_counts(&stream->options.maps, stream->session->target->pid);
 	const uint64_t all = counts.full + counts.unread + counts.dropped;
 
 	stream->lost = counts.full + counts.unread + stream->no_slots;
@@ -418,7 +425,7 @@ static void wait_for_records(struct kernel_stream *stream, uint64_t now_ns)
 
 	if (stream->facts.wakes != wakes) {
 		stream->facts.wakes = wakes;
-		error_destroy(kernel_programs_change(stream->programs, stream->session->target->pid, &stream->facts));
+		error_destroy(kernel_maps_change(&stream->options.maps, stream->session->target->pid, &stream->facts));
 	}
 	kernel_ring_wait(stream->ring, kernel_pace_wait_ms(&stream->pace, wakes));
 	if (!wakes)
@@ -437,7 +444,8 @@ static struct error *begin(struct stream *this)
 	cpu_limit_begin(&stream->limit, share_of(stream), &now, &used);
 	kernel_sample_begin(stream->sampler);
 	/* The threads come after that: what they do since they were looked at is told then. */
-	error = kernel_programs_begin(stream->programs, stream->options.rate);
+	error = kernel_maps_follow(&stream->options.maps, stream->session->target->pid, &stream->facts, stream->ring);
+	stream->follows = !error;
 	stream->flushed_ns = stream->cached_ns = monotonic_ns();
 	kernel_threads_keep(&stream->threads, stream->flushed_ns);
 	return error;
@@ -468,7 +476,7 @@ static const struct observation *next(struct stream *this, bool *timed_out)
 		}
 		/* What is left to take is then what is in the ring: else there might always be more. */
 		if (is_over(stream))
-			kernel_programs_end(stream->programs);
+			leave(stream);
 		now_ns = monotonic_ns();
 		keep_limit(stream, now_ns);
 		seen = take_records(stream, stream->flushed_ns + FLUSH_NS);
@@ -511,7 +519,7 @@ static void stop(struct stream *stream)
 
 static bool end(struct stream *this)
 {
-	kernel_programs_end(of(this)->programs);
+	leave(of(this));
 	names_priority_end(&of(this)->priority);
 	return false;
 }
@@ -521,7 +529,7 @@ static void destroy(struct stream *this)
 	struct kernel_stream *stream = of(this);
 
 	kernel_threads_clear(&stream->threads);
-	kernel_programs_destroy(stream->programs);
+	leave(stream);
 	kernel_ring_destroy(stream->ring);
 	sampler_destroy(stream->sampler);
 	stack_cache_destroy(stream->cache);
@@ -571,12 +579,8 @@ struct error *kernel_stream_create(const struct session *session, const struct k
 	kernel_pace_init(&stream->pace, options->rate, RING_BYTES, monotonic_ns());
 	stream->facts.wakes = kernel_pace_wakes(&stream->pace, monotonic_ns());
 	if (!error)
-		error = kernel_programs_load(KERNEL_FORM_BEST, true, &stream->programs);
-	if (!error)
 		error = kernel_ring_create(RING_BYTES, &stream->ring);
-	if (!error)
-		error = kernel_programs_follow(stream->programs, session->target->pid, &stream->facts, stream->ring);
-	stream->threads.programs = stream->programs;
+	stream->threads.maps = options->maps;
 	if (error) {
 		destroy(&stream->stream);
 		return error;

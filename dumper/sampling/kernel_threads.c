@@ -33,7 +33,7 @@ bool kernel_threads_init(struct kernel_threads *threads, const struct session *s
 static void forget(struct kernel_threads *threads, struct kernel_follow *follow)
 {
 	if (!follow->ended)
-		kernel_programs_forget_thread(threads->programs, follow->subject.tid);
+		kernel_maps_forget_thread(&threads->maps, follow->subject.tid);
 	subject_close(&follow->subject);
 	time_slots_release(threads->slots, follow->wait_slot);
 	time_line_clear(&follow->line);
@@ -60,7 +60,7 @@ void kernel_threads_end(struct kernel_threads *threads, struct kernel_follow *fo
 {
 	time_line_until(&follow->line, time_ns);
 	follow->ended = true;
-	kernel_programs_forget_thread(threads->programs, follow->subject.tid);
+	kernel_maps_forget_thread(&threads->maps, follow->subject.tid);
 }
 
 /* The entry of a thread of a list; NULL if it has none. A thread with another native thread is another one. */
@@ -96,7 +96,7 @@ static struct kernel_follow *begin(struct kernel_threads *threads, const struct 
 	follow = &threads->of[threads->count];
 	*follow =
 	    (struct kernel_follow){.thread = *thread, .since_ns = monotonic_ns(), .wait_slot = TIME_NONE, .chance = 1};
-	if (!kernel_programs_set_thread(threads->programs, tid, thread->address))
+	if (!kernel_maps_set_thread(&threads->maps, tid, thread->address))
 		return NULL;
 	threads->count++;
 	subject_open(&follow->subject, threads->session->target->pid, tid, thread->address, thread->ec);
@@ -114,7 +114,7 @@ void kernel_threads_lose(struct kernel_threads *threads, uint64_t until_ns, bool
 		int syscall;
 
 		if (follow->ended ||
-		    (uint32_t)kernel_programs_thread(threads->programs, follow->subject.tid).lost == follow->lost)
+		    (uint32_t)kernel_maps_thread(&threads->maps, follow->subject.tid).lost == follow->lost)
 			continue;
 		time_line_lose(&follow->line, until_ns);
 		if (!is_now)

@@ -5,7 +5,7 @@
 #ifndef RBDUMP_KERNEL_THREADS_H
 #define RBDUMP_KERNEL_THREADS_H
 
-#include "kernel/programs.h"
+#include "kernel/maps.h"
 #include "ruby/threads.h"
 #include "sampling/sample.h"
 #include "sampling/time_line.h"
@@ -22,7 +22,7 @@ struct kernel_follow {
 	uint64_t wait_ns;
 	uint32_t lost;	   /* `lost` of the last record of the thread that was taken (struct kernel_head) */
 	unsigned int outs; /* how many waits began since the last time_line_resolve() */
-	double chance;	   /* as in kernel_programs_set_chance() */
+	double chance;	   /* as in kernel_maps_set_chance() */
 	bool listed;	   /* the thread was in the list of threads that was read last */
 	/* the thread and its time line have ended; the last pieces of the time line may still have to be taken */
 	bool ended;
@@ -30,7 +30,7 @@ struct kernel_follow {
 
 struct kernel_threads {
 	const struct session *session;
-	struct kernel_programs *programs; /* set by the caller, before the list is read for the first time */
+	struct kernel_maps maps; /* set by the caller, before the list is read for the first time */
 	struct time_slots *slots;
 	struct memory *memory; /* the snapshot from which the list of threads is read */
 	struct ruby ruby;

@@ -55,6 +55,13 @@ def programs():
 
 
 def maps():
-    """The ids of the tables and rings that are rbdump's."""
+    """The tables and rings that are rbdump's: { id: name }."""
     done = subprocess.run([bpftool(), "--json", "map", "show"], capture_output=True, text=True, check=True)
-    return {one["id"] for one in json.loads(done.stdout) if one.get("name", "") in ("rbdump_ring", "processes", "rings", "scratches")}
+    names = ("rbdump_ring", "processes", "rings", "scratches")
+    return {one["id"]: one["name"] for one in json.loads(done.stdout) if one.get("name", "") in names}
+
+
+def sampled(table):
+    """The ids of the processes that rbdump's program samples, by its table of processes."""
+    done = subprocess.run([bpftool(), "--json", "map", "dump", "id", str(table)], capture_output=True, text=True, check=True)
+    return {int.from_bytes(bytes(int(byte, 16) for byte in entry["key"]), "little") for entry in json.loads(done.stdout)}

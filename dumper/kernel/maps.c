@@ -1,0 +1,80 @@
+#include "kernel/maps.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <string.h>
+
+static struct error *cannot_sample(pid_t pid)
+{
+	return error_create(EXIT_FAILED, "the kernel cannot sample process %d: %s", pid, strerror(errno));
+}
+
+struct error *kernel_maps_change(const struct kernel_maps *maps, pid_t pid, const struct kernel_facts *facts)
+{
+	return bpf_map_update_elem(maps->fds[KERNEL_PROCESSES], &pid, facts, BPF_ANY) == 0 ? NULL : cannot_sample(pid);
+}
+
+struct error *kernel_maps_follow(const struct kernel_maps *maps, pid_t pid, const struct kernel_facts *facts,
+				 const struct kernel_ring *ring)
+{
+	const struct kernel_counts none = {0};
+	const int fd = kernel_ring_fd(ring);
+	struct error *error;
+
+	/* The facts come last: the program does nothing for a process without any. */
+	if (bpf_map_update_elem(maps->fds[KERNEL_RINGS], &pid, &fd, BPF_ANY) == 0 &&
+	    bpf_map_update_elem(maps->fds[KERNEL_COUNTS], &pid, &none, BPF_ANY) == 0)
+		error = kernel_maps_change(maps, pid, facts);
+	else
+		error = cannot_sample(pid);
+	if (error)
+		kernel_maps_leave(maps, pid);
+	return error;
+}
+
+void kernel_maps_leave(const struct kernel_maps *maps, pid_t pid)
+{
+	bpf_map_delete_elem(maps->fds[KERNEL_PROCESSES], &pid);
+	bpf_map_delete_elem(maps->fds[KERNEL_RINGS], &pid);
+}
+
+void kernel_maps_forget(const struct kernel_maps *maps, pid_t pid)
+{
+	bpf_map_delete_elem(maps->fds[KERNEL_COUNTS], &pid);
+}
+
+bool kernel_maps_set_thread(const struct kernel_maps *maps, pid_t tid, uint64_t thread)
+{
+	const struct kernel_thread known = {.thread = thread};
+
+	return bpf_map_update_elem(maps->fds[KERNEL_THREADS], &tid, &known, BPF_ANY) == 0;
+}
+
+void kernel_maps_set_chance(const struct kernel_maps *maps, pid_t tid, double chance)
+{
+	const uint32_t of = (uint32_t)(chance * UINT32_MAX);
+
+	bpf_map_update_elem(maps->fds[KERNEL_CHANCES], &tid, &of, BPF_ANY);
+}
+
+struct kernel_thread kernel_maps_thread(const struct kernel_maps *maps, pid_t tid)
+{
+	struct kernel_thread thread = {0};
+
+	bpf_map_lookup_elem(maps->fds[KERNEL_THREADS], &tid, &thread);
+	return thread;
+}
+
+void kernel_maps_forget_thread(const struct kernel_maps *maps, pid_t tid)
+{
+	bpf_map_delete_elem(maps->fds[KERNEL_THREADS], &tid);
+	bpf_map_delete_elem(maps->fds[KERNEL_CHANCES], &tid);
+}
+
+struct kernel_counts kernel_maps_counts(const struct kernel_maps *maps, pid_t pid)
+{
+	struct kernel_counts counts = {0};
+
+	bpf_map_lookup_elem(maps->fds[KERNEL_COUNTS], &pid, &counts);
+	return counts;
+}

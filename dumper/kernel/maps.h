@@ -1,0 +1,61 @@
+/*
+ * The maps of the program that samples in the kernel: through them, rbdump tells the program which processes and threads
+ * to sample. One program samples all processes of a recording. rbdump loads and runs the program (programs.h), and the
+ * captures, which are processes of their own (record/capture.h), each add one process to the maps.
+ *
+ * A map is identified by a file descriptor. So a struct kernel_maps can be copied, and is still valid after fork(), as
+ * long as the descriptors are open.
+ */
+#ifndef RBDUMP_KERNEL_MAPS_H
+#define RBDUMP_KERNEL_MAPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "kernel/ring.h"
+
+/* The file descriptors of the maps, which are described in stacks.bpf.c. */
+enum kernel_map { KERNEL_PROCESSES, KERNEL_RINGS, KERNEL_COUNTS, KERNEL_THREADS, KERNEL_CHANCES, KERNEL_MAPS };
+
+struct kernel_maps {
+	int fds[KERNEL_MAPS];
+};
+
+/*
+ * From this call on, the program writes the samples of a process to a ring. The ring must exist until
+ * kernel_maps_leave(). Fails if there are too many processes.
+ */
+struct error *kernel_maps_follow(const struct kernel_maps *maps, pid_t pid, const struct kernel_facts *facts,
+				 const struct kernel_ring *ring);
+/* Replaces the facts of a process for which kernel_maps_follow() was called. */
+struct error *kernel_maps_change(const struct kernel_maps *maps, pid_t pid, const struct kernel_facts *facts);
+/*
+ * From this call on, the program no longer samples a process. A record that another CPU is just writing may still follow.
+ * Does nothing if the process is not in the maps.
+ */
+void kernel_maps_leave(const struct kernel_maps *maps, pid_t pid);
+
+/* Forgets how many records of a process were lost. Call this function after kernel_maps_leave(). */
+void kernel_maps_forget(const struct kernel_maps *maps, pid_t pid);
+
+/*
+ * Tells the program which rb_thread_t a native thread has. Call this function only for threads of a process for which
+ * kernel_maps_follow() was called. The program samples only threads for which this function was called. Returns
+ * false if the program has no room for another thread.
+ */
+bool kernel_maps_set_thread(const struct kernel_maps *maps, pid_t tid, uint64_t thread);
+/*
+ * Sets the probability, from 0 to 1, that a thread's stack is copied when the thread begins to wait. At first, the
+ * probability is 1.
+ */
+void kernel_maps_set_chance(const struct kernel_maps *maps, pid_t tid, double chance);
+/* What the program knows of a thread. All members are 0 if the program does not know the thread. */
+struct kernel_thread kernel_maps_thread(const struct kernel_maps *maps, pid_t tid);
+void kernel_maps_forget_thread(const struct kernel_maps *maps, pid_t tid);
+
+/* How many records of a process have been lost since kernel_maps_follow() was called for the process. */
+struct kernel_counts kernel_maps_counts(const struct kernel_maps *maps, pid_t pid);
+
+#endif
