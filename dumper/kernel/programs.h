@@ -1,8 +1,7 @@
 /*
- * Sampling in the kernel: a program in the kernel (stacks.bpf.c) copies the stack of a thread when the clock of the
- * thread's CPU interrupts the thread. No thread is stopped, woken or scheduled for this. The sampled thread cannot run
- * while its stack is copied. This module loads the program, and tells the program which processes and threads to
- * sample.
+ * Sampling in the kernel: when the clock of a CPU interrupts a thread, a program in the kernel (stacks.bpf.c) copies
+ * the thread's stack. No thread is stopped, woken or scheduled for a sample. The sampled thread cannot run while its
+ * stack is copied. This module loads the program, and tells the program which processes and threads to sample.
  *
  * When the last descriptor of the program is closed, the kernel removes the program and everything that belongs to it.
  * So the program is removed even if rbdump is killed.
@@ -29,7 +28,7 @@ enum kernel_form {
 };
 
 /*
- * Loads the program. The program samples nothing yet.
+ * Loads the program. At first, the program samples nothing.
  *   waits  whether the program also reports when a thread leaves a CPU, and when a thread is given a CPU
  * Fails with EXIT_NO_PERMISSION if the kernel refuses, and with EXIT_FAILED if this kernel cannot run the program.
  */
@@ -39,8 +38,8 @@ struct error *kernel_programs_try(void);
 void kernel_programs_destroy(struct kernel_programs *programs); /* NULL is fine */
 
 /*
- * From this call on, the clock of each CPU runs the program `rate` times per second, except while the CPU is idle. A
- * CPU that comes online later is not sampled.
+ * From this call on, the clock of each CPU runs the program `rate` times per second. An idle CPU does not run the
+ * program. A CPU that comes online later is not sampled.
  */
 struct error *kernel_programs_begin(struct kernel_programs *programs, double rate);
 /* From this call on, the program no longer runs. */
@@ -66,7 +65,7 @@ bool kernel_programs_set_thread(struct kernel_programs *programs, pid_t tid, uin
  * probability is 1.
  */
 void kernel_programs_set_chance(struct kernel_programs *programs, pid_t tid, double chance);
-/* What the program knows of a thread. All members are 0 if the program does not know the thread. */
+/* What the program knows about a thread. All members are 0 if the program does not know the thread. */
 struct kernel_thread kernel_programs_thread(const struct kernel_programs *programs, pid_t tid);
 void kernel_programs_forget_thread(struct kernel_programs *programs, pid_t tid);
 
