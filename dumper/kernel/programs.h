@@ -51,13 +51,13 @@ void kernel_programs_end(struct kernel_programs *programs);
  */
 struct error *kernel_programs_follow(struct kernel_programs *programs, pid_t pid, const struct kernel_facts *facts,
 				     const struct kernel_ring *ring);
-/* Replaces the facts of a process for which kernel_programs_follow() was called. */
+/* Replaces the facts of a process. Call kernel_programs_follow() for the process first. */
 struct error *kernel_programs_change(struct kernel_programs *programs, pid_t pid, const struct kernel_facts *facts);
 
 /*
- * Tells the program which rb_thread_t a native thread has. Call this function only for threads of a process for which
- * kernel_programs_follow() was called. The program samples only threads for which this function was called. Returns
- * false if the program has no room for another thread.
+ * Tells the program which rb_thread_t a native thread has. Before this call, call kernel_programs_follow() for the
+ * thread's process. The program does not sample a thread before this function was called for the thread. Returns false
+ * if the program has no room for another thread.
  */
 bool kernel_programs_set_thread(struct kernel_programs *programs, pid_t tid, uint64_t thread);
 /*

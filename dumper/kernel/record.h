@@ -32,7 +32,7 @@ enum kernel_where_pthread { KERNEL_NOWHERE, KERNEL_IN_THREAD, KERNEL_IN_NATIVE }
 /* What the program must know about a process. Offsets and lengths are in bytes. */
 struct kernel_facts {
 	__u64 collections;	  /* the address of the state of the garbage collector (ruby/collections.h) */
-	__u32 collections_length; /* the length of this state: at most KERNEL_COLLECTIONS_MAX; 0: not known */
+	__u32 collections_length; /* size of the collector's state, at most KERNEL_COLLECTIONS_MAX; 0: no such state */
 	__u32 thread_is_ec;	  /* not 0: a thread is itself an execution context (ruby/context.h) */
 	__u32 thread_word;	  /* offset in a thread: the pointer to the execution context, if `thread_is_ec` is 0 */
 	__u32 ec_offset;	  /* offset in an execution context: the beginning of the copied part */
@@ -102,8 +102,8 @@ enum kernel_record_flags {
 };
 
 /*
- * The stack of a thread, copied when its CPU's clock interrupted the thread, or when the thread left its CPU. In the
- * record, this struct is followed by four parts. Each part begins at a multiple of 8 bytes:
+ * The stack of a thread, copied when its CPU's clock interrupted the thread, or when the thread left its CPU. In a
+ * record, each part begins at a multiple of 8 bytes. Four parts follow this struct:
  * - a part of the execution context;
  * - the state of the garbage collector;
  * - the control frames, from the innermost frame to the end of the stack;
@@ -133,8 +133,8 @@ struct kernel_thread {
 	__u64 thread; /* the rb_thread_t; 0: not known */
 	__u64 out_ns; /* when the thread last left its CPU; 0: the program has not seen the thread leave its CPU */
 	__u64 woken_ns;
-	__u64 copied_ns[KERNEL_WAITS]; /* when a wait of each kind was last copied; the index is a hash of the kind */
-	__u64 lost;		       /* how many records of the thread were lost since it became known */
+	__u64 copied_ns[KERNEL_WAITS]; /* when a stack was last copied for each kind of wait; index: hash of the kind */
+	__u64 lost;		       /* the number of records lost since the program learned of the thread */
 	/*
 	 * If `thread` is 0: how many times the record KERNEL_UNKNOWN was repeated for the thread, and when it was last
 	 * written

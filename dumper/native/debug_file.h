@@ -1,7 +1,7 @@
 /*
  * Checks whether libdwfl can safely look for a debug file. libdwfl opens any file that has the right name. If this file
  * is a FIFO, libdwfl waits forever. The author of the ELF file, or the owner of the target's root folder, might have
- * made a FIFO with that name.
+ * created a FIFO with that name.
  */
 #ifndef RBDUMP_DEBUG_FILE_H
 #define RBDUMP_DEBUG_FILE_H

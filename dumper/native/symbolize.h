@@ -5,8 +5,8 @@
  * debuginfod.
  *
  * rbdump does not stop the process to symbolize addresses. Only symbolizer_open() reads the process, so symbolize()
- * also works after the process has ended. A file's symbols and debug info are read the first time that an address in
- * the file is symbolized.
+ * also works after the process has ended. rbdump reads a file's symbols and debug info when an address in the file is
+ * symbolized for the first time.
  */
 #ifndef RBDUMP_SYMBOLIZE_H
 #define RBDUMP_SYMBOLIZE_H

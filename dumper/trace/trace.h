@@ -78,7 +78,7 @@ struct trace_thread {
 	 * The scheduler hook in which the fiber waits ("Scheduler#io_wait"). NULL if the fiber does not wait in a hook.
 	 */
 	const char *waits_in;
-	const char *waits_for;	    /* the method that called the hook ("IO#read"); NULL if not known */
+	const char *waits_for;	    /* the method that called the scheduler hook ("IO#read"); NULL if not known */
 	struct trace_frame *frames; /* innermost first */
 	size_t nr_frames;
 };
