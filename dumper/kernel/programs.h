@@ -56,8 +56,8 @@ struct error *kernel_programs_change(struct kernel_programs *programs, pid_t pid
 
 /*
  * Tells the program which rb_thread_t a native thread has. Before this call, call kernel_programs_follow() for the
- * thread's process. The program does not sample a thread before this function was called for the thread. Returns false
- * if the program has no room for another thread.
+ * thread's process. The program samples a thread only after this function was called for the thread. Returns false if
+ * the program has no room for another thread.
  */
 bool kernel_programs_set_thread(struct kernel_programs *programs, pid_t tid, uint64_t thread);
 /*

@@ -36,8 +36,8 @@ struct kernel_facts {
 	__u32 thread_is_ec;	  /* not 0: a thread is itself an execution context (ruby/context.h) */
 	__u32 thread_word;	  /* offset in a thread: the pointer to the execution context, if `thread_is_ec` is 0 */
 	__u32 ec_offset;	  /* offset in an execution context: the beginning of the copied part */
-	__u32 ec_length;	  /* the length of the copied part: at most KERNEL_EC_MAX */
-	__u32 vm_stack, words, cfp; /* offsets of 8-byte words in the copied part */
+	__u32 ec_length;	  /* the length of the copied part of the execution context, at most KERNEL_EC_MAX */
+	__u32 vm_stack, words, cfp; /* offsets of 8-byte words in the copied part of the execution context */
 	/*
 	 * Whether kernel_ring_wait() returns when a stack is written to the ring. If so, each stack wakes rbdump up. A
 	 * wake-up costs the sampled thread about 1 us.
@@ -145,7 +145,7 @@ struct kernel_thread {
 /* How many records of a process were lost, and why. */
 struct kernel_counts {
 	__u64 full;    /* the ring had no room for a stack that was copied at a clock interrupt */
-	__u64 dropped; /* the ring had no room for a record of another kind */
+	__u64 dropped; /* the ring had no room for a record about a thread that left its CPU or was given one */
 	__u64 unread;  /* the thread or its execution context could not be read, because a page was not in memory */
 };
 

@@ -36,7 +36,7 @@ void exec_lock_forget(struct exec_lock *lock);
 
 /*
  * Seizes a thread (PTRACE_SEIZE). Call this function between exec_lock_watch() and exec_lock_forget(). Returns 0 on
- * success, or the errno of PTRACE_SEIZE on failure. If a thread that was seized before ends during the call, the signal
+ * success, or the errno of PTRACE_SEIZE on failure. If an already seized thread ends during the call, the signal
  * handler reaps that thread. stop_look() later returns STOP_GONE for the reaped thread.
  */
 int exec_lock_seize(const struct target *target, pid_t tid);
