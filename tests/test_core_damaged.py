@@ -230,7 +230,7 @@ def test_no_core_at_all(rbdump, tmp_path):
     refused(tmp_path / "fifo", "not a regular file")
     refused(tmp_path, "not a regular file")
     refused(rbdump, "not a core")
-    refused(tmp_path / "headers", "cut short before the registers of its threads")
+    refused(tmp_path / "headers", "the threads' registers are missing: the file was cut short")
     refused(tmp_path / "arm", "not the core of an x86_64 process")
 
 

@@ -1,16 +1,16 @@
 /*
- * The guard is a process of rbdump. It makes sure that a target goes on even if the target's tracer gets stuck. A
- * tracer is stuck if it is stopped (SIGSTOP, ^Z), frozen, or held by a debugger. If this happens while the tracer holds
- * a thread of its target, the thread stays stopped as long as the tracer is stuck. If a tracer is killed, no guard is
- * needed: when a tracer ends, the kernel lets the tracer's targets go on.
+ * The guard is a process of rbdump. The guard makes sure that a target goes on even if the target's tracer gets stuck.
+ * A tracer is stuck if it is stopped (SIGSTOP, ^Z), frozen, or held by a debugger. If a tracer gets stuck while it
+ * holds a thread of its target, the thread stays stopped as long as the tracer is stuck. If a tracer is killed, no
+ * guard is needed: when a tracer ends, the kernel lets the tracer's targets go on.
  *
- * When a tracer begins to hold a thread, the tracer writes the time to shared memory (target/hold.h). Most of the time,
- * the guard only reads this shared memory, 50 times per second. If a tracer holds a thread for longer than usual, the
- * guard asks the kernel what the tracer is doing. If the tracer is running, or is waiting in the kernel, the guard does
- * nothing. If the tracer is stopped, the guard sends it SIGCONT, and the tracer then lets its target go on as usual.
- * The guard kills the tracer in three cases: a debugger keeps the tracer stopped, the tracer's control group is frozen,
- * or the tracer is stopped again after each SIGCONT. After it has killed a tracer, the guard prints a message on
- * standard error.
+ * When a tracer begins to hold a thread, the tracer writes the time to shared memory (target/hold.h). The guard reads
+ * this shared memory 50 times per second. Most of the time, the guard does nothing else. If a tracer holds a thread for
+ * longer than usual, the guard asks the kernel what the tracer is doing. If the tracer is running, or is waiting in the
+ * kernel, the guard does nothing. If the tracer is stopped, the guard sends it SIGCONT, and the tracer then lets its
+ * target go on as usual. The guard kills the tracer in three cases: a debugger keeps the tracer stopped, the tracer's
+ * control group is frozen, or the tracer is stopped again after each SIGCONT. After the guard has killed a tracer, it
+ * prints a message on standard error.
  *
  * The guard is in a process group of its own and blocks all signals. The process that started the guard also ends the
  * guard. If that process ends first, the guard ends when the last tracer has ended.
@@ -28,8 +28,8 @@ struct error *stop_guard_begin(void);
 
 /*
  * Registers the calling process as a tracer that the guard watches. Does nothing if there is no guard. There is a guard
- * only if this process, or a process from which it was forked, has called stop_guard_begin(). Fails if too many tracers
- * are registered, or if /proc/PID/stat of the process cannot be read.
+ * only if this process or one of its ancestors has called stop_guard_begin(). Fails if too many tracers are registered,
+ * or if /proc/PID/stat of the calling process cannot be read.
  */
 struct error *stop_guard_enter(void);
 
@@ -43,7 +43,7 @@ void stop_guard_leave(void);
 void stop_guard_keep(void);
 
 /*
- * Ends the guard, unless a tracer is still registered. Does nothing if there is no guard, or if another process started
+ * Ends the guard if no tracer is registered any more. Does nothing if there is no guard, or if another process started
  * the guard.
  */
 void stop_guard_end(void);

@@ -1,14 +1,15 @@
 /*
- * In an experiment or a recording, the target is traced by a child process of rbdump, the worker. An experiment runs in
- * one worker, and rbdump itself only waits for the worker and passes signals on to it (see worker_run()). A recording
- * has one worker for each process that it follows.
+ * In an experiment or a recording, a child process of rbdump, the worker, traces the target. An experiment runs in one
+ * worker. During the experiment, rbdump itself only waits for the worker, and passes signals on to the worker (see
+ * worker_run()). A recording has one worker for each process that it follows.
  *
- * There are two reasons for a worker. First, if a tracer is stopped (^Z), the thread that the tracer holds also stays
- * stopped. Second, an experiment can single-step its target. If the tracer is killed during a step, the target dies,
- * too (target/tracee.h). The worker is in a process group of its own. So ^Z does not reach the worker, and a SIGKILL to
- * rbdump or to rbdump's process group does not kill the worker. When rbdump ends, the kernel sends the worker a signal.
- * The worker then lets the target go on, and ends. The target can still die if the worker itself is killed during a
- * step, for example by the OOM killer, or because the worker's whole control group is killed.
+ * There are two reasons why rbdump uses a worker. First, if a tracer is stopped (^Z), the thread that the tracer holds
+ * also stays stopped. Second, an experiment can single-step its target. If the tracer is killed during a step, the
+ * target dies, too (target/tracee.h). The worker is in a process group of its own. So ^Z does not reach the worker, and
+ * a SIGKILL to rbdump or to rbdump's process group does not kill the worker. When rbdump ends, the kernel sends the
+ * worker a signal. The worker then lets the target go on, and ends. The target can still die if the worker itself is
+ * killed during a step. For example, the OOM killer may kill the worker, or the worker's whole control group may be
+ * killed.
  */
 #ifndef RBDUMP_WORKER_H
 #define RBDUMP_WORKER_H
@@ -24,7 +25,7 @@ extern _Atomic int worker_stop;
 
 /*
  * The number of signals that the worker has received. Even after worker_stop is set, the worker might be waiting for
- * the target to end. The next signal changes worker_signals, and so ends this wait.
+ * the target to end. The next signal that the worker receives changes worker_signals, which ends this wait.
  */
 extern _Atomic unsigned int worker_signals;
 

@@ -12,15 +12,14 @@
 #include "kernel/record.h"
 
 /*
- * find_stack() looks at this number of frames at most, to find a frame whose environment is on the stack. The frames of
- * blocks and methods have their environments on the stack.
+ * find_stack() looks for a frame that has its environment on the stack, and gives up after this number of frames. The
+ * frames of blocks and methods have their environments on the stack.
  */
 #define LOOKS 64
 
 /*
  * The data that is too large for the program's own stack. Each CPU has its own struct scratch, which never has two
- * users at once. The reason is that interrupts are off while the scheduler calls on_switch(), so the clock cannot
- * interrupt on_switch().
+ * users at once. While the scheduler calls on_switch(), interrupts are off, so the clock cannot interrupt on_switch().
  */
 struct scratch {
 	struct kernel_record record;
@@ -74,7 +73,7 @@ static __always_inline int read_ec(const struct kernel_facts *facts, struct scra
 	return bpf_probe_read_user(scratch->ec, length, (void *)(record->ec + facts->ec_offset)) == 0;
 }
 
-/* Reads the state of the garbage collector, if it can be read. */
+/* Reads the state of the garbage collector. If the state cannot be read, `collections_length` is 0. */
 static __always_inline void read_collections(const struct kernel_facts *facts, struct scratch *scratch)
 {
 	__u32 length = facts->collections_length;
@@ -116,7 +115,7 @@ static __always_inline int find_stack(const struct kernel_facts *facts, struct s
 	return ret->values_end - vm_stack > most ? KERNEL_TOO_DEEP : 0;
 }
 
-/* The number of bytes in a record before the frames. */
+/* The number of bytes that come before the frames in a record. */
 static __always_inline __u32 before_frames(const struct kernel_record *record)
 {
 	return sizeof(*record) + kernel_in_eights(record->ec_length) + kernel_in_eights(record->collections_length);
@@ -160,7 +159,9 @@ static __always_inline int finish(const struct kernel_facts *facts, struct scrat
 
 /* The memory that finish_copied() uses. Each CPU has its own struct room. */
 struct room {
-	/* 64 bytes are added, because the verifier assumes longer rounded lengths than kernel_in_eights() returns. */
+	/*
+	 * The kernel's verifier assumes longer rounded lengths than kernel_in_eights() returns, so 64 bytes are added.
+	 */
 	__u8 bytes[sizeof(struct kernel_record) + KERNEL_EC_MAX + KERNEL_COLLECTIONS_MAX + 64 +
 		   2 * KERNEL_PART_MAX_COPIED];
 };
@@ -172,7 +173,7 @@ struct {
 	__type(value, struct room);
 } rooms SEC(".maps");
 
-/* The variant of finish() for kernels before 6.16: copies the stack to a struct room, and from there into the ring. */
+/* The variant of finish() for kernels before 6.16. Copies the stack first to a struct room, and then into the ring. */
 static __always_inline int finish_copied(const struct kernel_facts *facts, struct scratch *scratch, void *ring,
 					 __u64 wakeup)
 {

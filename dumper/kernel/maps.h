@@ -29,7 +29,7 @@ struct kernel_maps {
  */
 struct error *kernel_maps_follow(const struct kernel_maps *maps, pid_t pid, const struct kernel_facts *facts,
 				 const struct kernel_ring *ring);
-/* Replaces the facts of a process for which kernel_maps_follow() was called. */
+/* Replaces the facts of a process. Call kernel_maps_follow() for the process first. */
 struct error *kernel_maps_change(const struct kernel_maps *maps, pid_t pid, const struct kernel_facts *facts);
 /*
  * From this call on, the program no longer samples a process. A record that another CPU is just writing may still follow.
@@ -41,9 +41,9 @@ void kernel_maps_leave(const struct kernel_maps *maps, pid_t pid);
 void kernel_maps_forget(const struct kernel_maps *maps, pid_t pid);
 
 /*
- * Tells the program which rb_thread_t a native thread has. Call this function only for threads of a process for which
- * kernel_maps_follow() was called. The program samples only threads for which this function was called. Returns
- * false if the program has no room for another thread.
+ * Tells the program which rb_thread_t a native thread has. Before this call, call kernel_maps_follow() for the
+ * thread's process. The program samples a thread only after this function was called for the thread. Returns false if
+ * the program has no room for another thread.
  */
 bool kernel_maps_set_thread(const struct kernel_maps *maps, pid_t tid, uint64_t thread);
 /*
@@ -51,7 +51,7 @@ bool kernel_maps_set_thread(const struct kernel_maps *maps, pid_t tid, uint64_t 
  * probability is 1.
  */
 void kernel_maps_set_chance(const struct kernel_maps *maps, pid_t tid, double chance);
-/* What the program knows of a thread. All members are 0 if the program does not know the thread. */
+/* What the program knows about a thread. All members are 0 if the program does not know the thread. */
 struct kernel_thread kernel_maps_thread(const struct kernel_maps *maps, pid_t tid);
 void kernel_maps_forget_thread(const struct kernel_maps *maps, pid_t tid);
 

@@ -50,8 +50,8 @@ static struct error *refused(int errnum)
 				    "(confidentiality). See " LOCKDOWN);
 	if (errnum == EPERM || errnum == EACCES)
 		return error_create(EXIT_NO_PERMISSION,
-				    "the kernel does not let rbdump sample in the kernel, which needs root, or the "
-				    "capabilities CAP_BPF and CAP_PERFMON");
+				    "the kernel does not let rbdump sample in the kernel; run rbdump as root, or with "
+				    "the capabilities CAP_BPF and CAP_PERFMON");
 	return error_create(
 	    EXIT_FAILED,
 	    "rbdump cannot sample in the kernel (Linux 5.15 or later is needed): the kernel refuses the "

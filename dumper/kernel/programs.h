@@ -1,8 +1,8 @@
 /*
- * Sampling in the kernel: a program in the kernel (stacks.bpf.c) copies the stack of a thread when the clock of the
- * thread's CPU interrupts the thread. No thread is stopped, woken or scheduled for this. The sampled thread cannot run
- * while its stack is copied. This module loads the program and runs it. Which processes the program samples is set in
- * its maps (maps.h).
+ * Sampling in the kernel: when the clock of a CPU interrupts a thread, a program in the kernel (stacks.bpf.c) copies
+ * the thread's stack. No thread is stopped, woken or scheduled for a sample. The sampled thread cannot run while its
+ * stack is copied. This module loads the program and runs it. The maps of the program say which
+ * processes and threads to sample (maps.h).
  *
  * When the last descriptor of the program is closed, the kernel removes the program and everything that belongs to it.
  * So the program is removed even if rbdump is killed.
@@ -29,7 +29,7 @@ enum kernel_form {
 };
 
 /*
- * Loads the program. The program samples nothing yet.
+ * Loads the program. At first, the program samples nothing.
  *   waits  whether the program also reports when a thread leaves a CPU, and when a thread is given a CPU
  * Fails with EXIT_NO_PERMISSION if the kernel refuses, and with EXIT_FAILED if this kernel cannot run the program.
  */
@@ -37,8 +37,8 @@ struct error *kernel_programs_load(enum kernel_form form, bool waits, struct ker
 void kernel_programs_destroy(struct kernel_programs *programs); /* NULL is fine */
 
 /*
- * From this call on, the clock of each CPU runs the program `rate` times per second, except while the CPU is idle. A
- * CPU that comes online later is not sampled.
+ * From this call on, the clock of each CPU runs the program `rate` times per second. An idle CPU does not run the
+ * program. A CPU that comes online later is not sampled.
  */
 struct error *kernel_programs_begin(struct kernel_programs *programs, double rate);
 /* From this call on, the program no longer runs. */

@@ -11,16 +11,19 @@
 #include <linux/types.h>
 
 /*
- * The maximum sizes of two parts of a record, in bytes: the execution context, and the garbage collector's state. Both
- * sizes are powers of two.
+ * The maximum sizes, in bytes, of the execution context and of the garbage collector's state in a record. Both sizes
+ * are powers of two.
  */
 #define KERNEL_EC_MAX	       1024u
 #define KERNEL_COLLECTIONS_MAX 2048u
 
-/* The maximum size of two other parts of a record: the control frames, and the values. Each part has at most 2 MiB. */
+/* In a record, the control frames take at most 2 MiB, and the values take at most 2 MiB. */
 #define KERNEL_PART_MAX (2u << 20)
 
-/* The same maximum for kernels before 6.16. On these kernels, the program first copies the stack to its own memory. */
+/*
+ * On kernels before 6.16, the limit is 512 KiB for the control frames, and 512 KiB for the values. On these kernels,
+ * the program first copies the stack to its own memory.
+ */
 #define KERNEL_PART_MAX_COPIED (512u << 10)
 
 /* The struct in which Ruby stores the pthread_t of a thread. */
@@ -29,31 +32,31 @@ enum kernel_where_pthread { KERNEL_NOWHERE, KERNEL_IN_THREAD, KERNEL_IN_NATIVE }
 /* What the program must know about a process. Offsets and lengths are in bytes. */
 struct kernel_facts {
 	__u64 collections;	  /* the address of the state of the garbage collector (ruby/collections.h) */
-	__u32 collections_length; /* at most KERNEL_COLLECTIONS_MAX; 0: this Ruby has no such state */
+	__u32 collections_length; /* size of the collector's state, at most KERNEL_COLLECTIONS_MAX; 0: no such state */
 	__u32 thread_is_ec;	  /* not 0: a thread is itself an execution context (ruby/context.h) */
 	__u32 thread_word;	  /* offset in a thread: the pointer to the execution context, if `thread_is_ec` is 0 */
-	__u32 ec_offset;	  /* offset in an execution context at which the copied part begins */
-	__u32 ec_length;	  /* the length of the copied part: at most KERNEL_EC_MAX */
-	__u32 vm_stack, words, cfp; /* offsets in the copied part; each of these members has 8 bytes */
+	__u32 ec_offset;	  /* offset in an execution context: the beginning of the copied part */
+	__u32 ec_length;	  /* the length of the copied part of the execution context, at most KERNEL_EC_MAX */
+	__u32 vm_stack, words, cfp; /* offsets of 8-byte words in the copied part of the execution context */
 	/*
-	 * Whether kernel_ring_wait() returns when a stack is written to the ring. Each such wake-up of rbdump costs the
-	 * sampled thread about 6 us.
+	 * Whether kernel_ring_wait() returns when a stack is written to the ring. If so, each stack wakes rbdump up. A
+	 * wake-up costs the sampled thread about 6 us.
 	 */
 	__u32 wakes;
 	/*
 	 * Where the pthread_t of a thread is. This pthread_t must be equal to the fs_base of the native thread. With
-	 * KERNEL_IN_THREAD, the pthread_t is in the thread, at the offset `pthread`. With KERNEL_IN_NATIVE, the
-	 * pthread_t is in another struct, at the offset `pthread`. The word at the offset `native` in the thread points
-	 * to that struct.
+	 * KERNEL_IN_THREAD, the pthread_t is in the rb_thread_t, at the offset `pthread`. With KERNEL_IN_NATIVE, the
+	 * pthread_t is in another struct, at the offset `pthread`. The word at the offset `native` in the rb_thread_t
+	 * points to that struct.
 	 */
 	__u32 where_pthread, native, pthread;
-	__u32 thread_words[3];	    /* offsets in a thread of the words that tell what the thread waits for */
+	__u32 thread_words[3];	    /* offsets in a thread: words that tell what the thread waits for */
 	__u32 frame_size, frame_ep; /* the size of a control frame, and the offset of ep in a control frame */
 };
 
 /* What a record is about. All records begin with struct kernel_head. */
 enum kernel_kind {
-	KERNEL_CLOCK = 1, /* struct kernel_record: the stack of a thread at an interrupt of its CPU's clock */
+	KERNEL_CLOCK = 1, /* struct kernel_record: the stack of a thread that was interrupted by its CPU's clock */
 	KERNEL_WAIT_STACK, /* struct kernel_record: the stack of a thread that leaves its CPU; the next record says why */
 	KERNEL_OUT,	   /* struct kernel_switch: a thread has left its CPU */
 	KERNEL_IN,	   /* struct kernel_switch: a thread was given a CPU */
@@ -77,8 +80,8 @@ struct kernel_switch {
 	 */
 	__u64 woken_ns;
 	/*
-	 * The members below are set with KERNEL_OUT. `task_state` is 0 if the thread could still run. Otherwise,
-	 * `task_state` is the kind of wait (TASK_... in the kernel's include/linux/sched.h).
+	 * The members below are set only in records of the kind KERNEL_OUT. `task_state` is 0 if the thread could still
+	 * run. Otherwise, `task_state` is the kind of wait (TASK_... in the kernel's include/linux/sched.h).
 	 */
 	__u32 task_state;
 	__s32 syscall;	/* the number of the system call that the thread is in; -1: no system call */
@@ -99,8 +102,8 @@ enum kernel_record_flags {
 };
 
 /*
- * The stack of a thread, copied when its CPU's clock interrupted the thread, or when the thread left its CPU. In the
- * record, four parts follow this struct, each at a multiple of 8 bytes:
+ * The stack of a thread, copied when its CPU's clock interrupted the thread, or when the thread left its CPU. In a
+ * record, each part begins at a multiple of 8 bytes. Four parts follow this struct:
  * - a part of the execution context;
  * - the state of the garbage collector;
  * - the control frames, from the innermost frame to the end of the stack;
@@ -120,33 +123,33 @@ struct kernel_record {
 };
 
 /*
- * The number of kinds of waits that the program distinguishes for each thread: a power of two. If no wait of a kind was
- * copied during the last second, the next wait of that kind is copied.
+ * How many kinds of waits the program distinguishes for each thread; a power of two. If no stack was copied for a kind
+ * of wait during the last second, the program copies the stack at the next wait of that kind.
  */
 #define KERNEL_WAITS 8u
 
 /* What the program knows about a thread. */
 struct kernel_thread {
 	__u64 thread; /* the rb_thread_t; 0: not known */
-	__u64 out_ns; /* when the thread last left its CPU; 0: it has not left its CPU since it became known */
+	__u64 out_ns; /* when the thread last left its CPU; 0: the program has not seen the thread leave its CPU */
 	__u64 woken_ns;
-	__u64 copied_ns[KERNEL_WAITS]; /* when a wait of each kind was last copied; the index is a hash of the kind */
-	__u64 lost;		       /* how many records of the thread were lost since it became known */
+	__u64 copied_ns[KERNEL_WAITS]; /* when a stack was last copied for each kind of wait; index: hash of the kind */
+	__u64 lost;		       /* the number of records lost since the program learned of the thread */
 	/*
-	 * If `thread` is 0: how many times KERNEL_UNKNOWN was repeated for the thread, and the time of the last
-	 * KERNEL_UNKNOWN
+	 * If `thread` is 0: how many times the record KERNEL_UNKNOWN was repeated for the thread, and when it was last
+	 * written
 	 */
 	__u64 times, told_ns;
 };
 
 /* How many records of a process were lost, and why. */
 struct kernel_counts {
-	__u64 full;    /* the ring had no room for a stack that was copied at an interrupt of the clock */
-	__u64 dropped; /* the ring had no room for a record of another kind */
+	__u64 full;    /* the ring had no room for a stack that was copied at a clock interrupt */
+	__u64 dropped; /* the ring had no room for a record about a thread that left its CPU or was given one */
 	__u64 unread;  /* the thread or its execution context could not be read, because a page was not in memory */
 };
 
-/* Rounds up to a multiple of 8 bytes, because each part of a record begins at such a multiple. */
+/* Rounds a length up to a multiple of 8 bytes, because each part of a record begins at a multiple of 8 bytes. */
 static inline __u32 kernel_in_eights(__u32 length)
 {
 	return (length + 7) & ~7u;

@@ -14,30 +14,31 @@ struct kernel_ring;
 
 /*
  * Creates an empty ring.
- *   bytes  the number of bytes for records: a power of two, and a multiple of the page size
+ *   bytes  the size of the memory for records; must be a power of two and a multiple of the page size
  */
 struct error *kernel_ring_create(size_t bytes, struct kernel_ring **ret);
 void kernel_ring_destroy(struct kernel_ring *ring); /* NULL is fine */
 
-/* The file descriptor of the ring, which the functions of kernel/programs.h use. */
+/* Returns the file descriptor of the ring. The functions in kernel/programs.h use this descriptor. */
 int kernel_ring_fd(const struct kernel_ring *ring);
 
 /*
- * The oldest record, with the bytes that follow it; NULL if the ring contains no record. `kind` tells the type of the
- * record. The record is always complete. Valid until kernel_ring_done().
+ * Returns the oldest record; NULL if the ring contains no record. The other bytes of the record follow the returned
+ * struct. The member `kind` tells the type of the record. The record is always complete, and stays valid until
+ * kernel_ring_done().
  */
 const struct kernel_head *kernel_ring_next(struct kernel_ring *ring);
 
 /*
- * Waits for at most `timeout_ms` milliseconds. The wait ends when a record KERNEL_UNKNOWN is written to the ring. If
- * `wakes` of struct kernel_facts is set, the wait also ends when a stack is written.
+ * Waits for at most `timeout_ms` milliseconds. The wait ends when a record of the kind KERNEL_UNKNOWN is written to the
+ * ring. If `wakes` of struct kernel_facts is set, the wait also ends when a stack is written.
  */
 void kernel_ring_wait(const struct kernel_ring *ring, int timeout_ms);
 
 /* How many bytes of records are in the ring, with those that are being written. */
 size_t kernel_ring_bytes(const struct kernel_ring *ring);
 
-/* Frees the room of the record that kernel_ring_next() returned last. */
+/* Frees the space of the record that the last call of kernel_ring_next() returned. */
 void kernel_ring_done(struct kernel_ring *ring);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Members of the kernel's structs: the programs in the kernel read only these members. The library libbpf replaces the
- * offsets of the members by their offsets in the running kernel. libbpf reads the offsets from the kernel's type
- * information (CO-RE).
+ * The members of the kernel's structs that the programs in the kernel read. When libbpf loads a program, it replaces
+ * the offsets of these members with the offsets in the running kernel. libbpf reads these offsets from the kernel's
+ * type information (CO-RE).
  */
 #ifndef RBDUMP_TASK_BPF_H
 #define RBDUMP_TASK_BPF_H

@@ -1,7 +1,7 @@
 /*
  * Checks whether libdwfl can safely look for a debug file. libdwfl opens any file that has the right name. If this file
  * is a FIFO, libdwfl waits forever. The author of the ELF file, or the owner of the target's root folder, might have
- * made a FIFO with that name.
+ * created a FIFO with that name.
  */
 #ifndef RBDUMP_DEBUG_FILE_H
 #define RBDUMP_DEBUG_FILE_H
@@ -14,11 +14,11 @@
  * Checks all paths at which libdwfl looks for the debug file.
  *   folders           the search path, as in debuginfo_path of Dwfl_Callbacks
  *   file              the file for which debug info is wanted
- *   link              the path or name of the debug file. `file` contains it: as its debuglink, or as its link to
- *                     debug info that dwz has moved. NULL if `file` contains neither
+ *   link              the path or name of the debug file. `file` contains this link: a debuglink, or a link to debug
+ *                     info that dwz has moved. NULL if `file` has no such link
  *   build_id, length  the build-id of the file; `length` is 0 if the file has no build-id
- * Returns false if one of these paths leads to something that is neither a regular file nor a folder, or if out of
- * memory.
+ * Returns false if one of these paths leads to anything other than a regular file or a folder. Also returns false if
+ * out of memory.
  */
 bool debug_file_is_safe(const char *folders, const char *file, const char *link, const uint8_t *build_id,
 			size_t length);

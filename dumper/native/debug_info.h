@@ -19,9 +19,10 @@
 bool debug_info_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *ret);
 
 /*
- * Finds the functions at an address of a unit. The innermost function comes first. The last function is not inlined;
- * all other functions are inlined into it.
- *   ret, room  `ret` receives at most `room` functions. If there are more, the outermost inlined functions are omitted
+ * Finds the functions at an address in a compilation unit. The innermost function comes first. The last function is not
+ * inlined; all other functions are inlined into it.
+ *   ret, room  `ret` receives at most `room` functions. If more functions are at the address, the outermost inlined
+ *              functions are omitted
  * Returns the number of functions in `ret`.
  */
 size_t debug_info_functions(Dwarf_Die *unit, uint64_t address, Dwarf_Die *ret, size_t room);
@@ -32,19 +33,22 @@ size_t debug_info_functions(Dwarf_Die *unit, uint64_t address, Dwarf_Die *ret, s
  */
 const char *debug_info_name(Dwarf_Die *function);
 
-/* A line of source. */
+/* A line of source code. */
 struct debug_info_line {
 	const char *file; /* belongs to the Dwarf object; NULL if not known */
 	int number;	  /* line number; 0 if not known */
 };
 
-/* The source line of an address of a unit. It is the line that gdb's `info line` shows for this address. */
+/* The source line of an address in a compilation unit, as gdb's `info line` shows it. */
 struct debug_info_line debug_info_line(Dwarf_Die *unit, uint64_t address);
 
 /* The line at which an inlined function was called. */
 struct debug_info_line debug_info_call(Dwarf_Die *unit, Dwarf_Die *inlined);
 
-/* The folder to which a unit's paths are relative; NULL if not known. The string belongs to the Dwarf object. */
+/*
+ * The base folder of the relative paths in a compilation unit; NULL if not known. The string belongs to the Dwarf
+ * object.
+ */
 const char *debug_info_folder(Dwarf_Die *unit);
 
 #endif

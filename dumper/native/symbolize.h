@@ -4,8 +4,9 @@
  * separate debug file. rbdump finds the debug file through the debuglink, in the build-id folders or through
  * debuginfod.
  *
- * The process is not stopped. Only symbolizer_open() reads the process, so symbolize() also works after the process has
- * ended. A file's symbols and debug info are read the first time that an address in the file is symbolized.
+ * rbdump does not stop the process to symbolize addresses. Only symbolizer_open() reads the process, so symbolize()
+ * also works after the process has ended. rbdump reads a file's symbols and debug info when an address in the file is
+ * symbolized for the first time.
  */
 #ifndef RBDUMP_SYMBOLIZE_H
 #define RBDUMP_SYMBOLIZE_H
@@ -24,7 +25,10 @@ struct symbolizer;
 
 /* A function at an address. */
 struct symbolized_function {
-	/* The linkage name if the language has linkage names (Rust, C++). NULL if the function has no name. */
+	/*
+	 * The name of the function: its linkage name if the language has linkage names (Rust, C++). NULL if the
+	 * function has no name.
+	 */
 	const char *function;
 	const char *file; /* source file; NULL if not known */
 	int line; /* inlined[0]: the line of the address; inlined[i]: the line at which inlined[i - 1] was called;
@@ -40,10 +44,12 @@ struct symbolized {
 	/* The file and line of the address, as gdb's `info line` shows them. `file` and `line` can be known
 	   even if `inlined` is empty (for assembly and padding). If `inlined` is not empty, inlined[0] has the same
 	   file and line. */
-	const char *file; /* an absolute path if the compiler's folder is known; NULL if the file is not known */
+	const char *file; /* an absolute path if the compilation folder is known; NULL if the file is not known */
 	int line;	  /* 0 if the line is not known */
-	/* The functions at the address. The first is the innermost inlined function. The last is the function that was
-	   not inlined. Without debug info, `inlined` is empty. */
+	/*
+	 * The functions at the address. The innermost inlined function comes first. The function that was not inlined
+	 * comes last. Without debug info, `inlined` is empty.
+	 */
 	struct symbolized_function inlined[SYMBOLIZED_INLINED_MAX];
 	size_t nr_inlined;
 };
@@ -55,8 +61,8 @@ struct error *symbolizer_open(pid_t pid, struct symbolizer **ret);
 void symbolizer_close(struct symbolizer *symbolizer); /* NULL is fine */
 
 /*
- * Symbolizes an address. Returns false if no ELF file is mapped at the address, for example if a JIT compiler made the
- * code there. When symbolize() returns false, *ret is all zero. The results for recent addresses are cached.
+ * Symbolizes an address. Returns false if no ELF file is mapped at the address, for example if a JIT compiler generated
+ * the code there. When symbolize() returns false, *ret is all zero. The results for recent addresses are cached.
  */
 bool symbolize(struct symbolizer *symbolizer, uint64_t address, struct symbolized *ret);
 

@@ -1,8 +1,8 @@
 /*
- * The symbols of an ELF file's code. If several symbols match an address (aliases, functions without a size),
+ * The symbols for the code in an ELF file. If several symbols match an address (aliases, functions without a size),
  * symbols_find() chooses the symbol that gdb's `info symbol` shows.
  *
- * The file may be hostile. libelf or the code in symbols.c checks each offset and each count.
+ * The file may be hostile. Each offset and each count is checked, either by libelf or by symbols.c.
  */
 #ifndef RBDUMP_SYMBOLS_H
 #define RBDUMP_SYMBOLS_H

@@ -115,7 +115,7 @@ static struct error *read_headers(struct core *core, const char *name)
 	qsort(core->segments, core->nr_segments, sizeof(*core->segments), by_start);
 	core_notes_settle(&core->notes);
 	if (core->notes.nr_threads == 0)
-		return no_core(name, core->missing > 0 ? "the file was cut short before the registers of its threads"
+		return no_core(name, core->missing > 0 ? "the threads' registers are missing: the file was cut short"
 						       : "it contains no thread");
 	return NULL;
 }

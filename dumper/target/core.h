@@ -2,12 +2,13 @@
  * A core file as a target. The kernel writes a core file when a process dies. A debugger (gdb's gcore) can write a core
  * file while the process is alive.
  *
- * A core does not contain all memory of the process. It omits memory that was mapped from a file and never written to,
- * except the first page of each program and library. The omitted memory is read from the file that was mapped, if this
- * system has that file. The build-id shows whether a file on this system is the file that was mapped (core_files.h). If
- * the core does not have the build-id, the first page of the file is compared with the first page of the mapped file in
- * the core. The user can give an executable. If this executable matches no mapped file, rbdump uses it only with
- * `force`. If a file's program headers say that a page is writable, the page is never read from the file.
+ * A core does not contain all memory of the process. A core omits memory that was mapped from a file and never written
+ * to. But a core contains the first page of each program and library. The omitted memory is read from the file that was
+ * mapped, if this system has that file. The build-id shows whether a file on this system is the file that was mapped
+ * (core_files.h). If the core does not have the build-id, the first page of the file is compared with the first page of
+ * the mapped file in the core. The user can give the path of an executable. If this executable matches no mapped file,
+ * rbdump uses it only with `force`. If a file's program headers say that a page is writable, the page is never read
+ * from the file.
  *
  * Any value in a core may be wrong. Each value is checked when it is read, and ignored if it is impossible.
  */
@@ -37,8 +38,8 @@ struct core_death {
 /*
  * Opens a core. The target lists the native threads, with their state at the time when the core was written. The
  * target's list of mappings contains only mappings of files. Fails with EXIT_FAILED if the file is not an x86_64 core
- * with at least one thread, or if the given executable matches no mapped file and `force` is not set. Fails with
- * EXIT_NO_PERMISSION if the kernel refuses to open the core. target_close() closes the target.
+ * with at least one thread. Also fails with EXIT_FAILED if the given executable matches no mapped file and `force` is
+ * not set. Fails with EXIT_NO_PERMISSION if the kernel refuses to open the core. target_close() closes the target.
  */
 struct error *core_open(const struct core_options *options, struct target **ret);
 
@@ -46,9 +47,9 @@ struct error *core_open(const struct core_options *options, struct target **ret)
 struct core_death core_death(const struct target *target);
 
 /*
- * If the core was cut short, appends the number of missing bytes to the message of an error, because the missing bytes
- * may be the cause of the error. If no bytes are missing, or if out of memory, does not change the message. Returns
- * `error`, which may be NULL.
+ * If the core was cut short, appends the number of missing bytes to an error message. The missing bytes may be the
+ * cause of the error. If no bytes are missing, or if out of memory, does not change the message. Returns `error`, which
+ * may be NULL.
  */
 struct error *core_explain(const struct target *target, struct error *error);
 

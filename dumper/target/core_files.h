@@ -1,6 +1,6 @@
 /*
- * Looks on this system for the files that a core's process had mapped. Checks whether such a file is really the file
- * that was mapped. Uses these files to read the memory that the core omits.
+ * Looks on this system for the files that a core's process had mapped. Checks whether each file that was found is
+ * really the file that was mapped. Uses these files to read the memory that the core omits.
  */
 #ifndef RBDUMP_CORE_FILES_H
 #define RBDUMP_CORE_FILES_H
@@ -14,29 +14,29 @@ char *core_build_id_of(int fd);
 
 /*
  * Whether an open file is the file that was mapped. If the core has the build-id of the mapped file, the open file must
- * have the same build-id. If the core does not have that build-id, the open file must have no build-id either. Then the
- * first page of the open file must be equal to the first page of the mapped file in the core. The first page contains
- * the ELF headers.
+ * have the same build-id. If the core lacks the build-id of the mapped file, the open file must not have a build-id. In
+ * that case, the first page of the open file must also be equal to the first page of the mapped file in the core. The
+ * first page contains the ELF headers.
  */
 bool core_file_fits(const struct target *target, const struct core_file *file, int fd);
 
 /*
- * Opens a file for reading if it is a regular file. A path in a core may lead to a device or a pipe instead. Returns
- * the descriptor, which the caller closes. On failure, returns -1 and sets errno; errno is 0 if the file is not a
- * regular file.
+ * Opens a file for reading if it is a regular file. A path from a core may lead to a device or a pipe. Returns the
+ * descriptor, which the caller closes. On failure, returns -1 and sets errno; errno is 0 if the file is not a regular
+ * file.
  */
 int core_open_regular(const char *path);
 
 /*
  * Reads a page that the core omits. The bytes come from the file that was mapped at that page. Returns false if no file
- * was mapped there, if the file is missing on this system, if another file is at its path, or if the page was writable.
+ * was mapped at that page, or if the page was writable. Also returns false if the file is missing on this system, or if
+ * another file is at the file's path.
  */
 bool core_read_from_file(const struct target *target, uint64_t page, uint8_t *buffer);
 
 /*
- * Implements target_open_file() for a core. If the executable that the user gave is used for the mapped file, opens
- * that executable. Otherwise, opens the file at the mapping's path on this system, but only if that file is the file
- * that was mapped.
+ * Implements target_open_file() for a core. If the user gave an executable for the mapped file, opens that executable.
+ * Otherwise, opens the file at the mapping's path on this system, but only if that file is the file that was mapped.
  */
 int core_open_file(const struct target *target, const struct mapping *mapping);
 

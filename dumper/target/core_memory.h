@@ -23,7 +23,7 @@ bool core_first_page(const struct target *target, const struct mapping *mapping,
  */
 char *core_build_id(const struct target *target, const struct mapping *mapping);
 
-/* The mapping that begins at offset 0 of the file that `mapping` maps; NULL if the file has no such mapping. */
+/* The mapping with offset 0 of the file that `mapping` maps; NULL if the file has no mapping with offset 0. */
 const struct mapping *core_first_mapping(const struct target *target, const struct mapping *mapping);
 
 /*
@@ -41,8 +41,8 @@ void core_written(const struct target *target, const struct mapping *mapping,
 		  bool (*add)(void *context, uint64_t start, uint64_t end), void *context);
 
 /*
- * Calls `visit` for each range of memory that is in the core file itself, in ascending order of addresses, until
- * `visit` returns false.
+ * Calls `visit` for each range of memory that is in the core file itself, until `visit` returns false. The ranges are
+ * in ascending order of addresses.
  */
 void core_each_dumped(const struct target *target, bool (*visit)(void *context, uint64_t start, uint64_t end),
 		      void *context);

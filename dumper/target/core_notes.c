@@ -18,7 +18,7 @@ static bool add_thread(struct core_notes *notes, const uint8_t *bytes, size_t le
 	struct elf_prstatus status;
 
 	_Static_assert(sizeof(status.pr_reg) == sizeof(registers),
-		       "pr_reg must have the registers as ptrace(2) returns them");
+		       "pr_reg must have the same layout as the registers that ptrace(2) returns");
 	if (length < sizeof(status) || notes->nr_threads >= THREADS_MAX)
 		return true;
 	memcpy(&status, bytes, sizeof(status));

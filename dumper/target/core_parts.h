@@ -23,14 +23,14 @@ struct core_segment {
 };
 
 /*
- * A file that was mapped. Its mappings are next to each other in the list of mappings, and have the same path. Each
- * mapping with offset 0 is the first mapping of a new struct core_file.
+ * A file that was mapped. The mappings of the file are next to each other in the list of mappings, and have the same
+ * path. Each mapping with offset 0 is the first mapping of a new struct core_file.
  */
 struct core_file {
 	uint64_t start, end;
 	size_t first, last;	/* indexes of the file's first and last mapping */
 	bool looked;		/* this system was already searched for the file; `fd` is the result */
-	int fd;			/* the open file; -1 if it is missing, is not the mapped file, or is not an ELF file */
+	int fd;			/* the open file; -1 if the file is missing, is not the mapped file, or is not ELF */
 	int errnum;		/* if `fd` is -1: the reason, as an errno */
 	struct first_page page; /* the first page of the open file; not set if `fd` is -1 */
 };
@@ -48,7 +48,7 @@ struct core {
 	size_t nr_files;
 
 	int given_fd;			  /* the executable that the user gave; -1 if the user gave none */
-	const struct core_file *given_as; /* the mapped file for which `given_fd` is used */
+	const struct core_file *given_as; /* the mapped file that is read from `given_fd` */
 };
 
 /* Returns the segment that contains an address; NULL if no segment contains the address. */
@@ -64,8 +64,8 @@ static inline const struct mapping *core_first_of(const struct core *core, const
 }
 
 /*
- * Reads at most `length` bytes of a file at `offset`. Returns the number of bytes that were read. This number is less
- * than `length` if the file ends earlier, or if a read fails.
+ * Reads at most `length` bytes from a file, beginning at `offset`. Returns the number of bytes that were read. This
+ * number is less than `length` if the file ends earlier, or if a read fails.
  */
 size_t core_read_at(int fd, void *buffer, size_t length, uint64_t offset);
 

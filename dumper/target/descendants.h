@@ -3,7 +3,7 @@
  *
  * rbdump reads procfs one process after another, so a list is not an exact snapshot of one moment. A list does not
  * contain processes that were forked after the list was made. Call descendant_lives() to find out whether a listed
- * process still exists. The process may have ended, and its pid may now belong to another process.
+ * process still exists. A listed process may have ended, and its pid may now belong to another process.
  */
 #ifndef RBDUMP_DESCENDANTS_H
 #define RBDUMP_DESCENDANTS_H
@@ -30,17 +30,17 @@ bool descendants_list(const char *proc, pid_t pid, struct descendant **ret, size
 
 /*
  * A cache of all processes, which makes it cheap to list descendants repeatedly. The kernel tells which pid it assigned
- * last. As long as the last assigned pid stays the same, no new process has started. An update lists procfs if this pid
- * has changed or is not known, or if the previous nine updates did not list procfs. An update that lists procfs reads
- * each new process, each process whose parent is not in the cache, and one in 64 of the other processes. A zeroed
- * struct is an empty cache.
+ * last. As long as the last assigned pid stays the same, no new process has started. An update lists procfs if the last
+ * assigned pid has changed or is not known. An update also lists procfs if none of the previous nine updates has listed
+ * it. An update that lists procfs reads each new process, each process whose parent is not in the cache, and one in 64
+ * of the other processes. A zeroed struct is an empty cache.
  */
 struct descendants_cache {
 	struct descendant *all; /* ascending by pid */
 	size_t count;
 	unsigned int round;   /* how many times procfs was listed */
 	unsigned int skipped; /* number of updates since procfs was last listed */
-	long newest;	      /* the newest pid of the system when procfs was last listed; 0: not known */
+	long newest;	      /* the last assigned pid at the time when procfs was last listed; 0: not known */
 };
 
 /* Frees the memory, and leaves the cache empty. */
@@ -48,8 +48,8 @@ void descendants_cache_clear(struct descendants_cache *cache);
 
 /*
  * Updates the cache. The cache drops a process within ten updates after the process has ended, or later if the process
- * stays a zombie. For up to twenty updates, the cache may still name the ended process as the parent of other
- * processes. Returns false if out of memory.
+ * stays a zombie. For up to twenty updates, the cache may still name an ended process as the parent of other processes.
+ * Returns false if out of memory.
  */
 bool descendants_cache_update(struct descendants_cache *cache, const char *proc);
 

@@ -184,7 +184,7 @@ static struct error *diagnose_capable(const char *proc, pid_t pid, int errnum)
 	return error_create(EXIT_NO_PERMISSION,
 			    "the kernel refuses access to process %d (%s) for an unknown reason, though rbdump has "
 			    "CAP_SYS_PTRACE; the kernel's log may give the reason. If rbdump runs in a container, "
-			    "run it outside of the container",
+			    "run rbdump outside of the container",
 			    pid, strerror(errnum));
 }
 

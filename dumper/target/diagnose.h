@@ -14,8 +14,8 @@
  *   pid     the process
  *   errnum  errno of the call that failed
  * Returns an error with EXIT_FAILED if the process does not exist, has ended, or is ending. Otherwise, returns an error
- * with EXIT_NO_PERMISSION. The message names the cause, or says that the cause is unknown. These causes are checked, in
- * this order:
+ * with EXIT_NO_PERMISSION. The message names the cause, or says that the cause is unknown. The following causes are
+ * checked, in this order:
  * - the process has another tracer, which the message names;
  * - a seccomp filter refuses a system call;
  * - the process belongs to another user, and rbdump lacks CAP_SYS_PTRACE;

@@ -4,8 +4,8 @@
  *
  * The thread that calls exec holds the lock, and waits until all other threads of its process have ended. A traced
  * thread counts as ended only after its tracer has waited for it (fs/exec.c, de_thread()). So a tracer that has seized
- * one thread could deadlock when it seizes the next thread. To prevent this deadlock, the signal of a timer interrupts
- * PTRACE_SEIZE, and the signal handler reaps the traced threads that have ended.
+ * one thread could deadlock when it seizes the next thread. To prevent this deadlock, a timer sends a signal that
+ * interrupts PTRACE_SEIZE. The signal handler reaps the traced threads that have ended.
  *
  * In each process of rbdump, at most one thread traces at a time.
  */
@@ -36,8 +36,8 @@ void exec_lock_forget(struct exec_lock *lock);
 
 /*
  * Seizes a thread (PTRACE_SEIZE). Call this function between exec_lock_watch() and exec_lock_forget(). Returns 0 on
- * success, or the errno of PTRACE_SEIZE on failure. If an already seized thread of the target ends during the call, the
- * signal handler reaps that thread, and stop_look() later returns STOP_GONE for that thread.
+ * success, or the errno of PTRACE_SEIZE on failure. If an already seized thread ends during the call, the signal
+ * handler reaps that thread. stop_look() later returns STOP_GONE for the reaped thread.
  */
 int exec_lock_seize(const struct target *target, pid_t tid);
 

@@ -1,7 +1,7 @@
 /*
- * Tells other processes of rbdump how long a tracer has held a thread of its target: from before the tracer seizes the
- * thread until it lets the thread go. For this, the tracer only writes a struct hold in shared memory
- * (guard/stop_guard.h), so that the stop stays short.
+ * Tells other processes of rbdump how long a tracer has held a thread of its target. A hold begins before the tracer
+ * seizes the thread, and ends when the tracer lets the thread go. To keep the stop short, the tracer only writes a
+ * struct hold in shared memory (guard/stop_guard.h).
  *
  * In each process of rbdump, at most one thread traces at a time.
  */
@@ -20,8 +20,8 @@ struct hold {
 };
 
 /*
- * Sets the struct to which this process writes its holds from now on. With NULL (the default), the process does not
- * write its holds. Call this function before the process begins to trace.
+ * From now on, this process records its holds in `hold`. If `hold` is NULL (the default), this process does not record
+ * its holds. Call this function before the process begins to trace.
  */
 void hold_use(struct hold *hold);
 

@@ -455,8 +455,8 @@ struct error *module_find_ruby(const struct target *target, struct module **ret)
 	if (!target->operations->runs)
 		return error_create(
 		    EXIT_NO_RUBY,
-		    "the core of process %d does not seem to be the core of a Ruby: no file in its %zu mappings "
-		    "defines ruby_version, and no missing file has ruby in its name",
+		    "the core of process %d does not seem to be the core of a Ruby process: no file in its %zu "
+		    "mappings defines ruby_version, and no missing file has ruby in its name",
 		    target->pid, target->nr_mappings);
 	if (target_is_ending(target))
 		return error_create(EXIT_FAILED, "process %d is ending, or has ended", target->pid);
@@ -471,7 +471,6 @@ struct error *module_find_ruby(const struct target *target, struct module **ret)
 				    "process %d has %s mapped, but that file has been replaced or removed; run rbdump "
 				    "as root to read the mapped file",
 				    target->pid, lost);
-	return error_no_ruby(
-	    "process %d is not a Ruby process: neither %s nor a library that it has loaded defines ruby_version",
-	    target->pid, executable);
+	return error_no_ruby("process %d is not a Ruby process: neither %s nor any loaded library defines ruby_version",
+			     target->pid, executable);
 }

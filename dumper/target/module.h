@@ -1,6 +1,6 @@
 /*
  * The ELF file that contains the target's Ruby: the executable itself, or a libruby. If the target is a core, this
- * system may lack the file. Then rbdump knows only those parts of the file that are in the core itself.
+ * system may lack the file. In that case, rbdump knows only those parts of the file that are in the core itself.
  */
 #ifndef RBDUMP_MODULE_H
 #define RBDUMP_MODULE_H
@@ -36,9 +36,9 @@ struct module {
 
 /*
  * Finds the mapped file that defines `ruby_version`. Some Rubies lack that symbol, for example a stripped static
- * executable, or a program that embeds a statically linked Ruby. So if no file defines the symbol, the function looks
- * for a file that contains the description of a Ruby: the text that `ruby --version` prints. For a core, missing files
- * are tried before files that contain only a description. Missing files are tried in this order: a libruby, the
+ * executable, or a program that embeds a statically linked Ruby. So if no file defines the symbol, module_find_ruby()
+ * looks for a file that contains the description of a Ruby: the text that `ruby --version` prints. For a core, missing
+ * files are tried before files that contain only a description. Missing files are tried in this order: a libruby, the
  * executable, any other file with "ruby" in its name.
  *
  * Fails with EXIT_NO_RUBY if no such file is found, for example because the file was replaced or removed after it was
@@ -62,7 +62,7 @@ struct module_symbol {
 	uint64_t address;
 };
 
-/* Looks symbols up in .dynsym, and in .symtab if the file has one. Sets the addresses of the symbols. */
+/* Looks up symbols in .dynsym, and also in .symtab if the file has a .symtab. Sets the addresses of the symbols. */
 void module_lookup(const struct module *module, struct module_symbol *symbols, size_t count);
 
 #endif

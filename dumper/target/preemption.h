@@ -19,11 +19,11 @@ struct preemption {
 	 * run, or may have run.
 	 */
 	bool held;
-	pid_t tid;	  /* the thread that was chosen last; 0: none was runnable */
+	pid_t tid;	  /* the thread that was chosen last; 0: no thread was chosen */
 	struct task task; /* from preemption_choose() to preemption_end(): the chosen thread */
 	/*
-	 * How many times the chosen thread had been given a CPU before preemption_begin() saw that this thread was
-	 * waiting for its CPU; 0: not known.
+	 * How many times the chosen thread had been given a CPU when preemption_begin() found it waiting for its CPU;
+	 * 0: not known.
 	 */
 	uint64_t switches;
 	uint64_t cpu_ns; /* the CPU time of the process at preemption_begin(); 0: not known */
@@ -36,22 +36,21 @@ struct preemption {
  * thread that was chosen last. Chooses the thread with the next higher tid, or with the lowest tid if no tid is higher.
  * This call takes some microseconds for each thread of the process. Chooses no thread if the process has more than
  * 4,096 threads. Each call must be followed by preemption_begin() and preemption_end().
- *   any  if false, no thread is chosen
+ *   any  if false, preemption_choose() chooses no thread
  */
 void preemption_choose(struct preemption *preemption, pid_t pid, bool any);
 
 /*
- * Moves the calling thread to the CPU of the chosen thread. The calling thread does not move if it may not use that CPU
- * (taskset(1)), if the chosen thread has a real-time priority of its own, or if the kernel would prefer the chosen
- * thread (nice(1)).
+ * Moves the calling thread to the CPU of the chosen thread. The calling thread does not move in three cases: it may not
+ * use that CPU (taskset(1)), the chosen thread has a real-time priority of its own, or the kernel would prefer the
+ * chosen thread (nice(1)).
  */
 void preemption_begin(struct preemption *preemption);
 
 /*
- * Sets `held`. Then undoes what preemption_begin() has done: the calling thread leaves the CPU of the chosen thread if
- * another CPU is permitted. Afterwards, the calling thread may again use all CPUs that it could use before
- * preemption_begin(). `held` is false if the process has more than 128 threads, because looking at each thread would
- * take too long.
+ * Sets `held`. Then the calling thread leaves the CPU of the chosen thread, if the calling thread may use another CPU.
+ * Afterwards, the calling thread may again use all CPUs that it could use before preemption_begin(). `held` is false if
+ * the process has more than 128 threads, because looking at each thread would take too long.
  */
 void preemption_end(struct preemption *preemption);
 

@@ -19,28 +19,28 @@ struct process_stat {
 
 /*
  * Reads the stat file of a process or a thread.
- *   proc  the folder that contains the file ID/stat: procfs ("/proc"), a folder with the same structure, or a folder of
- *         threads (/proc/PID/task)
+ *   proc  the folder that contains the file ID/stat. The folder can be procfs ("/proc"), a folder with the same
+ *         structure, or a folder of threads (/proc/PID/task)
  *   id    the id of a process or a thread
  * Returns false if there is no such process or thread, or if the file cannot be read.
  */
 bool process_stat_read(const char *proc, pid_t id, struct process_stat *ret);
 
 /*
- * The pid of the process to which a thread belongs, from the thread's status file. If `id` is a pid, returns `id`.
- * Returns 0 if there is no such thread or process.
+ * The pid of a thread's process, from the thread's status file. If `id` is a pid, returns `id`. Returns 0 if there is
+ * no such thread or process.
  */
 pid_t process_stat_process(const char *proc, pid_t id);
 
-/* The state of a thread: field 3 of its stat file, which is open as `fd`; 0 if the file cannot be read. */
+/* The state of a thread (field 3 of its stat file); 0 if the file cannot be read. `fd` is the open stat file. */
 char process_stat_state(int fd);
 
-/* The tid of the tracer of a process or a thread; 0 if it has no tracer. */
+/* The tid of the thread that traces a process or a thread; 0 if there is no tracer. */
 pid_t process_stat_tracer(const char *proc, pid_t id);
 
 /*
- * The CPU on which a thread runs, or ran last: field 39 of its stat file, which is open as `fd`. Returns -1 if the file
- * cannot be read, for example because the thread has ended, or because `fd` is -1.
+ * The CPU on which a thread runs, or ran last (field 39 of its stat file). `fd` is the open stat file. Returns -1 if
+ * the file cannot be read, for example because the thread has ended, or because `fd` is -1.
  */
 int process_stat_cpu(int fd);
 

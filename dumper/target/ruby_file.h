@@ -1,7 +1,7 @@
 /*
- * Recognizes, without symbols, an ELF file that contains or uses Ruby. If a file contains Ruby, it also contains a
- * description: the text that `ruby --version` prints. If a file only uses Ruby, it needs a libruby. The results depend
- * only on the file's contents.
+ * Recognizes an ELF file that contains or uses Ruby, even if the file has no symbols. If a file contains Ruby, it also
+ * contains a description: the text that `ruby --version` prints. If a file only uses Ruby, it needs a libruby. The
+ * results depend only on the file's contents.
  */
 #ifndef RBDUMP_RUBY_FILE_H
 #define RBDUMP_RUBY_FILE_H
@@ -20,12 +20,15 @@
 uint64_t ruby_file_description(void *elf, int fd);
 
 /*
- * Copies the version at the beginning of a description, such as "3.4.5", to `ret`. If the text is not a description, or
- * if the version does not fit into `size` bytes, sets `ret` to "" and returns false.
+ * Copies the version (such as "3.4.5") from the beginning of a description to `ret`. If the text is not a description,
+ * or if the version does not fit into `size` bytes, sets `ret` to "" and returns false.
  */
 bool ruby_file_version(const char *description, char *ret, size_t size);
 
-/* Whether an executable needs a libruby (DT_NEEDED), which is loaded before the executable runs. `elf` is an Elf *. */
+/*
+ * Whether an executable needs a libruby (DT_NEEDED). The libruby is loaded before the executable runs. `elf` points to
+ * an Elf.
+ */
 bool ruby_file_needs_libruby(void *elf);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Native threads that need no stop, because they sleep in a system call. A sleeping thread does not run until it is
- * woken up, and the kernel can later tell whether the thread has run. A stop would wake the thread up, and some system
- * calls would then return EINTR to the program (doc/internals.md lists these calls).
+ * Native threads that rbdump need not stop, because they sleep in a system call. A sleeping thread does not run until
+ * it is woken up, and the kernel can later tell whether the thread has run. A stop would wake the thread up, and some
+ * system calls would then return EINTR to the program (doc/internals.md lists these calls).
  */
 #ifndef RBDUMP_SLEEPER_H
 #define RBDUMP_SLEEPER_H
@@ -9,10 +9,11 @@
 #include "target/target.h"
 
 /*
- * Whether a thread of a live process needs no stop. True if the thread sleeps in a system call, and if its thread
- * pointer is known without a stop. If true, *ret receives the thread, with an open file that sleeper_forget() closes.
- * False if the thread was stopped by a signal, or is in an uninterruptible sleep, because an attempt to stop such a
- * thread tells more about the thread. Also false if the thread's files cannot be opened (RLIMIT_NOFILE).
+ * Finds out whether a thread of a live process sleeps, so that rbdump need not stop it. True if the thread sleeps in a
+ * system call, and thread_pointer() finds its thread pointer. If true, *ret receives the thread. *ret then has an open
+ * file, which sleeper_forget() closes. False if a signal has stopped the thread, or if the thread is in an
+ * uninterruptible sleep. In both cases, rbdump learns more about the thread when it tries to stop the thread. Also
+ * false if the thread's files cannot be opened (RLIMIT_NOFILE).
  */
 bool sleeper_find(struct target *target, pid_t tid, struct native_thread *ret);
 

@@ -32,17 +32,17 @@ enum stop_news {
 enum stop_news stop_look(pid_t tid, int *signal, int *status);
 
 /*
- * Sleeps until the kernel reports a stop (SIGCHLD), but for at most `ns` nanoseconds. `ns` must be less than a second.
- * One signal may report several stops, and no signal comes while SIGCHLD is ignored. So always call stop_look() after
- * the sleep.
+ * Sleeps until the kernel reports a stop (SIGCHLD), but for at most `ns` nanoseconds. `ns` must be less than one
+ * second. One signal may report several stops, and no signal comes while SIGCHLD is ignored. So always call stop_look()
+ * after the sleep.
  */
 void stop_sleep(long ns);
 
 /*
  * Call this function if stop_look() returned STOP_GONE for a thread that is not the main thread of its process. If that
- * thread has called exec, it now has the id of the process as its tid, and is still traced. The thread will stop in the
- * new program (fs/exec.c, de_thread()). This function waits for that stop, and detaches from the thread. Returns false
- * if the thread did not stop within `timeout_us` microseconds. In that case, the kernel detaches the thread when the
+ * thread has called exec, its tid is now the pid of the process, and the thread is still traced. The thread will stop
+ * in the new program (fs/exec.c, de_thread()). This function waits for that stop, and detaches from the thread. Returns
+ * false if the thread did not stop within `timeout_us` microseconds. In that case, the thread stays traced until the
  * calling thread ends.
  */
 bool stop_let_go_after_exec(pid_t pid, long timeout_us);

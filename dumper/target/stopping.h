@@ -2,11 +2,12 @@
  * Stops the threads of a live process, and lets them go on.
  *
  * The target survives if rbdump is killed. rbdump uses PTRACE_SEIZE, not PTRACE_ATTACH, so the threads get no signal.
- * If the tracer dies, the kernel lets the threads go on. A process that was stopped before (SIGSTOP) stays stopped.
+ * If the tracer dies, the kernel lets the threads go on. A process that was already stopped by a signal (SIGSTOP) stays
+ * stopped.
  *
- * All calls for one target must come from the rbdump thread that stopped the target (a rule of ptrace(2)). That thread
- * must block SIGCHLD before it calls live_stop(), and keep it blocked until live_resume() has returned, because
- * live_stop() waits for SIGCHLD.
+ * All calls for one target must come from the rbdump thread that stopped the target (a rule of ptrace(2)). live_stop()
+ * waits for SIGCHLD. So the thread that calls live_stop() must block SIGCHLD before the call, and keep SIGCHLD blocked
+ * until live_resume() has returned.
  */
 #ifndef RBDUMP_STOPPING_H
 #define RBDUMP_STOPPING_H
@@ -30,20 +31,20 @@ pid_t live_inner_id(pid_t pid, pid_t tid);
 struct error *live_check_stopping(const struct target *target);
 
 /*
- * Stops all threads of the target, and reads their registers. A thread that is in an uninterruptible sleep, or that
- * does not stop within half a second, is listed as not stopped, and stays seized until the calling thread ends. If the
- * kernel refuses to stop a thread, for example because another tracer has it, the thread is listed as refused. Fails if
- * the main thread or all threads are refused, if the threads cannot be listed, or if out of memory. On failure, lets
- * the target go on.
- *   leave_sleepers  if true, threads that sleep in a system call are not stopped (target/sleeper.h), except threads
- *                   for which an earlier call of live_woke() noticed a wake-up
+ * Stops all threads of the target, and reads their registers. A thread is listed as not stopped if it is in an
+ * uninterruptible sleep, or does not stop within half a second. A thread that is listed as not stopped stays seized
+ * until the calling thread ends. If the kernel refuses to stop a thread, for example because another tracer has it, the
+ * thread is listed as refused. Fails if the main thread or all threads are refused, if the threads cannot be listed, or
+ * if out of memory. On failure, lets the target go on.
+ *   leave_sleepers  if true, threads that sleep in a system call are not stopped (target/sleeper.h). A thread is
+ *                   stopped nevertheless if an earlier call of live_woke() noticed that the thread had woken up
  */
 struct error *live_stop(struct target *target, bool leave_sleepers);
 
 /*
  * Whether a thread that live_stop() left asleep has woken up since then. If so, the memory that was read is not a
- * snapshot of one moment. Later calls of live_stop() stop that thread even if it sleeps again. Call this function
- * before live_resume().
+ * snapshot of one moment. If a thread has woken up, later calls of live_stop() stop that thread even if it sleeps
+ * again. Call this function before live_resume().
  */
 bool live_woke(struct target *target);
 

@@ -2,8 +2,8 @@
  * A target: a live process (live.h), or the core file of a process (core.h).
  *
  * This header declares what both kinds of target have: mappings, the mapped files, memory that is read in pages, and
- * native threads with their registers. Each kind has its own function to open a target. Functions for only one kind are
- * in the header of that kind.
+ * native threads with their registers. Each kind has its own function to open a target. Functions that work with only
+ * one kind are declared in the header of that kind.
  */
 #ifndef RBDUMP_TARGET_H
 #define RBDUMP_TARGET_H
@@ -40,45 +40,48 @@ struct native_thread {
 	uint64_t fs_base;   /* thread pointer: what pthread_self() returns with glibc and musl; 0: not known */
 	int pending_signal; /* live: the signal that the thread gets when it goes on; 0: none */
 	int switches_fd;    /* if asleep: the open schedstat file of the thread; else -1 */
-	uint64_t switches;  /* if asleep: how often the thread had been given a CPU when live_stop() left it asleep */
+	uint64_t switches;  /* if asleep: how many times the thread had been given a CPU before live_stop() */
 };
 
 struct target;
 
 /*
- * The operations of a target. Each kind of target implements them in its own way. A function pointer may be NULL only
- * if its comment says what NULL means.
+ * The operations of a target. Each kind of target implements the operations in its own way. A function pointer may be
+ * NULL only if its comment says what NULL means.
  */
 struct target_operations {
 	const char *name;  /* the words before the pid in messages: "process" or "the core of process" */
 	const char *is;	   /* the verb in messages about the target's process: "is" or "was" */
 	const char *again; /* the end of a message about a state that may change soon: "; try again", or "" */
-	bool runs;	   /* the target is live: it runs while it is read, unless it is stopped */
+	bool runs;	   /* the target is a live process, which can run while rbdump reads it */
 
 	void (*close)(struct target *target); /* frees the data that only this kind of target has */
 	void (*read_pages)(const struct target *target, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok);
 	int (*open_file)(const struct target *target, const struct mapping *mapping);
 	bool (*may_have)(const struct target *target, uint64_t address);
 
-	/* Reads the mappings again. The pointer is NULL if the mappings never change. */
+	/* Reads the mappings again. This function pointer is NULL if the mappings never change. */
 	void (*update_mappings)(struct target *target);
-	/* Whether the process is ending. The pointer is NULL if the target is a core. */
+	/* Whether the process is ending. This function pointer is NULL if the target is a core. */
 	bool (*is_ending)(const struct target *target);
-	/* Whether the core lacks a page that it should contain. The pointer is NULL if no page can be missing. */
+	/*
+	 * Whether the core lacks a page that it should contain. This function pointer is NULL if no page can be
+	 * missing.
+	 */
 	bool (*lacks_page)(const struct target *target, uint64_t page);
 	/*
 	 * Returns a malloc'ed sentence that says what the target lacks. Returns NULL if the target lacks nothing, or if
-	 * out of memory. The pointer is NULL if the target never lacks anything.
+	 * out of memory. This function pointer is NULL if nothing can be missing.
 	 */
 	char *(*lacks)(const struct target *target);
 	/*
-	 * Finds the mapping that contained an address at the moment when the registers were read. The pointer is NULL
-	 * if the mappings of that moment are not known.
+	 * Finds the mapping that contained an address when the registers were read. This function pointer is NULL if
+	 * the mappings of that time are not known.
 	 */
 	bool (*find_mapping)(const struct target *target, uint64_t address, uint64_t *start, uint64_t *end);
 	/*
-	 * Returns the build-id of the mapped file, malloc'ed; NULL if not known. The pointer is NULL if the caller can
-	 * read the build-id from the opened file.
+	 * Returns the build-id of the mapped file, malloc'ed; NULL if not known. This function pointer is NULL if the
+	 * caller can read the build-id from the opened file.
 	 */
 	char *(*build_id)(const struct target *target, const struct mapping *mapping);
 };
@@ -88,7 +91,7 @@ struct target {
 	pid_t pid;
 	char *executable; /* the executable's path, as in the mappings; "" if not known */
 
-	struct mapping *mappings; /* as they were last read; sorted by address */
+	struct mapping *mappings; /* the mappings as they were last read, sorted by address */
 	size_t nr_mappings;
 
 	struct native_thread *threads; /* live: the threads at the last live_stop() (stopping.h), sorted by tid */
@@ -98,8 +101,8 @@ struct target {
 	int memory_fd;		   /* /proc/PID/mem */
 	bool stopped;		   /* true between live_stop() and live_resume() */
 	uint64_t stopped_ns;	   /* time of the first thread's stop (CLOCK_MONOTONIC); 0: no thread was stopped */
-	uint64_t pause_ns;	   /* length of the last stop, from the first thread's stop to the last resume */
-	struct addresses restless; /* tids of threads that live_stop() left asleep and that woke up (live_woke()) */
+	uint64_t pause_ns;	   /* duration of the last stop: from the first thread's stop to the last resume */
+	struct addresses restless; /* tids of threads that live_stop() left asleep but live_woke() found awake */
 
 	/* Core: */
 	struct core *core;

@@ -1,7 +1,7 @@
 /*
- * What the kernel tells about a native thread: whether it still exists, whether it sleeps (and in which system call),
- * and whether it has run since it was last checked. The files of the thread in /proc are kept open, because an open
- * file never refers to another thread, even if the thread's id is reused.
+ * What the kernel tells about a native thread: whether the thread still exists, whether it sleeps, in which system call
+ * it sleeps, and whether it has run since the last check. The thread's files in /proc are kept open. An open file never
+ * refers to another thread, even if the thread's id is reused.
  */
 #ifndef RBDUMP_TASK_H
 #define RBDUMP_TASK_H
@@ -19,8 +19,8 @@ struct task {
 #define TASK_CLOSED ((struct task){-1, -1, -1, 0, 0})
 
 /*
- * Opens the files of a thread. The descriptor of a file that cannot be opened is -1, and later calls that need this
- * file return "not known".
+ * Opens the files of a thread. If a file cannot be opened, its descriptor is -1. Later calls that need this file return
+ * "not known".
  */
 void task_open(struct task *task, pid_t pid, pid_t tid);
 
@@ -30,17 +30,17 @@ void task_keep_switches(struct task *task);
 /* Closes all files. */
 void task_close(struct task *task);
 
-/* Whether the thread has ended. False if its files could not be opened. */
+/* Whether the thread has ended. False if the files of the thread could not be opened. */
 bool task_has_ended(const struct task *task);
 
 /* The CPU on which the thread runs, or ran last; -1 if not known. */
 int task_cpu(const struct task *task);
 
 /*
- * Moves the calling thread to the CPU of the thread `task`. While the calling thread runs on that CPU, the thread
- * `task` runs only if it has a higher priority, or if the kernel moves it to another CPU. Returns the CPU. Returns -1
- * if the CPU is not known or not one of `cpus`, or if the move fails.
- *   bound  the CPU to which the calling thread is already bound; -1: it is bound to no CPU
+ * Moves the calling thread to the CPU of the thread `task`. The calling thread then keeps that CPU busy. The thread
+ * `task` can run only if it has a higher priority, or if the kernel moves it to another CPU. Returns the CPU. Returns
+ * -1 if the CPU is not known or not one of `cpus`, or if the move fails.
+ *   bound  the CPU that the calling thread is already bound to; -1: the calling thread is not bound to a CPU
  */
 int task_follow(const struct task *task, const cpu_set_t *cpus, int bound);
 
@@ -60,15 +60,16 @@ struct task_look {
 /*
  * Finds out what the thread is doing.
  *   since  the result of an earlier call, or NULL. If the thread was asleep at that call, and has not been given a CPU
- *          since that call, returns `*since`, because the thread still sleeps, or was woken but still waits for a CPU
+ *          since that call, returns `*since`. In this case, the thread still sleeps, or was woken but still waits for a
+ *          CPU
  */
 struct task_look task_look(const struct task *task, const struct task_look *since);
 
-/* Whether the thread is runnable. False if it is asleep, or if its state is not known. */
+/* Whether the thread is runnable. False if the thread is asleep, or if its state is not known. */
 bool task_runs(const struct task *task);
 
 /*
- * True if the thread was asleep when task_look() returned `since`, and has not run after that. The kernel counts how
+ * True if the thread was asleep when task_look() returned `since`, and has not run since then. The kernel counts how
  * many times a thread gets a CPU (kernel/sched/stats.h, sched_info_arrive()). If this count has not changed, the thread
  * has not run. False if the count is not known.
  */

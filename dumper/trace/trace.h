@@ -1,6 +1,6 @@
 /*
- * A trace: the result of one look at a Ruby process. The code in render/ has no other input. A trace stays valid after
- * the target is closed.
+ * A trace: the result of one look at a Ruby process. A trace is the only input of the code in render/. A trace stays
+ * valid after the target is closed.
  *
  * All strings are valid UTF-8 and owned by the trace. A string can be NULL only where this file says so. The fields
  * have the names and values of schema 1 of the JSON output.
@@ -21,7 +21,7 @@ enum trace_frame_kind { TRACE_RUBY, TRACE_CFUNC, TRACE_UNREADABLE };
 struct trace_frame {
 	enum trace_frame_kind kind;
 	const char *label;	   /* the frame's label, as this Ruby prints it; NULL if unreadable */
-	const char *name;	   /* the label with a prefix for the class; NULL if unreadable */
+	const char *name;	   /* the label, qualified by class; NULL if unreadable */
 	const char *path;	   /* NULL if the code has no path */
 	const char *absolute_path; /* NULL if the code has no absolute path (eval) */
 	bool has_line;
@@ -36,9 +36,9 @@ struct trace_frame {
 	uint64_t address;   /* address of the control frame in the target */
 	enum reason reason; /* for TRACE_UNREADABLE: why */
 	/*
-	 * Frames with the same number have the same label and name, even if they are in different stacks. If they are
-	 * frames of Ruby code, they also have the same paths and the same first line. 0: the frame has no number. A
-	 * number is never used again for other code or another method.
+	 * Frames with the same number have the same label and name, even if they are in different stacks. Frames of
+	 * Ruby code with the same number also have the same paths and the same first line. 0: the frame has no number.
+	 * A number is never used again for other code or another method.
 	 */
 	uint64_t method;
 };
@@ -65,11 +65,11 @@ struct trace_thread {
 	enum verdict verdict;
 	enum reason reason;
 	/*
-	 * A torn window is code that changes a stack. The name of the torn window in which the thread was stopped
-	 * ("vm_push_frame"); NULL if the thread was not in a torn window.
+	 * A torn window is a range of code that changes the stack. The name of the torn window in which the thread was
+	 * stopped ("vm_push_frame"); NULL if the thread was not in a torn window.
 	 */
 	const char *window;
-	uint64_t fiber;		 /* address of the fiber whose stack this is; 0 if not known */
+	uint64_t fiber;		 /* address of the fiber that has this stack; 0 if not known */
 	const char *fiber_state; /* state of the fiber ("resumed"); NULL if not known */
 	bool suspended;		 /* this is the stack of a suspended fiber */
 	bool ended;		 /* this is a fiber whose thread has ended: tid and ractor are not known */
@@ -78,7 +78,7 @@ struct trace_thread {
 	 * The scheduler hook in which the fiber waits ("Scheduler#io_wait"). NULL if the fiber does not wait in a hook.
 	 */
 	const char *waits_in;
-	const char *waits_for;	    /* the method that called this hook ("IO#read"); NULL if not known */
+	const char *waits_for;	    /* the method that called the scheduler hook ("IO#read"); NULL if not known */
 	struct trace_frame *frames; /* innermost first */
 	size_t nr_frames;
 };
@@ -161,7 +161,7 @@ void trace_destroy(struct trace *trace); /* NULL is fine */
  */
 const char *trace_string(struct trace *trace, const char *text);
 
-/* These functions return the name that the value has in the JSON output. */
+/* Each of these functions returns the name of a value in the JSON output. */
 const char *trace_state_name(enum trace_state state);
 const char *trace_layout_source_name(enum layout_source source);
 const char *trace_version_source_name(enum version_source source);
