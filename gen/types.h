@@ -12,7 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How many more entries may be read. When `steps` is 0, the functions below behave as if there were no more entries. */
+/*
+ * How many more entries may be read. When `steps` is 0, functions with this budget behave as if there were no more
+ * entries.
+ */
 struct die_budget {
 	uint64_t steps;
 };

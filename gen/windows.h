@@ -17,7 +17,7 @@
 /*
  * Finds the windows in one compilation unit, and adds them to a layout. Call windows_finish() after the last
  * compilation unit.
- *   bias   the address of any byte in the ELF file, minus its address in the debug info
+ *   bias   an address of code in the ELF file, minus the address of the same code in the debug info
  * Fails if out of memory. Fails with EXIT_FAILED if there are implausibly many windows.
  */
 struct error *windows_add(struct layout *layout, Dwarf_Die *unit, const struct wanted_table *table, uint64_t bias,
