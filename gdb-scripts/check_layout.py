@@ -33,7 +33,7 @@ MAX_WINDOW = 1 << 16  # bytes of code; a whole function is smaller
 
 
 class Difference(Exception):
-    """A wrong line; the text of the exception is what gdb says about this line."""
+    """The exception for a wrong line. The text of the exception is what gdb says about this line."""
 
 
 def number(word):
@@ -80,7 +80,7 @@ def check_member(path, offset, size, *bits):
     if bits:
         keyword, shift, width = bits
         if keyword != "bits":
-            raise Difference(f"`bits` is expected instead of {keyword}")
+            raise Difference(f"this should be `bits`, not {keyword}")
     given = (number(offset), number(size), number(str(shift)), number(str(width)))
     if given != tuple(found):
         in_bits = f", shift {found.shift}, width {found.width}" if found.width else ""
@@ -98,7 +98,7 @@ def check_constant(constant, value):
 
 
 def check_macro(macro, value):
-    """Checks the value of a macro. gdb can only tell that no constant has the name of the macro."""
+    """Checks the line of a macro. With gdb, this function can only check that no constant has the macro's name."""
     number(value)
     if find_constant(name(macro)) is not None:
         raise Difference("gdb knows a constant of this name")
@@ -194,7 +194,7 @@ def check_windows_whole(lines):
             pcs.update(pc for pc in (low - 1, high) if function in functions_at(pc))
         for pc in sorted(pcs):
             if not any(low <= pc < high for low, high in ranges):
-                yield f"gdb says {pc:#x} is in {function}, too, but no window contains it"
+                yield f"gdb says {pc:#x} is in {function}, too, but no window contains this address"
 
 
 def string(symbol):
@@ -210,7 +210,7 @@ def string(symbol):
 
 
 def check_header(line):
-    """Checks a line of the header, and returns whether gdb could check it."""
+    """Checks a line of the header. Returns false if gdb cannot check this kind of line."""
     word, _, value = line.partition(" ")
     if word == "arch":
         expect("architecture", ARCHITECTURES.get(value), gdb.selected_inferior().architecture().name())
@@ -225,13 +225,14 @@ def check_header(line):
 
 
 def check_file(lines):
-    """Returns the number of checked lines, and the differences. Each is a line, and what gdb says about this line."""
+    """Returns the number of checked lines, and the differences. Each difference consists of a line and of what gdb says
+    about this line."""
     checked, differences = 0, []
     if not lines or lines[0] != FORMAT:
         return checked, [(lines[0] if lines else "", f"not a layout file: the first line should be `{FORMAT}`")]
     facts = [line for line in lines[1:] if line.split(" ")[0] not in HEADER]
     if not facts or facts[-1] != f"end {len(facts) - 1}" or lines[-1] != facts[-1]:
-        return checked, [(lines[-1], "the file is not whole: its last line should be `end` and the number of facts")]
+        return checked, [(lines[-1], "the file is cut short: its last line should be `end` and the number of facts")]
     for line in lines[1:-1]:
         try:
             if line.split(" ")[0] in HEADER:
@@ -257,7 +258,9 @@ The command fails if a line differs, so that `gdb -batch -ex 'check-layout FILE'
 
     def invoke(self, argument, from_tty):
         if gdb.selected_inferior().pid:
-            raise gdb.GdbError("check-layout: use gdb without a process: a layout has the addresses of the ELF file.")
+            raise gdb.GdbError(
+                "check-layout: use gdb without a process, because a layout contains the addresses in the ELF file."
+            )
         try:
             with open(os.path.expanduser(argument), "rb") as file:
                 raw = file.read(MAX_FILE + 1)

@@ -15,7 +15,7 @@ BLOCK, SMALL_BLOCK, SMALL_RANK_BITS = 512, 64, 9
 
 
 class Iseq:
-    """The code at an address. The constructor checks that there is an iseq at this address."""
+    """The Ruby code (iseq) at an address. The constructor checks that there is an iseq at this address."""
 
     def __init__(self, values: Values, address):
         self.values = values
@@ -53,7 +53,8 @@ class Iseq:
 
     @property
     def hides_c_functions(self) -> bool:
-        """Whether Ruby omits C functions that this code calls (vm_backtrace.c, is_internal_location(), since 4.0)."""
+        """Whether Ruby's backtraces omit C functions that this code calls (vm_backtrace.c, is_internal_location(),
+        since 4.0)."""
         return self.memory.types.function("bt_backpatch_loc") and self.path.startswith(b"<internal:")
 
     @property
@@ -70,11 +71,12 @@ class Iseq:
         return Iseq(self.values, address) if address else None
 
     def holds(self, pc) -> bool:
-        """Whether this code contains PC. The result is false for a stale pc, which a JIT has not updated."""
+        """Whether this code contains PC. False if PC is stale because a JIT has not updated it."""
         return self.encoded <= pc <= self.encoded + 8 * self.size
 
     def line(self, pc) -> Optional[int]:
-        """The line of the instruction before PC, as calc_lineno() finds it (vm_backtrace.c). None if not holds(PC)."""
+        """The line of the instruction before PC, as calc_lineno() finds it (vm_backtrace.c). None if this code does
+        not contain PC."""
         if not self.holds(pc):
             return None
         if pc not in self._lines:

@@ -1,4 +1,4 @@
-"""Reads members of structs by name, from gdb's process or core. Calls no function there, and changes nothing."""
+"""Reads members of structs by name, from gdb's process or core. Calls no functions there, and changes no memory."""
 
 import gdb
 
@@ -8,11 +8,11 @@ MAX_READ = 1 << 20  # the most bytes of one read; no string or table that the sc
 
 
 class Unreadable(Exception):
-    """Memory that cannot be read, or that has wrong content. The text of the exception is a clause that says so."""
+    """Memory that cannot be read, or that has wrong content. The text of the exception says what is wrong."""
 
 
 class Memory:
-    """Reads memory. A read that fails raises Unreadable, with the address."""
+    """Reads memory. If a read fails, raises Unreadable with the address in the text."""
 
     def __init__(self, types: Types):
         self.types = types

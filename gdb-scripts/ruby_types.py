@@ -10,7 +10,8 @@ import gdb
 
 
 class Member(NamedTuple):
-    """Where a member lies in its struct. The shift of a bitfield is counted from the lowest bit of its first byte."""
+    """The position of a member in its struct. For a bitfield, the shift is the number of its lowest bit in its first
+    byte."""
 
     offset: int  # bytes from the start of the struct
     size: int  # bytes; 0 for a flexible array
@@ -39,7 +40,7 @@ def find_struct(name: str) -> Optional[gdb.Type]:
 
 
 def _find_field(record: gdb.Type, name: str):
-    """The field NAME of RECORD or of its anonymous members, and the offset of this field in RECORD, in bits."""
+    """The field NAME of RECORD, or of an anonymous member of RECORD; and the field's offset in RECORD, in bits."""
     for field in record.fields():
         if not hasattr(field, "bitpos"):
             continue
@@ -54,7 +55,7 @@ def _find_field(record: gdb.Type, name: str):
 
 
 def find_member(record: gdb.Type, path: str) -> Optional[Member]:
-    """Where a member of RECORD lies. PATH is written as in C, without the variable: `as.heap.len`."""
+    """The position of a member in RECORD. PATH is written as in C, but without the variable: `as.heap.len`."""
     bits = 0
     field = None
     for name in path.split("."):
@@ -101,7 +102,7 @@ def has_function(name: str) -> bool:
 
 
 class Types:
-    """The lookups above, with a cache. The cache is valid as long as gdb's symbol files stay the same."""
+    """The functions above, with a cache. The cache is valid as long as gdb's symbol files stay the same."""
 
     def __init__(self):
         self._structs = {}
@@ -124,7 +125,7 @@ class Types:
         return record.sizeof if record is not None else None
 
     def member(self, struct, *paths) -> Optional[Member]:
-        """The first of PATHS that STRUCT has. PATHS are the names that one member has in different releases."""
+        """The first of PATHS that STRUCT has. PATHS are the paths of one member in different releases of Ruby."""
 
         def find():
             record = self.struct(struct)

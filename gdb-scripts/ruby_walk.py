@@ -48,7 +48,7 @@ class Frame:
 
 @dataclass
 class Stack:
-    """A thread with the stack on which it runs, or a suspended fiber with its stack."""
+    """The stack of a thread, or of a suspended fiber."""
 
     thread: int
     ec: int
@@ -65,7 +65,7 @@ class Stack:
 
 
 class Walk:
-    """One pass over the process or core. `problems` says what could not be read while the stacks were searched."""
+    """One pass over the process or core. `problems` describes what could not be read during the search for stacks."""
 
     def __init__(self):
         self.types = Types()
@@ -82,7 +82,7 @@ class Walk:
     # ---- which stacks there are
 
     def stacks(self):
-        """All threads of all ractors, then all suspended fibers. Their frames are not read yet: see fill()."""
+        """All threads of all ractors, then all suspended fibers. To read their frames, call fill()."""
         vm = self.memory.pointer("ruby_current_vm_ptr")
         if not vm:
             raise Unreadable("ruby_current_vm_ptr is NULL: Ruby has not started yet")
@@ -105,7 +105,7 @@ class Walk:
             return None
 
     def _list(self, head, struct, *nodes):
-        """Yields the structs in a list (ccan/list/list.h). The list is a ring that includes its head."""
+        """Yields the structs in a list (ccan/list/list.h). The list is circular, and HEAD is one of its nodes."""
         node_name = next((name for name in nodes if self.memory.has(struct, name)), nodes[0])
         link = self.memory.member(struct, node_name).offset
         following = self.memory.member(struct, node_name + ".next").offset - link
@@ -136,7 +136,7 @@ class Walk:
             found.append(stack)
 
     def _add_fibers(self, found):
-        """The list first_jit_cont has all execution contexts, of threads and of fibers (cont.c, 3.3 and later)."""
+        """The list first_jit_cont contains the execution contexts of all threads and fibers (cont.c, 3.3 and later)."""
         if self.types.address("first_jit_cont") is None:
             return
         threads = {stack.thread: stack for stack in found}
@@ -246,7 +246,7 @@ class Walk:
 
     @staticmethod
     def _add_ruby_frame(frames, waiting, frame, iseq):
-        """WAITING: the C functions at the end of FRAMES. These get the path and line of the next older Ruby frame."""
+        """WAITING are the C functions at the end of FRAMES. They get the path and line of the next older Ruby frame."""
         if iseq.hides_c_functions and waiting:
             del frames[-len(waiting) :]
             waiting.clear()
@@ -261,7 +261,7 @@ class Walk:
         waiting.clear()
 
     def _control_frames(self, ec):
-        """The addresses of the control frames of EC, without the oldest one, which is a dummy."""
+        """The addresses of the control frames of EC, without the oldest frame, which is a dummy."""
         memory = self.memory
         start = memory.get(ec, EC, "vm_stack")
         words = memory.get(ec, EC, "vm_stack_size")
@@ -289,7 +289,7 @@ class Walk:
         magic = self._environment(frame.ep)[1] & memory.constant("VM_FRAME_MAGIC_MASK")
         kind = next((k for k in FRAME_KINDS if self.types.constant("VM_FRAME_MAGIC_" + k) == magic), None)
         if kind is None:
-            raise Unreadable(f"there is no kind of frame {magic:#x}")
+            raise Unreadable(f"{magic:#x} is not a known kind of frame")
         if not frame.iseq:
             if kind == "CFUNC":
                 self._read_c_function(frame)
@@ -328,7 +328,7 @@ class Walk:
         return iseq.qualified_label(self.memory.get(entry, MENT, "owner") if entry else 0)
 
     def _is_shown_as_c(self, entry):
-        """Does the same as location_cfunc_p()."""
+        """Does the same as Ruby's function location_cfunc_p() (vm_backtrace.c)."""
         definition = self._definition(entry)
         kind = self.memory.get(definition, MDEF, "type")
         if kind == self.memory.constant("VM_METHOD_TYPE_CFUNC"):
@@ -343,7 +343,7 @@ class Walk:
         return self._iseqs[address]
 
     def _environment(self, ep):
-        """The present address of the environment of EP, and the flags of this environment."""
+        """The current address of the environment to which EP belongs, and the flags of this environment."""
         flags = self.memory.word(ep)
         if not flags & 1:
             # The environment has moved to the heap: its object is in the place of the flags (vm.c, vm_make_env_each()).
@@ -356,7 +356,7 @@ class Walk:
         return ep, flags
 
     def method_entry(self, ep):
-        """The entry of the method to which a frame belongs, or 0 (vm_insnhelper.c, rb_vm_frame_method_entry())."""
+        """The method entry of the frame to which EP belongs, or 0 (vm_insnhelper.c, rb_vm_frame_method_entry())."""
         memory = self.memory
         for _ in range(MAX_ENVIRONMENTS):
             ep, flags = self._environment(ep)

@@ -30,7 +30,7 @@ INSTRUCTION = re.compile(r"^(?:=> |   )(?=(0x[0-9a-f]+)[ :\t])")
 
 
 def shown(value):
-    """A word of the log, in a form that is safe to print, because the word can contain any characters."""
+    """A word of the log, in a form that is safe to print. In the log, the word can contain any characters."""
     if value is None:
         return "?"
     return "".join(c if c.isprintable() else f"\\x{ord(c):02X}" for c in str(value))
@@ -44,12 +44,12 @@ def quoted(path):
 
 
 def read_sample(path, number):
-    """Reads a sample by its number. The first sample has the number 1."""
+    """Reads the sample with a given number from a log. The first sample has the number 1."""
     with open(path, encoding="utf-8", errors="backslashreplace") as log:
         for at in itertools.count(1):
             line = log.readline(MAX_LINE)
             if not line:
-                raise gdb.GdbError(f"{path} has {at - 1} samples.")
+                raise gdb.GdbError(f"{path} has only {at - 1} samples.")
             if at == number:
                 break
     try:
@@ -112,12 +112,13 @@ def load(module):
             return file
     if gdb.current_progspace().filename:
         raise gdb.GdbError(
-            f"The thread was stopped in {shown(module)}, which gdb does not have: gdb has "
-            f"{gdb.current_progspace().filename}. Start gdb without a file."
+            f"The thread was stopped in {shown(module)}, but gdb has loaded {gdb.current_progspace().filename}. Start "
+            "gdb without a file."
         )
     if not os.path.isfile(module):
         raise gdb.GdbError(
-            f"{shown(module)}, in which the thread was stopped, is not there: load the same file (`file PATH`)."
+            f"The thread was stopped in {shown(module)}, but this file does not exist: load the same file "
+            "from another path (`file PATH`)."
         )
     gdb.execute(f"file {quoted(module)}", to_string=True)
     for file in gdb.objfiles():
@@ -143,20 +144,21 @@ def file_for(ip, sample):
     file = file or load(module)
     if is_ruby and build_id and file.build_id != build_id:
         gdb.write(
-            f"rb-torn: {file.filename} is from another build ({file.build_id or 'no build-id'}) than the file that ran "
-            f"({shown(build_id)}), so the following output may be wrong\n",
+            f"rb-torn: {file.filename} is not the file that ran: the build-ids differ ({file.build_id or 'none'}, "
+            f"{shown(build_id)}), so the following output may be wrong\n",
             gdb.STDERR,
         )
     return file
 
 
 def slide(file):
-    """The difference between an address in gdb, which may have a process or a core, and the address in the file."""
+    """The address of a piece of code in gdb, minus its address in FILE. The two addresses can differ if gdb has a
+    process or a core."""
     wanted, address = first_code(file.filename)
     for start, name, where in SECTION.findall(gdb.execute("info files", to_string=True)):
         if name == wanted and same_file(where or gdb.current_progspace().filename, file.filename):
             return int(start, 16) - address
-    raise gdb.GdbError(f"gdb does not say at which address {file.filename} is.")
+    raise gdb.GdbError(f"gdb does not show the address at which it has loaded {file.filename}.")
 
 
 # ---- what is shown
@@ -178,7 +180,7 @@ def show_head(sample, number):
 
 
 def show_place(ip):
-    """Prints the place at which the thread was stopped, as the log describes this place."""
+    """Prints what the log says about the place at which the thread was stopped."""
     place = f"{shown(ip['module_address'])} of {shown(ip['module'])}"
     if ip.get("function") is not None:
         place = f"{shown(ip['function'])}+{shown(ip.get('offset'))} ({place})"
@@ -193,7 +195,8 @@ def show_place(ip):
 
 
 def check_place(ip, address):
-    """Warns if gdb does not find the same function at ADDRESS. Returns the offset that gdb finds, or None."""
+    """Warns if gdb finds another function or another offset at ADDRESS than the log says. Returns the offset of ADDRESS
+    in the function that gdb finds, or None."""
     match = SYMBOL.match(gdb.execute(f"info symbol {address:#x}", to_string=True))
     found = (match[1], int(match[2] or 0)) if match else (None, None)
     if found != (ip.get("function"), ip.get("offset")):
@@ -215,7 +218,7 @@ def show_source(address):
     elif os.path.isfile(symtab.fullname()):
         gdb.write(gdb.execute(f"list *{address:#x}", to_string=True))
     else:
-        gdb.write(f"The source file is not there: {shown(symtab.fullname())}:{symtab_and_line.line}\n")
+        gdb.write(f"The source file does not exist: {shown(symtab.fullname())}:{symtab_and_line.line}\n")
 
 
 def show_code(address, offset):

@@ -13,7 +13,7 @@
  *   processes  whether this process will read files through /proc/PID/root; if true, the process keeps
  *              CAP_SYS_PTRACE
  *   server     whether libdebuginfod must work; if true, sockets, threads, and writing to files are also allowed
- * Returns NULL on success. On failure, sets errno and returns a constant string that names the step that failed.
+ * Returns NULL on success. On failure, sets errno, and returns the name of the failed step as a constant string.
  */
 const char *confine(int answer, bool processes, bool server);
 

@@ -1,15 +1,14 @@
 /*
  * Constants that some releases of Ruby define as macros. The DWARF of these releases does not contain the constants.
  *
- * Code that uses such a constant first checks whether the layout contains the constant, because any fact may be absent
- * from a layout. Only this module depends on the release of Ruby: it chooses the values of the constants for each
- * release.
+ * Code must check whether a layout contains a constant before it uses the constant, because any fact may be absent from
+ * a layout. Only this module depends on the release of Ruby: it chooses the values of the constants for each release.
  *
- * A number that is the same in all releases is not in this module, but in the code that uses the number. A number that
- * is part of an algorithm, such as the width of a field in a packed word, is also in the code that uses the number. A
- * comment in that code names Ruby's source file, and the first and the last tag in which the number was checked. "and
- * head" in such a comment means that the number was also checked in the development branch after the last tag.
- * Enumerators and constants that the DWARF contains are listed in gen/fields.def, not in this module.
+ * Numbers that are the same in all releases are in the code that uses them, not in this module. Numbers that are part
+ * of an algorithm, such as the width of a field in a packed word, are also in the code that uses them. Beside such a
+ * number, a comment names Ruby's source file, and the first and the last tag in which the number was checked. The words
+ * "and head" in a comment mean that the number was also checked in Ruby's development branch, at a commit after the
+ * last tag. Enumerators and constants that the DWARF contains are listed in gen/fields.def, not in this module.
  */
 #ifndef RBDUMP_CONSTANTS_H
 #define RBDUMP_CONSTANTS_H
@@ -17,9 +16,9 @@
 #include "layout/layout.h"
 
 /*
- * Adds the enumerators that are macros in the layout's release of Ruby (layout->version), and sets their `is_macro`.
- * The patch level is taken from layout->description. If the description has no patch level, the newest patch level is
- * assumed. Enumerators that the layout already has from DWARF are not changed.
+ * Adds the enumerators that the layout's release of Ruby (layout->version) defines as macros. Sets `is_macro` of each
+ * added enumerator. The patch level of the release is taken from layout->description. If the description has no patch
+ * level, the newest patch level is assumed. Enumerators that the layout already has from DWARF are not changed.
  */
 void constants_add(struct layout *layout);
 

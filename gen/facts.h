@@ -5,10 +5,10 @@
  * A struct may be defined in many units. The definition with the most wanted members is used, because an unrelated
  * struct of the same name has fewer wanted members. A member that fields.def marks as `required` counts more than any
  * number of optional members. If two equally good definitions differ in size or in a wanted member, this is an error,
- * because nothing shows which definition is Ruby's. The file fields.def can list several names for a struct. The name
- * whose definition lacks the fewest required members is used. If several names are equally good, the first of them is
- * used. Units that are not C are skipped, because the Rust code of YJIT and ZJIT has opaque look-alikes of Ruby's
- * structs.
+ * because nothing shows which definition is Ruby's. The file fields.def can list several names for a struct. If several
+ * of these names are defined, the definition that lacks the fewest required members is used. If several definitions
+ * lack the same number, the first of these names is used. Units that are not C are skipped, because the Rust code of
+ * YJIT and ZJIT has opaque look-alikes of Ruby's structs.
  */
 #ifndef RBDUMP_FACTS_H
 #define RBDUMP_FACTS_H
@@ -23,7 +23,7 @@
 #include "gen/wanted.h"
 #include "layout/layout.h"
 
-/* A global variable, as a unit describes it. */
+/* A global variable, as the debug info of one compilation unit describes it. */
 struct facts_variable {
 	bool present;
 	/* The name under which the variable was found: an index into the `names` of the variable's layout_spec. */
@@ -35,7 +35,7 @@ struct facts {
 	struct layout *layout; /* sizes, members, enumerators, constants, functions */
 	struct facts_variable symbols[LAYOUT_SYMBOLS];
 
-	/* Constants that are variables in memory, not values in the debug info. */
+	/* Constants for which the debug info contains an address in memory instead of a value. */
 	struct facts_variable constants[LAYOUT_CONSTANTS];
 	uint64_t constant_sizes[LAYOUT_CONSTANTS];
 
@@ -52,7 +52,7 @@ struct facts {
 };
 
 /*
- * Makes the pass over all units. False if out of memory, or if the budget is used up; in the latter case, budget->steps
+ * Makes one pass over all units. False if out of memory, or if the budget is used up; in the latter case, budget->steps
  * is 0.
  *   ret    receives the facts; free them with facts_deinit(), even on failure
  */

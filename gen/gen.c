@@ -183,8 +183,8 @@ static struct error *no_debug_info(struct generation *g)
 	    error_append(error, "%s; install its debug symbols (in Debian: the package whose name ends with -dbgsym)",
 			 !build_id	? ""
 			 : g->no_server ? "; as root, rbdump does not ask a debuginfod server about a file that "
-					  "another user can change, or that is in a container (another root folder or "
-					  "mount namespace): run `rbdump layout` on that file"
+					  "another user can change, or about a file in a container (another root "
+					  "folder or mount namespace): run `rbdump layout` on that file instead"
 			 : getenv("DEBUGINFOD_URLS") ? ", nor on a debuginfod server"
 						     : "; DEBUGINFOD_URLS is not set, so no server was asked");
 	free(build_id);
@@ -361,8 +361,8 @@ static struct error *read_version(struct generation *g, struct layout *layout)
 	if (!layout->version)
 		return error_create(EXIT_FAILED,
 				    "%s: does not contain the bytes of ruby_version, so the version is not known; if "
-				    "this is a separate debug file, give the executable or libruby from which it was "
-				    "split; rbdump then finds the debug file by itself",
+				    "this is a separate debug file, name the executable or libruby from which it was "
+				    "split: rbdump then finds the debug file by itself",
 				    g->path);
 	if (!is_version(layout->version))
 		return error_create(EXIT_FAILED, "%s: ruby_version is not a version: %s", g->path, layout->version);

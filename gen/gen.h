@@ -3,21 +3,21 @@
  *
  * The ELF file may be an executable, a shared libruby, a separate debug file, or a relocatable object. If an executable
  * is linked to a libruby, the generator reads that libruby. The generator finds a libruby in the same way as the
- * dynamic loader. The debug info is in the ELF file itself, or in another file. The other file is found by debuglink
- * (the checksum must match), by build-id in /usr/lib/debug/.build-id, or by debuginfod if DEBUGINFOD_URLS is set. The
- * tool dwz may have moved a part of the debug info to a common file. The common file is found by its path, by build-id,
- * or by debuginfod.
+ * dynamic loader. The debug info is in the ELF file itself, or in another file. The generator finds this other file by
+ * debuglink (if the checksum matches), by build-id in /usr/lib/debug/.build-id, or by debuginfod if DEBUGINFOD_URLS is
+ * set. The tool dwz may have moved a part of the debug info to a file that several debug files share. The generator
+ * finds this shared file by its path, by build-id, or by debuginfod.
  *
  * ruby_version and ruby_description are read from the data of the ELF file. A separate debug file does not contain this
  * data. So if the input is a debug file, the generator looks for the ELF file from which the debug file was split. The
  * generator searches the places where such files are installed (see gen/contents.h). The build-ids of the two files
  * must be equal. If the ELF file is not found, the version is taken from the macros in the debug info (see
- * gen/macros.h). Debug info contains macros only if it was made with -g3. A layout whose version comes from macros has
- * no description. If the debug info has no macros, the generator fails, because it never guesses the version. The user
- * must then give the file from which the debug file was split.
+ * gen/macros.h). Debug info contains macros only if Ruby was compiled with -g3. A layout whose version comes from
+ * macros has no description. If the debug info has no macros, the generator fails, because it never guesses the
+ * version. In this case, the user must name the ELF file from which the debug file was split.
  *
- * All these files may be hostile. The time and memory that the generator needs grow at most linearly with the size of
- * these files.
+ * All files that the generator reads may be hostile. The time and memory that the generator needs grow at most linearly
+ * with the size of these files.
  */
 #ifndef RBDUMP_GEN_H
 #define RBDUMP_GEN_H
@@ -42,7 +42,7 @@ struct gen_options {
 	/* The value for the `source` line of the layout; NULL: the base name of the path of the ELF file. */
 	const char *source;
 
-	/* Whether never to ask debuginfod, even if DEBUGINFOD_URLS is set. */
+	/* If true, the generator never asks debuginfod, even if DEBUGINFOD_URLS is set. */
 	bool no_server;
 };
 
@@ -60,7 +60,7 @@ struct gen_report {
  *   path     path of an ELF file
  *   options  NULL for the defaults
  *   report   filled in on success; free it with gen_report_deinit(); may be NULL
- *   ret      receives the layout, which the caller destroys
+ *   ret      receives the layout, which the caller must destroy
  * Fails with EXIT_NO_RUBY if the file is valid but not a Ruby, and with EXIT_FAILED for any other reason. The message
  * says which files were read.
  */

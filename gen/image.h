@@ -21,15 +21,15 @@ struct error *image_check(const char *name, int fd);
 
 /*
  * Copies a file into memory that nobody else can change (a sealed memfd). The copy is safe to map. If rbdump mapped the
- * file itself, and somebody truncated the file, SIGBUS would kill rbdump. Returns the copy's descriptor, which the
- * caller closes. On failure, returns -1 and sets errno. errno is EFBIG if the file is larger than 1 GiB (no Ruby is
- * that large).
+ * file itself, and somebody truncated the file, SIGBUS would kill rbdump. Returns a file descriptor of the copy, which
+ * the caller must close. On failure, returns -1 and sets errno. errno is EFBIG if the file is larger than 1 GiB (no
+ * Ruby is that large).
  */
 int image_copy(int fd);
 
 /*
- * A partial copy of an ELF file. It contains the parts from which the file's kind and symbols can be read: headers,
- * symbol tables, notes and the dynamic section. All other bytes are zero.
+ * A partial copy of an ELF file. The copy contains only the headers, the symbol tables, the notes and the dynamic
+ * section: from these parts, the kind and the symbols of the file can be read. All other bytes of the copy are zero.
  */
 struct image_parts {
 	Elf *elf; /* NULL if no file is open */
@@ -37,14 +37,14 @@ struct image_parts {
 	size_t size; /* the size of the whole file */
 };
 
-/* Copies the parts of an open file. False if the file cannot be read, or if image_check() would refuse it. */
+/* Copies the parts of an open file. False if the file cannot be read, or if image_check() would refuse the file. */
 bool image_parts_open(int fd, struct image_parts *ret);
 void image_parts_close(struct image_parts *parts); /* also works on a zeroed struct */
 
 /*
  * Whether the section with a given number is read-only. If so, a symbol in this section is a constant of this file. An
- * executable can also define a symbol for a constant of a shared library. That symbol is in a writable section of the
- * executable, into which the loader copies the constant (R_X86_64_COPY).
+ * executable can also define a symbol for a constant of a shared library. Such a symbol is in a writable section,
+ * because the loader copies the constant into the executable (R_X86_64_COPY).
  */
 bool image_is_constant(Elf *elf, size_t section);
 
@@ -54,14 +54,14 @@ bool image_defines_constant(Elf *elf, const char *name);
 /*
  * Copies the bytes at an address of the ELF file to `buffer`. False if the file does not contain all of these bytes. A
  * separate debug file contains none of these bytes.
- *   section   for a relocatable object, the section to which the address is relative; else 0
+ *   section   for a relocatable object: the address is relative to this section; otherwise 0
  */
 bool image_read(Elf *elf, size_t section, uint64_t address, void *buffer, size_t length);
 
 /*
- * Says why the .debug_info section of a file cannot be read. Returns a constant string that completes the sentence
- * "FILE has debug info, which ...", such as "cannot be read". NULL if the file has no such section. Call this function
- * only after reading the debug info has failed.
+ * Says why the .debug_info section of a file cannot be read. Returns a constant string, such as "cannot be read", that
+ * completes the sentence "FILE has debug info, which ...". Returns NULL if the file has no such section. Call this
+ * function only after an attempt to read the debug info has failed.
  */
 const char *image_debug_info_obstacle(Elf *elf);
 

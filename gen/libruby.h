@@ -13,7 +13,7 @@
  * the libraries with "ruby" in their names are tried first. Looks for each library in the folders of DT_RPATH or
  * DT_RUNPATH, in the folders of LD_LIBRARY_PATH, in /etc/ld.so.cache, and in the default folders. The names of folders
  * can contain $ORIGIN, $LIB and $PLATFORM.
- *   path      the executable or library whose DT_NEEDED entries are followed first
+ *   path      the executable or library at which the search starts
  *   sysroot   prefix of every absolute path; "" for this system's root. LD_LIBRARY_PATH is used only if `sysroot` is ""
  *   looked    receives the names of the libraries that were looked for, as "NAME (PATH), NAME (not found)"
  *   ret       receives the malloc'ed path of the library that defines ruby_version; NULL if none was found

@@ -1,7 +1,7 @@
 /*
- * Finds the version of a Ruby in its macros. Debug info has macros only if it was made with -g3. The macros are needed
- * if the input is a separate debug file whose ELF file is not found, because a debug file does not contain the value of
- * ruby_version.
+ * Finds the version of a Ruby in its macros. Debug info contains macros only if Ruby was compiled with -g3. The
+ * generator needs the macros if it reads a separate debug file but cannot find the matching ELF file. A separate debug
+ * file does not contain the value of ruby_version.
  */
 #ifndef RBDUMP_MACROS_H
 #define RBDUMP_MACROS_H
@@ -11,12 +11,12 @@
 
 #include "gen/types.h"
 
-/* The maximum size of a version in bytes, with the NUL: three numbers of three digits, and two dots. */
+/* The maximum size of a version in bytes: three numbers of three digits, two dots, and the terminating NUL. */
 #define MACROS_VERSION 12
 
 /*
  * Makes the version from three macros of the unit version.c: RUBY_API_VERSION_MAJOR and RUBY_API_VERSION_MINOR
- * (include/ruby/version.h), and RUBY_VERSION_TEENY (version.h). The names of the macros were checked in 2.7.4 and
+ * (include/ruby/version.h), and RUBY_VERSION_TEENY (version.h). The names of the macros were checked in Ruby 2.7.4 and
  * 3.4.5.
  *   ret  receives the version, for example "3.4.5"
  * False if the debug info lacks one of these macros, or if one of them is not a number of at most three digits.

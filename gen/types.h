@@ -1,9 +1,9 @@
 /*
- * Reads C types from DWARF: their sizes, and the places of their members. Can read DWARF 2 to 5 as written by gcc and
- * clang.
+ * Reads C types from DWARF: their sizes, and the positions of their members. Can read DWARF 2 to 5 as written by gcc
+ * and clang.
  *
- * DWARF may be hostile. So chains of references have a maximum length, and each sibling must have a higher offset than
- * the previous sibling. `struct die_budget` limits the total number of steps.
+ * The DWARF of a file may be hostile. Therefore, this module limits the length of chains of references, and requires
+ * each sibling to have a higher offset than the previous sibling. `struct die_budget` limits the total number of steps.
  */
 #ifndef RBDUMP_TYPES_H
 #define RBDUMP_TYPES_H
@@ -12,7 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How many more entries may be read. If `steps` is 0, every walk ends, as if there were no more entries. */
+/*
+ * How many more entries may be read. When `steps` is 0, functions with this budget behave as if there were no more
+ * entries.
+ */
 struct die_budget {
 	uint64_t steps;
 };
@@ -24,7 +27,7 @@ struct die_budget {
 bool die_first_child(Dwarf_Die *die, struct die_budget *budget, Dwarf_Die *ret);
 bool die_next_sibling(Dwarf_Die *die, struct die_budget *budget);
 
-/* DW_AT_name of the entry itself; NULL if the entry has no name. */
+/* The entry's own DW_AT_name; NULL if the entry has no name. */
 const char *die_name(Dwarf_Die *die);
 
 /* The value of an attribute, as an unsigned number. False if the attribute is absent, or is not an unsigned number. */
@@ -34,15 +37,15 @@ bool die_number(Dwarf_Die *die, unsigned int attribute, uint64_t *ret);
 bool die_signed_number(Dwarf_Die *die, unsigned int attribute, int64_t *ret);
 
 /*
- * Finds the type of an entry: follows DW_AT_type, then typedefs, qualifiers and type signatures.
- * False if the entry has no type, or if the chain is too long.
+ * Finds the type of an entry: follows DW_AT_type, then typedefs, qualifiers and type signatures. False if the entry has
+ * no type, or if this chain of references is too long.
  */
 bool die_type(Dwarf_Die *die, Dwarf_Die *ret);
 
 /* Whether an entry defines a struct or union: false for a declaration, and for a struct of size 0. */
 bool die_is_definition(Dwarf_Die *type);
 
-/* The place of a member in a struct. */
+/* The position of a member in a struct. */
 struct die_member {
 	uint64_t bit;  /* position of the member's lowest bit, in bits from the start of the struct (little-endian) */
 	uint64_t bits; /* width of a bitfield, in bits; 0 for a member that is not a bitfield */
@@ -50,8 +53,8 @@ struct die_member {
 };
 
 /*
- * Finds a member by its path (`as.heap.len`). A path omits anonymous structs and unions, and contains only their
- * members. False if there is no such member.
+ * Finds a member by its path (for example `as.heap.len`). Anonymous structs and unions do not appear in a path; only
+ * their members do. False if there is no such member.
  */
 bool die_find_member(Dwarf_Die *type, const char *path, struct die_budget *budget, struct die_member *ret);
 

@@ -1,6 +1,6 @@
 /*
  * Finds torn windows: the ranges of code that change a stack. The file fields.def lists the functions that change a
- * stack. The windows of such a function are its own code, and each inlined copy of its code.
+ * stack. Both the code of such a function and each inlined copy of this code are torn windows.
  */
 #ifndef RBDUMP_WINDOWS_H
 #define RBDUMP_WINDOWS_H
@@ -17,7 +17,7 @@
 /*
  * Finds the windows in one compilation unit, and adds them to a layout. Call windows_finish() after the last
  * compilation unit.
- *   bias   address in the ELF file = address in the debug info + bias
+ *   bias   an address of code in the ELF file, minus the address of the same code in the debug info
  * Fails if out of memory. Fails with EXIT_FAILED if there are implausibly many windows.
  */
 struct error *windows_add(struct layout *layout, Dwarf_Die *unit, const struct wanted_table *table, uint64_t bias,

@@ -1,8 +1,8 @@
 /*
  * The action for SIGCHLD. The kernel sends this signal to a tracer when a traced thread stops (see target/tracee.h),
- * and to a parent when a child ends. Some daemons start programs with SIGCHLD ignored. A shell also does this, after
- * the command `trap '' CHLD`. A program that was started in this way gets no SIGCHLD, and the kernel does not keep the
- * exit status of the program's children (see wait(2), NOTES).
+ * and to a parent when a child ends. Some daemons start programs with SIGCHLD ignored. A shell also starts programs in
+ * this way after the command `trap '' CHLD`. A program that was started in this way gets no SIGCHLD, and the kernel
+ * does not keep the exit status of the program's children (see wait(2), NOTES).
  */
 #ifndef RBDUMP_CHILD_SIGNAL_H
 #define RBDUMP_CHILD_SIGNAL_H
@@ -11,8 +11,8 @@
 void child_signal_take(void);
 
 /*
- * Restores the action that SIGCHLD had when rbdump was started. Call this function in a child that is about to call
- * exec.
+ * Restores the action that SIGCHLD had when rbdump was started. Call this function in a child process before the child
+ * calls exec.
  */
 void child_signal_restore(void);
 

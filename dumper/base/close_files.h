@@ -1,5 +1,5 @@
 /*
- * Closes many files at once. A child process calls these functions directly after fork().
+ * Closes many files at once. A child process calls these functions immediately after fork().
  */
 #ifndef RBDUMP_CLOSE_FILES_H
 #define RBDUMP_CLOSE_FILES_H

@@ -13,7 +13,7 @@
 enum exit_status {
 	EXIT_COMPLETE = 0,	/* the stacks of all threads and fibers were found, and are complete */
 	EXIT_PARTIAL = 1,	/* at least one stack is truncated, torn or unreadable, or might be missing */
-	EXIT_FAILED = 2,	/* rbdump failed for a reason that has no status of its own */
+	EXIT_FAILED = 2,	/* rbdump failed for a reason that has no exit status of its own */
 	EXIT_NO_RUBY = 3,	/* the target is not a Ruby, or rbdump has no layout for this Ruby */
 	EXIT_NO_PERMISSION = 4, /* the kernel refuses access to the process */
 	EXIT_USAGE = 64,	/* the command line is wrong */
@@ -36,15 +36,15 @@ struct error *error_create(enum exit_status status, const char *format, ...)
 struct error *error_no_ruby(const char *format, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 
 /*
- * Both functions format a text as with printf(3). The function error_prefix() puts the text and ": " in front of the
- * message of an error. The function error_append() appends the text to the message. Both functions return the error, or
- * NULL if `error` is NULL. They never fail: if out of memory, they leave the message unchanged. They do not change the
- * message of the static error (see error_no_memory()).
+ * The functions error_prefix() and error_append() format a text as printf(3) does. The function error_prefix() puts the
+ * text and ": " in front of the message of an error. The function error_append() appends the text to the message. The
+ * functions error_prefix() and error_append() return the error, or NULL if `error` is NULL. They never fail: if out of
+ * memory, they leave the message unchanged. The message of the static error (see error_no_memory()) never changes.
  */
 struct error *error_prefix(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 struct error *error_append(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Changes the exit status of an error. Does nothing if `error` is NULL or the static error. */
+/* Changes the exit status of an error. Does nothing if `error` is NULL, or if it is the static error. */
 void error_set_status(struct error *error, enum exit_status status);
 
 /* The static "out of memory" error. */

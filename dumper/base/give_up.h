@@ -10,7 +10,7 @@
 /*
  * Writes a message to standard error, and ends the process with EXIT_FAILED. Allocates no memory, and takes no lock
  * that another thread might hold. Any thread may call this function.
- *   message  a text of the form "rbdump: ..." that ends with a newline; no character is escaped
+ *   message  a text of the form "rbdump: ..." that ends with a newline; characters are not escaped
  */
 _Noreturn void give_up(const char *message);
 

@@ -8,9 +8,9 @@
 #include "base/error.h"
 
 /*
- * Raises the soft limit if it is too low for a dump. Fails if the hard limit is also too low. Without this check, a
- * dump could run out of file descriptors while it reads a layout, a library or a thread's state. The error message
- * would then not name the limit as the cause.
+ * Raises the soft limit on open files if this limit is too low for a dump. Fails if the hard limit is also too low.
+ * Without this check, a dump could run out of file descriptors while it reads a layout, a library or a thread's state.
+ * The error message of such a dump would not say that the limit on open files is the cause.
  */
 struct error *open_files_check(void);
 

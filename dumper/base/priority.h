@@ -16,10 +16,10 @@ enum priority {
 };
 
 /*
- * Gives the calling thread a priority, if that is permitted. Does nothing if the thread has a scheduling policy other
- * than SCHED_OTHER, because the user may have chosen that policy (chrt(1)). If only lower priorities are permitted
- * (RLIMIT_RTPRIO), the thread gets the highest permitted priority. However, the thread that finds names gets a priority
- * only if PRIORITY_SAMPLES is permitted, too. Returns whether this call has given the thread a priority.
+ * Gives the calling thread a real-time priority, if this is permitted. Does nothing if the thread has a scheduling
+ * policy other than SCHED_OTHER, because the user may have chosen that policy (chrt(1)). If only lower priorities are
+ * permitted (RLIMIT_RTPRIO), the thread gets the highest permitted priority. However, the thread that finds names gets
+ * a priority only if PRIORITY_SAMPLES is permitted, too. Returns whether this call has given the thread a priority.
  */
 bool priority_raise(enum priority priority);
 

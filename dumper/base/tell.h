@@ -1,5 +1,5 @@
 /*
- * Prints an error for the user to standard error.
+ * Prints error messages to standard error.
  */
 #ifndef RBDUMP_TELL_H
 #define RBDUMP_TELL_H

@@ -1,8 +1,8 @@
 /*
  * Ends a capture (the process of rbdump that samples one target) when a read of the target's memory does not return. If
- * a page must come from a dead file system or through userfaultfd(2), the read can wait in the kernel forever. During
- * this wait, a thread of the target might be stopped. The wait ends only when the capture itself ends; the kernel then
- * resumes the thread.
+ * a page of this memory must come from a dead file system or through userfaultfd(2), the read can wait in the kernel
+ * forever. A thread of the target might remain stopped during this wait. The wait ends only when the capture itself
+ * ends; the kernel then resumes the thread.
  */
 #ifndef RBDUMP_WATCHDOG_H
 #define RBDUMP_WATCHDOG_H
@@ -18,7 +18,10 @@
 /* The two kinds of reads of the target's memory. Each kind is watched separately. */
 enum reading { READING_STACKS, READING_NAMES, READINGS };
 
-/* Starts a thread that watches all reads until the calling process ends. Fails if the thread cannot be started. */
+/*
+ * Starts a thread that watches all reads of the target's memory until the calling process ends. Fails if the thread
+ * cannot be started.
+ */
 struct error *watchdog_begin(pid_t target);
 
 /* Call watchdog_reads() before the target's memory is read, and watchdog_has_read() afterwards. */

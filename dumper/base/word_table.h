@@ -1,8 +1,8 @@
 /*
  * A hash table of a fixed size. A key consists of three words, and a value consists of two words. The table is made for
  * facts about a target that are true only for a while, so all keys can be forgotten at once, at no cost. A lookup
- * checks only a few slots, even if a hostile target has chosen the keys. Therefore, there may be no room for a key
- * although the table is not full. Such a key is not added, and is not found later.
+ * checks only a few slots, even if a hostile target has chosen the keys. Therefore, there may be no room for a key even
+ * if the table is not full. If there is no room for a key, the key is not added, so later lookups do not find it.
  */
 #ifndef RBDUMP_WORD_TABLE_H
 #define RBDUMP_WORD_TABLE_H
@@ -21,7 +21,10 @@ struct word_value {
 
 struct word_table;
 
-/* Creates a table with room for at most `slots` / 2 keys; `slots` is a power of two. Returns NULL if out of memory. */
+/*
+ * Creates a table with room for at most `slots` / 2 keys; `slots` must be a power of two. Returns NULL if out of
+ * memory.
+ */
 struct word_table *word_table_create(size_t slots);
 void word_table_destroy(struct word_table *table); /* NULL is fine */
 

@@ -13,9 +13,9 @@
  * on one line. rbdump stops only one process at a time. Each dump is made in a separate child process of rbdump. If a
  * dump exceeds its time limit, only the child process for this dump ends. The other dumps are not affected.
  *
- * A process is skipped if it does not run Ruby, or if it ends before rbdump has read its stacks. A message on standard
- * error names each skipped process. If a process runs Ruby but cannot be dumped, a message names the process and gives
- * the reason, for example that the dump exceeded its time limit.
+ * A process is skipped if it does not run Ruby, or if it ends before rbdump has read its stacks. For each skipped
+ * process, a message is printed to standard error. If a process runs Ruby but cannot be dumped, a message names the
+ * process and gives the reason, for example that the dump exceeded its time limit.
  *
  * *status receives the numerically highest exit status of all dumps; skipped processes do not count. Fails if the
  * process `options->pid` does not exist, or if all processes were skipped.

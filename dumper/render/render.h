@@ -1,5 +1,5 @@
 /*
- * Writes a trace as text or JSON. A renderer uses only the trace and the stream.
+ * Writes a trace as text or JSON. A renderer reads only the trace, and writes only to the stream.
  */
 #ifndef RBDUMP_RENDER_H
 #define RBDUMP_RENDER_H
