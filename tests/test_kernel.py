@@ -259,6 +259,7 @@ def test_kill_leaves_nothing(ruby, rbdump, tmp_path, verb):
 
 
 @pytest.mark.any_ruby
+@pytest.mark.alone
 def test_one_program_for_all(ruby, rbdump, file):
     """However many processes are recorded, one program samples all. One whose capture was killed is sampled no more."""
     before = kernel.programs(), kernel.maps()

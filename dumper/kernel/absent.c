@@ -122,9 +122,10 @@ const struct kernel_head *kernel_ring_next(struct kernel_ring *ring)
 	return NULL;
 }
 
-void kernel_ring_wait(const struct kernel_ring *ring, int timeout_ms)
+void kernel_ring_wait(const struct kernel_ring *ring, int end_fd, int timeout_ms)
 {
 	(void)ring;
+	(void)end_fd;
 	(void)timeout_ms;
 }
 

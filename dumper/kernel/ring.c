@@ -123,11 +123,11 @@ const struct kernel_head *kernel_ring_next(struct kernel_ring *ring)
 	}
 }
 
-void kernel_ring_wait(const struct kernel_ring *ring, int timeout_ms)
+void kernel_ring_wait(const struct kernel_ring *ring, int end_fd, int timeout_ms)
 {
-	struct pollfd fd = {.fd = ring->fd, .events = POLLIN};
+	struct pollfd fds[] = {{.fd = ring->fd, .events = POLLIN}, {.fd = end_fd, .events = POLLIN}};
 
-	poll(&fd, 1, timeout_ms);
+	poll(fds, 2, timeout_ms);
 }
 
 size_t kernel_ring_bytes(const struct kernel_ring *ring)

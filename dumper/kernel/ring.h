@@ -30,10 +30,13 @@ int kernel_ring_fd(const struct kernel_ring *ring);
 const struct kernel_head *kernel_ring_next(struct kernel_ring *ring);
 
 /*
- * Waits for at most `timeout_ms` milliseconds. The wait ends when a record of the kind KERNEL_UNKNOWN is written to the
- * ring. If `wakes` of struct kernel_facts is set, the wait also ends when a stack is written.
+ * Waits for at most `timeout_ms` milliseconds. The wait ends earlier in each of these cases:
+ * - A record KERNEL_UNKNOWN is written to the ring.
+ * - A stack is written to the ring, and `wakes` of struct kernel_facts is set.
+ * - `end_fd` can be read, or the other end of its pipe is closed. If `end_fd` is -1, there is no such descriptor.
+ * - A signal arrives.
  */
-void kernel_ring_wait(const struct kernel_ring *ring, int timeout_ms);
+void kernel_ring_wait(const struct kernel_ring *ring, int end_fd, int timeout_ms);
 
 /* How many bytes of records are in the ring, with those that are being written. */
 size_t kernel_ring_bytes(const struct kernel_ring *ring);

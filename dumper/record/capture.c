@@ -352,6 +352,7 @@ static struct error *create_stream(const struct capture *capture, const struct s
 	    .rate = options->rate,
 	    .origin = options->origin,
 	    .stop = &options->control->stop,
+	    .end_fd = options->end_fd,
 	    .max_cpu = options->max_cpu,
 	    .samplers = &options->control->samplers,
 	};

@@ -49,6 +49,7 @@ struct capture_options {
 	unsigned int time_limit_s;
 	struct timespec origin; /* CLOCK_MONOTONIC: time 0 */
 	struct capture_control *control;
+	int end_fd; /* used if `source->in_kernel` is set: its other end is closed when `control->stop` was set */
 };
 
 enum capture_what {

@@ -44,6 +44,7 @@ static struct error *follow(struct recorder *recorder, pid_t pid, bool awaited, 
 	    .time_limit_s = options->time_limit_s,
 	    .origin = recorder->origin,
 	    .control = recorder->control,
+	    .end_fd = recorder->end_fds[0],
 	};
 	struct process_stat stat;
 	bool any = false;

@@ -16,18 +16,20 @@
 #define READ_BYTES 65536u
 
 /*
- * In a capture: closes all files except standard error, `fd` and the kernel's maps. If the recording goes to a pipe, the
- * reader of that pipe must not have to wait for a capture that hangs.
+ * In a capture: closes all files except standard error, `fd`, and what sampling in the kernel needs. If the recording goes to
+ * a pipe, the reader of that pipe must not have to wait for a capture that hangs.
  */
-static void keep_only(int fd, const struct kernel_maps *maps)
+static void keep_only(int fd, const struct capture_options *options)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC), kept[1 + KERNEL_MAPS] = {fd};
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), kept[2 + KERNEL_MAPS] = {fd, options->end_fd};
 	size_t count = 1;
 
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
-	for (; maps && count <= KERNEL_MAPS; count++)
-		kept[count] = maps->fds[count - 1];
+	if (options->source->in_kernel) {
+		memcpy(kept + 2, options->maps.fds, sizeof(options->maps.fds));
+		count = 2 + KERNEL_MAPS;
+	}
 	close_files_except(kept, count);
 }
 
@@ -46,7 +48,7 @@ struct error *followed_begin(struct followed_list *list, const struct capture_op
 	pid = fork();
 	if (pid == 0) {
 		worker_begin(self);
-		keep_only(ends[1], mine.source->in_kernel ? &mine.maps : NULL);
+		keep_only(ends[1], &mine);
 		_exit(capture_run(&mine, ends[1]));
 	}
 	close(ends[1]);

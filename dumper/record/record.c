@@ -195,6 +195,8 @@ static void begin_ending(struct recorder *recorder)
 	if (recorder->control->stop)
 		return;
 	recorder->control->stop = 1;
+	if (recorder->programs)
+		close(recorder->end_fds[1]);
 	clock_gettime(CLOCK_MONOTONIC, &recorder->ending);
 }
 
@@ -445,6 +447,8 @@ static struct error *begin_in_kernel(struct recorder *recorder)
 
 	if (!recorder->options->source->in_kernel)
 		return NULL;
+	if (pipe2(recorder->end_fds, O_CLOEXEC) != 0)
+		return error_create(EXIT_FAILED, "cannot create a pipe: %s", strerror(errno));
 	error = kernel_programs_load(KERNEL_FORM_BEST, true, &recorder->programs);
 	return error ? error : kernel_programs_begin(recorder->programs, recorder->options->rate);
 }
@@ -461,6 +465,8 @@ static struct error *record(struct recorder *recorder)
 		error = run(recorder);
 	if (recorder->control)
 		begin_ending(recorder);
+	if (recorder->programs)
+		close(recorder->end_fds[0]);
 	kernel_programs_destroy(recorder->programs);
 	recorder->programs = NULL;
 	if (!recorder->output)

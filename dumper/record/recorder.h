@@ -22,7 +22,8 @@ struct recorder {
 	struct timespec sampled;      /* when the first Ruby process was found; before that, equal to `origin` */
 
 	struct kernel_programs
-	    *programs; /* the program that samples all processes; NULL unless the source is in the kernel */
+	    *programs;	/* the program that samples all processes; NULL unless the source is in the kernel */
+	int end_fds[2]; /* a pipe whose write end is closed when the captures are told to end; only with `programs` */
 	struct output *output;
 	struct followed_list followed;
 	struct profile_counts counts; /* the sample counts of processes whose captures have ended */

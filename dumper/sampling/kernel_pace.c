@@ -7,9 +7,15 @@
 #define ASKED_NS UINT64_C(10000000000)
 
 /* How long to wait for stacks that wake rbdump; and if none does, at least and at most. */
-#define WAIT_MS	      20
+#define WAIT_MS	      200
 #define WAIT_LEAST_MS 2
 #define WAIT_MOST_MS  10
+
+/* How long to wait for a target that does not run. */
+#define WAIT_IDLE_MS 1000
+
+/* For fewer stacks per second, as many wake-ups cost less than to look for them every WAIT_MOST_MS. */
+#define FEW_STACKS 100.0
 
 void kernel_pace_init(struct kernel_pace *pace, double rate, size_t ring_bytes, uint64_t now_ns)
 {
@@ -37,12 +43,18 @@ void kernel_pace_found(struct kernel_pace *pace, size_t bytes)
 		pace->wait_ms++;
 }
 
+void kernel_pace_flushed(struct kernel_pace *pace, size_t records, size_t stacks, double seconds)
+{
+	pace->idle = records == 0;
+	pace->calm = (double)stacks < FEW_STACKS * seconds;
+}
+
 bool kernel_pace_wakes(const struct kernel_pace *pace, uint64_t now_ns)
 {
-	return now_ns < pace->new_until_ns || now_ns < pace->asked_until_ns;
+	return pace->calm || now_ns < pace->new_until_ns || now_ns < pace->asked_until_ns;
 }
 
 int kernel_pace_wait_ms(const struct kernel_pace *pace, bool wakes)
 {
-	return wakes ? WAIT_MS : pace->wait_ms;
+	return pace->idle ? WAIT_IDLE_MS : wakes ? WAIT_MS : pace->wait_ms;
 }

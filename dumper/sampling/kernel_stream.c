@@ -25,10 +25,6 @@
 /* A wait that lasts so long, and was not copied, is read meanwhile. */
 #define LONG_NS UINT64_C(40000000)
 
-/* How many waits are copied per second, on average: of all threads, as a multiple of the rate; and of one thread at least. */
-#define WAITS_PER_SAMPLE 1.0
-#define WAITS_MIN	 4.0
-
 /* The least time between two checks of the CPU time that was taken. */
 #define LIMIT_NS UINT64_C(10000000)
 
@@ -64,6 +60,8 @@ struct kernel_stream {
 	uint32_t skipped; /* how many stacks of the clock it did not allow, and that were not reported yet */
 	struct kernel_facts facts;
 	struct kernel_pace pace;
+	size_t records,
+	    stacks;   /* how many records, and how many of them with stacks, were taken since the last flush */
 	bool follows; /* the program in the kernel samples the process */
 	bool stopped;
 	struct observation seen;
@@ -249,9 +247,11 @@ static const struct observation *take_records(struct kernel_stream *stream, uint
 			stream->behind_ns = head->time_ns;
 			return NULL;
 		}
+		stream->records++;
 		switch (head->kind) {
 		case KERNEL_CLOCK:
 		case KERNEL_WAIT_STACK:
+			stream->stacks++;
 			watchdog_reads(READING_STACKS);
 			seen = take_stack(stream, (const void *)head);
 			watchdog_has_read(READING_STACKS);
@@ -315,24 +315,6 @@ static const struct observation *next_long_wait(struct kernel_stream *stream)
 }
 
 /*
- * Chooses how many waits of a thread are copied.
- *   begun  how many waits began per second: of all threads
- */
-static void adapt(struct kernel_stream *stream, struct kernel_follow *follow, double begun, double seconds)
-{
-	const double most = stream->options.rate * WAITS_PER_SAMPLE, mine = follow->outs / seconds;
-	double chance = begun > most ? most / begun : 1;
-
-	if (chance * mine < WAITS_MIN)
-		chance = mine > WAITS_MIN ? WAITS_MIN / mine : 1;
-	follow->outs = 0;
-	if (follow->ended || (chance > 0.8 * follow->chance && chance < 1.25 * follow->chance))
-		return;
-	follow->chance = chance;
-	kernel_maps_set_chance(&stream->options.maps, follow->subject.tid, chance);
-}
-
-/*
  * Counts the stacks of the clock that were lost. A thread's next record says that records of it were lost; if there is
  * no such record yet, the thread's time line is marked here.
  */
@@ -354,17 +336,14 @@ static void begin_pieces(struct kernel_stream *stream)
 {
 	const double elapsed = (double)(stream->until_ns - stream->flushed_ns) / 1e9;
 	const double seconds = elapsed > 1e-3 ? elapsed : 1e-3;
-	double begun = 0;
 
 	count_lost(stream);
-	for (size_t i = 0; i < stream->threads.count; i++)
-		begun += stream->threads.of[i].outs / seconds;
 	for (size_t i = 0; i < stream->threads.count; i++) {
 		if (!stream->threads.of[i].ended)
 			time_line_until(&stream->threads.of[i].line, stream->until_ns);
 		time_line_resolve(&stream->threads.of[i].line);
-		adapt(stream, &stream->threads.of[i], begun, seconds);
 	}
+	kernel_threads_choose_waits(&stream->threads, stream->options.rate, seconds);
 	stream->flushed_ns = stream->until_ns;
 	stream->phase = PHASE_PIECES;
 	stream->at = stream->piece = 0;
@@ -406,6 +385,12 @@ static const struct observation *next_piece(struct kernel_stream *stream)
 	return &stream->seen;
 }
 
+/* Whether no thread has run since before the last flush, and no thread is searched for. */
+static bool is_idle(const struct kernel_stream *stream)
+{
+	return stream->pace.idle && stream->records == 0 && stream->threads.wanted_ns == 0;
+}
+
 static void begin_flush(struct kernel_stream *stream, uint64_t now_ns)
 {
 	if (now_ns - stream->cached_ns > CACHE_NS) {
@@ -413,6 +398,9 @@ static void begin_flush(struct kernel_stream *stream, uint64_t now_ns)
 		stack_cache_expire(stream->cache);
 		old_objects_forget(stream->old);
 	}
+	kernel_pace_flushed(&stream->pace, stream->records, stream->stacks,
+			    (double)(now_ns - stream->flushed_ns) / 1e9);
+	stream->records = stream->stacks = 0;
 	stream->until_ns = now_ns;
 	stream->phase = PHASE_WAITS;
 	stream->at = 0;
@@ -427,7 +415,7 @@ static void wait_for_records(struct kernel_stream *stream, uint64_t now_ns)
 		stream->facts.wakes = wakes;
 		error_destroy(kernel_maps_change(&stream->options.maps, stream->session->target->pid, &stream->facts));
 	}
-	kernel_ring_wait(stream->ring, kernel_pace_wait_ms(&stream->pace, wakes));
+	kernel_ring_wait(stream->ring, stream->options.end_fd, kernel_pace_wait_ms(&stream->pace, wakes));
 	if (!wakes)
 		kernel_pace_found(&stream->pace, kernel_ring_bytes(stream->ring));
 }
@@ -483,14 +471,14 @@ static const struct observation *next(struct stream *this, bool *timed_out)
 		if (seen)
 			return seen;
 		/* Whoever writes a record now writes the time before that, so there may be one of a moment ago. */
-		if (stream->behind_ns == 0)
+		if (stream->behind_ns == 0 && !is_idle(stream))
 			kernel_threads_keep(&stream->threads, now_ns);
 		if (stream->behind_ns != 0 || is_over(stream) || now_ns - stream->flushed_ns > FLUSH_NS + MARGIN_NS) {
 			begin_flush(stream,
 				    stream->behind_ns != 0 ? stream->flushed_ns + FLUSH_NS : now_ns - MARGIN_NS);
 			continue;
 		}
-		if (waits++ == 5) {
+		if (waits++ == (stream->pace.idle ? 1 : 5)) {
 			*timed_out = true;
 			return NULL;
 		}

@@ -23,6 +23,10 @@
 #define TRIES	 4u
 #define AGAIN_NS UINT64_C(2000000)
 
+/* How many waits are copied per second, on average: of all threads, as a multiple of the rate; and of one thread at least. */
+#define WAITS_PER_SAMPLE 1.0
+#define WAITS_MIN	 4.0
+
 bool kernel_threads_init(struct kernel_threads *threads, const struct session *session, struct time_slots *slots)
 {
 	*threads = (struct kernel_threads){.session = session, .slots = slots, .ruby = session->ruby};
@@ -210,4 +214,30 @@ void kernel_threads_want(struct kernel_threads *threads, pid_t tid)
 	threads->wanted = tid;
 	threads->wanted_ns = monotonic_ns();
 	threads->tries = 0;
+}
+
+/* Chooses how many waits of a thread are copied. `begun` is how many waits of all threads began per second. */
+static void choose_waits(struct kernel_threads *threads, struct kernel_follow *follow, double most, double begun,
+			 double seconds)
+{
+	const double mine = follow->outs / seconds;
+	double chance = begun > most ? most / begun : 1;
+
+	if (chance * mine < WAITS_MIN)
+		chance = mine > WAITS_MIN ? WAITS_MIN / mine : 1;
+	follow->outs = 0;
+	if (follow->ended || (chance > 0.8 * follow->chance && chance < 1.25 * follow->chance))
+		return;
+	follow->chance = chance;
+	kernel_maps_set_chance(&threads->maps, follow->subject.tid, chance);
+}
+
+void kernel_threads_choose_waits(struct kernel_threads *threads, double rate, double seconds)
+{
+	double begun = 0;
+
+	for (size_t i = 0; i < threads->count; i++)
+		begun += threads->of[i].outs / seconds;
+	for (size_t i = 0; i < threads->count; i++)
+		choose_waits(threads, &threads->of[i], rate * WAITS_PER_SAMPLE, begun, seconds);
 }

@@ -21,7 +21,7 @@ struct kernel_follow {
 	uint32_t wait_slot; /* the stack of the wait that began at `wait_ns`; TIME_NONE: this stack was not copied */
 	uint64_t wait_ns;
 	uint32_t lost;	   /* `lost` of the last record of the thread that was taken (struct kernel_head) */
-	unsigned int outs; /* how many waits began since the last time_line_resolve() */
+	unsigned int outs; /* how many waits began since the last kernel_threads_choose_waits() */
 	double chance;	   /* as in kernel_maps_set_chance() */
 	bool listed;	   /* the thread was in the list of threads that was read last */
 	/* the thread and its time line have ended; the last pieces of the time line may still have to be taken */
@@ -88,5 +88,13 @@ void kernel_threads_end(struct kernel_threads *threads, struct kernel_follow *fo
  * if there is no such thread.
  */
 struct kernel_follow *kernel_threads_find(const struct kernel_threads *threads, pid_t tid, uint64_t time_ns);
+
+/*
+ * Chooses with which probability the program in the kernel copies the stack of each thread when a wait of the thread
+ * begins. The more waits begin, the lower is the probability.
+ *   rate     the rate of the clock's samples per second: about as many stacks of waits are copied
+ *   seconds  the time since the last call
+ */
+void kernel_threads_choose_waits(struct kernel_threads *threads, double rate, double seconds);
 
 #endif

@@ -56,7 +56,24 @@ static void test_waits_fit_the_ring(void **state)
 	assert_int_equal(kernel_pace_wait_ms(&pace, false), 10);
 	kernel_pace_found(&pace, RING / 4);
 	assert_int_equal(kernel_pace_wait_ms(&pace, false), first);
-	assert_int_equal(kernel_pace_wait_ms(&pace, true), 20);
+	assert_int_equal(kernel_pace_wait_ms(&pace, true), 200);
+}
+
+static void test_few_stacks_wake(void **state)
+{
+	struct kernel_pace pace;
+
+	(void)state;
+	kernel_pace_init(&pace, 10000, RING, 0);
+	kernel_pace_flushed(&pace, 100, 19, 0.2);
+	assert_true(kernel_pace_wakes(&pace, 1));
+	assert_int_equal(kernel_pace_wait_ms(&pace, true), 200);
+	kernel_pace_flushed(&pace, 100, 21, 0.2);
+	assert_false(kernel_pace_wakes(&pace, 1));
+	/* A target that does not run is left alone. */
+	kernel_pace_flushed(&pace, 0, 0, 0.2);
+	assert_true(kernel_pace_wakes(&pace, 1));
+	assert_int_equal(kernel_pace_wait_ms(&pace, true), 1000);
 }
 
 int main(void)
@@ -65,6 +82,7 @@ int main(void)
 	    cmocka_unit_test(test_new_stacks_wake),
 	    cmocka_unit_test(test_high_rates_do_not_wake),
 	    cmocka_unit_test(test_waits_fit_the_ring),
+	    cmocka_unit_test(test_few_stacks_wake),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
