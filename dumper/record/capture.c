@@ -20,6 +20,7 @@
 #include "sampling/sampling_loop.h"
 #include "session/open.h"
 #include "target/live.h"
+#include "target/owner.h"
 #include "target/process_stat.h"
 
 /* How often records are sent. A kill loses at most what was not sent, and what rbdump has not written. */
@@ -167,7 +168,7 @@ static void keep_sending(struct capture *capture, uint64_t until_ns)
 static void set_process(struct capture *capture, const struct session *session, uint64_t begin_ns)
 {
 	struct process_stat stat;
-	struct text command = {0}, version = {0}, description = {0};
+	struct text command = {0}, version = {0}, description = {0}, cgroup = {0};
 	struct profile_process process = {.pid = capture->options->pid, .begin_ns = begin_ns};
 
 	if (!process_stat_read("/proc", process.pid, &stat))
@@ -181,10 +182,13 @@ static void set_process(struct capture *capture, const struct session *session, 
 	process.ruby_version = version.data;
 	process.ruby_description = description.data;
 	process.layout_releases = session_nearest(session);
+	if (owner_cgroup("/proc", process.pid, &cgroup))
+		process.cgroup = cgroup.data;
 	spans_set_process(capture->spans, &process);
 	text_clear(&command);
 	text_clear(&version);
 	text_clear(&description);
+	text_clear(&cgroup);
 }
 
 /* Whether it is neither ending nor ended. */

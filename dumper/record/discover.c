@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/open_files.h"
 #include "session/launch.h"
+#include "target/owner.h"
 #include "target/process_stat.h"
 
 /* How often to look for new processes, and to forget those that have ended. */
@@ -71,26 +72,56 @@ static bool is_fresh(uint64_t started)
 	return (uint64_t)up.tv_sec < started / (uint64_t)sysconf(_SC_CLK_TCK) + FRESH_S;
 }
 
+/* Notes a process, unless it is followed as a Ruby, or is rbdump's own. False if out of memory. */
+static bool see(struct recorder *recorder, const struct descendant *process)
+{
+	const struct followed *of = followed_find(&recorder->followed, process->pid, process->started);
+	const pid_t self = getpid();
+
+	/* A Ruby may have started rbdump itself. */
+	if (process->pid == self || process->parent == self || process->kernel ||
+	    (of && (of->capture == 0 || of->is_ruby)))
+		return true;
+	return candidates_see(&recorder->candidates, process->pid, process->started, is_fresh(process->started),
+			      (uint64_t)elapsed_ns(&recorder->origin));
+}
+
 /* Notes the descendants of `root` that are not yet followed as Rubies. */
 static struct error *discover_below(struct recorder *recorder, pid_t root)
 {
-	const pid_t self = getpid();
 	struct descendant *list;
 	bool enough = true;
 	size_t count;
 
 	if (!descendants_list_known(&recorder->processes, root, &list, &count))
 		return error_no_memory();
-	for (size_t i = 0; i < count && enough; i++) {
-		const struct followed *of = followed_find(&recorder->followed, list[i].pid, list[i].started);
-
-		/* A Ruby may have started rbdump itself. */
-		if (list[i].pid != self && list[i].parent != self && (!of || (of->capture != 0 && !of->is_ruby)))
-			enough = candidates_see(&recorder->candidates, list[i].pid, list[i].started,
-						is_fresh(list[i].started), (uint64_t)elapsed_ns(&recorder->origin));
-	}
+	for (size_t i = 0; i < count && enough; i++)
+		enough = see(recorder, &list[i]);
 	free(list);
 	return enough ? NULL : error_no_memory();
+}
+
+/* Notes all processes that are not yet followed as Rubies. */
+static struct error *discover_all(struct recorder *recorder)
+{
+	bool enough = true;
+
+	for (size_t i = 0; i < recorder->processes.count && enough; i++)
+		enough = see(recorder, &recorder->processes.all[i]);
+	return enough ? NULL : error_no_memory();
+}
+
+/* Whether a process is one of those to which --cgroup and --user narrow the recording. */
+static bool is_wanted(const struct record_options *options, pid_t pid)
+{
+	struct text cgroup = {0};
+	uid_t user;
+	bool wanted = !options->of_user || (owner_user("/proc", pid, &user) && user == options->user);
+
+	if (wanted && options->cgroup)
+		wanted = owner_cgroup("/proc", pid, &cgroup) && owner_cgroup_is_below(cgroup.data, options->cgroup);
+	text_clear(&cgroup);
+	return wanted;
 }
 
 /* Starts captures for the candidates that are due, a few at a time. */
@@ -105,6 +136,11 @@ static struct error *look_at_candidates(struct recorder *recorder)
 	while (!error && looks++ < LOOKS_AT_ONCE &&
 	       (next = candidates_next(&recorder->candidates, (uint64_t)elapsed_ns(&recorder->origin)))) {
 		next->looked_at = true;
+		if (!is_wanted(recorder->options, next->pid)) {
+			candidates_is_none(&recorder->candidates, next->pid, next->started, false,
+					   (uint64_t)elapsed_ns(&recorder->origin));
+			continue;
+		}
 		error = follow(recorder, next->pid, false, false, next->fresh ? FRESH_NS : 0);
 		if (!error && !followed_find(&recorder->followed, next->pid, next->started))
 			/* It has ended meanwhile. */
@@ -124,7 +160,8 @@ struct error *recorder_discover(struct recorder *recorder)
 	struct error *error = NULL;
 	bool told_all;
 
-	if (!options->children || recorder->control->stop || elapsed_ns(&recorder->discovered) < DISCOVER_NS)
+	if (!(options->children || options->all) || recorder->control->stop ||
+	    elapsed_ns(&recorder->discovered) < DISCOVER_NS)
 		return NULL;
 	if (recorder->discovered.tv_sec == 0) {
 		open_files_allow();
@@ -138,6 +175,8 @@ struct error *recorder_discover(struct recorder *recorder)
 	if (!descendants_cache_update(&recorder->processes, "/proc"))
 		return error_no_memory();
 	candidates_begin(&recorder->candidates);
+	if (options->all)
+		error = discover_all(recorder);
 	for (size_t i = 0; i < options->nr_pids && !error; i++)
 		error = discover_below(recorder, options->pids[i]);
 	if (!error && recorder->launched != 0)

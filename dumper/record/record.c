@@ -334,7 +334,7 @@ static struct error *run(struct recorder *recorder)
 {
 	int ends = 0;
 
-	while (followed_running(&recorder->followed) > 0) {
+	while (followed_running(&recorder->followed) > 0 || (recorder->options->all && !recorder->control->stop)) {
 		struct error *error = take_messages(recorder);
 
 		stop_guard_keep();

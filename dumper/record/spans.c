@@ -106,6 +106,7 @@ static void clear_process(struct profile_process *process)
 	free((char *)process->ruby_version);
 	free((char *)process->ruby_description);
 	free((char *)process->layout_releases);
+	free((char *)process->cgroup);
 	*process = (struct profile_process){0};
 }
 
@@ -145,6 +146,7 @@ void spans_set_process(struct spans *spans, const struct profile_process *proces
 	spans->process.ruby_version = copy_text(process->ruby_version);
 	spans->process.ruby_description = copy_text(process->ruby_description);
 	spans->process.layout_releases = copy_text(process->layout_releases);
+	spans->process.cgroup = copy_text(process->cgroup);
 	say_process(spans);
 }
 

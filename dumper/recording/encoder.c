@@ -67,6 +67,7 @@ void encoder_process(struct encoder *encoder, const struct profile_process *proc
 	bytes_add_string(&payload, process->ruby_version);
 	bytes_add_string(&payload, process->ruby_description);
 	bytes_add_string(&payload, process->layout_releases);
+	bytes_add_string(&payload, process->cgroup);
 	say(&encoder->said, RECORD_PROCESS, &payload);
 }
 

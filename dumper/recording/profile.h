@@ -39,10 +39,11 @@ struct profile_process {
 	 * form of layout_releases() ("3.3.7 3.3.11"). Otherwise NULL.
 	 */
 	const char *layout_releases;
-	uint64_t begin_ns; /* when rbdump first looked at the process */
-	uint64_t end_ns;   /* when rbdump last looked at the process */
-	bool has_status;   /* rbdump has started the process, and the process has ended */
-	int status;	   /* if `has_status`: the status, as waitpid() reports it */
+	const char *cgroup; /* the path of the cgroup, as rbdump saw it (cgroups(7)); NULL if not known */
+	uint64_t begin_ns;  /* when rbdump first looked at the process */
+	uint64_t end_ns;    /* when rbdump last looked at the process */
+	bool has_status;    /* rbdump has started the process, and the process has ended */
+	int status;	    /* if `has_status`: the status, as waitpid() reports it */
 	struct profile_counts counts;
 };
 

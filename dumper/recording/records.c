@@ -147,6 +147,8 @@ static void replace_process(struct profile *profile, uint32_t index, const struc
 		if (process->layout_releases)
 			known->layout_releases = process->layout_releases;
 	}
+	if (process->cgroup)
+		known->cgroup = process->cgroup;
 	if (process->begin_ns < known->begin_ns)
 		known->begin_ns = process->begin_ns;
 }
@@ -167,6 +169,8 @@ static void read_process(struct record_reader *reader, struct byte_cursor *curso
 	/* Older recordings have nothing after this. */
 	if (bytes_left(cursor) > 0)
 		process.layout_releases = next_string(reader, cursor);
+	if (bytes_left(cursor) > 0)
+		process.cgroup = next_string(reader, cursor);
 	if (!process.command)
 		process.command = string_of(reader, "", 0);
 	if (cursor->failed || reader->no_memory || number >= RECORDING_PROCESSES_MAX) {

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/index_table.h"
 #include "base/text.h"
+#include "report/cgroup_name.h"
 #include "report/format.h"
 
 struct call_tree_store {
@@ -120,7 +121,7 @@ static uint32_t process_node(struct call_tree *tree, uint32_t process)
 	const struct profile_process *of = &tree->profile->processes[process];
 	struct call_node node = {.parent = 0, .function = CALL_TREE_GROUP, .group_number = process};
 	const uint32_t known = find_child(tree, &node);
-	struct text name = {0};
+	struct text name = {0}, place = {0};
 
 	if (tree->profile->nr_processes < 2)
 		return 0;
@@ -128,6 +129,9 @@ static uint32_t process_node(struct call_tree *tree, uint32_t process)
 		return known;
 	text_add(&name, of->command, strlen(of->command));
 	text_format(&name, " %d", of->pid);
+	if (cgroup_name(of->cgroup, &place))
+		text_format(&name, " (%s)", place.data);
+	text_clear(&place);
 	return add_group(tree, &node, &name);
 }
 

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
+#include "report/cgroup_name.h"
 #include "report/format.h"
 #include "report/json_stream.h"
 
@@ -54,6 +55,20 @@ static void write_layout(struct json_stream *json, const char *releases)
 	json_stream_end_object(json);
 }
 
+/* Writes the cgroup, and the names by which people know it. */
+static void write_cgroup(struct json_stream *json, const char *cgroup)
+{
+	struct text container = {0}, unit = {0};
+
+	cgroup_container(cgroup, &container);
+	cgroup_unit(cgroup, &unit);
+	json_stream_string(json, "cgroup", cgroup);
+	json_stream_string(json, "container", container.data);
+	json_stream_string(json, "unit", unit.data);
+	text_clear(&container);
+	text_clear(&unit);
+}
+
 static void write_processes(struct json_stream *json, const struct profile *profile)
 {
 	json_stream_array(json, "processes");
@@ -69,6 +84,7 @@ static void write_processes(struct json_stream *json, const struct profile *prof
 		json_stream_string(json, "ruby_version", process->ruby_version);
 		json_stream_string(json, "ruby_description", process->ruby_description);
 		write_layout(json, process->layout_releases);
+		write_cgroup(json, process->cgroup);
 		json_stream_integer(json, "begin_ns", (int64_t)process->begin_ns);
 		json_stream_integer(json, "end_ns", (int64_t)process->end_ns);
 		integer_or_null(json, "exit_status", exited, exited ? WEXITSTATUS(process->status) : 0);

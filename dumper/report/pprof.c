@@ -11,11 +11,12 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "profile.pb-c.h"
+#include "report/cgroup_name.h"
 #include "report/format.h"
 #include "report/string_table.h"
 #include "report/thread_spans.h"
 
-#define MAX_LABELS 5
+#define MAX_LABELS 7
 #define GZIP	   16 /* added to the window bits of deflate: write a gzip header */
 
 struct packer {
@@ -232,6 +233,20 @@ static void add_syscall_label(struct writer *writer, Pprof__Sample *sample, int 
 	add_text_label(writer, sample, "syscall", name ? name : unnamed);
 }
 
+/* The container and the unit of a process, as far as its cgroup names them. */
+static void add_cgroup_labels(struct writer *writer, Pprof__Sample *sample, const char *cgroup)
+{
+	struct text container = {0}, unit = {0};
+
+	if (cgroup_container(cgroup, &container))
+		add_text_label(writer, sample, "container", container.data);
+	if (cgroup_unit(cgroup, &unit))
+		add_text_label(writer, sample, "unit", unit.data);
+	writer->packer.failed |= container.failed || unit.failed;
+	text_clear(&container);
+	text_clear(&unit);
+}
+
 static void add_labels(struct writer *writer, Pprof__Sample *sample, const struct profile_span *span)
 {
 	const struct profile_thread *thread = &writer->profile->threads[span->thread];
@@ -244,6 +259,7 @@ static void add_labels(struct writer *writer, Pprof__Sample *sample, const struc
 	if (thread->tid != 0)
 		add_number_label(writer, sample, "tid", thread->tid);
 	add_number_label(writer, sample, "pid", writer->profile->processes[thread->process].pid);
+	add_cgroup_labels(writer, sample, writer->profile->processes[thread->process].cgroup);
 	add_text_label(writer, sample, "state", sample_state_name(span->state));
 	if (span->state == SAMPLE_BLOCKED && span->syscall >= 0)
 		add_syscall_label(writer, sample, span->syscall);

@@ -16,7 +16,7 @@ static bool read_process(const char *proc, pid_t pid, struct descendant *ret)
 
 	if (!process_stat_read(proc, pid, &stat) || stat.ended)
 		return false;
-	*ret = (struct descendant){.pid = pid, .parent = stat.parent, .started = stat.started};
+	*ret = (struct descendant){.pid = pid, .parent = stat.parent, .started = stat.started, .kernel = stat.kernel};
 	memcpy(ret->name, stat.name, sizeof(ret->name));
 	return true;
 }

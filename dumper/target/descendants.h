@@ -16,6 +16,7 @@
 struct descendant {
 	pid_t pid, parent;
 	uint64_t started; /* start time in clock ticks since boot; pid and start time together identify a process */
+	bool kernel;	  /* as in struct process_stat */
 	char name[64];	  /* the kernel's name for the process: any bytes except NUL */
 };
 

@@ -9,6 +9,7 @@
 
 /* include/linux/sched.h */
 #define PF_EXITING 0x00000004u
+#define PF_KTHREAD 0x00200000u
 
 /* `PID (NAME) STATE PARENT …`: the name may have brackets, blanks and newlines of its own. */
 static char *end_of_name(char *content)
@@ -39,6 +40,7 @@ bool process_stat_read(const char *proc, pid_t id, struct process_stat *ret)
 	*end = '\0';
 	snprintf(ret->name, sizeof(ret->name), "%s", name + 1);
 	ret->ending = flags & PF_EXITING;
+	ret->kernel = flags & PF_KTHREAD;
 	ret->ended = ret->state == 'Z' || ret->state == 'X';
 	return true;
 }

@@ -13,6 +13,7 @@ struct process_stat {
 	char state;    /* R, S, D, Z, … */
 	bool ending;   /* the process or thread is exiting (PF_EXITING): its memory is gone, or will soon be gone */
 	bool ended;    /* the process or thread has ended: it is a zombie, or dead */
+	bool kernel;   /* a thread of the kernel itself (PF_KTHREAD), which has no program */
 	pid_t parent;
 	uint64_t started; /* start time in clock ticks since boot; id and start time together identify a process */
 };

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,9 @@
 enum {
 	OPTION_MODE = 256,
 	OPTION_CHILDREN,
+	OPTION_ALL,
+	OPTION_CGROUP,
+	OPTION_USER,
 	OPTION_ROTATE,
 	OPTION_OFFSETS,
 	OPTION_NEAREST,
@@ -33,6 +37,9 @@ static const struct option long_options[] = {
     {"duration", required_argument, NULL, 'd'},
     {"mode", required_argument, NULL, OPTION_MODE},
     {"children", no_argument, NULL, OPTION_CHILDREN},
+    {"all", no_argument, NULL, OPTION_ALL},
+    {"cgroup", required_argument, NULL, OPTION_CGROUP},
+    {"user", required_argument, NULL, OPTION_USER},
     {"rotate", required_argument, NULL, OPTION_ROTATE},
     {"offsets", required_argument, NULL, OPTION_OFFSETS},
     {"nearest", no_argument, NULL, OPTION_NEAREST},
@@ -77,6 +84,21 @@ static int wrong_mode(const char *text)
 	return usage(text, why);
 }
 
+/* A user's name or number. */
+static bool parse_user(const char *text, uid_t *ret)
+{
+	const struct passwd *user = getpwnam(text);
+	double number;
+
+	if (user)
+		*ret = user->pw_uid;
+	else if (command_line_whole(text, UINT32_MAX, &number))
+		*ret = (uid_t)number;
+	else
+		return false;
+	return true;
+}
+
 /* The name of a recording that was given none. */
 static const char *default_output(const struct record_options *options)
 {
@@ -91,8 +113,10 @@ static int check_and_run(struct record_options *options)
 {
 	const struct selection *selection = &options->report.selection;
 
-	if ((options->nr_pids > 0) == (options->command != NULL))
-		return usage("", "give either -p PID or -- COMMAND");
+	if ((options->nr_pids > 0) + (options->command != NULL) + options->all != 1)
+		return usage("", "give one of -p PID, --all and -- COMMAND");
+	if ((options->cgroup || options->of_user) && !options->all)
+		return usage("", "--cgroup and --user can be used only with --all");
 	if (options->offsets && options->nearest)
 		return usage("",
 			     "give either --offsets or --nearest: with --offsets, rbdump does not search for a layout");
@@ -161,6 +185,17 @@ int record_command(int argc, char **argv)
 			break;
 		case OPTION_CHILDREN:
 			options.children = true;
+			break;
+		case OPTION_ALL:
+			options.all = true;
+			break;
+		case OPTION_CGROUP:
+			options.cgroup = optarg;
+			break;
+		case OPTION_USER:
+			if (!parse_user(optarg, &options.user))
+				return usage(optarg, " is not a user");
+			options.of_user = true;
 			break;
 		case OPTION_ROTATE:
 			if (!command_line_number(optarg, ROTATE_MIN, SECONDS_MAX, &options.rotate_s))

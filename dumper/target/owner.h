@@ -1,0 +1,31 @@
+/*
+ * To whom a process belongs: its user and its cgroup.
+ */
+#ifndef RBDUMP_OWNER_H
+#define RBDUMP_OWNER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/text.h"
+
+/*
+ * Reads the real user id of a process. Returns false if there is no such process.
+ *   proc  the path of procfs ("/proc"), or of a folder with the same structure
+ */
+bool owner_user(const char *proc, pid_t pid, uid_t *ret);
+
+/*
+ * Appends the path of a process's cgroup to `ret`, as rbdump sees it (cgroups(7)): "/system.slice/puma.service". With
+ * cgroup v1, this is the path in systemd's hierarchy, or in the first hierarchy if there is no such hierarchy. Returns
+ * false if the process has no cgroup that rbdump can read, or if out of memory.
+ */
+bool owner_cgroup(const char *proc, pid_t pid, struct text *ret);
+
+/*
+ * Whether a cgroup is `top`, or below `top`. Both are paths as owner_cgroup() returns them. `top` may also begin with
+ * the folder at which cgroups are mounted (/sys/fs/cgroup), and may end with a slash.
+ */
+bool owner_cgroup_is_below(const char *cgroup, const char *top);
+
+#endif
