@@ -59,6 +59,9 @@ complete -c rbdump -n "__rbdump_verb record report" -l lines -d "show the lines 
 
 complete -c rbdump -n "__rbdump_verb record" -s p -l pid -d "the process; may be repeated" -x -a "(__rbdump_rubies)"
 complete -c rbdump -n "__rbdump_verb record" -l children -d "also record all present and future descendants"
+complete -c rbdump -n "__rbdump_verb record" -l all -d "record all Ruby processes of the machine"
+complete -c rbdump -n "__rbdump_verb record" -l cgroup -d "with --all: only processes of this cgroup" -x -a "(__fish_complete_directories /sys/fs/cgroup/)"
+complete -c rbdump -n "__rbdump_verb record" -l user -d "with --all: only processes of this user" -x -a "(__fish_complete_users)"
 complete -c rbdump -n "__rbdump_verb record" -s r -l rate -d "samples of each thread per second" -x
 complete -c rbdump -n "__rbdump_verb record" -l max-cpu -d "take at most this many percent of a CPU" -x
 complete -c rbdump -n "__rbdump_verb record" -s d -l duration -d "stop after this many seconds" -x
