@@ -12,8 +12,8 @@
 struct method {
 	uint64_t owner; /* the class or module in which the method was defined */
 	/*
-	 * The name in the method's definition. Up to Ruby 2.2, if the method was removed by `undef` while it ran, this
-	 * is the name by which it was called.
+	 * The name in the method's definition. Up to Ruby 2.2, `undef` can remove a method while the method runs. In
+	 * this case, this is the name by which the method was called.
 	 */
 	uint64_t original_id;
 	bool acts_as_cfunc; /* the method is written in C, or is written in Ruby but shown like a C function */
@@ -40,8 +40,8 @@ void name_of_code(const struct ruby *ruby, struct access *access, const struct c
 void name_of_method(const struct ruby *ruby, struct access *access, const struct method *method, struct text *name);
 
 /*
- * Whether this Ruby shows frames of `code` as if they were frames of a C function (vm_backtrace.c: BUILTIN_ATTR_C_TRACE
- * in 3.4; is_internal_location from 4.0 on).
+ * Whether this Ruby shows frames of `code` like frames of C functions (vm_backtrace.c: BUILTIN_ATTR_C_TRACE in 3.4;
+ * is_internal_location from 4.0 on).
  */
 bool code_acts_as_cfunc(struct access *access, const struct code *code);
 

@@ -24,8 +24,8 @@ uint64_t symbol_serials_end(struct access *access, uint64_t symbols);
 
 /*
  * Since Ruby 2.2 the symbol table consists of inner lists of names. Tests whether the first inner list has as many
- * names as the layout says. Also returns true if this cannot be tested, because the table has fewer than two inner
- * lists, or because its inner lists are not Arrays. If the lists cannot be read, returns false and sets access->failed.
+ * names as the layout says. Also returns true if this cannot be tested: the table has fewer than two inner lists, or
+ * the inner lists are not Arrays. If the lists cannot be read, returns false and sets access->failed.
  */
 bool symbol_units_hold(const struct ruby *ruby, struct access *access);
 

@@ -28,7 +28,7 @@ static inline bool value_is_object(uint64_t value)
 }
 
 /*
- * The address of the object to which `value` points; the new address if compaction has moved the object (gc.c: T_MOVED,
+ * The address of the object that `value` points to; the new address if compaction has moved the object (gc.c: T_MOVED,
  * RMoved.destination). Sets access->failed if `value` is not an object.
  */
 uint64_t value_object(struct access *access, uint64_t value);
