@@ -72,10 +72,10 @@ struct footprint;
 void memory_record(struct memory *memory, struct footprint *footprint);
 
 /*
- * Lays pieces (overlay.h) over the snapshot: a read that lies within one piece gets the bytes of that piece. The pieces
- * must be in ascending order of their addresses. Where pieces overlap, they must have the same bytes. The caller owns
- * the pieces, and must keep them until the next call of memory_overlay() replaces them. If `count` is 0, all pieces are
- * removed.
+ * Lays pieces (overlay.h) over the snapshot. A read that lies within one piece returns the bytes of that piece. The
+ * pieces must be in ascending order of their addresses. Where pieces overlap, they must have the same bytes. The caller
+ * owns the pieces, and must keep them until the next call of memory_overlay() replaces them. If `count` is 0, all
+ * pieces are removed.
  *   low, high  while there are pieces, a read that begins in [low, high) must lie within one piece. Otherwise, the read
  *              fails
  */
@@ -171,7 +171,7 @@ size_t memory_pages(const struct memory *memory);
  */
 size_t memory_copied(const struct memory *memory);
 
-/* Seals the snapshot: until memory_forget() is called, a read does not copy pages. */
+/* Seals the snapshot. Until memory_forget() is called, reads do not copy any pages. */
 void memory_seal(struct memory *memory);
 
 /*

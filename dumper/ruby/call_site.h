@@ -27,12 +27,12 @@
  *     frame of the called method. Ruby makes tail calls only if tailcall_optimization is on
  *     (RubyVM::InstructionSequence.compile_option).
  *
- * A trap handler or a finalizer runs between two instructions of the interrupted code. In this case, the instruction
- * before the saved pc of the interrupted code has no call data. So the frame of the handler or finalizer is undecided.
- * Before Ruby 2.7, the call info and the call cache are two separate operands. rbdump does not read these two operands.
- * So before Ruby 2.7, rbdump judges a frame only if the caller is a C function.
+ * A trap handler or a finalizer runs between two instructions of the interrupted code. While the handler or finalizer
+ * runs, the instruction before the saved pc of the interrupted code has no call data. So the frame of the handler or
+ * finalizer is undecided. Before Ruby 2.7, the call info and the call cache are two separate operands. rbdump does not
+ * read these two operands. So before Ruby 2.7, rbdump judges a frame only if the caller is a C function.
  *
- * If the caller is a C function, it has no pc. But if a C function calls Ruby code, this code runs in a new call of
+ * A caller that is a C function has no pc. But if a C function calls Ruby code, this code runs in a new call of
  * vm_exec(). The first frame of each such call has the flag VM_FRAME_FLAG_FINISH. If Ruby code has called a method, the
  * method's frame does not have this flag. Some frames get this flag only some time after they were pushed. So a frame
  * without this flag is undecided until its code begins to run. If the code of a frame has begun to run, and the frame
@@ -40,7 +40,7 @@
  * begin to run at the first instruction. In this case, it can seem that the code of a new frame has already begun to
  * run. rbdump then concludes by mistake that the frame contradicts the call.
  *
- * From Ruby's sources, 1.9.3 to 4.0.5 and head: insns.def (send, opt_send_without_block, opt_aref and others),
+ * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: insns.def (send, opt_send_without_block, opt_aref and others),
  * vm_callinfo.h (rb_call_data, vm_ci_packed_p, VM_CALL_TAILCALL), id.h (tLAST_OP_ID), vm_args.c
  * (vm_caller_setup_arg_block), vm_method.c (rb_alias), method.h (rb_method_definition_struct), vm.c (vm_exec,
  * invoke_iseq_block_from_c), vm_eval.c (vm_call0_body).

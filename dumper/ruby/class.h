@@ -1,5 +1,5 @@
 /*
- * Names of classes and modules, and the class part of method names. From Ruby's sources, 1.9.3 to 4.0.5 and head:
+ * Names of classes and modules, and the class part of method names. Based on Ruby's sources, 1.9.3 to 4.0.5 and head:
  * variable.c (classname, rb_mod_name0), class.c (singleton classes), eval.c (rb_mod_refine), internal/class.h.
  */
 #ifndef RBDUMP_CLASS_H

@@ -1,5 +1,5 @@
 /*
- * Reads code (the content of an rb_iseq_t), and finds line numbers. From Ruby's sources: 2.0.0 to 4.0.5, vm_core.h
+ * Reads code (the content of an rb_iseq_t), and finds line numbers. Based on Ruby's sources: 2.0.0 to 4.0.5, vm_core.h
  * (rb_iseq_constant_body), iseq.c (succ_index_lookup, get_insn_info_succinct, get_line_info), vm_backtrace.c
  * (calc_lineno); 1.9.3, vm.c (rb_vm_get_sourceline).
  */

@@ -2,11 +2,11 @@
  * Reads the state of the garbage collector. If data was read from Ruby's heap at two moments, the states at these
  * moments show whether the data is consistent.
  *
- * If a stack or another object refers to an object, this object is not freed before the next collection begins. An
- * object stays at its address until a collection moves objects. During a compaction, the old place of a moved object
- * contains the object's new address. `compacting` is true until the compaction ends, and each compaction increases
- * `compactions`. From Ruby's sources: 1.9.3 to 3.3, gc.c (gc_start, gc_compact_after_gc of 2.7, gc_compact_finish); 3.4
- * to head, gc/default/default.c.
+ * An object that a stack or another object refers to is not freed before the next collection begins. An object stays at
+ * its address until a collection moves objects. During a compaction, the old place of a moved object contains the
+ * object's new address. `compacting` is true until the compaction ends, and each compaction increases `compactions`.
+ * Based on Ruby's sources: 1.9.3 to 3.3, gc.c (gc_start, gc_compact_after_gc of 2.7, gc_compact_finish); 3.4 to head,
+ * gc/default/default.c.
  */
 #ifndef RBDUMP_COLLECTIONS_H
 #define RBDUMP_COLLECTIONS_H

@@ -28,8 +28,8 @@
  * the old fiber when cont_restore_thread() begins. Each fiber has its own VM stack, even in a Ruby that copies machine
  * stacks (FIBER_USE_NATIVE is 0).
  *
- * From Ruby's sources, 1.9.3 to 4.0.5 and head: cont.c (rb_fiber_t, rb_jit_cont, fiber_init, fiber_switch, fiber_store,
- * return_fiber, root_fiber_alloc, fiber_pool_stack_acquire).
+ * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: cont.c (rb_fiber_t, rb_jit_cont, fiber_init, fiber_switch,
+ * fiber_store, return_fiber, root_fiber_alloc, fiber_pool_stack_acquire).
  */
 #ifndef RBDUMP_FIBERS_H
 #define RBDUMP_FIBERS_H

@@ -1,5 +1,5 @@
 /*
- * Control frames: the active calls of an execution context. From Ruby's sources, 1.9.3 to 4.0.5 and head: vm_core.h
+ * Control frames: the active calls of an execution context. Based on Ruby's sources, 1.9.3 to 4.0.5 and head: vm_core.h
  * (rb_control_frame_t, VM_ENV_DATA_INDEX_*), vm.c, vm_insnhelper.c (rb_vm_frame_method_entry, check_method_entry).
  */
 #ifndef RBDUMP_FRAME_H

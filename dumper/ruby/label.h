@@ -1,5 +1,5 @@
 /*
- * Labels and names of frames. From Ruby's sources, 1.9.3 to 4.0.5 and head: vm_backtrace.c (location_label,
+ * Labels and names of frames. Based on Ruby's sources, 1.9.3 to 4.0.5 and head: vm_backtrace.c (location_label,
  * calculate_iseq_label, rb_gen_method_name, location_cfunc_p), iseq.c.
  */
 #ifndef RBDUMP_LABEL_H
@@ -47,9 +47,9 @@ bool code_acts_as_cfunc(struct access *access, const struct code *code);
 
 /*
  * Whether this Ruby omits the frames of C functions that `code` has called (vm_backtrace.c, 4.0+). Frames that are
- * shown like frames of C functions (see code_acts_as_cfunc()) are omitted, too. The omitted frames are those between
- * the frame of `code` and the nearest younger frame that has a path and a line of its own. This younger frame is shown.
- * If there is no such frame, all younger frames are omitted.
+ * shown like frames of C functions (see code_acts_as_cfunc()) are omitted, too. Ruby omits all frames between the frame
+ * of `code` and the nearest younger frame with its own path and line. This younger frame is shown. If there is no such
+ * frame, all younger frames are omitted.
  */
 bool code_hides_cfuncs(struct access *access, const struct code *code);
 

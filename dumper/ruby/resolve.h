@@ -1,5 +1,5 @@
 /*
- * Resolves control frames: finds the kind, label, name, path and line of each frame. From Ruby's sources, 1.9.3 to
+ * Resolves control frames: finds the kind, label, name, path and line of each frame. Based on Ruby's sources, 1.9.3 to
  * 4.0.5 and head: vm_backtrace.c (rb_ec_partial_backtrace_object; in 2.7, backtrace_each).
  */
 #ifndef RBDUMP_RESOLVE_H
@@ -41,8 +41,8 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
  *     method_identity.h).
  *   - The data was read before the moment of the stack and again after it, and both reads gave the same bytes. If the
  *     stack copy contains some of these bytes, these bytes are the same in the stack copy, too.
- * If a program changes data in place (for example, gives a name to an anonymous class), rbdump can take some seconds to
- * notice the change.
+ * rbdump can take some seconds to notice that a program has changed data in place. For example, a program can give a
+ * name to an anonymous class.
  */
 
 /* After this call, the resolver keeps all data that it reads, and uses this data for later stacks, too. */

@@ -1,6 +1,6 @@
 /*
- * The parts of a resolver. Only two files include this file: resolve.c, which reads and fills in frames, and
- * resolve_kept.c, which finds out for which moments the kept data is right.
+ * The parts of a resolver. Only two files include this file: resolve.c and resolve_kept.c. resolve.c reads and fills in
+ * frames. resolve_kept.c finds out for which moments the kept data is right.
  */
 #ifndef RBDUMP_RESOLVE_PARTS_H
 #define RBDUMP_RESOLVE_PARTS_H

@@ -26,8 +26,8 @@ struct roots {
 void roots_from_module(const struct module *module, struct roots *ret);
 
 /*
- * Adds the roots that a layout contains, if the layout is for the module's build-id. Roots that are already known stay
- * as they are.
+ * If the layout is for the module's build-id, adds the roots that the layout contains. Roots that are already known
+ * stay as they are.
  */
 void roots_from_layout(const struct layout *layout, const struct module *module, struct roots *roots);
 

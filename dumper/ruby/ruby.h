@@ -31,7 +31,7 @@ struct ruby {
 	 * self-test cannot detect this. Results that depend on these counters are not kept.
 	 */
 	bool borrowed;
-	/* The garbage collector is not Ruby's own (RUBY_GC_LIBRARY, since 3.4): its state is not known. */
+	/* The garbage collector is not Ruby's own (RUBY_GC_LIBRARY, since 3.4), so its state is not known. */
 	bool other_gc;
 	/*
 	 * Whether to skip the check that a frame's code belongs to the frame's method entry. The check is skipped if it

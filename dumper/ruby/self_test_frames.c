@@ -341,7 +341,7 @@ struct error *self_test_frames(const struct self_test *test)
 		error_destroy(wrong);
 	}
 	if (test->strict && ends.last < ends.tested - ends.last)
-		return finding("most iseqs with several lines do not end with instructions of the last line");
+		return finding("most iseqs with several lines do not end with the instructions of their last line");
 	/* Then nothing is known about the layout. */
 	return lacking > 0 && passed == 0 && !test->exact ? finding(SELF_TEST_LACKING) : NULL;
 }

@@ -1,7 +1,7 @@
 /*
- * Finds the names of IDs. An ID is Ruby's number for the name of a method or a variable. From Ruby's sources: 2.2.0 to
- * 4.0.5 and head, symbol.c and symbol.h (rb_symbols_t, rb_id_to_serial, get_id_serial_entry), id.h (tLAST_OP_ID); 1.9.3
- * to 2.1.10, parse.y (rb_id2str, op_tbl).
+ * Finds the names of IDs. An ID is Ruby's number for the name of a method or a variable. Based on Ruby's sources: 2.2.0
+ * to 4.0.5 and head, symbol.c and symbol.h (rb_symbols_t, rb_id_to_serial, get_id_serial_entry), id.h (tLAST_OP_ID);
+ * 1.9.3 to 2.1.10, parse.y (rb_id2str, op_tbl).
  */
 #ifndef RBDUMP_SYMBOL_H
 #define RBDUMP_SYMBOL_H

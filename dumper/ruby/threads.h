@@ -1,5 +1,5 @@
 /*
- * Ractors and threads: lists the threads, with the state of each. From Ruby's sources, 1.9.3 to 4.0.0: vm_core.h,
+ * Ractors and threads: lists the threads, with the state of each. Based on Ruby's sources, 1.9.3 to 4.0.0: vm_core.h,
  * ractor_core.h, thread.c (sleep_forever, sleep_hrtime, blocking_region_begin), thread_pthread.{c,h}, ccan/list/list.h.
  */
 #ifndef RBDUMP_THREADS_H

@@ -1,5 +1,5 @@
 /*
- * Ruby objects: types, Strings, Arrays. From Ruby's sources: 3.0.0 to 4.0.5 and head,
+ * Ruby objects: types, Strings, Arrays. Based on Ruby's sources: 3.0.0 to 4.0.5 and head,
  * include/ruby/internal/core/{rbasic,rstring,rarray}.h and internal/imemo.h; 1.9.3 to 2.7.8, include/ruby/ruby.h and
  * internal.h.
  *

@@ -3,7 +3,7 @@
  * fiber's frames show the hook, and the method that has called the hook.
  *
  * rbdump recognizes the frame of a hook by the name of the method and by the receiver (self). The receiver must be the
- * thread's scheduler. From Ruby's sources, 3.0.0 to 4.0.5 and head: scheduler.c (Init_Fiber_Scheduler, and the
+ * thread's scheduler. Based on Ruby's sources, 3.0.0 to 4.0.5 and head: scheduler.c (Init_Fiber_Scheduler, and the
  * functions that call hooks, such as rb_fiber_scheduler_block), vm_core.h (rb_thread_t.scheduler).
  */
 #ifndef RBDUMP_WAITS_H
