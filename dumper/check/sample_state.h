@@ -17,7 +17,7 @@ enum sample_state {
 	SAMPLE_STOPPED,	 /* stopped by a signal (SIGSTOP), or by a tracer other than rbdump */
 	SAMPLE_PAGING,	 /* waiting in the kernel for a page of memory, but not in a system call */
 	/*
-	 * Waiting only for a CPU. This state is known only from the records that the program in the kernel writes
+	 * Waiting only for a CPU. This state is known only from the records that rbdump's program in the kernel writes
 	 * (kernel/record.h). Without these records, such a thread has the state SAMPLE_CPU.
 	 */
 	SAMPLE_RUNNABLE,

@@ -53,7 +53,10 @@ enum reason {
 	REASON_METHOD_OTHER,
 	REASON_CALL_SITE,
 	REASON_NO_NAME,
-	/* A stack is not rejected for REASON_PC_OUTSIDE: the frame is right, but the line of the frame is not known. */
+	/*
+	 * A stack is not rejected for REASON_PC_OUTSIDE: the frame is right, and only the line of the frame is not
+	 * known.
+	 */
 	REASON_PC_OUTSIDE,
 	REASONS
 };
@@ -61,7 +64,7 @@ enum reason {
 /* The reason as a sentence for the user, without a full stop; NULL for REASON_NONE. */
 const char *validate_reason_text(enum reason reason);
 
-/* A short name of the reason, such as "cfp-outside", which programs can use; NULL for REASON_NONE. */
+/* A short name of the reason for programs, such as "cfp-outside"; NULL for REASON_NONE. */
 const char *validate_reason_name(enum reason reason);
 
 /* The verdict on a stack for which `reason` was found. */

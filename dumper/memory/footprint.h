@@ -25,7 +25,7 @@ struct footprint {
 /* The maximum number of bytes in a footprint. */
 #define FOOTPRINT_MAX (64u << 10)
 
-/* Adds `length` bytes that were read at `address`; sets `failed` if they cannot be added. */
+/* Adds `length` bytes that were read at `address`; sets `failed` if these bytes cannot be added. */
 void footprint_add(struct footprint *footprint, uint64_t address, const void *bytes, size_t length);
 
 /* Frees the memory, and leaves the footprint empty. */

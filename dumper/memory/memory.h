@@ -2,12 +2,11 @@
  * The target's memory, as a snapshot of pages.
  *
  * The code in ruby/ reads the target through the snapshot (for the exceptions, see ruby/ruby.h). So each byte is copied
- * only once, even if it is used many times, and all output comes from the same copy. Data that changes when a thread of
- * the target runs can be copied first, for example while the target is stopped. Data that lasts, such as code and
- * names, can be copied later (see memory_reads()). By default, a page is copied when it is first read.
- * memory_prefetch() and memory_fetch() copy many pages in advance, in as few system calls as possible. A read from a
- * sealed snapshot copies nothing: if the snapshot does not contain the page, the read fails, and the page is marked as
- * wanted.
+ * only once, even if it is used many times, and all output comes from the same copy. The caller can first copy the data
+ * that a running thread changes, for example while the target is stopped. The caller can copy data that lasts, such as
+ * code and names, later (see memory_reads()). By default, a page is copied when it is first read. memory_prefetch() and
+ * memory_fetch() copy many pages in advance, in as few system calls as possible. A read from a sealed snapshot copies
+ * nothing. If a sealed snapshot does not contain the page, the read fails, and the page is marked as wanted.
  *
  * Only one thread at a time may use a snapshot.
  */
@@ -43,9 +42,9 @@ void memory_destroy(struct memory *memory); /* NULL is fine */
 bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t length);
 
 /*
- * Sets a time limit for reads. The time begins with this call. When the time is over, each read fails immediately. The
- * limit also ends loops that follow pointers in the target's data, because each step of such a loop needs a read. The
- * limit does not apply to memory_prefetch(), memory_fetch(), memory_copy_again(), or the pages that
+ * Sets a time limit for reads. The time is counted from this call on. When the time is over, each read fails
+ * immediately. The limit also ends loops that follow pointers in the target's data, because each step of such a loop
+ * needs a read. The limit does not apply to memory_prefetch(), memory_fetch(), memory_copy_again(), or the pages that
  * memory_has_changed() reads again.
  *   limit_ns  the limit in nanoseconds; 0: no limit
  */
@@ -53,8 +52,8 @@ void memory_limit(struct memory *memory, long limit_ns);
 
 /*
  * From the next call of memory_limit() on, the time limit counts only the CPU time of the calling thread. The time
- * during which the thread waits for the source does not count. Call this function if the target is a core: waiting for
- * a slow disk does no harm, because a core does not change.
+ * during which the thread waits for the source does not count. Call this function if the target is a core. A core does
+ * not change, so it does no harm to wait for a slow disk.
  */
 void memory_count_own_time(struct memory *memory);
 
@@ -73,11 +72,12 @@ struct footprint;
 void memory_record(struct memory *memory, struct footprint *footprint);
 
 /*
- * Lays pieces (overlay.h) over the snapshot: a read that lies within one piece gets the bytes of that piece. The pieces
- * must be in ascending order of their addresses. Where pieces overlap, they must have the same bytes. The caller owns
- * the pieces, and must keep them until the next call of memory_overlay() replaces them. If `count` is 0, all pieces are
- * removed.
- *   low, high  if there are pieces, a read that begins in [low, high) succeeds only if it lies within one piece
+ * Lays pieces (overlay.h) over the snapshot. A read that lies within one piece returns the bytes of that piece. The
+ * pieces must be in ascending order of their addresses. Where pieces overlap, they must have the same bytes. The caller
+ * owns the pieces, and must keep them until the next call of memory_overlay() replaces them. If `count` is 0, all
+ * pieces are removed.
+ *   low, high  while there are pieces, a read that begins in [low, high) must lie within one piece. Otherwise, the read
+ *              fails
  */
 void memory_overlay(struct memory *memory, const struct memory_piece *pieces, size_t count, uint64_t low,
 		    uint64_t high);
@@ -97,16 +97,16 @@ void memory_prefetch(struct memory *memory);
 
 /*
  * Whether the target's bytes differ from the copy. If memory_copy_again() has copied all pages of the range, the
- * function compares the copy with the second copy. Otherwise, it reads the pages from the target again. It does not
- * change the copy. Also returns true if the bytes cannot be read.
+ * function compares the first copy with the second copy. Otherwise, the function reads the pages again from the target.
+ * The function does not change the copy. Also returns true if the bytes cannot be read.
  */
 bool memory_has_changed(struct memory *memory, uint64_t address, size_t length);
 
 /*
- * Sets the function that tells whether the source lacks a page. The source lacks a page if it should contain that page,
- * but does not. For example, a core that was cut short lacks pages.
- *   lacks  called with the address of each page at which a read fails; returns whether the source lacks this page. NULL
- *          (the default): the source lacks no page
+ * Sets the function that tells whether the source lacks a page. The source lacks a page if the source should contain
+ * the page, but does not. For example, a core that was cut short lacks pages.
+ *   lacks  called when a read fails, with the address of the page that cannot be read; returns whether the source lacks
+ *          this page. NULL (the default): the source lacks no page
  */
 void memory_set_lacking(struct memory *memory, bool (*lacks)(const void *context, uint64_t page), const void *context);
 
@@ -117,21 +117,21 @@ void memory_set_lacking(struct memory *memory, bool (*lacks)(const void *context
 size_t memory_lacked(const struct memory *memory);
 
 /*
- * A snapshot can contain data from two moments. At the first moment, the target is stopped, or seems to stand still.
- * This is the moment to copy data that changes as soon as a thread of the target goes on. Data that lasts (code, names)
- * is copied later. These are the steps:
+ * A snapshot can contain data from two moments. At the first moment, the target is stopped, or does not seem to change.
+ * This is the moment to copy the data that a running thread changes. Data that lasts (code, names) is copied later.
+ * These are the steps:
  *
  *   1. While the target runs, read all data that is needed. These reads show which pages contain data that changes.
- *   2. Call memory_forget_changing(). Stop the target, and call memory_prefetch(), which copies the pages that contain
- *      data that changes. More pages may be read or fetched while the target is stopped.
+ *   2. Call memory_forget_changing(). Stop the target, and call memory_prefetch(). This call copies the pages with data
+ *      that changes. More pages may be read or fetched while the target is stopped.
  *   3. Let the target go on, call memory_seal_changing(), and read everything again. Data that changes is read only
- *      from the pages that were copied in step 2. If such a read needs another page, the read fails, and
- *      memory_missed() counts the failure.
+ *      from the pages that were copied in step 2. If a read of such data needs a page that was not copied in step 2,
+ *      the read fails, and memory_missed() counts the failure.
  *
  * If the target is not stopped in step 2, call memory_copy_again() at the end of step 2. Then memory_has_changed()
  * tells what changed during step 2.
  *
- * The caller must find out whether the data that was copied later is still the same (ruby/collections.h).
+ * The caller must find out whether the data that is copied later was the same at the first moment (ruby/collections.h).
  */
 enum memory_kind { MEMORY_CHANGES, MEMORY_LASTS };
 
@@ -142,9 +142,9 @@ enum memory_kind { MEMORY_CHANGES, MEMORY_LASTS };
 enum memory_kind memory_reads(struct memory *memory, enum memory_kind kind);
 
 /*
- * Like memory_forget(), but the next memory_prefetch() copies only pages with data that changes. These are the pages
- * from which such data was read since the last call of memory_forget() or memory_seal_changing(). This includes pages
- * for which such a read failed because the page had not been copied in time.
+ * Like memory_forget(), but the next memory_prefetch() copies only pages with data that changes. The reads since the
+ * last call of memory_forget() or memory_seal_changing() have shown which pages contain such data. A read also counts
+ * if it failed because the page had not been copied in time.
  */
 bool memory_forget_changing(struct memory *memory);
 
@@ -155,10 +155,10 @@ void memory_seal_changing(struct memory *memory);
 
 /*
  * Call this function between memory_forget_changing() and memory_seal_changing(). All pages that were copied since
- * memory_forget_changing() are copied a second time, in one call of the source. Then memory_has_changed() tells what
- * changed between the two copies, until the pages are forgotten. After memory_seal_changing(), data that lasts is read
- * from the second copy, because the second copy contains everything that the first copy can refer to. A page that
- * cannot be read again counts as unreadable. Returns false if out of memory.
+ * memory_forget_changing() are copied a second time, in one call of the source. Until the pages are forgotten,
+ * memory_has_changed() tells what changed between the two copies. After memory_seal_changing(), data that lasts is read
+ * from the second copy. The second copy contains everything that the first copy can refer to. A page that cannot be
+ * read again counts as unreadable. Returns false if out of memory.
  */
 bool memory_copy_again(struct memory *memory);
 
@@ -166,36 +166,36 @@ bool memory_copy_again(struct memory *memory);
 size_t memory_pages(const struct memory *memory);
 
 /*
- * The number of pages that were copied so far because of a read. Pages that could not be copied are included. A page is
- * copied when it is first read.
+ * The number of pages that were copied so far because they were read for the first time. Pages that could not be copied
+ * are counted, too.
  */
 size_t memory_copied(const struct memory *memory);
 
-/* Seals the snapshot: until memory_forget() is called, a read does not copy pages. */
+/* Seals the snapshot. Until memory_forget() is called, reads do not copy any pages. */
 void memory_seal(struct memory *memory);
 
 /*
  * The number of reads of the sealed snapshot that failed because a page had not been copied. After
- * memory_seal_changing(), the function counts only reads of data that changes. Such a read fails if a page was not
- * copied before memory_seal_changing(). The number is reset to 0 by memory_fetch(), and by the functions that seal the
- * snapshot or forget pages.
+ * memory_seal_changing(), the function counts only reads of data that changes. A read of data that changes fails if a
+ * page was not copied before memory_seal_changing(). The number is reset to 0 by memory_fetch(), and by the functions
+ * that seal the snapshot or forget pages.
  */
 size_t memory_missed(const struct memory *memory);
 
 /*
  * Marks the pages of the range [start, end) as wanted. Between memory_forget_changing() and memory_seal_changing(),
- * also marks them as pages with data that changes. Does nothing if one piece that was laid over the snapshot contains
- * the whole range. If there is no room for more pages, the remaining pages are not marked. Copies nothing yet.
+ * also marks these pages as pages with data that changes. Does nothing if the whole range lies within one piece (see
+ * memory_overlay()). If there is no room for more pages, the remaining pages are not marked. Copies nothing yet.
  */
 void memory_want(struct memory *memory, uint64_t start, uint64_t end);
 
 /*
  * Copies all pages that are marked as wanted, in as few system calls as possible. Between memory_forget_changing() and
- * memory_seal_changing(), copies only the wanted pages that contain data that changes. After memory_seal_changing(),
- * copies only the wanted pages from which data that lasts was read in the previous pass. A pass begins with each call
- * of memory_forget() or memory_seal_changing(). Earlier copies stay as they are, and a sealed snapshot stays sealed. So
- * a search can seal the snapshot, read what it can, fetch the missing pages, and continue. Returns how many pages the
- * function tried to copy; 0 if out of memory.
+ * memory_seal_changing(), copies only wanted pages with data that changes. After memory_seal_changing(), copies only
+ * wanted pages with data that lasts. The reads of the previous pass have shown which pages contain such data. Each call
+ * of memory_forget() or memory_seal_changing() begins a new pass. Pages that were already copied are not copied again,
+ * and a sealed snapshot stays sealed. So a search can seal the snapshot, read what it can, fetch the missing pages, and
+ * continue. Returns how many pages the function tried to copy; 0 if out of memory.
  */
 size_t memory_fetch(struct memory *memory);
 

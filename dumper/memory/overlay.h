@@ -27,8 +27,8 @@ struct overlay {
 
 /*
  * Returns a piece that contains all `length` bytes at `address`; NULL if no such piece is found. A short piece may lie
- * within a longer piece that begins before the short piece. So the last four pieces that begin at or before `address`
- * are tried.
+ * within a longer piece that begins before the short piece. So the function tries the last four pieces that begin at or
+ * before `address`.
  */
 const struct memory_piece *overlay_find(struct overlay *overlay, uint64_t address, size_t length);
 

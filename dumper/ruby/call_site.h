@@ -10,36 +10,37 @@
  * If the caller is Ruby code, rbdump judges the frame only if three conditions are true. First, the method entry in the
  * call data must belong to a method written in Ruby, or to a C function. Second, this method entry must have exactly
  * the called name. Third, the frame must run a method or a C function, not a block. If one of the three conditions is
- * false, the frame is undecided.
+ * false, rbdump cannot judge the frame: the frame is undecided.
  *
- * If the frame's method has the called name, the frame agrees with the call. A frame whose method has another name
- * contradicts the call if all of the following conditions are true. If one of these conditions is false, the frame is
- * undecided.
+ * If the frame's method has the called name, the frame agrees with the call. If the frame's method has another name,
+ * the result depends on the three conditions below. The frame contradicts the call if all three conditions are true.
+ * Otherwise, the frame is undecided.
  *   - The send itself has called the frame's method. During a send, C code without a frame of its own can call other
  *     methods, too. For example, `h[key]` calls `key.hash` if `h` is a Hash. If a frame has the flag
  *     VM_FRAME_FLAG_FINISH, C code has called the frame's method (see below). But the frame of a C function never has
- *     this flag. The frame of Ruby code can get this flag after it was pushed, but before the code begins to run. So
- *     the frame of a C function, and the frame of Ruby code that has not begun to run, are undecided in two cases: the
- *     called name is an operator, or the call can pass an object as its block (`&object`).
+ *     this flag. The frame of Ruby code can get this flag some time after the frame was pushed, but before the code
+ *     begins to run. So the flag shows nothing about two kinds of frames: the frame of a C function, and the frame of
+ *     Ruby code that has not begun to run. A frame of either kind is undecided in two cases: the called name is an
+ *     operator, or the call can pass an object as its block (`&object`).
  *   - The frame's method cannot be called by another name: it has no alias, and it is not method_missing.
  *   - The code of the method in the call data contains no tail call. A tail call replaces the caller's frame with the
  *     frame of the called method. Ruby makes tail calls only if tailcall_optimization is on
  *     (RubyVM::InstructionSequence.compile_option).
  *
- * A trap handler or a finalizer runs between two instructions of the interrupted code. The instruction before the saved
- * pc then has no call data, so the frame of the handler or finalizer is undecided. Before Ruby 2.7, the call info and
- * the call cache are two separate operands. rbdump does not read these operands, so in these Rubies it judges only
- * frames that C functions have called.
+ * A trap handler or a finalizer runs between two instructions of the interrupted code. While the handler or finalizer
+ * runs, the instruction before the saved pc of the interrupted code has no call data. So the frame of the handler or
+ * finalizer is undecided. Before Ruby 2.7, the call info and the call cache are two separate operands. rbdump does not
+ * read these two operands. So before Ruby 2.7, rbdump judges a frame only if the caller is a C function.
  *
- * If the caller is a C function, it has no pc. But if a C function calls Ruby code, this code runs in a new call of
+ * A caller that is a C function has no pc. But if a C function calls Ruby code, this code runs in a new call of
  * vm_exec(). The first frame of each such call has the flag VM_FRAME_FLAG_FINISH. If Ruby code has called a method, the
- * method's frame does not have this flag. Some frames do not get this flag when they are pushed, but a little later. So
- * a frame without this flag is undecided as long as its code has not begun to run. After that, a frame without this
- * flag contradicts the call. If a method has optional arguments, its code does not always begin to run at the first
- * instruction. In this case, it can seem that the code of a new frame has already begun to run. rbdump then concludes
- * by mistake that the frame contradicts the call.
+ * method's frame does not have this flag. Some frames get this flag only some time after they were pushed. So a frame
+ * without this flag is undecided until its code begins to run. If the code of a frame has begun to run, and the frame
+ * does not have this flag, the frame contradicts the call. If a method has optional arguments, its code does not always
+ * begin to run at the first instruction. In this case, it can seem that the code of a new frame has already begun to
+ * run. rbdump then concludes by mistake that the frame contradicts the call.
  *
- * From Ruby's sources, 1.9.3 to 4.0.5 and head: insns.def (send, opt_send_without_block, opt_aref and others),
+ * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: insns.def (send, opt_send_without_block, opt_aref and others),
  * vm_callinfo.h (rb_call_data, vm_ci_packed_p, VM_CALL_TAILCALL), id.h (tLAST_OP_ID), vm_args.c
  * (vm_caller_setup_arg_block), vm_method.c (rb_alias), method.h (rb_method_definition_struct), vm.c (vm_exec,
  * invoke_iseq_block_from_c), vm_eval.c (vm_call0_body).

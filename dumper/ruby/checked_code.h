@@ -1,5 +1,5 @@
 /*
- * This table contains pairs. Each pair consists of code and a method entry. For each pair, a check has shown that a
+ * This table contains pairs: each pair consists of code and a method entry. For each pair, a check has shown that a
  * frame can have both this code and this method entry (ruby/frame.c). The check has to read the code. For a pair in the
  * table, the check is not repeated, so the code is not read again. For each address in a pair, the table also tells
  * whether there is code or a method entry at this address. The table also contains calls that are known to agree with
@@ -35,7 +35,7 @@ enum pointee checked_code_pointee(const struct checked_code *checked, uint64_t a
 /* Whether the call of `method` from the call site before `pc` is in the table. */
 bool checked_code_has_call(const struct checked_code *checked, uint64_t pc, uint64_t method);
 
-/* The next two functions add a pair or a call. If there is no room, they remove everything from the table. */
+/* The next two functions add a pair or a call to the table. If there is no room, the function empties the table. */
 void checked_code_add(struct checked_code *checked, uint64_t iseq, uint64_t method, bool own);
 
 void checked_code_add_call(struct checked_code *checked, uint64_t pc, uint64_t method);

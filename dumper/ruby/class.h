@@ -1,5 +1,5 @@
 /*
- * Names of classes and modules, and the class part of method names. From Ruby's sources, 1.9.3 to 4.0.5 and head:
+ * Names of classes and modules, and the class part of method names. Based on Ruby's sources, 1.9.3 to 4.0.5 and head:
  * variable.c (classname, rb_mod_name0), class.c (singleton classes), eval.c (rb_mod_refine), internal/class.h.
  */
 #ifndef RBDUMP_CLASS_H
@@ -17,7 +17,7 @@ bool class_has_paths(const struct layout *layout);
 /*
  * Reads the class path of a class or module. The path can be temporary ("#<Class:0x…>::Foo").
  *   ret        receives the bytes of the path; `ret->address` is 0 if the class has no name
- *   permanent  receives true if the path is permanent, that is, if it is the path of a constant
+ *   permanent  receives whether the path is permanent (the path of a constant)
  * Sets access->failed if the class cannot be read.
  */
 void class_path(const struct ruby *ruby, struct access *access, uint64_t klass, struct bytes *ret, bool *permanent);
@@ -25,7 +25,7 @@ void class_path(const struct ruby *ruby, struct access *access, uint64_t klass, 
 /* Whether `klass` is a singleton class. */
 bool class_is_singleton(struct access *access, uint64_t klass);
 
-/* The object to which the singleton class `klass` belongs. */
+/* The object that the singleton class `klass` belongs to. */
 uint64_t class_attached_object(const struct ruby *ruby, struct access *access, uint64_t klass);
 
 /*

@@ -1,5 +1,5 @@
 /*
- * Reads code (the content of an rb_iseq_t), and finds line numbers. From Ruby's sources: 2.0.0 to 4.0.5, vm_core.h
+ * Reads code (the content of an rb_iseq_t), and finds line numbers. Based on Ruby's sources: 2.0.0 to 4.0.5, vm_core.h
  * (rb_iseq_constant_body), iseq.c (succ_index_lookup, get_insn_info_succinct, get_line_info), vm_backtrace.c
  * (calc_lineno); 1.9.3, vm.c (rb_vm_get_sourceline).
  */
@@ -49,7 +49,9 @@ uint64_t code_body(struct access *access, uint64_t iseq);
  */
 bool code_read(struct access *access, uint64_t iseq, struct code *ret);
 
-/* Whether the code belongs to Ruby's own core. The path of such code begins with "<internal:" and names no file. */
+/*
+ * Whether the code belongs to Ruby's own core. The path of such code begins with "<internal:" and does not name a file.
+ */
 bool code_is_internal(struct access *access, const struct code *code);
 
 /*
@@ -66,12 +68,12 @@ bool code_has_pc(const struct code *code, uint64_t pc);
 bool code_lines_hold(struct access *access, const struct code *code);
 
 /*
- * Reads all bytes that code_line() can need for any pc, so that these bytes are added to the current footprint (see
+ * Reads all bytes that code_line() can need for any pc. These reads add the bytes to the current footprint (see
  * memory_record()). Does nothing if the code or its table of lines is too long.
  */
 void code_read_lines(const struct access *access, const struct code *code);
 
-/* The line of `pc`; 0 if the code has no lines. Call this function only if code_has_pc() returns true. */
+/* The line number of `pc`; 0 if the code has no lines. Call this function only if code_has_pc() returns true. */
 int64_t code_line(struct access *access, const struct code *code, uint64_t pc);
 
 #endif

@@ -2,11 +2,11 @@
  * Reads the state of the garbage collector. If data was read from Ruby's heap at two moments, the states at these
  * moments show whether the data is consistent.
  *
- * If a stack or another object refers to an object, this object is not freed before the next collection begins. An
- * object stays at its address until a collection moves objects. During a compaction, the old place of a moved object
- * contains the object's new address. `compacting` is true until the compaction ends, and each compaction increases
- * `compactions`. From Ruby's sources: 1.9.3 to 3.3, gc.c (gc_start, gc_compact_after_gc of 2.7, gc_compact_finish); 3.4
- * to head, gc/default/default.c.
+ * An object that a stack or another object refers to is not freed before the next collection begins. An object stays at
+ * its address until a collection moves objects. During a compaction, the old place of a moved object contains the
+ * object's new address. `compacting` is true until the compaction ends, and each compaction increases `compactions`.
+ * Based on Ruby's sources: 1.9.3 to 3.3, gc.c (gc_start, gc_compact_after_gc of 2.7, gc_compact_finish); 3.4 to head,
+ * gc/default/default.c.
  */
 #ifndef RBDUMP_COLLECTIONS_H
 #define RBDUMP_COLLECTIONS_H
@@ -16,7 +16,7 @@
 /* A member is 0 or false if this Ruby does not have it, or if it could not be read. */
 struct collections {
 	uint64_t begun;	      /* number of collections that have begun */
-	uint64_t majors;      /* number of major collections that have begun; they also collect old objects */
+	uint64_t majors;      /* number of major collections (of young and old objects) that have begun */
 	uint64_t compactions; /* number of collections that have moved objects */
 	bool compacting;      /* a collection that moves objects is running */
 	bool collecting;      /* the collector is running */
@@ -34,9 +34,9 @@ struct collections {
 
 /*
  * Whether the target uses a garbage collector that is not Ruby's own. In that case, the state of another collector is
- * in the place where the state of Ruby's own collector would be. If rbdump reads this state as if it were that of
- * Ruby's own collector, the class Object seems to be outside the heap. Returns false if rbdump cannot find out which
- * collector the target uses.
+ * in the place where the state of Ruby's own collector would be. If rbdump takes this state for the state of Ruby's own
+ * collector, the class Object seems to be outside the heap. Returns false if rbdump cannot find out which collector the
+ * target uses.
  */
 bool collections_are_of_other_gc(const struct ruby *ruby);
 
@@ -45,7 +45,7 @@ struct collections collections_read(const struct ruby *ruby);
 
 /*
  * Reads the current state from the target itself, not from the memory of `ruby`.
- *   source, context  the source of the target's pages (see memory/memory.h)
+ *   source, context  the source of the target's pages, and its first argument (see memory/memory.h)
  * Returns false if out of memory.
  */
 bool collections_now(const struct ruby *ruby, memory_source *source, void *context, struct collections *ret);
@@ -54,9 +54,9 @@ bool collections_now(const struct ruby *ruby, memory_source *source, void *conte
 bool collections_moved_between(const struct collections *a, const struct collections *b);
 
 /*
- * Whether an address contains the same object at two moments. Use this function only for an address to which a stack or
- * a reachable object refers at both moments. If the result is true, the object was not moved between these moments, and
- * was not freed and replaced by another object.
+ * Whether an address contains the same object at two moments. At both moments, a stack or a reachable object must refer
+ * to this address. If the result is true, the object was not moved, freed or replaced by another object between these
+ * moments.
  *
  * A collection frees only objects that it has not marked. These objects were unreachable when marking ended. From the
  * end of marking to the beginning of the next collection, every reachable object is marked or new. Objects are freed
@@ -72,25 +72,25 @@ bool collections_moved_between(const struct collections *a, const struct collect
 bool collections_same_objects(const struct collections *kept, const struct collections *now);
 
 /*
- * Like collections_same_objects(), but with a weaker condition, for data that is used immediately and not kept. The
- * second moment must follow soon after the first. The result is true whenever collections_same_objects() returns true.
- * For a stopped target, the result can be true although collections_same_objects() returns false. For example, while
- * objects are being moved, data can be used but cannot be kept, because the old place of a moved object contains the
- * object's new address.
+ * Like collections_same_objects(), but the condition is weaker. Use this function for data that is used immediately and
+ * is not kept. The second moment must follow soon after the first. The result is true whenever
+ * collections_same_objects() returns true. For a stopped target, the result can be true although
+ * collections_same_objects() returns false. For example, data that is read during a compaction can be used, but cannot
+ * be kept. During a compaction, the old place of a moved object contains only the object's new address.
  */
 bool collections_unchanged(const struct collections *then, const struct collections *now);
 
 /*
- * Whether an address contains the same object at two moments. Use this function only if the address contained an old
- * object at the first moment, and a stack or a reachable object referred to this object at that moment. In contrast to
- * collections_same_objects(), the result can be true even if minor collections, which collect only young objects, have
- * begun between the moments.
+ * Whether an address contains the same old object at two moments. At the first moment, the address must contain an old
+ * object, and a stack or a reachable object must refer to this object. Minor collections collect only young objects. So
+ * in contrast to collections_same_objects(), the result can be true even if minor collections have begun between the
+ * moments.
  *
- * A minor collection does not clear the mark of an old object, and so does not free this object (gc.c,
+ * A minor collection does not clear the marks of old objects, so it does not free old objects (gc.c,
  * gc_setup_mark_bits() and gc_marks_start(), v2_2_0 to v3_3_8; gc/default/default.c, v3_4_5, v4_0_5). The count of
- * major collections increases when the marking of a major collection begins. At this time, the collection has not freed
- * any object yet. The result is false if a collection was marking at the first moment, because this collection may free
- * objects that were reachable at that moment.
+ * major collections increases when the marking of a major collection begins. At this time, the major collection has not
+ * freed any objects yet. The result is false if a collection was marking at the first moment. Such a collection may
+ * free objects that were reachable at that moment.
  */
 bool collections_same_old_objects(const struct collections *kept, const struct collections *now);
 
@@ -99,8 +99,8 @@ bool collections_is_old(const struct layout *layout, uint64_t flags);
 
 /*
  * Whether code and a method entry are old objects, according to the memory of `ruby`. An address that is 0 counts as
- * old. In Ruby 2.3 and later, code and method entries are imemos. Up to Ruby 2.2 they are not imemos, so the result is
- * false.
+ * old. In Ruby 2.3 and later, code and method entries are imemos. Up to Ruby 2.2, code and method entries are not
+ * imemos, so the result is false.
  */
 bool collections_are_old(const struct ruby *ruby, uint64_t iseq, uint64_t method);
 

@@ -34,7 +34,7 @@ static inline uint64_t context_of_thread(struct access *access, uint64_t thread)
 	return layout_has(access->layout, F_thread_ec) ? access_member(access, thread, F_thread_ec) : thread;
 }
 
-/* The thread to which an execution context belongs. */
+/* The thread of an execution context. */
 static inline uint64_t context_thread(struct access *access, uint64_t ec)
 {
 	if (layout_has(access->layout, F_ec_thread_ptr))
@@ -51,7 +51,7 @@ static inline bool context_is_of(struct access *access, uint64_t ec, uint64_t th
 }
 
 /*
- * The rb_fiber_t to which a member of a thread or fiber refers; 0 if the member refers to no fiber. Up to Ruby 2.1 the
+ * The rb_fiber_t that a member of a thread or fiber refers to; 0 if the member refers to no fiber. Up to Ruby 2.1 the
  * member contains a Fiber object, which leads to the rb_fiber_t.
  */
 static inline uint64_t context_fiber(struct access *access, uint64_t object, enum layout_member_id id)
@@ -64,9 +64,9 @@ static inline uint64_t context_fiber(struct access *access, uint64_t object, enu
 }
 
 /*
- * How many bytes at the start of an execution context must be compared to find out whether the stack of this context
- * has changed. Up to Ruby 2.4 an execution context is a whole rb_thread_t, and only its first part is compared. Some
- * later members change although the stack does not change, for example a counter of the thread's running time.
+ * How many bytes at the start of an execution context must be compared to detect a change of its stack. Up to Ruby 2.4
+ * an execution context is a whole rb_thread_t, and only its first part is compared. Some later members change although
+ * the stack does not change, for example a counter of the thread's running time.
  */
 static inline uint64_t context_size(const struct layout *layout)
 {

@@ -1,6 +1,6 @@
 /*
- * Lists the fibers that have a stack, except the fibers that threads are running. For each fiber, the list also
- * contains the fiber's thread, and the fiber that has resumed this fiber.
+ * Lists all fibers that have a stack and are not running. For each fiber, the list also contains the fiber's thread,
+ * and the fiber that has resumed this fiber.
  *
  * A fiber that a thread is running is listed with that thread (see ruby/threads.h). A fiber that was never resumed, or
  * has ended, has no stack and is not listed. Ruby itself shows no stack for such a fiber either.
@@ -23,13 +23,13 @@
  * a thread, and is equally reliable. If a thread is stopped while it switches from an old fiber to a new fiber, neither
  * fiber runs. Until the switch is done, the thread's members refer to the old fiber (cont.c, fiber_restore_thread). In
  * Ruby 2.4 and older, cont_restore_thread() copies the members that describe the stack from the new fiber to the
- * thread, one by one. During this copying, the thread's members can contradict each other: the thread's control frame
- * can be outside the thread's stack. The members that describe the old fiber's stack are already saved in the old fiber
- * when cont_restore_thread() begins. Each fiber has its own VM stack, even in a Ruby that copies machine stacks
- * (FIBER_USE_NATIVE is 0).
+ * thread, one by one. During this copying, the thread's members can contradict each other. For example, the thread's
+ * control frame can be outside the thread's stack. The members that describe the old fiber's stack are already saved in
+ * the old fiber when cont_restore_thread() begins. Each fiber has its own VM stack, even in a Ruby that copies machine
+ * stacks (FIBER_USE_NATIVE is 0).
  *
- * From Ruby's sources, 1.9.3 to 4.0.5 and head: cont.c (rb_fiber_t, rb_jit_cont, fiber_init, fiber_switch, fiber_store,
- * return_fiber, root_fiber_alloc, fiber_pool_stack_acquire).
+ * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: cont.c (rb_fiber_t, rb_jit_cont, fiber_init, fiber_switch,
+ * fiber_store, return_fiber, root_fiber_alloc, fiber_pool_stack_acquire).
  */
 #ifndef RBDUMP_FIBERS_H
 #define RBDUMP_FIBERS_H
@@ -61,7 +61,7 @@ struct ruby_fibers {
 	size_t count;
 	enum list_missing missing;
 	uint64_t nr_missing; /* for LIST_MISSED */
-	/* The address of the rb_data_type_t of Fiber objects, for heap_find(); 0 if the heap is not to be searched. */
+	/* The address of the rb_data_type_t of Fiber objects, for heap_find(). 0: the heap is not searched. */
 	uint64_t type;
 };
 
@@ -72,7 +72,7 @@ struct ruby_fibers {
 
 /*
  * Lists the fibers, at most FIBERS_MAX. Stops early if the time limit is reached (see memory_limit()).
- *   found  the result of heap_find() for the `type` in an earlier list; empty if the heap was not searched
+ *   found  the objects that heap_find() has found for the `type` of an earlier list; empty if the heap was not searched
  * Returns false if out of memory. Otherwise the caller frees `ret` with fibers_clear().
  */
 bool fibers_list(const struct ruby *ruby, const struct ruby_threads *threads, const struct heap_finds *found,

@@ -1,5 +1,5 @@
 /*
- * Control frames: the active calls of an execution context. From Ruby's sources, 1.9.3 to 4.0.5 and head: vm_core.h
+ * Control frames: the active calls of an execution context. Based on Ruby's sources, 1.9.3 to 4.0.5 and head: vm_core.h
  * (rb_control_frame_t, VM_ENV_DATA_INDEX_*), vm.c, vm_insnhelper.c (rb_vm_frame_method_entry, check_method_entry).
  */
 #ifndef RBDUMP_FRAME_H
@@ -57,8 +57,8 @@ static inline const struct frame *known_stack_frame(const struct known_stack *kn
 
 /*
  * Walks the frames of an execution context (rb_execution_context_t at `ec`).
- *   thread  the rb_thread_t to which the execution context must belong
- *   limit   walk at most this many frames
+ *   thread  the rb_thread_t that must own the execution context
+ *   limit   the maximum number of frames to walk
  *   ret     receives the stack; the caller frees it with stack_clear(). A frame that fails a check gets the kind
  *           FRAME_UNREADABLE. If the time limit is reached (see memory_is_over()), the older frames are missing
  * Returns false if out of memory.

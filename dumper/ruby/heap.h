@@ -2,14 +2,14 @@
  * Finds objects of one type in Ruby's heap. In a Ruby that keeps no list of its fibers, this search finds the fibers
  * (see ruby/fibers.h).
  *
- * A heap can have a size of several gigabytes, so it is not copied to the snapshot. The heap is read once, piece by
- * piece, from the source of the snapshot's pages, and never while the target is stopped. The limits below apply to each
- * search. The heap of a running process changes during the search, so an object that was found may no longer exist. The
- * caller must therefore read each object again in the snapshot.
+ * A heap can contain several gigabytes, so it is not copied to the snapshot. Instead, the heap is read once, piece by
+ * piece, from the source of the snapshot's pages. The heap is never read while the target is stopped. The limits below
+ * apply to each search. The heap of a running process changes during the search, so an object that was found may no
+ * longer exist. The caller must therefore read each object again in the snapshot.
  *
- * From Ruby's sources, 2.1.0 to 3.2.2: gc.c (rb_objspace_t.heap_pages, struct heap_page, heap_page_allocate, RVALUE),
- * include/ruby/internal/core/rtypeddata.h. Before Ruby 2.1, the list of pages (of 16 KiB each) is in other structs: in
- * 2.0 rb_objspace_t.heap and struct heaps_header, in 1.9.3 struct sorted_heaps_slot.
+ * Based on Ruby's sources, 2.1.0 to 3.2.2: gc.c (rb_objspace_t.heap_pages, struct heap_page, heap_page_allocate,
+ * RVALUE), include/ruby/internal/core/rtypeddata.h. Before Ruby 2.1, other structs contain the list of pages (of 16 KiB
+ * each): rb_objspace_t.heap and struct heaps_header in 2.0, struct sorted_heaps_slot in 1.9.3.
  */
 #ifndef RBDUMP_HEAP_H
 #define RBDUMP_HEAP_H
@@ -20,8 +20,8 @@
 struct heap_finds {
 	struct addresses data; /* RTypedData.data of each object; ascending, without duplicates */
 	/*
-	 * Some objects of this type may not have been found: part of the heap was not read, too many objects were
-	 * found, or the search did not find the class Object.
+	 * Some objects of this type may be missing: part of the heap was not read, too many objects were found, or the
+	 * search did not find the class Object.
 	 */
 	bool cut;
 };
@@ -37,7 +37,7 @@ bool heap_is_known(const struct layout *layout);
  * Finds the typed data objects (RTypedData) of one type.
  *   ruby             the Ruby to search. Its heap is read from `source`, not from ruby->memory. The time limit uses the
  *                    clock of ruby->memory (see memory_clock())
- *   source, context  the source of the target's pages (see memory/memory.h)
+ *   source, context  the source of the target's pages, and its first argument (see memory/memory.h)
  *   type             address of the rb_data_type_t
  * Returns false if out of memory. The caller always frees `ret` with heap_clear().
  */

@@ -3,7 +3,7 @@
  * method runs in code that ZJIT has compiled, a struct of ZJIT contains the pc and the iseq (zjit.h, zjit_jit_frame_t,
  * head). In this case, the control frame still contains the pc and the iseq of an earlier frame.
  *
- * From Ruby's sources, head: zjit.h (CFP_ZJIT_FRAME, ZJIT_JIT_RETURN_C_FRAME), vm_core.h (rb_control_frame_t),
+ * Based on Ruby's sources, head: zjit.h (CFP_ZJIT_FRAME, ZJIT_JIT_RETURN_C_FRAME), vm_core.h (rb_control_frame_t),
  * zjit/src/codegen.rs (gen_entry_point, cfp_jit_return_for_depth). If the code of YJIT or RJIT has pushed a frame,
  * jit_return is the address at which that code continues when the frame returns (yjit/src/codegen.rs, gen_send_iseq,
  * 3.2.11). For all other frames, vm_push_frame() of vm_insnhelper.c sets jit_return to NULL.

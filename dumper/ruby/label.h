@@ -1,5 +1,5 @@
 /*
- * Labels and names of frames. From Ruby's sources, 1.9.3 to 4.0.5 and head: vm_backtrace.c (location_label,
+ * Labels and names of frames. Based on Ruby's sources, 1.9.3 to 4.0.5 and head: vm_backtrace.c (location_label,
  * calculate_iseq_label, rb_gen_method_name, location_cfunc_p), iseq.c.
  */
 #ifndef RBDUMP_LABEL_H
@@ -12,8 +12,8 @@
 struct method {
 	uint64_t owner; /* the class or module in which the method was defined */
 	/*
-	 * The name in the method's definition. Up to Ruby 2.2, if the method was removed by `undef` while it ran, this
-	 * is the name by which it was called.
+	 * The name in the method's definition. Up to Ruby 2.2, `undef` can remove a method while the method runs. In
+	 * this case, this is the name by which the method was called.
 	 */
 	uint64_t original_id;
 	bool acts_as_cfunc; /* the method is written in C, or is written in Ruby but shown like a C function */
@@ -40,16 +40,16 @@ void name_of_code(const struct ruby *ruby, struct access *access, const struct c
 void name_of_method(const struct ruby *ruby, struct access *access, const struct method *method, struct text *name);
 
 /*
- * Whether this Ruby shows frames of `code` as if they were frames of a C function (vm_backtrace.c: BUILTIN_ATTR_C_TRACE
- * in 3.4; is_internal_location from 4.0 on).
+ * Whether this Ruby shows frames of `code` like frames of C functions (vm_backtrace.c: BUILTIN_ATTR_C_TRACE in 3.4;
+ * is_internal_location from 4.0 on).
  */
 bool code_acts_as_cfunc(struct access *access, const struct code *code);
 
 /*
  * Whether this Ruby omits the frames of C functions that `code` has called (vm_backtrace.c, 4.0+). Frames that are
- * shown like frames of C functions (see code_acts_as_cfunc()) are omitted, too. The omitted frames are those between
- * the frame of `code` and the nearest younger frame that has a path and a line of its own. This younger frame is shown.
- * If there is no such frame, all younger frames are omitted.
+ * shown like frames of C functions (see code_acts_as_cfunc()) are omitted, too. Ruby omits all frames between the frame
+ * of `code` and the nearest younger frame with its own path and line. This younger frame is shown. If there is no such
+ * frame, all younger frames are omitted.
  */
 bool code_hides_cfuncs(struct access *access, const struct code *code);
 

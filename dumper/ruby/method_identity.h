@@ -1,19 +1,18 @@
 /*
  * The identity of a method is data about a method entry and about the code that runs for this entry. If the identity is
- * the same at two moments, the method entry and the code are the same at both moments. It does not matter how often
- * garbage was collected in between. From Ruby's sources, v2_7_4 to v4_0_5: method.h (rb_method_definition_t),
- * vm_method.c (method_serial).
+ * the same at two moments, the method entry and the code are the same at both moments. The number of garbage
+ * collections between these moments does not matter. Based on Ruby's sources, v2_7_4 to v4_0_5: method.h
+ * (rb_method_definition_t), vm_method.c (method_serial).
  *
- * Each definition of a method gets its own serial number (a serial). But the same serial can occur twice. In 4.0 a
- * serial has only 32 bits. Before 4.0, two Ractors can give the same serial to two definitions. So the definition's
- * address, the names and the owner must be the same, too. If a method entry leads to the same serial at two moments,
- * the definition was alive in between. A definition keeps its code alive, and this code keeps the code of all its
- * blocks alive. But a compaction can move this code, and put other code in its place. So the code must have the same
- * body, too. A body never moves. As long as code is alive, its body belongs to no other code.
+ * Each definition of a method gets a serial number (a serial). But two definitions can have the same serial. In Ruby
+ * 4.0, a serial has only 32 bits. Before Ruby 4.0, two Ractors can give the same serial to two definitions. So the
+ * definition's address, the names and the owner must be the same, too. If a method entry leads to the same serial at
+ * two moments, the definition was alive between these moments. A definition keeps its code alive, and this code keeps
+ * the code of all its blocks alive. But a compaction can move this code, and put other code in its place. So the code
+ * must have the same body, too. A body never moves. As long as code is alive, its body belongs to no other code.
  *
  * The memory of a definition that was freed may still contain the definition's serial. A stack copy can contain bytes
- * of the entry, of its definition or of the code, as they were at the moment of the stack. These bytes must be the
- * same, too.
+ * of the method entry, of the definition or of the code. These bytes in the stack copy must be the same, too.
  */
 #ifndef RBDUMP_METHOD_IDENTITY_H
 #define RBDUMP_METHOD_IDENTITY_H
@@ -24,7 +23,7 @@ struct method_identity {
 	bool known; /* false: this Ruby has no serials, something cannot be read, or nothing keeps the code alive */
 	uint64_t owner, called_id, definition;	       /* of the entry */
 	uint64_t serial, original_id, definition_iseq; /* of its definition */
-	uint64_t body;				       /* of the code; 0 if there is no code */
+	uint64_t body;				       /* the body of the code; 0 if there is no code */
 };
 
 /* Reads the identity of a method entry and of code that runs for this entry. `iseq` is 0 for a C function. */
@@ -35,7 +34,8 @@ bool method_identity_same(const struct method_identity *a, const struct method_i
 
 /*
  * Whether the definition of a method keeps the code at `iseq` alive. The result is true for the code of the method
- * itself, and for the code of a block or the like in the method. The result is false for code that was made by eval.
+ * itself, and for code inside the method, such as the code of a block. The result is false for code that was made by
+ * eval.
  */
 bool method_identity_keeps_code(const struct access *from, const struct method_identity *identity, uint64_t iseq);
 

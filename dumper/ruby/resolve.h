@@ -1,5 +1,5 @@
 /*
- * Resolves control frames: finds the kind, label, name, path and line of each frame. From Ruby's sources, 1.9.3 to
+ * Resolves control frames: finds the kind, label, name, path and line of each frame. Based on Ruby's sources, 1.9.3 to
  * 4.0.5 and head: vm_backtrace.c (rb_ec_partial_backtrace_object; in 2.7, backtrace_each).
  */
 #ifndef RBDUMP_RESOLVE_H
@@ -10,8 +10,8 @@
 #include "trace/trace.h"
 
 /*
- * A resolver keeps the data that it has read about code and methods. The kept data is valid only for one snapshot of
- * the memory, unless resolver_keep() was called.
+ * A resolver keeps the data that it has read about code and methods. Without a call of resolver_keep(), the kept data
+ * is valid only for one snapshot of the memory.
  */
 struct resolver;
 
@@ -32,17 +32,17 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
 /*
  * The following functions are for a resolver that is used for many stacks while the target runs. The moment of a stack
  * is the time at which the stack was copied. The kept data about code or a method is right for this moment if one of
- * the following is true:
+ * these conditions is true:
  *   - No object can have been freed or moved between the moment of the stack and the moment when the data was read (see
  *     collections_same_objects()).
- *   - No old object can have been freed or moved between these moments (see collections_same_old_objects()), and the
- *     code and the method were old objects when the data was read.
+ *   - The code and the method were old objects when the data was read. No old object can have been freed or moved
+ *     between that moment and the moment of the stack (see collections_same_old_objects()).
  *   - The method entry has the same definition as when the data was read, and the code is the same, too (see
  *     method_identity.h).
  *   - The data was read before the moment of the stack and again after it, and both reads gave the same bytes. If the
  *     stack copy contains some of these bytes, these bytes are the same in the stack copy, too.
- * If a program changes data in place (for example, gives a name to an anonymous class), rbdump can take some seconds to
- * notice the change.
+ * rbdump can take some seconds to notice that a program has changed data in place. For example, a program can give a
+ * name to an anonymous class.
  */
 
 /* After this call, the resolver keeps all data that it reads, and uses this data for later stacks, too. */
@@ -52,8 +52,7 @@ void resolver_keep(struct resolver *resolver);
 void resolver_use(struct resolver *resolver, struct memory *memory);
 
 /*
- * Returns true if all data that resolver_stack() will need is already kept and is known to be right for the moment of
- * the stack.
+ * Whether all data for resolver_stack() is already kept, and is known to be right for the moment of the stack.
  *   then     the state of the garbage collector at the moment of the stack
  *   then_ns  the moment of the stack, by CLOCK_MONOTONIC
  */
@@ -61,9 +60,9 @@ bool resolver_knows(struct resolver *resolver, const struct stack *stack, const 
 		    uint64_t then_ns);
 
 /*
- * Checks the kept data that the stack needs, unless this data is known to be right. To check data, the function reads
- * the data again. It forgets data that has changed. Call this function before resolver_stack() if resolver_knows()
- * returned false. The memory must not contain pages that were copied before the moment of the stack.
+ * Checks the kept data that the stack needs. Data that is known to be right is not checked. To check data, the function
+ * reads the data again. The function forgets data that has changed. Call this function before resolver_stack() if
+ * resolver_knows() returned false. The memory must not contain pages that were copied before the moment of the stack.
  */
 void resolver_verify(struct resolver *resolver, const struct stack *stack, const struct collections *then,
 		     uint64_t then_ns);
@@ -72,8 +71,8 @@ void resolver_verify(struct resolver *resolver, const struct stack *stack, const
  * Call this function after resolver_stack(). Returns whether all data that resolver_stack() has used is known to be
  * right for the moment of the stack.
  *   now        the state of the garbage collector after everything was read
- *   lacks_old  whether the stack copy lacked bytes of objects that were old at the moment of the stack. If so, the
- *              memory had bytes of the moment `now` instead
+ *   lacks_old  whether the stack copy lacked bytes of objects that were old at the moment of the stack. If so, these
+ *              bytes come from the moment of `now`
  *   now_ns     the time after everything was read, by CLOCK_MONOTONIC
  */
 bool resolver_settle(struct resolver *resolver, const struct collections *then, const struct collections *now,

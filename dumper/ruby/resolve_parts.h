@@ -1,6 +1,6 @@
 /*
- * The parts of a resolver. Only two files include this file: resolve.c, which reads and fills in frames, and
- * resolve_kept.c, which finds out for which moments the kept data is right.
+ * The parts of a resolver. Only two files include this file: resolve.c and resolve_kept.c. resolve.c reads and fills in
+ * frames. resolve_kept.c finds out for which moments the kept data is right.
  */
 #ifndef RBDUMP_RESOLVE_PARTS_H
 #define RBDUMP_RESOLVE_PARTS_H
@@ -31,7 +31,7 @@ struct line {
 /* What a resolver knows about a kept entry. */
 struct kept {
 	uint64_t iseq, method;		 /* the same as in the entry */
-	struct method_identity identity; /* if `known` is true, this also proves that the code is the same */
+	struct method_identity identity; /* if `known` is true, the same identity means the same code */
 	struct footprint footprint;	 /* the bytes of the code, of its paths and of its lines */
 	/* The bytes of the method, and the bytes from which the label and the name are made. */
 	struct footprint names;
@@ -57,11 +57,11 @@ struct resolver {
 	size_t count;
 	bool keeps;
 	size_t bytes; /* total size of the kept data */
-	/* For reading kept bytes again: a memory without pages, and the pieces that are laid over this memory. */
+	/* Used to read kept bytes again: a snapshot without pages, and the pieces that are laid over this snapshot. */
 	struct memory *kept_bytes;
 	struct memory_piece *pieces;
 	size_t pieces_capacity;
-	/* The kept data that was verified or newly read since the last call of resolver_verify() began. */
+	/* The kept data that was verified or newly read during or after the last call of resolver_verify(). */
 	struct touched {
 		struct kept *kept;
 	} * touched;
@@ -70,7 +70,7 @@ struct resolver {
 	bool untold;
 };
 
-/* The entry of some code and a method. If there is no such entry, the unused slot that the entry would get. */
+/* The entry for some code and a method. If there is no such entry, returns an unused slot for this entry. */
 struct entry *resolve_find(const struct resolver *resolver, uint64_t iseq, uint64_t method);
 
 /* The code of a frame; 0 if the frame has no code. */
@@ -80,12 +80,12 @@ static inline uint64_t resolve_iseq(const struct frame *frame)
 }
 
 /*
- * Adds kept data to `touched`, so that resolver_settle() finds out for which moment this data is right. Returns false
- * if out of memory.
+ * Adds kept data to `touched`. Later, resolver_settle() finds out for which moment this data is right. Returns false if
+ * out of memory.
  */
 bool resolve_touch(struct resolver *resolver, struct kept *kept);
 
-/* The kept line of a pc; NULL if there is none. */
+/* The line that is kept for a pc; NULL if no line is kept. */
 const struct line *resolve_find_line(const struct kept *kept, uint64_t pc);
 /* Keeps a line. Does nothing if out of memory. */
 void resolve_keep_line(struct resolver *resolver, struct kept *kept, uint64_t pc, int64_t line);

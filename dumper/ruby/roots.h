@@ -26,14 +26,14 @@ struct roots {
 void roots_from_module(const struct module *module, struct roots *ret);
 
 /*
- * Adds the roots that a layout contains, if the layout is for the module's build-id. Roots that are already known stay
- * as they are.
+ * If the layout is for the module's build-id, adds the roots that the layout contains. Roots that are already known
+ * stay as they are.
  */
 void roots_from_layout(const struct layout *layout, const struct module *module, struct roots *roots);
 
 /*
- * Copies the VM, the symbol table and the class Object from `more` to `roots`, but only those that `roots` does not
- * have.
+ * Completes `roots`. If `roots` lacks the VM, the symbol table or the class Object, takes the missing address from
+ * `more`.
  */
 void roots_add(struct roots *roots, const struct roots *more);
 
@@ -42,19 +42,20 @@ bool roots_are_complete(const struct roots *roots);
 
 /*
  * Checks the VM, the symbol table and the class Object in the target, because roots from a file can be wrong. Sets each
- * wrong root to 0. The VM must point at a main thread that points back at the VM, and the execution context of this
- * thread must point back at the thread. The ID of an operator of one character is the code of this character (id.h). So
- * in the symbol table, the ID 43 must have the name "+". Up to Ruby 2.1, the ID of method_missing is checked instead.
- * The variable rb_cObject must refer to a class with the name "Object". Every Ruby exports rb_cObject. But if the
- * target is a core, the file that contains this symbol can be missing. In this case, roots_search() finds rb_cObject
- * with the same check.
- *   memory  the memory to read. Roots are checked before any pause, so this memory is not the snapshot of the stacks
+ * wrong root to 0. The VM and its main thread must point at each other. The main thread and its execution context must
+ * point at each other, too. The ID of an operator of one character is the code of this character (id.h). So in the
+ * symbol table, the ID 43 must have the name "+". Up to Ruby 2.1, the ID of method_missing is checked instead. The
+ * variable rb_cObject must refer to a class with the name "Object". Every Ruby exports rb_cObject. But if the target is
+ * a core, the file that contains this symbol can be missing. In this case, roots_search() searches for a variable that
+ * refers to a class with the name "Object".
+ *   memory  the memory to read. Roots are checked before the target is stopped, so this memory is not the snapshot of
+ *           the stacks
  */
 void roots_check(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots);
 
 /*
- * Searches the writable segments of the module for the VM, the symbol table and the class Object, if they are not known
- * yet. This search is needed for stripped Rubies. A stripped Ruby does not export Ruby's own symbol table
+ * Searches the writable segments of the module for the roots that are not known yet: the VM, the symbol table or the
+ * class Object. This search is needed for stripped Rubies. A stripped Ruby does not export Ruby's own symbol table
  * (ruby_global_symbols). Since Ruby 3.3, a stripped Ruby does not export the VM (ruby_current_vm_ptr) either. Every
  * root that is found has passed the checks of roots_check(). The pages are copied in a few reads, even if the segments
  * are large. Searches at most 16 MiB of data, for at most two seconds. Sets `cut` if part of the data was not searched.
@@ -65,9 +66,9 @@ void roots_search(const struct module *module, struct memory *memory, const stru
 
 /*
  * Searches like roots_search(), but only for the VM of a Ruby that is ending. The main thread of such a VM no longer
- * has an execution context (vm.c, ruby_vm_destruct, thread_free), so roots_search() does not find the VM. Returns the
- * address of the variable that points to the VM; 0 if no VM was found. The only evidence for a VM is that the VM and
- * its main thread point at each other. This evidence is weak, so lifetime.h requires more evidence.
+ * has an execution context (vm.c, ruby_vm_destruct, thread_free). So roots_search() does not find such a VM. Returns
+ * the address of the variable that points to the VM; 0 if no VM was found. The only evidence for a VM is that the VM
+ * and its main thread point at each other. This evidence is weak, so lifetime.h requires more evidence.
  */
 uint64_t roots_search_ended_vm(const struct module *module, struct memory *memory, const struct layout *layout);
 

@@ -1,6 +1,7 @@
 /*
  * One Ruby in one target: its memory, its layout and its roots. The functions of ruby/ work on a `struct ruby`. These
- * functions read the target only through the `memory` of the struct, unless they take a memory_source.
+ * functions read the target only through the `memory` of the struct. The only exceptions are functions that take a
+ * memory_source.
  */
 #ifndef RBDUMP_RUBY_H
 #define RBDUMP_RUBY_H
@@ -30,14 +31,14 @@ struct ruby {
 	 * self-test cannot detect this. Results that depend on these counters are not kept.
 	 */
 	bool borrowed;
-	/* The garbage collector is not Ruby's own (RUBY_GC_LIBRARY, since 3.4): its state is not known. */
+	/* The garbage collector is not Ruby's own (RUBY_GC_LIBRARY, since 3.4), so its state is not known. */
 	bool other_gc;
 	/*
-	 * Do not check whether a frame's code belongs to the frame's method entry: either this was checked before, or
-	 * an experiment measures a source without checks.
+	 * Whether to skip the check that a frame's code belongs to the frame's method entry. The check is skipped if it
+	 * was made before, or if an experiment measures a source without checks.
 	 */
 	bool unchecked;
-	const struct known_stack *known;    /* frames that are known, and not read again; NULL: none (frame.h) */
+	const struct known_stack *known;    /* known frames, which are not read again; NULL: none (frame.h) */
 	const struct checked_code *checked; /* pairs of code and method entry that are not checked again; NULL: none */
 };
 

@@ -33,7 +33,7 @@ static struct error *test_invocation(const struct self_test *test, const struct 
 	if (access.failed)
 		return unreadable(&access, "a thread");
 	return type == access_enum(&access, E_thread_invoke_type_none)
-		   ? finding("a thread other than the main thread has the invoke_type of the main thread (none)")
+		   ? finding("a thread has the main thread's invoke_type (none), but is not the main thread")
 		   : NULL;
 }
 
@@ -69,7 +69,7 @@ static struct error *test_blocking_region(const struct self_test *test, const st
 static struct error *test_objspace(const struct self_test *test)
 {
 	return !test->exact && collections_are_of_other_gc(test->ruby)
-		   ? finding("the heap of the GC does not contain the class Object")
+		   ? finding("the garbage collector's heap does not contain the class Object")
 		   : NULL;
 }
 

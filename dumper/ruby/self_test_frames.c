@@ -174,7 +174,7 @@ static struct error *test_nesting(const struct self_test *test, const struct cod
 	if (!known)
 		return finding("the type of an iseq is not known");
 	if (!code_read(&access, code->local, &local) || local.local != local.iseq)
-		return finding("the local iseq of a frame's iseq does not refer to itself as its local iseq");
+		return finding("a frame's local iseq is not its own local iseq");
 	if (is_code_type(layout, &local, E_ISEQ_TYPE_METHOD) && !has_class(test, &local))
 		return finding("the code of a method was not defined in a class or module");
 	if (is_code_type(layout, code, E_ISEQ_TYPE_METHOD) && (code->parent != 0 || local.iseq != code->iseq))
@@ -186,7 +186,7 @@ static struct error *test_nesting(const struct self_test *test, const struct cod
 	}
 	if (is_code_type(layout, code, E_ISEQ_TYPE_BLOCK) && local.iseq != code->iseq &&
 	    labelled_levels(&access, code->label) > levels)
-		return finding("the label of a block does not match its depth");
+		return finding("the label of a block does not match the depth of the block");
 	if (code->iseq == local.iseq && same_bytes(&access, code->path, code->label))
 		return finding("the path of an iseq is the same as its label");
 	if (is_code_type(layout, code, E_ISEQ_TYPE_MAIN) && !value_bytes_begin(&access, code->label, "<main>"))
@@ -341,7 +341,7 @@ struct error *self_test_frames(const struct self_test *test)
 		error_destroy(wrong);
 	}
 	if (test->strict && ends.last < ends.tested - ends.last)
-		return finding("most iseqs with several lines do not end with instructions of the last line");
+		return finding("most iseqs with several lines do not end with the instructions of their last line");
 	/* Then nothing is known about the layout. */
 	return lacking > 0 && passed == 0 && !test->exact ? finding(SELF_TEST_LACKING) : NULL;
 }

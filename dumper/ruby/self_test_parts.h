@@ -21,10 +21,10 @@ struct self_test {
 	 * not tested. `moved` can be NULL.
 	 */
 	const bool *moved;
-	const struct addresses *pthreads; /* pthread_t of all native threads, ascending; NULL if not all are known */
+	const struct addresses *pthreads; /* pthread_t of each native thread, ascending; NULL if some are not known */
 	/*
 	 * The range [missing, missing_end) where Ruby's own file is mapped. If the file is missing, a name that is a
-	 * literal in this file cannot be read. Such a failed read is no evidence against the layout.
+	 * literal in this file cannot be read. Such a failed read is not evidence against the layout.
 	 */
 	uint64_t missing, missing_end;
 	/*
@@ -33,19 +33,19 @@ struct self_test {
 	 */
 	bool strict;
 	/*
-	 * Whether the layout is known to be for this build. For such a layout, a frame that cannot be read is no
+	 * Whether the layout is known to be for this build. For such a layout, a frame that cannot be read is not
 	 * evidence against the layout.
 	 */
 	bool exact;
 };
 
 /*
- * The text of the finding if a core lacks memory that is needed to test a layout. This finding is made only if the
+ * The message of the finding if a core lacks memory that is needed to test a layout. This finding is made only if the
  * layout is not known to be for this build.
  */
 #define SELF_TEST_LACKING "the core lacks memory that is needed to test the layout"
 
-/* Makes a finding. The arguments are those of printf(), and form the message of the finding. */
+/* Makes a finding. The arguments are the same as for printf(), and form the message of the finding. */
 #define finding(...) error_create(EXIT_NO_RUBY, __VA_ARGS__)
 
 /* The finding that `what` cannot be read. The message of this finding contains the address at which the read failed. */

@@ -1,9 +1,9 @@
 /*
- * Reads Ruby's own hash tables (st_table), but only hash tables whose keys are numbers. A key is an ID, or the VALUE of
- * a Thread. From Ruby's sources, 1.9.3 to 3.1.2: st.c, include/ruby/st.h.
+ * Reads those of Ruby's own hash tables (st_table) that have numbers as keys. A key is an ID, or the VALUE of a Thread.
+ * Based on Ruby's sources, 1.9.3 to 3.1.2: st.c, include/ruby/st.h.
  *
- * Since Ruby 2.4 the entries are in one array, and deleted entries stay in it. Before Ruby 2.4 the entries are in
- * linked lists. The index of an entry's list is the entry's hash modulo the number of lists. But a table with only a
+ * Since Ruby 2.4 the entries are in one array, and deleted entries stay in this array. Before Ruby 2.4 the entries are
+ * in linked lists. The index of an entry's list is the entry's hash modulo the number of lists. But a table with only a
  * few entries can have a short array instead of linked lists ("packed").
  */
 #ifndef RBDUMP_ST_H
@@ -11,7 +11,7 @@
 
 #include "ruby/access.h"
 
-/* Called for each entry. Returns false to stop. */
+/* st_each() calls this function for each entry. The function returns false to stop. */
 typedef bool st_visit(void *context, struct access *access, uint64_t key, uint64_t record);
 
 /*

@@ -1,7 +1,7 @@
 /*
- * Finds the names of IDs. An ID is Ruby's number for the name of a method or a variable. From Ruby's sources: 2.2.0 to
- * 4.0.5 and head, symbol.c and symbol.h (rb_symbols_t, rb_id_to_serial, get_id_serial_entry), id.h (tLAST_OP_ID); 1.9.3
- * to 2.1.10, parse.y (rb_id2str, op_tbl).
+ * Finds the names of IDs. An ID is Ruby's number for the name of a method or a variable. Based on Ruby's sources: 2.2.0
+ * to 4.0.5 and head, symbol.c and symbol.h (rb_symbols_t, rb_id_to_serial, get_id_serial_entry), id.h (tLAST_OP_ID);
+ * 1.9.3 to 2.1.10, parse.y (rb_id2str, op_tbl).
  */
 #ifndef RBDUMP_SYMBOL_H
 #define RBDUMP_SYMBOL_H
@@ -24,8 +24,8 @@ uint64_t symbol_serials_end(struct access *access, uint64_t symbols);
 
 /*
  * Since Ruby 2.2 the symbol table consists of inner lists of names. Tests whether the first inner list has as many
- * names as the layout says. Also returns true if this cannot be tested, because the table has fewer than two inner
- * lists, or because its inner lists are not Arrays. If the lists cannot be read, returns false and sets access->failed.
+ * names as the layout says. Also returns true if this cannot be tested: the table has fewer than two inner lists, or
+ * the inner lists are not Arrays. If the lists cannot be read, returns false and sets access->failed.
  */
 bool symbol_units_hold(const struct ruby *ruby, struct access *access);
 

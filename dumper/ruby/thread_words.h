@@ -5,8 +5,8 @@
  * end or fall asleep, and rbdump notices if a thread has run (see sampling/quiet.h). If the running thread renames
  * another thread, rbdump reads the new name in the next round that is not quiet.
  *
- * From Ruby's sources, 2.2.0 to 4.0.0: vm_core.h, ractor_core.h, thread_pthread.{c,h} (each thread is added to the tail
- * of a list).
+ * Based on Ruby's sources, 2.2.0 to 4.0.0: vm_core.h, ractor_core.h, thread_pthread.{c,h} (each thread is added to the
+ * tail of a list).
  */
 #ifndef RBDUMP_THREAD_WORDS_H
 #define RBDUMP_THREAD_WORDS_H

@@ -1,5 +1,5 @@
 /*
- * Ractors and threads: lists the threads, with the state of each. From Ruby's sources, 1.9.3 to 4.0.0: vm_core.h,
+ * Ractors and threads: lists the threads, with the state of each. Based on Ruby's sources, 1.9.3 to 4.0.0: vm_core.h,
  * ractor_core.h, thread.c (sleep_forever, sleep_hrtime, blocking_region_begin), thread_pthread.{c,h}, ccan/list/list.h.
  */
 #ifndef RBDUMP_THREADS_H
@@ -48,8 +48,8 @@ struct ruby_thread threads_read_one(const struct ruby *ruby, uint64_t address);
 
 /*
  * The state of a thread that is not running. The state depends on three facts: the thread's status, whether the thread
- * is in a blocking region, and whether it is in the queue for a GVL. STATE_UNKNOWN if, according to these facts, the
- * thread is able to run.
+ * is in a blocking region, and whether the thread is in the queue for a GVL. STATE_UNKNOWN if, according to these
+ * facts, the thread is able to run.
  */
 enum trace_state threads_state_of(const struct layout *layout, uint64_t status, bool blocking, bool queued);
 

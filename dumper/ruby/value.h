@@ -1,5 +1,5 @@
 /*
- * Ruby objects: types, Strings, Arrays. From Ruby's sources: 3.0.0 to 4.0.5 and head,
+ * Ruby objects: types, Strings, Arrays. Based on Ruby's sources: 3.0.0 to 4.0.5 and head,
  * include/ruby/internal/core/{rbasic,rstring,rarray}.h and internal/imemo.h; 1.9.3 to 2.7.8, include/ruby/ruby.h and
  * internal.h.
  *
@@ -28,7 +28,7 @@ static inline bool value_is_object(uint64_t value)
 }
 
 /*
- * The address of the object to which `value` points; the new address if compaction has moved the object (gc.c: T_MOVED,
+ * The address of the object that `value` points to; the new address if compaction has moved the object (gc.c: T_MOVED,
  * RMoved.destination). Sets access->failed if `value` is not an object.
  */
 uint64_t value_object(struct access *access, uint64_t value);
