@@ -128,7 +128,7 @@ def test_nothing_to_show(ruby, rbdump, kept, tmp_path):
     def says(words, *arguments):
         done = run(rbdump, "report", *arguments)
         assert done.returncode == 0
-        assert done.stderr == f"rbdump: nothing is shown of {words}\n"
+        assert done.stderr == f"rbdump: there is nothing to show from {words}\n"
 
     nothing = "no sample matches the view and the filters"
     says(f"the recording: {nothing}", path, "--thread", "no such thread")

@@ -1,11 +1,12 @@
 /*
- * Takes a block of samples. A separate thread of rbdump, the sampling thread, takes the samples at their deadlines.
- * Meanwhile, the thread that called block_sampler_begin() decodes the samples, if possible on a CPU other than that of
- * the sampled thread. In the mode `unpaused`, the sampling thread moves to the CPU of the sampled thread.
+ * Takes a block of samples. A separate thread of rbdump, the sampling thread, takes the samples at their deadlines. The
+ * thread that called block_sampler_begin() decodes the samples during the block. If possible, the decoding thread runs
+ * on a CPU other than the CPU of the sampled thread. In the mode `unpaused`, the sampling thread moves to the CPU of
+ * the sampled thread.
  *
  * The sampling thread ends when its block ends. The kernel then detaches the sampling thread from all threads that the
- * sampling thread still traces. If a thread of the target does not stop in time, the block ends early, because rbdump
- * can detach from such a thread only by ending the sampling thread.
+ * sampling thread still traces. If a thread of the target does not stop in time, the block ends early. To detach from
+ * such a thread, rbdump must end the sampling thread.
  */
 #ifndef RBDUMP_BLOCK_SAMPLER_H
 #define RBDUMP_BLOCK_SAMPLER_H

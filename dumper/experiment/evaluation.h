@@ -14,11 +14,11 @@
 /* What the checks say about one sample. */
 struct judgement {
 	enum reason reason;		  /* why the hard checks reject the sample; REASON_NONE if they accept it */
-	enum call_site_verdict innermost; /* the verdict of the call site of the innermost frame */
+	enum call_site_verdict innermost; /* the verdict of call_site_judge() on the innermost frame */
 	/*
-	 * The combined verdict of the call sites of all frames. The combined verdict is "contradicts" if at least one
-	 * call site contradicts. It is "agrees" if at least one call site agrees and no call site contradicts. It is
-	 * "undecided" if all call sites are undecided.
+	 * The combined verdict on all frames. The combined verdict is "contradicts" if at least one frame contradicts
+	 * the call in its caller. The combined verdict is "agrees" if at least one frame agrees with the call in its
+	 * caller, and no frame contradicts the call. The combined verdict is "undecided" if all frames are undecided.
 	 */
 	enum call_site_verdict any;
 };

@@ -9,7 +9,7 @@
 
 /*
  * Runs an experiment in a child process, and prints the report. If the calling process is killed, the child first
- * detaches from the target, and then ends (see guard/worker.h). Returns the exit status.
+ * detaches from the target, and then ends (see guard/worker.h). Returns the exit status of rbdump.
  */
 int experiment_main(const struct experiment_options *options);
 

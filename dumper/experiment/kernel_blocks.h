@@ -1,7 +1,7 @@
 /*
  * Takes blocks of samples with a program that runs in the kernel (sampling/kernel_sample.h). This program runs only
- * during its own blocks, so it costs nothing in the blocks of other modes. The calling thread of rbdump reads the
- * samples.
+ * during its own blocks, so it costs nothing in the blocks of other modes. The thread that calls kernel_blocks_run()
+ * reads the samples.
  */
 #ifndef RBDUMP_KERNEL_BLOCKS_H
 #define RBDUMP_KERNEL_BLOCKS_H
@@ -12,7 +12,7 @@ struct kernel_blocks;
 
 /*
  * Loads the program into the kernel, for blocks with the rate `rate`. The session must outlive the result. Fails if the
- * kernel does not allow the program.
+ * kernel does not allow rbdump to load the program.
  */
 struct error *kernel_blocks_create(const struct session *session, const struct sampler_options *options, double rate,
 				   struct kernel_blocks **ret);
@@ -24,7 +24,7 @@ typedef void kernel_blocks_take(void *context, struct sample *sample);
 /*
  * Takes a block. The block lasts as long as `block->samples` samples take at `block->rate`. The block contains fewer
  * samples if the threads were not on a CPU all the time, because the kernel samples only running threads. `ret->cpu_us`
- * does not include the CPU time of the calling thread. Fails if the program cannot be started.
+ * does not include the CPU time of the calling thread. Fails if the program in the kernel cannot be started.
  *   stop  the block ends early if *stop is not 0
  */
 struct error *kernel_blocks_run(struct kernel_blocks *blocks, const struct block *block, const _Atomic int *stop,

@@ -1,6 +1,6 @@
 /*
  * Naive sources. An experiment compares naive sources with the usual sources of rbdump. A naive source reads stacks as
- * a simple profiler does, and does not check its copies. Naive sources are used only in experiments.
+ * a simple profiler does: it does not check the copied stacks. Naive sources are used only in experiments.
  */
 #ifndef RBDUMP_NAIVE_SOURCES_H
 #define RBDUMP_NAIVE_SOURCES_H
@@ -9,7 +9,7 @@
 
 /*
  * Reads the execution context, the frames and the values of a stack in separate system calls. If possible, rbdump makes
- * these calls on a CPU on which the thread is not running.
+ * these calls on a CPU other than the CPU of the thread.
  */
 extern const struct source source_unpaused_naive;
 

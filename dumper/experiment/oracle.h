@@ -9,11 +9,11 @@
  *      "Graph#m1": {"lines": [10, 11, 12], "calls": {"11": ["Graph#m3"], "12": ["Array#each"]}},
  *      "Array#each": {"calls": {"*": ["block in Graph#m1"]}}}}
  *
- * "roots" contains the names of the frames that can be outermost. If "roots" contains "", an empty stack is legal, too.
- * "lines" contains the lines at which a frame can be innermost. A frame without "lines" can be innermost at any line.
- * "calls" contains, for each line of a frame, the names of the frames that can be called from this line. A call under
- * "*" is legal from any line. If rbdump does not know the line of a frame, the line counts as legal. Names have the
- * same form as `name` in the JSON output.
+ * "roots" contains the names of the frames that can be the outermost frame of a stack. If "roots" contains "", an empty
+ * stack is legal, too. "lines" contains the lines at which a frame can be the innermost frame. A frame without "lines"
+ * can be the innermost frame at any line. For each line of a frame, "calls" contains the names of the frames that can
+ * be called from this line. A call under "*" is legal from any line. If rbdump does not know the line of a frame, the
+ * line counts as legal. Names have the same form as `name` in the JSON output.
  */
 #ifndef RBDUMP_ORACLE_H
 #define RBDUMP_ORACLE_H
@@ -28,8 +28,9 @@ enum oracle_verdict {
 	ORACLE_ROOT,
 	ORACLE_EDGE, /* the "calls" of a caller do not contain the called frame */
 	/*
-	 * The "calls" of a caller contain the called frame, but not for the current line of the caller. This is also
-	 * the verdict if the line of the innermost frame is not in the "lines" of that frame.
+	 * According to "calls", the caller can call the called frame, but not from the caller's current line. The
+	 * verdict is also ORACLE_LINE if the "lines" of the innermost frame do not contain the current line of that
+	 * frame.
 	 */
 	ORACLE_LINE,
 	ORACLE_VERDICTS

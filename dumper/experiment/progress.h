@@ -15,16 +15,16 @@ struct progress;
 
 /*
  * Begins to measure.
- *   path  a file that the target writes; NULL: measure CPU time. The file begins with a little-endian number of 8
- *         bytes, which never decreases
+ *   path  a file that the target writes; NULL: measure CPU time. The file begins with an 8-byte little-endian number
+ *         that never decreases
  * If the file cannot be opened, or is not a regular file, fails with an error that names the file.
  */
 struct error *progress_open(pid_t pid, const char *path, struct progress **ret);
 void progress_close(struct progress *progress); /* NULL is fine */
 
 /*
- * Returns the progress so far, or 0 if the progress is not known. Only the difference between two results has a
- * meaning.
+ * Returns the progress so far, or 0 if the progress is not known. Only the difference between two results is
+ * meaningful.
  */
 double progress_now(const struct progress *progress);
 

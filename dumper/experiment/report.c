@@ -238,7 +238,7 @@ static void print_checks(const struct evaluation *evaluation)
 	static const struct {
 		enum truth truth;
 		const char *name;
-	} lines[] = {{TRUTH_UNKNOWN, "stacks that no oracle judged"},
+	} lines[] = {{TRUTH_UNKNOWN, "stacks that were not compared with an oracle"},
 		     {TRUTH_LEGAL, "legal stacks"},
 		     {TRUTH_IMPOSSIBLE, "impossible stacks"},
 		     {TRUTH_IN_WINDOW, "legal stacks of threads that were stopped in a torn window"}};

@@ -33,8 +33,7 @@ struct report_facts {
 struct error *report_begin(const struct experiment_options *options);
 
 /*
- * Writes the table, the JSON report, or both. The options determine which of them are written. Fails if the report
- * cannot be written.
+ * Writes what the options ask for: the table, the JSON report, or both. Fails if the report cannot be written.
  *   tallies  one tally for each mode; the tallies of modes that were not chosen are empty
  */
 struct error *report_write(const struct experiment_options *options, const struct session *session,

@@ -16,11 +16,11 @@ struct tally {
 	uint64_t samples, accepted, late;
 	/*
 	 * The number of accepted samples for which rbdump copied the stack and checked the innermost frames within the
-	 * time budget. The check of the other frames can end later.
+	 * time budget. The check of the other frames may end later.
 	 */
 	uint64_t in_budget;
 	uint64_t dropped; /* samples that are not counted, because the thread had ended or had no stack yet */
-	uint64_t off_cpu; /* samples of `unpaused` that could not be read from the thread's CPU */
+	uint64_t off_cpu; /* samples of `unpaused` that were read from a CPU other than the thread's */
 	json_t *rejected; /* rejected samples: count per reason */
 	json_t *soft;	  /* accepted samples with a minor defect (a frame without a line): count per reason */
 	json_t *retried;  /* tries that were repeated: count per reason */
@@ -29,7 +29,7 @@ struct tally {
 	uint64_t tries;
 	unsigned int max_tries;
 	uint64_t stepped; /* samples whose thread was single-stepped */
-	uint64_t steps;	  /* the total number of steps of these samples */
+	uint64_t steps;	  /* the total number of single steps */
 	unsigned int max_steps;
 	double step_us;
 	struct distribution *pause, *took; /* in microseconds */

@@ -1,8 +1,8 @@
 /*
  * The torn log: a file with one line of JSON (doc/json.md) per logged sample. A sample is logged if it was rejected, if
  * it is *impossible*, or if its thread was single-stepped out of a torn window. A sample is impossible if rbdump has
- * accepted its stack, but the stack is not possible according to the oracle. This module also counts where the threads
- * of rejected or impossible samples were stopped.
+ * accepted its stack, but the stack is not possible according to the oracle. This module also counts the places where
+ * the threads of rejected or impossible samples were stopped.
  */
 #ifndef RBDUMP_TORN_LOG_H
 #define RBDUMP_TORN_LOG_H

@@ -1,16 +1,17 @@
 /*
  * A candidate is a process that descends from a recorded process, and that is not known to be a Ruby process. Most
  * candidates never run Ruby, so rbdump must spend very little CPU time on each candidate. To look at a candidate,
- * rbdump starts a capture (capture.h). The capture checks for a short time whether the candidate is a Ruby process.
- * Each candidate gets two looks, 0.5 s apart, when it is new, and two more looks after each exec. These looks are
+ * rbdump starts a capture (capture.h). The capture checks for a short time whether the candidate is a Ruby process. A
+ * new candidate gets two looks, 0.5 s apart. After each exec, a candidate gets two more looks. All these looks are
  * skipped if another process that ran the same program was not a Ruby process. Apart from these looks, rbdump looks at
- * a candidate only rarely, to notice whether the candidate has meanwhile loaded Ruby's library.
+ * a candidate only rarely. The rare looks find candidates that load Ruby's library late.
  *
  * If the kernel permits it, rbdump receives a report of each exec (execs.h). In addition, rbdump checks each candidate
  * for an exec once per second. If reports may be missing, these checks are more frequent. Each check reads from
  * /proc/PID/mem. If that file was opened before an exec, a read after the exec returns 0, because the old memory is
- * gone (fs/proc/base.c, mem_rw()). If rbdump cannot open /proc/PID/mem (CAP_SYS_PTRACE alone does not permit this), the
- * check compares the file behind /proc/PID/exe with `program` of struct candidate.
+ * gone (fs/proc/base.c, mem_rw()). If rbdump cannot open /proc/PID/mem, the check instead compares the file behind
+ * /proc/PID/exe with `program` of struct candidate. For example, CAP_SYS_PTRACE alone does not permit rbdump to open
+ * /proc/PID/mem of another user's process.
  */
 #ifndef RBDUMP_CANDIDATES_H
 #define RBDUMP_CANDIDATES_H
@@ -67,7 +68,7 @@ void candidates_begin(struct candidate_list *list);
 bool candidates_see(struct candidate_list *list, pid_t pid, uint64_t started, bool fresh, uint64_t now_ns);
 
 /*
- * Forgets each candidate for which candidates_see() was not called, and plans a new look at each candidate that has
+ * Forgets each candidate without a call of candidates_see() in this update. Plans a new look at each candidate that has
  * called exec. Leaves a candidate unchanged while a capture is looking at it.
  *   ask_all  whether to check each candidate for an exec now. Must be true if an exec might have happened without a
  *            call of candidates_execed(). Even if `ask_all` is false, each candidate is checked once per second
@@ -84,7 +85,7 @@ void candidates_execed(struct candidate_list *list, pid_t pid);
 struct candidate *candidates_next(struct candidate_list *list, uint64_t now_ns);
 
 /*
- * Call this function if a look at a candidate has ended and has not shown that the candidate is a Ruby process.
+ * Call this function when a look at a candidate has ended, but has not found a Ruby process.
  *   no_ruby  true if the candidate does not run Ruby at all (`no_ruby` of struct error). In this case, rbdump assumes
  *            that other processes with the same program do not run Ruby either. If false, the candidate might be a Ruby
  *            process that hangs while it starts
@@ -92,8 +93,8 @@ struct candidate *candidates_next(struct candidate_list *list, uint64_t now_ns);
 void candidates_is_none(struct candidate_list *list, pid_t pid, uint64_t started, bool no_ruby, uint64_t now_ns);
 
 /*
- * Makes the next candidates_sweep() remove a candidate. Call this function if a look has shown that the candidate is a
- * Ruby process or cannot be recorded, or if the candidate has ended.
+ * Removes a candidate from the list in the next call of candidates_sweep(). Call this function if a look has shown that
+ * the candidate is a Ruby process or cannot be recorded, or if the candidate has ended.
  */
 void candidates_drop(struct candidate_list *list, pid_t pid, uint64_t started);
 

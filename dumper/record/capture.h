@@ -33,7 +33,7 @@ struct capture_options {
 	uint32_t process; /* the number of the process in the recording */
 	pid_t pid;
 	bool awaited;  /* the user gave the pid without --children, so a process that does not run Ruby is an error */
-	bool descends; /* found with --children; if the process does not run Ruby in time, the capture gives up */
+	bool descends; /* found with --children; the capture gives up if the process does not run Ruby in time */
 	/* If `descends` is true: how long the capture waits for the process to become a Ruby process. `patience_ns`
 	   applies only if the process does not run Ruby at all (`no_ruby` of struct error), and did not run Ruby
 	   before. Otherwise, WAIT_NS in capture.c applies. */

@@ -17,7 +17,7 @@ struct followed {
 	struct pipe_buffer {
 		uint8_t *data;
 		size_t length, capacity;
-	} read;	       /* bytes that were read from the pipe, but are not processed yet */
+	} read;	       /* bytes that were read from the pipe, but have not been processed yet */
 	bool broken;   /* the capture has sent an invalid message */
 	bool nearest;  /* the user was told that the process is read through the layout of another release */
 	bool is_ruby;  /* as in capture_message */
@@ -26,7 +26,7 @@ struct followed {
 	bool given_up; /* the last message was CAPTURE_NO_RUBY */
 	bool no_ruby;  /* `no_ruby` of the last message */
 	int status;    /* after the capture has ended: its status, as waitpid() reports it */
-	uint32_t part; /* the part to which the latest records of the capture belong */
+	uint32_t part; /* the part that contains the capture's latest records */
 	struct profile_counts counts;	     /* the sample counts of the process in `part` */
 	struct profile_counts counts_before; /* the sample counts of the process in all earlier parts */
 };

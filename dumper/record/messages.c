@@ -55,8 +55,7 @@ void messages_result(const struct profile_counts *counts, double rate, double ma
 	fprintf(stderr, " of %" PRIu64 " due\n", due);
 	warn("of the samples are not complete; the recording marks these samples", incomplete_share(counts));
 	if (due >= DUE_MIN)
-		warn("of the samples that were due were late or missed: the machine is busy, or the rate (--rate) is "
-		     "too high",
+		warn("of all due samples were late or missed: the machine is busy, or the rate (--rate) is too high",
 		     profile_late_share(counts));
 	if (counts->skipped > 0)
 		fprintf(

@@ -13,7 +13,7 @@
 void messages_say(const char *message);
 
 /*
- * Shows the progress, in a line that the next call overwrites. Call this only if standard error is a terminal.
+ * Shows the progress, in a line that the next call overwrites. Call this function only if standard error is a terminal.
  *   ns         nanoseconds since the beginning of the recording
  *   processes  how many captures are running
  */

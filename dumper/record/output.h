@@ -27,9 +27,9 @@ struct error *output_flush(struct output *output);
 
 /*
  * Begins the next part: FILE.1 follows FILE, and FILE.2 follows FILE.1. Records for the previous part can still be
- * added until output_finish_before() is called. At most two parts are open at a time: if two are open already,
- * output_rotate() first finishes the older part.
- *   now_ns  the current time, in ns since the beginning of the current part, which ends now
+ * added until output_finish_before() is called. No more than two parts are open at a time. If two parts are already
+ * open, output_rotate() first finishes the older part.
+ *   now_ns  the current time, in ns since the beginning of the part that now ends
  *   start   time 0 of the new part, by CLOCK_REALTIME
  */
 struct error *output_rotate(struct output *output, uint64_t now_ns, const struct timespec *start);
@@ -44,8 +44,8 @@ uint32_t output_part(const struct output *output);
 struct error *output_finish(struct output *output, uint64_t now_ns);
 
 /*
- * Returns the descriptor of the temporary file without a name (see output_open()). Sets the file position to the
- * beginning, so that the caller can read the recording. The caller must not close the descriptor.
+ * Returns the descriptor of the unnamed temporary file (see output_open()). Sets the file position to the beginning, so
+ * that the caller can read the recording. The caller must not close the descriptor.
  */
 int output_reread(struct output *output);
 
@@ -53,7 +53,8 @@ int output_reread(struct output *output);
 const char *output_name(const struct output *output);
 
 /*
- * Removes the output file if it is a regular file and the only part. Call this function if nothing was recorded.
+ * Removes the output file if it is a regular file and there are no other parts. Call this function if nothing was
+ * recorded.
  */
 void output_remove(struct output *output);
 

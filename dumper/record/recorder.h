@@ -15,7 +15,7 @@
 struct recorder {
 	const struct record_options *options;
 	struct capture_control *control;
-	/* The next four members are times by CLOCK_MONOTONIC. */
+	/* The next four members are CLOCK_MONOTONIC times. */
 	struct timespec origin;	      /* when the recording began */
 	struct timespec part_began;   /* when the current part began */
 	struct timespec before_began; /* when the previous part began */

@@ -1,6 +1,6 @@
 /*
- * Turns observations into records: finds the names of frames and threads, puts stacks into the tables of the recording,
- * and merges consecutive equal observations of a thread into one span.
+ * Turns observations into records. Finds the names of frames and threads, and puts stacks into the tables of the
+ * recording. Merges consecutive equal observations of a thread into one span.
  */
 #ifndef RBDUMP_SPANS_H
 #define RBDUMP_SPANS_H
@@ -16,7 +16,7 @@ struct spans_options {
 	bool states[SAMPLE_STATES]; /* which thread states to record */
 };
 
-/* Creates a struct spans that has no records yet. Returns NULL if out of memory. */
+/* Creates a struct spans without records. Returns NULL if out of memory. */
 struct spans *spans_create(const struct spans_options *options);
 void spans_destroy(struct spans *spans); /* NULL is fine */
 
@@ -24,23 +24,23 @@ void spans_destroy(struct spans *spans); /* NULL is fine */
 void spans_set_process(struct spans *spans, const struct profile_process *process);
 
 /*
- * Adds a span for the time during which the program was starting and had no Ruby stack yet.
- *   count  how many samples would have been due in that time
+ * Adds a span for the time when the program was starting and had no Ruby stack yet.
+ *   count  how many samples would have been due while the program was starting
  */
 void spans_add_starting(struct spans *spans, pid_t tid, uint64_t start_ns, uint64_t end_ns, uint32_t count);
 
-/* Tells which function of the stream (sampling/stream.h) the caller of spans_add() must call. */
+/* The function of the stream (sampling/stream.h) that the caller of spans_add() must call. */
 enum spans_request {
 	SPANS_NOTHING,
 	/*
-	 * Call keep_pace(), because names are read too late. There are two such cases. First, the target might have
-	 * moved objects before the names of this stack's frames were read. Second, for many recent stacks, a garbage
-	 * collection has begun before the names were read.
+	 * Call keep_pace(), because names are read too late. Names are read too late in two cases. First, the target
+	 * might have moved objects before the names of this stack's frames were read. Second, for many recent stacks, a
+	 * garbage collection began before the names of the frames were read.
 	 */
 	SPANS_KEEP_PACE,
 	/*
-	 * Call ask(), because the names of the frames in the thread's stack are not known, and the thread still sleeps
-	 * with this stack.
+	 * Call ask(), because the names of the frames in the thread's stack are not known. The thread is still asleep
+	 * and has the same stack.
 	 */
 	SPANS_COPY_AGAIN,
 };

@@ -19,14 +19,14 @@ struct stacks_functions {
 };
 
 /*
- * Adds a decoded stack to the tables, unless the tables already contain this stack. Returns the node of the stack;
- * UINT32_MAX if out of memory. `functions` must be cleared when new tables begin. A torn or unreadable stack becomes
- * one frame. The name of this frame gives the reason, such as "(torn: window)".
+ * Adds a decoded stack to the tables. If the tables already contain this stack, adds nothing. Returns the node of the
+ * stack; UINT32_MAX if out of memory. `functions` must be cleared when new tables begin. A torn or unreadable stack
+ * becomes one frame. The name of this frame gives the reason, such as "(torn: window)".
  */
 uint32_t stacks_add(struct profile *tables, struct stacks_functions *functions, const struct trace_thread *stack);
 
 /*
- * Adds a decoded stack without its innermost frame, because the target may have been creating this frame when the stack
+ * Adds a decoded stack, but leaves out the innermost frame. The target may have been creating this frame when the stack
  * was copied. Adds a frame named "(torn: window)" in place of the innermost frame.
  */
 uint32_t stacks_add_outer(struct profile *tables, struct stacks_functions *functions, const struct trace_thread *stack);

@@ -1,5 +1,5 @@
 /*
- * Writes the bytes of records into a buffer that grows, and reads records from a buffer whose contents can be invalid.
+ * Writes the bytes of records into a buffer that grows. Reads records from a buffer that can contain invalid data.
  */
 #ifndef RBDUMP_RECORDING_BYTES_H
 #define RBDUMP_RECORDING_BYTES_H
@@ -43,7 +43,8 @@ int64_t bytes_signed(struct byte_cursor *cursor);
 uint8_t bytes_byte(struct byte_cursor *cursor);
 
 /*
- * Reads the next string, which is not NUL-terminated. Returns NULL for a missing string (see format.h), and on failure.
+ * Reads the next string. The returned string is not NUL-terminated. Returns NULL for a missing string (see format.h),
+ * and on failure.
  */
 const char *bytes_string(struct byte_cursor *cursor, size_t *length);
 

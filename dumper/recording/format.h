@@ -5,8 +5,8 @@
  * varint, and the payload.
  *
  * Varints are little-endian base 128; signed varints are zigzag-encoded. A string is written as its length + 1,
- * followed by its bytes. A missing string is written as 0. The head contains the start time of the recording. All other
- * times are in microseconds since this start time, except `started` of a process, which is in clock ticks since boot.
+ * followed by its bytes. A missing string is written as 0. The head contains the start time of the recording. `started`
+ * of a process is in clock ticks since boot. All other times are in microseconds since the start time of the recording.
  * Each process has its own ids for functions, frames, nodes and threads. After the RECORD_RESET of a process, the ids
  * of this process start at 0 again.
  */
@@ -28,7 +28,7 @@ enum record {
 	RECORD_FRAMES = 'L',   /* fields: process; then for each frame: its function, its line (signed) */
 	RECORD_NODES = 'N',    /* fields: process; then for each node: its id minus the id of its parent, its frame */
 	RECORD_SPANS = 'R',    /* fields: process; then rows (see below) */
-	RECORD_RESET = 'X',    /* fields: process. Later records about this process do not refer to earlier ids. */
+	RECORD_RESET = 'X',    /* fields: process. After this record, the ids of the process start at 0 again. */
 	/* fields: process, time, counts so far (samples, complete, truncated, torn, unreadable, late, missed,
 	   skipped) */
 	RECORD_COUNTS = 'C',
@@ -46,7 +46,7 @@ enum record {
 /* The longest record that a reader accepts, in bytes. */
 #define RECORD_LENGTH_MAX (64u << 20)
 
-/* The deepest stack that a reader accepts, in frames. A sampler reads at most half as many frames of a stack. */
+/* The deepest stack that a reader accepts, in frames. A sampler never reads more than half of this number. */
 #define RECORDING_DEPTH_MAX 131072u
 
 /* The highest number of processes that a reader accepts in each recording (see doc/recording.md). */

@@ -30,7 +30,7 @@ struct error *frame_reader_open(int fd, const char *name, struct frame_reader *r
 void frame_reader_close(struct frame_reader *reader);
 
 /*
- * Decompresses the whole next frame into `frame`. Returns false at the end of the file, and on failure. If something is
+ * Decompresses the next zstd frame into `frame`. Returns false at the end of the file, and on failure. If something is
  * wrong with the file, sets `what`. If out of memory, sets `no_memory`. If the file cannot be read, sets *error.
  */
 bool frame_reader_next(struct frame_reader *reader, struct error **error);

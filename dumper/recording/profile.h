@@ -120,7 +120,7 @@ struct profile {
 struct profile *profile_create(void);	       /* NULL if out of memory */
 void profile_destroy(struct profile *profile); /* NULL is fine */
 
-/* How many bytes of memory the profile uses, without its processes and threads. */
+/* How many bytes of memory the profile uses, not counting its processes and threads. */
 size_t profile_bytes(const struct profile *profile);
 
 /*
@@ -149,7 +149,7 @@ bool profile_add_span(struct profile *profile, const struct profile_span *span);
 uint32_t profile_find_process(const struct profile *profile, pid_t pid, uint64_t started);
 
 /*
- * Returns the index of the first thread that was added with the same process, tid, name and `main`; UINT32_MAX if not
+ * Returns the index of the first thread that was added with this process, tid, name and `main`; UINT32_MAX if not
  * found.
  */
 uint32_t profile_find_thread(const struct profile *profile, const struct profile_thread *thread);

@@ -35,7 +35,7 @@ static bool is_out_of_memory(const struct reader *reader)
 
 static struct error *no_recording(const struct reader *reader)
 {
-	return error_create(EXIT_FAILED, "%s is not a recording of rbdump", reader->frames.name);
+	return error_create(EXIT_FAILED, "%s is not an rbdump recording", reader->frames.name);
 }
 
 /*

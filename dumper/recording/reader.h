@@ -18,18 +18,18 @@ struct recording_state {
 
 /*
  * Reads whole recordings into one profile. All times are relative to the beginning of the earliest recording. A process
- * or thread that is in several recordings is in the profile only once.
+ * or thread that is in several recordings appears only once in the profile.
  *   names   the files; "-" is standard input
  *   states  receives the result for each recording
- * Fails if a file cannot be read, or is not a recording. If a recording is unfinished or damaged, the profile has all
- * records that could be read, and `cut` of the profile is set.
+ * Fails if a file cannot be read, or is not a recording. If a recording is unfinished or damaged, the profile contains
+ * all records that could be read, and `cut` of the profile is set.
  */
 struct error *recordings_read(const char *const names[], size_t count, struct recording_state *states,
 			      struct profile **ret);
 
 /*
- * Reads one recording from an open file, like recordings_read(). Begins at the current position of the file. The file
- * stays open.
+ * Reads one recording from an open file, in the same way as recordings_read(). Begins at the current position of the
+ * file. The file stays open.
  */
 struct error *recording_read_fd(int fd, const char *name, struct recording_state *state, struct profile **ret);
 

@@ -31,7 +31,7 @@ struct error *recording_begin(int fd, const char *name, const struct recording_h
 			      struct recording_writer **ret);
 
 /*
- * Adds records. The records are written at the latest by the next call of recording_flush(). Fails if a write fails.
+ * Adds records. The records can stay in memory until the next call of recording_flush(). Fails if a write fails.
  */
 struct error *recording_add(struct recording_writer *writer, const uint8_t *records, size_t length);
 

@@ -12,7 +12,7 @@ struct call_node {
 	uint32_t next_sibling; /* index of the next sibling; 0 if there is no further sibling */
 	uint32_t function;     /* index of the function in the profile; CALL_TREE_GROUP if the node is a group */
 	int64_t line;	       /* the line, if the tree is by line; otherwise 0 */
-	/* For a group: the name of the process or thread to which all nodes below this node belong, such as "ruby 1234"
+	/* For a group: the name of the process or thread that all nodes below this node belong to, such as "ruby 1234"
 	   or "thread 1235 worker". */
 	const char *group;
 	int64_t group_number;	       /* for a group: a number that no other group has; otherwise 0 */
@@ -38,7 +38,7 @@ enum call_tree_by { CALL_TREE_BY_FUNCTION, CALL_TREE_BY_LINE };
 enum call_tree_groups {
 	CALL_TREE_MERGED,    /* no groups */
 	CALL_TREE_PROCESSES, /* if the profile has several processes: a group for each process */
-	CALL_TREE_THREADS,   /* like CALL_TREE_PROCESSES, with a group for each thread on the next level */
+	CALL_TREE_THREADS,   /* the groups of CALL_TREE_PROCESSES, and below them a group for each thread */
 	/* For a comparison of two profiles: a group for each thread. The name of the group does not contain the tid,
 	   because the tids of two recordings differ. There are no groups for processes, because two recordings may have
 	   different numbers of processes. */

@@ -39,7 +39,7 @@ struct firefox_writer {
 	uint64_t samples_a_row; /* the maximum number of samples in one row of a table of samples */
 };
 
-/* Writes the index of a row of a table, as an element of an array. Writes null for NONE. */
+/* Writes the index of a row of a table, as an element of an array. If the index is NONE, writes null. */
 void firefox_write_index(struct json_stream *json, uint32_t index);
 
 /* Writes the tables that all threads share: stacks, frames, functions, sources and strings. */

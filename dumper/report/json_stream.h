@@ -1,6 +1,6 @@
 /*
  * Writes JSON piece by piece, so that a large document need not fit into memory. The caller must close all objects and
- * arrays that it has opened. The innermost must be closed first.
+ * arrays that it has opened. The innermost object or array must be closed first.
  *
  * Texts must be valid UTF-8. A text may contain any characters, because text_print_json() escapes the text. The code
  * that opened the stream must check the stream for errors.
@@ -28,7 +28,7 @@ void json_stream_integer(struct json_stream *json, const char *key, int64_t valu
 void json_stream_real(struct json_stream *json, const char *key, double value); /* must be finite */
 void json_stream_boolean(struct json_stream *json, const char *key, bool value);
 void json_stream_null(struct json_stream *json, const char *key);
-/* Writes a time in milliseconds, with six decimals, so that no nanosecond is lost and sums are exact. */
+/* Writes a time in milliseconds, with six decimals. No nanosecond is lost, so sums of these times are exact. */
 void json_stream_milliseconds(struct json_stream *json, const char *key, uint64_t ns);
 
 /* These two functions close the innermost open object or array. */

@@ -20,7 +20,7 @@ struct merged_node {
 	/* Several groups of one call tree can have the same parent and the same text. The first of these groups has
 	   `ordinal` 0, the second group has `ordinal` 1, and so on. */
 	uint32_t ordinal;
-	uint32_t same[MERGED_SIDES]; /* for a group with `ordinal` 0: the number of such groups in each call tree */
+	uint32_t same[MERGED_SIDES]; /* for `ordinal` 0: how many groups of each call tree have this parent and text */
 	uint64_t self[MERGED_SIDES][SAMPLE_STATES];
 	uint64_t samples[MERGED_SIDES]; /* the number of samples whose stack ends at this node */
 };

@@ -95,7 +95,7 @@ static void say_if_empty(const char *what, const struct profile *profile, bool h
 		why = "no thread was in one of the states that were recorded";
 	else if (only_idle)
 		why = "all samples are of idle threads; --idle shows them";
-	tell_error(error_create(EXIT_COMPLETE, "nothing is shown of %s: %s", what, why));
+	tell_error(error_create(EXIT_COMPLETE, "there is nothing to show from %s: %s", what, why));
 }
 
 static void select_spans(struct profile *profile, struct profile *before, const struct selection *selection)

@@ -1,5 +1,5 @@
 /*
- * A view and filters select which spans of a profile are shown.
+ * The view and the filters determine which spans of a profile are shown.
  */
 #ifndef RBDUMP_SELECT_H
 #define RBDUMP_SELECT_H
@@ -15,7 +15,7 @@ enum profile_view {
 	PROFILE_VIEWS
 };
 
-/* The views have the names "wall", "cpu", "gvl" and "gc". For any other name, profile_view_parse() returns false. */
+/* The views are named "wall", "cpu", "gvl" and "gc". For any other name, profile_view_parse() returns false. */
 const char *profile_view_name(enum profile_view view);
 bool profile_view_parse(const char *name, enum profile_view *ret);
 
@@ -28,7 +28,7 @@ struct selection {
 	uint64_t from_ns, to_ns;    /* only the time [from_ns, to_ns) is shown; if to_ns is 0: until the end */
 };
 
-/* Returns whether any of `states` is set. In that case, `view` is ignored. */
+/* Returns whether any of `states` is set. If any state is set, `view` is ignored. */
 bool selects_states(const struct selection *selection);
 
 /*

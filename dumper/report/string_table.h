@@ -1,5 +1,5 @@
 /*
- * A table of unique texts, to which other tables refer by index.
+ * A table of unique texts. Other tables refer to a text by its index.
  */
 #ifndef RBDUMP_STRING_TABLE_H
 #define RBDUMP_STRING_TABLE_H
@@ -18,8 +18,8 @@ struct string_table {
 };
 
 /*
- * Copies a text into the table, unless the table already contains this text. NULL is treated as "". Returns the index
- * of the text. If out of memory, returns 0 and sets `failed`.
+ * Adds a copy of a text to the table. If the table already contains this text, adds nothing. NULL is treated as "".
+ * Returns the index of the text. If out of memory, returns 0 and sets `failed`.
  */
 uint32_t string_table_add(struct string_table *table, const char *text);
 

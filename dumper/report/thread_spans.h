@@ -1,6 +1,6 @@
 /*
- * Groups the spans of a profile by thread. Other functions append the name of a thread to a text, with or without the
- * name of the thread's process.
+ * Groups the spans of a profile by thread. Also makes the names of threads for reports, with or without the name of the
+ * thread's process.
  */
 #ifndef RBDUMP_THREAD_SPANS_H
 #define RBDUMP_THREAD_SPANS_H
@@ -9,11 +9,10 @@
 #include "recording/profile.h"
 
 struct thread_spans {
-	/* The indices of all spans, sorted by thread. The spans of each thread stay in the order of the profile. */
+	/* The indices of all spans, sorted by thread. The spans of one thread have the same order as in the profile. */
 	uint32_t *spans;
 	/*
-	 * For each thread: the index in `spans` at which its spans begin. The last element is the index of the end of
-	 * `spans`.
+	 * For each thread: the index of its first span in `spans`. The last element is the number of all spans.
 	 */
 	size_t *first;
 };

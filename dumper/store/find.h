@@ -14,18 +14,18 @@
 struct error *layout_find_given(const char *file, const struct layout_wish *wish, struct layout_found *ret);
 
 /*
- * Finds the best layout for a wish (found.h) in all folders. The order, from best to worst, is:
+ * Finds the best layout for the wanted Ruby (found.h) in all folders. The order, from best to worst, is:
  * - a layout for exactly the wanted build;
- * - a layout for whole releases, made from the wanted version;
+ * - a layout for whole releases that was made from the wanted version;
  * - a layout for whole releases, with a range that includes the wanted version.
- * A layout for another architecture is never found. A layout is not used for a release that is newer than the layout's
- * range, because a newer release can differ from the older releases of its series.
+ * Layouts for other architectures are ignored. A layout is never used for a release that is newer than the layout's
+ * range. A newer release can differ from the older releases of its series.
  *
  * Among equally good layouts, layouts for Ruby's default configuration come first. Next, the order of the folders
- * decides. In each folder, the file whose name is made from the wish (see layout_file_name_of()) comes first. All other
- * files follow in the order of versions. Files that cannot be read are skipped.
+ * decides. In each folder, the file with the name from layout_file_name_of() comes first. All other files follow,
+ * sorted by name. Files that cannot be read are skipped.
  *   skip  how many of the best layouts to skip; the caller has already tried these layouts, and they did not fit
- * Returns false if no layout is found, or if all found layouts are skipped.
+ * Returns false if no layout is found, or if all layouts that were found are skipped.
  */
 bool layout_find_kept(const struct layout_wish *wish, unsigned int skip, struct layout_found *ret);
 

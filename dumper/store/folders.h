@@ -28,24 +28,25 @@ struct place {
 FILE *folders_stream(const struct place *place);
 
 /*
- * A function that is called for each layout file. It returns true to stop the search. `place` is valid only during the
- * call.
+ * A function that is called for each layout file. The function returns true to stop the search. `place` is valid only
+ * during the call.
  */
 typedef bool folders_visitor(void *context, const struct place *place);
 
 /*
  * Calls `visit` for the layout files of all folders, until `visit` returns true. Within each folder, the files are
  * sorted by the versions in their names (versionsort(3)).
- *   made  a wish, or NULL. If `made` is not NULL, `visit` is also called for the layout that rbdump itself has made
- *         from the ELF file of the wanted Ruby. This call comes just before the calls for the layouts in the user's
- *         cache
+ *   made  the wanted Ruby (store/found.h), or NULL. If `made` is not NULL, `visit` is also called for the layout that
+ *         rbdump itself has made from the ELF file of the wanted Ruby. This call comes just before the calls for the
+ *         layouts in the user's cache
  * Returns whether `visit` returned true.
  */
 bool folders_visit(const struct layout_wish *made, folders_visitor *visit, void *context);
 
 /*
- * Checks whether the folders of $RBDUMP_OFFSETS_D, the user's cache and the folder of rbdump itself are trusted.
- * Returns an error that names the first folder that is not trusted, or NULL if every folder that exists is trusted.
+ * Checks whether these folders are trusted: the folders in $RBDUMP_OFFSETS_D, the user's cache, and the folder of
+ * rbdump itself. Returns an error that names the first folder that is not trusted, or NULL if every folder that exists
+ * is trusted.
  */
 struct error *folders_untrusted(void);
 
@@ -58,8 +59,8 @@ char *layout_cache_folder(void);
 /*
  * Returns the path of the folder of rbdump itself, malloc'ed. If the program is PREFIX/bin/rbdump, the folder is
  * PREFIX/share/rbdump/offsets.d. If the program is build/rbdump or build/san/rbdump in a source tree of rbdump, the
- * folder is offsets.d of that tree. Returns NULL if PREFIX/share/rbdump/offsets.d cannot be read, if the program is at
- * another path, or if out of memory.
+ * folder is offsets.d of that tree. Returns NULL if PREFIX/share/rbdump/offsets.d cannot be read, if the program has
+ * none of these paths, or if out of memory.
  */
 char *layout_program_folder(void);
 

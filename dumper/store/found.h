@@ -1,19 +1,19 @@
 /*
- * Describes the Ruby for which a layout is wanted (a wish), and the layout that was found for this Ruby.
+ * Describes the Ruby that needs a layout (the wish), and the layout that was found for this Ruby.
  */
 #ifndef RBDUMP_FOUND_H
 #define RBDUMP_FOUND_H
 
 #include "layout/layout.h"
 
-/* The Ruby for which a layout is wanted. */
+/* The Ruby that needs a layout. */
 struct layout_wish {
 	const char *version;  /* such as "3.4.5"; if NULL (not known), only layouts for exactly `build_id` are found */
 	const char *arch;     /* "x86_64" */
 	const char *build_id; /* hexadecimal build-id of Ruby's ELF file; NULL if the file has no build-id */
 	/*
-	 * The Ruby's description; NULL if not known. A layout that is for certain patch levels is not found if the
-	 * description has another patch level.
+	 * The Ruby's description; NULL if not known. A layout for certain patch levels is not found if the description
+	 * has a different patch level.
 	 */
 	const char *description;
 	/*
@@ -29,8 +29,8 @@ struct layout_found {
 	enum layout_source source;
 	char *file; /* the path of the layout file; NULL if the layout is not in a file */
 	/*
-	 * The digest of the ELF file from which rbdump has just made the layout. NULL if the layout is from elsewhere,
-	 * or must not be kept.
+	 * The digest of the ELF file from which rbdump has just made the layout. NULL if the layout comes from
+	 * elsewhere, or must not be kept.
 	 */
 	char *digest;
 };

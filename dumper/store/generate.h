@@ -13,7 +13,7 @@
  * only root or the effective user can have installed.
  *   fd    the open ELF file; it is not closed
  *   path  the path of the ELF file, for messages and to find its debug files
- *   root  the root folder to which `path` is relative: "/proc/PID/root", or "" for the root folder of this system
+ *   root  the root folder that `path` is relative to: "/proc/PID/root", or "" for the root folder of this system
  * Fails if the generator fails (gen/gen.h), or if the debug info is not for the wanted version of Ruby.
  */
 struct error *layout_generate(const struct layout_wish *wish, int fd, const char *path, const char *root,

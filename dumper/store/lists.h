@@ -34,8 +34,8 @@ void layout_list_clear(struct layout_list *list);
 /*
  * Reads the layouts for whole releases from all folders. Omits layouts that are for only one build. Layouts for newer
  * releases come first. Among layouts with the same newest release, layouts for Ruby's default configuration come first.
- * Of several layouts with the same version and the same facts (doc/layout-format.md), only the first that is found is
- * in the list. The list is empty if there is no layout for whole releases, or if out of memory.
+ * If several layouts have the same version and the same facts (doc/layout-format.md), the list contains only the first
+ * of these layouts. The list is empty if there is no layout for whole releases, or if out of memory.
  */
 void layout_lists_releases(const char *arch, struct layout_list *ret);
 
@@ -46,7 +46,7 @@ void layout_lists_releases(const char *arch, struct layout_list *ret);
 void layout_lists_nearest(const struct layout_wish *wish, struct layout_list *ret);
 
 /*
- * Finds the newest release that has a layout, among the releases in the series of the wanted version. Writes that
+ * Among the releases in the series of the wanted version, finds the newest release that has a layout. Writes the
  * release to `version`, as text. Returns false if there is no such release. The layout of that release might not fit
  * the wanted version.
  */

@@ -2,8 +2,8 @@
  * Keeps up to two files in the user's cache for each ELF file that contains Ruby. The first file contains a layout that
  * was made from the debug info of the ELF file. The second file contains the addresses of Ruby's roots. The paths
  * contain the build-id and the digest of the whole ELF file: CACHE/rbdump/by-digest/BUILD-ID/DIGEST.layout and
- * CACHE/rbdump/by-digest/BUILD-ID/DIGEST.roots. A kept file is used only for an ELF file that has the digest in the
- * path. The header trust/trust.h says which folders are trusted.
+ * CACHE/rbdump/by-digest/BUILD-ID/DIGEST.roots. A kept file is used only if the digest in its path is the digest of the
+ * ELF file. The header trust/trust.h says which folders are trusted.
  */
 #ifndef RBDUMP_MADE_H
 #define RBDUMP_MADE_H
@@ -27,7 +27,7 @@ bool made_has(const char *build_id);
  * Opens a kept file for reading: one of the two files that are kept for an ELF file.
  *   kind  "layout" or "roots"
  *   path  receives the path of the opened file, malloc'ed; may be NULL
- * Returns a descriptor, or -1 if no trusted file is kept or if out of memory.
+ * Returns a descriptor; -1 if there is no trusted file, or if out of memory.
  */
 int made_open(const char *build_id, const char *digest, const char *kind, char **path);
 

@@ -1,5 +1,5 @@
 /*
- * Makes a layout file, for a user who asks for a layout.
+ * Makes a layout file at the user's request.
  */
 #ifndef RBDUMP_MAKE_FILE_H
 #define RBDUMP_MAKE_FILE_H
@@ -15,13 +15,13 @@
  *              Otherwise, for example if `any_build` is true, the name is VERSION-ARCH.layout
  *   any_build  make a layout for all builds of this version: omit the build-id, the symbols and the torn windows
  *
- * The default folder is a folder in which `rbdump dump` will find the layout. If the first name in $RBDUMP_OFFSETS_D is
- * not empty, the default folder is the folder of that name. Otherwise, if ./offsets.d belongs to rbdump's own source
- * tree, the default folder is ./offsets.d. In all other cases, the default folder is the user's cache (see
- * store/folders.h). The default folder is created if it does not exist.
+ * The default folder is a folder in which `rbdump dump` will find the layout. If the first entry of $RBDUMP_OFFSETS_D
+ * is not empty, this entry is the default folder. Otherwise, if ./offsets.d belongs to rbdump's own source tree, the
+ * default folder is ./offsets.d. In all other cases, the default folder is the user's cache (see store/folders.h). The
+ * default folder is created if it does not exist.
  *
- * The layout is written to a temporary file in the folder of the layout's file. The temporary file is then renamed, so
- * the layout's file is never incomplete. If `output` is "-", a pipe or a device, the layout is written directly to
+ * The layout is first written to a temporary file in the folder of the layout file. The temporary file is then renamed,
+ * so the layout file is never incomplete. If `output` is "-", a pipe or a device, the layout is written directly to
  * `output`, without a temporary file. On success, prints one line to stderr: `FILE: N fields, M absent (optional)`. On
  * failure, prints one error message, and leaves no file behind.
  */

@@ -1,9 +1,9 @@
 /*
- * Chooses the layouts that are nearest to a release for which there is no layout.
+ * Chooses the layouts that are nearest to a release that has no layout.
  *
- * The nearest layouts are the layouts of the release's own series. If this series has no layout, the nearest layouts
- * are the layouts of the next older series and of the next newer series. Even the nearest layout can be wrong for the
- * release, so the session checks the layout on the target.
+ * The layouts nearest to a release are the layouts of the same series. If this series has no layout, the nearest
+ * layouts are the layouts of the next older series and of the next newer series. Even the nearest layout can be wrong
+ * for the release, so the session checks the layout on the target.
  */
 #ifndef RBDUMP_LAYOUT_NEAREST_H
 #define RBDUMP_LAYOUT_NEAREST_H

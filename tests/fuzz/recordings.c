@@ -278,7 +278,7 @@ static struct profile *read_twice(int fd)
 static void check_refusal(struct error *error, const struct recording_state *state, const struct profile *profile)
 {
 	REQUIRE(!profile && !state->damage && error->status == EXIT_FAILED);
-	REQUIRE(strcmp(error->message, "it is not a recording of rbdump") == 0);
+	REQUIRE(strcmp(error->message, "it is not an rbdump recording") == 0);
 	error_destroy(error);
 }
 

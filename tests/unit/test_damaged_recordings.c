@@ -117,7 +117,7 @@ static void test_cut(void **state)
 			frames++;
 		if (frames == 0) {
 			assert_non_null(error);
-			assert_string_equal(error->message, "test is not a recording of rbdump");
+			assert_string_equal(error->message, "test is not an rbdump recording");
 			error_destroy(error);
 			continue;
 		}
@@ -154,7 +154,7 @@ static void test_damaged(void **state)
 			error = read_piped(file.bytes, file.length, &came, &profile);
 			file.bytes[at] = before;
 			if (frames == 0 && error) {
-				assert_string_equal(error->message, "test is not a recording of rbdump");
+				assert_string_equal(error->message, "test is not an rbdump recording");
 				error_destroy(error);
 				continue;
 			}

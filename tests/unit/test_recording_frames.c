@@ -29,7 +29,7 @@ static void assert_refused(int fd)
 	assert_null(profile);
 	assert_null(state.damage);
 	assert_int_equal(error->status, EXIT_FAILED);
-	assert_string_equal(error->message, "test is not a recording of rbdump");
+	assert_string_equal(error->message, "test is not an rbdump recording");
 	error_destroy(error);
 }
 
@@ -48,7 +48,7 @@ static bool takes_head(const char *json)
 	lseek(fd, 0, SEEK_SET);
 	error = recording_read_fd(fd, "test", &state, &profile);
 	if (error)
-		assert_string_equal(error->message, "test is not a recording of rbdump");
+		assert_string_equal(error->message, "test is not an rbdump recording");
 	else
 		assert_int_equal(profile->nr_spans, 1);
 	assert_null(state.damage);
