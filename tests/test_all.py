@@ -15,7 +15,8 @@ from harness.process import is_untouched
 from harness.recording import SECOND, Recording, Running, record, report
 
 USAGE = 64
-OTHER_USER = 54321
+# Users that no other process has, also beside another run of these tests.
+USERS = [100_000 + 3 * os.getpid() + number for number in range(3)]
 SCRIPT = "shares/as_user.rb"
 CGROUPS = [pathlib.Path("/sys/fs/cgroup/systemd"), pathlib.Path("/sys/fs/cgroup")]
 CONTAINER = "3f2a" * 16
@@ -56,13 +57,13 @@ def test_of_a_user(ruby, rbdump, file, mode):
     """What is there, inside and outside of other namespaces, and what comes later; nobody else's."""
     places = [PLACES["here"], PLACES["pid-namespace"], PLACES["nested"]]
     with contextlib.ExitStack() as stack:
-        there = [stack.enter_context(Running(ruby, SCRIPT, OTHER_USER, below=place.below)) for place in places]
-        other = stack.enter_context(Running(ruby, SCRIPT, OTHER_USER + 1))
+        there = [stack.enter_context(Running(ruby, SCRIPT, USERS[0], below=place.below)) for place in places]
+        other = stack.enter_context(Running(ruby, SCRIPT, USERS[1]))
         assert {target.first_line for target in [*there, other]} == {"ready"}
         pids = {Inhabitant(place, target.pid).pid for place, target in zip(places, there, strict=True)}
-        recording = stack.enter_context(Recording(rbdump, "--all", "--user", OTHER_USER, "--mode", mode, file=file))
+        recording = stack.enter_context(Recording(rbdump, "--all", "--user", USERS[0], "--mode", mode, file=file))
         recording.wait_until(lambda profile: set(profile.pids()) == pids, "all that are there are recorded")
-        late = stack.enter_context(Running(ruby, SCRIPT, OTHER_USER))
+        late = stack.enter_context(Running(ruby, SCRIPT, USERS[0]))
         pids.add(late.pid)
         recording.wait_until(lambda profile: set(profile.pids()) == pids, "so is the one that came")
         assert is_untouched(other.pid)
@@ -104,7 +105,7 @@ def test_of_a_cgroup(ruby, rbdump, file, tmp_path):
 @pytest.mark.any_ruby
 def test_none(rbdump, file):
     """There is none of that user."""
-    status, _, errors = record(rbdump, "--all", "--user", OTHER_USER + 2, "-d", 0.5, file=file)
+    status, _, errors = record(rbdump, "--all", "--user", USERS[2], "-d", 0.5, file=file)
     assert (status, file.exists()) == (3, False)
     assert "there was no Ruby process to record" in errors
 
