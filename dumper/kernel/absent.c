@@ -38,6 +38,7 @@ struct kernel_maps kernel_programs_maps(const struct kernel_programs *programs)
 struct error *kernel_maps_follow(const struct kernel_maps *maps, pid_t pid, const struct kernel_facts *facts,
 				 const struct kernel_ring *ring)
 {
+	(void)maps;
 	(void)pid;
 	(void)facts;
 	(void)ring;
@@ -46,6 +47,7 @@ struct error *kernel_maps_follow(const struct kernel_maps *maps, pid_t pid, cons
 
 struct error *kernel_maps_change(const struct kernel_maps *maps, pid_t pid, const struct kernel_facts *facts)
 {
+	(void)maps;
 	(void)pid;
 	(void)facts;
 	return kernel_programs_load(KERNEL_FORM_BEST, false, &(struct kernel_programs *){NULL});
