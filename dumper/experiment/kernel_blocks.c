@@ -135,7 +135,7 @@ struct error *kernel_blocks_run(struct kernel_blocks *blocks, const struct block
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	error = kernel_programs_begin(blocks->programs, block->rate);
 	while (!error && !is_over(block, &began, stop)) {
-		kernel_ring_wait(blocks->ring, -1, READ_MS);
+		kernel_ring_wait(blocks->ring, true, -1, READ_MS);
 		take_all(blocks, block, take, context, ret);
 	}
 	kernel_programs_end(blocks->programs);

@@ -35,7 +35,12 @@
 /* The `tracer` of an entry that is being freed: not a process. */
 #define NO_ONE ((pid_t)-1)
 
+/* After so many looks without any hold, the guard sleeps until one begins, but not for longer than this. */
+#define QUIET_LOOKS 50u
+#define SLEEP_NS    1000000000L
+
 struct guarded {
+	hold_sleep sleep;
 	_Atomic uint32_t used;	 /* how many entries were ever in use */
 	_Atomic uint64_t looked; /* how often the guard has looked */
 	struct hold holds[HOLDS];
@@ -217,8 +222,44 @@ static void look_at(struct hold *hold, struct doubt *doubt, uint64_t now_ns)
 
 /* ---- the guard */
 
+struct quiet {
+	uint64_t begun;	    /* how many holds of all tracers had begun at the last look */
+	unsigned int looks; /* and for how many looks that has not changed */
+};
+
+/* How many holds have begun, of all tracers. UINT64_MAX if a thread is held. */
+static uint64_t holds_begun(void)
+{
+	uint64_t begun = 0;
+
+	for (uint32_t i = 0; i < guarded->used && i < HOLDS; i++) {
+		if (guarded->holds[i].since_ns != 0)
+			return UINT64_MAX;
+		begun += guarded->holds[i].begun;
+	}
+	return begun;
+}
+
+/* Waits until the next look. */
+static void rest(struct quiet *quiet)
+{
+	const uint64_t begun = holds_begun();
+
+	quiet->looks = begun == quiet->begun && begun != UINT64_MAX ? quiet->looks + 1 : 0;
+	quiet->begun = begun;
+	if (quiet->looks < QUIET_LOOKS) {
+		nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+		return;
+	}
+	guarded->sleep = 1;
+	if (holds_begun() == begun)
+		hold_wait(&guarded->sleep, SLEEP_NS);
+	guarded->sleep = 0;
+}
+
 static _Noreturn void keep_guard(pid_t parent)
 {
+	struct quiet quiet = {0};
 	bool traced = true;
 	sigset_t all;
 
@@ -253,7 +294,7 @@ static _Noreturn void keep_guard(pid_t parent)
 			traced = true;
 			tell(hold, tracer, SIGCONT);
 		}
-		nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+		rest(&quiet);
 	}
 	_exit(EXIT_COMPLETE);
 }
@@ -301,7 +342,7 @@ struct error *stop_guard_enter(void)
 		mine->started = stat.started;
 		while (used <= i && !atomic_compare_exchange_weak(&guarded->used, &used, i + 1))
 			;
-		hold_use(mine);
+		hold_use(mine, &guarded->sleep);
 		/* A child that reads hostile files (gen/confined.h) must not have this memory. */
 		madvise(guarded, sizeof(*guarded), MADV_DONTFORK);
 		return NULL;
@@ -311,7 +352,7 @@ struct error *stop_guard_enter(void)
 
 void stop_guard_leave(void)
 {
-	hold_use(NULL);
+	hold_use(NULL, NULL);
 	if (!mine)
 		return;
 	give_back(mine);

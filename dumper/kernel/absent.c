@@ -124,9 +124,10 @@ const struct kernel_head *kernel_ring_next(struct kernel_ring *ring)
 	return NULL;
 }
 
-void kernel_ring_wait(const struct kernel_ring *ring, int end_fd, int timeout_ms)
+void kernel_ring_wait(const struct kernel_ring *ring, bool for_records, int end_fd, int timeout_ms)
 {
 	(void)ring;
+	(void)for_records;
 	(void)end_fd;
 	(void)timeout_ms;
 }

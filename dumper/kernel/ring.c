@@ -123,9 +123,10 @@ const struct kernel_head *kernel_ring_next(struct kernel_ring *ring)
 	}
 }
 
-void kernel_ring_wait(const struct kernel_ring *ring, int end_fd, int timeout_ms)
+void kernel_ring_wait(const struct kernel_ring *ring, bool for_records, int end_fd, int timeout_ms)
 {
-	struct pollfd fds[] = {{.fd = ring->fd, .events = POLLIN}, {.fd = end_fd, .events = POLLIN}};
+	/* A descriptor below 0 is not waited for: the ring can be read whenever it contains a record. */
+	struct pollfd fds[] = {{.fd = for_records ? ring->fd : -1, .events = POLLIN}, {.fd = end_fd, .events = POLLIN}};
 
 	poll(fds, 2, timeout_ms);
 }

@@ -5,6 +5,7 @@
 #ifndef RBDUMP_KERNEL_RING_H
 #define RBDUMP_KERNEL_RING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -31,12 +32,12 @@ const struct kernel_head *kernel_ring_next(struct kernel_ring *ring);
 
 /*
  * Waits for at most `timeout_ms` milliseconds. The wait ends earlier in each of these cases:
- * - A record KERNEL_UNKNOWN is written to the ring.
- * - A stack is written to the ring, and `wakes` of struct kernel_facts is set.
  * - `end_fd` can be read, or the other end of its pipe is closed. If `end_fd` is -1, there is no such descriptor.
  * - A signal arrives.
+ * - `for_records` is true, and a record KERNEL_UNKNOWN is written to the ring.
+ * - `for_records` is true, `wakes` of struct kernel_facts is set, and a stack is written to the ring.
  */
-void kernel_ring_wait(const struct kernel_ring *ring, int end_fd, int timeout_ms);
+void kernel_ring_wait(const struct kernel_ring *ring, bool for_records, int end_fd, int timeout_ms);
 
 /* How many bytes of records are in the ring, with those that are being written. */
 size_t kernel_ring_bytes(const struct kernel_ring *ring);

@@ -416,7 +416,7 @@ static void wait_for_records(struct kernel_stream *stream, uint64_t now_ns)
 		stream->facts.wakes = wakes;
 		error_destroy(kernel_maps_change(&stream->options.maps, stream->session->target->pid, &stream->facts));
 	}
-	kernel_ring_wait(stream->ring, stream->options.end_fd, kernel_pace_wait_ms(&stream->pace, wakes));
+	kernel_ring_wait(stream->ring, wakes, stream->options.end_fd, kernel_pace_wait_ms(&stream->pace, wakes));
 	if (!wakes)
 		kernel_pace_found(&stream->pace, kernel_ring_bytes(stream->ring));
 }
