@@ -275,7 +275,7 @@ def test_nothing_is_near(alone):
     arguments = ("--core", GOLDEN / "3.1.core.zst", "--ruby-version", "3.1.2")
     refused(run(program, *arguments), "there is no layout for Ruby 3.1.2")
     assert "--nearest" not in run(program, *arguments).stderr
-    refused(run(program, *arguments, "--nearest"), "there is also no layout for a near release")
+    refused(run(program, *arguments, "--nearest"), "there is also no layout for a nearby release")
 
 
 @pytest.mark.parametrize("verb", [["-p", "1"], ["--core", "x"], ["record", "-p", "1"], ["experiment", "-p", "1"]], ids=" ".join)

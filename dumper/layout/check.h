@@ -10,8 +10,8 @@
 
 /*
  * Checks that the layout has all facts that fields.def requires. Does not check symbols: a layout needs symbols only if
- * Ruby's ELF file has no symbol table. If an optional struct is absent, its members do not count as missing. If a fact
- * is missing, fails with EXIT_FAILED, and the error names the first missing fact.
+ * Ruby's ELF file has no symbol table. If an optional struct is absent, its members do not count as missing. Fails with
+ * EXIT_FAILED if a fact is missing. The error names the first missing fact.
  */
 struct error *layout_missing(const struct layout *layout);
 

@@ -1,7 +1,7 @@
 /*
- * The digest of a file. In the cache, rbdump keeps files for each Ruby. It finds these files by the build-id and the
- * digest of the ELF file that contains the Ruby. The build-id alone is not enough: a target can forge a build-id, but
- * cannot make another file with the same digest.
+ * The digest of a file. In the cache, rbdump keeps files for each Ruby. rbdump finds the files for a Ruby by the
+ * build-id and the digest of the ELF file that contains the Ruby. The build-id alone is not enough: a target can forge
+ * a build-id, but cannot make another file with the same digest.
  */
 #ifndef RBDUMP_DIGEST_H
 #define RBDUMP_DIGEST_H

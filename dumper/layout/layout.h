@@ -1,12 +1,12 @@
 /*
  * A layout: what rbdump knows about the structs of one Ruby.
  *
- * rbdump declares none of Ruby's structs in C. Instead, rbdump looks up every offset, size and enumerator in a layout,
- * by an id. The script gen/fields.py makes these ids from gen/fields.def. The ids are in layout_fields.h, and begin
- * with F_, S_, E_, C_, Y_, P_ or W_. Everything that has such an id is a *fact*. If a fact describes something that
- * this Ruby does not have, the fact is absent. An absent fact is not the same as a fact with the value 0, so check
- * layout_has() or `present` before you use a fact. No check is needed for a fact that fields.def requires, because the
- * generator and the reader refuse a layout without such a fact.
+ * The C source of rbdump does not contain declarations of Ruby's structs. Instead, rbdump looks up every offset, size
+ * and enumerator in a layout, by an id. The script gen/fields.py makes these ids from gen/fields.def. The ids are in
+ * layout_fields.h, and begin with F_, S_, E_, C_, Y_, P_ or W_. Everything that has such an id is a *fact*. If a fact
+ * describes something that this Ruby does not have, the fact is absent. An absent fact is not the same as a fact with
+ * the value 0, so check layout_has() or `present` before you use a fact. No check is needed for a fact that fields.def
+ * requires, because the generator and the reader refuse a layout that lacks a required fact.
  *
  * A layout is plain data. A layout never changes after it has been made, so threads can share it.
  */
@@ -60,7 +60,7 @@ struct layout_symbol {
 struct layout_window {
 	enum layout_window_id id;
 	uint64_t low, high;
-	char *function; /* the function to which the code belongs; never NULL */
+	char *function; /* the function that contains the code; never NULL */
 };
 
 struct layout {
@@ -68,10 +68,10 @@ struct layout {
 	 * The header of the layout file. A member is NULL if the header has no line for this member.
 	 * asked          a digest of the facts that the generator looked for (LAYOUT_FIELDS_ASKED)
 	 * configuration  the non-default options of Ruby's configure script that change facts (doc/layout-format.md)
-	 * levels         the patch levels of `version` for which the layout is right
+	 * levels         the patch levels of `version` that the layout is valid for
 	 * origin         tag and commit of the source from which the layout was made
-	 * version        the release from which the layout was made
-	 * versions       the range of releases for which the layout is right; `version` is in this range
+	 * version        the release that the layout was made from
+	 * versions       the range of releases that the layout is valid for; `version` is in this range
 	 */
 	char *arch, *asked, *build_id, *configuration, *description, *digest, *levels, *origin, *producer, *source,
 	    *version, *versions;
@@ -95,8 +95,8 @@ struct layout {
 /* One entry of fields.def; made by gen/fields.py. */
 struct layout_spec {
 	/*
-	 * Alternative names, NULL-terminated. The names of a member have the form STRUCT.PATH, and the list contains
-	 * every combination of a name of the struct and a path of the member.
+	 * Alternative names, NULL-terminated. The names of a member have the form STRUCT.PATH. Every name of the struct
+	 * is combined with every path of the member.
 	 */
 	const char *const *names;
 	/*
@@ -132,7 +132,7 @@ static inline bool layout_has(const struct layout *l, enum layout_member_id id)
 }
 
 /*
- * Finds the range of releases for which a layout is right. Returns false if the layout has no range, or if the layout's
+ * Finds the range of releases that a layout is valid for. Returns false if the layout has no range, or if the layout's
  * own `version` is not in its range.
  */
 bool layout_range(const struct layout *layout, struct version_range *ret);
@@ -142,16 +142,16 @@ bool layout_is_for(const struct layout *layout, const char *version);
 
 /*
  * Returns whether a layout is for the patch level in a Ruby's description (see version_patch_level()). Also returns
- * true if the layout is for all patch levels of its version, if the description has no patch level, or if the
- * description is NULL.
+ * true if the layout is for all patch levels of its version. If the description is NULL or has no patch level, every
+ * layout is accepted.
  */
 bool layout_is_for_level(const struct layout *layout, const char *description);
 
 /*
- * Sets `ret` to a text with the releases for which a layout is right. If the layout has a range of releases or of patch
+ * Sets `ret` to the releases that a layout is valid for, as text. If the layout has a range of releases or of patch
  * levels, writes the first and the last release: "3.3.2 3.3.10" or "2.0.0p195 2.0.0p481". If the first and the last
- * patch level are the same, writes only one release: "2.0.0p0". If the layout has no range, writes the release from
- * which the layout was made: "3.3.0".
+ * patch level are the same, writes only one release: "2.0.0p0". If the layout has no range, writes the release that the
+ * layout was made from: "3.3.0".
  */
 void layout_releases(const struct layout *layout, char *ret, size_t size);
 

@@ -11,11 +11,11 @@
 
 /*
  * Reads a layout file.
- *   file   the open file; it is read to its end (at most 1 MiB), and not closed
+ *   file   the open file, which is read to its end (at most 1 MiB), but not closed
  *   ret    receives the layout, which the caller must destroy
  *
- * On failure, returns an error with the exit status EXIT_FAILED. The message of the error contains only printable
- * ASCII. The message says what is wrong and where, but does not name the file.
+ * On failure, returns an error with the exit status EXIT_FAILED. The error message contains only printable ASCII. The
+ * error message says what is wrong and where, but does not name the file.
  *
  * The file may be malicious, so its content is checked. Lines must contain only printable ASCII, must be in order, and
  * must not be repeated. Numbers must be in range. The size of a struct must be at least 1 byte, and less than 64 KiB. A
@@ -25,7 +25,7 @@
 struct error *layout_read(FILE *file, struct layout **ret);
 
 /*
- * Reads only the header of a layout file, so that a caller can choose among many files. All facts of *ret are absent.
+ * Reads only the header of a layout file, so that a caller can choose among many files. In *ret, all facts are absent.
  * The parameters and the errors are the same as for layout_read().
  */
 struct error *layout_read_header(FILE *file, struct layout **ret);

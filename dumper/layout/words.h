@@ -48,14 +48,14 @@ static inline bool layout_takes_byte(int byte)
 }
 
 /*
- * Returns a malloc'ed copy of at most `length` bytes of a text. In the copy, '?' replaces each byte that a line may not
- * contain. Returns NULL if out of memory.
+ * Returns a malloc'ed copy of at most `length` bytes of a text. In the copy, '?' replaces each byte that is not allowed
+ * in a line. Returns NULL if out of memory.
  */
 char *layout_text(const char *text, size_t length);
 
 /*
- * The digest of the facts is a 64-bit FNV-1a hash. It detects changes that were made by accident or by hand, but it
- * does not protect against an attacker.
+ * The digest of the facts is a 64-bit FNV-1a hash. The digest detects changes that were made by accident or by hand,
+ * but does not protect against an attacker.
  */
 #define LAYOUT_DIGEST_BEGIN UINT64_C(0xcbf29ce484222325)
 

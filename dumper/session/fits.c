@@ -240,7 +240,7 @@ static struct error *none_near(const struct fits *fits, const struct error *refu
 	char words[RELEASES_WORDS];
 
 	if (fits->tried == 0)
-		return error_create(EXIT_NO_RUBY, "there is also no layout for a near release");
+		return error_create(EXIT_NO_RUBY, "there is also no layout for a nearby release");
 	return error_create(EXIT_NO_RUBY,
 			    "none of the nearest layouts (%zu tried) fits; the layout for %s does not fit, because %s",
 			    fits->tried, releases_words(fits->refused ? fits->refused_by : fits->failed_by, words),

@@ -13,8 +13,8 @@
  * Searches for a program in PATH, and starts it. The program inherits the open files and the environment of rbdump. If
  * the program cannot be started, the error names the program. The child process first names the calling process as its
  * permitted tracer (PR_SET_PTRACER), and then runs the program. If Yama's ptrace_scope is 1, only the following
- * processes can trace the program without CAP_SYS_PTRACE: its ancestors, the permitted tracer, and the descendants of
- * the permitted tracer.
+ * processes can trace the program without CAP_SYS_PTRACE: the ancestors of the program, the permitted tracer, and the
+ * descendants of the permitted tracer.
  *   group  rbdump's process group. The program joins this group. If this group is the foreground group of a terminal,
  *          the program can then read from the terminal
  */

@@ -22,11 +22,12 @@ struct look {
 	 * same, or if the target is paused.
 	 */
 	struct address_map tids_by_inner;
-	enum reason unstopped; /* the worst reason why a native thread did not stop; REASON_NONE if all did stop */
+	/* The worst reason why a native thread did not stop; REASON_NONE if all native threads stopped. */
+	enum reason unstopped;
 	struct ruby_fibers fibers;
 	struct stack *stacks; /* one stack for each thread, then one stack for each fiber */
 	size_t nr_stacks;
-	/* The result. Its threads and fibers are in the order of `stacks` until look_order() is called. */
+	/* The result. Until look_order() is called, the trace has its threads and fibers in the order of `stacks`. */
 	struct trace *trace;
 	struct error *refused;	     /* why the self-test refuses the layout; NULL if the layout passes */
 	const struct rival *differs; /* a rival (rivals.h) with a different result for the same bytes; NULL if none */
@@ -37,8 +38,9 @@ struct look {
 /*
  * Reads all threads, fibers and stacks once, through `look->ruby.memory`, and runs the self-test. The results replace
  * the results of the previous look.
- *   limit_ns  how long the look may take, even if the target contains garbage. Most of this time is for reading, the
- *             rest for the self-test. Threads and stacks that were not read in time are marked in the trace
+ *   limit_ns  how long the look may take, even if the target's memory contains garbage. Most of this time is for
+ *             reading, the rest for the self-test. Threads and stacks that were not read in time are marked in the
+ *             trace
  *
  * Sets `no_memory` if out of memory.
  */
@@ -73,7 +75,7 @@ size_t look_mark_compacted(struct look *look);
 size_t look_mark_collected(struct look *look, bool old_stay);
 
 /*
- * Moves the results of `from` to `to`, where they replace the previous results. `from` then has no results. Does not
+ * Moves the results of `from` to `to`. The previous results of `to` are replaced. `from` then has no results. Does not
  * move `found`.
  */
 void look_move(struct look *from, struct look *to);

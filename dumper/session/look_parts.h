@@ -1,5 +1,5 @@
 /*
- * The parts of a look (look.h). Only the .c files that implement looks include this file.
+ * The parts of a look (look.h). This header is included only by the .c files that implement a look.
  */
 #ifndef RBDUMP_LOOK_PARTS_H
 #define RBDUMP_LOOK_PARTS_H

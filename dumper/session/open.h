@@ -24,7 +24,7 @@ struct session_core_options {
 
 /*
  * Opens a process, finds the layout for its Ruby, and tests the layout on all stacks.
- *   trace  receives the trace of these stacks; its pid, version and layout are not set. The caller destroys the trace
+ *   trace  receives the trace of all stacks; its pid, version and layout are not set. The caller destroys the trace
  *
  * Fails if there is no such process, or if `pid` is the tid of a thread that is not a main thread. Also fails if the
  * kernel refuses access, if the process is not a Ruby process, or if no layout fits. Ends rbdump if there is no result
@@ -36,8 +36,8 @@ struct error *session_open(pid_t pid, const struct session_options *options, str
 /*
  * Opens a core, in the same way as session_open() opens a process. Fails if the file is not a core, or if the file was
  * cut short and lacks memory that is needed. If the version of the core's Ruby is not known, and `offsets` is NULL,
- * tries all layouts. Fails if it is not clear which layout is right (fits.h). Fails if the core contradicts the
- * options.
+ * tries all layouts. Fails if it is not clear which layout is right (fits.h). Fails if the core and the options
+ * contradict each other.
  */
 struct error *session_open_core(const struct session_core_options *options, struct session **ret, struct trace **trace);
 

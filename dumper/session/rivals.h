@@ -21,7 +21,8 @@ struct rival {
 struct rivals {
 	struct rival of[RIVALS_MAX];
 	size_t count;
-	const struct rival *differs; /* a rival that has another result than the session's layout; NULL if none */
+	/* A rival whose result differs from the result of the session's layout; NULL if none. */
+	const struct rival *differs;
 };
 
 /* Prepares the rivals to read through the session's memory. Returns false if out of memory. */
@@ -29,7 +30,7 @@ bool rivals_begin(struct rivals *rivals, const struct session *session);
 
 /*
  * Calls look_once() for each rival. Does not compare the results, because a comparison takes time, and the target might
- * be stopped during this call.
+ * be stopped while this function runs.
  *   limit_ns  the time limit of each look
  */
 void rivals_look(struct rivals *rivals, long limit_ns);

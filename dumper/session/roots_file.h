@@ -10,7 +10,8 @@
 
 /*
  * Reads the addresses that the cache has for the module's build. If the cache does not have an address, sets the
- * address to 0. Every other address is in a writable segment of the module. A cache file that has any error is ignored.
+ * address to 0. Every address other than 0 is in a writable segment of the module. Ignores a cache file that contains
+ * an error.
  */
 void roots_file_read(struct module *module, struct roots *ret);
 

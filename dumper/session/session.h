@@ -37,7 +37,7 @@ struct session {
 	struct rivals *rivals; /* during the search for a layout: the rivals of `layout` (rivals.h); else NULL */
 	struct ruby ruby;      /* the target's Ruby, read through `memory` and `layout` */
 	char version[64];      /* the version of the Ruby; "" if it is not known */
-	char description[256]; /* the Ruby's description of itself; "" if the core lacks it */
+	char description[256]; /* Ruby's description of itself; "" if the core lacks it */
 	enum version_source version_source;
 	bool version_is_hint;	   /* the version is from a text on the heap, which might be about another Ruby */
 	char fits[TRACE_FITS][32]; /* for VERSION_FITS: the releases of each layout that fits, newest first */
@@ -49,8 +49,9 @@ struct session {
 };
 
 /*
- * If the session's layout is for another release (LAYOUT_NEAREST), returns the releases that this layout is for, in the
- * form of layout_releases(). Otherwise returns NULL. All output of the session must name these releases.
+ * If the session's layout is for another release (LAYOUT_NEAREST), returns the releases that this layout is for, as
+ * text (layout_releases()). Otherwise returns NULL. All output of the session must name the releases that this function
+ * returns.
  */
 const char *session_nearest(const struct session *session);
 

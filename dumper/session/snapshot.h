@@ -11,14 +11,14 @@
 #include "target/target.h"
 
 /*
- * The longest pause of the target, in seconds. A pause includes the time until all threads have stopped: up to half a
- * second.
+ * The longest pause of the target, in seconds. A pause includes the time until all threads have stopped, which is up to
+ * half a second.
  */
 #define SNAPSHOT_LIMIT_S 5
 
 /*
- * How often a target was stopped and copied, and how long the pauses took in total. A pause is the time from the stop
- * of the first thread until the last thread goes on.
+ * How often a target was stopped and copied, and how long the pauses took in total. A pause begins when the first
+ * thread stops, and ends when the last thread goes on.
  */
 struct pauses {
 	unsigned int count;
@@ -28,10 +28,11 @@ struct pauses {
 /*
  * Stops the target, copies pages, lets the target go on, and seals `memory`. Copies all pages that were ever read
  * through `memory` or noted as wanted (memory.h). Threads that sleep in a system call are not stopped. If such a thread
- * wakes up during the copy, the pages can be from different moments, so the pages are copied again. For the third copy,
- * every thread is stopped. Fails if live_stop() fails, if rbdump cannot start a thread, or if out of memory.
- *   chase   called with `context` while the target is still stopped. `chase` reads further pages that are needed,
- *           because the target might now use other pages than before. NULL: nothing is called
+ * wakes up during the copy, the pages can be from different moments, so the pages are copied again. If the second copy
+ * has the same problem, every thread is stopped for a third copy. Fails if live_stop() fails, if rbdump cannot start a
+ * thread, or if out of memory.
+ *   chase   called with `context` while the target is still stopped. Since the last look, the target may have begun to
+ *           use other pages. `chase` reads these pages, so they are copied, too. NULL: no function is called
  *   pauses  this call adds its pauses to `count` and `us`
  *
  * If the target is still stopped after SNAPSHOT_LIMIT_S seconds, prints the reason, and ends rbdump with EXIT_FAILED.
@@ -40,10 +41,11 @@ struct error *snapshot_paused(struct target *target, struct memory *memory, void
 			      struct pauses *pauses);
 
 /*
- * Like snapshot_paused(), but copies only the pages with data that changes as soon as a thread of the target goes on
- * (memory_forget_changing()). Calls memory_seal_changing() instead of sealing `memory`.
- *   chase  called with `context` while the target is still stopped. If some of this data is now on other pages than
- *          before, `chase` copies these other pages
+ * Like snapshot_paused(), but copies only the pages that contain changing data (memory_forget_changing()). Changing
+ * data is data that can change as soon as a thread of the target goes on. Calls memory_seal_changing() instead of
+ * memory_seal().
+ *   chase  called with `context` while the target is still stopped. If changing data is now on other pages than before,
+ *          `chase` copies these other pages, too
  */
 struct error *snapshot_changing(struct target *target, struct memory *memory, void (*chase)(void *context),
 				void *context, struct pauses *pauses);

@@ -1,9 +1,9 @@
 /*
- * Limits the time that rbdump may take until it has something to show. The search for debug info can take long, because
- * rbdump may ask a server. The search also reads files of the target, and a hostile target can make such a read last
- * forever. A core can be on a slow disk. A read of a process's memory might never return. rbdump cannot interrupt a
- * wait for a server, a disk or the kernel, so rbdump ends when the time is over. If the target is stopped when rbdump
- * ends, the kernel lets the target go on. This header is used only inside session/.
+ * Limits the time that rbdump may take until it has something to show. The search for debug info can take a long time,
+ * because rbdump may ask a server. The search also reads files of the target, and a hostile target can make such a read
+ * last forever. A core can be on a slow disk. A read of a process's memory might never return. rbdump cannot interrupt
+ * a wait for a server, a disk or the kernel, so rbdump exits when the time limit expires. If the target is stopped when
+ * rbdump exits, the kernel lets the target go on. This header is used only inside session/.
  */
 #ifndef RBDUMP_TIME_LIMIT_H
 #define RBDUMP_TIME_LIMIT_H
@@ -20,7 +20,8 @@ enum time_limit_of { TIME_LIMIT_LOOK, TIME_LIMIT_DEBUG_INFO };
 
 /*
  * Starts the clock that measures the time limit. The caller must not start a second clock while this clock is running.
- * When the time is over, rbdump prints the target's pid and the work that took so long, and ends with EXIT_FAILED.
+ * When the time limit expires, rbdump prints the target's pid and the kind of work that took too long, and exits with
+ * EXIT_FAILED.
  *   name     the `name` in struct target_operations: the words before the pid in messages
  *   seconds  the time limit; 0: TIME_LIMIT_S
  *
@@ -29,8 +30,8 @@ enum time_limit_of { TIME_LIMIT_LOOK, TIME_LIMIT_DEBUG_INFO };
 struct error *time_limit_begin(const char *name, pid_t pid, unsigned int seconds);
 
 /*
- * Tells the clock which kind of work rbdump is doing now. Before the first call, TIME_LIMIT_LOOK applies. Has no effect
- * if the clock is not running.
+ * Tells the clock which kind of work rbdump is doing now. Before the first call, the kind is TIME_LIMIT_LOOK. Has no
+ * effect if the clock is not running.
  */
 void time_limit_is_of(enum time_limit_of of);
 

@@ -13,7 +13,7 @@
  *            the layout is refused
  *   refused  receives the reason if the layout is refused; else NULL
  *
- * On success, sets `session->memory` and `session->ruby` to the memory and the Ruby from which the trace was made.
+ * On success, `session->memory` and `session->ruby` are the memory and the Ruby that the trace was made from.
  */
 struct error *session_try(struct session *session, struct trace **ret, struct error **refused);
 

@@ -9,14 +9,14 @@
 
 /*
  * Sets the version and the description of a session whose module is open. The version and the description come from
- * Ruby's own constants. If a core lacks these constants, the version comes from another source: a layout that has the
- * build-id of the core's Ruby, other data of the core (core_version.h), or the user. The user's version takes
- * precedence over hints: the name of a libruby, and texts on the heap. If no source tells the version, the version
- * stays empty.
+ * Ruby's own constants. If a core lacks these constants, the version comes from another source. The possible sources
+ * are a layout that has the build-id of the core's Ruby, other data of the core (core_version.h), and the user. The
+ * user's version takes precedence over hints. Hints are the name of a libruby, and texts on the heap. If no source
+ * contains the version, the version stays empty.
  *   given  the version that the user gave for a core, "X.Y.Z"; NULL if the user gave none
  *
- * Fails if the version of a process cannot be read, or if the text that is read is not a version. Also fails for a core
- * if the user's version contradicts a source that is not a hint.
+ * Fails if the version of a process cannot be read, or if the text that is read is not a version. Also fails if the
+ * user's version for a core differs from the version in a reliable source. Every source except a hint is reliable.
  */
 struct error *session_settle_version(struct session *session, const char *given);
 

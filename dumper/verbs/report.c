@@ -122,8 +122,8 @@ static struct error *say_limit(struct error *error, size_t mib)
 		return error;
 	return error_create(
 	    EXIT_FAILED,
-	    "the report needs more memory than the limit of %zu MB: --max-memory MB sets another limit; if the "
-	    "recording is small, it is damaged or malicious",
+	    "the report needs more memory than the limit of %zu MB: --max-memory MB sets another limit; a small "
+	    "recording that needs so much memory is damaged or malicious",
 	    mib);
 }
 

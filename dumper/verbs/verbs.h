@@ -6,7 +6,7 @@
 #define RBDUMP_VERBS_H
 
 /*
- * The default verb is dump, so `rbdump PID` and `rbdump -p PID` call dump_command(), too. This function also handles
+ * The default verb is dump, so `rbdump PID` and `rbdump -p PID` call dump_command(), too. dump_command() also handles
  * the old options --gen-offsets and --version. The verbs layout and version have replaced these options.
  */
 int dump_command(int argc, char **argv);
