@@ -9,7 +9,7 @@
 /* How long to wait for stacks that wake rbdump; and if none does, at least and at most. */
 #define WAIT_MS	      200
 #define WAIT_LEAST_MS 2
-#define WAIT_MOST_MS  10
+#define WAIT_MOST_MS  20
 
 /* How long to wait for a target that does not run. */
 #define WAIT_IDLE_MS 1000
@@ -39,7 +39,7 @@ void kernel_pace_found(struct kernel_pace *pace, size_t bytes)
 	/* The stacks of a whole CPU may come together, so most of the ring stays free. */
 	if (bytes > pace->ring_bytes / 8)
 		pace->wait_ms = WAIT_LEAST_MS;
-	else if (bytes < pace->ring_bytes / 32 && pace->wait_ms < WAIT_MOST_MS)
+	else if (bytes < pace->ring_bytes / 16 && pace->wait_ms < WAIT_MOST_MS)
 		pace->wait_ms++;
 }
 

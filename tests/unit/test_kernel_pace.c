@@ -50,10 +50,10 @@ static void test_waits_fit_the_ring(void **state)
 	assert_int_equal(first, 2);
 	for (int i = 0; i < 20; i++)
 		kernel_pace_found(&pace, 1000);
-	assert_int_equal(kernel_pace_wait_ms(&pace, false), 10);
-	/* As many as in ten milliseconds at this rate: it stays. */
-	kernel_pace_found(&pace, RING / 16);
-	assert_int_equal(kernel_pace_wait_ms(&pace, false), 10);
+	assert_int_equal(kernel_pace_wait_ms(&pace, false), 20);
+	/* As many as in twenty milliseconds at this rate: it stays. */
+	kernel_pace_found(&pace, RING / 10);
+	assert_int_equal(kernel_pace_wait_ms(&pace, false), 20);
 	kernel_pace_found(&pace, RING / 4);
 	assert_int_equal(kernel_pace_wait_ms(&pace, false), first);
 	assert_int_equal(kernel_pace_wait_ms(&pace, true), 200);
