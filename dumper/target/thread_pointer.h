@@ -1,7 +1,8 @@
 /*
  * Finds the thread pointer of a native thread that is not stopped. The kernel gives a thread's registers only if the
  * thread is stopped. But the kernel also knows the robust list of each thread (a list of futexes), because glibc
- * passes its address to the kernel. The thread pointer points to the thread's struct pthread, which contains the head of that list.
+ * passes its address to the kernel. The thread pointer points to the thread's struct pthread, which contains the head
+ * of that list.
  */
 #ifndef RBDUMP_THREAD_POINTER_H
 #define RBDUMP_THREAD_POINTER_H
