@@ -1,8 +1,9 @@
 /*
- * How rbdump waits for the records that a program in the kernel writes: either each stack wakes rbdump, or rbdump looks
- * for records now and then. A wake-up costs the sampled thread more than the copy of its stack does. But the names of a
- * new stack must be read soon, before a garbage collection can move what they are read from. So stacks wake rbdump only
- * after new stacks were seen, or if there are few stacks. Stacks that are in the stack cache need no reading of names.
+ * Decides how rbdump waits for the records that a program in the kernel writes. There are two ways. Either the program
+ * wakes rbdump for each stack, or rbdump looks for records at intervals. A wake-up takes more of the sampled thread's
+ * time than the copy of a stack. But the names of a new stack must be read soon, because a garbage collection may begin.
+ * So the program wakes rbdump only if there are few stacks, or if a stack was new a moment ago. A stack is new if it is
+ * not in the stack cache (stack_cache.h).
  */
 #ifndef RBDUMP_KERNEL_PACE_H
 #define RBDUMP_KERNEL_PACE_H
@@ -11,35 +12,38 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The highest rate at which each stack may wake rbdump. At higher rates, this would delay the target too much. */
+/*
+ * The highest rate at which the program wakes rbdump because of new stacks. At higher rates, the wake-ups would delay
+ * the target too much.
+ */
 #define KERNEL_RATE_WAKES 1000.0
 
 struct kernel_pace {
 	double rate;		 /* how many times per second the clock interrupts each CPU */
 	size_t ring_bytes;	 /* the size of the ring of records */
-	uint64_t new_until_ns;	 /* a new stack was seen less than a moment before this time */
-	uint64_t asked_until_ns; /* kernel_pace_ask() was called less than ten seconds before this time */
-	int wait_ms;		 /* how long to wait if no stack wakes rbdump */
+	uint64_t new_until_ns;	 /* the end of the wake-ups after the last new stack */
+	uint64_t asked_until_ns; /* the end of the wake-ups after the last kernel_pace_ask() */
+	int wait_ms;		 /* how often rbdump looks for records, if the program does not wake it */
 	bool idle;		 /* there were no records lately, so the target does not run */
 	bool calm;		 /* there were few stacks lately */
 };
 
-/* Initializes the struct. At first, each stack wakes rbdump, unless the rate is above 1,000 samples per second. */
+/* Initializes the struct. At first, the program wakes rbdump for each stack, unless the rate exceeds KERNEL_RATE_WAKES. */
 void kernel_pace_init(struct kernel_pace *pace, double rate, size_t ring_bytes, uint64_t now_ns);
 
-/* Tells the pace that a stack was taken whose names must be read. */
+/* Notes that a new stack was taken, whose names must be read. */
 void kernel_pace_new_stack(struct kernel_pace *pace, uint64_t now_ns);
 
-/* Tells the pace that names are read too late. For the next ten seconds, each stack wakes rbdump, at any rate. */
+/* Notes that names are read too late. For the next ten seconds, the program wakes rbdump for each stack, at any rate. */
 void kernel_pace_ask(struct kernel_pace *pace, uint64_t now_ns);
 
-/* Tells the pace how many bytes of records were in the ring after a wait without wake-ups. */
+/* Notes how many bytes of records were in the ring when rbdump looked for records. */
 void kernel_pace_found(struct kernel_pace *pace, size_t bytes);
 
-/* Tells the pace how many records, and how many of them with stacks, were taken in the last `seconds`. */
+/* Notes how many records were taken in the last `seconds`, and how many of these records contain a stack. */
 void kernel_pace_flushed(struct kernel_pace *pace, size_t records, size_t stacks, double seconds);
 
-/* Whether each stack is to wake rbdump. */
+/* Whether the program must wake rbdump for each stack. */
 bool kernel_pace_wakes(const struct kernel_pace *pace, uint64_t now_ns);
 
 /* Returns how long to wait for records, in milliseconds. `wakes` is the result of kernel_pace_wakes(). */
