@@ -258,6 +258,61 @@ def test_kill_leaves_nothing(ruby, rbdump, tmp_path, verb):
         assert is_untouched(graph.pid)
 
 
+def new_tables(before, name):
+    return [table for table, called in kernel.maps().items() if called == name and table not in before]
+
+
+@pytest.mark.any_ruby
+@pytest.mark.alone
+def test_many_waits(ruby, rbdump, file):
+    """Of very many waits, only some stacks are copied. Each place gets the share of the time that was waited there all the same."""
+    before = kernel.maps()
+    with Running(ruby, "shares/many_waits.rb") as target:
+        with Recording(rbdump, "-p", target.pid, "-r", 99, "--mode", "kernel", file=file) as recording:
+            recording.wait_for_samples()
+            [table] = new_tables(before, "chances")
+            chance = wait_until(lambda: min(kernel.entries(table).values(), default=None), "not each wait is copied")
+            begin = time.time_ns()
+            recording.wait_until(lambda profile: profile.end() > begin + 4 * SECOND, "it was recorded for a while")
+            status, _, errors = recording.end(signal.SIGINT)
+        assert status == 0, errors
+        short, long = (int(word) for word in target.finish().split())
+    assert 0 < chance < 0.5 * (2**32 - 1)
+    profile = report(rbdump, file, "--idle")
+    check_well_formed(profile)
+    check_counts(profile, errors)
+    waited = collections.Counter()
+    for one in profile.of(name="waits"):
+        waited[one.method("Waits#wait_short", "Waits#wait_long")] += one.within(begin - profile.start, one.end)
+    total = waited["Waits#wait_short"] + waited["Waits#wait_long"]
+    assert total > 0.97 * waited.total(), waited
+    # Some 99 of over 1,000 waits a second are copied.
+    assert abs(waited["Waits#wait_short"] / total - short / (short + long)) < 0.04, (waited, short, long)
+
+
+@pytest.mark.any_ruby
+@pytest.mark.alone
+def test_limit_of_cpu_time(ruby, rbdump, file):
+    """With a limit that is too low for the rate, stacks are left out. That is told; the times are still all there."""
+    with Running(ruby, "shares/time_lines.rb") as target:
+        options = ["-p", target.pid, "-r", 10000, "--mode", "kernel", "--max-cpu", 0.5]
+        with Recording(rbdump, *options, file=file) as recording:
+            recording.wait_until(lambda profile: profile.counts["skipped"] > 0, "some are left out")
+            begin = time.time_ns()
+            recording.wait_until(lambda profile: profile.end() > begin + 2 * SECOND, "it was recorded for a while")
+            end = begin + 2 * SECOND
+            status, _, errors = recording.end(signal.SIGINT)
+        assert status == 0, errors
+        target.finish()
+    assert "times per second instead of 10000, to take at most 0.5 % of a CPU (--max-cpu)" in errors
+    profile = report(rbdump, file, "--idle")
+    check_well_formed(profile)
+    begin, end = begin - profile.start, end - profile.start
+    for thread in {one.thread["tid"] for one in profile.spans}:
+        covered = sum(one.within(begin, end) for one in profile.spans if one.thread["tid"] == thread)
+        assert abs(covered - (end - begin)) <= 10_000, thread
+
+
 @pytest.mark.any_ruby
 @pytest.mark.alone
 def test_one_program_for_all(ruby, rbdump, file):
@@ -268,12 +323,12 @@ def test_one_program_for_all(ruby, rbdump, file):
         with Recording(rbdump, "-p", first.pid, "-p", second.pid, "--mode", "kernel", file=file) as recording:
             recording.wait_until(lambda profile: set(profile.pids()) == pids, "both are recorded")
             assert len(kernel.programs() - before[0]) == 1
-            [table] = [one for one, name in kernel.maps().items() if name == "processes" and one not in before[1]]
-            assert kernel.sampled(table) == pids
+            [table] = new_tables(before[1], "processes")
+            assert kernel.entries(table).keys() == pids
             captures = [pid for pid in children_of(recording.pid) if name_of(pid) == "rbdump"]
             assert len(captures) == 2
             os.kill(min(captures), signal.SIGKILL)
-            wait_until(lambda: kernel.sampled(table) == {second.pid}, "one is not sampled any more")
+            wait_until(lambda: kernel.entries(table).keys() == {second.pid}, "one is not sampled any more")
             end = time.time_ns()
             recording.wait_until(lambda profile: profile.end() > end, "the other is recorded on")
             status, _, errors = recording.end(signal.SIGINT)

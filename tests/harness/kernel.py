@@ -57,11 +57,15 @@ def programs():
 def maps():
     """The tables and rings that are rbdump's: { id: name }."""
     done = subprocess.run([bpftool(), "--json", "map", "show"], capture_output=True, text=True, check=True)
-    names = ("rbdump_ring", "processes", "rings", "scratches")
+    names = ("rbdump_ring", "processes", "rings", "scratches", "chances")
     return {one["id"]: one["name"] for one in json.loads(done.stdout) if one.get("name", "") in names}
 
 
-def sampled(table):
-    """The ids of the processes that rbdump's program samples, by its table of processes."""
+def entries(table):
+    """What is in one of the tables: { key: value }, each as a number."""
     done = subprocess.run([bpftool(), "--json", "map", "dump", "id", str(table)], capture_output=True, text=True, check=True)
-    return {int.from_bytes(bytes(int(byte, 16) for byte in entry["key"]), "little") for entry in json.loads(done.stdout)}
+    return {number(entry["key"]): number(entry["value"]) for entry in json.loads(done.stdout)}
+
+
+def number(words):
+    return int.from_bytes(bytes(int(word, 16) for word in words), "little")
