@@ -67,7 +67,7 @@ const char *validate_reason_text(enum reason reason);
 /* A short name of the reason for programs, such as "cfp-outside"; NULL for REASON_NONE. */
 const char *validate_reason_name(enum reason reason);
 
-/* The verdict on a stack for which `reason` was found. */
+/* The verdict on a stack with the given reason. */
 enum verdict validate_verdict(enum reason reason);
 
 /* The name of a verdict in JSON. */

@@ -44,7 +44,7 @@ struct error *kernel_programs_begin(struct kernel_programs *programs, double rat
 /* From this call on, the program no longer runs. */
 void kernel_programs_end(struct kernel_programs *programs);
 
-/* Returns the maps of the program. They are valid until kernel_programs_destroy(). */
+/* Returns the maps of the program. The maps are valid until kernel_programs_destroy(). */
 struct kernel_maps kernel_programs_maps(const struct kernel_programs *programs);
 
 #endif

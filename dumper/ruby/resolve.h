@@ -36,7 +36,7 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
  *   - No object can have been freed or moved between the moment of the stack and the moment when the data was read (see
  *     collections_same_objects()).
  *   - The code and the method were old objects when the data was read. No old object can have been freed or moved
- *     between that moment and the moment of the stack (see collections_same_old_objects()).
+ *     between the moment of this read and the moment of the stack (see collections_same_old_objects()).
  *   - The method entry has the same definition as when the data was read, and the code is the same, too (see
  *     method_identity.h).
  *   - The data was read before the moment of the stack and again after it, and both reads gave the same bytes. If the
@@ -72,7 +72,7 @@ void resolver_verify(struct resolver *resolver, const struct stack *stack, const
  * right for the moment of the stack.
  *   now        the state of the garbage collector after everything was read
  *   lacks_old  whether the stack copy lacked bytes of objects that were old at the moment of the stack. If so, these
- *              bytes come from the moment of `now`
+ *              bytes were read at the moment of `now`
  *   now_ns     the time after everything was read, by CLOCK_MONOTONIC
  */
 bool resolver_settle(struct resolver *resolver, const struct collections *then, const struct collections *now,
