@@ -10,8 +10,8 @@
  * longer than usual, the guard asks the kernel what the tracer is doing. If the tracer is running, or is waiting in the
  * kernel, the guard does nothing. If the tracer is stopped, the guard sends it SIGCONT, and the tracer then lets its
  * target go on as usual. The guard kills the tracer in three cases: a debugger keeps the tracer stopped, the tracer's
- * control group is frozen, or the tracer is stopped again after each SIGCONT. After the guard has killed a tracer, it
- * prints a message on standard error.
+ * control group is frozen, or the tracer is stopped again after each SIGCONT. After killing a tracer, the guard prints
+ * a message on standard error.
  *
  * The guard is in a process group of its own and blocks all signals. The process that started the guard also ends the
  * guard. If that process ends without ending the guard, the guard ends when the last tracer has ended.

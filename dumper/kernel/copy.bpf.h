@@ -12,8 +12,8 @@
 #include "kernel/record.h"
 
 /*
- * find_stack() looks for a frame that has its environment on the stack, and gives up after this number of frames. The
- * frames of blocks and methods have their environments on the stack.
+ * The maximum number of frames that find_stack() examines. find_stack() looks for a frame that has its environment on
+ * the stack. The frames of blocks and methods have their environments on the stack.
  */
 #define LOOKS 64
 

@@ -31,7 +31,8 @@ enum kernel_form {
 /*
  * Loads the program. At first, the program samples nothing.
  *   waits  whether the program also reports when a thread leaves a CPU, and when a thread is given a CPU
- * Fails with EXIT_NO_PERMISSION if the kernel refuses, and with EXIT_FAILED if this kernel cannot run the program.
+ * Fails with EXIT_NO_PERMISSION if the kernel does not let rbdump sample in the kernel, and with EXIT_FAILED if this
+ * kernel cannot run the program.
  */
 struct error *kernel_programs_load(enum kernel_form form, bool waits, struct kernel_programs **ret);
 void kernel_programs_destroy(struct kernel_programs *programs); /* NULL is fine */

@@ -1,7 +1,7 @@
 /*
- * The data that rbdump and the program in the kernel (stacks.bpf.c) exchange. rbdump gives the program the facts that
- * it needs about each Ruby process. The program writes records, and rbdump reads the records. Both rbdump and the
- * program include this header.
+ * The data that rbdump and the program in the kernel (stacks.bpf.c) exchange. rbdump gives the program facts about each
+ * Ruby process. The program writes records, and rbdump reads the records. Both rbdump and the program include this
+ * header.
  *
  * The program copies bytes as they are. The program does not know the structs of Ruby. All offsets are in struct
  * kernel_facts, which rbdump fills in from the layout of the process.

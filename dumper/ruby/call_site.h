@@ -12,16 +12,16 @@
  * the name in the call data. Third, the frame must run a method or a C function, not a block. If one of the three
  * conditions is false, rbdump cannot judge the frame: the frame is undecided.
  *
- * If the call uses the name of the frame's method, the frame agrees with the call. If the call uses another name, the
- * result depends on the three conditions below. The frame contradicts the call if all three conditions are true.
- * Otherwise, the frame is undecided.
+ * If the name in the call data is the name of the frame's method, the frame agrees with the call. If the two names
+ * differ, the result depends on the three conditions below. The frame contradicts the call if all three conditions are
+ * true. Otherwise, the frame is undecided.
  *   - The send itself has called the frame's method. During a send, C code without a frame of its own can call other
  *     methods, too. For example, `h[key]` calls `key.hash` if `h` is a Hash. If a frame has the flag
  *     VM_FRAME_FLAG_FINISH, C code has called the frame's method (see below). But the frame of a C function never has
  *     this flag. The frame of Ruby code can get this flag some time after the frame was pushed, but before the code
  *     begins to run. So the flag shows nothing about two kinds of frames: the frame of a C function, and the frame of
- *     Ruby code that has not begun to run. A frame of either kind is undecided if the name in the call is an operator.
- *     A frame of either kind is also undecided if the call can pass an object as its block (`&object`).
+ *     Ruby code that has not begun to run. A frame of either kind is undecided if the name in the call data is an
+ *     operator. A frame of either kind is also undecided if the call can pass an object as its block (`&object`).
  *   - The frame's method cannot be called by another name: it has no alias, and it is not method_missing.
  *   - The code of the method in the call data contains no tail call. A tail call replaces the caller's frame with the
  *     frame of the called method. Ruby makes tail calls only if tailcall_optimization is on

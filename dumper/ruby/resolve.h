@@ -48,11 +48,11 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
 /* After this call, the resolver keeps all data that it reads, and uses this data for later stacks, too. */
 void resolver_keep(struct resolver *resolver);
 
-/* Replaces the memory with another snapshot of the same target. */
+/* Replaces the resolver's memory with another snapshot of the same target. */
 void resolver_use(struct resolver *resolver, struct memory *memory);
 
 /*
- * Whether all data for resolver_stack() is already kept, and is known to be right for the moment of the stack.
+ * Whether all data that resolver_stack() needs is already kept, and is known to be right for the moment of the stack.
  *   then     the state of the garbage collector at the moment of the stack
  *   then_ns  the moment of the stack, by CLOCK_MONOTONIC
  */
@@ -62,7 +62,8 @@ bool resolver_knows(struct resolver *resolver, const struct stack *stack, const 
 /*
  * Checks the kept data that the stack needs. Data that is known to be right is not checked. To check data, the function
  * reads the data again. The function forgets data that has changed. Call this function before resolver_stack() if
- * resolver_knows() returned false. The memory must not contain pages that were copied before the moment of the stack.
+ * resolver_knows() returned false. The resolver's memory must not contain pages that were copied before the moment of
+ * the stack.
  */
 void resolver_verify(struct resolver *resolver, const struct stack *stack, const struct collections *then,
 		     uint64_t then_ns);
