@@ -67,7 +67,7 @@ const char *validate_reason_text(enum reason reason);
 /* A short name of the reason for programs, such as "cfp-outside"; NULL for REASON_NONE. */
 const char *validate_reason_name(enum reason reason);
 
-/* The verdict on a stack for which `reason` was found. */
+/* The verdict on a stack with the given reason. */
 enum verdict validate_verdict(enum reason reason);
 
 /* The name of a verdict in JSON. */
@@ -79,9 +79,9 @@ struct stack_facts {
 	uint64_t frame_size;	       /* sizeof(rb_control_frame_t), in bytes */
 };
 
-/* validate_stack() accepts VM stacks of at most this many words (1 GiB). */
+/* The maximum size of a VM stack that validate_stack() accepts, in words (1 GiB). */
 #define VALIDATE_STACK_WORDS (UINT64_C(1) << 27)
-/* validate_stack() accepts stacks with at most this many control frames. */
+/* The maximum number of control frames in a stack that validate_stack() accepts. */
 #define VALIDATE_FRAMES 1000000u
 
 /* Checks a stack as a whole. Returns what is wrong with the stack; REASON_NONE if nothing is wrong. */

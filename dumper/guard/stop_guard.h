@@ -5,16 +5,16 @@
  * guard is needed: when a tracer ends, the kernel lets the tracer's targets go on.
  *
  * When a tracer begins to hold a thread, the tracer writes the time to shared memory (target/hold.h). The guard reads
- * this shared memory 50 times per second. If no tracer has held a thread for a second, the guard sleeps until a tracer
- * begins to hold one. Most of the time, the guard does nothing else. If a tracer holds a thread for longer than usual,
- * the guard asks the kernel what the tracer is doing. If the tracer is running, or is waiting in the kernel, the guard
- * does nothing. If the tracer is stopped, the guard sends it SIGCONT, and the tracer then lets its target go on as
- * usual. The guard kills the tracer in three cases: a debugger keeps the tracer stopped, the tracer's control group is
- * frozen, or the tracer is stopped again after each SIGCONT. After the guard has killed a tracer, it prints a message
- * on standard error.
+ * this shared memory 50 times per second. If no thread was held during the last second, the guard sleeps until a tracer
+ * begins to hold a thread. Usually, the guard only reads the shared memory or sleeps. If a tracer holds a thread for
+ * longer than usual, the guard asks the kernel what the tracer is doing. If the tracer is running, or is waiting in the
+ * kernel, the guard does nothing. If the tracer is stopped, the guard sends it SIGCONT, and the tracer then lets its
+ * target go on as usual. The guard kills the tracer in three cases: a debugger keeps the tracer stopped, the tracer's
+ * control group is frozen, or the tracer is stopped again after each SIGCONT. After killing a tracer, the guard prints
+ * a message on standard error.
  *
  * The guard is in a process group of its own and blocks all signals. The process that started the guard also ends the
- * guard. If that process ends first, the guard ends when the last tracer has ended.
+ * guard. If that process ends without ending the guard, the guard ends when the last tracer has ended.
  */
 #ifndef RBDUMP_STOP_GUARD_H
 #define RBDUMP_STOP_GUARD_H

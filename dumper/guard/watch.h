@@ -19,7 +19,7 @@ struct watch {
 /* Begins to watch a process. `child`: whether the process is a child of rbdump. */
 void watch_begin(struct watch *watch, pid_t pid, bool child);
 
-/* Records that the process has ended, and that its tracer has reaped it. `status`: as set by waitpid(). */
+/* Remembers that the process has ended, and that its tracer has reaped it. `status`: as set by waitpid(). */
 void watch_note_end(struct watch *watch, int status);
 
 /*

@@ -12,8 +12,8 @@
 #include "kernel/record.h"
 
 /*
- * find_stack() looks for a frame that has its environment on the stack, and gives up after this number of frames. The
- * frames of blocks and methods have their environments on the stack.
+ * The maximum number of frames that find_stack() examines. find_stack() looks for a frame that has its environment on
+ * the stack. The frames of blocks and methods have their environments on the stack.
  */
 #define LOOKS 64
 
@@ -86,8 +86,8 @@ static __always_inline void read_collections(const struct kernel_facts *facts, s
 }
 
 /*
- * Finds the stack. The values end with the highest environment on the stack. This environment belongs to the innermost
- * frame that has its environment on the stack.
+ * Finds the stack. On the stack, the values end with the environment that has the highest address. This environment
+ * belongs to the innermost frame that has its environment on the stack.
  */
 static __always_inline int find_stack(const struct kernel_facts *facts, struct scratch *scratch, __u64 most,
 				      struct extent *ret)
@@ -160,7 +160,7 @@ static __always_inline int finish(const struct kernel_facts *facts, struct scrat
 /* The memory that finish_copied() uses. Each CPU has its own struct room. */
 struct room {
 	/*
-	 * The kernel's verifier assumes longer rounded lengths than kernel_in_eights() returns, so 64 bytes are added.
+	 * The kernel's verifier overestimates the lengths that kernel_in_eights() returns, so 64 bytes are added.
 	 */
 	__u8 bytes[sizeof(struct kernel_record) + KERNEL_EC_MAX + KERNEL_COLLECTIONS_MAX + 64 +
 		   2 * KERNEL_PART_MAX_COPIED];

@@ -1,7 +1,7 @@
 /*
- * The maps of the program that samples in the kernel: through them, rbdump tells the program which processes and threads
- * to sample. One program samples all processes of a recording. rbdump loads and runs the program (programs.h), and the
- * captures, which are processes of their own (record/capture.h), each add one process to the maps.
+ * The maps of the program that samples in the kernel: through them, rbdump tells the program which processes and
+ * threads to sample. One program samples all processes of a recording. The main process of rbdump loads and runs the
+ * program (programs.h). Each capture, a separate process of rbdump (record/capture.h), adds one process to the maps.
  *
  * A map is identified by a file descriptor. So a struct kernel_maps can be copied, and is still valid after fork(), as
  * long as the descriptors are open.
@@ -32,8 +32,8 @@ struct error *kernel_maps_follow(const struct kernel_maps *maps, pid_t pid, cons
 /* Replaces the facts of a process. Call kernel_maps_follow() for the process first. */
 struct error *kernel_maps_change(const struct kernel_maps *maps, pid_t pid, const struct kernel_facts *facts);
 /*
- * From this call on, the program no longer samples a process. A record that another CPU is just writing may still follow.
- * Does nothing if the process is not in the maps.
+ * From this call on, the program no longer samples a process. A record that another CPU is writing during this call can
+ * still arrive later. Does nothing if the process is not in the maps.
  */
 void kernel_maps_leave(const struct kernel_maps *maps, pid_t pid);
 

@@ -31,7 +31,8 @@ enum kernel_form {
 /*
  * Loads the program. At first, the program samples nothing.
  *   waits  whether the program also reports when a thread leaves a CPU, and when a thread is given a CPU
- * Fails with EXIT_NO_PERMISSION if the kernel refuses, and with EXIT_FAILED if this kernel cannot run the program.
+ * Fails with EXIT_NO_PERMISSION if the kernel does not let rbdump sample in the kernel, and with EXIT_FAILED if this
+ * kernel cannot run the program.
  */
 struct error *kernel_programs_load(enum kernel_form form, bool waits, struct kernel_programs **ret);
 void kernel_programs_destroy(struct kernel_programs *programs); /* NULL is fine */
@@ -44,7 +45,7 @@ struct error *kernel_programs_begin(struct kernel_programs *programs, double rat
 /* From this call on, the program no longer runs. */
 void kernel_programs_end(struct kernel_programs *programs);
 
-/* Returns the maps of the program. They are valid until kernel_programs_destroy(). */
+/* Returns the maps of the program. The maps are valid until kernel_programs_destroy(). */
 struct kernel_maps kernel_programs_maps(const struct kernel_programs *programs);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * The data that rbdump and the program in the kernel (stacks.bpf.c) exchange: the facts that the program needs about a
- * Ruby process, and the records that the program writes. Both rbdump and the program include this header.
+ * The data that rbdump and the program in the kernel (stacks.bpf.c) exchange. rbdump gives the program facts about each
+ * Ruby process. The program writes records, and rbdump reads the records. Both rbdump and the program include this
+ * header.
  *
  * The program copies bytes as they are. The program does not know the structs of Ruby. All offsets are in struct
  * kernel_facts, which rbdump fills in from the layout of the process.
@@ -67,7 +68,7 @@ struct kernel_head {
 	__u64 time_ns; /* by CLOCK_MONOTONIC */
 	__u32 tid;     /* the thread's id in rbdump's pid namespace */
 	__u32 kind;    /* enum kernel_kind */
-	__u32 lost;    /* how many records of this thread were lost so far: `lost` of struct kernel_thread */
+	__u32 lost;    /* how many records of this thread have been lost so far: `lost` of struct kernel_thread */
 	__u32 unused;
 };
 
@@ -136,8 +137,8 @@ struct kernel_thread {
 	__u64 copied_ns[KERNEL_WAITS]; /* when a stack was last copied for each kind of wait; index: hash of the kind */
 	__u64 lost;		       /* the number of records lost since the program learned of the thread */
 	/*
-	 * If `thread` is 0: how many times the record KERNEL_UNKNOWN was repeated for the thread, and when it was last
-	 * written
+	 * If `thread` is 0: how many times the program has repeated the record KERNEL_UNKNOWN for the thread, and when
+	 * the program last wrote this record
 	 */
 	__u64 times, told_ns;
 };
@@ -145,7 +146,7 @@ struct kernel_thread {
 /* How many records of a process were lost, and why. */
 struct kernel_counts {
 	__u64 full;    /* the ring had no room for a stack that was copied at a clock interrupt */
-	__u64 dropped; /* the ring had no room for a record about a thread that left its CPU or was given one */
+	__u64 dropped; /* the ring had no room for a record about a thread that left its CPU or was given a CPU */
 	__u64 unread;  /* the thread or its execution context could not be read, because a page was not in memory */
 };
 

@@ -39,7 +39,7 @@ const struct kernel_head *kernel_ring_next(struct kernel_ring *ring);
  */
 void kernel_ring_wait(const struct kernel_ring *ring, bool for_records, int end_fd, int timeout_ms);
 
-/* How many bytes of records are in the ring, with those that are being written. */
+/* The number of bytes that the records in the ring take. Records that are still being written are counted, too. */
 size_t kernel_ring_bytes(const struct kernel_ring *ring);
 
 /* Frees the space of the record that the last call of kernel_ring_next() returned. */

@@ -6,7 +6,7 @@
  * that a running thread changes, for example while the target is stopped. The caller can copy data that lasts, such as
  * code and names, later (see memory_reads()). By default, a page is copied when it is first read. memory_prefetch() and
  * memory_fetch() copy many pages in advance, in as few system calls as possible. A read from a sealed snapshot copies
- * nothing. If a sealed snapshot does not contain the page, the read fails, and the page is marked as wanted.
+ * nothing. If a sealed snapshot does not contain a page that is read, the read fails, and the page is marked as wanted.
  *
  * Only one thread at a time may use a snapshot.
  */
@@ -83,9 +83,9 @@ void memory_overlay(struct memory *memory, const struct memory_piece *pieces, si
 		    uint64_t high);
 
 /*
- * Drops all copied pages, and unseals the snapshot. Then allocates memory for every page that was read or marked as
- * wanted so far, and touches this memory. So the next memory_prefetch() does not have to allocate memory. Returns false
- * if out of memory.
+ * Drops all copied pages, and unseals the snapshot. Then allocates memory for every page that has been read or marked
+ * as wanted so far, and writes to this memory. So the next memory_prefetch() does not have to allocate memory. Returns
+ * false if out of memory.
  */
 bool memory_forget(struct memory *memory);
 
@@ -128,10 +128,11 @@ size_t memory_lacked(const struct memory *memory);
  *      from the pages that were copied in step 2. If a read of such data needs a page that was not copied in step 2,
  *      the read fails, and memory_missed() counts the failure.
  *
- * If the target is not stopped in step 2, call memory_copy_again() at the end of step 2. Then memory_has_changed()
- * tells what changed during step 2.
+ * If the target is not stopped in step 2 (see above), call memory_copy_again() at the end of step 2. Then
+ * memory_has_changed() tells what changed during step 2.
  *
- * The caller must find out whether the data that is copied later was the same at the first moment (ruby/collections.h).
+ * Data that lasts is copied after the first moment. The caller must find out whether this data was the same at the
+ * first moment (ruby/collections.h).
  */
 enum memory_kind { MEMORY_CHANGES, MEMORY_LASTS };
 
@@ -162,12 +163,12 @@ void memory_seal_changing(struct memory *memory);
  */
 bool memory_copy_again(struct memory *memory);
 
-/* The number of pages that were read or marked as wanted since the snapshot was created. */
+/* The number of pages that have been read or marked as wanted since the snapshot was created. */
 size_t memory_pages(const struct memory *memory);
 
 /*
- * The number of pages that were copied so far because they were read for the first time. Pages that could not be copied
- * are counted, too.
+ * The number of pages that have been copied so far because they were read for the first time. Pages that could not be
+ * copied are counted, too.
  */
 size_t memory_copied(const struct memory *memory);
 
@@ -176,9 +177,9 @@ void memory_seal(struct memory *memory);
 
 /*
  * The number of reads of the sealed snapshot that failed because a page had not been copied. After
- * memory_seal_changing(), the function counts only reads of data that changes. A read of data that changes fails if a
- * page was not copied before memory_seal_changing(). The number is reset to 0 by memory_fetch(), and by the functions
- * that seal the snapshot or forget pages.
+ * memory_seal_changing(), the function counts only failed reads of data that changes. A read of data that changes fails
+ * if a page was not copied before memory_seal_changing(). The number of failed reads is reset to 0 by memory_fetch(),
+ * and by the functions that seal the snapshot or forget pages.
  */
 size_t memory_missed(const struct memory *memory);
 

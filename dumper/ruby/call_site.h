@@ -4,24 +4,24 @@
  * being set up. The comparison needs only one copy of the stack, so it also works for a stopped process and for a core.
  *
  * If the instruction before the caller's pc is a method call (a send), the operands of this instruction include call
- * data. The call data contains the name by which the method is called (the called name). It also contains the method
- * entry that Ruby last found for this name.
+ * data. The call data contains the name by which the method is called. The call data also contains the method entry
+ * that Ruby last found for this name.
  *
  * If the caller is Ruby code, rbdump judges the frame only if three conditions are true. First, the method entry in the
  * call data must belong to a method written in Ruby, or to a C function. Second, this method entry must have exactly
- * the called name. Third, the frame must run a method or a C function, not a block. If one of the three conditions is
- * false, rbdump cannot judge the frame: the frame is undecided.
+ * the name in the call data. Third, the frame must run a method or a C function, not a block. If one of the three
+ * conditions is false, rbdump cannot judge the frame: the frame is undecided.
  *
- * If the frame's method has the called name, the frame agrees with the call. If the frame's method has another name,
- * the result depends on the three conditions below. The frame contradicts the call if all three conditions are true.
- * Otherwise, the frame is undecided.
+ * If the name in the call data is the name of the frame's method, the frame agrees with the call. If the two names
+ * differ, the result depends on the three conditions below. The frame contradicts the call if all three conditions are
+ * true. Otherwise, the frame is undecided.
  *   - The send itself has called the frame's method. During a send, C code without a frame of its own can call other
  *     methods, too. For example, `h[key]` calls `key.hash` if `h` is a Hash. If a frame has the flag
  *     VM_FRAME_FLAG_FINISH, C code has called the frame's method (see below). But the frame of a C function never has
  *     this flag. The frame of Ruby code can get this flag some time after the frame was pushed, but before the code
  *     begins to run. So the flag shows nothing about two kinds of frames: the frame of a C function, and the frame of
- *     Ruby code that has not begun to run. A frame of either kind is undecided in two cases: the called name is an
- *     operator, or the call can pass an object as its block (`&object`).
+ *     Ruby code that has not begun to run. A frame of either kind is undecided if the name in the call data is an
+ *     operator. A frame of either kind is also undecided if the call can pass an object as its block (`&object`).
  *   - The frame's method cannot be called by another name: it has no alias, and it is not method_missing.
  *   - The code of the method in the call data contains no tail call. A tail call replaces the caller's frame with the
  *     frame of the called method. Ruby makes tail calls only if tailcall_optimization is on

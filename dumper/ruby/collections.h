@@ -83,8 +83,8 @@ bool collections_unchanged(const struct collections *then, const struct collecti
 /*
  * Whether an address contains the same old object at two moments. At the first moment, the address must contain an old
  * object, and a stack or a reachable object must refer to this object. Minor collections collect only young objects. So
- * in contrast to collections_same_objects(), the result can be true even if minor collections have begun between the
- * moments.
+ * the result can be true even if minor collections have begun between the two moments. In this case,
+ * collections_same_objects() returns false.
  *
  * A minor collection does not clear the marks of old objects, so it does not free old objects (gc.c,
  * gc_setup_mark_bits() and gc_marks_start(), v2_2_0 to v3_3_8; gc/default/default.c, v3_4_5, v4_0_5). The count of

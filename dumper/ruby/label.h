@@ -13,7 +13,7 @@ struct method {
 	uint64_t owner; /* the class or module in which the method was defined */
 	/*
 	 * The name in the method's definition. Up to Ruby 2.2, `undef` can remove a method while the method runs. In
-	 * this case, this is the name by which the method was called.
+	 * this case, `original_id` is the name by which the method was called.
 	 */
 	uint64_t original_id;
 	bool acts_as_cfunc; /* the method is written in C, or is written in Ruby but shown like a C function */
@@ -48,8 +48,8 @@ bool code_acts_as_cfunc(struct access *access, const struct code *code);
 /*
  * Whether this Ruby omits the frames of C functions that `code` has called (vm_backtrace.c, 4.0+). Frames that are
  * shown like frames of C functions (see code_acts_as_cfunc()) are omitted, too. Ruby omits all frames between the frame
- * of `code` and the nearest younger frame with its own path and line. This younger frame is shown. If there is no such
- * frame, all younger frames are omitted.
+ * of `code` and the nearest younger frame that has a path and a line of its own. This younger frame is shown. If there
+ * is no such frame, all younger frames are omitted.
  */
 bool code_hides_cfuncs(struct access *access, const struct code *code);
 

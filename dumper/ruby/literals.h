@@ -1,11 +1,12 @@
 /*
  * Finds out which labels and paths of code are string literals in Ruby's C source, such as "<main>".
  *
- * Ruby's String for a literal does not contain the text. Instead, the String points into the read-only data of the file
- * that contains Ruby. A core does not contain this read-only data. If the file that contains Ruby is missing, the
- * length of the String still shows which literal the String stands for. This is possible because all literals that are
- * labels have different lengths. The same is true for literals that are paths. Based on Ruby's sources, 2.7.4, 3.1.2,
- * 3.3.8, 3.4.5: rb_fstring_lit() in iseq.c, load.c, compile.c, prism_compile.c, vm.c and vm_eval.c.
+ * Ruby's String for a literal does not contain the text of the literal. Instead, the String points into the read-only
+ * data of the file that contains Ruby. A core does not contain this read-only data. If the file that contains Ruby is
+ * missing, the length of the String still shows which literal the String stands for. This is possible because all
+ * literals that are labels have different lengths. The same is true for literals that are paths. Based on Ruby's
+ * sources, 2.7.4, 3.1.2, 3.3.8, 3.4.5: rb_fstring_lit() in iseq.c, load.c, compile.c, prism_compile.c, vm.c and
+ * vm_eval.c.
  */
 #ifndef RBDUMP_LITERALS_H
 #define RBDUMP_LITERALS_H

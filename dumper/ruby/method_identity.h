@@ -4,8 +4,8 @@
  * collections between these moments does not matter. Based on Ruby's sources, v2_7_4 to v4_0_5: method.h
  * (rb_method_definition_t), vm_method.c (method_serial).
  *
- * Each definition of a method gets a serial number (a serial). But two definitions can have the same serial. In Ruby
- * 4.0, a serial has only 32 bits. Before Ruby 4.0, two Ractors can give the same serial to two definitions. So the
+ * Ruby gives each definition of a method a serial number (a serial). But two definitions can have the same serial. In
+ * Ruby 4.0, a serial has only 32 bits. Before Ruby 4.0, two Ractors can give the same serial to two definitions. So the
  * definition's address, the names and the owner must be the same, too. If a method entry leads to the same serial at
  * two moments, the definition was alive between these moments. A definition keeps its code alive, and this code keeps
  * the code of all its blocks alive. But a compaction can move this code, and put other code in its place. So the code

@@ -36,7 +36,7 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
  *   - No object can have been freed or moved between the moment of the stack and the moment when the data was read (see
  *     collections_same_objects()).
  *   - The code and the method were old objects when the data was read. No old object can have been freed or moved
- *     between that moment and the moment of the stack (see collections_same_old_objects()).
+ *     between the moment of this read and the moment of the stack (see collections_same_old_objects()).
  *   - The method entry has the same definition as when the data was read, and the code is the same, too (see
  *     method_identity.h).
  *   - The data was read before the moment of the stack and again after it, and both reads gave the same bytes. If the
@@ -48,11 +48,11 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
 /* After this call, the resolver keeps all data that it reads, and uses this data for later stacks, too. */
 void resolver_keep(struct resolver *resolver);
 
-/* Replaces the memory with another snapshot of the same target. */
+/* Replaces the resolver's memory with another snapshot of the same target. */
 void resolver_use(struct resolver *resolver, struct memory *memory);
 
 /*
- * Whether all data for resolver_stack() is already kept, and is known to be right for the moment of the stack.
+ * Whether all data that resolver_stack() needs is already kept, and is known to be right for the moment of the stack.
  *   then     the state of the garbage collector at the moment of the stack
  *   then_ns  the moment of the stack, by CLOCK_MONOTONIC
  */
@@ -62,7 +62,8 @@ bool resolver_knows(struct resolver *resolver, const struct stack *stack, const 
 /*
  * Checks the kept data that the stack needs. Data that is known to be right is not checked. To check data, the function
  * reads the data again. The function forgets data that has changed. Call this function before resolver_stack() if
- * resolver_knows() returned false. The memory must not contain pages that were copied before the moment of the stack.
+ * resolver_knows() returned false. The resolver's memory must not contain pages that were copied before the moment of
+ * the stack.
  */
 void resolver_verify(struct resolver *resolver, const struct stack *stack, const struct collections *then,
 		     uint64_t then_ns);
@@ -72,7 +73,7 @@ void resolver_verify(struct resolver *resolver, const struct stack *stack, const
  * right for the moment of the stack.
  *   now        the state of the garbage collector after everything was read
  *   lacks_old  whether the stack copy lacked bytes of objects that were old at the moment of the stack. If so, these
- *              bytes come from the moment of `now`
+ *              bytes were read at the moment of `now`
  *   now_ns     the time after everything was read, by CLOCK_MONOTONIC
  */
 bool resolver_settle(struct resolver *resolver, const struct collections *then, const struct collections *now,

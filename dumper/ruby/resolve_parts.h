@@ -12,7 +12,7 @@
 #include "ruby/method_identity.h"
 #include "trace/trace.h"
 
-/* What all frames of one method's code have in common: everything that does not depend on pc. */
+/* The data that all frames with the same code and method share: everything that does not depend on pc. */
 struct entry {
 	uint64_t iseq, method; /* key; both 0 in an unused slot */
 	struct code code;
@@ -30,7 +30,7 @@ struct line {
 
 /* What a resolver knows about a kept entry. */
 struct kept {
-	uint64_t iseq, method;		 /* the same as in the entry */
+	uint64_t iseq, method;		 /* the same key as in the entry */
 	struct method_identity identity; /* if `known` is true, the same identity means the same code */
 	struct footprint footprint;	 /* the bytes of the code, of its paths and of its lines */
 	/* The bytes of the method, and the bytes from which the label and the name are made. */
@@ -39,7 +39,7 @@ struct kept {
 	bool is_old;		  /* the code and the method were old objects at the moment of `as_of` */
 	uint64_t since_ns;	  /* when the entry was first read */
 	uint64_t checked_ns;	  /* when the names were last confirmed */
-	bool is_wanted;		  /* the pages of the entry were requested */
+	bool is_wanted;		  /* memory_want() was called for the pages of the entry */
 	bool is_new;		  /* the entry, or a line of the entry, was read for the current stack */
 	bool is_same;		  /* the entry was first read before the moment of the stack, and is unchanged */
 	bool is_late;		  /* the entry was first read after the moment of the stack, and is unchanged */
@@ -61,7 +61,7 @@ struct resolver {
 	struct memory *kept_bytes;
 	struct memory_piece *pieces;
 	size_t pieces_capacity;
-	/* The kept data that was verified or newly read during or after the last call of resolver_verify(). */
+	/* The kept data that was checked or first read since the last call of resolver_verify() began. */
 	struct touched {
 		struct kept *kept;
 	} * touched;
@@ -70,7 +70,7 @@ struct resolver {
 	bool untold;
 };
 
-/* The entry for some code and a method. If there is no such entry, returns an unused slot for this entry. */
+/* The entry for the given code and method. If there is no such entry, returns an unused slot for a new entry. */
 struct entry *resolve_find(const struct resolver *resolver, uint64_t iseq, uint64_t method);
 
 /* The code of a frame; 0 if the frame has no code. */

@@ -43,11 +43,11 @@ bool roots_are_complete(const struct roots *roots);
 /*
  * Checks the VM, the symbol table and the class Object in the target, because roots from a file can be wrong. Sets each
  * wrong root to 0. The VM and its main thread must point at each other. The main thread and its execution context must
- * point at each other, too. The ID of an operator of one character is the code of this character (id.h). So in the
- * symbol table, the ID 43 must have the name "+". Up to Ruby 2.1, the ID of method_missing is checked instead. The
- * variable rb_cObject must refer to a class with the name "Object". Every Ruby exports rb_cObject. But if the target is
- * a core, the file that contains this symbol can be missing. In this case, roots_search() searches for a variable that
- * refers to a class with the name "Object".
+ * point at each other, too. The ID of a one-character operator is the code of the character (id.h). So in the symbol
+ * table, the ID 43 must have the name "+". Up to Ruby 2.1, the ID of method_missing is checked instead. The variable
+ * rb_cObject must refer to a class with the name "Object". Every Ruby exports rb_cObject. But if the target is a core,
+ * the file that contains this symbol can be missing. In this case, roots_search() searches for a variable that refers
+ * to a class with the name "Object".
  *   memory  the memory to read. Roots are checked before the target is stopped, so this memory is not the snapshot of
  *           the stacks
  */
@@ -57,8 +57,9 @@ void roots_check(const struct module *module, struct memory *memory, const struc
  * Searches the writable segments of the module for the roots that are not known yet: the VM, the symbol table or the
  * class Object. This search is needed for stripped Rubies. A stripped Ruby does not export Ruby's own symbol table
  * (ruby_global_symbols). Since Ruby 3.3, a stripped Ruby does not export the VM (ruby_current_vm_ptr) either. Every
- * root that is found has passed the checks of roots_check(). The pages are copied in a few reads, even if the segments
- * are large. Searches at most 16 MiB of data, for at most two seconds. Sets `cut` if part of the data was not searched.
+ * root that is found has passed the checks of roots_check(). The search copies the pages of the segments in a few
+ * reads, even if the segments are large. Searches at most 16 MiB of data, for at most two seconds. Sets `cut` if part
+ * of the data was not searched.
  *   memory  the snapshot through which the target is read, as for roots_check(). The snapshot must not contain any
  *           pages yet. The function seals the snapshot (see memory_seal())
  */

@@ -260,7 +260,7 @@ static struct error *test_threads(const struct self_test *test)
 	if (runners == 0 && gc_running && all)
 		return finding("the garbage collector runs, but no thread runs");
 	if (layout_has(layout, F_vm_main_thread) && mains != 1 && all)
-		return finding("the VM's main thread is not in its list of threads");
+		return finding("the VM's main thread is not in the VM's list of threads");
 	return NULL;
 }
 

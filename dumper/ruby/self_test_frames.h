@@ -5,9 +5,10 @@
 #include "ruby/self_test_parts.h"
 
 /*
- * Tests frames, their code and their methods. The iseq of a frame must be code. This code refers to a local iseq. The
- * local iseq must be its own local iseq. The line index of the code must be consistent (see code_lines_hold()). The
- * frame's method entry must refer to the code. Returns NULL or an error, like self_test_run().
+ * Tests frames, their code and their methods. The iseq pointer of a frame must point to code. This code refers to a
+ * local iseq. This local iseq must refer to itself as its local iseq. The line index of the code must be consistent
+ * (see code_lines_hold()). The frame's method entry must refer to the code. Returns NULL or an error, like
+ * self_test_run().
  */
 struct error *self_test_frames(const struct self_test *test);
 

@@ -1,6 +1,6 @@
 /*
- * Reads those of Ruby's own hash tables (st_table) that have numbers as keys. A key is an ID, or the VALUE of a Thread.
- * Based on Ruby's sources, 1.9.3 to 3.1.2: st.c, include/ruby/st.h.
+ * Reads Ruby's internal hash tables (st_table) if the keys are numbers. A key is an ID, or the VALUE of a Thread. Based
+ * on Ruby's sources, 1.9.3 to 3.1.2: st.c, include/ruby/st.h.
  *
  * Since Ruby 2.4 the entries are in one array, and deleted entries stay in this array. Before Ruby 2.4 the entries are
  * in linked lists. The index of an entry's list is the entry's hash modulo the number of lists. But a table with only a

@@ -1,7 +1,7 @@
 /*
- * Copies the pages of threads' stacks into a snapshot. These pages contain all data that a stack walk and the self-test
- * read and that changes as soon as the stack's thread goes on. The pages are copied in a few system calls, even if there
- * are many threads.
+ * Copies the pages of threads' stacks into a snapshot. Some data that a stack walk and the self-test read changes as
+ * soon as the stack's thread goes on. The copied pages contain all of this data. The pages are copied in a few system
+ * calls, even if there are many threads.
  */
 #ifndef RBDUMP_STACK_PAGES_H
 #define RBDUMP_STACK_PAGES_H

@@ -14,7 +14,7 @@ struct bytes symbol_name(const struct ruby *ruby, struct access *access, uint64_
 
 /*
  * Appends the name of an ID. Ruby 1.9.3 to 2.1 makes the String of an operator only when Ruby first needs the name
- * (parse.y, rb_id2str()). So in these Rubies, the name of an operator of one character comes from the ID itself. If the
+ * (parse.y, rb_id2str()). So in these Rubies, the name of a one-character operator comes from the ID itself. If the
  * name cannot be read, returns false and sets access->failed.
  */
 bool symbol_add(const struct ruby *ruby, struct access *access, uint64_t id, struct text *text);

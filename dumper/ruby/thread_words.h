@@ -1,9 +1,9 @@
 /*
- * Words in the memory of a target that show whether a list of the target's threads is still current. If these words are
- * unchanged, no thread was added, the running thread and its name are the same as before, and no thread waits for the
- * GVL. The words do not show whether another thread has ended or fallen asleep. But a thread has to run before it can
- * end or fall asleep, and rbdump notices if a thread has run (see sampling/quiet.h). If the running thread renames
- * another thread, rbdump reads the new name in the next round that is not quiet.
+ * Finds certain words in the memory of a target. These words show whether a list of the target's threads is still
+ * current. If these words are unchanged, no thread was added, the running thread and its name are the same as before,
+ * and no thread waits for the GVL. The words do not show whether another thread has ended or fallen asleep. But a
+ * thread has to run before it can end or fall asleep, and rbdump notices if a thread has run (see sampling/quiet.h). If
+ * the running thread renames another thread, rbdump reads the new name in the next round that is not quiet.
  *
  * Based on Ruby's sources, 2.2.0 to 4.0.0: vm_core.h, ractor_core.h, thread_pthread.{c,h} (each thread is added to the
  * tail of a list).
@@ -23,8 +23,8 @@ struct thread_word {
 };
 
 /*
- * A range of memory that contains one or more words. All words in one page share a span, which includes the bytes
- * between these words. Copying a span costs time, so there are as few spans as possible.
+ * A range of memory that contains one or more words. All words in one page share a span. A span also includes the bytes
+ * between its words. Copying a span costs time, so there are as few spans as possible.
  */
 struct thread_span {
 	uint64_t address;

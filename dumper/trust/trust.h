@@ -9,15 +9,15 @@
  * folder. The folder's mode must let only the owner and the owner's private group write. An access control list must
  * not let others write. There is one exception: others may write to a folder on the path, such as /tmp, if the folder
  * has the sticky bit. In this case, the next part of the path must be trusted, and must not be a link. Because of the
- * sticky bit, others cannot replace the next part. A symbolic link is followed if it belongs to root or to the
- * effective user, and if nobody else may write to the folder that contains the link. Each part of the path is opened
- * before it is checked, and then used only through the open descriptor. So nobody can replace a part between the check
- * and the use.
+ * sticky bit, others cannot replace the next part of the path. A symbolic link is followed if it belongs to root or to
+ * the effective user, and if nobody else may write to the folder that contains the link. Each part of the path is
+ * opened before it is checked, and then used only through the open descriptor. So nobody can replace a part between the
+ * check and the use.
  *
  * In a user namespace, files of users that are not mapped seem to belong to the overflow user (user_namespaces(7)). The
  * host's root is often one of the users that are not mapped. So if the overflow user is not mapped either, a trusted
- * file or folder may also belong to the overflow user. In this case, only trusted users may write to the folder that
- * contains this file or folder.
+ * file or folder may also belong to the overflow user. In this case, only trusted users may write to the parent folder
+ * of this file or folder.
  *
  * A file is trusted if three conditions are true: it is a regular file (not a link), it belongs to root or to the
  * effective user, and nobody else may write to it. Files that the user names on the command line (--offsets FILE, -o
