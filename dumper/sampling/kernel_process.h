@@ -12,8 +12,8 @@
 
 /*
  * Fills in the facts about a process. Fails if rbdump cannot find out when this Ruby collects garbage, or if this Ruby
- * may use ZJIT. In both cases, rbdump could not prove that the names for a stack are right. The reason is that the
- * kernel copies only the stack itself. Only later does rbdump read the objects that the stack refers to.
+ * may use ZJIT. In both cases, rbdump cannot prove that the names for a stack are right, because the kernel copies only
+ * the stack itself. Later, rbdump reads the objects that the stack refers to.
  */
 struct error *kernel_process_facts(const struct ruby *ruby, const struct stack_copy *copy, struct kernel_facts *ret);
 

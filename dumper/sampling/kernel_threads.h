@@ -32,7 +32,7 @@ struct kernel_threads {
 	const struct session *session;
 	struct kernel_programs *programs; /* set by the caller, before the list is read for the first time */
 	struct time_slots *slots;
-	struct memory *memory; /* the snapshot from which the list of threads is read */
+	struct memory *memory; /* the snapshot that the list of threads is read from */
 	struct ruby ruby;
 	struct kernel_follow *of;
 	size_t count, capacity;

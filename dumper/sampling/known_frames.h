@@ -1,8 +1,8 @@
 /*
- * Frames that rbdump knows from earlier stacks. Four values determine what a frame is: its code, the flags of its
+ * Frames that rbdump knows from earlier stacks. A frame is identified by four values: its code, the flags of its
  * environment, the method entry that its environment leads to, and whether the frame has a pc. A frame is known if a
- * frame with the same four values was checked before, and if the code and the method entry are old objects
- * (old_objects.h). A known frame is not checked again, and its objects are not copied again.
+ * frame with the same four values was checked before. In addition, the code and the method entry of a known frame must
+ * be old objects (old_objects.h). A known frame is not checked again, and its objects are not copied again.
  *
  * A frame can be known only if all environments that lead to its method entry are on the stack. In addition, the
  * ME_CREF slot of each of these environments must contain the method entry itself, or must be empty. The two innermost

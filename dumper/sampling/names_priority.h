@@ -26,7 +26,7 @@ struct names_priority {
 
 /*
  * Gives the thread a real-time priority if its CPU time is within the limit, and otherwise its original priority. Call
- * this function often. The function does nothing if it has checked the CPU time less than a millisecond ago.
+ * this function often. The function does nothing if it checked the CPU time less than a millisecond ago.
  *   share  the limit of CPU time, as a share of one CPU
  */
 void names_priority_keep(struct names_priority *priority, double share);

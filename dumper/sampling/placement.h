@@ -1,8 +1,8 @@
 /*
  * Chooses the CPU and the priority of the thread that takes samples.
  *
- * This thread has real-time priority (SCHED_FIFO) if permitted. So if the sampling thread wakes up on a CPU on which a
- * thread of the target runs, the sampling thread preempts the target's thread.
+ * This thread has real-time priority (SCHED_FIFO) if permitted. If the sampling thread wakes up on a CPU that is
+ * running a thread of the target, the sampling thread preempts that thread.
  */
 #ifndef RBDUMP_PLACEMENT_H
 #define RBDUMP_PLACEMENT_H
@@ -18,15 +18,15 @@ struct placement {
 	cpu_set_t cpus;	       /* the CPUs of rbdump: see placement_init() */
 	int cpu;	       /* the CPU that the sampling thread is bound to; -1: none */
 	struct timespec off;   /* when the sampling thread last left the target's CPU; 0: it might be on that CPU */
-	pid_t off_tid;	       /* the tid that was passed to placement_avoid() at `off`; 0: none */
+	pid_t off_tid;	       /* the tid that was passed to placement_avoid() at the time `off`; 0: none */
 	pid_t processing;      /* the thread of rbdump that processes the samples; 0: none */
 	int processing_off;    /* the CPU that `processing` must not use, because the target uses it; -1: none */
 	struct timespec moved; /* when `processing_off` changed */
 };
 
 /*
- * Initializes `placement`. Stores the set of CPUs on which the calling thread is allowed to run at the moment. The
- * comments in this file call these CPUs "the CPUs of rbdump".
+ * Initializes `placement`. Stores the set of CPUs that the calling thread is allowed to use at the moment. The comments
+ * in this file call these CPUs "the CPUs of rbdump".
  */
 void placement_init(struct placement *placement);
 

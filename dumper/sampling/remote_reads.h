@@ -2,8 +2,8 @@
  * Decides whether to read the stack of a running thread "remotely", that is, from another CPU (source_unpaused.c). If
  * the stack is in the cache, a remote read is enough. With a remote read, the target loses less time, because rbdump
  * does not move to the thread's CPU. But a stack that is not in the cache must be read again on the thread's CPU. By
- * then, the thread has gone on, and the new stack may be gone. So with remote reads, new stacks are sampled too rarely.
- * For this reason, remote reads are allowed only while hardly any stack is new.
+ * then, the thread has continued to run, and the new stack may be gone. So with remote reads, new stacks are sampled
+ * too rarely. For this reason, remote reads are allowed only while hardly any stack is new.
  *
  * A struct remote_reads belongs to one thread of rbdump.
  */

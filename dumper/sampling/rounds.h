@@ -30,16 +30,16 @@ void rounds_destroy(struct rounds *rounds); /* NULL is fine */
 /* Call this function in the thread that will take the rounds, before the first round. */
 void rounds_enter(struct rounds *rounds);
 
-/* How late sampling is when a round begins. Both counts apply to each thread of the target. */
+/* How late sampling is when a round begins. The numbers `late` and `missed` apply to each thread of the target. */
 struct lateness {
 	uint32_t late;	 /* how many samples are late: all missed samples, and the sample of this round if it is late */
-	uint32_t missed; /* how many samples were missed before this round, and so are not taken at all */
+	uint32_t missed; /* how many samples were missed before this round, and so are never taken */
 };
 
 /*
- * Takes a round. Returns whether `late` and `skipped` were reported in the observations. They were not reported if the
- * list of threads could not be read, or if the round has no observation because a thread did not stop in time.
- *   skipped  how many rounds the CPU time limit has caused to be skipped since rounds_take() last returned true
+ * Takes a round. Returns whether `late` and `skipped` were reported in the observations. Returns false if the list of
+ * threads could not be read, or if no thread was observed because a thread did not stop in time.
+ *   skipped  how many rounds the CPU time limit has prevented since rounds_take() last returned true
  *   rest_ns  for how many nanoseconds the CPU time limit made sampling pause before this round
  */
 bool rounds_take(struct rounds *rounds, const struct lateness *late, uint32_t skipped, uint64_t rest_ns);

@@ -1,6 +1,6 @@
 /*
- * One sample of a thread's stack. It says which thread a source (source.h) was asked to sample, and contains the
- * result.
+ * One sample of a thread's stack. A sample says which thread a source (source.h) was asked to sample. The sample also
+ * contains the result.
  */
 #ifndef RBDUMP_SAMPLE_H
 #define RBDUMP_SAMPLE_H

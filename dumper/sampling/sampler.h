@@ -25,8 +25,8 @@ void sampler_destroy(struct sampler *sampler); /* NULL is fine */
 void sampler_set_processing_thread(struct sampler *sampler, pid_t tid);
 
 /*
- * After this call, the sampler looks up stacks in `cache`. It also keeps old objects in `old`, so that they are not
- * copied again with each stack. `cache` and `old` must outlive the sampler.
+ * After this call, the sampler looks up stacks in `cache`. The sampler also keeps old objects in `old`, so that these
+ * objects are not copied again with each stack. `cache` and `old` must outlive the sampler.
  */
 void sampler_use_cache(struct sampler *sampler, struct stack_cache *cache, struct old_objects *old);
 

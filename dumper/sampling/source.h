@@ -49,7 +49,10 @@ extern const struct source source_unpaused;
  */
 extern const struct source source_asleep;
 
-/* A program in the kernel copies the stack of the running thread at each clock interrupt (kernel_sample.h). */
+/*
+ * A program in the kernel copies the stack of a running thread at a clock interrupt of the thread's CPU
+ * (kernel_sample.h).
+ */
 extern const struct source source_kernel;
 
 /* The sources that `rbdump record --mode` offers. The first source in the list is the default; NULL ends the list. */

@@ -61,8 +61,8 @@ enum cache_result stack_cache_find(struct stack_cache *cache, const struct colle
 void stack_cache_expire(struct stack_cache *cache);
 
 /*
- * How many times the cache was emptied because it was full. After the cache was emptied, a miss does not show that a
- * stack is new: the stack may have been in the cache before.
+ * How many times the cache was emptied because it was full. Once the cache has been emptied, a miss no longer shows
+ * that a stack is new. The stack may have been in the cache before.
  */
 uint64_t stack_cache_times_full(const struct stack_cache *cache);
 

@@ -44,8 +44,8 @@ enum copy_result {
 enum copy_way {
 	COPY_ONCE, /* the stack is copied once, in one system call */
 	/*
-	 * The stack is copied twice in one system call, the second time from the last byte range to the first. The two
-	 * copies must be equal.
+	 * The stack is copied twice in one system call. The second time, its byte ranges are copied in reverse order.
+	 * The two copies must be equal.
 	 */
 	COPY_TWICE,
 };

@@ -47,7 +47,7 @@ struct stack_copy {
 	/* how many bytes of ZJIT's frame struct are copied; 0 if this Ruby has no such struct */
 	uint32_t zjit_frame_length;
 	uint64_t collections;	   /* the address of the words that contain the state of the garbage collector */
-	size_t collections_length; /* the length of these words in bytes; 0 if Ruby has no such words */
+	size_t collections_length; /* the length in bytes of the words at `collections`; 0: this Ruby has none */
 	uint8_t *collections_data; /* room for a copy of the words at `collections` */
 
 	struct copy_beside beside[COPY_BESIDE_MAX]; /* the pieces that were passed to stack_copy_set_beside() */

@@ -23,8 +23,8 @@ struct stream_operations {
 	/* Tells the stream that the caller no longer needs the last observation and its sample. */
 	void (*done)(struct stream *stream);
 	/*
-	 * Call this function if names are found too late. For ten seconds after this call, a stream that takes rounds
-	 * begins a round only when done() has been called for all earlier observations with a sample.
+	 * Call this function if names are found too late. For ten seconds after this call, a new round begins only when
+	 * done() has been called for all earlier samples. This applies only to streams that take rounds.
 	 */
 	void (*keep_pace)(struct stream *stream);
 	/*
@@ -42,7 +42,7 @@ struct stream_operations {
 	void (*destroy)(struct stream *stream);
 };
 
-/* Each kind of stream is a struct whose first member is a `struct stream`. */
+/* Each kind of stream is a struct that begins with a `struct stream`. */
 struct stream {
 	const struct stream_operations *operations;
 };

@@ -58,8 +58,8 @@ struct switches_told switch_event_told(const struct switch_event *event);
 
 /*
  * Drops all earlier reports about a thread. Returns a mark. Pass this mark to switch_event_reported() to find out
- * whether the kernel has reported anything about the thread since this call. Makes no system call. The thread must be
- * watched.
+ * whether the kernel has reported anything about the thread since the mark was returned. Makes no system call. The
+ * thread must be watched.
  */
 uint64_t switch_event_mark(const struct switch_event *event);
 bool switch_event_reported(const struct switch_event *event, uint64_t mark);

@@ -75,7 +75,7 @@ struct time_choice {
 	uint32_t slot;
 	enum sample_state state; /* for a stack from a clock interrupt: SAMPLE_CPU or SAMPLE_GC */
 	/* The next two members are set only for the stack of a wait. */
-	unsigned int length; /* in which class the wait's length is */
+	unsigned int length; /* the class that the wait's length falls into */
 	int syscall;
 };
 

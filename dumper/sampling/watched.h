@@ -1,6 +1,5 @@
 /*
- * The threads of a target that a recording samples, with the data that is kept about each thread from one round to the
- * next.
+ * The threads of a target that a recording samples. For each thread, rbdump keeps some data from one round to the next.
  */
 #ifndef RBDUMP_WATCHED_H
 #define RBDUMP_WATCHED_H
@@ -32,7 +31,7 @@ struct watched {
 	 * previous check.
 	 */
 	bool guarded;
-	uint64_t mark; /* if `guarded`: the mark from just before the last check (switch_event_mark()) */
+	uint64_t mark; /* if `guarded`: the mark that was taken just before the last check (switch_event_mark()) */
 };
 
 /*
