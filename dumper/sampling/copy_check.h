@@ -15,14 +15,14 @@
 struct copy_check {
 	struct target *target;
 	/*
-	 * a snapshot of code and method entries; during a check, stack_copy_lay() lays a stack copy over this snapshot
+	 * A snapshot of code and method entries. During a check, stack_copy_lay() lays a stack copy over this snapshot.
 	 */
 	struct memory *memory;
 	struct ruby ruby;     /* reads through `memory` */
 	struct timespec read; /* when `memory` was created */
 	/*
 	 * Whether the innermost frame of the last stack agrees with the call that its caller is making. The verdict is
-	 * undecided if an earlier check has already found that this call and this frame agree.
+	 * undecided if an earlier check has already found this call and this frame to agree.
 	 */
 	enum call_site_verdict call_site;
 };

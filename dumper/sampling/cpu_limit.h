@@ -47,7 +47,7 @@ void cpu_limit_begin(struct cpu_limit *limit, double share, const struct timespe
 
 /*
  * Raises the budget by `share` times the time since the last update, but not above `share` times one second. Then
- * lowers the budget by the CPU time that was used since the last update. Returns how long sampling must pause, in
+ * lowers the budget by the CPU time that has been used since the last update. Returns how long sampling must pause, in
  * nanoseconds; 0 if the budget is not overspent.
  */
 long long cpu_limit_pause(struct cpu_limit *limit, double share, const struct timespec *now,

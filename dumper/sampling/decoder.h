@@ -1,9 +1,9 @@
 /*
  * Decodes the bytes of a sample into frames, names and a verdict.
  *
- * A decoder reads names, code and method entries while the target runs, and keeps them for many samples. Objects to
- * which a sample's stack refers may have been freed and replaced (REASON_COLLECTED), or moved (REASON_COMPACTED), since
- * the sample was taken. So a decoder returns frames only if there is proof that their names were right at the moment of
+ * A decoder reads names, code and method entries while the target runs, and keeps them for many samples. After a sample
+ * was taken, objects that its stack refers to may have been moved (REASON_COMPACTED), or freed and replaced
+ * (REASON_COLLECTED). So a decoder returns frames only if there is proof that their names were right at the moment of
  * the sample. The header ruby/resolve.h describes the possible proofs. For Ruby 2.1 and older, rbdump does not notice
  * freed objects, because it cannot read the state of the garbage collector.
  *
@@ -26,8 +26,8 @@ struct decoder *decoder_create(const struct session *session);
 void decoder_destroy(struct decoder *decoder); /* NULL is fine */
 
 /*
- * Drops the decoder's snapshot of the target. After this call, data is read from the target again, also through
- * decoder_ruby(). If out of memory, returns false and changes nothing.
+ * Drops the decoder's snapshot of the target. After this call, all data is read from the target again. This also
+ * applies to reads through decoder_ruby(). If out of memory, returns false and changes nothing.
  */
 bool decoder_look_again(struct decoder *decoder);
 
@@ -36,9 +36,9 @@ bool decoder_look_again(struct decoder *decoder);
  * call of decoder_decode(). That call drops all strings if they take too much memory. The verdict is the result of all
  * checks. For a sample from an unchecked source (source.h), some checks are omitted (`unchecked` in ruby/ruby.h). If
  * the names might have changed since the sample was taken, the result has no frames.
- *   holds  receives true if the stack is complete and no object could be freed or moved before the stack was decoded;
- *          otherwise false. If `*holds` is true, every stack with the same fingerprint has the same frames until the
- *          next collection (see collections_same_objects())
+ *   holds  receives true if the stack is complete, and if no object can have been freed or moved before the stack was
+ *          decoded. Otherwise receives false. If `*holds` is true, every stack with the same fingerprint has the same
+ *          frames until the next collection (see collections_same_objects())
  */
 struct trace_thread decoder_decode(struct decoder *decoder, const struct sample *sample, bool *holds);
 

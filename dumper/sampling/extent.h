@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /*
- * The size, in bytes, of the longest stack that is copied. This size is enough for 10,000 frames of ordinary methods.
+ * The maximum size, in bytes, of a stack that can be copied. This size is enough for 10,000 frames of ordinary methods.
  */
 #define STACK_COPY_MAX (4u << 20)
 
@@ -20,10 +20,10 @@ struct stack_extent {
 	uint64_t end;
 	uint64_t values_end;   /* the values to copy: [vm_stack, values_end) */
 	uint64_t frames_start; /* the frames to copy: [frames_start, end) */
-	unsigned int copies;   /* how many copies were taken since the extent was last reset (stack_copy.c) */
+	unsigned int copies;   /* how many copies have been taken since the extent was last reset (stack_copy.c) */
 };
 
-/* A range of other bytes of the target, which are copied after the stack, in the same system call. */
+/* Another range of the target's memory that is copied after the stack, in the same system call. */
 struct copy_beside {
 	uint64_t address;
 	uint32_t length;

@@ -1,7 +1,7 @@
 /*
  * A stream of observations (stream.h) that are made from the records of a program in the kernel. The observations
- * contain the stacks of threads at the interrupts of their CPU's clock, and the time lines of all threads
- * (time_line.h). No thread is stopped. The records of context switches do not wake rbdump.
+ * contain stacks that were copied at clock interrupts, and the time lines of all threads (time_line.h). No thread is
+ * stopped. Records of context switches do not wake rbdump.
  */
 #ifndef RBDUMP_KERNEL_STREAM_H
 #define RBDUMP_KERNEL_STREAM_H
@@ -24,9 +24,8 @@ struct kernel_stream_options {
 
 /*
  * Creates a stream. The session must outlive the stream. Fails if the kernel does not allow rbdump to sample, or if
- * this kernel cannot take samples. For the ten seconds after a call of keep_pace(), rbdump is woken for each stack that
- * was copied at an interrupt of the clock, however high the rate is. This is necessary because the kernel cannot wait
- * for rbdump.
+ * this kernel cannot take samples. For ten seconds after a call of keep_pace(), each stack that is copied at a clock
+ * interrupt wakes rbdump, however high the rate is. This is necessary because the kernel cannot wait for rbdump.
  */
 struct error *kernel_stream_create(const struct session *session, const struct kernel_stream_options *options,
 				   struct stream **ret);

@@ -12,7 +12,7 @@
 
 /* A thread. */
 struct kernel_follow {
-	/* the thread as it was when it was first in the list of threads; later, only the name is updated */
+	/* the thread as the list of threads first showed it; later, only the name is updated */
 	struct ruby_thread thread;
 	struct subject subject;
 	struct time_line line;
@@ -20,10 +20,10 @@ struct kernel_follow {
 	uint64_t since_ns;
 	uint32_t wait_slot; /* the stack of the wait that began at `wait_ns`; TIME_NONE: this stack was not copied */
 	uint64_t wait_ns;
-	uint32_t lost;	   /* `lost` of the last record of the thread that was taken (struct kernel_head) */
+	uint32_t lost;	   /* `lost` (struct kernel_head) of the last record that was taken for the thread */
 	unsigned int outs; /* how many waits began since the last kernel_threads_choose_waits() */
 	double chance;	   /* as in kernel_maps_set_chance() */
-	bool listed;	   /* the thread was in the list of threads that was read last */
+	bool listed;	   /* the thread was in the list of threads when the list was last read */
 	/* the thread and its time line have ended; the last pieces of the time line may still have to be taken */
 	bool ended;
 };
@@ -32,15 +32,15 @@ struct kernel_threads {
 	const struct session *session;
 	struct kernel_maps maps; /* set by the caller, before the list is read for the first time */
 	struct time_slots *slots;
-	struct memory *memory; /* the snapshot from which the list of threads is read */
+	struct memory *memory; /* the snapshot that the list of threads is read from */
 	struct ruby ruby;
 	struct kernel_follow *of;
 	size_t count, capacity;
 	uint64_t listed_ns;   /* when the list of threads was read last, by CLOCK_MONOTONIC */
 	uint64_t collections; /* how many garbage collections had begun when the list was read; 0: not known */
 	/*
-	 * The tid of a thread that has run, but has no entry. The list of threads is read again at `wanted_ns`. If
-	 * `wanted_ns` is 0, rbdump does not search for such a thread.
+	 * The tid of a thread that has run but has no entry in `of`. To find this thread, rbdump reads the list of
+	 * threads again at `wanted_ns`. If `wanted_ns` is 0, rbdump does not search for a thread.
 	 */
 	pid_t wanted;
 	uint64_t wanted_ns;
@@ -52,24 +52,24 @@ bool kernel_threads_init(struct kernel_threads *threads, const struct session *s
 void kernel_threads_clear(struct kernel_threads *threads);
 
 /*
- * Reads the list of threads if the last list is at least one second old, or if a thread without an entry has run.
- * Otherwise does nothing. Begins to follow new threads, and notes which threads have ended. This call can move entries
+ * Reads the list of threads, begins to follow new threads, and notes which threads have ended. Does nothing if the last
+ * list is less than one second old and rbdump is not searching for a thread (see `wanted`). This call can move entries
  * in memory, so pointers to entries become invalid. If the list cannot be read because it is being changed, `threads`
  * keeps its entries.
  */
 void kernel_threads_keep(struct kernel_threads *threads, uint64_t now_ns);
 
 /*
- * Forgets the threads that have ended. Call this function after the pieces of their time lines were taken. This call
- * can move entries in memory, so pointers to entries become invalid.
+ * Forgets the threads that have ended. Call this function after the pieces of these threads' time lines have been
+ * taken. This call can move entries in memory, so pointers to entries become invalid.
  */
 void kernel_threads_sweep(struct kernel_threads *threads);
 
 /*
- * Call this function before pieces are taken, if records were lost. For each thread of which records were lost since
- * the last record that was taken, marks the time from that record to `until_ns`.
- *   until_ns  by CLOCK_MONOTONIC; all earlier records were taken
- *   is_now    `until_ns` is now: corrects what these threads do from then on
+ * If records were lost, call this function before taking pieces. For each thread, checks whether records were lost
+ * after the last record that was taken. If so, marks the time from that record to `until_ns` as lost.
+ *   until_ns  by CLOCK_MONOTONIC; all earlier records have been taken
+ *   is_now    whether `until_ns` is the current time; if so, also corrects the current states of these threads
  */
 void kernel_threads_lose(struct kernel_threads *threads, uint64_t until_ns, bool is_now);
 
@@ -84,8 +84,8 @@ void kernel_threads_want(struct kernel_threads *threads, pid_t tid);
 void kernel_threads_end(struct kernel_threads *threads, struct kernel_follow *follow, uint64_t time_ns);
 
 /*
- * Finds the thread that has this tid, that rbdump already followed at `time_ns`, and that has not ended. Returns NULL
- * if there is no such thread.
+ * Finds the thread with this tid that has not ended and that rbdump was already following at `time_ns`. Returns NULL if
+ * there is no such thread.
  */
 struct kernel_follow *kernel_threads_find(const struct kernel_threads *threads, pid_t tid, uint64_t time_ns);
 

@@ -1,12 +1,12 @@
 /*
- * Frames that rbdump knows from earlier stacks. Four values determine what a frame is: its code, the flags of its
- * environment, the method entry to which its environment leads, and whether the frame has a pc. A frame is known if a
- * frame with the same four values was checked before, and if the code and the method entry are old objects
- * (old_objects.h). A known frame is not checked again, and its objects are not copied again.
+ * Frames that rbdump knows from earlier stacks. A frame is identified by four values: its code, the flags of its
+ * environment, the method entry that its environment leads to, and whether the frame has a pc. A frame is known if a
+ * frame with the same four values was checked before. In addition, the code and the method entry of a known frame must
+ * be old objects (old_objects.h). A known frame is not checked again, and its objects are not copied again.
  *
- * A frame can be known only if all environments that lead to its method entry are on the stack. In addition, the slots
- * of these environments must contain the method entry itself, or nothing. The two innermost frames of a stack are never
- * known, because the call site between them is checked each time (ruby/call_site.h).
+ * A frame can be known only if all environments that lead to its method entry are on the stack. In addition, the
+ * ME_CREF slot of each of these environments must contain the method entry itself, or must be empty. The two innermost
+ * frames of a stack are never known, because the call site between them is checked each time (ruby/call_site.h).
  *
  * From Ruby's sources, 2.4 to 4.0.5: see ruby/frame.h. In older versions of Ruby, no frame is ever known.
  *
@@ -26,16 +26,18 @@ void known_frames_destroy(struct known_frames *known); /* NULL is fine */
 /* Forgets all frames. */
 void known_frames_forget(struct known_frames *known);
 
-/* Finds out which frames of a copy of a whole stack are known. If out of memory, finds no known frame. */
+/* Finds out which frames of a copy of a whole stack are known. If out of memory, finds no known frames. */
 void known_frames_find(struct known_frames *known, const struct stack_copy *copy);
 
-/* Returns the frames that known_frames_find() has found. The pointer is valid until known_frames_destroy(). */
+/*
+ * Returns the frames that known_frames_find() has found. The pointer is valid until known_frames_destroy() is called.
+ */
 const struct known_stack *known_frames_found(const struct known_frames *known);
 
 /*
- * Makes a frame known. The frame must be in a copy of a whole stack, and must be a frame of Ruby code or of a C function.
- * The frame must have been walked and checked, and must not be known yet. Its code and its method entry must be old
- * objects. If there is no room, forgets all other frames.
+ * Adds a frame to the known frames. The frame must be in a copy of a whole stack, and must be a frame of Ruby code or
+ * of a C function. The frame must have been walked and checked, and must not be known yet. Its code and its method
+ * entry must be old objects. If there is no room, forgets all other frames.
  */
 void known_frames_add(struct known_frames *known, const struct stack_copy *copy, const struct frame *frame);
 

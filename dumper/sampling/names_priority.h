@@ -1,11 +1,11 @@
 /*
  * The priority of the thread that finds names. On a busy machine, this thread must get a CPU soon after a sample was
  * taken. Otherwise, a garbage collection may begin before the names are found, or there may be no room for more
- * samples. So the thread that finds names has a real-time priority (base/priority.h), which is lower than the priority
- * of the thread that takes samples. The thread keeps its real-time priority only as long as its CPU time is within a
- * limit. The limit is the CPU time that all sampling may use, but at most a tenth of one CPU. When this CPU time is
- * used up, the thread gets an ordinary priority. It gets the real-time priority back when some CPU time is available
- * again.
+ * samples. So the thread that finds names has a real-time priority (base/priority.h). The thread that takes samples has
+ * a higher real-time priority. The thread that finds names keeps its real-time priority only as long as its CPU time is
+ * within a limit. The limit is the CPU time that all sampling may use together, but never more than a tenth of one CPU.
+ * When the thread has used up this CPU time, it gets an ordinary priority. The thread gets its real-time priority back
+ * when some CPU time is available again.
  *
  * Only the thread that finds names may call these functions.
  */
@@ -25,8 +25,8 @@ struct names_priority {
 };
 
 /*
- * Gives the thread the priority that it may have now. Call this function often. It does nothing if less than a
- * millisecond has passed since it last checked the CPU time.
+ * Gives the thread a real-time priority if its CPU time is within the limit, and otherwise its original priority. Call
+ * this function often. The function does nothing if it checked the CPU time less than a millisecond ago.
  *   share  the limit of CPU time, as a share of one CPU
  */
 void names_priority_keep(struct names_priority *priority, double share);

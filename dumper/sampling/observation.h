@@ -26,15 +26,14 @@ struct observation {
 	/* There was no room for the sample (sampling/observation_queue.h): `sample` is NULL. */
 	bool lost;
 	/*
-	 * The thread sleeps, and no earlier sample of this thread was passed on with its stack. If there is no room for
-	 * the sample, the observation is left out. A later observation then also stands for the time of this
-	 * observation.
+	 * The thread sleeps, and no stack of this thread has been added to the queue yet. If there is no room for the
+	 * sample, the observation is left out. A later observation then also stands for the time of this observation.
 	 */
 	bool optional;
 	/*
-	 * Set only by the kernel stream. `keeps`: the stack is stored in slot `kept`, and is not counted. `of_kept`:
-	 * the observation has the stack that is stored in slot `kept`; if `kept` is TIME_NONE, the observation has no
-	 * stack (sampling/time_line.h).
+	 * Set only by the kernel stream. `keeps`: the stack is only stored in slot `kept`, and the observation is not
+	 * counted. `of_kept`: the stack of the observation is the stack in slot `kept`. If `of_kept` is set and `kept`
+	 * is TIME_NONE, the observation has no stack (sampling/time_line.h).
 	 */
 	bool keeps, of_kept;
 	uint32_t kept;
@@ -54,8 +53,8 @@ struct observation {
 	/* The list of threads could not be read, so the observation has no thread. */
 	bool no_list;
 	/*
-	 * This observation ends the round. Such an observation has no thread, except in a quiet round in which a thread
-	 * ran.
+	 * This observation ends the round. In a quiet round in which a thread ran, this observation is also about that
+	 * thread. In all other rounds, the observation that ends the round has no thread.
 	 */
 	bool end_of_round;
 	/* The round was quiet: all threads without an observation in this round have slept since the previous round. */

@@ -2,10 +2,10 @@
  * A queue of observations. The sampling thread adds observations; the processing thread removes them, and finds the
  * names for their stacks.
  *
- * The sampling thread waits for the processing thread only if the queue is full of observations, or in
- * observation_queue_wait_for_room() and observation_queue_wait_for_pace(). The queue keeps copies of the samples, in a
- * buffer of a fixed size. If the buffer has no room for a sample, the sample is lost, and observation_queue_add()
- * returns false.
+ * Usually, the sampling thread does not wait for the processing thread. It waits only if the queue is full of
+ * observations, or in observation_queue_wait_for_room() and observation_queue_wait_for_pace(). The queue keeps copies
+ * of the samples, in a buffer of a fixed size. If the buffer has no room for a sample, the sample is lost, and
+ * observation_queue_add() returns false.
  */
 #ifndef RBDUMP_OBSERVATION_QUEUE_H
 #define RBDUMP_OBSERVATION_QUEUE_H
@@ -16,7 +16,7 @@ struct observation_queue;
 
 /*
  * Creates a queue with room for `bytes` bytes of samples. Returns NULL if out of memory.
- *   again  whether the stacks of the samples will be walked again, after the walk that was part of their check
+ *   again  whether the stacks of the samples will be walked again; the first walk is part of their check
  */
 struct observation_queue *observation_queue_create(size_t bytes, bool again);
 void observation_queue_destroy(struct observation_queue *queue); /* NULL is fine */
@@ -58,9 +58,9 @@ void observation_queue_end(struct observation_queue *queue);
 /* ---- Functions for the processing thread */
 
 /*
- * Waits for the next observation, and returns it. The observation is valid until observation_queue_done(). Returns NULL
- * if there will be no more observations (`*timed_out` is false), or if no observation came in time (`*timed_out` is
- * true).
+ * Waits for the next observation, and returns it. The observation is valid until observation_queue_done() is called. If
+ * there will be no more observations, returns NULL and sets `*timed_out` to false. If no observation arrives before
+ * `until`, returns NULL and sets `*timed_out` to true.
  *   until  when to stop waiting, by CLOCK_MONOTONIC. If `until` is NULL, there is no time limit, and `timed_out` can
  *          also be NULL
  */

@@ -1,12 +1,13 @@
 /*
- * The bytes of old objects to which stacks refer: code, method entries and their definitions, and environments. Only a
- * major collection frees an old object (ruby/collections.h). So until the next major collection begins, an old object
- * need not be copied again with each stack: the bytes that were kept are still right.
+ * The bytes of old objects that stacks refer to: code, method entries and their definitions, and environments. Only a
+ * major collection frees an old object (ruby/collections.h). So the kept bytes of an old object stay right until the
+ * next major collection begins. Until then, the object need not be copied again with each stack.
  *
  * A program can change an object in place, for example when it redefines a method. The state of the garbage collector
  * does not show such a change. So the caller must call old_objects_forget() from time to time.
  *
- * A struct old_objects is a table of these bytes. It belongs to the thread of rbdump that takes samples.
+ * A struct old_objects is a table of the bytes of old objects. The table belongs to the thread of rbdump that takes
+ * samples.
  */
 #ifndef RBDUMP_OLD_OBJECTS_H
 #define RBDUMP_OLD_OBJECTS_H
@@ -25,21 +26,21 @@ void old_objects_destroy(struct old_objects *objects);		     /* NULL is fine */
 void old_objects_forget(struct old_objects *objects);
 
 /*
- * Tells the table at which moment the next stack was copied. Forgets all objects if other objects may have taken their
- * place by that moment.
- *   then  the state of the garbage collector at that moment
+ * Tells the table at which moment a stack was copied. Call this function before the table is searched for the objects
+ * or frames of this stack. Forgets all objects if other objects may have taken their place before the stack was copied.
+ *   then  the state of the garbage collector when the stack was copied
  */
 void old_objects_at(struct old_objects *objects, const struct collections *then);
 
 /*
- * Returns the bytes of an object at the moment that was passed to old_objects_at(). Returns NULL if the table does not
- * have the object, or has less than `length` bytes of the object. The bytes are valid until the next call of
+ * Returns the bytes that an object had at the moment that was passed to old_objects_at(). Returns NULL if the table
+ * does not have the object, or has less than `length` bytes of the object. The bytes are valid until the next call of
  * old_objects_keep(), old_objects_at() or old_objects_forget().
  */
 const uint8_t *old_objects_find(const struct old_objects *objects, uint64_t address, size_t length);
 
 /*
- * Keeps those objects of a copy that are old. Call this function only after the copy was checked. The words of a torn
+ * Adds the old objects of a copy to the table. Call this function only after the copy was checked. The words of a torn
  * stack may lead to an object that is being freed because nothing refers to it any more.
  *   then, now  the states of the garbage collector before and after the objects were copied
  */
@@ -52,29 +53,29 @@ void old_objects_keep(struct old_objects *objects, const struct stack_copy *copy
  */
 void old_objects_look(struct old_objects *objects, const struct stack_copy *copy);
 
-/* Returns the frames that old_objects_look() has found. The pointer is valid until old_objects_destroy(). */
+/* Returns the frames that old_objects_look() has found. The pointer is valid until old_objects_destroy() is called. */
 const struct known_stack *old_objects_frames(const struct old_objects *objects);
 
 /*
- * Notes the frames of a stack that was checked. The last call of old_objects_look() must have been for this stack. From
- * now on, these frames are known. The table also remembers that the code and the method entry of such a frame can
- * belong to the same frame, so this is not checked again. A frame is noted only if its code and its method entry were
- * already in the table at `read_ns`.
+ * Notes the frames of a checked stack. The last call of old_objects_look() must have been for this stack. From now on,
+ * these frames are known. The table also remembers that the code and the method entry of such a frame can belong to the
+ * same frame. So this pair is not checked again. A frame is noted only if its code and its method entry were already in
+ * the table at `read_ns`.
  *   read_ns  when the oldest bytes for the check were read, by CLOCK_MONOTONIC
  */
 void old_objects_note_checked(struct old_objects *objects, const struct stack_copy *copy, const struct stack *stack,
 			      uint64_t read_ns);
 
 /*
- * Notes that the call that `caller` is making agrees with `callee`. These two frames are the innermost frames of a
- * stack. Does nothing if the code of `caller` or the method entry of `callee` was not yet in the table at `read_ns`.
+ * Notes that the call that `caller` is making agrees with `callee`. These are the two innermost frames of a stack. Does
+ * nothing if the code of `caller` or the method entry of `callee` was not yet in the table at `read_ns`.
  */
 void old_objects_note_call(struct old_objects *objects, const struct frame *caller, const struct frame *callee,
 			   uint64_t read_ns);
 
 /*
  * Returns the notes that old_objects_note_checked() and old_objects_note_call() have made about code. The pointer is
- * valid until old_objects_destroy().
+ * valid until old_objects_destroy() is called.
  */
 const struct checked_code *old_objects_checked(const struct old_objects *objects);
 

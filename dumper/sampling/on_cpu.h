@@ -1,9 +1,9 @@
 /*
  * Tells whether a thread is still running. While a thread is watched, the kernel reports each context switch of the
- * thread in shared memory (sampling/switch_events.h). As long as there is no report, no system call is needed. Each
- * report slows the thread down, so a thread is watched only if it has run for a while and has few context switches. The
- * function on_cpu_init() calls switch_events_prepare(). If this call succeeds, each context switch on the machine takes
- * a little longer until on_cpu_clear() is called.
+ * thread in shared memory (sampling/switch_events.h). As long as there is no report, rbdump needs no system call to
+ * check the thread. Each report slows the thread down. So a thread is watched only if it has run for a while and has
+ * few context switches. The function on_cpu_init() calls switch_events_prepare(). If this call succeeds, each context
+ * switch on the machine takes a little longer until on_cpu_clear() is called.
  *
  * A struct on_cpu belongs to one thread of rbdump at a time.
  */
@@ -31,8 +31,8 @@ struct on_cpu {
 
 /*
  * Initializes `on_cpu`, which does not refer to any thread yet. This call can take about 10 ms.
- *   undisturbed  false if the source stops the thread for each sample. No thread is watched then, because each sample
- *                would cause a report
+ *   undisturbed  false if the source stops the thread for each sample. In that case, no thread is watched, because each
+ *                sample would cause a report
  */
 void on_cpu_init(struct on_cpu *on_cpu, bool undisturbed);
 void on_cpu_clear(struct on_cpu *on_cpu);
@@ -42,7 +42,7 @@ void on_cpu_forget(struct on_cpu *on_cpu);
 
 /*
  * Whether a thread is runnable: it runs, or it waits for a CPU. A thread is identified only by its `tid`. So after a
- * thread has ended, the caller must call on_cpu_forget() before it passes the same `tid` for another thread.
+ * thread has ended, the caller must call on_cpu_forget() before passing the same `tid` for another thread.
  */
 bool on_cpu_runs(struct on_cpu *on_cpu, pid_t tid, const struct task *task);
 

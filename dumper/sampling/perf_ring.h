@@ -1,6 +1,6 @@
 /*
- * Events that the kernel reports in shared memory (perf_event_open(2)). Reading these reports takes no system call.
- * Only this module opens such events.
+ * Events that the kernel reports in shared memory (perf_event_open(2)). Reading these reports requires no system call.
+ * Only this module opens events that are reported in shared memory.
  *
  * A ring belongs to one thread of rbdump at a time.
  */
@@ -25,7 +25,7 @@ struct perf_ring {
  *   attributes  the caller sets the members that say what to report, and leaves all other members zero. This function
  *               sets some of the other members
  *   tid, cpu    as in perf_event_open(2)
- *   bytes       the room for records, in bytes: a power of two that is also a multiple of the page size
+ *   bytes       how many bytes of records the ring has room for: a power of two, and a multiple of the page size
  */
 bool perf_ring_open(struct perf_event_attr *attributes, pid_t tid, int cpu, size_t bytes, struct perf_ring *ret);
 
@@ -41,7 +41,7 @@ void perf_ring_close(struct perf_ring *ring); /* a ring that is already closed i
 struct perf_told {
 	unsigned int type; /* PERF_RECORD_...; 0: the record had an impossible size, and all records were dropped */
 	unsigned int misc;
-	/* the 4 bytes after the record's header: a pid in most record types; 0: the record has no such bytes */
+	/* the 4 bytes after the record's header, which are a pid in most record types; 0 if there are no such bytes */
 	pid_t pid;
 };
 

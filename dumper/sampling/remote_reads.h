@@ -1,9 +1,9 @@
 /*
- * Decides whether to read a running thread "remotely", that is, from a CPU other than its own (source_unpaused.c). If
+ * Decides whether to read the stack of a running thread "remotely", that is, from another CPU (source_unpaused.c). If
  * the stack is in the cache, a remote read is enough. With a remote read, the target loses less time, because rbdump
  * does not move to the thread's CPU. But a stack that is not in the cache must be read again on the thread's CPU. By
- * then, the thread has gone on, and the new stack may be gone. So with remote reads, new stacks are sampled too rarely.
- * For this reason, remote reads are allowed only while hardly any stack is new.
+ * then, the thread has continued to run, and the new stack may be gone. So with remote reads, new stacks are sampled
+ * too rarely. For this reason, remote reads are allowed only while hardly any stack is new.
  *
  * A struct remote_reads belongs to one thread of rbdump.
  */
@@ -16,10 +16,10 @@
 struct remote_reads {
 	unsigned int in_a_row;	      /* how many stacks in a row were in the cache, up to the latest stack */
 	unsigned int wanted_in_a_row; /* how large `in_a_row` must be before remote reads are allowed */
-	/* how many samples have tried a remote read since a remote read was last omitted on purpose */
+	/* how many remote reads have been tried since a remote read was last omitted on purpose */
 	unsigned int since_plain;
 	uint64_t plain_ns;  /* when a remote read was last omitted on purpose */
-	unsigned int found; /* how many remote reads found a cached stack since `wanted_in_a_row` changed */
+	unsigned int found; /* how many remote reads have found a cached stack since `wanted_in_a_row` changed */
 };
 
 void remote_reads_init(struct remote_reads *reads);
@@ -40,7 +40,7 @@ void remote_reads_found(struct remote_reads *reads);
  */
 void remote_reads_taken(struct remote_reads *reads, bool is_known, bool in_vain);
 
-/* Resets `in_a_row`. Call this function after the cache was emptied. */
+/* Resets `in_a_row`. Call this function when the cache has been emptied. */
 void remote_reads_forget(struct remote_reads *reads);
 
 #endif

@@ -1,10 +1,10 @@
 /*
  * Rounds of sampling. In each round, rbdump observes every Ruby thread of a target.
  *
- * A round first reads the list of threads. Then, for each thread, it reads the state that Ruby notes, the state that
- * the kernel reports, and the stack. The stack of a sleeping thread is copied without stopping the thread. If a
- * sleeping thread has not run since the previous round, its stack is not copied again. A running thread is sampled by
- * the source that `struct rounds_options` names. A quiet round (quiet.h) reads less.
+ * At the beginning of a round, rbdump reads the list of threads. For each thread, rbdump then reads the state that Ruby
+ * notes, the state that the kernel reports, and the stack. The stack of a sleeping thread is copied without stopping
+ * the thread. If a sleeping thread has not run since the previous round, its stack is not copied again. A running
+ * thread is sampled by the source that `struct rounds_options` names. A quiet round (quiet.h) reads less.
  *
  * A struct rounds belongs to one thread of rbdump at a time.
  */
@@ -30,23 +30,23 @@ void rounds_destroy(struct rounds *rounds); /* NULL is fine */
 /* Call this function in the thread that will take the rounds, before the first round. */
 void rounds_enter(struct rounds *rounds);
 
-/* How late sampling is when a round begins. Both counts apply to each thread of the target. */
+/* How late sampling is when a round begins. The numbers `late` and `missed` apply to each thread of the target. */
 struct lateness {
 	uint32_t late;	 /* how many samples are late: all missed samples, and the sample of this round if it is late */
-	uint32_t missed; /* how many samples were missed before this round, and so are not taken at all */
+	uint32_t missed; /* how many samples were missed before this round, and so are never taken */
 };
 
 /*
- * Takes a round. Returns whether `late` and `skipped` were reported in the observations. They were not reported if the
- * list of threads could not be read, or if the round has no observation because a thread did not stop in time.
- *   skipped  how many rounds were skipped, because of the CPU time limit, since rounds_take() last returned true
- *   rest_ns  for how many nanoseconds sampling paused before this round, because of the CPU time limit
+ * Takes a round. Returns whether `late` and `skipped` were reported in the observations. Returns false if the list of
+ * threads could not be read, or if no thread was observed because a thread did not stop in time.
+ *   skipped  how many rounds the CPU time limit has prevented since rounds_take() last returned true
+ *   rest_ns  for how many nanoseconds the CPU time limit made sampling pause before this round
  */
 bool rounds_take(struct rounds *rounds, const struct lateness *late, uint32_t skipped, uint64_t rest_ns);
 
 /*
- * Whether a thread of the target did not stop in time. Such a thread stays traced by the thread of rbdump that tried to
- * stop it. Tracing ends when that thread of rbdump ends.
+ * Whether a thread of the target did not stop in time. The rbdump thread that tried to stop such a thread goes on
+ * tracing it. The tracing ends when that rbdump thread ends.
  */
 bool rounds_are_stuck(const struct rounds *rounds);
 

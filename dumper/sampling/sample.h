@@ -1,6 +1,6 @@
 /*
- * One sample of a thread's stack. It says which thread a source (source.h) was asked to sample, and contains the
- * result.
+ * One sample of a thread's stack. A sample says which thread a source (source.h) was asked to sample. The sample also
+ * contains the result.
  */
 #ifndef RBDUMP_SAMPLE_H
 #define RBDUMP_SAMPLE_H
@@ -37,7 +37,7 @@ struct sample_stop {
 	const struct layout_window *window;
 	struct user_regs_struct registers; /* the registers at the last stop, before any step */
 	bool has_registers;		   /* whether `registers` are set */
-	bool stuck;  /* the thread did not stop in time; it stays traced until rbdump's sampling thread ends */
+	bool stuck;  /* the thread did not stop in time, and stays traced until rbdump's sampling thread ends */
 	bool reaped; /* the thread ended while it was traced, and rbdump has reaped it (tracee.h) */
 	/* if `reaped`: the status from waitpid(); waitpid() returns this status only once */
 	int status;
@@ -52,8 +52,8 @@ struct sample_cache {
 	/* if CACHE_HIT: the stack was not checked again, and `copy` may lack the stack's objects */
 	enum cache_result result;
 	/*
-	 * The stack was read from another CPU, and matches an entry. If only a stale entry matches, the caller must
-	 * check that the stack still decodes to the same frames.
+	 * The stack was read from another CPU, and matches an entry of the cache. If only a stale entry matches, the
+	 * caller must check that the stack still decodes to the same frames.
 	 */
 	bool remote;
 	bool collecting;      /* whether Ruby was running its garbage collector */
@@ -71,24 +71,26 @@ struct sample_effort {
 	bool off_cpu; /* rbdump could not move to the thread's CPU */
 };
 
-/* The result of one sample. */
+/* One sample, with its result. */
 struct sample {
 	const struct source *source;
 	pid_t tid;
 	uint64_t thread, ec;
 	struct timespec time;	 /* when the sample began (CLOCK_REALTIME) */
-	uint64_t began_ns;	 /* when the last try began to copy (CLOCK_MONOTONIC) */
+	uint64_t began_ns;	 /* when the last try began to copy the stack (CLOCK_MONOTONIC) */
 	struct stack_copy *copy; /* the last copy of the stack */
 	bool copied;		 /* whether `copy` contains the whole stack */
-	/* all frames of `copy` were checked; for a cache hit: all frames of an equal stack were checked earlier */
+	/*
+	 * All frames of `copy` were checked. If the stack is a cache hit, an equal stack was checked earlier instead.
+	 */
 	bool checked;
 	/*
 	 * if `checked`: the frames; NULL if they must be walked again, or are not needed. The frames belong to the
 	 * sampler
 	 */
 	const struct stack *walked;
-	bool gone;	    /* the thread has ended; there is no stack */
-	bool no_stack;	    /* the thread has not begun, or is about to end; there is no stack */
+	bool gone;	    /* the thread has ended, so there is no stack */
+	bool no_stack;	    /* the thread has not begun or is about to end, so there is no stack */
 	enum reason reason; /* why the source rejects the sample; REASON_NONE: the source accepts it */
 	struct sample_stop stop;
 	struct sample_cache cache;

@@ -1,8 +1,8 @@
 /*
  * Takes samples of a running target. A sampler contains the data that sources keep from one sample to the next.
  *
- * A sampler belongs to the thread of rbdump that calls sampler_enter(). The sampler moves this thread to the CPU on
- * which the source is to run.
+ * A sampler belongs to the thread of rbdump that calls sampler_enter(). The sampler moves this thread to a CPU that
+ * suits the source.
  */
 #ifndef RBDUMP_SAMPLER_H
 #define RBDUMP_SAMPLER_H
@@ -19,14 +19,14 @@ void sampler_destroy(struct sampler *sampler); /* NULL is fine */
 
 /*
  * Sets the tid of the thread of rbdump that processes the samples. From now on, the sampler keeps that thread off the
- * target's CPU. The function sampler_destroy() lets that thread run again on all CPUs on which the caller of
- * sampler_create() was allowed to run.
+ * target's CPU. After sampler_destroy(), that thread can run again on every CPU that the caller of sampler_create() was
+ * allowed to use.
  */
 void sampler_set_processing_thread(struct sampler *sampler, pid_t tid);
 
 /*
- * From now on, stacks are looked up in `cache`, and old objects are kept in `old` instead of being copied with each
- * stack. `cache` and `old` must outlive the sampler.
+ * After this call, the sampler looks up stacks in `cache`. The sampler also keeps old objects in `old`, so that these
+ * objects are not copied again with each stack. `cache` and `old` must outlive the sampler.
  */
 void sampler_use_cache(struct sampler *sampler, struct stack_cache *cache, struct old_objects *old);
 

@@ -6,9 +6,9 @@
 
 /* What source_paused does with a thread that was stopped in a torn window. */
 enum on_torn {
-	ON_TORN_STEP,	/* steps the thread out of the window, then copies */
+	ON_TORN_STEP,	/* steps the thread out of the window, then copies the stack */
 	ON_TORN_AGAIN,	/* lets the thread go on, and stops it again a moment later */
-	ON_TORN_REPORT, /* copies, and reports the stack as torn */
+	ON_TORN_REPORT, /* copies the stack, and reports it as torn */
 	ON_TORN_DROP,	/* rejects the sample */
 	ON_TORN_WAYS
 };

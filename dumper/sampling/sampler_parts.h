@@ -41,28 +41,28 @@ enum cache_result sampler_look_up(struct sampler *sampler, struct sample *sample
 
 /*
  * Checks the innermost `frames` frames of the copied stack with copy_check_run(). Sets the `reason` of the sample to
- * what is wrong. Call this function only while `reason` is REASON_NONE, because the call overwrites it.
+ * what is wrong. Call this function only while `reason` is REASON_NONE, because the call overwrites `reason`.
  */
 void sampler_check(struct sampler *sampler, struct sample *sample, size_t frames);
 
-/* Copies the objects to which the innermost `frames` frames of the copied stack refer. */
+/* Copies the objects that the innermost `frames` frames of the copied stack refer to. */
 void sampler_copy_frames(struct sampler *sampler, struct sample *sample, size_t frames);
 
 /*
- * Like sampler_copy_frames(), but for all frames of a sleeping thread. No collection frees the objects, because the
+ * Like sampler_copy_frames(), but for all frames of a sleeping thread. No collection can free the objects, because the
  * sleeping thread refers to them.
  */
 void sampler_copy_held(struct sampler *sampler, struct sample *sample);
 
 /*
- * Copies the objects to which the frames of the copied stack refer, while the target runs. If a collection has begun
+ * Copies the objects that the frames of the copied stack refer to, while the target runs. If a collection has begun
  * since the stack was copied, sets the `reason` of the sample, because the objects may be gone.
  */
 void sampler_copy_objects(struct sampler *sampler, struct sample *sample);
 
 /*
  * Notes why a try was rejected, and sleeps for `pause_ns` before the next try. During this sleep, the sampled thread
- * can run even if it was waiting for the CPU on which the calling thread runs.
+ * can run even if it needs the CPU of the calling thread.
  */
 void sample_try_again(struct sample *sample, long pause_ns);
 

@@ -18,8 +18,8 @@ struct sampling_loop_options {
 
 /*
  * Creates a sampling loop. The session must outlive the loop. Returns NULL if out of memory. The stream's end() returns
- * true if the loop has ended only because a thread of the target did not stop in time. Such a thread stays traced until
- * the sampling thread has ended (target/tracee.h). So after end() has returned true, call begin() again, which runs the
+ * true if a thread of the target did not stop in time and the loop had no other reason to end. Such a thread stays
+ * traced until the sampling thread has ended (target/tracee.h). So if end() returns true, call begin() again to run the
  * loop in a new thread.
  */
 struct stream *sampling_loop_create(const struct session *session, const struct sampling_loop_options *options);

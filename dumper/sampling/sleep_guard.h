@@ -7,7 +7,7 @@
 
 #include "sampling/watched.h"
 
-/* If at most this many threads sleep, they are not watched, but checked one by one. */
+/* If at most this many threads sleep, they are checked one by one instead of being watched. */
 #define SLEEP_GUARD_FEW 4u
 
 struct sleep_guard {
@@ -15,9 +15,9 @@ struct sleep_guard {
 	size_t nr_opened;	      /* how many threads the guard began to watch in this round */
 	/* how many threads were awake at their check in this round, or had run since their previous check */
 	size_t nr_awake;
-	double mean_awake; /* the mean of `nr_awake` per period of sampling over about the last third of a second */
+	double mean_awake; /* the mean of `nr_awake` per sampling period, over about the last third of a second */
 	uint64_t mean_ns;  /* when `mean_awake` was last updated: ns since `origin` (sampling/rounds.h) */
-	bool restless;	   /* so many threads wake up that watching is of no use */
+	bool restless;	   /* so many threads wake up that watching is useless */
 	bool woken;	   /* a watched thread may have run since all threads were last checked */
 };
 
@@ -32,14 +32,15 @@ void sleep_guard_begin_round(struct sleep_guard *guard);
 /*
  * Ends a round in which all threads were checked.
  *   now_ns     the current time, in ns since `origin` (sampling/rounds.h)
- *   period_ns  the period of sampling
+ *   period_ns  the sampling period
  */
 void sleep_guard_end_round(struct sleep_guard *guard, struct watched_list *list, uint64_t now_ns, uint64_t period_ns);
 
 /*
  * Notes that a thread was checked. `same` says whether the thread is asleep and has not run since its previous check.
- * Begins to watch a thread that has slept for a while. If `same` is true, and the thread was already watched before
- * this call, sets `guarded` of the thread, because no wake-up can have been missed. Otherwise clears `guarded`.
+ * Begins to watch a thread that has slept for a while. Sets the `guarded` flag of the thread if `same` is true and the
+ * thread was already watched before this call. In all other cases, clears the flag. The flag means that no wake-up of
+ * the thread can have been missed.
  */
 void sleep_guard_note(struct sleep_guard *guard, struct watched_list *list, struct watched *watched, bool same);
 

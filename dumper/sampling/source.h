@@ -1,8 +1,8 @@
 /*
  * A source: one way to copy the stack of a thread. The source decides when the copy is checked, because the source can
  * replace a bad copy with a new one. If a source leaves the check to a later step, the decoder checks the copy when it
- * finds the names (decoder.h). For a copy from an `unchecked` source, the decoder omits some checks. All later steps
- * are the same for all sources: the names are found, and the samples are counted or recorded.
+ * finds the names (decoder.h). For a copy from an `unchecked` source, the decoder omits some checks. All later steps,
+ * such as finding names and counting or recording samples, are the same for all sources.
  *
  * Each file that implements sources defines one or more `struct source` (source_paused.c, source_unpaused.c).
  */
@@ -16,7 +16,7 @@ struct sampler;
 struct source {
 	const char *name;
 	bool pauses;	/* the source stops the thread */
-	bool retries;	/* the source reads a running thread again until two copies agree or the budget is spent */
+	bool retries;	/* the source reads a running thread's stack until two copies agree or the budget is spent */
 	bool unchecked; /* the source does not check whether the copy is consistent */
 	bool in_kernel; /* the kernel decides when a sample is taken (kernel_sample.h), so `take` is NULL */
 	/*
@@ -28,9 +28,9 @@ struct source {
 };
 
 /*
- * Stops the thread, and copies its stack once; `on_torn` says what to do in a torn window (sampler_options.h). If the
- * copy is inconsistent, stops the thread and copies again. Before the first stop, reads the stack once and drops that
- * copy, so that the read during the stop is faster.
+ * Stops the thread, and copies its stack once. The option `on_torn` says what to do in a torn window
+ * (sampler_options.h). If the copy is inconsistent, stops the thread and copies the stack again. Before the first stop,
+ * reads the stack once and drops that copy, so that the read during the stop is faster.
  */
 extern const struct source source_paused;
 
@@ -39,7 +39,7 @@ extern const struct source source_double;
 
 /*
  * The same as source_double, but reads on the CPU of the thread, so that the thread cannot run during the read. While
- * hardly any stack is new, first tries to read from another CPU (remote_reads.h).
+ * hardly any stack is new, first tries to read the stack from another CPU (remote_reads.h).
  */
 extern const struct source source_unpaused;
 
@@ -50,7 +50,7 @@ extern const struct source source_unpaused;
 extern const struct source source_asleep;
 
 /*
- * A program in the kernel copies the stack of a running thread at the interrupt of its CPU's clock
+ * A program in the kernel copies the stack of a running thread at a clock interrupt of the thread's CPU
  * (kernel_sample.h).
  */
 extern const struct source source_kernel;

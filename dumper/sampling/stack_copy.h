@@ -1,13 +1,13 @@
 /*
  * A stack copy: the bytes of one thread's stack, copied in as few system calls as possible. A stack copy can also
- * contain the bytes of the objects to which the frames of the stack refer (stack_objects.h). To read the copy, lay it
+ * contain the bytes of the objects that the frames of the stack refer to (stack_objects.h). To read the copy, lay it
  * over a snapshot with stack_copy_lay().
  *
- * A copy contains the thread's pointer to its execution context, and the execution context itself. It contains the
- * values on the stack, from the lowest word to the end of the highest environment. It contains the control frames, from
- * the innermost frame to the end of the stack. It also contains the state of the garbage collector
+ * A copy contains the thread's pointer to its execution context, and the execution context itself. The copy contains
+ * the values on the stack, from the lowest word to the end of the highest environment. The copy contains the control
+ * frames, from the innermost frame to the end of the stack. The copy also contains the state of the garbage collector
  * (ruby/collections.h). The addresses of the bytes to copy are predicted from the previous copy of the thread's stack
- * (extent.h). If the stack is not within the predicted extent, it is copied again.
+ * (extent.h). If the stack is not within the predicted extent, the stack is copied again.
  *
  * From Ruby's sources, 2.7.4 to 4.0.5: vm_core.h (rb_execution_context_t, VM_ENV_DATA_INDEX_*).
  */
@@ -44,8 +44,8 @@ enum copy_result {
 enum copy_way {
 	COPY_ONCE, /* the stack is copied once, in one system call */
 	/*
-	 * The stack is copied twice in one system call, the second time from the last byte range to the first. The two
-	 * copies must be equal.
+	 * The stack is copied twice in one system call. The second time, its byte ranges are copied in reverse order.
+	 * The two copies must be equal.
 	 */
 	COPY_TWICE,
 };
@@ -67,13 +67,13 @@ void stack_copy_set_beside(struct stack_copy *copy, const struct copy_beside *pi
  */
 const uint8_t *stack_copy_beside(const struct stack_copy *copy);
 
-/* The functions below need a copy of a whole stack (COPY_COVERED or COPY_CONTRADICTS). */
+/* Call the functions below only if the copy contains the whole stack (COPY_COVERED or COPY_CONTRADICTS). */
 
 /* The address of the rb_thread_t. */
 uint64_t stack_copy_thread(const struct stack_copy *copy);
 /* The address of the execution context. */
 uint64_t stack_copy_context(const struct stack_copy *copy);
-/* Returns the facts about the stack that the execution context contains. */
+/* Returns what the execution context says about the stack. */
 const struct stack_facts *stack_copy_facts(const struct stack_copy *copy);
 /* The copied bytes at `address`. Returns NULL if no single piece of the stack contains all `length` bytes. */
 const uint8_t *stack_copy_bytes(const struct stack_copy *copy, uint64_t address, size_t length);
@@ -88,23 +88,23 @@ struct collections stack_copy_collections_now(struct stack_copy *copy, const str
 
 /* Which parts of a copy are packed. */
 enum stack_copy_parts {
-	PACK_NO_STACK, /* neither the stack nor the objects, because the copy does not contain the whole stack */
-	PACK_OBJECTS,  /* everything except the frames and the values of the stack, which were walked already */
+	PACK_NO_STACK, /* the stack and the objects are left out, because the copy does not contain the whole stack */
+	PACK_OBJECTS,  /* everything except the frames and the values of the stack, which have already been walked */
 	PACK_ALL,
 };
 
 /*
- * Packs a stack copy: copies it into `room`. `room` must have stack_copy_packed_length() bytes, which is a multiple of
- * 16, and must be aligned for a struct. The packed copy uses no memory outside of `room`. Do not call stack_copy_take()
- * or stack_copy_destroy() for the packed copy.
+ * Packs a stack copy: copies it into `room`. `room` must have stack_copy_packed_length() bytes, and must be aligned for
+ * a struct. The length is always a multiple of 16. The packed copy uses no memory outside of `room`. Do not call
+ * stack_copy_take() or stack_copy_destroy() for the packed copy.
  */
 size_t stack_copy_packed_length(const struct stack_copy *copy, enum stack_copy_parts parts);
 struct stack_copy *stack_copy_pack(const struct stack_copy *copy, enum stack_copy_parts parts, void *room);
 
 /*
  * Lays the copy over a snapshot. The stack is then read only from the copy. An object is read from the copy if the copy
- * contains it, and otherwise from the snapshot. The overlay lasts until the next call of stack_copy_take(),
- * stack_objects_copy() or memory_overlay().
+ * contains it, and otherwise from the snapshot. The copy stays over the snapshot until the next call of
+ * stack_copy_take(), stack_objects_copy() or memory_overlay().
  */
 void stack_copy_lay(const struct stack_copy *copy, struct memory *memory);
 

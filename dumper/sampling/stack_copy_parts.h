@@ -18,7 +18,7 @@ enum { PIECE_THREAD, PIECE_EC, PIECE_FRAMES, PIECE_VALUES, PIECE_COLLECTIONS, ST
 /* The maximum number of pieces in one copy of a stack: the stack's own pieces, and the pieces in `beside`. */
 #define ALL_PIECES (STACK_PIECES + COPY_BESIDE_MAX)
 
-/* A copy contains at most OBJECTS_MAX objects, which have at most OBJECT_BYTES bytes in total. */
+/* A copy contains at most OBJECTS_MAX objects, with at most OBJECT_BYTES bytes in total. */
 #define OBJECTS_MAX  4096u
 #define OBJECT_BYTES (1u << 20)
 #define SEEN_SLOTS   (2 * OBJECTS_MAX)
@@ -47,15 +47,15 @@ struct stack_copy {
 	/* how many bytes of ZJIT's frame struct are copied; 0 if this Ruby has no such struct */
 	uint32_t zjit_frame_length;
 	uint64_t collections;	   /* the address of the words that contain the state of the garbage collector */
-	size_t collections_length; /* the length in bytes of these words; 0 if this Ruby has no such words */
-	uint8_t *collections_data; /* room for a copy of these words */
+	size_t collections_length; /* the length in bytes of the words at `collections`; 0: this Ruby has none */
+	uint8_t *collections_data; /* room for a copy of the words at `collections` */
 
 	struct copy_beside beside[COPY_BESIDE_MAX]; /* the pieces that were passed to stack_copy_set_beside() */
 	size_t nr_beside, beside_length;
 
 	/*
-	 * The bytes of the stack's pieces, then of the pieces in `beside`. With COPY_TWICE, the second copies follow,
-	 * from the last piece to the first.
+	 * The bytes of the stack's pieces, followed by the bytes of the pieces in `beside`. With COPY_TWICE, the second
+	 * copies follow, from the last piece to the first.
 	 */
 	uint8_t *stack;
 	size_t stack_size;
@@ -69,7 +69,9 @@ struct stack_copy {
 	struct seen *seen; /* a hash table of the objects that the last stack_objects_copy() tried to copy */
 	size_t nr_seen;
 	uint64_t generation; /* a slot of `seen` is empty if its generation differs from this number */
-	/* the addresses of the objects of OBJECT_VALUE that the last stack_objects_copy() copied from the target */
+	/*
+	 * the addresses of the objects of kind OBJECT_VALUE that the last stack_objects_copy() copied from the target
+	 */
 	uint64_t *fetched;
 	size_t nr_fetched;
 	bool any_fetched; /* whether the last stack_objects_copy() copied anything from the target */
@@ -107,7 +109,7 @@ static inline void stack_copy_drop_objects(struct stack_copy *copy)
 	copy->nr_pieces = copy->nr_of_stack;
 }
 
-/* Sets `remote` to the addresses and lengths of the pieces in the target. */
+/* Fills `remote` with the addresses and lengths that the pieces have in the target. */
 void stack_copy_lay_out(const struct stack_copy *copy, const struct stack_extent *extent,
 			struct iovec remote[ALL_PIECES]);
 
@@ -118,24 +120,24 @@ bool stack_copy_make_room(struct stack_copy *copy, size_t wanted);
 size_t stack_copy_length(const struct stack_copy *copy, const struct stack_extent *extent);
 
 /*
- * The end of the values to which the frames refer: the end of the highest environment on the stack. Newer frames have
+ * The end of the values that the frames refer to: the end of the highest environment on the stack. Newer frames have
  * higher environments. But the ep of an incomplete frame can have any value, so an ep outside of the stack is ignored.
  */
 uint64_t stack_copy_values_end(const struct stack_copy *copy, const uint8_t *frames, size_t length,
 			       const struct stack_facts *facts);
 
-/* The address of the thread's execution context, as the copied PIECE_THREAD contains it. */
+/* The address of the thread's execution context, taken from the copied PIECE_THREAD. */
 uint64_t stack_copy_ec_of(const struct stack_copy *copy, const struct stack_extent *extent, const uint8_t *piece);
 
-/* Returns the facts about a stack that a copied execution context contains. */
+/* Returns what a copied execution context says about its stack. */
 struct stack_facts stack_copy_facts_of(const struct stack_copy *copy, const uint8_t *ec);
 
 /* Reads one piece of the target in a separate system call. Returns false if any byte of the piece cannot be read. */
 bool stack_copy_read(struct stack_copy *copy, const struct iovec *remote, void *buffer);
 
 /*
- * Adds the pieces of a stack to the copy. `data` points to the copied bytes of each piece. The first NULL in `data`
- * ends the list: that piece and the pieces after it are missing.
+ * Adds the pieces of a stack to the copy. For each piece, `data` contains a pointer to the copied bytes. The first NULL
+ * in `data` ends the list: that piece and the pieces after it are missing.
  */
 void stack_copy_take_pieces(struct stack_copy *copy, const struct stack_extent *extent, const struct stack_facts *facts,
 			    uint64_t values_end, const uint8_t *const data[STACK_PIECES]);

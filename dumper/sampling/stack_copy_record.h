@@ -8,8 +8,8 @@
 #include "sampling/stack_copy.h"
 
 /*
- * Fills in the facts that the kernel needs to copy those parts of a stack that `copy` contains. Sets the other members
- * of `*ret` to 0. Returns false if these parts do not fit into a record.
+ * Fills in the members of `*ret` that tell the kernel how to copy a stack. Sets all other members to 0. The kernel then
+ * copies the same parts of a stack as stack_copy_take() does. Returns false if these parts do not fit into a record.
  */
 bool stack_copy_kernel_facts(const struct stack_copy *copy, struct kernel_facts *ret);
 

@@ -1,5 +1,5 @@
 /*
- * Copies the objects to which the frames of a copied stack refer: code, method entries, and environments on the heap.
+ * Copies the objects that the frames of a copied stack refer to: code, method entries, and environments on the heap.
  * The function stack_copy_lay() lays these objects over a snapshot, together with the stack.
  */
 #ifndef RBDUMP_STACK_OBJECTS_H
@@ -12,15 +12,15 @@ struct old_objects;
 struct stack_copy;
 
 /*
- * Copies the objects to which the innermost `frames` frames of a stack refer. `copy` must contain the whole stack. The
+ * Copies the objects that the innermost `frames` frames of a stack refer to. `copy` must contain the whole stack. The
  * new objects replace the objects that `copy` contained before. Objects that cannot be read are omitted.
  *   old  known objects and frames, which are not read from the target; see old_objects_at(). NULL: none
  */
 void stack_objects_copy(struct stack_copy *copy, size_t frames, const struct old_objects *old);
 
 /*
- * Whether frames of this target can refer to the native stack, as frames of ZJIT do. The native stack changes as soon
- * as the thread goes on.
+ * Whether frames of this target can refer to the native stack. Frames of ZJIT refer to the native stack, which changes
+ * as soon as the thread goes on.
  */
 bool stack_objects_are_native(const struct stack_copy *copy);
 
@@ -31,14 +31,14 @@ bool stack_objects_are_native(const struct stack_copy *copy);
 bool stack_objects_are_read(const struct stack_copy *copy);
 
 /*
- * Whether there are frames whose objects were not copied because the frames are known (known_frames.h). These objects
+ * Whether some frames are known (known_frames.h), so that their objects were not copied. The objects of known frames
  * were old when the stack was copied.
  */
 bool stack_objects_lack_known(const struct stack_copy *copy);
 
 /*
- * Whether all readable objects were copied. The objects of known frames do not count. Returns false if a limit was
- * reached.
+ * Whether all readable objects were copied. The objects of known frames are not considered. Returns false if a limit on
+ * the objects was reached.
  */
 bool stack_objects_are_all(const struct stack_copy *copy);
 

@@ -1,6 +1,6 @@
 /*
- * Learns in which torn windows a stack is really torn. To do so, rbdump watches threads that are single-stepped out of
- * these windows.
+ * Learns in which torn windows a stack can really be torn. To do so, rbdump watches threads that are single-stepped out
+ * of these windows.
  *
  * Ruby publishes a new frame by a store to the cfp of the execution context. Suppose that this store is the last store
  * in a window. Then the stack of a thread that is stopped in the window contains either the whole new frame or no part
@@ -37,7 +37,7 @@ bool store_order_may_copy(struct store_order *order, const struct layout_window 
 void store_order_begin(struct store_order *order, const struct layout_window *window, uint64_t ec);
 /* Call this function after each step. */
 void store_order_step(struct store_order *order);
-/* Call this function when the thread is out of the window. */
+/* Call this function when the thread has left the window. */
 void store_order_end(struct store_order *order);
 
 #endif

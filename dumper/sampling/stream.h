@@ -1,7 +1,7 @@
 /*
  * A stream of observations. A recording is made from a stream. The sampling loop (sampling_loop.h) is a stream. To make
- * observations in another way, add a stream in a file of its own. To make the sampling loop copy a stack in another
- * way, add a source (source.h). The code for checks, names, counts and files is the same for all streams.
+ * observations in another way, add a stream in a separate file. To make the sampling loop copy a stack in another way,
+ * add a source (source.h). The code for checks, names, counts and files is the same for all streams.
  */
 #ifndef RBDUMP_STREAM_H
 #define RBDUMP_STREAM_H
@@ -15,15 +15,16 @@ struct stream_operations {
 	/* Starts the stream. This function can be called again after end(). */
 	struct error *(*begin)(struct stream *stream);
 	/*
-	 * Returns the next observation, which is valid until done(). Returns NULL if there will be no more observations
-	 * (`*timed_out` is false), or if there was no observation for a while (`*timed_out` is true).
+	 * Returns the next observation, which is valid until done() is called. If there will be no more observations,
+	 * returns NULL and sets `*timed_out` to false. If there was no observation for a while, returns NULL and sets
+	 * `*timed_out` to true.
 	 */
 	const struct observation *(*next)(struct stream *stream, bool *timed_out);
 	/* Tells the stream that the caller no longer needs the last observation and its sample. */
 	void (*done)(struct stream *stream);
 	/*
-	 * Call this function if names are found too late. For the ten seconds after this call, a stream that takes
-	 * rounds begins a round only when all samples of earlier rounds have been given back with done().
+	 * Call this function if names are found too late. For ten seconds after this call, a new round begins only when
+	 * done() has been called for all earlier samples. This applies only to streams that take rounds.
 	 */
 	void (*keep_pace)(struct stream *stream);
 	/*
@@ -41,7 +42,7 @@ struct stream_operations {
 	void (*destroy)(struct stream *stream);
 };
 
-/* Each kind of stream is a struct whose first member is a `struct stream`. */
+/* Each kind of stream is a struct that begins with a `struct stream`. */
 struct stream {
 	const struct stream_operations *operations;
 };

@@ -17,9 +17,9 @@ struct subjects {
 };
 
 /*
- * Chooses the threads that run, that wait for the GVL, or whose state is not known. If there are no such threads,
- * chooses the main thread. A thread that was chosen before keeps its extent, unless it now runs another fiber. If the
- * list of threads cannot be read because it is being changed, the previous choice is kept.
+ * Chooses running threads, threads that wait for the GVL, and threads in an unknown state. If there are no such
+ * threads, chooses the main thread. A thread that was chosen before keeps its extent if it still runs the same fiber.
+ * If the list of threads cannot be read because it is being changed, the previous choice is kept.
  *   ruby  its memory must not contain pages from earlier reads, so that the list of threads is current
  */
 void subjects_choose(struct subjects *subjects, const struct session *session, const struct ruby *ruby);

@@ -2,17 +2,17 @@
  * The time line of a thread says what the thread did at each moment, as the kernel reports it (kernel/record.h). A time
  * line consists of pieces, without gaps between them. The time line also says which stack stands for each piece.
  *
- * Not every piece has a stack of its own. While the thread is on a CPU, its stack is copied at the interrupts of the
- * clock. Each of these stacks stands for the time since the previous interrupt, or since the thread was given its CPU.
- * If no such stack stands for a piece of CPU time, the piece gets the stack of the nearest interrupt since the last
- * time_line_resolve(). If there was no such interrupt, the piece gets the stack of the wait that follows. If that stack
- * was not copied, the piece gets the last stack that was copied at an interrupt, unless that stack is older than
- * TIME_OLD_NS.
+ * Not every piece of a time line has its own stack. While the thread is on a CPU, its stack is copied at clock
+ * interrupts. Each of these stacks stands for the time since the previous interrupt, or since the thread was given its
+ * CPU. If no such stack stands for a piece of CPU time, the piece gets the stack of the nearest clock interrupt since
+ * the last time_line_resolve(). If there was no such interrupt, the piece gets the stack of the wait that follows. If
+ * that stack was not copied, the piece gets the last stack that was copied at a clock interrupt. But a stack that is
+ * older than TIME_OLD_NS is not used.
  *
  * The stack is copied only at some waits, which are chosen at random. A wait without a stack gets the stack of another
  * wait, which ended at most TIME_OLD_NS ago. Only waits of the same kind are considered. Among these waits, the wait
- * with the most similar length is chosen. If several waits are equally similar, one of them is chosen at random. So
- * each stack gets about the time that it would get if stacks were copied at all waits.
+ * with the most similar length is chosen. If several waits are equally similar, one of them is chosen at random. As a
+ * result, each stack gets about as much time as if the stack were copied at every wait.
  *
  * A time line refers to each stack by the number of a slot. The stacks themselves are stored elsewhere (struct
  * observation). A time line belongs to one thread of rbdump.
@@ -31,7 +31,7 @@
 #define TIME_NONE  UINT32_MAX
 
 /*
- * TIME_OLD_NS: the maximum age, in ns, of a stack that stands for a piece without a stack. TIME_WAITS: the maximum
+ * TIME_OLD_NS: the maximum age, in ns, of a stack that can be given to a piece without a stack. TIME_WAITS: the maximum
  * number of earlier waits that are kept with their stacks. TIME_LIKE: the maximum number of kept waits that are of the
  * same kind and of similar length.
  */
@@ -51,8 +51,8 @@ void time_slots_init(struct time_slots *slots, uint64_t seed);
 /* Takes a free slot. The slot then has one user. Returns TIME_NONE if no slot is free. */
 uint32_t time_slots_take(struct time_slots *slots);
 /*
- * The function time_slots_hold() adds a user to a slot; time_slots_release() removes a user. Both do nothing for
- * TIME_NONE.
+ * The function time_slots_hold() adds a user to a slot; time_slots_release() removes a user. Both functions do nothing
+ * if the slot is TIME_NONE.
  */
 uint32_t time_slots_hold(struct time_slots *slots, uint32_t slot);
 void time_slots_release(struct time_slots *slots, uint32_t slot);
@@ -62,20 +62,20 @@ struct time_piece {
 	uint64_t start_ns, end_ns;
 	enum sample_state state;
 	int syscall;
-	uint64_t wait_ns; /* for a wait: how long the wait has lasted at the end of the piece */
+	uint64_t wait_ns; /* for a wait: how long the wait had lasted at the end of the piece */
 	uint32_t slot;	  /* the stack of the piece; TIME_NONE if the piece has no stack */
 	bool lost;	  /* records were lost: the piece has no stack, and its state may be wrong */
 	bool of_clock;	  /* the thread did not wait: it was on a CPU, or was ready to run */
-	bool after_wait;  /* the previous piece is a wait; after this wait, the thread was ready to run */
+	bool after_wait;  /* the thread was ready to run, after the wait in the previous piece */
 };
 
-/* A stack that can stand for pieces without a stack. */
+/* A stack that can be given to pieces without a stack. */
 struct time_choice {
 	uint64_t at_ns;
 	uint32_t slot;
-	enum sample_state state; /* for a stack from an interrupt of the clock: SAMPLE_CPU or SAMPLE_GC */
+	enum sample_state state; /* for a stack from a clock interrupt: SAMPLE_CPU or SAMPLE_GC */
 	/* The next two members are set only for the stack of a wait. */
-	unsigned int length; /* the class of the wait's length */
+	unsigned int length; /* the class that the wait's length falls into */
 	int syscall;
 };
 
@@ -86,7 +86,7 @@ struct time_choices {
 
 struct time_line {
 	struct time_slots *slots;
-	struct time_piece *pieces; /* the pieces that have ended and have not been taken yet, in order of time */
+	struct time_piece *pieces; /* the pieces that have ended but have not been taken yet, in order of time */
 	size_t nr_pieces, capacity;
 	uint64_t at_ns; /* the end of the time line so far */
 	bool on_cpu;
@@ -96,11 +96,10 @@ struct time_line {
 	uint64_t began_ns;
 	uint32_t slot; /* the stack of the wait; TIME_NONE: this stack was not copied */
 
-	struct time_choices clocks; /* the stacks from interrupts of the clock since the last time_line_resolve() */
+	struct time_choices clocks; /* the stacks from clock interrupts since the last time_line_resolve() */
 	struct time_choices waits;  /* the stacks of the last waits */
 	/*
-	 * the last stack from an interrupt of the clock before those in `clocks`; its slot is TIME_NONE if there is no
-	 * such stack
+	 * the last stack from a clock interrupt before the stacks in `clocks`; if there is none, its slot is TIME_NONE
 	 */
 	struct time_choice last;
 	bool lost; /* a piece is missing, because there was no memory for this piece */
@@ -115,7 +114,7 @@ void time_line_init(struct time_line *line, struct time_slots *slots, uint64_t n
 void time_line_clear(struct time_line *line);
 
 /*
- * Adds a stack that was copied at an interrupt of the clock. The time line takes over the caller's use of the slot.
+ * Adds a stack that was copied at a clock interrupt. The time line replaces the caller as a user of the slot.
  *   state  SAMPLE_CPU or SAMPLE_GC
  */
 void time_line_clock(struct time_line *line, uint64_t time_ns, uint32_t slot, enum sample_state state);
@@ -123,32 +122,29 @@ void time_line_clock(struct time_line *line, uint64_t time_ns, uint32_t slot, en
 /*
  * Notes that the thread has left its CPU.
  *   state  SAMPLE_RUNNABLE if the thread was preempted; otherwise, why the thread waits
- *   slot   the stack that was copied; TIME_NONE if no stack was copied. The time line takes over the caller's use of
+ *   slot   the stack that was copied; TIME_NONE if no stack was copied. The time line replaces the caller as a user of
  *          the slot
  */
 void time_line_out(struct time_line *line, uint64_t time_ns, enum sample_state state, int syscall, uint32_t slot);
 
 /*
  * Notes that the thread was given a CPU. `woken_ns`: when the thread was woken; 0 if that time is not known, or if the
- * thread did not wait because it was preempted.
+ * thread had been preempted and so did not wait.
  */
 void time_line_in(struct time_line *line, uint64_t time_ns, uint64_t woken_ns);
 
 /*
- * Whether the thread is in a wait that began before `since_ns` and has no stack. The function time_line_found() gives
- * this wait a stack.
+ * Whether the thread is in a wait that has no stack and began before `since_ns`. The function time_line_found() gives
+ * such a wait a stack.
  */
 bool time_line_lacks_stack(const struct time_line *line, uint64_t since_ns);
 void time_line_found(struct time_line *line, uint32_t slot);
 
-/*
- * Extends the line to `time_ns`, after records of the thread were lost. The time from the end of the line to `time_ns`
- * gets no stack.
- */
+/* Extends the time line to `time_ns`, after records of the thread were lost. The added time has no stack. */
 void time_line_lose(struct time_line *line, uint64_t time_ns);
 
 /*
- * Corrects the time line after records were lost. `state` is what the thread was seen to do at `time_ns`.
+ * Corrects the time line after records were lost. `state` is the state in which the thread was seen at `time_ns`.
  *   state  SAMPLE_CPU if the thread is on a CPU, or is ready to run
  */
 void time_line_correct(struct time_line *line, uint64_t time_ns, enum sample_state state, int syscall);

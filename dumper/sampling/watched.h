@@ -1,6 +1,5 @@
 /*
- * The threads of a target that a recording samples, with the data that is kept about each thread from one round to the
- * next.
+ * The threads of a target that a recording samples. For each thread, rbdump keeps some data from one round to the next.
  */
 #ifndef RBDUMP_WATCHED_H
 #define RBDUMP_WATCHED_H
@@ -14,25 +13,25 @@ struct watched {
 	uint64_t noted_tid; /* the tid that Ruby stores; changes if the Ruby thread gets another native thread */
 	uint64_t pthread;   /* the pthread_t that Ruby stores; changes if the Ruby thread gets another native thread */
 	/*
-	 * The result of task_look() before the last copy of the stack. All members are zero if the thread did not sleep
+	 * What task_look() returned before the stack was last copied. All members are zero if the thread did not sleep
 	 * during that copy.
 	 */
 	struct task_look look;
-	bool has_stack;		   /* the last sample of the thread had a stack, and was passed on */
-	bool was_handed_on;	   /* at least one sample of the thread was passed on with its stack */
+	bool has_stack;		   /* the last sample had a stack, which was added to the queue */
+	bool was_handed_on;	   /* at least one stack of the thread was added to the queue */
 	uint64_t seen_ns;	   /* when the thread was last seen: ns since `origin` (rounds.h); 0: never */
 	uint64_t round;		   /* the last round in which the thread was in the list of threads */
 	struct switch_event event; /* if `ring.fd` is -1, the sleep guard does not watch the thread */
-	/* the number of consecutive checks at which the thread had slept since the previous check */
+	/* the number of consecutive checks at which the thread had slept without a break since the previous check */
 	unsigned int asleep;
 	/* the number of consecutive checks at which the thread was awake, or had run since the previous check */
 	unsigned int awake;
 	/*
-	 * At the last check, the sleep guard already watched the thread, and the thread had slept since the previous
-	 * check.
+	 * At the last check, the sleep guard was already watching the thread, and the thread had not run since the
+	 * previous check.
 	 */
 	bool guarded;
-	uint64_t mark; /* if `guarded`: the mark from just before the last check (switch_event_mark()) */
+	uint64_t mark; /* if `guarded`: the mark that was taken just before the last check (switch_event_mark()) */
 };
 
 /*
