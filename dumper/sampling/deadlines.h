@@ -1,9 +1,9 @@
 /*
  * Deadlines of samples: one in each period, by CLOCK_MONOTONIC. If a deadline is missed, its sample is never taken.
  *
- * Samples at regular intervals could keep step with something else that happens at regular intervals: a loop of the
- * target, or the tick of the kernel's scheduler. For example, the samples might never see a thread that runs only for a
- * moment after each tick. So a deadline is not always at the same place in its period (see deadline_vary()).
+ * Samples that are taken at regular intervals could keep step with other regular events, such as a loop of the target
+ * or the tick of the kernel's scheduler. For example, the samples might never show a thread that runs only for a moment
+ * after each tick. So a deadline is not always at the same place in its period (see deadline_vary()).
  */
 #ifndef RBDUMP_DEADLINES_H
 #define RBDUMP_DEADLINES_H
@@ -37,20 +37,20 @@ bool deadline_wait(const struct timespec *due, deadline_ends *ends, void *contex
 bool deadline_is_late(long long behind_ns, long long period_ns);
 
 /*
- * How many deadlines were missed if a sample begins now. That sample belongs to the latest deadline that is not after
- * `now`. All earlier deadlines that have no sample were missed.
+ * How many deadlines were missed before the sample that begins now. That sample belongs to the latest deadline that is
+ * not after `now`. All earlier deadlines that have no sample were missed.
  *   deadline  before the call, the first deadline that has no sample; it must not be later than `now`. After the call,
  *             the deadline of the sample that begins now
  */
 uint32_t deadlines_missed(struct timespec *deadline, const struct timespec *now, long long period_ns);
 
 /*
- * Returns the place of the next deadline in its period: the offset from the beginning of the period, at least 0 and
- * less than `period_ns`. The offset differs at random from the previous offset, by at most a quarter of a period. So
- * two deadlines in a row are at least three quarters of a period apart. In the long run, a deadline is in each part of
- * its period equally often.
+ * Returns where in its period the next deadline is, as an offset from the beginning of the period. The offset is at
+ * least 0 and less than `period_ns`. The offset differs at random from the previous offset, by at most a quarter of a
+ * period. So consecutive deadlines are at least three quarters of a period apart. In the long run, a deadline is in
+ * each part of its period equally often.
  *   offset_ns  the previous offset, or 0
- *   random     the state of the random numbers (base/random.h)
+ *   random     the state of the random number generator (base/random.h)
  */
 long long deadline_vary(long long offset_ns, long long period_ns, uint64_t *random);
 

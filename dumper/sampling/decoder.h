@@ -1,11 +1,11 @@
 /*
  * Decodes the bytes of a sample into frames, names and a verdict.
  *
- * A decoder reads names, code and method entries while the target runs, and keeps them for many samples. Objects to
- * which a sample's stack refers may have been freed and replaced (REASON_COLLECTED), or moved (REASON_COMPACTED), since
- * the sample was taken. So a decoder returns frames only if there is proof that their names were right at the moment of
- * the sample. The header ruby/resolve.h describes the possible proofs. For Ruby 2.1 and older, rbdump does not notice
- * freed objects, because it cannot read the state of the garbage collector.
+ * A decoder reads names, code and method entries while the target runs, and keeps them for many samples. After a sample
+ * was taken, objects of its stack may have been freed and replaced (REASON_COLLECTED), or moved (REASON_COMPACTED). So
+ * a decoder returns frames only if there is proof that their names were right at the moment of the sample. The header
+ * ruby/resolve.h describes the possible proofs. For Ruby 2.1 and older, rbdump does not notice freed objects, because
+ * it cannot read the state of the garbage collector.
  *
  * A decoder belongs to one thread of rbdump.
  */

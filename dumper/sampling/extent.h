@@ -23,7 +23,7 @@ struct stack_extent {
 	unsigned int copies;   /* how many copies were taken since the extent was last reset (stack_copy.c) */
 };
 
-/* A range of other bytes of the target, which are copied after the stack, in the same system call. */
+/* A range of the target's memory that is copied after the stack, in the same system call. */
 struct copy_beside {
 	uint64_t address;
 	uint32_t length;

@@ -4,10 +4,10 @@
  *
  * The fingerprint contains every word that is needed to walk, check and name the frames (ruby/frame.c,
  * ruby/jit_frame.c, ruby/call_site.c, ruby/resolve.c). Some of these words belong to the execution context. The other
- * words belong to the frames. For each frame, the fingerprint contains the pc, the iseq, the ep, a flag that says
- * whether jit_return is set, and those environments of the frame that are on the stack. The fingerprint does not
- * contain self, sp or local variables, because these words change all the time. An object on the heap is represented by
- * its address.
+ * words belong to the frames. For each frame, the fingerprint contains the pc, the iseq, the ep, and a flag that says
+ * whether jit_return is set. It also contains those environments of the frame that are on the stack. The fingerprint
+ * does not contain self, sp or local variables, because these words change all the time. An object on the heap is
+ * represented by its address.
  */
 #ifndef RBDUMP_FINGERPRINT_H
 #define RBDUMP_FINGERPRINT_H

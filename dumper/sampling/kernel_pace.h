@@ -1,8 +1,9 @@
 /*
  * How rbdump waits for the records that a program in the kernel writes: either each stack wakes rbdump, or rbdump looks
  * for records now and then. A wake-up costs the sampled thread more than the copy of its stack does. But the names of a
- * new stack must be read soon, before a garbage collection can move what they are read from. So stacks wake rbdump only
- * after new stacks were seen, or if there are few stacks. Stacks that are in the stack cache need no reading of names.
+ * new stack must be read soon, before a garbage collection can move the objects that contain these names. So stacks
+ * wake rbdump only after new stacks were seen, or if there are few stacks. If a stack is in the stack cache, its names
+ * need not be read.
  */
 #ifndef RBDUMP_KERNEL_PACE_H
 #define RBDUMP_KERNEL_PACE_H
@@ -24,13 +25,16 @@ struct kernel_pace {
 	bool calm;		 /* there were few stacks lately */
 };
 
-/* Initializes the struct. At first, each stack wakes rbdump, unless the rate is above 1,000 samples per second. */
+/* Initializes the struct. At first, each stack wakes rbdump if the rate is at most 1,000 samples per second. */
 void kernel_pace_init(struct kernel_pace *pace, double rate, size_t ring_bytes, uint64_t now_ns);
 
-/* Tells the pace that a stack was taken whose names must be read. */
+/* Tells `pace` that a stack was taken, and that the names for this stack must be read. */
 void kernel_pace_new_stack(struct kernel_pace *pace, uint64_t now_ns);
 
-/* Tells the pace that names are read too late. For the next ten seconds, each stack wakes rbdump, at any rate. */
+/*
+ * Tells `pace` that names are read too late. For the next ten seconds, each stack wakes rbdump, even if the rate is
+ * high.
+ */
 void kernel_pace_ask(struct kernel_pace *pace, uint64_t now_ns);
 
 /* Tells the pace how many bytes of records were in the ring after a wait without wake-ups. */

@@ -13,7 +13,7 @@
 #include "session/session.h"
 
 struct kernel_stream_options {
-	struct kernel_maps maps; /* of a program that runs, and also reports waits (kernel/programs.h) */
+	struct kernel_maps maps; /* the maps of a running program that also reports waits (kernel/programs.h) */
 	double rate;		 /* how many times per second the clock interrupts each CPU */
 	struct timespec origin;	 /* the moment that is time 0 of all observations, by CLOCK_MONOTONIC */
 	const _Atomic int *stop; /* the stream ends when `*stop` is not 0 */
@@ -24,9 +24,9 @@ struct kernel_stream_options {
 
 /*
  * Creates a stream. The session must outlive the stream. Fails if the kernel does not allow rbdump to sample, or if
- * this kernel cannot take samples. For the ten seconds after a call of keep_pace(), rbdump is woken for each stack that
- * was copied at an interrupt of the clock, however high the rate is. This is necessary because the kernel cannot wait
- * for rbdump.
+ * this kernel cannot take samples. For ten seconds after a call of keep_pace(), each stack that was copied at an
+ * interrupt of the clock wakes rbdump, even if the rate is high. This is necessary because the kernel cannot wait for
+ * rbdump.
  */
 struct error *kernel_stream_create(const struct session *session, const struct kernel_stream_options *options,
 				   struct stream **ret);

@@ -66,10 +66,10 @@ void kernel_threads_keep(struct kernel_threads *threads, uint64_t now_ns);
 void kernel_threads_sweep(struct kernel_threads *threads);
 
 /*
- * Call this function before pieces are taken, if records were lost. For each thread of which records were lost since
- * the last record that was taken, marks the time from that record to `until_ns`.
+ * Call this function before pieces are taken, if records were lost. If records of a thread were lost after its last
+ * record that was taken, marks the time from that record to `until_ns` in the thread's time line.
  *   until_ns  by CLOCK_MONOTONIC; all earlier records were taken
- *   is_now    `until_ns` is now: corrects what these threads do from then on
+ *   is_now    whether `until_ns` is the current time; if so, also corrects the current states of these threads
  */
 void kernel_threads_lose(struct kernel_threads *threads, uint64_t until_ns, bool is_now);
 
@@ -90,8 +90,8 @@ void kernel_threads_end(struct kernel_threads *threads, struct kernel_follow *fo
 struct kernel_follow *kernel_threads_find(const struct kernel_threads *threads, pid_t tid, uint64_t time_ns);
 
 /*
- * Chooses with which probability the program in the kernel copies the stack of each thread when a wait of the thread
- * begins. The more waits begin, the lower is the probability.
+ * Chooses a probability for each thread. With this probability, the program in the kernel copies the stack of the
+ * thread when a wait of the thread begins. The more waits begin, the lower is the probability.
  *   rate     the rate of the clock's samples per second: about as many stacks of waits are copied
  *   seconds  the time since the last call
  */

@@ -4,9 +4,9 @@
  * frame with the same four values was checked before, and if the code and the method entry are old objects
  * (old_objects.h). A known frame is not checked again, and its objects are not copied again.
  *
- * A frame can be known only if all environments that lead to its method entry are on the stack. In addition, the slots
- * of these environments must contain the method entry itself, or nothing. The two innermost frames of a stack are never
- * known, because the call site between them is checked each time (ruby/call_site.h).
+ * A frame can be known only if all environments that lead to its method entry are on the stack. In addition, the
+ * ME_CREF word of each of these environments must be the method entry itself, or 0. The two innermost frames of a stack
+ * are never known, because rbdump checks each time whether these two frames fit together (ruby/call_site.h).
  *
  * From Ruby's sources, 2.4 to 4.0.5: see ruby/frame.h. In older versions of Ruby, no frame is ever known.
  *

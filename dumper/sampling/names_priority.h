@@ -1,11 +1,11 @@
 /*
  * The priority of the thread that finds names. On a busy machine, this thread must get a CPU soon after a sample was
  * taken. Otherwise, a garbage collection may begin before the names are found, or there may be no room for more
- * samples. So the thread that finds names has a real-time priority (base/priority.h), which is lower than the priority
- * of the thread that takes samples. The thread keeps its real-time priority only as long as its CPU time is within a
- * limit. The limit is the CPU time that all sampling may use, but at most a tenth of one CPU. When this CPU time is
- * used up, the thread gets an ordinary priority. It gets the real-time priority back when some CPU time is available
- * again.
+ * samples. So the thread that finds names has a real-time priority (base/priority.h). The thread that takes samples has
+ * a higher priority than the thread that finds names. The thread that finds names keeps its real-time priority only as
+ * long as its CPU time is within a limit. The limit is the CPU time that all sampling may use, but at most a tenth of
+ * one CPU. When this CPU time is used up, the thread gets an ordinary priority. The thread gets its real-time priority
+ * back when some CPU time is available again.
  *
  * Only the thread that finds names may call these functions.
  */

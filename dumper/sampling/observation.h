@@ -26,9 +26,8 @@ struct observation {
 	/* There was no room for the sample (sampling/observation_queue.h): `sample` is NULL. */
 	bool lost;
 	/*
-	 * The thread sleeps, and no earlier sample of this thread was passed on with its stack. If there is no room for
-	 * the sample, the observation is left out. A later observation then also stands for the time of this
-	 * observation.
+	 * The thread sleeps, and no stack of this thread was passed on before. If there is no room for the sample, the
+	 * observation is left out. A later observation then also stands for the time of this observation.
 	 */
 	bool optional;
 	/*
@@ -54,8 +53,8 @@ struct observation {
 	/* The list of threads could not be read, so the observation has no thread. */
 	bool no_list;
 	/*
-	 * This observation ends the round. Such an observation has no thread, except in a quiet round in which a thread
-	 * ran.
+	 * This observation ends the round. In a quiet round in which a thread ran, this is the observation of that
+	 * thread. In all other rounds, this observation has no thread.
 	 */
 	bool end_of_round;
 	/* The round was quiet: all threads without an observation in this round have slept since the previous round. */

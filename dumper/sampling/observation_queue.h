@@ -16,7 +16,7 @@ struct observation_queue;
 
 /*
  * Creates a queue with room for `bytes` bytes of samples. Returns NULL if out of memory.
- *   again  whether the stacks of the samples will be walked again, after the walk that was part of their check
+ *   again  whether the stacks of the samples will be walked again; the check has already walked each stack once
  */
 struct observation_queue *observation_queue_create(size_t bytes, bool again);
 void observation_queue_destroy(struct observation_queue *queue); /* NULL is fine */

@@ -6,7 +6,8 @@
  * A program can change an object in place, for example when it redefines a method. The state of the garbage collector
  * does not show such a change. So the caller must call old_objects_forget() from time to time.
  *
- * A struct old_objects is a table of these bytes. It belongs to the thread of rbdump that takes samples.
+ * A struct old_objects is a table of the bytes of old objects. The table belongs to the thread of rbdump that takes
+ * samples.
  */
 #ifndef RBDUMP_OLD_OBJECTS_H
 #define RBDUMP_OLD_OBJECTS_H
@@ -25,8 +26,8 @@ void old_objects_destroy(struct old_objects *objects);		     /* NULL is fine */
 void old_objects_forget(struct old_objects *objects);
 
 /*
- * Tells the table at which moment the next stack was copied. Forgets all objects if other objects may have taken their
- * place by that moment.
+ * Tells the table at which moment the stack that comes next was copied. Forgets all objects if other objects may have
+ * taken their place by that moment.
  *   then  the state of the garbage collector at that moment
  */
 void old_objects_at(struct old_objects *objects, const struct collections *then);
@@ -57,9 +58,9 @@ const struct known_stack *old_objects_frames(const struct old_objects *objects);
 
 /*
  * Notes the frames of a stack that was checked. The last call of old_objects_look() must have been for this stack. From
- * now on, these frames are known. The table also remembers that the code and the method entry of such a frame can
- * belong to the same frame, so this is not checked again. A frame is noted only if its code and its method entry were
- * already in the table at `read_ns`.
+ * now on, these frames are known. The table also remembers that the code and the method entry of such a frame fit
+ * together, so this check is not repeated. A frame is noted only if its code and its method entry were already in the
+ * table at `read_ns`.
  *   read_ns  when the oldest bytes for the check were read, by CLOCK_MONOTONIC
  */
 void old_objects_note_checked(struct old_objects *objects, const struct stack_copy *copy, const struct stack *stack,

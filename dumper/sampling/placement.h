@@ -1,8 +1,8 @@
 /*
  * Chooses the CPU and the priority of the thread that takes samples.
  *
- * This thread has real-time priority (SCHED_FIFO) if permitted. So if the sampling thread wakes up on a CPU on which a
- * thread of the target runs, the sampling thread preempts the target's thread.
+ * This thread has real-time priority (SCHED_FIFO) if permitted. So if the sampling thread wakes up on the CPU of a
+ * running thread of the target, the sampling thread preempts that thread.
  */
 #ifndef RBDUMP_PLACEMENT_H
 #define RBDUMP_PLACEMENT_H
@@ -18,7 +18,7 @@ struct placement {
 	cpu_set_t cpus;	       /* the CPUs of rbdump: see placement_init() */
 	int cpu;	       /* the CPU that the sampling thread is bound to; -1: none */
 	struct timespec off;   /* when the sampling thread last left the target's CPU; 0: it might be on that CPU */
-	pid_t off_tid;	       /* the target's thread whose CPU was left at the time `off`; 0: none */
+	pid_t off_tid;	       /* the thread whose CPU the sampling thread left at the time `off`; 0: none */
 	pid_t processing;      /* the thread of rbdump that processes the samples; 0: none */
 	int processing_off;    /* the CPU that `processing` must not use, because the target uses it; -1: none */
 	struct timespec moved; /* when `processing_off` changed */
@@ -46,7 +46,7 @@ bool placement_enter(struct placement *placement);
  */
 bool placement_follow(struct placement *placement, const struct task *task);
 
-/* Moves the calling thread off the CPU of a task, if there is another CPU of rbdump. */
+/* Moves the calling thread off the CPU of a task, if rbdump may run on another CPU. */
 void placement_avoid(struct placement *placement, pid_t tid, const struct task *task);
 
 /*

@@ -1,5 +1,5 @@
 /*
- * Decides whether to read a running thread "remotely", that is, from a CPU other than its own (source_unpaused.c). If
+ * Decides whether to read the stack of a running thread "remotely", that is, from another CPU (source_unpaused.c). If
  * the stack is in the cache, a remote read is enough. With a remote read, the target loses less time, because rbdump
  * does not move to the thread's CPU. But a stack that is not in the cache must be read again on the thread's CPU. By
  * then, the thread has gone on, and the new stack may be gone. So with remote reads, new stacks are sampled too rarely.
@@ -19,7 +19,7 @@ struct remote_reads {
 	/* how many samples have tried a remote read since a remote read was last omitted on purpose */
 	unsigned int since_plain;
 	uint64_t plain_ns;  /* when a remote read was last omitted on purpose */
-	unsigned int found; /* how many remote reads found a cached stack since `wanted_in_a_row` changed */
+	unsigned int found; /* how many remote reads found a cached stack since `wanted_in_a_row` last changed */
 };
 
 void remote_reads_init(struct remote_reads *reads);

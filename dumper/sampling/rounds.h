@@ -1,10 +1,11 @@
 /*
  * Rounds of sampling. In each round, rbdump observes every Ruby thread of a target.
  *
- * A round first reads the list of threads. Then, for each thread, it reads the state that Ruby notes, the state that
- * the kernel reports, and the stack. The stack of a sleeping thread is copied without stopping the thread. If a
- * sleeping thread has not run since the previous round, its stack is not copied again. A running thread is sampled by
- * the source that `struct rounds_options` names. A quiet round (quiet.h) reads less.
+ * At the beginning of a round, rbdump reads the list of threads. Then rbdump reads three things for each thread: the
+ * state according to Ruby, the state according to the kernel, and the stack. The stack of a sleeping thread is copied
+ * without stopping the thread. If a sleeping thread has not run since the previous round, its stack is not copied
+ * again. A running thread is sampled by the source that `struct rounds_options` names. A quiet round (quiet.h) reads
+ * less.
  *
  * A struct rounds belongs to one thread of rbdump at a time.
  */

@@ -18,7 +18,7 @@ struct sampler *sampler_create(const struct session *session, const struct sampl
 void sampler_destroy(struct sampler *sampler); /* NULL is fine */
 
 /*
- * Sets the tid of the thread of rbdump that processes the samples. From now on, the sampler keeps that thread off the
+ * Tells the sampler which thread of rbdump processes the samples. From now on, the sampler keeps that thread off the
  * target's CPU. The function sampler_destroy() lets that thread run again on all CPUs on which the caller of
  * sampler_create() was allowed to run.
  */

@@ -41,7 +41,7 @@ enum cache_result sampler_look_up(struct sampler *sampler, struct sample *sample
 
 /*
  * Checks the innermost `frames` frames of the copied stack with copy_check_run(). Sets the `reason` of the sample to
- * what is wrong. Call this function only while `reason` is REASON_NONE, because the call overwrites it.
+ * what is wrong. Call this function only while `reason` is REASON_NONE, because the call overwrites `reason`.
  */
 void sampler_check(struct sampler *sampler, struct sample *sample, size_t frames);
 
@@ -62,7 +62,7 @@ void sampler_copy_objects(struct sampler *sampler, struct sample *sample);
 
 /*
  * Notes why a try was rejected, and sleeps for `pause_ns` before the next try. During this sleep, the sampled thread
- * can run even if it was waiting for the CPU on which the calling thread runs.
+ * can run even if it was waiting for the CPU of the calling thread.
  */
 void sample_try_again(struct sample *sample, long pause_ns);
 

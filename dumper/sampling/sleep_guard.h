@@ -1,6 +1,6 @@
 /*
- * Watches sleeping threads: the kernel reports when one of them gets a CPU. As long as there is no report, no watched
- * thread has run.
+ * Watches sleeping threads: the kernel reports when one of them gets a CPU. If there is no report, no watched thread
+ * has run.
  */
 #ifndef RBDUMP_SLEEP_GUARD_H
 #define RBDUMP_SLEEP_GUARD_H
@@ -13,9 +13,9 @@
 struct sleep_guard {
 	struct switch_events *events; /* NULL: the kernel cannot report context switches */
 	size_t nr_opened;	      /* how many threads the guard began to watch in this round */
-	/* how many threads were awake at their check in this round, or had run since their previous check */
+	/* how many of the threads that were checked in this round were awake, or had run since the previous check */
 	size_t nr_awake;
-	double mean_awake; /* the mean of `nr_awake` per period of sampling over about the last third of a second */
+	double mean_awake; /* the mean of `nr_awake` per period, over about the last third of a second */
 	uint64_t mean_ns;  /* when `mean_awake` was last updated: ns since `origin` (sampling/rounds.h) */
 	bool restless;	   /* so many threads wake up that watching is of no use */
 	bool woken;	   /* a watched thread may have run since all threads were last checked */
@@ -38,8 +38,8 @@ void sleep_guard_end_round(struct sleep_guard *guard, struct watched_list *list,
 
 /*
  * Notes that a thread was checked. `same` says whether the thread is asleep and has not run since its previous check.
- * Begins to watch a thread that has slept for a while. If `same` is true, and the thread was already watched before
- * this call, sets `guarded` of the thread, because no wake-up can have been missed. Otherwise clears `guarded`.
+ * Begins to watch a thread that has slept for a while. If `same` is true and the thread was already watched before this
+ * call, no wake-up can have been missed, so `guarded` of the thread is set. Otherwise, `guarded` is cleared.
  */
 void sleep_guard_note(struct sleep_guard *guard, struct watched_list *list, struct watched *watched, bool same);
 

@@ -16,12 +16,12 @@ struct sampler;
 struct source {
 	const char *name;
 	bool pauses;	/* the source stops the thread */
-	bool retries;	/* the source reads a running thread again until two copies agree or the budget is spent */
+	bool retries;	/* the source copies a running thread's stack until two copies agree or the budget is spent */
 	bool unchecked; /* the source does not check whether the copy is consistent */
 	bool in_kernel; /* the kernel decides when a sample is taken (kernel_sample.h), so `take` is NULL */
 	/*
-	 * Fills in a sample. Before the call, the sample contains only its source, its time, and the tid, rb_thread_t
-	 * and execution context of its subject. Never fails: the sample says what went wrong.
+	 * Fills in a sample. Before the call, only these members of the sample are set: `source`, `tid`, `thread`, `ec`
+	 * and `time`. Never fails: the sample says what went wrong.
 	 *   seen  whether the caller has just seen that the thread exists
 	 */
 	void (*take)(struct sampler *sampler, struct subject *subject, bool seen, struct sample *sample);

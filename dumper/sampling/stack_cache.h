@@ -36,8 +36,8 @@ struct cached_stack {
 
 enum cache_result {
 	/*
-	 * The cache cannot tell whether an entry is right: a collection is about to begin or has just ended, objects
-	 * are being moved, or the state of the garbage collector is not known for certain.
+	 * The cache cannot tell whether an entry is right, because of the state of the garbage collector. A collection
+	 * is about to begin or has just ended, objects are being moved, or this state is not known for certain.
 	 */
 	CACHE_UNKNOWN,
 	CACHE_MISS,  /* there is no entry, or the entry is not confirmed yet */

@@ -3,9 +3,9 @@
  * contain the bytes of the objects to which the frames of the stack refer (stack_objects.h). To read the copy, lay it
  * over a snapshot with stack_copy_lay().
  *
- * A copy contains the thread's pointer to its execution context, and the execution context itself. It contains the
- * values on the stack, from the lowest word to the end of the highest environment. It contains the control frames, from
- * the innermost frame to the end of the stack. It also contains the state of the garbage collector
+ * A copy contains the thread's pointer to its execution context, and the execution context itself. The copy contains
+ * the values on the stack, from the lowest word to the end of the highest environment. It contains the control frames,
+ * from the innermost frame to the end of the stack. It also contains the state of the garbage collector
  * (ruby/collections.h). The addresses of the bytes to copy are predicted from the previous copy of the thread's stack
  * (extent.h). If the stack is not within the predicted extent, it is copied again.
  *
@@ -44,8 +44,8 @@ enum copy_result {
 enum copy_way {
 	COPY_ONCE, /* the stack is copied once, in one system call */
 	/*
-	 * The stack is copied twice in one system call, the second time from the last byte range to the first. The two
-	 * copies must be equal.
+	 * The stack is copied twice in one system call. The second copy is made in reverse order, from the last byte
+	 * range to the first. The two copies must be equal.
 	 */
 	COPY_TWICE,
 };
@@ -73,7 +73,7 @@ const uint8_t *stack_copy_beside(const struct stack_copy *copy);
 uint64_t stack_copy_thread(const struct stack_copy *copy);
 /* The address of the execution context. */
 uint64_t stack_copy_context(const struct stack_copy *copy);
-/* Returns the facts about the stack that the execution context contains. */
+/* Returns what the execution context says about the stack. */
 const struct stack_facts *stack_copy_facts(const struct stack_copy *copy);
 /* The copied bytes at `address`. Returns NULL if no single piece of the stack contains all `length` bytes. */
 const uint8_t *stack_copy_bytes(const struct stack_copy *copy, uint64_t address, size_t length);
@@ -94,9 +94,9 @@ enum stack_copy_parts {
 };
 
 /*
- * Packs a stack copy: copies it into `room`. `room` must have stack_copy_packed_length() bytes, which is a multiple of
- * 16, and must be aligned for a struct. The packed copy uses no memory outside of `room`. Do not call stack_copy_take()
- * or stack_copy_destroy() for the packed copy.
+ * Packs a stack copy: copies it into `room`. `room` must have stack_copy_packed_length() bytes (a multiple of 16), and
+ * must be aligned for a struct. The packed copy uses no memory outside of `room`. Do not call stack_copy_take() or
+ * stack_copy_destroy() for the packed copy.
  */
 size_t stack_copy_packed_length(const struct stack_copy *copy, enum stack_copy_parts parts);
 struct stack_copy *stack_copy_pack(const struct stack_copy *copy, enum stack_copy_parts parts, void *room);

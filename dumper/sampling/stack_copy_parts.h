@@ -69,14 +69,14 @@ struct stack_copy {
 	struct seen *seen; /* a hash table of the objects that the last stack_objects_copy() tried to copy */
 	size_t nr_seen;
 	uint64_t generation; /* a slot of `seen` is empty if its generation differs from this number */
-	/* the addresses of the objects of OBJECT_VALUE that the last stack_objects_copy() copied from the target */
+	/* the addresses of the OBJECT_VALUE objects that the last stack_objects_copy() copied from the target */
 	uint64_t *fetched;
 	size_t nr_fetched;
 	bool any_fetched; /* whether the last stack_objects_copy() copied anything from the target */
 	uint8_t *objects;
 	size_t objects_used;
 	bool has_all_objects;
-	bool has_known_frames; /* whether some frames were known, so that their objects were not copied */
+	bool has_known_frames; /* some frames were known, so the objects of these frames were not copied */
 
 	struct memory_piece of_stack[STACK_PIECES];
 	size_t nr_of_stack;
@@ -124,10 +124,10 @@ size_t stack_copy_length(const struct stack_copy *copy, const struct stack_exten
 uint64_t stack_copy_values_end(const struct stack_copy *copy, const uint8_t *frames, size_t length,
 			       const struct stack_facts *facts);
 
-/* The address of the thread's execution context, as the copied PIECE_THREAD contains it. */
+/* The address of the thread's execution context, from the copied PIECE_THREAD. */
 uint64_t stack_copy_ec_of(const struct stack_copy *copy, const struct stack_extent *extent, const uint8_t *piece);
 
-/* Returns the facts about a stack that a copied execution context contains. */
+/* Returns what a copied execution context says about the stack. */
 struct stack_facts stack_copy_facts_of(const struct stack_copy *copy, const uint8_t *ec);
 
 /* Reads one piece of the target in a separate system call. Returns false if any byte of the piece cannot be read. */

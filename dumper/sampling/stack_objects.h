@@ -31,8 +31,8 @@ bool stack_objects_are_native(const struct stack_copy *copy);
 bool stack_objects_are_read(const struct stack_copy *copy);
 
 /*
- * Whether there are frames whose objects were not copied because the frames are known (known_frames.h). These objects
- * were old when the stack was copied.
+ * Whether some frames are known (known_frames.h), so that the objects of these frames were not copied. The objects of
+ * known frames were already old when the stack was copied.
  */
 bool stack_objects_lack_known(const struct stack_copy *copy);
 

@@ -17,8 +17,8 @@ typedef bool stopped_copy(struct sampler *sampler, struct tracee *tracee, struct
 /*
  * Stops the thread, calls `copy`, and lets the thread go on. Then copies the objects to which the frames refer, unless
  * the stack is a cache hit. But if frames of this target can refer to the native stack, the objects are always copied,
- * and they are copied before the thread goes on. For a source that is not `unchecked`, also reads the stack once before
- * the first stop, and looks up the copied stack in the cache after each stop.
+ * and they are copied before the thread goes on. If the source is not `unchecked`, also reads the stack once before the
+ * first stop. For such a source, the copied stack is looked up in the cache after each stop.
  *   seen  whether the caller has just seen that the thread exists
  */
 void stopped_take(struct sampler *sampler, struct subject *subject, bool seen, stopped_copy *copy,

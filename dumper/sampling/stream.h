@@ -22,8 +22,8 @@ struct stream_operations {
 	/* Tells the stream that the caller no longer needs the last observation and its sample. */
 	void (*done)(struct stream *stream);
 	/*
-	 * Call this function if names are found too late. For the ten seconds after this call, a stream that takes
-	 * rounds begins a round only when all samples of earlier rounds have been given back with done().
+	 * Call this function if names are found too late. For ten seconds, a stream that takes rounds then waits before
+	 * each round until all earlier samples have been given back with done().
 	 */
 	void (*keep_pace)(struct stream *stream);
 	/*

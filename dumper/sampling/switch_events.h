@@ -1,6 +1,6 @@
 /*
- * Tells whether any thread of a set was given a CPU. If a thread has fallen asleep and has not been given a CPU since
- * then, it has not run, so it need not be checked individually. The kernel reports context switches as they happen
+ * Tells whether any thread of a set was given a CPU. A thread that fell asleep cannot have run if it has not been given
+ * a CPU since then. Such a thread need not be checked individually. The kernel reports context switches as they happen
  * (perf_event_open(2), PERF_RECORD_SWITCH). So checking a set costs the same for a thousand threads as for one thread.
  * A thread can also be watched alone, outside of a set. Checking such a thread takes no system call.
  *
@@ -55,15 +55,14 @@ struct switches_told {
 struct switches_told switch_event_told(const struct switch_event *event);
 
 /*
- * Drops all earlier reports about a thread. Returns a mark. If this mark is passed to switch_event_reported(), that
- * function says whether the kernel has reported anything since the mark. Takes no system call. The thread must be
- * watched.
+ * Drops all earlier reports about a thread. Returns a mark. Pass this mark to switch_event_reported() to find out
+ * whether the kernel has reported anything since then. Takes no system call. The thread must be watched.
  */
 uint64_t switch_event_mark(const struct switch_event *event);
 bool switch_event_reported(const struct switch_event *event, uint64_t mark);
 
 /*
- * Whether any thread of the set was given a CPU, has lost its CPU, or has ended, since the last call for that set. Also
+ * Whether, since the last call for this set, any thread of the set was given a CPU, lost its CPU, or ended. Also
  * returns true if the reports cannot be read.
  */
 bool switch_events_happened(struct switch_events *events);

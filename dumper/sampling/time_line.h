@@ -75,7 +75,7 @@ struct time_choice {
 	uint32_t slot;
 	enum sample_state state; /* for a stack from an interrupt of the clock: SAMPLE_CPU or SAMPLE_GC */
 	/* The next two members are set only for the stack of a wait. */
-	unsigned int length; /* the class of the wait's length */
+	unsigned int length; /* the order of magnitude of the wait's length */
 	int syscall;
 };
 
@@ -115,7 +115,8 @@ void time_line_init(struct time_line *line, struct time_slots *slots, uint64_t n
 void time_line_clear(struct time_line *line);
 
 /*
- * Adds a stack that was copied at an interrupt of the clock. The time line takes over the caller's use of the slot.
+ * Adds a stack that was copied at an interrupt of the clock. The time line becomes the user of the slot in place of the
+ * caller.
  *   state  SAMPLE_CPU or SAMPLE_GC
  */
 void time_line_clock(struct time_line *line, uint64_t time_ns, uint32_t slot, enum sample_state state);
@@ -123,14 +124,14 @@ void time_line_clock(struct time_line *line, uint64_t time_ns, uint32_t slot, en
 /*
  * Notes that the thread has left its CPU.
  *   state  SAMPLE_RUNNABLE if the thread was preempted; otherwise, why the thread waits
- *   slot   the stack that was copied; TIME_NONE if no stack was copied. The time line takes over the caller's use of
- *          the slot
+ *   slot   the stack that was copied; TIME_NONE if no stack was copied. The time line becomes the user of the slot in
+ *          place of the caller
  */
 void time_line_out(struct time_line *line, uint64_t time_ns, enum sample_state state, int syscall, uint32_t slot);
 
 /*
  * Notes that the thread was given a CPU. `woken_ns`: when the thread was woken; 0 if that time is not known, or if the
- * thread did not wait because it was preempted.
+ * thread was preempted and so was not woken.
  */
 void time_line_in(struct time_line *line, uint64_t time_ns, uint64_t woken_ns);
 
@@ -142,8 +143,8 @@ bool time_line_lacks_stack(const struct time_line *line, uint64_t since_ns);
 void time_line_found(struct time_line *line, uint32_t slot);
 
 /*
- * Extends the line to `time_ns`, after records of the thread were lost. The time from the end of the line to `time_ns`
- * gets no stack.
+ * Extends the time line to `time_ns` after records of the thread were lost. The time from the end of the line to
+ * `time_ns` gets no stack.
  */
 void time_line_lose(struct time_line *line, uint64_t time_ns);
 

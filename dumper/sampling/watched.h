@@ -1,6 +1,5 @@
 /*
- * The threads of a target that a recording samples, with the data that is kept about each thread from one round to the
- * next.
+ * The threads of a target that are sampled for a recording. Data about each thread is kept from one round to the next.
  */
 #ifndef RBDUMP_WATCHED_H
 #define RBDUMP_WATCHED_H
