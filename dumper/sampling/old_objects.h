@@ -26,8 +26,8 @@ void old_objects_destroy(struct old_objects *objects);		     /* NULL is fine */
 void old_objects_forget(struct old_objects *objects);
 
 /*
- * Tells the table at which moment the stack that comes next was copied. Forgets all objects if other objects may have
- * taken their place by that moment.
+ * Tells the table at which moment a stack was copied. Call this function before the table is used for this stack.
+ * Forgets all objects if other objects may have taken their place by that moment.
  *   then  the state of the garbage collector at that moment
  */
 void old_objects_at(struct old_objects *objects, const struct collections *then);

@@ -75,7 +75,8 @@ struct time_choice {
 	uint32_t slot;
 	enum sample_state state; /* for a stack from an interrupt of the clock: SAMPLE_CPU or SAMPLE_GC */
 	/* The next two members are set only for the stack of a wait. */
-	unsigned int length; /* the order of magnitude of the wait's length */
+	/* the class of the wait's length; lengths of one class differ by less than a factor of four */
+	unsigned int length;
 	int syscall;
 };
 
