@@ -26,7 +26,8 @@ double cpu_limit_share(double all, uint32_t samplers);
 
 /*
  * Reads the two times that the functions below need. `now` is the current time, by CLOCK_MONOTONIC. `used` is the CPU
- * time of all threads of this process, because each sample also causes work for the thread that finds names.
+ * time of all threads of this process. All threads count, because each sample also causes work for the thread that
+ * finds names.
  */
 void cpu_limit_clocks(struct timespec *now, struct timespec *used);
 

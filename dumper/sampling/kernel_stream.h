@@ -13,7 +13,7 @@
 #include "session/session.h"
 
 struct kernel_stream_options {
-	struct kernel_maps maps; /* of a program that runs, and also reports waits (kernel/programs.h) */
+	struct kernel_maps maps; /* the maps of a running program that also reports waits (kernel/programs.h) */
 	double rate;		 /* how many times per second the clock interrupts each CPU */
 	struct timespec origin;	 /* the moment that is time 0 of all observations, by CLOCK_MONOTONIC */
 	const _Atomic int *stop; /* the stream ends when `*stop` is not 0 */

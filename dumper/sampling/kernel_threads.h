@@ -90,8 +90,8 @@ void kernel_threads_end(struct kernel_threads *threads, struct kernel_follow *fo
 struct kernel_follow *kernel_threads_find(const struct kernel_threads *threads, pid_t tid, uint64_t time_ns);
 
 /*
- * Chooses with which probability the program in the kernel copies the stack of each thread when a wait of the thread
- * begins. The more waits begin, the lower is the probability.
+ * Chooses a probability for each thread. With this probability, the program in the kernel copies the stack of the
+ * thread when a wait of the thread begins. The more waits begin, the lower is the probability.
  *   rate     the rate of the clock's samples per second: about as many stacks of waits are copied
  *   seconds  the time since the last call
  */

@@ -52,7 +52,7 @@ bool perf_ring_take(const struct perf_ring *ring, struct perf_told *ret);
 void perf_ring_skip(struct perf_event_mmap_page *page);
 
 /*
- * How many bytes of records the kernel has ever written to the ring. While the ring has room for records, this number
+ * How many bytes of records the kernel has written to the ring so far. While the ring has room for records, this number
  * changes with each record.
  */
 uint64_t perf_ring_head(const struct perf_event_mmap_page *page);

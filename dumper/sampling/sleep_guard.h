@@ -1,6 +1,6 @@
 /*
- * Watches sleeping threads: the kernel reports when one of them gets a CPU. As long as there is no report, no watched
- * thread has run.
+ * Watches sleeping threads: the kernel reports when one of them gets a CPU. If there is no report, no watched thread
+ * has run.
  */
 #ifndef RBDUMP_SLEEP_GUARD_H
 #define RBDUMP_SLEEP_GUARD_H
@@ -13,7 +13,7 @@
 struct sleep_guard {
 	struct switch_events *events; /* NULL: the kernel cannot report context switches */
 	size_t nr_opened;	      /* how many threads the guard began to watch in this round */
-	/* how many threads were awake at their check in this round, or had run since their previous check */
+	/* how many of the threads that were checked in this round were awake, or had run since the previous check */
 	size_t nr_awake;
 	double mean_awake; /* the mean of `nr_awake` per sampling period, over about the last third of a second */
 	uint64_t mean_ns;  /* when `mean_awake` was last updated: ns since `origin` (sampling/rounds.h) */

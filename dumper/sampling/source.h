@@ -20,8 +20,8 @@ struct source {
 	bool unchecked; /* the source does not check whether the copy is consistent */
 	bool in_kernel; /* the kernel decides when a sample is taken (kernel_sample.h), so `take` is NULL */
 	/*
-	 * Fills in a sample. Before the call, the sample contains only its source, its time, and the tid, rb_thread_t
-	 * and execution context of its subject. Never fails: the sample says what went wrong.
+	 * Fills in a sample. Before the call, the sample has its `source`, `time`, `tid`, `thread` and `ec`, but does
+	 * not contain any result. Never fails: the sample says what went wrong.
 	 *   seen  whether the caller has just seen that the thread exists
 	 */
 	void (*take)(struct sampler *sampler, struct subject *subject, bool seen, struct sample *sample);

@@ -78,7 +78,7 @@ struct stack_copy {
 	uint8_t *objects;
 	size_t objects_used;
 	bool has_all_objects;
-	bool has_known_frames; /* whether some frames were known, so that their objects were not copied */
+	bool has_known_frames; /* some frames were known, so the objects of these frames were not copied */
 
 	struct memory_piece of_stack[STACK_PIECES];
 	size_t nr_of_stack;

@@ -31,8 +31,8 @@ bool store_order_is_last(const struct store_order *order, const struct layout_wi
 bool store_order_may_copy(struct store_order *order, const struct layout_window *window);
 
 /*
- * Begins to watch a thread that is stopped in a window and will be stepped. `ec` is the execution context of the
- * thread.
+ * Begins to watch a thread that is stopped in a torn window and will be single-stepped. `ec` is the execution context
+ * of the thread.
  */
 void store_order_begin(struct store_order *order, const struct layout_window *window, uint64_t ec);
 /* Call this function after each step. */

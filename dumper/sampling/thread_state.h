@@ -10,7 +10,7 @@
 
 /*
  *   state       what Ruby says about the thread
- *   look        what the kernel says about the thread; `known` is false if the Ruby thread has no native thread
+ *   look        what the kernel says about the thread; `look->known` is false if the Ruby thread has no native thread
  *   collecting  whether Ruby is running its garbage collector
  */
 enum sample_state thread_state(enum trace_state state, const struct task_look *look, bool collecting);
