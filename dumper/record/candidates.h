@@ -72,7 +72,8 @@ bool candidates_see(struct candidate_list *list, pid_t pid, uint64_t started, bo
  * Forgets the candidates that were not passed to candidates_see() in this update. Plans a new look at each candidate
  * that has called exec. Leaves a candidate unchanged while a capture is looking at it.
  *   ask_all  whether to check each candidate for an exec now. Must be true if an exec might have happened without a
- *            call of candidates_execed(). Even if `ask_all` is false, each candidate is checked once per second
+ *            call of candidates_execed(). Even if `ask_all` is false, each candidate is checked for an exec
+ *            once per second
  */
 void candidates_sweep(struct candidate_list *list, bool ask_all, uint64_t now_ns);
 

@@ -20,9 +20,9 @@ struct record_options {
 	/* Record all Ruby processes that rbdump can see on this machine. In this case, there are no pids and no
 	   command. */
 	bool all;
-	/* The next two members limit which processes `all` records. */
+	/* If `all` is set, the next two members limit which processes are recorded. */
 	const char *cgroup; /* only processes in this cgroup or below it (owner_cgroup_is_below()); NULL: any cgroup */
-	bool of_user;	    /* only processes of the user `user` */
+	bool of_user;	    /* record only processes of the user `user` */
 	uid_t user;
 	bool states[SAMPLE_STATES]; /* which thread states to record; if no state is set, all are recorded */
 	const char *offsets;
