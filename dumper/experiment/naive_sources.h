@@ -1,6 +1,6 @@
 /*
- * Naive sources. An experiment compares naive sources with the usual sources of rbdump. A naive source reads stacks as
- * a simple profiler does: it does not check the copied stacks. Naive sources are used only in experiments.
+ * Naive sources. An experiment compares naive sources with the usual sources of rbdump. Like a simple profiler, a naive
+ * source does not check the stacks that it copies. Naive sources are used only in experiments.
  */
 #ifndef RBDUMP_NAIVE_SOURCES_H
 #define RBDUMP_NAIVE_SOURCES_H

@@ -1,6 +1,6 @@
 /*
- * An oracle describes all stacks that are possible in a target. Only a target whose calls are all known can have an
- * oracle. The target itself writes the oracle to a file (tests/targets/graph/graph.rb).
+ * An oracle describes all stacks that are possible in a target. A target can have an oracle only if all calls of the
+ * target are known. The target itself writes the oracle to a file (tests/targets/graph/graph.rb).
  *
  * This is an example of an oracle:
  *   {"schema_version": 1,

@@ -20,7 +20,7 @@ struct tally {
 	 */
 	uint64_t in_budget;
 	uint64_t dropped; /* samples that are not counted, because the thread had ended or had no stack yet */
-	uint64_t off_cpu; /* samples of `unpaused` that were read from a CPU other than the thread's */
+	uint64_t off_cpu; /* samples of `unpaused` that were read from a CPU other than the CPU of the thread */
 	json_t *rejected; /* rejected samples: count per reason */
 	json_t *soft;	  /* accepted samples with a minor defect (a frame without a line): count per reason */
 	json_t *retried;  /* tries that were repeated: count per reason */

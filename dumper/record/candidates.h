@@ -1,17 +1,18 @@
 /*
  * A candidate is a process that descends from a recorded process, and that is not known to be a Ruby process. Most
  * candidates never run Ruby, so rbdump must spend very little CPU time on each candidate. To look at a candidate,
- * rbdump starts a capture (capture.h). The capture checks for a short time whether the candidate is a Ruby process. A
- * new candidate gets two looks, 0.5 s apart. After each exec, a candidate gets two more looks. All these looks are
- * skipped if another process that ran the same program was not a Ruby process. Apart from these looks, rbdump looks at
- * a candidate only rarely. The rare looks find candidates that load Ruby's library late.
+ * rbdump starts a capture (capture.h). The capture checks for a short time whether the candidate is a Ruby process.
+ * rbdump looks at each new candidate twice, 0.5 s apart. After each exec of a candidate, rbdump looks at this candidate
+ * two more times. All these looks are skipped if another process that ran the same program was not a Ruby process.
+ * Apart from these looks, rbdump looks at a candidate only rarely. The rare looks are needed to find candidates that
+ * load Ruby's library late.
  *
  * If the kernel permits it, rbdump receives a report of each exec (execs.h). In addition, rbdump checks each candidate
  * for an exec once per second. If reports may be missing, these checks are more frequent. Each check reads from
  * /proc/PID/mem. If that file was opened before an exec, a read after the exec returns 0, because the old memory is
- * gone (fs/proc/base.c, mem_rw()). If rbdump cannot open /proc/PID/mem, the check instead compares the file behind
- * /proc/PID/exe with `program` of struct candidate. For example, CAP_SYS_PTRACE alone does not permit rbdump to open
- * /proc/PID/mem of another user's process.
+ * gone (mem_rw() in fs/proc/base.c of Linux). If rbdump cannot open /proc/PID/mem, the check instead compares the file
+ * behind /proc/PID/exe with `program` of struct candidate. For example, CAP_SYS_PTRACE alone does not permit rbdump to
+ * open /proc/PID/mem of another user's process.
  */
 #ifndef RBDUMP_CANDIDATES_H
 #define RBDUMP_CANDIDATES_H
@@ -68,10 +69,11 @@ void candidates_begin(struct candidate_list *list);
 bool candidates_see(struct candidate_list *list, pid_t pid, uint64_t started, bool fresh, uint64_t now_ns);
 
 /*
- * Forgets each candidate without a call of candidates_see() in this update. Plans a new look at each candidate that has
- * called exec. Leaves a candidate unchanged while a capture is looking at it.
+ * Forgets the candidates that were not passed to candidates_see() in this update. Plans a new look at each candidate
+ * that has called exec. Leaves a candidate unchanged while a capture is looking at it.
  *   ask_all  whether to check each candidate for an exec now. Must be true if an exec might have happened without a
- *            call of candidates_execed(). Even if `ask_all` is false, each candidate is checked once per second
+ *            call of candidates_execed(). Even if `ask_all` is false, each candidate is checked for an exec
+ *            once per second
  */
 void candidates_sweep(struct candidate_list *list, bool ask_all, uint64_t now_ns);
 
@@ -79,16 +81,16 @@ void candidates_sweep(struct candidate_list *list, bool ask_all, uint64_t now_ns
 void candidates_execed(struct candidate_list *list, pid_t pid);
 
 /*
- * Returns the next candidate that is due for a look; NULL if no candidate is due. If the caller starts the look, the
- * caller must set `looked_at` of the candidate.
+ * Returns the next candidate that is due for a look; NULL if no candidate is due. The caller must set `looked_at` of
+ * the candidate before a look at the candidate begins.
  */
 struct candidate *candidates_next(struct candidate_list *list, uint64_t now_ns);
 
 /*
  * Call this function when a look at a candidate has ended, but has not found a Ruby process.
  *   no_ruby  true if the candidate does not run Ruby at all (`no_ruby` of struct error). In this case, rbdump assumes
- *            that other processes with the same program do not run Ruby either. If false, the candidate might be a Ruby
- *            process that hangs while it starts
+ *            that other processes with the same program do not run Ruby either. If `no_ruby` is false, the candidate
+ *            might be a Ruby process that hangs while it starts
  */
 void candidates_is_none(struct candidate_list *list, pid_t pid, uint64_t started, bool no_ruby, uint64_t now_ns);
 

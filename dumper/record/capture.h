@@ -1,7 +1,7 @@
 /*
  * A capture is a process of rbdump that samples one target. In a recording, there is one capture for each process that
  * is followed. A read of a target's memory might never return. Such a read blocks only the capture of that target. The
- * other captures continue. A capture is a worker (guard/worker.h): if rbdump is killed, the capture goes on until it
+ * other captures continue. A capture is a worker (guard/worker.h). If rbdump is killed, the capture ends only after it
  * has detached from its target.
  *
  * A capture waits until its target is a Ruby process, and then samples the target until the target ends. If the target
@@ -24,7 +24,7 @@ struct capture_control {
 };
 
 /*
- * Tells the captures that their records belong to part number `part` from now on.
+ * Tells the captures that part number `part` has begun, and that all later records belong to this part.
  *   origin_ns  when the part began, in ns since `origin` of capture_options
  */
 void capture_begin_part(struct capture_control *control, uint32_t part, uint64_t origin_ns);
@@ -42,14 +42,17 @@ struct capture_options {
 	double rate;
 	double max_cpu; /* the share of one CPU that all captures together may use */
 	const struct source *source;
-	struct kernel_maps maps;    /* used if `source->in_kernel` is set: of the program that samples all targets */
+	/* If `source->in_kernel` is set: the maps of the program that samples all targets. */
+	struct kernel_maps maps;
 	bool states[SAMPLE_STATES]; /* which thread states to record */
 	const char *offsets;
 	bool nearest; /* as in session_options */
 	unsigned int time_limit_s;
 	struct timespec origin; /* CLOCK_MONOTONIC: time 0 */
 	struct capture_control *control;
-	int end_fd; /* used if `source->in_kernel` is set: its other end is closed when `control->stop` was set */
+	/* The read end of a pipe; used only if `source->in_kernel` is set. The write end of the pipe is closed after
+	   `control->stop` has been set. */
+	int end_fd;
 };
 
 enum capture_what {

@@ -1,7 +1,7 @@
 /*
  * Finds out which processes on this machine have called exec. When a process calls exec, the kernel writes a report to
- * shared memory (perf_event_open(2), PERF_RECORD_COMM). rbdump reads the reports from this memory without a system
- * call, even if there are many processes.
+ * shared memory (perf_event_open(2), PERF_RECORD_COMM). Even for many processes, rbdump reads the reports from
+ * this memory without a system call.
  *
  * Only one thread of rbdump may use a struct execs at a time.
  */
@@ -14,8 +14,8 @@
 struct execs;
 
 /*
- * Begins to receive reports of execs. Returns NULL if the kernel does not allow this (kernel.perf_event_paranoid,
- * CAP_PERFMON), or if out of memory.
+ * Begins to receive reports of execs. Returns NULL if the kernel does not allow rbdump to receive such reports
+ * (kernel.perf_event_paranoid, CAP_PERFMON), or if out of memory.
  */
 struct execs *execs_create(void);
 void execs_destroy(struct execs *execs); /* NULL is fine */

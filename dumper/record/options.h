@@ -17,10 +17,11 @@ struct record_options {
 	double rotate_s;	/* how long to write to each file; 0: until SIGHUP */
 	const struct source *source;
 	bool children;
-	bool
-	    all; /* record every Ruby process of the machine that rbdump can see; then there are no pids and no command */
-	/* The next two members narrow `all`. */
-	const char *cgroup; /* record only processes of this cgroup, or below it (owner_cgroup_is_below()); NULL: any */
+	/* Record all Ruby processes that rbdump can see on this machine. In this case, there are no pids and no
+	   command. */
+	bool all;
+	/* If `all` is set, the next two members limit which processes are recorded. */
+	const char *cgroup; /* only processes in this cgroup or below it (owner_cgroup_is_below()); NULL: any cgroup */
 	bool of_user;	    /* record only processes of the user `user` */
 	uid_t user;
 	bool states[SAMPLE_STATES]; /* which thread states to record; if no state is set, all are recorded */

@@ -405,7 +405,8 @@ static void wait_for_launched(struct recorder *recorder)
 		reap(recorder);
 	}
 	if (recorder->launched != 0 && !recorder->has_status) {
-		snprintf(text, sizeof(text), "recorded; waiting until the command (process %d) ends; ^C ends the wait",
+		snprintf(text, sizeof(text),
+			 "the recording is finished; waiting for the command (process %d) to end; ^C ends the wait",
 			 recorder->launched);
 		messages_say(text);
 	}

@@ -54,7 +54,7 @@ size_t encoder_memory(const struct encoder *encoder);
 
 /*
  * Appends to `ret` all records that were added since the last call of encoder_take(), and then a record of `counts`.
- *   now_ns  the time since time 0 of the current file
+ *   now_ns  the current time, in ns since time 0 of the current file
  */
 void encoder_take(struct encoder *encoder, uint64_t now_ns, const struct profile_counts *counts,
 		  struct byte_buffer *ret);

@@ -1,6 +1,6 @@
 /*
  * The file format of a recording (doc/recording.md). The file consists of zstd frames. No record is split between two
- * frames, so if rbdump or the machine dies, all complete frames can still be read. The decompressed data is a line that
+ * frames. If rbdump or the machine dies, all complete frames can still be read. The decompressed data is a line that
  * names the format, followed by records. A record consists of a byte for its kind, the length of its payload as a
  * varint, and the payload.
  *
@@ -46,7 +46,10 @@ enum record {
 /* The longest record that a reader accepts, in bytes. */
 #define RECORD_LENGTH_MAX (64u << 20)
 
-/* The deepest stack that a reader accepts, in frames. A sampler never reads more than half of this number. */
+/*
+ * The deepest stack that a reader accepts, in frames. A sampler never reads more than RECORDING_DEPTH_MAX / 2 frames of
+ * a stack.
+ */
 #define RECORDING_DEPTH_MAX 131072u
 
 /* The highest number of processes that a reader accepts in each recording (see doc/recording.md). */

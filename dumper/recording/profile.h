@@ -35,8 +35,8 @@ struct profile_process {
 	const char *ruby_version;     /* NULL if the process never ran Ruby */
 	const char *ruby_description; /* NULL if the process never ran Ruby */
 	/*
-	 * If the process was read through the layout of another release: the releases that this layout is for, in the
-	 * form of layout_releases() ("3.3.7 3.3.11"). Otherwise NULL.
+	 * If the process was read through the layout of another release: the releases that this layout is for, such as
+	 * "3.3.7 3.3.11" (see layout_releases()). Otherwise NULL.
 	 */
 	const char *layout_releases;
 	const char *cgroup; /* the path of the cgroup, as rbdump saw it (cgroups(7)); NULL if not known */
@@ -58,7 +58,7 @@ struct profile_thread {
 enum profile_kind {
 	PROFILE_RUBY,
 	PROFILE_CFUNC,
-	PROFILE_MARK, /* not a method, but a mark such as "(torn: window)", "(truncated)" or "(starting)" */
+	PROFILE_MARK, /* a mark (not a method), such as "(torn: window)", "(truncated)" or "(starting)" */
 };
 
 /* A method, a block or similar code. Frames with the same function can be merged. */
@@ -88,7 +88,7 @@ struct profile_node {
 /* Consecutive samples in which a thread had the same stack and state. */
 struct profile_span {
 	uint64_t start_ns;  /* the start of the time that the span covers */
-	uint64_t weight_ns; /* the length of the time that the span covers: real time, independent of the rate */
+	uint64_t weight_ns; /* the real time that the span covers, whatever the sampling rate is */
 	uint32_t count;	    /* number of samples, at least 1 */
 	uint32_t thread;    /* index */
 	uint32_t node;	    /* index of the stack's node; 0 if no stack is known */
@@ -130,8 +130,8 @@ size_t profile_bytes(const struct profile *profile);
 const char *profile_string(struct profile *profile, const char *text);
 
 /*
- * Each of the next three functions searches for an equal element, and adds a new element if there is none. Each
- * function returns the index of the element; UINT32_MAX if out of memory. Strings must come from profile_string().
+ * Each of the next three functions adds an element if there is no equal element yet. Each function returns the index of
+ * the new or equal element; UINT32_MAX if out of memory. Strings must come from profile_string().
  */
 uint32_t profile_add_function(struct profile *profile, const struct profile_function *function);
 uint32_t profile_add_frame(struct profile *profile, uint32_t function, int64_t line);

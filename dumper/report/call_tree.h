@@ -57,8 +57,9 @@ struct call_tree *call_tree_create(const struct profile *profile, enum call_tree
 struct call_tree *call_tree_for(const struct profile *profile, const struct format_options *options);
 void call_tree_destroy(struct call_tree *tree); /* NULL is fine */
 
-/* These functions return the sum of `self` and the sum of `total`, over all states. */
+/* Returns the sum of `self` over all states. */
 uint64_t call_node_self(const struct call_node *node);
+/* Returns the sum of `total` over all states. */
 uint64_t call_node_total(const struct call_node *node);
 
 /*

@@ -1,5 +1,5 @@
 /*
- * The names by which people know a cgroup: the container or the systemd unit that it belongs to.
+ * Finds the name by which people know a cgroup: the name of its container or of its systemd unit.
  */
 #ifndef RBDUMP_CGROUP_NAME_H
 #define RBDUMP_CGROUP_NAME_H
@@ -9,16 +9,23 @@
 #include "base/text.h"
 
 /*
- * Appends the name of the innermost container of a cgroup: the first twelve digits of its id, as docker, podman and
- * Kubernetes print it, or the name of an LXC container. Returns false if the path names no container.
+ * Appends the name of the innermost container of a cgroup. For docker, podman and Kubernetes, this name is the first
+ * twelve digits of the container's id, as these programs print it. For LXC, appends the name of the container. Returns
+ * false if the path names no container.
  *   cgroup  a path such as "/system.slice/docker-3f2a….scope"; NULL is fine
  */
 bool cgroup_container(const char *cgroup, struct text *ret);
 
-/* Appends the name of the innermost systemd service or scope of a cgroup. Returns false if the path names none. */
+/*
+ * Appends the name of the innermost systemd service or scope of a cgroup. Returns false if the path names no service
+ * and no scope.
+ */
 bool cgroup_unit(const char *cgroup, struct text *ret);
 
-/* Appends the container, or else the unit. Returns false if the path names neither. */
+/*
+ * Appends the name that cgroup_container() finds, or, if there is no container, the name that cgroup_unit() finds.
+ * Returns false if both functions return false.
+ */
 bool cgroup_name(const char *cgroup, struct text *ret);
 
 #endif

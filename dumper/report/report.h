@@ -12,7 +12,7 @@
 enum report_threads {
 	THREADS_MERGED, /* the format always merges all threads */
 	THREADS_EACH,	/* the format always shows each thread separately, or names the thread of each sample */
-	THREADS_CHOICE, /* the format does what the option says; by default, it merges the threads of a process */
+	THREADS_CHOICE, /* the format obeys the option; by default, the format merges the threads of a process */
 };
 
 struct report_format {
@@ -53,8 +53,8 @@ struct error *report_render(const struct report_options *options, const char *ti
 struct error *report_check(const struct report_options *options);
 
 /*
- * Handles the options that the verbs record and report share (REPORT_OPTIONS). Returns whether `option` is one of these
- * options.
+ * Handles the options that `rbdump record` and `rbdump report` have in common (REPORT_OPTIONS). Returns whether
+ * `option` is one of these options.
  *   wrong  receives a text that tells the user what is wrong with the argument; NULL if nothing is wrong
  */
 bool report_option(int option, const char *argument, struct report_options *options, const char **wrong);

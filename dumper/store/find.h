@@ -21,9 +21,9 @@ struct error *layout_find_given(const char *file, const struct layout_wish *wish
  * Layouts for other architectures are ignored. A layout is never used for a release that is newer than the layout's
  * range. A newer release can differ from the older releases of its series.
  *
- * Among equally good layouts, layouts for Ruby's default configuration come first. Next, the order of the folders
- * decides. In each folder, the file with the name from layout_file_name_of() comes first. All other files follow,
- * sorted by name. Files that cannot be read are skipped.
+ * Among equally good layouts, layouts for Ruby's default configuration come first. If layouts are still equally
+ * good, the layout in the earlier folder comes first. In each folder, the file with the name from layout_file_name_of()
+ * comes first. All other files follow, sorted by name. Files that cannot be read are skipped.
  *   skip  how many of the best layouts to skip; the caller has already tried these layouts, and they did not fit
  * Returns false if no layout is found, or if all layouts that were found are skipped.
  */

@@ -1,5 +1,6 @@
 /*
- * Describes the Ruby that needs a layout (the wish), and the layout that was found for this Ruby.
+ * Describes the Ruby that needs a layout (struct layout_wish), and the layout that was found for this Ruby (struct
+ * layout_found).
  */
 #ifndef RBDUMP_FOUND_H
 #define RBDUMP_FOUND_H

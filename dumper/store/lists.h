@@ -47,8 +47,8 @@ void layout_lists_nearest(const struct layout_wish *wish, struct layout_list *re
 
 /*
  * Among the releases in the series of the wanted version, finds the newest release that has a layout. Writes the
- * release to `version`, as text. Returns false if there is no such release. The layout of that release might not fit
- * the wanted version.
+ * release to `version`, as text. Returns false if no release in the series has a layout. The layout of the found
+ * release might not fit the wanted version.
  */
 bool layout_lists_newest(const struct layout_wish *wish, char *version, size_t size);
 
