@@ -3,9 +3,9 @@
  * target is calling exec (kernel/ptrace.c, ptrace_attach()).
  *
  * A thread that calls exec takes this lock, and then waits until all other threads of its process have ended. A traced
- * thread counts as ended only after its tracer has called waitpid() for the thread (fs/exec.c, de_thread()). So a tracer
- * that has seized one thread could deadlock when it seizes the next thread. To prevent this deadlock, a timer sends a
- * signal that interrupts PTRACE_SEIZE. The signal handler reaps the traced threads that have ended.
+ * thread counts as ended only after its tracer has called waitpid() for the thread (fs/exec.c, de_thread()). So a
+ * tracer that has seized one thread could deadlock when it seizes the next thread. To prevent this deadlock, a timer
+ * sends a signal that interrupts PTRACE_SEIZE. The signal handler reaps the traced threads that have ended.
  *
  * Each process of rbdump has only one tracing thread at a time.
  */

@@ -16,9 +16,10 @@
 bool owner_user(const char *proc, pid_t pid, uid_t *ret);
 
 /*
- * Appends the path of a process's cgroup to `ret`, as rbdump sees it (cgroups(7)): "/system.slice/puma.service". With
- * cgroup v1, this is the path in systemd's hierarchy, or in the first hierarchy if there is no such hierarchy. Returns
- * false if the process has no cgroup that rbdump can read, or if out of memory.
+ * Appends the path of a process's cgroup to `ret`, for example "/system.slice/puma.service". The path is relative to
+ * rbdump's own cgroup namespace (cgroups(7)). With cgroup v1, this is the path in systemd's hierarchy. If systemd has
+ * no hierarchy, this is the path in the first hierarchy. Returns false if the process has no cgroup that rbdump can
+ * read, or if out of memory.
  */
 bool owner_cgroup(const char *proc, pid_t pid, struct text *ret);
 

@@ -102,7 +102,7 @@ struct target {
 	bool stopped;		   /* true between live_stop() and live_resume() */
 	uint64_t stopped_ns;	   /* time of the first thread's stop (CLOCK_MONOTONIC); 0: no thread was stopped */
 	uint64_t pause_ns;	   /* duration of the last stop: from the first thread's stop to the last resume */
-	/* The tids of the threads that live_stop() did not stop because they slept, and that have woken up since then. */
+	/* The tids of the threads that slept when live_stop() was called, but that live_woke() later found awake. */
 	struct addresses restless;
 
 	/* Core: */
