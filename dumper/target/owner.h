@@ -24,8 +24,8 @@ bool owner_user(const char *proc, pid_t pid, uid_t *ret);
 bool owner_cgroup(const char *proc, pid_t pid, struct text *ret);
 
 /*
- * Whether a cgroup is `top`, or below `top`. Both are paths as owner_cgroup() returns them. `top` may also begin with
- * the folder at which cgroups are mounted (/sys/fs/cgroup), and may end with a slash.
+ * Whether `cgroup` is `top`, or is below `top`. `cgroup` and `top` are paths in the form that owner_cgroup() returns.
+ * `top` may also begin with the folder at which cgroups are mounted (/sys/fs/cgroup), and may end with a slash.
  */
 bool owner_cgroup_is_below(const char *cgroup, const char *top);
 
