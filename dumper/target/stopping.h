@@ -36,8 +36,8 @@ struct error *live_check_stopping(const struct target *target);
  * until the calling thread ends. If the kernel refuses to stop a thread, for example because another tracer has it, the
  * thread is listed as refused. Fails if the kernel refuses to stop the main thread or every thread, if the threads
  * cannot be listed, or if out of memory. On failure, lets the target go on.
- *   leave_sleepers  if true, threads that sleep in a system call are not stopped (target/sleeper.h). Even then, a thread
- *                   is stopped if an earlier call to live_woke() noticed that the thread had woken up
+ *   leave_sleepers  if true, threads that sleep in a system call are not stopped (target/sleeper.h). Even then, a
+ *                   thread is stopped if an earlier call to live_woke() noticed that the thread had woken up
  */
 struct error *live_stop(struct target *target, bool leave_sleepers);
 
