@@ -1,5 +1,5 @@
 /*
- * A live process as a target: its memory and its mapped files. The threads of the process are in stopping.h.
+ * A live process as a target: its memory and its mapped files. stopping.h stops the threads of the process.
  */
 #ifndef RBDUMP_LIVE_H
 #define RBDUMP_LIVE_H
