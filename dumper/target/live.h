@@ -1,5 +1,6 @@
 /*
- * A live process as a target: its memory and its mapped files. stopping.h stops the threads of the process.
+ * A live process as a target: its memory and its mapped files. The functions that stop the threads of a live process
+ * are in stopping.h.
  */
 #ifndef RBDUMP_LIVE_H
 #define RBDUMP_LIVE_H
