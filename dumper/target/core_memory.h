@@ -23,7 +23,7 @@ bool core_first_page(const struct target *target, const struct mapping *mapping,
  */
 char *core_build_id(const struct target *target, const struct mapping *mapping);
 
-/* The mapping with offset 0 of the file that `mapping` maps; NULL if the file has no mapping with offset 0. */
+/* Returns the mapping that maps the beginning (offset 0) of the same file as `mapping`; NULL if there is none. */
 const struct mapping *core_first_mapping(const struct target *target, const struct mapping *mapping);
 
 /*

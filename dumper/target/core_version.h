@@ -2,12 +2,12 @@
  * Finds the version of a core's Ruby if the file that contains Ruby is missing. The version is a constant in that file,
  * but a core omits constants.
  *
- * Other places in the core may contain the version. Since Ruby 3.3, the writable data of Ruby contains the text that
- * `ruby --version` prints (version.c, define_ruby_description(), v3_3_0 to v4.0.0). The file name of a libruby may
- * contain the version. Strings on the heap may contain the version, too. For example, rbconfig.rb contains a string
- * with the version. Up to Ruby 2.2, the text that `ruby --version` prints is also a string on the heap (version.c,
- * Init_version(), v1_9_3_0 to v2_2_0). But a string on the heap may contain the version of another Ruby. So the strings
- * on the heap are used only if they all contain the same version. Even then, the version is only a hint.
+ * Several places in the core may contain the version of Ruby. Since Ruby 3.3, the writable data of Ruby contains the
+ * text that `ruby --version` prints (version.c, define_ruby_description(), v3_3_0 to v4.0.0). The file name of a
+ * libruby may contain the version. Strings on the heap may contain the version, too. For example, rbconfig.rb contains
+ * a string with the version. Up to Ruby 2.2, the text that `ruby --version` prints is also a string on the heap
+ * (version.c, Init_version(), v1_9_3_0 to v2_2_0). But a string on the heap may contain the version of another Ruby. So
+ * the strings on the heap are used only if they all contain the same version. Even then, the version is only a hint.
  *
  * Any version in a core may be forged. So the caller must check that a layout for this version fits the core.
  */

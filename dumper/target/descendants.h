@@ -32,9 +32,9 @@ bool descendants_list(const char *proc, pid_t pid, struct descendant **ret, size
 /*
  * A cache of all processes, which makes it cheap to list descendants repeatedly. The kernel tells which pid it assigned
  * last. As long as the last assigned pid stays the same, no new process has started. An update lists procfs if the last
- * assigned pid has changed or is not known. An update also lists procfs if none of the previous nine updates has listed
- * it. An update that lists procfs reads each new process, each process whose parent is not in the cache, and one in 64
- * of the other processes. A zeroed struct is an empty cache.
+ * assigned pid has changed or is not known. After nine updates that have not listed procfs, the next update always
+ * lists procfs. An update that lists procfs reads each new process, each process whose parent is not in the cache, and
+ * one in 64 of the other processes. A zeroed struct is an empty cache.
  */
 struct descendants_cache {
 	struct descendant *all; /* ascending by pid */

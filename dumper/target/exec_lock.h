@@ -2,12 +2,12 @@
  * Prevents a deadlock on a kernel lock (cred_guard_mutex). PTRACE_SEIZE waits for this lock while a thread of the
  * target is calling exec (kernel/ptrace.c, ptrace_attach()).
  *
- * The thread that calls exec holds the lock, and waits until all other threads of its process have ended. A traced
- * thread counts as ended only after its tracer has waited for it (fs/exec.c, de_thread()). So a tracer that has seized
- * one thread could deadlock when it seizes the next thread. To prevent this deadlock, a timer sends a signal that
- * interrupts PTRACE_SEIZE. The signal handler reaps the traced threads that have ended.
+ * A thread that calls exec takes this lock, and then waits until all other threads of its process have ended. A traced
+ * thread counts as ended only after its tracer has called waitpid() for the thread (fs/exec.c, de_thread()). So a
+ * tracer that has seized one thread could deadlock when it seizes the next thread. To prevent this deadlock, a timer
+ * sends a signal that interrupts PTRACE_SEIZE. The signal handler reaps the traced threads that have ended.
  *
- * In each process of rbdump, at most one thread traces at a time.
+ * Each process of rbdump has only one tracing thread at a time.
  */
 #ifndef RBDUMP_EXEC_LOCK_H
 #define RBDUMP_EXEC_LOCK_H

@@ -3,7 +3,7 @@
  * seizes the thread, and ends when the tracer lets the thread go. To keep the stop short, the tracer only writes a
  * struct hold in shared memory (guard/stop_guard.h).
  *
- * In each process of rbdump, at most one thread traces at a time.
+ * Each process of rbdump has only one tracing thread at a time.
  */
 #ifndef RBDUMP_HOLD_H
 #define RBDUMP_HOLD_H
@@ -21,8 +21,8 @@ struct hold {
 };
 
 /*
- * In shared memory: not 0 if the guard sleeps until a hold begins. The beginning of a hold then sets it to 0, and wakes
- * the guard (futex(2)).
+ * A number in shared memory. It is not 0 while the guard sleeps and waits for a hold. If the number is not 0,
+ * hold_begin() sets it to 0, and wakes the guard (futex(2)).
  */
 typedef _Atomic uint32_t hold_sleep;
 
@@ -37,12 +37,13 @@ void hold_use(struct hold *hold, hold_sleep *sleep);
 void hold_begin(pid_t target);
 
 /*
- * For the guard, which must have set `*sleep` to 1: waits until a hold begins, but at most `timeout_ns`. Returns at once
- * if a hold has begun since `*sleep` was set. Then sets `*sleep` to 0.
+ * Waits until a hold begins, but for at most `timeout_ns` nanoseconds. Only the guard calls this function, after it has
+ * set `*sleep` to 1. If a hold has begun since then, this function does not wait. In all cases, sets `*sleep` to 0
+ * before it returns.
  */
 void hold_wait(hold_sleep *sleep, long timeout_ns);
 
-/* Ends the hold. Call this function as soon as the calling thread no longer holds a thread. */
+/* Ends the hold. Call this function as soon as the calling thread has let all threads go. */
 void hold_end(void);
 
 #endif

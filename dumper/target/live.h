@@ -1,5 +1,6 @@
 /*
- * A live process as a target: its memory and its mapped files. For its threads, see stopping.h.
+ * A live process as a target: its memory and its mapped files. The functions that stop the threads of a live process
+ * are in stopping.h.
  */
 #ifndef RBDUMP_LIVE_H
 #define RBDUMP_LIVE_H

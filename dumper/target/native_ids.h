@@ -43,8 +43,8 @@ void native_ids_destroy(struct native_ids *ids); /* NULL is fine */
 pid_t native_ids_find(struct native_ids *ids, uint64_t pthread, uint64_t noted);
 
 /*
- * Whether native_ids_find() tried to stop a thread, and the thread did not stop in time. Considers only the calls of
- * native_ids_find() since the last call of native_ids_stuck(). A thread that did not stop in time stays traced until
+ * Whether native_ids_find() tried to stop a thread, and the thread did not stop in time. Considers only the calls to
+ * native_ids_find() since the last call to native_ids_stuck(). A thread that did not stop in time stays traced until
  * the rbdump thread that called native_ids_find() ends.
  */
 bool native_ids_stuck(struct native_ids *ids);

@@ -16,15 +16,16 @@
 bool owner_user(const char *proc, pid_t pid, uid_t *ret);
 
 /*
- * Appends the path of a process's cgroup to `ret`, as rbdump sees it (cgroups(7)): "/system.slice/puma.service". With
- * cgroup v1, this is the path in systemd's hierarchy, or in the first hierarchy if there is no such hierarchy. Returns
- * false if the process has no cgroup that rbdump can read, or if out of memory.
+ * Appends the path of a process's cgroup to `ret`, for example "/system.slice/puma.service". The path is relative to
+ * rbdump's own cgroup namespace (cgroups(7)). With cgroup v1, this is the path in systemd's hierarchy. If systemd has
+ * no hierarchy, this is the path in the first hierarchy. Returns false if the process has no cgroup that rbdump can
+ * read, or if out of memory.
  */
 bool owner_cgroup(const char *proc, pid_t pid, struct text *ret);
 
 /*
- * Whether a cgroup is `top`, or below `top`. Both are paths as owner_cgroup() returns them. `top` may also begin with
- * the folder at which cgroups are mounted (/sys/fs/cgroup), and may end with a slash.
+ * Whether `cgroup` is `top`, or is below `top`. `cgroup` and `top` are paths in the form that owner_cgroup() returns.
+ * `top` may also begin with the folder at which cgroups are mounted (/sys/fs/cgroup), and may end with a slash.
  */
 bool owner_cgroup_is_below(const char *cgroup, const char *top);
 

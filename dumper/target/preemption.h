@@ -22,8 +22,8 @@ struct preemption {
 	pid_t tid;	  /* the thread that was chosen last; 0: no thread was chosen */
 	struct task task; /* from preemption_choose() to preemption_end(): the chosen thread */
 	/*
-	 * How many times the chosen thread had been given a CPU when preemption_begin() found it waiting for its CPU;
-	 * 0: not known.
+	 * How many times the chosen thread had been given a CPU when preemption_begin() returned. 0: not known, or the
+	 * chosen thread was not waiting for its CPU.
 	 */
 	uint64_t switches;
 	uint64_t cpu_ns; /* the CPU time of the process at preemption_begin(); 0: not known */

@@ -34,16 +34,16 @@ struct error *live_check_stopping(const struct target *target);
  * Stops all threads of the target, and reads their registers. A thread is listed as not stopped if it is in an
  * uninterruptible sleep, or does not stop within half a second. A thread that is listed as not stopped stays seized
  * until the calling thread ends. If the kernel refuses to stop a thread, for example because another tracer has it, the
- * thread is listed as refused. Fails if the main thread or all threads are refused, if the threads cannot be listed, or
- * if out of memory. On failure, lets the target go on.
- *   leave_sleepers  if true, threads that sleep in a system call are not stopped (target/sleeper.h). A thread is
- *                   stopped nevertheless if an earlier call of live_woke() noticed that the thread had woken up
+ * thread is listed as refused. Fails if the kernel refuses to stop the main thread or every thread, if the threads
+ * cannot be listed, or if out of memory. On failure, lets the target go on.
+ *   leave_sleepers  if true, threads that sleep in a system call are not stopped (target/sleeper.h). Even then, a
+ *                   thread is stopped if an earlier call to live_woke() noticed that the thread had woken up
  */
 struct error *live_stop(struct target *target, bool leave_sleepers);
 
 /*
  * Whether a thread that live_stop() left asleep has woken up since then. If so, the memory that was read is not a
- * snapshot of one moment. If a thread has woken up, later calls of live_stop() stop that thread even if it sleeps
+ * snapshot of one moment. If a thread has woken up, later calls to live_stop() stop that thread even if it sleeps
  * again. Call this function before live_resume().
  */
 bool live_woke(struct target *target);

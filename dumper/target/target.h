@@ -34,7 +34,7 @@ struct native_thread {
 	bool stopping;	    /* live, only during live_stop(): the thread was asked to stop, but has not stopped yet */
 	bool stopped;	    /* false: the thread did not stop in time, or was refused; it may be running */
 	bool asleep;	    /* live: the thread sleeps and needed no stop (target/sleeper.h); `stopped` is also set */
-	bool refused;	    /* live: the kernel refused to stop the thread, for example because it has another tracer */
+	bool refused;	    /* live: the kernel refused to stop the thread, for example because another tracer has it */
 	uint64_t ip;	    /* instruction pointer; 0 if the thread is not stopped, or is asleep */
 	uint64_t sp;	    /* core: stack pointer */
 	uint64_t fs_base;   /* thread pointer: what pthread_self() returns with glibc and musl; 0: not known */
@@ -102,7 +102,8 @@ struct target {
 	bool stopped;		   /* true between live_stop() and live_resume() */
 	uint64_t stopped_ns;	   /* time of the first thread's stop (CLOCK_MONOTONIC); 0: no thread was stopped */
 	uint64_t pause_ns;	   /* duration of the last stop: from the first thread's stop to the last resume */
-	struct addresses restless; /* tids of threads that live_stop() left asleep but live_woke() found awake */
+	/* The tids of the threads that slept when live_stop() was called, but that live_woke() later found awake. */
+	struct addresses restless;
 
 	/* Core: */
 	struct core *core;

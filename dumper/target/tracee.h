@@ -2,8 +2,8 @@
  * One native thread of a target, stopped for a moment.
  *
  * For each stop, rbdump seizes the thread, and afterwards detaches from it. Between two stops, the target is not
- * traced. Its signals are delivered as usual, and nothing that happens to rbdump affects the target. All calls for one
- * stop must come from one rbdump thread (a rule of ptrace(2)). SIGCHLD must be blocked in this thread.
+ * traced. The target then gets its signals as usual, and nothing that happens to rbdump affects the target. All calls
+ * for one stop must come from one rbdump thread (a rule of ptrace(2)). SIGCHLD must be blocked in this thread.
  *
  * The trap flag of a thread that is single-stepped stays set until tracee_resume(). If the tracer dies before it calls
  * tracee_resume(), the flag stays set, because exit_ptrace() (kernel/ptrace.c) does not call ptrace_disable(). The next

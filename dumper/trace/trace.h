@@ -136,7 +136,7 @@ struct trace {
 	/* Sum of all pauses. A pause lasts from the stop of the first thread until the last thread is resumed. */
 	double pause_us;
 	bool stopped; /* a signal such as SIGSTOP has stopped the process */
-	bool of_core; /* the target is a core: it was not stopped, and `core` is set */
+	bool of_core; /* the target is a core, which is never stopped; `core` is set */
 	struct trace_core core;
 	bool gc_known, gc_running;
 	/* Each thread is followed by its suspended fibers. The fibers of ended threads come last. */
