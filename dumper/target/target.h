@@ -98,10 +98,10 @@ struct target {
 	size_t nr_threads, threads_capacity;
 
 	/* Live: */
-	int memory_fd;		   /* /proc/PID/mem */
-	bool stopped;		   /* true between live_stop() and live_resume() */
-	uint64_t stopped_ns;	   /* time of the first thread's stop (CLOCK_MONOTONIC); 0: no thread was stopped */
-	uint64_t pause_ns;	   /* duration of the last stop: from the first thread's stop to the last resume */
+	int memory_fd;	     /* /proc/PID/mem */
+	bool stopped;	     /* true between live_stop() and live_resume() */
+	uint64_t stopped_ns; /* time of the first thread's stop (CLOCK_MONOTONIC); 0: no thread was stopped */
+	uint64_t pause_ns;   /* duration of the last stop: from the first thread's stop to the last resume */
 	/* The tids of the threads that slept when live_stop() was called, but that live_woke() later found awake. */
 	struct addresses restless;
 
