@@ -29,7 +29,7 @@ RBDUMP = TREE / "build/rbdump"
 CGROUPS = [pathlib.Path("/sys/fs/cgroup/systemd"), pathlib.Path("/sys/fs/cgroup")]
 WORK = "def work() = 3000.times { |i| i * i }\ndef pause() = sleep(0.05)\nloop { work; pause }"
 WORK_BEFORE_3 = WORK.replace("work() = ", "work; ").replace("pause() = ", "pause; ").replace("\ndef", "; end\ndef").replace("\nloop", "; end\nloop")
-SETTLED = 5  # seconds
+SETTLED, APART = 5, 0.5  # seconds; the Rubies themselves take a while to start
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -96,6 +96,7 @@ def main():
                 outer, pids = start_namespace(top, number, rubies, options.count // options.namespaces)
                 outers.append(outer)
                 begun |= {pid: started(pid) for pid in pids}
+                time.sleep(APART)
             time.sleep(SETTLED)
             before, began = of_rbdump(recorder.pid), time.monotonic()
             time.sleep(options.seconds)

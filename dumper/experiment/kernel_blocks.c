@@ -45,7 +45,8 @@ struct error *kernel_blocks_create(const struct session *session, const struct s
 		sampler_use_cache(blocks->sampler, NULL, blocks->old);
 	if (!error)
 		error = kernel_process_facts(&session->ruby, blocks->sample.copy, &facts);
-	facts.wakes = blocks->wakes = rate <= KERNEL_RATE_WAKES;
+	blocks->wakes = rate <= KERNEL_RATE_WAKES;
+	facts.wakes = blocks->wakes ? KERNEL_WAKES_CLOCK : KERNEL_WAKES_NONE;
 	if (!error)
 		error = kernel_programs_load(KERNEL_FORM_BEST, false, &blocks->programs);
 	if (!error)

@@ -30,6 +30,16 @@
 /* The struct in which Ruby stores the pthread_t of a thread. */
 enum kernel_where_pthread { KERNEL_NOWHERE, KERNEL_IN_THREAD, KERNEL_IN_NATIVE };
 
+/*
+ * Which records end a kernel_ring_wait(), in addition to KERNEL_UNKNOWN. If a record ends the wait, rbdump wakes up. This
+ * takes about 6 us of the sampled thread's time.
+ */
+enum kernel_wakes {
+	KERNEL_WAKES_NONE,
+	KERNEL_WAKES_CLOCK, /* KERNEL_CLOCK */
+	KERNEL_WAKES_ALL,   /* KERNEL_CLOCK and KERNEL_WAIT_STACK */
+};
+
 /* What the program must know about a process. Offsets and lengths are in bytes. */
 struct kernel_facts {
 	__u64 collections;	  /* the address of the state of the garbage collector (ruby/collections.h) */
@@ -39,11 +49,7 @@ struct kernel_facts {
 	__u32 ec_offset;	  /* offset in an execution context: the beginning of the copied part */
 	__u32 ec_length;	  /* the length of the copied part of the execution context, at most KERNEL_EC_MAX */
 	__u32 vm_stack, words, cfp; /* offsets of 8-byte words in the copied part of the execution context */
-	/*
-	 * Whether kernel_ring_wait() returns when a stack is written to the ring. If so, each stack wakes rbdump up. A
-	 * wake-up costs the sampled thread about 6 us.
-	 */
-	__u32 wakes;
+	__u32 wakes;		    /* enum kernel_wakes */
 	/*
 	 * Where the pthread_t of a thread is. This pthread_t must be equal to the fs_base of the native thread. With
 	 * KERNEL_IN_THREAD, the pthread_t is in the rb_thread_t, at the offset `pthread`. With KERNEL_IN_NATIVE, the

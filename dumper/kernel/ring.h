@@ -35,7 +35,7 @@ const struct kernel_head *kernel_ring_next(struct kernel_ring *ring);
  * - `end_fd` can be read, or the other end of its pipe is closed. If `end_fd` is -1, there is no such descriptor.
  * - A signal arrives.
  * - `for_records` is true, and a record KERNEL_UNKNOWN is written to the ring.
- * - `for_records` is true, `wakes` of struct kernel_facts is set, and a stack is written to the ring.
+ * - `for_records` is true, and a record that wakes rbdump is written to the ring (enum kernel_wakes).
  */
 void kernel_ring_wait(const struct kernel_ring *ring, bool for_records, int end_fd, int timeout_ms);
 

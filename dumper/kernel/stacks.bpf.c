@@ -266,6 +266,12 @@ static __always_inline struct scratch *begin(struct task_struct *task, const str
 	return scratch;
 }
 
+/* The flags of a record that wakes rbdump if rbdump wants at least `from`. */
+static __always_inline __u64 wakeup(const struct kernel_facts *facts, enum kernel_wakes from)
+{
+	return facts->wakes >= from ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
+
 static __always_inline int sample(struct bpf_perf_event_data *context, int copied)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -292,7 +298,7 @@ static __always_inline int sample(struct bpf_perf_event_data *context, int copie
 		return 0;
 	}
 	copy_registers(context, task, &scratch->record);
-	if (!finish_either(copied, facts, scratch, ring, facts->wakes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
+	if (!finish_either(copied, facts, scratch, ring, wakeup(facts, KERNEL_WAKES_CLOCK)))
 		note_lost(thread, &count->full);
 	return 0;
 }
@@ -338,7 +344,7 @@ static __always_inline void copy_wait(struct task_struct *task, const struct ids
 	scratch->record.head.time_ns = out->head.time_ns;
 	bpf_probe_read_kernel(scratch->record.registers, sizeof(scratch->record.registers),
 			      (void *)bpf_task_pt_regs(task));
-	if (!finish_either(copied, facts, scratch, ring, facts->wakes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
+	if (!finish_either(copied, facts, scratch, ring, wakeup(facts, KERNEL_WAKES_ALL)))
 		note_lost(thread, &count->dropped);
 }
 

@@ -7,15 +7,19 @@
 #define ASKED_NS UINT64_C(10000000000)
 
 /* How long to wait for stacks that wake rbdump; and if none does, at least and at most. */
-#define WAIT_MS	      200
+#define WAIT_MS	      400
 #define WAIT_LEAST_MS 2
 #define WAIT_MOST_MS  20
 
 /* How long to wait for a target that does not run. */
 #define WAIT_IDLE_MS 1000
 
-/* For fewer stacks per second, as many wake-ups cost less than to look for them every WAIT_MOST_MS. */
+/*
+ * For fewer stacks of the clock per second, as many wake-ups cost less than to look for them every WAIT_MOST_MS. The ring has
+ * room for so many stacks of waits meanwhile.
+ */
 #define FEW_STACKS 100.0
+#define FEW_WAITS  1000.0
 
 void kernel_pace_init(struct kernel_pace *pace, double rate, size_t ring_bytes, uint64_t now_ns)
 {
@@ -43,18 +47,21 @@ void kernel_pace_found(struct kernel_pace *pace, size_t bytes)
 		pace->wait_ms++;
 }
 
-void kernel_pace_flushed(struct kernel_pace *pace, size_t records, size_t stacks, double seconds)
+void kernel_pace_flushed(struct kernel_pace *pace, size_t records, size_t clock_stacks, size_t wait_stacks,
+			 double seconds)
 {
 	pace->idle = records == 0;
-	pace->calm = (double)stacks < FEW_STACKS * seconds;
+	pace->calm = (double)clock_stacks < FEW_STACKS * seconds && (double)wait_stacks < FEW_WAITS * seconds;
 }
 
-bool kernel_pace_wakes(const struct kernel_pace *pace, uint64_t now_ns)
+enum kernel_wakes kernel_pace_wakes(const struct kernel_pace *pace, uint64_t now_ns)
 {
-	return pace->calm || now_ns < pace->new_until_ns || now_ns < pace->asked_until_ns;
+	if (now_ns < pace->new_until_ns || now_ns < pace->asked_until_ns)
+		return KERNEL_WAKES_ALL;
+	return pace->calm ? KERNEL_WAKES_CLOCK : KERNEL_WAKES_NONE;
 }
 
-int kernel_pace_wait_ms(const struct kernel_pace *pace, bool wakes)
+int kernel_pace_wait_ms(const struct kernel_pace *pace, enum kernel_wakes wakes)
 {
-	return pace->idle ? WAIT_IDLE_MS : wakes ? WAIT_MS : pace->wait_ms;
+	return pace->idle ? WAIT_IDLE_MS : wakes == KERNEL_WAKES_NONE ? pace->wait_ms : WAIT_MS;
 }

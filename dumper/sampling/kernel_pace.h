@@ -2,8 +2,9 @@
  * Decides how rbdump waits for the records that a program in the kernel writes. There are two ways. Either the program
  * wakes rbdump for each stack, or rbdump looks for records at intervals. A wake-up takes more of the sampled thread's
  * time than the copy of a stack. But the names of a new stack must be read soon, because a garbage collection may begin.
- * So the program wakes rbdump only if there are few stacks, or if a stack was new a moment ago. A stack is new if it is
- * not in the stack cache (stack_cache.h).
+ * So the program wakes rbdump for each stack if a stack was new a moment ago. A stack is new if it is not in the stack
+ * cache (stack_cache.h). If there are few stacks of running threads, the program wakes rbdump for each of these. It does
+ * not wake rbdump for the stacks of waiting threads, which stay as they are.
  */
 #ifndef RBDUMP_KERNEL_PACE_H
 #define RBDUMP_KERNEL_PACE_H
@@ -11,6 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "kernel/record.h"
 
 /*
  * The highest rate at which the program wakes rbdump because of new stacks. At higher rates, the wake-ups would delay
@@ -40,13 +43,17 @@ void kernel_pace_ask(struct kernel_pace *pace, uint64_t now_ns);
 /* Notes how many bytes of records were in the ring when rbdump looked for records. */
 void kernel_pace_found(struct kernel_pace *pace, size_t bytes);
 
-/* Notes how many records were taken in the last `seconds`, and how many of these records contain a stack. */
-void kernel_pace_flushed(struct kernel_pace *pace, size_t records, size_t stacks, double seconds);
+/*
+ * Notes how many records were taken in the last `seconds`, and how many of these records are of the kinds KERNEL_CLOCK
+ * and KERNEL_WAIT_STACK.
+ */
+void kernel_pace_flushed(struct kernel_pace *pace, size_t records, size_t clock_stacks, size_t wait_stacks,
+			 double seconds);
 
-/* Whether the program must wake rbdump for each stack. */
-bool kernel_pace_wakes(const struct kernel_pace *pace, uint64_t now_ns);
+/* Returns which records must wake rbdump. */
+enum kernel_wakes kernel_pace_wakes(const struct kernel_pace *pace, uint64_t now_ns);
 
 /* Returns how long to wait for records, in milliseconds. `wakes` is the result of kernel_pace_wakes(). */
-int kernel_pace_wait_ms(const struct kernel_pace *pace, bool wakes);
+int kernel_pace_wait_ms(const struct kernel_pace *pace, enum kernel_wakes wakes);
 
 #endif

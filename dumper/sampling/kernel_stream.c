@@ -60,8 +60,8 @@ struct kernel_stream {
 	uint32_t skipped; /* how many stacks of the clock it did not allow, and that were not reported yet */
 	struct kernel_facts facts;
 	struct kernel_pace pace;
-	size_t records,
-	    stacks;   /* how many records, and how many of them with stacks, were taken since the last flush */
+	/* How many records were taken since the last flush; and how many of them have the stack of each kind. */
+	size_t records, clock_stacks, wait_stacks;
 	bool follows; /* the program in the kernel samples the process */
 	bool stopped;
 	struct observation seen;
@@ -252,7 +252,7 @@ static const struct observation *take_records(struct kernel_stream *stream, uint
 		switch (head->kind) {
 		case KERNEL_CLOCK:
 		case KERNEL_WAIT_STACK:
-			stream->stacks++;
+			*(head->kind == KERNEL_CLOCK ? &stream->clock_stacks : &stream->wait_stacks) += 1;
 			watchdog_reads(READING_STACKS);
 			seen = take_stack(stream, (const void *)head);
 			watchdog_has_read(READING_STACKS);
@@ -399,9 +399,9 @@ static void begin_flush(struct kernel_stream *stream, uint64_t now_ns)
 		stack_cache_expire(stream->cache);
 		old_objects_forget(stream->old);
 	}
-	kernel_pace_flushed(&stream->pace, stream->records, stream->stacks,
+	kernel_pace_flushed(&stream->pace, stream->records, stream->clock_stacks, stream->wait_stacks,
 			    (double)(now_ns - stream->flushed_ns) / 1e9);
-	stream->records = stream->stacks = 0;
+	stream->records = stream->clock_stacks = stream->wait_stacks = 0;
 	stream->until_ns = now_ns;
 	stream->phase = PHASE_WAITS;
 	stream->at = 0;
@@ -410,14 +410,15 @@ static void begin_flush(struct kernel_stream *stream, uint64_t now_ns)
 /* Waits for records. Before that, tells the program in the kernel whether stacks are to wake rbdump. */
 static void wait_for_records(struct kernel_stream *stream, uint64_t now_ns)
 {
-	const bool wakes = kernel_pace_wakes(&stream->pace, now_ns);
+	const enum kernel_wakes wakes = kernel_pace_wakes(&stream->pace, now_ns);
 
 	if (stream->facts.wakes != wakes) {
 		stream->facts.wakes = wakes;
 		error_destroy(kernel_maps_change(&stream->options.maps, stream->session->target->pid, &stream->facts));
 	}
-	kernel_ring_wait(stream->ring, wakes, stream->options.end_fd, kernel_pace_wait_ms(&stream->pace, wakes));
-	if (!wakes)
+	kernel_ring_wait(stream->ring, wakes != KERNEL_WAKES_NONE, stream->options.end_fd,
+			 kernel_pace_wait_ms(&stream->pace, wakes));
+	if (wakes == KERNEL_WAKES_NONE)
 		kernel_pace_found(&stream->pace, kernel_ring_bytes(stream->ring));
 }
 

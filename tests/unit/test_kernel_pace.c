@@ -17,11 +17,11 @@ static void test_new_stacks_wake(void **state)
 
 	(void)state;
 	kernel_pace_init(&pace, 99, RING, 0);
-	assert_true(kernel_pace_wakes(&pace, 1));
-	assert_false(kernel_pace_wakes(&pace, 100 * MS));
+	assert_int_equal(kernel_pace_wakes(&pace, 1), KERNEL_WAKES_ALL);
+	assert_int_equal(kernel_pace_wakes(&pace, 100 * MS), KERNEL_WAKES_NONE);
 	kernel_pace_new_stack(&pace, 500 * MS);
-	assert_true(kernel_pace_wakes(&pace, 599 * MS));
-	assert_false(kernel_pace_wakes(&pace, 600 * MS));
+	assert_int_equal(kernel_pace_wakes(&pace, 599 * MS), KERNEL_WAKES_ALL);
+	assert_int_equal(kernel_pace_wakes(&pace, 600 * MS), KERNEL_WAKES_NONE);
 }
 
 static void test_high_rates_do_not_wake(void **state)
@@ -30,13 +30,13 @@ static void test_high_rates_do_not_wake(void **state)
 
 	(void)state;
 	kernel_pace_init(&pace, 10000, RING, 0);
-	assert_false(kernel_pace_wakes(&pace, 1));
+	assert_int_equal(kernel_pace_wakes(&pace, 1), KERNEL_WAKES_NONE);
 	kernel_pace_new_stack(&pace, 1);
-	assert_false(kernel_pace_wakes(&pace, 2));
+	assert_int_equal(kernel_pace_wakes(&pace, 2), KERNEL_WAKES_NONE);
 	/* Unless names come too late. */
 	kernel_pace_ask(&pace, 2);
-	assert_true(kernel_pace_wakes(&pace, 9000 * MS));
-	assert_false(kernel_pace_wakes(&pace, 10001 * MS));
+	assert_int_equal(kernel_pace_wakes(&pace, 9000 * MS), KERNEL_WAKES_ALL);
+	assert_int_equal(kernel_pace_wakes(&pace, 10001 * MS), KERNEL_WAKES_NONE);
 }
 
 static void test_waits_fit_the_ring(void **state)
@@ -46,17 +46,17 @@ static void test_waits_fit_the_ring(void **state)
 
 	(void)state;
 	kernel_pace_init(&pace, 1000, RING, 0);
-	first = kernel_pace_wait_ms(&pace, false);
+	first = kernel_pace_wait_ms(&pace, KERNEL_WAKES_NONE);
 	assert_int_equal(first, 2);
 	for (int i = 0; i < 20; i++)
 		kernel_pace_found(&pace, 1000);
-	assert_int_equal(kernel_pace_wait_ms(&pace, false), 20);
+	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_NONE), 20);
 	/* As many as in twenty milliseconds at this rate: it stays. */
 	kernel_pace_found(&pace, RING / 10);
-	assert_int_equal(kernel_pace_wait_ms(&pace, false), 20);
+	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_NONE), 20);
 	kernel_pace_found(&pace, RING / 4);
-	assert_int_equal(kernel_pace_wait_ms(&pace, false), first);
-	assert_int_equal(kernel_pace_wait_ms(&pace, true), 200);
+	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_NONE), first);
+	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_ALL), 400);
 }
 
 static void test_few_stacks_wake(void **state)
@@ -65,15 +65,17 @@ static void test_few_stacks_wake(void **state)
 
 	(void)state;
 	kernel_pace_init(&pace, 10000, RING, 0);
-	kernel_pace_flushed(&pace, 100, 19, 0.2);
-	assert_true(kernel_pace_wakes(&pace, 1));
-	assert_int_equal(kernel_pace_wait_ms(&pace, true), 200);
-	kernel_pace_flushed(&pace, 100, 21, 0.2);
-	assert_false(kernel_pace_wakes(&pace, 1));
+	kernel_pace_flushed(&pace, 300, 19, 199, 0.2);
+	assert_int_equal(kernel_pace_wakes(&pace, 1), KERNEL_WAKES_CLOCK);
+	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_CLOCK), 400);
+	kernel_pace_flushed(&pace, 300, 21, 0, 0.2);
+	assert_int_equal(kernel_pace_wakes(&pace, 1), KERNEL_WAKES_NONE);
+	kernel_pace_flushed(&pace, 300, 0, 201, 0.2);
+	assert_int_equal(kernel_pace_wakes(&pace, 1), KERNEL_WAKES_NONE);
 	/* A target that does not run is left alone. */
-	kernel_pace_flushed(&pace, 0, 0, 0.2);
-	assert_true(kernel_pace_wakes(&pace, 1));
-	assert_int_equal(kernel_pace_wait_ms(&pace, true), 1000);
+	kernel_pace_flushed(&pace, 0, 0, 0, 0.2);
+	assert_int_equal(kernel_pace_wakes(&pace, 1), KERNEL_WAKES_CLOCK);
+	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_CLOCK), 1000);
 }
 
 int main(void)
