@@ -30,6 +30,12 @@
 #define POLL_MS	    50
 
 /*
+ * The least time between two reads of all captures. Otherwise, each message of one of many captures would cost a look at all
+ * of them.
+ */
+#define READ_NS 20000000L
+
+/*
  * How long captures may take to end. A capture that does not end in time is left alone: a read of its target's memory does
  * not return.
  */
@@ -256,6 +262,16 @@ static void count_samplers(struct recorder *recorder)
 	recorder->control->samplers = count;
 }
 
+/* Waits until it is time to read the captures again, or until a signal arrives. */
+static void wait_for_turn(struct recorder *recorder)
+{
+	const long left_ns = READ_NS - elapsed_ns(&recorder->read);
+
+	if (left_ns > 0 && !recorder->control->stop)
+		nanosleep(&(struct timespec){.tv_nsec = left_ns}, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &recorder->read);
+}
+
 /* Waits POLL_MS at most for messages of captures, and takes them. */
 static struct error *take_messages(struct recorder *recorder)
 {
@@ -267,6 +283,7 @@ static struct error *take_messages(struct recorder *recorder)
 		return error_no_memory();
 	for (size_t i = 0; i < list->count; i++)
 		fds[i] = (struct pollfd){.fd = list->of[i].fd, .events = POLLIN};
+	wait_for_turn(recorder);
 	poll(fds, list->count, POLL_MS);
 	for (size_t i = 0; i < list->count && !error; i++) {
 		if (list->of[i].fd < 0 || fds[i].revents == 0)

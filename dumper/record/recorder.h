@@ -33,7 +33,7 @@ struct recorder {
 	pid_t launched; /* the pid of the command; 0: there is no command */
 	bool has_status;
 	int launched_status;
-	struct timespec discovered, forgotten, flushed, shown, ending;
+	struct timespec read, discovered, forgotten, flushed, shown, ending;
 	struct descendants_cache processes;
 	struct candidate_list candidates;
 	struct execs *execs; /* NULL: rbdump receives no reports of execs */

@@ -14,7 +14,7 @@
 #define LIST_LIMIT_NS 500000000L
 
 /* How often the list is read. */
-#define LIST_NS UINT64_C(1000000000)
+#define LIST_NS UINT64_C(4000000000)
 
 /*
  * For a thread that is not known: a new one may run before Ruby has noted its native thread, or it may be no Ruby thread at

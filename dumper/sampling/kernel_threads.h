@@ -53,7 +53,7 @@ void kernel_threads_clear(struct kernel_threads *threads);
 
 /*
  * Reads the list of threads, begins to follow new threads, and notes which threads have ended. Does nothing if the last
- * list is less than one second old and rbdump is not searching for a thread (see `wanted`). This call can move entries
+ * list is less than four seconds old and rbdump is not searching for a thread (see `wanted`). This call can move entries
  * in memory, so pointers to entries become invalid. If the list cannot be read because it is being changed, `threads`
  * keeps its entries.
  */
