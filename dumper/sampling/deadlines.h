@@ -37,18 +37,18 @@ bool deadline_wait(const struct timespec *due, deadline_ends *ends, void *contex
 bool deadline_is_late(long long behind_ns, long long period_ns);
 
 /*
- * How many deadlines were missed if a sample begins now. That sample belongs to the latest deadline that is not after
- * `now`. All earlier deadlines that have no sample were missed.
+ * How many deadlines were missed if a sample begins now. That sample belongs to the latest deadline that is at or
+ * before `now`. All earlier deadlines that have no sample were missed.
  *   deadline  before the call, the first deadline that has no sample; it must not be later than `now`. After the call,
  *             the deadline of the sample that begins now
  */
 uint32_t deadlines_missed(struct timespec *deadline, const struct timespec *now, long long period_ns);
 
 /*
- * Returns the place of the next deadline in its period: the offset from the beginning of the period, at least 0 and
- * less than `period_ns`. The offset differs at random from the previous offset, by at most a quarter of a period. So
- * two deadlines in a row are at least three quarters of a period apart. In the long run, a deadline is in each part of
- * its period equally often.
+ * Returns the offset of the next deadline from the beginning of its period. The offset is at least 0 and less than
+ * `period_ns`. The offset differs at random from the previous offset, by at most a quarter of a period. So two
+ * deadlines in a row are at least three quarters of a period apart. In the long run, the deadlines are spread evenly
+ * over their periods.
  *   offset_ns  the previous offset, or 0
  *   random     the state of the random numbers (base/random.h)
  */

@@ -26,8 +26,8 @@ struct decoder *decoder_create(const struct session *session);
 void decoder_destroy(struct decoder *decoder); /* NULL is fine */
 
 /*
- * Drops the decoder's snapshot of the target. After this call, data is read from the target again, also through
- * decoder_ruby(). If out of memory, returns false and changes nothing.
+ * Drops the decoder's snapshot of the target. After this call, the decoder and decoder_ruby() read data from the target
+ * again. If out of memory, returns false and changes nothing.
  */
 bool decoder_look_again(struct decoder *decoder);
 

@@ -1,8 +1,9 @@
 /*
  * How rbdump waits for the records that a program in the kernel writes: either each stack wakes rbdump, or rbdump looks
  * for records now and then. A wake-up costs the sampled thread more than the copy of its stack does. But the names of a
- * new stack must be read soon, before a garbage collection can move what they are read from. So stacks wake rbdump only
- * after new stacks were seen, or if there are few stacks. Stacks that are in the stack cache need no reading of names.
+ * new stack must be read soon, before a garbage collection can move what they are read from. So a stack wakes rbdump
+ * only if new stacks were seen shortly before, or if there are few stacks. Stacks that are in the stack cache need no
+ * reading of names.
  */
 #ifndef RBDUMP_KERNEL_PACE_H
 #define RBDUMP_KERNEL_PACE_H
@@ -11,14 +12,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The highest rate at which each stack may wake rbdump. At higher rates, this would delay the target too much. */
+/*
+ * The highest rate at which each stack may wake rbdump. At higher rates, so many wake-ups would delay the target too
+ * much.
+ */
 #define KERNEL_RATE_WAKES 1000.0
 
 struct kernel_pace {
 	double rate;		 /* how many times per second the clock interrupts each CPU */
 	size_t ring_bytes;	 /* the size of the ring of records */
-	uint64_t new_until_ns;	 /* a new stack was seen less than a moment before this time */
-	uint64_t asked_until_ns; /* kernel_pace_ask() was called less than ten seconds before this time */
+	uint64_t new_until_ns;	 /* until then, each stack wakes rbdump, because a new stack was seen */
+	uint64_t asked_until_ns; /* until then, each stack wakes rbdump, because of kernel_pace_ask() */
 	int wait_ms;		 /* how long to wait if no stack wakes rbdump */
 	bool idle;		 /* there were no records lately, so the target does not run */
 	bool calm;		 /* there were few stacks lately */
@@ -36,10 +40,13 @@ void kernel_pace_ask(struct kernel_pace *pace, uint64_t now_ns);
 /* Tells the pace how many bytes of records were in the ring after a wait without wake-ups. */
 void kernel_pace_found(struct kernel_pace *pace, size_t bytes);
 
-/* Tells the pace how many records, and how many of them with stacks, were taken in the last `seconds`. */
+/*
+ * Tells the pace what was taken in the last `seconds` seconds: the number of records, and the number of stacks in these
+ * records.
+ */
 void kernel_pace_flushed(struct kernel_pace *pace, size_t records, size_t stacks, double seconds);
 
-/* Whether each stack is to wake rbdump. */
+/* Whether each stack should wake rbdump. */
 bool kernel_pace_wakes(const struct kernel_pace *pace, uint64_t now_ns);
 
 /* Returns how long to wait for records, in milliseconds. `wakes` is the result of kernel_pace_wakes(). */

@@ -1,6 +1,6 @@
 /*
- * The facts about a Ruby process that the programs in the kernel need (kernel/programs.h), and the meaning of the
- * records that these programs write about the threads of the process.
+ * This module fills in the facts about a Ruby process that the programs in the kernel need (kernel/programs.h). The
+ * module also interprets the records that these programs write about the threads of the process.
  */
 #ifndef RBDUMP_KERNEL_PROCESS_H
 #define RBDUMP_KERNEL_PROCESS_H
@@ -11,9 +11,9 @@
 #include "sampling/stack_copy.h"
 
 /*
- * Fills in the facts about a process. Fails if rbdump cannot read when this Ruby collects garbage, or if this Ruby may
- * use ZJIT. In these cases, rbdump could not prove that the names for a stack are right, because the kernel copies only
- * the stack itself. The objects of the stack are read later, by rbdump.
+ * Fills in the facts about a process. Fails if rbdump cannot tell when this Ruby collects garbage, or if this Ruby
+ * may use ZJIT. In these cases, rbdump could not prove that the names for a stack are right, because the kernel copies
+ * only the stack itself. The objects of the stack are read later, by rbdump.
  */
 struct error *kernel_process_facts(const struct ruby *ruby, const struct stack_copy *copy, struct kernel_facts *ret);
 

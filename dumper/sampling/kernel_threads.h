@@ -12,7 +12,7 @@
 
 /* A thread. */
 struct kernel_follow {
-	/* the thread as it was when it was first in the list of threads; later, only the name is updated */
+	/* the thread as the list of threads first described it; later, only the name is updated */
 	struct ruby_thread thread;
 	struct subject subject;
 	struct time_line line;
@@ -20,11 +20,11 @@ struct kernel_follow {
 	uint64_t since_ns;
 	uint32_t wait_slot; /* the stack of the wait that began at `wait_ns`; TIME_NONE: this stack was not copied */
 	uint64_t wait_ns;
-	uint32_t lost;	   /* `lost` of the last record of the thread that was taken (struct kernel_head) */
+	uint32_t lost;	   /* the `lost` (struct kernel_head) of the last record that was taken for this thread */
 	unsigned int outs; /* how many waits began since the last kernel_threads_choose_waits() */
 	double chance;	   /* as in kernel_maps_set_chance() */
 	bool listed;	   /* the thread was in the list of threads that was read last */
-	/* the thread and its time line have ended; the last pieces of the time line may still have to be taken */
+	/* the thread and its time line have ended; the last pieces of the time line may not have been taken yet */
 	bool ended;
 };
 
@@ -54,8 +54,8 @@ void kernel_threads_clear(struct kernel_threads *threads);
 /*
  * Reads the list of threads if the last list is at least one second old, or if a thread without an entry has run.
  * Otherwise does nothing. Begins to follow new threads, and notes which threads have ended. This call can move entries
- * in memory, so pointers to entries become invalid. If the list cannot be read because it is being changed, `threads`
- * keeps its entries.
+ * in memory, so pointers to entries become invalid. If the list cannot be read because the target is changing the list,
+ * `threads` keeps its entries.
  */
 void kernel_threads_keep(struct kernel_threads *threads, uint64_t now_ns);
 
@@ -66,8 +66,8 @@ void kernel_threads_keep(struct kernel_threads *threads, uint64_t now_ns);
 void kernel_threads_sweep(struct kernel_threads *threads);
 
 /*
- * Call this function before pieces are taken, if records were lost. For each thread of which records were lost since
- * the last record that was taken, marks the time from that record to `until_ns`.
+ * If records were lost, call this function before pieces of time lines are taken. For each thread of which records were
+ * lost since the last record that was taken, marks the time from that record to `until_ns`.
  *   until_ns  by CLOCK_MONOTONIC; all earlier records were taken
  *   is_now    `until_ns` is now: corrects what these threads do from then on
  */
@@ -91,8 +91,8 @@ struct kernel_follow *kernel_threads_find(const struct kernel_threads *threads, 
 
 /*
  * Chooses with which probability the program in the kernel copies the stack of each thread when a wait of the thread
- * begins. The more waits begin, the lower is the probability.
- *   rate     the rate of the clock's samples per second: about as many stacks of waits are copied
+ * begins. The more waits begin, the lower the probability.
+ *   rate     how many samples the clock causes per second; about as many stacks of waits are copied per second
  *   seconds  the time since the last call
  */
 void kernel_threads_choose_waits(struct kernel_threads *threads, double rate, double seconds);

@@ -1,6 +1,6 @@
 /*
  * Frames that rbdump knows from earlier stacks. Four values determine what a frame is: its code, the flags of its
- * environment, the method entry to which its environment leads, and whether the frame has a pc. A frame is known if a
+ * environment, the method entry that its environment leads to, and whether the frame has a pc. A frame is known if a
  * frame with the same four values was checked before, and if the code and the method entry are old objects
  * (old_objects.h). A known frame is not checked again, and its objects are not copied again.
  *
@@ -8,7 +8,7 @@
  * of these environments must contain the method entry itself, or nothing. The two innermost frames of a stack are never
  * known, because the call site between them is checked each time (ruby/call_site.h).
  *
- * From Ruby's sources, 2.4 to 4.0.5: see ruby/frame.h. In older versions of Ruby, no frame is ever known.
+ * From Ruby's sources, 2.4 to 4.0.5: see ruby/frame.h. With older versions of Ruby, no frame is treated as known.
  *
  * Only the thread that takes samples may use the known frames.
  */
@@ -26,7 +26,7 @@ void known_frames_destroy(struct known_frames *known); /* NULL is fine */
 /* Forgets all frames. */
 void known_frames_forget(struct known_frames *known);
 
-/* Finds out which frames of a copy of a whole stack are known. If out of memory, finds no known frame. */
+/* Finds out which frames of a copy of a whole stack are known. If out of memory, finds no known frames. */
 void known_frames_find(struct known_frames *known, const struct stack_copy *copy);
 
 /* Returns the frames that known_frames_find() has found. The pointer is valid until known_frames_destroy(). */

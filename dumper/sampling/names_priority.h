@@ -25,8 +25,9 @@ struct names_priority {
 };
 
 /*
- * Gives the thread the priority that it may have now. Call this function often. It does nothing if less than a
- * millisecond has passed since it last checked the CPU time.
+ * If the thread's CPU time is within the limit, gives the thread its real-time priority. Otherwise gives the thread its
+ * original priority. Call this function often. A call does nothing if the CPU time was last checked less than a
+ * millisecond ago.
  *   share  the limit of CPU time, as a share of one CPU
  */
 void names_priority_keep(struct names_priority *priority, double share);

@@ -21,19 +21,22 @@ struct observation {
 	enum sample_state state;
 	int syscall; /* for SAMPLE_BLOCKED: the number of the system call; -1: none, or not known */
 	bool same;   /* the stack is the same as in the thread's previous observation, so `sample` is NULL */
-	/* NULL if `same` is set, or if `stack` is a cache hit. A sample with `gone` or `no_stack` set has no stack. */
+	/*
+	 * NULL if `same` is set, or if `stack` is a cache hit. If `gone` or `no_stack` is set in the sample, the sample
+	 * has no stack.
+	 */
 	struct sample *sample;
-	/* There was no room for the sample (sampling/observation_queue.h): `sample` is NULL. */
+	/* There was no room for the sample (sampling/observation_queue.h), so `sample` is NULL. */
 	bool lost;
 	/*
 	 * The thread sleeps, and no earlier sample of this thread was passed on with its stack. If there is no room for
-	 * the sample, the observation is left out. A later observation then also stands for the time of this
-	 * observation.
+	 * the sample, the observation is left out. In that case, a later observation also stands for the time of the
+	 * omitted observation.
 	 */
 	bool optional;
 	/*
 	 * Set only by the kernel stream. `keeps`: the stack is stored in slot `kept`, and is not counted. `of_kept`:
-	 * the observation has the stack that is stored in slot `kept`; if `kept` is TIME_NONE, the observation has no
+	 * the observation has the stack that is stored in slot `kept`. If `kept` is TIME_NONE, the observation has no
 	 * stack (sampling/time_line.h).
 	 */
 	bool keeps, of_kept;

@@ -2,10 +2,10 @@
  * A queue of observations. The sampling thread adds observations; the processing thread removes them, and finds the
  * names for their stacks.
  *
- * The sampling thread waits for the processing thread only if the queue is full of observations, or in
- * observation_queue_wait_for_room() and observation_queue_wait_for_pace(). The queue keeps copies of the samples, in a
- * buffer of a fixed size. If the buffer has no room for a sample, the sample is lost, and observation_queue_add()
- * returns false.
+ * If the queue is full of observations, the sampling thread waits for the processing thread. Otherwise, the sampling
+ * thread waits only in observation_queue_wait_for_room() and observation_queue_wait_for_pace(). The queue keeps copies
+ * of the samples, in a buffer of a fixed size. If the buffer has no room for a sample, the sample is lost, and
+ * observation_queue_add() returns false.
  */
 #ifndef RBDUMP_OBSERVATION_QUEUE_H
 #define RBDUMP_OBSERVATION_QUEUE_H
@@ -59,8 +59,8 @@ void observation_queue_end(struct observation_queue *queue);
 
 /*
  * Waits for the next observation, and returns it. The observation is valid until observation_queue_done(). Returns NULL
- * if there will be no more observations (`*timed_out` is false), or if no observation came in time (`*timed_out` is
- * true).
+ * if there will be no more observations; `*timed_out` is then false. Also returns NULL if no observation came in time;
+ * `*timed_out` is then true.
  *   until  when to stop waiting, by CLOCK_MONOTONIC. If `until` is NULL, there is no time limit, and `timed_out` can
  *          also be NULL
  */

@@ -1,7 +1,7 @@
 /*
  * The bytes of old objects to which stacks refer: code, method entries and their definitions, and environments. Only a
- * major collection frees an old object (ruby/collections.h). So until the next major collection begins, an old object
- * need not be copied again with each stack: the bytes that were kept are still right.
+ * major collection frees an old object (ruby/collections.h). So the bytes that were kept of an old object stay right
+ * until the next major collection begins. Until then, the object is not copied again with each stack.
  *
  * A program can change an object in place, for example when it redefines a method. The state of the garbage collector
  * does not show such a change. So the caller must call old_objects_forget() from time to time.
@@ -25,15 +25,15 @@ void old_objects_destroy(struct old_objects *objects);		     /* NULL is fine */
 void old_objects_forget(struct old_objects *objects);
 
 /*
- * Tells the table at which moment the next stack was copied. Forgets all objects if other objects may have taken their
- * place by that moment.
+ * Tells the table at which moment the next stack was copied. If other objects may have replaced the objects of the
+ * table by that moment, forgets all objects.
  *   then  the state of the garbage collector at that moment
  */
 void old_objects_at(struct old_objects *objects, const struct collections *then);
 
 /*
  * Returns the bytes of an object at the moment that was passed to old_objects_at(). Returns NULL if the table does not
- * have the object, or has less than `length` bytes of the object. The bytes are valid until the next call of
+ * have the object, or has fewer than `length` bytes of the object. The bytes are valid until the next call of
  * old_objects_keep(), old_objects_at() or old_objects_forget().
  */
 const uint8_t *old_objects_find(const struct old_objects *objects, uint64_t address, size_t length);
@@ -66,7 +66,7 @@ void old_objects_note_checked(struct old_objects *objects, const struct stack_co
 			      uint64_t read_ns);
 
 /*
- * Notes that the call that `caller` is making agrees with `callee`. These two frames are the innermost frames of a
+ * Notes that `callee` agrees with the call that `caller` is making. These two frames are the innermost frames of a
  * stack. Does nothing if the code of `caller` or the method entry of `callee` was not yet in the table at `read_ns`.
  */
 void old_objects_note_call(struct old_objects *objects, const struct frame *caller, const struct frame *callee,

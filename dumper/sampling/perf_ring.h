@@ -1,5 +1,5 @@
 /*
- * Events that the kernel reports in shared memory (perf_event_open(2)). Reading these reports takes no system call.
+ * Events that the kernel reports in shared memory (perf_event_open(2)). Reading these reports requires no system call.
  * Only this module opens such events.
  *
  * A ring belongs to one thread of rbdump at a time.

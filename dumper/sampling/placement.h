@@ -40,9 +40,8 @@ void placement_end(struct placement *placement);
 bool placement_enter(struct placement *placement);
 
 /*
- * Moves the calling thread to the CPU of a task (task_follow() in target/task.h). Returns
- * false if that CPU is not known, if that CPU is not one of the CPUs of rbdump (for example because of taskset(1)), or
- * if the move fails.
+ * Moves the calling thread to the CPU of a task (task_follow() in target/task.h). Returns false if that CPU is not
+ * known, or is not one of the CPUs of rbdump, for example because of taskset(1). Also returns false if the move fails.
  */
 bool placement_follow(struct placement *placement, const struct task *task);
 
@@ -50,8 +49,8 @@ bool placement_follow(struct placement *placement, const struct task *task);
 void placement_avoid(struct placement *placement, pid_t tid, const struct task *task);
 
 /*
- * Like placement_avoid(), but does nothing if placement_avoid() was called less than 50 ms ago and placement_follow()
- * has not been called since then.
+ * Does nothing if placement_avoid() was called less than 50 ms ago and placement_follow() was not called after that.
+ * Otherwise does the same as placement_avoid().
  */
 void placement_stay_off(struct placement *placement, pid_t tid, const struct task *task);
 

@@ -27,7 +27,7 @@ struct quiet {
 /*
  * Call this function after a round in which all threads were checked. Decides whether the next round can be quiet, and
  * prepares for a quiet round.
- *   ruby     its memory is the snapshot from which `threads` was read
+ *   ruby     its memory is the snapshot that `threads` was read from
  *   now_ns   the current time, in ns since `origin` (sampling/rounds.h)
  */
 void quiet_prepare(struct quiet *quiet, const struct ruby *ruby, const struct ruby_threads *threads,

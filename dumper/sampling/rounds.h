@@ -3,8 +3,8 @@
  *
  * A round first reads the list of threads. Then, for each thread, it reads the state that Ruby notes, the state that
  * the kernel reports, and the stack. The stack of a sleeping thread is copied without stopping the thread. If a
- * sleeping thread has not run since the previous round, its stack is not copied again. A running thread is sampled by
- * the source that `struct rounds_options` names. A quiet round (quiet.h) reads less.
+ * sleeping thread has not run since the previous round, its stack is not copied again. Running threads are sampled by
+ * the `source` in `struct rounds_options`. A quiet round (quiet.h) reads less from the target.
  *
  * A struct rounds belongs to one thread of rbdump at a time.
  */
@@ -33,14 +33,14 @@ void rounds_enter(struct rounds *rounds);
 /* How late sampling is when a round begins. Both counts apply to each thread of the target. */
 struct lateness {
 	uint32_t late;	 /* how many samples are late: all missed samples, and the sample of this round if it is late */
-	uint32_t missed; /* how many samples were missed before this round, and so are not taken at all */
+	uint32_t missed; /* how many samples were missed before this round; a missed sample is never taken */
 };
 
 /*
- * Takes a round. Returns whether `late` and `skipped` were reported in the observations. They were not reported if the
- * list of threads could not be read, or if the round has no observation because a thread did not stop in time.
- *   skipped  how many rounds were skipped, because of the CPU time limit, since rounds_take() last returned true
- *   rest_ns  for how many nanoseconds sampling paused before this round, because of the CPU time limit
+ * Takes a round. Returns whether `late` and `skipped` were reported in the observations. Returns false if the list of
+ * threads could not be read. Also returns false if the round has no observation because a thread did not stop in time.
+ *   skipped  how many rounds were skipped because of the CPU time limit since rounds_take() last returned true
+ *   rest_ns  how long sampling paused before this round because of the CPU time limit, in nanoseconds
  */
 bool rounds_take(struct rounds *rounds, const struct lateness *late, uint32_t skipped, uint64_t rest_ns);
 

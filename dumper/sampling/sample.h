@@ -1,6 +1,6 @@
 /*
- * One sample of a thread's stack. It says which thread a source (source.h) was asked to sample, and contains the
- * result.
+ * One sample of a thread's stack. The sample says which thread a source (source.h) was asked to sample, and contains
+ * the result.
  */
 #ifndef RBDUMP_SAMPLE_H
 #define RBDUMP_SAMPLE_H
@@ -83,8 +83,8 @@ struct sample {
 	/* all frames of `copy` were checked; for a cache hit: all frames of an equal stack were checked earlier */
 	bool checked;
 	/*
-	 * if `checked`: the frames; NULL if they must be walked again, or are not needed. The frames belong to the
-	 * sampler
+	 * if `checked`: the frames; NULL if the stack must be walked again, or if the frames are not needed. The frames
+	 * belong to the sampler
 	 */
 	const struct stack *walked;
 	bool gone;	    /* the thread has ended; there is no stack */

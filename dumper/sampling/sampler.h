@@ -2,7 +2,7 @@
  * Takes samples of a running target. A sampler contains the data that sources keep from one sample to the next.
  *
  * A sampler belongs to the thread of rbdump that calls sampler_enter(). The sampler moves this thread to the CPU on
- * which the source is to run.
+ * which the source should run.
  */
 #ifndef RBDUMP_SAMPLER_H
 #define RBDUMP_SAMPLER_H
@@ -19,8 +19,8 @@ void sampler_destroy(struct sampler *sampler); /* NULL is fine */
 
 /*
  * Sets the tid of the thread of rbdump that processes the samples. From now on, the sampler keeps that thread off the
- * target's CPU. The function sampler_destroy() lets that thread run again on all CPUs on which the caller of
- * sampler_create() was allowed to run.
+ * target's CPU. After sampler_destroy(), that thread can run again on all CPUs that the caller of sampler_create() was
+ * allowed to use.
  */
 void sampler_set_processing_thread(struct sampler *sampler, pid_t tid);
 

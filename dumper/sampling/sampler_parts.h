@@ -45,7 +45,7 @@ enum cache_result sampler_look_up(struct sampler *sampler, struct sample *sample
  */
 void sampler_check(struct sampler *sampler, struct sample *sample, size_t frames);
 
-/* Copies the objects to which the innermost `frames` frames of the copied stack refer. */
+/* Copies the objects that the innermost `frames` frames of the copied stack refer to. */
 void sampler_copy_frames(struct sampler *sampler, struct sample *sample, size_t frames);
 
 /*
@@ -55,7 +55,7 @@ void sampler_copy_frames(struct sampler *sampler, struct sample *sample, size_t 
 void sampler_copy_held(struct sampler *sampler, struct sample *sample);
 
 /*
- * Copies the objects to which the frames of the copied stack refer, while the target runs. If a collection has begun
+ * While the target runs, copies the objects that the frames of the copied stack refer to. If a collection has begun
  * since the stack was copied, sets the `reason` of the sample, because the objects may be gone.
  */
 void sampler_copy_objects(struct sampler *sampler, struct sample *sample);

@@ -7,7 +7,7 @@
 
 #include "sampling/watched.h"
 
-/* If at most this many threads sleep, they are not watched, but checked one by one. */
+/* If no more than this many threads sleep, they are checked one by one instead of being watched. */
 #define SLEEP_GUARD_FEW 4u
 
 struct sleep_guard {
@@ -38,8 +38,9 @@ void sleep_guard_end_round(struct sleep_guard *guard, struct watched_list *list,
 
 /*
  * Notes that a thread was checked. `same` says whether the thread is asleep and has not run since its previous check.
- * Begins to watch a thread that has slept for a while. If `same` is true, and the thread was already watched before
- * this call, sets `guarded` of the thread, because no wake-up can have been missed. Otherwise clears `guarded`.
+ * If the thread has slept for a while, begins to watch the thread. If `same` is true, and the thread was already
+ * watched before this call, sets `guarded` of the thread, because no wake-up can have been missed. Otherwise clears
+ * `guarded`.
  */
 void sleep_guard_note(struct sleep_guard *guard, struct watched_list *list, struct watched *watched, bool same);
 

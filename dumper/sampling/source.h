@@ -28,9 +28,9 @@ struct source {
 };
 
 /*
- * Stops the thread, and copies its stack once; `on_torn` says what to do in a torn window (sampler_options.h). If the
- * copy is inconsistent, stops the thread and copies again. Before the first stop, reads the stack once and drops that
- * copy, so that the read during the stop is faster.
+ * Stops the thread, and copies its stack once. The option `on_torn` says what to do in a torn window
+ * (sampler_options.h). If the copy is inconsistent, stops the thread and copies again. Before the first stop, reads the
+ * stack once and drops that copy, so that the read during the stop is faster.
  */
 extern const struct source source_paused;
 
@@ -38,8 +38,8 @@ extern const struct source source_paused;
 extern const struct source source_double;
 
 /*
- * The same as source_double, but reads on the CPU of the thread, so that the thread cannot run during the read. While
- * hardly any stack is new, first tries to read from another CPU (remote_reads.h).
+ * The same as source_double, but reads on the CPU of the thread. So the thread cannot run during the read. While hardly
+ * any stack is new, first tries to read from another CPU (remote_reads.h).
  */
 extern const struct source source_unpaused;
 
@@ -50,8 +50,8 @@ extern const struct source source_unpaused;
 extern const struct source source_asleep;
 
 /*
- * A program in the kernel copies the stack of a running thread at the interrupt of its CPU's clock
- * (kernel_sample.h).
+ * When the clock of a CPU causes an interrupt, a program in the kernel copies the stack of the target's thread that
+ * runs on this CPU (kernel_sample.h).
  */
 extern const struct source source_kernel;
 

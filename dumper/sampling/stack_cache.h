@@ -3,11 +3,11 @@
  * cache (a hit) is not checked again, and the names of its frames are not read again.
  *
  * An entry is valid as long as the words of its fingerprint lead to the same objects (see collections_same_objects()).
- * When the next garbage collection begins, a new epoch begins, too, and all entries become stale. So an object that was
- * freed or moved is never confused with an object that has taken its place. The cache does not notice when a program
- * changes an object in place, for example when a class gets its name. So the caller must end the epoch from time to
- * time, by calling stack_cache_expire(). A stale entry says only that a stack with these words existed; the words may
- * lead to other objects by now.
+ * Each garbage collection begins a new epoch, and all entries become stale. So an object that was freed or moved is
+ * never confused with an object that has taken its place. The cache does not notice when a program changes an object in
+ * place, for example when a class gets its name. So the caller must end the epoch from time to time, by calling
+ * stack_cache_expire(). A stale entry shows only that a stack with the words of its fingerprint existed. These words
+ * may lead to other objects by now.
  *
  * Any thread may call stack_cache_confirm() and stack_cache_reject(). Only the thread that takes samples may call the
  * other functions.
@@ -21,8 +21,8 @@
 struct stack_cache;
 
 /*
- * An entry, and the epoch in which its stack was seen. `id` is below CACHE_MAX; in a later epoch, another stack can
- * have the same id.
+ * An entry, and the epoch in which its stack was seen. `id` is less than CACHE_MAX. In a later epoch, another stack can
+ * have the same `id`.
  */
 struct cached_stack {
 	uint64_t epoch;
@@ -41,7 +41,7 @@ enum cache_result {
 	 */
 	CACHE_UNKNOWN,
 	CACHE_MISS,  /* there is no entry, or the entry is not confirmed yet */
-	CACHE_STALE, /* the entry was right in an earlier epoch: the stack must be checked and named again */
+	CACHE_STALE, /* the entry was right in an earlier epoch: check the stack again, and read its names again */
 	CACHE_HIT    /* the entry is right */
 };
 

@@ -4,10 +4,10 @@
  * over a snapshot with stack_copy_lay().
  *
  * A copy contains the thread's pointer to its execution context, and the execution context itself. It contains the
- * values on the stack, from the lowest word to the end of the highest environment. It contains the control frames, from
- * the innermost frame to the end of the stack. It also contains the state of the garbage collector
+ * values on the stack, from the lowest word to the end of the highest environment. The copy contains the control
+ * frames, from the innermost frame to the end of the stack. The copy also contains the state of the garbage collector
  * (ruby/collections.h). The addresses of the bytes to copy are predicted from the previous copy of the thread's stack
- * (extent.h). If the stack is not within the predicted extent, it is copied again.
+ * (extent.h). If the stack is not within the predicted extent, the stack is copied again.
  *
  * From Ruby's sources, 2.7.4 to 4.0.5: vm_core.h (rb_execution_context_t, VM_ENV_DATA_INDEX_*).
  */
@@ -44,8 +44,8 @@ enum copy_result {
 enum copy_way {
 	COPY_ONCE, /* the stack is copied once, in one system call */
 	/*
-	 * The stack is copied twice in one system call, the second time from the last byte range to the first. The two
-	 * copies must be equal.
+	 * The stack is copied twice in one system call. The second time, the byte ranges are copied in reverse order.
+	 * The two copies must be equal.
 	 */
 	COPY_TWICE,
 };
@@ -88,8 +88,8 @@ struct collections stack_copy_collections_now(struct stack_copy *copy, const str
 
 /* Which parts of a copy are packed. */
 enum stack_copy_parts {
-	PACK_NO_STACK, /* neither the stack nor the objects, because the copy does not contain the whole stack */
-	PACK_OBJECTS,  /* everything except the frames and the values of the stack, which were walked already */
+	PACK_NO_STACK, /* no stack and no objects, because the copy does not contain the whole stack */
+	PACK_OBJECTS,  /* everything except the frames and the values: the stack was walked already */
 	PACK_ALL,
 };
 

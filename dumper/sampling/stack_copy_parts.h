@@ -54,8 +54,8 @@ struct stack_copy {
 	size_t nr_beside, beside_length;
 
 	/*
-	 * The bytes of the stack's pieces, then of the pieces in `beside`. With COPY_TWICE, the second copies follow,
-	 * from the last piece to the first.
+	 * The bytes of the stack's pieces, then of the pieces in `beside`. With COPY_TWICE, the second copies of all
+	 * pieces follow, in reverse order.
 	 */
 	uint8_t *stack;
 	size_t stack_size;
@@ -118,7 +118,7 @@ bool stack_copy_make_room(struct stack_copy *copy, size_t wanted);
 size_t stack_copy_length(const struct stack_copy *copy, const struct stack_extent *extent);
 
 /*
- * The end of the values to which the frames refer: the end of the highest environment on the stack. Newer frames have
+ * The end of the values that the frames refer to: the end of the highest environment on the stack. Newer frames have
  * higher environments. But the ep of an incomplete frame can have any value, so an ep outside of the stack is ignored.
  */
 uint64_t stack_copy_values_end(const struct stack_copy *copy, const uint8_t *frames, size_t length,

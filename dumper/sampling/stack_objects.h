@@ -12,7 +12,7 @@ struct old_objects;
 struct stack_copy;
 
 /*
- * Copies the objects to which the innermost `frames` frames of a stack refer. `copy` must contain the whole stack. The
+ * Copies the objects that the innermost `frames` frames of a stack refer to. `copy` must contain the whole stack. The
  * new objects replace the objects that `copy` contained before. Objects that cannot be read are omitted.
  *   old  known objects and frames, which are not read from the target; see old_objects_at(). NULL: none
  */

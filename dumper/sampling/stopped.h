@@ -15,10 +15,10 @@ typedef bool stopped_copy(struct sampler *sampler, struct tracee *tracee, struct
 			  struct sample *sample);
 
 /*
- * Stops the thread, calls `copy`, and lets the thread go on. Then copies the objects to which the frames refer, unless
- * the stack is a cache hit. But if frames of this target can refer to the native stack, the objects are always copied,
- * and they are copied before the thread goes on. For a source that is not `unchecked`, also reads the stack once before
- * the first stop, and looks up the copied stack in the cache after each stop.
+ * Stops the thread, calls `copy`, and lets the thread go on. Then copies the objects that the frames refer to. If the
+ * stack is a cache hit, the objects are not copied. But if frames of this target can refer to the native stack, the
+ * objects are always copied, and they are copied before the thread goes on. For a source that is not `unchecked`, also
+ * reads the stack once before the first stop, and looks up the copied stack in the cache after each stop.
  *   seen  whether the caller has just seen that the thread exists
  */
 void stopped_take(struct sampler *sampler, struct subject *subject, bool seen, stopped_copy *copy,

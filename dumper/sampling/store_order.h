@@ -1,6 +1,6 @@
 /*
- * Learns in which torn windows a stack is really torn. To do so, rbdump watches threads that are single-stepped out of
- * these windows.
+ * Learns in which torn windows a stack is really torn. To find out, rbdump watches threads while they are
+ * single-stepped out of such windows.
  *
  * Ruby publishes a new frame by a store to the cfp of the execution context. Suppose that this store is the last store
  * in a window. Then the stack of a thread that is stopped in the window contains either the whole new frame or no part

@@ -17,14 +17,17 @@
 
 struct switch_events;
 
-/* Creates an empty set of watched threads. Returns NULL if out of memory or file descriptors. */
+/*
+ * Creates an empty set of watched threads. Returns NULL if there is not enough memory, or if no file descriptor is
+ * left.
+ */
 struct switch_events *switch_events_create(void);
 void switch_events_destroy(struct switch_events *events); /* NULL is fine */
 
 /*
- * The kernel needs about 10 ms to begin to watch the first thread on a machine. This function spends that time in
- * advance. Returns a descriptor, or -1 on failure. Until the caller closes the descriptor, each context switch on the
- * machine takes a little longer (kernel/events/core.c, perf_event_switch(), v6.1).
+ * The kernel needs about 10 ms to begin to watch the first thread on a machine. Call this function in advance, so that
+ * this delay does not occur later. Returns a descriptor, or -1 on failure. Until the caller closes the descriptor, each
+ * context switch on the machine takes a little longer (kernel/events/core.c, perf_event_switch(), v6.1).
  */
 int switch_events_prepare(void);
 
@@ -34,8 +37,8 @@ struct switch_event {
 };
 
 /*
- * Begins to watch a thread. Returns false and sets errno if the kernel does not allow rbdump to watch the thread
- * (kernel.perf_event_paranoid, CAP_PERFMON), or has no room for another event. If the thread has ended, errno is ESRCH.
+ * Begins to watch a thread. Returns false and sets errno if the kernel has no room for another event, or does not allow
+ * rbdump to watch the thread (see kernel.perf_event_paranoid and CAP_PERFMON). If the thread has ended, errno is ESRCH.
  *   events  the set to which the thread is added; NULL: the thread is watched alone (see switch_event_told())
  */
 bool switch_event_open(struct switch_events *events, pid_t tid, struct switch_event *ret);
@@ -55,16 +58,15 @@ struct switches_told {
 struct switches_told switch_event_told(const struct switch_event *event);
 
 /*
- * Drops all earlier reports about a thread. Returns a mark. If this mark is passed to switch_event_reported(), that
- * function says whether the kernel has reported anything since the mark. Takes no system call. The thread must be
- * watched.
+ * Drops all earlier reports about a thread. Returns a mark. Pass this mark to switch_event_reported() to find out
+ * whether the kernel has reported anything since the mark. Takes no system call. The thread must be watched.
  */
 uint64_t switch_event_mark(const struct switch_event *event);
 bool switch_event_reported(const struct switch_event *event, uint64_t mark);
 
 /*
- * Whether any thread of the set was given a CPU, has lost its CPU, or has ended, since the last call for that set. Also
- * returns true if the reports cannot be read.
+ * Whether any thread of the set was given a CPU, lost its CPU or ended since the last call for this set. Also returns
+ * true if the reports cannot be read.
  */
 bool switch_events_happened(struct switch_events *events);
 

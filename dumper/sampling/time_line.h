@@ -2,17 +2,17 @@
  * The time line of a thread says what the thread did at each moment, as the kernel reports it (kernel/record.h). A time
  * line consists of pieces, without gaps between them. The time line also says which stack stands for each piece.
  *
- * Not every piece has a stack of its own. While the thread is on a CPU, its stack is copied at the interrupts of the
- * clock. Each of these stacks stands for the time since the previous interrupt, or since the thread was given its CPU.
- * If no such stack stands for a piece of CPU time, the piece gets the stack of the nearest interrupt since the last
- * time_line_resolve(). If there was no such interrupt, the piece gets the stack of the wait that follows. If that stack
- * was not copied, the piece gets the last stack that was copied at an interrupt, unless that stack is older than
- * TIME_OLD_NS.
+ * Not every piece has a stack of its own. While the thread is on a CPU, its stack is copied at each interrupt of the
+ * CPU's clock. Each of these stacks stands for the time since the previous interrupt, or since the thread was given its
+ * CPU. A piece of CPU time without such a stack gets the stack of the nearest interrupt since the last call of
+ * time_line_resolve(). If there was no interrupt since that call, the piece gets the stack of the wait that follows. If
+ * the stack of that wait was not copied, the piece gets the last stack that was copied at an interrupt. But a stack
+ * that is older than TIME_OLD_NS is not used.
  *
  * The stack is copied only at some waits, which are chosen at random. A wait without a stack gets the stack of another
- * wait, which ended at most TIME_OLD_NS ago. Only waits of the same kind are considered. Among these waits, the wait
- * with the most similar length is chosen. If several waits are equally similar, one of them is chosen at random. So
- * each stack gets about the time that it would get if stacks were copied at all waits.
+ * wait that ended at most TIME_OLD_NS ago. Only waits of the same kind are considered. Among these waits, the wait with
+ * the most similar length is chosen. If several waits are equally similar, one of them is chosen at random. So each
+ * stack gets about the time that it would get if stacks were copied at all waits.
  *
  * A time line refers to each stack by the number of a slot. The stacks themselves are stored elsewhere (struct
  * observation). A time line belongs to one thread of rbdump.
@@ -51,8 +51,8 @@ void time_slots_init(struct time_slots *slots, uint64_t seed);
 /* Takes a free slot. The slot then has one user. Returns TIME_NONE if no slot is free. */
 uint32_t time_slots_take(struct time_slots *slots);
 /*
- * The function time_slots_hold() adds a user to a slot; time_slots_release() removes a user. Both do nothing for
- * TIME_NONE.
+ * The function time_slots_hold() adds a user to a slot. The function time_slots_release() removes a user from a slot.
+ * For TIME_NONE, both functions do nothing.
  */
 uint32_t time_slots_hold(struct time_slots *slots, uint32_t slot);
 void time_slots_release(struct time_slots *slots, uint32_t slot);
@@ -66,7 +66,7 @@ struct time_piece {
 	uint32_t slot;	  /* the stack of the piece; TIME_NONE if the piece has no stack */
 	bool lost;	  /* records were lost: the piece has no stack, and its state may be wrong */
 	bool of_clock;	  /* the thread did not wait: it was on a CPU, or was ready to run */
-	bool after_wait;  /* the previous piece is a wait; after this wait, the thread was ready to run */
+	bool after_wait;  /* the thread was ready to run after the wait of the previous piece */
 };
 
 /* A stack that can stand for pieces without a stack. */
@@ -99,8 +99,8 @@ struct time_line {
 	struct time_choices clocks; /* the stacks from interrupts of the clock since the last time_line_resolve() */
 	struct time_choices waits;  /* the stacks of the last waits */
 	/*
-	 * the last stack from an interrupt of the clock before those in `clocks`; its slot is TIME_NONE if there is no
-	 * such stack
+	 * the last stack from an interrupt of the clock before the stacks in `clocks`; if there is no such stack, its
+	 * `slot` is TIME_NONE
 	 */
 	struct time_choice last;
 	bool lost; /* a piece is missing, because there was no memory for this piece */
@@ -108,7 +108,8 @@ struct time_line {
 
 /*
  * Begins a time line.
- *   state  what the thread does; SAMPLE_CPU also if the thread is ready to run, or if its state is not known
+ *   state  what the thread does. SAMPLE_CPU can also mean that the thread is ready to run, or that its state is not
+ *          known
  */
 void time_line_init(struct time_line *line, struct time_slots *slots, uint64_t now_ns, enum sample_state state,
 		    int syscall);
@@ -148,12 +149,12 @@ void time_line_found(struct time_line *line, uint32_t slot);
 void time_line_lose(struct time_line *line, uint64_t time_ns);
 
 /*
- * Corrects the time line after records were lost. `state` is what the thread was seen to do at `time_ns`.
+ * Corrects the time line after records were lost. `state` is the state in which the thread was seen at `time_ns`.
  *   state  SAMPLE_CPU if the thread is on a CPU, or is ready to run
  */
 void time_line_correct(struct time_line *line, uint64_t time_ns, enum sample_state state, int syscall);
 
-/* Extends the time line to `time_ns`. Until then, the state of the thread does not change. */
+/* Extends the time line to `time_ns`. The state of the thread stays the same up to `time_ns`. */
 void time_line_until(struct time_line *line, uint64_t time_ns);
 
 /* Finds stacks for all pieces that have no stack. The caller then takes the pieces, and calls time_line_taken(). */
