@@ -1,7 +1,6 @@
 /*
- * Checks whether a copied stack is consistent. Each frame is checked (ruby/frame.h). The innermost frame is also
- * compared with the call that its caller is making (ruby/call_site.h), because only the innermost frame can be
- * incomplete.
+ * Checks whether a copied stack is consistent. Each frame is checked (ruby/frame.h). Only the innermost frame can be
+ * incomplete. So the innermost frame is also compared with the call that its caller is making (ruby/call_site.h).
  *
  * A struct copy_check belongs to one thread of rbdump.
  */

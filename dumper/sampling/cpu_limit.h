@@ -1,7 +1,8 @@
 /*
  * Limits the CPU time that sampling takes. Sampling runs at real-time priority if permitted. At this priority, other
  * programs cannot use a CPU while sampling uses it. So sampling has a budget of CPU time. The budget grows by a share
- * of the elapsed time, and shrinks by the CPU time that was used. If the budget is overspent, the next round waits.
+ * of the elapsed time, and shrinks by the CPU time that sampling uses. If the budget is overspent, the next round
+ * waits.
  */
 #ifndef RBDUMP_CPU_LIMIT_H
 #define RBDUMP_CPU_LIMIT_H

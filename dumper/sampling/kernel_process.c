@@ -34,7 +34,7 @@ struct error *kernel_process_facts(const struct ruby *ruby, const struct stack_c
 	if (!collections_read(ruby).told)
 		return cannot("rbdump cannot tell when the process collects garbage, so methods might get wrong names");
 	if (stack_objects_are_native(copy))
-		return cannot("its Ruby may use ZJIT, which keeps parts of frames on the native stack");
+		return cannot("this Ruby may use ZJIT, which keeps parts of frames on the native stack");
 	if (!stack_copy_kernel_facts(copy, ret))
 		return cannot("some structs of its Ruby are too large to be copied in the kernel");
 	if (layout_has(layout, F_thread_thread_id)) {

@@ -17,7 +17,7 @@ struct kernel_stream_options {
 	double rate;		 /* how many times per second the clock interrupts each CPU */
 	struct timespec origin;	 /* the moment that is time 0 of all observations, by CLOCK_MONOTONIC */
 	const _Atomic int *stop; /* the stream ends when `*stop` is not 0 */
-	int end_fd;		 /* readable, or closed at its other end, when `*stop` is not 0; -1: none */
+	int end_fd;		 /* becomes readable, or its other end is closed, when `*stop` is not 0; -1: none */
 	double max_cpu;		 /* as in struct sampling_loop_options */
 	const _Atomic uint32_t *samplers;
 };

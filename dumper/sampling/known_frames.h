@@ -8,7 +8,7 @@
  * ME_CREF slot of each of these environments must contain the method entry itself, or must be empty. The two innermost
  * frames of a stack are never known, because the call site between them is checked each time (ruby/call_site.h).
  *
- * From Ruby's sources, 2.4 to 4.0.5: see ruby/frame.h. In older versions of Ruby, no frame is ever known.
+ * From Ruby's sources, 2.4 to 4.0.5: see ruby/frame.h. With older versions of Ruby, no frame is treated as known.
  *
  * Only the thread that takes samples may use the known frames.
  */

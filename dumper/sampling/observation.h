@@ -21,9 +21,12 @@ struct observation {
 	enum sample_state state;
 	int syscall; /* for SAMPLE_BLOCKED: the number of the system call; -1: none, or not known */
 	bool same;   /* the stack is the same as in the thread's previous observation, so `sample` is NULL */
-	/* NULL if `same` is set, or if `stack` is a cache hit. A sample with `gone` or `no_stack` set has no stack. */
+	/*
+	 * NULL if `same` is set, or if `stack` is a cache hit. If `gone` or `no_stack` is set in the sample, the sample
+	 * has no stack.
+	 */
 	struct sample *sample;
-	/* There was no room for the sample (sampling/observation_queue.h): `sample` is NULL. */
+	/* There was no room for the sample (sampling/observation_queue.h), so `sample` is NULL. */
 	bool lost;
 	/*
 	 * The thread sleeps, and no stack of this thread has been added to the queue yet. If there is no room for the

@@ -85,8 +85,8 @@ struct sample {
 	 */
 	bool checked;
 	/*
-	 * if `checked`: the frames; NULL if they must be walked again, or are not needed. The frames belong to the
-	 * sampler
+	 * if `checked`: the frames; NULL if the stack must be walked again, or if the frames are not needed. The frames
+	 * belong to the sampler
 	 */
 	const struct stack *walked;
 	bool gone;	    /* the thread has ended, so there is no stack */

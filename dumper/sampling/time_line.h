@@ -107,7 +107,8 @@ struct time_line {
 
 /*
  * Begins a time line.
- *   state  what the thread does; SAMPLE_CPU also if the thread is ready to run, or if its state is not known
+ *   state  what the thread does. SAMPLE_CPU can also mean that the thread is ready to run, or that its state is not
+ *          known
  */
 void time_line_init(struct time_line *line, struct time_slots *slots, uint64_t now_ns, enum sample_state state,
 		    int syscall);
@@ -149,7 +150,7 @@ void time_line_lose(struct time_line *line, uint64_t time_ns);
  */
 void time_line_correct(struct time_line *line, uint64_t time_ns, enum sample_state state, int syscall);
 
-/* Extends the time line to `time_ns`. Until then, the state of the thread does not change. */
+/* Extends the time line to `time_ns`. The state of the thread stays the same up to `time_ns`. */
 void time_line_until(struct time_line *line, uint64_t time_ns);
 
 /* Finds stacks for all pieces that have no stack. The caller then takes the pieces, and calls time_line_taken(). */

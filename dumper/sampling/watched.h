@@ -24,7 +24,7 @@ struct watched {
 	struct switch_event event; /* if `ring.fd` is -1, the sleep guard does not watch the thread */
 	/* the number of consecutive checks at which the thread had slept without a break since the previous check */
 	unsigned int asleep;
-	/* the number of consecutive checks at which the thread was awake, or had run since the previous check */
+	/* how many checks in a row found that the thread was awake, or had run since the previous check */
 	unsigned int awake;
 	/*
 	 * At the last check, the sleep guard was already watching the thread, and the thread had not run since the
@@ -43,8 +43,8 @@ struct watched_list {
 };
 
 /*
- * Finds the entry of an rb_thread_t. If the thread has no entry, adds an entry, but does not open the thread's files in
- * /proc. Returns NULL if out of memory. Adding an entry moves other entries in memory, so pointers to entries become
+ * Finds the entry of an rb_thread_t. If the thread has no entry, adds an entry. The thread's files in /proc are not
+ * opened. Returns NULL if out of memory. Adding an entry moves other entries in memory, so pointers to entries become
  * invalid.
  *   ec     the thread's execution context; used only if an entry is added
  *   added  receives whether the entry is new
