@@ -1,6 +1,6 @@
 #include "sampling/time_line.h"
 
-#include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,12 +137,12 @@ void time_line_out(struct time_line *line, uint64_t time_ns, enum sample_state s
 	line->began_ns = time_ns;
 }
 
-/* The class of a length: those of one class differ by less than a factor of four. */
+/* The class of a length: those of one class differ by less than a factor of two. */
 static unsigned int class_of(uint64_t ns)
 {
 	unsigned int class = 0;
 
-	for (; ns > 0; ns >>= 2)
+	for (; ns > 0; ns >>= 1)
 		class ++;
 	return class;
 }
@@ -164,7 +164,8 @@ static void make_room_for(struct time_line *line, const struct time_choice *wait
 	for (size_t i = line->waits.count; i-- > 0;) {
 		const struct time_choice *other = &line->waits.of[i];
 
-		if (other->state != wait->state || other->syscall != wait->syscall || other->length != wait->length)
+		if (other->state != wait->state || other->syscall != wait->syscall ||
+		    class_of(other->length_ns) != class_of(wait->length_ns))
 			continue;
 		like++;
 		oldest = i;
@@ -183,7 +184,7 @@ static void note_wait(struct time_line *line, uint64_t end_ns)
 	    .slot = line->slot,
 	    .state = line->state,
 	    .syscall = line->syscall,
-	    .length = class_of(end_ns > line->began_ns ? end_ns - line->began_ns : 0),
+	    .length_ns = end_ns > line->began_ns ? end_ns - line->began_ns : 0,
 	};
 
 	if (line->slot == TIME_NONE)
@@ -290,33 +291,37 @@ static void resolve_clock(struct time_line *line, size_t at)
 		take_clock(line, piece, &line->last);
 }
 
-/* How far the length of a wait is from that of a piece, in classes; UINT_MAX if it is of another kind. */
-static unsigned int distance(const struct time_choice *choice, const struct time_piece *piece)
+/* Waits whose lengths differ by less than this factor may stand for each other. */
+#define NEAR 1.25
+
+/* By which factor the length of a wait differs from that of a piece; infinite if it is of another kind. */
+static double distance(const struct time_choice *choice, const struct time_piece *piece)
 {
-	const unsigned int length = class_of(piece->wait_ns);
+	const double a = (double)choice->length_ns + 1, b = (double)piece->wait_ns + 1;
 
 	if (choice->state != piece->state || choice->syscall != piece->syscall)
-		return UINT_MAX;
-	return choice->length > length ? choice->length - length : length - choice->length;
+		return INFINITY;
+	return a > b ? a / b : b / a;
 }
 
-/* The stack of a wait that was most like that of a piece: one of them at random. */
+/* The stack of a wait that was about as long as that of a piece: one of them at random; else the one that was most like it. */
 static void resolve_wait(struct time_line *line, struct time_piece *piece)
 {
-	unsigned int least = UINT_MAX;
+	double least = INFINITY;
 	size_t like = 0, pick;
 
 	for (size_t i = 0; i < line->waits.count; i++) {
-		const unsigned int far = distance(&line->waits.of[i], piece);
+		const double far = distance(&line->waits.of[i], piece);
 
-		like = far < least ? 1 : like + (far == least);
+		like += far < NEAR;
 		least = far < least ? far : least;
 	}
-	if (least == UINT_MAX)
+	if (isinf(least))
 		return;
-	pick = random_next(&line->slots->random) % like;
+	least = like > 0 ? NEAR : least;
+	pick = like > 0 ? random_next(&line->slots->random) % like : 0;
 	for (size_t i = 0; i < line->waits.count; i++) {
-		if (distance(&line->waits.of[i], piece) != least || pick-- > 0)
+		if (distance(&line->waits.of[i], piece) > least || pick-- > 0)
 			continue;
 		piece->slot = time_slots_hold(line->slots, line->waits.of[i].slot);
 		return;

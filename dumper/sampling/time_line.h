@@ -10,9 +10,10 @@
  * older than TIME_OLD_NS is not used.
  *
  * The stack is copied only at some waits, which are chosen at random. A wait without a stack gets the stack of another
- * wait, which ended at most TIME_OLD_NS ago. Only waits of the same kind are considered. Among these waits, the wait
- * with the most similar length is chosen. If several waits are equally similar, one of them is chosen at random. As a
- * result, each stack gets about as much time as if the stack were copied at every wait.
+ * wait, which ended at most TIME_OLD_NS ago. Only waits of the same kind are considered. If the lengths of some of these
+ * waits differ from the length of the wait by less than a quarter, one of them is chosen at random. Otherwise, the wait
+ * with the most similar length is chosen. As a result, each stack gets about the time that it would get if stacks were
+ * copied at all waits.
  *
  * A time line refers to each stack by the number of a slot. The stacks themselves are stored elsewhere (struct
  * observation). A time line belongs to one thread of rbdump.
@@ -75,7 +76,7 @@ struct time_choice {
 	uint32_t slot;
 	enum sample_state state; /* for a stack from a clock interrupt: SAMPLE_CPU or SAMPLE_GC */
 	/* The next two members are set only for the stack of a wait. */
-	unsigned int length; /* the class that the wait's length falls into */
+	uint64_t length_ns; /* how long the wait lasted */
 	int syscall;
 };
 
