@@ -22,7 +22,7 @@ enum time_limit_of { TIME_LIMIT_LOOK, TIME_LIMIT_DEBUG_INFO };
  * Starts the clock that measures the time limit. The caller must not start a second clock while this clock is running.
  * When the time limit expires, rbdump prints the target's pid and the kind of work that took too long, and exits with
  * EXIT_FAILED.
- *   name     the `name` in struct target_operations: the words before the pid in messages
+ *   name     the words before the pid in messages (`name` of struct target_operations)
  *   seconds  the time limit; 0: TIME_LIMIT_S
  *
  * Fails if no thread can be started.
