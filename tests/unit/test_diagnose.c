@@ -261,9 +261,8 @@ static void test_no_security_module(void **state)
 {
 	static const char unknown[] =
 	    "the kernel refuses access to process 4711 (Permission denied) for an unknown reason, though "
-	    "rbdump has CAP_SYS_PTRACE; the kernel's log may give the reason. If rbdump runs in a container, run it "
-	    "outside of "
-	    "the container";
+	    "rbdump has CAP_SYS_PTRACE; the kernel's log may give the reason. If rbdump runs in a container, run "
+	    "rbdump outside of the container";
 
 	(void)state;
 	write_status("self", "rbdump", 'R', 0, 0, 0x1fffffffffULL);
