@@ -33,9 +33,9 @@ const struct mapping *core_first_mapping(const struct target *target, const stru
 void core_extent(const struct target *target, const struct mapping *mapping, uint64_t *start, uint64_t *end);
 
 /*
- * Finds the writable memory of the file that `mapping` maps. This memory consists of the core's writable segments
- * within the file's mappings, and of the anonymous writable segments directly after these mappings (.bss). Calls `add`
- * for each segment until `add` returns false.
+ * Finds the writable memory of a file: the core's writable segments within the file's mappings, and the anonymous
+ * writable segments directly after these mappings (.bss). `mapping` is one of the file's mappings. Calls `add` for each
+ * segment until `add` returns false.
  */
 void core_written(const struct target *target, const struct mapping *mapping,
 		  bool (*add)(void *context, uint64_t start, uint64_t end), void *context);
