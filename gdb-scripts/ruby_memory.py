@@ -1,4 +1,7 @@
-"""Reads members of structs by name, from gdb's process or core. Calls no functions there, and changes no memory."""
+"""Reads members of structs by name, from gdb's process or core.
+
+Calls no functions of the process, and changes no memory.
+"""
 
 import gdb
 

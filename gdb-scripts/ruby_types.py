@@ -94,7 +94,7 @@ def find_address(name: str) -> Optional[int]:
 
 
 def has_function(name: str) -> bool:
-    """Whether the C function NAME has code, even if this code is only inlined in other functions."""
+    """Whether the C function NAME has code: code of its own, or code that is inlined in other functions."""
     try:
         return bool(gdb.decode_line(name)[1])
     except gdb.error:
@@ -125,7 +125,7 @@ class Types:
         return record.sizeof if record is not None else None
 
     def member(self, struct, *paths) -> Optional[Member]:
-        """The first of PATHS that STRUCT has. PATHS are the paths of one member in different releases of Ruby."""
+        """The first path that exists in STRUCT. PATHS are the paths of one member in different releases of Ruby."""
 
         def find():
             record = self.struct(struct)

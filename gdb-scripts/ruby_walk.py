@@ -82,7 +82,7 @@ class Walk:
     # ---- which stacks there are
 
     def stacks(self):
-        """All threads of all ractors, then all suspended fibers. To read their frames, call fill()."""
+        """All threads of all ractors, then all suspended fibers. To read the frames of a stack, call fill()."""
         vm = self.memory.pointer("ruby_current_vm_ptr")
         if not vm:
             raise Unreadable("ruby_current_vm_ptr is NULL: Ruby has not started yet")
@@ -246,7 +246,7 @@ class Walk:
 
     @staticmethod
     def _add_ruby_frame(frames, waiting, frame, iseq):
-        """WAITING are the C functions at the end of FRAMES. They get the path and line of the next older Ruby frame."""
+        """WAITING: the C functions at the end of FRAMES. They get the path and line of the next older Ruby frame."""
         if iseq.hides_c_functions and waiting:
             del frames[-len(waiting) :]
             waiting.clear()
@@ -343,7 +343,7 @@ class Walk:
         return self._iseqs[address]
 
     def _environment(self, ep):
-        """The current address of the environment to which EP belongs, and the flags of this environment."""
+        """The current address, and the flags, of the environment that EP belongs to."""
         flags = self.memory.word(ep)
         if not flags & 1:
             # The environment has moved to the heap: its object is in the place of the flags (vm.c, vm_make_env_each()).
@@ -356,7 +356,7 @@ class Walk:
         return ep, flags
 
     def method_entry(self, ep):
-        """The method entry of the frame to which EP belongs, or 0 (vm_insnhelper.c, rb_vm_frame_method_entry())."""
+        """The method entry of the frame that EP belongs to, or 0 (vm_insnhelper.c, rb_vm_frame_method_entry())."""
         memory = self.memory
         for _ in range(MAX_ENVIRONMENTS):
             ep, flags = self._environment(ep)

@@ -158,7 +158,7 @@ def slide(file):
     for start, name, where in SECTION.findall(gdb.execute("info files", to_string=True)):
         if name == wanted and same_file(where or gdb.current_progspace().filename, file.filename):
             return int(start, 16) - address
-    raise gdb.GdbError(f"gdb does not show the address at which it has loaded {file.filename}.")
+    raise gdb.GdbError(f"gdb does not show the load address of {file.filename}.")
 
 
 # ---- what is shown

@@ -7,8 +7,8 @@
  * number of optional members. If two equally good definitions differ in size or in a wanted member, this is an error,
  * because nothing shows which definition is Ruby's. The file fields.def can list several names for a struct. If several
  * of these names are defined, the definition that lacks the fewest required members is used. If several definitions
- * lack the same number, the first of these names is used. Units that are not C are skipped, because the Rust code of
- * YJIT and ZJIT has opaque look-alikes of Ruby's structs.
+ * lack the same number of required members, the definition whose name is listed first is used. Units that are not
+ * written in C are skipped, because the Rust code of YJIT and ZJIT has opaque structs with the names of Ruby's structs.
  */
 #ifndef RBDUMP_FACTS_H
 #define RBDUMP_FACTS_H
@@ -35,7 +35,7 @@ struct facts {
 	struct layout *layout; /* sizes, members, enumerators, constants, functions */
 	struct facts_variable symbols[LAYOUT_SYMBOLS];
 
-	/* Constants for which the debug info contains an address in memory instead of a value. */
+	/* Constants that have an address in memory, but no value, in the debug info. */
 	struct facts_variable constants[LAYOUT_CONSTANTS];
 	uint64_t constant_sizes[LAYOUT_CONSTANTS];
 
@@ -52,8 +52,8 @@ struct facts {
 };
 
 /*
- * Makes one pass over all units. False if out of memory, or if the budget is used up; in the latter case, budget->steps
- * is 0.
+ * Makes one pass over all units. False if out of memory, or if the budget is used up. If the budget is used up,
+ * budget->steps is 0.
  *   ret    receives the facts; free them with facts_deinit(), even on failure
  */
 bool facts_init(struct facts *ret, Dwarf *dwarf, const struct wanted_table *table, struct die_budget *budget);

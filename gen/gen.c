@@ -473,7 +473,7 @@ static struct error *generate(struct generation *g)
 		if (!facts_init(&g->facts, g->dwarf, g->table, &g->budget))
 			return g->budget.steps ? error_no_memory()
 					       : error_create(EXIT_FAILED,
-							      "%s: its debug info is too large or never ends", g->path);
+							      "%s: its debug info is too large or has a loop", g->path);
 	}
 	if (!g->facts.layout)
 		g->facts.layout = layout_create();

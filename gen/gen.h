@@ -33,9 +33,9 @@ struct gen_options {
 	const char *sysroot;
 
 	/*
-	 * The descriptor of the ELF file, if the file is already open. The descriptor is not closed. The path of the
-	 * ELF file is then used only in messages, and to find other files that belong to the ELF file. If `fd` is NULL,
-	 * the generator opens the file itself.
+	 * The descriptor of the ELF file, if the file is already open. The descriptor is not closed. If `fd` is given,
+	 * the path of the ELF file is used only in messages, and to find other files that belong to the ELF file. If
+	 * `fd` is NULL, the generator opens the file itself.
 	 */
 	const int *fd;
 

@@ -29,7 +29,7 @@ int image_copy(int fd);
 
 /*
  * A partial copy of an ELF file. The copy contains only the headers, the symbol tables, the notes and the dynamic
- * section: from these parts, the kind and the symbols of the file can be read. All other bytes of the copy are zero.
+ * section. These parts show the kind and the symbols of the file. All other bytes of the copy are zero.
  */
 struct image_parts {
 	Elf *elf; /* NULL if no file is open */
@@ -37,12 +37,12 @@ struct image_parts {
 	size_t size; /* the size of the whole file */
 };
 
-/* Copies the parts of an open file. False if the file cannot be read, or if image_check() would refuse the file. */
+/* Makes a partial copy of an open file. False if the file cannot be read, or if image_check() would refuse the file. */
 bool image_parts_open(int fd, struct image_parts *ret);
 void image_parts_close(struct image_parts *parts); /* also works on a zeroed struct */
 
 /*
- * Whether the section with a given number is read-only. If so, a symbol in this section is a constant of this file. An
+ * Whether the section with a given number is read-only. A symbol in a read-only section is a constant of this file. An
  * executable can also define a symbol for a constant of a shared library. Such a symbol is in a writable section,
  * because the loader copies the constant into the executable (R_X86_64_COPY).
  */
@@ -54,7 +54,7 @@ bool image_defines_constant(Elf *elf, const char *name);
 /*
  * Copies the bytes at an address of the ELF file to `buffer`. False if the file does not contain all of these bytes. A
  * separate debug file contains none of these bytes.
- *   section   for a relocatable object: the address is relative to this section; otherwise 0
+ *   section   in a relocatable object, the section that `address` is relative to; otherwise 0
  */
 bool image_read(Elf *elf, size_t section, uint64_t address, void *buffer, size_t length);
 

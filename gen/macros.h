@@ -19,7 +19,7 @@
  * (include/ruby/version.h), and RUBY_VERSION_TEENY (version.h). The names of the macros were checked in Ruby 2.7.4 and
  * 3.4.5.
  *   ret  receives the version, for example "3.4.5"
- * False if the debug info lacks one of these macros, or if one of them is not a number of at most three digits.
+ * False if one of the three macros is missing, or if its value is not a number with one, two or three digits.
  */
 bool macros_version(Dwarf *dwarf, struct die_budget *budget, char ret[MACROS_VERSION]);
 

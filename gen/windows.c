@@ -42,7 +42,7 @@ static struct error *add_ranges(struct search *search, Dwarf_Die *die, int id)
 		if (low >= high)
 			continue;
 		if (layout->nr_windows == MAX_WINDOWS)
-			return error_create(EXIT_FAILED, "its debug info has impossibly many inlined functions");
+			return error_create(EXIT_FAILED, "its debug info has too many inlined functions");
 		function =
 		    array_make_room_for_one(layout->windows, layout->nr_windows) ? as_word(search->function) : NULL;
 		if (!function)

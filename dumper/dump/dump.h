@@ -16,7 +16,7 @@ struct dump_options {
 	const char *ruby_version; /* for a core: Ruby's version, as the user gave it; NULL: not given */
 	bool force;		  /* for a core: use `executable` even if it matches no mapped file */
 	bool json;
-	bool no_stop;		   /* read without pausing the target */
+	bool no_stop;		   /* do not stop the target */
 	const char *offsets;	   /* layout file; NULL: search for a layout */
 	bool nearest;		   /* if the target's release has no layout, use the nearest layout that fits */
 	unsigned int time_limit_s; /* time limit for all work before the stacks are printed; 0: the default */
