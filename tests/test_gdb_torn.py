@@ -210,7 +210,7 @@ def test_refusals(torn, log):
         line_of(*torn, module=None): "is not from a file",
         line_of(*torn, module="[vdso]"): "was stopped in [vdso], which is not a file",
         line_of(*torn, module="/gone", elf="/gone"): "was stopped in /gone, but this file does not exist",
-        line_of(*torn, module='/gone" \n\x1b[31m'): r"/gone\" \x0A\x1B[31m, in which".replace('\\"', '"'),
+        line_of(*torn, module='/gone" \n\x1b[31m'): r"/gone\" \x0A\x1B[31m, but this".replace('\\"', '"'),
         line_of(*torn, module_address="1; shell touch /gone"): "has no valid module_address",
         line_of(*torn, module_address="0xfffffffffffffff0"): "",
     }
