@@ -88,7 +88,10 @@ def test_of_a_cgroup(ruby, rbdump, file, tmp_path):
         targets = [stack.enter_context(Running(ruby, SCRIPT, 0)) for _ in range(3)]
         join(outer, targets[0].pid)
         join(inner, targets[1].pid)
-        status, _, errors = record(rbdump, "--all", "--cgroup", path + "/", "-d", 1, file=file)
+        wanted = {targets[0].pid, targets[1].pid}
+        recording = stack.enter_context(Recording(rbdump, "--all", "--cgroup", path + "/", file=file))
+        recording.wait_until(lambda profile: set(profile.pids()) == wanted, "both are recorded")
+        status, _, errors = recording.end(signal.SIGINT)
         assert status == 0, errors
         for target in targets:
             target.finish()
@@ -111,6 +114,6 @@ def test_none(rbdump, file):
 
 
 @pytest.mark.any_ruby
-@pytest.mark.parametrize("wrong", [["--all", "-p", "1"], ["--all", "--", "true"], ["-p", "1", "--user", "0"], ["--all", "--user", "nobody-of-that-name"]])
+@pytest.mark.parametrize("wrong", [["--all", "-p", "1"], ["--all", "--", "true"], ["-p", "1", "--user", "0"], ["--all", "--user", "nobody-of-that-name"], ["--all", "--cgroup", ""]])
 def test_usage(rbdump, wrong):
     assert run(rbdump, "record", *wrong).returncode == USAGE

@@ -324,7 +324,7 @@ def test_one_program_for_all(ruby, rbdump, file):
             recording.wait_until(lambda profile: set(profile.pids()) == pids, "both are recorded")
             assert len(kernel.programs() - before[0]) == 1
             [table] = new_tables(before[1], "processes")
-            assert kernel.entries(table).keys() == pids
+            wait_until(lambda: kernel.entries(table).keys() == pids, "both are sampled")
             captures = [pid for pid in children_of(recording.pid) if name_of(pid) == "rbdump"]
             assert len(captures) == 2
             os.kill(min(captures), signal.SIGKILL)

@@ -6,12 +6,22 @@
 
 static struct error *cannot_sample(pid_t pid)
 {
+	if (errno == E2BIG)
+		return error_create(
+		    EXIT_FAILED, "the kernel cannot sample process %d: too many processes are recorded (at most 1024)",
+		    pid);
 	return error_create(EXIT_FAILED, "the kernel cannot sample process %d: %s", pid, strerror(errno));
+}
+
+static struct error *put_facts(const struct kernel_maps *maps, pid_t pid, const struct kernel_facts *facts,
+			       uint64_t how)
+{
+	return bpf_map_update_elem(maps->fds[KERNEL_PROCESSES], &pid, facts, how) == 0 ? NULL : cannot_sample(pid);
 }
 
 struct error *kernel_maps_change(const struct kernel_maps *maps, pid_t pid, const struct kernel_facts *facts)
 {
-	return bpf_map_update_elem(maps->fds[KERNEL_PROCESSES], &pid, facts, BPF_ANY) == 0 ? NULL : cannot_sample(pid);
+	return put_facts(maps, pid, facts, BPF_EXIST);
 }
 
 struct error *kernel_maps_follow(const struct kernel_maps *maps, pid_t pid, const struct kernel_facts *facts,
@@ -24,7 +34,7 @@ struct error *kernel_maps_follow(const struct kernel_maps *maps, pid_t pid, cons
 	/* The facts come last: the program does nothing for a process without any. */
 	if (bpf_map_update_elem(maps->fds[KERNEL_RINGS], &pid, &fd, BPF_ANY) == 0 &&
 	    bpf_map_update_elem(maps->fds[KERNEL_COUNTS], &pid, &none, BPF_ANY) == 0)
-		error = kernel_maps_change(maps, pid, facts);
+		error = put_facts(maps, pid, facts, BPF_ANY);
 	else
 		error = cannot_sample(pid);
 	if (error)
@@ -47,6 +57,8 @@ bool kernel_maps_set_thread(const struct kernel_maps *maps, pid_t tid, uint64_t 
 {
 	const struct kernel_thread known = {.thread = thread};
 
+	/* Another thread may have had this tid. */
+	bpf_map_delete_elem(maps->fds[KERNEL_CHANCES], &tid);
 	return bpf_map_update_elem(maps->fds[KERNEL_THREADS], &tid, &known, BPF_ANY) == 0;
 }
 

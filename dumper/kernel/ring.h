@@ -20,7 +20,7 @@ struct kernel_ring;
 struct error *kernel_ring_create(size_t bytes, struct kernel_ring **ret);
 void kernel_ring_destroy(struct kernel_ring *ring); /* NULL is fine */
 
-/* Returns the file descriptor of the ring. The functions in kernel/programs.h use this descriptor. */
+/* Returns the file descriptor of the ring. The functions in kernel/maps.h use this descriptor. */
 int kernel_ring_fd(const struct kernel_ring *ring);
 
 /*

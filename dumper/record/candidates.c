@@ -13,8 +13,11 @@
  * REST_NS, or every REST_EACH_NS times the number of candidates if that is longer.
  */
 #define SECOND_LOOK_NS UINT64_C(500000000)
-#define REST_NS	       UINT64_C(2000000000)
-#define REST_EACH_NS   UINT64_C(1000000000)
+
+/* How long it takes until a candidate that was excluded is considered again. */
+#define EXCLUDED_NS  UINT64_C(2000000000)
+#define REST_NS	     UINT64_C(2000000000)
+#define REST_EACH_NS UINT64_C(1000000000)
 
 /* How often all candidates are checked for an exec, whatever the kernel has reported. */
 #define READ_NS UINT64_C(1000000000)
@@ -222,6 +225,11 @@ struct candidate *candidates_next(struct candidate_list *list, uint64_t now_ns)
 			first = of;
 	}
 	return first;
+}
+
+void candidates_postpone(struct candidate *candidate, uint64_t now_ns)
+{
+	candidate->due_ns = now_ns + EXCLUDED_NS;
 }
 
 void candidates_is_none(struct candidate_list *list, pid_t pid, uint64_t started, bool no_ruby, uint64_t now_ns)

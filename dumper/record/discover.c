@@ -23,6 +23,9 @@
 #define FRESH_NS      1000000000L
 #define LOOKS_AT_ONCE 8u
 
+/* Of how many candidates at most the user and the cgroup are read at a time. */
+#define EXCLUDED_AT_ONCE 256u
+
 /*
  * Starts a capture, unless the process is followed already.
  *   patience_ns  how long to wait for a descendant to become a Ruby; -1 if it is not a descendant
@@ -129,18 +132,19 @@ static struct error *look_at_candidates(struct recorder *recorder)
 {
 	struct error *error = NULL;
 	struct candidate *next;
-	size_t looks = 0;
+	size_t looks = 0, excluded = 0;
 
 	for (size_t i = 0; i < recorder->candidates.count; i++)
 		looks += recorder->candidates.of[i].looked_at;
-	while (!error && looks++ < LOOKS_AT_ONCE &&
+	while (!error && looks < LOOKS_AT_ONCE && excluded < EXCLUDED_AT_ONCE &&
 	       (next = candidates_next(&recorder->candidates, (uint64_t)elapsed_ns(&recorder->origin)))) {
-		next->looked_at = true;
 		if (!is_wanted(recorder->options, next->pid)) {
-			candidates_is_none(&recorder->candidates, next->pid, next->started, false,
-					   (uint64_t)elapsed_ns(&recorder->origin));
+			candidates_postpone(next, (uint64_t)elapsed_ns(&recorder->origin));
+			excluded++;
 			continue;
 		}
+		next->looked_at = true;
+		looks++;
 		error = follow(recorder, next->pid, false, false, next->fresh ? FRESH_NS : 0);
 		if (!error && !followed_find(&recorder->followed, next->pid, next->started))
 			/* It has ended meanwhile. */

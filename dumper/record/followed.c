@@ -12,6 +12,9 @@
 #include "guard/worker.h"
 #include "target/process_stat.h"
 
+/* The room in the pipe of a capture. */
+#define PIPE_BYTES (1 << 20)
+
 /* How much is read at a time. */
 #define READ_BYTES 65536u
 
@@ -44,6 +47,8 @@ struct error *followed_begin(struct followed_list *list, const struct capture_op
 		return error_no_memory();
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return error_create(EXIT_FAILED, "cannot create a pipe: %s", strerror(errno));
+	/* A capture must not have to wait until rbdump reads. If this is refused, the pipe has less room. */
+	fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES);
 	mine.process = list->next_process;
 	pid = fork();
 	if (pid == 0) {

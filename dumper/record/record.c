@@ -221,7 +221,7 @@ static struct error *note_ended(struct recorder *recorder, struct followed *of)
 	struct error *error = NULL;
 
 	reap(recorder);
-	if (recorder->programs)
+	if (recorder->programs && of->is_ruby)
 		leave_in_kernel(recorder, of->pid);
 	if (!of->ended) {
 		struct text text = {0};
@@ -236,7 +236,8 @@ static struct error *note_ended(struct recorder *recorder, struct followed *of)
 		if (text.data)
 			messages_say(text.data);
 		text_clear(&text);
-		recorder->status = recorder->status > EXIT_FAILED ? recorder->status : EXIT_FAILED;
+		if ((of->is_ruby || !of->descends) && recorder->status < EXIT_FAILED)
+			recorder->status = EXIT_FAILED;
 	} else if (of->is_ruby && !of->given_up && !recorder->control->stop) {
 		if (of->launched)
 			reap_ending(recorder);

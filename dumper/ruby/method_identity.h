@@ -1,7 +1,7 @@
 /*
- * The identity of a method is data about a method entry and about the code that runs for this entry. If the identity is
- * the same at two moments, the method entry and the code are the same at both moments. The number of garbage
- * collections between these moments does not matter. Based on Ruby's sources, v2_7_4 to v4_0_5: method.h
+ * The identity of a method consists of data from its method entry and from its code. If the identity is the same at
+ * two moments, the method entry and the code are the same at both moments. The number of garbage collections
+ * between these moments does not matter. Based on Ruby's sources, v2_7_4 to v4_0_5: method.h
  * (rb_method_definition_t), vm_method.c (method_serial).
  *
  * Ruby gives each definition of a method a serial number (a serial). But two definitions can have the same serial. In

@@ -41,9 +41,10 @@ void kernel_pace_ask(struct kernel_pace *pace, uint64_t now_ns)
 void kernel_pace_found(struct kernel_pace *pace, size_t bytes)
 {
 	/* The stacks of a whole CPU may come together, so most of the ring stays free. */
-	if (bytes > pace->ring_bytes / 8)
+	if (bytes > pace->ring_bytes / 8) {
 		pace->wait_ms = WAIT_LEAST_MS;
-	else if (bytes < pace->ring_bytes / 16 && pace->wait_ms < WAIT_MOST_MS)
+		pace->calm = pace->idle = false;
+	} else if (bytes < pace->ring_bytes / 16 && pace->wait_ms < WAIT_MOST_MS)
 		pace->wait_ms++;
 }
 

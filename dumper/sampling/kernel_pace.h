@@ -1,10 +1,10 @@
 /*
  * Decides how rbdump waits for the records that a program in the kernel writes. There are two ways. Either the program
- * wakes rbdump for each stack, or rbdump looks for records at intervals. A wake-up takes more of the sampled thread's
- * time than the copy of a stack. But the names of a new stack must be read soon, because a garbage collection may begin.
- * So the program wakes rbdump for each stack if a stack was new a moment ago. A stack is new if it is not in the stack
- * cache (stack_cache.h). If there are few stacks of running threads, the program wakes rbdump for each of these. It does
- * not wake rbdump for the stacks of waiting threads, which stay as they are.
+ * wakes rbdump for each stack, or rbdump looks for records at intervals. A wake-up takes more of the sampled
+ * thread's time than the copy of a stack. But the names of a new stack must be read soon, because a garbage
+ * collection may begin. So the program wakes rbdump for each stack if a stack was new a moment ago. A stack is new
+ * if it is not in the stack cache (stack_cache.h). If no stack was new, and there are few stacks, the program wakes
+ * rbdump only for the stacks of running threads.
  */
 #ifndef RBDUMP_KERNEL_PACE_H
 #define RBDUMP_KERNEL_PACE_H

@@ -418,8 +418,7 @@ static void wait_for_records(struct kernel_stream *stream, uint64_t now_ns)
 	}
 	kernel_ring_wait(stream->ring, wakes != KERNEL_WAKES_NONE, stream->options.end_fd,
 			 kernel_pace_wait_ms(&stream->pace, wakes));
-	if (wakes == KERNEL_WAKES_NONE)
-		kernel_pace_found(&stream->pace, kernel_ring_bytes(stream->ring));
+	kernel_pace_found(&stream->pace, kernel_ring_bytes(stream->ring));
 }
 
 /* ---- the stream */

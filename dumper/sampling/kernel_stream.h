@@ -1,7 +1,7 @@
 /*
- * A stream of observations (stream.h) that are made from the records of a program in the kernel. The observations
- * contain stacks that were copied at clock interrupts, and the time lines of all threads (time_line.h). No thread is
- * stopped. Records of context switches do not wake rbdump.
+ * A stream of observations (stream.h) that are made from records. A program in the kernel writes these records. The
+ * observations contain stacks that were copied at clock interrupts, and the time lines of all threads
+ * (time_line.h). No thread is stopped. Records of context switches do not wake rbdump.
  */
 #ifndef RBDUMP_KERNEL_STREAM_H
 #define RBDUMP_KERNEL_STREAM_H

@@ -67,10 +67,17 @@ bool owner_cgroup(const char *proc, pid_t pid, struct text *ret)
 
 bool owner_cgroup_is_below(const char *cgroup, const char *top)
 {
+	/* With v1, systemd's hierarchy has a folder of its own there; with v1 and v2, that of v2 has one, too. */
+	static const char *const mounted[] = {MOUNTED "/systemd", MOUNTED "/unified", MOUNTED};
 	size_t length;
 
-	if (strncmp(top, MOUNTED "/", sizeof(MOUNTED)) == 0 || strcmp(top, MOUNTED) == 0)
-		top += strlen(MOUNTED);
+	for (size_t i = 0; i < sizeof(mounted) / sizeof(mounted[0]); i++) {
+		length = strlen(mounted[i]);
+		if (strncmp(top, mounted[i], length) == 0 && (top[length] == '/' || top[length] == '\0')) {
+			top += length;
+			break;
+		}
+	}
 	length = strlen(top);
 	while (length > 0 && top[length - 1] == '/')
 		length--;

@@ -190,6 +190,8 @@ int record_command(int argc, char **argv)
 			options.all = true;
 			break;
 		case OPTION_CGROUP:
+			if (*optarg != '/')
+				return usage(optarg, " is not the path of a cgroup: it must begin with a slash");
 			options.cgroup = optarg;
 			break;
 		case OPTION_USER:

@@ -80,6 +80,9 @@ static void test_below(void **state)
 	assert_true(owner_cgroup_is_below("/a/b", "/"));
 	assert_true(owner_cgroup_is_below("/a/b", "/sys/fs/cgroup/a"));
 	assert_true(owner_cgroup_is_below("/a/b", "/sys/fs/cgroup"));
+	assert_true(owner_cgroup_is_below("/a/b", "/sys/fs/cgroup/systemd/a"));
+	assert_true(owner_cgroup_is_below("/a/b", "/sys/fs/cgroup/unified"));
+	assert_false(owner_cgroup_is_below("/a/b", "/sys/fs/cgroup/systemdx"));
 	assert_false(owner_cgroup_is_below("/ab", "/a"));
 	assert_false(owner_cgroup_is_below("/a", "/a/b"));
 }
