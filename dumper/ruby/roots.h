@@ -59,8 +59,9 @@ void roots_check(const struct module *module, struct memory *memory, const struc
  * (ruby_global_symbols). Since Ruby 3.3, a stripped Ruby does not export the VM (ruby_current_vm_ptr) either. Every
  * root that is found has passed the checks of roots_check(). The search copies the pages of the segments in a few
  * reads, even if the segments are large. Searches at most 16 MiB of data, for at most two seconds. Sets `cut` if
- * part of the data was not searched. memory  the snapshot through which the target is read, as for roots_check().
- * The snapshot must not contain any pages yet. The function seals the snapshot (see memory_seal())
+ * part of the data was not searched.
+ *   memory  the snapshot through which the target is read, as for roots_check(). The snapshot must not contain any
+ *           pages yet. The function seals the snapshot (see memory_seal())
  */
 void roots_search(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots);
 
