@@ -22,11 +22,11 @@
  * A suspended fiber can change only while its thread runs. So the stack of a suspended fiber is read like the stack of
  * a thread, and is equally reliable. If a thread is stopped while it switches from an old fiber to a new fiber, neither
  * of them counts as running. Until the switch is done, the thread's members refer to the old fiber (cont.c,
- * fiber_restore_thread). In Ruby 2.4 and older, some members of a thread describe the thread's stack. cont_restore_thread() copies these members,
- * one by one, from the new fiber to the thread. During this copying, the thread's members can contradict each other.
- * For example, the thread's control frame can be outside the thread's stack. The members that describe the old fiber's
- * stack are already saved in the old fiber when cont_restore_thread() begins. Each fiber has its own VM stack, even in
- * a Ruby that copies machine stacks (FIBER_USE_NATIVE is 0).
+ * fiber_restore_thread). In Ruby 2.4 and older, some members of a thread describe the thread's stack.
+ * cont_restore_thread() copies these members, one by one, from the new fiber to the thread. During this copying, the
+ * thread's members can contradict each other. For example, the thread's control frame can be outside the thread's
+ * stack. The members that describe the old fiber's stack are already saved in the old fiber when cont_restore_thread()
+ * begins. Each fiber has its own VM stack, even in a Ruby that copies machine stacks (FIBER_USE_NATIVE is 0).
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: cont.c (rb_fiber_t, rb_jit_cont, fiber_init, fiber_switch,
  * fiber_store, return_fiber, root_fiber_alloc, fiber_pool_stack_acquire).
