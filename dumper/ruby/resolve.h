@@ -17,7 +17,7 @@ struct resolver;
 
 /*
  * Creates a resolver. Returns NULL if out of memory.
- *   ruby   must outlive the resolver, and the memory of `ruby` must not change
+ *   ruby   must outlive the resolver; its member `memory` must stay the same snapshot
  *   trace  receives the strings; must outlive the resolver
  */
 struct resolver *resolver_create(const struct ruby *ruby, struct trace *trace);
