@@ -177,9 +177,9 @@ void memory_seal(struct memory *memory);
 
 /*
  * The number of reads of the sealed snapshot that failed because a page had not been copied. After
- * memory_seal_changing(), the function counts only failed reads of data that changes. A read of data that changes fails
- * if a page was not copied before memory_seal_changing(). The number of failed reads is reset to 0 by memory_fetch(),
- * and by the functions that seal the snapshot or forget pages.
+ * memory_seal_changing(), the function counts only failed reads of changing data. A read of changing data fails if a
+ * page that it needs was not copied before memory_seal_changing(). The number of failed reads is reset to 0 by
+ * memory_fetch(), and by the functions that seal the snapshot or forget pages.
  */
 size_t memory_missed(const struct memory *memory);
 

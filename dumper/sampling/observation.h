@@ -56,8 +56,8 @@ struct observation {
 	/* The list of threads could not be read, so the observation has no thread. */
 	bool no_list;
 	/*
-	 * This observation ends the round. In a quiet round in which a thread ran, this observation is also about that
-	 * thread. In all other rounds, the observation that ends the round has no thread.
+	 * This observation ends the round. If the round was quiet, and one thread ran in it, this observation is also
+	 * about that thread. In all other rounds, the observation that ends the round has no thread.
 	 */
 	bool end_of_round;
 	/* The round was quiet: all threads without an observation in this round have slept since the previous round. */

@@ -9,7 +9,7 @@
 #include "target/target.h"
 
 /*
- * Finds out whether a thread of a live process sleeps. rbdump does not need to stop such a thread. True if the thread
+ * Finds out whether a thread of a live process sleeps. rbdump does not need to stop a sleeping thread. True if the thread
  * sleeps in a system call, and thread_pointer() finds its thread pointer. If true, *ret receives the thread. *ret then
  * has an open file, which sleeper_forget() closes. False if a signal has stopped the thread, or if the thread is in an
  * uninterruptible sleep. In both cases, rbdump learns more about the thread when it tries to stop the thread. Also
