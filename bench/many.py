@@ -8,6 +8,7 @@ processes of rbdump, as a share of one CPU; how many of the Rubies were recorded
 after the start of each process its first stack with names was taken. Needs root, and cgroups that can be made."""
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -40,11 +41,22 @@ def started(pid):
 
 
 def cpu_s(pid):
+    """Of the threads of a process that there are."""
     return sum(int((task / "schedstat").read_text().split()[0]) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()) / 1e9
 
 
+def reaped_cpu_s(pid):
+    """Of the children that have ended, and that it has waited for."""
+    return sum(int(word) for word in pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[13:15]) / TICKS
+
+
 def of_rbdump(recorder):
-    return {pid: cpu_s(pid) for pid in [recorder, *children_of(recorder)]}
+    used = {0: reaped_cpu_s(recorder)}
+    for pid in [recorder, *children_of(recorder)]:
+        # One that only looks at a process may end meanwhile; what it took is counted as above.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            used[pid] = cpu_s(pid)
+    return used
 
 
 def container(number):
@@ -118,10 +130,10 @@ def main():
     names = {container(number)[:12] for number in range(options.namespaces)}
     labelled = {process["pid"] for process in profile.processes if process["container"] in names}
     delays = sorted(first - begun[pid] for pid in begun if (first := first_named(profile, pid)) is not None)
-    used = sum(cpu - before.get(pid, 0) for pid, cpu in after.items()) / (ended - began)
+    used = (sum(after.values()) - sum(before.values())) / (ended - began)
     print(
         f"{len(begun)} Rubies of {len(rubies)} builds in {options.namespaces} pid namespaces, {options.mode}, {options.rate:g} Hz: "
-        f"rbdump took {100 * used:.2f} % of a CPU in {len(after)} processes; {len(labelled & begun.keys())} have their container's "
+        f"rbdump took {100 * used:.2f} % of a CPU in {len(after) - 1} processes; {len(labelled & begun.keys())} have their container's "
         f"name, {len(delays)} have names of frames; the first stack with names was taken {statistics.median(delays):.2f} s (median), "
         f"{delays[-1]:.2f} s (at most) after the start of the process\n{errors.strip()}"
     )

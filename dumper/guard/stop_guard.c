@@ -254,7 +254,10 @@ static void rest(struct quiet *quiet)
 	guarded->sleep = 1;
 	if (holds_begun() == begun)
 		hold_wait(&guarded->sleep, SLEEP_NS);
-	guarded->sleep = 0;
+	else
+		guarded->sleep = 0;
+	/* The next look also frees the entries of processes that have ended, as after so many looks. */
+	guarded->looked += SWEEP - 1 - guarded->looked % SWEEP;
 }
 
 static _Noreturn void keep_guard(pid_t parent)

@@ -1,26 +1,41 @@
 /* The sleep of the guard: it ends when a hold begins, whether that comes before or after the guard has fallen asleep. */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/clock.h"
 #include "target/hold.h"
+#include "target/process_stat.h"
 
 #define LONG_NS 60000000000L
 
 static struct hold hold;
 static hold_sleep guard_sleep;
 
+static _Atomic pid_t waiter;
+
 static void *wait_for_hold(void *unused)
 {
 	(void)unused;
+	waiter = gettid();
 	hold_wait(&guard_sleep, LONG_NS);
 	return NULL;
+}
+
+/* Whether the thread that waits sleeps by now. */
+static bool sleeps(void)
+{
+	struct process_stat stat;
+
+	return waiter != 0 && process_stat_read("/proc/self/task", waiter, &stat) && stat.state == 'S';
 }
 
 static void check_ends(struct timespec *began)
@@ -39,7 +54,11 @@ static void test_hold_ends_the_sleep(void **state)
 	hold_use(&hold, &guard_sleep);
 	for (int i = 0; i < 100; i++) {
 		guard_sleep = 1;
+		waiter = 0;
 		assert_int_equal(pthread_create(&guard, NULL, wait_for_hold, NULL), 0);
+		/* By turns before it sleeps, probably, and when it does. */
+		while (i % 2 && !sleeps())
+			sched_yield();
 		hold_begin(1);
 		assert_int_equal(pthread_join(guard, NULL), 0);
 		hold_end();
