@@ -1,11 +1,11 @@
 /*
  * A candidate is a process that descends from a recorded process (or, with --all, any process), and that is not known
- * to be a Ruby process. Most candidates never run Ruby, so rbdump must spend very little CPU time on each
- * candidate. To look at a candidate, rbdump starts a capture (capture.h). The capture checks for a short time
- * whether the candidate is a Ruby process. rbdump looks at each new candidate twice, 0.5 s apart. After each exec
- * of a candidate, rbdump looks at this candidate two more times. All these looks are skipped if another process
- * that ran the same program was not a Ruby process. Apart from these looks, rbdump looks at a candidate only
- * rarely. The rare looks are needed to find candidates that load Ruby's library late.
+ * to be a Ruby process. Most candidates never run Ruby, so rbdump must spend very little CPU time on each candidate.
+ * To look at a candidate, rbdump starts a capture (capture.h). The capture checks for a short time whether the
+ * candidate is a Ruby process. rbdump looks at each new candidate twice, 0.5 s apart. After each exec of a candidate,
+ * rbdump looks at this candidate two more times. rbdump skips these looks if another process that ran the same program
+ * was not a Ruby process. Apart from these looks, rbdump looks at a candidate only rarely. The rare looks are needed
+ * to find candidates that load Ruby's library late.
  *
  * If the kernel permits it, rbdump receives a report of each exec (execs.h). In addition, rbdump checks each candidate
  * for an exec once per second. If reports may be missing, these checks are more frequent. Each check reads from

@@ -19,8 +19,9 @@ struct record_reader {
 	uint64_t offset_us;		/* time 0 of the recording, in us since time 0 of the profile */
 	struct process_map **processes; /* indexed by process number; NULL for a process without a record */
 	size_t nr_processes, processes_capacity;
-	/* How many generations have begun. A generation is one set of ids of a process. A new process begins its first
-	   generation, and each RECORD_RESET begins the next generation of that process. */
+	/* How many generations have begun. An id in the records of a process keeps its meaning until the generation
+	   ends. A new process begins its first generation, and each RECORD_RESET begins the next generation of that
+	   process. */
 	uint64_t generations;
 	/* For each thread of the profile: the last generation that has a record about the thread; 0 if no generation
 	   has such a record. */

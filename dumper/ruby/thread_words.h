@@ -41,7 +41,7 @@ struct thread_words {
 /*
  * Finds the words for a list that was just read from the memory of `ruby`. Returns false in each of these cases:
  *   - There are several ractors.
- *   - This Ruby does not keep its threads in a linked list (Ruby 2.1 and older).
+ *   - This Ruby is 2.1 or older, and keeps its threads in a table instead of a linked list.
  *   - The list is not complete.
  *   - The state of a thread is unknown.
  *   - A thread waits for the GVL.

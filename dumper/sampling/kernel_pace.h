@@ -24,8 +24,8 @@
 struct kernel_pace {
 	double rate;		 /* how many times per second the clock interrupts each CPU */
 	size_t ring_bytes;	 /* the size of the ring of records */
-	uint64_t new_until_ns;	 /* the end of the wake-ups after the last new stack */
-	uint64_t asked_until_ns; /* the end of the wake-ups after the last kernel_pace_ask() */
+	uint64_t new_until_ns;	 /* until then, the program wakes rbdump because of a new stack */
+	uint64_t asked_until_ns; /* until then, it does so because of kernel_pace_ask() */
 	int wait_ms;		 /* how often rbdump looks for records, if the program does not wake it */
 	bool idle;		 /* there were no records lately, so the target does not run */
 	bool calm;		 /* there were few stacks lately */
