@@ -25,6 +25,7 @@ struct scratch {
 	struct kernel_record record;
 	__u8 ec[KERNEL_EC_MAX];
 	__u8 collections[KERNEL_COLLECTIONS_MAX];
+	__u64 functions[KERNEL_FUNCTIONS_MAX];
 };
 
 struct {
@@ -115,16 +116,44 @@ static __always_inline int find_stack(const struct kernel_facts *facts, struct s
 	return ret->values_end - vm_stack > most ? KERNEL_TOO_DEEP : 0;
 }
 
+/* The place of the stack pointer in the registers of a record. */
+#define STACK_POINTER 19
+
+/* Reads the addresses in the kernel's functions that the thread is in. */
+static __always_inline void read_functions(const struct kernel_facts *facts, void *context, struct scratch *scratch)
+{
+	long length = 0;
+
+	if (facts->functions)
+		length = bpf_get_stack(context, scratch->functions, sizeof(scratch->functions), 0);
+	scratch->record.functions_length = length > 0 ? length : 0;
+}
+
 /* The number of bytes that come before the frames in a record. */
 static __always_inline __u32 before_frames(const struct kernel_record *record)
 {
 	return sizeof(*record) + kernel_in_eights(record->ec_length) + kernel_in_eights(record->collections_length);
 }
 
+/*
+ * Copies the end of the native stack into a record. If not all of it is there, because the stack is shorter, copies less.
+ * Returns how many bytes were copied.
+ */
+static __always_inline __u32 copy_native(struct bpf_dynptr *to, __u32 at, __u32 length, __u64 from)
+{
+	for (int i = 0; i < 5 && length >= 8; i++) {
+		if (bpf_probe_read_user_dynptr(to, at, length, (void *)from) == 0)
+			return length;
+		length /= 2;
+	}
+	return 0;
+}
+
 /* Copies frames and values directly into the ring, and completes the record. Returns false if the ring has no room. */
 static __always_inline int finish(const struct kernel_facts *facts, struct scratch *scratch, void *ring, __u64 wakeup)
 {
 	struct kernel_record *record = &scratch->record;
+	const __u32 native = facts->native_length <= KERNEL_NATIVE_MAX ? facts->native_length : 0;
 	struct extent extent = {0};
 	__u32 frames, values, at;
 	struct bpf_dynptr to;
@@ -135,7 +164,7 @@ static __always_inline int finish(const struct kernel_facts *facts, struct scrat
 	frames = extent.end - extent.cfp;
 	values = extent.values_end - extent.vm_stack;
 	at = before_frames(record);
-	if (bpf_ringbuf_reserve_dynptr(ring, at + frames + values, 0, &to)) {
+	if (bpf_ringbuf_reserve_dynptr(ring, at + frames + values + native + record->functions_length, 0, &to)) {
 		bpf_ringbuf_discard_dynptr(&to, BPF_RB_NO_WAKEUP);
 		return 0;
 	}
@@ -145,6 +174,11 @@ static __always_inline int finish(const struct kernel_facts *facts, struct scrat
 	} else {
 		record->frames_length = frames;
 		record->values_length = values;
+		at += frames + values;
+		record->native_length = copy_native(&to, at, native, record->registers[STACK_POINTER]);
+		at += record->native_length;
+		if (record->functions_length <= sizeof(scratch->functions))
+			bpf_dynptr_write(&to, at, scratch->functions, record->functions_length, 0);
 	}
 	bpf_dynptr_write(&to, 0, record, sizeof(*record), 0);
 	at = sizeof(*record);
@@ -163,7 +197,7 @@ struct room {
 	 * The kernel's verifier overestimates the lengths that kernel_in_eights() returns, so 64 bytes are added.
 	 */
 	__u8 bytes[sizeof(struct kernel_record) + KERNEL_EC_MAX + KERNEL_COLLECTIONS_MAX + 64 +
-		   2 * KERNEL_PART_MAX_COPIED];
+		   2 * KERNEL_PART_MAX_COPIED + KERNEL_NATIVE_MAX + 8 * KERNEL_FUNCTIONS_MAX];
 };
 
 struct {
@@ -172,6 +206,17 @@ struct {
 	__type(key, __u32);
 	__type(value, struct room);
 } rooms SEC(".maps");
+
+/* The variant of copy_native() for kernels before 6.16. */
+static __always_inline __u32 copy_native_to(__u8 *to, __u32 length, __u64 from)
+{
+	for (int i = 0; i < 5 && length >= 8; i++) {
+		if (bpf_probe_read_user(to, at_most(length, KERNEL_NATIVE_MAX), (void *)from) == 0)
+			return length;
+		length /= 2;
+	}
+	return 0;
+}
 
 /* The variant of finish() for kernels before 6.16. Copies the stack first to a struct room, and then into the ring. */
 static __always_inline int finish_copied(const struct kernel_facts *facts, struct scratch *scratch, void *ring,
@@ -182,6 +227,7 @@ static __always_inline int finish_copied(const struct kernel_facts *facts, struc
 	struct room *room = bpf_map_lookup_elem(&rooms, &cpu);
 	struct extent extent = {0};
 	__u64 frames, values, at;
+	__u32 native = 0, functions;
 
 	if (!room)
 		return 0;
@@ -199,13 +245,21 @@ static __always_inline int finish_copied(const struct kernel_facts *facts, struc
 	    bpf_probe_read_user(room->bytes + at + frames, values, (void *)extent.vm_stack)) {
 		record->flags |= KERNEL_MISSING;
 		frames = values = 0;
+	} else {
+		native = copy_native_to(room->bytes + at + frames + values, facts->native_length,
+					record->registers[STACK_POINTER]);
 	}
+	native = at_most(native, KERNEL_NATIVE_MAX);
+	functions = at_most(record->functions_length, sizeof(scratch->functions));
 	record->frames_length = frames;
 	record->values_length = values;
+	record->native_length = native;
+	record->functions_length = functions;
+	bpf_probe_read_kernel(room->bytes + at + frames + values + native, functions, scratch->functions);
 	__builtin_memcpy(room->bytes, record, sizeof(*record));
 	bpf_probe_read_kernel(room->bytes + sizeof(*record), ec, scratch->ec);
 	bpf_probe_read_kernel(room->bytes + sizeof(*record) + kernel_in_eights(ec), collections, scratch->collections);
-	return bpf_ringbuf_output(ring, room->bytes, at + frames + values, wakeup) == 0;
+	return bpf_ringbuf_output(ring, room->bytes, at + frames + values + native + functions, wakeup) == 0;
 }
 
 static __always_inline int finish_either(int copied, const struct kernel_facts *facts, struct scratch *scratch,

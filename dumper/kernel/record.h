@@ -27,6 +27,12 @@
  */
 #define KERNEL_PART_MAX_COPIED (512u << 10)
 
+/* A record has at most 16 KiB of the native stack. */
+#define KERNEL_NATIVE_MAX (16u << 10)
+
+/* The maximum number of the kernel's own functions in a record. */
+#define KERNEL_FUNCTIONS_MAX 64u
+
 /* The struct in which Ruby stores the pthread_t of a thread. */
 enum kernel_where_pthread { KERNEL_NOWHERE, KERNEL_IN_THREAD, KERNEL_IN_NATIVE };
 
@@ -59,6 +65,11 @@ struct kernel_facts {
 	__u32 where_pthread, native, pthread;
 	__u32 thread_words[3];	    /* offsets in a thread: words that tell what the thread waits for */
 	__u32 frame_size, frame_ep; /* the size of a control frame, and the offset of ep in a control frame */
+	/*
+	 * How many bytes of the native stack to copy: 0, or a power of two from 1,024 to KERNEL_NATIVE_MAX. `functions` is
+	 * not 0 if records are to have the kernel's own functions, too.
+	 */
+	__u32 native_length, functions;
 };
 
 /* What a record is about. All records begin with struct kernel_head. */
@@ -110,11 +121,13 @@ enum kernel_record_flags {
 
 /*
  * The stack of a thread, copied when its CPU's clock interrupted the thread, or when the thread left its CPU. In a
- * record, each part begins at a multiple of 8 bytes. Four parts follow this struct:
+ * record, each part begins at a multiple of 8 bytes. These parts follow this struct:
  * - a part of the execution context;
  * - the state of the garbage collector;
  * - the control frames, from the innermost frame to the end of the stack;
- * - the values, from the beginning of the stack to the end of the highest environment.
+ * - the values, from the beginning of the stack to the end of the highest environment;
+ * - the end of the native stack, from the address in the stack pointer on;
+ * - addresses in the kernel's functions that the thread was in, the innermost function first.
  */
 struct kernel_record {
 	struct kernel_head head;
@@ -125,8 +138,8 @@ struct kernel_record {
 	__u64 thread_word; /* the word at the offset `thread_word` (struct kernel_facts) */
 	__u64 fs_base;
 	__u64 registers[KERNEL_REGISTERS];
-	__u32 ec_length, collections_length, frames_length,
-	    values_length; /* the lengths of the parts, without the padding up to a multiple of 8 */
+	__u32 ec_length, collections_length, frames_length, values_length, native_length,
+	    functions_length; /* the lengths of the parts, without the padding up to a multiple of 8 */
 };
 
 /*

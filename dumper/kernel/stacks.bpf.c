@@ -257,6 +257,7 @@ static __always_inline struct scratch *begin(struct task_struct *task, const str
 	scratch->record.thread = thread;
 	scratch->record.fs_base = task->thread.fsbase;
 	scratch->record.frames_length = scratch->record.values_length = 0;
+	scratch->record.native_length = scratch->record.functions_length = 0;
 	scratch->record.word = 0;
 	bpf_probe_read_user(&scratch->record.word, sizeof(scratch->record.word),
 			    (void *)(thread + facts->thread_words[1]));
@@ -298,6 +299,7 @@ static __always_inline int sample(struct bpf_perf_event_data *context, int copie
 		return 0;
 	}
 	copy_registers(context, task, &scratch->record);
+	read_functions(facts, context, scratch);
 	if (!finish_either(copied, facts, scratch, ring, wakeup(facts, KERNEL_WAKES_CLOCK)))
 		note_lost(thread, &count->full);
 	return 0;
@@ -327,7 +329,7 @@ static __always_inline __u32 kind_of(const struct kernel_facts *facts, const str
  * Copies the stack of a thread that begins to wait: by chance, or because no wait of that kind was copied for so long. Neither
  * depends on how long the wait will last.
  */
-static __always_inline void copy_wait(struct task_struct *task, const struct ids *ids, const struct kernel_facts *facts,
+static __always_inline void copy_wait(void *context, struct task_struct *task, const struct ids *ids, const struct kernel_facts *facts,
 				      const struct kernel_switch *out, struct kernel_thread *thread,
 				      struct kernel_counts *count, void *ring, int copied)
 {
@@ -344,6 +346,7 @@ static __always_inline void copy_wait(struct task_struct *task, const struct ids
 	scratch->record.head.time_ns = out->head.time_ns;
 	bpf_probe_read_kernel(scratch->record.registers, sizeof(scratch->record.registers),
 			      (void *)bpf_task_pt_regs(task));
+	read_functions(facts, context, scratch);
 	if (!finish_either(copied, facts, scratch, ring, wakeup(facts, KERNEL_WAKES_ALL)))
 		note_lost(thread, &count->dropped);
 }
@@ -352,7 +355,7 @@ static __always_inline void copy_wait(struct task_struct *task, const struct ids
  * A thread leaves its CPU: it is still the current one. Its state is as of now: if it was woken just now, that is TASK_WAKING,
  * and what it waited for is not known from that.
  */
-static __always_inline void leave(struct task_struct *task, int preempted, int copied)
+static __always_inline void leave(void *context, struct task_struct *task, int preempted, int copied)
 {
 	const struct ids ids = ids_of(task);
 	const struct kernel_facts *facts = bpf_map_lookup_elem(&processes, &ids.pid);
@@ -393,7 +396,7 @@ static __always_inline void leave(struct task_struct *task, int preempted, int c
 							  (void *)(out.thread + facts->thread_words[i])) != 0;
 		/* What could run on is shown by the stacks of the clock. */
 		if (out.task_state != 0 && !unreadable)
-			copy_wait(task, &ids, facts, &out, thread, count, ring, copied);
+			copy_wait(context, task, &ids, facts, &out, thread, count, ring, copied);
 	}
 	out.head.lost = (__u32)thread->lost;
 	if (bpf_ringbuf_output(ring, &out, sizeof(out), BPF_RB_NO_WAKEUP))
@@ -432,7 +435,7 @@ static __always_inline void arrive(struct task_struct *task)
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempted, struct task_struct *previous, struct task_struct *next)
 {
-	leave(previous, preempted, 0);
+	leave(ctx, previous, preempted, 0);
 	arrive(next);
 	return 0;
 }
@@ -440,7 +443,7 @@ int BPF_PROG(on_switch, bool preempted, struct task_struct *previous, struct tas
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch_copied, bool preempted, struct task_struct *previous, struct task_struct *next)
 {
-	leave(previous, preempted, 1);
+	leave(ctx, previous, preempted, 1);
 	arrive(next);
 	return 0;
 }

@@ -3,37 +3,25 @@
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
 #include <gelf.h>
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "gen/image.h"
 #include "native/debug_file.h"
 #include "native/debug_info.h"
+#include "native/kept_names.h"
+#include "native/mapped_files.h"
 #include "native/symbols.h"
-#include "target/live.h"
 
 /* The size of the direct-mapped cache of addresses. */
 #define KEPT 1024u
 
-/* The most files that are opened; each takes a file descriptor. */
-#define MAX_FILES 512
-
-/* Longer names are cut, in bytes. Names of Rust functions can have some hundreds. */
-#define MAX_NAME 4096
-
-static const char vdso[] = "[vdso]";
-
-/* A file that the target has mapped as a program. */
-struct mapped_file {
-	char *path;	     /* as the target has it */
-	int fd;		     /* open until it is read; -1: the kernel's [vdso] */
-	Dwfl_Module *module; /* once it has been read; NULL: damaged */
-	uint64_t start;	     /* in the target's memory */
+/* What was read of a mapped file. */
+struct read_file {
+	Dwfl_Module *module; /* NULL: not read yet, or damaged */
 
 	bool read;	 /* the members below are set */
 	Elf *elf;	 /* NULL: damaged */
@@ -45,10 +33,8 @@ struct mapped_file {
 };
 
 struct symbolizer {
-	struct target *target; /* for its mappings only */
-	struct mapped_file **file_of;
-	struct mapped_file *files;
-	size_t nr_files;
+	struct mapped_files mapped;
+	struct read_file *files; /* for each of the mapped files */
 
 	int root_fd; /* the target's root folder, open, because the target may end; -1 if it is rbdump's, too */
 	char *root;  /* a path to it; "" if it is rbdump's, too */
@@ -56,7 +42,7 @@ struct symbolizer {
 	char *folders; /* for libdwfl: where debug files are */
 	Dwfl *dwfl;
 
-	void *strings; /* tsearch(3) */
+	struct kept_names names;
 	struct kept {
 		uint64_t address;
 		bool filled, known;
@@ -121,54 +107,17 @@ static bool open_root(struct symbolizer *symbolizer, pid_t pid)
 	return symbolizer->root && symbolizer->folders;
 }
 
-/* Whether it is a program or library. Other files may be mapped, too, and a read of a FIFO would wait. */
-static bool is_program(const char *path, int fd)
-{
-	struct stat status;
-	Elf64_Ehdr header;
-	struct error *problem;
-
-	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
-		return false;
-	problem = image_check(path, fd);
-	error_destroy(problem);
-	return !problem && pread(fd, &header, sizeof(header), 0) == sizeof(header) && header.e_type != ET_REL;
-}
-
-/* Opens the file of a mapping, which begins with the beginning of the file. NULL if it is no program. */
-static struct mapped_file *open_file(struct symbolizer *symbolizer, const struct mapping *mapping)
-{
-	struct mapped_file *file = &symbolizer->files[symbolizer->nr_files];
-
-	*file = (struct mapped_file){.start = mapping->start, .fd = -1};
-	file->path = strndup(mapping->path, mapping_name_length(mapping));
-	if (file->path && strcmp(mapping->path, vdso) == 0) {
-		symbolizer->nr_files++;
-		return file;
-	}
-	if (file->path && mapping->path[0] == '/')
-		file->fd = target_open_file(symbolizer->target, mapping);
-	if (file->fd >= 0 && is_program(file->path, file->fd)) {
-		symbolizer->nr_files++;
-		return file;
-	}
-	if (file->fd >= 0)
-		close(file->fd);
-	free(file->path);
-	return NULL;
-}
-
 /* Gives a copy of a file to libdwfl. Closes the file. */
-static void report_file(struct symbolizer *symbolizer, struct mapped_file *file)
+static void report_file(struct symbolizer *symbolizer, struct mapped_file *mapped, struct read_file *file)
 {
-	int copy = take_copy(file->fd);
+	int copy = take_copy(mapped->fd);
 	char *path = NULL;
 	void **data;
 
-	file->fd = -1;
+	mapped->fd = -1;
 	dwfl_report_begin_add(symbolizer->dwfl);
-	if (copy >= 0 && asprintf(&path, "%s%s", symbolizer->root, file->path) > 0)
-		file->module = dwfl_report_elf(symbolizer->dwfl, file->path, path, copy, file->start, false);
+	if (copy >= 0 && asprintf(&path, "%s%s", symbolizer->root, mapped->path) > 0)
+		file->module = dwfl_report_elf(symbolizer->dwfl, mapped->path, path, copy, mapped->start, false);
 	if (!file->module && copy >= 0)
 		close(copy); /* else libdwfl owns it now */
 	free(path);
@@ -177,29 +126,6 @@ static void report_file(struct symbolizer *symbolizer, struct mapped_file *file)
 	dwfl_module_info(file->module, &data, NULL, NULL, NULL, NULL, NULL, NULL);
 	*data = symbolizer;
 	dwfl_report_end(symbolizer->dwfl, NULL, NULL);
-}
-
-static bool open_files(struct symbolizer *symbolizer)
-{
-	const struct target *target = symbolizer->target;
-	const struct mapping *last = NULL;
-	struct mapped_file *file = NULL;
-
-	symbolizer->file_of = calloc(target->nr_mappings + 1, sizeof(struct mapped_file *));
-	symbolizer->files = calloc(MAX_FILES, sizeof(*symbolizer->files));
-	if (!symbolizer->file_of || !symbolizer->files)
-		return false;
-	for (size_t i = 0; i < target->nr_mappings; i++) {
-		const struct mapping *mapping = &target->mappings[i];
-
-		/* The mappings of a program follow each other; the first one has its headers. */
-		if (!last || mapping->offset <= last->offset || strcmp(mapping->path, last->path) != 0)
-			file = mapping->offset == 0 && symbolizer->nr_files < MAX_FILES ? open_file(symbolizer, mapping)
-											: NULL;
-		last = mapping;
-		symbolizer->file_of[i] = file;
-	}
-	return true;
 }
 
 struct error *symbolizer_open(pid_t pid, struct symbolizer **ret)
@@ -211,11 +137,12 @@ struct error *symbolizer_open(pid_t pid, struct symbolizer **ret)
 		return error_no_memory();
 	symbolizer->root_fd = -1;
 	elf_version(EV_CURRENT);
-	error = live_open(pid, &symbolizer->target);
+	error = mapped_files_open(pid, &symbolizer->mapped);
 	if (error) {
 		symbolizer_close(symbolizer);
 		return error;
 	}
+	symbolizer->files = calloc(symbolizer->mapped.count + 1, sizeof(*symbolizer->files));
 	symbolizer->kept = calloc(KEPT, sizeof(*symbolizer->kept));
 	symbolizer->callbacks = (Dwfl_Callbacks){
 	    .find_elf = find_no_elf,
@@ -224,7 +151,7 @@ struct error *symbolizer_open(pid_t pid, struct symbolizer **ret)
 	    .debuginfo_path = &symbolizer->folders,
 	};
 	symbolizer->dwfl = dwfl_begin(&symbolizer->callbacks);
-	if (!symbolizer->kept || !symbolizer->dwfl || !open_root(symbolizer, pid) || !open_files(symbolizer)) {
+	if (!symbolizer->files || !symbolizer->kept || !symbolizer->dwfl || !open_root(symbolizer, pid)) {
 		symbolizer_close(symbolizer);
 		return error_no_memory();
 	}
@@ -236,10 +163,7 @@ void symbolizer_close(struct symbolizer *symbolizer)
 {
 	if (!symbolizer)
 		return;
-	for (size_t i = 0; i < symbolizer->nr_files; i++) {
-		free(symbolizer->files[i].path);
-		if (symbolizer->files[i].fd >= 0)
-			close(symbolizer->files[i].fd);
+	for (size_t i = 0; symbolizer->files && i < symbolizer->mapped.count; i++) {
 		symbols_destroy(symbolizer->files[i].symbols);
 		symbols_destroy(symbolizer->files[i].debug_symbols);
 	}
@@ -247,10 +171,9 @@ void symbolizer_close(struct symbolizer *symbolizer)
 		dwfl_end(symbolizer->dwfl);
 	if (symbolizer->root_fd >= 0)
 		close(symbolizer->root_fd);
-	tdestroy(symbolizer->strings, free);
-	target_close(symbolizer->target);
+	kept_names_clear(&symbolizer->names);
+	mapped_files_close(&symbolizer->mapped);
 	free(symbolizer->files);
-	free(symbolizer->file_of);
 	free(symbolizer->root);
 	free(symbolizer->folders);
 	free(symbolizer->kept);
@@ -259,28 +182,9 @@ void symbolizer_close(struct symbolizer *symbolizer)
 
 /* ---- answers */
 
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(a, b);
-}
-
-/* Keeps a string, as UTF-8, as long as the symbolizer; equal strings once. Names in a file may be any bytes. */
 static const char *keep(struct symbolizer *symbolizer, const char *folder, const char *name)
 {
-	struct text text = {0};
-	char *const *kept;
-
-	if (!name)
-		return NULL;
-	if (folder) {
-		text_add(&text, folder, strnlen(folder, MAX_NAME));
-		text_add(&text, "/", 1);
-	}
-	text_add(&text, name, strnlen(name, MAX_NAME));
-	kept = text.data && !text.failed ? tsearch(text.data, &symbolizer->strings, by_text) : NULL;
-	if (!kept || *kept != text.data)
-		text_clear(&text);
-	return kept ? *kept : NULL;
+	return kept_names_add(&symbolizer->names, folder, name);
 }
 
 /* Keeps a file's path: absolute if the unit's folder is known. */
@@ -289,7 +193,7 @@ static const char *keep_path(struct symbolizer *symbolizer, Dwarf_Die *unit, con
 	return keep(symbolizer, file && file[0] != '/' ? debug_info_folder(unit) : NULL, file);
 }
 
-static void find_functions(struct symbolizer *symbolizer, const struct mapped_file *file, uint64_t address,
+static void find_functions(struct symbolizer *symbolizer, const struct read_file *file, uint64_t address,
 			   struct symbolized *ret)
 {
 	Dwarf_Die functions[SYMBOLIZED_INLINED_MAX], unit;
@@ -322,13 +226,13 @@ static bool has_symtab(Elf *elf)
 	return false;
 }
 
-static void read_file(struct symbolizer *symbolizer, struct mapped_file *file)
+static void read_mapped(struct symbolizer *symbolizer, struct mapped_file *mapped, struct read_file *file)
 {
 	GElf_Addr bias = 0;
 	Elf *debug;
 
 	file->read = true;
-	report_file(symbolizer, file);
+	report_file(symbolizer, mapped, file);
 	if (!file->module)
 		return;
 	file->elf = dwfl_module_getelf(file->module, &bias);
@@ -344,7 +248,7 @@ static void read_file(struct symbolizer *symbolizer, struct mapped_file *file)
 }
 
 /* Finds the symbol of an address: in the file or its debug file, the one that begins closer to it. */
-static void find_symbol(struct symbolizer *symbolizer, const struct mapped_file *file, uint64_t address,
+static void find_symbol(struct symbolizer *symbolizer, const struct read_file *file, uint64_t address,
 			struct symbolized *ret)
 {
 	uint64_t start, debug_start;
@@ -366,18 +270,18 @@ static void find_symbol(struct symbolizer *symbolizer, const struct mapped_file 
 
 static bool find(struct symbolizer *symbolizer, uint64_t address, struct symbolized *ret)
 {
-	const struct target *target = symbolizer->target;
-	struct mapped_file *file = NULL;
+	const size_t at = mapped_files_find(&symbolizer->mapped, address);
+	struct mapped_file *mapped;
+	struct read_file *file;
 
-	for (size_t i = 0; i < target->nr_mappings && !file; i++)
-		if (address >= target->mappings[i].start && address < target->mappings[i].end)
-			file = symbolizer->file_of[i];
-	if (!file)
+	if (at == MAPPED_NONE)
 		return false;
-	ret->module = keep(symbolizer, NULL, file->path);
-	ret->module_address = address - file->start;
-	if (file->fd >= 0 && !file->read)
-		read_file(symbolizer, file);
+	mapped = &symbolizer->mapped.of[at];
+	file = &symbolizer->files[at];
+	ret->module = keep(symbolizer, NULL, mapped->path);
+	ret->module_address = address - mapped->start;
+	if (mapped->fd >= 0 && !file->read)
+		read_mapped(symbolizer, mapped, file);
 	if (!file->elf)
 		return true;
 	ret->module_address = address - file->bias;

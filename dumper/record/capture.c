@@ -165,11 +165,12 @@ static void keep_sending(struct capture *capture, uint64_t until_ns)
 
 /* ---- until it is a Ruby */
 
-static void set_process(struct capture *capture, const struct session *session, uint64_t begin_ns)
+/* Describes the process. `mode`: how it is sampled; NULL: as the recording says. */
+static void set_process(struct capture *capture, const struct session *session, uint64_t begin_ns, const char *mode)
 {
 	struct process_stat stat;
 	struct text command = {0}, version = {0}, description = {0}, cgroup = {0};
-	struct profile_process process = {.pid = capture->options->pid, .begin_ns = begin_ns};
+	struct profile_process process = {.pid = capture->options->pid, .begin_ns = begin_ns, .mode = mode};
 
 	if (!process_stat_read("/proc", process.pid, &stat))
 		stat = (struct process_stat){0};
@@ -342,11 +343,12 @@ static void take_observations(struct capture *capture, const struct session *ses
 	}
 }
 
-static struct error *create_stream(const struct capture *capture, const struct session *session, struct stream **ret)
+static struct error *create_stream(const struct capture *capture, const struct session *session,
+				   const struct source *source, struct stream **ret)
 {
 	const struct capture_options *options = capture->options;
 	const struct sampling_loop_options how = {
-	    .rounds = {.rate = options->rate, .source = options->source, .origin = options->origin},
+	    .rounds = {.rate = options->rate, .source = source, .origin = options->origin},
 	    .stop = &options->control->stop,
 	    .max_cpu = options->max_cpu,
 	    .samplers = &options->control->samplers,
@@ -359,27 +361,33 @@ static struct error *create_stream(const struct capture *capture, const struct s
 	    .end_fd = options->end_fd,
 	    .max_cpu = options->max_cpu,
 	    .samplers = &options->control->samplers,
+	    .native = options->native,
+	    .kernel_frames = options->kernel_frames,
 	};
 
-	if (options->source->in_kernel)
+	if (source->in_kernel)
 		return kernel_stream_create(session, &in_kernel, ret);
 	*ret = sampling_loop_create(session, &how);
 	return *ret ? NULL : error_no_memory();
 }
 
-static struct error *sample_session(struct capture *capture, const struct session *session)
+/* Samples with one source. *began receives whether that could begin. */
+static struct error *sample_with(struct capture *capture, const struct session *session, const struct source *source,
+				 bool *began)
 {
 	struct stream *stream = NULL;
-	struct error *error = create_stream(capture, session, &stream);
+	struct error *error = create_stream(capture, session, source, &stream);
 	struct decoder *decoder = error ? NULL : decoder_create(session);
 	bool again = decoder;
 
+	*began = false;
 	if (!error && !decoder)
 		error = error_no_memory();
 	while (again) {
 		error = stream->operations->begin(stream);
 		if (error)
 			break;
+		*began = true;
 		take_observations(capture, session, decoder, stream);
 		again = stream->operations->end(stream) && !is_another_program(capture, session);
 	}
@@ -387,6 +395,19 @@ static struct error *sample_session(struct capture *capture, const struct sessio
 		stream->operations->destroy(stream);
 	decoder_destroy(decoder);
 	return error;
+}
+
+static struct error *sample_session(struct capture *capture, const struct session *session, uint64_t begin_ns)
+{
+	const struct source *fallback = capture->options->fallback;
+	bool began;
+	struct error *error = sample_with(capture, session, capture->options->source, &began);
+
+	if (!error || began || !fallback || is_another_program(capture, session))
+		return error;
+	error_destroy(error);
+	set_process(capture, session, begin_ns, fallback->name);
+	return sample_with(capture, session, fallback, &began);
 }
 
 /* Records the time until the program was a Ruby as its start. */
@@ -403,7 +424,7 @@ static void add_starting(struct capture *capture, uint64_t since_ns)
 static void capture_target(struct capture *capture)
 {
 	const struct capture_options *options = capture->options;
-	uint64_t begin_ns = now_ns(capture);
+	uint64_t begin_ns = now_ns(capture), began_ns;
 	struct session *session;
 	struct error *error = watchdog_begin(options->pid);
 	bool waited;
@@ -412,7 +433,8 @@ static void capture_target(struct capture *capture)
 	while (!error && (session = wait_for_ruby(capture, !capture->is_ruby, &waited))) {
 		waited |= options->launched;
 		keep_sending(capture, UINT64_MAX);
-		set_process(capture, session, waited ? begin_ns : now_ns(capture));
+		began_ns = waited ? begin_ns : now_ns(capture);
+		set_process(capture, session, began_ns, NULL);
 		capture->is_ruby = true;
 		capture->nearest |= session_nearest(session) != NULL;
 		if (waited)
@@ -421,7 +443,7 @@ static void capture_target(struct capture *capture)
 		send_records(capture);
 		/* It may have become another program meanwhile. */
 		watch_begin(&capture->watch, options->pid, false);
-		error = sample_session(capture, session);
+		error = sample_session(capture, session, began_ns);
 		begin_ns = now_ns(capture);
 		session_close(session);
 		spans_forget_threads(capture->spans);

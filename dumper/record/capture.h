@@ -42,6 +42,11 @@ struct capture_options {
 	double rate;
 	double max_cpu; /* the share of one CPU that all captures together may use */
 	const struct source *source;
+	/*
+	 * The source for a target that `source` cannot sample. NULL: none, so such a target is not recorded. The record about
+	 * the process then says which mode it is.
+	 */
+	const struct source *fallback;
 	/* If `source->in_kernel` is set: the maps of the program that samples all targets. */
 	struct kernel_maps maps;
 	bool states[SAMPLE_STATES]; /* which thread states to record */
@@ -53,6 +58,7 @@ struct capture_options {
 	/* The read end of a pipe; used only if `source->in_kernel` is set. The write end of the pipe is closed after
 	   `control->stop` has been set. */
 	int end_fd;
+	bool native, kernel_frames; /* as in record_options */
 };
 
 enum capture_what {

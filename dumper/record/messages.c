@@ -19,6 +19,16 @@ void messages_say(const char *message)
 	fputc('\n', stderr);
 }
 
+void messages_fallback(const char *mode, const struct error *error)
+{
+	struct text text = {0};
+
+	text_format(&text, "mode %s, because %s", mode, error->message);
+	if (text.data)
+		messages_say(text.data);
+	text_clear(&text);
+}
+
 void messages_progress(uint64_t ns, size_t processes, const struct profile_counts *counts)
 {
 	fprintf(stderr, "\r\033[Krbdump: %.0f s, %zu process%s, %" PRIu64 " samples, %" PRIu64 " not complete",

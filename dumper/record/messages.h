@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "recording/profile.h"
 
 /* Prints one sentence, which may contain text from a target. Control characters in the sentence are escaped. */
@@ -18,6 +19,9 @@ void messages_say(const char *message);
  *   processes  how many captures are running
  */
 void messages_progress(uint64_t ns, size_t processes, const struct profile_counts *counts);
+
+/* Says that the mode auto has chosen `mode`, because sampling in the kernel fails with `error`. */
+void messages_fallback(const char *mode, const struct error *error);
 
 /* Prints how many samples were recorded, and any warnings about them. Call this at the end of a recording. */
 void messages_result(const struct profile_counts *counts, double rate, double max_cpu_percent);

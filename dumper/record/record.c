@@ -436,15 +436,55 @@ static void wait_for_launched(struct recorder *recorder)
 	}
 }
 
+/* Begins to sample in the kernel. */
+static struct error *begin_in_kernel(struct recorder *recorder)
+{
+	struct error *error;
+
+	if (pipe2(recorder->end_fds, O_CLOEXEC) != 0)
+		return error_create(EXIT_FAILED, "cannot create a pipe: %s", strerror(errno));
+	error = kernel_programs_load(KERNEL_FORM_BEST, true, &recorder->programs);
+	if (!error)
+		error = kernel_programs_begin(recorder->programs, recorder->options->rate);
+	if (error) {
+		kernel_programs_destroy(recorder->programs);
+		recorder->programs = NULL;
+		close(recorder->end_fds[0]);
+		close(recorder->end_fds[1]);
+	}
+	return error;
+}
+
+/*
+ * Decides how to sample, and begins to sample in the kernel if that is wanted: before a command is started, which would run for
+ * nothing if that is refused.
+ */
+static struct error *begin_source(struct recorder *recorder)
+{
+	const struct record_options *options = recorder->options;
+	struct error *error;
+
+	recorder->source = options->source ? options->source : &source_kernel;
+	if (!recorder->source->in_kernel)
+		return NULL;
+	error = begin_in_kernel(recorder);
+	if (!error || options->source || options->native)
+		return error;
+	messages_fallback(source_paused.name, error);
+	error_destroy(error);
+	recorder->source = &source_paused;
+	return NULL;
+}
+
 static struct error *prepare(struct recorder *recorder)
 {
 	const struct record_options *options = recorder->options;
 	struct recording_head head = {
 	    .rate = options->rate,
-	    .mode = options->source->name,
 	    .command = options->command,
 	    .gives_up = signals_give_up,
 	};
+	struct error *error;
 
 	recorder->control =
 	    mmap(NULL, sizeof(*recorder->control), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -454,30 +494,19 @@ static struct error *prepare(struct recorder *recorder)
 	}
 	signals_take(options->raw && options->report.output && strcmp(options->report.output, "-") != 0 &&
 		     (options->rotate_s > 0 || !signals_have_terminal()));
+	error = begin_source(recorder);
+	if (error)
+		return error;
+	head.mode = recorder->source->name;
 	read_clocks(&recorder->origin, &head.start);
 	recorder->part_began = recorder->sampled = recorder->origin;
 	return output_open(options->raw ? options->report.output : NULL, options->named, &head, &recorder->output);
-}
-
-/* Begins to sample in the kernel: before a command is started, which would run for nothing if that is refused. */
-static struct error *begin_in_kernel(struct recorder *recorder)
-{
-	struct error *error;
-
-	if (!recorder->options->source->in_kernel)
-		return NULL;
-	if (pipe2(recorder->end_fds, O_CLOEXEC) != 0)
-		return error_create(EXIT_FAILED, "cannot create a pipe: %s", strerror(errno));
-	error = kernel_programs_load(KERNEL_FORM_BEST, true, &recorder->programs);
-	return error ? error : kernel_programs_begin(recorder->programs, recorder->options->rate);
 }
 
 static struct error *record(struct recorder *recorder)
 {
 	struct error *error = prepare(recorder), *finished;
 
-	if (!error)
-		error = begin_in_kernel(recorder);
 	if (!error)
 		error = recorder_begin(recorder);
 	if (!error)

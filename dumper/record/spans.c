@@ -107,6 +107,7 @@ static void clear_process(struct profile_process *process)
 	free((char *)process->ruby_description);
 	free((char *)process->layout_releases);
 	free((char *)process->cgroup);
+	free((char *)process->mode);
 	*process = (struct profile_process){0};
 }
 
@@ -147,6 +148,7 @@ void spans_set_process(struct spans *spans, const struct profile_process *proces
 	spans->process.ruby_description = copy_text(process->ruby_description);
 	spans->process.layout_releases = copy_text(process->layout_releases);
 	spans->process.cgroup = copy_text(process->cgroup);
+	spans->process.mode = copy_text(process->mode);
 	say_process(spans);
 }
 
@@ -459,6 +461,17 @@ static void take_kept(struct spans *spans, struct of_thread *thread, uint32_t sl
 		thread->node = 0;
 }
 
+/* Adds the native frames inside of a stack. */
+static void add_native(struct spans *spans, struct of_thread *thread, const struct native_stack *native)
+{
+	const uint32_t node =
+	    stacks_add_native(encoder_tables(spans->encoder), &spans->functions, thread->node, native);
+
+	spans->no_memory |= node == UINT32_MAX;
+	if (node != UINT32_MAX)
+		thread->node = node;
+}
+
 static void count(struct spans *spans, struct of_thread *thread, const struct observation *seen)
 {
 	spans->counts.samples++;
@@ -504,6 +517,8 @@ enum spans_request spans_add(struct spans *spans, const struct session *session,
 		lose(spans, thread);
 	else if (!seen->same)
 		recall(spans, thread, seen->stack);
+	if (seen->native && (thread->verdict == VERDICT_COMPLETE || thread->verdict == VERDICT_TRUNCATED))
+		add_native(spans, thread, seen->native);
 	if (seen->keeps)
 		spans->kept[seen->kept] = (struct kept_stack){.node = thread->node, .verdict = thread->verdict};
 	else

@@ -2,6 +2,9 @@
 
 #include "base/text.h"
 
+/* Set in the key of a native function: addresses in the program's half of the address space have not this bit. */
+#define NATIVE_FUNCTION (UINT64_C(1) << 62)
+
 static uint32_t add_function(struct profile *tables, const struct profile_function *function)
 {
 	const struct profile_function mine = {
@@ -95,6 +98,32 @@ uint32_t stacks_add_outer(struct profile *tables, struct stacks_functions *funct
 	}
 	node = stacks_add(tables, functions, &outer);
 	return add_mark_below(tables, node, validate_verdict_name(VERDICT_TORN), REASON_WINDOW);
+}
+
+static uint32_t native_function(struct profile *tables, struct stacks_functions *functions,
+				const struct native_frame *frame)
+{
+	const size_t at = frame->start % STACKS_FUNCTIONS;
+	const struct profile_function function = {
+	    .kind = PROFILE_NATIVE, .name = frame->name, .label = frame->name, .path = frame->file};
+
+	if (frame->start == 0)
+		return add_function(tables, &function);
+	if (functions->of[at].method != (frame->start | NATIVE_FUNCTION)) {
+		functions->of[at].function = add_function(tables, &function);
+		functions->of[at].method = functions->of[at].function != UINT32_MAX ? frame->start | NATIVE_FUNCTION : 0;
+	}
+	return functions->of[at].function;
+}
+
+uint32_t stacks_add_native(struct profile *tables, struct stacks_functions *functions, uint32_t node,
+			   const struct native_stack *native)
+{
+	if (native->cut)
+		node = add_mark_below(tables, node, "native frames missing", REASON_NONE);
+	for (size_t i = native->count; i-- > 0 && node != UINT32_MAX;)
+		node = add_frame(tables, node, native_function(tables, functions, &native->of[i]), 0);
+	return node;
 }
 
 uint32_t stacks_add_mark(struct profile *tables, const char *what, enum reason reason)

@@ -5,10 +5,12 @@
 #define RBDUMP_STACKS_H
 
 #include "recording/profile.h"
+#include "sampling/native_frames.h"
 #include "trace/trace.h"
 
 /*
- * A cache of functions in the tables. The key of an entry is trace_frame.method. A zeroed struct is an empty cache.
+ * A cache of functions in the tables. The key of an entry is trace_frame.method, or is made from the
+ * address of a native function. A zeroed struct is an empty cache.
  */
 #define STACKS_FUNCTIONS 4096u
 struct stacks_functions {
@@ -30,6 +32,13 @@ uint32_t stacks_add(struct profile *tables, struct stacks_functions *functions, 
  * was copied. Adds a frame named "(torn: window)" in place of the innermost frame.
  */
 uint32_t stacks_add_outer(struct profile *tables, struct stacks_functions *functions, const struct trace_thread *stack);
+
+/*
+ * Adds native frames inside of a stack, which is given by its node. Returns the new node; UINT32_MAX if out of memory. If
+ * frames are missing in between, adds the mark "(native frames missing)" there.
+ */
+uint32_t stacks_add_native(struct profile *tables, struct stacks_functions *functions, uint32_t node,
+			   const struct native_stack *native);
 
 /*
  * Adds one frame in place of a missing stack, and returns the node of the frame; UINT32_MAX if out of memory. The name

@@ -68,6 +68,7 @@ void encoder_process(struct encoder *encoder, const struct profile_process *proc
 	bytes_add_string(&payload, process->ruby_description);
 	bytes_add_string(&payload, process->layout_releases);
 	bytes_add_string(&payload, process->cgroup);
+	bytes_add_string(&payload, process->mode);
 	say(&encoder->said, RECORD_PROCESS, &payload);
 }
 

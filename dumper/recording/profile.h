@@ -39,6 +39,7 @@ struct profile_process {
 	 * "3.3.7 3.3.11" (see layout_releases()). Otherwise NULL.
 	 */
 	const char *layout_releases;
+	const char *mode;   /* how the process was sampled, if that differs from the profile's mode; otherwise NULL */
 	const char *cgroup; /* the path of the cgroup, as rbdump saw it (cgroups(7)); NULL if not known */
 	uint64_t begin_ns;  /* when rbdump first looked at the process */
 	uint64_t end_ns;    /* when rbdump last looked at the process */
@@ -58,7 +59,8 @@ struct profile_thread {
 enum profile_kind {
 	PROFILE_RUBY,
 	PROFILE_CFUNC,
-	PROFILE_MARK, /* a mark (not a method), such as "(torn: window)", "(truncated)" or "(starting)" */
+	PROFILE_MARK,	/* a mark (not a method), such as "(torn: window)", "(truncated)" or "(starting)" */
+	PROFILE_NATIVE, /* a function of machine code; its path is the ELF file, or "[kernel]" */
 };
 
 /* A method, a block or similar code. Frames with the same function can be merged. */

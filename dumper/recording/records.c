@@ -149,6 +149,8 @@ static void replace_process(struct profile *profile, uint32_t index, const struc
 	}
 	if (process->cgroup)
 		known->cgroup = process->cgroup;
+	if (process->mode)
+		known->mode = process->mode;
 	if (process->begin_ns < known->begin_ns)
 		known->begin_ns = process->begin_ns;
 }
@@ -171,6 +173,8 @@ static void read_process(struct record_reader *reader, struct byte_cursor *curso
 		process.layout_releases = next_string(reader, cursor);
 	if (bytes_left(cursor) > 0)
 		process.cgroup = next_string(reader, cursor);
+	if (bytes_left(cursor) > 0)
+		process.mode = next_string(reader, cursor);
 	if (!process.command)
 		process.command = string_of(reader, "", 0);
 	if (cursor->failed || reader->no_memory || number >= RECORDING_PROCESSES_MAX) {
@@ -253,7 +257,7 @@ static void read_function(struct record_reader *reader, struct byte_cursor *curs
 	function.label = next_string(reader, cursor);
 	function.path = next_string(reader, cursor);
 	function.absolute_path = next_string(reader, cursor);
-	if (!map || cursor->failed || function.kind > PROFILE_MARK || !function.name || !function.label) {
+	if (!map || cursor->failed || function.kind > PROFILE_NATIVE || !function.name || !function.label) {
 		cursor->failed = true;
 		return;
 	}

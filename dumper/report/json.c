@@ -7,7 +7,10 @@
 
 static const char *kind_name(enum profile_kind kind)
 {
-	return kind == PROFILE_RUBY ? "ruby" : kind == PROFILE_CFUNC ? "cfunc" : "mark";
+	static const char *const names[] = {
+	    [PROFILE_RUBY] = "ruby", [PROFILE_CFUNC] = "cfunc", [PROFILE_MARK] = "mark", [PROFILE_NATIVE] = "native"};
+
+	return names[kind];
 }
 
 static void integer_or_null(struct json_stream *json, const char *key, bool known, int64_t value)
@@ -85,6 +88,7 @@ static void write_processes(struct json_stream *json, const struct profile *prof
 		json_stream_string(json, "ruby_description", process->ruby_description);
 		write_layout(json, process->layout_releases);
 		write_cgroup(json, process->cgroup);
+		json_stream_string(json, "mode", process->mode ? process->mode : profile->mode);
 		json_stream_integer(json, "begin_ns", (int64_t)process->begin_ns);
 		json_stream_integer(json, "end_ns", (int64_t)process->end_ns);
 		integer_or_null(json, "exit_status", exited, exited ? WEXITSTATUS(process->status) : 0);

@@ -42,12 +42,17 @@ static bool waits_for_work(const char *name)
 
 static bool is_in_wait_for_work(const struct profile *profile, const struct profile_span *span)
 {
-	const struct profile_function *function;
+	/* Native frames, and the mark of those that are missing, are inside of the method. */
+	for (uint32_t node = span->node; node != 0; node = profile->nodes[node].parent) {
+		const struct profile_function *function =
+		    &profile->functions[profile->frames[profile->nodes[node].frame].function];
 
-	if (span->node == 0)
-		return false;
-	function = &profile->functions[profile->frames[profile->nodes[span->node].frame].function];
-	return function->kind == PROFILE_CFUNC && waits_for_work(function->name);
+		if (function->kind == PROFILE_CFUNC)
+			return waits_for_work(function->name);
+		if (function->kind == PROFILE_RUBY)
+			return false;
+	}
+	return false;
 }
 
 bool span_is_idle(const struct profile *profile, const struct profile_span *span)

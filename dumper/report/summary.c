@@ -42,6 +42,25 @@ static void write_states(const struct profile *profile, uint64_t whole, FILE *st
 	fputc('\n', stream);
 }
 
+/* Says how many processes were sampled in another mode than the recording: in one other mode at most. */
+static void write_other_modes(const struct profile *profile, FILE *stream)
+{
+	const char *mode = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; i < profile->nr_processes; i++) {
+		if (!profile->processes[i].mode)
+			continue;
+		mode = profile->processes[i].mode;
+		count++;
+	}
+	if (!mode)
+		return;
+	fprintf(stream, " (%zu process%s: ", count, count == 1 ? "" : "es");
+	text_print(mode, stream);
+	fputc(')', stream);
+}
+
 static void write_head(const struct profile *profile, const struct format_options *options, uint64_t whole,
 		       FILE *stream)
 {
@@ -50,6 +69,7 @@ static void write_head(const struct profile *profile, const struct format_option
 	text_print(options->title, stream);
 	fprintf(stream, ": %.3f s at %g Hz, ", seconds(profile->duration_ns), profile->rate);
 	text_print(profile->mode, stream);
+	write_other_modes(profile, stream);
 	fprintf(stream, ", %zu process%s\n", profile->nr_processes, profile->nr_processes == 1 ? "" : "es");
 	fprintf(stream,
 		"samples %" PRIu64 ": %" PRIu64 " complete, %" PRIu64 " torn, %" PRIu64 " truncated, %" PRIu64

@@ -11,6 +11,7 @@
 #include "sampling/kernel_sample.h"
 #include "sampling/kernel_threads.h"
 #include "sampling/names_priority.h"
+#include "sampling/native_frames.h"
 #include "sampling/old_objects.h"
 
 /* The room for records: of some 500 stacks of 100 frames. */
@@ -42,6 +43,8 @@ struct kernel_stream {
 	struct stack_cache *cache;
 	struct old_objects *old;
 	struct sample sample;
+	struct native_frames *native; /* NULL: native frames are not wanted */
+	struct native_stack native_stack;
 	struct time_slots slots;
 	struct kernel_threads threads;
 
@@ -185,6 +188,8 @@ static const struct observation *take_stack(struct kernel_stream *stream, const 
 			time_line_lose(&follow->line, record->head.time_ns);
 		return NULL;
 	}
+	if (stream->native)
+		native_frames_take(stream->native, &stream->sample, record, &stream->native_stack);
 	if (of_clock) {
 		collects =
 		    kernel_process_collects(stream->session->ruby.layout, record, stream->sample.cache.collecting);
@@ -194,7 +199,10 @@ static const struct observation *take_stack(struct kernel_stream *stream, const 
 		follow->wait_slot = slot;
 		follow->wait_ns = record->head.time_ns;
 	}
-	return keep(stream, follow, record->head.time_ns, slot);
+	keep(stream, follow, record->head.time_ns, slot);
+	if (stream->native)
+		stream->seen.native = &stream->native_stack;
+	return &stream->seen;
 }
 
 static void take_switch(struct kernel_stream *stream, const struct kernel_switch *record)
@@ -398,6 +406,8 @@ static void begin_flush(struct kernel_stream *stream, uint64_t now_ns)
 		stream->cached_ns = now_ns;
 		stack_cache_expire(stream->cache);
 		old_objects_forget(stream->old);
+		if (stream->native)
+			native_frames_forget(stream->native);
 	}
 	kernel_pace_flushed(&stream->pace, stream->records, stream->clock_stacks, stream->wait_stacks,
 			    (double)(now_ns - stream->flushed_ns) / 1e9);
@@ -523,6 +533,7 @@ static void destroy(struct stream *this)
 	sampler_destroy(stream->sampler);
 	stack_cache_destroy(stream->cache);
 	old_objects_destroy(stream->old);
+	native_frames_destroy(stream->native);
 	sample_clear(&stream->sample);
 	free(stream);
 }
@@ -565,6 +576,10 @@ struct error *kernel_stream_create(const struct session *session, const struct k
 		error = error_no_memory();
 	else
 		error = kernel_process_facts(&session->ruby, stream->sample.copy, &stream->facts);
+	if (!error && options->native)
+		error = native_frames_create(session, options->kernel_frames, &stream->native);
+	if (stream->native)
+		native_frames_facts(stream->native, &stream->facts);
 	kernel_pace_init(&stream->pace, options->rate, RING_BYTES, monotonic_ns());
 	stream->facts.wakes = kernel_pace_wakes(&stream->pace, monotonic_ns());
 	if (!error)

@@ -20,6 +20,8 @@ struct kernel_stream_options {
 	int end_fd;		 /* becomes readable, or its other end is closed, when `*stop` is not 0; -1: none */
 	double max_cpu;		 /* as in struct sampling_loop_options */
 	const _Atomic uint32_t *samplers;
+	bool native;	    /* whether observations have native frames (native_frames.h) */
+	bool kernel_frames; /* if `native` is set: whether these include the kernel's own functions */
 };
 
 /*

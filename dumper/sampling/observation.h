@@ -8,6 +8,8 @@
 #include "check/sample_state.h"
 #include "sampling/sample.h"
 
+struct native_stack;
+
 /* What was seen of one thread in one round. */
 struct observation {
 	uint64_t time_ns;   /* when the thread was seen: ns since `origin` (sampling/rounds.h) */
@@ -40,6 +42,7 @@ struct observation {
 	 */
 	bool keeps, of_kept;
 	uint32_t kept;
+	const struct native_stack *native; /* the native frames of the stack (sampling/native_frames.h); NULL: none */
 	struct cached_stack stack; /* the entry of the stack in `cache`; CACHE_NONE if the stack has no entry */
 	struct stack_cache *cache;
 	uint64_t collections; /* how many garbage collections had begun at the time of the observation; 0: not known */

@@ -55,7 +55,7 @@ extern const struct source source_asleep;
  */
 extern const struct source source_kernel;
 
-/* The sources that `rbdump record --mode` offers. The first source in the list is the default; NULL ends the list. */
+/* The sources that `rbdump record --mode` offers; NULL ends the list. */
 extern const struct source *const source_modes[];
 
 #endif

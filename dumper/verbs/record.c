@@ -18,6 +18,8 @@
 
 enum {
 	OPTION_MODE = 256,
+	OPTION_NATIVE,
+	OPTION_KERNEL_FRAMES,
 	OPTION_CHILDREN,
 	OPTION_ALL,
 	OPTION_CGROUP,
@@ -36,6 +38,8 @@ static const struct option long_options[] = {
     {"max-cpu", required_argument, NULL, OPTION_MAX_CPU},
     {"duration", required_argument, NULL, 'd'},
     {"mode", required_argument, NULL, OPTION_MODE},
+    {"native", no_argument, NULL, OPTION_NATIVE},
+    {"kernel-frames", no_argument, NULL, OPTION_KERNEL_FRAMES},
     {"children", no_argument, NULL, OPTION_CHILDREN},
     {"all", no_argument, NULL, OPTION_ALL},
     {"cgroup", required_argument, NULL, OPTION_CGROUP},
@@ -47,6 +51,8 @@ static const struct option long_options[] = {
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
+
+#define MODE_AUTO "auto"
 
 /* What can be asked for at most: more is a slip of the finger. */
 #define RATE_MIN    0.01
@@ -64,8 +70,12 @@ static int usage(const char *what, const char *why)
 	return command_line_wrong(&line, what, why);
 }
 
+/* A mode. *ret receives its source; NULL for the best one that is allowed. */
 static bool parse_mode(const char *text, const struct source **ret)
 {
+	*ret = NULL;
+	if (strcmp(text, MODE_AUTO) == 0)
+		return true;
 	for (size_t i = 0; source_modes[i]; i++) {
 		if (strcmp(text, source_modes[i]->name) == 0) {
 			*ret = source_modes[i];
@@ -77,10 +87,10 @@ static bool parse_mode(const char *text, const struct source **ret)
 
 static int wrong_mode(const char *text)
 {
-	char why[128] = " is not a mode:";
+	char why[128] = " is not a mode: " MODE_AUTO;
 
 	for (size_t i = 0; source_modes[i]; i++)
-		snprintf(why + strlen(why), sizeof(why) - strlen(why), "%s %s", i ? "," : "", source_modes[i]->name);
+		snprintf(why + strlen(why), sizeof(why) - strlen(why), ", %s", source_modes[i]->name);
 	return usage(text, why);
 }
 
@@ -117,6 +127,8 @@ static int check_and_run(struct record_options *options)
 		return usage("", "give one of -p PID, --all and -- COMMAND");
 	if ((options->cgroup || options->of_user) && !options->all)
 		return usage("", "--cgroup and --user can be used only with --all");
+	if (options->native && options->source && !options->source->in_kernel)
+		return usage("", "--native and --kernel-frames can be used only with --mode kernel or auto");
 	if (options->offsets && options->nearest)
 		return usage("",
 			     "give either --offsets or --nearest: with --offsets, rbdump does not search for a layout");
@@ -142,7 +154,7 @@ static int check_and_run(struct record_options *options)
 int record_command(int argc, char **argv)
 {
 	pid_t pids[PIDS_MAX];
-	struct record_options options = {.rate = 99, .source = source_modes[0], .raw = true, .pids = pids};
+	struct record_options options = {.rate = 99, .raw = true, .pids = pids};
 	const char *wrong;
 	double number;
 	int option;
@@ -182,6 +194,13 @@ int record_command(int argc, char **argv)
 		case OPTION_MODE:
 			if (!parse_mode(optarg, &options.source))
 				return wrong_mode(optarg);
+			break;
+		case OPTION_KERNEL_FRAMES:
+			options.kernel_frames = true;
+			options.native = true;
+			break;
+		case OPTION_NATIVE:
+			options.native = true;
 			break;
 		case OPTION_CHILDREN:
 			options.children = true;

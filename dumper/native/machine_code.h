@@ -1,0 +1,50 @@
+/*
+ * The machine code of a live process: which function an address is in, and how to find the caller of that function. Uses
+ * only the symbol tables and the call frame information (.eh_frame) of the mapped files. Stripped files have call frame
+ * information, too. No debug info is read. The results are kept, so the same address costs little the next time.
+ *
+ * The process is not stopped. A file is read when an address in it is asked for. If the process maps a file later, for
+ * example a C extension, machine_code_function() finds it.
+ *
+ * Only one thread at a time may use a struct machine_code.
+ */
+#ifndef RBDUMP_MACHINE_CODE_H
+#define RBDUMP_MACHINE_CODE_H
+
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct machine_code;
+
+/* Opens the mapped files of a process. Fails if there is no such process, if access is refused, or if out of memory. */
+struct error *machine_code_open(pid_t pid, struct machine_code **ret);
+void machine_code_close(struct machine_code *code); /* NULL is fine */
+
+enum machine_code_kind {
+	MACHINE_CODE_NONE,	/* there is no memory at the address, as far as is known */
+	MACHINE_CODE_GENERATED, /* the memory is not of an ELF file: a JIT compiler made the code */
+	MACHINE_CODE_OF_FILE,
+};
+
+struct machine_function {
+	enum machine_code_kind kind;
+	/* The other members are set only for MACHINE_CODE_OF_FILE. All strings are UTF-8, and are valid until machine_code_close(). */
+	uint64_t start;	  /* the address in the process at which the function begins; 0 if not known */
+	const char *name; /* the symbol; "FILE+0xADDRESS" if no symbol matches: the address in the file of `start` */
+	const char *file; /* the path of the file, as the process sees it */
+};
+
+/* The function at an address of the process. */
+struct machine_function machine_code_function(struct machine_code *code, uint64_t address);
+
+/*
+ * The call frame information for an address of the process; NULL if there is none. Belongs to `code`.
+ *   bias  receives the difference between an address in the process and the same address in the file
+ */
+Dwarf_CFI *machine_code_frame_information(struct machine_code *code, uint64_t address, uint64_t *bias);
+
+#endif

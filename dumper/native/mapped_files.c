@@ -1,0 +1,121 @@
+#include "native/mapped_files.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "gen/image.h"
+#include "target/live.h"
+
+/* The most files that are opened; each takes a file descriptor. */
+#define MAX_FILES 512
+
+static const char vdso[] = "[vdso]";
+
+/* Whether it is a program or library. Other files may be mapped, too, and a read of a FIFO would wait. */
+static bool is_program(const char *path, int fd)
+{
+	struct stat status;
+	Elf64_Ehdr header;
+	struct error *problem;
+
+	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+		return false;
+	problem = image_check(path, fd);
+	error_destroy(problem);
+	return !problem && pread(fd, &header, sizeof(header), 0) == sizeof(header) && header.e_type != ET_REL;
+}
+
+/* Opens the file of a mapping, which begins with the beginning of the file. MAPPED_NONE if it is no program. */
+static size_t open_file(struct mapped_files *files, const struct mapping *mapping)
+{
+	struct mapped_file *file = &files->of[files->count];
+
+	*file = (struct mapped_file){.start = mapping->start, .fd = -1, .inode = mapping->inode};
+	file->path = strndup(mapping->path, mapping_name_length(mapping));
+	if (file->path && strcmp(mapping->path, vdso) == 0)
+		return files->count++;
+	if (file->path && mapping->path[0] == '/')
+		file->fd = target_open_file(files->target, mapping);
+	if (file->fd >= 0 && is_program(file->path, file->fd))
+		return files->count++;
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->path);
+	return MAPPED_NONE;
+}
+
+static bool open_all(struct mapped_files *files)
+{
+	const struct target *target = files->target;
+	const struct mapping *last = NULL;
+	size_t file = MAPPED_NONE;
+
+	files->file_of = calloc(target->nr_mappings + 1, sizeof(*files->file_of));
+	files->of = calloc(MAX_FILES, sizeof(*files->of));
+	if (!files->file_of || !files->of)
+		return false;
+	for (size_t i = 0; i < target->nr_mappings; i++) {
+		const struct mapping *mapping = &target->mappings[i];
+
+		/* The mappings of a program follow each other; the first one has its headers. */
+		if (!last || mapping->offset <= last->offset || strcmp(mapping->path, last->path) != 0)
+			file = mapping->offset == 0 && files->count < MAX_FILES ? open_file(files, mapping)
+										: MAPPED_NONE;
+		last = mapping;
+		files->file_of[i] = file;
+	}
+	return true;
+}
+
+struct error *mapped_files_open(pid_t pid, struct mapped_files *ret)
+{
+	struct error *error;
+
+	*ret = (struct mapped_files){0};
+	error = live_open(pid, &ret->target);
+	if (!error && !open_all(ret)) {
+		mapped_files_close(ret);
+		error = error_no_memory();
+	}
+	return error;
+}
+
+void mapped_files_close(struct mapped_files *files)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		free(files->of[i].path);
+		if (files->of[i].fd >= 0)
+			close(files->of[i].fd);
+	}
+	free(files->of);
+	free(files->file_of);
+	target_close(files->target);
+	*files = (struct mapped_files){0};
+}
+
+/* The index of the mapping of an address; SIZE_MAX if there is none. */
+static size_t mapping_of(const struct mapped_files *files, uint64_t address)
+{
+	const struct target *target = files->target;
+	const size_t at = target ? array_first(target->mappings, target->nr_mappings, one, one->end > address) : 0;
+
+	if (!target || at == target->nr_mappings)
+		return SIZE_MAX;
+	return address >= target->mappings[at].start ? at : SIZE_MAX;
+}
+
+size_t mapped_files_find(const struct mapped_files *files, uint64_t address)
+{
+	const size_t at = mapping_of(files, address);
+
+	return at == SIZE_MAX ? MAPPED_NONE : files->file_of[at];
+}
+
+bool mapped_files_has_memory(const struct mapped_files *files, uint64_t address)
+{
+	return mapping_of(files, address) != SIZE_MAX;
+}

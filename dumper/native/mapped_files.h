@@ -1,0 +1,46 @@
+/*
+ * The ELF files that a live process has mapped, as they were when the process was last looked at. A file stays open, so
+ * it can be read after the process has ended.
+ */
+#ifndef RBDUMP_MAPPED_FILES_H
+#define RBDUMP_MAPPED_FILES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "target/target.h"
+
+#define MAPPED_NONE SIZE_MAX
+
+/* An ELF file that the process has mapped. */
+struct mapped_file {
+	char *path;	/* as the target sees it; "[vdso]" for the code that the kernel maps into each process */
+	int fd;		/* the open file. The user of the struct may close it, and then sets -1; "[vdso]" has -1 */
+	uint64_t start; /* where the beginning of the file is mapped */
+	ino_t inode;	/* the inode number in /proc/PID/maps */
+};
+
+/* A zeroed struct has no files. */
+struct mapped_files {
+	struct target *target; /* used only for its mappings */
+	struct mapped_file *of;
+	size_t count;
+	size_t *file_of; /* for each mapping of `target`: an index in `of`, or MAPPED_NONE */
+};
+
+/*
+ * Opens the files that a process has mapped. Files beyond the first 512 are ignored. Fails if there is no such process,
+ * if access is refused, or if out of memory. After a failure, `*ret` is empty.
+ */
+struct error *mapped_files_open(pid_t pid, struct mapped_files *ret);
+void mapped_files_close(struct mapped_files *files);
+
+/* The index of the file that is mapped at an address; MAPPED_NONE if no ELF file is mapped there. */
+size_t mapped_files_find(const struct mapped_files *files, uint64_t address);
+
+/* Whether the process had any memory at an address. */
+bool mapped_files_has_memory(const struct mapped_files *files, uint64_t address);
+
+#endif

@@ -1,0 +1,356 @@
+#include "sampling/native_frames.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "native/kernel_symbols.h"
+#include "native/machine_code.h"
+#include "native/unwind.h"
+#include "ruby/code.h"
+#include "ruby/value.h"
+
+/* How much of the native stack is copied: enough for most methods in C, which need some hundreds of bytes a function. */
+#define NATIVE_LENGTH 8192u
+
+/* The most pages that are read to find the function of a method, or that of the interpreter. */
+#define PAGES 8u
+
+/* The size of the direct-mapped cache of methods. */
+#define METHODS 1024u
+
+/* The most functions of the interpreter: that which runs code, those that call it, and those that call methods in C. */
+#define OF_INTERPRETER 16u
+#define CALLS_C	       64u
+
+/* How often to look for the function that interprets code. */
+#define TRIES 1000u
+
+/* How far from the innermost function the scheduler is: what is before it belongs to the program that copies. */
+#define UNTIL_SCHEDULER 12u
+
+#define SCHEDULER   "__schedule"
+#define KERNEL_FILE "[kernel]"
+
+struct functions {
+	uint64_t of[CALLS_C];
+	size_t count;
+};
+
+/* What runs in the innermost Ruby frame of a cached stack. */
+struct innermost {
+	uint64_t epoch;	     /* 0: none */
+	uint64_t method;     /* the method entry of a method in C; 0: it is not one */
+	bool called_by_ruby; /* the next frame runs Ruby code */
+};
+
+struct native_frames {
+	const struct session *session;
+	struct machine_code *code;
+	struct unwinder *unwinder;
+	struct kernel_symbols *kernel; /* NULL: the kernel's functions are not wanted */
+	struct functions loop;	       /* of the interpreter: the function that runs code, and those that call it */
+	struct functions calls_c;      /* of the interpreter: those between methods in C and `loop` */
+	unsigned int tries;
+	struct innermost innermost[CACHE_MAX];
+	struct {
+		uint64_t method, function;
+	} methods[METHODS];
+};
+
+struct error *native_frames_create(const struct session *session, bool kernel, struct native_frames **ret)
+{
+	struct native_frames *frames = calloc(1, sizeof(*frames));
+	struct error *error;
+
+	if (!frames)
+		return error_no_memory();
+	frames->session = session;
+	error = machine_code_open(session->target->pid, &frames->code);
+	if (!error && kernel)
+		error = kernel_symbols_read("/proc/kallsyms", &frames->kernel);
+	if (!error) {
+		frames->unwinder = unwinder_create(frames->code);
+		error = frames->unwinder ? NULL : error_no_memory();
+	}
+	if (error) {
+		native_frames_destroy(frames);
+		return error;
+	}
+	*ret = frames;
+	return NULL;
+}
+
+void native_frames_destroy(struct native_frames *frames)
+{
+	if (!frames)
+		return;
+	unwinder_destroy(frames->unwinder);
+	machine_code_close(frames->code);
+	kernel_symbols_destroy(frames->kernel);
+	free(frames);
+}
+
+void native_frames_facts(const struct native_frames *frames, struct kernel_facts *facts)
+{
+	facts->native_length = NATIVE_LENGTH;
+	facts->functions = frames->kernel != NULL;
+}
+
+void native_frames_forget(struct native_frames *frames)
+{
+	memset(frames->methods, 0, sizeof(frames->methods));
+	unwinder_forget(frames->unwinder);
+}
+
+static bool has(const struct functions *functions, uint64_t start)
+{
+	for (size_t i = 0; i < functions->count; i++)
+		if (functions->of[i] == start)
+			return true;
+	return false;
+}
+
+/* Adds a function that is not in the list yet. */
+static void add(struct functions *functions, size_t most, uint64_t start)
+{
+	if (functions->count < most && !has(functions, start))
+		functions->of[functions->count++] = start;
+}
+
+/* ---- what is known of Ruby */
+
+/* Whether an address is in the file that contains Ruby. */
+static bool is_in_ruby(const struct native_frames *frames, uint64_t address)
+{
+	const struct module_segment *whole = &frames->session->module->whole;
+
+	return address >= whole->start && address < whole->end;
+}
+
+/* A word of the target, now: of the first instruction of some code, or of a method's definition. 0 if it cannot be read. */
+typedef uint64_t read_word(struct access *access, uint64_t object);
+
+static uint64_t first_instruction(struct access *access, uint64_t iseq)
+{
+	const uint64_t body = code_body(access, value_object(access, iseq));
+
+	return access_word(access, access_member(access, body, F_body_iseq_encoded));
+}
+
+static uint64_t implementation(struct access *access, uint64_t method)
+{
+	const uint64_t definition = access_member(access, value_object(access, method), F_ment_def);
+
+	if (access_member(access, definition, F_mdef_type) != access_enum(access, E_VM_METHOD_TYPE_CFUNC))
+		return 0;
+	return access_word(access, access_address(access, definition, F_mdef_iseq));
+}
+
+static uint64_t read_now(const struct native_frames *frames, read_word *read, uint64_t object)
+{
+	struct memory *memory = memory_create(target_read_pages, frames->session->target, PAGES);
+	struct access access = access_begin(memory, frames->session->ruby.layout);
+	const uint64_t word = memory ? read(&access, object) : 0;
+
+	memory_destroy(memory);
+	return memory && !access.failed ? word : 0;
+}
+
+/* The function that implements a method in C; 0 if it is not known. */
+static uint64_t function_of(struct native_frames *frames, uint64_t method)
+{
+	const size_t at = (method >> 3) % METHODS;
+
+	if (method == 0 || !layout_has(frames->session->ruby.layout, F_mdef_iseq))
+		return 0;
+	if (frames->methods[at].method != method) {
+		frames->methods[at].method = method;
+		frames->methods[at].function = read_now(frames, implementation, method);
+	}
+	return frames->methods[at].function;
+}
+
+/* Finds the function that interprets code, by the code of a frame. */
+static void find_loop(struct native_frames *frames, const struct stack *walked)
+{
+	struct machine_function function;
+	uint64_t instruction;
+
+	for (size_t i = 0; i < walked->nr_frames && frames->loop.count == 0 && frames->tries < TRIES; i++) {
+		if (walked->frames[i].kind != FRAME_RUBY)
+			continue;
+		frames->tries++;
+		instruction = read_now(frames, first_instruction, walked->frames[i].iseq);
+		if (!is_in_ruby(frames, instruction))
+			return;
+		function = machine_code_function(frames->code, instruction);
+		if (function.kind == MACHINE_CODE_OF_FILE && function.start != 0)
+			add(&frames->loop, OF_INTERPRETER, function.start);
+		return;
+	}
+}
+
+/* What runs in the innermost Ruby frame of a sample. False if that is not known. */
+static bool find_innermost(struct native_frames *frames, const struct sample *sample, struct innermost *ret)
+{
+	const struct cached_stack entry = sample->cache.entry;
+	struct innermost *kept = entry.id < CACHE_MAX ? &frames->innermost[entry.id] : NULL;
+	const struct stack *walked = sample->walked;
+	const struct frame *frame, *end;
+
+	if (sample->cache.result == CACHE_HIT && kept && kept->epoch == entry.epoch) {
+		*ret = *kept;
+		return true;
+	}
+	if (!walked || walked->nr_frames == 0)
+		return false;
+	find_loop(frames, walked);
+	frame = walked->frames;
+	end = frame + walked->nr_frames;
+	/* A block in C is not shown: its functions are inside of the method that calls it. */
+	while (frame + 1 < end && frame->kind == FRAME_HIDDEN)
+		frame++;
+	*ret = (struct innermost){
+	    .epoch = entry.epoch,
+	    .method = frame->kind == FRAME_CFUNC ? frame->method : 0,
+	    .called_by_ruby = frame + 1 < end && frame[1].kind == FRAME_RUBY,
+	};
+	if (kept)
+		*kept = *ret;
+	return true;
+}
+
+/* ---- functions of the kernel */
+
+static void add_frame(struct native_stack *stack, uint64_t start, const char *name, const char *file)
+{
+	if (name && file)
+		stack->of[stack->count++] = (struct native_frame){.start = start, .name = name, .file = file};
+}
+
+static void take_kernel(const struct native_frames *frames, const uint64_t *addresses, size_t count,
+			struct native_stack *ret)
+{
+	size_t first = 0;
+	uint64_t start = 0;
+
+	for (size_t i = 0; i < count && i < UNTIL_SCHEDULER; i++) {
+		const char *name = kernel_symbols_find(frames->kernel, addresses[i], &start);
+
+		if (name && strcmp(name, SCHEDULER) == 0)
+			first = i;
+	}
+	for (size_t i = first; i < count && i < KERNEL_FUNCTIONS_MAX; i++) {
+		const char *name = kernel_symbols_find(frames->kernel, addresses[i], &start);
+
+		add_frame(ret, start, name, KERNEL_FILE);
+	}
+}
+
+/* ---- functions of the program */
+
+/* struct pt_regs in the kernel's arch/x86/include/asm/ptrace.h, v5.15 to v6.18: the places of the registers. */
+static struct unwind_registers registers_of(const struct kernel_record *record)
+{
+	static const uint8_t places[UNWIND_REGISTERS] = {10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0};
+	struct unwind_registers registers = {.ip = record->registers[16], .known = (1u << UNWIND_REGISTERS) - 1};
+
+	for (size_t i = 0; i < UNWIND_REGISTERS; i++)
+		registers.of[i] = record->registers[places[i]];
+	return registers;
+}
+
+/* The function that the interpreter's loop was called by belongs to the interpreter, too. */
+static void note_caller(struct native_frames *frames, struct unwind_registers registers,
+			const struct unwind_memory *memory)
+{
+	struct machine_function function;
+
+	if (frames->loop.count == OF_INTERPRETER || !unwind_step(frames->unwinder, &registers, memory))
+		return;
+	function = machine_code_function(frames->code, registers.ip - 1);
+	if (function.kind == MACHINE_CODE_OF_FILE && function.start != 0 && is_in_ruby(frames, function.start))
+		add(&frames->loop, OF_INTERPRETER, function.start);
+}
+
+/* Adds the functions up to the interpreter. Returns whether that was found. */
+static bool take_functions(struct native_frames *frames, const struct kernel_record *record,
+			   const struct unwind_memory *memory, struct native_stack *ret)
+{
+	struct unwind_registers registers = registers_of(record);
+
+	for (size_t i = 0; i < NATIVE_FRAMES_MAX; i++) {
+		const struct machine_function function =
+		    machine_code_function(frames->code, registers.ip - (registers.is_caller ? 1 : 0));
+
+		if (function.kind == MACHINE_CODE_GENERATED)
+			return true;
+		if (function.kind == MACHINE_CODE_NONE)
+			return false;
+		if (has(&frames->loop, function.start)) {
+			if (function.start == frames->loop.of[0])
+				note_caller(frames, registers, memory);
+			return true;
+		}
+		add_frame(ret, function.start, function.name, function.file);
+		if (!unwind_step(frames->unwinder, &registers, memory))
+			return false;
+	}
+	return false;
+}
+
+/*
+ * Leaves out the functions outside of the one that implements a method in C. If that has left its frame to another function,
+ * leaves out those from the first one on that is known to call methods in C, unless it is the innermost one, which is about to do
+ * so.
+ */
+static void end_at_method(struct native_frames *frames, const struct innermost *innermost, size_t first, bool reached,
+			  struct native_stack *ret)
+{
+	const uint64_t function = function_of(frames, innermost->method);
+	size_t end = ret->count;
+
+	while (function != 0 && end > first && ret->of[end - 1].start != function)
+		end--;
+	if (function == 0 || end == first) {
+		for (end = first; end < ret->count && has(&frames->calls_c, ret->of[end].start);)
+			end++;
+		while (end < ret->count && !has(&frames->calls_c, ret->of[end].start))
+			end++;
+		ret->cut = !reached && end == ret->count;
+		ret->count = end;
+		return;
+	}
+	for (size_t i = end; reached && innermost->called_by_ruby && i < ret->count; i++)
+		if (is_in_ruby(frames, ret->of[i].start))
+			add(&frames->calls_c, CALLS_C, ret->of[i].start);
+	ret->count = end;
+}
+
+void native_frames_take(struct native_frames *frames, const struct sample *sample, const struct kernel_record *record,
+			struct native_stack *ret)
+{
+	const uint8_t *values = (const uint8_t *)(record + 1) + kernel_in_eights(record->ec_length) +
+				kernel_in_eights(record->collections_length) + record->frames_length;
+	const struct unwind_memory memory = {
+	    .start = record->registers[19], .length = record->native_length, .bytes = values + record->values_length};
+	struct innermost innermost;
+	size_t first;
+	bool reached;
+
+	ret->count = 0;
+	ret->cut = false;
+	if (!sample->checked || sample->stop.window || !find_innermost(frames, sample, &innermost))
+		return;
+	if (frames->kernel)
+		take_kernel(frames, (const uint64_t *)(const void *)(memory.bytes + memory.length),
+			    record->functions_length / sizeof(uint64_t), ret);
+	first = ret->count;
+	reached = take_functions(frames, record, &memory, ret);
+	if (innermost.method != 0)
+		end_at_method(frames, &innermost, first, reached, ret);
+	else if (frames->loop.count == 0)
+		ret->count = first; /* it is not known where Ruby begins */
+	else
+		ret->cut = !reached;
+}
