@@ -119,6 +119,7 @@ static const struct observation *keep(struct kernel_stream *stream, const struct
 				      uint64_t time_ns, uint32_t slot)
 {
 	begin_observation(stream, follow, time_ns);
+	stream->seen.native = stream->native ? &stream->native_stack : NULL;
 	stream->seen.keeps = true;
 	stream->seen.kept = slot;
 	stream->seen.stack = stream->sample.cache.entry;
@@ -199,10 +200,7 @@ static const struct observation *take_stack(struct kernel_stream *stream, const 
 		follow->wait_slot = slot;
 		follow->wait_ns = record->head.time_ns;
 	}
-	keep(stream, follow, record->head.time_ns, slot);
-	if (stream->native)
-		stream->seen.native = &stream->native_stack;
-	return &stream->seen;
+	return keep(stream, follow, record->head.time_ns, slot);
 }
 
 static void take_switch(struct kernel_stream *stream, const struct kernel_switch *record)
@@ -296,8 +294,12 @@ static bool read_long_wait(struct kernel_stream *stream, struct kernel_follow *f
 	watchdog_reads(READING_STACKS);
 	sampler_take(stream->sampler, &source_asleep, &follow->subject, true, &stream->sample);
 	watchdog_has_read(READING_STACKS);
-	if (stream->sample.reason != REASON_NONE || stream->sample.no_stack ||
-	    !task_sleeps_on(&follow->subject.task, &look))
+	if (stream->sample.reason != REASON_NONE || stream->sample.no_stack)
+		return false;
+	if (stream->native)
+		native_frames_take_asleep(stream->native, &stream->sample, &follow->subject.task,
+					  &stream->native_stack);
+	if (!task_sleeps_on(&follow->subject.task, &look))
 		return false;
 	/* It is not known of the first wait when that began. */
 	out_ns = kernel_maps_thread(&stream->options.maps, follow->subject.tid).out_ns;

@@ -52,6 +52,7 @@ struct native_frames {
 	struct functions calls_c;      /* of the interpreter: those between methods in C and `loop` */
 	unsigned int tries;
 	struct innermost innermost[CACHE_MAX];
+	uint8_t stack[NATIVE_LENGTH]; /* of a thread that sleeps */
 	struct {
 		uint64_t method, function;
 	} methods[METHODS];
@@ -274,11 +275,9 @@ static void note_caller(struct native_frames *frames, struct unwind_registers re
 }
 
 /* Adds the functions up to the interpreter. Returns whether that was found. */
-static bool take_functions(struct native_frames *frames, const struct kernel_record *record,
+static bool take_functions(struct native_frames *frames, struct unwind_registers registers,
 			   const struct unwind_memory *memory, struct native_stack *ret)
 {
-	struct unwind_registers registers = registers_of(record);
-
 	for (size_t i = 0; i < NATIVE_FRAMES_MAX; i++) {
 		const struct machine_function function =
 		    machine_code_function(frames->code, registers.ip - (registers.is_caller ? 1 : 0));
@@ -327,16 +326,31 @@ static void end_at_method(struct native_frames *frames, const struct innermost *
 	ret->count = end;
 }
 
+/* Adds the functions of the program to those of the kernel. */
+static void take(struct native_frames *frames, const struct innermost *innermost,
+		 const struct unwind_registers *registers, const struct unwind_memory *memory, struct native_stack *ret)
+{
+	const size_t first = ret->count;
+	const bool reached = take_functions(frames, *registers, memory, ret);
+
+	if (innermost->method != 0)
+		end_at_method(frames, innermost, first, reached, ret);
+	else if (frames->loop.count == 0)
+		ret->count = first; /* it is not known where Ruby begins */
+	else
+		ret->cut = !reached;
+}
+
 void native_frames_take(struct native_frames *frames, const struct sample *sample, const struct kernel_record *record,
 			struct native_stack *ret)
 {
 	const uint8_t *values = (const uint8_t *)(record + 1) + kernel_in_eights(record->ec_length) +
 				kernel_in_eights(record->collections_length) + record->frames_length;
-	const struct unwind_memory memory = {
-	    .start = record->registers[19], .length = record->native_length, .bytes = values + record->values_length};
+	const struct unwind_registers registers = registers_of(record);
+	const struct unwind_memory memory = {.start = registers.of[UNWIND_RSP],
+					     .length = record->native_length,
+					     .bytes = values + record->values_length};
 	struct innermost innermost;
-	size_t first;
-	bool reached;
 
 	ret->count = 0;
 	ret->cut = false;
@@ -345,12 +359,34 @@ void native_frames_take(struct native_frames *frames, const struct sample *sampl
 	if (frames->kernel)
 		take_kernel(frames, (const uint64_t *)(const void *)(memory.bytes + memory.length),
 			    record->functions_length / sizeof(uint64_t), ret);
-	first = ret->count;
-	reached = take_functions(frames, record, &memory, ret);
-	if (innermost.method != 0)
-		end_at_method(frames, &innermost, first, reached, ret);
-	else if (frames->loop.count == 0)
-		ret->count = first; /* it is not known where Ruby begins */
-	else
-		ret->cut = !reached;
+	take(frames, &innermost, &registers, &memory, ret);
+}
+
+/* Reads the end of a native stack; less if the stack is shorter. Returns the number of bytes. */
+static size_t read_stack(const struct native_frames *frames, uint64_t from, uint8_t *bytes)
+{
+	struct memory *memory = memory_create(target_read_pages, frames->session->target, PAGES);
+	size_t length = NATIVE_LENGTH;
+
+	while (memory && length >= sizeof(uint64_t) && !memory_read(memory, from, bytes, length))
+		length /= 2;
+	memory_destroy(memory);
+	return memory && length >= sizeof(uint64_t) ? length : 0;
+}
+
+void native_frames_take_asleep(struct native_frames *frames, const struct sample *sample, const struct task *task,
+			       struct native_stack *ret)
+{
+	struct unwind_registers registers = {.known = 1u << UNWIND_RSP};
+	struct unwind_memory memory = {.bytes = frames->stack};
+	struct innermost innermost;
+
+	ret->count = 0;
+	ret->cut = false;
+	if (!sample->checked || !find_innermost(frames, sample, &innermost) ||
+	    !task_place(task, &registers.ip, &registers.of[UNWIND_RSP]))
+		return;
+	memory.start = registers.of[UNWIND_RSP];
+	memory.length = read_stack(frames, memory.start, frames->stack);
+	take(frames, &innermost, &registers, &memory, ret);
 }

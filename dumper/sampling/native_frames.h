@@ -56,6 +56,14 @@ void native_frames_facts(const struct native_frames *frames, struct kernel_facts
 void native_frames_take(struct native_frames *frames, const struct sample *sample, const struct kernel_record *record,
 			struct native_stack *ret);
 
+/*
+ * Finds the native frames of a sample of a sleeping thread, which source_asleep has taken. The stack is read now, so the caller
+ * must then check that the thread still sleeps. The result has no functions of the kernel. Of the registers only two are known, so
+ * now and then frames are missing.
+ */
+void native_frames_take_asleep(struct native_frames *frames, const struct sample *sample, const struct task *task,
+			       struct native_stack *ret);
+
 /* Forgets which function implements which method. Call this function now and then: methods can be removed. */
 void native_frames_forget(struct native_frames *frames);
 

@@ -101,6 +101,21 @@ uint64_t task_switches(const struct task *task)
 	return at ? strtoull(at + 1, NULL, 10) : 0;
 }
 
+bool task_place(const struct task *task, uint64_t *ip, uint64_t *sp)
+{
+	unsigned long long stack, instruction;
+	char text[256];
+
+	/* The number of the system call, six arguments unless it is -1, and both pointers (fs/proc/base.c, v5.15 to v6.18). */
+	if (!read_text(task->syscall_fd, text, sizeof(text)) ||
+	    (sscanf(text, "-1 %llx %llx", &stack, &instruction) != 2 &&
+	     sscanf(text, "%*d %*x %*x %*x %*x %*x %*x %llx %llx", &stack, &instruction) != 2))
+		return false;
+	*ip = instruction;
+	*sp = stack;
+	return true;
+}
+
 /* Whether it is asleep in a function of the kernel; false if the kernel does not tell. */
 static bool waits_in(const char *channel, const char *function)
 {

@@ -47,6 +47,12 @@ int task_follow(const struct task *task, const cpu_set_t *cpus, int bound);
 /* How many times the thread has been given a CPU since its start; 0: not known. */
 uint64_t task_switches(const struct task *task);
 
+/*
+ * Where a thread that sleeps in a system call was in the program: its instruction pointer, and its stack pointer. Returns
+ * false if the thread runs, or if the kernel does not tell.
+ */
+bool task_place(const struct task *task, uint64_t *ip, uint64_t *sp);
+
 struct task_look {
 	bool known;	    /* false: the thread does not exist, or the kernel does not tell its state */
 	uint64_t switches;  /* task_switches() */

@@ -1,0 +1,234 @@
+"""The native frames of recordings: against a C extension without debug info, whose functions are known, and gdb."""
+
+import collections
+import json
+import pathlib
+import re
+import subprocess
+
+import pytest
+from conftest import note_not_applicable
+from harness import kernel
+from harness.dump import run
+from harness.recording import Recording, record, report
+
+HERE = pathlib.Path(__file__).parent / "targets/native"
+RATE = 1000
+USAGE = 64
+
+
+@pytest.fixture(scope="module", autouse=True)
+def it_works():
+    reason = kernel.why_not()
+    if reason:
+        note_not_applicable(f"native frames: {reason}")
+        pytest.skip(reason)
+
+
+class Extension:
+    """The C extension, built without debug info; the addresses of its functions are noted before its symbols are removed."""
+
+    def __init__(self, folder):
+        self.path = folder / "busy.so"
+        subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-w", "-o", self.path, HERE / "busy.c"], check=True, timeout=60)
+        symbols = subprocess.run(["nm", self.path], check=True, capture_output=True, text=True, timeout=60).stdout
+        self.addresses = {name: int(address, 16) for address, name in re.findall(r"^(\w+) [tT] (\w+)$", symbols, re.M)}
+        subprocess.run(["strip", self.path], check=True, timeout=60)
+        dynamic = subprocess.run(["nm", "-D", self.path], check=True, capture_output=True, text=True, timeout=60).stdout
+        # The names of these are gone; those of the others are needed by the linker.
+        assert "busy_work" in dynamic and "compute" not in dynamic
+
+    def nameless(self, function):
+        return f"busy.so+{self.addresses[function]:#x}"
+
+
+@pytest.fixture(scope="module")
+def extension(tmp_path_factory):
+    return Extension(tmp_path_factory.mktemp("extension"))
+
+
+class Busy:
+    """The program that calls the extension's methods."""
+
+    def __init__(self, ruby, extension, flags=()):
+        self.process = subprocess.Popen(
+            [ruby.path, *flags, "--disable-gems", HERE / "busy.rb", extension.path],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def __enter__(self):
+        said = self.process.stdout.readline()
+        assert said == "ready\n", self.process.stderr.read()
+        return self.process
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        assert self.process.wait(60) == 0
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+
+def frames_inside(span, method):
+    """The frames inside of a method, outermost first; None if the method is not in the stack."""
+    frames = span.frames[::-1]
+    names = [frame["name"] for frame in frames]
+    return frames[names.index(method) + 1 :] if method in names else None
+
+
+def inside(span, method):
+    frames = frames_inside(span, method)
+    return None if frames is None else tuple(frame["name"] for frame in frames)
+
+
+def weights_inside(profile, method):
+    weights = collections.Counter()
+    for span in profile.spans:
+        names = inside(span, method)
+        if names is not None and span.verdict == "complete":
+            weights[names] += span.weight
+    return weights
+
+
+def share(weights, is_so):
+    assert weights, "the method was not sampled"
+    return sum(weight for names, weight in weights.items() if is_so(names)) / weights.total()
+
+
+def check(profile, extension):
+    compute = extension.nameless("compute")
+    # A function directly below its method, and what it calls below it, with a symbol and without.
+    work = weights_inside(profile, "Busy.work")
+    assert share(work, lambda names: names[:1] == ("busy_work",)) >= 0.99, work
+    assert share(work, lambda names: names == ("busy_work", "busy_inner", compute)) >= 0.95, work
+    # The function that the method has left its frame to.
+    leaves = weights_inside(profile, "Busy.leaves")
+    assert share(leaves, lambda names: names[:1] in (("busy_left",), ("busy_leaves",))) >= 0.99, leaves
+    # A chain that is not all in the copy is marked as such.
+    dives = weights_inside(profile, "Busy.dives")
+    cut = ("(native frames missing)", *["busy_deep"] * 3)
+    assert share(dives, lambda names: names[:4] == cut and names[-2:] == ("busy_inner", compute)) >= 0.95, dives
+    # Through a function of the C library, and back.
+    sorts = weights_inside(profile, "Busy.sorts")
+    assert share(sorts, lambda names: names[:1] == ("busy_sorts",)) >= 0.99, sorts
+    back = [extension.nameless("compare"), compute]
+    assert share(sorts, lambda names: "qsort" in " ".join(names[1:2]) and list(names[-2:]) == back) >= 0.5, sorts
+    # A function between two frames of Ruby is not shown, and not taken for one inside of the inner frame.
+    yields = weights_inside(profile, "Busy.yields")
+    in_ruby = share(yields, lambda names: any("Object#in_ruby" in name for name in names))
+    assert in_ruby >= 0.9, yields
+    assert share(yields, lambda names: "busy_yields" in names and names[0] != "busy_yields") == 0, yields
+    # A wait.
+    naps = weights_inside(profile, "Busy.naps")
+    assert share(naps, lambda names: names[:1] == ("busy_naps",) and "nanosleep" in "".join(names[1:])) >= 0.95, naps
+
+
+@pytest.mark.outer_rubies
+def test_extension(ruby, rbdump, extension, file):
+    with Busy(ruby, extension) as busy:
+        status, _, errors = record(rbdump, "-p", busy.pid, "-r", RATE, "-d", 3, "--mode", "kernel", "--native", file=file)
+    assert status == 0, errors
+    check(report(rbdump, file, "--idle"), extension)
+
+
+def test_extension_with_jit(ruby, rbdump, extension, file):
+    if not ruby.has_yjit:
+        note_not_applicable(f"native frames with YJIT, on {ruby.id}: not built in")
+        return
+    with Busy(ruby, extension, ["--yjit", "--yjit-call-threshold=1"]) as busy:
+        status, _, errors = record(rbdump, "-p", busy.pid, "-r", RATE, "-d", 3, "--mode", "kernel", "--native", file=file)
+    assert status == 0, errors
+    check(report(rbdump, file, "--idle"), extension)
+
+
+@pytest.mark.any_ruby
+def test_kernel_frames(ruby, rbdump, extension, file):
+    """Inside of the program's functions are those of the kernel, from the system call in to where the thread was."""
+    with Busy(ruby, extension) as busy:
+        words = ["-p", busy.pid, "-r", RATE, "-d", 2, "--mode", "kernel", "--kernel-frames"]
+        status, _, errors = record(rbdump, *words, file=file)
+    assert status == 0, errors
+    profile = report(rbdump, file, "--idle")
+    naps = weights_inside(profile, "Busy.naps")
+
+    def is_in_kernel(names):
+        return "hrtimer_nanosleep" in names and names[0] == "busy_naps" and names[-1] == "__schedule"
+
+    assert share(naps, is_in_kernel) >= 0.9, naps
+    kernel_frames = [frame for span in profile.spans for frame in span.frames if frame["path"] == "[kernel]"]
+    assert {frame["kind"] for frame in kernel_frames} == {"native"}
+
+
+# What a thread waits in, and the method that it is in then.
+WAITS = {
+    "sleep": "Kernel#sleep",
+    "IO.pipe[0].read(1)": "IO#read",
+    "(defined?(Thread::Queue) ? Thread::Queue : Queue).new.pop": "Thread::Queue#pop",
+    "Process.wait(fork { sleep })": "Process.wait",
+}
+# Prints the functions of the main thread as JSON, innermost first: those that have a frame on the stack.
+OF_GDB = """
+import gdb, json
+frame, names = gdb.newest_frame(), []
+while frame and len(names) < 60:
+    if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
+        names.append(frame.name())
+    frame = frame.older()
+print("NAMES " + json.dumps(names))
+"""
+
+
+def names_of_gdb(pid, folder):
+    script = folder / "names.py"
+    script.write_text(OF_GDB)
+    command = ["gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-p", str(pid), "-x", script]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=True)
+    return json.loads(re.search(r"^NAMES (.*)$", done.stdout, re.M)[1])
+
+
+def plain(name):
+    """Without what the compiler adds to the symbol of a part or a copy of a function, and without the version of a symbol."""
+    return re.sub(r"[.@].*", "", name.lstrip("_")) if name else None
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_as_gdb(ruby, rbdump, file, tmp_path, wait):
+    """The functions of a thread that waits are those that gdb shows, for one that waits already and for one that begins to."""
+    code = f'Thread.new {{ sleep }}; puts "ready"; $stdout.flush; $stdin.read(1); {wait}'
+    with subprocess.Popen(
+        [ruby.path, "--disable-gems", "-e", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as target:
+        try:
+            assert target.stdout.readline() == "ready\n"
+            found = []
+            for begins in (True, False):
+                path = file.with_suffix(f".{begins}")
+                with Recording(rbdump, "-p", target.pid, "--mode", "kernel", "--native", file=path) as recording:
+                    recording.wait_for_samples()
+                    if begins:
+                        target.stdin.write("x")
+                        target.stdin.flush()
+                    method = WAITS[wait]
+                    recording.wait_until(lambda profile: any(inside(one, method) for one in profile.of(main=True)), "it waits")
+                    status, _, errors = recording.end(2)
+                assert status == 0, errors
+                waits = [one for one in report(rbdump, path, "--idle").of(main=True) if inside(one, method)]
+                found.append(frames_inside(max(waits, key=lambda one: one.weight), method))
+            of_gdb = [plain(name) for name in names_of_gdb(target.pid, tmp_path)]
+        finally:
+            subprocess.run(["pkill", "-KILL", "-s", str(target.pid)], check=False)
+    for frames in found:
+        names, expected = [plain(frame["name"]) for frame in frames], of_gdb[: len(frames)][::-1]
+        # A function of the C library has several names. That of a file without symbols has none, or only if it is exported.
+        known = [
+            (ours, theirs)
+            for ours, theirs, frame in zip(names, expected, frames, strict=True)
+            if "ruby" in pathlib.Path(frame["path"]).name and theirs and "+0x" not in frame["name"]
+        ]
+        assert known and all(ours == theirs for ours, theirs in known), (names, of_gdb)
+
+
+def test_usage(rbdump, tmp_path):
+    for option in ("--native", "--kernel-frames"):
+        for mode in ("paused", "unpaused"):
+            done = run(rbdump, "record", "--mode", mode, option, "-o", tmp_path / "none", "--", "true")
+            assert done.returncode == USAGE and "--mode kernel" in done.stderr, done.stderr
