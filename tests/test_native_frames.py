@@ -193,7 +193,7 @@ def plain(name):
 @pytest.mark.parametrize("wait", WAITS)
 def test_as_gdb(ruby, rbdump, file, tmp_path, wait):
     """The functions of a thread that waits are those that gdb shows, for one that waits already and for one that begins to."""
-    code = f'Thread.new {{ sleep }}; puts "ready"; $stdout.flush; $stdin.read(1); {wait}'
+    code = f'Thread.new {{ sleep }}; puts "ready"; $stdout.flush; $stdin.getc; {wait}'
     with subprocess.Popen(
         [ruby.path, "--disable-gems", "-e", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as target:
@@ -224,7 +224,7 @@ def test_as_gdb(ruby, rbdump, file, tmp_path, wait):
             for ours, theirs, frame in zip(names, expected, frames, strict=True)
             if "ruby" in pathlib.Path(frame["path"]).name and theirs and "+0x" not in frame["name"]
         ]
-        assert known and all(ours == theirs for ours, theirs in known), (names, of_gdb)
+        assert known and all(ours == theirs for ours, theirs in known), json.dumps([names, of_gdb, frames])
 
 
 def test_usage(rbdump, tmp_path):
