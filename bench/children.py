@@ -58,7 +58,7 @@ def measure(ruby, count, folder):
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
     )  # fmt: skip
     assert crowd.stdout.readline() == b"ready\n"
-    record = subprocess.Popen([RBDUMP, "record", "-p", str(crowd.pid), "--children", "-o", f"{folder}/r"])
+    record = subprocess.Popen([RBDUMP, "record", "-p", str(crowd.pid), "--children", "--mode", "paused", "-o", f"{folder}/r"])
     time.sleep(SETTLED)
     begin, used = time.monotonic(), cpu_seconds([record.pid, *of_rbdump(record.pid)], record.pid)
     time.sleep(SECONDS)

@@ -101,7 +101,7 @@ def record(make):
         for own in OWN.iterdir():
             shutil.copy(own, folder)
         process = subprocess.Popen(
-            [str(word) for word in [RBDUMP, "record", "--children", "-r", RATE, "-o", raw, "--", *command]],
+            [str(word) for word in [RBDUMP, "record", "--children", "--mode", "paused", "-r", RATE, "-o", raw, "--", *command]],
             env={**os.environ, **{key: str(value) for key, value in environment.items()}},
             cwd=folder,
             stdout=subprocess.DEVNULL,

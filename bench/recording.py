@@ -45,7 +45,7 @@ def measure(ruby, what, seconds, folder):
     )
     assert target.stdout.readline() == "ready\n"
     rbdump = subprocess.Popen(
-        [RBDUMP, "record", "-p", str(target.pid), "-r", str(RATE), "-d", str(seconds), "-o", raw], stderr=subprocess.PIPE, text=True
+        [RBDUMP, "record", "-p", str(target.pid), "-r", str(RATE), "-d", str(seconds), "--mode", "paused", "-o", raw], stderr=subprocess.PIPE, text=True
     )
     began = time.monotonic()
     points = []

@@ -47,7 +47,7 @@ def cpu_time(pid):
 def recorded(program, place, output):
     """Its speed beside rbdump, what that took of a CPU, and what it said."""
     record = subprocess.Popen(
-        [*place, RBDUMP, "record", "-p", str(program.pid), "-o", output], stderr=subprocess.PIPE, text=True
+        [*place, RBDUMP, "record", "-p", str(program.pid), "--mode", "paused", "-o", output], stderr=subprocess.PIPE, text=True
     )
     time.sleep(SETTLED)
     before, begin = cpu_time(record.pid), time.monotonic()

@@ -159,7 +159,7 @@ def test_a_recording_never_steps_its_target(ruby, rbdump, tmp_path):
     """A tracer that dies in the middle of a step takes its target with it; and steps take long."""
     log = tmp_path / "strace.log"
     with Loop(ruby, 25, 0) as loop:
-        record = [rbdump, "record", "-p", str(loop.pid), "-r", "1000", "-d", "3", "-o", tmp_path / "it.rbdump"]
+        record = [rbdump, "record", "-p", str(loop.pid), "-r", "1000", "--mode", "paused", "-d", "3", "-o", tmp_path / "it.rbdump"]
         strace = ["strace", "-f", "-qq", "-e", "trace=ptrace", "-e", "signal=none", "-o", log]
         subprocess.run([*strace, *record], check=True, capture_output=True, timeout=60)
     requests = re.findall(r"ptrace\((PTRACE_\w+)", log.read_text())
@@ -170,7 +170,7 @@ def test_a_recording_never_steps_its_target(ruby, rbdump, tmp_path):
 def test_nothing_but_copying_while_it_stands_still(ruby, rbdump, tmp_path):
     """And what is copied has been read just before, so that it is not the target that pays for a cold read."""
     with Loop(ruby, 25, 0) as loop:
-        record = [rbdump, "record", "-p", str(loop.pid), "-r", "200", "-d", "3", "-o", tmp_path / "it.rbdump"]
+        record = [rbdump, "record", "-p", str(loop.pid), "-r", "200", "--mode", "paused", "-d", "3", "-o", tmp_path / "it.rbdump"]
         strace = ["strace", "-ff", "-qq", "-s0", "-e", "abbrev=none", "-e", "signal=none", "-o", tmp_path / "strace"]
         subprocess.run([*strace, *record], check=True, capture_output=True, timeout=60)
     logs = [path.read_text(errors="replace") for path in tmp_path.glob("strace.*")]

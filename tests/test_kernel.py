@@ -4,6 +4,7 @@ import collections
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -13,6 +14,7 @@ from conftest import note_not_applicable
 from harness import kernel
 from harness.dump import run
 from harness.experiment import GRAPH, Graph, experiment, summary
+from harness.layouts import generate_layout, without_digest
 from harness.places import PLACES, Inhabitant
 from harness.process import children_of, is_untouched, name_of, schedstat, tasks, wait_until
 from harness.recorded import check_counts, check_well_formed
@@ -339,18 +341,60 @@ def test_one_program_for_all(ruby, rbdump, file):
     assert set(report(rbdump, file, "--idle").pids()) == pids
 
 
+WITHOUT_BPF = ["setpriv", "--bounding-set=-bpf,-sys_admin", "--inh-caps=-bpf,-sys_admin"]
+
+
+@pytest.mark.any_ruby
+def test_auto(ruby, rbdump, file):
+    """If no mode is given, the kernel samples where it may; elsewhere threads are stopped, and one sentence says why."""
+    with running([ruby.path, "--disable-gems", "-e", 'puts "ready"; $stdout.flush; loop { rand.to_s }']) as target:
+        for before, mode in ((), "kernel"), (WITHOUT_BPF, "paused"):
+            for words in ([], ["--mode", "auto"]):
+                done = run(*before, rbdump, "record", *words, "-p", target.pid, "-d", 0.5, "-o", file)
+                assert done.returncode == 0, done.stderr
+                profile = report(rbdump, file)
+                assert profile.answer["mode"] == mode and [one["mode"] for one in profile.processes] == [mode]
+                assert profile.counts["complete"] > 0
+                why = [line for line in done.stderr.splitlines() if "because" in line]
+                if mode == "kernel":
+                    assert not why, done.stderr
+                else:
+                    assert len(why) == 1 and why[0].startswith("rbdump: mode paused, because ") and "CAP_BPF" in why[0], why
+        # What only the kernel can give is not left out in silence.
+        done = run(*WITHOUT_BPF, rbdump, "record", "--native", "-p", target.pid, "-d", 0.5, "-o", file)
+        assert done.returncode == NO_PERMISSION and "CAP_BPF" in done.stderr, done.stderr
+
+
+@pytest.mark.any_ruby
+def test_auto_for_each_process(ruby, rbdump, file):
+    """A process that cannot be sampled in the kernel is stopped for it, and the recording says so."""
+    layout = generate_layout(ruby, rbdump, file.with_suffix(".layout"))
+    text, left_out = re.subn(r"^member rb_objspace\.(profile\.)?count .*\n", "", without_digest(layout.read_text()), flags=re.M)
+    assert left_out == 1
+    layout.write_text(re.sub(r"^end (\d+)$", lambda end: f"end {int(end[1]) - 1}", text, flags=re.M))
+    with running([ruby.path, "--disable-gems", "-e", 'puts "ready"; $stdout.flush; loop { rand.to_s }']) as target:
+        words = [rbdump, "record", "-p", target.pid, "-d", 0.5, "--offsets", layout, "-o", file]
+        refused = run(*words, "--mode", "kernel")
+        assert refused.returncode == FAILED and "when the process collects garbage" in refused.stderr, refused.stderr
+        done = run(*words)
+    assert done.returncode == 0, done.stderr
+    profile = report(rbdump, file)
+    assert profile.answer["mode"] == "kernel" and [one["mode"] for one in profile.processes] == ["paused"]
+    assert profile.counts["complete"] > 0
+    assert ", kernel (1 process: paused), 1 process" in run(rbdump, "report", file).stdout
+
+
 @pytest.mark.any_ruby
 def test_where_it_is_not_allowed(ruby, rbdump, tmp_path):
     """One sentence says why. If it was not asked for by name, the other modes are compared, and the report says so."""
-    without = ["setpriv", "--bounding-set=-bpf,-sys_admin", "--inh-caps=-bpf,-sys_admin"]
     with Graph(ruby, "churn", tmp_path) as graph:
         for words in (["experiment", "-m", "kernel", "-n", 10], ["record", "--mode", "kernel", "-d", 1, "-o", tmp_path / "none"]):
-            refused = run(*without, rbdump, *words, "-p", graph.pid)
+            refused = run(*WITHOUT_BPF, rbdump, *words, "-p", graph.pid)
             assert (refused.returncode, refused.stdout) == (NO_PERMISSION, "")
             assert refused.stderr.startswith("rbdump: ") and refused.stderr.count("\n") == 1, refused.stderr
             assert "CAP_BPF" in refused.stderr
         report = tmp_path / "report.json"
-        done = run(*without, rbdump, "experiment", "-p", graph.pid, "-r", 1000, "-n", 10, "--json", report)
+        done = run(*WITHOUT_BPF, rbdump, "experiment", "-p", graph.pid, "-r", 1000, "-n", 10, "--json", report)
     assert (done.returncode, done.stderr) == (0, "")
     assert "the mode kernel is left out: the kernel does not let rbdump" in done.stdout
     found = json.loads(report.read_text())

@@ -70,14 +70,15 @@ class Running:
 class Recording:
     """
     `rbdump record` with these arguments, while it runs; below a command that starts another, if there is one. Ends it,
-    if need be, however it stands.
+    if need be, however it stands. Without a mode in the arguments, it is `paused`: the default depends on what is allowed.
     """
 
     def __init__(self, rbdump, *arguments, file=None, below=(), **options):
         self.rbdump = rbdump
         self.file = file
         output = [] if file is None else ["-o", file]
-        self.command = [str(word) for word in [*below, rbdump, "record", *output, *arguments]]
+        mode = [] if "--mode" in arguments else ["--mode", "paused"]
+        self.command = [str(word) for word in [*below, rbdump, "record", *output, *mode, *arguments]]
         self.options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
 
     def __enter__(self):

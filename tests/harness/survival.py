@@ -17,7 +17,7 @@ GUARD = "rbdump-guard"
 STEP = 2000
 VERBS = {
     "dump": ["-p", "{pid}", "--json"],
-    "record": ["record", "-p", "{pid}", "-r", "2000", "-o", "{file}"],
+    "record": ["record", "-p", "{pid}", "-r", "2000", "--mode", "paused", "-o", "{file}"],
     "experiment": ["experiment", "-p", "{pid}", "-m", "paused", "-r", "5000", "-d", "300"],
 }
 PROCESSES = ("parent", "tracer", "guard")
