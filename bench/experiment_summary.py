@@ -54,17 +54,19 @@ def naive_pauses():
     return ", ".join(parts) + (f"; else {none}" if parts and right else none)
 
 
-def million(mode, part="long"):
+def million(mode):
     """What was wrong of a mode in the long runs, without a JIT."""
-    found = {ruby: modes[mode]["impossible"] for ruby, modes in without_jit(part).items()}
+    found = {ruby: modes[mode]["impossible"] for ruby, modes in without_jit("kernel" if mode == "kernel" else "long").items()}
     wrong = [f"{share['count']} of {share['of']:,} on {ruby}" for ruby, share in found.items() if share["count"]]
-    high = f"{1e6 * max(share['high'] for share in found.values()):.3g} per million"
     if wrong:
-        return f"{listed(wrong)} (at most {high})"
-    samples = min(share["of"] for share in found.values())
-    taken = min(modes[mode]["samples"] for modes in without_jit(part).values())
-    samples = taken if samples > 0.9999 * taken else samples  # else many were rejected
-    return f"0 of {samples:,} on each Ruby without JIT (0–{high})"
+        return f"`{mode}` {listed(wrong)}"
+    return f"`{mode}` 0 of {min(share['of'] for share in found.values()):,}"
+
+
+def highest(modes):
+    """The highest upper end of the intervals of million()."""
+    parts = ("kernel" if mode == "kernel" else "long" for mode in modes)
+    return max(found[mode]["impossible"]["high"] for mode, part in zip(modes, parts) for found in without_jit(part).values())
 
 
 def lost(rate, mode):
@@ -82,8 +84,8 @@ def exceptions(mode):
         _, most = worst.setdefault("-".join(ruby), (variant, share))
         if share["value"] > most["value"]:
             worst["-".join(ruby)] = (variant, share)
-    return "".join(
-        f", {near(share['value'])} % on {called(ruby)} {'and' if is_jit(ruby) else 'with'} *{variant}* ({bounds(share)})"
+    return ", ".join(
+        f"{near(share['value'])} % on {called(ruby)} {'and' if is_jit(ruby) else 'with'} *{variant}* ({bounds(share)})"
         for ruby, (variant, share) in worst.items() if share["count"]
     )  # fmt: skip
 
@@ -91,20 +93,18 @@ def exceptions(mode):
 def answer():
     """A sentence, and the figures that it follows from."""
     read, both = low_high([modes["unpaused-naive"]["impossible"] for modes in without_jit("churn").values()])
+    # The reports may be of an rbdump that could not sample in the kernel.
+    checked = ["paused", "unpaused", *(["kernel"] if in_kernel() else [])]
+    wrong = {mode: exceptions(mode) for mode in checked}
+    costs = [f"`{mode}` {span(lost(1000, mode))}" for mode in checked]
     points = [
         f"`unpaused-naive` (unpaused, from another CPU): {read} % {both}.",
         f"`paused-naive` (paused, copied once): {naive_pauses()}.",
-        f"`paused` (paused, checked): {million('paused')}{exceptions('paused')}.",
-        f"`unpaused` (unpaused, from the thread's own CPU, checked): {million('unpaused')}{exceptions('unpaused')}.",
-        f"Cost at 1,000 Hz: `paused` costs the target {span(lost(1000, 'paused'))} of its progress, `unpaused`"
-        f" {span(lost(1000, 'unpaused'))}.",
+        f"Checked, without JIT: {', '.join(million(mode) for mode in checked)}"
+        f" (at most {1e6 * highest(checked):.3g} in 1,000,000).",
+        f"Exceptions: {'; '.join(f'`{mode}` {where}' for mode, where in wrong.items() if where) or 'none'}.",
+        f"Progress that the target loses at 1,000 Hz: {', '.join(costs)}.",
     ]
-    # The reports may be of an rbdump that could not sample in the kernel.
-    if in_kernel():
-        points[-1:] = [
-            f"`kernel` (copied in the kernel, checked): {million('kernel', 'kernel')}{exceptions('kernel')}.",
-            points[-1].removesuffix(".") + f", `kernel` {span(lost(1000, 'kernel'))}.",
-        ]
     return "\n".join([f"{ANSWER_WITH_KERNEL if in_kernel() else ANSWER} {FIGURES}", *[wrapped(point, "- ") for point in points]])
 
 

@@ -89,14 +89,16 @@ def cost():
     lost = {
         rate: {
             name: [1 - modes_of(report)[name]["progress_share"] for report in reports(f"cost-{rate}").values()]
-            for name in ("unpaused-naive", "unpaused", "paused-naive", "paused")
+            for name in ("unpaused-naive", "unpaused", "paused-naive", "paused", "kernel")
+            if all(name in modes_of(report) for report in reports(f"cost-{rate}").values())
         }
         for rate in (100, 1000)
     }
+    kernel = [f" `kernel` cost {span(lost[1000]['kernel'])}, and {span(lost[100]['kernel'])} at 100 Hz."] if "kernel" in lost[100] else [""]
     return (
         f"At 1,000 Hz, `unpaused` cost the target {span(lost[1000]['unpaused'])} of its progress, and `paused`"
         f" {span(lost[1000]['paused'])}. Each range is from the lowest to the highest figure of all Rubies. At 100 Hz,"
-        f" `unpaused` cost {span(lost[100]['unpaused'])}, and `paused` {span(lost[100]['paused'])}. `unpaused-naive`"
+        f" `unpaused` cost {span(lost[100]['unpaused'])}, and `paused` {span(lost[100]['paused'])}.{kernel[0]} `unpaused-naive`"
         f" never delays the target, so its figures show the error of this measurement: {span(lost[1000]['unpaused-naive'])} at 1,000 Hz,"
         f" {span(lost[100]['unpaused-naive'])} at 100 Hz. So the cost of `unpaused` at 100 Hz can hardly be"
         " distinguished from 0."
@@ -128,17 +130,17 @@ def bias():
     double, naive = churn["unpaused-double"].values(), rubocop["unpaused-naive"].values()
     return (
         "Under churn, `unpaused-double` is strongly biased. On average, its accepted stacks have"
-        f" {min(less for less, _ in double):.1f} to {max(less for less, _ in double):.1f} frames fewer than those of"
-        " `paused`. The distance between the two modes' shares of the innermost methods is"
-        f" {min(far for _, far in double):.2f} to {max(far for _, far in double):.2f} larger than chance explains."
+        f" {min(less for less, _ in double):.1f} to {max(less for less, _ in double):.1f} frames fewer than the stacks that"
+        " `paused` accepts. Between the two modes' shares of the innermost methods, the distance exceeds what is due to"
+        f" chance by {min(far for _, far in double):.2f} to {max(far for _, far in double):.2f}."
         " In rubocop, `unpaused-naive` is biased, because it must reject many stacks."
         f" On average, its accepted stacks have {min(less for less, _ in naive):.1f} to {max(less for less, _ in naive):.1f} frames"
-        f" fewer than those of `paused`, and the distance is {min(far for _, far in naive):.3f} to"
-        f" {max(far for _, far in naive):.3f} larger than chance explains. For `unpaused`, this excess is at most"
+        f" fewer than the stacks of `paused`, and the distance exceeds what is due to chance by {min(far for _, far in naive):.3f}"
+        f" to {max(far for _, far in naive):.3f}. For `unpaused`, this excess is at most"
         f" {most(churn['unpaused'])} under churn and {most(rubocop['unpaused'])} in rubocop. For `paused-naive`, which stops"
         f" the target as `paused` does, the excess is at most {most(churn['paused-naive'])} under churn and"
         f" {most(rubocop['paused-naive'])} in rubocop."
-    )
+    ).replace(" -", " −")
 
 
 def windows():
@@ -147,8 +149,9 @@ def windows():
     for part in NAMED:
         for name, report in reports(part).items():
             for place in report["where"]:
-                # What was moved is no matter of where its thread was.
-                if name.startswith("2.7") and place["mode"] == "paused-naive" and place["reason"] != "compacted":
+                # Names that were gone when they were read are no matter of where the thread was.
+                of_names = place["reason"] in ("collected", "compacted")
+                if name.startswith("2.7") and place["mode"] == "paused-naive" and not of_names:
                     total += place["count"]
                     inside += place["count"] if place["window"] else 0
     return (
@@ -172,8 +175,8 @@ def evidence():
     return (
         f"{left} impossible stacks of stopped threads pass all hard checks. The check of the call site found {found} of these"
         f" {left}. So its recall is {near(found / left)} % (95 % interval: at least {near(at_least(found, left))} %). Of the"
-        f" {legal:,} legal stacks of threads that were stopped outside of a window, the call site contradicted {false}. So it"
-        f" accepts {near(1 - false / legal)} % of these stacks (95 % interval: at least {near(right)} %). If older frames of a"
+        f" {legal:,} legal stacks of threads that were stopped outside of a window, the call site contradicted {false}. So this"
+        f" check accepts {near(1 - false / legal)} % of these stacks (95 % interval: at least {near(right)} %). If older frames of a"
         f" stack are from another moment, the call site rarely shows this error (in {seen} of {mixed_left:,} stacks)."
     )
 
@@ -187,7 +190,7 @@ def moved():
             shares = [modes[mode]["rejected"].get("compacted", 0) / modes[mode]["samples"] for mode in ("paused", "unpaused")]
             parts.append(f"{near(shares[0])} % and {near(shares[1])} % on {name.removesuffix('-gc')}")
     return (
-        "`compacted` counts stacks that no other check rejected, but whose names could not be read, because Ruby had already"
+        "`compacted` counts stacks that no other check rejected, but whose names rbdump could not read, because Ruby had already"
         " moved objects. After rbdump has seen a compaction, it takes a sample only when the names of the previous sample are"
         " known. The number of lost stacks depends on how fast rbdump reads names, and on how far the target gets meanwhile. It"
         " does not depend on how a mode reads stacks. In `paused` and `unpaused`, these shares of the stacks were lost:"
@@ -212,7 +215,7 @@ def in_budget():
     return (
         "The last try must begin within the budget of 200 µs, but the try may end later. For most samples of `unpaused`, the"
         " copy and the check of the innermost frames ended within 200 µs after the first try began. The shares are:"
-        f" {'; '.join(clauses)}. Reports that have this figure call it `accepted_in_budget`."
+        f" {'; '.join(clauses)}. In the reports, this share is called `accepted_in_budget`."
     )
 
 
