@@ -33,7 +33,7 @@ _rbdump()
 			return
 			;;
 		--mode)
-			mapfile -t COMPREPLY < <(compgen -W "paused unpaused kernel" -- "$current")
+			mapfile -t COMPREPLY < <(compgen -W "auto kernel paused unpaused" -- "$current")
 			return
 			;;
 		--by)
@@ -81,7 +81,7 @@ _rbdump()
 		;;
 	esac
 	if [[ ${COMP_WORDS[1]} == record && $COMP_CWORD -gt 1 ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "-p --pid --children --all --cgroup --user -r --rate --max-cpu -d --duration -o --output -f --format --mode \
+		mapfile -t COMPREPLY < <(compgen -W "-p --pid --children --all --cgroup --user -r --rate --max-cpu -d --duration -o --output -f --format --mode --native --kernel-frames \
 			--on-cpu --gc --rotate --offsets --nearest --time-limit --by --idle --threads --lines -h --help" -- "$current")
 		return
 	fi

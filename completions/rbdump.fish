@@ -66,7 +66,9 @@ complete -c rbdump -n "__rbdump_verb record" -s r -l rate -d "samples of each th
 complete -c rbdump -n "__rbdump_verb record" -l max-cpu -d "take at most this many percent of a CPU" -x
 complete -c rbdump -n "__rbdump_verb record" -s d -l duration -d "stop after this many seconds" -x
 complete -c rbdump -n "__rbdump_verb record" -s f -l format -d "the format of the output" -x -a "raw\t flamegraph\t collapsed\t speedscope\t pprof\t firefox\t callgrind\t json\t summary\t"
-complete -c rbdump -n "__rbdump_verb record" -l mode -d "whether running threads are stopped" -x -a "paused\t unpaused\t kernel\t"
+complete -c rbdump -n "__rbdump_verb record" -l mode -d "how stacks are copied" -x -a "auto\t kernel\t paused\t unpaused\t"
+complete -c rbdump -n "__rbdump_verb record" -l native -d "also record the functions in C"
+complete -c rbdump -n "__rbdump_verb record" -l kernel-frames -d "like --native, and also record the functions of the kernel"
 complete -c rbdump -n "__rbdump_verb record" -l rotate -d "begin a new file at this interval, in seconds" -x
 complete -c rbdump -n "__rbdump_verb record" -l offsets -d "use this layout" -r -F
 complete -c rbdump -n "__rbdump_verb record" -l nearest -d "if the release has no layout, use the nearest layout"

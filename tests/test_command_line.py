@@ -378,5 +378,5 @@ def test_own_completions_of_commands(verb, name):
             pytest.skip("bash-completion is not installed")
         first = f". {BASH_COMPLETION}"
     assert {"record", "report"} == completed(name, "rbdump", verb, "--", "rbdump", "re", first=first)
-    assert {"paused", "unpaused", "kernel"} == completed(name, "rbdump", verb, "--", "rbdump", "record", "--mode", "", first=first)
+    assert {"auto", "paused", "unpaused", "kernel"} == completed(name, "rbdump", verb, "--", "rbdump", "record", "--mode", "", first=first)
     assert {"--max-memory"} == completed(name, "rbdump", verb, "--", "rbdump", "report", "--max", first=first)
