@@ -329,9 +329,9 @@ static __always_inline __u32 kind_of(const struct kernel_facts *facts, const str
  * Copies the stack of a thread that begins to wait: by chance, or because no wait of that kind was copied for so long. Neither
  * depends on how long the wait will last.
  */
-static __always_inline void copy_wait(void *context, struct task_struct *task, const struct ids *ids, const struct kernel_facts *facts,
-				      const struct kernel_switch *out, struct kernel_thread *thread,
-				      struct kernel_counts *count, void *ring, int copied)
+static __always_inline void copy_wait(void *context, struct task_struct *task, const struct ids *ids,
+				      const struct kernel_facts *facts, const struct kernel_switch *out,
+				      struct kernel_thread *thread, struct kernel_counts *count, void *ring, int copied)
 {
 	const __u32 *chance = bpf_map_lookup_elem(&chances, &ids->tid);
 	const __u32 kind = kind_of(facts, out) & (KERNEL_WAITS - 1);

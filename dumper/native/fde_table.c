@@ -4,11 +4,11 @@
 #include <string.h>
 
 /* From the Linux Standard Base, core specification 5.0, 10.6.2 and 10.5.1: the encodings that linkers use. */
-#define VERSION	      1
-#define UDATA4	      0x03
+#define VERSION	       1
+#define UDATA4	       0x03
 #define DATAREL_SDATA4 0x3b
-#define HEADER_LENGTH 12u
-#define ENTRY_LENGTH  8u
+#define HEADER_LENGTH  12u
+#define ENTRY_LENGTH   8u
 
 static uint32_t word_at(const uint8_t *bytes)
 {

@@ -61,7 +61,8 @@ static bool read_lines(struct kernel_symbols *symbols, FILE *file)
 	uint64_t start;
 	bool ok = true;
 
-	while (ok && symbols->count < MANY && fscanf(file, "%" SCNx64 " %c %" NAME "s%*[^\n]", &start, &kind, name) == 3)
+	while (ok && symbols->count < MANY &&
+	       fscanf(file, "%" SCNx64 " %c %" NAME "s%*[^\n]", &start, &kind, name) == 3)
 		if (start != 0 && is_code(kind))
 			ok = add(symbols, start, name);
 	return ok;
@@ -80,9 +81,10 @@ struct error *kernel_symbols_read(const char *path, struct kernel_symbols **ret)
 	else if (!read_lines(symbols, file))
 		error = error_no_memory();
 	else if (symbols->count == 0)
-		error = error_create(EXIT_NO_PERMISSION,
-				     "the kernel hides the addresses of its functions (kernel.kptr_restrict); run rbdump "
-				     "as root, or leave out --kernel-frames");
+		error =
+		    error_create(EXIT_NO_PERMISSION,
+				 "the kernel hides the addresses of its functions (kernel.kptr_restrict); run rbdump "
+				 "as root, or leave out --kernel-frames");
 	if (file)
 		fclose(file);
 	if (error) {

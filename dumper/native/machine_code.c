@@ -226,7 +226,8 @@ static struct machine_function find_function(struct machine_code *code, uint64_t
 	bool known;
 
 	if (!file) {
-		function.kind = mapped_files_has_memory(&code->mapped, address) ? MACHINE_CODE_GENERATED : MACHINE_CODE_NONE;
+		function.kind =
+		    mapped_files_has_memory(&code->mapped, address) ? MACHINE_CODE_GENERATED : MACHINE_CODE_NONE;
 		return function;
 	}
 	function.file = file->path;

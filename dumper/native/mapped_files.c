@@ -63,8 +63,8 @@ static bool open_all(struct mapped_files *files)
 
 		/* The mappings of a program follow each other; the first one has its headers. */
 		if (!last || mapping->offset <= last->offset || strcmp(mapping->path, last->path) != 0)
-			file = mapping->offset == 0 && files->count < MAX_FILES ? open_file(files, mapping)
-										: MAPPED_NONE;
+			file =
+			    mapping->offset == 0 && files->count < MAX_FILES ? open_file(files, mapping) : MAPPED_NONE;
 		last = mapping;
 		files->file_of[i] = file;
 	}

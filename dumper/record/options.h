@@ -12,9 +12,9 @@ struct record_options {
 	size_t nr_pids;
 	char *const *command; /* the command to start and record; NULL if there are pids */
 	double rate;
-	double max_cpu_percent; /* the limit on the CPU time for sampling, in percent of one CPU */
-	double duration_s;	/* how long to record; 0: until all processes have ended */
-	double rotate_s;	/* how long to write to each file; 0: until SIGHUP */
+	double max_cpu_percent;	     /* the limit on the CPU time for sampling, in percent of one CPU */
+	double duration_s;	     /* how long to record; 0: until all processes have ended */
+	double rotate_s;	     /* how long to write to each file; 0: until SIGHUP */
 	const struct source *source; /* NULL: the best source that is allowed (mode auto) */
 	/* Record native frames (sampling/native_frames.h), and also the kernel's functions. Only in the mode `kernel`. */
 	bool native, kernel_frames;

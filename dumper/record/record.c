@@ -174,8 +174,12 @@ static struct error *take_message(void *context, struct followed *of, const stru
 	of->is_ruby |= message->is_ruby;
 	if (message->nearest && !of->nearest)
 		say_nearest(of);
-	if (message->is_ruby && !recorder->any_ruby)
+	if (message->is_ruby && !recorder->any_ruby) {
 		clock_gettime(CLOCK_MONOTONIC, &recorder->sampled);
+		/* Not before: if nothing is recorded, that has another reason. */
+		if (recorder->refused)
+			messages_fallback(recorder->source->name, recorder->refused);
+	}
 	recorder->any_ruby |= message->is_ruby;
 	switch (message->what) {
 	case CAPTURE_RECORDS:
@@ -470,8 +474,7 @@ static struct error *begin_source(struct recorder *recorder)
 	error = begin_in_kernel(recorder);
 	if (!error || options->source || options->native)
 		return error;
-	messages_fallback(source_paused.name, error);
-	error_destroy(error);
+	recorder->refused = error;
 	recorder->source = &source_paused;
 	return NULL;
 }
@@ -573,6 +576,7 @@ int record_main(const struct record_options *options)
 	followed_clear(&recorder.followed);
 	candidates_clear(&recorder.candidates);
 	execs_destroy(recorder.execs);
+	error_destroy(recorder.refused);
 	descendants_cache_clear(&recorder.processes);
 	output_close(recorder.output);
 	return status;

@@ -5,10 +5,10 @@
 
 #include "base/array.h"
 #include "base/text.h"
+#include "record/stack_nodes.h"
 #include "record/stacks.h"
 #include "record/thread_name.h"
 #include "ruby/value.h"
-#include "sampling/time_line.h"
 
 /*
  * New tables begin when the tables take this much memory; or, if that is more, twice the memory that the last new
@@ -22,42 +22,21 @@
  */
 #define NAME_NS UINT64_C(1000000000)
 
-/*
- * If collections take the names of more than this share of the stacks, as a mean over about so many stacks, names are found
- * too late: other stacks wait for theirs.
- */
-#define COLLECTED_MANY	 0.2
-#define COLLECTED_STACKS 50.0
-
 /* A thread that is there, or was. */
 struct of_thread {
 	uint64_t thread;		/* rb_thread_t */
 	uint64_t name;			/* the VALUE that its name was read from, */
 	uint64_t named_ns, collections; /* when, and how many collections had begun by then */
 	struct profile_thread of;
-	char *text;    /* its name; NULL */
-	uint32_t id;   /* in the recording; UINT32_MAX: not in it yet */
-	uint32_t node; /* its last stack */
-	uint8_t verdict;
-	enum reason unnamed;	  /* why the names of that stack are not known, if they can be by a new copy of it */
+	char *text;		  /* its name; NULL */
+	uint32_t id;		  /* in the recording; UINT32_MAX: not in it yet */
+	struct stack_node stack;  /* its last stack */
 	struct profile_span span; /* the current span; count 0: there is none, and the rest is of the last span */
 	bool seen;		  /* it had a span, and was in the last full round */
 	bool no_native;		  /* it had no native thread when it was seen last */
 	uint64_t round;
 	uint64_t quiet_rounds, quiet_late, quiet_missed,
 	    quiet_skipped; /* the counts of struct spans when they were last added to its spans */
-};
-
-/* The node of a cached stack (sampling/stack_cache.h). */
-struct result {
-	uint64_t epoch; /* 0: none */
-	uint32_t node;
-};
-
-/* A stack that is kept (sampling/time_line.h). */
-struct kept_stack {
-	uint32_t node;
-	uint8_t verdict;
 };
 
 struct spans {
@@ -76,10 +55,7 @@ struct spans {
 	    quiet_skipped; /* how many; and how many samples of each thread were late, missed, skipped */
 	uint64_t quiet_ns; /* the time of the last one */
 	size_t tables_max; /* new tables begin when the tables take this much memory */
-	struct result results[CACHE_MAX];
-	struct kept_stack kept[TIME_SLOTS];
-	struct stacks_functions functions;
-	double collected;  /* the mean share of stacks whose names a collection has taken */
+	struct stack_nodes *nodes;
 	bool many_to_many; /* a Ruby thread may have a different native thread each time, or none */
 	bool no_memory;
 };
@@ -93,8 +69,9 @@ struct spans *spans_create(const struct spans_options *options)
 	spans->options = *options;
 	spans->tables_max = TABLES_MAX;
 	spans->encoder = encoder_create(options->process);
-	if (!spans->encoder) {
-		free(spans);
+	spans->nodes = stack_nodes_create();
+	if (!spans->encoder || !spans->nodes) {
+		spans_destroy(spans);
 		return NULL;
 	}
 	return spans;
@@ -120,6 +97,7 @@ void spans_destroy(struct spans *spans)
 	free(spans->threads);
 	clear_process(&spans->process);
 	encoder_destroy(spans->encoder);
+	stack_nodes_destroy(spans->nodes);
 	free(spans);
 }
 
@@ -259,11 +237,11 @@ static void add_quiet_rounds(struct spans *spans, struct of_thread *thread)
 	spans->counts.missed += missed;
 	spans->counts.skipped += skipped;
 	spans->counts.samples += count;
-	spans->counts.verdicts[thread->verdict] += count;
+	spans->counts.verdicts[thread->stack.verdict] += count;
 	if (span->count == 0) {
 		span->start_ns = end_ns;
 		span->weight_ns = 0;
-		span->node = thread->node; /* its number may have changed */
+		span->node = thread->stack.node; /* its number may have changed */
 	}
 	span->weight_ns += spans->quiet_ns - end_ns;
 	span->count = count < UINT32_MAX - span->count ? span->count + (uint32_t)count : UINT32_MAX;
@@ -338,8 +316,8 @@ static void extend_span(struct spans *spans, struct of_thread *thread, const str
 
 	thread->seen = true;
 
-	if (span->count > 0 && span->state == seen->state && span->node == thread->node &&
-	    span->verdict == thread->verdict && span->syscall == seen->syscall &&
+	if (span->count > 0 && span->state == seen->state && span->node == thread->stack.node &&
+	    span->verdict == thread->stack.verdict && span->syscall == seen->syscall &&
 	    span->start_ns + span->weight_ns == start_ns && span->count < UINT32_MAX) {
 		span->count++;
 		span->weight_ns += seen->weight_ns;
@@ -350,10 +328,10 @@ static void extend_span(struct spans *spans, struct of_thread *thread, const str
 	    .start_ns = start_ns,
 	    .weight_ns = seen->weight_ns,
 	    .count = 1,
-	    .node = thread->node,
+	    .node = thread->stack.node,
 	    .syscall = (int16_t)seen->syscall,
 	    .state = (uint8_t)seen->state,
-	    .verdict = thread->verdict,
+	    .verdict = thread->stack.verdict,
 	};
 }
 
@@ -385,91 +363,7 @@ void spans_forget_threads(struct spans *spans)
 {
 	spans->round += 2;
 	end_round(spans);
-	memset(spans->results, 0, sizeof(spans->results));
-}
-
-/* Whether the frames of a stack are shown. */
-static bool is_shown(const struct trace_thread *stack)
-{
-	return stack->verdict == VERDICT_COMPLETE || stack->verdict == VERDICT_TRUNCATED;
-}
-
-/*
- * Decodes a stack. Keeps its node if the stack will decode to the same frames whenever it is seen again. Returns why its
- * names are not known if that is because of a collection; otherwise REASON_NONE.
- */
-static enum reason decode(struct spans *spans, struct of_thread *thread, struct decoder *decoder,
-			  const struct observation *seen)
-{
-	bool holds;
-	struct trace_thread stack = decoder_decode(decoder, seen->sample, &holds);
-	const bool lacks_innermost = seen->keeps && seen->sample->stop.window && is_shown(&stack);
-
-	thread->node = (lacks_innermost ? stacks_add_outer : stacks_add)(encoder_tables(spans->encoder),
-									 &spans->functions, &stack);
-	spans->no_memory |= thread->node == UINT32_MAX;
-	thread->verdict = (uint8_t)(lacks_innermost ? VERDICT_TRUNCATED : stack.verdict);
-	free(stack.frames);
-	if (thread->node != UINT32_MAX && seen->sample->cache.remote && is_shown(&stack) &&
-	    spans->results[seen->stack.id].node != thread->node) {
-		/* The words match a stale entry, but decode to other frames: it may be a mixture of two stacks. */
-		stack_cache_reject(seen->cache, seen->stack);
-		thread->verdict = VERDICT_UNREADABLE;
-		thread->node = add_mark(spans, validate_verdict_name(VERDICT_UNREADABLE), REASON_COLLECTED);
-	} else if (thread->node != UINT32_MAX && holds && seen->stack.id < CACHE_MAX) {
-		spans->results[seen->stack.id] = (struct result){.epoch = seen->stack.epoch, .node = thread->node};
-		stack_cache_confirm(seen->cache, seen->stack);
-	}
-	if (thread->node == UINT32_MAX) {
-		thread->node = 0;
-		thread->verdict = VERDICT_UNREADABLE;
-	}
-	return stack.reason == REASON_COMPACTED || stack.reason == REASON_COLLECTED ? stack.reason : REASON_NONE;
-}
-
-/* Takes the node of a stack that was decoded before. */
-static void recall(struct spans *spans, struct of_thread *thread, struct cached_stack stack)
-{
-	const struct result *result = &spans->results[stack.id];
-	const bool is_there = result->epoch == stack.epoch;
-
-	thread->unnamed = is_there ? REASON_NONE : REASON_COLLECTED;
-	thread->node = is_there ? result->node : add_mark(spans, "unreadable", REASON_NONE);
-	thread->verdict = is_there ? VERDICT_COMPLETE : VERDICT_UNREADABLE;
-	if (thread->node == UINT32_MAX)
-		thread->node = 0;
-}
-
-/* Notes that a stack was lost before it could be decoded. */
-static void lose(struct spans *spans, struct of_thread *thread)
-{
-	thread->unnamed = REASON_LOST;
-	thread->node = add_mark(spans, validate_verdict_name(VERDICT_UNREADABLE), REASON_LOST);
-	thread->verdict = VERDICT_UNREADABLE;
-	if (thread->node == UINT32_MAX)
-		thread->node = 0;
-}
-
-/* Takes the stack of a slot. */
-static void take_kept(struct spans *spans, struct of_thread *thread, uint32_t slot)
-{
-	thread->verdict = slot < TIME_SLOTS ? spans->kept[slot].verdict : VERDICT_UNREADABLE;
-	thread->node = slot < TIME_SLOTS
-			   ? spans->kept[slot].node
-			   : add_mark(spans, validate_verdict_name(VERDICT_UNREADABLE), REASON_NOT_SAMPLED);
-	if (thread->node == UINT32_MAX)
-		thread->node = 0;
-}
-
-/* Adds the native frames inside of a stack. */
-static void add_native(struct spans *spans, struct of_thread *thread, const struct native_stack *native)
-{
-	const uint32_t node =
-	    stacks_add_native(encoder_tables(spans->encoder), &spans->functions, thread->node, native);
-
-	spans->no_memory |= node == UINT32_MAX;
-	if (node != UINT32_MAX)
-		thread->node = node;
+	stack_nodes_forget(spans->nodes);
 }
 
 static void count(struct spans *spans, struct of_thread *thread, const struct observation *seen)
@@ -478,7 +372,7 @@ static void count(struct spans *spans, struct of_thread *thread, const struct ob
 	spans->counts.late += seen->late;
 	spans->counts.missed += seen->missed;
 	spans->counts.skipped += seen->skipped;
-	spans->counts.verdicts[thread->verdict]++;
+	spans->counts.verdicts[thread->stack.verdict]++;
 	extend_span(spans, thread, seen);
 }
 
@@ -509,25 +403,12 @@ enum spans_request spans_add(struct spans *spans, const struct session *session,
 		skip_quiet_rounds(spans, thread);
 	else
 		add_quiet_rounds(spans, thread);
-	if (seen->of_kept)
-		take_kept(spans, thread, seen->kept);
-	else if (seen->sample)
-		thread->unnamed = decode(spans, thread, decoder, seen);
-	else if (seen->lost)
-		lose(spans, thread);
-	else if (!seen->same)
-		recall(spans, thread, seen->stack);
-	if (seen->native && (thread->verdict == VERDICT_COMPLETE || thread->verdict == VERDICT_TRUNCATED))
-		add_native(spans, thread, seen->native);
-	if (seen->keeps)
-		spans->kept[seen->kept] = (struct kept_stack){.node = thread->node, .verdict = thread->verdict};
-	else
+	thread->stack = stack_nodes_find(spans->nodes, encoder_tables(spans->encoder), decoder, seen, &thread->stack);
+	if (!seen->keeps)
 		count(spans, thread, seen);
-	if (seen->sample)
-		spans->collected += ((thread->unnamed == REASON_COLLECTED) - spans->collected) / COLLECTED_STACKS;
-	if (seen->sample && (thread->unnamed == REASON_COMPACTED || spans->collected > COLLECTED_MANY))
+	if (seen->sample && stack_nodes_are_late(spans->nodes, &thread->stack))
 		return SPANS_KEEP_PACE;
-	return seen->same && thread->unnamed != REASON_NONE ? SPANS_COPY_AGAIN : SPANS_NOTHING;
+	return seen->same && thread->stack.unnamed != REASON_NONE ? SPANS_COPY_AGAIN : SPANS_NOTHING;
 }
 
 void spans_add_starting(struct spans *spans, pid_t tid, uint64_t start_ns, uint64_t end_ns, uint32_t count)
@@ -555,20 +436,14 @@ void spans_add_starting(struct spans *spans, pid_t tid, uint64_t start_ns, uint6
  */
 static bool renew_tables(struct spans *spans, bool new_file)
 {
-	const size_t all = spans->nr_threads + CACHE_MAX + TIME_SLOTS;
-	uint32_t *stacks = calloc(all, sizeof(*stacks)), *results, *kept;
+	const size_t all = spans->nr_threads + stack_nodes_count();
+	uint32_t *stacks = calloc(all, sizeof(*stacks));
 
 	if (!stacks)
 		return false;
-	results = stacks + spans->nr_threads;
-	kept = results + CACHE_MAX;
 	for (size_t i = 0; i < spans->nr_threads; i++)
-		stacks[i] = spans->threads[i].node;
-	for (size_t i = 0; i < CACHE_MAX; i++)
-		results[i] = spans->results[i].node;
-	for (size_t i = 0; i < TIME_SLOTS; i++)
-		kept[i] = spans->kept[i].node;
-	spans->functions = (struct stacks_functions){0};
+		stacks[i] = spans->threads[i].stack.node;
+	stack_nodes_save(spans->nodes, stacks + spans->nr_threads);
 	if (!encoder_reset(spans->encoder, stacks, all, new_file)) {
 		free(stacks);
 		return false;
@@ -578,14 +453,11 @@ static bool renew_tables(struct spans *spans, bool new_file)
 	spans->next_id = 0;
 	spans->starting = 0;
 	for (size_t i = 0; i < spans->nr_threads; i++) {
-		spans->threads[i].node = stacks[i];
+		spans->threads[i].stack.node = stacks[i];
 		spans->threads[i].id = UINT32_MAX;
 		say_thread(spans, &spans->threads[i]);
 	}
-	for (size_t i = 0; i < CACHE_MAX; i++)
-		spans->results[i].node = results[i];
-	for (size_t i = 0; i < TIME_SLOTS; i++)
-		spans->kept[i].node = kept[i];
+	stack_nodes_restore(spans->nodes, stacks + spans->nr_threads);
 	free(stacks);
 	return true;
 }
@@ -602,7 +474,7 @@ bool spans_take(struct spans *spans, uint64_t now_ns, struct byte_buffer *ret, s
 	if (encoder_memory(spans->encoder) > spans->tables_max && renew_tables(spans, false))
 		spans->tables_max =
 		    2 * encoder_memory(spans->encoder) > TABLES_MAX ? 2 * encoder_memory(spans->encoder) : TABLES_MAX;
-	return !spans->no_memory && !ret->failed;
+	return !spans->no_memory && !stack_nodes_failed(spans->nodes) && !ret->failed;
 }
 
 bool spans_begin_part(struct spans *spans, uint64_t origin_ns)

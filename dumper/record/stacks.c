@@ -111,7 +111,8 @@ static uint32_t native_function(struct profile *tables, struct stacks_functions 
 		return add_function(tables, &function);
 	if (functions->of[at].method != (frame->start | NATIVE_FUNCTION)) {
 		functions->of[at].function = add_function(tables, &function);
-		functions->of[at].method = functions->of[at].function != UINT32_MAX ? frame->start | NATIVE_FUNCTION : 0;
+		functions->of[at].method =
+		    functions->of[at].function != UINT32_MAX ? frame->start | NATIVE_FUNCTION : 0;
 	}
 	return functions->of[at].function;
 }

@@ -43,7 +43,7 @@ struct observation {
 	bool keeps, of_kept;
 	uint32_t kept;
 	const struct native_stack *native; /* the native frames of the stack (sampling/native_frames.h); NULL: none */
-	struct cached_stack stack; /* the entry of the stack in `cache`; CACHE_NONE if the stack has no entry */
+	struct cached_stack stack;	   /* the entry of the stack in `cache`; CACHE_NONE if the stack has no entry */
 	struct stack_cache *cache;
 	uint64_t collections; /* how many garbage collections had begun at the time of the observation; 0: not known */
 
