@@ -341,6 +341,64 @@ def test_one_program_for_all(ruby, rbdump, file):
     assert set(report(rbdump, file, "--idle").pids()) == pids
 
 
+# Two threads that wake each other, one that another process wakes, and one that a timer wakes.
+WAKES = """
+there, back = 2.times.map { (defined?(Thread::Queue) ? Thread::Queue : Queue).new }
+reader, writer = IO.pipe
+child = fork { reader.close; loop { writer.write("x"); sleep 0.002 } }
+writer.close
+Thread.new { Thread.current.name = "ping"; loop { there << 1; back.pop; sleep 0.001 } }
+Thread.new { Thread.current.name = "pong"; loop { there.pop; back << 1 } }
+Thread.new { Thread.current.name = "reader"; loop { reader.read(1) } }
+puts child
+puts "ready"
+$stdout.flush
+$stdin.read
+Process.kill(:KILL, child)
+"""
+
+
+@pytest.mark.outer_rubies
+def test_who_woke_whom(ruby, rbdump, file):
+    """A thread's wait has the thread that has ended it; one that a timer has ended has none."""
+    with subprocess.Popen(
+        [ruby.path, "--disable-gems", "-e", WAKES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as target:
+        child = int(target.stdout.readline())
+        assert target.stdout.readline() == "ready\n"
+        done = run(rbdump, "record", "-p", target.pid, "--mode", "kernel", "-d", 2, "-o", file)
+        target.stdin.close()
+    assert done.returncode == 0, done.stderr
+    profile = report(rbdump, file, "--idle")
+    wakers, names = profile.answer["wakers"], {thread["tid"]: thread["name"] for thread in profile.threads}
+    found = collections.defaultdict(collections.Counter)
+    for one in profile.answer["runs"]:
+        if one["state"] in ("sleeping", "blocked"):
+            waker = None if one["waker"] is None else wakers[one["waker"]]
+            name = profile.threads[one["thread"]]["name"]
+            leaf = profile.stacks[one["stack"]][0]["name"] if one["stack"] is not None else None
+            found[name, leaf][waker and (waker["pid"], names.get(waker["tid"]), waker["command"])] += 1
+        elif one["state"] != "gvl":
+            assert one["waker"] is None, one
+
+    def share(name, method, waker):
+        waits = collections.Counter()
+        for (of, leaf), counts in found.items():
+            if of == name and leaf is not None and leaf.endswith(method):
+                waits += counts
+        assert waits.total() >= 10, (name, method, found)
+        return waits[waker] / waits.total()
+
+    assert share("pong", "#pop", (target.pid, "ping", "ruby")) >= 0.9, found
+    assert share("ping", "#pop", (target.pid, "pong", "ruby")) >= 0.9, found
+    assert share("ping", "#sleep", None) >= 0.9, found
+    assert share("reader", "#read", (child, None, "ruby")) >= 0.9, found
+    # The summary says the same.
+    text = run(rbdump, "report", "--idle", file).stdout
+    assert re.search(rf"^ +[0-9.]+ s +\d+  ruby {target.pid}: reader \(\d+\) <- ruby {child}$", text, re.M), text
+    assert re.search(rf"^ +[0-9.]+ s +\d+  .*: pong \(\d+\) <- ruby {target.pid}: ping \(\d+\)$", text, re.M), text
+
+
 WITHOUT_BPF = ["setpriv", "--bounding-set=-bpf,-sys_admin", "--inh-caps=-bpf,-sys_admin"]
 
 

@@ -136,8 +136,8 @@ static __always_inline __u32 before_frames(const struct kernel_record *record)
 }
 
 /*
- * Copies the end of the native stack into a record. If not all of it is there, because the stack is shorter, copies less.
- * Returns how many bytes were copied.
+ * Copies the end of the native stack into a record. If not all of it is there, because the stack is shorter, copies
+ * less. Returns how many bytes were copied.
  */
 static __always_inline __u32 copy_native(struct bpf_dynptr *to, __u32 at, __u32 length, __u64 from)
 {

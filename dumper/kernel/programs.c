@@ -15,12 +15,14 @@
 #define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
 #define LOCKDOWN     "/sys/kernel/security/lockdown"
 
+#define INTERRUPT_PROGRAMS 6u
+
 struct kernel_programs {
 	struct stacks *stacks;
-	bool waits;
+	bool waits, counts_interrupts;
 	struct bpf_program *clock, *switches;
 	struct bpf_link **clocks; /* of each CPU; NULL if the CPU is not online, or if there is no sampling */
-	struct bpf_link *switched, *woken;
+	struct bpf_link *switched, *woken, *waking, *interrupts[INTERRUPT_PROGRAMS];
 	int nr_cpus;
 };
 
@@ -68,8 +70,23 @@ static int say_nothing(enum libbpf_print_level level, const char *format, va_lis
 	return 0;
 }
 
-/* Chooses what of stacks.bpf.c to load: one form. */
-static void choose(struct kernel_programs *programs, struct stacks *stacks, bool copied)
+/* The programs that count interrupts. The end of each kind comes first: so no count is too high. */
+static void list_of_interrupts(const struct stacks *stacks, struct bpf_program *ret[INTERRUPT_PROGRAMS])
+{
+	struct bpf_program *const all[INTERRUPT_PROGRAMS] = {
+	    stacks->progs.on_timer_end, stacks->progs.on_timer,	   stacks->progs.on_device_end,
+	    stacks->progs.on_device,	stacks->progs.on_soft_end, stacks->progs.on_soft,
+	};
+
+	memcpy(ret, all, sizeof(all));
+}
+
+/*
+ * Chooses what of stacks.bpf.c to load: one form.
+ *   interrupts  whether the programs that count interrupts are loaded; a kernel may lack the functions at which they
+ *               run
+ */
+static void choose(struct kernel_programs *programs, struct stacks *stacks, bool copied, bool interrupts)
 {
 	const struct {
 		struct bpf_program *program;
@@ -80,10 +97,15 @@ static void choose(struct kernel_programs *programs, struct stacks *stacks, bool
 	    {stacks->progs.on_switch, !copied && programs->waits},
 	    {stacks->progs.on_switch_copied, copied && programs->waits},
 	    {stacks->progs.on_wakeup, programs->waits},
+	    {stacks->progs.on_waking, programs->waits},
 	};
+	struct bpf_program *of_interrupts[INTERRUPT_PROGRAMS];
 
+	list_of_interrupts(stacks, of_interrupts);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		bpf_program__set_autoload(all[i].program, all[i].wanted);
+	for (size_t i = 0; i < INTERRUPT_PROGRAMS; i++)
+		bpf_program__set_autoload(of_interrupts[i], programs->waits && interrupts);
 	if (copied)
 		bpf_map__set_max_entries(stacks->maps.rooms, (unsigned int)programs->nr_cpus);
 	else
@@ -93,21 +115,30 @@ static void choose(struct kernel_programs *programs, struct stacks *stacks, bool
 }
 
 /* Loads one form of the program. 0, or an errno. */
-static int load(struct kernel_programs *programs, bool copied)
+static int load_with(struct kernel_programs *programs, bool copied, bool interrupts)
 {
 	struct stacks *stacks = stacks__open();
 	int status = errno;
 
 	if (!stacks)
 		return status != 0 ? status : ENOMEM;
-	choose(programs, stacks, copied);
+	choose(programs, stacks, copied, interrupts);
 	status = -stacks__load(stacks);
 	if (status != 0) {
 		stacks__destroy(stacks);
 		return status;
 	}
 	programs->stacks = stacks;
+	programs->counts_interrupts = programs->waits && interrupts;
 	return 0;
+}
+
+static int load(struct kernel_programs *programs, bool copied)
+{
+	int status = load_with(programs, copied, true);
+
+	/* Without a count of interrupts, nobody knows who woke whom. */
+	return status != 0 && programs->waits ? load_with(programs, copied, false) : status;
 }
 
 /* Lets the program note the pid namespace of rbdump. 0, or an errno. */
@@ -178,11 +209,27 @@ static int begin_on(struct kernel_programs *programs, int cpu, double rate)
 	return errno;
 }
 
+/* Begins to count interrupts. If the kernel refuses that, the program does not tell who woke whom. */
+static void begin_interrupts(struct kernel_programs *programs)
+{
+	struct bpf_program *of_interrupts[INTERRUPT_PROGRAMS];
+	bool all = programs->counts_interrupts;
+
+	list_of_interrupts(programs->stacks, of_interrupts);
+	for (size_t i = 0; i < INTERRUPT_PROGRAMS && all; i++) {
+		programs->interrupts[i] = bpf_program__attach(of_interrupts[i]);
+		all = programs->interrupts[i] != NULL;
+	}
+	programs->stacks->bss->tells_interrupts = all;
+}
+
 /* Begins to run the programs of switches. 0, or an errno. */
 static int begin_switches(struct kernel_programs *programs)
 {
+	begin_interrupts(programs);
 	programs->woken = bpf_program__attach(programs->stacks->progs.on_wakeup);
-	programs->switched = programs->woken ? bpf_program__attach(programs->switches) : NULL;
+	programs->waking = programs->woken ? bpf_program__attach(programs->stacks->progs.on_waking) : NULL;
+	programs->switched = programs->waking ? bpf_program__attach(programs->switches) : NULL;
 	return programs->switched ? 0 : errno;
 }
 
@@ -205,8 +252,13 @@ void kernel_programs_end(struct kernel_programs *programs)
 		programs->clocks[cpu] = NULL;
 	}
 	bpf_link__destroy(programs->switched);
+	for (size_t i = 0; i < INTERRUPT_PROGRAMS; i++) {
+		bpf_link__destroy(programs->interrupts[i]);
+		programs->interrupts[i] = NULL;
+	}
+	bpf_link__destroy(programs->waking);
 	bpf_link__destroy(programs->woken);
-	programs->switched = programs->woken = NULL;
+	programs->switched = programs->woken = programs->waking = NULL;
 }
 
 struct kernel_maps kernel_programs_maps(const struct kernel_programs *programs)

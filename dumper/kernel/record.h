@@ -37,8 +37,8 @@
 enum kernel_where_pthread { KERNEL_NOWHERE, KERNEL_IN_THREAD, KERNEL_IN_NATIVE };
 
 /*
- * Which records end a kernel_ring_wait(), in addition to KERNEL_UNKNOWN. If a record ends the wait, rbdump wakes up. This
- * takes about 6 us of the sampled thread's time.
+ * Which records end a kernel_ring_wait(), in addition to KERNEL_UNKNOWN. If a record ends the wait, rbdump wakes up.
+ * This takes about 6 us of the sampled thread's time.
  */
 enum kernel_wakes {
 	KERNEL_WAKES_NONE,
@@ -66,8 +66,8 @@ struct kernel_facts {
 	__u32 thread_words[3];	    /* offsets in a thread: words that tell what the thread waits for */
 	__u32 frame_size, frame_ep; /* the size of a control frame, and the offset of ep in a control frame */
 	/*
-	 * How many bytes of the native stack to copy: 0, or a power of two from 1,024 to KERNEL_NATIVE_MAX. `functions` is
-	 * not 0 if records are to have the kernel's own functions, too.
+	 * How many bytes of the native stack to copy: 0, or a power of two from 1,024 to KERNEL_NATIVE_MAX. `functions`
+	 * is not 0 if records are to have the kernel's own functions, too.
 	 */
 	__u32 native_length, functions;
 };
@@ -97,6 +97,11 @@ struct kernel_switch {
 	 * With KERNEL_IN: the time at which the thread was woken; 0: the thread was not woken, or the time is not known
 	 */
 	__u64 woken_ns;
+	/*
+	 * With KERNEL_IN: the thread that woke the thread, by its ids in rbdump's pid namespace. Both are 0 if an
+	 * interrupt woke the thread (a timer, a device), or if the waker is not in that namespace, or not known.
+	 */
+	__u32 waker_pid, waker_tid;
 	/*
 	 * The members below are set only in records of the kind KERNEL_OUT. `task_state` is 0 if the thread could still
 	 * run. Otherwise, `task_state` is the kind of wait (TASK_... in the kernel's include/linux/sched.h).
@@ -153,6 +158,7 @@ struct kernel_thread {
 	__u64 thread; /* the rb_thread_t; 0: not known */
 	__u64 out_ns; /* when the thread last left its CPU; 0: the program has not seen the thread leave its CPU */
 	__u64 woken_ns;
+	__u32 waker_pid, waker_tid;
 	__u64 copied_ns[KERNEL_WAITS]; /* when a stack was last copied for each kind of wait; index: hash of the kind */
 	__u64 lost;		       /* the number of records lost since the program learned of the thread */
 	/*

@@ -1,8 +1,9 @@
 /*
- * The program that samples in the kernel. It runs at each interrupt of a CPU's clock. If the interrupted thread is one of a
- * Ruby that rbdump follows, it copies the thread's execution context, control frames and values into the ring of that
- * process, with the registers. The thread cannot run meanwhile, because its CPU runs the program. If asked to, it also tells
- * when threads leave a CPU and are given one. The program waits for nobody: a page that is not in memory stays out.
+ * The program that samples in the kernel. It runs at each interrupt of a CPU's clock. If the interrupted thread is one
+ * of a Ruby that rbdump follows, it copies the thread's execution context, control frames and values into the ring of
+ * that process, with the registers. The thread cannot run meanwhile, because its CPU runs the program. If asked to, it
+ * also tells when threads leave a CPU and are given one. The program waits for nobody: a page that is not in memory
+ * stays out.
  */
 /* clang-format off */
 #include <linux/bpf.h>
@@ -32,6 +33,9 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 /* rbdump's own pid namespace: set by where(). */
 __u32 level = 0;
 __u64 namespace = 0;
+
+/* Whether the programs that count interrupts run: on_timer() to on_soft_end(). */
+bool tells_interrupts = false;
 
 struct ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -75,6 +79,14 @@ struct {
 	__type(key, __u32);
 	__type(value, __u32);
 } chances SEC(".maps");
+
+/* For each CPU: in how many interrupts it is. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} interrupts SEC(".maps");
 
 static __always_inline void *number_of(struct pid *pid)
 {
@@ -172,8 +184,8 @@ static __always_inline void note_unknown(const struct ids *ids, void *ring, __u6
 }
 
 /*
- * Says again that a thread is not known: a native thread without a Ruby thread may have been given one. The more often that
- * was said, the longer it takes until it is said again.
+ * Says again that a thread is not known: a native thread without a Ruby thread may have been given one. The more often
+ * that was said, the longer it takes until it is said again.
  */
 static __always_inline void note_again(const struct ids *ids, struct kernel_thread *thread, void *ring)
 {
@@ -326,8 +338,8 @@ static __always_inline __u32 kind_of(const struct kernel_facts *facts, const str
 }
 
 /*
- * Copies the stack of a thread that begins to wait: by chance, or because no wait of that kind was copied for so long. Neither
- * depends on how long the wait will last.
+ * Copies the stack of a thread that begins to wait: by chance, or because no wait of that kind was copied for so long.
+ * Neither depends on how long the wait will last.
  */
 static __always_inline void copy_wait(void *context, struct task_struct *task, const struct ids *ids,
 				      const struct kernel_facts *facts, const struct kernel_switch *out,
@@ -352,8 +364,8 @@ static __always_inline void copy_wait(void *context, struct task_struct *task, c
 }
 
 /*
- * A thread leaves its CPU: it is still the current one. Its state is as of now: if it was woken just now, that is TASK_WAKING,
- * and what it waited for is not known from that.
+ * A thread leaves its CPU: it is still the current one. Its state is as of now: if it was woken just now, that is
+ * TASK_WAKING, and what it waited for is not known from that.
  */
 static __always_inline void leave(void *context, struct task_struct *task, int preempted, int copied)
 {
@@ -426,6 +438,9 @@ static __always_inline void arrive(struct task_struct *task)
 	in.head.time_ns = bpf_ktime_get_ns();
 	in.thread = thread->thread;
 	in.woken_ns = thread->woken_ns;
+	in.waker_pid = thread->waker_pid;
+	in.waker_tid = thread->waker_tid;
+	thread->waker_pid = thread->waker_tid = 0;
 	in.head.lost = (__u32)thread->lost;
 	if (bpf_ringbuf_output(ring, &in, sizeof(in), BPF_RB_NO_WAKEUP))
 		note_lost(thread, &count->dropped);
@@ -460,5 +475,88 @@ int BPF_PROG(on_wakeup, struct task_struct *woken)
 	if (!thread || thread->thread == 0)
 		return 0;
 	thread->woken_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* A CPU begins to handle an interrupt, or has handled it. */
+static __always_inline int count_interrupt(int begins)
+{
+	__u32 zero = 0, *depth = bpf_map_lookup_elem(&interrupts, &zero);
+
+	if (depth && begins)
+		(*depth)++;
+	else if (depth && *depth > 0)
+		(*depth)--;
+	return 0;
+}
+
+/*
+ * The interrupts that wake threads: of the timer (arch/x86/include/asm/trace/irq_vectors.h, v5.15 to v6.18), of
+ * devices, and what is left to do after both (include/trace/events/irq.h).
+ */
+SEC("tp_btf/local_timer_entry")
+int on_timer(void *context)
+{
+	return count_interrupt(1);
+}
+
+SEC("tp_btf/local_timer_exit")
+int on_timer_end(void *context)
+{
+	return count_interrupt(0);
+}
+
+SEC("tp_btf/irq_handler_entry")
+int on_device(void *context)
+{
+	return count_interrupt(1);
+}
+
+SEC("tp_btf/irq_handler_exit")
+int on_device_end(void *context)
+{
+	return count_interrupt(0);
+}
+
+SEC("tp_btf/softirq_entry")
+int on_soft(void *context)
+{
+	return count_interrupt(1);
+}
+
+SEC("tp_btf/softirq_exit")
+int on_soft_end(void *context)
+{
+	return count_interrupt(0);
+}
+
+/* Whether this CPU handles an interrupt: then the current task has nothing to do with what happens. */
+static __always_inline int in_interrupt(void)
+{
+	__u32 zero = 0, *depth = bpf_map_lookup_elem(&interrupts, &zero);
+
+	return !depth || *depth > 0;
+}
+
+/*
+ * A thread is about to be woken, by the current task or by an interrupt. on_wakeup() may run on another CPU than this,
+ * and so cannot tell by whom.
+ */
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_waking, struct task_struct *woken)
+{
+	const struct ids ids = ids_of(woken);
+	struct kernel_thread *thread;
+	struct ids waker = {0};
+
+	if (!bpf_map_lookup_elem(&processes, &ids.pid))
+		return 0;
+	thread = bpf_map_lookup_elem(&threads, &ids.tid);
+	if (!thread || thread->thread == 0)
+		return 0;
+	if (tells_interrupts && !in_interrupt())
+		waker = ids_of(bpf_get_current_task_btf());
+	thread->waker_pid = waker.pid;
+	thread->waker_tid = waker.tid;
 	return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * Keeps the names of functions and files. Equal names share one copy. The names come from ELF files, which can contain any
- * bytes.
+ * Keeps the names of functions and files. Equal names share one copy. The names come from ELF files, which can contain
+ * any bytes.
  */
 #ifndef RBDUMP_KEPT_NAMES_H
 #define RBDUMP_KEPT_NAMES_H

@@ -19,8 +19,8 @@
 #define KEPT 4096u
 
 /*
- * How long to wait before the mappings are read again because an address is in none of them: doubled each time that this does
- * not help.
+ * How long to wait before the mappings are read again because an address is in none of them: doubled each time that
+ * this does not help.
  */
 #define AGAIN_MIN_NS UINT64_C(5000000)
 #define AGAIN_MAX_NS UINT64_C(2000000000)
@@ -97,8 +97,8 @@ void machine_code_close(struct machine_code *code)
 /* ---- files */
 
 /*
- * The difference between addresses in the process and in the file: the first segment, which has the headers, is mapped at
- * `start`. False if there is no segment.
+ * The difference between addresses in the process and in the file: the first segment, which has the headers, is mapped
+ * at `start`. False if there is no segment.
  */
 static bool find_bias(Elf *elf, uint64_t start, uint64_t *bias)
 {

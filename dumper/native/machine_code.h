@@ -1,7 +1,7 @@
 /*
- * The machine code of a live process: which function an address is in, and how to find the caller of that function. Uses
- * only the symbol tables and the call frame information (.eh_frame) of the mapped files. Stripped files have call frame
- * information, too. No debug info is read. The results are kept, so the same address costs little the next time.
+ * The machine code of a live process: which function an address is in, and how to find the caller of that function.
+ * Uses only the symbol tables and the call frame information (.eh_frame) of the mapped files. Stripped files have call
+ * frame information, too. No debug info is read. The results are kept, so the same address costs little the next time.
  *
  * The process is not stopped. A file is read when an address in it is asked for. If the process maps a file later, for
  * example a C extension, machine_code_function() finds it.
@@ -32,7 +32,7 @@ enum machine_code_kind {
 
 struct machine_function {
 	enum machine_code_kind kind;
-	/* The other members are set only for MACHINE_CODE_OF_FILE. All strings are UTF-8, and are valid until machine_code_close(). */
+	/* The rest is set only for MACHINE_CODE_OF_FILE. The strings are UTF-8, and valid until machine_code_close(). */
 	uint64_t start;	  /* the address in the process at which the function begins; 0 if not known */
 	const char *name; /* the symbol; "FILE+0xADDRESS" if no symbol matches: the address in the file of `start` */
 	const char *file; /* the path of the file, as the process sees it */

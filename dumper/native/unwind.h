@@ -1,10 +1,10 @@
 /*
  * Finds the callers of a function on the native stack, one step at a time, by the call frame information of the mapped
- * files (native/machine_code.h). The stack is a copy, and the process runs on. The rules for each address are kept, so a step at a
- * known address takes well under a microsecond.
+ * files (native/machine_code.h). The stack is a copy, and the process runs on. The rules for each address are kept, so
+ * a step at a known address costs little.
  *
- * Not every rule is understood. Callee-saved registers must be in memory at a fixed distance from the frame; the place of the
- * frame may be an expression, as in the linker's stubs (PLT) and in functions that align their stack.
+ * Not every rule is understood. Callee-saved registers must be in memory at a fixed distance from the frame; the place
+ * of the frame may be an expression, as in the linker's stubs (PLT) and in functions that align their stack.
  */
 #ifndef RBDUMP_UNWIND_H
 #define RBDUMP_UNWIND_H
@@ -39,9 +39,9 @@ struct unwinder *unwinder_create(struct machine_code *code);
 void unwinder_destroy(struct unwinder *unwinder); /* NULL is fine */
 
 /*
- * Replaces the registers of a function with those of its caller. Returns false if the caller cannot be found: there is no
- * rule for the address, a rule is not understood, a word is not in the copy of the stack, or there is no caller. Then the
- * registers are not changed.
+ * Replaces the registers of a function with those of its caller. Returns false if the caller cannot be found: there is
+ * no rule for the address, a rule is not understood, a word is not in the copy of the stack, or there is no caller.
+ * Then the registers are not changed.
  */
 bool unwind_step(struct unwinder *unwinder, struct unwind_registers *registers, const struct unwind_memory *memory);
 

@@ -30,14 +30,14 @@
 #define POLL_MS	    50
 
 /*
- * The least time between two reads of all captures. Otherwise, each message of one of many captures would cost a look at all
- * of them.
+ * The least time between two reads of all captures. Otherwise, each message of one of many captures would cost a look
+ * at all of them.
  */
 #define READ_NS 20000000L
 
 /*
- * How long captures may take to end. A capture that does not end in time is left alone: a read of its target's memory does
- * not return.
+ * How long captures may take to end. A capture that does not end in time is left alone: a read of its target's memory
+ * does not return.
  */
 #define END_NS 5000000000L
 
@@ -409,8 +409,8 @@ static struct error *render(struct recorder *recorder)
 }
 
 /*
- * Waits until the command ends, as a shell does. One more signal ends the wait. If the command does not end soon, says what
- * rbdump waits for.
+ * Waits until the command ends, as a shell does. One more signal ends the wait. If the command does not end soon, says
+ * what rbdump waits for.
  */
 static void wait_for_launched(struct recorder *recorder)
 {
@@ -460,8 +460,8 @@ static struct error *begin_in_kernel(struct recorder *recorder)
 }
 
 /*
- * Decides how to sample, and begins to sample in the kernel if that is wanted: before a command is started, which would run for
- * nothing if that is refused.
+ * Decides how to sample, and begins to sample in the kernel if that is wanted: before a command is started, which would
+ * run for nothing if that is refused.
  */
 static struct error *begin_source(struct recorder *recorder)
 {

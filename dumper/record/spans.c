@@ -8,6 +8,7 @@
 #include "record/stack_nodes.h"
 #include "record/stacks.h"
 #include "record/thread_name.h"
+#include "record/wakers.h"
 #include "ruby/value.h"
 
 /*
@@ -56,6 +57,7 @@ struct spans {
 	uint64_t quiet_ns; /* the time of the last one */
 	size_t tables_max; /* new tables begin when the tables take this much memory */
 	struct stack_nodes *nodes;
+	struct wakers wakers;
 	bool many_to_many; /* a Ruby thread may have a different native thread each time, or none */
 	bool no_memory;
 };
@@ -309,6 +311,14 @@ static void note_thread(struct spans *spans, const struct session *session, stru
 	say_thread(spans, thread);
 }
 
+/* The thread that has ended a wait, as a number of the recording. */
+static uint32_t waker_of(struct spans *spans, const struct observation *seen)
+{
+	if (seen->waker_tid == 0)
+		return 0;
+	return wakers_find(&spans->wakers, encoder_tables(spans->encoder), seen->waker_pid, seen->waker_tid);
+}
+
 static void extend_span(struct spans *spans, struct of_thread *thread, const struct observation *seen)
 {
 	struct profile_span *span = &thread->span;
@@ -316,11 +326,12 @@ static void extend_span(struct spans *spans, struct of_thread *thread, const str
 
 	thread->seen = true;
 
-	if (span->count > 0 && span->state == seen->state && span->node == thread->stack.node &&
+	if (span->count > 0 && span->waker == 0 && span->state == seen->state && span->node == thread->stack.node &&
 	    span->verdict == thread->stack.verdict && span->syscall == seen->syscall &&
 	    span->start_ns + span->weight_ns == start_ns && span->count < UINT32_MAX) {
 		span->count++;
 		span->weight_ns += seen->weight_ns;
+		span->waker = waker_of(spans, seen);
 		return;
 	}
 	end_span(spans, thread);
@@ -332,6 +343,7 @@ static void extend_span(struct spans *spans, struct of_thread *thread, const str
 	    .syscall = (int16_t)seen->syscall,
 	    .state = (uint8_t)seen->state,
 	    .verdict = thread->stack.verdict,
+	    .waker = waker_of(spans, seen),
 	};
 }
 

@@ -9,10 +9,10 @@
 struct encoder {
 	uint32_t process;
 	struct profile *tables;
-	size_t functions, frames, nodes; /* how many of each were already encoded */
-	struct byte_buffer said;	 /* records about the process and its threads */
-	struct byte_buffer spans;	 /* rows */
-	uint64_t *ends_us;		 /* end of each thread's last span */
+	size_t functions, frames, nodes, wakers; /* how many of each were already encoded */
+	struct byte_buffer said;		 /* records about the process and its threads */
+	struct byte_buffer spans;		 /* rows */
+	uint64_t *ends_us;			 /* end of each thread's last span */
 	size_t nr_ends;
 };
 
@@ -111,10 +111,13 @@ void encoder_span(struct encoder *encoder, const struct profile_span *span)
 	bytes_add_number(&encoder->spans, span->thread);
 	bytes_add_number(&encoder->spans, end_us - start_us);
 	bytes_add_number(&encoder->spans, span->count);
-	bytes_add_byte(&encoder->spans, (uint8_t)(span->state | span->verdict << 4));
+	bytes_add_byte(&encoder->spans,
+		       (uint8_t)(span->state | span->verdict << 4 | (span->waker > 0 ? RECORDING_WAKER : 0)));
 	bytes_add_number(&encoder->spans, span->node);
 	if (span->state == SAMPLE_BLOCKED)
 		bytes_add_number(&encoder->spans, (uint64_t)(span->syscall + 1));
+	if (span->waker > 0)
+		bytes_add_number(&encoder->spans, span->waker - 1);
 	*last_us = end_us;
 }
 
@@ -152,6 +155,15 @@ static void say_tables(struct encoder *encoder, struct byte_buffer *ret)
 	}
 	if (payload.length > 0)
 		say(ret, RECORD_NODES, &payload);
+	for (; encoder->wakers < tables->nr_wakers; encoder->wakers++) {
+		const struct profile_waker *waker = &tables->wakers[encoder->wakers];
+
+		bytes_add_number(&payload, encoder->process);
+		bytes_add_number(&payload, (uint64_t)waker->pid);
+		bytes_add_number(&payload, (uint64_t)waker->tid);
+		bytes_add_string(&payload, waker->name);
+		say(ret, RECORD_WAKER, &payload);
+	}
 }
 
 static void take_spans(struct encoder *encoder, struct byte_buffer *ret)
@@ -252,6 +264,7 @@ bool encoder_reset(struct encoder *encoder, uint32_t *stacks, size_t count, bool
 	profile_destroy(encoder->tables);
 	encoder->tables = tables;
 	encoder->functions = encoder->frames = 0;
+	encoder->wakers = 0;
 	encoder->nodes = 1;
 	for (size_t i = 0; i < encoder->nr_ends; i++)
 		encoder->ends_us[i] = 0;

@@ -19,9 +19,9 @@ struct profile_store {
 	struct string_block *blocks;
 	const char **strings; /* all strings; `by_text` has their indexes */
 	size_t nr_strings, strings_capacity;
-	struct index_table by_text, functions, frames, nodes, processes, threads;
+	struct index_table by_text, functions, frames, nodes, processes, threads, wakers;
 	size_t processes_capacity, threads_capacity, functions_capacity, frames_capacity, nodes_capacity,
-	    spans_capacity;
+	    spans_capacity, wakers_capacity;
 	size_t bytes; /* size of all strings */
 };
 
@@ -56,6 +56,7 @@ void profile_destroy(struct profile *profile)
 		index_table_clear(&store->nodes);
 		index_table_clear(&store->processes);
 		index_table_clear(&store->threads);
+		index_table_clear(&store->wakers);
 		free(store);
 	}
 	if (profile) {
@@ -65,6 +66,7 @@ void profile_destroy(struct profile *profile)
 		free(profile->frames);
 		free(profile->nodes);
 		free(profile->spans);
+		free(profile->wakers);
 	}
 	free(profile);
 }
@@ -76,8 +78,9 @@ size_t profile_bytes(const struct profile *profile)
 	return store->bytes + store->strings_capacity * sizeof(*store->strings) +
 	       store->functions_capacity * sizeof(*profile->functions) +
 	       store->frames_capacity * sizeof(*profile->frames) + store->nodes_capacity * sizeof(*profile->nodes) +
-	       store->spans_capacity * sizeof(*profile->spans) +
-	       (store->by_text.size + store->functions.size + store->frames.size + store->nodes.size) *
+	       store->spans_capacity * sizeof(*profile->spans) + store->wakers_capacity * sizeof(*profile->wakers) +
+	       (store->by_text.size + store->functions.size + store->frames.size + store->nodes.size +
+		store->wakers.size) *
 		   sizeof(uint32_t);
 }
 
@@ -170,12 +173,28 @@ static bool same_thread(const void *a, const void *b)
 	return x->process == y->process && x->tid == y->tid && x->name == y->name && x->main == y->main;
 }
 
+static uint64_t hash_waker(const void *item)
+{
+	const struct profile_waker *waker = item;
+	uint64_t hash = hash_mix(hash_begin((uint64_t)waker->pid), (uint64_t)waker->tid);
+
+	return hash_mix(hash, (uint64_t)(uintptr_t)waker->name);
+}
+
+static bool same_waker(const void *a, const void *b)
+{
+	const struct profile_waker *x = a, *y = b;
+
+	return x->pid == y->pid && x->tid == y->tid && x->name == y->name;
+}
+
 static const struct index_items strings = {sizeof(const char *), hash_string, same_string},
 				functions = {sizeof(struct profile_function), hash_function, same_function},
 				frames = {sizeof(struct profile_frame), hash_frame, same_frame},
 				nodes = {sizeof(struct profile_node), hash_node, same_node},
 				processes = {sizeof(struct profile_process), hash_process, same_process},
-				threads = {sizeof(struct profile_thread), hash_thread, same_thread};
+				threads = {sizeof(struct profile_thread), hash_thread, same_thread},
+				wakers = {sizeof(struct profile_waker), hash_waker, same_waker};
 
 /* Makes room for one more element of an array, whose indices are of 32 bits. */
 #define room_for(array, count, capacity) ((count) < UINT32_MAX - 1 && array_make_room(array, capacity, (count) + 1))
@@ -237,6 +256,22 @@ uint32_t profile_add_function(struct profile *profile, const struct profile_func
 	if (*slot == 0) {
 		profile->functions[profile->nr_functions] = *function;
 		index_table_enter(&store->functions, slot, (uint32_t)profile->nr_functions++);
+	}
+	return *slot - 1;
+}
+
+uint32_t profile_add_waker(struct profile *profile, const struct profile_waker *waker)
+{
+	struct profile_store *store = profile->store;
+	uint32_t *slot;
+
+	if (!index_table_make_room(&store->wakers, &wakers, profile->wakers) ||
+	    !room_for(profile->wakers, profile->nr_wakers, store->wakers_capacity))
+		return UINT32_MAX;
+	slot = index_table_slot(&store->wakers, &wakers, profile->wakers, waker);
+	if (*slot == 0) {
+		profile->wakers[profile->nr_wakers] = *waker;
+		index_table_enter(&store->wakers, slot, (uint32_t)profile->nr_wakers++);
 	}
 	return *slot - 1;
 }

@@ -87,6 +87,12 @@ struct profile_node {
 	uint32_t frame;
 };
 
+/* A thread that has woken others. */
+struct profile_waker {
+	pid_t pid, tid;
+	const char *name; /* the name of the process in the kernel (comm); NULL if not known */
+};
+
 /* Consecutive samples in which a thread had the same stack and state. */
 struct profile_span {
 	uint64_t start_ns;  /* the start of the time that the span covers */
@@ -97,6 +103,11 @@ struct profile_span {
 	int16_t syscall;    /* for SAMPLE_BLOCKED: number of the system call; -1 if not known */
 	uint8_t state;	    /* enum sample_state */
 	uint8_t verdict;    /* enum verdict */
+	/*
+	 * The thread that has ended the wait: its index + 1. 0 if the wait goes on, if no thread has ended it (an interrupt
+	 * has), if that is not known, or if the thread did not wait.
+	 */
+	uint32_t waker;
 };
 
 struct profile {
@@ -112,8 +123,9 @@ struct profile {
 	struct profile_function *functions;
 	struct profile_frame *frames;
 	struct profile_node *nodes;
+	struct profile_waker *wakers;
 	struct profile_span *spans; /* the spans of each thread are sorted by start_ns, and do not overlap */
-	size_t nr_processes, nr_threads, nr_functions, nr_frames, nr_nodes, nr_spans;
+	size_t nr_processes, nr_threads, nr_functions, nr_frames, nr_nodes, nr_wakers, nr_spans;
 	struct profile_counts counts; /* of all processes */
 
 	struct profile_store *store; /* owns the memory of all members above */
@@ -138,6 +150,12 @@ const char *profile_string(struct profile *profile, const char *text);
 uint32_t profile_add_function(struct profile *profile, const struct profile_function *function);
 uint32_t profile_add_frame(struct profile *profile, uint32_t function, int64_t line);
 uint32_t profile_add_node(struct profile *profile, uint32_t parent, uint32_t frame);
+
+/*
+ * Adds a waker if there is no equal one yet. Returns its index; UINT32_MAX if out of memory. The name must come from
+ * profile_string().
+ */
+uint32_t profile_add_waker(struct profile *profile, const struct profile_waker *waker);
 
 /*
  * The next three functions always add an element. If out of memory, profile_add_span() returns false. The other two

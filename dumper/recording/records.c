@@ -15,7 +15,7 @@
 #define RATE_MAX    1e9
 
 /*
- * The index in the profile of each function, frame, node or thread that a process of the recording refers to by
+ * The index in the profile of each function, frame, node, thread or waker that a process of the recording refers to by
  * number.
  */
 struct index_map {
@@ -26,7 +26,7 @@ struct index_map {
 struct process_map {
 	uint32_t process;    /* index in the profile */
 	uint64_t generation; /* unique for each process, and for each reset of it */
-	struct index_map functions, frames, nodes, threads;
+	struct index_map functions, frames, nodes, threads, wakers;
 	uint64_t *ends_us; /* end of each thread's last span */
 	struct profile_counts counts;
 };
@@ -313,6 +313,18 @@ static void read_nodes(struct record_reader *reader, struct byte_cursor *cursor)
 	}
 }
 
+static void read_waker(struct record_reader *reader, struct byte_cursor *cursor)
+{
+	struct process_map *map = next_process(reader, cursor);
+	struct profile_waker waker = {0};
+
+	waker.pid = (pid_t)bytes_number(cursor);
+	waker.tid = (pid_t)bytes_number(cursor);
+	waker.name = next_string(reader, cursor);
+	if (map && !cursor->failed)
+		map_add(reader, &map->wakers, profile_add_waker(reader->profile, &waker));
+}
+
 static void read_span(struct record_reader *reader, struct byte_cursor *cursor, struct process_map *map)
 {
 	struct profile_span span = {.syscall = -1};
@@ -320,14 +332,21 @@ static void read_span(struct record_reader *reader, struct byte_cursor *cursor, 
 	uint64_t thread = bytes_number(cursor), weight_us = bytes_number(cursor), count = bytes_number(cursor), node,
 		 start_us;
 	uint8_t state = bytes_byte(cursor);
+	const bool woken = state & RECORDING_WAKER;
 
 	node = bytes_number(cursor);
 	span.state = state & 0xf;
-	span.verdict = state >> 4;
+	span.verdict = (uint8_t)(state & ~RECORDING_WAKER) >> 4;
 	if (span.state == SAMPLE_BLOCKED) {
 		uint64_t number = bytes_number(cursor);
 
 		span.syscall = number == 0 || number > INT16_MAX ? -1 : (int16_t)(number - 1);
+	}
+	if (woken) {
+		uint64_t waker = bytes_number(cursor);
+
+		cursor->failed |= waker >= map->wakers.count;
+		span.waker = cursor->failed ? 0 : map->wakers.of[waker] + 1;
 	}
 	if (cursor->failed || thread >= map->threads.count || node >= map->nodes.count || span.state >= SAMPLE_STATES ||
 	    span.verdict > VERDICT_UNREADABLE || count == 0 || count > UINT32_MAX) {
@@ -362,7 +381,7 @@ static void read_reset(struct record_reader *reader, struct byte_cursor *cursor)
 
 	if (!map)
 		return;
-	map->functions.count = map->frames.count = map->threads.count = 0;
+	map->functions.count = map->frames.count = map->threads.count = map->wakers.count = 0;
 	map->nodes.count = 1;
 	map->generation = ++reader->generations;
 }
@@ -484,6 +503,9 @@ static void read_record(struct record_reader *reader, uint8_t record, struct byt
 	case RECORD_NODES:
 		read_nodes(reader, cursor);
 		break;
+	case RECORD_WAKER:
+		read_waker(reader, cursor);
+		break;
 	case RECORD_SPANS:
 		read_spans(reader, cursor);
 		break;
@@ -547,6 +569,7 @@ void record_reader_clear(struct record_reader *reader)
 		free(map->frames.of);
 		free(map->nodes.of);
 		free(map->threads.of);
+		free(map->wakers.of);
 		free(map->ends_us);
 		free(map);
 	}

@@ -151,6 +151,19 @@ static void write_tables(struct json_stream *json, const struct profile *profile
 	json_stream_end_array(json);
 }
 
+static void write_wakers(struct json_stream *json, const struct profile *profile)
+{
+	json_stream_array(json, "wakers");
+	for (size_t i = 0; i < profile->nr_wakers; i++) {
+		json_stream_object(json, NULL);
+		json_stream_integer(json, "pid", profile->wakers[i].pid);
+		json_stream_integer(json, "tid", profile->wakers[i].tid);
+		json_stream_string(json, "command", profile->wakers[i].name);
+		json_stream_end_object(json);
+	}
+	json_stream_end_array(json);
+}
+
 static void write_spans(struct json_stream *json, const struct profile *profile)
 {
 	json_stream_array(json, "runs");
@@ -167,6 +180,7 @@ static void write_spans(struct json_stream *json, const struct profile *profile)
 				   span->state == SAMPLE_BLOCKED ? profile_syscall_name(span->syscall) : NULL);
 		integer_or_null(json, "stack", span->node != 0, (int64_t)span->node - 1);
 		json_stream_string(json, "verdict", validate_verdict_name((enum verdict)span->verdict));
+		integer_or_null(json, "waker", span->waker != 0, (int64_t)span->waker - 1);
 		json_stream_end_object(json);
 	}
 	json_stream_end_array(json);
@@ -189,6 +203,7 @@ bool format_json(const struct profile *profile, const struct format_options *opt
 	write_processes(&json, profile);
 	write_threads(&json, profile);
 	write_tables(&json, profile);
+	write_wakers(&json, profile);
 	write_spans(&json, profile);
 	json_stream_end_object(&json);
 	putc('\n', stream);

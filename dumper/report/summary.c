@@ -5,6 +5,8 @@
 #include "base/text.h"
 #include "report/flat.h"
 #include "report/format.h"
+#include "report/thread_spans.h"
+#include "report/wakes.h"
 
 /* The number of rows in a table. */
 #define ROWS 30u
@@ -226,6 +228,51 @@ static bool write_changes(const struct profile *profile, const struct profile *b
 	return written;
 }
 
+/* ---- who has woken whom */
+
+static void write_waker(const struct profile *profile, const struct profile_waker *waker, FILE *stream)
+{
+	const uint32_t thread = wakes_thread_of(profile, waker);
+	struct text text = {0};
+
+	if (thread != UINT32_MAX)
+		thread_spans_add_title(profile, &profile->threads[thread], &text);
+	else if (waker->name)
+		text_format(&text, "%s %d", waker->name, waker->pid);
+	else
+		text_format(&text, "process %d", waker->pid);
+	if (text.data)
+		text_print(text.data, stream);
+	text_clear(&text);
+}
+
+static bool write_wakes(const struct profile *profile, FILE *stream)
+{
+	struct wakes wakes;
+
+	if (!wakes_collect(profile, &wakes))
+		return false;
+	if (wakes.count > 0)
+		fputs("\n   waited       times  thread, and who has woken it\n", stream);
+	for (size_t i = 0; i < wakes.count && i < ROWS; i++) {
+		const struct wake *wake = &wakes.of[i];
+		struct text text = {0};
+
+		fprintf(stream, "%9.3f s %9" PRIu64 "  ", seconds(wake->waited_ns), wake->count);
+		thread_spans_add_title(profile, &profile->threads[wake->thread], &text);
+		if (text.data)
+			text_print(text.data, stream);
+		text_clear(&text);
+		fputs(" <- ", stream);
+		write_waker(profile, &profile->wakers[wake->waker], stream);
+		fputc('\n', stream);
+	}
+	if (wakes.count > ROWS)
+		fprintf(stream, "and %zu more\n", wakes.count - ROWS);
+	wakes_clear(&wakes);
+	return true;
+}
+
 bool format_summary(const struct profile *profile, const struct format_options *options, FILE *stream)
 {
 	uint64_t whole = weight_of(profile);
@@ -242,5 +289,5 @@ bool format_summary(const struct profile *profile, const struct format_options *
 		return false;
 	write_rows(profile, &flat, whole, true, stream);
 	flat_clear(&flat);
-	return true;
+	return write_wakes(profile, stream);
 }

@@ -212,7 +212,8 @@ static void take_switch(struct kernel_stream *stream, const struct kernel_switch
 	if (!follow)
 		return;
 	if (record->head.kind == KERNEL_IN) {
-		time_line_in(&follow->line, record->head.time_ns, record->woken_ns);
+		time_line_in(&follow->line, record->head.time_ns, record->woken_ns,
+			     (struct time_waker){.pid = (pid_t)record->waker_pid, .tid = (pid_t)record->waker_tid});
 		return;
 	}
 	state = kernel_process_state(stream->session->ruby.layout, follow->thread.address, record, &syscall);
@@ -381,6 +382,8 @@ static const struct observation *next_piece(struct kernel_stream *stream)
 		stream->seen.weight_ns = stream->seen.time_ns - since_origin(stream, piece->start_ns);
 		stream->seen.state = piece->state;
 		stream->seen.syscall = piece->syscall;
+		stream->seen.waker_pid = piece->waker.pid;
+		stream->seen.waker_tid = piece->waker.tid;
 		stream->seen.of_kept = !piece->lost;
 		stream->seen.lost = piece->lost;
 		stream->seen.kept = piece->slot;

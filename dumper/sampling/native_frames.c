@@ -299,9 +299,9 @@ static bool take_functions(struct native_frames *frames, struct unwind_registers
 }
 
 /*
- * Leaves out the functions outside of the one that implements a method in C. If that has left its frame to another function,
- * leaves out those from the first one on that is known to call methods in C, unless it is the innermost one, which is about to do
- * so.
+ * Leaves out the functions outside of the one that implements a method in C. If that has left its frame to another
+ * function, leaves out those from the first one on that is known to call methods in C, unless it is the innermost one,
+ * which is about to do so.
  */
 static void end_at_method(struct native_frames *frames, const struct innermost *innermost, size_t first, bool reached,
 			  struct native_stack *ret)

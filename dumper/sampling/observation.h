@@ -22,7 +22,9 @@ struct observation {
 	bool main;
 	enum sample_state state;
 	int syscall; /* for SAMPLE_BLOCKED: the number of the system call; -1: none, or not known */
-	bool same;   /* the stack is the same as in the thread's previous observation, so `sample` is NULL */
+	/* The thread that has ended the thread's wait, by its ids in rbdump's pid namespace; 0: none, or not known. */
+	pid_t waker_pid, waker_tid;
+	bool same; /* the stack is the same as in the thread's previous observation, so `sample` is NULL */
 	/*
 	 * NULL if `same` is set, or if `stack` is a cache hit. If `gone` or `no_stack` is set in the sample, the sample
 	 * has no stack.

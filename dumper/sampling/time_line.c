@@ -121,7 +121,7 @@ void time_line_clock(struct time_line *line, uint64_t time_ns, uint32_t slot, en
 {
 	/* If it was not on a CPU by what is known, a record was lost. */
 	if (!line->on_cpu)
-		time_line_in(line, time_ns, 0);
+		time_line_in(line, time_ns, 0, (struct time_waker){0});
 	add_piece(line, time_ns, (struct time_piece){.state = state, .syscall = -1, .slot = slot, .of_clock = true});
 	add_choice(line, &line->clocks, &(struct time_choice){.at_ns = time_ns, .slot = slot, .state = state});
 }
@@ -194,12 +194,14 @@ static void note_wait(struct time_line *line, uint64_t end_ns)
 	line->slot = TIME_NONE;
 }
 
-void time_line_in(struct time_line *line, uint64_t time_ns, uint64_t woken_ns)
+void time_line_in(struct time_line *line, uint64_t time_ns, uint64_t woken_ns, struct time_waker waker)
 {
 	const uint64_t woke_ns = woken_ns > line->began_ns && woken_ns < time_ns ? woken_ns : time_ns;
 
 	if (!line->on_cpu && line->state != SAMPLE_RUNNABLE) {
 		lay(line, woke_ns);
+		if (line->nr_pieces > 0 && !line->pieces[line->nr_pieces - 1].of_clock)
+			line->pieces[line->nr_pieces - 1].waker = waker;
 		/* It could run, with the stack of the wait. */
 		add_piece(line, time_ns,
 			  (struct time_piece){.state = SAMPLE_RUNNABLE,
@@ -233,7 +235,7 @@ void time_line_correct(struct time_line *line, uint64_t time_ns, enum sample_sta
 	if (line->on_cpu)
 		time_line_out(line, time_ns, state, syscall, TIME_NONE);
 	else
-		time_line_in(line, time_ns, 0);
+		time_line_in(line, time_ns, 0, (struct time_waker){0});
 }
 
 bool time_line_lacks_stack(const struct time_line *line, uint64_t since_ns)

@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "check/sample_state.h"
 
@@ -58,16 +59,22 @@ uint32_t time_slots_take(struct time_slots *slots);
 uint32_t time_slots_hold(struct time_slots *slots, uint32_t slot);
 void time_slots_release(struct time_slots *slots, uint32_t slot);
 
+/* The thread that has ended a wait of another thread, by its ids in rbdump's pid namespace. */
+struct time_waker {
+	pid_t pid, tid; /* 0: the wait is not over, an interrupt has ended it, or it is not known which thread */
+};
+
 /* A piece of a time line. */
 struct time_piece {
 	uint64_t start_ns, end_ns;
 	enum sample_state state;
 	int syscall;
-	uint64_t wait_ns; /* for a wait: how long the wait had lasted at the end of the piece */
-	uint32_t slot;	  /* the stack of the piece; TIME_NONE if the piece has no stack */
-	bool lost;	  /* records were lost: the piece has no stack, and its state may be wrong */
-	bool of_clock;	  /* the thread did not wait: it was on a CPU, or was ready to run */
-	bool after_wait;  /* the thread was ready to run, after the wait in the previous piece */
+	uint64_t wait_ns;	 /* for a wait: how long the wait had lasted at the end of the piece */
+	uint32_t slot;		 /* the stack of the piece; TIME_NONE if the piece has no stack */
+	bool lost;		 /* records were lost: the piece has no stack, and its state may be wrong */
+	bool of_clock;		 /* the thread did not wait: it was on a CPU, or was ready to run */
+	struct time_waker waker; /* the thread that woke this thread at the end of the piece */
+	bool after_wait;	 /* the thread was ready to run, after the wait in the previous piece */
 };
 
 /* A stack that can be given to pieces without a stack. */
@@ -133,7 +140,7 @@ void time_line_out(struct time_line *line, uint64_t time_ns, enum sample_state s
  * Notes that the thread was given a CPU. `woken_ns`: when the thread was woken; 0 if that time is not known, or if the
  * thread had been preempted and so did not wait.
  */
-void time_line_in(struct time_line *line, uint64_t time_ns, uint64_t woken_ns);
+void time_line_in(struct time_line *line, uint64_t time_ns, uint64_t woken_ns, struct time_waker waker);
 
 /*
  * Whether the thread is in a wait that has no stack and began before `since_ns`. The function time_line_found() gives

@@ -6,8 +6,9 @@
  * to. But a core contains the first page of each program and library. The omitted memory is read from the file that was
  * mapped, if this system has that file. The build-id shows whether a file on this system is the file that was mapped
  * (core_files.h). If the core does not have the build-id, the first page of the file is compared with the first page of
- * the mapped file in the core. The user can give the path of an executable. If this executable matches no mapped file,
- * rbdump uses it only with `force`. If a file's program headers say that a page is writable, the page is never read
+ * the mapped file in the core. The user can give the path of the executable (`rbdump --core CORE EXECUTABLE`). If this
+ * executable matches no mapped file, rbdump uses it only with `force`. If a file's program headers say that a page is
+ * writable, the page is never read
  * from the file.
  *
  * Any value in a core may be wrong. Each value is checked when it is read, and ignored if it is impossible.

@@ -84,7 +84,7 @@ static void check_functions(const struct profile *profile)
 	for (size_t i = 0; i < profile->nr_functions; i++) {
 		const struct profile_function *function = &profile->functions[i];
 
-		REQUIRE(function->kind <= PROFILE_MARK);
+		REQUIRE(function->kind <= PROFILE_NATIVE);
 		check_text(function->name, false);
 		check_text(function->label, false);
 		check_text(function->path, true);

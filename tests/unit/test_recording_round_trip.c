@@ -96,6 +96,8 @@ static struct profile_process process_of(size_t number)
 	    .ruby_version = number == 2 ? NULL : "3.4.5",
 	    .ruby_description = number == 2 ? NULL : "ruby 3.4.5 (2025-07-16 revision 20cda200d3) [x86_64-linux]",
 	    .layout_releases = number == 1 ? "3.4.0 3.4.4" : NULL,
+	    .mode = number == 1 ? "paused" : NULL,
+	    .cgroup = number == 2 ? "/system.slice" : NULL,
 	    .begin_ns = 7000 * number,
 	};
 }
@@ -109,6 +111,28 @@ static struct profile_thread thread_of(size_t process, size_t number)
 	    .main = number == 0,
 	    .ractor = number + 1,
 	};
+}
+
+/* Adds the waker of a span; 0: it has none. */
+static uint32_t add_waker(struct profile *tables, size_t number)
+{
+	const struct profile_waker waker = {
+	    .pid = (pid_t)(1 + number),
+	    .tid = (pid_t)(7 * number),
+	    .name = number % 2 == 0 ? NULL : profile_string(tables, names[number % NAMES]),
+	};
+
+	return number % 3 == 0 ? 0 : profile_add_waker(tables, &waker) + 1;
+}
+
+static void assert_same_waker(const struct profile *a, uint32_t x, const struct profile *b, uint32_t y)
+{
+	assert_int_equal(x != 0, y != 0);
+	if (x == 0)
+		return;
+	assert_int_equal(a->wakers[x - 1].pid, b->wakers[y - 1].pid);
+	assert_int_equal(a->wakers[x - 1].tid, b->wakers[y - 1].tid);
+	assert_same_text(a->wakers[x - 1].name, b->wakers[y - 1].name);
 }
 
 static const struct profile_counts some_counts = {
@@ -127,8 +151,10 @@ static void expect(struct expected *expected, struct encoder *encoder, const str
 	struct profile_span given = *span;
 
 	given.node = add_stack(encoder_tables(encoder), name, depth, kind);
+	given.waker = add_waker(encoder_tables(encoder), name);
 	encoder_span(encoder, &given);
 	expected->spans[expected->count] = *span;
+	expected->spans[expected->count].waker = add_waker(expected->tables, name);
 	expected->spans[expected->count++].node = add_stack(expected->tables, name, depth, kind);
 }
 
@@ -169,7 +195,7 @@ static void record(struct recording_writer *writer, struct expected *expected)
 			if (span.state == SAMPLE_BLOCKED && round % 4 != 1)
 				span.syscall = (int16_t)(round * 10);
 			expect(expected, encoders[i], &span, round % 11 + i, (int)(round % 5),
-			       (enum profile_kind)(round % 3));
+			       (enum profile_kind)(round % 4));
 			expected->spans[expected->count - 1].thread = (uint32_t)i * THREADS + thread;
 			if (round == 12 && i == 1) {
 				/* What goes on, and who the threads are, is said anew. */
@@ -242,6 +268,8 @@ static void assert_process(const struct profile_process *process, const struct p
 	assert_same_text(process->ruby_version, expected->ruby_version);
 	assert_same_text(process->ruby_description, expected->ruby_description);
 	assert_same_text(process->layout_releases, expected->layout_releases);
+	assert_same_text(process->mode, expected->mode);
+	assert_same_text(process->cgroup, expected->cgroup);
 	assert_true(process->begin_ns == expected->begin_ns);
 	assert_memory_equal(&process->counts, &some_counts, sizeof(some_counts));
 }
@@ -261,6 +289,7 @@ static void assert_expected(const struct profile *profile, struct expected *expe
 		assert_int_equal(span->verdict, given->verdict);
 		assert_int_equal(span->syscall, given->syscall);
 		assert_same_stack(profile, span->node, expected->tables, given->node);
+		assert_same_waker(profile, span->waker, expected->tables, given->waker);
 	}
 	assert_int_equal(profile->nr_spans, expected->count);
 }

@@ -63,9 +63,9 @@ static void test_states(void **state)
 	wait = time_slots_take(&slots);
 	time_line_clock(&line, 105 * MS, clock, SAMPLE_CPU);
 	time_line_out(&line, 110 * MS, SAMPLE_RUNNABLE, -1, TIME_NONE);
-	time_line_in(&line, 112 * MS, 0);
+	time_line_in(&line, 112 * MS, 0, (struct time_waker){0});
 	time_line_out(&line, 113 * MS, SAMPLE_BLOCKED, 7, wait);
-	time_line_in(&line, 140 * MS, 137 * MS);
+	time_line_in(&line, 140 * MS, 137 * MS, (struct time_waker){0});
 	resolve(&line, 150 * MS);
 	assert_int_equal(time_of(&line, SAMPLE_CPU, clock), 21 * MS);
 	assert_int_equal(time_of(&line, SAMPLE_RUNNABLE, clock), 2 * MS);
@@ -89,7 +89,7 @@ static void test_wait_that_is_not_over(void **state)
 	assert_int_equal(line.nr_pieces, 1);
 	assert_int_equal(time_of(&line, SAMPLE_SLEEPING, 0), 200 * MS);
 	time_line_taken(&line);
-	time_line_in(&line, 400 * MS, 0);
+	time_line_in(&line, 400 * MS, 0, (struct time_waker){0});
 	assert_int_equal(line.nr_pieces, 1);
 	assert_int_equal(line.pieces[0].start_ns, 300 * MS);
 	assert_int_equal(line.pieces[0].slot, 0);
@@ -120,7 +120,7 @@ static void test_waits_by_chance(void **state)
 			      random >> 33 < (1u << 31) / 25 ? time_slots_hold(&slots, slot[which]) : TIME_NONE);
 		at_ns += length;
 		all[which] += length;
-		time_line_in(&line, at_ns, 0);
+		time_line_in(&line, at_ns, 0, (struct time_waker){0});
 		if (at_ns - taken_ns < 200 * MS)
 			continue;
 		taken_ns = at_ns;
@@ -150,9 +150,9 @@ static void test_neighbours(void **state)
 	begin(&line, SAMPLE_CPU);
 	wait = time_slots_take(&slots);
 	time_line_out(&line, 101 * MS, SAMPLE_BLOCKED, 3, wait);
-	time_line_in(&line, 105 * MS, 103 * MS);
+	time_line_in(&line, 105 * MS, 103 * MS, (struct time_waker){0});
 	time_line_out(&line, 106 * MS, SAMPLE_BLOCKED, 3, TIME_NONE);
-	time_line_in(&line, 110 * MS, 108 * MS);
+	time_line_in(&line, 110 * MS, 108 * MS, (struct time_waker){0});
 	resolve(&line, 110 * MS);
 	assert_int_equal(time_of(&line, SAMPLE_CPU, wait), 2 * MS);
 	assert_int_equal(time_of(&line, SAMPLE_BLOCKED, wait), 4 * MS);
@@ -172,9 +172,9 @@ static void test_pieces_without_a_sample(void **state)
 	second = time_slots_take(&slots);
 	time_line_clock(&line, 101 * MS, first, SAMPLE_GC);
 	time_line_out(&line, 102 * MS, SAMPLE_SLEEPING, -1, TIME_NONE);
-	time_line_in(&line, 110 * MS, 0);
+	time_line_in(&line, 110 * MS, 0, (struct time_waker){0});
 	time_line_out(&line, 111 * MS, SAMPLE_SLEEPING, -1, TIME_NONE);
-	time_line_in(&line, 150 * MS, 0);
+	time_line_in(&line, 150 * MS, 0, (struct time_waker){0});
 	time_line_clock(&line, 152 * MS, second, SAMPLE_CPU);
 	resolve(&line, 153 * MS);
 	assert_int_equal(time_of(&line, SAMPLE_GC, first), 3 * MS);
@@ -199,7 +199,7 @@ static void test_lost_records(void **state)
 	(void)state;
 	begin(&line, SAMPLE_CPU);
 	clock = time_slots_take(&slots);
-	time_line_in(&line, 105 * MS, 0);
+	time_line_in(&line, 105 * MS, 0, (struct time_waker){0});
 	time_line_out(&line, 110 * MS, SAMPLE_BLOCKED, 0, TIME_NONE);
 	time_line_clock(&line, 120 * MS, clock, SAMPLE_CPU);
 	time_line_until(&line, 124 * MS);
@@ -228,7 +228,7 @@ static void test_lost_time(void **state)
 	time_line_lose(&line, 125 * MS);
 	time_line_out(&line, 125 * MS, SAMPLE_BLOCKED, 0, wait);
 	time_line_lose(&line, 145 * MS);
-	time_line_in(&line, 145 * MS, 0);
+	time_line_in(&line, 145 * MS, 0, (struct time_waker){0});
 	time_line_out(&line, 150 * MS, SAMPLE_BLOCKED, 0, TIME_NONE);
 	resolve(&line, 160 * MS);
 	for (size_t i = 0; i < line.nr_pieces; i++)
