@@ -2,7 +2,7 @@
 """
 What sampling in the kernel costs: the kernel, the program that is sampled, and rbdump.
 
-    bench/kernel.py [--ruby ID] [--frames 100,1000] [--rates 100,1000,10000] [--turns 8] [--seconds 3]
+    bench/kernel.py [--ruby ID] [--frames 100,1000] [--rates 100,1000,10000] [--turns 8] [--seconds 3] [--native]
 
 A program (bench/loop.rb) calls a method again and again, so many control frames deep. By turns it is not recorded, or
 recorded with `rbdump record --mode kernel`, or another Ruby that waits is recorded so. In the last case, rbdump's program in the kernel
@@ -67,10 +67,10 @@ class Loop:
 
 
 @contextlib.contextmanager
-def recorded(pid, rate, folder):
+def recorded(pid, rate, folder, more=()):
     """Records a process. Yields a function that gives the CPU time of all of rbdump so far, in seconds."""
     rbdump = subprocess.Popen(
-        [RBDUMP, "record", "-p", str(pid), "-r", str(rate), "--mode", "kernel", "--max-cpu", "100", "-o", folder / "raw"],
+        [RBDUMP, "record", "-p", str(pid), "-r", str(rate), "--mode", "kernel", "--max-cpu", "100", "-o", folder / "raw", *more],
         stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     while not runs():
@@ -136,11 +136,12 @@ def measure(ruby, frames, rate, options, folder):
     other = subprocess.Popen([ruby.path, "--disable-gems", "-e", "$stdout.sync = true; puts :ready; sleep"], stdout=subprocess.PIPE)
     assert other.stdout.readline() == b"ready\n"
     ratios, costs = {"empty": [], "recorded": []}, []
+    more = ["--native"] if options.native else []
     try:
         for _ in range(options.turns):
             alone = loop.speed(options.seconds)
             for name, pid in (("empty", other.pid), ("recorded", loop.process.pid)):
-                with recorded(pid, rate, folder) as used:
+                with recorded(pid, rate, folder, more) as used:
                     time.sleep(SETTLED)
                     before = used()
                     speed = loop.speed(options.seconds)
@@ -150,7 +151,7 @@ def measure(ruby, frames, rate, options, folder):
                 after = loop.speed(options.seconds)
                 ratios[name].append(speed / ((alone + after) / 2))
                 alone = after
-        with statistics_on(), recorded(loop.process.pid, rate, folder):
+        with statistics_on(), recorded(loop.process.pid, rate, folder, more):
             time.sleep(SETTLED)
             times = run_times(options.seconds)
     finally:
@@ -172,6 +173,7 @@ def main():
     parser.add_argument("--rates", default="100,1000,10000")
     parser.add_argument("--turns", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--native", action="store_true", help="also record native frames")
     options = parser.parse_args()
     rubies = [ruby for ruby in find_rubies() if re.fullmatch(options.ruby, ruby.id)]
     if not rubies:

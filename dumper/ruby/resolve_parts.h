@@ -41,8 +41,8 @@ struct kept {
 	uint64_t checked_ns;	  /* when the names were last confirmed */
 	bool is_wanted;		  /* memory_want() was called for the pages of the entry */
 	bool is_new;		  /* the entry, or a line of the entry, was read for the current stack */
-	bool is_same;		  /* the entry was first read before the moment of the stack, and is unchanged */
-	bool is_late;		  /* the entry was first read after the moment of the stack, and is unchanged */
+	bool is_same;		  /* the entry was first read before the stack was copied, and has not changed since */
+	bool is_late;		  /* the entry was first read after the stack was copied, and has not changed since */
 	bool is_renewed;	  /* the names were read again; the names and the objects are the same as before */
 	struct line *lines;	  /* the lines that were looked up */
 	size_t nr_lines, lines_capacity;
