@@ -105,7 +105,8 @@ static void test_functions(void **state)
 {
 	(void)state;
 	assert_true(takes(RECORD_FUNCTION, "nbissss", N(0), PROFILE_MARK, INT64_MIN, "", "", "", ""));
-	assert_false(takes(RECORD_FUNCTION, "nbissss", N(0), PROFILE_MARK + 1, I(1), "m", "m", "a.rb", "/a.rb"));
+	assert_true(takes(RECORD_FUNCTION, "nbissss", N(0), PROFILE_NATIVE, I(0), "m", "m", "a.so", NULL));
+	assert_false(takes(RECORD_FUNCTION, "nbissss", N(0), PROFILE_NATIVE + 1, I(1), "m", "m", "a.rb", "/a.rb"));
 	assert_false(takes(RECORD_FUNCTION, "nbissss", N(0), 0xff, I(1), "m", "m", "a.rb", "/a.rb"));
 	assert_false(takes(RECORD_FUNCTION, "nbissss", N(0), PROFILE_RUBY, I(1), NULL, "m", "a.rb", "/a.rb"));
 	assert_false(takes(RECORD_FUNCTION, "nbissss", N(0), PROFILE_RUBY, I(1), "m", NULL, "a.rb", "/a.rb"));
@@ -144,6 +145,10 @@ static void test_spans(void **state)
 	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), UINT64_C(1) << 32, 0, N(0)));
 	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), SAMPLE_STATES, N(0)));
 	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), 0x40, N(0)));
+	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), 0x80, N(0)));
+	/* There is no such waker. */
+	assert_false(takes(RECORD_SPANS, "ninnnbnn", N(0), I(0), N(1), N(5), N(1), 0x40, N(0), N(0)));
+	assert_false(takes(RECORD_SPANS, "ninnnbnn", N(0), I(0), N(1), N(5), N(1), 0x40, N(0), UINT64_MAX));
 	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), 0, N(3)));
 	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), 0, UINT64_MAX));
 	assert_false(takes(RECORD_SPANS, "ninnnb", N(0), I(0), N(1), N(5), N(1), 0));
@@ -162,6 +167,15 @@ static void test_spans(void **state)
 	/* The end of one that was refused is no beginning for the next. */
 	assert_false(takes(RECORD_SPANS, "ninnnbninnnbn", N(0), I(0), N(0), time_max, N(1), 0, N(0), I(1), N(0),
 			   time_max, N(1), 0, N(0)));
+}
+
+static void test_wakers(void **state)
+{
+	(void)state;
+	assert_true(takes(RECORD_WAKER, "nnns", N(0), N(5), N(6), "ruby"));
+	assert_true(takes(RECORD_WAKER, "nnns", N(0), UINT64_MAX, UINT64_MAX, NULL));
+	assert_false(takes(RECORD_WAKER, "nnn", N(0), N(5), N(6)));
+	assert_false(takes(RECORD_WAKER, "nnns", N(7), N(5), N(6), "ruby"));
 }
 
 static void test_ends(void **state)
@@ -379,6 +393,7 @@ int main(void)
 	    cmocka_unit_test(test_functions),
 	    cmocka_unit_test(test_frames_and_nodes),
 	    cmocka_unit_test(test_spans),
+	    cmocka_unit_test(test_wakers),
 	    cmocka_unit_test(test_ends),
 	    cmocka_unit_test(test_reset),
 	    cmocka_unit_test(test_bytes_of_strings),
