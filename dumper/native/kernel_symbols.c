@@ -80,7 +80,7 @@ struct error *kernel_symbols_read(const char *path, struct kernel_symbols **ret)
 		error = error_create(EXIT_FAILED, "%s cannot be read: %s", path, strerror(errno));
 	else if (!read_lines(symbols, file))
 		error = error_no_memory();
-	else if (symbols->count == 0)
+	else if (!symbols->of)
 		error =
 		    error_create(EXIT_NO_PERMISSION,
 				 "the kernel hides the addresses of its functions (kernel.kptr_restrict); run rbdump "
@@ -91,7 +91,8 @@ struct error *kernel_symbols_read(const char *path, struct kernel_symbols **ret)
 		kernel_symbols_destroy(symbols);
 		return error;
 	}
-	qsort(symbols->of, symbols->count, sizeof(*symbols->of), by_start);
+	if (symbols->of)
+		qsort(symbols->of, symbols->count, sizeof(*symbols->of), by_start);
 	*ret = symbols;
 	return NULL;
 }

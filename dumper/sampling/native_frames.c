@@ -172,42 +172,41 @@ static uint64_t function_of(struct native_frames *frames, uint64_t method)
 }
 
 /* Finds the function that interprets code, by the code of a frame. */
-static void find_loop(struct native_frames *frames, const struct stack *walked)
+static void find_loop(struct native_frames *frames, const struct frame *frame, const struct frame *end)
 {
 	struct machine_function function;
 	uint64_t instruction;
 
-	for (size_t i = 0; i < walked->nr_frames && frames->loop.count == 0 && frames->tries < TRIES; i++) {
-		if (walked->frames[i].kind != FRAME_RUBY)
-			continue;
-		frames->tries++;
-		instruction = read_now(frames, first_instruction, walked->frames[i].iseq);
-		if (!is_in_ruby(frames, instruction))
-			return;
-		function = machine_code_function(frames->code, instruction);
-		if (function.kind == MACHINE_CODE_OF_FILE && function.start != 0)
-			add(&frames->loop, OF_INTERPRETER, function.start);
+	while (frame < end && frame->kind != FRAME_RUBY)
+		frame++;
+	if (frame == end || frames->loop.count > 0 || frames->tries == TRIES)
 		return;
-	}
+	frames->tries++;
+	instruction = read_now(frames, first_instruction, frame->iseq);
+	if (!is_in_ruby(frames, instruction))
+		return;
+	function = machine_code_function(frames->code, instruction);
+	if (function.kind == MACHINE_CODE_OF_FILE && function.start != 0)
+		add(&frames->loop, OF_INTERPRETER, function.start);
 }
 
 /* What runs in the innermost Ruby frame of a sample. False if that is not known. */
 static bool find_innermost(struct native_frames *frames, const struct sample *sample, struct innermost *ret)
 {
 	const struct cached_stack entry = sample->cache.entry;
-	struct innermost *kept = entry.id < CACHE_MAX ? &frames->innermost[entry.id] : NULL;
+	const bool is_cached = entry.id < CACHE_MAX;
 	const struct stack *walked = sample->walked;
 	const struct frame *frame, *end;
 
-	if (sample->cache.result == CACHE_HIT && kept && kept->epoch == entry.epoch) {
-		*ret = *kept;
+	if (sample->cache.result == CACHE_HIT && is_cached && frames->innermost[entry.id].epoch == entry.epoch) {
+		*ret = frames->innermost[entry.id];
 		return true;
 	}
-	if (!walked || walked->nr_frames == 0)
+	if (!walked || !walked->frames || walked->nr_frames == 0)
 		return false;
-	find_loop(frames, walked);
 	frame = walked->frames;
 	end = frame + walked->nr_frames;
+	find_loop(frames, frame, end);
 	/* A block in C is not shown: its functions are inside of the method that calls it. */
 	while (frame + 1 < end && frame->kind == FRAME_HIDDEN)
 		frame++;
@@ -216,8 +215,8 @@ static bool find_innermost(struct native_frames *frames, const struct sample *sa
 	    .method = frame->kind == FRAME_CFUNC ? frame->method : 0,
 	    .called_by_ruby = frame + 1 < end && frame[1].kind == FRAME_RUBY,
 	};
-	if (kept)
-		*kept = *ret;
+	if (is_cached)
+		frames->innermost[entry.id] = *ret;
 	return true;
 }
 
