@@ -348,7 +348,7 @@ reader, writer = IO.pipe
 child = fork { reader.close; loop { writer.write("x"); sleep 0.002 } }
 writer.close
 Thread.new { Thread.current.name = "ping"; loop { there << 1; back.pop; sleep 0.001 } }
-Thread.new { Thread.current.name = "pong"; loop { there.pop; back << 1 } }
+Thread.new { Thread.current.name = "pong"; loop { there.pop; sleep 0.001; back << 1 } }
 Thread.new { Thread.current.name = "reader"; loop { reader.read(1) } }
 puts child
 puts "ready"
@@ -386,7 +386,7 @@ def test_who_woke_whom(ruby, rbdump, file):
         for (of, leaf), counts in found.items():
             if of == name and leaf is not None and leaf.endswith(method):
                 waits += counts
-        assert waits.total() >= 10, (name, method, found)
+        assert waits.total() >= 50, (name, method, found)
         return waits[waker] / waits.total()
 
     assert share("pong", "#pop", (target.pid, "ping", "ruby")) >= 0.9, found

@@ -106,7 +106,8 @@ def check(profile, extension):
     # A chain that is not all in the copy is marked as such.
     dives = weights_inside(profile, "Busy.dives")
     cut = ("(native frames missing)", *["busy_deep"] * 3)
-    assert share(dives, lambda names: names[:4] == cut and names[-2:] == ("busy_inner", compute)) >= 0.95, dives
+    assert share(dives, lambda names: names[:4] == cut or len(names) < 20) >= 0.99, dives
+    assert share(dives, lambda names: names[:4] == cut and names[-2:] == ("busy_inner", compute)) >= 0.8, dives
     # Through a function of the C library, and back.
     sorts = weights_inside(profile, "Busy.sorts")
     assert share(sorts, lambda names: names[:1] == ("busy_sorts",)) >= 0.99, sorts

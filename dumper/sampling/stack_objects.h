@@ -31,8 +31,8 @@ bool stack_objects_are_native(const struct stack_copy *copy);
 bool stack_objects_are_read(const struct stack_copy *copy);
 
 /*
- * Whether some frames are known (known_frames.h), so that their objects were not copied. The objects of known frames
- * were old when the stack was copied.
+ * Whether some frames are known (known_frames.h), so that their objects were not copied. When the stack was copied,
+ * the objects of known frames were already old objects (in the garbage collector's old generation).
  */
 bool stack_objects_lack_known(const struct stack_copy *copy);
 
