@@ -40,6 +40,7 @@ struct functions {
 struct innermost {
 	uint64_t epoch;	     /* 0: none */
 	uint64_t method;     /* the method entry of a method in C; 0: it is not one */
+	uint64_t caller;     /* the same of the next frame */
 	bool called_by_ruby; /* the next frame runs Ruby code */
 };
 
@@ -190,6 +191,11 @@ static void find_loop(struct native_frames *frames, const struct frame *frame, c
 		add(&frames->loop, OF_INTERPRETER, function.start);
 }
 
+static uint64_t method_in_c(const struct frame *frame)
+{
+	return frame->kind == FRAME_CFUNC ? frame->method : 0;
+}
+
 /* What runs in the innermost Ruby frame of a sample. False if that is not known. */
 static bool find_innermost(struct native_frames *frames, const struct sample *sample, struct innermost *ret)
 {
@@ -212,7 +218,8 @@ static bool find_innermost(struct native_frames *frames, const struct sample *sa
 		frame++;
 	*ret = (struct innermost){
 	    .epoch = entry.epoch,
-	    .method = frame->kind == FRAME_CFUNC ? frame->method : 0,
+	    .method = method_in_c(frame),
+	    .caller = frame + 1 < end ? method_in_c(frame + 1) : 0,
 	    .called_by_ruby = frame + 1 < end && frame[1].kind == FRAME_RUBY,
 	};
 	if (is_cached)
@@ -297,32 +304,61 @@ static bool take_functions(struct native_frames *frames, struct unwind_registers
 	return false;
 }
 
+/* How many of the functions there are up to the outermost one that begins at an address; `first` if there is none. */
+static size_t end_of(const struct native_stack *stack, size_t first, uint64_t function)
+{
+	size_t end = function != 0 ? stack->count : first;
+
+	while (end > first && stack->of[end - 1].start != function)
+		end--;
+	return end;
+}
+
 /*
- * Leaves out the functions outside of the one that implements a method in C. If that has left its frame to another
- * function, leaves out those from the first one on that is known to call methods in C, unless it is the innermost one,
- * which is about to do so.
+ * Leaves out the functions from the first one on that is known to call methods in C. If that is the innermost one, it is about to
+ * call the method, or has called it: then none is left.
  */
+static void end_at_interpreter(const struct native_frames *frames, size_t first, bool reached, struct native_stack *ret)
+{
+	size_t end = first;
+
+	while (end < ret->count && !has(&frames->calls_c, ret->of[end].start))
+		end++;
+	ret->cut = !reached && end == ret->count;
+	ret->count = end;
+}
+
+/* Leaves out the functions outside of the one that implements the innermost method, which is in C. */
 static void end_at_method(struct native_frames *frames, const struct innermost *innermost, size_t first, bool reached,
 			  struct native_stack *ret)
 {
-	const uint64_t function = function_of(frames, innermost->method);
-	size_t end = ret->count;
+	const size_t end = end_of(ret, first, function_of(frames, innermost->method));
 
-	while (function != 0 && end > first && ret->of[end - 1].start != function)
-		end--;
-	if (function == 0 || end == first) {
-		for (end = first; end < ret->count && has(&frames->calls_c, ret->of[end].start);)
-			end++;
-		while (end < ret->count && !has(&frames->calls_c, ret->of[end].start))
-			end++;
-		ret->cut = !reached && end == ret->count;
-		ret->count = end;
+	/* It has left its frame to another function, or is not called yet, or has returned. */
+	if (end == first) {
+		end_at_interpreter(frames, first, reached, ret);
 		return;
 	}
 	for (size_t i = end; reached && innermost->called_by_ruby && i < ret->count; i++)
 		if (is_in_ruby(frames, ret->of[i].start))
 			add(&frames->calls_c, CALLS_C, ret->of[i].start);
 	ret->count = end;
+}
+
+/*
+ * The functions inside of a frame of Ruby code. If those of the method in C that calls it are among them, the interpreter has
+ * made the frame, but does not run its code yet: then none is left.
+ */
+static void end_at_code(struct native_frames *frames, const struct innermost *innermost, size_t first, bool reached,
+			struct native_stack *ret)
+{
+	const bool known = frames->loop.count > 0;
+
+	ret->cut = known && !reached;
+	if (!known || end_of(ret, first, function_of(frames, innermost->caller)) > first) {
+		ret->count = first;
+		ret->cut = false;
+	}
 }
 
 /* Adds the functions of the program to those of the kernel. */
@@ -334,10 +370,8 @@ static void take(struct native_frames *frames, const struct innermost *innermost
 
 	if (innermost->method != 0)
 		end_at_method(frames, innermost, first, reached, ret);
-	else if (frames->loop.count == 0)
-		ret->count = first; /* it is not known where Ruby begins */
 	else
-		ret->cut = !reached;
+		end_at_code(frames, innermost, first, reached, ret);
 }
 
 void native_frames_take(struct native_frames *frames, const struct sample *sample, const struct kernel_record *record,
