@@ -420,7 +420,7 @@ def test_auto(ruby, rbdump, file):
                 if mode == "kernel":
                     assert not why, done.stderr
                 else:
-                    assert len(why) == 1 and why[0].startswith("rbdump: mode paused, because ") and "CAP_BPF" in why[0], why
+                    assert len(why) == 1 and why[0].startswith("rbdump: using mode paused, because ") and "CAP_BPF" in why[0], why
         # What only the kernel can give is not left out in silence.
         done = run(*WITHOUT_BPF, rbdump, "record", "--native", "-p", target.pid, "-d", 0.5, "-o", file)
         assert done.returncode == NO_PERMISSION and "CAP_BPF" in done.stderr, done.stderr

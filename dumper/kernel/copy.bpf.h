@@ -116,10 +116,10 @@ static __always_inline int find_stack(const struct kernel_facts *facts, struct s
 	return ret->values_end - vm_stack > most ? KERNEL_TOO_DEEP : 0;
 }
 
-/* The place of the stack pointer in the registers of a record. */
+/* The index of the stack pointer in kernel_record.registers. */
 #define STACK_POINTER 19
 
-/* Reads the addresses in the kernel's functions that the thread is in. */
+/* For each function of the kernel that the thread is in, reads an address in this function. */
 static __always_inline void read_functions(const struct kernel_facts *facts, void *context, struct scratch *scratch)
 {
 	long length = 0;
@@ -136,8 +136,8 @@ static __always_inline __u32 before_frames(const struct kernel_record *record)
 }
 
 /*
- * Copies the end of the native stack into a record. If not all of it is there, because the stack is shorter, copies
- * less. Returns how many bytes were copied.
+ * Copies the innermost part of the native stack into a record: `length` bytes, or less if the stack is shorter. Returns
+ * the number of bytes that were copied.
  */
 static __always_inline __u32 copy_native(struct bpf_dynptr *to, __u32 at, __u32 length, __u64 from)
 {

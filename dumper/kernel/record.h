@@ -27,7 +27,7 @@
  */
 #define KERNEL_PART_MAX_COPIED (512u << 10)
 
-/* A record has at most 16 KiB of the native stack. */
+/* A record contains at most 16 KiB of the native stack. */
 #define KERNEL_NATIVE_MAX (16u << 10)
 
 /* The maximum number of the kernel's own functions in a record. */
@@ -66,8 +66,8 @@ struct kernel_facts {
 	__u32 thread_words[3];	    /* offsets in a thread: words that tell what the thread waits for */
 	__u32 frame_size, frame_ep; /* the size of a control frame, and the offset of ep in a control frame */
 	/*
-	 * How many bytes of the native stack to copy: 0, or a power of two from 1,024 to KERNEL_NATIVE_MAX. `functions`
-	 * is not 0 if records are to have the kernel's own functions, too.
+	 * `native_length`: the number of bytes of the native stack to copy. It is 0, or a power of two from 1,024 to
+	 * KERNEL_NATIVE_MAX. `functions`: if not 0, records also contain the kernel's own functions.
 	 */
 	__u32 native_length, functions;
 };
@@ -98,8 +98,9 @@ struct kernel_switch {
 	 */
 	__u64 woken_ns;
 	/*
-	 * With KERNEL_IN: the thread that woke the thread, by its ids in rbdump's pid namespace. Both are 0 if an
-	 * interrupt woke the thread (a timer, a device), or if the waker is not in that namespace, or not known.
+	 * With KERNEL_IN: the ids of the waker in rbdump's pid namespace. The waker is the thread that woke this
+	 * thread. Both ids are 0 if the waker is not known, if it is not in rbdump's pid namespace, or if an interrupt
+	 * (of a timer or a device) woke this thread.
 	 */
 	__u32 waker_pid, waker_tid;
 	/*
@@ -131,8 +132,8 @@ enum kernel_record_flags {
  * - the state of the garbage collector;
  * - the control frames, from the innermost frame to the end of the stack;
  * - the values, from the beginning of the stack to the end of the highest environment;
- * - the end of the native stack, from the address in the stack pointer on;
- * - addresses in the kernel's functions that the thread was in, the innermost function first.
+ * - the innermost part of the native stack: it begins at the address in the stack pointer;
+ * - an address in each function of the kernel that the thread was in, the innermost function first.
  */
 struct kernel_record {
 	struct kernel_head head;

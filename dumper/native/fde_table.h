@@ -1,6 +1,6 @@
 /*
- * The sorted table of the functions in an ELF file (.eh_frame_hdr). The linker makes it for the unwinder, so stripped
- * files have it, too. Of each function, only the address at which it begins is used.
+ * The sorted table of the functions in an ELF file (.eh_frame_hdr). The linker makes this table for unwinders, so
+ * stripped files have the table, too. rbdump uses only the addresses at which the functions begin.
  *
  * The file may be hostile: each offset and each count is checked.
  */
@@ -13,19 +13,19 @@
 #include <stdint.h>
 
 struct fde_table {
-	const uint8_t *entries; /* belongs to the Elf; NULL: the file has no such table, or one of another form */
+	const uint8_t *entries; /* owned by the Elf; NULL: the file has no table, or its table has another form */
 	size_t count;
-	uint64_t base; /* the address of the table's section in the file */
+	uint64_t base; /* the address in the file of the section that contains the table */
 };
 
 /*
- * Finds the table. `elf` must outlive the result. The table is empty if the file has none, or if it has not the usual
- * form (sorted pairs of offsets with 4 bytes each).
+ * Finds the table. `elf` must outlive the result. The result is empty if the file has no table, or if the table does
+ * not have the usual form: sorted pairs of offsets, with 4 bytes per offset.
  */
 struct fde_table fde_table_read(Elf *elf);
 
 /*
- * Finds the last function that begins at or before an address in the file. Returns false if there is none.
+ * Finds the last function that begins at or before an address in the file. Returns false if there is no such function.
  *   start  receives the address at which the function begins
  */
 bool fde_table_find(const struct fde_table *table, uint64_t address, uint64_t *start);

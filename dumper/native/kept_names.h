@@ -5,14 +5,14 @@
 #ifndef RBDUMP_KEPT_NAMES_H
 #define RBDUMP_KEPT_NAMES_H
 
-/* A zeroed struct keeps no names. */
+/* A zeroed struct contains no names. */
 struct kept_names {
 	void *root; /* tsearch(3) */
 };
 
 /*
- * Returns the kept copy of a name, which is valid until kept_names_clear(). The copy is UTF-8: bytes that are not UTF-8
- * are written as \xNN. A very long name is cut. Returns NULL if `name` is NULL, or if out of memory.
+ * Returns a copy of a name. The copy is valid until kept_names_clear(). The copy is UTF-8: bytes that are not UTF-8 are
+ * written as \xNN. A very long name is cut. Returns NULL if `name` is NULL, or if out of memory.
  *   folder  if not NULL, the copy is "folder/name"
  */
 const char *kept_names_add(struct kept_names *names, const char *folder, const char *name);

@@ -84,7 +84,7 @@ struct error *kernel_symbols_read(const char *path, struct kernel_symbols **ret)
 		error =
 		    error_create(EXIT_NO_PERMISSION,
 				 "the kernel hides the addresses of its functions (kernel.kptr_restrict); run rbdump "
-				 "as root, or leave out --kernel-frames");
+				 "as root, or without --kernel-frames");
 	if (file)
 		fclose(file);
 	if (error) {

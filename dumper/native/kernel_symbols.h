@@ -11,7 +11,7 @@
 struct kernel_symbols;
 
 /*
- * Reads all symbols; this takes some MB of memory and some tens of milliseconds. Fails with EXIT_NO_PERMISSION if the
+ * Reads all symbols. This takes a few MB of memory and some tens of milliseconds. Fails with EXIT_NO_PERMISSION if the
  * kernel hides its addresses (kernel.kptr_restrict), and with EXIT_FAILED if the file cannot be read.
  *   path  "/proc/kallsyms", except in tests
  */
@@ -19,7 +19,7 @@ struct error *kernel_symbols_read(const char *path, struct kernel_symbols **ret)
 void kernel_symbols_destroy(struct kernel_symbols *symbols); /* NULL is fine */
 
 /*
- * The name of the function at an address, owned by `symbols`; NULL if there is none.
+ * Returns the name of the function at an address; NULL if no function is known there. The name is owned by `symbols`.
  *   start  receives the address at which the function begins
  */
 const char *kernel_symbols_find(const struct kernel_symbols *symbols, uint64_t address, uint64_t *start);

@@ -1,10 +1,10 @@
 /*
  * The machine code of a live process: which function an address is in, and how to find the caller of that function.
  * Uses only the symbol tables and the call frame information (.eh_frame) of the mapped files. Stripped files have call
- * frame information, too. No debug info is read. The results are kept, so the same address costs little the next time.
+ * frame information, too. No debug info is read. The results are cached, so a known address costs little.
  *
- * The process is not stopped. A file is read when an address in it is asked for. If the process maps a file later, for
- * example a C extension, machine_code_function() finds it.
+ * The process is not stopped. A file is read when an address in the file is first looked up. If the process maps
+ * another file later, for example a C extension, machine_code_function() finds this file, too.
  *
  * Only one thread at a time may use a struct machine_code.
  */
@@ -25,16 +25,19 @@ struct error *machine_code_open(pid_t pid, struct machine_code **ret);
 void machine_code_close(struct machine_code *code); /* NULL is fine */
 
 enum machine_code_kind {
-	MACHINE_CODE_NONE,	/* there is no memory at the address, as far as is known */
-	MACHINE_CODE_GENERATED, /* the memory is not of an ELF file: a JIT compiler made the code */
+	MACHINE_CODE_NONE,	/* no memory is known at the address */
+	MACHINE_CODE_GENERATED, /* the memory is not from an ELF file, so a JIT compiler made the code */
 	MACHINE_CODE_OF_FILE,
 };
 
 struct machine_function {
 	enum machine_code_kind kind;
-	/* The rest is set only for MACHINE_CODE_OF_FILE. The strings are UTF-8, and valid until machine_code_close(). */
+	/*
+	 * The members below are set only for MACHINE_CODE_OF_FILE. The strings are UTF-8, and valid until
+	 * machine_code_close().
+	 */
 	uint64_t start;	  /* the address in the process at which the function begins; 0 if not known */
-	const char *name; /* the symbol; "FILE+0xADDRESS" if no symbol matches: the address in the file of `start` */
+	const char *name; /* the symbol; "FILE+0xADDRESS" (an address in the file) if there is no symbol */
 	const char *file; /* the path of the file, as the process sees it */
 };
 
@@ -42,8 +45,9 @@ struct machine_function {
 struct machine_function machine_code_function(struct machine_code *code, uint64_t address);
 
 /*
- * The call frame information for an address of the process; NULL if there is none. Belongs to `code`.
- *   bias  receives the difference between an address in the process and the same address in the file
+ * Returns the call frame information for an address of the process; NULL if there is none. The result is owned by
+ * `code`.
+ *   bias  receives a difference: an address in the process minus the same address in the file
  */
 Dwarf_CFI *machine_code_frame_information(struct machine_code *code, uint64_t address, uint64_t *bias);
 

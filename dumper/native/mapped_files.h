@@ -1,6 +1,6 @@
 /*
- * The ELF files that a live process has mapped, as they were when the process was last looked at. A file stays open, so
- * it can be read after the process has ended.
+ * The ELF files that a live process had mapped when mapped_files_open() was called. The files stay open, so they can be
+ * read even after the process has ended.
  */
 #ifndef RBDUMP_MAPPED_FILES_H
 #define RBDUMP_MAPPED_FILES_H
@@ -16,9 +16,10 @@
 
 /* An ELF file that the process has mapped. */
 struct mapped_file {
-	char *path;	/* as the target sees it; "[vdso]" for the code that the kernel maps into each process */
-	int fd;		/* the open file. The user of the struct may close it, and then sets -1; "[vdso]" has -1 */
-	uint64_t start; /* where the beginning of the file is mapped */
+	char *path; /* as the target sees it; "[vdso]" for the code that the kernel maps into each process */
+	/* The open file; -1 for "[vdso]". The caller may close the file, and must then set `fd` to -1. */
+	int fd;
+	uint64_t start; /* the address at which the beginning of the file is mapped */
 	ino_t inode;	/* the inode number in /proc/PID/maps */
 };
 

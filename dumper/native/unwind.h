@@ -1,10 +1,10 @@
 /*
- * Finds the callers of a function on the native stack, one step at a time, by the call frame information of the mapped
- * files (native/machine_code.h). The stack is a copy, and the process runs on. The rules for each address are kept, so
- * a step at a known address costs little.
+ * Walks a native stack: each step leads from a function to its caller. A step uses the call frame information of the
+ * mapped files (native/machine_code.h). The stack is a copy, so the process need not be stopped. The unwind rules for
+ * each address are cached, so a second step from the same address costs little.
  *
- * Not every rule is understood. Callee-saved registers must be in memory at a fixed distance from the frame; the place
- * of the frame may be an expression, as in the linker's stubs (PLT) and in functions that align their stack.
+ * Some unwind rules are not supported. A saved register must be at a fixed distance from the CFA (canonical frame
+ * address). But the CFA itself may be an expression, as in PLT stubs and in functions that align their stack.
  */
 #ifndef RBDUMP_UNWIND_H
 #define RBDUMP_UNWIND_H
@@ -15,18 +15,22 @@
 
 #include "native/machine_code.h"
 
-/* The numbers of registers in DWARF (System V ABI for x86_64, 3.6.2). */
+/* The numbers of the registers in DWARF (System V ABI for x86_64, 3.6.2). */
 enum { UNWIND_RAX, UNWIND_RDX, UNWIND_RCX, UNWIND_RBX, UNWIND_RSI, UNWIND_RDI, UNWIND_RBP, UNWIND_RSP };
-#define UNWIND_REGISTERS 16u /* UNWIND_RSP is followed by r8 to r15 */
+#define UNWIND_REGISTERS 16u /* the numbers after UNWIND_RSP are r8 to r15 */
 
 struct unwind_registers {
 	uint64_t ip;
 	uint64_t of[UNWIND_REGISTERS];
-	uint32_t known; /* a bit for each of `of`: whether the value is known */
-	bool is_caller; /* `ip` is a return address: it may be the beginning of the next function */
+	uint32_t known; /* bit N is set if the value of[N] is known */
+	/*
+	 * `ip` is a return address. If a call is the last instruction of a function, the return address is in the next
+	 * function.
+	 */
+	bool is_caller;
 };
 
-/* A copy of the end of a native stack: the bytes of [start, start + length). */
+/* A copy of the innermost part of a native stack: the bytes at the addresses [start, start + length). */
 struct unwind_memory {
 	uint64_t start, length;
 	const uint8_t *bytes;
@@ -39,13 +43,13 @@ struct unwinder *unwinder_create(struct machine_code *code);
 void unwinder_destroy(struct unwinder *unwinder); /* NULL is fine */
 
 /*
- * Replaces the registers of a function with those of its caller. Returns false if the caller cannot be found: there is
- * no rule for the address, a rule is not understood, a word is not in the copy of the stack, or there is no caller.
- * Then the registers are not changed.
+ * Replaces the registers of a function with the registers of its caller. If the caller cannot be found, returns false,
+ * and does not change the registers. The reason can be that the function has no caller, that there is no rule for the
+ * address, that a rule is not supported, or that a word is not in the copy of the stack.
  */
 bool unwind_step(struct unwinder *unwinder, struct unwind_registers *registers, const struct unwind_memory *memory);
 
-/* Forgets the rules for all addresses. Call this function now and then: a file may have been unmapped. */
+/* Forgets the rules for all addresses. Call this function from time to time, because files can be unmapped. */
 void unwinder_forget(struct unwinder *unwinder);
 
 #endif

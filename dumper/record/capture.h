@@ -43,8 +43,8 @@ struct capture_options {
 	double max_cpu; /* the share of one CPU that all captures together may use */
 	const struct source *source;
 	/*
-	 * The source for a target that `source` cannot sample. NULL: none, so such a target is not recorded. The record about
-	 * the process then says which mode it is.
+	 * The source that is used if `source` cannot sample the target. The recording then contains the mode of this
+	 * process. If `fallback` is NULL, the target is not recorded in this case.
 	 */
 	const struct source *fallback;
 	/* If `source->in_kernel` is set: the maps of the program that samples all targets. */
@@ -58,7 +58,7 @@ struct capture_options {
 	/* The read end of a pipe; used only if `source->in_kernel` is set. The write end of the pipe is closed after
 	   `control->stop` has been set. */
 	int end_fd;
-	bool native, kernel_frames; /* as in record_options */
+	bool native, kernel_frames; /* as in struct record_options */
 };
 
 enum capture_what {

@@ -23,7 +23,7 @@ void messages_fallback(const char *mode, const struct error *error)
 {
 	struct text text = {0};
 
-	text_format(&text, "mode %s, because %s", mode, error->message);
+	text_format(&text, "using mode %s, because %s", mode, error->message);
 	if (text.data)
 		messages_say(text.data);
 	text_clear(&text);

@@ -20,7 +20,7 @@ void messages_say(const char *message);
  */
 void messages_progress(uint64_t ns, size_t processes, const struct profile_counts *counts);
 
-/* Says that the mode auto has chosen `mode`, because sampling in the kernel fails with `error`. */
+/* Prints that the mode auto has chosen `mode`, because rbdump cannot sample in the kernel. `error` is the reason. */
 void messages_fallback(const char *mode, const struct error *error);
 
 /* Prints how many samples were recorded, and any warnings about them. Call this at the end of a recording. */

@@ -16,7 +16,10 @@ struct record_options {
 	double duration_s;	     /* how long to record; 0: until all processes have ended */
 	double rotate_s;	     /* how long to write to each file; 0: until SIGHUP */
 	const struct source *source; /* NULL: the best source that is allowed (mode auto) */
-	/* Record native frames (sampling/native_frames.h), and also the kernel's functions. Only in the mode `kernel`. */
+	/*
+	 * `native`: record native frames (sampling/native_frames.h). `kernel_frames`: also record the kernel's
+	 * functions. Both need the mode `kernel`.
+	 */
 	bool native, kernel_frames;
 	bool children;
 	/* Record all Ruby processes that rbdump can see on this machine. In this case, there are no pids and no

@@ -21,8 +21,8 @@ struct recorder {
 	struct timespec before_began; /* when the previous part began */
 	struct timespec sampled;      /* when the first Ruby process was found; before that, equal to `origin` */
 
-	const struct source *source; /* how processes are sampled, unless a capture falls back (capture.h) */
-	struct error *refused;	     /* why the mode auto does not sample in the kernel; NULL if it does */
+	const struct source *source; /* how processes are sampled; a capture may use its fallback instead */
+	struct error *refused;	     /* why the mode auto cannot sample in the kernel; otherwise NULL */
 	struct kernel_programs
 	    *programs;	/* the program that samples all processes; NULL unless the source is in the kernel */
 	int end_fds[2]; /* a pipe whose write end is closed when the captures are told to end; only with `programs` */

@@ -1,6 +1,6 @@
 /*
- * Finds the node of an observation's stack in the tables of a recording: decodes a new stack, and remembers the nodes
- * of cached and kept stacks.
+ * Finds the node of an observation's stack in the tables of a recording. Decodes new stacks. Remembers the nodes of
+ * cached stacks and of kept stacks, so these stacks are not decoded again.
  */
 #ifndef RBDUMP_STACK_NODES_H
 #define RBDUMP_STACK_NODES_H
@@ -13,7 +13,11 @@
 struct stack_node {
 	uint32_t node;
 	uint8_t verdict;
-	enum reason unnamed; /* why the names of the stack are not known, if a new copy may help; else REASON_NONE */
+	/*
+	 * Why the names of the stack are not known. REASON_NONE if they are known, or if a new copy of the stack cannot
+	 * help.
+	 */
+	enum reason unnamed;
 };
 
 struct stack_nodes;
@@ -23,18 +27,18 @@ void stack_nodes_destroy(struct stack_nodes *nodes); /* NULL is fine */
 
 /*
  * Finds the node of an observation's stack. If the observation keeps the stack in a slot, remembers the node for the
- * slot.
+ * slot. If out of memory, the node is 0, and stack_nodes_failed() returns true from then on.
  *   tables  the tables of the recording; nodes are added if needed
- *   last    the previous stack of the thread, which the observation may have, too (`same`) If out of memory, the node
- *           is 0, and stack_nodes_failed() is true from then on.
+ *   last    the previous stack of the same thread; the result has this stack if `seen->same` is set
  */
 struct stack_node stack_nodes_find(struct stack_nodes *nodes, struct profile *tables, struct decoder *decoder,
 				   const struct observation *seen, const struct stack_node *last);
 bool stack_nodes_failed(const struct stack_nodes *nodes);
 
 /*
- * Whether names are found too late: garbage collections have taken the names of many recent stacks, or the objects of
- * this stack were moved. `node` is the result for an observation with a new stack.
+ * Whether rbdump reads names too late: the names of many recent stacks could not be read because of garbage
+ * collections, or compaction has moved the objects of this stack. `node` is the result for an observation with a new
+ * stack.
  */
 bool stack_nodes_are_late(const struct stack_nodes *nodes, const struct stack_node *node);
 
@@ -42,8 +46,9 @@ bool stack_nodes_are_late(const struct stack_nodes *nodes, const struct stack_no
 void stack_nodes_forget(struct stack_nodes *nodes);
 
 /*
- * For new tables: the number of nodes that are remembered. stack_nodes_save() copies them to `ret`, and
- * stack_nodes_restore() replaces them by their numbers in the new tables.
+ * These functions keep the remembered nodes when the recording gets new tables. stack_nodes_count() returns how many
+ * nodes are saved. stack_nodes_save() copies the nodes to `ret`. stack_nodes_restore() replaces them by `from`, which
+ * contains their numbers in the new tables.
  */
 size_t stack_nodes_count(void);
 void stack_nodes_save(const struct stack_nodes *nodes, uint32_t *ret);

@@ -9,7 +9,7 @@
 #include "trace/trace.h"
 
 /*
- * A cache of functions in the tables. The key of an entry is trace_frame.method, or is made from the
+ * A cache of functions in the tables. The key of an entry is trace_frame.method, or a number that is made from the
  * address of a native function. A zeroed struct is an empty cache.
  */
 #define STACKS_FUNCTIONS 4096u
@@ -34,8 +34,8 @@ uint32_t stacks_add(struct profile *tables, struct stacks_functions *functions, 
 uint32_t stacks_add_outer(struct profile *tables, struct stacks_functions *functions, const struct trace_thread *stack);
 
 /*
- * Adds native frames inside of a stack, which is given by its node. Returns the new node; UINT32_MAX if out of memory. If
- * frames are missing in between, adds the mark "(native frames missing)" there.
+ * Adds native frames inside the innermost frame of a stack. `node` is the node of this stack. If `native->cut` is set,
+ * first adds the mark "(native frames missing)". Returns the new node; UINT32_MAX if out of memory.
  */
 uint32_t stacks_add_native(struct profile *tables, struct stacks_functions *functions, uint32_t node,
 			   const struct native_stack *native);

@@ -20,8 +20,8 @@ struct wakers {
 };
 
 /*
- * Finds the number of a waker in the tables of a recording: its index + 1. Adds the waker if it is new. Returns 0 if
- * out of memory. Reads the name of the waker's process from /proc, at most once per second.
+ * Finds a waker in the tables of a recording, and returns its index + 1. Adds the waker if it is new. Returns 0 if out
+ * of memory. The name of the waker's process is read from /proc, at most once per second.
  */
 uint32_t wakers_find(struct wakers *wakers, struct profile *tables, pid_t pid, pid_t tid);
 

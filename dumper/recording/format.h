@@ -27,7 +27,7 @@ enum record {
 	RECORD_FUNCTION = 'F', /* fields: process, kind, first line (signed), name, label, path, absolute path */
 	RECORD_FRAMES = 'L',   /* fields: process; then for each frame: its function, its line (signed) */
 	RECORD_NODES = 'N',    /* fields: process; then for each node: its id minus the id of its parent, its frame */
-	RECORD_WAKER = 'W',    /* fields: process; pid and tid of a thread that has woken others, name of its process */
+	RECORD_WAKER = 'W',    /* fields: process, the waker's pid, the waker's tid, the name of the waker's process */
 	RECORD_SPANS = 'R',    /* fields: process; then rows (see below) */
 	RECORD_RESET = 'X',    /* fields: process. After this record, the ids of the process start at 0 again. */
 	/* fields: process, time, counts so far (samples, complete, truncated, torn, unreadable, late, missed,
@@ -41,8 +41,8 @@ enum record {
 /*
  * A row of RECORD_SPANS has these fields: the span's start minus the end of the thread's previous span (signed),
  * thread, weight, count, a byte (state | verdict << 4), node. If the state is blocked, the row has one more number: 1 +
- * the number of the system call, or 0 if the system call is not known. If RECORDING_WAKER is set in the byte, the row has
- * one more number: the id of the waker, which has ended the wait.
+ * the number of the system call, or 0 if the system call is not known. If RECORDING_WAKER is set in the byte, the row
+ * has one more number: the id of the waker (the thread that ended the wait).
  */
 #define RECORDING_WAKER 0x40u
 

@@ -39,7 +39,7 @@ struct profile_process {
 	 * "3.3.7 3.3.11" (see layout_releases()). Otherwise NULL.
 	 */
 	const char *layout_releases;
-	const char *mode;   /* how the process was sampled, if that differs from the profile's mode; otherwise NULL */
+	const char *mode;   /* the mode of the process, if it is not the profile's mode; otherwise NULL */
 	const char *cgroup; /* the path of the cgroup, as rbdump saw it (cgroups(7)); NULL if not known */
 	uint64_t begin_ns;  /* when rbdump first looked at the process */
 	uint64_t end_ns;    /* when rbdump last looked at the process */
@@ -60,7 +60,7 @@ enum profile_kind {
 	PROFILE_RUBY,
 	PROFILE_CFUNC,
 	PROFILE_MARK,	/* a mark (not a method), such as "(torn: window)", "(truncated)" or "(starting)" */
-	PROFILE_NATIVE, /* a function of machine code; its path is the ELF file, or "[kernel]" */
+	PROFILE_NATIVE, /* a native function; its path is its ELF file, or "[kernel]" */
 };
 
 /* A method, a block or similar code. Frames with the same function can be merged. */
@@ -87,10 +87,10 @@ struct profile_node {
 	uint32_t frame;
 };
 
-/* A thread that has woken others. */
+/* A thread that has woken other threads. */
 struct profile_waker {
 	pid_t pid, tid;
-	const char *name; /* the name of the process in the kernel (comm); NULL if not known */
+	const char *name; /* the kernel's name of the waker's process (comm); NULL if not known */
 };
 
 /* Consecutive samples in which a thread had the same stack and state. */
@@ -104,8 +104,8 @@ struct profile_span {
 	uint8_t state;	    /* enum sample_state */
 	uint8_t verdict;    /* enum verdict */
 	/*
-	 * The thread that has ended the wait: its index + 1. 0 if the wait goes on, if no thread has ended it (an interrupt
-	 * has), if that is not known, or if the thread did not wait.
+	 * The index of the waker that ended the wait, plus 1. 0 if the waker is not known, if the wait did not end with
+	 * this span, if an interrupt ended the wait, or if the thread did not wait.
 	 */
 	uint32_t waker;
 };
@@ -152,8 +152,8 @@ uint32_t profile_add_frame(struct profile *profile, uint32_t function, int64_t l
 uint32_t profile_add_node(struct profile *profile, uint32_t parent, uint32_t frame);
 
 /*
- * Adds a waker if there is no equal one yet. Returns its index; UINT32_MAX if out of memory. The name must come from
- * profile_string().
+ * Adds a waker if there is no equal waker yet. Returns the index of the new or equal waker; UINT32_MAX if out of
+ * memory. The name must come from profile_string().
  */
 uint32_t profile_add_waker(struct profile *profile, const struct profile_waker *waker);
 

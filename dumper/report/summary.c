@@ -58,7 +58,7 @@ static void write_other_modes(const struct profile *profile, FILE *stream)
 	}
 	if (!mode)
 		return;
-	fprintf(stream, " (%zu process%s: ", count, count == 1 ? "" : "es");
+	fprintf(stream, " (%zu process%s in mode ", count, count == 1 ? "" : "es");
 	text_print(mode, stream);
 	fputc(')', stream);
 }
@@ -253,7 +253,7 @@ static bool write_wakes(const struct profile *profile, FILE *stream)
 	if (!wakes_collect(profile, &wakes))
 		return false;
 	if (wakes.count > 0)
-		fputs("\n   waited       times  thread, and who has woken it\n", stream);
+		fputs("\n   waited       times  thread <- thread that woke it\n", stream);
 	for (size_t i = 0; i < wakes.count && i < ROWS; i++) {
 		const struct wake *wake = &wakes.of[i];
 		struct text text = {0};

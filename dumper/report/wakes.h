@@ -1,21 +1,21 @@
 /*
- * Who has ended whose waits: which thread was woken by which other thread, how often, and how long it had waited then.
+ * Which threads were woken by which other threads, how often, and how long the woken threads had waited.
  */
 #ifndef RBDUMP_WAKES_H
 #define RBDUMP_WAKES_H
 
 #include "recording/profile.h"
 
-/* The waits of one thread that were ended by one waker. */
+/* All waits of one thread that one waker ended. */
 struct wake {
 	uint32_t thread; /* index */
 	uint32_t waker;	 /* index */
 	uint64_t count;
-	uint64_t waited_ns; /* the length of all these waits */
+	uint64_t waited_ns; /* the sum of these waits */
 };
 
 struct wakes {
-	struct wake *of; /* the longest waits first */
+	struct wake *of; /* sorted by `waited_ns`, the highest first */
 	size_t count;
 };
 
@@ -23,7 +23,7 @@ struct wakes {
 bool wakes_collect(const struct profile *profile, struct wakes *ret);
 void wakes_clear(struct wakes *wakes);
 
-/* The index of the thread of a waker, if it is a thread of a recorded process; otherwise UINT32_MAX. */
+/* If a waker is a recorded thread, returns the index of this thread. Otherwise, returns UINT32_MAX. */
 uint32_t wakes_thread_of(const struct profile *profile, const struct profile_waker *waker);
 
 #endif

@@ -21,7 +21,7 @@ struct kernel_stream_options {
 	double max_cpu;		 /* as in struct sampling_loop_options */
 	const _Atomic uint32_t *samplers;
 	bool native;	    /* whether observations have native frames (native_frames.h) */
-	bool kernel_frames; /* if `native` is set: whether these include the kernel's own functions */
+	bool kernel_frames; /* whether native frames include the kernel's own functions; used only if `native` is set */
 };
 
 /*

@@ -1,18 +1,19 @@
 /*
- * The native frames of a sample that was taken in the kernel: the functions in C in which a thread was, from the
- * innermost function out to the innermost Ruby frame. They are found from the sample's registers and from a copy of the
- * end of the native stack (kernel/record.h). Functions between two Ruby frames are not included.
+ * The native frames of a sample that was taken in the kernel. They show the native functions that a thread was in, from
+ * the innermost function to the innermost Ruby frame. They are found from the sample's registers and from a copy of the
+ * innermost part of the native stack (kernel/record.h). Native functions between two Ruby frames are not included.
  *
- * Where the functions of the innermost Ruby frame end is found without any symbol:
- * - A method that is written in C: at the function that implements the method. Its address is in the method's
- *   definition.
- * - Ruby code: at the function that interprets the code (vm_exec_core). Each instruction in the code of a Ruby method
- *   is an address in this function.
- * - Code that a JIT compiler has made: at the first address that is in no ELF file.
+ * No symbols are needed to find the outermost of these functions. There are three cases:
+ * - The innermost Ruby frame is a method in C: the outermost function is the function that implements the method. The
+ *   definition of the method contains the address of this function.
+ * - The innermost Ruby frame runs Ruby code: the outermost function was called by vm_exec_core, which interprets Ruby
+ *   code. Each instruction in the code of a Ruby method is an address in vm_exec_core.
+ * - The innermost Ruby frame runs code from a JIT compiler: the outermost function was called by this code. The
+ *   addresses of such code are not in any ELF file.
  *
- * A method in C can leave its stack frame to another function (a tail call). Then the functions of the interpreter that
- * call methods in C are left out. These functions are those that were found, in other samples, between a method in C
- * and the interpreter.
+ * The function that implements a method can end with a tail call. Then this function is no longer on the stack. In that
+ * case, the functions of Ruby that call methods in C are omitted. These functions are known from other samples: in
+ * those samples, they were between a method in C and vm_exec_core.
  *
  * From Ruby's sources, 1.9.3 to 4.0.5: method.h (rb_method_definition_t: `body.cfunc.func` and `body.iseq.iseqptr` are
  * both the first member of `body`), vm_exec.h (OPT_DIRECT_THREADED_CODE), vm.c (vm_exec).
@@ -23,11 +24,11 @@
 #include "kernel/record.h"
 #include "sampling/sample.h"
 
-/* The maximum number of functions: of the program, and of the kernel. More are left out, and marked with `cut`. */
+/* The maximum number of native functions in a stack, not counting the kernel's. If there are more, `cut` is set. */
 #define NATIVE_FRAMES_MAX 64u
 
 struct native_frame {
-	uint64_t start;	  /* the address at which the function begins: functions with the same address are the same */
+	uint64_t start;	  /* the address at which the function begins; it identifies the function; 0: not known */
 	const char *name; /* the symbol, or "FILE+0xADDRESS"; valid until native_frames_destroy() */
 	const char *file; /* the path of the file; "[kernel]" for a function of the kernel */
 };
@@ -35,7 +36,7 @@ struct native_frame {
 struct native_stack {
 	struct native_frame of[NATIVE_FRAMES_MAX + KERNEL_FUNCTIONS_MAX]; /* the innermost function is first */
 	size_t count;
-	bool cut; /* functions are missing between the outermost of these and the Ruby frame */
+	bool cut; /* functions are missing between the outermost function in `of` and the Ruby frame */
 };
 
 struct native_frames;
@@ -43,30 +44,31 @@ struct native_frames;
 /*
  * Begins to find native frames. The session must outlive the result. Fails if the mapped files of the process cannot be
  * read, if the kernel hides its symbols, or if out of memory.
- *   kernel  whether the kernel's functions are wanted, too
+ *   kernel  whether to find the kernel's functions, too
  */
 struct error *native_frames_create(const struct session *session, bool kernel, struct native_frames **ret);
 void native_frames_destroy(struct native_frames *frames); /* NULL is fine */
 
-/* Sets what the program in the kernel is to copy. */
+/* Sets which additional data the program in the kernel copies (`native_length` and `functions`). */
 void native_frames_facts(const struct native_frames *frames, struct kernel_facts *facts);
 
 /*
  * Finds the native frames of a sample that was made from `record` by kernel_sample_take(). Call this function directly
- * after kernel_sample_take(): it uses the frames that the sampler has walked. The result is empty if nothing is known.
+ * after kernel_sample_take(), because it uses the frames that the sampler has walked. If nothing is found, the result
+ * is empty.
  */
 void native_frames_take(struct native_frames *frames, const struct sample *sample, const struct kernel_record *record,
 			struct native_stack *ret);
 
 /*
- * Finds the native frames of a sample of a sleeping thread, which source_asleep has taken. The stack is read now, so
- * the caller must then check that the thread still sleeps. The result has no functions of the kernel. Of the registers
- * only two are known, so now and then frames are missing.
+ * Finds the native frames of a sleeping thread, for a sample from source_asleep. This function reads the native stack.
+ * So after the call, the caller must check that the thread still sleeps. The result has no functions of the kernel.
+ * Only two registers of a sleeping thread are known, so some native frames can be missing.
  */
 void native_frames_take_asleep(struct native_frames *frames, const struct sample *sample, const struct task *task,
 			       struct native_stack *ret);
 
-/* Forgets which function implements which method. Call this function now and then: methods can be removed. */
+/* Forgets which functions implement which methods. Call this from time to time, because methods can be removed. */
 void native_frames_forget(struct native_frames *frames);
 
 #endif

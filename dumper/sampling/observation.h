@@ -22,7 +22,7 @@ struct observation {
 	bool main;
 	enum sample_state state;
 	int syscall; /* for SAMPLE_BLOCKED: the number of the system call; -1: none, or not known */
-	/* The thread that has ended the thread's wait, by its ids in rbdump's pid namespace; 0: none, or not known. */
+	/* The ids, in rbdump's pid namespace, of the thread that ended this thread's wait; 0: none, or not known. */
 	pid_t waker_pid, waker_tid;
 	bool same; /* the stack is the same as in the thread's previous observation, so `sample` is NULL */
 	/*

@@ -59,9 +59,9 @@ uint32_t time_slots_take(struct time_slots *slots);
 uint32_t time_slots_hold(struct time_slots *slots, uint32_t slot);
 void time_slots_release(struct time_slots *slots, uint32_t slot);
 
-/* The thread that has ended a wait of another thread, by its ids in rbdump's pid namespace. */
+/* The thread that ended a wait of another thread. The ids are ids in rbdump's pid namespace. */
 struct time_waker {
-	pid_t pid, tid; /* 0: the wait is not over, an interrupt has ended it, or it is not known which thread */
+	pid_t pid, tid; /* 0: the waker is not known, an interrupt ended the wait, or the wait is not over */
 };
 
 /* A piece of a time line. */

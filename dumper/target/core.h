@@ -8,8 +8,7 @@
  * (core_files.h). If the core does not have the build-id, the first page of the file is compared with the first page of
  * the mapped file in the core. The user can give the path of the executable (`rbdump --core CORE EXECUTABLE`). If this
  * executable matches no mapped file, rbdump uses it only with `force`. If a file's program headers say that a page is
- * writable, the page is never read
- * from the file.
+ * writable, the page is never read from the file.
  *
  * Any value in a core may be wrong. Each value is checked when it is read, and ignored if it is impossible.
  */

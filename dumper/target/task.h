@@ -48,8 +48,8 @@ int task_follow(const struct task *task, const cpu_set_t *cpus, int bound);
 uint64_t task_switches(const struct task *task);
 
 /*
- * Where a thread that sleeps in a system call was in the program: its instruction pointer, and its stack pointer. Returns
- * false if the thread runs, or if the kernel does not tell.
+ * Reads the instruction pointer and the stack pointer with which a sleeping thread entered the kernel. Returns false if
+ * the thread runs, or if the kernel does not tell these values.
  */
 bool task_place(const struct task *task, uint64_t *ip, uint64_t *sp);
 

@@ -128,7 +128,7 @@ static int check_and_run(struct record_options *options)
 	if ((options->cgroup || options->of_user) && !options->all)
 		return usage("", "--cgroup and --user can be used only with --all");
 	if (options->native && options->source && !options->source->in_kernel)
-		return usage("", "--native and --kernel-frames can be used only with --mode kernel or auto");
+		return usage("", "--native and --kernel-frames can be used only with --mode kernel or --mode auto");
 	if (options->offsets && options->nearest)
 		return usage("",
 			     "give either --offsets or --nearest: with --offsets, rbdump does not search for a layout");
