@@ -442,7 +442,7 @@ def test_auto_for_each_process(ruby, rbdump, file):
     profile = report(rbdump, file)
     assert profile.answer["mode"] == "kernel" and [one["mode"] for one in profile.processes] == ["paused"]
     assert profile.counts["complete"] > 0
-    assert ", kernel (1 process: paused), 1 process" in run(rbdump, "report", file).stdout
+    assert ", kernel (1 process in mode paused), 1 process" in run(rbdump, "report", file).stdout
 
 
 @pytest.mark.any_ruby
