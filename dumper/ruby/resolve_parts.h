@@ -57,7 +57,7 @@ struct resolver {
 	size_t count;
 	bool keeps;
 	size_t bytes; /* total size of the kept data */
-	/* Used to read kept bytes again: a snapshot without pages, and the pieces that are laid over this snapshot. */
+	/* A snapshot without pages, and the pieces that are laid over it. Kept bytes are read again through this snapshot. */
 	struct memory *kept_bytes;
 	struct memory_piece *pieces;
 	size_t pieces_capacity;
