@@ -171,6 +171,7 @@ static __always_inline int finish(const struct kernel_facts *facts, struct scrat
 	if (bpf_probe_read_user_dynptr(&to, at, frames, (void *)extent.cfp) ||
 	    bpf_probe_read_user_dynptr(&to, at + frames, values, (void *)extent.vm_stack)) {
 		record->flags |= KERNEL_MISSING;
+		record->functions_length = 0;
 	} else {
 		record->frames_length = frames;
 		record->values_length = values;

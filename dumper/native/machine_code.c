@@ -162,8 +162,8 @@ static void take_over(struct mapped_files *old, struct code_file *old_files, str
 	}
 }
 
-/* Reads the mappings again. If that fails, those of before are kept. */
-static void map_again(struct machine_code *code)
+/* If that fails, the mappings of before are kept. */
+void machine_code_refresh(struct machine_code *code)
 {
 	struct mapped_files mapped;
 	struct error *error = mapped_files_open(code->pid, &mapped);
@@ -191,7 +191,7 @@ static struct code_file *file_at(struct machine_code *code, uint64_t address)
 	size_t at;
 
 	if (!mapped_files_has_memory(&code->mapped, address) && monotonic_ns() - code->mapped_ns > code->again_ns) {
-		map_again(code);
+		machine_code_refresh(code);
 		if (mapped_files_has_memory(&code->mapped, address))
 			code->again_ns = AGAIN_MIN_NS;
 		else if (code->again_ns < AGAIN_MAX_NS)

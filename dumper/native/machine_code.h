@@ -41,6 +41,12 @@ struct machine_function {
 	const char *file; /* the path of the file, as the process sees it */
 };
 
+/*
+ * Reads the mappings again. Call this function now and then: the process may have unmapped a file, and mapped another file
+ * at the same address. Files that are still mapped are not read again.
+ */
+void machine_code_refresh(struct machine_code *code);
+
 /* The function at an address of the process. */
 struct machine_function machine_code_function(struct machine_code *code, uint64_t address);
 

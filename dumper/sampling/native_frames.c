@@ -101,6 +101,7 @@ void native_frames_facts(const struct native_frames *frames, struct kernel_facts
 void native_frames_forget(struct native_frames *frames)
 {
 	memset(frames->methods, 0, sizeof(frames->methods));
+	machine_code_refresh(frames->code);
 	unwinder_forget(frames->unwinder);
 }
 

@@ -68,7 +68,10 @@ void native_frames_take(struct native_frames *frames, const struct sample *sampl
 void native_frames_take_asleep(struct native_frames *frames, const struct sample *sample, const struct task *task,
 			       struct native_stack *ret);
 
-/* Forgets which functions implement which methods. Call this from time to time, because methods can be removed. */
+/*
+ * Forgets which functions implement which methods, and reads the mappings of the process again. Call this from time to
+ * time, because methods can be removed, and files can be unmapped.
+ */
 void native_frames_forget(struct native_frames *frames);
 
 #endif

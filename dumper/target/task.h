@@ -66,7 +66,7 @@ struct task_look {
 /*
  * Finds out what the thread is doing.
  *   since  the result of an earlier call, or NULL. The function returns `*since` if the thread was asleep at the earlier
- *          call and has not been given a CPU after it. In this case, the thread still sleeps, or was woken but still
+ *          call, and was not given a CPU between the two calls. In this case, the thread still sleeps, or was woken but still
  *          waits for a CPU
  */
 struct task_look task_look(const struct task *task, const struct task_look *since);
