@@ -4,7 +4,8 @@
  * finds the names (decoder.h). For a copy from an `unchecked` source, the decoder omits some checks. All later steps,
  * such as finding names and counting or recording samples, are the same for all sources.
  *
- * Each file that implements sources defines one or more `struct source` (source_paused.c, source_unpaused.c).
+ * Each file that implements sources (source_paused.c, source_unpaused.c) defines one or more objects of type
+ * `struct source`.
  */
 #ifndef RBDUMP_SOURCE_H
 #define RBDUMP_SOURCE_H
