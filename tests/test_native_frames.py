@@ -220,6 +220,8 @@ def test_as_gdb(ruby, rbdump, file, tmp_path, wait):
         finally:
             subprocess.run(["pkill", "-KILL", "-s", str(target.pid)], check=False)
     for frames in found:
+        # If it is not known which function implements the method, only the innermost one is shown, and marked.
+        frames = [frame for frame in frames if frame["kind"] != "mark"]
         names, expected = [plain(frame["name"]) for frame in frames], of_gdb[: len(frames)][::-1]
         # A function of the C library has several names. That of a file without symbols has none, or only if it is exported.
         known = [
@@ -227,7 +229,8 @@ def test_as_gdb(ruby, rbdump, file, tmp_path, wait):
             for ours, theirs, frame in zip(names, expected, frames, strict=True)
             if "ruby" in pathlib.Path(frame["path"]).name and theirs and "+0x" not in frame["name"]
         ]
-        assert known and all(ours == theirs for ours, theirs in known), json.dumps([names, of_gdb, frames])
+        assert known or len(frames) == 1, json.dumps([names, of_gdb, frames])
+        assert all(ours == theirs for ours, theirs in known), json.dumps([names, of_gdb, frames])
 
 
 def test_usage(rbdump, tmp_path):

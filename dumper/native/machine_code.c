@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -14,6 +15,9 @@
 #include "native/kept_names.h"
 #include "native/mapped_files.h"
 #include "native/symbols.h"
+
+/* Of larger files, no symbols are read, and nothing else: a file may claim any size. */
+#define LARGEST (256 << 20)
 
 /* The size of the direct-mapped cache of functions. */
 #define KEPT 4096u
@@ -41,6 +45,7 @@ struct machine_code {
 	struct mapped_files mapped;
 	struct code_file *files; /* for each of the mapped files */
 	uint64_t mapped_ns;	 /* when the mappings were read */
+	uint64_t generation;	 /* how often the mappings were read again */
 	uint64_t again_ns;	 /* how long to wait until they are read again */
 	struct kept_names names;
 	struct kept_function {
@@ -127,8 +132,12 @@ static Elf *open_vdso(void)
 
 static void read_file(struct machine_code *code, struct mapped_file *mapped, struct code_file *file)
 {
+	struct stat status;
+
 	file->read = true;
 	file->path = kept_names_add(&code->names, NULL, mapped->path);
+	if (mapped->fd >= 0 && (fstat(mapped->fd, &status) != 0 || status.st_size > LARGEST))
+		return;
 	/* A file is read, and not mapped: it may be truncated meanwhile. */
 	file->elf = mapped->fd < 0 ? open_vdso() : elf_begin(mapped->fd, ELF_C_READ, NULL);
 	if (!file->elf || !find_bias(file->elf, mapped->start, &file->bias)) {
@@ -170,6 +179,7 @@ void machine_code_refresh(struct machine_code *code)
 	struct code_file *files = error ? NULL : calloc(mapped.count + 1, sizeof(*files));
 
 	code->mapped_ns = monotonic_ns();
+	code->generation++;
 	if (!files) {
 		error_destroy(error);
 		mapped_files_close(&mapped);
@@ -188,21 +198,28 @@ void machine_code_refresh(struct machine_code *code)
 /* The file that is mapped at an address. NULL if there is none. */
 static struct code_file *file_at(struct machine_code *code, uint64_t address)
 {
-	size_t at;
+	size_t at = mapped_files_find(&code->mapped, address);
 
-	if (!mapped_files_has_memory(&code->mapped, address) && monotonic_ns() - code->mapped_ns > code->again_ns) {
+	/* It may have been mapped since, perhaps where there was other memory. */
+	if (at == MAPPED_NONE && !mapped_files_is_generated(&code->mapped, address) &&
+	    monotonic_ns() - code->mapped_ns > code->again_ns) {
 		machine_code_refresh(code);
-		if (mapped_files_has_memory(&code->mapped, address))
+		at = mapped_files_find(&code->mapped, address);
+		if (at != MAPPED_NONE)
 			code->again_ns = AGAIN_MIN_NS;
 		else if (code->again_ns < AGAIN_MAX_NS)
 			code->again_ns *= 2;
 	}
-	at = mapped_files_find(&code->mapped, address);
 	if (at == MAPPED_NONE)
 		return NULL;
 	if (!code->files[at].read)
 		read_file(code, &code->mapped.of[at], &code->files[at]);
 	return &code->files[at];
+}
+
+uint64_t machine_code_generation(const struct machine_code *code)
+{
+	return code->generation;
 }
 
 /* ---- functions */
@@ -227,7 +244,7 @@ static struct machine_function find_function(struct machine_code *code, uint64_t
 
 	if (!file) {
 		function.kind =
-		    mapped_files_has_memory(&code->mapped, address) ? MACHINE_CODE_GENERATED : MACHINE_CODE_NONE;
+		    mapped_files_is_generated(&code->mapped, address) ? MACHINE_CODE_GENERATED : MACHINE_CODE_NONE;
 		return function;
 	}
 	function.file = file->path;

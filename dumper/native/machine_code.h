@@ -46,6 +46,8 @@ struct machine_function {
  * at the same address. Files that are still mapped are not read again.
  */
 void machine_code_refresh(struct machine_code *code);
+/* Changes whenever the mappings are read again. What is kept for an address is then not valid any more. */
+uint64_t machine_code_generation(const struct machine_code *code);
 
 /* The function at an address of the process. */
 struct machine_function machine_code_function(struct machine_code *code, uint64_t address);

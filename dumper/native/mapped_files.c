@@ -115,7 +115,11 @@ size_t mapped_files_find(const struct mapped_files *files, uint64_t address)
 	return at == SIZE_MAX ? MAPPED_NONE : files->file_of[at];
 }
 
-bool mapped_files_has_memory(const struct mapped_files *files, uint64_t address)
+bool mapped_files_is_generated(const struct mapped_files *files, uint64_t address)
 {
-	return mapping_of(files, address) != SIZE_MAX;
+	const size_t at = mapping_of(files, address);
+
+	/* A path may be in brackets, as "[anon:Ruby:YJIT]" is. */
+	return at != SIZE_MAX && files->target->mappings[at].executable && files->target->mappings[at].path[0] != '/' &&
+	       files->file_of[at] == MAPPED_NONE;
 }

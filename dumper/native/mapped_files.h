@@ -41,7 +41,7 @@ void mapped_files_close(struct mapped_files *files);
 /* The index of the file that is mapped at an address; MAPPED_NONE if no ELF file is mapped there. */
 size_t mapped_files_find(const struct mapped_files *files, uint64_t address);
 
-/* Whether the process had any memory at an address. */
-bool mapped_files_has_memory(const struct mapped_files *files, uint64_t address);
+/* Whether there was code at an address that is not from a file: a JIT compiler may have made it. */
+bool mapped_files_is_generated(const struct mapped_files *files, uint64_t address);
 
 #endif

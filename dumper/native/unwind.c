@@ -31,6 +31,7 @@ struct rule {
 
 struct unwinder {
 	struct machine_code *code;
+	uint64_t generation; /* of the code, when the rules were read */
 	struct rule rules[KEPT];
 };
 
@@ -98,6 +99,10 @@ static const struct rule *rule_at(struct unwinder *unwinder, uint64_t address)
 	Dwarf_CFI *information;
 	uint64_t bias = 0;
 
+	if (unwinder->generation != machine_code_generation(unwinder->code)) {
+		unwinder->generation = machine_code_generation(unwinder->code);
+		unwinder_forget(unwinder);
+	}
 	if (rule->filled && rule->address == address)
 		return rule->known ? rule : NULL;
 	*rule = (struct rule){.address = address, .filled = true};

@@ -165,7 +165,7 @@ static void keep_sending(struct capture *capture, uint64_t until_ns)
 
 /* ---- until it is a Ruby */
 
-/* Describes the process. `mode`: how it is sampled; NULL: as the recording says. */
+/* Describes the process. `mode`: how it is sampled. */
 static void set_process(struct capture *capture, const struct session *session, uint64_t begin_ns, const char *mode)
 {
 	struct process_stat stat;
@@ -434,7 +434,7 @@ static void capture_target(struct capture *capture)
 		waited |= options->launched;
 		keep_sending(capture, UINT64_MAX);
 		began_ns = waited ? begin_ns : now_ns(capture);
-		set_process(capture, session, began_ns, NULL);
+		set_process(capture, session, began_ns, options->source->name);
 		capture->is_ruby = true;
 		capture->nearest |= session_nearest(session) != NULL;
 		if (waited)

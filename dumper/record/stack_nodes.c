@@ -51,6 +51,7 @@ bool stack_nodes_failed(const struct stack_nodes *nodes)
 void stack_nodes_forget(struct stack_nodes *nodes)
 {
 	memset(nodes->results, 0, sizeof(nodes->results));
+	nodes->functions = (struct stacks_functions){0};
 }
 
 /* Whether the frames of a stack are shown. */

@@ -103,16 +103,17 @@ uint32_t stacks_add_outer(struct profile *tables, struct stacks_functions *funct
 static uint32_t native_function(struct profile *tables, struct stacks_functions *functions,
 				const struct native_frame *frame)
 {
-	const size_t at = frame->start % STACKS_FUNCTIONS;
+	/* The same texts have the same addresses. The address of a function may be that of another one later. */
+	const uint64_t key = ((uint64_t)(uintptr_t)frame->name * UINT64_C(0x9e3779b97f4a7c15) ^
+			      (uint64_t)(uintptr_t)frame->file * UINT64_C(0xc2b2ae3d27d4eb4f)) |
+			     NATIVE_FUNCTION;
+	const size_t at = key % STACKS_FUNCTIONS;
 	const struct profile_function function = {
 	    .kind = PROFILE_NATIVE, .name = frame->name, .label = frame->name, .path = frame->file};
 
-	if (frame->start == 0)
-		return add_function(tables, &function);
-	if (functions->of[at].method != (frame->start | NATIVE_FUNCTION)) {
+	if (functions->of[at].method != key) {
 		functions->of[at].function = add_function(tables, &function);
-		functions->of[at].method =
-		    functions->of[at].function != UINT32_MAX ? frame->start | NATIVE_FUNCTION : 0;
+		functions->of[at].method = functions->of[at].function != UINT32_MAX ? key : 0;
 	}
 	return functions->of[at].function;
 }

@@ -18,9 +18,11 @@ static const char *name_of(struct wakers *wakers, pid_t pid)
 
 	if (wakers->of[at].pid == pid && now_ns - wakers->of[at].read_ns < READ_NS)
 		return wakers->of[at].name;
+	/* If it has ended by now, its name is still the right one. */
+	if (wakers->of[at].pid != pid)
+		wakers->of[at].name[0] = '\0';
 	wakers->of[at].pid = pid;
 	wakers->of[at].read_ns = now_ns;
-	wakers->of[at].name[0] = '\0';
 	if (process_stat_read("/proc", pid, &stat))
 		memcpy(wakers->of[at].name, stat.name, sizeof(wakers->of[at].name));
 	return wakers->of[at].name;

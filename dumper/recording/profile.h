@@ -39,7 +39,7 @@ struct profile_process {
 	 * "3.3.7 3.3.11" (see layout_releases()). Otherwise NULL.
 	 */
 	const char *layout_releases;
-	const char *mode;   /* the mode of the process, if it is not the profile's mode; otherwise NULL */
+	const char *mode; /* the mode in which the process was sampled; NULL in older recordings: the profile's mode */
 	const char *cgroup; /* the path of the cgroup, as rbdump saw it (cgroups(7)); NULL if not known */
 	uint64_t begin_ns;  /* when rbdump first looked at the process */
 	uint64_t end_ns;    /* when rbdump last looked at the process */

@@ -51,7 +51,7 @@ static void write_other_modes(const struct profile *profile, FILE *stream)
 	size_t count = 0;
 
 	for (size_t i = 0; i < profile->nr_processes; i++) {
-		if (!profile->processes[i].mode)
+		if (!profile->processes[i].mode || strcmp(profile->processes[i].mode, profile->mode) == 0)
 			continue;
 		mode = profile->processes[i].mode;
 		count++;
@@ -237,10 +237,10 @@ static void write_waker(const struct profile *profile, const struct profile_wake
 
 	if (thread != UINT32_MAX)
 		thread_spans_add_title(profile, &profile->threads[thread], &text);
-	else if (waker->name)
-		text_format(&text, "%s %d", waker->name, waker->pid);
 	else
-		text_format(&text, "process %d", waker->pid);
+		text_format(&text, "%s %d", waker->name ? waker->name : "process", waker->pid);
+	if (thread == UINT32_MAX && waker->tid != waker->pid)
+		text_format(&text, ": thread %d", waker->tid);
 	if (text.data)
 		text_print(text.data, stream);
 	text_clear(&text);

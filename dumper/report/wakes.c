@@ -95,9 +95,15 @@ void wakes_clear(struct wakes *wakes)
 
 uint32_t wakes_thread_of(const struct profile *profile, const struct profile_waker *waker)
 {
-	for (uint32_t i = 0; i < profile->nr_threads; i++)
-		if (profile->threads[i].tid == waker->tid &&
-		    profile->processes[profile->threads[i].process].pid == waker->pid)
-			return i;
-	return UINT32_MAX;
+	uint32_t found = UINT32_MAX;
+
+	for (uint32_t i = 0; i < profile->nr_threads; i++) {
+		if (profile->threads[i].tid != waker->tid ||
+		    profile->processes[profile->threads[i].process].pid != waker->pid)
+			continue;
+		if (found != UINT32_MAX)
+			return UINT32_MAX;
+		found = i;
+	}
+	return found;
 }

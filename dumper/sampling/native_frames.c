@@ -42,6 +42,8 @@ struct innermost {
 	uint64_t method;     /* the method entry of a method in C; 0: it is not one */
 	uint64_t caller;     /* the same of the next frame */
 	bool called_by_ruby; /* the next frame runs Ruby code */
+	bool jit;	     /* JIT-compiled code runs the next frame, or has pushed this one */
+	bool just_made;	     /* the interpreter has made the frame, but has not run an instruction of its code yet */
 };
 
 struct native_frames {
@@ -51,6 +53,7 @@ struct native_frames {
 	struct kernel_symbols *kernel; /* NULL: the kernel's functions are not wanted */
 	struct functions loop;	       /* of the interpreter: the function that runs code, and those that call it */
 	struct functions calls_c;      /* of the interpreter: those between methods in C and `loop` */
+	uint64_t collections;	       /* how many collections had begun when `methods` was filled */
 	unsigned int tries;
 	struct innermost innermost[CACHE_MAX];
 	uint8_t stack[NATIVE_LENGTH]; /* of a thread that sleeps */
@@ -197,6 +200,17 @@ static uint64_t method_in_c(const struct frame *frame)
 	return frame->kind == FRAME_CFUNC ? frame->method : 0;
 }
 
+static uint64_t start_of_code(struct access *access, uint64_t iseq)
+{
+	return access_member(access, code_body(access, value_object(access, iseq)), F_body_iseq_encoded);
+}
+
+/* A frame with which a call of vm_exec() begins is made before that call. */
+static bool is_just_made(const struct native_frames *frames, const struct frame *frame)
+{
+	return frame->kind == FRAME_RUBY && frame->finish && frame->pc == read_now(frames, start_of_code, frame->iseq);
+}
+
 /* What runs in the innermost Ruby frame of a sample. False if that is not known. */
 static bool find_innermost(struct native_frames *frames, const struct sample *sample, struct innermost *ret)
 {
@@ -205,6 +219,10 @@ static bool find_innermost(struct native_frames *frames, const struct sample *sa
 	const struct stack *walked = sample->walked;
 	const struct frame *frame, *end;
 
+	/* A method that was freed may have left its place to another one. */
+	if (frames->collections != sample->cache.collections)
+		memset(frames->methods, 0, sizeof(frames->methods));
+	frames->collections = sample->cache.collections;
 	if (sample->cache.result == CACHE_HIT && is_cached && frames->innermost[entry.id].epoch == entry.epoch) {
 		*ret = frames->innermost[entry.id];
 		return true;
@@ -222,6 +240,8 @@ static bool find_innermost(struct native_frames *frames, const struct sample *sa
 	    .method = method_in_c(frame),
 	    .caller = frame + 1 < end ? method_in_c(frame + 1) : 0,
 	    .called_by_ruby = frame + 1 < end && frame[1].kind == FRAME_RUBY,
+	    .jit = frame->jit || (frame + 1 < end && frame[1].jit),
+	    .just_made = is_just_made(frames, frame),
 	};
 	if (is_cached)
 		frames->innermost[entry.id] = *ret;
@@ -243,13 +263,15 @@ static void take_kernel(const struct native_frames *frames, const uint64_t *addr
 	uint64_t start = 0;
 
 	for (size_t i = 0; i < count && i < UNTIL_SCHEDULER; i++) {
-		const char *name = kernel_symbols_find(frames->kernel, addresses[i], &start);
+		const char *name = kernel_symbols_find(frames->kernel, addresses[i] - (i > 0), &start);
 
-		if (name && strcmp(name, SCHEDULER) == 0)
+		/* The compiler may have added something to the name, after a dot. */
+		if (name && strncmp(name, SCHEDULER, sizeof(SCHEDULER) - 1) == 0 &&
+		    (name[sizeof(SCHEDULER) - 1] == '\0' || name[sizeof(SCHEDULER) - 1] == '.'))
 			first = i;
 	}
 	for (size_t i = first; i < count && i < KERNEL_FUNCTIONS_MAX; i++) {
-		const char *name = kernel_symbols_find(frames->kernel, addresses[i], &start);
+		const char *name = kernel_symbols_find(frames->kernel, addresses[i] - (i > 0), &start);
 
 		add_frame(ret, start, name, KERNEL_FILE);
 	}
@@ -281,82 +303,113 @@ static void note_caller(struct native_frames *frames, struct unwind_registers re
 		add(&frames->loop, OF_INTERPRETER, function.start);
 }
 
-/* Adds the functions up to the interpreter. Returns whether that was found. */
-static bool take_functions(struct native_frames *frames, struct unwind_registers registers,
-			   const struct unwind_memory *memory, struct native_stack *ret)
+/* Where the functions of a sample end. */
+enum reached { NOTHING, GENERATED_CODE, INTERPRETER };
+
+/* Adds the functions up to the interpreter, or up to code that a JIT compiler has made. */
+static enum reached take_functions(struct native_frames *frames, struct unwind_registers registers,
+				   const struct unwind_memory *memory, struct native_stack *ret)
 {
 	for (size_t i = 0; i < NATIVE_FRAMES_MAX; i++) {
 		const struct machine_function function =
 		    machine_code_function(frames->code, registers.ip - (registers.is_caller ? 1 : 0));
 
 		if (function.kind == MACHINE_CODE_GENERATED)
-			return true;
+			return GENERATED_CODE;
 		if (function.kind == MACHINE_CODE_NONE)
-			return false;
+			return NOTHING;
 		if (has(&frames->loop, function.start)) {
 			if (function.start == frames->loop.of[0])
 				note_caller(frames, registers, memory);
-			return true;
+			return INTERPRETER;
 		}
 		add_frame(ret, function.start, function.name, function.file);
 		if (!unwind_step(frames->unwinder, &registers, memory))
-			return false;
+			return NOTHING;
 	}
+	return NOTHING;
+}
+
+/* How many of the functions there are up to the innermost one that begins at an address; `first` if there is none. */
+static size_t end_of(const struct native_stack *stack, size_t first, uint64_t function)
+{
+	for (size_t i = first; function != 0 && i < stack->count; i++)
+		if (stack->of[i].start == function)
+			return i + 1;
+	return first;
+}
+
+/* Whether a function of Ruby calls methods in C, by its name, if it has one (vm_insnhelper.c and vm_eval.c, 1.9.3 to 4.0.5). */
+static bool is_call(const char *name)
+{
+	static const char *const begins[] = {"vm_call_", "vm_call0_", "vm_sendish", "call_cfunc_",
+					     "ractor_safe_call_cfunc_"};
+
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+		if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+			return true;
 	return false;
 }
 
-/* How many of the functions there are up to the outermost one that begins at an address; `first` if there is none. */
-static size_t end_of(const struct native_stack *stack, size_t first, uint64_t function)
+/* The first function from `first` on that is known to call methods in C; the number of all if there is none. */
+static size_t find_call(const struct native_frames *frames, const struct native_stack *stack, size_t first)
 {
-	size_t end = function != 0 ? stack->count : first;
+	while (first < stack->count && !has(&frames->calls_c, stack->of[first].start) &&
+	       !(is_in_ruby(frames, stack->of[first].start) && is_call(stack->of[first].name)))
+		first++;
+	return first;
+}
 
-	while (end > first && stack->of[end - 1].start != function)
-		end--;
-	return end;
+/* Keeps only the innermost function, and the mark that others are missing. */
+static void keep_innermost(struct native_stack *stack, size_t first)
+{
+	if (stack->count > first)
+		stack->count = first + 1;
+	stack->cut = true;
+}
+
+/* Between the outermost occurrence of a method's function and the interpreter are the functions that call methods. */
+static void learn_calls(struct native_frames *frames, const struct native_stack *stack, uint64_t function)
+{
+	for (size_t i = stack->count; i-- > 0 && stack->of[i].start != function;)
+		if (is_in_ruby(frames, stack->of[i].start))
+			add(&frames->calls_c, CALLS_C, stack->of[i].start);
 }
 
 /*
- * Leaves out the functions from the first one on that is known to call methods in C. If that is the innermost one, it is about to
- * call the method, or has called it: then none is left.
+ * The functions of a method in C end at the function that implements it. Its innermost occurrence counts: the method may be
+ * called by itself through other methods. If it is not there, or only beyond a function that calls methods, then the method has left
+ * its frame to another function, or is just being called, or has just returned.
  */
-static void end_at_interpreter(const struct native_frames *frames, size_t first, bool reached, struct native_stack *ret)
-{
-	size_t end = first;
-
-	while (end < ret->count && !has(&frames->calls_c, ret->of[end].start))
-		end++;
-	ret->cut = !reached && end == ret->count;
-	ret->count = end;
-}
-
-/* Leaves out the functions outside of the one that implements the innermost method, which is in C. */
-static void end_at_method(struct native_frames *frames, const struct innermost *innermost, size_t first, bool reached,
-			  struct native_stack *ret)
+static void end_at_method(struct native_frames *frames, const struct innermost *innermost, size_t first,
+			  enum reached reached, struct native_stack *ret)
 {
 	const size_t end = end_of(ret, first, function_of(frames, innermost->method));
+	const size_t call = find_call(frames, ret, first);
 
-	/* It has left its frame to another function, or is not called yet, or has returned. */
-	if (end == first) {
-		end_at_interpreter(frames, first, reached, ret);
+	if (end > first && call >= end) {
+		if (reached == INTERPRETER && innermost->called_by_ruby)
+			learn_calls(frames, ret, ret->of[end - 1].start);
+		ret->count = end;
 		return;
 	}
-	for (size_t i = end; reached && innermost->called_by_ruby && i < ret->count; i++)
-		if (is_in_ruby(frames, ret->of[i].start))
-			add(&frames->calls_c, CALLS_C, ret->of[i].start);
-	ret->count = end;
+	if (call < ret->count)
+		ret->count = call;
+	else if (innermost->called_by_ruby && reached == NOTHING)
+		ret->cut = true; /* all of these are inside of the method */
+	else if (!(innermost->called_by_ruby && innermost->jit && reached == GENERATED_CODE))
+		keep_innermost(ret, first);
 }
 
-/*
- * The functions inside of a frame of Ruby code. If those of the method in C that calls it are among them, the interpreter has
- * made the frame, but does not run its code yet: then none is left.
- */
-static void end_at_code(struct native_frames *frames, const struct innermost *innermost, size_t first, bool reached,
-			struct native_stack *ret)
+/* The functions inside of a frame of Ruby code. If the frame was only just made, those of its callers would be shown. */
+static void end_at_code(struct native_frames *frames, const struct innermost *innermost, size_t first,
+			enum reached reached, struct native_stack *ret)
 {
 	const bool known = frames->loop.count > 0;
 
-	ret->cut = known && !reached;
-	if (!known || end_of(ret, first, function_of(frames, innermost->caller)) > first) {
+	ret->cut = known && reached == NOTHING;
+	if (!known || (innermost->just_made && reached != GENERATED_CODE) ||
+	    end_of(ret, first, function_of(frames, innermost->caller)) > first) {
 		ret->count = first;
 		ret->cut = false;
 	}
@@ -367,7 +420,7 @@ static void take(struct native_frames *frames, const struct innermost *innermost
 		 const struct unwind_registers *registers, const struct unwind_memory *memory, struct native_stack *ret)
 {
 	const size_t first = ret->count;
-	const bool reached = take_functions(frames, *registers, memory, ret);
+	const enum reached reached = take_functions(frames, *registers, memory, ret);
 
 	if (innermost->method != 0)
 		end_at_method(frames, innermost, first, reached, ret);
@@ -388,7 +441,11 @@ void native_frames_take(struct native_frames *frames, const struct sample *sampl
 
 	ret->count = 0;
 	ret->cut = false;
-	if (!sample->checked || sample->stop.window || !find_innermost(frames, sample, &innermost))
+	if (!sample->checked || sample->stop.window || record->native_length > KERNEL_NATIVE_MAX ||
+	    record->functions_length > KERNEL_FUNCTIONS_MAX * sizeof(uint64_t))
+		return;
+	ret->cut = !find_innermost(frames, sample, &innermost);
+	if (ret->cut)
 		return;
 	if (frames->kernel)
 		take_kernel(frames, (const uint64_t *)(const void *)(memory.bytes + memory.length),

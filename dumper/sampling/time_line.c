@@ -200,7 +200,8 @@ void time_line_in(struct time_line *line, uint64_t time_ns, uint64_t woken_ns, s
 
 	if (!line->on_cpu && line->state != SAMPLE_RUNNABLE) {
 		lay(line, woke_ns);
-		if (line->nr_pieces > 0 && !line->pieces[line->nr_pieces - 1].of_clock)
+		if (line->nr_pieces > 0 && !line->pieces[line->nr_pieces - 1].of_clock &&
+		    !line->pieces[line->nr_pieces - 1].lost)
 			line->pieces[line->nr_pieces - 1].waker = waker;
 		/* It could run, with the stack of the wait. */
 		add_piece(line, time_ns,

@@ -23,10 +23,11 @@ static bool add_mapping(struct target *target, size_t *capacity, char *line)
 {
 	unsigned long start, end, offset, inode;
 	unsigned int major, minor;
+	char allowed[5] = "";
 	int name = 0;
 	struct mapping *mapping;
 
-	sscanf(line, "%lx-%lx %*s %lx %x:%x %lu %n", &start, &end, &offset, &major, &minor, &inode, &name);
+	sscanf(line, "%lx-%lx %4s %lx %x:%x %lu %n", &start, &end, allowed, &offset, &major, &minor, &inode, &name);
 	if (name == 0)
 		return true;
 	line[strcspn(line, "\n")] = '\0';
@@ -40,6 +41,7 @@ static bool add_mapping(struct target *target, size_t *capacity, char *line)
 	    .device = makedev(major, minor),
 	    .inode = inode,
 	    .path = strdup(line + name),
+	    .executable = strchr(allowed, 'x') != NULL,
 	};
 	if (!mapping->path)
 		return false;

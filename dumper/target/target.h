@@ -25,6 +25,7 @@ struct mapping {
 	uint64_t offset;     /* in the file */
 	dev_t device;	     /* live: the file's device, as in /proc/PID/maps; stat(2) may give another number */
 	ino_t inode;	     /* live */
+	bool executable;     /* live: the process may run code there */
 	char *path;	     /* the path as the kernel gives it, perhaps with " (deleted)"; "" if there is no file */
 };
 
