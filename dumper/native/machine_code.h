@@ -42,8 +42,8 @@ struct machine_function {
 };
 
 /*
- * Reads the mappings again. Call this function now and then: the process may have unmapped a file, and mapped another file
- * at the same address. Files that are still mapped are not read again.
+ * Reads the mappings again. Call this function now and then: the process may have unmapped a file, and mapped another
+ * file at the same address. Files that are still mapped are not read again.
  */
 void machine_code_refresh(struct machine_code *code);
 /* Changes whenever the mappings are read again. What is kept for an address is then not valid any more. */

@@ -377,9 +377,9 @@ static void learn_calls(struct native_frames *frames, const struct native_stack 
 }
 
 /*
- * The functions of a method in C end at the function that implements it. Its innermost occurrence counts: the method may be
- * called by itself through other methods. If it is not there, or only beyond a function that calls methods, then the method has left
- * its frame to another function, or is just being called, or has just returned.
+ * The functions of a method in C end at the function that implements it. Its innermost occurrence counts: the method
+ * may be called by itself through other methods. If it is not there, or only beyond a function that calls methods, then
+ * the method has left its frame to another function, or is just being called, or has just returned.
  */
 static void end_at_method(struct native_frames *frames, const struct innermost *innermost, size_t first,
 			  enum reached reached, struct native_stack *ret)
@@ -393,12 +393,14 @@ static void end_at_method(struct native_frames *frames, const struct innermost *
 		ret->count = end;
 		return;
 	}
-	if (call < ret->count)
+	if (call < ret->count) {
 		ret->count = call;
-	else if (innermost->called_by_ruby && reached == NOTHING)
+		ret->cut = end > first;
+	} else if (innermost->called_by_ruby && reached == NOTHING) {
 		ret->cut = true; /* all of these are inside of the method */
-	else if (!(innermost->called_by_ruby && innermost->jit && reached == GENERATED_CODE))
+	} else if (!(innermost->called_by_ruby && innermost->jit && reached == GENERATED_CODE)) {
 		keep_innermost(ret, first);
+	}
 }
 
 /* The functions inside of a frame of Ruby code. If the frame was only just made, those of its callers would be shown. */

@@ -9,11 +9,12 @@
  * - The innermost Ruby frame runs Ruby code: the outermost function was called by vm_exec_core, which interprets Ruby
  *   code. Each instruction in the code of a Ruby method is an address in vm_exec_core.
  * - The innermost Ruby frame runs code from a JIT compiler: the outermost function was called by this code. The
- *   addresses of such code are not in any ELF file.
+ *   memory of such code is executable, and not mapped from a file.
  *
  * The function that implements a method can end with a tail call. Then this function is no longer on the stack. In that
- * case, the functions of Ruby that call methods in C are omitted. These functions are known from other samples: in
- * those samples, they were between a method in C and vm_exec_core.
+ * case, the functions of Ruby that call methods in C are omitted, and all functions outside of them. These functions
+ * are known by their names, or from other samples: in those samples, they were between a method in C and vm_exec_core.
+ * If none of them is found, only the innermost function is left, and `cut` is set.
  *
  * From Ruby's sources, 1.9.3 to 4.0.5: method.h (rb_method_definition_t: `body.cfunc.func` and `body.iseq.iseqptr` are
  * both the first member of `body`), vm_exec.h (OPT_DIRECT_THREADED_CODE), vm.c (vm_exec).
