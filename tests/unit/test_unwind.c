@@ -9,6 +9,7 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -102,10 +103,12 @@ static void test_as_backtrace(void **state)
 
 static void test_functions(void **state)
 {
+	void *generated = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct machine_function function;
 	struct machine_code *code;
 
 	(void)state;
+	assert_true(generated != MAP_FAILED);
 	assert_null(machine_code_open(getpid(), &code));
 	function = machine_code_function(code, (uint64_t)(uintptr_t)dive + 4);
 	assert_int_equal(function.kind, MACHINE_CODE_OF_FILE);
@@ -113,10 +116,12 @@ static void test_functions(void **state)
 	assert_string_equal(function.name, "dive");
 	function = machine_code_function(code, (uint64_t)(uintptr_t)qsort + 4);
 	assert_non_null(strstr(function.file, "libc"));
-	function = machine_code_function(code, (uint64_t)(uintptr_t)code);
-	assert_int_equal(function.kind, MACHINE_CODE_GENERATED);
+	assert_int_equal(machine_code_function(code, (uint64_t)(uintptr_t)generated).kind, MACHINE_CODE_GENERATED);
+	/* Memory that is no code. */
+	assert_int_equal(machine_code_function(code, (uint64_t)(uintptr_t)code).kind, MACHINE_CODE_NONE);
 	assert_int_equal(machine_code_function(code, 4096).kind, MACHINE_CODE_NONE);
 	machine_code_close(code);
+	munmap(generated, 4096);
 }
 
 /* Nothing is found outside of the copy, and no ring holds the walk up. */
