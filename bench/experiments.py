@@ -97,6 +97,9 @@ def keep(name, report, shares=True):
     """Writes a report into the tree, without what only this run had."""
     del report["pid"]
     report["tool"] += f" ({revision()})"
+    # Names that were gone when they were read are no matter of where the thread was.
+    gone = ("collected", "compacted")
+    report["where"] = [place for place in report["where"] if place["mode"] == "paused-naive" or place["reason"] not in gone]
     for place in report["where"]:
         if place["file"]:
             place["file"] = place["file"].rsplit("/", 1)[-1]
