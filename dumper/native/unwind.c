@@ -49,7 +49,7 @@ void unwinder_destroy(struct unwinder *unwinder)
 	free(unwinder);
 }
 
-void unwinder_forget(struct unwinder *unwinder)
+static void forget(struct unwinder *unwinder)
 {
 	for (size_t i = 0; i < KEPT; i++)
 		unwinder->rules[i].filled = false;
@@ -101,7 +101,7 @@ static const struct rule *rule_at(struct unwinder *unwinder, uint64_t address)
 
 	if (unwinder->generation != machine_code_generation(unwinder->code)) {
 		unwinder->generation = machine_code_generation(unwinder->code);
-		unwinder_forget(unwinder);
+		forget(unwinder);
 	}
 	if (rule->filled && rule->address == address)
 		return rule->known ? rule : NULL;

@@ -49,7 +49,4 @@ void unwinder_destroy(struct unwinder *unwinder); /* NULL is fine */
  */
 bool unwind_step(struct unwinder *unwinder, struct unwind_registers *registers, const struct unwind_memory *memory);
 
-/* Forgets the rules for all addresses. Call this function from time to time, because files can be unmapped. */
-void unwinder_forget(struct unwinder *unwinder);
-
 #endif

@@ -105,7 +105,6 @@ void native_frames_forget(struct native_frames *frames)
 {
 	memset(frames->methods, 0, sizeof(frames->methods));
 	machine_code_refresh(frames->code);
-	unwinder_forget(frames->unwinder);
 }
 
 static bool has(const struct functions *functions, uint64_t start)
