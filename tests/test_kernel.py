@@ -292,6 +292,45 @@ def test_many_waits(ruby, rbdump, file):
     assert abs(waited["Waits#wait_short"] / total - short / (short + long)) < 0.04, (waited, short, long)
 
 
+@pytest.mark.outer_rubies
+@pytest.mark.alone
+def test_short_threads(ruby, rbdump, file):
+    """Threads that live for some ms are known as soon as they run: their waits have stacks, and last as long as they say."""
+    with Running(ruby, "shares/short_threads.rb") as target:
+        done = run(rbdump, "record", "-p", target.pid, "-r", 99, "--mode", "kernel", "-d", 3, "-o", file)
+        count, slept = (int(word) for word in target.finish().split())
+    assert done.returncode == 0, done.stderr
+    profile = report(rbdump, file, "--idle")
+    check_well_formed(profile)
+    waits = [one for one in profile.spans if one.state == "sleeping" and not one.thread["main"]]
+    slept_there = [one for one in waits if one.method("Short#rest")]
+    # The thread that reads is blocked. Those that began while nobody looked are not in there.
+    assert len(slept_there) > 0.98 * len(waits) > 100, (len(slept_there), len(waits), count)
+    # A wait is cut where a part of the recording was sent; and in waking up, a thread may wait for a moment again.
+    of_one = sum(one.weight for one in slept_there) / sum(one.weight > SECOND // 1000 for one in slept_there)
+    assert 0.0027 * SECOND <= of_one <= 1.1 * slept / count + TICK_NS / 10, (of_one, slept / count)
+    # A thread that no interrupt has met may have no stack of its time on a CPU.
+    lived = [one for one in profile.spans if not one.thread["main"]]
+    assert sum(one.weight for one in lived if marks(one)) < 0.1 * sum(one.weight for one in lived), done.stderr
+
+
+@pytest.mark.any_ruby
+@pytest.mark.alone
+def test_short_runs(ruby, rbdump, file):
+    """A thread that runs for less than the time between two interrupts is on a CPU where it computes, and not where it waits."""
+    with Running(ruby, "shares/short_runs.rb") as target:
+        done = run(rbdump, "record", "-p", target.pid, "-r", 99, "--mode", "kernel", "-d", 8, "-o", file)
+        target.finish()
+    assert done.returncode == 0, done.stderr
+    profile = report(rbdump, file, "--idle")
+    ran = collections.Counter()
+    for one in profile.of(name="runs"):
+        # Until it has met the clock for the first time, only stacks of its waits are known.
+        if one.state == "cpu" and one.end > 4 * SECOND:
+            ran[one.method("Runs#work", "Runs#rest")] += one.weight
+    assert ran.total() > 0 and ran["Runs#work"] >= 0.8 * ran.total(), ran
+
+
 @pytest.mark.any_ruby
 @pytest.mark.alone
 def test_limit_of_cpu_time(ruby, rbdump, file):

@@ -37,6 +37,12 @@
 enum kernel_where_pthread { KERNEL_NOWHERE, KERNEL_IN_THREAD, KERNEL_IN_NATIVE };
 
 /*
+ * Where a native thread notes which Ruby thread it runs: in a word at a fixed distance from its thread pointer
+ * (fs_base). The word points to the execution context of the Ruby thread, or to the rb_thread_t.
+ */
+enum kernel_where_current { KERNEL_NO_CURRENT, KERNEL_CURRENT_EC, KERNEL_CURRENT_THREAD };
+
+/*
  * Which records end a kernel_ring_wait(), in addition to KERNEL_UNKNOWN. If a record ends the wait, rbdump wakes up.
  * This takes about 6 us of the sampled thread's time.
  */
@@ -63,6 +69,15 @@ struct kernel_facts {
 	 * points to that struct.
 	 */
 	__u32 where_pthread, native, pthread;
+	/*
+	 * `current`: the distance from fs_base to the word that `where_current` describes. `ec_thread`: with
+	 * KERNEL_CURRENT_EC, the offset in an execution context of the pointer to the rb_thread_t. A thread has ended
+	 * if its first word of `thread_words`, shifted right by `status_shift`, is `status_ended` in the bits of
+	 * `status_mask`.
+	 */
+	__u32 where_current, ec_thread;
+	__s32 current;
+	__u32 status_shift, status_mask, status_ended;
 	__u32 thread_words[3];	    /* offsets in a thread: words that tell what the thread waits for */
 	__u32 frame_size, frame_ep; /* the size of a control frame, and the offset of ep in a control frame */
 	/*
@@ -158,6 +173,7 @@ struct kernel_record {
 struct kernel_thread {
 	__u64 thread; /* the rb_thread_t; 0: not known */
 	__u64 out_ns; /* when the thread last left its CPU; 0: the program has not seen the thread leave its CPU */
+	__u64 in_ns;  /* when the thread was last given a CPU; 0: not known */
 	__u64 woken_ns;
 	__u32 waker_pid, waker_tid;
 	__u64 copied_ns[KERNEL_WAITS]; /* when a stack was last copied for each kind of wait; index: hash of the kind */
@@ -167,6 +183,8 @@ struct kernel_thread {
 	 * the program last wrote this record
 	 */
 	__u64 times, told_ns;
+	/* `found`: the program itself has found `thread`. `clocks`: the number of stacks copied while it was on a CPU */
+	__u32 found, clocks;
 };
 
 /* How many records of a process were lost, and why. */

@@ -24,8 +24,12 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define TASK_DEAD 0x80
 
 /* After how long it is said again that a thread is not known: doubled each time, so often. */
-#define AGAIN_NS  10000000ull
-#define TIMES_MAX 6
+#define AGAIN_NS    10000000ull
+#define TIMES_MAX   6
+#define TIMES_FOUND 4
+
+/* Until its first clock interrupt, the stack of a new thread is copied when it is preempted: at most so often. */
+#define EARLY_MAX 3
 
 /* After how long without a copy a wait of a kind is copied. */
 #define COPIED_NS 1000000000ull
@@ -174,12 +178,17 @@ static __always_inline void tell_unknown(const struct ids *ids, __u64 now_ns, vo
 	bpf_ringbuf_output(ring, &head, sizeof(head), BPF_RB_FORCE_WAKEUP);
 }
 
-/* Notes that a thread is not known, and says so. */
-static __always_inline void note_unknown(const struct ids *ids, void *ring, __u64 flags)
+/*
+ * Notes that a thread is not known, and says so. If the program can find threads itself, that is said only if it does not
+ * find this one for a while.
+ */
+static __always_inline void note_unknown(const struct ids *ids, const struct kernel_facts *facts, void *ring,
+					 __u64 flags)
 {
-	const struct kernel_thread none = {.told_ns = bpf_ktime_get_ns()};
+	const bool finds = facts->where_current != KERNEL_NO_CURRENT;
+	const struct kernel_thread none = {.told_ns = bpf_ktime_get_ns(), .times = finds ? TIMES_FOUND : 0};
 
-	if (bpf_map_update_elem(&threads, &ids->tid, &none, flags) == 0)
+	if (bpf_map_update_elem(&threads, &ids->tid, &none, flags) == 0 && !finds)
 		tell_unknown(ids, none.told_ns, ring);
 }
 
@@ -217,6 +226,49 @@ static __always_inline enum identity identify(struct task_struct *task, const st
 	return pthread == task->thread.fsbase ? IS_ITS_THREAD : IS_ANOTHER;
 }
 
+/* Whether a thread has ended, by its first word of `thread_words`. */
+static __always_inline bool has_ended(const struct kernel_facts *facts, __u64 word)
+{
+	return (word >> (facts->status_shift & 63) & facts->status_mask) == facts->status_ended;
+}
+
+/* Instead of the address of a Ruby thread: it has ended. */
+#define ENDED 1ull
+
+/* The Ruby thread that the current native thread runs, as it notes that itself; 0: that is not known; ENDED. */
+static __always_inline __u64 current_thread(struct task_struct *task, const struct kernel_facts *facts)
+{
+	__u64 thread = 0, status = 0;
+
+	if (facts->where_current == KERNEL_NO_CURRENT || facts->where_pthread == KERNEL_NOWHERE)
+		return 0;
+	bpf_probe_read_user(&thread, sizeof(thread), (void *)(task->thread.fsbase + (__s64)facts->current));
+	if (thread != 0 && facts->where_current == KERNEL_CURRENT_EC) {
+		const __u64 ec = thread;
+
+		thread = 0;
+		bpf_probe_read_user(&thread, sizeof(thread), (void *)(ec + facts->ec_thread));
+	}
+	if (thread == 0 || identify(task, facts, thread) != IS_ITS_THREAD ||
+	    bpf_probe_read_user(&status, sizeof(status), (void *)(thread + facts->thread_words[0])))
+		return 0;
+	return has_ended(facts, status) ? ENDED : thread;
+}
+
+/* Notes which Ruby thread the current native thread runs, and says so: since when it runs, if that is known. */
+static __always_inline struct kernel_thread *note_current(const struct ids *ids, __u64 thread, __u64 in_ns, void *ring)
+{
+	const struct kernel_thread found = {.thread = thread, .in_ns = in_ns, .found = 1};
+	const struct kernel_switch in = {.head = {.time_ns = in_ns, .tid = ids->tid, .kind = KERNEL_IN},
+					 .thread = thread};
+
+	if (bpf_map_update_elem(&threads, &ids->tid, &found, BPF_ANY))
+		return NULL;
+	if (in_ns != 0)
+		bpf_ringbuf_output(ring, (void *)&in, sizeof(in), BPF_RB_NO_WAKEUP);
+	return bpf_map_lookup_elem(&threads, &ids->tid);
+}
+
 /*
  * What is known of the current thread; NULL if it is not known.
  *   unreadable  receives whether it could not be read whether that is right
@@ -225,22 +277,25 @@ static __always_inline struct kernel_thread *known_thread(struct task_struct *ta
 							  const struct kernel_facts *facts, void *ring, int *unreadable)
 {
 	struct kernel_thread *thread = bpf_map_lookup_elem(&threads, &ids->tid);
-	enum identity identity;
+	enum identity identity = IS_ANOTHER;
+	__u64 current;
 
 	*unreadable = 0;
-	if (!thread) {
-		note_unknown(ids, ring, BPF_NOEXIST);
-		return NULL;
+	if (thread && thread->thread != 0) {
+		identity = identify(task, facts, thread->thread);
+		*unreadable = identity == IS_UNREADABLE;
+		if (identity != IS_ANOTHER)
+			return thread;
 	}
-	if (thread->thread == 0) {
+	current = current_thread(task, facts);
+	if (current > ENDED)
+		return note_current(ids, current, thread ? thread->in_ns : 0, ring);
+	if (current == ENDED && (!thread || thread->thread == 0))
+		return NULL;
+	if (thread && thread->thread == 0)
 		note_again(ids, thread, ring);
-		return NULL;
-	}
-	identity = identify(task, facts, thread->thread);
-	*unreadable = identity == IS_UNREADABLE;
-	if (identity != IS_ANOTHER)
-		return thread;
-	note_unknown(ids, ring, BPF_EXIST);
+	else
+		note_unknown(ids, facts, ring, thread ? BPF_EXIST : BPF_NOEXIST);
 	return NULL;
 }
 
@@ -312,6 +367,7 @@ static __always_inline int sample(struct bpf_perf_event_data *context, int copie
 	}
 	copy_registers(context, task, &scratch->record);
 	read_functions(facts, context, scratch);
+	thread->clocks = EARLY_MAX;
 	if (!finish_either(copied, facts, scratch, ring, wakeup(facts, KERNEL_WAKES_CLOCK)))
 		note_lost(thread, &count->full);
 	return 0;
@@ -337,30 +393,51 @@ static __always_inline __u32 kind_of(const struct kernel_facts *facts, const str
 	return ((__u32)out->syscall * 5 + (__u32)out->words[0] * 3 + (out->words[1] != 0) * 2 + queued) % KERNEL_WAITS;
 }
 
+/* Copies the stack of a thread that leaves its CPU, as it is in user space. */
+static __always_inline int copy_leaving(void *context, struct task_struct *task, const struct ids *ids, __u32 kind,
+					const struct kernel_facts *facts, const struct kernel_switch *out,
+					struct kernel_thread *thread, struct kernel_counts *count, void *ring,
+					int copied)
+{
+	struct scratch *scratch = begin(task, ids, thread, kind, facts);
+
+	if (!scratch)
+		return 0;
+	scratch->record.head.time_ns = out->head.time_ns;
+	bpf_probe_read_kernel(scratch->record.registers, sizeof(scratch->record.registers),
+			      (void *)bpf_task_pt_regs(task));
+	read_functions(facts, context, scratch);
+	if (finish_either(copied, facts, scratch, ring, wakeup(facts, KERNEL_WAKES_ALL)))
+		return 1;
+	note_lost(thread, &count->dropped);
+	return 0;
+}
+
 /*
- * Copies the stack of a thread that begins to wait: by chance, or because no wait of that kind was copied for so long.
- * Neither depends on how long the wait will last.
+ * Copies the stack of a thread that leaves its CPU, or does not.
+ * - If it begins to wait: by chance, or if no wait of that kind was copied for so long. Neither depends on how long the
+ *   wait will last.
+ * - If it was preempted: if it is so young that the clock has not interrupted it yet. Later ones are shown by the stacks of
+ *   the clock: what wakes another thread is preempted more often there than elsewhere.
  */
-static __always_inline void copy_wait(void *context, struct task_struct *task, const struct ids *ids,
+static __always_inline void copy_some(void *context, struct task_struct *task, const struct ids *ids,
 				      const struct kernel_facts *facts, const struct kernel_switch *out,
 				      struct kernel_thread *thread, struct kernel_counts *count, void *ring, int copied)
 {
 	const __u32 *chance = bpf_map_lookup_elem(&chances, &ids->tid);
 	const __u32 kind = kind_of(facts, out) & (KERNEL_WAITS - 1);
-	struct scratch *scratch;
 
+	if (out->task_state == 0) {
+		if (!thread->found || thread->clocks >= EARLY_MAX)
+			return;
+		thread->clocks +=
+		    copy_leaving(context, task, ids, KERNEL_CLOCK, facts, out, thread, count, ring, copied);
+		return;
+	}
 	if (chance && bpf_get_prandom_u32() > *chance && out->head.time_ns - thread->copied_ns[kind] < COPIED_NS)
 		return;
 	thread->copied_ns[kind] = out->head.time_ns;
-	scratch = begin(task, ids, thread, KERNEL_WAIT_STACK, facts);
-	if (!scratch)
-		return;
-	scratch->record.head.time_ns = out->head.time_ns;
-	bpf_probe_read_kernel(scratch->record.registers, sizeof(scratch->record.registers),
-			      (void *)bpf_task_pt_regs(task));
-	read_functions(facts, context, scratch);
-	if (!finish_either(copied, facts, scratch, ring, wakeup(facts, KERNEL_WAKES_ALL)))
-		note_lost(thread, &count->dropped);
+	copy_leaving(context, task, ids, KERNEL_WAIT_STACK, facts, out, thread, count, ring, copied);
 }
 
 /*
@@ -406,13 +483,15 @@ static __always_inline void leave(void *context, struct task_struct *task, int p
 		for (int i = 0; i < 3; i++)
 			out.unread |= bpf_probe_read_user(&out.words[i], sizeof(out.words[i]),
 							  (void *)(out.thread + facts->thread_words[i])) != 0;
-		/* What could run on is shown by the stacks of the clock. */
-		if (out.task_state != 0 && !unreadable)
-			copy_wait(context, task, &ids, facts, &out, thread, count, ring, copied);
+		if (!unreadable)
+			copy_some(context, task, &ids, facts, &out, thread, count, ring, copied);
 	}
 	out.head.lost = (__u32)thread->lost;
 	if (bpf_ringbuf_output(ring, &out, sizeof(out), BPF_RB_NO_WAKEUP))
 		note_lost(thread, &count->dropped);
+	/* The native thread may go on with another Ruby thread. */
+	if (facts->where_current != KERNEL_NO_CURRENT && !out.unread && has_ended(facts, out.words[0]))
+		thread->thread = 0;
 	if (out.task_state & TASK_DEAD) {
 		bpf_map_delete_elem(&threads, &ids.tid);
 		bpf_map_delete_elem(&chances, &ids.tid);
@@ -424,18 +503,30 @@ static __always_inline void arrive(struct task_struct *task)
 {
 	const struct ids ids = ids_of(task);
 	struct kernel_switch in = {.head = {.tid = ids.tid, .kind = KERNEL_IN}};
+	const struct kernel_facts *facts;
 	struct kernel_thread *thread;
 	struct kernel_counts *count;
 	void *ring;
 
-	if (!bpf_map_lookup_elem(&processes, &ids.pid))
+	facts = bpf_map_lookup_elem(&processes, &ids.pid);
+	if (!facts)
 		return;
+	in.head.time_ns = bpf_ktime_get_ns();
 	thread = bpf_map_lookup_elem(&threads, &ids.tid);
 	count = bpf_map_lookup_elem(&counts, &ids.pid);
 	ring = bpf_map_lookup_elem(&rings, &ids.pid);
-	if (!thread || thread->thread == 0 || !count || !ring)
+	if (!thread && facts->where_current != KERNEL_NO_CURRENT) {
+		/* Which Ruby thread it runs can be read only while it is the current one. */
+		const struct kernel_thread none = {
+		    .in_ns = in.head.time_ns, .told_ns = in.head.time_ns, .times = TIMES_FOUND};
+
+		bpf_map_update_elem(&threads, &ids.tid, &none, BPF_NOEXIST);
+	}
+	if (!thread)
 		return;
-	in.head.time_ns = bpf_ktime_get_ns();
+	thread->in_ns = in.head.time_ns;
+	if (thread->thread == 0 || !count || !ring)
+		return;
 	in.thread = thread->thread;
 	in.woken_ns = thread->woken_ns;
 	in.waker_pid = thread->waker_pid;

@@ -54,7 +54,7 @@ typedef struct error *followed_take(void *context, struct followed *of, const st
 struct error *followed_read(struct followed *followed, followed_take *take, void *context);
 
 /*
- * Forgets each process whose capture has given up and has ended. Such a process can be followed again later.
+ * Forgets each process whose capture gave up, once that capture has ended. Such a process can be followed again later.
  */
 void followed_forget_given_up(struct followed_list *list);
 

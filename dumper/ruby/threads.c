@@ -221,6 +221,19 @@ struct ruby_thread threads_read_one(const struct ruby *ruby, uint64_t address)
 	return thread;
 }
 
+uint64_t threads_ractor(const struct ruby *ruby, uint64_t address)
+{
+	struct access access = ruby_access(ruby);
+	const uint64_t ec = context_of_thread(&access, address);
+	uint64_t ractor = 1;
+
+	if (!context_is_of(&access, ec, address))
+		return 0;
+	if (layout_has(ruby->layout, F_thread_ractor) && layout_has(ruby->layout, F_ractor_id))
+		ractor = access_member(&access, access_member(&access, address, F_thread_ractor), F_ractor_id);
+	return access.failed ? 0 : ractor;
+}
+
 /*
  * For a queue that was changed while it was read: each thread from `first` on tells itself whether it is in the
  * queue.

@@ -47,6 +47,12 @@ void threads_clear(struct ruby_threads *threads);
 struct ruby_thread threads_read_one(const struct ruby *ruby, uint64_t address);
 
 /*
+ * The number of the ractor of a thread; 1 if this Ruby has no ractors. Returns 0 if there is no thread at this address:
+ * its execution context must belong to it.
+ */
+uint64_t threads_ractor(const struct ruby *ruby, uint64_t address);
+
+/*
  * The state of a thread that is not running. The state depends on three facts: the thread's status, whether the thread
  * is in a blocking region, and whether the thread is in the queue for a GVL. STATE_UNKNOWN if, according to these
  * facts, the thread is able to run.

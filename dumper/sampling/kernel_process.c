@@ -26,6 +26,17 @@ static struct error *cannot(const char *why)
 	return error_create(EXIT_FAILED, "this process cannot be sampled in the kernel: %s; use another mode", why);
 }
 
+/* How the program tells whether a thread has ended. */
+static void find_status(const struct layout *layout, struct kernel_facts *facts)
+{
+	const struct layout_member *status = &layout->members[F_thread_status];
+	const unsigned int width = status->width != 0 ? status->width : 8 * status->size;
+
+	facts->status_shift = status->width != 0 ? status->shift : 0;
+	facts->status_mask = width < 32 ? (1u << width) - 1 : UINT32_MAX;
+	facts->status_ended = (uint32_t)layout->enumerators[E_THREAD_KILLED].value;
+}
+
 struct error *kernel_process_facts(const struct ruby *ruby, const struct stack_copy *copy, struct kernel_facts *ret)
 {
 	const struct layout *layout = ruby->layout;
@@ -45,6 +56,7 @@ struct error *kernel_process_facts(const struct ruby *ruby, const struct stack_c
 		ret->native = offset_of(layout, F_thread_nt);
 		ret->pthread = offset_of(layout, F_nt_thread_id);
 	}
+	find_status(layout, ret);
 	ret->thread_words[WORD_STATUS] = offset_of(layout, F_thread_status);
 	ret->thread_words[WORD_BLOCKING] = offset_of(layout, F_thread_blocking_region);
 	ret->thread_words[WORD_LINK] = offset_of(layout, F_thread_gvl_node) + offset_of(layout, F_list_node_next);
@@ -91,14 +103,15 @@ enum sample_state kernel_process_state(const struct layout *layout, uint64_t thr
 	*syscall = -1;
 	if (out->task_state & TASK_DEAD)
 		return SAMPLE_STATES;
-	if (out->task_state == 0)
-		return SAMPLE_RUNNABLE;
 	if (!out->unread)
 		state = threads_state_of(layout, member_of(layout, F_thread_status, out->words[WORD_STATUS]),
 					 layout_has(layout, F_thread_blocking_region) && out->words[WORD_BLOCKING] != 0,
 					 is_queued(layout, thread, out->words[WORD_LINK]));
+	/* The program does not know it any more either: its native thread may go on with another one. */
 	if (state == STATE_DEAD)
 		return SAMPLE_STATES;
+	if (out->task_state == 0)
+		return SAMPLE_RUNNABLE;
 	/* It could run, and waits in the kernel: with the GVL, unless there is no queue that would tell. */
 	if (state == STATE_UNKNOWN && layout_has(layout, F_thread_gvl_node))
 		state = STATE_BLOCKED;

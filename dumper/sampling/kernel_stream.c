@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/watchdog.h"
 #include "sampling/cpu_limit.h"
+#include "sampling/kernel_current.h"
 #include "sampling/kernel_pace.h"
 #include "sampling/kernel_process.h"
 #include "sampling/kernel_sample.h"
@@ -107,7 +108,7 @@ static void begin_observation(struct kernel_stream *stream, const struct kernel_
 	    .ractor = follow->thread.ractor,
 	    .name = follow->thread.name,
 	    .main = follow->thread.main,
-	    .collections = stream->threads.collections,
+	    .collections = follow->collections,
 	    .syscall = -1,
 	    .stack = CACHE_NONE,
 	    .cache = stream->cache,
@@ -151,24 +152,32 @@ static void keep_limit(struct kernel_stream *stream, uint64_t now_ns)
 		stream->rest_until_ns = now_ns + (uint64_t)pause_ns;
 }
 
-/* The thread of a record. NULL if that is another one, or none that is followed. */
-static struct kernel_follow *follow_of(const struct kernel_stream *stream, const struct kernel_head *head,
-				       uint64_t thread)
+/*
+ * The thread of a record. NULL if that is another one, or none that is followed.
+ *   begins  whether a thread that is not followed yet is followed from this record on
+ */
+static struct kernel_follow *follow_of(struct kernel_stream *stream, const struct kernel_head *head, uint64_t thread,
+				       bool begins)
 {
 	struct kernel_follow *follow = kernel_threads_find(&stream->threads, (pid_t)head->tid, head->time_ns);
 
+	if ((!follow || follow->thread.address != thread) && begins && stream->facts.where_current != KERNEL_NO_CURRENT)
+		follow = kernel_threads_found(&stream->threads, (pid_t)head->tid, thread, head->time_ns);
 	if (!follow || follow->thread.address != thread)
 		return NULL;
 	if (head->lost != follow->lost)
 		time_line_lose(&follow->line, head->time_ns);
 	follow->lost = head->lost;
+	follow->taken = true;
 	return follow;
 }
 
 /* Takes the stack of a record. NULL if there is none to hand on. */
 static const struct observation *take_stack(struct kernel_stream *stream, const struct kernel_record *record)
 {
-	struct kernel_follow *follow = follow_of(stream, &record->head, record->thread);
+	/* A thread without a stack has not begun yet. */
+	struct kernel_follow *follow =
+	    follow_of(stream, &record->head, record->thread, !(record->flags & KERNEL_NO_STACK));
 	const bool of_clock = record->head.kind == KERNEL_CLOCK;
 	bool collects;
 	uint32_t slot;
@@ -205,7 +214,8 @@ static const struct observation *take_stack(struct kernel_stream *stream, const 
 
 static void take_switch(struct kernel_stream *stream, const struct kernel_switch *record)
 {
-	struct kernel_follow *follow = follow_of(stream, &record->head, record->thread);
+	struct kernel_follow *follow =
+	    follow_of(stream, &record->head, record->thread, record->head.kind == KERNEL_IN && record->thread != 0);
 	enum sample_state state;
 	int syscall;
 
@@ -287,9 +297,11 @@ static const struct observation *take_records(struct kernel_stream *stream, uint
  */
 static bool read_long_wait(struct kernel_stream *stream, struct kernel_follow *follow)
 {
-	const struct task_look look = task_look(&follow->subject.task, NULL);
+	struct task_look look;
 	uint64_t out_ns;
 
+	kernel_threads_open(&stream->threads, follow);
+	look = task_look(&follow->subject.task, NULL);
 	if (!look.known || !look.asleep)
 		return false;
 	watchdog_reads(READING_STACKS);
@@ -350,6 +362,7 @@ static void begin_pieces(struct kernel_stream *stream)
 	const double seconds = elapsed > 1e-3 ? elapsed : 1e-3;
 
 	count_lost(stream);
+	kernel_threads_end_gone(&stream->threads, stream->until_ns);
 	for (size_t i = 0; i < stream->threads.count; i++) {
 		if (!stream->threads.of[i].ended)
 			time_line_until(&stream->threads.of[i].line, stream->until_ns);
@@ -581,6 +594,8 @@ struct error *kernel_stream_create(const struct session *session, const struct k
 		error = error_no_memory();
 	else
 		error = kernel_process_facts(&session->ruby, stream->sample.copy, &stream->facts);
+	if (!error)
+		kernel_current_find(session, &stream->facts);
 	if (!error && options->native)
 		error = native_frames_create(session, options->kernel_frames, &stream->native);
 	if (stream->native)

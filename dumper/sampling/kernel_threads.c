@@ -67,46 +67,140 @@ void kernel_threads_end(struct kernel_threads *threads, struct kernel_follow *fo
 	kernel_maps_forget_thread(&threads->maps, follow->subject.tid);
 }
 
-/* The entry of a thread of a list; NULL if it has none. A thread with another native thread is another one. */
+static bool is_same(uint64_t known, uint64_t listed)
+{
+	return known == 0 || known == listed;
+}
+
+/*
+ * The entry of a thread of a list; NULL if it has none. A thread with another native thread is another one. When a thread
+ * that the program has found was read, Ruby may not have noted its native thread yet.
+ */
 static struct kernel_follow *entry_of(const struct kernel_threads *threads, const struct ruby_thread *thread)
 {
-	for (size_t i = 0; i < threads->count; i++)
-		if (!threads->of[i].ended && threads->of[i].thread.address == thread->address &&
-		    threads->of[i].thread.tid == thread->tid && threads->of[i].thread.pthread == thread->pthread)
+	for (size_t i = 0; i < threads->count; i++) {
+		const struct kernel_follow *follow = &threads->of[i];
+
+		if (!follow->ended && follow->thread.address == thread->address &&
+		    is_same(follow->thread.tid, thread->tid) && is_same(follow->thread.pthread, thread->pthread))
 			return &threads->of[i];
+	}
 	return NULL;
 }
 
-/* What a thread does by the kernel's word; SAMPLE_CPU if it runs, or could. */
-static enum sample_state look_at(const struct kernel_follow *follow, enum trace_state listed, int *syscall)
+void kernel_threads_open(const struct kernel_threads *threads, struct kernel_follow *follow)
 {
-	const struct task_look look = task_look(&follow->subject.task, NULL);
-	const enum sample_state state = thread_state(listed, &look, false);
+	if (follow->subject.task.tid == 0)
+		task_open(&follow->subject.task, threads->session->target->pid, follow->subject.tid);
+}
 
+/* What a thread does by the kernel's word; SAMPLE_CPU if it runs, or could. */
+static enum sample_state look_at(const struct kernel_threads *threads, struct kernel_follow *follow,
+				 enum trace_state listed, int *syscall)
+{
+	struct task_look look;
+	enum sample_state state;
+
+	kernel_threads_open(threads, follow);
+	look = task_look(&follow->subject.task, NULL);
+	state = thread_state(listed, &look, false);
 	*syscall = state == SAMPLE_BLOCKED ? look.syscall : -1;
 	return look.known && look.asleep ? state : SAMPLE_CPU;
 }
 
-/* Begins to follow a thread. NULL if its native thread is not known, or if there is no room. */
+/* An entry for a thread, which has no time line yet. NULL if there is no room. */
+static struct kernel_follow *add(struct kernel_threads *threads, const struct ruby_thread *thread, pid_t tid,
+				 uint64_t since_ns)
+{
+	struct kernel_follow *follow;
+
+	if (!array_make_room(threads->of, threads->capacity, threads->count + 1))
+		return NULL;
+	follow = &threads->of[threads->count++];
+	*follow = (struct kernel_follow){.thread = *thread, .since_ns = since_ns, .wait_slot = TIME_NONE, .chance = 1};
+	follow->subject = (struct subject){
+	    .tid = tid,
+	    .task = TASK_CLOSED,
+	    .extent = {.thread = thread->address, .ec = thread->ec},
+	    .pthread = thread->pthread,
+	};
+	return follow;
+}
+
+/* Begins to follow a thread of a list. NULL if its native thread is not known, or if there is no room. */
 static struct kernel_follow *begin(struct kernel_threads *threads, const struct ruby_thread *thread)
 {
 	const pid_t tid = subject_tid(threads->session, thread);
+	const uint64_t since_ns = monotonic_ns();
 	struct kernel_follow *follow;
+	struct kernel_thread known;
 	enum sample_state state;
 	int syscall;
 
-	if (tid == 0 || !array_make_room(threads->of, threads->capacity, threads->count + 1))
+	if (tid == 0)
 		return NULL;
-	follow = &threads->of[threads->count];
-	*follow =
-	    (struct kernel_follow){.thread = *thread, .since_ns = monotonic_ns(), .wait_slot = TIME_NONE, .chance = 1};
-	if (!kernel_maps_set_thread(&threads->maps, tid, thread->address))
+	/* The program may have found it already. */
+	known = kernel_maps_thread(&threads->maps, tid);
+	if (known.thread != thread->address && !kernel_maps_set_thread(&threads->maps, tid, thread->address))
 		return NULL;
-	threads->count++;
-	subject_open(&follow->subject, threads->session->target->pid, tid, thread->address, thread->ec);
-	follow->subject.pthread = thread->pthread;
-	state = look_at(follow, thread->state, &syscall);
+	follow = add(threads, thread, tid, since_ns);
+	if (!follow)
+		return NULL;
+	follow->lost = known.thread == thread->address ? (uint32_t)known.lost : 0;
+	follow->collections = threads->collections;
+	state = look_at(threads, follow, thread->state, &syscall);
 	time_line_init(&follow->line, threads->slots, monotonic_ns(), state, syscall);
+	return follow;
+}
+
+/* Reads a thread that the program in the kernel has found. It may have ended since. */
+static struct ruby_thread read_found(struct kernel_threads *threads, uint64_t address, uint64_t *collections)
+{
+	const struct ruby_thread unknown = {.address = address, .ractor = 1};
+	struct ruby_thread thread = unknown;
+
+	*collections = 0;
+	if (!memory_forget(threads->memory))
+		return unknown;
+	watchdog_reads(READING_STACKS);
+	memory_limit(threads->memory, LIST_LIMIT_NS);
+	thread = threads_read_one(&threads->ruby, address);
+	thread.ractor = threads_ractor(&threads->ruby, address);
+	*collections = collections_read(&threads->ruby).begun;
+	watchdog_has_read(READING_STACKS);
+	return thread.state == STATE_DEAD || thread.ractor == 0 ? unknown : thread;
+}
+
+struct kernel_follow *kernel_threads_found(struct kernel_threads *threads, pid_t tid, uint64_t address,
+					   uint64_t time_ns)
+{
+	struct kernel_follow *follow = NULL;
+	struct ruby_thread thread;
+	uint64_t collections;
+
+	for (size_t i = 0; i < threads->count; i++)
+		if (threads->of[i].subject.tid == tid && !threads->of[i].ended)
+			follow = &threads->of[i];
+	if (follow && follow->thread.address == address) {
+		/* The list was read after the record was written. */
+		if (follow->taken)
+			return NULL;
+		time_line_clear(&follow->line);
+	} else {
+		/* Its native thread has gone on with this one. */
+		if (follow) {
+			time_line_until(&follow->line, time_ns);
+			follow->ended = true;
+		}
+		thread = read_found(threads, address, &collections);
+		follow = add(threads, &thread, tid, time_ns);
+		if (!follow)
+			return NULL;
+		follow->collections = collections;
+	}
+	follow->since_ns = time_ns;
+	follow->lost = 0;
+	time_line_init(&follow->line, threads->slots, time_ns, SAMPLE_CPU, -1);
 	return follow;
 }
 
@@ -123,7 +217,8 @@ void kernel_threads_lose(struct kernel_threads *threads, uint64_t until_ns, bool
 		time_line_lose(&follow->line, until_ns);
 		if (!is_now)
 			continue;
-		state = look_at(follow, threads_read_one(&threads->ruby, follow->thread.address).state, &syscall);
+		state =
+		    look_at(threads, follow, threads_read_one(&threads->ruby, follow->thread.address).state, &syscall);
 		time_line_correct(&follow->line, until_ns, state, syscall);
 	}
 }
@@ -139,10 +234,22 @@ static void end_unlisted(struct kernel_threads *threads, const struct ruby_threa
 		if (follow && list->threads[i].state != STATE_DEAD && list->threads[i].ec != 0)
 			follow->listed = true;
 	}
-	/* Since its last record, nobody knows when. */
 	for (size_t i = 0; i < threads->count; i++)
-		if (!threads->of[i].listed && !threads->of[i].ended)
-			kernel_threads_end(threads, &threads->of[i], threads->of[i].line.at_ns);
+		threads->of[i].gone_ns = threads->of[i].listed ? 0 : threads->listed_ns;
+}
+
+void kernel_threads_end_gone(struct kernel_threads *threads, uint64_t until_ns)
+{
+	for (size_t i = 0; i < threads->count; i++) {
+		struct kernel_follow *follow = &threads->of[i];
+
+		/* One that was found since the list was read is not gone. */
+		if (follow->gone_ns == 0 || follow->ended || follow->gone_ns > until_ns)
+			continue;
+		if (follow->since_ns < follow->gone_ns)
+			kernel_threads_end(threads, follow, follow->line.at_ns);
+		follow->gone_ns = 0;
+	}
 }
 
 /* Follows the threads of a list, and no others. Those that have ended come first: a new one may have the tid of one of them. */
@@ -157,8 +264,11 @@ static void follow_all(struct kernel_threads *threads, const struct ruby_threads
 			continue;
 		if (!follow)
 			follow = begin(threads, thread);
-		if (follow)
-			follow->thread.name = thread->name;
+		if (!follow)
+			continue;
+		follow->thread = *thread;
+		follow->subject.pthread = thread->pthread;
+		follow->collections = threads->collections;
 	}
 }
 

@@ -12,8 +12,8 @@
 
 /* A thread. */
 struct kernel_follow {
-	/* the thread as the list of threads first showed it; later, only the name is updated */
-	struct ruby_thread thread;
+	struct ruby_thread thread; /* the thread as it was last read */
+	uint64_t collections;	   /* how many garbage collections had begun when the thread was read; 0: not known */
 	struct subject subject;
 	struct time_line line;
 	/* when rbdump began to follow the thread; earlier records with the same tid belong to another thread */
@@ -24,6 +24,8 @@ struct kernel_follow {
 	unsigned int outs; /* how many waits began since the last kernel_threads_choose_waits() */
 	double chance;	   /* as in kernel_maps_set_chance() */
 	bool listed;	   /* the thread was in the list of threads when the list was last read */
+	bool taken;	   /* a record of the thread was taken */
+	uint64_t gone_ns;  /* when the list was read without the thread; 0: the thread was in the list */
 	/* the thread and its time line have ended; the last pieces of the time line may still have to be taken */
 	bool ended;
 };
@@ -88,6 +90,26 @@ void kernel_threads_end(struct kernel_threads *threads, struct kernel_follow *fo
  * there is no such thread.
  */
 struct kernel_follow *kernel_threads_find(const struct kernel_threads *threads, pid_t tid, uint64_t time_ns);
+
+/*
+ * Begins to follow a thread that the program in the kernel has found. The time line of the thread begins at `time_ns`.
+ * If the thread was in the list of threads, but none of its records was taken yet, moves the beginning of its time line
+ * to `time_ns`. This call can move entries in memory, so pointers to entries become invalid. Returns NULL if a record of
+ * the thread was already taken, or if out of memory.
+ *   time_ns  when a record of the thread was written. At that time, the thread was on a CPU
+ */
+struct kernel_follow *kernel_threads_found(struct kernel_threads *threads, pid_t tid, uint64_t address,
+					   uint64_t time_ns);
+
+/*
+ * Ends the time lines of the threads that were not in the last list of threads. Does nothing if the list was read after
+ * `until_ns`, because the last records of these threads may not have been taken yet.
+ *   until_ns  all earlier records have been taken
+ */
+void kernel_threads_end_gone(struct kernel_threads *threads, uint64_t until_ns);
+
+/* Opens the files in /proc of a thread, which are needed to look at its state, unless they are open already. */
+void kernel_threads_open(const struct kernel_threads *threads, struct kernel_follow *follow);
 
 /*
  * Chooses a probability for each thread. With this probability, the program in the kernel copies the stack of the

@@ -51,7 +51,6 @@ void time_line_init(struct time_line *line, struct time_slots *slots, uint64_t n
 	    .state = state,
 	    .syscall = syscall,
 	    .slot = TIME_NONE,
-	    .last.slot = TIME_NONE,
 	};
 }
 
@@ -66,11 +65,12 @@ void time_line_clear(struct time_line *line)
 {
 	time_line_taken(line);
 	drop_choices(line, &line->clocks);
+	drop_choices(line, &line->older);
 	drop_choices(line, &line->waits);
 	time_slots_release(line->slots, line->slot);
-	time_slots_release(line->slots, line->last.slot);
 	free(line->pieces);
 	free(line->clocks.of);
+	free(line->older.of);
 	free(line->waits.of);
 }
 
@@ -278,20 +278,36 @@ static void take_clock(struct time_line *line, struct time_piece *piece, const s
 		piece->state = choice->state;
 }
 
+/* The stack of the next wait after a piece, or of the last one before it; TIME_NONE if there is none. */
+static uint32_t near_wait(const struct time_line *line, size_t at)
+{
+	const struct time_choices *waits = &line->waits;
+
+	for (size_t i = at + 1; i < line->nr_pieces && !line->pieces[i].lost; i++)
+		if (!line->pieces[i].of_clock && line->pieces[i].slot != TIME_NONE)
+			return line->pieces[i].slot;
+	for (size_t i = at; i-- > 0 && !line->pieces[i].lost;)
+		if (!line->pieces[i].of_clock && line->pieces[i].slot != TIME_NONE)
+			return line->pieces[i].slot;
+	if (line->slot != TIME_NONE)
+		return line->slot;
+	return waits->count > 0 ? waits->of[waits->count - 1].slot : TIME_NONE;
+}
+
 /* The stack that stands for a piece on a CPU that has none. */
 static void resolve_clock(struct time_line *line, size_t at)
 {
-	struct time_piece *piece = &line->pieces[at], *next = at + 1 < line->nr_pieces ? piece + 1 : NULL;
+	struct time_piece *piece = &line->pieces[at];
 	const struct time_choice *choice = nearest_clock(&line->clocks, piece);
 
-	if (piece->after_wait && at > 0)
+	if (piece->after_wait && at > 0 && piece[-1].slot != TIME_NONE)
 		piece->slot = time_slots_hold(line->slots, piece[-1].slot);
 	else if (choice)
 		take_clock(line, piece, choice);
-	else if (next && !next->of_clock && next->slot != TIME_NONE)
-		piece->slot = time_slots_hold(line->slots, next->slot);
-	else if (line->last.slot != TIME_NONE && piece->end_ns - line->last.at_ns < TIME_OLD_NS)
-		take_clock(line, piece, &line->last);
+	else if (line->older.count > 0)
+		take_clock(line, piece, &line->older.of[random_next(&line->slots->random) % line->older.count]);
+	else
+		piece->slot = time_slots_hold(line->slots, near_wait(line, at));
 }
 
 /* Waits whose lengths differ by less than this factor may stand for each other. */
@@ -331,22 +347,30 @@ static void resolve_wait(struct time_line *line, struct time_piece *piece)
 	}
 }
 
+/* Drops the choices of before a time. */
+static void drop_before(struct time_line *line, struct time_choices *choices, uint64_t time_ns)
+{
+	drop_some(line, choices, 0, array_first(choices->of, choices->count, one, one->at_ns >= time_ns));
+}
+
 /* Drops the choices that are too old to stand for what comes. */
 static void drop_old(struct time_line *line)
 {
-	const uint64_t oldest_ns = line->at_ns > TIME_OLD_NS ? line->at_ns - TIME_OLD_NS : 0;
+	struct time_choices *clocks = &line->clocks, *older = &line->older;
 
-	drop_some(line, &line->waits, 0, array_first(line->waits.of, line->waits.count, one, one->at_ns >= oldest_ns));
-	if (line->clocks.count > 0) {
-		time_slots_release(line->slots, line->last.slot);
-		line->last = line->clocks.of[line->clocks.count - 1];
-		time_slots_hold(line->slots, line->last.slot);
+	for (size_t i = clocks->count > TIME_CLOCKS ? clocks->count - TIME_CLOCKS : 0; i < clocks->count; i++) {
+		time_slots_hold(line->slots, clocks->of[i].slot);
+		add_choice(line, older, &clocks->of[i]);
 	}
-	drop_choices(line, &line->clocks);
+	drop_choices(line, clocks);
+	if (older->count > TIME_CLOCKS)
+		drop_some(line, older, 0, older->count - TIME_CLOCKS);
+	drop_before(line, &line->waits, line->at_ns > TIME_OLD_NS ? line->at_ns - TIME_OLD_NS : 0);
 }
 
 void time_line_resolve(struct time_line *line)
 {
+	drop_before(line, &line->older, line->at_ns > TIME_CLOCKS_NS ? line->at_ns - TIME_CLOCKS_NS : 0);
 	for (size_t i = 0; i < line->nr_pieces; i++)
 		if (line->pieces[i].slot == TIME_NONE && !line->pieces[i].of_clock && !line->pieces[i].lost)
 			resolve_wait(line, &line->pieces[i]);

@@ -5,9 +5,10 @@
  * Not every piece of a time line has its own stack. While the thread is on a CPU, its stack is copied at clock
  * interrupts. Each of these stacks stands for the time since the previous interrupt, or since the thread was given its
  * CPU. If no such stack stands for a piece of CPU time, the piece gets the stack of the nearest clock interrupt since
- * the last time_line_resolve(). If there was no such interrupt, the piece gets the stack of the wait that follows. If
- * that stack was not copied, the piece gets the last stack that was copied at a clock interrupt. But a stack that is
- * older than TIME_OLD_NS is not used.
+ * the last time_line_resolve(). If there was no such interrupt, the piece gets the stack of one of the last TIME_CLOCKS
+ * clock interrupts, chosen at random. So a thread that runs for less than the time between two clock interrupts, again
+ * and again, gets the stacks that it had at the few interrupts that it met. If there was no interrupt in the last
+ * TIME_CLOCKS_NS, the piece gets the stack of the next wait or the previous wait.
  *
  * The stack is copied only at some waits, which are chosen at random. A wait without a stack gets the stack of another
  * wait, which ended at most TIME_OLD_NS ago. Only waits of the same kind are considered. If the lengths of some of these
@@ -33,13 +34,16 @@
 #define TIME_NONE  UINT32_MAX
 
 /*
- * TIME_OLD_NS: the maximum age, in ns, of a stack that can be given to a piece without a stack. TIME_WAITS: the maximum
- * number of earlier waits that are kept with their stacks. TIME_LIKE: the maximum number of kept waits that are of the
- * same kind and of similar length.
+ * TIME_OLD_NS: the maximum age, in ns, of the stack of a wait that can be given to a piece without a stack. TIME_WAITS:
+ * the maximum number of earlier waits that are kept with their stacks. TIME_LIKE: the maximum number of kept waits that
+ * are of the same kind and of similar length. TIME_CLOCKS, TIME_CLOCKS_NS: the maximum number and age of the stacks that
+ * are kept from earlier clock interrupts.
  */
-#define TIME_OLD_NS UINT64_C(5000000000)
-#define TIME_WAITS  64u
-#define TIME_LIKE   8u
+#define TIME_OLD_NS    UINT64_C(5000000000)
+#define TIME_WAITS     64u
+#define TIME_LIKE      8u
+#define TIME_CLOCKS    8u
+#define TIME_CLOCKS_NS UINT64_C(30000000000)
 
 /* Which slots are in use. */
 struct time_slots {
@@ -102,15 +106,12 @@ struct time_line {
 	enum sample_state state; /* SAMPLE_RUNNABLE: the thread was preempted */
 	int syscall;
 	uint64_t began_ns;
-	uint32_t slot; /* the stack of the wait; TIME_NONE: this stack was not copied */
+	uint32_t slot; /* the thread's stack during the wait; TIME_NONE: it was not copied */
 
 	struct time_choices clocks; /* the stacks from clock interrupts since the last time_line_resolve() */
+	struct time_choices older;  /* the last stacks from clock interrupts before the stacks in `clocks` */
 	struct time_choices waits;  /* the stacks of the last waits */
-	/*
-	 * the last stack from a clock interrupt before the stacks in `clocks`; if there is none, its slot is TIME_NONE
-	 */
-	struct time_choice last;
-	bool lost; /* a piece is missing, because there was no memory for this piece */
+	bool lost;		    /* a piece is missing, because there was no memory for this piece */
 };
 
 /*

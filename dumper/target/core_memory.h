@@ -8,7 +8,7 @@
 #include "target/first_page.h"
 #include "target/target.h"
 
-/* Reads bytes that are in the core file itself. Returns false if any of these bytes is not in the core file. */
+/* Reads bytes from the core file itself. Returns false if the file does not contain all of these bytes. */
 bool core_read_dumped(const struct target *target, uint64_t address, void *buffer, size_t length);
 
 /*
