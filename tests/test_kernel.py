@@ -297,7 +297,7 @@ def test_many_waits(ruby, rbdump, file):
 def test_short_threads(ruby, rbdump, file):
     """Threads that live for some ms are known as soon as they run: their waits have stacks, and last as long as they say."""
     with Running(ruby, "shares/short_threads.rb") as target:
-        done = run(rbdump, "record", "-p", target.pid, "-r", 99, "--mode", "kernel", "-d", 3, "-o", file)
+        done = run(rbdump, "record", "-p", target.pid, "-r", 99, "--mode", "kernel", "--max-cpu", 50, "-d", 3, "-o", file)
         count, slept = (int(word) for word in target.finish().split())
     assert done.returncode == 0, done.stderr
     profile = report(rbdump, file, "--idle")

@@ -44,14 +44,18 @@ struct extent {
 	__u64 vm_stack, cfp, end, values_end;
 };
 
-/* Limits a length to `most`. The result must stay in one register, so that the kernel's verifier sees the limit. */
-static __always_inline __u32 at_most(__u32 length, __u32 most)
-{
-	if (length > most)
-		length = most;
-	asm volatile("" : "+r"(length));
-	return length;
-}
+/*
+ * Limits a length to `most`, a constant. Both instructions must use the same register, because some verifiers (Linux 6.1)
+ * forget a limit that was found in a copy of the register. A compiler does not guarantee that, so this is in assembler.
+ * The verifier first takes the way without the jump, so it looks at the length that is not limited first: what it has found
+ * out then holds for the other way, too, which it therefore need not follow.
+ */
+#define at_most(length, most)                                                                                          \
+	({                                                                                                             \
+		__u64 limited_ = (length);                                                                             \
+		asm volatile("if %0 > %1 goto +1\n\tgoto +1\n\t%0 = %1" : "+r"(limited_) : "i"(most));                 \
+		limited_;                                                                                              \
+	})
 
 static __always_inline __u64 word_of_ec(const struct scratch *scratch, __u32 offset)
 {
@@ -224,24 +228,22 @@ static __always_inline int finish_copied(const struct kernel_facts *facts, struc
 					 __u64 wakeup)
 {
 	struct kernel_record *record = &scratch->record;
-	__u32 ec, collections, cpu = bpf_get_smp_processor_id();
+	__u32 cpu = bpf_get_smp_processor_id();
 	struct room *room = bpf_map_lookup_elem(&rooms, &cpu);
 	struct extent extent = {0};
-	__u64 frames, values, at;
-	__u32 native = 0, functions;
+	__u64 ec, collections, frames, values, at, functions, native = 0;
 
 	if (!room)
 		return 0;
 	record->flags |= find_stack(facts, scratch, KERNEL_PART_MAX_COPIED, &extent);
 	if (record->flags & (KERNEL_NO_STACK | KERNEL_TOO_DEEP))
 		extent = (struct extent){0};
-	frames = extent.end - extent.cfp;
-	values = extent.values_end - extent.vm_stack;
+	/* find_stack() has found that they are not longer. */
+	frames = at_most(extent.end - extent.cfp, KERNEL_PART_MAX_COPIED);
+	values = at_most(extent.values_end - extent.vm_stack, KERNEL_PART_MAX_COPIED);
 	ec = at_most(record->ec_length, KERNEL_EC_MAX);
 	collections = at_most(record->collections_length, KERNEL_COLLECTIONS_MAX);
 	at = sizeof(*record) + kernel_in_eights(ec) + kernel_in_eights(collections);
-	if (frames > KERNEL_PART_MAX_COPIED || values > KERNEL_PART_MAX_COPIED)
-		return 0;
 	if (bpf_probe_read_user(room->bytes + at, frames, (void *)extent.cfp) ||
 	    bpf_probe_read_user(room->bytes + at + frames, values, (void *)extent.vm_stack)) {
 		record->flags |= KERNEL_MISSING;

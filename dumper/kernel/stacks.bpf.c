@@ -92,9 +92,19 @@ struct {
 	__type(value, __u32);
 } interrupts SEC(".maps");
 
-static __always_inline void *number_of(struct pid *pid)
+/*
+ * Reads the id of a task in the pid namespace that is so many levels below the initial one; not 0 if there is none. Kernels
+ * before 6.2 refuse to add a number that is not constant to a pointer that they know, so it is read as a number.
+ */
+static __always_inline long read_id(struct task_struct *task, __u32 at, struct upid *ret)
 {
-	return (void *)pid + bpf_core_field_offset(struct pid, numbers) + level * bpf_core_type_size(struct upid);
+	__u64 pid = 0;
+
+	if (bpf_core_read(&pid, sizeof(pid), &task->thread_pid) || pid == 0)
+		return -1;
+	return bpf_probe_read_kernel(
+	    ret, sizeof(*ret),
+	    (void *)(pid + bpf_core_field_offset(struct pid, numbers) + (__u64)at * bpf_core_type_size(struct upid)));
 }
 
 /* The id of a task in rbdump's pid namespace; 0 if it is not in there. */
@@ -103,9 +113,7 @@ static __always_inline __u32 id_of(struct task_struct *task)
 	struct pid *pid = task->thread_pid;
 	struct upid number = {0};
 
-	if (!pid || pid->level < level)
-		return 0;
-	if (bpf_probe_read_kernel(&number, sizeof(number), number_of(pid)) || (__u64)number.ns != namespace)
+	if (!pid || pid->level < level || read_id(task, level, &number) || (__u64)number.ns != namespace)
 		return 0;
 	return (__u32)number.nr;
 }
@@ -121,7 +129,7 @@ int where(void *context)
 	if (!pid)
 		return 1;
 	level = pid->level;
-	if (bpf_probe_read_kernel(&number, sizeof(number), number_of(pid)))
+	if (read_id(task, level, &number))
 		return 1;
 	namespace = (__u64)number.ns;
 	return 0;
@@ -424,20 +432,23 @@ static __always_inline void copy_some(void *context, struct task_struct *task, c
 				      const struct kernel_facts *facts, const struct kernel_switch *out,
 				      struct kernel_thread *thread, struct kernel_counts *count, void *ring, int copied)
 {
-	const __u32 *chance = bpf_map_lookup_elem(&chances, &ids->tid);
-	const __u32 kind = kind_of(facts, out) & (KERNEL_WAITS - 1);
+	const __u32 wait = kind_of(facts, out) & (KERNEL_WAITS - 1);
+	const bool waits = out->task_state != 0;
+	const __u32 *chance;
 
-	if (out->task_state == 0) {
-		if (!thread->found || thread->clocks >= EARLY_MAX)
+	if (waits) {
+		chance = bpf_map_lookup_elem(&chances, &ids->tid);
+		if (chance && bpf_get_prandom_u32() > *chance &&
+		    out->head.time_ns - thread->copied_ns[wait] < COPIED_NS)
 			return;
-		thread->clocks +=
-		    copy_leaving(context, task, ids, KERNEL_CLOCK, facts, out, thread, count, ring, copied);
+		thread->copied_ns[wait] = out->head.time_ns;
+	} else if (!thread->found || thread->clocks >= EARLY_MAX) {
 		return;
 	}
-	if (chance && bpf_get_prandom_u32() > *chance && out->head.time_ns - thread->copied_ns[kind] < COPIED_NS)
-		return;
-	thread->copied_ns[kind] = out->head.time_ns;
-	copy_leaving(context, task, ids, KERNEL_WAIT_STACK, facts, out, thread, count, ring, copied);
+	if (copy_leaving(context, task, ids, waits ? KERNEL_WAIT_STACK : KERNEL_CLOCK, facts, out, thread, count, ring,
+			 copied) &&
+	    !waits)
+		thread->clocks++;
 }
 
 /*
