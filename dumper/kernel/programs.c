@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,19 @@ static bool is_locked_down(void)
 	return strstr(text, "[confidentiality]");
 }
 
+/* Whether rbdump has the capabilities: then EACCES is from the verifier, which does not understand the program. */
+static bool is_capable(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+	uint64_t effective;
+
+	if (syscall(SYS_capget, &header, data) != 0)
+		return false;
+	effective = data[0].effective | (uint64_t)data[1].effective << 32;
+	return effective >> CAP_SYS_ADMIN & 1 || (effective >> CAP_BPF & effective >> CAP_PERFMON & 1);
+}
+
 static struct error *refused(int errnum)
 {
 	if (access(KERNEL_TYPES, R_OK) != 0)
@@ -50,7 +64,7 @@ static struct error *refused(int errnum)
 		return error_create(EXIT_NO_PERMISSION,
 				    "the kernel does not let rbdump sample in the kernel: it is locked down "
 				    "(confidentiality). See " LOCKDOWN);
-	if (errnum == EPERM || errnum == EACCES)
+	if (errnum == EPERM || (errnum == EACCES && !is_capable()))
 		return error_create(EXIT_NO_PERMISSION,
 				    "the kernel does not let rbdump sample in the kernel; run rbdump as root, or with "
 				    "the capabilities CAP_BPF and CAP_PERFMON");

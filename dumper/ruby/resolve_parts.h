@@ -57,7 +57,10 @@ struct resolver {
 	size_t count;
 	bool keeps;
 	size_t bytes; /* total size of the kept data */
-	/* A snapshot without pages, and the pieces that are laid over it. Kept bytes are read again through this snapshot. */
+	/*
+	 * A snapshot without pages, and pieces that are laid over it. The pieces are bytes that were kept when the names
+	 * were read. The snapshot lets code that reads a target's memory read these bytes instead.
+	 */
 	struct memory *kept_bytes;
 	struct memory_piece *pieces;
 	size_t pieces_capacity;

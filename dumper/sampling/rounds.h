@@ -37,8 +37,8 @@ struct lateness {
 };
 
 /*
- * Takes a round. Returns whether `late` and `skipped` were reported in the observations. Returns false if the list of
- * threads could not be read, or if no thread was observed because a thread did not stop in time.
+ * Takes a round. Returns whether `late` and `skipped` were reported in the observations. Returns false if no thread was
+ * observed: the list of threads could not be read, or a thread had not stopped in time.
  *   skipped  how many rounds the CPU time limit has prevented since rounds_take() last returned true
  *   rest_ns  for how many nanoseconds the CPU time limit made sampling pause before this round
  */
