@@ -3,12 +3,13 @@
 What recording costs real applications, by turns with and without it.
 
     bench/applications.py [--apps rails,jobs,rubocop] [--loads saturated,half,idle] [--neighbours 0,4]
-                          [--rates 99,1000] [--modes paused,unpaused] [--profilers rbdump,rbspy] [--turns 12]
+                          [--rates 99,1000] [--modes paused,unpaused,kernel] [--profilers rbdump,rbspy] [--turns 12]
                           [--seconds 14] [--json FILE]
 
 Each application is one of bench/apps, on Debian's Ruby (make packages-applications installs what they need). First it
 is recorded for some seconds, for the CPU time of the profiler. Then a profiler samples it for TURN seconds, is suspended
-for as long, and so on: what the application did in each turn is compared with the turns just before and after.
+for as long, and so on: what the application did in each turn is compared with the turns just before and after. What samples
+in the kernel goes on while rbdump is suspended, so there, each turn has a recording of its own.
 Neighbours are loops that compute, each as much as it can. rbspy is measured if it is in the PATH; it counts fewer
 threads as samples than rbdump does.
 """
@@ -266,11 +267,11 @@ LOADS = {"saturated": 0, "half": 0.5, "idle": 0.05}
 class Rbdump:
     """rbdump record, while it runs."""
 
-    MODES = ("paused", "unpaused")
+    MODES = ("paused", "unpaused", "kernel")
 
-    def __init__(self, options, app, rate, mode, seconds=None):
+    def __init__(self, options, app, rate, mode, seconds=None, name="recording"):
         self.seconds = seconds
-        self.file = os.path.join(app.folder, "recording")
+        self.file = os.path.join(app.folder, name)
         command = [options.rbdump, "record", "-p", app.pid, "-r", rate, "--mode", mode, "-o", self.file]
         command += ["-d", seconds] if seconds else []
         # Neither a layout nor a cache of the user's is used.
@@ -376,19 +377,36 @@ def turn():
     return began, time.monotonic()
 
 
-def by_turns(app, begin, turns):
-    """What is left of the speed of an application while it is sampled, and of the 99th percentile of its work's time."""
-    spans = []
+def end_of(profiler):
+    """Ends a profiler, which must not have ended before."""
+    ended = profiler.process.poll() is not None
+    profiler.end()
+    if ended:
+        raise Failed("the profiler has ended too soon")
+
+
+def suspended_turns(app, begin, turns):
     with running(begin(None)) as profiler:
         time.sleep(WARM)
         for _ in range(turns):
-            spans.append(turn())
+            yield turn()
             with suspended(profiler.sampler(), app.pid):
-                spans.append(turn())
-        ended = profiler.process.poll() is not None
-        profiler.end()
-    if ended:
-        raise Failed("the profiler has ended too soon")
+                yield turn()
+        end_of(profiler)
+
+
+def separate_turns(_app, begin, turns):
+    for _ in range(turns):
+        with running(begin(None)) as profiler:
+            time.sleep(WARM)
+            yield turn()
+            end_of(profiler)
+        yield turn()
+
+
+def by_turns(app, begin, turns, mode):
+    """What is left of the speed of an application while it is sampled, and of the 99th percentile of its work's time."""
+    spans = list((separate_turns if mode == "kernel" else suspended_turns)(app, begin, turns))
     work = [app.work(begin, end) for begin, end in spans]
     speeds = [len(some) / (end - begin) for some, (begin, end) in zip(work, spans)]
     kept = [2 * speeds[i] / (speeds[i - 1] + speeds[i + 1]) for i in range(2, len(spans) - 1, 2)]
@@ -424,13 +442,13 @@ def measure(options, folder, name, load, count, saturated):
         time.sleep(WARM)
         for profiler in options.profilers:
             for hz in options.rates:
-                for mode in options.modes:
+                for mode in [mode for mode in options.modes if mode in PROFILERS[profiler].MODES]:
 
                     def begin(seconds, profiler=profiler, hz=hz, mode=mode):
                         return PROFILERS[profiler](options, app, hz, mode, seconds)
 
                     row = {"app": name, "load": load, "neighbours": count, "profiler": profiler, "rate": hz, "mode": mode}
-                    row |= alone(app, begin, options.seconds) | by_turns(app, begin, options.turns)
+                    row |= alone(app, begin, options.seconds) | by_turns(app, begin, options.turns, mode)
                     yield row
 
 
@@ -475,7 +493,7 @@ def options_given():
     parser.add_argument("--loads", type=words_of(LOADS), default=["saturated"])
     parser.add_argument("--neighbours", type=numbers, default=[0])
     parser.add_argument("--rates", type=numbers, default=[99, 1000])
-    parser.add_argument("--modes", type=words_of(Rbdump.MODES), default=["paused", "unpaused"])
+    parser.add_argument("--modes", type=words_of(Rbdump.MODES), default=list(Rbdump.MODES))
     profilers = ["rbdump"] + ["rbspy"] * bool(shutil.which("rbspy"))
     parser.add_argument("--profilers", type=words_of(PROFILERS), default=profilers)
     parser.add_argument("--turns", type=int, default=12)

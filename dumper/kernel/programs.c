@@ -23,7 +23,7 @@ struct kernel_programs {
 	bool waits, counts_interrupts;
 	struct bpf_program *clock, *switches;
 	struct bpf_link **clocks; /* of each CPU; NULL if the CPU is not online, or if there is no sampling */
-	struct bpf_link *switched, *woken, *waking, *interrupts[INTERRUPT_PROGRAMS];
+	struct bpf_link *switched, *ended, *woken, *waking, *interrupts[INTERRUPT_PROGRAMS];
 	int nr_cpus;
 };
 
@@ -111,6 +111,7 @@ static void choose(struct kernel_programs *programs, struct stacks *stacks, bool
 	    {stacks->progs.on_switch, !copied && programs->waits},
 	    {stacks->progs.on_switch_copied, copied && programs->waits},
 	    {stacks->progs.on_wakeup, programs->waits},
+	    {stacks->progs.on_exit, programs->waits},
 	    {stacks->progs.on_waking, programs->waits},
 	};
 	struct bpf_program *of_interrupts[INTERRUPT_PROGRAMS];
@@ -243,7 +244,8 @@ static int begin_switches(struct kernel_programs *programs)
 	begin_interrupts(programs);
 	programs->woken = bpf_program__attach(programs->stacks->progs.on_wakeup);
 	programs->waking = programs->woken ? bpf_program__attach(programs->stacks->progs.on_waking) : NULL;
-	programs->switched = programs->waking ? bpf_program__attach(programs->switches) : NULL;
+	programs->ended = programs->waking ? bpf_program__attach(programs->stacks->progs.on_exit) : NULL;
+	programs->switched = programs->ended ? bpf_program__attach(programs->switches) : NULL;
 	return programs->switched ? 0 : errno;
 }
 
@@ -270,9 +272,10 @@ void kernel_programs_end(struct kernel_programs *programs)
 		bpf_link__destroy(programs->interrupts[i]);
 		programs->interrupts[i] = NULL;
 	}
+	bpf_link__destroy(programs->ended);
 	bpf_link__destroy(programs->waking);
 	bpf_link__destroy(programs->woken);
-	programs->switched = programs->woken = programs->waking = NULL;
+	programs->switched = programs->ended = programs->woken = programs->waking = NULL;
 }
 
 struct kernel_maps kernel_programs_maps(const struct kernel_programs *programs)

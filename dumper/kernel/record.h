@@ -178,13 +178,17 @@ struct kernel_thread {
 	__u32 waker_pid, waker_tid;
 	__u64 copied_ns[KERNEL_WAITS]; /* when a stack was last copied for each kind of wait; index: hash of the kind */
 	__u64 lost;		       /* the number of records lost since the program learned of the thread */
+	__u64 ended;		       /* the last rb_thread_t of this native thread whose end was told; 0: none */
 	/*
-	 * If `thread` is 0: how many times the program has repeated the record KERNEL_UNKNOWN for the thread, and when
-	 * the program last wrote this record
+	 * If `thread` is 0: when the program last wrote a record KERNEL_UNKNOWN for the thread, or noted that it does
+	 * not know the thread. The next such record follows after a time that doubles with `times`.
 	 */
 	__u64 times, told_ns;
-	/* `found`: the program itself has found `thread`. `clocks`: the number of stacks copied while it was on a CPU */
-	__u32 found, clocks;
+	/*
+	 * `found`: the program itself has found `thread`. `early`: how many more times the stack may be copied when the
+	 * thread is preempted; 0 once the clock has interrupted the thread
+	 */
+	__u32 found, early;
 };
 
 /* How many records of a process were lost, and why. */

@@ -23,7 +23,13 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 /* From the kernel's include/linux/sched.h, v5.15 to v6.18. */
 #define TASK_DEAD 0x80
 
-/* After how long it is said again that a thread is not known: doubled each time, so often. */
+/* A task that is ending: its memory may be gone. */
+#define PF_EXITING 0x4
+
+/*
+ * After how long it is said again that a thread is not known: doubled each time, so often. If the program can find threads
+ * itself, it is said for the first time after AGAIN_NS << TIMES_FOUND, because hardly any of them is a Ruby thread then.
+ */
 #define AGAIN_NS    10000000ull
 #define TIMES_MAX   6
 #define TIMES_FOUND 4
@@ -190,13 +196,12 @@ static __always_inline void tell_unknown(const struct ids *ids, __u64 now_ns, vo
  * Notes that a thread is not known, and says so. If the program can find threads itself, that is said only if it does not
  * find this one for a while.
  */
-static __always_inline void note_unknown(const struct ids *ids, const struct kernel_facts *facts, void *ring,
-					 __u64 flags)
+static __always_inline void note_unknown(const struct ids *ids, const struct kernel_facts *facts, void *ring)
 {
 	const bool finds = facts->where_current != KERNEL_NO_CURRENT;
 	const struct kernel_thread none = {.told_ns = bpf_ktime_get_ns(), .times = finds ? TIMES_FOUND : 0};
 
-	if (bpf_map_update_elem(&threads, &ids->tid, &none, flags) == 0 && !finds)
+	if (bpf_map_update_elem(&threads, &ids->tid, &none, BPF_NOEXIST) == 0 && !finds)
 		tell_unknown(ids, none.told_ns, ring);
 }
 
@@ -240,11 +245,18 @@ static __always_inline bool has_ended(const struct kernel_facts *facts, __u64 wo
 	return (word >> (facts->status_shift & 63) & facts->status_mask) == facts->status_ended;
 }
 
-/* Instead of the address of a Ruby thread: it has ended. */
-#define ENDED 1ull
+/* Counts a record of a thread that was lost. The thread's next record says so. */
+static __always_inline void note_lost(struct kernel_thread *thread, __u64 *of_process)
+{
+	thread->lost++;
+	__sync_fetch_and_add(of_process, 1);
+}
 
-/* The Ruby thread that the current native thread runs, as it notes that itself; 0: that is not known; ENDED. */
-static __always_inline __u64 current_thread(struct task_struct *task, const struct kernel_facts *facts)
+/*
+ * The Ruby thread that the current native thread runs, as it notes that itself; 0: that is not known.
+ *   ended  receives whether that thread has ended
+ */
+static __always_inline __u64 current_thread(struct task_struct *task, const struct kernel_facts *facts, bool *ended)
 {
 	__u64 thread = 0, status = 0;
 
@@ -260,21 +272,65 @@ static __always_inline __u64 current_thread(struct task_struct *task, const stru
 	if (thread == 0 || identify(task, facts, thread) != IS_ITS_THREAD ||
 	    bpf_probe_read_user(&status, sizeof(status), (void *)(thread + facts->thread_words[0])))
 		return 0;
-	return has_ended(facts, status) ? ENDED : thread;
+	*ended = has_ended(facts, status);
+	return thread;
 }
 
-/* Notes which Ruby thread the current native thread runs, and says so: since when it runs, if that is known. */
-static __always_inline struct kernel_thread *note_current(const struct ids *ids, __u64 thread, __u64 in_ns, void *ring)
+/* Says that a Ruby thread is on a CPU since a time, or that it has ended now: false if the ring has no room. */
+static __always_inline bool tell(const struct ids *ids, __u32 kind, __u64 time_ns, __u64 thread, __u64 lost, void *ring)
 {
-	const struct kernel_thread found = {.thread = thread, .in_ns = in_ns, .found = 1};
-	const struct kernel_switch in = {.head = {.time_ns = in_ns, .tid = ids->tid, .kind = KERNEL_IN},
-					 .thread = thread};
+	const struct kernel_switch record = {
+	    .head = {.time_ns = time_ns, .tid = ids->tid, .kind = kind, .lost = (__u32)lost},
+	    .thread = thread,
+	    .task_state = kind == KERNEL_OUT ? TASK_DEAD : 0,
+	    .syscall = -1,
+	};
+
+	return bpf_ringbuf_output(ring, (void *)&record, sizeof(record), BPF_RB_NO_WAKEUP) == 0;
+}
+
+/* Ends the Ruby thread of a native thread, which may go on with another one. */
+static __always_inline void tell_end(const struct ids *ids, struct kernel_thread *thread, struct kernel_counts *count,
+				     void *ring)
+{
+	const __u64 now_ns = bpf_ktime_get_ns();
+
+	if (!tell(ids, KERNEL_OUT, now_ns, thread->thread, thread->lost, ring))
+		note_lost(thread, &count->dropped);
+	thread->ended = thread->thread;
+	thread->thread = 0;
+	/* What it ran before is of the thread that has ended. */
+	thread->in_ns = now_ns;
+}
+
+/* Says what a Ruby thread ran that has begun and ended since its native thread was given its CPU. */
+static __always_inline void tell_short_life(const struct ids *ids, struct kernel_thread *thread, __u64 current,
+					    struct kernel_counts *count, void *ring)
+{
+	if (thread->in_ns == 0 || thread->ended == current)
+		return;
+	if (!tell(ids, KERNEL_IN, thread->in_ns, current, 0, ring) ||
+	    !tell(ids, KERNEL_OUT, bpf_ktime_get_ns(), current, 0, ring))
+		note_lost(thread, &count->dropped);
+	thread->ended = current;
+}
+
+/* Notes which Ruby thread the current native thread runs, and since when: since it was given its CPU, if that is known. */
+static __always_inline struct kernel_thread *note_current(const struct ids *ids, __u64 current,
+							  const struct kernel_thread *before,
+							  struct kernel_counts *count, void *ring)
+{
+	const __u64 in_ns = before && before->in_ns != 0 ? before->in_ns : bpf_ktime_get_ns();
+	const struct kernel_thread found = {
+	    .thread = current, .in_ns = in_ns, .ended = before ? before->ended : 0, .found = 1, .early = EARLY_MAX};
+	struct kernel_thread *thread;
 
 	if (bpf_map_update_elem(&threads, &ids->tid, &found, BPF_ANY))
 		return NULL;
-	if (in_ns != 0)
-		bpf_ringbuf_output(ring, (void *)&in, sizeof(in), BPF_RB_NO_WAKEUP);
-	return bpf_map_lookup_elem(&threads, &ids->tid);
+	thread = bpf_map_lookup_elem(&threads, &ids->tid);
+	if (thread && !tell(ids, KERNEL_IN, in_ns, current, 0, ring))
+		note_lost(thread, &count->dropped);
+	return thread;
 }
 
 /*
@@ -282,10 +338,12 @@ static __always_inline struct kernel_thread *note_current(const struct ids *ids,
  *   unreadable  receives whether it could not be read whether that is right
  */
 static __always_inline struct kernel_thread *known_thread(struct task_struct *task, const struct ids *ids,
-							  const struct kernel_facts *facts, void *ring, int *unreadable)
+							  const struct kernel_facts *facts, struct kernel_counts *count,
+							  void *ring, int *unreadable)
 {
 	struct kernel_thread *thread = bpf_map_lookup_elem(&threads, &ids->tid);
 	enum identity identity = IS_ANOTHER;
+	bool ended = false;
 	__u64 current;
 
 	*unreadable = 0;
@@ -294,24 +352,21 @@ static __always_inline struct kernel_thread *known_thread(struct task_struct *ta
 		*unreadable = identity == IS_UNREADABLE;
 		if (identity != IS_ANOTHER)
 			return thread;
+		tell_end(ids, thread, count, ring);
 	}
-	current = current_thread(task, facts);
-	if (current > ENDED)
-		return note_current(ids, current, thread ? thread->in_ns : 0, ring);
-	if (current == ENDED && (!thread || thread->thread == 0))
+	current = current_thread(task, facts, &ended);
+	if (current != 0 && !ended)
+		return note_current(ids, current, thread, count, ring);
+	if (current != 0) {
+		if (thread)
+			tell_short_life(ids, thread, current, count, ring);
 		return NULL;
-	if (thread && thread->thread == 0)
+	}
+	if (thread)
 		note_again(ids, thread, ring);
 	else
-		note_unknown(ids, facts, ring, thread ? BPF_EXIST : BPF_NOEXIST);
+		note_unknown(ids, facts, ring);
 	return NULL;
-}
-
-/* Counts a record of a thread that was lost. The thread's next record says so. */
-static __always_inline void note_lost(struct kernel_thread *thread, __u64 *of_process)
-{
-	thread->lost++;
-	__sync_fetch_and_add(of_process, 1);
 }
 
 /* Begins a record of a thread's stack: all but frames and values. NULL if there is nothing to copy. */
@@ -359,13 +414,13 @@ static __always_inline int sample(struct bpf_perf_event_data *context, int copie
 	int unreadable;
 	void *ring;
 
-	if (!facts)
+	if (!facts || task->flags & PF_EXITING)
 		return 0;
 	count = bpf_map_lookup_elem(&counts, &ids.pid);
 	ring = bpf_map_lookup_elem(&rings, &ids.pid);
 	if (!count || !ring)
 		return 0;
-	thread = known_thread(task, &ids, facts, ring, &unreadable);
+	thread = known_thread(task, &ids, facts, count, ring, &unreadable);
 	if (!thread)
 		return 0;
 	scratch = unreadable ? NULL : begin(task, &ids, thread, KERNEL_CLOCK, facts);
@@ -375,7 +430,7 @@ static __always_inline int sample(struct bpf_perf_event_data *context, int copie
 	}
 	copy_registers(context, task, &scratch->record);
 	read_functions(facts, context, scratch);
-	thread->clocks = EARLY_MAX;
+	thread->early = 0;
 	if (!finish_either(copied, facts, scratch, ring, wakeup(facts, KERNEL_WAKES_CLOCK)))
 		note_lost(thread, &count->full);
 	return 0;
@@ -442,18 +497,18 @@ static __always_inline void copy_some(void *context, struct task_struct *task, c
 		    out->head.time_ns - thread->copied_ns[wait] < COPIED_NS)
 			return;
 		thread->copied_ns[wait] = out->head.time_ns;
-	} else if (!thread->found || thread->clocks >= EARLY_MAX) {
+	} else if (!thread->found || thread->early == 0) {
 		return;
 	}
 	if (copy_leaving(context, task, ids, waits ? KERNEL_WAIT_STACK : KERNEL_CLOCK, facts, out, thread, count, ring,
 			 copied) &&
-	    !waits)
-		thread->clocks++;
+	    !waits && thread->early > 0)
+		thread->early--;
 }
 
 /*
  * A thread leaves its CPU: it is still the current one. Its state is as of now: if it was woken just now, that is
- * TASK_WAKING, and what it waited for is not known from that.
+ * TASK_WAKING, and what it waited for is not known from that. The end of a thread is told by on_exit().
  */
 static __always_inline void leave(void *context, struct task_struct *task, int preempted, int copied)
 {
@@ -467,45 +522,35 @@ static __always_inline void leave(void *context, struct task_struct *task, int p
 	long syscall = -1;
 	void *ring;
 
-	if (!facts)
+	if (!facts || task->flags & PF_EXITING)
 		return;
 	count = bpf_map_lookup_elem(&counts, &ids.pid);
 	ring = bpf_map_lookup_elem(&rings, &ids.pid);
 	if (!count || !ring)
 		return;
+	thread = known_thread(task, &ids, facts, count, ring, &unreadable);
+	if (!thread)
+		return;
 	out.head.time_ns = bpf_ktime_get_ns();
 	out.task_state = preempted ? 0 : task->__state;
-	if (out.task_state & TASK_DEAD) {
-		/* Its memory is gone. */
-		thread = bpf_map_lookup_elem(&threads, &ids.tid);
-		if (!thread)
-			return;
-		out.thread = thread->thread;
-	} else {
-		thread = known_thread(task, &ids, facts, ring, &unreadable);
-		if (!thread)
-			return;
-		thread->woken_ns = 0;
-		thread->out_ns = out.head.time_ns;
-		out.thread = thread->thread;
-		registers = (struct pt_regs *)bpf_task_pt_regs(task);
-		if (bpf_probe_read_kernel(&syscall, sizeof(syscall), &registers->orig_rax) == 0)
-			out.syscall = (__s32)syscall;
-		for (int i = 0; i < 3; i++)
-			out.unread |= bpf_probe_read_user(&out.words[i], sizeof(out.words[i]),
-							  (void *)(out.thread + facts->thread_words[i])) != 0;
-		if (!unreadable)
-			copy_some(context, task, &ids, facts, &out, thread, count, ring, copied);
-	}
+	thread->woken_ns = 0;
+	thread->out_ns = out.head.time_ns;
+	out.thread = thread->thread;
+	registers = (struct pt_regs *)bpf_task_pt_regs(task);
+	if (bpf_probe_read_kernel(&syscall, sizeof(syscall), &registers->orig_rax) == 0)
+		out.syscall = (__s32)syscall;
+	for (int i = 0; i < 3; i++)
+		out.unread |= bpf_probe_read_user(&out.words[i], sizeof(out.words[i]),
+						  (void *)(out.thread + facts->thread_words[i])) != 0;
+	if (!unreadable)
+		copy_some(context, task, &ids, facts, &out, thread, count, ring, copied);
 	out.head.lost = (__u32)thread->lost;
-	if (bpf_ringbuf_output(ring, &out, sizeof(out), BPF_RB_NO_WAKEUP))
+	if (bpf_ringbuf_output(ring, &out, sizeof(out), BPF_RB_NO_WAKEUP)) {
 		note_lost(thread, &count->dropped);
-	/* The native thread may go on with another Ruby thread. */
-	if (facts->where_current != KERNEL_NO_CURRENT && !out.unread && has_ended(facts, out.words[0]))
+	} else if (facts->where_current != KERNEL_NO_CURRENT && !out.unread && has_ended(facts, out.words[0])) {
+		/* The record tells the end. The native thread may go on with another Ruby thread. */
+		thread->ended = thread->thread;
 		thread->thread = 0;
-	if (out.task_state & TASK_DEAD) {
-		bpf_map_delete_elem(&threads, &ids.tid);
-		bpf_map_delete_elem(&chances, &ids.tid);
 	}
 }
 
@@ -520,7 +565,7 @@ static __always_inline void arrive(struct task_struct *task)
 	void *ring;
 
 	facts = bpf_map_lookup_elem(&processes, &ids.pid);
-	if (!facts)
+	if (!facts || task->flags & PF_EXITING)
 		return;
 	in.head.time_ns = bpf_ktime_get_ns();
 	thread = bpf_map_lookup_elem(&threads, &ids.tid);
@@ -536,6 +581,8 @@ static __always_inline void arrive(struct task_struct *task)
 	if (!thread)
 		return;
 	thread->in_ns = in.head.time_ns;
+	/* Another Ruby thread of this native thread may have the address of one that has ended. */
+	thread->ended = 0;
 	if (thread->thread == 0 || !count || !ring)
 		return;
 	in.thread = thread->thread;
@@ -562,6 +609,37 @@ int BPF_PROG(on_switch_copied, bool preempted, struct task_struct *previous, str
 {
 	leave(ctx, previous, preempted, 1);
 	arrive(next);
+	return 0;
+}
+
+/*
+ * A thread ends. Its ids are still known here, other than when it leaves its CPU for the last time. Since Linux 6.16, its
+ * memory is still there, too (kernel/exit.c, do_exit()).
+ */
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	const struct ids ids = ids_of(task);
+	const struct kernel_facts *facts = bpf_map_lookup_elem(&processes, &ids.pid);
+	struct kernel_thread *thread = bpf_map_lookup_elem(&threads, &ids.tid);
+	struct kernel_counts *count;
+	bool ended = false;
+	__u64 current;
+	void *ring;
+
+	if (!facts || !thread)
+		return 0;
+	count = bpf_map_lookup_elem(&counts, &ids.pid);
+	ring = bpf_map_lookup_elem(&rings, &ids.pid);
+	if (count && ring && thread->thread != 0) {
+		tell_end(&ids, thread, count, ring);
+	} else if (count && ring) {
+		current = current_thread(task, facts, &ended);
+		if (current != 0)
+			tell_short_life(&ids, thread, current, count, ring);
+	}
+	bpf_map_delete_elem(&threads, &ids.tid);
+	bpf_map_delete_elem(&chances, &ids.tid);
 	return 0;
 }
 

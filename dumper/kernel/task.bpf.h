@@ -27,7 +27,7 @@ struct thread_struct {
 };
 
 struct task_struct {
-	unsigned int __state;
+	unsigned int __state, flags;
 	int pid, tgid;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;

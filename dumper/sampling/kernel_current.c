@@ -59,36 +59,49 @@ static void look_at_all(struct candidates *candidates, struct memory *memory, co
 	}
 }
 
-/* Takes the word that is right in the most threads. */
-static bool take(const unsigned int *right, enum kernel_where_current where, struct kernel_facts *facts)
+/* How many words are between a word and the thread pointer. */
+static size_t distance(size_t word)
+{
+	const size_t pointer = BELOW / 8;
+
+	return word < pointer ? pointer - word : word - pointer;
+}
+
+/* The word that is right in the most threads, and of several such words the one that is nearest to the thread pointer. */
+static size_t best_of(const unsigned int *right)
 {
 	size_t best = 0;
 
 	for (size_t i = 1; i < WORDS; i++)
-		best = right[i] > right[best] ? i : best;
-	if (right[best] == 0)
-		return false;
-	facts->where_current = where;
-	facts->current = (int32_t)(8 * best) - (int32_t)BELOW;
-	return true;
+		if (right[i] > right[best] || (right[i] == right[best] && distance(i) < distance(best)))
+			best = i;
+	return best;
 }
 
 static bool find(const struct session *session, struct kernel_facts *facts)
 {
 	const struct layout *layout = session->ruby.layout;
 	struct ruby ruby = session->ruby;
-	struct candidates candidates = {0};
+	struct candidates right = {0};
 	struct ruby_threads list = {0};
+	size_t ec, thread;
+	bool by_ec;
 
 	ruby.memory = memory_create(target_read_pages, session->target, PAGES);
 	if (ruby.memory && threads_list(&ruby, &list)) {
-		look_at_all(&candidates, ruby.memory, &list);
+		look_at_all(&right, ruby.memory, &list);
 		threads_clear(&list);
 	}
 	memory_destroy(ruby.memory);
+	ec = best_of(right.ec);
+	thread = best_of(right.thread);
+	by_ec = layout_has(layout, F_ec_thread_ptr) && right.ec[ec] > 0 && right.ec[ec] >= right.thread[thread];
+	if (!by_ec && right.thread[thread] == 0)
+		return false;
+	facts->where_current = by_ec ? KERNEL_CURRENT_EC : KERNEL_CURRENT_THREAD;
+	facts->current = (int32_t)(8 * (by_ec ? ec : thread)) - (int32_t)BELOW;
 	facts->ec_thread = layout->members[F_ec_thread_ptr].offset;
-	return (layout_has(layout, F_ec_thread_ptr) && take(candidates.ec, KERNEL_CURRENT_EC, facts)) ||
-	       take(candidates.thread, KERNEL_CURRENT_THREAD, facts);
+	return true;
 }
 
 void kernel_current_find(const struct session *session, struct kernel_facts *facts)

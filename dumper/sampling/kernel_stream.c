@@ -159,11 +159,14 @@ static void keep_limit(struct kernel_stream *stream, uint64_t now_ns)
 static struct kernel_follow *follow_of(struct kernel_stream *stream, const struct kernel_head *head, uint64_t thread,
 				       bool begins)
 {
-	struct kernel_follow *follow = kernel_threads_find(&stream->threads, (pid_t)head->tid, head->time_ns);
+	struct kernel_follow *follow;
 
-	if ((!follow || follow->thread.address != thread) && begins && stream->facts.where_current != KERNEL_NO_CURRENT)
+	if (thread == 0)
+		return NULL;
+	follow = kernel_threads_find(&stream->threads, (pid_t)head->tid, thread, head->time_ns);
+	if (!follow && begins && stream->facts.where_current != KERNEL_NO_CURRENT)
 		follow = kernel_threads_found(&stream->threads, (pid_t)head->tid, thread, head->time_ns);
-	if (!follow || follow->thread.address != thread)
+	if (!follow)
 		return NULL;
 	if (head->lost != follow->lost)
 		time_line_lose(&follow->line, head->time_ns);
@@ -214,8 +217,7 @@ static const struct observation *take_stack(struct kernel_stream *stream, const 
 
 static void take_switch(struct kernel_stream *stream, const struct kernel_switch *record)
 {
-	struct kernel_follow *follow =
-	    follow_of(stream, &record->head, record->thread, record->head.kind == KERNEL_IN && record->thread != 0);
+	struct kernel_follow *follow = follow_of(stream, &record->head, record->thread, record->head.kind == KERNEL_IN);
 	enum sample_state state;
 	int syscall;
 
@@ -244,7 +246,7 @@ static void take_switch(struct kernel_stream *stream, const struct kernel_switch
 /* Ends the time line of a Ruby thread whose native thread has gone on with another one. */
 static void end_of_tid(struct kernel_stream *stream, const struct kernel_head *head)
 {
-	struct kernel_follow *follow = kernel_threads_find(&stream->threads, (pid_t)head->tid, head->time_ns);
+	struct kernel_follow *follow = kernel_threads_find(&stream->threads, (pid_t)head->tid, 0, head->time_ns);
 
 	if (follow)
 		kernel_threads_end(&stream->threads, follow, head->time_ns);

@@ -13,6 +13,9 @@
 #define LIST_PAGES    16384u
 #define LIST_LIMIT_NS 500000000L
 
+/* How much is read of one thread. */
+#define FOUND_PAGES 64u
+
 /* How often the list is read. */
 #define LIST_NS UINT64_C(4000000000)
 
@@ -52,11 +55,16 @@ void kernel_threads_clear(struct kernel_threads *threads)
 	*threads = (struct kernel_threads){0};
 }
 
-struct kernel_follow *kernel_threads_find(const struct kernel_threads *threads, pid_t tid, uint64_t time_ns)
+struct kernel_follow *kernel_threads_find(const struct kernel_threads *threads, pid_t tid, uint64_t address,
+					  uint64_t time_ns)
 {
-	for (size_t i = 0; i < threads->count; i++)
-		if (threads->of[i].subject.tid == tid && !threads->of[i].ended && threads->of[i].since_ns <= time_ns)
-			return &threads->of[i];
+	for (size_t i = 0; i < threads->count; i++) {
+		struct kernel_follow *follow = &threads->of[i];
+
+		if (follow->subject.tid == tid && !follow->ended && follow->since_ns <= time_ns &&
+		    (address == 0 || follow->thread.address == address))
+			return follow;
+	}
 	return NULL;
 }
 
@@ -64,12 +72,20 @@ void kernel_threads_end(struct kernel_threads *threads, struct kernel_follow *fo
 {
 	time_line_until(&follow->line, time_ns);
 	follow->ended = true;
-	kernel_maps_forget_thread(&threads->maps, follow->subject.tid);
+	/* By now, the program may know that the native thread runs another one. */
+	if (kernel_maps_thread(&threads->maps, follow->subject.tid).thread == follow->thread.address)
+		kernel_maps_forget_thread(&threads->maps, follow->subject.tid);
 }
 
 static bool is_same(uint64_t known, uint64_t listed)
 {
 	return known == 0 || known == listed;
+}
+
+static bool is_entry_of(const struct kernel_follow *follow, const struct ruby_thread *thread)
+{
+	return !follow->ended && follow->thread.address == thread->address && follow->thread.tid == thread->tid &&
+	       follow->thread.pthread == thread->pthread;
 }
 
 /*
@@ -78,6 +94,9 @@ static bool is_same(uint64_t known, uint64_t listed)
  */
 static struct kernel_follow *entry_of(const struct kernel_threads *threads, const struct ruby_thread *thread)
 {
+	for (size_t i = 0; i < threads->count; i++)
+		if (is_entry_of(&threads->of[i], thread))
+			return &threads->of[i];
 	for (size_t i = 0; i < threads->count; i++) {
 		const struct kernel_follow *follow = &threads->of[i];
 
@@ -153,46 +172,69 @@ static struct kernel_follow *begin(struct kernel_threads *threads, const struct 
 	return follow;
 }
 
-/* Reads a thread that the program in the kernel has found. It may have ended since. */
-static struct ruby_thread read_found(struct kernel_threads *threads, uint64_t address, uint64_t *collections)
+/*
+ * Reads a thread that the program in the kernel has found. If it has ended since, there may be another one at its address:
+ * then nothing is known of it but the address.
+ */
+static struct ruby_thread read_found(const struct kernel_threads *threads, pid_t tid, uint64_t address,
+				     uint64_t *collections)
 {
 	const struct ruby_thread unknown = {.address = address, .ractor = 1};
-	struct ruby_thread thread = unknown;
+	struct memory *memory = memory_create(target_read_pages, threads->session->target, FOUND_PAGES);
+	struct ruby ruby = threads->ruby;
+	struct ruby_thread thread;
 
 	*collections = 0;
-	if (!memory_forget(threads->memory))
+	if (!memory)
 		return unknown;
+	ruby.memory = memory;
 	watchdog_reads(READING_STACKS);
-	memory_limit(threads->memory, LIST_LIMIT_NS);
-	thread = threads_read_one(&threads->ruby, address);
-	thread.ractor = threads_ractor(&threads->ruby, address);
-	*collections = collections_read(&threads->ruby).begun;
+	*collections = collections_read(&ruby).begun;
+	thread = threads_read_one(&ruby, address);
+	thread.ractor = threads_ractor(&ruby, address);
 	watchdog_has_read(READING_STACKS);
-	return thread.state == STATE_DEAD || thread.ractor == 0 ? unknown : thread;
+	memory_destroy(memory);
+	if (thread.state == STATE_DEAD || thread.ractor == 0 ||
+	    kernel_maps_thread(&threads->maps, tid).thread != address)
+		return unknown;
+	return thread;
+}
+
+/*
+ * Ends the thread that a native thread has run before a time. Returns that time; or if more of that thread is known, the
+ * end of that.
+ */
+static uint64_t end_before(struct kernel_threads *threads, pid_t tid, uint64_t time_ns)
+{
+	for (size_t i = 0; i < threads->count; i++) {
+		struct kernel_follow *follow = &threads->of[i];
+
+		if (follow->subject.tid != tid || follow->since_ns > time_ns)
+			continue;
+		if (!follow->ended) {
+			time_line_until(&follow->line, time_ns);
+			follow->ended = true;
+		}
+		time_ns = follow->line.at_ns > time_ns ? follow->line.at_ns : time_ns;
+	}
+	return time_ns;
 }
 
 struct kernel_follow *kernel_threads_found(struct kernel_threads *threads, pid_t tid, uint64_t address,
 					   uint64_t time_ns)
 {
-	struct kernel_follow *follow = NULL;
+	struct kernel_follow *follow = kernel_threads_find(threads, tid, address, UINT64_MAX);
 	struct ruby_thread thread;
 	uint64_t collections;
 
-	for (size_t i = 0; i < threads->count; i++)
-		if (threads->of[i].subject.tid == tid && !threads->of[i].ended)
-			follow = &threads->of[i];
-	if (follow && follow->thread.address == address) {
-		/* The list was read after the record was written. */
-		if (follow->taken)
-			return NULL;
+	/* The list was read after the record was written. */
+	if (follow && (follow->taken || follow->since_ns <= time_ns))
+		return NULL;
+	time_ns = end_before(threads, tid, time_ns);
+	if (follow) {
 		time_line_clear(&follow->line);
 	} else {
-		/* Its native thread has gone on with this one. */
-		if (follow) {
-			time_line_until(&follow->line, time_ns);
-			follow->ended = true;
-		}
-		thread = read_found(threads, address, &collections);
+		thread = read_found(threads, tid, address, &collections);
 		follow = add(threads, &thread, tid, time_ns);
 		if (!follow)
 			return NULL;
@@ -208,15 +250,23 @@ void kernel_threads_lose(struct kernel_threads *threads, uint64_t until_ns, bool
 {
 	for (size_t i = 0; i < threads->count; i++) {
 		struct kernel_follow *follow = &threads->of[i];
+		struct kernel_thread known;
 		enum sample_state state;
 		int syscall;
 
-		if (follow->ended ||
-		    (uint32_t)kernel_maps_thread(&threads->maps, follow->subject.tid).lost == follow->lost)
+		if (follow->ended)
+			continue;
+		known = kernel_maps_thread(&threads->maps, follow->subject.tid);
+		if (known.thread == follow->thread.address && (uint32_t)known.lost == follow->lost)
 			continue;
 		time_line_lose(&follow->line, until_ns);
 		if (!is_now)
 			continue;
+		/* The record of its end was lost. */
+		if (known.thread != follow->thread.address) {
+			kernel_threads_end(threads, follow, until_ns);
+			continue;
+		}
 		state =
 		    look_at(threads, follow, threads_read_one(&threads->ruby, follow->thread.address).state, &syscall);
 		time_line_correct(&follow->line, until_ns, state, syscall);
@@ -234,8 +284,14 @@ static void end_unlisted(struct kernel_threads *threads, const struct ruby_threa
 		if (follow && list->threads[i].state != STATE_DEAD && list->threads[i].ec != 0)
 			follow->listed = true;
 	}
-	for (size_t i = 0; i < threads->count; i++)
-		threads->of[i].gone_ns = threads->of[i].listed ? 0 : threads->listed_ns;
+	for (size_t i = 0; i < threads->count; i++) {
+		struct kernel_follow *follow = &threads->of[i];
+
+		if (follow->listed)
+			follow->gone_ns = 0;
+		else if (follow->gone_ns == 0 && list->missing == LIST_COMPLETE)
+			follow->gone_ns = threads->listed_ns;
+	}
 }
 
 void kernel_threads_end_gone(struct kernel_threads *threads, uint64_t until_ns)
@@ -285,10 +341,23 @@ void kernel_threads_sweep(struct kernel_threads *threads)
 	threads->count = kept;
 }
 
+/* Begins with a new snapshot. Keeps the old one if out of memory. */
+static void begin_memory(struct kernel_threads *threads)
+{
+	struct memory *memory = memory_create(target_read_pages, threads->session->target, LIST_PAGES);
+
+	if (!memory)
+		return;
+	memory_destroy(threads->memory);
+	threads->memory = threads->ruby.memory = memory;
+}
+
 static void read_list(struct kernel_threads *threads)
 {
 	struct ruby_threads list;
 
+	if (memory_pages(threads->memory) >= LIST_PAGES / 2)
+		begin_memory(threads);
 	if (!memory_forget(threads->memory))
 		return;
 	watchdog_reads(READING_STACKS);
@@ -313,7 +382,7 @@ void kernel_threads_keep(struct kernel_threads *threads, uint64_t now_ns)
 	read_list(threads);
 	if (!is_wanted)
 		return;
-	if (kernel_threads_find(threads, threads->wanted, UINT64_MAX) || threads->tries == TRIES)
+	if (kernel_threads_find(threads, threads->wanted, 0, UINT64_MAX) || threads->tries == TRIES)
 		threads->wanted_ns = 0;
 	else
 		threads->wanted_ns = now_ns + (AGAIN_NS << threads->tries++);

@@ -88,8 +88,10 @@ void kernel_threads_end(struct kernel_threads *threads, struct kernel_follow *fo
 /*
  * Finds the thread with this tid that has not ended and that rbdump was already following at `time_ns`. Returns NULL if
  * there is no such thread.
+ *   address  its rb_thread_t; 0: any
  */
-struct kernel_follow *kernel_threads_find(const struct kernel_threads *threads, pid_t tid, uint64_t time_ns);
+struct kernel_follow *kernel_threads_find(const struct kernel_threads *threads, pid_t tid, uint64_t address,
+					  uint64_t time_ns);
 
 /*
  * Begins to follow a thread that the program in the kernel has found. The time line of the thread begins at `time_ns`.

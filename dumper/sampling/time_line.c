@@ -278,24 +278,33 @@ static void take_clock(struct time_line *line, struct time_piece *piece, const s
 		piece->state = choice->state;
 }
 
-/* The stack of the next wait after a piece, or of the last one before it; TIME_NONE if there is none. */
-static uint32_t near_wait(const struct time_line *line, size_t at)
-{
-	const struct time_choices *waits = &line->waits;
+/* The waits near a piece on a CPU, while the pieces are resolved one after the other. */
+struct near {
+	size_t next;	 /* the next wait that has a stack is not before that piece */
+	uint32_t before; /* the stack of the last wait before the piece; TIME_NONE if there is none */
+};
 
-	for (size_t i = at + 1; i < line->nr_pieces && !line->pieces[i].lost; i++)
-		if (!line->pieces[i].of_clock && line->pieces[i].slot != TIME_NONE)
-			return line->pieces[i].slot;
-	for (size_t i = at; i-- > 0 && !line->pieces[i].lost;)
-		if (!line->pieces[i].of_clock && line->pieces[i].slot != TIME_NONE)
-			return line->pieces[i].slot;
-	if (line->slot != TIME_NONE)
-		return line->slot;
-	return waits->count > 0 ? waits->of[waits->count - 1].slot : TIME_NONE;
+static bool is_wait(const struct time_piece *piece)
+{
+	return !piece->of_clock && piece->slot != TIME_NONE;
+}
+
+/* The stack of the next wait after a piece, or of the last one before it; TIME_NONE if there is none. */
+static uint32_t near_wait(const struct time_line *line, size_t at, struct near *near)
+{
+	if (near->next < at)
+		near->next = at;
+	while (near->next < line->nr_pieces && !line->pieces[near->next].lost && !is_wait(&line->pieces[near->next]))
+		near->next++;
+	if (near->next < line->nr_pieces && is_wait(&line->pieces[near->next]))
+		return line->pieces[near->next].slot;
+	if (near->before != TIME_NONE)
+		return near->before;
+	return near->next == line->nr_pieces ? line->slot : TIME_NONE;
 }
 
 /* The stack that stands for a piece on a CPU that has none. */
-static void resolve_clock(struct time_line *line, size_t at)
+static void resolve_clock(struct time_line *line, size_t at, struct near *near)
 {
 	struct time_piece *piece = &line->pieces[at];
 	const struct time_choice *choice = nearest_clock(&line->clocks, piece);
@@ -307,7 +316,7 @@ static void resolve_clock(struct time_line *line, size_t at)
 	else if (line->older.count > 0)
 		take_clock(line, piece, &line->older.of[random_next(&line->slots->random) % line->older.count]);
 	else
-		piece->slot = time_slots_hold(line->slots, near_wait(line, at));
+		piece->slot = time_slots_hold(line->slots, near_wait(line, at, near));
 }
 
 /* Waits whose lengths differ by less than this factor may stand for each other. */
@@ -357,26 +366,34 @@ static void drop_before(struct time_line *line, struct time_choices *choices, ui
 static void drop_old(struct time_line *line)
 {
 	struct time_choices *clocks = &line->clocks, *older = &line->older;
+	/* With thousands of threads, all slots might be in use for that. */
+	const size_t most = line->slots->nr_free < TIME_SLOTS / 2 ? 1 : TIME_CLOCKS;
 
-	for (size_t i = clocks->count > TIME_CLOCKS ? clocks->count - TIME_CLOCKS : 0; i < clocks->count; i++) {
+	for (size_t i = clocks->count > most ? clocks->count - most : 0; i < clocks->count; i++) {
 		time_slots_hold(line->slots, clocks->of[i].slot);
 		add_choice(line, older, &clocks->of[i]);
 	}
 	drop_choices(line, clocks);
-	if (older->count > TIME_CLOCKS)
-		drop_some(line, older, 0, older->count - TIME_CLOCKS);
+	if (older->count > most)
+		drop_some(line, older, 0, older->count - most);
 	drop_before(line, &line->waits, line->at_ns > TIME_OLD_NS ? line->at_ns - TIME_OLD_NS : 0);
 }
 
 void time_line_resolve(struct time_line *line)
 {
+	const size_t waits = line->waits.count;
+	struct near near = {.before = waits > 0 ? line->waits.of[waits - 1].slot : TIME_NONE};
+
 	drop_before(line, &line->older, line->at_ns > TIME_CLOCKS_NS ? line->at_ns - TIME_CLOCKS_NS : 0);
 	for (size_t i = 0; i < line->nr_pieces; i++)
 		if (line->pieces[i].slot == TIME_NONE && !line->pieces[i].of_clock && !line->pieces[i].lost)
 			resolve_wait(line, &line->pieces[i]);
-	for (size_t i = 0; i < line->nr_pieces; i++)
+	for (size_t i = 0; i < line->nr_pieces; i++) {
 		if (line->pieces[i].slot == TIME_NONE && line->pieces[i].of_clock)
-			resolve_clock(line, i);
+			resolve_clock(line, i, &near);
+		else if (is_wait(&line->pieces[i]) || line->pieces[i].lost)
+			near.before = line->pieces[i].slot;
+	}
 	drop_old(line);
 }
 
