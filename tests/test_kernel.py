@@ -4,6 +4,7 @@ import collections
 import contextlib
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -312,6 +313,29 @@ def test_short_threads(ruby, rbdump, file):
     # A thread that no interrupt has met may have no stack of its time on a CPU.
     lived = [one for one in profile.spans if not one.thread["main"]]
     assert sum(one.weight for one in lived if marks(one)) < 0.1 * sum(one.weight for one in lived), done.stderr
+
+
+@pytest.mark.outer_rubies
+@pytest.mark.alone
+@pytest.mark.parametrize("place", ["here", "inside-it"])
+def test_brief_threads(ruby, rbdump, file, place):
+    """Threads that hardly ever leave their CPU before they end: their CPU time is in the recording, and ends with them."""
+    if ruby.series < (3, 0):
+        note_not_applicable(f"brief threads on {ruby.id}: its native threads are used again, and say nothing of a thread that has ended")
+        return
+    script = pathlib.Path(__file__).parent / "targets/shares/brief_threads.rb"
+    with running([*PLACES[place].below, ruby.path, "--disable-gems", script]) as started:
+        inhabitant = Inhabitant(PLACES[place], started.pid)
+        command = [rbdump, "record", "-p", inhabitant.pid_there, "-r", 99, "--mode", "kernel", "--max-cpu", 50, "-d", 3, "-o", file]
+        done = run(*inhabitant.enter, *command)
+        started.stdin.close()
+        took = int(started.stdout.readline())
+    assert done.returncode == 0, done.stderr
+    profile = report(rbdump, file, "--idle")
+    check_well_formed(profile)
+    ran = sum(one.weight for one in profile.spans if one.state in ("cpu", "gc") and not one.thread["main"])
+    # What a thread runs before and after its block is in there, too.
+    assert 0.7 * took <= ran * SECOND / profile.duration <= 1.5 * took, (ran, took, profile.duration)
 
 
 @pytest.mark.any_ruby
