@@ -5,13 +5,12 @@
 
 #include "base/clock.h"
 #include "base/watchdog.h"
-#include "sampling/cpu_limit.h"
 #include "sampling/kernel_current.h"
+#include "sampling/kernel_limit.h"
 #include "sampling/kernel_pace.h"
 #include "sampling/kernel_process.h"
 #include "sampling/kernel_sample.h"
 #include "sampling/kernel_threads.h"
-#include "sampling/names_priority.h"
 #include "sampling/native_frames.h"
 #include "sampling/old_objects.h"
 
@@ -26,9 +25,6 @@
 
 /* A wait that lasts so long, and was not copied, is read meanwhile. */
 #define LONG_NS UINT64_C(40000000)
-
-/* The least time between two checks of the CPU time that was taken. */
-#define LIMIT_NS UINT64_C(10000000)
 
 /* How often all names are made anew: a class may have got another name (sampling/rounds.c). */
 #define CACHE_NS UINT64_C(5000000000)
@@ -58,10 +54,8 @@ struct kernel_stream {
 	uint64_t no_slots;	  /* how many stacks of the clock had no slot */
 	uint64_t lost, told_lost; /* how many stacks of the clock were lost, and how many of them were told */
 	uint64_t marked;	  /* how many records had been lost when the time lines last said all of that */
-	struct names_priority priority;
-	struct cpu_limit limit;
-	uint64_t limited_ns, rest_until_ns; /* until then, the limit of CPU time allows no stacks */
-	uint32_t skipped; /* how many stacks of the clock it did not allow, and that were not reported yet */
+	struct kernel_limit limit;
+	uint32_t skipped; /* how many stacks of the clock it has dropped that were not reported yet */
 	struct kernel_facts facts;
 	struct kernel_pace pace;
 	/* How many records were taken since the last flush; and how many of them have the stack of each kind. */
@@ -131,27 +125,6 @@ static const struct observation *keep(struct kernel_stream *stream, const struct
 	return &stream->seen;
 }
 
-static double share_of(const struct kernel_stream *stream)
-{
-	return cpu_limit_share(stream->options.max_cpu, *stream->options.samplers);
-}
-
-/* Keeps to the limit of CPU time: drops stacks for as long as that demands. The time lines are laid all the same. */
-static void keep_limit(struct kernel_stream *stream, uint64_t now_ns)
-{
-	struct timespec now, used;
-	long long pause_ns;
-
-	names_priority_keep(&stream->priority, share_of(stream));
-	if (now_ns - stream->limited_ns < LIMIT_NS)
-		return;
-	stream->limited_ns = now_ns;
-	cpu_limit_clocks(&now, &used);
-	pause_ns = cpu_limit_pause(&stream->limit, share_of(stream), &now, &used);
-	if (pause_ns > 0)
-		stream->rest_until_ns = now_ns + (uint64_t)pause_ns;
-}
-
 /*
  * The thread of a record. NULL if that is another one, or none that is followed.
  *   begins  whether a thread that is not followed yet is followed from this record on
@@ -187,7 +160,7 @@ static const struct observation *take_stack(struct kernel_stream *stream, const 
 
 	if (!follow || (follow->subject.pthread != 0 && follow->subject.pthread != record->fs_base))
 		return NULL;
-	if (record->head.time_ns < stream->rest_until_ns) {
+	if (kernel_limit_drops(&stream->limit, record->head.time_ns)) {
 		stream->skipped += of_clock;
 		return NULL;
 	}
@@ -456,11 +429,9 @@ static void wait_for_records(struct kernel_stream *stream, uint64_t now_ns)
 static struct error *begin(struct stream *this)
 {
 	struct kernel_stream *stream = of(this);
-	struct timespec now, used;
 	struct error *error;
 
-	cpu_limit_clocks(&now, &used);
-	cpu_limit_begin(&stream->limit, share_of(stream), &now, &used);
+	kernel_limit_begin(&stream->limit, stream->options.max_cpu, stream->options.samplers);
 	kernel_sample_begin(stream->sampler);
 	/* The threads come after that: what they do since they were looked at is told then. */
 	error = kernel_maps_follow(&stream->options.maps, stream->session->target->pid, &stream->facts, stream->ring);
@@ -497,7 +468,7 @@ static const struct observation *next(struct stream *this, bool *timed_out)
 		if (is_over(stream))
 			leave(stream);
 		now_ns = monotonic_ns();
-		keep_limit(stream, now_ns);
+		kernel_limit_keep(&stream->limit, now_ns);
 		seen = take_records(stream, stream->flushed_ns + FLUSH_NS);
 		if (seen)
 			return seen;
@@ -539,7 +510,7 @@ static void stop(struct stream *stream)
 static bool end(struct stream *this)
 {
 	leave(of(this));
-	names_priority_end(&of(this)->priority);
+	kernel_limit_end(&of(this)->limit);
 	return false;
 }
 
