@@ -113,8 +113,7 @@ def methods(options, folder, name, mode):
     """What stackprof and rbdump find at the same time."""
     with tempfile.TemporaryDirectory(dir=folder) as own:
         path = os.path.join(own, "stackprof")
-        before = os.environ.get("RUBYOPT", "")
-        os.environ |= {"STACKPROF": path, "RUBYOPT": f"-r{BENCH}/apps/stackprof.rb {before}"}
+        os.environ |= {"STACKPROF": path, "RUBYOPT": f"-r{BENCH}/apps/stackprof.rb"}
         try:
             with APPLICATIONS[name](own, 0) as app:
                 time.sleep(WARM)
@@ -123,7 +122,7 @@ def methods(options, folder, name, mode):
                 pathlib.Path(path + ".end").touch()
                 wait_for(path)
         finally:
-            os.environ["RUBYOPT"] = before
+            del os.environ["STACKPROF"], os.environ["RUBYOPT"]
         return Row(f"{name}, {mode}: methods, beside stackprof", differences(shares_of_methods(found), of_stackprof(path)))
 
 

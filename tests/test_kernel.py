@@ -338,6 +338,39 @@ def test_brief_threads(ruby, rbdump, file, place):
     assert 0.7 * took <= ran * SECOND / profile.duration <= 1.5 * took, (ran, took, profile.duration)
 
 
+ENDING = """
+Thread.current.name = "chief"
+Thread.new { begin; sleep; ensure; sleep 0.3; end }
+ObjectSpace.define_finalizer(Object.new, proc { began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < began + 0.5 })
+$stdout.puts "ready"
+$stdout.flush
+$stdin.read
+"""
+
+
+@pytest.mark.outer_rubies
+def test_process_that_ends(ruby, rbdump, file):
+    """The main thread waits for the others and runs finalizers after it has ended by its status: it is recorded up to its end."""
+    with subprocess.Popen(
+        [ruby.path, "--disable-gems", "-e", ENDING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as target:
+        assert target.stdout.readline() == "ready\n"
+        with Recording(rbdump, "-p", target.pid, "-r", 99, "--mode", "kernel", file=file) as recording:
+            recording.wait_for_samples()
+            target.stdin.close()
+            status, _, errors = recording.end(None)
+    assert status == 0, errors
+    profile = report(rbdump, file, "--idle")
+    check_well_formed(profile)
+    [main] = [thread for thread in profile.threads if thread["tid"] == target.pid]
+    assert (main["name"], main["main"]) == ("chief", True)
+    ran = sum(one.weight for one in profile.spans if one.state in ("cpu", "gc") and one.thread["main"])
+    waited = sum(one.weight for one in profile.spans if one.state != "cpu" and one.thread["main"])
+    # It may have shared its CPU while it ran finalizers.
+    assert ran > 0.1 * SECOND and waited > 0.25 * SECOND, (ran, waited)
+
+
 @pytest.mark.any_ruby
 @pytest.mark.alone
 def test_short_runs(ruby, rbdump, file):

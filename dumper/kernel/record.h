@@ -77,6 +77,8 @@ struct kernel_facts {
 	 */
 	__u32 where_current, ec_thread;
 	__s32 current;
+	__u64 main;	/* the rb_thread_t of the main thread, which ends only with its native thread; 0: not known */
+	__u64 since_ns; /* when the program began to sample the process, by CLOCK_MONOTONIC */
 	__u32 status_shift, status_mask, status_ended;
 	__u32 thread_words[3];	    /* offsets in a thread: words that tell what the thread waits for */
 	__u32 frame_size, frame_ep; /* the size of a control frame, and the offset of ep in a control frame */
@@ -178,7 +180,7 @@ struct kernel_thread {
 	__u32 waker_pid, waker_tid;
 	__u64 copied_ns[KERNEL_WAITS]; /* when a stack was last copied for each kind of wait; index: hash of the kind */
 	__u64 lost;		       /* the number of records lost since the program learned of the thread */
-	__u64 ended;		       /* the last rb_thread_t of this native thread whose end was told; 0: none */
+	__u64 ended; /* the last rb_thread_t of this native thread, if its end was told; otherwise 0 */
 	/*
 	 * If `thread` is 0: when the program last wrote a record KERNEL_UNKNOWN for the thread, or noted that it does
 	 * not know the thread. The next such record follows after a time that doubles with `times`.

@@ -27,14 +27,6 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 /* Whether the programs that count interrupts run: on_timer() to on_soft_end(). */
 bool tells_interrupts = false;
 
-/* By tid: the stack of a thread that begins to wait is copied in so many of 2^32 - 1 cases; in each if there is no entry. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__type(key, __u32);
-	__type(value, __u32);
-} chances SEC(".maps");
-
 /* For each CPU: in how many interrupts it is. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -224,7 +216,7 @@ static __always_inline void copy_some(void *context, struct task_struct *task, c
 	}
 	if (copy_leaving(context, task, ids, waits ? KERNEL_WAIT_STACK : KERNEL_CLOCK, facts, out, thread, count, ring,
 			 copied) &&
-	    !waits && thread->early > 0)
+	    !waits)
 		thread->early--;
 }
 
@@ -242,6 +234,7 @@ static __always_inline void leave(void *context, struct task_struct *task, int p
 	struct pt_regs *registers;
 	int unreadable = 0;
 	long syscall = -1;
+	bool ended;
 	void *ring;
 
 	if (!facts || task->flags & PF_EXITING)
@@ -267,12 +260,16 @@ static __always_inline void leave(void *context, struct task_struct *task, int p
 	if (!unreadable)
 		copy_some(context, task, &ids, facts, &out, thread, count, ring, copied);
 	out.head.lost = (__u32)thread->lost;
+	/* Then the record tells the end. The native thread may go on with another Ruby thread. */
+	ended = facts->where_current != KERNEL_NO_CURRENT && !out.unread && has_ended(facts, out.thread, out.words[0]);
+	if (ended) {
+		thread->ended = out.thread;
+		thread->thread = 0;
+	}
 	if (bpf_ringbuf_output(ring, &out, sizeof(out), BPF_RB_NO_WAKEUP)) {
 		note_lost(thread, &count->dropped);
-	} else if (facts->where_current != KERNEL_NO_CURRENT && !out.unread && has_ended(facts, out.words[0])) {
-		/* The record tells the end. The native thread may go on with another Ruby thread. */
-		thread->ended = thread->thread;
-		thread->thread = 0;
+		if (ended)
+			thread->thread = out.thread;
 	}
 }
 
@@ -303,8 +300,6 @@ static __always_inline void arrive(struct task_struct *task)
 	if (!thread)
 		return;
 	thread->in_ns = in.head.time_ns;
-	/* Another Ruby thread of this native thread may have the address of one that has ended. */
-	thread->ended = 0;
 	if (thread->thread == 0 || !count || !ring)
 		return;
 	in.thread = thread->thread;
@@ -349,16 +344,16 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	__u64 current;
 	void *ring;
 
-	if (!facts || !thread)
+	if (!thread)
 		return 0;
 	count = bpf_map_lookup_elem(&counts, &ids.pid);
 	ring = bpf_map_lookup_elem(&rings, &ids.pid);
-	if (count && ring && thread->thread != 0) {
+	if (facts && count && ring && thread->thread != 0) {
 		tell_end(&ids, thread, count, ring);
-	} else if (count && ring) {
+	} else if (facts && count && ring) {
 		current = current_thread(task, facts, &ended);
 		if (current != 0)
-			tell_short_life(&ids, thread, current, count, ring);
+			tell_short_life(&ids, facts, thread, current, count, ring);
 	}
 	bpf_map_delete_elem(&threads, &ids.tid);
 	bpf_map_delete_elem(&chances, &ids.tid);

@@ -72,6 +72,14 @@ struct {
 	__type(value, struct kernel_thread);
 } threads SEC(".maps");
 
+/* By tid: the stack of a thread that begins to wait is copied in so many of 2^32 - 1 cases; in each if there is no entry. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, __u32);
+} chances SEC(".maps");
+
 /*
  * Reads the id of a task in the pid namespace that is so many levels below the initial one; not 0 if there is none. Kernels
  * before 6.2 refuse to add a number that is not constant to a pointer that they know, so it is read as a number.
@@ -165,10 +173,14 @@ static __always_inline enum identity identify(struct task_struct *task, const st
 	return pthread == task->thread.fsbase ? IS_ITS_THREAD : IS_ANOTHER;
 }
 
-/* Whether a thread has ended, by its first word of `thread_words`. */
-static __always_inline bool has_ended(const struct kernel_facts *facts, __u64 word)
+/*
+ * Whether a thread has ended, by its first word of `thread_words`. The main thread has the status of a thread that has
+ * ended while it waits for the other threads, and while it runs finalizers (eval.c, rb_ec_cleanup(), v2_7_0 to v4_0_5).
+ */
+static __always_inline bool has_ended(const struct kernel_facts *facts, __u64 thread, __u64 word)
 {
-	return (word >> (facts->status_shift & 63) & facts->status_mask) == facts->status_ended;
+	return thread != facts->main &&
+	       (word >> (facts->status_shift & 63) & facts->status_mask) == facts->status_ended;
 }
 
 /* Counts a record of a thread that was lost. The thread's next record says so. */
@@ -198,7 +210,7 @@ static __always_inline __u64 current_thread(struct task_struct *task, const stru
 	if (thread == 0 || identify(task, facts, thread) != IS_ITS_THREAD ||
 	    bpf_probe_read_user(&status, sizeof(status), (void *)(thread + facts->thread_words[0])))
 		return 0;
-	*ended = has_ended(facts, status);
+	*ended = has_ended(facts, thread, status);
 	return thread;
 }
 
@@ -219,38 +231,49 @@ static __always_inline bool tell(const struct ids *ids, __u32 kind, __u64 time_n
 static __always_inline void tell_end(const struct ids *ids, struct kernel_thread *thread, struct kernel_counts *count,
 				     void *ring)
 {
-	const __u64 now_ns = bpf_ktime_get_ns();
+	const __u64 now_ns = bpf_ktime_get_ns(), ended = thread->thread;
 
-	if (!tell(ids, KERNEL_OUT, now_ns, thread->thread, thread->lost, ring))
-		note_lost(thread, &count->dropped);
-	thread->ended = thread->thread;
+	/* When rbdump takes the record, the entry must not be that of the thread any more. */
+	thread->ended = ended;
 	thread->thread = 0;
 	/* What it ran before is of the thread that has ended. */
 	thread->in_ns = now_ns;
+	if (!tell(ids, KERNEL_OUT, now_ns, ended, thread->lost, ring))
+		note_lost(thread, &count->dropped);
+}
+
+/* Since when the current thread is on its CPU; 0 if that is not known. */
+static __always_inline __u64 since(const struct kernel_facts *facts, const struct kernel_thread *thread)
+{
+	return thread && thread->in_ns >= facts->since_ns ? thread->in_ns : 0;
 }
 
 /* Says what a Ruby thread ran that has begun and ended since its native thread was given its CPU. */
-static __always_inline void tell_short_life(const struct ids *ids, struct kernel_thread *thread, __u64 current,
-					    struct kernel_counts *count, void *ring)
+static __always_inline void tell_short_life(const struct ids *ids, const struct kernel_facts *facts,
+					    struct kernel_thread *thread, __u64 current, struct kernel_counts *count,
+					    void *ring)
 {
-	if (thread->in_ns == 0 || thread->ended == current)
+	const __u64 in_ns = since(facts, thread);
+
+	if (in_ns == 0 || thread->ended == current)
 		return;
-	if (!tell(ids, KERNEL_IN, thread->in_ns, current, 0, ring) ||
+	thread->ended = current;
+	if (!tell(ids, KERNEL_IN, in_ns, current, 0, ring) ||
 	    !tell(ids, KERNEL_OUT, bpf_ktime_get_ns(), current, 0, ring))
 		note_lost(thread, &count->dropped);
-	thread->ended = current;
 }
 
 /* Notes which Ruby thread the current native thread runs, and since when: since it was given its CPU, if that is known. */
-static __always_inline struct kernel_thread *note_current(const struct ids *ids, __u64 current,
-							  const struct kernel_thread *before,
+static __always_inline struct kernel_thread *note_current(const struct ids *ids, const struct kernel_facts *facts,
+							  __u64 current, const struct kernel_thread *before,
 							  struct kernel_counts *count, void *ring)
 {
-	const __u64 in_ns = before && before->in_ns != 0 ? before->in_ns : bpf_ktime_get_ns();
-	const struct kernel_thread found = {
-	    .thread = current, .in_ns = in_ns, .ended = before ? before->ended : 0, .found = 1, .early = EARLY_MAX};
+	const __u64 known_ns = since(facts, before), in_ns = known_ns != 0 ? known_ns : bpf_ktime_get_ns();
+	const struct kernel_thread found = {.thread = current, .in_ns = in_ns, .found = 1, .early = EARLY_MAX};
 	struct kernel_thread *thread;
 
+	/* The chance is that of the Ruby thread before. */
+	bpf_map_delete_elem(&chances, &ids->tid);
 	if (bpf_map_update_elem(&threads, &ids->tid, &found, BPF_ANY))
 		return NULL;
 	thread = bpf_map_lookup_elem(&threads, &ids->tid);
@@ -282,10 +305,10 @@ static __always_inline struct kernel_thread *known_thread(struct task_struct *ta
 	}
 	current = current_thread(task, facts, &ended);
 	if (current != 0 && !ended)
-		return note_current(ids, current, thread, count, ring);
+		return note_current(ids, facts, current, thread, count, ring);
 	if (current != 0) {
 		if (thread)
-			tell_short_life(ids, thread, current, count, ring);
+			tell_short_life(ids, facts, thread, current, count, ring);
 		return NULL;
 	}
 	if (thread)

@@ -90,6 +90,8 @@ static bool find(const struct session *session, struct kernel_facts *facts)
 	ruby.memory = memory_create(target_read_pages, session->target, PAGES);
 	if (ruby.memory && threads_list(&ruby, &list)) {
 		look_at_all(&right, ruby.memory, &list);
+		for (size_t i = 0; i < list.count; i++)
+			facts->main = list.threads[i].main ? list.threads[i].address : facts->main;
 		threads_clear(&list);
 	}
 	memory_destroy(ruby.memory);

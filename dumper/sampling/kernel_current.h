@@ -12,7 +12,7 @@
 #include "session/session.h"
 
 /*
- * Sets `where_current`, `current` and `ec_thread`. The word must be right for the main thread. Of several such words,
+ * Sets `where_current`, `current`, `ec_thread` and `main`. The word must be right for the main thread. Of several such words,
  * the word that is right for the most threads is taken. If there is no such word, sets `where_current` to
  * KERNEL_NO_CURRENT. Then the program knows a new thread only after the list of threads was read. The program checks
  * the word with the pthread_t, so a wrong word cannot lead to a wrong thread.

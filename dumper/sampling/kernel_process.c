@@ -87,8 +87,8 @@ static bool is_queued(const struct layout *layout, uint64_t thread, uint64_t nex
 	       next != thread + layout->members[F_thread_gvl_node].offset;
 }
 
-enum sample_state kernel_process_state(const struct layout *layout, uint64_t thread, const struct kernel_switch *out,
-				       int *syscall)
+enum sample_state kernel_process_state(const struct layout *layout, const struct ruby_thread *thread,
+				       const struct kernel_switch *out, int *syscall)
 {
 	const struct task_look look = {
 	    .known = true,
@@ -106,10 +106,12 @@ enum sample_state kernel_process_state(const struct layout *layout, uint64_t thr
 	if (!out->unread)
 		state = threads_state_of(layout, member_of(layout, F_thread_status, out->words[WORD_STATUS]),
 					 layout_has(layout, F_thread_blocking_region) && out->words[WORD_BLOCKING] != 0,
-					 is_queued(layout, thread, out->words[WORD_LINK]));
-	/* The program does not know it any more either: its native thread may go on with another one. */
-	if (state == STATE_DEAD)
+					 is_queued(layout, thread->address, out->words[WORD_LINK]));
+	/* The main thread ends only with its native thread (kernel/threads.bpf.h, has_ended()). */
+	if (state == STATE_DEAD && !thread->main)
 		return SAMPLE_STATES;
+	if (state == STATE_DEAD)
+		state = STATE_UNKNOWN;
 	if (out->task_state == 0)
 		return SAMPLE_RUNNABLE;
 	/* It could run, and waits in the kernel: with the GVL, unless there is no queue that would tell. */

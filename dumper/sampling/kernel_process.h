@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "check/sample_state.h"
 #include "kernel/record.h"
+#include "ruby/threads.h"
 #include "sampling/stack_copy.h"
 
 /*
@@ -22,10 +23,10 @@ bool kernel_process_collects(const struct layout *layout, const struct kernel_re
 
 /*
  * Returns the state of a thread that has left its CPU; SAMPLE_STATES if the Ruby thread has ended.
- *   thread   its rb_thread_t
+ *   thread   its address, and whether it is the main thread, are used
  *   syscall  for SAMPLE_BLOCKED, receives the number of the system call; otherwise receives -1
  */
-enum sample_state kernel_process_state(const struct layout *layout, uint64_t thread, const struct kernel_switch *out,
-				       int *syscall);
+enum sample_state kernel_process_state(const struct layout *layout, const struct ruby_thread *thread,
+				       const struct kernel_switch *out, int *syscall);
 
 #endif

@@ -138,7 +138,8 @@ static struct kernel_follow *follow_of(struct kernel_stream *stream, const struc
 		return NULL;
 	follow = kernel_threads_find(&stream->threads, (pid_t)head->tid, thread, head->time_ns);
 	if (!follow && begins && stream->facts.where_current != KERNEL_NO_CURRENT)
-		follow = kernel_threads_found(&stream->threads, (pid_t)head->tid, thread, head->time_ns);
+		follow = kernel_threads_found(&stream->threads, (pid_t)head->tid, thread, head->time_ns,
+					      !kernel_limit_drops(&stream->limit, head->time_ns));
 	if (!follow)
 		return NULL;
 	if (head->lost != follow->lost)
@@ -201,7 +202,7 @@ static void take_switch(struct kernel_stream *stream, const struct kernel_switch
 			     (struct time_waker){.pid = (pid_t)record->waker_pid, .tid = (pid_t)record->waker_tid});
 		return;
 	}
-	state = kernel_process_state(stream->session->ruby.layout, follow->thread.address, record, &syscall);
+	state = kernel_process_state(stream->session->ruby.layout, &follow->thread, record, &syscall);
 	if (state == SAMPLE_STATES) {
 		kernel_threads_end(&stream->threads, follow, record->head.time_ns);
 		return;
@@ -434,6 +435,7 @@ static struct error *begin(struct stream *this)
 	kernel_limit_begin(&stream->limit, stream->options.max_cpu, stream->options.samplers);
 	kernel_sample_begin(stream->sampler);
 	/* The threads come after that: what they do since they were looked at is told then. */
+	stream->facts.since_ns = monotonic_ns();
 	error = kernel_maps_follow(&stream->options.maps, stream->session->target->pid, &stream->facts, stream->ring);
 	stream->follows = !error;
 	stream->flushed_ns = stream->cached_ns = monotonic_ns();

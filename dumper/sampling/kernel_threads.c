@@ -70,10 +70,13 @@ struct kernel_follow *kernel_threads_find(const struct kernel_threads *threads, 
 
 void kernel_threads_end(struct kernel_threads *threads, struct kernel_follow *follow, uint64_t time_ns)
 {
+	uint64_t known;
+
 	time_line_until(&follow->line, time_ns);
 	follow->ended = true;
 	/* By now, the program may know that the native thread runs another one. */
-	if (kernel_maps_thread(&threads->maps, follow->subject.tid).thread == follow->thread.address)
+	known = kernel_maps_thread(&threads->maps, follow->subject.tid).thread;
+	if (known == 0 || known == follow->thread.address)
 		kernel_maps_forget_thread(&threads->maps, follow->subject.tid);
 }
 
@@ -201,15 +204,16 @@ static struct ruby_thread read_found(const struct kernel_threads *threads, pid_t
 }
 
 /*
- * Ends the thread that a native thread has run before a time. Returns that time; or if more of that thread is known, the
+ * Ends the threads that a native thread has run before a time and before `next`. Returns that time; or if more of that thread is known, the
  * end of that.
  */
-static uint64_t end_before(struct kernel_threads *threads, pid_t tid, uint64_t time_ns)
+static uint64_t end_before(struct kernel_threads *threads, pid_t tid, uint64_t time_ns,
+			   const struct kernel_follow *next)
 {
 	for (size_t i = 0; i < threads->count; i++) {
 		struct kernel_follow *follow = &threads->of[i];
 
-		if (follow->subject.tid != tid || follow->since_ns > time_ns)
+		if (follow == next || follow->subject.tid != tid || follow->since_ns > time_ns)
 			continue;
 		if (!follow->ended) {
 			time_line_until(&follow->line, time_ns);
@@ -221,20 +225,22 @@ static uint64_t end_before(struct kernel_threads *threads, pid_t tid, uint64_t t
 }
 
 struct kernel_follow *kernel_threads_found(struct kernel_threads *threads, pid_t tid, uint64_t address,
-					   uint64_t time_ns)
+					   uint64_t time_ns, bool reads)
 {
 	struct kernel_follow *follow = kernel_threads_find(threads, tid, address, UINT64_MAX);
-	struct ruby_thread thread;
-	uint64_t collections;
+	struct ruby_thread thread = {.address = address, .ractor = 1};
+	uint64_t collections = 0;
 
 	/* The list was read after the record was written. */
 	if (follow && (follow->taken || follow->since_ns <= time_ns))
 		return NULL;
-	time_ns = end_before(threads, tid, time_ns);
+	time_ns = end_before(threads, tid, time_ns, follow);
 	if (follow) {
 		time_line_clear(&follow->line);
 	} else {
-		thread = read_found(threads, tid, address, &collections);
+		if (reads)
+			thread = read_found(threads, tid, address, &collections);
+		thread.main = address == threads->main;
 		follow = add(threads, &thread, tid, time_ns);
 		if (!follow)
 			return NULL;
@@ -281,7 +287,8 @@ static void end_unlisted(struct kernel_threads *threads, const struct ruby_threa
 	for (size_t i = 0; i < list->count; i++) {
 		struct kernel_follow *follow = entry_of(threads, &list->threads[i]);
 
-		if (follow && list->threads[i].state != STATE_DEAD && list->threads[i].ec != 0)
+		/* The main thread ends only with its native thread (kernel/threads.bpf.h, has_ended()). */
+		if (follow && list->threads[i].ec != 0 && (list->threads[i].state != STATE_DEAD || follow->thread.main))
 			follow->listed = true;
 	}
 	for (size_t i = 0; i < threads->count; i++) {
@@ -324,6 +331,9 @@ static void follow_all(struct kernel_threads *threads, const struct ruby_threads
 			continue;
 		follow->thread = *thread;
 		follow->subject.pthread = thread->pthread;
+		if (follow->subject.extent.ec == 0)
+			follow->subject.extent.ec = thread->ec;
+		threads->main = thread->main ? thread->address : threads->main;
 		follow->collections = threads->collections;
 	}
 }

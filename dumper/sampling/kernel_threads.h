@@ -38,6 +38,7 @@ struct kernel_threads {
 	struct ruby ruby;
 	struct kernel_follow *of;
 	size_t count, capacity;
+	uint64_t main;	      /* the rb_thread_t of the main thread; 0: not known */
 	uint64_t listed_ns;   /* when the list of threads was read last, by CLOCK_MONOTONIC */
 	uint64_t collections; /* how many garbage collections had begun when the list was read; 0: not known */
 	/*
@@ -99,9 +100,10 @@ struct kernel_follow *kernel_threads_find(const struct kernel_threads *threads, 
  * to `time_ns`. This call can move entries in memory, so pointers to entries become invalid. Returns NULL if a record of
  * the thread was already taken, or if out of memory.
  *   time_ns  when a record of the thread was written. At that time, the thread was on a CPU
+ *   reads    whether to read the thread's name from the target. Otherwise, the next list of threads has the name
  */
 struct kernel_follow *kernel_threads_found(struct kernel_threads *threads, pid_t tid, uint64_t address,
-					   uint64_t time_ns);
+					   uint64_t time_ns, bool reads);
 
 /*
  * Ends the time lines of the threads that were not in the last list of threads. Does nothing if the list was read after

@@ -309,7 +309,7 @@ static void resolve_clock(struct time_line *line, size_t at, struct near *near)
 	struct time_piece *piece = &line->pieces[at];
 	const struct time_choice *choice = nearest_clock(&line->clocks, piece);
 
-	if (piece->after_wait && at > 0 && piece[-1].slot != TIME_NONE)
+	if (piece->after_wait && at > 0)
 		piece->slot = time_slots_hold(line->slots, piece[-1].slot);
 	else if (choice)
 		take_clock(line, piece, choice);
@@ -381,9 +381,11 @@ static void drop_old(struct time_line *line)
 
 void time_line_resolve(struct time_line *line)
 {
-	const size_t waits = line->waits.count;
-	struct near near = {.before = waits > 0 ? line->waits.of[waits - 1].slot : TIME_NONE};
+	struct near near = {.before = TIME_NONE};
 
+	for (size_t i = 0; i < line->waits.count && line->nr_pieces > 0; i++)
+		if (line->waits.of[i].at_ns <= line->pieces[0].start_ns)
+			near.before = line->waits.of[i].slot;
 	drop_before(line, &line->older, line->at_ns > TIME_CLOCKS_NS ? line->at_ns - TIME_CLOCKS_NS : 0);
 	for (size_t i = 0; i < line->nr_pieces; i++)
 		if (line->pieces[i].slot == TIME_NONE && !line->pieces[i].of_clock && !line->pieces[i].lost)
