@@ -13,7 +13,7 @@
  * Makes a sentence, without a full stop, about the first process that was read through the layout of another release.
  * The sentence also says how many other processes were read through layouts of other releases.
  *   before  the baseline profile of --diff; NULL without --diff
- *   ret     receives the sentence, malloc'ed; NULL if no process was read through the layout of another release
+ *   ret     receives the sentence, malloc'ed; NULL if each process was read with a layout for its own release
  * Returns false if out of memory.
  */
 bool nearest_remark(const struct profile *profile, const struct profile *before, char **ret);

@@ -37,7 +37,10 @@ void kernel_pace_init(struct kernel_pace *pace, double rate, size_t ring_bytes, 
 /* Notes that a new stack was taken, whose names must be read. */
 void kernel_pace_new_stack(struct kernel_pace *pace, uint64_t now_ns);
 
-/* Notes that names are read too late. For the next ten seconds, the program wakes rbdump for each stack, at any rate. */
+/*
+ * Notes that names are read too late. For the next ten seconds, the program wakes rbdump for each stack, even if the
+ * sampling rate is above KERNEL_RATE_WAKES.
+ */
 void kernel_pace_ask(struct kernel_pace *pace, uint64_t now_ns);
 
 /* Notes how many bytes of records were in the ring when rbdump looked for records. */

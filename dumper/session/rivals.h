@@ -13,7 +13,7 @@
 
 struct rival {
 	struct layout_found layout;
-	struct ruby ruby;     /* the target's Ruby, read through this layout and the session's memory */
+	struct ruby ruby;     /* the target's Ruby, as this layout describes it; its memory is the session's snapshot */
 	struct session *view; /* a copy of the session, with this layout */
 	struct look look;
 };
