@@ -204,8 +204,8 @@ static struct ruby_thread read_found(const struct kernel_threads *threads, pid_t
 }
 
 /*
- * Ends the threads that a native thread has run before a time and before `next`. Returns that time; or if more of that thread is known, the
- * end of that.
+ * Ends the threads that a native thread has run before a time and before `next`. Returns that time; or if more of these
+ * threads is known, the end of that.
  */
 static uint64_t end_before(struct kernel_threads *threads, pid_t tid, uint64_t time_ns,
 			   const struct kernel_follow *next)
