@@ -538,7 +538,7 @@ static bool make_parts(struct kernel_stream *stream, const struct session *sessi
 	    sampler_create(session, &(struct sampler_options){.budget_us = 200, .on_torn = ON_TORN_REPORT});
 	stream->cache = stack_cache_create();
 	stream->old = old_objects_create(session->ruby.layout);
-	time_slots_init(&stream->slots, monotonic_ns());
+	time_slots_init(&stream->slots, monotonic_ns(), (uint64_t)(1e9 / stream->options.rate));
 	if (!stream->sampler || !stream->cache || !stream->old || !sample_init(&stream->sample, session))
 		return false;
 	sampler_use_cache(stream->sampler, stream->cache, stream->old);

@@ -7,9 +7,9 @@
 #include "base/array.h"
 #include "base/random.h"
 
-void time_slots_init(struct time_slots *slots, uint64_t seed)
+void time_slots_init(struct time_slots *slots, uint64_t seed, uint64_t period_ns)
 {
-	*slots = (struct time_slots){.nr_free = TIME_SLOTS, .random = seed | 1};
+	*slots = (struct time_slots){.nr_free = TIME_SLOTS, .random = seed | 1, .period_ns = period_ns};
 	for (uint32_t i = 0; i < TIME_SLOTS; i++)
 		slots->free[i] = TIME_SLOTS - 1 - i;
 }
@@ -119,11 +119,16 @@ static void lay(struct time_line *line, uint64_t time_ns)
 
 void time_line_clock(struct time_line *line, uint64_t time_ns, uint32_t slot, enum sample_state state)
 {
+	struct time_choice choice = {
+	    .at_ns = time_ns, .slot = slot, .state = state, .claim_ns = (int64_t)line->slots->period_ns};
+
 	/* If it was not on a CPU by what is known, a record was lost. */
 	if (!line->on_cpu)
 		time_line_in(line, time_ns, 0, (struct time_waker){0});
+	if (time_ns > line->at_ns)
+		choice.claim_ns -= (int64_t)(time_ns - line->at_ns);
 	add_piece(line, time_ns, (struct time_piece){.state = state, .syscall = -1, .slot = slot, .of_clock = true});
-	add_choice(line, &line->clocks, &(struct time_choice){.at_ns = time_ns, .slot = slot, .state = state});
+	add_choice(line, &line->clocks, &choice);
 }
 
 void time_line_out(struct time_line *line, uint64_t time_ns, enum sample_state state, int syscall, uint32_t slot)
@@ -257,25 +262,59 @@ void time_line_until(struct time_line *line, uint64_t time_ns)
 
 /* ---- stacks for what has none */
 
-/* The stack of the clock that is nearest to a piece; NULL if there is none. */
-static const struct time_choice *nearest_clock(const struct time_choices *choices, const struct time_piece *piece)
+/* The i-th of the stacks of the clock that are kept. */
+static struct time_choice *clock_at(const struct time_line *line, size_t i)
 {
-	const size_t at = array_first(choices->of, choices->count, one, one->at_ns >= piece->end_ns);
-	const struct time_choice *after = at < choices->count ? &choices->of[at] : NULL;
-	const struct time_choice *before = at > 0 ? &choices->of[at - 1] : NULL;
-
-	if (!before || !after)
-		return before ? before : after;
-	return piece->start_ns < before->at_ns || piece->start_ns - before->at_ns < after->at_ns - piece->end_ns
-		   ? before
-		   : after;
+	return i < line->older.count ? &line->older.of[i] : &line->clocks.of[i - line->older.count];
 }
 
-static void take_clock(struct time_line *line, struct time_piece *piece, const struct time_choice *choice)
+/* One of the stacks of the clock, at random by their claims; NULL if there is none. */
+static struct time_choice *any_clock(const struct time_line *line)
+{
+	const size_t count = line->older.count + line->clocks.count;
+	uint64_t all = 0, pick;
+
+	if (count == 0)
+		return NULL;
+	for (size_t i = 0; i < count; i++)
+		all += clock_at(line, i)->claim_ns > 0 ? (uint64_t)clock_at(line, i)->claim_ns : 0;
+	if (all == 0)
+		return clock_at(line, random_next(&line->slots->random) % count);
+	pick = random_next(&line->slots->random) % all;
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t claim = clock_at(line, i)->claim_ns > 0 ? (uint64_t)clock_at(line, i)->claim_ns : 0;
+
+		if (pick < claim)
+			return clock_at(line, i);
+		pick -= claim;
+	}
+	return NULL;
+}
+
+/*
+ * Uses up claims, that of a choice first. What is more than its claim is taken from others, at random by their claims: each
+ * stack still gets on average what it has a claim to.
+ */
+static void use_claims(struct time_line *line, struct time_choice *choice, uint64_t length_ns)
+{
+	int64_t left_ns = (int64_t)length_ns;
+
+	while (left_ns > 0 && choice && choice->claim_ns > 0) {
+		const int64_t some_ns = choice->claim_ns < left_ns ? choice->claim_ns : left_ns;
+
+		choice->claim_ns -= some_ns;
+		left_ns -= some_ns;
+		choice = any_clock(line);
+	}
+}
+
+static void take_clock(struct time_line *line, struct time_piece *piece, struct time_choice *choice)
 {
 	piece->slot = time_slots_hold(line->slots, choice->slot);
-	if (piece->state == SAMPLE_CPU)
-		piece->state = choice->state;
+	if (piece->state != SAMPLE_CPU)
+		return;
+	piece->state = choice->state;
+	use_claims(line, choice, piece->end_ns - piece->start_ns);
 }
 
 /* The waits near a piece on a CPU, while the pieces are resolved one after the other. */
@@ -307,14 +346,16 @@ static uint32_t near_wait(const struct time_line *line, size_t at, struct near *
 static void resolve_clock(struct time_line *line, size_t at, struct near *near)
 {
 	struct time_piece *piece = &line->pieces[at];
-	const struct time_choice *choice = nearest_clock(&line->clocks, piece);
+	struct time_choice *choice;
 
-	if (piece->after_wait && at > 0)
+	/* A thread that could run has the stack that it had last. */
+	if (at > 0 && (piece->after_wait || (piece->state == SAMPLE_RUNNABLE && piece[-1].slot != TIME_NONE))) {
 		piece->slot = time_slots_hold(line->slots, piece[-1].slot);
-	else if (choice)
+		return;
+	}
+	choice = any_clock(line);
+	if (choice)
 		take_clock(line, piece, choice);
-	else if (line->older.count > 0)
-		take_clock(line, piece, &line->older.of[random_next(&line->slots->random) % line->older.count]);
 	else
 		piece->slot = time_slots_hold(line->slots, near_wait(line, at, near));
 }

@@ -3,18 +3,19 @@
  * line consists of pieces, without gaps between them. The time line also says which stack stands for each piece.
  *
  * Not every piece of a time line has its own stack. While the thread is on a CPU, its stack is copied at clock
- * interrupts. Each of these stacks stands for the time since the previous interrupt, or since the thread was given its
- * CPU. If no such stack stands for a piece of CPU time, the piece gets the stack of the nearest clock interrupt since
- * the last time_line_resolve(). If there was no such interrupt, the piece gets the stack of one of the last TIME_CLOCKS
- * clock interrupts, chosen at random. So a thread that runs for less than the time between two clock interrupts, again
- * and again, gets the stacks that it had at the few interrupts that it met. If there was no interrupt in the last
- * TIME_CLOCKS_NS, the piece gets the stack of the next wait or the previous wait.
+ * interrupts. Each of these stacks stands for the CPU time since the previous interrupt, or since the thread was given
+ * its CPU. This is often less than the time between two interrupts. But on average, each stack must stand for the time
+ * between two interrupts: a thread that often runs for a moment meets few interrupts there. So each stack has a *claim*
+ * to the rest of this time. A piece of CPU time that no interrupt has ended gets one of the stacks with a claim, chosen
+ * at random by the size of the claims, and uses up a part of this claim. The stacks since the last time_line_resolve()
+ * and the last TIME_CLOCKS stacks before are considered. If there was no interrupt in the last TIME_CLOCKS_NS, the piece
+ * gets the stack of the next wait or the previous wait.
  *
  * The stack is copied only at some waits, which are chosen at random. A wait without a stack gets the stack of another
- * wait, which ended at most TIME_OLD_NS ago. Only waits of the same kind are considered. If the lengths of some of these
- * waits differ from the length of the wait by less than a quarter, one of them is chosen at random. Otherwise, the wait
- * with the most similar length is chosen. As a result, each stack gets about the time that it would get if stacks were
- * copied at all waits.
+ * wait, which ended at most TIME_OLD_NS ago. Only waits of the same kind are considered. If the lengths of some of
+ * these waits differ from the length of the wait by less than a quarter, one of them is chosen at random. Otherwise,
+ * the wait with the most similar length is chosen. As a result, each stack gets about the time that it would get if
+ * stacks were copied at all waits.
  *
  * A time line refers to each stack by the number of a slot. The stacks themselves are stored elsewhere (struct
  * observation). A time line belongs to one thread of rbdump.
@@ -36,13 +37,13 @@
 /*
  * TIME_OLD_NS: the maximum age, in ns, of the stack of a wait that can be given to a piece without a stack. TIME_WAITS:
  * the maximum number of earlier waits that are kept with their stacks. TIME_LIKE: the maximum number of kept waits that
- * are of the same kind and of similar length. TIME_CLOCKS, TIME_CLOCKS_NS: the maximum number and age of the stacks that
- * are kept from earlier clock interrupts.
+ * are of the same kind and of similar length. TIME_CLOCKS, TIME_CLOCKS_NS: the maximum number and age of the stacks
+ * that are kept from earlier clock interrupts.
  */
 #define TIME_OLD_NS    UINT64_C(5000000000)
 #define TIME_WAITS     64u
 #define TIME_LIKE      8u
-#define TIME_CLOCKS    8u
+#define TIME_CLOCKS    16u
 #define TIME_CLOCKS_NS UINT64_C(30000000000)
 
 /* Which slots are in use. */
@@ -50,10 +51,11 @@ struct time_slots {
 	uint32_t users[TIME_SLOTS];
 	uint32_t free[TIME_SLOTS];
 	size_t nr_free;
-	uint64_t random; /* base/random.h */
+	uint64_t random;    /* base/random.h */
+	uint64_t period_ns; /* the time between two clock interrupts */
 };
 
-void time_slots_init(struct time_slots *slots, uint64_t seed);
+void time_slots_init(struct time_slots *slots, uint64_t seed, uint64_t period_ns);
 /* Takes a free slot. The slot then has one user. Returns TIME_NONE if no slot is free. */
 uint32_t time_slots_take(struct time_slots *slots);
 /*
@@ -86,6 +88,7 @@ struct time_choice {
 	uint64_t at_ns;
 	uint32_t slot;
 	enum sample_state state; /* for a stack from a clock interrupt: SAMPLE_CPU or SAMPLE_GC */
+	int64_t claim_ns;	 /* for a stack from a clock interrupt: its claim to more CPU time */
 	/* The next two members are set only for the stack of a wait. */
 	uint64_t length_ns; /* how long the wait lasted */
 	int syscall;
