@@ -87,6 +87,12 @@ struct kernel_thread kernel_maps_thread(const struct kernel_maps *maps, pid_t ti
 	return (struct kernel_thread){0};
 }
 
+void kernel_maps_forget_chance(const struct kernel_maps *maps, pid_t tid)
+{
+	(void)maps;
+	(void)tid;
+}
+
 void kernel_maps_forget_thread(const struct kernel_maps *maps, pid_t tid)
 {
 	(void)maps;

@@ -77,10 +77,15 @@ struct kernel_thread kernel_maps_thread(const struct kernel_maps *maps, pid_t ti
 	return thread;
 }
 
+void kernel_maps_forget_chance(const struct kernel_maps *maps, pid_t tid)
+{
+	bpf_map_delete_elem(maps->fds[KERNEL_CHANCES], &tid);
+}
+
 void kernel_maps_forget_thread(const struct kernel_maps *maps, pid_t tid)
 {
 	bpf_map_delete_elem(maps->fds[KERNEL_THREADS], &tid);
-	bpf_map_delete_elem(maps->fds[KERNEL_CHANCES], &tid);
+	kernel_maps_forget_chance(maps, tid);
 }
 
 struct kernel_counts kernel_maps_counts(const struct kernel_maps *maps, pid_t pid)

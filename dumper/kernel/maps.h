@@ -53,7 +53,9 @@ bool kernel_maps_set_thread(const struct kernel_maps *maps, pid_t tid, uint64_t 
 void kernel_maps_set_chance(const struct kernel_maps *maps, pid_t tid, double chance);
 /* What the program knows about a thread. All members are 0 if the program does not know the thread. */
 struct kernel_thread kernel_maps_thread(const struct kernel_maps *maps, pid_t tid);
+/* Forgets a thread, and its chance to be copied; or only its chance. */
 void kernel_maps_forget_thread(const struct kernel_maps *maps, pid_t tid);
+void kernel_maps_forget_chance(const struct kernel_maps *maps, pid_t tid);
 
 /* How many records of a process have been lost since kernel_maps_follow() was called for the process. */
 struct kernel_counts kernel_maps_counts(const struct kernel_maps *maps, pid_t pid);

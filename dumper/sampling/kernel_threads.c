@@ -76,8 +76,11 @@ void kernel_threads_end(struct kernel_threads *threads, struct kernel_follow *fo
 	follow->ended = true;
 	/* By now, the program may know that the native thread runs another one. */
 	known = kernel_maps_thread(&threads->maps, follow->subject.tid).thread;
-	if (known == 0 || known == follow->thread.address)
+	if (known == follow->thread.address)
 		kernel_maps_forget_thread(&threads->maps, follow->subject.tid);
+	else if (known == 0)
+		/* If there still is an entry, it says which thread has ended. */
+		kernel_maps_forget_chance(&threads->maps, follow->subject.tid);
 }
 
 static bool is_same(uint64_t known, uint64_t listed)
