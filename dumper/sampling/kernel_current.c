@@ -1,7 +1,5 @@
 #include "sampling/kernel_current.h"
 
-#include <string.h>
-
 #include "memory/memory.h"
 #include "ruby/threads.h"
 

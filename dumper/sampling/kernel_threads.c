@@ -83,33 +83,29 @@ void kernel_threads_end(struct kernel_threads *threads, struct kernel_follow *fo
 		kernel_maps_forget_chance(&threads->maps, follow->subject.tid);
 }
 
-static bool is_same(uint64_t known, uint64_t listed)
+/*
+ * Whether an entry is that of a thread of a list. A thread with another native thread is another one.
+ *   exactly  false: what is not known of the native thread may be anything
+ */
+static bool is_entry_of(const struct kernel_follow *follow, const struct ruby_thread *thread, bool exactly)
 {
-	return known == 0 || known == listed;
-}
+	const struct ruby_thread *known = &follow->thread;
 
-static bool is_entry_of(const struct kernel_follow *follow, const struct ruby_thread *thread)
-{
-	return !follow->ended && follow->thread.address == thread->address && follow->thread.tid == thread->tid &&
-	       follow->thread.pthread == thread->pthread;
+	return !follow->ended && known->address == thread->address &&
+	       (known->tid == thread->tid || (!exactly && known->tid == 0)) &&
+	       (known->pthread == thread->pthread || (!exactly && known->pthread == 0));
 }
 
 /*
- * The entry of a thread of a list; NULL if it has none. A thread with another native thread is another one. When a thread
- * that the program has found was read, Ruby may not have noted its native thread yet.
+ * The entry of a thread of a list; NULL if it has none. When a thread that the program has found was read, Ruby may not
+ * have noted its native thread yet.
  */
 static struct kernel_follow *entry_of(const struct kernel_threads *threads, const struct ruby_thread *thread)
 {
-	for (size_t i = 0; i < threads->count; i++)
-		if (is_entry_of(&threads->of[i], thread))
-			return &threads->of[i];
-	for (size_t i = 0; i < threads->count; i++) {
-		const struct kernel_follow *follow = &threads->of[i];
-
-		if (!follow->ended && follow->thread.address == thread->address &&
-		    is_same(follow->thread.tid, thread->tid) && is_same(follow->thread.pthread, thread->pthread))
-			return &threads->of[i];
-	}
+	for (int exactly = 1; exactly >= 0; exactly--)
+		for (size_t i = 0; i < threads->count; i++)
+			if (is_entry_of(&threads->of[i], thread, exactly))
+				return &threads->of[i];
 	return NULL;
 }
 
