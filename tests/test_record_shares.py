@@ -55,6 +55,7 @@ def test_shares_of_methods(ruby, rbdump, file, rate, mode):
     assert innermost > (0.95 - unseen(profile, main)) * sum(one.weight for one in main) - waited, (innermost, waited)
     agreement = truth.agreement(profile, main, lambda one: (method(one) or "none")[-1])
     assert agreement > 0.85 - unseen(profile, main), agreement
+    assert mode == "kernel" or not any(one.estimated for one in profile.spans)
     # The same of a format that knows of no time.
     lines = collapsed(run(rbdump, "report", file, "-f", "collapsed", "--by", "cpu").stdout)
     weights = {name: sum(weight for frames, weight in lines if name in ";".join(frames)) for name in LOOPS}

@@ -328,7 +328,7 @@ static void extend_span(struct spans *spans, struct of_thread *thread, const str
 
 	if (span->count > 0 && span->waker == 0 && span->state == seen->state && span->node == thread->stack.node &&
 	    span->verdict == thread->stack.verdict && span->syscall == seen->syscall &&
-	    span->start_ns + span->weight_ns == start_ns && span->count < UINT32_MAX) {
+	    span->estimated == seen->estimated && span->start_ns + span->weight_ns == start_ns && span->count < UINT32_MAX) {
 		span->count++;
 		span->weight_ns += seen->weight_ns;
 		span->waker = waker_of(spans, seen);
@@ -343,6 +343,7 @@ static void extend_span(struct spans *spans, struct of_thread *thread, const str
 	    .syscall = (int16_t)seen->syscall,
 	    .state = (uint8_t)seen->state,
 	    .verdict = thread->stack.verdict,
+	    .estimated = seen->estimated,
 	    .waker = waker_of(spans, seen),
 	};
 }

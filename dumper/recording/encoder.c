@@ -112,7 +112,8 @@ void encoder_span(struct encoder *encoder, const struct profile_span *span)
 	bytes_add_number(&encoder->spans, end_us - start_us);
 	bytes_add_number(&encoder->spans, span->count);
 	bytes_add_byte(&encoder->spans,
-		       (uint8_t)(span->state | span->verdict << 4 | (span->waker > 0 ? RECORDING_WAKER : 0)));
+		       (uint8_t)(span->state | span->verdict << 4 | (span->waker > 0 ? RECORDING_WAKER : 0) |
+				 (span->estimated ? RECORDING_ESTIMATED : 0)));
 	bytes_add_number(&encoder->spans, span->node);
 	if (span->state == SAMPLE_BLOCKED)
 		bytes_add_number(&encoder->spans, (uint64_t)(span->syscall + 1));

@@ -42,9 +42,11 @@ enum record {
  * A row of RECORD_SPANS has these fields: the span's start minus the end of the thread's previous span (signed),
  * thread, weight, count, a byte (state | verdict << 4), node. If the state is blocked, the row has one more number: 1 +
  * the number of the system call, or 0 if the system call is not known. If RECORDING_WAKER is set in the byte, the row
- * has one more number: the id of the waker (the thread that ended the wait).
+ * has one more number: the id of the waker (the thread that ended the wait). RECORDING_ESTIMATED is set in the byte if
+ * the stack of the span was copied outside the span (sampling/time_line.h).
  */
-#define RECORDING_WAKER 0x40u
+#define RECORDING_WAKER	    0x40u
+#define RECORDING_ESTIMATED 0x80u
 
 /* The longest record that a reader accepts, in bytes. */
 #define RECORD_LENGTH_MAX (64u << 20)

@@ -103,6 +103,7 @@ struct profile_span {
 	int16_t syscall;    /* for SAMPLE_BLOCKED: number of the system call; -1 if not known */
 	uint8_t state;	    /* enum sample_state */
 	uint8_t verdict;    /* enum verdict */
+	bool estimated;	    /* the thread was not seen with this stack in this span (sampling/time_line.h) */
 	/*
 	 * The index of the waker that ended the wait, plus 1. 0 if the waker is not known, if the wait did not end with
 	 * this span, if an interrupt ended the wait, or if the thread did not wait.

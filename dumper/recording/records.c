@@ -336,7 +336,8 @@ static void read_span(struct record_reader *reader, struct byte_cursor *cursor, 
 
 	node = bytes_number(cursor);
 	span.state = state & 0xf;
-	span.verdict = (uint8_t)(state & ~RECORDING_WAKER) >> 4;
+	span.verdict = state >> 4 & 0x3;
+	span.estimated = state & RECORDING_ESTIMATED;
 	if (span.state == SAMPLE_BLOCKED) {
 		uint64_t number = bytes_number(cursor);
 

@@ -180,6 +180,7 @@ static void write_spans(struct json_stream *json, const struct profile *profile)
 				   span->state == SAMPLE_BLOCKED ? profile_syscall_name(span->syscall) : NULL);
 		integer_or_null(json, "stack", span->node != 0, (int64_t)span->node - 1);
 		json_stream_string(json, "verdict", validate_verdict_name((enum verdict)span->verdict));
+		json_stream_boolean(json, "estimated", span->estimated);
 		integer_or_null(json, "waker", span->waker != 0, (int64_t)span->waker - 1);
 		json_stream_end_object(json);
 	}

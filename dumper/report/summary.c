@@ -32,15 +32,19 @@ static double percent(uint64_t part, uint64_t whole)
 
 static void write_states(const struct profile *profile, uint64_t whole, FILE *stream)
 {
-	uint64_t states[SAMPLE_STATES] = {0};
+	uint64_t states[SAMPLE_STATES] = {0}, estimated = 0;
 
-	for (size_t i = 0; i < profile->nr_spans; i++)
+	for (size_t i = 0; i < profile->nr_spans; i++) {
 		states[profile->spans[i].state] += profile->spans[i].weight_ns;
+		estimated += profile->spans[i].estimated ? profile->spans[i].weight_ns : 0;
+	}
 	fprintf(stream, "%.3f s", seconds(whole));
 	for (int state = 0; state < SAMPLE_STATES; state++)
 		if (states[state] > 0)
 			fprintf(stream, ", %s %.1f %%", sample_state_name((enum sample_state)state),
 				percent(states[state], whole));
+	if (estimated > 0)
+		fprintf(stream, "; stacks estimated for %.1f %%", percent(estimated, whole));
 	fputc('\n', stream);
 }
 

@@ -376,6 +376,7 @@ static const struct observation *next_piece(struct kernel_stream *stream)
 		stream->seen.of_kept = !piece->lost;
 		stream->seen.lost = piece->lost;
 		stream->seen.kept = piece->slot;
+		stream->seen.estimated = piece->estimated && piece->slot != TIME_NONE;
 		stream->seen.missed = stream->seen.late = (uint32_t)(stream->lost - stream->told_lost);
 		stream->told_lost = stream->lost;
 		stream->seen.skipped = stream->skipped;

@@ -65,12 +65,10 @@ void time_line_clear(struct time_line *line)
 {
 	time_line_taken(line);
 	drop_choices(line, &line->clocks);
-	drop_choices(line, &line->older);
 	drop_choices(line, &line->waits);
 	time_slots_release(line->slots, line->slot);
 	free(line->pieces);
 	free(line->clocks.of);
-	free(line->older.of);
 	free(line->waits.of);
 }
 
@@ -119,14 +117,15 @@ static void lay(struct time_line *line, uint64_t time_ns)
 
 void time_line_clock(struct time_line *line, uint64_t time_ns, uint32_t slot, enum sample_state state)
 {
-	struct time_choice choice = {
-	    .at_ns = time_ns, .slot = slot, .state = state, .claim_ns = (int64_t)line->slots->period_ns};
+	struct time_choice choice = {.at_ns = time_ns, .slot = slot, .state = state};
+	uint64_t since_ns;
 
 	/* If it was not on a CPU by what is known, a record was lost. */
 	if (!line->on_cpu)
 		time_line_in(line, time_ns, 0, (struct time_waker){0});
-	if (time_ns > line->at_ns)
-		choice.claim_ns -= (int64_t)(time_ns - line->at_ns);
+	since_ns = time_ns > line->at_ns ? time_ns - line->at_ns : 0;
+	if (since_ns < line->slots->period_ns)
+		choice.first_claim_ns = choice.claim_ns = line->slots->period_ns - since_ns;
 	add_piece(line, time_ns, (struct time_piece){.state = state, .syscall = -1, .slot = slot, .of_clock = true});
 	add_choice(line, &line->clocks, &choice);
 }
@@ -262,63 +261,137 @@ void time_line_until(struct time_line *line, uint64_t time_ns)
 
 /* ---- stacks for what has none */
 
-/* The i-th of the stacks of the clock that are kept. */
-static struct time_choice *clock_at(const struct time_line *line, size_t i)
+/*
+ * The stacks of the clock near a piece, while the pieces are resolved one after the other. `next`: the first one that was
+ * copied after the piece's beginning.
+ */
+struct near_clocks {
+	struct time_choices *clocks;
+	size_t next;
+};
+
+#define NO_CLOCK SIZE_MAX
+
+static struct near_clocks begin_clocks(struct time_line *line)
 {
-	return i < line->older.count ? &line->older.of[i] : &line->clocks.of[i - line->older.count];
+	for (size_t i = 0; i < line->clocks.count; i++) {
+		line->clocks.of[i].before = i > 0 ? i - 1 : NO_CLOCK;
+		line->clocks.of[i].after = i + 1 < line->clocks.count ? i + 1 : NO_CLOCK;
+	}
+	return (struct near_clocks){.clocks = &line->clocks};
 }
 
-/* One of the stacks of the clock, at random by their claims; NULL if there is none. */
-static struct time_choice *any_clock(const struct time_line *line)
+static void go_on(struct near_clocks *near, const struct time_piece *piece)
 {
-	const size_t count = line->older.count + line->clocks.count;
+	while (near->next < near->clocks->count && near->clocks->of[near->next].at_ns <= piece->start_ns)
+		near->next++;
+}
+
+/* The last stack with a claim, of this one and those before it. The way is shortened for the next search. */
+static size_t claim_before(struct near_clocks *near, size_t at)
+{
+	struct time_choice *of = near->clocks->of;
+
+	while (at != NO_CLOCK && of[at].claim_ns == 0) {
+		const size_t before = of[at].before;
+
+		if (before != NO_CLOCK && of[before].claim_ns == 0)
+			of[at].before = of[before].before;
+		at = of[at].before;
+	}
+	return at;
+}
+
+/* The first stack with a claim, of this one and those after it. */
+static size_t claim_after(struct near_clocks *near, size_t at)
+{
+	struct time_choice *of = near->clocks->of;
+
+	while (at != NO_CLOCK && of[at].claim_ns == 0) {
+		const size_t after = of[at].after;
+
+		if (after != NO_CLOCK && of[after].claim_ns == 0)
+			of[at].after = of[after].after;
+		at = of[at].after;
+	}
+	return at;
+}
+
+/* The nearest stack with a claim; NULL if there is none. */
+static struct time_choice *nearest_claim(struct near_clocks *near, const struct time_piece *piece)
+{
+	struct time_choice *of = near->clocks->of;
+	const size_t before = claim_before(near, near->next > 0 ? near->next - 1 : NO_CLOCK);
+	const size_t after = claim_after(near, near->next < near->clocks->count ? near->next : NO_CLOCK);
+
+	if (before == NO_CLOCK || after == NO_CLOCK)
+		return before != NO_CLOCK ? &of[before] : after != NO_CLOCK ? &of[after] : NULL;
+	/* The piece is between both: there is no interrupt in it, but for one at its end, which is of the next. */
+	return piece->start_ns - of[before].at_ns <= of[after].at_ns - piece->start_ns ? &of[before] : &of[after];
+}
+
+/* One of the nearest stacks, at random by their first claims; NULL if there is no stack at all. */
+static struct time_choice *any_near_clock(const struct time_line *line, const struct near_clocks *near)
+{
+	const size_t first = near->next > TIME_NEAR ? near->next - TIME_NEAR : 0;
+	const size_t end = near->next + TIME_NEAR < near->clocks->count ? near->next + TIME_NEAR : near->clocks->count;
+	struct time_choice *of = near->clocks->of;
 	uint64_t all = 0, pick;
 
-	if (count == 0)
+	if (first == end)
 		return NULL;
-	for (size_t i = 0; i < count; i++)
-		all += clock_at(line, i)->claim_ns > 0 ? (uint64_t)clock_at(line, i)->claim_ns : 0;
+	for (size_t i = first; i < end; i++)
+		all += of[i].first_claim_ns;
 	if (all == 0)
-		return clock_at(line, random_next(&line->slots->random) % count);
+		return &of[near->next > 0 ? near->next - 1 : near->next];
 	pick = random_next(&line->slots->random) % all;
-	for (size_t i = 0; i < count; i++) {
-		const uint64_t claim = clock_at(line, i)->claim_ns > 0 ? (uint64_t)clock_at(line, i)->claim_ns : 0;
-
-		if (pick < claim)
-			return clock_at(line, i);
-		pick -= claim;
+	for (size_t i = first; i < end; i++) {
+		if (pick < of[i].first_claim_ns)
+			return &of[i];
+		pick -= of[i].first_claim_ns;
 	}
 	return NULL;
 }
 
 /*
- * Uses up claims, that of a choice first. What is more than its claim is taken from others, at random by their claims: each
- * stack still gets on average what it has a claim to.
+ * Uses up claims for a piece, that of the nearest stack first, and returns one of these stacks, at random by how much of its
+ * claim was used: so on average, each stack gets what it has a claim to. NULL if there is no stack at all.
  */
-static void use_claims(struct time_line *line, struct time_choice *choice, uint64_t length_ns)
+static struct time_choice *use_claims(struct time_line *line, struct near_clocks *near, const struct time_piece *piece)
 {
-	int64_t left_ns = (int64_t)length_ns;
+	const uint64_t length_ns = piece->end_ns - piece->start_ns;
+	uint64_t used_ns = 0, pick = random_next(&line->slots->random) % length_ns;
+	struct time_choice *choice, *ret = NULL;
 
-	while (left_ns > 0 && choice && choice->claim_ns > 0) {
-		const int64_t some_ns = choice->claim_ns < left_ns ? choice->claim_ns : left_ns;
+	while (used_ns < length_ns && (choice = nearest_claim(near, piece))) {
+		const uint64_t left_ns = length_ns - used_ns;
+		const uint64_t some_ns = choice->claim_ns < left_ns ? choice->claim_ns : left_ns;
 
 		choice->claim_ns -= some_ns;
-		left_ns -= some_ns;
-		choice = any_clock(line);
+		used_ns += some_ns;
+		if (!ret && pick < used_ns)
+			ret = choice;
 	}
+	return ret ? ret : any_near_clock(line, near);
 }
 
-static void take_clock(struct time_line *line, struct time_piece *piece, struct time_choice *choice)
+/* Gives a piece a stack of the clock. Returns false if there is none. */
+static bool take_clock(struct time_line *line, struct time_piece *piece, struct near_clocks *near)
 {
+	const struct time_choice *choice;
+
+	go_on(near, piece);
+	choice = piece->state == SAMPLE_CPU ? use_claims(line, near, piece) : any_near_clock(line, near);
+	if (!choice)
+		return false;
 	piece->slot = time_slots_hold(line->slots, choice->slot);
-	if (piece->state != SAMPLE_CPU)
-		return;
-	piece->state = choice->state;
-	use_claims(line, choice, piece->end_ns - piece->start_ns);
+	if (piece->state == SAMPLE_CPU)
+		piece->state = choice->state;
+	return true;
 }
 
 /* The waits near a piece on a CPU, while the pieces are resolved one after the other. */
-struct near {
+struct near_waits {
 	size_t next;	 /* the next wait that has a stack is not before that piece */
 	uint32_t before; /* the stack of the last wait before the piece; TIME_NONE if there is none */
 };
@@ -329,7 +402,7 @@ static bool is_wait(const struct time_piece *piece)
 }
 
 /* The stack of the next wait after a piece, or of the last one before it; TIME_NONE if there is none. */
-static uint32_t near_wait(const struct time_line *line, size_t at, struct near *near)
+static uint32_t near_wait(const struct time_line *line, size_t at, struct near_waits *near)
 {
 	if (near->next < at)
 		near->next = at;
@@ -343,21 +416,19 @@ static uint32_t near_wait(const struct time_line *line, size_t at, struct near *
 }
 
 /* The stack that stands for a piece on a CPU that has none. */
-static void resolve_clock(struct time_line *line, size_t at, struct near *near)
+static void resolve_clock(struct time_line *line, size_t at, struct near_clocks *clocks, struct near_waits *waits)
 {
 	struct time_piece *piece = &line->pieces[at];
-	struct time_choice *choice;
 
 	/* A thread that could run has the stack that it had last. */
 	if (at > 0 && (piece->after_wait || (piece->state == SAMPLE_RUNNABLE && piece[-1].slot != TIME_NONE))) {
 		piece->slot = time_slots_hold(line->slots, piece[-1].slot);
+		piece->estimated = piece[-1].estimated;
 		return;
 	}
-	choice = any_clock(line);
-	if (choice)
-		take_clock(line, piece, choice);
-	else
-		piece->slot = time_slots_hold(line->slots, near_wait(line, at, near));
+	piece->estimated = true;
+	if (!take_clock(line, piece, clocks))
+		piece->slot = time_slots_hold(line->slots, near_wait(line, at, waits));
 }
 
 /* Waits whose lengths differ by less than this factor may stand for each other. */
@@ -393,6 +464,7 @@ static void resolve_wait(struct time_line *line, struct time_piece *piece)
 		if (distance(&line->waits.of[i], piece) > least || pick-- > 0)
 			continue;
 		piece->slot = time_slots_hold(line->slots, line->waits.of[i].slot);
+		piece->estimated = true;
 		return;
 	}
 }
@@ -403,41 +475,46 @@ static void drop_before(struct time_line *line, struct time_choices *choices, ui
 	drop_some(line, choices, 0, array_first(choices->of, choices->count, one, one->at_ns >= time_ns));
 }
 
-/* Drops the choices that are too old to stand for what comes. */
-static void drop_old(struct time_line *line)
+/* Drops the stacks of the clock that have no claim, but for the last ones; and the oldest ones if there are too many. */
+static void drop_old_clocks(struct time_line *line)
 {
-	struct time_choices *clocks = &line->clocks, *older = &line->older;
+	struct time_choices *clocks = &line->clocks;
 	/* With thousands of threads, all slots might be in use for that. */
 	const size_t most = line->slots->nr_free < TIME_SLOTS / 2 ? 1 : TIME_CLOCKS;
+	const size_t count = clocks->count;
 
-	for (size_t i = clocks->count > most ? clocks->count - most : 0; i < clocks->count; i++) {
-		time_slots_hold(line->slots, clocks->of[i].slot);
-		add_choice(line, older, &clocks->of[i]);
+	clocks->count = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (clocks->of[i].claim_ns > 0 || i + TIME_NEAR >= count)
+			clocks->of[clocks->count++] = clocks->of[i];
+		else
+			time_slots_release(line->slots, clocks->of[i].slot);
 	}
-	drop_choices(line, clocks);
-	if (older->count > most)
-		drop_some(line, older, 0, older->count - most);
-	drop_before(line, &line->waits, line->at_ns > TIME_OLD_NS ? line->at_ns - TIME_OLD_NS : 0);
+	if (clocks->count > most)
+		drop_some(line, clocks, 0, clocks->count - most);
 }
 
 void time_line_resolve(struct time_line *line)
 {
-	struct near near = {.before = TIME_NONE};
+	struct near_waits waits = {.before = TIME_NONE};
+	struct near_clocks clocks;
 
 	for (size_t i = 0; i < line->waits.count && line->nr_pieces > 0; i++)
 		if (line->waits.of[i].at_ns <= line->pieces[0].start_ns)
-			near.before = line->waits.of[i].slot;
-	drop_before(line, &line->older, line->at_ns > TIME_CLOCKS_NS ? line->at_ns - TIME_CLOCKS_NS : 0);
+			waits.before = line->waits.of[i].slot;
+	drop_before(line, &line->clocks, line->at_ns > TIME_CLOCKS_NS ? line->at_ns - TIME_CLOCKS_NS : 0);
+	clocks = begin_clocks(line);
 	for (size_t i = 0; i < line->nr_pieces; i++)
 		if (line->pieces[i].slot == TIME_NONE && !line->pieces[i].of_clock && !line->pieces[i].lost)
 			resolve_wait(line, &line->pieces[i]);
 	for (size_t i = 0; i < line->nr_pieces; i++) {
 		if (line->pieces[i].slot == TIME_NONE && line->pieces[i].of_clock)
-			resolve_clock(line, i, &near);
+			resolve_clock(line, i, &clocks, &waits);
 		else if (is_wait(&line->pieces[i]) || line->pieces[i].lost)
-			near.before = line->pieces[i].slot;
+			waits.before = line->pieces[i].slot;
 	}
-	drop_old(line);
+	drop_old_clocks(line);
+	drop_before(line, &line->waits, line->at_ns > TIME_OLD_NS ? line->at_ns - TIME_OLD_NS : 0);
 }
 
 void time_line_taken(struct time_line *line)

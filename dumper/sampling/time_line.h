@@ -6,16 +6,20 @@
  * interrupts. Each of these stacks stands for the CPU time since the previous interrupt, or since the thread was given
  * its CPU. This is often less than the time between two interrupts. But on average, each stack must stand for the time
  * between two interrupts: a thread that often runs for a moment meets few interrupts there. So each stack has a *claim*
- * to the rest of this time. A piece of CPU time that no interrupt has ended gets one of the stacks with a claim, chosen
- * at random by the size of the claims, and uses up a part of this claim. The stacks since the last time_line_resolve()
- * and the last TIME_CLOCKS stacks before are considered. If there was no interrupt in the last TIME_CLOCKS_NS, the piece
- * gets the stack of the next wait or the previous wait.
+ * to the rest of this time. A piece of CPU time that no interrupt has ended uses up claims, of the nearest stacks with
+ * claims first. The piece gets one of these stacks, chosen at random by how much of its claim was used. The stacks since
+ * the last time_line_resolve() and the last TIME_CLOCKS stacks with a claim before are considered. If all claims are
+ * used up, the piece gets one of the nearest stacks, chosen at random by the size of their first claims. If there was no
+ * interrupt in the last TIME_CLOCKS_NS, the piece gets the stack of the next wait or the previous wait.
  *
  * The stack is copied only at some waits, which are chosen at random. A wait without a stack gets the stack of another
  * wait, which ended at most TIME_OLD_NS ago. Only waits of the same kind are considered. If the lengths of some of
  * these waits differ from the length of the wait by less than a quarter, one of them is chosen at random. Otherwise,
  * the wait with the most similar length is chosen. As a result, each stack gets about the time that it would get if
  * stacks were copied at all waits.
+ *
+ * A stack that was chosen for a piece in these ways is marked as estimated: the thread did not have this stack at that
+ * moment, as far as is known.
  *
  * A time line refers to each stack by the number of a slot. The stacks themselves are stored elsewhere (struct
  * observation). A time line belongs to one thread of rbdump.
@@ -38,13 +42,14 @@
  * TIME_OLD_NS: the maximum age, in ns, of the stack of a wait that can be given to a piece without a stack. TIME_WAITS:
  * the maximum number of earlier waits that are kept with their stacks. TIME_LIKE: the maximum number of kept waits that
  * are of the same kind and of similar length. TIME_CLOCKS, TIME_CLOCKS_NS: the maximum number and age of the stacks
- * that are kept from earlier clock interrupts.
+ * that are kept from earlier clock interrupts. TIME_NEAR: how many stacks before and after a piece are the nearest ones.
  */
 #define TIME_OLD_NS    UINT64_C(5000000000)
 #define TIME_WAITS     64u
 #define TIME_LIKE      8u
-#define TIME_CLOCKS    16u
+#define TIME_CLOCKS    64u
 #define TIME_CLOCKS_NS UINT64_C(30000000000)
+#define TIME_NEAR      4u
 
 /* Which slots are in use. */
 struct time_slots {
@@ -77,6 +82,7 @@ struct time_piece {
 	int syscall;
 	uint64_t wait_ns;	 /* for a wait: how long the wait had lasted at the end of the piece */
 	uint32_t slot;		 /* the stack of the piece; TIME_NONE if the piece has no stack */
+	bool estimated;		 /* the stack was copied in another piece */
 	bool lost;		 /* records were lost: the piece has no stack, and its state may be wrong */
 	bool of_clock;		 /* the thread did not wait: it was on a CPU, or was ready to run */
 	struct time_waker waker; /* the thread that woke this thread at the end of the piece */
@@ -88,7 +94,13 @@ struct time_choice {
 	uint64_t at_ns;
 	uint32_t slot;
 	enum sample_state state; /* for a stack from a clock interrupt: SAMPLE_CPU or SAMPLE_GC */
-	int64_t claim_ns;	 /* for a stack from a clock interrupt: its claim to more CPU time */
+	/*
+	 * The next four members are set only for a stack from a clock interrupt. `first_claim_ns`: its claim to more CPU
+	 * time; `claim_ns`: the rest of the claim. `before`, `after`: where to go on to search for a claim if this one
+	 * is used up (indexes).
+	 */
+	uint64_t first_claim_ns, claim_ns;
+	size_t before, after;
 	/* The next two members are set only for the stack of a wait. */
 	uint64_t length_ns; /* how long the wait lasted */
 	int syscall;
@@ -111,8 +123,7 @@ struct time_line {
 	uint64_t began_ns;
 	uint32_t slot; /* the thread's stack during the wait; TIME_NONE: it was not copied */
 
-	struct time_choices clocks; /* the stacks from clock interrupts since the last time_line_resolve() */
-	struct time_choices older;  /* the last stacks from clock interrupts before the stacks in `clocks` */
+	struct time_choices clocks; /* the stacks from clock interrupts, in order of time */
 	struct time_choices waits;  /* the stacks of the last waits */
 	bool lost;		    /* a piece is missing, because there was no memory for this piece */
 };

@@ -172,6 +172,7 @@ class Span:
     verdict: str
     frames: tuple  # innermost first, each with kind, name, label, path, first_line and line
     pid: int
+    estimated: bool
 
     @property
     def end(self):
@@ -220,6 +221,7 @@ class Profile:
         return Span(
             process, thread, told["start_ns"], told["weight_ns"], told["count"], told["state"], told["syscall"],
             told["verdict"], () if told["stack"] is None else self.stacks[told["stack"]], process["pid"],
+            told["estimated"],
         )  # fmt: skip
 
     def of(self, pid=None, name=None, main=None):

@@ -190,6 +190,7 @@ static void record(struct recording_writer *writer, struct expected *expected)
 			    .syscall = -1,
 			    .state = (uint8_t)(round % SAMPLE_STATES),
 			    .verdict = (uint8_t)(round % (VERDICT_UNREADABLE + 1)),
+			    .estimated = round % 5 == 0,
 			};
 
 			if (span.state == SAMPLE_BLOCKED && round % 4 != 1)
@@ -287,6 +288,7 @@ static void assert_expected(const struct profile *profile, struct expected *expe
 		assert_int_equal(span->count, given->count);
 		assert_int_equal(span->state, given->state);
 		assert_int_equal(span->verdict, given->verdict);
+		assert_int_equal(span->estimated, given->estimated);
 		assert_int_equal(span->syscall, given->syscall);
 		assert_same_stack(profile, span->node, expected->tables, given->node);
 		assert_same_waker(profile, span->waker, expected->tables, given->waker);

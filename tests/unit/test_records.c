@@ -145,7 +145,7 @@ static void test_spans(void **state)
 	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), UINT64_C(1) << 32, 0, N(0)));
 	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), SAMPLE_STATES, N(0)));
 	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), 0x40, N(0)));
-	assert_false(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), 0x80, N(0)));
+	assert_true(takes(RECORD_SPANS, "ninnnbn", N(0), I(0), N(1), N(5), N(1), 0xb5, N(0)));
 	/* There is no such waker. */
 	assert_false(takes(RECORD_SPANS, "ninnnbnn", N(0), I(0), N(1), N(5), N(1), 0x40, N(0), N(0)));
 	assert_false(takes(RECORD_SPANS, "ninnnbnn", N(0), I(0), N(1), N(5), N(1), 0x40, N(0), UINT64_MAX));

@@ -220,6 +220,38 @@ static void test_short_runs(void **state)
 	end(&line);
 }
 
+/* A piece without an interrupt gets the nearest stack that has a claim left; the stack of an interrupt is not estimated. */
+static void test_nearest_claims(void **state)
+{
+	struct time_line line;
+	uint32_t slot[3];
+
+	(void)state;
+	begin(&line, SAMPLE_CPU);
+	for (int i = 0; i < 3; i++)
+		slot[i] = time_slots_take(&slots);
+	/* Has a claim to 1, 5 and 6 ms more. */
+	time_line_clock(&line, 109 * MS, slot[0], SAMPLE_CPU);
+	time_line_out(&line, 110 * MS, SAMPLE_RUNNABLE, -1, TIME_NONE);
+	time_line_in(&line, 111 * MS, 0, (struct time_waker){0});
+	time_line_clock(&line, 116 * MS, slot[1], SAMPLE_CPU);
+	time_line_out(&line, 121 * MS, SAMPLE_RUNNABLE, -1, TIME_NONE);
+	time_line_in(&line, 200 * MS, 0, (struct time_waker){0});
+	time_line_out(&line, 201 * MS, SAMPLE_SLEEPING, -1, TIME_NONE);
+	time_line_in(&line, 206 * MS, 0, (struct time_waker){0});
+	time_line_clock(&line, 210 * MS, slot[2], SAMPLE_CPU);
+	resolve(&line, 212 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_CPU, slot[0]), 10 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_CPU, slot[1]), 10 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_CPU, slot[2]), 7 * MS);
+	for (size_t i = 0; i < line.nr_pieces; i++)
+		if (line.pieces[i].state == SAMPLE_CPU)
+			assert_int_equal(line.pieces[i].estimated, line.pieces[i].end_ns != 109 * MS &&
+								       line.pieces[i].end_ns != 116 * MS &&
+								       line.pieces[i].end_ns != 210 * MS);
+	end(&line);
+}
+
 /* Runs for a while. The clock interrupts each 10 ms of CPU time; the stack then is one of `slot`, taken anew each time. */
 static uint64_t run_for(struct time_line *line, uint64_t time_ns, uint64_t for_ns, uint64_t *cpu_ns, uint32_t slot)
 {
@@ -345,6 +377,7 @@ int main(void)
 	    cmocka_unit_test(test_neighbours),
 	    cmocka_unit_test(test_pieces_without_a_sample),
 	    cmocka_unit_test(test_short_runs),
+	    cmocka_unit_test(test_nearest_claims),
 	    cmocka_unit_test(test_long_and_short_runs),
 	    cmocka_unit_test(test_new_thread),
 	    cmocka_unit_test(test_lost_records),
