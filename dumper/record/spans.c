@@ -328,7 +328,8 @@ static void extend_span(struct spans *spans, struct of_thread *thread, const str
 
 	if (span->count > 0 && span->waker == 0 && span->state == seen->state && span->node == thread->stack.node &&
 	    span->verdict == thread->stack.verdict && span->syscall == seen->syscall &&
-	    span->estimated == seen->estimated && span->start_ns + span->weight_ns == start_ns && span->count < UINT32_MAX) {
+	    span->estimated == seen->estimated && span->start_ns + span->weight_ns == start_ns &&
+	    span->count < UINT32_MAX) {
 		span->count++;
 		span->weight_ns += seen->weight_ns;
 		span->waker = waker_of(spans, seen);

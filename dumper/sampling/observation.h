@@ -44,7 +44,7 @@ struct observation {
 	 */
 	bool keeps, of_kept;
 	uint32_t kept;
-	bool estimated; /* the stack was copied at another moment (sampling/time_line.h) */
+	bool estimated;			   /* the stack was copied at another moment (sampling/time_line.h) */
 	const struct native_stack *native; /* the native frames of the stack (sampling/native_frames.h); NULL: none */
 	struct cached_stack stack;	   /* the entry of the stack in `cache`; CACHE_NONE if the stack has no entry */
 	struct stack_cache *cache;
