@@ -21,7 +21,10 @@ struct store_order;
 struct store_order *store_order_create(const struct session *session);
 void store_order_destroy(struct store_order *order); /* NULL is fine */
 
-/* Returns true if enough threads were watched in the window, and the store to cfp was the last store each time. */
+/*
+ * Returns true if enough threads were watched in the window, and if the store to cfp was the last store for each of
+ * them.
+ */
 bool store_order_is_last(const struct store_order *order, const struct layout_window *window);
 
 /*

@@ -10,7 +10,7 @@
  * executable matches no mapped file, rbdump uses it only with `force`. If a file's program headers say that a page is
  * writable, the page is never read from the file.
  *
- * Any value in a core may be wrong. Each value is checked when it is read, and ignored if it is impossible.
+ * Any value in a core may be wrong. Each value is checked when it is read; an impossible value is ignored.
  */
 #ifndef RBDUMP_CORE_H
 #define RBDUMP_CORE_H
