@@ -5,8 +5,10 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -245,10 +247,11 @@ static void test_signal_outlives_tracer(void **state)
 	handled = mmap(NULL, sizeof(*handled), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(handled != MAP_FAILED);
 	*handled = 0;
-	alarm(60);
+	alarm(300);
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		sigaction(SIGUSR1, &(struct sigaction){.sa_handler = count}, NULL);
 		++*handled;
 		for (;;)
@@ -261,14 +264,16 @@ static void test_signal_outlives_tracer(void **state)
 
 		tracer = fork();
 		assert_true(tracer >= 0);
-		if (tracer == 0)
+		if (tracer == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			stop_and_be_killed(pid);
+		}
 		while (waitpid(tracer, &status, WNOHANG) == 0) {
 			assert_int_equal(kill(pid, SIGUSR1), 0);
 			sent++;
 			/* What is lost is waited for in vain. */
 			while (*handled < sent + 1)
-				;
+				sched_yield();
 		}
 		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	}
