@@ -209,13 +209,15 @@ def in_budget():
                 shares[name] = share["value"]
         if shares:
             ruby = min(shares, key=shares.get)
-            least = "all" if shares[ruby] == 1 else f"{near(shares[ruby])} %"
-            others = f" or more ({ruby} is the lowest of {', '.join(shares)})" if len(shares) > 1 else f" ({ruby})"
-            clauses.append(f"{where}, {least} of the samples" + (f" ({', '.join(shares)})" if least == "all" else others))
+            least = "all of them" if shares[ruby] == 1 else f"{near(shares[ruby])} %"
+            if len(shares) > 1 and shares[ruby] != 1:
+                clauses.append(f"{where}, at least {least} with each Ruby ({', '.join(shares)}; the lowest share was with {ruby})")
+            else:
+                clauses.append(f"{where}, {least} (measured with {', '.join(shares)})")
     return (
         "The last try must begin within the budget of 200 µs, but the try may end later. For most samples of `unpaused`, the"
-        " copy and the check of the innermost frames ended within 200 µs after the first try began. The shares are:"
-        f" {'; '.join(clauses)}. In the reports, this share is called `accepted_in_budget`."
+        " copy and the check of the innermost frames ended within 200 µs after the first try began. The share of these samples was:"
+        f" {'; '.join(clauses)}. In the reports, the share is called `accepted_in_budget`."
     )
 
 

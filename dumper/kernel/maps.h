@@ -32,8 +32,8 @@ struct error *kernel_maps_follow(const struct kernel_maps *maps, pid_t pid, cons
 /* Replaces the facts of a process. Call kernel_maps_follow() for the process first. */
 struct error *kernel_maps_change(const struct kernel_maps *maps, pid_t pid, const struct kernel_facts *facts);
 /*
- * From this call on, the program no longer samples a process. A record that another CPU is writing during this call can
- * still arrive later. Does nothing if the process is not in the maps.
+ * Makes the program stop sampling the process `pid`. A record that another CPU is writing during this call can still
+ * arrive later. Does nothing if the process is not in the maps.
  */
 void kernel_maps_leave(const struct kernel_maps *maps, pid_t pid);
 

@@ -127,8 +127,8 @@ static __always_inline void tell_unknown(const struct ids *ids, __u64 now_ns, vo
 }
 
 /*
- * Notes that a thread is not known, and says so. If the program can find threads itself, that is said only if it does not
- * find this one for a while.
+ * Notes that a thread is not known, and reports it to rbdump. If the program can find threads itself, it reports the thread
+ * only if it has not found it for a while.
  */
 static __always_inline void note_unknown(const struct ids *ids, const struct kernel_facts *facts, void *ring)
 {

@@ -26,7 +26,7 @@ void old_objects_destroy(struct old_objects *objects);		     /* NULL is fine */
 void old_objects_forget(struct old_objects *objects);
 
 /*
- * Tells the table at which moment a stack was copied. Call this function before the table is searched for the objects
+ * Tells the table when a stack was copied. Call this function before the table is searched for the objects
  * or frames of this stack. Forgets all objects if other objects may have taken their place before the stack was copied.
  *   then  the state of the garbage collector when the stack was copied
  */
