@@ -59,6 +59,10 @@ def test_recorded_stacks_are_legal(ruby, rbdump, tmp_path, file, variants, mode)
         assert len(stacks) >= 30, (variant, len(stacks), profile.counts)
         wrong = [why for why in (judge(oracles[pid], frames) for frames in stacks) if why]
         assert len(wrong) <= redefined.torn_most(ruby, mode, len(stacks)), (variant, len(stacks), wrong[:5])
+        # Of a thread that was just calling or leaving a method, the outer frames are shown.
+        outer = [one.frames[1:] for one in profile.of(pid) if one.frames and one.frames[0]["name"] == "(torn: window)"]
+        wrong = [why for why in (judge(oracles[pid], frames) for frames in outer) if why]
+        assert not wrong, (variant, len(outer), wrong[:5])
 
 
 def complete_of(recording):

@@ -17,6 +17,7 @@
 struct result {
 	uint64_t epoch; /* 0: none */
 	uint32_t node;
+	uint8_t verdict;
 };
 
 /* A stack that is kept (sampling/time_line.h). */
@@ -88,7 +89,8 @@ static struct stack_node keep_result(struct stack_nodes *nodes, struct profile *
 		return unreadable(nodes, tables, REASON_COLLECTED);
 	}
 	if (holds && seen->stack.id < CACHE_MAX) {
-		nodes->results[seen->stack.id] = (struct result){.epoch = seen->stack.epoch, .node = decoded.node};
+		nodes->results[seen->stack.id] =
+		    (struct result){.epoch = seen->stack.epoch, .node = decoded.node, .verdict = decoded.verdict};
 		stack_cache_confirm(seen->cache, seen->stack);
 	}
 	return decoded;
@@ -125,7 +127,7 @@ static struct stack_node recall(struct stack_nodes *nodes, struct profile *table
 	struct stack_node ret;
 
 	if (result->epoch == stack.epoch)
-		return (struct stack_node){.node = result->node, .verdict = VERDICT_COMPLETE};
+		return (struct stack_node){.node = result->node, .verdict = result->verdict};
 	ret = mark(nodes, tables, "unreadable", REASON_NONE);
 	ret.unnamed = REASON_COLLECTED;
 	return ret;

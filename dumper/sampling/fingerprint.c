@@ -58,7 +58,8 @@ static bool add_envs(const struct ruby *ruby, const struct stack_copy *copy, uin
 	return true;
 }
 
-bool fingerprint_take(const struct ruby *ruby, const struct stack_copy *copy, struct fingerprint *ret)
+bool fingerprint_take(const struct ruby *ruby, const struct stack_copy *copy, enum fingerprint_of of,
+		      struct fingerprint *ret)
 {
 	const struct layout *layout = ruby->layout;
 	const struct stack_facts *facts = stack_copy_facts(copy);
@@ -82,7 +83,8 @@ bool fingerprint_take(const struct ruby *ruby, const struct stack_copy *copy, st
 	ret->words[ret->count++] = facts->vm_stack;
 	ret->words[ret->count++] = facts->words;
 	ret->words[ret->count++] = facts->cfp;
-	for (size_t i = 0; i < count; i++) {
+	ret->words[ret->count++] = of;
+	for (size_t i = of == FINGERPRINT_OUTER ? 1 : 0; i < count; i++) {
 		const uint8_t *frame = frames + i * size;
 		const uint64_t ep = word_at(frame + members[F_cfp_ep].offset);
 		const uint64_t jit_return = has_jit ? word_at(frame + members[F_cfp_jit_return].offset) : 0;

@@ -24,6 +24,12 @@ struct fingerprint {
 	size_t count, capacity;
 };
 
+/* What a fingerprint is of. The fingerprint of a whole stack is never equal to the fingerprint of outer frames. */
+enum fingerprint_of {
+	FINGERPRINT_ALL,
+	FINGERPRINT_OUTER /* all frames except the innermost one, which Ruby may not have finished */
+};
+
 /*
  * Takes the fingerprint of a copy of a whole stack. Returns false if out of memory, or in any of these cases:
  *   - The target's Ruby is 2.4 or older.
@@ -33,6 +39,7 @@ struct fingerprint {
  * `*ret` can be reused for the next fingerprint, and grows if needed. After the last call of fingerprint_take(), the
  * caller frees the `words` of `*ret`.
  */
-bool fingerprint_take(const struct ruby *ruby, const struct stack_copy *copy, struct fingerprint *ret);
+bool fingerprint_take(const struct ruby *ruby, const struct stack_copy *copy, enum fingerprint_of of,
+		      struct fingerprint *ret);
 
 #endif

@@ -33,6 +33,7 @@ static struct timespec time_of(const struct kernel_record *record)
 
 void kernel_sample_take(struct sampler *sampler, const struct kernel_record *record, struct sample *sample)
 {
+	enum fingerprint_of of;
 	enum copy_result result;
 	struct timespec began;
 
@@ -58,8 +59,9 @@ void kernel_sample_take(struct sampler *sampler, const struct kernel_record *rec
 	sample->no_stack = result == COPY_NONE;
 	if (sample->copied && sample->stop.window && sampler->options.on_torn == ON_TORN_DROP)
 		sample_reject(sample, REASON_WINDOW);
-	/* The cache has whole stacks only. */
-	if (sample->copied && (sample->stop.window || sampler_look_up(sampler, sample, true) != CACHE_HIT)) {
+	/* In a torn window, the innermost frame is not shown. */
+	of = sample->stop.window ? FINGERPRINT_OUTER : FINGERPRINT_ALL;
+	if (sample->copied && sampler_look_up(sampler, sample, of, true) != CACHE_HIT) {
 		sampler_copy_objects(sampler, sample);
 		if (sample->reason == REASON_NONE)
 			sampler_check(sampler, sample, COPY_CHECK_ALL);

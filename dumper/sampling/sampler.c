@@ -104,7 +104,7 @@ enum copy_result sampler_copy(struct subject *subject, struct sample *sample, en
 	return result;
 }
 
-enum cache_result sampler_look_up(struct sampler *sampler, struct sample *sample, bool enters)
+enum cache_result sampler_look_up(struct sampler *sampler, struct sample *sample, enum fingerprint_of of, bool enters)
 {
 	struct collections then;
 
@@ -113,7 +113,7 @@ enum cache_result sampler_look_up(struct sampler *sampler, struct sample *sample
 	then = stack_copy_collections(sample->copy, &sampler->check.ruby);
 	sample->cache.collecting = then.collecting;
 	sample->cache.collections = then.begun;
-	if (fingerprint_take(&sampler->check.ruby, sample->copy, &sampler->fingerprint))
+	if (fingerprint_take(&sampler->check.ruby, sample->copy, of, &sampler->fingerprint))
 		sample->cache.result =
 		    stack_cache_find(sampler->cache, &then, &sampler->fingerprint, enters, &sample->cache.entry);
 	sample->checked = sample->cache.result == CACHE_HIT;

@@ -36,8 +36,11 @@ struct sampler {
 /* Copies the stack. If the extent does not contain the whole stack, copies the stack again, at most a few times. */
 enum copy_result sampler_copy(struct subject *subject, struct sample *sample, enum copy_way way);
 
-/* Looks up the copied stack in the cache. `enters`: whether to add the stack if it is not in the cache. */
-enum cache_result sampler_look_up(struct sampler *sampler, struct sample *sample, bool enters);
+/*
+ * Looks up the copied stack, or its outer frames, in the cache. `enters`: whether to add the stack if it is not in the
+ * cache.
+ */
+enum cache_result sampler_look_up(struct sampler *sampler, struct sample *sample, enum fingerprint_of of, bool enters);
 
 /*
  * Checks the innermost `frames` frames of the copied stack with copy_check_run(). Sets the `reason` of the sample to

@@ -32,7 +32,7 @@ static bool read_remotely(struct sampler *sampler, struct subject *subject, stru
 
 		sample->effort.tries++;
 		if (sampler_copy(subject, sample, COPY_ONCE) == COPY_COVERED)
-			cached = sampler_look_up(sampler, sample, false);
+			cached = sampler_look_up(sampler, sample, FINGERPRINT_ALL, false);
 		if (cached == CACHE_STALE) {
 			sampler_copy_objects(sampler, sample);
 			if (sample->reason == REASON_NONE)
@@ -76,7 +76,7 @@ static void take_place(struct sampler *sampler, struct subject *subject, struct 
 /* Checks a stack that was copied twice. */
 static void check_in_time(struct sampler *sampler, struct sample *sample, const struct timespec *began)
 {
-	const bool is_right = sampler_look_up(sampler, sample, true) == CACHE_HIT;
+	const bool is_right = sampler_look_up(sampler, sample, FINGERPRINT_ALL, true) == CACHE_HIT;
 
 	/* The innermost frames show nearly all errors, and much sooner. */
 	if (!is_right) {
@@ -139,7 +139,7 @@ static void take_asleep(struct sampler *sampler, struct subject *subject, bool s
 	(void)seen;
 	sample->effort.tries = 1;
 	if (sampler_copy(subject, sample, COPY_ONCE) == COPY_COVERED &&
-	    sampler_look_up(sampler, sample, true) != CACHE_HIT) {
+	    sampler_look_up(sampler, sample, FINGERPRINT_ALL, true) != CACHE_HIT) {
 		sampler_copy_held(sampler, sample);
 		sampler_check(sampler, sample, COPY_CHECK_ALL);
 	}

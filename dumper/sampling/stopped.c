@@ -71,7 +71,7 @@ void stopped_take(struct sampler *sampler, struct subject *subject, bool seen, s
 	if (result == TRACEE_REFUSED)
 		sample->reason = REASON_REFUSED;
 	if (covered && !sample->source->unchecked && sample->reason == REASON_NONE)
-		sampler_look_up(sampler, sample, true);
+		sampler_look_up(sampler, sample, FINGERPRINT_ALL, true);
 	/* The objects to which the frames lead stay the same until the next collection, so the thread can go on. */
 	if (covered && !leads_to_native_stack && sample->cache.result != CACHE_HIT)
 		sampler_copy_objects(sampler, sample);

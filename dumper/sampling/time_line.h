@@ -39,8 +39,8 @@
 #define TIME_NONE  UINT32_MAX
 
 /*
- * TIME_OLD_NS: the maximum age, in ns, of the stack of a wait that can be given to a piece without a stack. TIME_WAITS:
- * the maximum number of earlier waits that are kept with their stacks. TIME_LIKE: the maximum number of kept waits that
+ * TIME_OLD_NS: a wait without a stack can be given the stack of another wait only if that stack is at most this old, in
+ * ns. TIME_WAITS: the maximum number of earlier waits that are kept with their stacks. TIME_LIKE: the maximum number of kept waits that
  * are of the same kind and of similar length. TIME_CLOCKS, TIME_CLOCKS_NS: the maximum number and age of the stacks
  * that are kept from earlier clock interrupts. TIME_NEAR: how many stacks before and after a piece are the nearest ones.
  */

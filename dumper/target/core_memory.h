@@ -27,8 +27,8 @@ char *core_build_id(const struct target *target, const struct mapping *mapping);
 const struct mapping *core_first_mapping(const struct target *target, const struct mapping *mapping);
 
 /*
- * Finds the address range of the file that `mapping` maps. Sets *start to the start of the file's first mapping, and
- * *end to the end of the file's last mapping.
+ * Finds the address range that all mappings of the file of `mapping` cover together. Sets *start to the start of the
+ * file's first mapping, and *end to the end of the file's last mapping.
  */
 void core_extent(const struct target *target, const struct mapping *mapping, uint64_t *start, uint64_t *end);
 

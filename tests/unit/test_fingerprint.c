@@ -98,7 +98,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static bool take(struct scene *scene, struct fingerprint *ret)
+static bool take_of(struct scene *scene, enum fingerprint_of of, struct fingerprint *ret)
 {
 	struct stack_extent extent = {.thread = address_of(scene->thread), .ec = address_of(scene->ec)};
 	enum copy_result result = COPY_MISSED;
@@ -107,14 +107,24 @@ static bool take(struct scene *scene, struct fingerprint *ret)
 	for (int i = 0; i < 4 && result == COPY_MISSED; i++)
 		result = stack_copy_take(scene->copy, &extent, COPY_ONCE, &reason);
 	assert_int_equal(result, COPY_COVERED);
-	return fingerprint_take(&scene->ruby, scene->copy, ret);
+	return fingerprint_take(&scene->ruby, scene->copy, of, ret);
+}
+
+static bool take(struct scene *scene, struct fingerprint *ret)
+{
+	return take_of(scene, FINGERPRINT_ALL, ret);
+}
+
+static bool is_same_of(struct scene *scene, enum fingerprint_of of)
+{
+	assert_true(take_of(scene, of, &scene->second));
+	return scene->first.count == scene->second.count &&
+	       memcmp(scene->first.words, scene->second.words, scene->first.count * 8) == 0;
 }
 
 static bool is_same(struct scene *scene)
 {
-	assert_true(take(scene, &scene->second));
-	return scene->first.count == scene->second.count &&
-	       memcmp(scene->first.words, scene->second.words, scene->first.count * 8) == 0;
+	return is_same_of(scene, FINGERPRINT_ALL);
 }
 
 static void test_what_is_in_it(void **state)
@@ -147,6 +157,24 @@ static void test_what_is_in_it(void **state)
 	/* One frame less. */
 	set(scene, scene->ec, F_ec_cfp, address_of(frame(scene, 1)));
 	assert_false(is_same(scene));
+}
+
+/* Outer frames do not depend on the innermost one, but on where it is; and they are no stack of one frame less. */
+static void test_outer(void **state)
+{
+	struct scene *scene = *state;
+
+	assert_true(take_of(scene, FINGERPRINT_OUTER, &scene->first));
+	set(scene, frame(scene, 0), F_cfp_pc, 0x77);
+	set(scene, frame(scene, 0), F_cfp_iseq, 0x88);
+	set(scene, frame(scene, 0), F_cfp_ep, 0x99);
+	assert_true(is_same_of(scene, FINGERPRINT_OUTER));
+	set(scene, frame(scene, 1), F_cfp_pc, 0x77);
+	assert_false(is_same_of(scene, FINGERPRINT_OUTER));
+	assert_true(take_of(scene, FINGERPRINT_OUTER, &scene->first));
+	set(scene, scene->ec, F_ec_cfp, address_of(frame(scene, 1)));
+	assert_false(is_same_of(scene, FINGERPRINT_OUTER));
+	assert_false(is_same_of(scene, FINGERPRINT_ALL));
 }
 
 /* A block leads to the environment around it, on the stack or on the heap. */
@@ -197,6 +225,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_what_is_in_it, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_outer, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_environments_around, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_none, set_up, tear_down),
 	};
