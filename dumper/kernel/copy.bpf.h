@@ -45,10 +45,10 @@ struct extent {
 };
 
 /*
- * Limits a length to `most`, a constant. Both instructions must use the same register, because some verifiers (Linux 6.1)
- * forget a limit that was found in a copy of the register. A compiler does not guarantee that, so this is in assembler.
- * The verifier first takes the way without the jump, so it looks at the length that is not limited first: what it has found
- * out then holds for the other way, too, which it therefore need not follow.
+ * Limits a length to `most`, a constant. Both instructions must use the same register, because some verifiers (Linux
+ * 6.1) forget a limit that was found in a copy of the register. A compiler does not guarantee that, so this is in
+ * assembler. The verifier first takes the way without the jump, so it looks at the length that is not limited first:
+ * what it has found out then holds for the other way, too, which it therefore need not follow.
  */
 #define at_most(length, most)                                                                                          \
 	({                                                                                                             \

@@ -41,9 +41,9 @@ void kernel_maps_leave(const struct kernel_maps *maps, pid_t pid);
 void kernel_maps_forget(const struct kernel_maps *maps, pid_t pid);
 
 /*
- * Tells the program which rb_thread_t a native thread has. Before this call, call kernel_maps_follow() for the
- * thread's process. The program samples a thread only after this function was called for the thread. Returns false if
- * the program has no room for another thread.
+ * Tells the program which rb_thread_t a native thread has. Before this call, call kernel_maps_follow() for the thread's
+ * process. The program samples only threads for which kernel_maps_set_thread() was called, or which it has found
+ * itself. Returns false if the program has no room for another thread.
  */
 bool kernel_maps_set_thread(const struct kernel_maps *maps, pid_t tid, uint64_t thread);
 /*

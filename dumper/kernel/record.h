@@ -43,8 +43,8 @@ enum kernel_where_pthread { KERNEL_NOWHERE, KERNEL_IN_THREAD, KERNEL_IN_NATIVE }
 enum kernel_where_current { KERNEL_NO_CURRENT, KERNEL_CURRENT_EC, KERNEL_CURRENT_THREAD };
 
 /*
- * Which records end a kernel_ring_wait(), in addition to KERNEL_UNKNOWN. If a record ends the wait, rbdump wakes up.
- * This takes about 6 us of the sampled thread's time.
+ * Which records end a kernel_ring_wait(), in addition to KERNEL_UNKNOWN. If a record ends the wait, the sampled
+ * thread wakes rbdump, which takes about 6 us of the thread's time.
  */
 enum kernel_wakes {
 	KERNEL_WAKES_NONE,
@@ -95,7 +95,7 @@ enum kernel_kind {
 	KERNEL_WAIT_STACK, /* struct kernel_record: the stack of a thread that leaves its CPU; the next record says why */
 	KERNEL_OUT,	   /* struct kernel_switch: a thread has left its CPU */
 	KERNEL_IN,	   /* struct kernel_switch: a thread was given a CPU */
-	KERNEL_UNKNOWN,	   /* struct kernel_head: the program does not know the thread `tid`, which has run */
+	KERNEL_UNKNOWN,	   /* struct kernel_head: the thread `tid` has run, but the program does not know it */
 };
 
 struct kernel_head {

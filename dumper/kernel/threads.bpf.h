@@ -1,7 +1,7 @@
 /*
  * Finds out which process and which Ruby thread a task is: by its ids in rbdump's pid namespace, and by what the thread
- * itself says. The tables of the programs in the kernel are here. Each of these programs runs on the CPU of the task that
- * it asks about, and with few exceptions, that task is the current one.
+ * itself says. The tables of the programs in the kernel are here. Each of these programs runs on the CPU of the task
+ * that it asks about, and with few exceptions, that task is the current one.
  */
 #ifndef RBDUMP_THREADS_BPF_H
 #define RBDUMP_THREADS_BPF_H
@@ -23,8 +23,9 @@
 #define PF_EXITING 0x4
 
 /*
- * After how long it is said again that a thread is not known: doubled each time, so often. If the program can find threads
- * itself, it is said for the first time after AGAIN_NS << TIMES_FOUND, because hardly any of them is a Ruby thread then.
+ * After how long it is said again that a thread is not known: doubled each time, so often. If the program can find
+ * threads itself, it is said for the first time after AGAIN_NS << TIMES_FOUND, because hardly any of them is a Ruby
+ * thread then.
  */
 #define AGAIN_NS    10000000ull
 #define TIMES_MAX   6
@@ -81,8 +82,9 @@ struct {
 } chances SEC(".maps");
 
 /*
- * Reads the id of a task in the pid namespace that is so many levels below the initial one; not 0 if there is none. Kernels
- * before 6.2 refuse to add a number that is not constant to a pointer that they know, so it is read as a number.
+ * Reads the id of a task in the pid namespace that is so many levels below the initial one; not 0 if there is none.
+ * Kernels before 6.2 refuse to add a number that is not constant to a pointer that they know, so it is read as a
+ * number.
  */
 static __always_inline long read_id(struct task_struct *task, __u32 at, struct upid *ret)
 {
@@ -127,8 +129,8 @@ static __always_inline void tell_unknown(const struct ids *ids, __u64 now_ns, vo
 }
 
 /*
- * Notes that a thread is not known, and reports it to rbdump. If the program can find threads itself, it reports the thread
- * only if it has not found it for a while.
+ * Notes that a thread is not known, and reports it to rbdump. If the program can find threads itself, it reports the
+ * thread only if it has not found it for a while.
  */
 static __always_inline void note_unknown(const struct ids *ids, const struct kernel_facts *facts, void *ring)
 {
@@ -191,7 +193,7 @@ static __always_inline void note_lost(struct kernel_thread *thread, __u64 *of_pr
 }
 
 /*
- * The Ruby thread that the current native thread runs, as it notes that itself; 0: that is not known.
+ * The Ruby thread that the current native thread runs, from its thread-local storage; 0 if it is not known.
  *   ended  receives whether that thread has ended
  */
 static __always_inline __u64 current_thread(struct task_struct *task, const struct kernel_facts *facts, bool *ended)

@@ -12,10 +12,10 @@
 #include "session/session.h"
 
 /*
- * Sets `where_current`, `current`, `ec_thread` and `main`. The word must be right for the main thread. Of several such words,
- * the word that is right for the most threads is taken. If there is no such word, sets `where_current` to
- * KERNEL_NO_CURRENT. Then the program knows a new thread only after the list of threads was read. The program checks
- * the word with the pthread_t, so a wrong word cannot lead to a wrong thread.
+ * Sets `where_current`, `current`, `ec_thread` and `main`. A word is considered only if it leads to the right Ruby
+ * thread in the main thread. Of several such words, the word that is right in the most threads is taken. If there is no
+ * such word, sets `where_current` to KERNEL_NO_CURRENT. Then the program knows a new thread only after the list of
+ * threads was read. The program checks the word with the pthread_t, so a wrong word cannot lead to a wrong thread.
  */
 void kernel_current_find(const struct session *session, struct kernel_facts *facts);
 

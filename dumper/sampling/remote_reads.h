@@ -36,7 +36,7 @@ void remote_reads_found(struct remote_reads *reads);
 /*
  * Notes a stack that was taken on the thread's CPU.
  *   is_known  whether the stack was in the cache
- *   in_vain   whether a remote read for this sample has failed; the stack may have changed since then
+ *   in_vain   whether a remote read for this sample failed before; since that read, the stack may have changed
  */
 void remote_reads_taken(struct remote_reads *reads, bool is_known, bool in_vain);
 

@@ -7,10 +7,10 @@
  * its CPU. This is often less than the time between two interrupts. But on average, each stack must stand for the time
  * between two interrupts: a thread that often runs for a moment meets few interrupts there. So each stack has a *claim*
  * to the rest of this time. A piece of CPU time that no interrupt has ended uses up claims, of the nearest stacks with
- * claims first. The piece gets one of these stacks, chosen at random by how much of its claim was used. The stacks since
- * the last time_line_resolve() and the last TIME_CLOCKS stacks with a claim before are considered. If all claims are
- * used up, the piece gets one of the nearest stacks, chosen at random by the size of their first claims. If there was no
- * interrupt in the last TIME_CLOCKS_NS, the piece gets the stack of the next wait or the previous wait.
+ * claims first. The piece gets one of these stacks, chosen at random by how much of its claim was used. The stacks
+ * since the last time_line_resolve() and the last TIME_CLOCKS stacks with a claim before are considered. If all claims
+ * are used up, the piece gets one of the nearest stacks, chosen at random by the size of their first claims. If there
+ * was no interrupt in the last TIME_CLOCKS_NS, the piece gets the stack of the next wait or the previous wait.
  *
  * The stack is copied only at some waits, which are chosen at random. A wait without a stack gets the stack of another
  * wait, which ended at most TIME_OLD_NS ago. Only waits of the same kind are considered. If the lengths of some of
@@ -40,9 +40,10 @@
 
 /*
  * TIME_OLD_NS: a wait without a stack can be given the stack of another wait only if that stack is at most this old, in
- * ns. TIME_WAITS: the maximum number of earlier waits that are kept with their stacks. TIME_LIKE: the maximum number of kept waits that
- * are of the same kind and of similar length. TIME_CLOCKS, TIME_CLOCKS_NS: the maximum number and age of the stacks
- * that are kept from earlier clock interrupts. TIME_NEAR: how many stacks before and after a piece are the nearest ones.
+ * ns. TIME_WAITS: the maximum number of earlier waits that are kept with their stacks. TIME_LIKE: the maximum number of
+ * kept waits that are of the same kind and of similar length. TIME_CLOCKS, TIME_CLOCKS_NS: the maximum number and age
+ * of the stacks that are kept from earlier clock interrupts. TIME_NEAR: how many stacks before and after a piece are
+ * the nearest ones.
  */
 #define TIME_OLD_NS    UINT64_C(5000000000)
 #define TIME_WAITS     64u
@@ -95,9 +96,9 @@ struct time_choice {
 	uint32_t slot;
 	enum sample_state state; /* for a stack from a clock interrupt: SAMPLE_CPU or SAMPLE_GC */
 	/*
-	 * The next four members are set only for a stack from a clock interrupt. `first_claim_ns`: its claim to more CPU
-	 * time; `claim_ns`: the rest of the claim. `before`, `after`: where to go on to search for a claim if this one
-	 * is used up (indexes).
+	 * The next four members are set only for a stack from a clock interrupt. `first_claim_ns`: its claim to more
+	 * CPU time; `claim_ns`: the rest of the claim. `before`, `after`: where to go on to search for a claim if this
+	 * one is used up (indexes).
 	 */
 	uint64_t first_claim_ns, claim_ns;
 	size_t before, after;

@@ -13,8 +13,8 @@
 
 struct core_notes {
 	/*
-	 * The threads, in the order of the core file. The first thread in this list is the thread that died first; in a
-	 * core made by gcore, it is the thread that was selected in gdb.
+	 * The threads, in the order of the core file. The first thread in this list is the thread that received the
+	 * signal; in a core made by gcore, it is the thread that was selected in gdb.
 	 */
 	struct native_thread *threads;
 	size_t nr_threads, threads_capacity;
