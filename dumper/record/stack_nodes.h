@@ -14,8 +14,8 @@ struct stack_node {
 	uint32_t node;
 	uint8_t verdict;
 	/*
-	 * Why the names of the stack are not known. REASON_NONE if they are known, or if a new copy of the stack cannot
-	 * help.
+	 * Why the names of the stack's frames are not known. REASON_NONE if they are known, or if a new copy of the
+	 * stack cannot help.
 	 */
 	enum reason unnamed;
 };

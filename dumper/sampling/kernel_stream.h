@@ -25,8 +25,8 @@ struct kernel_stream_options {
 };
 
 /*
- * Creates a stream. The session must outlive the stream. Fails if the kernel does not allow rbdump to sample, or if
- * this kernel cannot take samples. For ten seconds after a call of keep_pace(), each stack that is copied at a clock
+ * Creates a stream. The session must outlive the stream. Fails if the kernel does not allow rbdump to take samples,
+ * or cannot take samples. For ten seconds after a call of keep_pace(), each stack that is copied at a clock
  * interrupt wakes rbdump, however high the rate is. This is necessary because the kernel cannot wait for rbdump.
  */
 struct error *kernel_stream_create(const struct session *session, const struct kernel_stream_options *options,

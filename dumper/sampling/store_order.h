@@ -1,6 +1,6 @@
 /*
- * Learns in which torn windows a stack can really be torn. To do so, rbdump watches threads that are single-stepped out
- * of these windows.
+ * Learns which torn windows are harmless, because a stack is never torn in them. To do so, rbdump watches threads that
+ * are single-stepped out of these windows.
  *
  * Ruby publishes a new frame by a store to the cfp of the execution context. Suppose that this store is the last store
  * in a window. Then the stack of a thread that is stopped in the window contains either the whole new frame or no part

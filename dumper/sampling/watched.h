@@ -22,7 +22,7 @@ struct watched {
 	uint64_t seen_ns;	   /* when the thread was last seen: ns since `origin` (rounds.h); 0: never */
 	uint64_t round;		   /* the last round in which the thread was in the list of threads */
 	struct switch_event event; /* if `ring.fd` is -1, the sleep guard does not watch the thread */
-	/* the number of consecutive checks at which the thread had slept without a break since the previous check */
+	/* how many checks in a row have found that the thread had slept the whole time since the check before */
 	unsigned int asleep;
 	/* how many checks in a row found that the thread was awake, or had run since the previous check */
 	unsigned int awake;

@@ -25,7 +25,7 @@ struct rivals {
 	const struct rival *differs;
 };
 
-/* Prepares the rivals to read through the session's memory. Returns false if out of memory. */
+/* Prepares the rivals. They will read the target through the session's `memory`. Returns false if out of memory. */
 bool rivals_begin(struct rivals *rivals, const struct session *session);
 
 /*

@@ -65,8 +65,8 @@ struct task_look {
 
 /*
  * Finds out what the thread is doing.
- *   since  the result of an earlier call, or NULL. The function returns `*since` if the thread was asleep at the earlier
- *          call, and was not given a CPU between the two calls. In this case, the thread still sleeps, or was woken but still
+ * since  the result of an earlier call, or NULL. The function returns `*since` if the thread was asleep at the earlier
+ * call, and was not given a CPU between the two calls. In this case, the thread still sleeps, or was woken but still
  *          waits for a CPU
  */
 struct task_look task_look(const struct task *task, const struct task_look *since);
@@ -76,8 +76,8 @@ bool task_runs(const struct task *task);
 
 /*
  * True if the thread was asleep when task_look() returned `since`, and has not run since then. The kernel counts how
- * many times a thread gets a CPU (kernel/sched/stats.h, sched_info_arrive()). If this count has not changed, the thread
- * has not run. False if the count is not known.
+ * many times a thread gets a CPU (kernel/sched/stats.h, sched_info_arrive()). If this count has not changed since
+ * `since`, when the thread was asleep, the thread has not run. False if the count is not known.
  */
 bool task_sleeps_on(const struct task *task, const struct task_look *since);
 
