@@ -81,10 +81,11 @@ def inside(span, method):
 
 
 def weights_inside(profile, method):
+    """How long a thread was in what, inside of a method. How long it waits for a CPU depends on the load of the machine."""
     weights = collections.Counter()
     for span in profile.spans:
         names = inside(span, method)
-        if names is not None and span.verdict == "complete":
+        if names is not None and span.verdict == "complete" and span.state != "runnable":
             weights[names] += span.weight
     return weights
 
