@@ -77,7 +77,7 @@ static struct stack_node unreadable(struct stack_nodes *nodes, struct profile *t
 	return mark(nodes, tables, validate_verdict_name(VERDICT_UNREADABLE), reason);
 }
 
-/* Keeps the node of a decoded stack if the stack will decode to the same frames whenever it is seen again. */
+/* Keeps the node of a decoded stack if what is shown of it will decode to the same frames whenever it is seen again. */
 static struct stack_node keep_result(struct stack_nodes *nodes, struct profile *tables, const struct observation *seen,
 				     struct stack_node decoded, bool holds)
 {
@@ -101,12 +101,15 @@ static struct stack_node decode(struct stack_nodes *nodes, struct profile *table
 {
 	bool holds;
 	struct trace_thread stack = decoder_decode(decoder, seen->sample, &holds);
-	const bool lacks_innermost = seen->keeps && seen->sample->stop.window && is_shown(stack.verdict);
 	struct stack_node ret = {
-	    .node = (lacks_innermost ? stacks_add_outer : stacks_add)(tables, &nodes->functions, &stack),
-	    .verdict = (uint8_t)(lacks_innermost ? VERDICT_TRUNCATED : stack.verdict),
+	    .node = stacks_add(tables, &nodes->functions, &stack),
+	    .verdict = (uint8_t)stack.verdict,
 	};
 
+	if (seen->sample->lacks_innermost && is_shown(stack.verdict) && ret.node != UINT32_MAX) {
+		ret.node = stacks_add_window(tables, ret.node);
+		ret.verdict = VERDICT_TRUNCATED;
+	}
 	free(stack.frames);
 	if (ret.node != UINT32_MAX) {
 		ret = keep_result(nodes, tables, seen, ret, holds);

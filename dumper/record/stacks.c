@@ -87,16 +87,8 @@ uint32_t stacks_add(struct profile *tables, struct stacks_functions *functions, 
 	return node;
 }
 
-uint32_t stacks_add_outer(struct profile *tables, struct stacks_functions *functions, const struct trace_thread *stack)
+uint32_t stacks_add_window(struct profile *tables, uint32_t node)
 {
-	struct trace_thread outer = *stack;
-	uint32_t node;
-
-	if (outer.nr_frames > 0) {
-		outer.frames++;
-		outer.nr_frames--;
-	}
-	node = stacks_add(tables, functions, &outer);
 	return add_mark_below(tables, node, validate_verdict_name(VERDICT_TORN), REASON_WINDOW);
 }
 

@@ -28,10 +28,10 @@ struct stacks_functions {
 uint32_t stacks_add(struct profile *tables, struct stacks_functions *functions, const struct trace_thread *stack);
 
 /*
- * Adds a decoded stack, but leaves out the innermost frame. The target may have been creating this frame when the stack
- * was copied. Adds a frame named "(torn: window)" in place of the innermost frame.
+ * Adds a frame named "(torn: window)" inside the innermost frame of a stack. The frame stands for a frame that the
+ * target may not have finished when the stack was copied. `node` is the node of this stack.
  */
-uint32_t stacks_add_outer(struct profile *tables, struct stacks_functions *functions, const struct trace_thread *stack);
+uint32_t stacks_add_window(struct profile *tables, uint32_t node);
 
 /*
  * Adds native frames inside the innermost frame of a stack. `node` is the node of this stack. If `native->cut` is set,

@@ -336,6 +336,7 @@ static void read_span(struct record_reader *reader, struct byte_cursor *cursor, 
 
 	node = bytes_number(cursor);
 	span.state = state & 0xf;
+	_Static_assert(VERDICT_UNREADABLE == 0x3, "the verdict takes two bits");
 	span.verdict = state >> 4 & 0x3;
 	span.estimated = state & RECORDING_ESTIMATED;
 	if (span.state == SAMPLE_BLOCKED) {
@@ -350,7 +351,7 @@ static void read_span(struct record_reader *reader, struct byte_cursor *cursor, 
 		span.waker = cursor->failed ? 0 : map->wakers.of[waker] + 1;
 	}
 	if (cursor->failed || thread >= map->threads.count || node >= map->nodes.count || span.state >= SAMPLE_STATES ||
-	    span.verdict > VERDICT_UNREADABLE || count == 0 || count > UINT32_MAX) {
+	    count == 0 || count > UINT32_MAX) {
 		cursor->failed = true;
 		return;
 	}

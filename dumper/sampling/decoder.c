@@ -106,6 +106,18 @@ static bool walk(struct decoder *decoder, const struct sample *sample, struct st
 	return stack_walk(&decoder->ruby, sample->ec, sample->thread, FRAMES_MAX, ret);
 }
 
+/* The frames of a walked stack that are shown. */
+static struct stack shown_of(const struct sample *sample, const struct stack *walked)
+{
+	struct stack ret = *walked;
+
+	if (sample->lacks_innermost && ret.nr_frames > 0) {
+		ret.frames++;
+		ret.nr_frames--;
+	}
+	return ret;
+}
+
 static void clear_walked(const struct sample *sample, struct stack *stack)
 {
 	if (!sample->walked)
@@ -116,10 +128,13 @@ static void clear_walked(const struct sample *sample, struct stack *stack)
 static bool verify(struct decoder *decoder, const struct sample *sample, const struct collections *then,
 		   struct stack *stack)
 {
+	struct stack shown;
+
 	clear_walked(sample, stack);
 	if (!decoder_look_again(decoder) || !walk(decoder, sample, stack))
 		return false;
-	resolver_verify(decoder->resolver, stack, then, sample->began_ns);
+	shown = shown_of(sample, stack);
+	resolver_verify(decoder->resolver, &shown, then, sample->began_ns);
 	return true;
 }
 
@@ -140,15 +155,17 @@ static struct trace_thread decode_once(struct decoder *decoder, const struct sam
 	const struct collections then = stack_copy_collections(sample->copy, &decoder->ruby);
 	struct trace_thread thread = {.tid = sample->tid};
 	enum reason reason = REASON_NONE;
-	struct stack stack = {0};
+	struct stack stack = {0}, shown;
 	bool knows, enough = walk(decoder, sample, &stack);
 
+	shown = shown_of(sample, &stack);
 	/* The walk has just read the objects that the copy does not have. */
 	knows = enough && stack_objects_are_all(sample->copy) &&
-		resolver_knows(decoder->resolver, &stack, &then, sample->began_ns);
+		resolver_knows(decoder->resolver, &shown, &then, sample->began_ns);
 	if (enough && !knows)
 		enough = verify(decoder, sample, &then, &stack);
-	if (!enough || !resolver_stack(decoder->resolver, &stack, &thread))
+	shown = shown_of(sample, &stack);
+	if (!enough || !resolver_stack(decoder->resolver, &shown, &thread))
 		thread.reason = REASON_OUT_OF_TIME;
 	memory_overlay(decoder->memory, NULL, 0, 0, 0);
 	if (!knows) {

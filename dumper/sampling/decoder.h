@@ -35,7 +35,8 @@ bool decoder_look_again(struct decoder *decoder);
  * Decodes a sample. The caller frees the `frames` of the result. The strings of the frames are valid until the next
  * call of decoder_decode(). That call drops all strings if they take too much memory. The verdict is the result of all
  * checks. For a sample from an unchecked source (source.h), some checks are omitted (`unchecked` in ruby/ruby.h). If
- * the names might have changed since the sample was taken, the result has no frames.
+ * the names might have changed since the sample was taken, the result has no frames. If the sample lacks its innermost
+ * frame (struct sample), the result does not have this frame.
  *   holds  receives true if the stack is complete, and if no object can have been freed or moved before the stack was
  *          decoded. Otherwise receives false. If `*holds` is true, every stack with the same fingerprint has the same
  *          frames until the next collection (see collections_same_objects())

@@ -59,8 +59,8 @@ void kernel_sample_take(struct sampler *sampler, const struct kernel_record *rec
 	sample->no_stack = result == COPY_NONE;
 	if (sample->copied && sample->stop.window && sampler->options.on_torn == ON_TORN_DROP)
 		sample_reject(sample, REASON_WINDOW);
-	/* In a torn window, the innermost frame is not shown. */
-	of = sample->stop.window ? FINGERPRINT_OUTER : FINGERPRINT_ALL;
+	sample->lacks_innermost = sample->copied && sample->stop.window;
+	of = sample->lacks_innermost ? FINGERPRINT_OUTER : FINGERPRINT_ALL;
 	if (sample->copied && sampler_look_up(sampler, sample, of, true) != CACHE_HIT) {
 		sampler_copy_objects(sampler, sample);
 		if (sample->reason == REASON_NONE)

@@ -81,7 +81,12 @@ struct sample {
 	struct stack_copy *copy; /* the last copy of the stack */
 	bool copied;		 /* whether `copy` contains the whole stack */
 	/*
-	 * All frames of `copy` were checked. If the stack is a cache hit, an equal stack was checked earlier instead.
+	 * The thread was interrupted in a torn window, so Ruby may not have finished the innermost frame. This frame is
+	 * not shown, and a cache hit says nothing about it.
+	 */
+	bool lacks_innermost;
+	/*
+	 * All frames of `copy` were checked. If the stack is a cache hit, the same frames were checked earlier instead.
 	 */
 	bool checked;
 	/*

@@ -48,9 +48,11 @@ void time_line_init(struct time_line *line, struct time_slots *slots, uint64_t n
 	    .at_ns = now_ns,
 	    .began_ns = now_ns,
 	    .on_cpu = state == SAMPLE_CPU,
+	    .run_ns = now_ns,
 	    .state = state,
 	    .syscall = syscall,
 	    .slot = TIME_NONE,
+	    .last_slot = TIME_NONE,
 	};
 }
 
@@ -67,6 +69,7 @@ void time_line_clear(struct time_line *line)
 	drop_choices(line, &line->clocks);
 	drop_choices(line, &line->waits);
 	time_slots_release(line->slots, line->slot);
+	time_slots_release(line->slots, line->last_slot);
 	free(line->pieces);
 	free(line->clocks.of);
 	free(line->waits.of);
@@ -99,10 +102,20 @@ static void add_choice(struct time_line *line, struct time_choices *choices, con
 		time_slots_release(line->slots, choice->slot);
 }
 
-/* Lays the line up to a time, as what the thread does. */
-static void lay(struct time_line *line, uint64_t time_ns)
+/*
+ * Lays the line up to a time, as what the thread does.
+ *   goes_on  whether it goes on with that: the next interrupt then also stands for this piece of CPU time
+ */
+static void lay(struct time_line *line, uint64_t time_ns, bool goes_on)
 {
-	struct time_piece piece = {.state = SAMPLE_CPU, .syscall = -1, .slot = TIME_NONE, .of_clock = true};
+	struct time_piece piece = {
+	    .state = SAMPLE_CPU,
+	    .syscall = -1,
+	    .slot = TIME_NONE,
+	    .of_clock = true,
+	    .met = goes_on && line->met,
+	    .uses_ns = goes_on || time_ns <= line->run_ns ? 0 : time_ns - line->run_ns,
+	};
 
 	if (!line->on_cpu)
 		piece = (struct time_piece){
@@ -118,21 +131,21 @@ static void lay(struct time_line *line, uint64_t time_ns)
 void time_line_clock(struct time_line *line, uint64_t time_ns, uint32_t slot, enum sample_state state)
 {
 	struct time_choice choice = {.at_ns = time_ns, .slot = slot, .state = state};
-	uint64_t since_ns;
 
 	/* If it was not on a CPU by what is known, a record was lost. */
 	if (!line->on_cpu)
 		time_line_in(line, time_ns, 0, (struct time_waker){0});
-	since_ns = time_ns > line->at_ns ? time_ns - line->at_ns : 0;
-	if (since_ns < line->slots->period_ns)
-		choice.first_claim_ns = choice.claim_ns = line->slots->period_ns - since_ns;
+	if (!line->met && time_ns >= line->run_ns && time_ns - line->run_ns < line->slots->period_ns)
+		choice.first_claim_ns = choice.claim_ns = line->slots->period_ns - (time_ns - line->run_ns);
+	line->met = true;
+	line->run_ns = time_ns;
 	add_piece(line, time_ns, (struct time_piece){.state = state, .syscall = -1, .slot = slot, .of_clock = true});
 	add_choice(line, &line->clocks, &choice);
 }
 
 void time_line_out(struct time_line *line, uint64_t time_ns, enum sample_state state, int syscall, uint32_t slot)
 {
-	lay(line, time_ns);
+	lay(line, time_ns, false);
 	time_slots_release(line->slots, line->slot);
 	line->on_cpu = false;
 	line->state = state;
@@ -198,12 +211,19 @@ static void note_wait(struct time_line *line, uint64_t end_ns)
 	line->slot = TIME_NONE;
 }
 
+static void begin_run(struct time_line *line, uint64_t time_ns)
+{
+	line->on_cpu = true;
+	line->met = false;
+	line->run_ns = time_ns;
+}
+
 void time_line_in(struct time_line *line, uint64_t time_ns, uint64_t woken_ns, struct time_waker waker)
 {
 	const uint64_t woke_ns = woken_ns > line->began_ns && woken_ns < time_ns ? woken_ns : time_ns;
 
 	if (!line->on_cpu && line->state != SAMPLE_RUNNABLE) {
-		lay(line, woke_ns);
+		lay(line, woke_ns, false);
 		if (line->nr_pieces > 0 && !line->pieces[line->nr_pieces - 1].of_clock &&
 		    !line->pieces[line->nr_pieces - 1].lost)
 			line->pieces[line->nr_pieces - 1].waker = waker;
@@ -216,9 +236,10 @@ void time_line_in(struct time_line *line, uint64_t time_ns, uint64_t woken_ns, s
 					      .after_wait = true});
 		note_wait(line, woke_ns);
 	} else {
-		lay(line, time_ns);
+		lay(line, time_ns, line->on_cpu);
 	}
-	line->on_cpu = true;
+	if (!line->on_cpu)
+		begin_run(line, time_ns);
 }
 
 void time_line_lose(struct time_line *line, uint64_t time_ns)
@@ -228,6 +249,8 @@ void time_line_lose(struct time_line *line, uint64_t time_ns)
 				      .syscall = line->on_cpu ? -1 : line->syscall,
 				      .slot = TIME_NONE,
 				      .lost = true});
+	line->met = false;
+	line->run_ns = time_ns;
 	/* The wait that it is of may be over. */
 	time_slots_release(line->slots, line->slot);
 	line->slot = TIME_NONE;
@@ -256,7 +279,7 @@ void time_line_found(struct time_line *line, uint32_t slot)
 
 void time_line_until(struct time_line *line, uint64_t time_ns)
 {
-	lay(line, time_ns);
+	lay(line, time_ns, true);
 }
 
 /* ---- stacks for what has none */
@@ -326,8 +349,8 @@ static struct time_choice *nearest_claim(struct near_clocks *near, const struct 
 
 	if (before == NO_CLOCK || after == NO_CLOCK)
 		return before != NO_CLOCK ? &of[before] : after != NO_CLOCK ? &of[after] : NULL;
-	/* The piece is between both: there is no interrupt in it, but for one at its end, which is of the next. */
-	return piece->start_ns - of[before].at_ns <= of[after].at_ns - piece->start_ns ? &of[before] : &of[after];
+	/* There is no interrupt in the piece. */
+	return piece->start_ns - of[before].at_ns <= of[after].at_ns - piece->end_ns ? &of[before] : &of[after];
 }
 
 /* One of the nearest stacks, at random by their first claims; NULL if there is no stack at all. */
@@ -359,7 +382,7 @@ static struct time_choice *any_near_clock(const struct time_line *line, const st
  */
 static struct time_choice *use_claims(struct time_line *line, struct near_clocks *near, const struct time_piece *piece)
 {
-	const uint64_t length_ns = piece->end_ns - piece->start_ns;
+	const uint64_t length_ns = piece->uses_ns;
 	uint64_t used_ns = 0, pick = random_next(&line->slots->random) % length_ns;
 	struct time_choice *choice, *ret = NULL;
 
@@ -381,7 +404,7 @@ static bool take_clock(struct time_line *line, struct time_piece *piece, struct 
 	const struct time_choice *choice;
 
 	go_on(near, piece);
-	choice = piece->state == SAMPLE_CPU ? use_claims(line, near, piece) : any_near_clock(line, near);
+	choice = piece->uses_ns > 0 ? use_claims(line, near, piece) : any_near_clock(line, near);
 	if (!choice)
 		return false;
 	piece->slot = time_slots_hold(line->slots, choice->slot);
@@ -420,10 +443,12 @@ static void resolve_clock(struct time_line *line, size_t at, struct near_clocks 
 {
 	struct time_piece *piece = &line->pieces[at];
 
-	/* A thread that could run has the stack that it had last. */
-	if (at > 0 && (piece->after_wait || (piece->state == SAMPLE_RUNNABLE && piece[-1].slot != TIME_NONE))) {
-		piece->slot = time_slots_hold(line->slots, piece[-1].slot);
-		piece->estimated = piece[-1].estimated;
+	const uint32_t before = at > 0 ? piece[-1].slot : line->last_slot;
+
+	/* A thread that could run, or has run on since the last interrupt, has the stack that it had last. */
+	if (piece->after_wait || (before != TIME_NONE && (piece->state == SAMPLE_RUNNABLE || piece->met))) {
+		piece->slot = time_slots_hold(line->slots, before);
+		piece->estimated = at > 0 ? piece[-1].estimated : line->last_estimated;
 		return;
 	}
 	piece->estimated = true;
@@ -519,6 +544,11 @@ void time_line_resolve(struct time_line *line)
 
 void time_line_taken(struct time_line *line)
 {
+	if (line->nr_pieces > 0) {
+		time_slots_release(line->slots, line->last_slot);
+		line->last_slot = time_slots_hold(line->slots, line->pieces[line->nr_pieces - 1].slot);
+		line->last_estimated = line->pieces[line->nr_pieces - 1].estimated;
+	}
 	for (size_t i = 0; i < line->nr_pieces; i++)
 		time_slots_release(line->slots, line->pieces[i].slot);
 	line->nr_pieces = 0;

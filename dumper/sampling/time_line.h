@@ -4,13 +4,14 @@
  *
  * Not every piece of a time line has its own stack. While the thread is on a CPU, its stack is copied at clock
  * interrupts. Each of these stacks stands for the CPU time since the previous interrupt, or since the thread was given
- * its CPU. This is often less than the time between two interrupts. But on average, each stack must stand for the time
- * between two interrupts: a thread that often runs for a moment meets few interrupts there. So each stack has a *claim*
- * to the rest of this time. A piece of CPU time that no interrupt has ended uses up claims, of the nearest stacks with
- * claims first. The piece gets one of these stacks, chosen at random by how much of its claim was used. The stacks
- * since the last time_line_resolve() and the last TIME_CLOCKS stacks with a claim before are considered. If all claims
- * are used up, the piece gets one of the nearest stacks, chosen at random by the size of their first claims. If there
- * was no interrupt in the last TIME_CLOCKS_NS, the piece gets the stack of the next wait or the previous wait.
+ * its CPU. The latter is less than the time between two interrupts. But on average, each stack must stand for the time
+ * between two interrupts: a thread that often runs for a moment meets few interrupts there. So the first stack after
+ * the thread was given its CPU has a *claim* to the rest of this time. The CPU time between the last interrupt and the
+ * end of the run uses up claims, of the nearest stacks with claims first. The piece gets one of these stacks, chosen at
+ * random by how much of its claim was used. The stacks since the last time_line_resolve() are considered, and of those
+ * before, the last TIME_CLOCKS stacks that have a claim, and the last TIME_NEAR. If all claims are used up, the piece
+ * gets one of the nearest stacks, chosen at random by the size of their first claims. If there was no interrupt in the
+ * last TIME_CLOCKS_NS, the piece gets the stack of the next wait or the previous wait.
  *
  * The stack is copied only at some waits, which are chosen at random. A wait without a stack gets the stack of another
  * wait, which ended at most TIME_OLD_NS ago. Only waits of the same kind are considered. If the lengths of some of
@@ -18,8 +19,8 @@
  * the wait with the most similar length is chosen. As a result, each stack gets about the time that it would get if
  * stacks were copied at all waits.
  *
- * A stack that was chosen for a piece in these ways is marked as estimated: the thread did not have this stack at that
- * moment, as far as is known.
+ * A stack that was chosen for a piece in these ways is marked as estimated: it was copied outside the piece, so the
+ * thread may have had another stack at that moment.
  *
  * A time line refers to each stack by the number of a slot. The stacks themselves are stored elsewhere (struct
  * observation). A time line belongs to one thread of rbdump.
@@ -83,7 +84,9 @@ struct time_piece {
 	int syscall;
 	uint64_t wait_ns;	 /* for a wait: how long the wait had lasted at the end of the piece */
 	uint32_t slot;		 /* the stack of the piece; TIME_NONE if the piece has no stack */
-	bool estimated;		 /* the stack was copied in another piece */
+	bool estimated;		 /* the stack was copied outside the piece */
+	bool met;		 /* no run ends with the piece, and a clock interrupt has met the thread in this run */
+	uint64_t uses_ns;	 /* how much of the claims of stacks the piece uses up */
 	bool lost;		 /* records were lost: the piece has no stack, and its state may be wrong */
 	bool of_clock;		 /* the thread did not wait: it was on a CPU, or was ready to run */
 	struct time_waker waker; /* the thread that woke this thread at the end of the piece */
@@ -118,12 +121,22 @@ struct time_line {
 	size_t nr_pieces, capacity;
 	uint64_t at_ns; /* the end of the time line so far */
 	bool on_cpu;
+	/*
+	 * The next two members are set only if the thread is on a CPU. `met`: a clock interrupt has met the thread
+	 * since it was given its CPU. `run_ns`: when it met the thread last; or if it has not, when the thread was
+	 * given its CPU.
+	 */
+	bool met;
+	uint64_t run_ns;
 	/* The next four members are set only if the thread is not on a CPU. */
 	enum sample_state state; /* SAMPLE_RUNNABLE: the thread was preempted */
 	int syscall;
 	uint64_t began_ns;
 	uint32_t slot; /* the thread's stack during the wait; TIME_NONE: it was not copied */
 
+	/* The stack of the last piece that was taken, and whether it was estimated. */
+	uint32_t last_slot;
+	bool last_estimated;
 	struct time_choices clocks; /* the stacks from clock interrupts, in order of time */
 	struct time_choices waits;  /* the stacks of the last waits */
 	bool lost;		    /* a piece is missing, because there was no memory for this piece */

@@ -29,8 +29,8 @@ struct core_options {
 /* How the process died. */
 struct core_death {
 	int signal; /* the signal that killed the process; 0 if no signal killed it (gcore) */
-	pid_t
-	    tid; /* the thread that received the signal; in a core made by gcore, the thread that was selected in gdb */
+	/* The thread that received the signal; in a core made by gcore, the thread that was selected in gdb. */
+	pid_t tid;
 	bool has_fault;
 	uint64_t fault;	     /* the address of the memory access that caused the signal */
 	const char *program; /* the kernel's name for the process; "" if not known */

@@ -106,7 +106,8 @@ struct trace_core {
 	const char *program;	 /* the kernel's name for the process; NULL if not known */
 	int signal;		 /* the signal that ended the process; 0 if no signal ended the process */
 	const char *signal_name; /* name of the signal ("SIGSEGV"); NULL if it has no name */
-	pid_t tid; /* the thread that received the signal; if gcore made the core: the thread selected in gdb */
+	/* The thread that received the signal; if gcore made the core: the thread selected in gdb. */
+	pid_t tid;
 	bool has_fault;
 	uint64_t fault;	      /* the address of the memory access that caused the signal */
 	const char *lacks[2]; /* sentences that say what the core lacks */

@@ -69,6 +69,7 @@ static void add_process(uint32_t number, struct byte_buffer *records)
 		    .syscall = i % 4 ? (int16_t)i : -1,
 		    .state = (uint8_t)(i % SAMPLE_STATES),
 		    .verdict = (uint8_t)(i / 7 % (VERDICT_UNREADABLE + 1)),
+		    .estimated = i % 5 == 0,
 		};
 
 		encoder_span(encoder, &span);

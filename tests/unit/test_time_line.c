@@ -185,9 +185,12 @@ static void test_pieces_without_a_sample(void **state)
 	time_line_resolve(&line);
 	assert_true(line.pieces[0].slot == first || line.pieces[0].slot == second);
 	time_line_taken(&line);
-	time_line_until(&line, 160 * MS + TIME_CLOCKS_NS);
+	time_line_out(&line, 170 * MS, SAMPLE_SLEEPING, -1, TIME_NONE);
+	time_line_in(&line, 170 * MS + TIME_CLOCKS_NS, 0, (struct time_waker){0});
+	time_line_until(&line, 180 * MS + TIME_CLOCKS_NS);
 	time_line_resolve(&line);
-	assert_int_equal(line.pieces[0].slot, TIME_NONE);
+	assert_int_equal(line.nr_pieces, 3);
+	assert_int_equal(line.pieces[2].slot, TIME_NONE);
 	end(&line);
 }
 
@@ -206,6 +209,8 @@ static void test_short_runs(void **state)
 	first = time_slots_take(&slots);
 	second = time_slots_take(&slots);
 	time_line_clock(&line, time_ns += MS, first, SAMPLE_CPU);
+	time_line_out(&line, time_ns, SAMPLE_SLEEPING, -1, TIME_NONE);
+	time_line_in(&line, time_ns += MS, 0, (struct time_waker){0});
 	time_line_clock(&line, time_ns += MS, second, SAMPLE_CPU);
 	for (int i = 0; i < 1000; i++) {
 		time_line_resolve(&line);
@@ -220,7 +225,14 @@ static void test_short_runs(void **state)
 	end(&line);
 }
 
-/* A piece without an interrupt gets the nearest stack that has a claim left; the stack of an interrupt is not estimated. */
+/* Leaves the CPU, and is given it again. */
+static void pause_at(struct time_line *line, uint64_t out_ns, uint64_t in_ns)
+{
+	time_line_out(line, out_ns, SAMPLE_SLEEPING, -1, TIME_NONE);
+	time_line_in(line, in_ns, 0, (struct time_waker){0});
+}
+
+/* A piece without an interrupt gets the nearest stack that has a claim left, be it before or after the piece. */
 static void test_nearest_claims(void **state)
 {
 	struct time_line line;
@@ -230,35 +242,121 @@ static void test_nearest_claims(void **state)
 	begin(&line, SAMPLE_CPU);
 	for (int i = 0; i < 3; i++)
 		slot[i] = time_slots_take(&slots);
-	/* Has a claim to 1, 5 and 6 ms more. */
+	/* They have claims to 1, 5 and 6 ms. */
 	time_line_clock(&line, 109 * MS, slot[0], SAMPLE_CPU);
-	time_line_out(&line, 110 * MS, SAMPLE_RUNNABLE, -1, TIME_NONE);
-	time_line_in(&line, 111 * MS, 0, (struct time_waker){0});
+	pause_at(&line, 110 * MS, 111 * MS);
 	time_line_clock(&line, 116 * MS, slot[1], SAMPLE_CPU);
-	time_line_out(&line, 121 * MS, SAMPLE_RUNNABLE, -1, TIME_NONE);
-	time_line_in(&line, 200 * MS, 0, (struct time_waker){0});
-	time_line_out(&line, 201 * MS, SAMPLE_SLEEPING, -1, TIME_NONE);
-	time_line_in(&line, 206 * MS, 0, (struct time_waker){0});
+	pause_at(&line, 116 * MS, 140 * MS);
+	pause_at(&line, 143 * MS, 200 * MS);
+	pause_at(&line, 203 * MS, 206 * MS);
 	time_line_clock(&line, 210 * MS, slot[2], SAMPLE_CPU);
 	resolve(&line, 212 * MS);
 	assert_int_equal(time_of(&line, SAMPLE_CPU, slot[0]), 10 * MS);
-	assert_int_equal(time_of(&line, SAMPLE_CPU, slot[1]), 10 * MS);
-	assert_int_equal(time_of(&line, SAMPLE_CPU, slot[2]), 7 * MS);
-	for (size_t i = 0; i < line.nr_pieces; i++)
+	assert_int_equal(time_of(&line, SAMPLE_CPU, slot[1]), 8 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_CPU, slot[2]), 9 * MS);
+	for (size_t i = 0; i < line.nr_pieces; i++) {
+		const uint64_t end_ns = line.pieces[i].end_ns;
+
 		if (line.pieces[i].state == SAMPLE_CPU)
-			assert_int_equal(line.pieces[i].estimated, line.pieces[i].end_ns != 109 * MS &&
-								       line.pieces[i].end_ns != 116 * MS &&
-								       line.pieces[i].end_ns != 210 * MS);
+			assert_int_equal(line.pieces[i].estimated,
+					 end_ns == 110 * MS || end_ns == 143 * MS || end_ns == 203 * MS);
+	}
 	end(&line);
 }
 
-/* Runs for a while. The clock interrupts each 10 ms of CPU time; the stack then is one of `slot`, taken anew each time. */
+/* A piece that uses up several claims gets one of these stacks, each as often as it has a share of them. */
+static void test_piece_of_several_claims(void **state)
+{
+	uint64_t of_first = 0;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		struct time_line line;
+		uint32_t first;
+
+		begin(&line, SAMPLE_CPU);
+		slots.random = (uint64_t)(i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+		first = time_slots_take(&slots);
+		/* They have claims to 9 and 3 ms. */
+		time_line_clock(&line, 101 * MS, first, SAMPLE_CPU);
+		pause_at(&line, 101 * MS, 110 * MS);
+		time_line_clock(&line, 117 * MS, time_slots_take(&slots), SAMPLE_CPU);
+		pause_at(&line, 117 * MS, 120 * MS);
+		pause_at(&line, 132 * MS, 140 * MS);
+		resolve(&line, 140 * MS);
+		of_first += time_of(&line, SAMPLE_CPU, first) - MS;
+		end(&line);
+	}
+	/* Three quarters of 12 s. */
+	assert_in_range(of_first, 8400 * MS, 9600 * MS);
+}
+
+/* A thread that runs on is not cut by when its pieces are taken: no stack is estimated, and each has its time. */
+static void test_running_on(void **state)
+{
+	struct time_line line;
+	uint64_t time_ns = 100 * MS, of_first = 0, of_second = 0;
+	uint32_t first, second;
+
+	(void)state;
+	begin(&line, SAMPLE_CPU);
+	first = time_slots_take(&slots);
+	second = time_slots_take(&slots);
+	time_line_clock(&line, time_ns, time_slots_hold(&slots, first), SAMPLE_CPU);
+	for (int i = 0; i < 100; i++) {
+		for (int hit = 0; hit < 10; hit++)
+			time_line_clock(&line, time_ns += 10 * MS, time_slots_hold(&slots, i < 50 ? first : second),
+					SAMPLE_CPU);
+		time_line_until(&line, time_ns += 4 * MS);
+		time_line_resolve(&line);
+		for (size_t k = 0; k < line.nr_pieces; k++)
+			assert_false(line.pieces[k].estimated);
+		of_first += time_of(&line, SAMPLE_CPU, first);
+		of_second += time_of(&line, SAMPLE_CPU, second);
+		time_line_taken(&line);
+	}
+	assert_int_equal(of_first, 5200 * MS);
+	assert_int_equal(of_second, 5200 * MS);
+	time_line_clear(&line);
+	time_slots_release(&slots, first);
+	time_slots_release(&slots, second);
+	assert_int_equal(slots.nr_free, TIME_SLOTS);
+}
+
+/* A thread that was preempted has its last stack, however often pieces are taken meanwhile. */
+static void test_preempted_for_long(void **state)
+{
+	struct time_line line;
+	uint32_t first, second;
+
+	(void)state;
+	begin(&line, SAMPLE_CPU);
+	first = time_slots_take(&slots);
+	second = time_slots_take(&slots);
+	time_line_clock(&line, 101 * MS, first, SAMPLE_CPU);
+	time_line_clock(&line, 111 * MS, second, SAMPLE_CPU);
+	time_line_out(&line, 111 * MS, SAMPLE_RUNNABLE, -1, TIME_NONE);
+	resolve(&line, 120 * MS);
+	time_line_taken(&line);
+	for (int i = 1; i <= 50; i++) {
+		time_line_until(&line, 120 * MS + (uint64_t)i * MS);
+		time_line_resolve(&line);
+		assert_int_equal(time_of(&line, SAMPLE_RUNNABLE, second), MS);
+		assert_false(line.pieces[0].estimated);
+		time_line_taken(&line);
+	}
+	end(&line);
+}
+
+/* Runs for a while. The clock interrupts about each 10 ms of CPU time; the stack then is one of `slot`, taken anew each time. */
 static uint64_t run_for(struct time_line *line, uint64_t time_ns, uint64_t for_ns, uint64_t *cpu_ns, uint32_t slot)
 {
 	const uint64_t end_ns = time_ns + for_ns, first_ns = *cpu_ns;
 
 	for (uint64_t hit = first_ns / (10 * MS) + 1; hit * 10 * MS <= first_ns + for_ns; hit++)
-		time_line_clock(line, time_ns + hit * 10 * MS - first_ns, time_slots_hold(&slots, slot), SAMPLE_CPU);
+		/* Interrupts are up to 20 us late. */
+		time_line_clock(line, time_ns + hit * 10 * MS - first_ns + hit * 7919 % 20000,
+				time_slots_hold(&slots, slot), SAMPLE_CPU);
 	*cpu_ns += for_ns;
 	return end_ns;
 }
@@ -378,6 +476,9 @@ int main(void)
 	    cmocka_unit_test(test_pieces_without_a_sample),
 	    cmocka_unit_test(test_short_runs),
 	    cmocka_unit_test(test_nearest_claims),
+	    cmocka_unit_test(test_piece_of_several_claims),
+	    cmocka_unit_test(test_running_on),
+	    cmocka_unit_test(test_preempted_for_long),
 	    cmocka_unit_test(test_long_and_short_runs),
 	    cmocka_unit_test(test_new_thread),
 	    cmocka_unit_test(test_lost_records),
