@@ -3,6 +3,12 @@
 /* How long each stack wakes rbdump after a new stack. */
 #define NEW_NS UINT64_C(100000000)
 
+/*
+ * If no collection has begun for so long, names may be read later: hardly any of the next stacks meets the beginning of a
+ * collection before its names are read.
+ */
+#define COLLECTED_NS UINT64_C(5000000000)
+
 /* How long each stack wakes rbdump after kernel_pace_ask(). */
 #define ASKED_NS UINT64_C(10000000000)
 
@@ -23,13 +29,22 @@
 
 void kernel_pace_init(struct kernel_pace *pace, double rate, size_t ring_bytes, uint64_t now_ns)
 {
-	*pace = (struct kernel_pace){.rate = rate, .ring_bytes = ring_bytes, .wait_ms = WAIT_LEAST_MS};
+	*pace = (struct kernel_pace){
+	    .rate = rate, .ring_bytes = ring_bytes, .wait_ms = WAIT_LEAST_MS, .collected_ns = now_ns};
 	kernel_pace_new_stack(pace, now_ns);
+}
+
+void kernel_pace_collections(struct kernel_pace *pace, uint64_t collections, uint64_t now_ns)
+{
+	if (collections == 0 || collections == pace->collections)
+		return;
+	pace->collections = collections;
+	pace->collected_ns = now_ns;
 }
 
 void kernel_pace_new_stack(struct kernel_pace *pace, uint64_t now_ns)
 {
-	if (pace->rate <= KERNEL_RATE_WAKES)
+	if (pace->rate <= KERNEL_RATE_WAKES && now_ns - pace->collected_ns < COLLECTED_NS)
 		pace->new_until_ns = now_ns + NEW_NS;
 }
 

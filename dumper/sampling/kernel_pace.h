@@ -1,10 +1,10 @@
 /*
  * Decides how rbdump waits for the records that a program in the kernel writes. There are two ways. Either the program
- * wakes rbdump for each stack, or rbdump looks for records at intervals. A wake-up takes more of the sampled
- * thread's time than the copy of a stack. But the names of a new stack must be read soon, because a garbage
- * collection may begin. So the program wakes rbdump for each stack if a stack was new a moment ago. A stack is new
- * if it is not in the stack cache (stack_cache.h). If no stack was new, and there are few stacks, the program wakes
- * rbdump only for the stacks of running threads.
+ * wakes rbdump for each stack, or rbdump looks for records at intervals. A wake-up takes more of the sampled thread's
+ * time than the copy of a stack. But the names of a new stack must be read soon, because a garbage collection may
+ * begin. So the program wakes rbdump for each stack if a stack was new a moment ago, and a collection has begun lately.
+ * A stack is new if it is not in the stack cache (stack_cache.h). In all other cases, if there are few stacks, the
+ * program wakes rbdump only for the stacks of running threads.
  */
 #ifndef RBDUMP_KERNEL_PACE_H
 #define RBDUMP_KERNEL_PACE_H
@@ -24,6 +24,8 @@
 struct kernel_pace {
 	double rate;		 /* how many times per second the clock interrupts each CPU */
 	size_t ring_bytes;	 /* the size of the ring of records */
+	uint64_t collections;	 /* how many garbage collections had begun at the last stack */
+	uint64_t collected_ns;	 /* when this number changed */
 	uint64_t new_until_ns;	 /* until then, the program wakes rbdump because of a new stack */
 	uint64_t asked_until_ns; /* until then, it does so because of kernel_pace_ask() */
 	int wait_ms;		 /* how often rbdump looks for records, if the program does not wake it */
@@ -33,6 +35,9 @@ struct kernel_pace {
 
 /* Initializes the struct. At first, the program wakes rbdump for each stack, unless the rate exceeds KERNEL_RATE_WAKES. */
 void kernel_pace_init(struct kernel_pace *pace, double rate, size_t ring_bytes, uint64_t now_ns);
+
+/* Notes how many garbage collections had begun when a stack was copied; 0: not known. */
+void kernel_pace_collections(struct kernel_pace *pace, uint64_t collections, uint64_t now_ns);
 
 /* Notes that a new stack was taken, whose names must be read. */
 void kernel_pace_new_stack(struct kernel_pace *pace, uint64_t now_ns);

@@ -119,6 +119,7 @@ static const struct observation *keep(struct kernel_stream *stream, const struct
 	stream->seen.kept = slot;
 	stream->seen.stack = stream->sample.cache.entry;
 	stream->seen.sample = stream->sample.cache.result == CACHE_HIT ? NULL : &stream->sample;
+	kernel_pace_collections(&stream->pace, stream->sample.cache.collections, monotonic_ns());
 	if (stream->seen.sample && stream->sample.reason == REASON_NONE)
 		kernel_pace_new_stack(&stream->pace, monotonic_ns());
 	return &stream->seen;

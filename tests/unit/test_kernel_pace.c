@@ -24,6 +24,24 @@ static void test_new_stacks_wake(void **state)
 	assert_int_equal(kernel_pace_wakes(&pace, 600 * MS), KERNEL_WAKES_NONE);
 }
 
+static void test_new_stacks_without_collections(void **state)
+{
+	struct kernel_pace pace;
+
+	(void)state;
+	kernel_pace_init(&pace, 99, RING, 0);
+	kernel_pace_collections(&pace, 7, 1000 * MS);
+	kernel_pace_new_stack(&pace, 5900 * MS);
+	assert_int_equal(kernel_pace_wakes(&pace, 5900 * MS), KERNEL_WAKES_ALL);
+	kernel_pace_collections(&pace, 7, 6500 * MS);
+	kernel_pace_collections(&pace, 0, 6500 * MS);
+	kernel_pace_new_stack(&pace, 6500 * MS);
+	assert_int_equal(kernel_pace_wakes(&pace, 6500 * MS), KERNEL_WAKES_NONE);
+	kernel_pace_collections(&pace, 8, 6600 * MS);
+	kernel_pace_new_stack(&pace, 6600 * MS);
+	assert_int_equal(kernel_pace_wakes(&pace, 6600 * MS), KERNEL_WAKES_ALL);
+}
+
 static void test_high_rates_do_not_wake(void **state)
 {
 	struct kernel_pace pace;
@@ -81,9 +99,8 @@ static void test_few_stacks_wake(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_new_stacks_wake),
-	    cmocka_unit_test(test_high_rates_do_not_wake),
-	    cmocka_unit_test(test_waits_fit_the_ring),
+	    cmocka_unit_test(test_new_stacks_wake),	   cmocka_unit_test(test_new_stacks_without_collections),
+	    cmocka_unit_test(test_high_rates_do_not_wake), cmocka_unit_test(test_waits_fit_the_ring),
 	    cmocka_unit_test(test_few_stacks_wake),
 	};
 
