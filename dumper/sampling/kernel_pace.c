@@ -12,8 +12,9 @@
 /* How long each stack wakes rbdump after kernel_pace_ask(). */
 #define ASKED_NS UINT64_C(10000000000)
 
-/* How long to wait for stacks that wake rbdump; and if none does, at least and at most. */
+/* How long to wait for stacks that wake rbdump; if those of waiting threads do not; and if none does, at least and at most. */
 #define WAIT_MS	      400
+#define WAIT_CALM_MS  800
 #define WAIT_LEAST_MS 2
 #define WAIT_MOST_MS  20
 
@@ -79,5 +80,9 @@ enum kernel_wakes kernel_pace_wakes(const struct kernel_pace *pace, uint64_t now
 
 int kernel_pace_wait_ms(const struct kernel_pace *pace, enum kernel_wakes wakes)
 {
-	return pace->idle ? WAIT_IDLE_MS : wakes == KERNEL_WAKES_NONE ? pace->wait_ms : WAIT_MS;
+	if (pace->idle)
+		return WAIT_IDLE_MS;
+	if (wakes == KERNEL_WAKES_NONE)
+		return pace->wait_ms;
+	return wakes == KERNEL_WAKES_CLOCK ? WAIT_CALM_MS : WAIT_MS;
 }

@@ -85,7 +85,7 @@ static void test_few_stacks_wake(void **state)
 	kernel_pace_init(&pace, 10000, RING, 0);
 	kernel_pace_flushed(&pace, 300, 19, 199, 0.2);
 	assert_int_equal(kernel_pace_wakes(&pace, 1), KERNEL_WAKES_CLOCK);
-	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_CLOCK), 400);
+	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_CLOCK), 800);
 	kernel_pace_flushed(&pace, 300, 21, 0, 0.2);
 	assert_int_equal(kernel_pace_wakes(&pace, 1), KERNEL_WAKES_NONE);
 	kernel_pace_flushed(&pace, 300, 0, 201, 0.2);
