@@ -22,8 +22,8 @@
 #define WAIT_IDLE_MS 1000
 
 /*
- * For fewer stacks of the clock per second, as many wake-ups cost less than to look for them every WAIT_MOST_MS. The ring has
- * room for so many stacks of waits meanwhile.
+ * For fewer stacks of the clock per second, as many wake-ups cost less than to look for them every WAIT_MOST_MS, if there are
+ * not too many stacks of waits. And meanwhile, records may fill at most an eighth of the ring.
  */
 #define FEW_STACKS 100.0
 #define FEW_WAITS  1000.0
@@ -56,6 +56,7 @@ void kernel_pace_ask(struct kernel_pace *pace, uint64_t now_ns)
 
 void kernel_pace_found(struct kernel_pace *pace, size_t bytes)
 {
+	pace->bytes += bytes;
 	/* The stacks of a whole CPU may come together, so most of the ring stays free. */
 	if (bytes > pace->ring_bytes / 8) {
 		pace->wait_ms = WAIT_LEAST_MS;
@@ -68,7 +69,9 @@ void kernel_pace_flushed(struct kernel_pace *pace, size_t records, size_t clock_
 			 double seconds)
 {
 	pace->idle = records == 0;
-	pace->calm = (double)clock_stacks < FEW_STACKS * seconds && (double)wait_stacks < FEW_WAITS * seconds;
+	pace->calm = (double)clock_stacks < FEW_STACKS * seconds && (double)wait_stacks < FEW_WAITS * seconds &&
+		     (double)pace->bytes * WAIT_CALM_MS / 1000 < (double)pace->ring_bytes / 8 * seconds;
+	pace->bytes = 0;
 }
 
 enum kernel_wakes kernel_pace_wakes(const struct kernel_pace *pace, uint64_t now_ns)

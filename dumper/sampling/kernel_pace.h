@@ -29,6 +29,7 @@ struct kernel_pace {
 	uint64_t new_until_ns;	 /* until then, the program wakes rbdump because of a new stack */
 	uint64_t asked_until_ns; /* until then, it does so because of kernel_pace_ask() */
 	int wait_ms;		 /* how often rbdump looks for records, if the program does not wake it */
+	size_t bytes;		 /* of records that were in the ring since kernel_pace_flushed() */
 	bool idle;		 /* there were no records lately, so the target does not run */
 	bool calm;		 /* there were few stacks lately */
 };

@@ -412,6 +412,14 @@ static void begin_flush(struct kernel_stream *stream, uint64_t now_ns)
 	stream->at = 0;
 }
 
+/* A time to wait, in ms, but not longer than until the next search for a thread; 0: none is searched for. */
+static int at_most_until(int wait_ms, uint64_t now_ns, uint64_t wanted_ns)
+{
+	const uint64_t left_ms = wanted_ns > now_ns ? (wanted_ns - now_ns) / 1000000 + 1 : 1;
+
+	return wanted_ns != 0 && left_ms < (uint64_t)wait_ms ? (int)left_ms : wait_ms;
+}
+
 /* Waits for records. Before that, tells the program in the kernel whether stacks are to wake rbdump. */
 static void wait_for_records(struct kernel_stream *stream, uint64_t now_ns)
 {
@@ -422,7 +430,7 @@ static void wait_for_records(struct kernel_stream *stream, uint64_t now_ns)
 		error_destroy(kernel_maps_change(&stream->options.maps, stream->session->target->pid, &stream->facts));
 	}
 	kernel_ring_wait(stream->ring, wakes != KERNEL_WAKES_NONE, stream->options.end_fd,
-			 kernel_pace_wait_ms(&stream->pace, wakes));
+			 at_most_until(kernel_pace_wait_ms(&stream->pace, wakes), now_ns, stream->threads.wanted_ns));
 	kernel_pace_found(&stream->pace, kernel_ring_bytes(stream->ring));
 }
 

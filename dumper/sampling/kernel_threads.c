@@ -72,7 +72,7 @@ void kernel_threads_end(struct kernel_threads *threads, struct kernel_follow *fo
 {
 	uint64_t known;
 
-	time_line_until(&follow->line, time_ns);
+	time_line_end(&follow->line, time_ns);
 	follow->ended = true;
 	/* By now, the program may know that the native thread runs another one. */
 	known = kernel_maps_thread(&threads->maps, follow->subject.tid).thread;
@@ -215,7 +215,7 @@ static uint64_t end_before(struct kernel_threads *threads, pid_t tid, uint64_t t
 		if (follow == next || follow->subject.tid != tid || follow->since_ns > time_ns)
 			continue;
 		if (!follow->ended) {
-			time_line_until(&follow->line, time_ns);
+			time_line_end(&follow->line, time_ns);
 			follow->ended = true;
 		}
 		time_ns = follow->line.at_ns > time_ns ? follow->line.at_ns : time_ns;

@@ -52,6 +52,7 @@ void time_line_init(struct time_line *line, struct time_slots *slots, uint64_t n
 	    .state = state,
 	    .syscall = syscall,
 	    .slot = TIME_NONE,
+	    .run_slot = TIME_NONE,
 	    .last_slot = TIME_NONE,
 	};
 }
@@ -69,6 +70,7 @@ void time_line_clear(struct time_line *line)
 	drop_choices(line, &line->clocks);
 	drop_choices(line, &line->waits);
 	time_slots_release(line->slots, line->slot);
+	time_slots_release(line->slots, line->run_slot);
 	time_slots_release(line->slots, line->last_slot);
 	free(line->pieces);
 	free(line->clocks.of);
@@ -102,30 +104,46 @@ static void add_choice(struct time_line *line, struct time_choices *choices, con
 		time_slots_release(line->slots, choice->slot);
 }
 
-/*
- * Lays the line up to a time, as what the thread does.
- *   goes_on  whether it goes on with that: the next interrupt then also stands for this piece of CPU time
- */
+/* Ends a run on a CPU, and begins one if the thread is on a CPU. */
+static void begin_run(struct time_line *line, uint64_t time_ns)
+{
+	time_slots_release(line->slots, line->run_slot);
+	line->run_slot = TIME_NONE;
+	line->met = false;
+	line->run_ns = time_ns;
+}
+
+/* Lays the line up to a time, as CPU time without an interrupt at its end. */
+static void lay_run(struct time_line *line, uint64_t time_ns, bool goes_on)
+{
+	struct time_piece piece = {.state = SAMPLE_CPU, .syscall = -1, .slot = TIME_NONE, .of_clock = true};
+
+	if (goes_on && line->met) {
+		/* The next interrupt stands for this time, too, or the end of the run uses up claims for it. */
+		piece.slot = line->run_slot;
+		piece.state = line->run_state;
+	} else if (time_ns > line->run_ns) {
+		piece.uses_ns = time_ns - line->run_ns;
+		line->run_ns = time_ns;
+	}
+	add_piece(line, time_ns, piece);
+}
+
+/* Lays the line up to a time, as what the thread does; and whether it goes on with that. */
 static void lay(struct time_line *line, uint64_t time_ns, bool goes_on)
 {
-	struct time_piece piece = {
-	    .state = SAMPLE_CPU,
-	    .syscall = -1,
-	    .slot = TIME_NONE,
-	    .of_clock = true,
-	    .met = goes_on && line->met,
-	    .uses_ns = goes_on || time_ns <= line->run_ns ? 0 : time_ns - line->run_ns,
+	const struct time_piece piece = {
+	    .state = line->state,
+	    .syscall = line->syscall,
+	    .wait_ns = time_ns > line->began_ns ? time_ns - line->began_ns : 0,
+	    .slot = line->slot,
+	    .of_clock = line->state == SAMPLE_RUNNABLE,
 	};
 
-	if (!line->on_cpu)
-		piece = (struct time_piece){
-		    .state = line->state,
-		    .syscall = line->syscall,
-		    .wait_ns = time_ns > line->began_ns ? time_ns - line->began_ns : 0,
-		    .slot = line->slot,
-		    .of_clock = line->state == SAMPLE_RUNNABLE,
-		};
-	add_piece(line, time_ns, piece);
+	if (line->on_cpu)
+		lay_run(line, time_ns, goes_on);
+	else
+		add_piece(line, time_ns, piece);
 }
 
 void time_line_clock(struct time_line *line, uint64_t time_ns, uint32_t slot, enum sample_state state)
@@ -135,17 +153,24 @@ void time_line_clock(struct time_line *line, uint64_t time_ns, uint32_t slot, en
 	/* If it was not on a CPU by what is known, a record was lost. */
 	if (!line->on_cpu)
 		time_line_in(line, time_ns, 0, (struct time_waker){0});
-	if (!line->met && time_ns >= line->run_ns && time_ns - line->run_ns < line->slots->period_ns)
+	/* After a loss, it stands for no time before. */
+	if (!line->met && time_ns > line->run_ns && time_ns - line->run_ns < line->slots->period_ns)
 		choice.first_claim_ns = choice.claim_ns = line->slots->period_ns - (time_ns - line->run_ns);
+	begin_run(line, time_ns);
 	line->met = true;
-	line->run_ns = time_ns;
+	line->run_slot = time_slots_hold(line->slots, slot);
+	line->run_state = state;
 	add_piece(line, time_ns, (struct time_piece){.state = state, .syscall = -1, .slot = slot, .of_clock = true});
 	add_choice(line, &line->clocks, &choice);
 }
 
 void time_line_out(struct time_line *line, uint64_t time_ns, enum sample_state state, int syscall, uint32_t slot)
 {
+	/* A stack that was copied because the run ends says nothing about how often there are interrupts. */
+	if (line->met && line->run_ns == time_ns && line->clocks.count > 0)
+		line->clocks.of[line->clocks.count - 1].claim_ns = 0;
 	lay(line, time_ns, false);
+	begin_run(line, time_ns);
 	time_slots_release(line->slots, line->slot);
 	line->on_cpu = false;
 	line->state = state;
@@ -167,6 +192,8 @@ static unsigned int class_of(uint64_t ns)
 /* Drops a number of choices, from one on. */
 static void drop_some(struct time_line *line, struct time_choices *choices, size_t first, size_t count)
 {
+	if (count == 0)
+		return;
 	for (size_t i = first; i < first + count; i++)
 		time_slots_release(line->slots, choices->of[i].slot);
 	choices->count -= count;
@@ -211,13 +238,6 @@ static void note_wait(struct time_line *line, uint64_t end_ns)
 	line->slot = TIME_NONE;
 }
 
-static void begin_run(struct time_line *line, uint64_t time_ns)
-{
-	line->on_cpu = true;
-	line->met = false;
-	line->run_ns = time_ns;
-}
-
 void time_line_in(struct time_line *line, uint64_t time_ns, uint64_t woken_ns, struct time_waker waker)
 {
 	const uint64_t woke_ns = woken_ns > line->began_ns && woken_ns < time_ns ? woken_ns : time_ns;
@@ -240,6 +260,7 @@ void time_line_in(struct time_line *line, uint64_t time_ns, uint64_t woken_ns, s
 	}
 	if (!line->on_cpu)
 		begin_run(line, time_ns);
+	line->on_cpu = true;
 }
 
 void time_line_lose(struct time_line *line, uint64_t time_ns)
@@ -249,8 +270,7 @@ void time_line_lose(struct time_line *line, uint64_t time_ns)
 				      .syscall = line->on_cpu ? -1 : line->syscall,
 				      .slot = TIME_NONE,
 				      .lost = true});
-	line->met = false;
-	line->run_ns = time_ns;
+	begin_run(line, time_ns);
 	/* The wait that it is of may be over. */
 	time_slots_release(line->slots, line->slot);
 	line->slot = TIME_NONE;
@@ -280,6 +300,11 @@ void time_line_found(struct time_line *line, uint32_t slot)
 void time_line_until(struct time_line *line, uint64_t time_ns)
 {
 	lay(line, time_ns, true);
+}
+
+void time_line_end(struct time_line *line, uint64_t time_ns)
+{
+	lay(line, time_ns, false);
 }
 
 /* ---- stacks for what has none */
@@ -445,8 +470,8 @@ static void resolve_clock(struct time_line *line, size_t at, struct near_clocks 
 
 	const uint32_t before = at > 0 ? piece[-1].slot : line->last_slot;
 
-	/* A thread that could run, or has run on since the last interrupt, has the stack that it had last. */
-	if (piece->after_wait || (before != TIME_NONE && (piece->state == SAMPLE_RUNNABLE || piece->met))) {
+	/* A thread that could run has the stack that it had last. */
+	if (piece->after_wait || (before != TIME_NONE && piece->state == SAMPLE_RUNNABLE)) {
 		piece->slot = time_slots_hold(line->slots, before);
 		piece->estimated = at > 0 ? piece[-1].estimated : line->last_estimated;
 		return;

@@ -5,13 +5,14 @@
  * Not every piece of a time line has its own stack. While the thread is on a CPU, its stack is copied at clock
  * interrupts. Each of these stacks stands for the CPU time since the previous interrupt, or since the thread was given
  * its CPU. The latter is less than the time between two interrupts. But on average, each stack must stand for the time
- * between two interrupts: a thread that often runs for a moment meets few interrupts there. So the first stack after
- * the thread was given its CPU has a *claim* to the rest of this time. The CPU time between the last interrupt and the
- * end of the run uses up claims, of the nearest stacks with claims first. The piece gets one of these stacks, chosen at
+ * between two interrupts: a thread that often runs for a moment meets few interrupts there. So the first stack after the
+ * thread was given its CPU has a *claim* to the rest of this time. The CPU time between the last interrupt and the end
+ * of the run uses up claims, of the nearest stacks with claims first. The piece gets one of these stacks, chosen at
  * random by how much of its claim was used. The stacks since the last time_line_resolve() are considered, and of those
  * before, the last TIME_CLOCKS stacks that have a claim, and the last TIME_NEAR. If all claims are used up, the piece
  * gets one of the nearest stacks, chosen at random by the size of their first claims. If there was no interrupt in the
- * last TIME_CLOCKS_NS, the piece gets the stack of the next wait or the previous wait.
+ * last TIME_CLOCKS_NS, the piece gets the stack of the next wait or the previous wait. If the time line is extended
+ * while the thread runs on, the CPU time since the last interrupt has the stack of this interrupt.
  *
  * The stack is copied only at some waits, which are chosen at random. A wait without a stack gets the stack of another
  * wait, which ended at most TIME_OLD_NS ago. Only waits of the same kind are considered. If the lengths of some of
@@ -85,7 +86,6 @@ struct time_piece {
 	uint64_t wait_ns;	 /* for a wait: how long the wait had lasted at the end of the piece */
 	uint32_t slot;		 /* the stack of the piece; TIME_NONE if the piece has no stack */
 	bool estimated;		 /* the stack was copied outside the piece */
-	bool met;		 /* no run ends with the piece, and a clock interrupt has met the thread in this run */
 	uint64_t uses_ns;	 /* how much of the claims of stacks the piece uses up */
 	bool lost;		 /* records were lost: the piece has no stack, and its state may be wrong */
 	bool of_clock;		 /* the thread did not wait: it was on a CPU, or was ready to run */
@@ -122,12 +122,14 @@ struct time_line {
 	uint64_t at_ns; /* the end of the time line so far */
 	bool on_cpu;
 	/*
-	 * The next two members are set only if the thread is on a CPU. `met`: a clock interrupt has met the thread
-	 * since it was given its CPU. `run_ns`: when it met the thread last; or if it has not, when the thread was
-	 * given its CPU.
+	 * The next four members are set only if the thread is on a CPU. `met`: a clock interrupt has met the thread since
+	 * it was given its CPU. `run_ns`: when it met the thread last; or if it has not, from when on CPU time has used
+	 * up no claims. `run_slot`, `run_state`: of the last interrupt, if `met` is set.
 	 */
 	bool met;
 	uint64_t run_ns;
+	uint32_t run_slot;
+	enum sample_state run_state;
 	/* The next four members are set only if the thread is not on a CPU. */
 	enum sample_state state; /* SAMPLE_RUNNABLE: the thread was preempted */
 	int syscall;
@@ -187,8 +189,12 @@ void time_line_lose(struct time_line *line, uint64_t time_ns);
  */
 void time_line_correct(struct time_line *line, uint64_t time_ns, enum sample_state state, int syscall);
 
-/* Extends the time line to `time_ns`. The state of the thread stays the same up to `time_ns`. */
+/*
+ * Both functions extend the time line to `time_ns`. The state of the thread stays the same up to `time_ns`. After
+ * time_line_until(), the thread goes on; after time_line_end(), the thread has ended.
+ */
 void time_line_until(struct time_line *line, uint64_t time_ns);
+void time_line_end(struct time_line *line, uint64_t time_ns);
 
 /* Finds stacks for all pieces that have no stack. The caller then takes the pieces, and calls time_line_taken(). */
 void time_line_resolve(struct time_line *line);

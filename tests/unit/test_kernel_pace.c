@@ -90,6 +90,14 @@ static void test_few_stacks_wake(void **state)
 	assert_int_equal(kernel_pace_wakes(&pace, 1), KERNEL_WAKES_NONE);
 	kernel_pace_flushed(&pace, 300, 0, 201, 0.2);
 	assert_int_equal(kernel_pace_wakes(&pace, 1), KERNEL_WAKES_NONE);
+	/* Or too large ones: 0.8 s of that must not fill more than an eighth of the ring. */
+	kernel_pace_found(&pace, RING / 40);
+	kernel_pace_flushed(&pace, 300, 19, 199, 0.2);
+	assert_int_equal(kernel_pace_wakes(&pace, 1), KERNEL_WAKES_CLOCK);
+	kernel_pace_found(&pace, RING / 40);
+	kernel_pace_found(&pace, RING / 100);
+	kernel_pace_flushed(&pace, 300, 19, 199, 0.2);
+	assert_int_equal(kernel_pace_wakes(&pace, 1), KERNEL_WAKES_NONE);
 	/* A target that does not run is left alone. */
 	kernel_pace_flushed(&pace, 0, 0, 0, 0.2);
 	assert_int_equal(kernel_pace_wakes(&pace, 1), KERNEL_WAKES_CLOCK);

@@ -242,10 +242,10 @@ static void test_nearest_claims(void **state)
 	begin(&line, SAMPLE_CPU);
 	for (int i = 0; i < 3; i++)
 		slot[i] = time_slots_take(&slots);
-	/* They have claims to 1, 5 and 6 ms. */
+	/* They have claims to 1, 6 and 6 ms. */
 	time_line_clock(&line, 109 * MS, slot[0], SAMPLE_CPU);
 	pause_at(&line, 110 * MS, 111 * MS);
-	time_line_clock(&line, 116 * MS, slot[1], SAMPLE_CPU);
+	time_line_clock(&line, 115 * MS, slot[1], SAMPLE_CPU);
 	pause_at(&line, 116 * MS, 140 * MS);
 	pause_at(&line, 143 * MS, 200 * MS);
 	pause_at(&line, 203 * MS, 206 * MS);
@@ -258,8 +258,8 @@ static void test_nearest_claims(void **state)
 		const uint64_t end_ns = line.pieces[i].end_ns;
 
 		if (line.pieces[i].state == SAMPLE_CPU)
-			assert_int_equal(line.pieces[i].estimated,
-					 end_ns == 110 * MS || end_ns == 143 * MS || end_ns == 203 * MS);
+			assert_int_equal(line.pieces[i].estimated, end_ns == 110 * MS || end_ns == 116 * MS ||
+								       end_ns == 143 * MS || end_ns == 203 * MS);
 	}
 	end(&line);
 }
@@ -277,18 +277,18 @@ static void test_piece_of_several_claims(void **state)
 		begin(&line, SAMPLE_CPU);
 		slots.random = (uint64_t)(i + 1) * UINT64_C(0x9e3779b97f4a7c15);
 		first = time_slots_take(&slots);
-		/* They have claims to 9 and 3 ms. */
+		/* They have claims to 9 and 3 ms; the ends of their runs use up one of each. */
 		time_line_clock(&line, 101 * MS, first, SAMPLE_CPU);
-		pause_at(&line, 101 * MS, 110 * MS);
+		pause_at(&line, 102 * MS, 110 * MS);
 		time_line_clock(&line, 117 * MS, time_slots_take(&slots), SAMPLE_CPU);
-		pause_at(&line, 117 * MS, 120 * MS);
-		pause_at(&line, 132 * MS, 140 * MS);
+		pause_at(&line, 118 * MS, 120 * MS);
+		pause_at(&line, 130 * MS, 140 * MS);
 		resolve(&line, 140 * MS);
-		of_first += time_of(&line, SAMPLE_CPU, first) - MS;
+		of_first += time_of(&line, SAMPLE_CPU, first) - 2 * MS;
 		end(&line);
 	}
-	/* Three quarters of 12 s. */
-	assert_in_range(of_first, 8400 * MS, 9600 * MS);
+	/* Eight tenths of 10 s. */
+	assert_in_range(of_first, 7750 * MS, 8250 * MS);
 }
 
 /* A thread that runs on is not cut by when its pieces are taken: no stack is estimated, and each has its time. */
@@ -306,13 +306,13 @@ static void test_running_on(void **state)
 	for (int i = 0; i < 100; i++) {
 		for (int hit = 0; hit < 10; hit++)
 			time_line_clock(&line, time_ns += 10 * MS, time_slots_hold(&slots, i < 50 ? first : second),
-					SAMPLE_CPU);
+					i < 50 ? SAMPLE_CPU : SAMPLE_GC);
 		time_line_until(&line, time_ns += 4 * MS);
 		time_line_resolve(&line);
 		for (size_t k = 0; k < line.nr_pieces; k++)
 			assert_false(line.pieces[k].estimated);
 		of_first += time_of(&line, SAMPLE_CPU, first);
-		of_second += time_of(&line, SAMPLE_CPU, second);
+		of_second += time_of(&line, SAMPLE_GC, second);
 		time_line_taken(&line);
 	}
 	assert_int_equal(of_first, 5200 * MS);
@@ -345,6 +345,50 @@ static void test_preempted_for_long(void **state)
 		assert_false(line.pieces[0].estimated);
 		time_line_taken(&line);
 	}
+	end(&line);
+}
+
+/* A stack that was copied at the end of a run, or after a loss, has no claim, but the thread runs on with it. */
+static void test_stacks_without_claims(void **state)
+{
+	struct time_line line;
+	uint32_t clock, early, after_loss;
+
+	(void)state;
+	begin(&line, SAMPLE_CPU);
+	clock = time_slots_take(&slots);
+	early = time_slots_take(&slots);
+	after_loss = time_slots_take(&slots);
+	time_line_clock(&line, 101 * MS, clock, SAMPLE_CPU);
+	pause_at(&line, 102 * MS, 110 * MS);
+	time_line_clock(&line, 112 * MS, early, SAMPLE_CPU);
+	pause_at(&line, 112 * MS, 120 * MS);
+	pause_at(&line, 124 * MS, 130 * MS);
+	time_line_lose(&line, 140 * MS);
+	time_line_clock(&line, 140 * MS, after_loss, SAMPLE_GC);
+	resolve(&line, 145 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_CPU, clock), 6 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_CPU, early), 2 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_GC, after_loss), 5 * MS);
+	assert_false(line.pieces[line.nr_pieces - 1].estimated);
+	end(&line);
+}
+
+/* The time from the last interrupt to the end of a thread is estimated. */
+static void test_end_of_a_thread(void **state)
+{
+	struct time_line line;
+	uint32_t clock;
+
+	(void)state;
+	begin(&line, SAMPLE_CPU);
+	clock = time_slots_take(&slots);
+	time_line_clock(&line, 105 * MS, clock, SAMPLE_CPU);
+	time_line_end(&line, 109 * MS);
+	resolve(&line, 109 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_CPU, clock), 9 * MS);
+	assert_false(line.pieces[0].estimated);
+	assert_true(line.pieces[1].estimated);
 	end(&line);
 }
 
@@ -479,6 +523,8 @@ int main(void)
 	    cmocka_unit_test(test_piece_of_several_claims),
 	    cmocka_unit_test(test_running_on),
 	    cmocka_unit_test(test_preempted_for_long),
+	    cmocka_unit_test(test_stacks_without_claims),
+	    cmocka_unit_test(test_end_of_a_thread),
 	    cmocka_unit_test(test_long_and_short_runs),
 	    cmocka_unit_test(test_new_thread),
 	    cmocka_unit_test(test_lost_records),
