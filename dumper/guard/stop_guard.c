@@ -170,8 +170,8 @@ static void kill_tracer(struct hold *hold, pid_t tracer, enum obstacle obstacle)
 	if (!tell(hold, tracer, SIGKILL))
 		return;
 	snprintf(message, sizeof(message),
-		 "rbdump: process %d of rbdump (%s) kept a thread of process %d stopped. The guard killed process %d, "
-		 "so process %d goes on\n",
+		 "rbdump: process %d of rbdump (%s) kept a thread of process %d stopped. The guard killed rbdump's "
+		 "process %d, so process %d continues\n",
 		 tracer, why[obstacle], target, tracer, target);
 	written = write(STDERR_FILENO, message, strlen(message));
 	(void)written;

@@ -5,9 +5,9 @@
  * Not every piece of a time line has its own stack. While the thread is on a CPU, its stack is copied at clock
  * interrupts. Each of these stacks stands for the CPU time since the previous interrupt, or since the thread was given
  * its CPU. The latter is less than the time between two interrupts. But on average, each stack must stand for the time
- * between two interrupts: a thread that often runs for a moment meets few interrupts there. So the first stack after the
- * thread was given its CPU has a *claim* to the rest of this time. The CPU time between the last interrupt and the end
- * of the run uses up claims, of the nearest stacks with claims first. The piece gets one of these stacks, chosen at
+ * between two interrupts: a thread that often runs for a moment meets few interrupts there. So the first stack after
+ * the thread was given its CPU has a *claim* to the rest of this time. The CPU time between the last interrupt and the
+ * end of the run uses up claims, of the nearest stacks with claims first. The piece gets one of these stacks, chosen at
  * random by how much of its claim was used. The stacks since the last time_line_resolve() are considered, and of those
  * before, the last TIME_CLOCKS stacks that have a claim, and the last TIME_NEAR. If all claims are used up, the piece
  * gets one of the nearest stacks, chosen at random by the size of their first claims. If there was no interrupt in the
@@ -122,9 +122,10 @@ struct time_line {
 	uint64_t at_ns; /* the end of the time line so far */
 	bool on_cpu;
 	/*
-	 * The next four members are set only if the thread is on a CPU. `met`: a clock interrupt has met the thread since
-	 * it was given its CPU. `run_ns`: when it met the thread last; or if it has not, from when on CPU time has used
-	 * up no claims. `run_slot`, `run_state`: of the last interrupt, if `met` is set.
+	 * The next four members are set only if the thread is on a CPU. `met`: a clock interrupt has met the thread
+	 * since it was given its CPU. `run_ns`: when the last interrupt met the thread; if none has, the end of the CPU
+	 * time that already has a stack. `run_slot`, `run_state`: the stack and the state at the last interrupt; valid
+	 * only if `met` is set.
 	 */
 	bool met;
 	uint64_t run_ns;

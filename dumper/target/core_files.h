@@ -14,7 +14,7 @@ char *core_build_id_of(int fd);
 
 /*
  * Whether an open file is the file that was mapped. If the core has the build-id of the mapped file, the open file must
- * have the same build-id. If the core lacks the build-id of the mapped file, the open file must not have a build-id. In
+ * have the same build-id. If the core has no build-id for the mapped file, an open file with a build-id is refused. In
  * that case, the first page of the open file must also be equal to the first page of the mapped file in the core. The
  * first page contains the ELF headers.
  */
