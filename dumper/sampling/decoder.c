@@ -28,6 +28,7 @@ struct decoder {
 	struct ruby ruby;
 	struct trace *trace;
 	struct resolver *resolver;
+	struct stack shown; /* the frames of the last walked stack that are shown; they belong to that stack */
 };
 
 static void clear(struct decoder *decoder)
@@ -96,26 +97,22 @@ bool decoder_look_again(struct decoder *decoder)
  */
 static bool walk(struct decoder *decoder, const struct sample *sample, struct stack *ret)
 {
+	bool enough = true;
+
 	stack_copy_lay(sample->copy, decoder->memory);
 	if (sample->walked) {
 		*ret = *sample->walked;
-		return true;
+	} else {
+		/* A stack that was checked when it was taken is not checked again. A sample of an unchecked source never is. */
+		decoder->ruby.unchecked = sample->checked || sample->source->unchecked;
+		enough = stack_walk(&decoder->ruby, sample->ec, sample->thread, FRAMES_MAX, ret);
 	}
-	/* A stack that was checked when it was taken is not checked again. A sample of an unchecked source never is. */
-	decoder->ruby.unchecked = sample->checked || sample->source->unchecked;
-	return stack_walk(&decoder->ruby, sample->ec, sample->thread, FRAMES_MAX, ret);
-}
-
-/* The frames of a walked stack that are shown. */
-static struct stack shown_of(const struct sample *sample, const struct stack *walked)
-{
-	struct stack ret = *walked;
-
-	if (sample->lacks_innermost && ret.nr_frames > 0) {
-		ret.frames++;
-		ret.nr_frames--;
+	decoder->shown = *ret;
+	if (sample->lacks_innermost && ret->nr_frames > 0) {
+		decoder->shown.frames++;
+		decoder->shown.nr_frames--;
 	}
-	return ret;
+	return enough;
 }
 
 static void clear_walked(const struct sample *sample, struct stack *stack)
@@ -128,13 +125,10 @@ static void clear_walked(const struct sample *sample, struct stack *stack)
 static bool verify(struct decoder *decoder, const struct sample *sample, const struct collections *then,
 		   struct stack *stack)
 {
-	struct stack shown;
-
 	clear_walked(sample, stack);
 	if (!decoder_look_again(decoder) || !walk(decoder, sample, stack))
 		return false;
-	shown = shown_of(sample, stack);
-	resolver_verify(decoder->resolver, &shown, then, sample->began_ns);
+	resolver_verify(decoder->resolver, &decoder->shown, then, sample->began_ns);
 	return true;
 }
 
@@ -155,17 +149,15 @@ static struct trace_thread decode_once(struct decoder *decoder, const struct sam
 	const struct collections then = stack_copy_collections(sample->copy, &decoder->ruby);
 	struct trace_thread thread = {.tid = sample->tid};
 	enum reason reason = REASON_NONE;
-	struct stack stack = {0}, shown;
+	struct stack stack = {0};
 	bool knows, enough = walk(decoder, sample, &stack);
 
-	shown = shown_of(sample, &stack);
 	/* The walk has just read the objects that the copy does not have. */
 	knows = enough && stack_objects_are_all(sample->copy) &&
-		resolver_knows(decoder->resolver, &shown, &then, sample->began_ns);
+		resolver_knows(decoder->resolver, &decoder->shown, &then, sample->began_ns);
 	if (enough && !knows)
 		enough = verify(decoder, sample, &then, &stack);
-	shown = shown_of(sample, &stack);
-	if (!enough || !resolver_stack(decoder->resolver, &shown, &thread))
+	if (!enough || !resolver_stack(decoder->resolver, &decoder->shown, &thread))
 		thread.reason = REASON_OUT_OF_TIME;
 	memory_overlay(decoder->memory, NULL, 0, 0, 0);
 	if (!knows) {

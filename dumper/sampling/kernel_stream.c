@@ -113,15 +113,17 @@ static void begin_observation(struct kernel_stream *stream, const struct kernel_
 static const struct observation *keep(struct kernel_stream *stream, const struct kernel_follow *follow,
 				      uint64_t time_ns, uint32_t slot)
 {
+	const uint64_t now_ns = monotonic_ns();
+
 	begin_observation(stream, follow, time_ns);
 	stream->seen.native = stream->native ? &stream->native_stack : NULL;
 	stream->seen.keeps = true;
 	stream->seen.kept = slot;
 	stream->seen.stack = stream->sample.cache.entry;
 	stream->seen.sample = stream->sample.cache.result == CACHE_HIT ? NULL : &stream->sample;
-	kernel_pace_collections(&stream->pace, stream->sample.cache.collections, monotonic_ns());
+	kernel_pace_collections(&stream->pace, stream->sample.cache.collections, now_ns);
 	if (stream->seen.sample && stream->sample.reason == REASON_NONE)
-		kernel_pace_new_stack(&stream->pace, monotonic_ns());
+		kernel_pace_new_stack(&stream->pace, now_ns);
 	return &stream->seen;
 }
 

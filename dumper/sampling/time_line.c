@@ -320,11 +320,13 @@ struct near_clocks {
 
 #define NO_CLOCK SIZE_MAX
 
+enum side { BEFORE, AFTER };
+
 static struct near_clocks begin_clocks(struct time_line *line)
 {
 	for (size_t i = 0; i < line->clocks.count; i++) {
-		line->clocks.of[i].before = i > 0 ? i - 1 : NO_CLOCK;
-		line->clocks.of[i].after = i + 1 < line->clocks.count ? i + 1 : NO_CLOCK;
+		line->clocks.of[i].beside[BEFORE] = i > 0 ? i - 1 : NO_CLOCK;
+		line->clocks.of[i].beside[AFTER] = i + 1 < line->clocks.count ? i + 1 : NO_CLOCK;
 	}
 	return (struct near_clocks){.clocks = &line->clocks};
 }
@@ -335,32 +337,17 @@ static void go_on(struct near_clocks *near, const struct time_piece *piece)
 		near->next++;
 }
 
-/* The last stack with a claim, of this one and those before it. The way is shortened for the next search. */
-static size_t claim_before(struct near_clocks *near, size_t at)
+/* The first stack with a claim, of this one and those on one side of it. The way is shortened for the next search. */
+static size_t claim_from(struct near_clocks *near, size_t at, enum side side)
 {
 	struct time_choice *of = near->clocks->of;
 
 	while (at != NO_CLOCK && of[at].claim_ns == 0) {
-		const size_t before = of[at].before;
+		const size_t beside = of[at].beside[side];
 
-		if (before != NO_CLOCK && of[before].claim_ns == 0)
-			of[at].before = of[before].before;
-		at = of[at].before;
-	}
-	return at;
-}
-
-/* The first stack with a claim, of this one and those after it. */
-static size_t claim_after(struct near_clocks *near, size_t at)
-{
-	struct time_choice *of = near->clocks->of;
-
-	while (at != NO_CLOCK && of[at].claim_ns == 0) {
-		const size_t after = of[at].after;
-
-		if (after != NO_CLOCK && of[after].claim_ns == 0)
-			of[at].after = of[after].after;
-		at = of[at].after;
+		if (beside != NO_CLOCK && of[beside].claim_ns == 0)
+			of[at].beside[side] = of[beside].beside[side];
+		at = of[at].beside[side];
 	}
 	return at;
 }
@@ -369,8 +356,8 @@ static size_t claim_after(struct near_clocks *near, size_t at)
 static struct time_choice *nearest_claim(struct near_clocks *near, const struct time_piece *piece)
 {
 	struct time_choice *of = near->clocks->of;
-	const size_t before = claim_before(near, near->next > 0 ? near->next - 1 : NO_CLOCK);
-	const size_t after = claim_after(near, near->next < near->clocks->count ? near->next : NO_CLOCK);
+	const size_t before = claim_from(near, near->next > 0 ? near->next - 1 : NO_CLOCK, BEFORE);
+	const size_t after = claim_from(near, near->next < near->clocks->count ? near->next : NO_CLOCK, AFTER);
 
 	if (before == NO_CLOCK || after == NO_CLOCK)
 		return before != NO_CLOCK ? &of[before] : after != NO_CLOCK ? &of[after] : NULL;

@@ -99,12 +99,12 @@ struct time_choice {
 	uint32_t slot;
 	enum sample_state state; /* for a stack from a clock interrupt: SAMPLE_CPU or SAMPLE_GC */
 	/*
-	 * The next four members are set only for a stack from a clock interrupt. `first_claim_ns`: its claim to more
-	 * CPU time; `claim_ns`: the rest of the claim. `before`, `after`: where to go on to search for a claim if this
-	 * one is used up (indexes).
+	 * The next three members are set only for a stack from a clock interrupt. `first_claim_ns`: its claim to more CPU
+	 * time; `claim_ns`: the rest of the claim. `beside`: where a search for a claim goes on if this one is used up:
+	 * the indexes of a stack before and a stack after this one.
 	 */
 	uint64_t first_claim_ns, claim_ns;
-	size_t before, after;
+	size_t beside[2];
 	/* The next two members are set only for the stack of a wait. */
 	uint64_t length_ns; /* how long the wait lasted */
 	int syscall;

@@ -51,6 +51,13 @@ static uint64_t time_of(const struct time_line *line, enum sample_state state, u
 	return time;
 }
 
+/* Leaves the CPU, and is given it again. */
+static void pause_at(struct time_line *line, uint64_t out_ns, uint64_t in_ns)
+{
+	time_line_out(line, out_ns, SAMPLE_SLEEPING, -1, TIME_NONE);
+	time_line_in(line, in_ns, 0, (struct time_waker){0});
+}
+
 /* Runs, is preempted, runs, waits, is woken, runs. */
 static void test_states(void **state)
 {
@@ -171,10 +178,8 @@ static void test_pieces_without_a_sample(void **state)
 	first = time_slots_take(&slots);
 	second = time_slots_take(&slots);
 	time_line_clock(&line, 101 * MS, first, SAMPLE_GC);
-	time_line_out(&line, 102 * MS, SAMPLE_SLEEPING, -1, TIME_NONE);
-	time_line_in(&line, 110 * MS, 0, (struct time_waker){0});
-	time_line_out(&line, 111 * MS, SAMPLE_SLEEPING, -1, TIME_NONE);
-	time_line_in(&line, 150 * MS, 0, (struct time_waker){0});
+	pause_at(&line, 102 * MS, 110 * MS);
+	pause_at(&line, 111 * MS, 150 * MS);
 	time_line_clock(&line, 152 * MS, second, SAMPLE_CPU);
 	resolve(&line, 153 * MS);
 	assert_in_range(time_of(&line, SAMPLE_GC, first), 1 * MS, 4 * MS);
@@ -185,8 +190,7 @@ static void test_pieces_without_a_sample(void **state)
 	time_line_resolve(&line);
 	assert_true(line.pieces[0].slot == first || line.pieces[0].slot == second);
 	time_line_taken(&line);
-	time_line_out(&line, 170 * MS, SAMPLE_SLEEPING, -1, TIME_NONE);
-	time_line_in(&line, 170 * MS + TIME_CLOCKS_NS, 0, (struct time_waker){0});
+	pause_at(&line, 170 * MS, 170 * MS + TIME_CLOCKS_NS);
 	time_line_until(&line, 180 * MS + TIME_CLOCKS_NS);
 	time_line_resolve(&line);
 	assert_int_equal(line.nr_pieces, 3);
@@ -209,8 +213,8 @@ static void test_short_runs(void **state)
 	first = time_slots_take(&slots);
 	second = time_slots_take(&slots);
 	time_line_clock(&line, time_ns += MS, first, SAMPLE_CPU);
-	time_line_out(&line, time_ns, SAMPLE_SLEEPING, -1, TIME_NONE);
-	time_line_in(&line, time_ns += MS, 0, (struct time_waker){0});
+	pause_at(&line, time_ns, time_ns + MS);
+	time_ns += MS;
 	time_line_clock(&line, time_ns += MS, second, SAMPLE_CPU);
 	for (int i = 0; i < 1000; i++) {
 		time_line_resolve(&line);
@@ -223,13 +227,6 @@ static void test_short_runs(void **state)
 	assert_int_equal(of_first + of_second, 1001 * MS);
 	assert_in_range(of_first, 420 * MS, 580 * MS);
 	end(&line);
-}
-
-/* Leaves the CPU, and is given it again. */
-static void pause_at(struct time_line *line, uint64_t out_ns, uint64_t in_ns)
-{
-	time_line_out(line, out_ns, SAMPLE_SLEEPING, -1, TIME_NONE);
-	time_line_in(line, in_ns, 0, (struct time_waker){0});
 }
 
 /* A piece without an interrupt gets the nearest stack that has a claim left, be it before or after the piece. */
@@ -418,11 +415,11 @@ static void test_long_and_short_runs(void **state)
 	is_short = time_slots_take(&slots);
 	for (int i = 0; i < 2000; i++) {
 		time_ns = run_for(&line, time_ns, 33 * MS + 370001, &cpu_ns, is_long);
-		time_line_out(&line, time_ns, SAMPLE_SLEEPING, -1, TIME_NONE);
-		time_line_in(&line, time_ns += 5 * MS, 0, (struct time_waker){0});
+		pause_at(&line, time_ns, time_ns + 5 * MS);
+		time_ns += 5 * MS;
 		time_ns = run_for(&line, time_ns, 3 * MS + 110003, &cpu_ns, is_short);
-		time_line_out(&line, time_ns, SAMPLE_SLEEPING, -1, TIME_NONE);
-		time_line_in(&line, time_ns += 5 * MS, 0, (struct time_waker){0});
+		pause_at(&line, time_ns, time_ns + 5 * MS);
+		time_ns += 5 * MS;
 		if (i % 5 != 4)
 			continue;
 		time_line_until(&line, time_ns);
