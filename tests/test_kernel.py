@@ -211,7 +211,8 @@ def test_page_that_is_swapped_out(ruby, rbdump, file, tmp_path):
                 status, _, errors = recording.end(signal.SIGINT)
             assert status == 0, errors
             assert is_untouched(target.pid)
-    assert swapped > still > swapped // 2, (swapped, still)
+    # The program has read some pages in again, before or after it was looked at first.
+    assert swapped >= still > swapped // 2 > 0, (swapped, still)
     profile = report(rbdump, file, "--idle")
     check_well_formed(profile)
     check_counts(profile, errors)

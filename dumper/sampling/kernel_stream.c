@@ -60,7 +60,8 @@ struct kernel_stream {
 	struct kernel_pace pace;
 	/* How many records were taken since the last flush; and how many of them have the stack of each kind. */
 	size_t records, clock_stacks, wait_stacks;
-	bool follows; /* the program in the kernel samples the process */
+	bool follows;	  /* the program in the kernel samples the process */
+	uint64_t left_ns; /* when that has ended */
 	bool stopped;
 	struct observation seen;
 };
@@ -78,8 +79,10 @@ static bool is_over(const struct kernel_stream *stream)
 /* Ends the sampling of the process. */
 static void leave(struct kernel_stream *stream)
 {
-	if (stream->follows)
-		kernel_maps_leave(&stream->options.maps, stream->session->target->pid);
+	if (!stream->follows)
+		return;
+	stream->left_ns = monotonic_ns();
+	kernel_maps_leave(&stream->options.maps, stream->session->target->pid);
 	stream->follows = false;
 }
 
@@ -414,6 +417,21 @@ static void begin_flush(struct kernel_stream *stream, uint64_t now_ns)
 	stream->at = 0;
 }
 
+/*
+ * Up to when the next flush lays the time lines. Whoever writes a record now writes the time before that, so there may be one
+ * of a moment ago. After the end of the sampling there are no interrupts that say what the thread does.
+ */
+static uint64_t flush_until(const struct kernel_stream *stream, uint64_t now_ns)
+{
+	const uint64_t until_ns = now_ns - MARGIN_NS;
+
+	if (stream->behind_ns != 0)
+		return stream->flushed_ns + FLUSH_NS;
+	if (stream->follows || stream->left_ns > until_ns)
+		return until_ns;
+	return stream->left_ns > stream->flushed_ns ? stream->left_ns : stream->flushed_ns;
+}
+
 /* A time to wait, in ms, but not longer than until the next search for a thread; 0: none is searched for. */
 static int at_most_until(int wait_ms, uint64_t now_ns, uint64_t wanted_ns)
 {
@@ -485,12 +503,10 @@ static const struct observation *next(struct stream *this, bool *timed_out)
 		seen = take_records(stream, stream->flushed_ns + FLUSH_NS);
 		if (seen)
 			return seen;
-		/* Whoever writes a record now writes the time before that, so there may be one of a moment ago. */
 		if (stream->behind_ns == 0 && !is_idle(stream))
 			kernel_threads_keep(&stream->threads, now_ns);
 		if (stream->behind_ns != 0 || is_over(stream) || now_ns - stream->flushed_ns > FLUSH_NS + MARGIN_NS) {
-			begin_flush(stream,
-				    stream->behind_ns != 0 ? stream->flushed_ns + FLUSH_NS : now_ns - MARGIN_NS);
+			begin_flush(stream, flush_until(stream, now_ns));
 			continue;
 		}
 		if (waits++ == (stream->pace.idle ? 1 : 5)) {

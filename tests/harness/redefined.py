@@ -40,8 +40,8 @@ class Judge:
 
     def judge(self, profile, generations, apart=0):
         """
-        Adds a recording. generations: what the target told at its end, [(number, ended)], in ns of CLOCK_REALTIME. apart: how far
-        a sample may be from the time that it stands for, in ns.
+        Adds a recording. generations: what the target told at its end, [(number, ended)], in ns of CLOCK_REALTIME. apart: how long
+        a stack may stand for the time after it was copied, in ns. An estimated stack is of another moment, and says so.
         """
         self.ended = dict(generations)
         self.apart = apart
@@ -61,7 +61,7 @@ class Judge:
             if number is None:
                 continue
             self.of_generations += one.count
-            why = why or self._of_time(profile, one, number)
+            why = why or (None if one.estimated else self._of_time(profile, one, number))
             if why:
                 self.wrong[why] += one.count
 
@@ -104,6 +104,6 @@ class Judge:
             return None
         if last > self.ended[number] + self.apart:
             return "seen after its time"
-        if number - 1 in self.ended and last < self.ended[number - 1] - LATER_NS - self.apart:
+        if number - 1 in self.ended and last < self.ended[number - 1] - LATER_NS:
             return "seen before its time"
         return None
