@@ -8,12 +8,15 @@ CHURNS = {
     "churn": "churn", "variants": "", "cost-100": "churn at 100 Hz", "cost-1000": "churn at 1,000 Hz",
     "long": "churn, long run", "kernel": "churn, long run",
 }  # fmt: skip
-ANSWER = "**Pause the thread, or read its stack from the CPU that it runs on. Do not read a running thread from another CPU.**"
-ANSWER_WITH_KERNEL = (
-    "**Let the kernel copy the stack at an interrupt. If that is not allowed, pause the thread, or read its stack from the CPU"
-    " that it runs on. Do not read a running thread from another CPU.**"
+ANSWER = (
+    "**Pause the thread, or read its stack from the thread's own CPU. Do not read the stack of a thread that is running on"
+    " another CPU.**"
 )
-FIGURES = "Impossible stacks, with 95 % intervals, and the cost:"
+ANSWER_WITH_KERNEL = (
+    "**Let the kernel copy the stack at an interrupt. If the kernel does not allow this, pause the thread, or read its stack"
+    " from the thread's own CPU. Do not read the stack of a thread that is running on another CPU.**"
+)
+FIGURES = "These figures are the shares of impossible stacks, with 95 % intervals, and the cost of the modes:"
 
 
 def is_jit(ruby):
@@ -51,7 +54,7 @@ def naive_pauses():
     parts = [f"{near(share['value'])} % on {called(ruby)} ({bounds(share)})" for ruby, share in found.items() if share["count"]]
     right = [share for share in found.values() if not share["count"]]
     none = f"0 of {min(share['of'] for share in right):,}" if right else ""
-    return ", ".join(parts) + (f"; else {none}" if parts and right else none)
+    return ", ".join(parts) + (f", {none} on other Rubies" if parts and right else none)
 
 
 def million(mode):
@@ -98,11 +101,12 @@ def answer():
     wrong = {mode: exceptions(mode) for mode in checked}
     costs = [f"`{mode}` {span(lost(1000, mode))}" for mode in checked]
     points = [
-        f"`unpaused-naive` (unpaused, from another CPU): {read} % {both}.",
-        f"`paused-naive` (paused, copied once): {naive_pauses()}.",
-        f"Checked, without JIT: {', '.join(million(mode) for mode in checked)}"
+        f"`unpaused-naive` (unpaused, from another CPU): {read} % of its stacks are impossible {both}.",
+        f"`paused-naive` (one copy): {naive_pauses()}.",
+        f"With checks, no JIT: {', '.join(million(mode) for mode in checked)}"
         f" (at most {1e6 * highest(checked):.3g} in 1,000,000).",
-        f"Exceptions: {'; '.join(f'`{mode}` {where}' for mode, where in wrong.items() if where) or 'none'}.",
+        "On some variants of the target, checked modes accepted impossible stacks:"
+        f" {'; '.join(f'`{mode}` {where}' for mode, where in wrong.items() if where) or 'none'}.",
         f"Progress that the target loses at 1,000 Hz: {', '.join(costs)}.",
     ]
     return "\n".join([f"{ANSWER_WITH_KERNEL if in_kernel() else ANSWER} {FIGURES}", *[wrapped(point, "- ") for point in points]])

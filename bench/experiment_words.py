@@ -94,7 +94,7 @@ def cost():
         }
         for rate in (100, 1000)
     }
-    kernel = [f" `kernel` cost {span(lost[1000]['kernel'])}, and {span(lost[100]['kernel'])} at 100 Hz."] if "kernel" in lost[100] else [""]
+    kernel = [f" `kernel` cost {span(lost[1000]['kernel'])} at 1,000 Hz, and {span(lost[100]['kernel'])} at 100 Hz."] if "kernel" in lost[100] else [""]
     return (
         f"At 1,000 Hz, `unpaused` cost the target {span(lost[1000]['unpaused'])} of its progress, and `paused`"
         f" {span(lost[1000]['paused'])}. Each range is from the lowest to the highest figure of all Rubies. At 100 Hz,"
@@ -129,14 +129,15 @@ def bias():
     churn, rubocop = biases("churn"), biases("rubocop")
     double, naive = churn["unpaused-double"].values(), rubocop["unpaused-naive"].values()
     return (
-        "Under churn, `unpaused-double` is strongly biased. On average, its accepted stacks have"
-        f" {min(less for less, _ in double):.1f} to {max(less for less, _ in double):.1f} frames fewer than the stacks that"
-        " `paused` accepts. Between the two modes' shares of the innermost methods, the distance exceeds what is due to"
-        f" chance by {min(far for _, far in double):.2f} to {max(far for _, far in double):.2f}."
+        "Under churn, `unpaused-double` is strongly biased. The mean depth of the accepted stacks in `paused`, minus the mean"
+        " depth in `unpaused-double`, is"
+        f" {min(less for less, _ in double):.1f} to {max(less for less, _ in double):.1f} frames. The distance between the shares"
+        f" of the innermost methods in the two modes is {min(far for _, far in double):.2f} to"
+        f" {max(far for _, far in double):.2f} larger than by chance."
         " In rubocop, `unpaused-naive` is biased, because it must reject many stacks."
         f" On average, its accepted stacks have {min(less for less, _ in naive):.1f} to {max(less for less, _ in naive):.1f} frames"
-        f" fewer than the stacks of `paused`, and the distance exceeds what is due to chance by {min(far for _, far in naive):.3f}"
-        f" to {max(far for _, far in naive):.3f}. For `unpaused`, this excess is at most"
+        f" fewer than the stacks of `paused`, and the distance is {min(far for _, far in naive):.3f}"
+        f" to {max(far for _, far in naive):.3f} larger than by chance. For `unpaused`, this excess over chance is at most"
         f" {most(churn['unpaused'])} under churn and {most(rubocop['unpaused'])} in rubocop. For `paused-naive`, which stops"
         f" the target as `paused` does, the excess is at most {most(churn['paused-naive'])} under churn and"
         f" {most(rubocop['paused-naive'])} in rubocop."
@@ -155,10 +156,10 @@ def windows():
                     total += place["count"]
                     inside += place["count"] if place["window"] else 0
     return (
-        f"On 2.7, over all targets, {inside} of {total} wrong stacks of `paused-naive` are from threads that were stopped in"
-        f" a torn window that the layout contains: {near(inside / total)} % (95 % interval: at least"
-        f" {near(at_least(inside, total))} %). Here, a stack is wrong if it is impossible, or if a check of its frames rejected"
-        " it."
+        f"On Ruby 2.7, {total} stacks of `paused-naive` were wrong, counted over all targets. In {inside} of {total} cases, the"
+        f" thread was stopped in a torn window that the layout contains: {near(inside / total)} % (95 % interval: at least"
+        f" {near(at_least(inside, total))} %). Here, a stack is wrong if the stack is impossible, or if a check rejected one of its"
+        " frames."
     )
 
 
@@ -174,10 +175,11 @@ def evidence():
     right = at_least(legal - false, legal) if false else 0.025 ** (1 / legal)
     return (
         f"{left} impossible stacks of stopped threads pass all hard checks. The check of the call site found {found} of these"
-        f" {left}. So its recall is {near(found / left)} % (95 % interval: at least {near(at_least(found, left))} %). Of the"
-        f" {legal:,} legal stacks of threads that were stopped outside of a window, the call site contradicted {false}. So this"
-        f" check accepts {near(1 - false / legal)} % of these stacks (95 % interval: at least {near(right)} %). If older frames of a"
-        f" stack are from another moment, the call site rarely shows this error (in {seen} of {mixed_left:,} stacks)."
+        f" {left}. So its recall is {near(found / left)} % (95 % interval: at least {near(at_least(found, left))} %). For"
+        f" {legal:,} legal stacks, the thread was stopped outside of a torn window. The check of the call site rejected {false} of"
+        f" these stacks. So this check accepts {near(1 - false / legal)} % of these stacks (95 % interval: at least"
+        f" {near(right)} %). If older frames of a stack are from another moment, the check of the call site rarely finds this"
+        f" error (in {seen} of {mixed_left:,} stacks)."
     )
 
 
@@ -190,10 +192,11 @@ def moved():
             shares = [modes[mode]["rejected"].get("compacted", 0) / modes[mode]["samples"] for mode in ("paused", "unpaused")]
             parts.append(f"{near(shares[0])} % and {near(shares[1])} % on {name.removesuffix('-gc')}")
     return (
-        "`compacted` counts stacks that no other check rejected, but whose names rbdump could not read, because Ruby had already"
-        " moved objects. After rbdump has seen a compaction, it takes a sample only when the names of the previous sample are"
-        " known. The number of lost stacks depends on how fast rbdump reads names, and on how far the target gets meanwhile. It"
-        " does not depend on how a mode reads stacks. In `paused` and `unpaused`, these shares of the stacks were lost:"
+        "`compacted` is the number of stacks that no other check rejected, but for which rbdump could not read the names, because"
+        " Ruby had already moved objects. After rbdump has seen a compaction, it takes a sample only when the names of the"
+        " previous sample are known. The number of lost stacks depends on how fast rbdump reads names, and on how far the target"
+        " gets meanwhile. The number does not depend on how a mode reads stacks. The following shares of the stacks were lost"
+        " (first `paused`, then `unpaused`):"
         f" {', '.join(parts)}. The lost stacks are not torn. But the remaining stacks are not a fair sample of this variant."
     )
 
@@ -216,8 +219,8 @@ def in_budget():
                 clauses.append(f"{where}, {least} (measured with {', '.join(shares)})")
     return (
         "The last try must begin within the budget of 200 µs, but the try may end later. For most samples of `unpaused`, the"
-        " copy and the check of the innermost frames ended within 200 µs after the first try began. The share of these samples was:"
-        f" {'; '.join(clauses)}. In the reports, the share is called `accepted_in_budget`."
+        " copy and the check of the innermost frames ended within 200 µs after the first try began. These samples had the"
+        f" following share of all samples: {'; '.join(clauses)}. In the reports, this share is called `accepted_in_budget`."
     )
 
 
@@ -239,6 +242,7 @@ def when():
             part = next(part for part in ("churn", "variants", "cost", "rubocop", "long", "kernel") if name.startswith(part))
             parts[part].append(name.split("-", 1)[1])
         words = [f"{part} ({', '.join(rest)})" if part == "rubocop" else part for part, rest in sorted(parts.items())]
-        at = datetime.datetime.fromtimestamp(time, datetime.UTC).strftime("%-d %B %Y, %H:%M UTC") if time else "not committed yet"
-        lines.append(f"- {at}, by {build}: {'; '.join(words)}")
+        at = datetime.datetime.fromtimestamp(time, datetime.UTC).strftime("committed on %-d %B %Y, %H:%M UTC")
+        at = at if time else "not committed yet"
+        lines.append(f"- {at}, measured with {build}: {'; '.join(words)}")
     return "\n".join(lines)

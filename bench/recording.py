@@ -69,8 +69,8 @@ def per_hour(points):
 
 def table(ruby, results):
     lines = [
-        f"`bench/recording.py` measured these figures on Ruby {ruby.version}, with 50 threads at {RATE} Hz, on 2 cores. The memory is",
-        "that of all processes of rbdump together.",
+        f"`bench/recording.py` measured these figures on Ruby {ruby.version}, with 50 threads at {RATE} Hz, on 2 cores. The memory",
+        "figures include all processes of rbdump.",
         "",
         "| after | usual: memory | file | worst: memory | file |",
         "|---|---|---|---|---|",

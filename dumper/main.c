@@ -24,7 +24,8 @@ static int unknown(const char *word)
 	if (nearest)
 		fprintf(stderr, " (did you mean %s?)", nearest);
 	else if (access(word, F_OK) == 0)
-		fputs(" (it is a file: rbdump --core FILE reads a core, rbdump report FILE reads a recording)", stderr);
+		fputs(" (this is a file: rbdump --core FILE reads a core, rbdump report FILE reads a recording)",
+		      stderr);
 	fputs("; see rbdump --help\n", stderr);
 	return EXIT_USAGE;
 }

@@ -57,7 +57,7 @@ def name(word):
 
 def expect(what, given, computed):
     if given != computed:
-        raise Difference(f"gdb says {what} {computed}")
+        raise Difference(f"gdb says that the {what} is {computed}")
 
 
 def struct(word):
@@ -80,7 +80,7 @@ def check_member(path, offset, size, *bits):
     if bits:
         keyword, shift, width = bits
         if keyword != "bits":
-            raise Difference(f"this should be `bits`, not {keyword}")
+            raise Difference(f"the word before the shift should be `bits`, not {keyword}")
     given = (number(offset), number(size), number(str(shift)), number(str(width)))
     if given != tuple(found):
         in_bits = f", shift {found.shift}, width {found.width}" if found.width else ""
@@ -118,7 +118,7 @@ def check_symbol(symbol, at):
 
 
 def functions_at(pc):
-    """The functions that contain PC: first the most deeply inlined function, last the function that is not inlined."""
+    """The functions that contain PC, from the most deeply inlined function to the function that is not inlined."""
     block = gdb.block_for_pc(pc)
     found = []
     while block is not None and not block.is_static and not block.is_global:
@@ -131,13 +131,13 @@ def functions_at(pc):
 def check_window(function, low, high, outermost):
     low, high = address(low), address(high)
     if not low < high <= low + MAX_WINDOW:
-        raise Difference("this is not a range of code")
+        raise Difference("the two addresses are not a range of code")
     for pc in range(low, high):
         chain = functions_at(pc)
         if name(function) not in chain:
-            raise Difference(f"gdb says {pc:#x} is not in {function}")
+            raise Difference(f"gdb says that {pc:#x} is not in {function}")
         if chain[-1] != outermost:
-            raise Difference(f"gdb says {pc:#x} is in {chain[-1]}")
+            raise Difference(f"gdb says that {pc:#x} is in {chain[-1]}")
 
 
 CHECKS = {
@@ -194,7 +194,7 @@ def check_windows_whole(lines):
             pcs.update(pc for pc in (low - 1, high) if function in functions_at(pc))
         for pc in sorted(pcs):
             if not any(low <= pc < high for low, high in ranges):
-                yield f"gdb says {pc:#x} is in {function}, too, but no window contains this address"
+                yield f"gdb says that {pc:#x} is in {function}, too, but no window contains this address"
 
 
 def string(symbol):

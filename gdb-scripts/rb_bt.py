@@ -212,7 +212,7 @@ Afterwards, $rb_cfp is the control frame of frame N: p *$rb_cfp"""
         stack = _selected(walk.stacks(), which.strip() or "here")[0]
         walk.fill(stack)
         if int(number) >= len(stack.frames):
-            raise gdb.GdbError(f"That stack has only {len(stack.frames)} frames." if not stack.reason else stack.reason)
+            raise gdb.GdbError(f"The stack has only {len(stack.frames)} frames." if not stack.reason else stack.reason)
         frame = stack.frames[int(number)]
         gdb.write(f"#{number} {_line(frame)}\n")
         gdb.set_convenience_variable("rb_cfp", gdb.Value(frame.cfp).cast(walk.types.struct(CFP).pointer()))

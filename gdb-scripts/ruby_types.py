@@ -23,7 +23,7 @@ _RECORDS = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION)
 
 
 def find_struct(name: str) -> Optional[gdb.Type]:
-    """The struct or union with the tag NAME; if there is none, the struct or union with the typedef NAME."""
+    """The struct or union with the tag NAME. If no type has this tag, the struct or union with the typedef NAME."""
     for kind in ("struct ", "union ", ""):
         try:
             found = gdb.lookup_type(kind + name).strip_typedefs()
@@ -40,7 +40,7 @@ def find_struct(name: str) -> Optional[gdb.Type]:
 
 
 def _find_field(record: gdb.Type, name: str):
-    """The field NAME of RECORD, or of an anonymous member of RECORD; and the field's offset in RECORD, in bits."""
+    """A pair: the field NAME of RECORD or of an anonymous member of RECORD, and its offset in RECORD in bits."""
     for field in record.fields():
         if not hasattr(field, "bitpos"):
             continue
@@ -94,7 +94,7 @@ def find_address(name: str) -> Optional[int]:
 
 
 def has_function(name: str) -> bool:
-    """Whether the C function NAME has code: code of its own, or code that is inlined in other functions."""
+    """Whether the C function NAME has code: either separate code, or code that is inlined in other functions."""
     try:
         return bool(gdb.decode_line(name)[1])
     except gdb.error:
@@ -125,7 +125,7 @@ class Types:
         return record.sizeof if record is not None else None
 
     def member(self, struct, *paths) -> Optional[Member]:
-        """The first path that exists in STRUCT. PATHS are the paths of one member in different releases of Ruby."""
+        """The member at the first of PATHS that exists in STRUCT. PATHS are its paths in different releases of Ruby."""
 
         def find():
             record = self.struct(struct)

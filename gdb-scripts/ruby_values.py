@@ -55,7 +55,7 @@ class Values:
         return memory.read(start, length)
 
     def array(self, value):
-        """The address of the elements of an Array, and their number."""
+        """The address of the elements of an Array, and the number of the elements."""
         memory = self.memory
         flags = self.flags(value)
         if flags & memory.constant("RUBY_T_MASK") != memory.constant("RUBY_T_ARRAY"):

@@ -246,7 +246,8 @@ class Walk:
 
     @staticmethod
     def _add_ruby_frame(frames, waiting, frame, iseq):
-        """WAITING: the C functions at the end of FRAMES. They get the path and line of the next older Ruby frame."""
+        """WAITING: the C functions at the end of FRAMES. These functions get the path and line of the next older Ruby
+        frame."""
         if iseq.hides_c_functions and waiting:
             del frames[-len(waiting) :]
             waiting.clear()
@@ -343,7 +344,7 @@ class Walk:
         return self._iseqs[address]
 
     def _environment(self, ep):
-        """The current address, and the flags, of the environment that EP belongs to."""
+        """The current address and the flags of the environment to which EP belongs."""
         flags = self.memory.word(ep)
         if not flags & 1:
             # The environment has moved to the heap: its object is in the place of the flags (vm.c, vm_make_env_each()).
@@ -372,7 +373,7 @@ class Walk:
             if local:
                 return 0
             ep = memory.word(ep + SPECVAL) & ~PREV_EP_BITS
-        raise Unreadable("the environments of the frame form a ring")
+        raise Unreadable("the environments of the frame form a loop")
 
 
 def _native_threads():

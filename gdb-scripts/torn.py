@@ -78,7 +78,7 @@ def address_of(record, name):
 
 
 def first_code(path):
-    """The name of the first section with code, and its address in the ELF file."""
+    """The name of the first section that contains code, and the address of this section in the ELF file."""
     with open(path, "rb") as file:
         header = file.read(64)
         if len(header) < 64 or header[:6] != b"\x7fELF\x02\x01":
@@ -105,7 +105,7 @@ def same_file(one, other):
 
 
 def load(module):
-    """Makes gdb read the file MODULE, unless gdb has already read it. Returns gdb's objfile."""
+    """Makes gdb read the file MODULE if gdb has not read this file yet. Returns gdb's objfile."""
     files = [file for file in gdb.objfiles() if file.owner is None and file.is_valid()]
     for file in files:
         if same_file(file.filename, module):

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 /*
- * Confines this process: afterwards, the process can only read files, use memory and write to `answer`. Before the
+ * Confines this process. After the call, the process can only read files, use memory and write to `answer`. Before the
  * call, the caller must close all other open files, and unmap memory that is shared with other processes.
  *   answer     descriptor of a pipe
  *   processes  whether this process will read files through /proc/PID/root; if true, the process keeps

@@ -39,15 +39,15 @@ struct facts {
 	struct facts_variable constants[LAYOUT_CONSTANTS];
 	uint64_t constant_sizes[LAYOUT_CONSTANTS];
 
-	/* C units whose code might contain torn windows. */
+	/* C compilation units whose code might contain torn windows. */
 	Dwarf_Die *window_units;
 	size_t nr_window_units;
 
 	/* For messages: */
-	unsigned int nr_units;	 /* compilation units in any language */
-	unsigned int nr_c_units; /* compilation units in C */
+	unsigned int nr_units;	 /* number of compilation units in any language */
+	unsigned int nr_c_units; /* number of compilation units in C */
 	char *split_file;	 /* a .dwo file that was not found; NULL if no .dwo file is missing */
-	char *producer;		 /* compiler of the unit that defines the control frame */
+	char *producer;		 /* compiler of the unit that defines the struct of control frames */
 	struct error *conflict;	 /* how two definitions contradict each other; NULL if there is no conflict */
 };
 

@@ -169,23 +169,25 @@ static struct error *no_debug_info(struct generation *g)
 	if (obstacle)
 		return error_create(EXIT_FAILED, "%s: has debug info, which %s", g->path, obstacle);
 	char *build_id = contents_build_id(g->elf);
-	struct error *error = error_create(EXIT_FAILED, "%s: no debug info in the file", g->path);
+	struct error *error = error_create(EXIT_FAILED, "%s: the file has no debug info", g->path);
 
 	if (link)
-		error =
-		    error_append(error, ", nor in its debuglink file %s (or the checksum of that file differs)", link);
+		error = error_append(error,
+				     "; no debug info was found in its debuglink file %s (or the checksum of the "
+				     "debuglink file differs)",
+				     link);
 	if (build_id)
-		error = error_append(error, ", nor in %s/usr/lib/debug/.build-id/%.2s/%s.debug", g->sysroot, build_id,
-				     build_id + 2);
+		error = error_append(error, "; no debug info was found in %s/usr/lib/debug/.build-id/%.2s/%s.debug",
+				     g->sysroot, build_id, build_id + 2);
 	else
-		error = error_append(error, ", and the file has no build-id, so no other debug info can be found");
+		error = error_append(error, "; the file has no build-id, so no other debug info can be found");
 	error =
 	    error_append(error, "%s; install its debug symbols (in Debian: the package whose name ends with -dbgsym)",
 			 !build_id	? ""
 			 : g->no_server ? "; as root, rbdump does not ask a debuginfod server about a file that "
 					  "another user can change, or about a file in a container (another root "
 					  "folder or mount namespace): run `rbdump layout` on that file instead"
-			 : getenv("DEBUGINFOD_URLS") ? ", nor on a debuginfod server"
+			 : getenv("DEBUGINFOD_URLS") ? "; no debug info was found on a debuginfod server"
 						     : "; DEBUGINFOD_URLS is not set, so no server was asked");
 	free(build_id);
 	return error;
@@ -206,8 +208,8 @@ static struct error *open_debug_info(struct generation *g)
 	g->alternate = dwelf_dwarf_gnu_debugaltlink(g->dwarf, &alternate, &id) > 0;
 	if (g->alternate && !dwarf_getalt(g->dwarf))
 		return error_create(EXIT_FAILED,
-				    "%s: dwz has moved part of its debug info to %s, which was not "
-				    "found",
+				    "%s: dwz has moved a part of its debug info to the file %s, which was "
+				    "not found",
 				    name, alternate);
 	return NULL;
 }
@@ -361,7 +363,7 @@ static struct error *read_version(struct generation *g, struct layout *layout)
 	if (!layout->version)
 		return error_create(EXIT_FAILED,
 				    "%s: does not contain the bytes of ruby_version, so the version is not known; if "
-				    "this is a separate debug file, name the executable or libruby from which it was "
+				    "this is a separate debug file, give the executable or libruby from which it was "
 				    "split: rbdump then finds the debug file by itself",
 				    g->path);
 	if (!is_version(layout->version))
@@ -422,7 +424,7 @@ static struct error *missing_error(const struct generation *g, struct error *mis
 static struct error *not_a_ruby(const struct generation *g)
 {
 	return error_create(EXIT_NO_RUBY, "%s: not a Ruby: it does not define ruby_version%s%s", g->path,
-			    g->followed ? ", nor does any library that it needs: " : "",
+			    g->followed ? ", and no library that it needs defines ruby_version: " : "",
 			    g->followed ? g->followed : "");
 }
 

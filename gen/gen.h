@@ -39,7 +39,7 @@ struct gen_options {
 	 */
 	const int *fd;
 
-	/* The value for the `source` line of the layout; NULL: the base name of the path of the ELF file. */
+	/* The value for the line `source` of the layout; NULL: the name of the ELF file, without its folder. */
 	const char *source;
 
 	/* If true, the generator never asks debuginfod, even if DEBUGINFOD_URLS is set. */

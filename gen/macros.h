@@ -1,7 +1,7 @@
 /*
- * Finds the version of a Ruby in its macros. Debug info contains macros only if Ruby was compiled with -g3. The
- * generator needs the macros if it reads a separate debug file but cannot find the matching ELF file. A separate debug
- * file does not contain the value of ruby_version.
+ * Finds the version of a Ruby in the macros of its debug info. Debug info contains macros only if Ruby was compiled
+ * with -g3. The generator needs the macros if it reads a separate debug file but cannot find the matching ELF file. A
+ * separate debug file does not contain the value of ruby_version.
  */
 #ifndef RBDUMP_MACROS_H
 #define RBDUMP_MACROS_H

@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 /*
- * How many more entries may be read. When `steps` is 0, functions with this budget behave as if there were no more
- * entries.
+ * How many more entries may be read. When `steps` is 0, a function that gets this budget behaves as if there were no
+ * more entries.
  */
 struct die_budget {
 	uint64_t steps;

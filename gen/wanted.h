@@ -18,7 +18,7 @@ enum wanted_kind {
 
 struct wanted {
 	enum wanted_kind kind;
-	int id;		 /* the enumerator S_…, E_…, C_…, Y_…, P_… or W_…, depending on `kind` */
+	int id;		 /* an enumerator whose name begins with S_, E_, C_, Y_, P_ or W_, depending on `kind` */
 	int alternative; /* index of `name` in the `names` of the entry's layout_spec */
 	const char *name;
 };

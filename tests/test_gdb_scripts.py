@@ -281,7 +281,7 @@ def test_refusals(debug_ruby):
         "rb-bt ruby_sysinit(0, 0)": "function",  # gdb may not call it
         "rb-bt no_such_name": "no_such_name",
         "rb-frame": "Usage: ",
-        "rb-frame 1000": "That stack has ",
+        "rb-frame 1000": "The stack has ",
         "rb-str": "Usage: ",
         "rb-str 7": "is not an object",
         "rb-str 0x10000": "cannot read memory at 0x10000",

@@ -82,7 +82,7 @@ def refused(done, *words):
 
 
 def mark_of(version, releases):
-    return f"layout: of {releases}, the nearest to {version}; it was not made for this release"
+    return f"layout: of {releases}, the nearest to {version}; the layout was not made for this release"
 
 
 # ---- live

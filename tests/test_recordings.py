@@ -141,7 +141,7 @@ def test_nothing_to_show(ruby, rbdump, kept, tmp_path):
         with Recording(rbdump, "-p", sleeper.pid, file=idle) as recording:
             recording.wait_for_samples()
             assert recording.end(signal.SIGINT)[0] == 0
-        says("the recording: all samples are of idle threads; --idle shows them", idle)
+        says("the recording: all samples are of idle threads; --idle shows these samples", idle)
         says(f"the recording: {nothing}", idle, "--state", "gvl")
         collecting = tmp_path / "gc.rbdump"
         assert record(rbdump, "-p", sleeper.pid, "-d", 1, "--gc", file=collecting)[0] == 0

@@ -27,8 +27,8 @@
 	})
 
 /*
- * Makes room for one more item in a short array that has no variable for its capacity. The capacity is computed from
- * the count (see array_implied_capacity()), so this macro must be called before each item is added to such an array.
+ * Makes room for one more item in a short array whose capacity is not stored. The capacity is computed from the count
+ * (see array_implied_capacity()), so this macro must be called before each item is added to such an array.
  *   count  the number of items in the array
  */
 #define array_make_room_for_one(items, count)                                                                          \

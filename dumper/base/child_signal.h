@@ -1,8 +1,9 @@
 /*
- * The action for SIGCHLD. The kernel sends this signal to a tracer when a traced thread stops (see target/tracee.h),
- * and to a parent when a child ends. Some daemons start programs with SIGCHLD ignored. A shell also starts programs in
- * this way after the command `trap '' CHLD`. A program that was started in this way gets no SIGCHLD, and the kernel
- * does not keep the exit status of the program's children (see wait(2), NOTES).
+ * Sets and restores the action for SIGCHLD. The kernel sends this signal to a tracer when a traced thread stops (see
+ * target/tracee.h), and to a parent when a child ends. Some daemons start programs with SIGCHLD ignored. After the
+ * command `trap '' CHLD`, a shell also starts programs with SIGCHLD ignored. If a program was started with SIGCHLD
+ * ignored, it gets no SIGCHLD, and the kernel does not keep the exit status of the program's children (see wait(2),
+ * NOTES).
  */
 #ifndef RBDUMP_CHILD_SIGNAL_H
 #define RBDUMP_CHILD_SIGNAL_H

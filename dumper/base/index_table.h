@@ -29,7 +29,7 @@ struct index_items {
 
 /*
  * Makes room for one more item in the table. Returns false if out of memory.
- *   items  the array; it must still contain every item whose index is in the table
+ *   items  the array; must still contain every item whose index is in the table
  */
 bool index_table_make_room(struct index_table *table, const struct index_items *of, const void *items);
 

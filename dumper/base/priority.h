@@ -9,8 +9,11 @@
 #include <stdbool.h>
 
 enum priority {
-	PRIORITY_NAMES =
-	    1, /* for the thread that finds names, while the CPU time limit allows this (sampling/names_priority.h) */
+	/*
+	 * for the thread that finds the names of stack frames, as long as the CPU time of this thread is within a limit
+	 * (sampling/names_priority.h)
+	 */
+	PRIORITY_NAMES = 1,
 	PRIORITY_SAMPLES, /* for the thread that takes samples, or that stops the target for a dump */
 	PRIORITY_GUARD,	  /* for the guard, which resumes the targets of stuck tracers (guard/stop_guard.h) */
 };
@@ -18,8 +21,8 @@ enum priority {
 /*
  * Gives the calling thread a real-time priority, if this is permitted. Does nothing if the thread has a scheduling
  * policy other than SCHED_OTHER, because the user may have chosen that policy (chrt(1)). If only lower priorities are
- * permitted (RLIMIT_RTPRIO), the thread gets the highest permitted priority. However, the thread that finds names gets
- * a priority only if PRIORITY_SAMPLES is permitted, too. Returns whether this call has given the thread a priority.
+ * permitted (RLIMIT_RTPRIO), the thread gets the highest permitted priority. However, a thread gets PRIORITY_NAMES only
+ * if PRIORITY_SAMPLES is also permitted. Returns whether this call has given the thread a priority.
  */
 bool priority_raise(enum priority priority);
 

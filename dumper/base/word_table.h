@@ -1,8 +1,8 @@
 /*
  * A hash table of a fixed size. A key consists of three words, and a value consists of two words. The table is for
- * short-lived facts about a target, so all keys can be forgotten at once, at no cost. A lookup checks only a few slots,
- * even if a hostile target has chosen the keys. Therefore, there may be no room for a key even if the table is not
- * full. If there is no room for a key, the key is not added, so later lookups do not find it.
+ * short-lived facts about a target. Therefore, word_table_forget() forgets all keys in constant time. A lookup checks
+ * only a few slots, even if a hostile target has chosen the keys. Therefore, there may be no room for a key even if the
+ * table is not full. If there is no room for a key, the key is not added, so later lookups do not find it.
  */
 #ifndef RBDUMP_WORD_TABLE_H
 #define RBDUMP_WORD_TABLE_H
@@ -39,7 +39,7 @@ const struct word_value *word_table_find(const struct word_table *table, struct 
 
 /*
  * Adds a key, or replaces the value of a key that is in the table. Returns false if there is no room for a new key. The
- * caller can then forget all keys, or do without the new key.
+ * caller can then forget all keys, or continue without the new key.
  */
 bool word_table_put(struct word_table *table, struct word_key key, struct word_value value);
 

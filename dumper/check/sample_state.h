@@ -8,17 +8,17 @@
 
 /* What a thread was doing when it was sampled. */
 enum sample_state {
-	SAMPLE_CPU,	 /* running Ruby or C code, with or without the GVL; or waiting only for a CPU */
+	SAMPLE_CPU,	 /* running Ruby or C code (with or without the GVL), or ready to run but waiting for a CPU */
 	SAMPLE_GC,	 /* running the garbage collector */
 	SAMPLE_GVL,	 /* ready to run, but waiting for the GVL */
 	SAMPLE_BLOCKED,	 /* in a system call that waits for something outside of the process */
 	SAMPLE_SLEEPING, /* sleeping, or waiting for another thread: in sleep, Queue#pop, Mutex#lock or Thread#join */
-	SAMPLE_STARTING, /* the program has not called exec yet, or its Ruby VM does not exist yet */
+	SAMPLE_STARTING, /* the process has not called exec yet, or its Ruby VM does not exist yet */
 	SAMPLE_STOPPED,	 /* stopped by a signal (SIGSTOP), or by a tracer other than rbdump */
-	SAMPLE_PAGING,	 /* waiting in the kernel for a page of memory, but not in a system call */
+	SAMPLE_PAGING,	 /* waiting in the kernel for a page of memory, outside of any system call */
 	/*
-	 * Waiting only for a CPU. This state is known only from the records that rbdump's program in the kernel writes
-	 * (kernel/record.h). Without these records, such a thread has the state SAMPLE_CPU.
+	 * Ready to run, but waiting for a CPU. rbdump knows this state only from the records that its BPF program
+	 * writes (kernel/record.h). Without these records, such a thread has the state SAMPLE_CPU.
 	 */
 	SAMPLE_RUNNABLE,
 	SAMPLE_STATES
@@ -29,7 +29,7 @@ enum sample_state {
  * "runnable".
  */
 const char *sample_state_name(enum sample_state state);
-/* Returns false if there is no state with that name. */
+/* Returns false if no state has the name `name`. */
 bool sample_state_parse(const char *name, enum sample_state *ret);
 
 #endif

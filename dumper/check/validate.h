@@ -1,10 +1,10 @@
 /*
- * Checks whether a copied stack is a stack that Ruby could have had. The checks do not read the target, so their
- * results depend only on their arguments.
+ * Checks whether the bytes of a copied stack can be a real stack of a Ruby thread. The checks do not read the target's
+ * memory, so their results depend only on their arguments.
  *
  * If a check returns a reason other than REASON_NONE or REASON_TOO_DEEP, the copied bytes contradict each other. Then
- * either the stack changed during the copy, or the layout is wrong. The checks follow the source code of Ruby, 1.9.3 to
- * 4.0.5 and head: vm_core.h (VM_FRAME_MAGIC_*, VM_ENV_FLAG_*, vm_assert_env).
+ * either the stack changed during the copy, or the layout is wrong. The checks follow the source code of Ruby 1.9.3 to
+ * 4.0.5, and of Ruby head: vm_core.h (VM_FRAME_MAGIC_*, VM_ENV_FLAG_*, vm_assert_env).
  */
 #ifndef RBDUMP_VALIDATE_H
 #define RBDUMP_VALIDATE_H
@@ -54,28 +54,28 @@ enum reason {
 	REASON_CALL_SITE,
 	REASON_NO_NAME,
 	/*
-	 * A stack is not rejected for REASON_PC_OUTSIDE: the frame is right, and only the line of the frame is not
+	 * rbdump does not reject a stack for REASON_PC_OUTSIDE: the frame is right, but the line of the frame is not
 	 * known.
 	 */
 	REASON_PC_OUTSIDE,
 	REASONS
 };
 
-/* The reason as a sentence for the user, without a full stop; NULL for REASON_NONE. */
+/* Returns the reason as a sentence for the user, without a full stop at the end. Returns NULL for REASON_NONE. */
 const char *validate_reason_text(enum reason reason);
 
-/* A short name of the reason for programs, such as "cfp-outside"; NULL for REASON_NONE. */
+/* Returns a short name of the reason for programs, such as "cfp-outside". Returns NULL for REASON_NONE. */
 const char *validate_reason_name(enum reason reason);
 
-/* The verdict on a stack with the given reason. */
+/* Returns the verdict that `reason` leads to. */
 enum verdict validate_verdict(enum reason reason);
 
 /* The name of a verdict in JSON. */
 const char *validate_verdict_name(enum verdict verdict);
 
-/* What an execution context says about its stack. */
+/* The location and the size of a VM stack, as an execution context stores them. */
 struct stack_facts {
-	uint64_t vm_stack, words, cfp; /* vm_stack, cfp: addresses; words: the stack's size in words of 8 bytes */
+	uint64_t vm_stack, words, cfp; /* vm_stack and cfp are addresses; words is the stack's size in 8-byte words */
 	uint64_t frame_size;	       /* sizeof(rb_control_frame_t), in bytes */
 };
 
@@ -84,10 +84,10 @@ struct stack_facts {
 /* The maximum number of control frames in a stack that validate_stack() accepts. */
 #define VALIDATE_FRAMES 1000000u
 
-/* Checks a stack as a whole. Returns what is wrong with the stack; REASON_NONE if nothing is wrong. */
+/* Checks a stack as a whole. Returns what is wrong with the stack, or REASON_NONE if nothing is wrong. */
 enum reason validate_stack(const struct stack_facts *facts);
 
-/* What a pointer in a control frame points to. */
+/* The kind of object that a pointer in a control frame points to. */
 enum pointee { POINTEE_NULL, POINTEE_CODE, POINTEE_IFUNC, POINTEE_METHOD, POINTEE_CREF, POINTEE_SVAR, POINTEE_OTHER };
 
 struct frame_facts {
@@ -102,16 +102,16 @@ enum frame_kind {
 	FRAME_RUBY,
 	FRAME_CFUNC,
 	/*
-	 * A frame that Ruby's own backtraces omit. Such a frame belongs to a block that is written in C, or marks a
-	 * place where Ruby began to run code.
+	 * A frame that Ruby's own backtraces omit. Such a frame belongs to a block that is written in C, or is only a
+	 * marker that Ruby pushed when it began to run code.
 	 */
 	FRAME_HIDDEN,
 	FRAME_UNREADABLE, /* the frame failed a check */
 };
 
 /*
- * Checks a frame. Returns what is wrong with the frame; REASON_NONE if nothing is wrong. *ret receives the kind of the
- * frame, or FRAME_UNREADABLE if something is wrong.
+ * Checks a frame. Returns what is wrong with the frame, or REASON_NONE if nothing is wrong. *ret receives the kind of
+ * the frame, or FRAME_UNREADABLE if something is wrong.
  */
 enum reason validate_frame(const struct layout *layout, const struct frame_facts *facts, enum frame_kind *ret);
 

@@ -20,7 +20,7 @@ struct dump_options {
 	const char *offsets;	   /* layout file; NULL: search for a layout */
 	bool nearest;		   /* if the target's release has no layout, use the nearest layout that fits */
 	unsigned int time_limit_s; /* time limit for all work before the stacks are printed; 0: the default */
-	bool another;		   /* another target was printed before; text output then begins with an empty line */
+	bool another;		   /* another target was printed before, so text output begins with an empty line */
 };
 
 /*

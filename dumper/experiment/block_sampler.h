@@ -1,12 +1,12 @@
 /*
- * Takes a block of samples. A separate thread of rbdump, the sampling thread, takes the samples at their deadlines. The
- * thread that called block_sampler_begin() decodes the samples during the block. If possible, the decoding thread runs
- * on a CPU other than the CPU of the sampled thread. In the mode `unpaused`, the sampling thread moves to the CPU of
- * the sampled thread.
+ * Takes a block: a series of samples at a fixed rate. A separate thread of rbdump, the sampling thread, takes each
+ * sample at its scheduled time. The thread that called block_sampler_begin() decodes the samples during the block. If
+ * possible, the decoding thread runs on a CPU other than the CPU of the sampled thread. In the mode `unpaused`, the
+ * sampling thread moves to the CPU of the sampled thread.
  *
  * The sampling thread ends when its block ends. The kernel then detaches the sampling thread from all threads that the
- * sampling thread still traces. If a thread of the target does not stop in time, the block ends early. To detach from
- * such a thread, rbdump must end the sampling thread.
+ * sampling thread still traces. If a thread of the target does not stop in time, the block ends early. rbdump can
+ * detach from a thread that does not stop only by ending the sampling thread.
  */
 #ifndef RBDUMP_BLOCK_SAMPLER_H
 #define RBDUMP_BLOCK_SAMPLER_H
@@ -29,10 +29,10 @@ struct block {
 	const struct source *source;
 	struct subject *subjects; /* the threads to sample in turn; they must stay valid until block_sampler_end() */
 	size_t nr_subjects;
-	size_t first;		  /* index of the subject that is sampled first */
+	size_t first;		  /* index in `subjects` of the thread that is sampled first */
 	uint64_t samples;	  /* how many samples to take */
 	double rate;		  /* samples per second */
-	struct timespec deadline; /* no sample begins after this time of CLOCK_MONOTONIC; 0: no deadline */
+	struct timespec deadline; /* no sample begins after this time (CLOCK_MONOTONIC); 0: no time limit */
 };
 
 /* The result and the cost of a block. */
@@ -46,21 +46,25 @@ struct block_result {
 
 /*
  * Begins a block. Fails if the sampling thread cannot be started.
- *   stop  the block ends early if *stop is not 0; *stop is checked during each wait for a deadline
+ *   stop  if *stop is not 0, the block ends early; the sampling thread checks *stop while it waits to take a sample
  */
 struct error *block_sampler_begin(struct block_sampler *block_sampler, const struct block *block,
 				  const _Atomic int *stop);
 
-/* Waits for the next sample. The sample is valid until block_sampler_done(). Returns NULL after the last sample. */
+/*
+ * Waits for the next sample. The sample is valid until block_sampler_done() is called. Returns NULL after the last
+ * sample.
+ */
 struct sample *block_sampler_next(struct block_sampler *block_sampler);
 
 /* Gives back the sample that block_sampler_next() returned last. */
 void block_sampler_done(struct block_sampler *block_sampler);
 
 /*
- * After this call, in this block and in all later blocks, each sample is taken only after the previous sample was given
- * back. In this way, the names of each sample are read before the next sample is taken. Call this function if a garbage
- * collection has freed or moved objects of a sample before the names of the sample were read.
+ * After this call, the sampling thread takes each sample only after the caller has given back the previous sample. This
+ * also applies to all later blocks. In this way, the names of each sample are read before the next sample is taken.
+ * Call this function if a garbage collection has freed or moved objects of a sample before the names of the sample were
+ * read.
  */
 void block_sampler_keep_pace(struct block_sampler *block_sampler);
 

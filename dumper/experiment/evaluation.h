@@ -11,25 +11,25 @@
 #include "ruby/call_site.h"
 #include "sampling/sampler.h"
 
-/* What the checks say about one sample. */
+/* The results of all checks of one sample. */
 struct judgement {
-	enum reason reason;		  /* why the hard checks reject the sample; REASON_NONE if they accept it */
+	enum reason reason;		  /* why the hard checks reject the sample; REASON_NONE: not rejected */
 	enum call_site_verdict innermost; /* the verdict of call_site_judge() on the innermost frame */
 	/*
-	 * The combined verdict on all frames. The combined verdict is "contradicts" if at least one frame contradicts
-	 * the call in its caller. The combined verdict is "agrees" if at least one frame agrees with the call in its
-	 * caller, and no frame contradicts the call. The combined verdict is "undecided" if all frames are undecided.
+	 * The combined verdict on all frames. If the verdict on at least one frame is "contradicts", the combined
+	 * verdict is "contradicts". Otherwise, if the verdict on at least one frame is "agrees", the combined verdict
+	 * is "agrees". If the verdict on all frames is "undecided", the combined verdict is "undecided".
 	 */
 	enum call_site_verdict any;
 };
 
 /*
  * Checks a sample of a naive mode. The sample must have a stack copy.
- *   ruby  the sampled Ruby; memory that is not in the stack copy is read from this Ruby
+ *   ruby  the sampled Ruby; bytes that are not in the stack copy are read from the memory of this Ruby
  */
 struct judgement evaluation_judge(const struct ruby *ruby, const struct sample *sample);
 
-/* What is known about a stack independently of the checks. */
+/* Whether a stack is correct, according to the oracle. The oracle does not depend on rbdump's checks. */
 enum truth {
 	TRUTH_UNKNOWN,	  /* nothing is known, because there is no oracle */
 	TRUTH_LEGAL,	  /* the oracle says that the stack is legal */
@@ -40,10 +40,10 @@ enum truth {
 
 struct evaluation {
 	uint64_t accepted[TRUTHS]; /* the number of stacks that the hard checks accept */
-	json_t *rejected[TRUTHS];  /* for each reason, the number of stacks that the hard checks reject */
+	json_t *rejected[TRUTHS];  /* for each reason: how many stacks the hard checks reject for this reason */
 	/*
-	 * For each verdict, the number of accepted stacks that have this verdict. `innermost` and `any` of struct
-	 * judgement are counted separately.
+	 * For each verdict, the number of accepted stacks that have this verdict. The verdicts `innermost` and `any` of
+	 * struct judgement are counted separately.
 	 */
 	uint64_t innermost[TRUTHS][CALL_SITE_VERDICTS], any[TRUTHS][CALL_SITE_VERDICTS];
 };

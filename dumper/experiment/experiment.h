@@ -1,6 +1,5 @@
 /*
- * The verb `rbdump experiment`: measures how far sampled stacks of a process can be trusted, and what the sampling
- * costs.
+ * The verb `rbdump experiment`: measures how reliable the sampled stacks of a process are, and what the sampling costs.
  */
 #ifndef RBDUMP_EXPERIMENT_H
 #define RBDUMP_EXPERIMENT_H

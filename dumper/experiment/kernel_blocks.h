@@ -11,8 +11,8 @@
 struct kernel_blocks;
 
 /*
- * Loads the program into the kernel, for blocks with the rate `rate`. The session must outlive the result. Fails if the
- * kernel does not allow rbdump to load the program.
+ * Loads the program into the kernel, for blocks with `rate` samples per second. The session must outlive the result.
+ * Fails if the kernel does not allow rbdump to load the program.
  */
 struct error *kernel_blocks_create(const struct session *session, const struct sampler_options *options, double rate,
 				   struct kernel_blocks **ret);
@@ -22,10 +22,11 @@ void kernel_blocks_destroy(struct kernel_blocks *blocks); /* NULL is fine */
 typedef void kernel_blocks_take(void *context, struct sample *sample);
 
 /*
- * Takes a block. The block lasts as long as `block->samples` samples take at `block->rate`. The block contains fewer
- * samples if the threads were not on a CPU all the time, because the kernel samples only running threads. `ret->cpu_us`
- * does not include the CPU time of the calling thread. Fails if the program in the kernel cannot be started.
- *   stop  the block ends early if *stop is not 0
+ * Takes a block. The block lasts for `block->samples` / `block->rate` seconds, but ends at `block->deadline` at the
+ * latest. The kernel samples only running threads. So if the threads were not on a CPU all the time, the block contains
+ * fewer than `block->samples` samples. `ret->cpu_us` does not include the CPU time of the calling thread. Fails if the
+ * program in the kernel cannot be started.
+ *   stop  if *stop is not 0, the block ends early
  */
 struct error *kernel_blocks_run(struct kernel_blocks *blocks, const struct block *block, const _Atomic int *stop,
 				kernel_blocks_take *take, void *context, struct block_result *ret);

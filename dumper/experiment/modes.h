@@ -1,6 +1,6 @@
 /*
- * The modes of an experiment. There is one mode for each source that is compared. In one more mode, MODE_UNDISTURBED,
- * the target is not sampled.
+ * The modes of an experiment. In each mode, rbdump takes the samples from a different source. Only MODE_UNDISTURBED has
+ * no source: in this mode, rbdump does not sample the target.
  */
 #ifndef RBDUMP_MODES_H
 #define RBDUMP_MODES_H

@@ -17,7 +17,7 @@ struct experiment_options {
 	uint64_t samples;  /* the number of samples to take in each mode; 0: sample for the time `duration_s` */
 	double duration_s; /* how long the experiment runs; 0: until each mode has `samples` samples */
 	bool modes[MODES];
-	bool kernel_is_optional; /* leave out MODE_KERNEL if the kernel does not allow it */
+	bool kernel_is_optional; /* leave out MODE_KERNEL if the kernel does not allow this mode */
 	uint64_t seed;
 	struct sampler_options sampler;
 	const char *offsets;  /* layout file; NULL: search for a layout */

@@ -158,9 +158,9 @@ struct error *oracle_read(const char *path, struct oracle **ret)
 	if (stat(path, &status) != 0)
 		wrong = strerror(errno);
 	else if (!S_ISREG(status.st_mode))
-		wrong = "it is not a regular file";
+		wrong = "the file is not a regular file";
 	else if (status.st_size > FILE_MAX)
-		wrong = "it is larger than 16 MiB";
+		wrong = "the file is larger than 16 MiB";
 	file = wrong ? NULL : fopen(path, "re");
 	if (!wrong && !file)
 		wrong = strerror(errno);

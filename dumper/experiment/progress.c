@@ -29,8 +29,9 @@ struct error *progress_open(pid_t pid, const char *path, struct progress **ret)
 	/* O_NONBLOCK: opening a FIFO must not block. */
 	progress->fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
 	if (path && (progress->fd < 0 || fstat(progress->fd, &status) != 0 || !S_ISREG(status.st_mode))) {
-		struct error *error = error_create(EXIT_FAILED, "the progress file %s cannot be read: %s", path,
-						   progress->fd < 0 ? strerror(errno) : "it is not a regular file");
+		struct error *error =
+		    error_create(EXIT_FAILED, "the progress file %s cannot be read: %s", path,
+				 progress->fd < 0 ? strerror(errno) : "the file is not a regular file");
 
 		progress_close(progress);
 		return error;

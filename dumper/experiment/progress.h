@@ -1,7 +1,7 @@
 /*
  * Measures the progress of the target. The progress is a count that the target itself writes to a file. Without such a
- * file, the progress is the target's CPU time. The CPU time overstates the progress: it also includes the work that the
- * kernel does for a tracer in the context of the target.
+ * file, the progress is the target's CPU time. The CPU time overstates the progress, because the CPU time also includes
+ * the work that the kernel does for a tracer in the context of the target.
  */
 #ifndef RBDUMP_PROGRESS_H
 #define RBDUMP_PROGRESS_H

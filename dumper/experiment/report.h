@@ -21,7 +21,7 @@ struct report_facts {
 	 * The target's status from waitpid(). NULL if rbdump did not start the target, or if the target has not ended.
 	 */
 	const int *target_status;
-	char *no_kernel; /* the reason why MODE_KERNEL was left out; NULL if it was not left out */
+	char *no_kernel; /* the reason why MODE_KERNEL was left out; NULL if this mode was not left out */
 	json_t *where; /* from torn_log_close(): places where threads of rejected or impossible samples were stopped */
 };
 

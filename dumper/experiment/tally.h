@@ -19,13 +19,13 @@ struct tally {
 	 * time budget. The check of the other frames may end later.
 	 */
 	uint64_t in_budget;
-	uint64_t dropped; /* samples that are not counted, because the thread had ended or had no stack yet */
-	uint64_t off_cpu; /* samples of `unpaused` that were read from a CPU other than the CPU of the thread */
-	json_t *rejected; /* rejected samples: count per reason */
-	json_t *soft;	  /* accepted samples with a minor defect (a frame without a line): count per reason */
-	json_t *retried;  /* tries that were repeated: count per reason */
+	uint64_t dropped; /* samples that `samples` does not include: the thread had ended or had no stack yet */
+	uint64_t off_cpu; /* samples of mode `unpaused` for which rbdump could not move to the CPU of the thread */
+	json_t *rejected; /* rejected samples, counted per reason */
+	json_t *soft;	  /* accepted samples with a minor defect (a frame without a line), counted per reason */
+	json_t *retried;  /* repeated tries to copy a stack, counted per reason */
 	uint64_t judged;  /* accepted samples that the oracle has judged */
-	uint64_t impossible[ORACLE_VERDICTS]; /* impossible samples: count per verdict; 0 for ORACLE_LEGAL */
+	uint64_t impossible[ORACLE_VERDICTS]; /* impossible samples, counted per verdict; 0 for ORACLE_LEGAL */
 	uint64_t tries;
 	unsigned int max_tries;
 	uint64_t stepped; /* samples whose thread was single-stepped */
@@ -38,8 +38,8 @@ struct tally {
 	double target_wall_us;	      /* the total time for which the target's progress was measured */
 	double progress;	      /* the target's progress during `target_wall_us` */
 	struct evaluation evaluation; /* used only for naive modes */
-	json_t *depths;		      /* accepted samples: count per number of frames */
-	json_t *leaves;		      /* accepted samples: count per name of the innermost frame */
+	json_t *depths;		      /* accepted samples, counted per number of frames */
+	json_t *leaves;		      /* accepted samples, counted per name of the innermost frame */
 };
 
 /* Sets all counts to 0. Returns false if out of memory. */

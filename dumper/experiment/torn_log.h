@@ -37,8 +37,8 @@ void torn_log_add(struct torn_log *log, enum mode mode, const struct sample *sam
  *   where  if not NULL, receives an array of the places in machine code where threads were stopped. The caller owns the
  *          array. The most frequent place comes first. Each element is an object with the keys "mode", "reason",
  *          "window", "function", "offset", "inlined", "file", "line", "count" and "share". A rejected or impossible
- *          sample is counted only if rbdump has read the registers of its thread: without registers, the place is not
- *          known. `share` is `count` divided by the number of all counted samples of the mode
+ *          sample is counted only if rbdump has read the registers of its thread, because without registers, the place
+ *          is not known. `share` is `count` divided by the number of all counted samples of the mode
  */
 struct error *torn_log_close(struct torn_log *log, json_t **where);
 

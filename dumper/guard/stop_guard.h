@@ -4,17 +4,17 @@
  * holds a thread of its target, the thread stays stopped as long as the tracer is stuck. If a tracer is killed, no
  * guard is needed: when a tracer ends, the kernel lets the tracer's targets go on.
  *
- * When a tracer begins to hold a thread, the tracer writes the time to shared memory (target/hold.h). The guard reads
- * this shared memory 50 times per second. If no thread was held during the last second, the guard sleeps until a tracer
- * begins to hold a thread. Usually, the guard only reads the shared memory or sleeps. If a tracer holds a thread for
- * longer than usual, the guard asks the kernel what the tracer is doing. If the tracer is running, or is waiting in the
- * kernel, the guard does nothing. If the tracer is stopped, the guard sends it SIGCONT, and the tracer then lets its
- * target go on as usual. The guard kills the tracer in three cases: a debugger keeps the tracer stopped, the tracer's
- * control group is frozen, or the tracer is stopped again after each SIGCONT. After killing a tracer, the guard prints
- * a message on standard error.
+ * When a tracer begins to hold a thread, the tracer writes the current time to shared memory (target/hold.h). The guard
+ * reads this shared memory 50 times per second. If no thread was held during the last second, the guard sleeps until a
+ * tracer begins to hold a thread, but for at most one second. Most of the time, the guard only sleeps or reads the
+ * shared memory. If a tracer holds a thread for more than 40 ms, the guard asks the kernel what the tracer is doing. If
+ * the tracer is running, or is waiting in the kernel, the guard does nothing. If the tracer is stopped, the guard sends
+ * SIGCONT to the tracer. The tracer then lets its target go on as usual. The guard kills the tracer in three cases: a
+ * debugger keeps the tracer stopped, the tracer's control group is frozen, or the tracer is still stopped after ten
+ * SIGCONTs. After the guard has killed a tracer, the guard prints a message on standard error.
  *
- * The guard is in a process group of its own and blocks all signals. The process that started the guard also ends the
- * guard. If that process ends without ending the guard, the guard ends when the last tracer has ended.
+ * The guard has its own process group, and blocks all signals. The process that started the guard also ends the guard.
+ * If the process that started the guard ends earlier than the guard, the guard ends when the last tracer has ended.
  */
 #ifndef RBDUMP_STOP_GUARD_H
 #define RBDUMP_STOP_GUARD_H
@@ -22,15 +22,15 @@
 #include "base/error.h"
 
 /*
- * Starts a guard for this process and the processes that it forks. Call this function while the process has only one
- * thread. Fails if the guard cannot be started.
+ * Starts a guard for the calling process and for all processes that the calling process forks later. Call this function
+ * while the process has only one thread. Fails if the guard cannot be started.
  */
 struct error *stop_guard_begin(void);
 
 /*
  * Registers the calling process as a tracer that the guard watches. Does nothing if there is no guard. There is a guard
- * only if this process or one of its ancestors has called stop_guard_begin(). Fails if too many tracers are registered,
- * or if /proc/PID/stat of the calling process cannot be read.
+ * only if the calling process or one of its ancestors has called stop_guard_begin(). Fails if too many tracers are
+ * registered, or if /proc/PID/stat of the calling process cannot be read.
  */
 struct error *stop_guard_enter(void);
 
@@ -38,8 +38,8 @@ struct error *stop_guard_enter(void);
 void stop_guard_leave(void);
 
 /*
- * Starts a new guard if the guard was killed. Sends SIGCONT to the guard if the guard was stopped. Does nothing in a
- * process that did not start the guard.
+ * Starts a new guard if the guard was killed. Sends SIGCONT to the guard if the guard was stopped. Only the process
+ * that started the guard can use this function. In all other processes, the function does nothing.
  */
 void stop_guard_keep(void);
 

@@ -1,5 +1,5 @@
 /*
- * Tells whether a sampled process has ended, and how.
+ * Tells whether a sampled process has ended, and with which wait status.
  */
 #ifndef RBDUMP_WATCH_H
 #define RBDUMP_WATCH_H
@@ -19,7 +19,10 @@ struct watch {
 /* Begins to watch a process. `child`: whether the process is a child of rbdump. */
 void watch_begin(struct watch *watch, pid_t pid, bool child);
 
-/* Remembers that the process has ended, and that its tracer has reaped it. `status`: as set by waitpid(). */
+/*
+ * Call this function after the tracer has reaped the process. Remembers that the process has ended. `status` is the
+ * wait status that the tracer got from waitpid().
+ */
 void watch_note_end(struct watch *watch, int status);
 
 /*

@@ -13,12 +13,13 @@
 
 /*
  * The maximum number of frames that find_stack() examines. find_stack() looks for a frame that has its environment on
- * the stack. The frames of blocks and methods have their environments on the stack.
+ * the stack. The frame of a block or method has its environment on the stack, unless a Proc or a Binding has moved the
+ * environment to the heap.
  */
 #define LOOKS 64
 
 /*
- * The data that is too large for the program's own stack. Each CPU has its own struct scratch, which never has two
+ * The data that is too large for the stack of the BPF program. Each CPU has its own struct scratch, which never has two
  * users at once. While the scheduler calls on_switch(), interrupts are off, so the clock cannot interrupt on_switch().
  */
 struct scratch {
@@ -39,16 +40,19 @@ struct {
 extern int bpf_probe_read_user_dynptr(struct bpf_dynptr *ptr, __u64 offset, __u64 size,
 				      const void *address) __ksym __weak;
 
-/* Where the stack of a thread is. */
+/* The addresses at which the parts of a thread's stack begin or end. */
 struct extent {
 	__u64 vm_stack, cfp, end, values_end;
 };
 
 /*
- * Limits a length to `most`, a constant. Both instructions must use the same register, because some verifiers (Linux
- * 6.1) forget a limit that was found in a copy of the register. A compiler does not guarantee that, so this is in
- * assembler. The verifier first takes the way without the jump, so it looks at the length that is not limited first:
- * what it has found out then holds for the other way, too, which it therefore need not follow.
+ * Limits a length to `most`, which must be a constant. The comparison and the assignment must use the same register. If
+ * a copy of the register is compared, some verifiers (Linux 6.1) forget the limit. The compiler might compare a copy,
+ * so the macro is written in assembler.
+ *
+ * The verifier first follows the path on which the length is not greater than `most`. On this path, the verifier knows
+ * only that the length is between 0 and `most`. On the other path, the length is set to `most`, which is between 0 and
+ * `most`, too. Therefore, the verifier does not need to check the code after this macro again for the other path.
  */
 #define at_most(length, most)                                                                                          \
 	({                                                                                                             \
@@ -123,7 +127,7 @@ static __always_inline int find_stack(const struct kernel_facts *facts, struct s
 /* The index of the stack pointer in kernel_record.registers. */
 #define STACK_POINTER 19
 
-/* For each function of the kernel that the thread is in, reads an address in this function. */
+/* Reads the call stack of the thread in the kernel: one address in each function of the kernel. */
 static __always_inline void read_functions(const struct kernel_facts *facts, void *context, struct scratch *scratch)
 {
 	long length = 0;
@@ -140,8 +144,8 @@ static __always_inline __u32 before_frames(const struct kernel_record *record)
 }
 
 /*
- * Copies the innermost part of the native stack into a record: `length` bytes, or less if the stack is shorter. Returns
- * the number of bytes that were copied.
+ * Copies the innermost part of the native stack into a record: `length` bytes, or fewer bytes if not all of them can be
+ * read. Returns the number of bytes that were copied.
  */
 static __always_inline __u32 copy_native(struct bpf_dynptr *to, __u32 at, __u32 length, __u64 from)
 {
@@ -196,10 +200,11 @@ static __always_inline int finish(const struct kernel_facts *facts, struct scrat
 	return 1;
 }
 
-/* The memory that finish_copied() uses. Each CPU has its own struct room. */
+/* The memory in which finish_copied() builds a record. Each CPU has its own struct room. */
 struct room {
 	/*
-	 * The kernel's verifier overestimates the lengths that kernel_in_eights() returns, so 64 bytes are added.
+	 * The kernel's verifier overestimates the lengths that kernel_in_eights() returns, so the array has 64 extra
+	 * bytes.
 	 */
 	__u8 bytes[sizeof(struct kernel_record) + KERNEL_EC_MAX + KERNEL_COLLECTIONS_MAX + 64 +
 		   2 * KERNEL_PART_MAX_COPIED + KERNEL_NATIVE_MAX + 8 * KERNEL_FUNCTIONS_MAX];
@@ -238,7 +243,10 @@ static __always_inline int finish_copied(const struct kernel_facts *facts, struc
 	record->flags |= find_stack(facts, scratch, KERNEL_PART_MAX_COPIED, &extent);
 	if (record->flags & (KERNEL_NO_STACK | KERNEL_TOO_DEEP))
 		extent = (struct extent){0};
-	/* find_stack() has found that they are not longer. */
+	/*
+	 * find_stack() has already checked the lengths of the frames and the values. Here, at_most() only shows the
+	 * limit to the verifier.
+	 */
 	frames = at_most(extent.end - extent.cfp, KERNEL_PART_MAX_COPIED);
 	values = at_most(extent.values_end - extent.vm_stack, KERNEL_PART_MAX_COPIED);
 	ec = at_most(record->ec_length, KERNEL_EC_MAX);

@@ -1,10 +1,11 @@
 /*
- * The maps of the program that samples in the kernel: through them, rbdump tells the program which processes and
- * threads to sample. One program samples all processes of a recording. The main process of rbdump loads and runs the
- * program (programs.h). Each capture, a separate process of rbdump (record/capture.h), adds one process to the maps.
+ * The BPF maps of the program that samples in the kernel. Through these maps, rbdump tells the program which processes
+ * and threads to sample. One program samples all processes of a recording. The main process of rbdump loads and runs
+ * the program (programs.h). Each capture, a separate process of rbdump (record/capture.h), adds one process to the
+ * maps.
  *
- * A map is identified by a file descriptor. So a struct kernel_maps can be copied, and is still valid after fork(), as
- * long as the descriptors are open.
+ * A map is identified by a file descriptor. So a struct kernel_maps can be copied. It is still valid after fork(), as
+ * long as the file descriptors are open.
  */
 #ifndef RBDUMP_KERNEL_MAPS_H
 #define RBDUMP_KERNEL_MAPS_H
@@ -16,7 +17,7 @@
 #include "base/error.h"
 #include "kernel/ring.h"
 
-/* The file descriptors of the maps, which are described in stacks.bpf.c. */
+/* Indices of the maps in `fds` of struct kernel_maps. The maps are described in threads.bpf.h. */
 enum kernel_map { KERNEL_PROCESSES, KERNEL_RINGS, KERNEL_COUNTS, KERNEL_THREADS, KERNEL_CHANCES, KERNEL_MAPS };
 
 struct kernel_maps {
@@ -29,11 +30,11 @@ struct kernel_maps {
  */
 struct error *kernel_maps_follow(const struct kernel_maps *maps, pid_t pid, const struct kernel_facts *facts,
 				 const struct kernel_ring *ring);
-/* Replaces the facts of a process. Call kernel_maps_follow() for the process first. */
+/* Replaces the struct kernel_facts of a process. Call kernel_maps_follow() for the process first. */
 struct error *kernel_maps_change(const struct kernel_maps *maps, pid_t pid, const struct kernel_facts *facts);
 /*
  * Makes the program stop sampling the process `pid`. A record that another CPU is writing during this call can still
- * arrive later. Does nothing if the process is not in the maps.
+ * arrive in the ring after this call. Does nothing if the process is not in the maps.
  */
 void kernel_maps_leave(const struct kernel_maps *maps, pid_t pid);
 
@@ -41,9 +42,9 @@ void kernel_maps_leave(const struct kernel_maps *maps, pid_t pid);
 void kernel_maps_forget(const struct kernel_maps *maps, pid_t pid);
 
 /*
- * Tells the program which rb_thread_t a native thread has. Before this call, call kernel_maps_follow() for the thread's
- * process. The program samples only threads for which kernel_maps_set_thread() was called, or which it has found
- * itself. Returns false if the program has no room for another thread.
+ * Tells the program which rb_thread_t belongs to a native thread. Before this call, call kernel_maps_follow() for the
+ * thread's process. The program samples only threads for which kernel_maps_set_thread() was called, and threads that
+ * the program itself has found. Returns false if the program has no room for another thread.
  */
 bool kernel_maps_set_thread(const struct kernel_maps *maps, pid_t tid, uint64_t thread);
 /*
@@ -51,13 +52,16 @@ bool kernel_maps_set_thread(const struct kernel_maps *maps, pid_t tid, uint64_t 
  * probability is 1.
  */
 void kernel_maps_set_chance(const struct kernel_maps *maps, pid_t tid, double chance);
-/* What the program knows about a thread. All members are 0 if the program does not know the thread. */
+/* Returns what the program knows about a thread. All members are 0 if the program does not know the thread. */
 struct kernel_thread kernel_maps_thread(const struct kernel_maps *maps, pid_t tid);
-/* Forgets a thread, and its chance to be copied; or only its chance. */
+/*
+ * kernel_maps_forget_thread() forgets a thread, and the probability that kernel_maps_set_chance() has set for the
+ * thread. kernel_maps_forget_chance() forgets only this probability.
+ */
 void kernel_maps_forget_thread(const struct kernel_maps *maps, pid_t tid);
 void kernel_maps_forget_chance(const struct kernel_maps *maps, pid_t tid);
 
-/* How many records of a process have been lost since kernel_maps_follow() was called for the process. */
+/* Returns how many records of a process were lost since kernel_maps_follow() was called for the process. */
 struct kernel_counts kernel_maps_counts(const struct kernel_maps *maps, pid_t pid);
 
 #endif

@@ -7,8 +7,8 @@
  * When the last descriptor of the program is closed, the kernel removes the program and everything that belongs to it.
  * So the program is removed even if rbdump is killed.
  *
- * If rbdump was built without the program (see KERNEL in the Makefile), kernel_programs_load() fails with an error that
- * says so.
+ * If rbdump was built without the program (see KERNEL in the Makefile), kernel_programs_load() always fails, and the
+ * error message gives this reason.
  */
 #ifndef RBDUMP_KERNEL_PROGRAMS_H
 #define RBDUMP_KERNEL_PROGRAMS_H

@@ -3,8 +3,8 @@
  * Ruby process. The program writes records, and rbdump reads the records. Both rbdump and the program include this
  * header.
  *
- * The program copies bytes as they are. The program does not know the structs of Ruby. All offsets are in struct
- * kernel_facts, which rbdump fills in from the layout of the process.
+ * The program copies bytes without interpreting them. The program does not know the structs of Ruby. All offsets that
+ * it needs are in struct kernel_facts, which rbdump fills in from the layout of the process.
  */
 #ifndef RBDUMP_KERNEL_RECORD_H
 #define RBDUMP_KERNEL_RECORD_H
@@ -37,14 +37,14 @@
 enum kernel_where_pthread { KERNEL_NOWHERE, KERNEL_IN_THREAD, KERNEL_IN_NATIVE };
 
 /*
- * Where a native thread notes which Ruby thread it runs: in a word at a fixed distance from its thread pointer
- * (fs_base). The word points to the execution context of the Ruby thread, or to the rb_thread_t.
+ * What a native thread stores in a word at a fixed distance from its thread pointer (fs_base). The word points to the
+ * execution context of the Ruby thread that the native thread runs, or to the rb_thread_t of this Ruby thread.
  */
 enum kernel_where_current { KERNEL_NO_CURRENT, KERNEL_CURRENT_EC, KERNEL_CURRENT_THREAD };
 
 /*
- * Which records end a kernel_ring_wait(), in addition to KERNEL_UNKNOWN. If a record ends the wait, the sampled
- * thread wakes rbdump, which takes about 6 us of the thread's time.
+ * Which kinds of records end a call of kernel_ring_wait(), in addition to KERNEL_UNKNOWN. If a record ends the wait,
+ * the sampled thread wakes rbdump. This wake-up takes about 6 us of the thread's time.
  */
 enum kernel_wakes {
 	KERNEL_WAKES_NONE,
@@ -56,9 +56,9 @@ enum kernel_wakes {
 struct kernel_facts {
 	__u64 collections;	  /* the address of the state of the garbage collector (ruby/collections.h) */
 	__u32 collections_length; /* size of the collector's state, at most KERNEL_COLLECTIONS_MAX; 0: no such state */
-	__u32 thread_is_ec;	  /* not 0: a thread is itself an execution context (ruby/context.h) */
-	__u32 thread_word;	  /* offset in a thread: the pointer to the execution context, if `thread_is_ec` is 0 */
-	__u32 ec_offset;	  /* offset in an execution context: the beginning of the copied part */
+	__u32 thread_is_ec;	  /* not 0: the rb_thread_t itself is the execution context (ruby/context.h) */
+	__u32 thread_word;	  /* offset of the thread's pointer to its execution context, if `thread_is_ec` is 0 */
+	__u32 ec_offset;	  /* offset of the copied part in the execution context */
 	__u32 ec_length;	  /* the length of the copied part of the execution context, at most KERNEL_EC_MAX */
 	__u32 vm_stack, words, cfp; /* offsets of 8-byte words in the copied part of the execution context */
 	__u32 wakes;		    /* enum kernel_wakes */
@@ -70,17 +70,17 @@ struct kernel_facts {
 	 */
 	__u32 where_pthread, native, pthread;
 	/*
-	 * `current`: the distance from fs_base to the word that `where_current` describes. `ec_thread`: with
-	 * KERNEL_CURRENT_EC, the offset in an execution context of the pointer to the rb_thread_t. A thread has ended
-	 * if its first word of `thread_words`, shifted right by `status_shift`, is `status_ended` in the bits of
-	 * `status_mask`.
+	 * `current`: the distance from fs_base to the word that `where_current` describes. `ec_thread`: if
+	 * `where_current` is KERNEL_CURRENT_EC, the offset of the pointer to the rb_thread_t in an execution context. A
+	 * thread has ended if (word >> status_shift & status_mask) == status_ended, where `word` is the word at the
+	 * offset `thread_words[0]` in the rb_thread_t.
 	 */
 	__u32 where_current, ec_thread;
 	__s32 current;
 	__u64 main;	/* the rb_thread_t of the main thread, which ends only with its native thread; 0: not known */
 	__u64 since_ns; /* when the program began to sample the process, by CLOCK_MONOTONIC */
 	__u32 status_shift, status_mask, status_ended;
-	__u32 thread_words[3];	    /* offsets in a thread: words that tell what the thread waits for */
+	__u32 thread_words[3];	    /* offsets of the words in the rb_thread_t that tell what the thread waits for */
 	__u32 frame_size, frame_ep; /* the size of a control frame, and the offset of ep in a control frame */
 	/*
 	 * `native_length`: the number of bytes of the native stack to copy. It is 0, or a power of two from 1,024 to
@@ -91,11 +91,11 @@ struct kernel_facts {
 
 /* What a record is about. All records begin with struct kernel_head. */
 enum kernel_kind {
-	KERNEL_CLOCK = 1, /* struct kernel_record: the stack of a thread that was interrupted by its CPU's clock */
-	KERNEL_WAIT_STACK, /* struct kernel_record: the stack of a thread that leaves its CPU; the next record says why */
+	KERNEL_CLOCK = 1,  /* struct kernel_record: the stack of a thread that was interrupted by its CPU's clock */
+	KERNEL_WAIT_STACK, /* struct kernel_record: stack of a thread that leaves its CPU; a KERNEL_OUT then says why */
 	KERNEL_OUT,	   /* struct kernel_switch: a thread has left its CPU */
 	KERNEL_IN,	   /* struct kernel_switch: a thread was given a CPU */
-	KERNEL_UNKNOWN,	   /* struct kernel_head: the thread `tid` has run, but the program does not know it */
+	KERNEL_UNKNOWN,	   /* struct kernel_head: the thread `tid` has run, but its Ruby thread is not known */
 };
 
 struct kernel_head {
@@ -180,15 +180,17 @@ struct kernel_thread {
 	__u32 waker_pid, waker_tid;
 	__u64 copied_ns[KERNEL_WAITS]; /* when a stack was last copied for each kind of wait; index: hash of the kind */
 	__u64 lost;		       /* the number of records lost since the program learned of the thread */
-	__u64 ended; /* the last rb_thread_t of this native thread, if its end was told; otherwise 0 */
+	__u64 ended;		       /* the last rb_thread_t whose end was reported for this native thread; 0: none */
 	/*
-	 * If `thread` is 0: when the program last wrote a record KERNEL_UNKNOWN for the thread, or noted that it does
-	 * not know the thread. The next such record follows after a time that doubles with `times`.
+	 * `told_ns`: if `thread` is 0, the time when the program last wrote a record KERNEL_UNKNOWN for the native
+	 * thread, or first noted that it does not know the Ruby thread. `times`: the next record KERNEL_UNKNOWN follows
+	 * at least AGAIN_NS << `times` after `told_ns`; in this formula, `times` counts as at most TIMES_MAX
+	 * (threads.bpf.h).
 	 */
 	__u64 times, told_ns;
 	/*
-	 * `found`: the program itself has found `thread`. `early`: how many more times the stack may be copied when the
-	 * thread is preempted; 0 once the clock has interrupted the thread
+	 * `found`: not 0 if the program itself has found `thread`. `early`: how many more times the stack may be copied
+	 * when the thread is preempted. When the clock interrupts the thread, `early` becomes 0.
 	 */
 	__u32 found, early;
 };

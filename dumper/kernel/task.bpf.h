@@ -1,7 +1,7 @@
 /*
- * The members of the kernel's structs that the programs in the kernel read. When libbpf loads a program, it replaces
- * the offsets of these members with the offsets in the running kernel. libbpf reads these offsets from the kernel's
- * type information (CO-RE).
+ * Declares the structs of the kernel, with only those members that rbdump's BPF programs read. When libbpf loads a
+ * program, it replaces the offsets of these members with the offsets in the running kernel. libbpf reads the offsets in
+ * the running kernel from the kernel's type information (CO-RE).
  */
 #ifndef RBDUMP_TASK_BPF_H
 #define RBDUMP_TASK_BPF_H

@@ -1,7 +1,13 @@
 /*
- * Finds out which process and which Ruby thread a task is: by its ids in rbdump's pid namespace, and by what the thread
- * itself says. The tables of the programs in the kernel are here. Each of these programs runs on the CPU of the task
- * that it asks about, and with few exceptions, that task is the current one.
+ * Finds out which process and which Ruby thread a task belongs to. The process is identified by the ids of the task in
+ * rbdump's pid namespace. Either rbdump tells the program the Ruby thread, or the program reads the Ruby thread from
+ * the thread-local storage of the native thread. This header also defines the BPF maps that contain what is known about
+ * processes and threads.
+ *
+ * Most programs in the kernel examine only the current task of their CPU. The programs for sched_switch also examine
+ * the next task of their CPU. The programs for sched_waking and sched_wakeup examine the task that is woken. The
+ * functions known_thread(), current_thread() and identify() can examine only the current task, because
+ * bpf_probe_read_user() reads the memory of the current task.
  */
 #ifndef RBDUMP_THREADS_BPF_H
 #define RBDUMP_THREADS_BPF_H
@@ -19,22 +25,27 @@
 /* From the kernel's include/linux/sched.h, v5.15 to v6.18. */
 #define TASK_DEAD 0x80
 
-/* A task that is ending: its memory may be gone. */
+/* The flag of a task that is ending. The memory of such a task may already be gone. */
 #define PF_EXITING 0x4
 
 /*
- * After how long it is said again that a thread is not known: doubled each time, so often. If the program can find
- * threads itself, it is said for the first time after AGAIN_NS << TIMES_FOUND, because hardly any of them is a Ruby
- * thread then.
+ * The program reports unknown threads to rbdump. The program repeats each report as long as the thread is still
+ * unknown. The second report follows at least AGAIN_NS after the first report. With each further report, this time
+ * doubles, up to AGAIN_NS << TIMES_MAX. If the program can find Ruby threads itself, hardly any unknown thread is a
+ * Ruby thread. In this case, the program makes the first report at least AGAIN_NS << TIMES_FOUND after it has first
+ * noted the thread. After this report, too, the time doubles up to AGAIN_NS << TIMES_MAX.
  */
 #define AGAIN_NS    10000000ull
 #define TIMES_MAX   6
 #define TIMES_FOUND 4
 
-/* Until its first clock interrupt, the stack of a new thread is copied when it is preempted: at most so often. */
+/*
+ * The maximum number of times that the stack of a new thread is copied because the thread is preempted. After the clock
+ * has interrupted the thread for the first time, a preemption no longer causes a copy.
+ */
 #define EARLY_MAX 3
 
-/* rbdump's own pid namespace: set by where(). */
+/* The level and the address of rbdump's own pid namespace. The program where() sets both variables. */
 __u32 level = 0;
 __u64 namespace = 0;
 
@@ -43,7 +54,10 @@ struct ring {
 	__uint(max_entries, 4096);
 };
 
-/* By pid, in rbdump's pid namespace. */
+/*
+ * What the program knows about each process: the facts, the ring for the records, and the counts of lost records. The
+ * key of these three maps is the pid in rbdump's pid namespace.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
@@ -65,7 +79,7 @@ struct {
 	__type(value, struct kernel_counts);
 } counts SEC(".maps");
 
-/* By tid, in rbdump's pid namespace. */
+/* What the program knows about each native thread. The key is the tid in rbdump's pid namespace. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
@@ -73,7 +87,10 @@ struct {
 	__type(value, struct kernel_thread);
 } threads SEC(".maps");
 
-/* By tid: the stack of a thread that begins to wait is copied in so many of 2^32 - 1 cases; in each if there is no entry. */
+/*
+ * The probability that the stack of a thread is copied when the thread begins to wait, multiplied by 2^32 - 1. The key
+ * is the tid in rbdump's pid namespace. If a thread has no entry, its stack is copied at every wait.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
@@ -82,9 +99,9 @@ struct {
 } chances SEC(".maps");
 
 /*
- * Reads the id of a task in the pid namespace that is so many levels below the initial one; not 0 if there is none.
- * Kernels before 6.2 refuse to add a number that is not constant to a pointer that they know, so it is read as a
- * number.
+ * Reads the id of a task in the pid namespace that is `at` levels below the initial pid namespace. Returns 0 on
+ * success. The verifier of kernels before 6.2 refuses to add a variable to a pointer whose type it knows. Therefore,
+ * this function reads the pointer `thread_pid` as a number.
  */
 static __always_inline long read_id(struct task_struct *task, __u32 at, struct upid *ret)
 {
@@ -97,7 +114,7 @@ static __always_inline long read_id(struct task_struct *task, __u32 at, struct u
 	    (void *)(pid + bpf_core_field_offset(struct pid, numbers) + (__u64)at * bpf_core_type_size(struct upid)));
 }
 
-/* The id of a task in rbdump's pid namespace; 0 if it is not in there. */
+/* Returns the id of a task in rbdump's pid namespace, or 0 if the task is not in this pid namespace. */
 static __always_inline __u32 id_of(struct task_struct *task)
 {
 	struct pid *pid = task->thread_pid;
@@ -112,7 +129,7 @@ struct ids {
 	__u32 pid, tid;
 };
 
-/* The ids of a task in rbdump's pid namespace; 0: it is not in there. */
+/* Returns the pid and the tid of a task in rbdump's pid namespace, or 0 for an id that is not in this pid namespace. */
 static __always_inline struct ids ids_of(struct task_struct *task)
 {
 	if (level == 0)
@@ -120,7 +137,7 @@ static __always_inline struct ids ids_of(struct task_struct *task)
 	return (struct ids){.pid = id_of(task->group_leader), .tid = id_of(task)};
 }
 
-/* Says that a thread is not known. */
+/* Reports to rbdump that the program does not know which Ruby thread a native thread runs. */
 static __always_inline void tell_unknown(const struct ids *ids, __u64 now_ns, void *ring)
 {
 	struct kernel_head head = {.time_ns = now_ns, .tid = ids->tid, .kind = KERNEL_UNKNOWN};
@@ -129,8 +146,9 @@ static __always_inline void tell_unknown(const struct ids *ids, __u64 now_ns, vo
 }
 
 /*
- * Notes that a thread is not known, and reports it to rbdump. If the program can find threads itself, it reports the
- * thread only if it has not found it for a while.
+ * Notes that the program does not know a native thread. If the program cannot find Ruby threads itself, this function
+ * also reports the native thread to rbdump. Otherwise, note_again() reports the native thread later, if the native
+ * thread is still unknown then.
  */
 static __always_inline void note_unknown(const struct ids *ids, const struct kernel_facts *facts, void *ring)
 {
@@ -142,8 +160,8 @@ static __always_inline void note_unknown(const struct ids *ids, const struct ker
 }
 
 /*
- * Says again that a thread is not known: a native thread without a Ruby thread may have been given one. The more often
- * that was said, the longer it takes until it is said again.
+ * Reports an unknown native thread to rbdump, unless the last report was made too recently (see AGAIN_NS). The report
+ * is repeated because a native thread without a Ruby thread may have been given a Ruby thread since the last report.
  */
 static __always_inline void note_again(const struct ids *ids, struct kernel_thread *thread, void *ring)
 {
@@ -158,7 +176,10 @@ static __always_inline void note_again(const struct ids *ids, struct kernel_thre
 
 enum identity { IS_ITS_THREAD, IS_ANOTHER, IS_UNREADABLE };
 
-/* Whether an rb_thread_t is that of a native thread: that goes on with another one when its thread has ended. */
+/*
+ * Checks whether an rb_thread_t still belongs to a native thread. After a Ruby thread has ended, its native thread may
+ * continue with another Ruby thread.
+ */
 static __always_inline enum identity identify(struct task_struct *task, const struct kernel_facts *facts, __u64 thread)
 {
 	__u64 in = thread, pthread = 0;
@@ -176,8 +197,10 @@ static __always_inline enum identity identify(struct task_struct *task, const st
 }
 
 /*
- * Whether a thread has ended, by its first word of `thread_words`. The main thread has the status of a thread that has
- * ended while it waits for the other threads, and while it runs finalizers (eval.c, rb_ec_cleanup(), v2_7_0 to v4_0_5).
+ * Returns whether a Ruby thread has ended. The main thread never counts as ended, because its status is already that of
+ * an ended thread while it waits for the other threads, and while it runs finalizers (eval.c, rb_ec_cleanup(), v2_7_0
+ * to v4_0_5).
+ *   word  the word at the offset `thread_words[0]` in the rb_thread_t (struct kernel_facts)
  */
 static __always_inline bool has_ended(const struct kernel_facts *facts, __u64 thread, __u64 word)
 {
@@ -185,7 +208,7 @@ static __always_inline bool has_ended(const struct kernel_facts *facts, __u64 th
 	       (word >> (facts->status_shift & 63) & facts->status_mask) == facts->status_ended;
 }
 
-/* Counts a record of a thread that was lost. The thread's next record says so. */
+/* Counts a lost record of a thread. The next record about the thread contains the new count. */
 static __always_inline void note_lost(struct kernel_thread *thread, __u64 *of_process)
 {
 	thread->lost++;
@@ -193,8 +216,9 @@ static __always_inline void note_lost(struct kernel_thread *thread, __u64 *of_pr
 }
 
 /*
- * The Ruby thread that the current native thread runs, from its thread-local storage; 0 if it is not known.
- *   ended  receives whether that thread has ended
+ * Reads from the thread-local storage of the current native thread which Ruby thread it runs. Returns the rb_thread_t,
+ * or 0 if the Ruby thread is not known.
+ *   ended  receives whether the Ruby thread has ended
  */
 static __always_inline __u64 current_thread(struct task_struct *task, const struct kernel_facts *facts, bool *ended)
 {
@@ -216,7 +240,11 @@ static __always_inline __u64 current_thread(struct task_struct *task, const stru
 	return thread;
 }
 
-/* Says that a Ruby thread is on a CPU since a time, or that it has ended now: false if the ring has no room. */
+/*
+ * Reports to rbdump that a Ruby thread was given a CPU (KERNEL_IN), or that a Ruby thread has ended (KERNEL_OUT).
+ * Returns false if the ring has no room.
+ *   time_ns  when the Ruby thread was given the CPU, or ended
+ */
 static __always_inline bool tell(const struct ids *ids, __u32 kind, __u64 time_ns, __u64 thread, __u64 lost, void *ring)
 {
 	const struct kernel_switch record = {
@@ -229,28 +257,34 @@ static __always_inline bool tell(const struct ids *ids, __u32 kind, __u64 time_n
 	return bpf_ringbuf_output(ring, (void *)&record, sizeof(record), BPF_RB_NO_WAKEUP) == 0;
 }
 
-/* Ends the Ruby thread of a native thread, which may go on with another one. */
+/*
+ * Reports to rbdump that the Ruby thread of a native thread has ended. The native thread may continue with another Ruby
+ * thread.
+ */
 static __always_inline void tell_end(const struct ids *ids, struct kernel_thread *thread, struct kernel_counts *count,
 				     void *ring)
 {
 	const __u64 now_ns = bpf_ktime_get_ns(), ended = thread->thread;
 
-	/* When rbdump takes the record, the entry must not be that of the thread any more. */
+	/* When rbdump reads the record, the entry in `threads` must no longer contain the ended Ruby thread. */
 	thread->ended = ended;
 	thread->thread = 0;
-	/* What it ran before is of the thread that has ended. */
+	/* The time that the native thread has run until now belongs to the ended Ruby thread. */
 	thread->in_ns = now_ns;
 	if (!tell(ids, KERNEL_OUT, now_ns, ended, thread->lost, ring))
 		note_lost(thread, &count->dropped);
 }
 
-/* Since when the current thread is on its CPU; 0 if that is not known. */
+/* Returns the time at which the current thread was given its CPU, or 0 if this time is not known. */
 static __always_inline __u64 since(const struct kernel_facts *facts, const struct kernel_thread *thread)
 {
 	return thread && thread->in_ns >= facts->since_ns ? thread->in_ns : 0;
 }
 
-/* Says what a Ruby thread ran that has begun and ended since its native thread was given its CPU. */
+/*
+ * Handles a Ruby thread that has begun and ended since its native thread was given a CPU. Reports to rbdump when this
+ * Ruby thread was given the CPU, and that it has ended.
+ */
 static __always_inline void tell_short_life(const struct ids *ids, const struct kernel_facts *facts,
 					    struct kernel_thread *thread, __u64 current, struct kernel_counts *count,
 					    void *ring)
@@ -265,7 +299,11 @@ static __always_inline void tell_short_life(const struct ids *ids, const struct 
 		note_lost(thread, &count->dropped);
 }
 
-/* Notes which Ruby thread the current native thread runs, and since when: since it was given its CPU, if that is known. */
+/*
+ * Notes which Ruby thread the current native thread runs, and reports the Ruby thread to rbdump. The Ruby thread counts
+ * as running since the native thread was given its CPU. If this time is not known, the Ruby thread counts as running
+ * since now.
+ */
 static __always_inline struct kernel_thread *note_current(const struct ids *ids, const struct kernel_facts *facts,
 							  __u64 current, const struct kernel_thread *before,
 							  struct kernel_counts *count, void *ring)
@@ -274,7 +312,7 @@ static __always_inline struct kernel_thread *note_current(const struct ids *ids,
 	const struct kernel_thread found = {.thread = current, .in_ns = in_ns, .found = 1, .early = EARLY_MAX};
 	struct kernel_thread *thread;
 
-	/* The chance is that of the Ruby thread before. */
+	/* The entry in `chances` belongs to the previous Ruby thread of this native thread. */
 	bpf_map_delete_elem(&chances, &ids->tid);
 	if (bpf_map_update_elem(&threads, &ids->tid, &found, BPF_ANY))
 		return NULL;
@@ -285,8 +323,9 @@ static __always_inline struct kernel_thread *note_current(const struct ids *ids,
 }
 
 /*
- * What is known of the current thread; NULL if it is not known.
- *   unreadable  receives whether it could not be read whether that is right
+ * Returns what the program knows about the current native thread, or NULL if the program does not know its Ruby thread.
+ *   unreadable  receives 1 if memory cannot be read, so that it is not certain that the native thread still runs this
+ *               Ruby thread; otherwise receives 0
  */
 static __always_inline struct kernel_thread *known_thread(struct task_struct *task, const struct ids *ids,
 							  const struct kernel_facts *facts, struct kernel_counts *count,

@@ -1,5 +1,5 @@
 /*
- * A layout: what rbdump knows about the structs of one Ruby.
+ * A layout: the offsets, sizes and other facts that rbdump knows about the structs of one Ruby.
  *
  * The C source of rbdump does not contain declarations of Ruby's structs. Instead, rbdump looks up every offset, size
  * and enumerator in a layout, by an id. The script gen/fields.py makes these ids from gen/fields.def. The ids are in
@@ -37,10 +37,10 @@ enum layout_source {
 
 struct layout_member {
 	bool present;
-	uint8_t shift;	     /* bitfield: number of the lowest bit in the `size` bytes at `offset`, little-endian */
-	uint8_t width;	     /* bitfield: number of bits; 0 if the member is not a bitfield */
-	uint32_t offset;     /* bytes from the start of the struct */
-	uint32_t size;	     /* bytes; 0 for a flexible array */
+	uint8_t shift;	     /* bitfield: the number of its lowest bit in the `size` little-endian bytes at `offset` */
+	uint8_t width;	     /* bitfield: the number of its bits; 0 if the member is not a bitfield */
+	uint32_t offset;     /* in bytes, from the start of the struct */
+	uint32_t size;	     /* in bytes; 0 for a flexible array */
 	uint8_t alternative; /* the name that this Ruby uses: an index into `names` of the member's layout_spec */
 };
 
@@ -92,7 +92,7 @@ struct layout {
 	uint8_t struct_alternative[LAYOUT_STRUCTS];
 };
 
-/* One entry of fields.def; made by gen/fields.py. */
+/* One entry of fields.def. The script gen/fields.py generates the C code of all entries. */
 struct layout_spec {
 	/*
 	 * Alternative names, NULL-terminated. The names of a member have the form STRUCT.PATH. Every name of the struct
@@ -137,13 +137,13 @@ static inline bool layout_has(const struct layout *l, enum layout_member_id id)
  */
 bool layout_range(const struct layout *layout, struct version_range *ret);
 
-/* Returns whether a layout was made from a Ruby of this version, or has a range that includes this version. */
+/* Returns whether a layout was made from Ruby `version`, or has a range of releases that includes `version`. */
 bool layout_is_for(const struct layout *layout, const char *version);
 
 /*
  * Returns whether a layout is for the patch level in a Ruby's description (see version_patch_level()). Also returns
- * true if the layout is for all patch levels of its version. If the description is NULL or has no patch level, every
- * layout is accepted.
+ * true if the layout is for all patch levels of its version. If the description is NULL or has no patch level, returns
+ * true for every layout.
  */
 bool layout_is_for_level(const struct layout *layout, const char *description);
 

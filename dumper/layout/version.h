@@ -18,7 +18,7 @@ bool version_parse(const char *text, struct version *ret);
 /* Returns whether two versions belong to the same series, for example 3.3.0 and 3.3.10. */
 bool version_same_series(const struct version *a, const struct version *b);
 
-/* Compares two versions: negative if `a` is older, 0 if they are the same, positive if `a` is newer. */
+/* Returns a negative number if `a` is older than `b`, 0 if both versions are the same, otherwise a positive number. */
 int version_compare(const struct version *a, const struct version *b);
 
 /* A range of patch releases of one series, both ends included: "3.3.0 3.3.10". */
@@ -56,11 +56,11 @@ bool version_parse_levels(const char *text, struct version_levels *ret);
 /* Where the version of a target's Ruby comes from. */
 enum version_source {
 	VERSION_OF_RUBY,   /* Ruby's own constants */
-	VERSION_IN_MEMORY, /* a place in a core's memory other than Ruby's own constants */
+	VERSION_IN_MEMORY, /* the memory in a core file, but not Ruby's own constants */
 	VERSION_BY_NAME,   /* the name of the libruby file that the target has mapped */
 	VERSION_OF_LAYOUT, /* the layout, which is for exactly this build, or was given by the user */
-	VERSION_GIVEN,	   /* the user, because nothing else tells the version */
-	VERSION_FITS,	   /* nothing tells the version: all layouts were tried, and at least one layout fits */
+	VERSION_GIVEN,	   /* the user, because the core does not reliably tell the version */
+	VERSION_FITS,	   /* the version is not known: rbdump tried all layouts, and at least one layout fits */
 };
 
 #endif

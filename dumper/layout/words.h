@@ -7,7 +7,7 @@
 
 #include "layout/layout.h"
 
-/* The first line of a layout file begins with this word; the version of the format follows. */
+/* The first line of a layout file consists of this word and the version of the format. */
 #define LAYOUT_MAGIC "rbdump-layout"
 
 /* The lines of the header, in the order of the file. */

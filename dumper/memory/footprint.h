@@ -1,6 +1,6 @@
 /*
- * A footprint: the bytes of the target that were read to get a result. As long as these bytes are unchanged, the result
- * is still right.
+ * A footprint: the bytes of the target that were read to get a result. As long as these bytes do not change, the result
+ * stays right.
  */
 #ifndef RBDUMP_FOOTPRINT_H
 #define RBDUMP_FOOTPRINT_H
@@ -14,7 +14,7 @@ struct footprint_span {
 	uint32_t length, offset; /* offset: in `bytes` */
 };
 
-/* A footprint is empty if all its members are zero. */
+/* If all members of a struct footprint are zero, the footprint is empty. */
 struct footprint {
 	struct footprint_span *spans;
 	uint8_t *bytes;

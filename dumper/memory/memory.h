@@ -2,11 +2,12 @@
  * The target's memory, as a snapshot of pages.
  *
  * The code in ruby/ reads the target through the snapshot (for the exceptions, see ruby/ruby.h). So each byte is copied
- * only once, even if it is used many times, and all output comes from the same copy. The caller can first copy the data
- * that a running thread changes, for example while the target is stopped. The caller can copy data that lasts, such as
- * code and names, later (see memory_reads()). By default, a page is copied when it is first read. memory_prefetch() and
- * memory_fetch() copy many pages in advance, in as few system calls as possible. A read from a sealed snapshot copies
- * nothing. If a sealed snapshot does not contain a page that is read, the read fails, and the page is marked as wanted.
+ * only once, even if it is used many times, and all output comes from the same copy. Some data changes whenever the
+ * target's threads run. The caller can copy such data first, for example while the target is stopped. Other data lasts,
+ * such as code and names. The caller can copy data that lasts later (see memory_reads()). By default, a page is copied
+ * when it is first read. The functions memory_prefetch() and memory_fetch() copy many pages in advance, in as few
+ * system calls as possible. A read from a sealed snapshot copies nothing. If such a read needs a page that the snapshot
+ * does not contain, the read fails, and the page is marked as wanted.
  *
  * Only one thread at a time may use a snapshot.
  */
@@ -32,7 +33,8 @@ struct memory;
 
 /*
  * Creates an empty snapshot. Returns NULL if out of memory.
- *   source, context  the source of pages, and its first argument; only the functions of this header call the source
+ *   source, context  the source of pages, and the first argument for the source. The snapshot calls the source only
+ *                    while a function of this header runs
  *   max_pages        the maximum number of pages in the snapshot; a read that needs more pages fails
  */
 struct memory *memory_create(memory_source *source, void *context, size_t max_pages);
@@ -61,8 +63,8 @@ void memory_count_own_time(struct memory *memory);
 clockid_t memory_clock(const struct memory *memory);
 
 /*
- * Whether the time limit has made a read fail since the last call of memory_limit(). If so, conclusions from failed
- * reads can be wrong, because not everything was read.
+ * Whether the time limit has made a read fail since the last call of memory_limit(). If so, draw no conclusions from a
+ * failed read, because the time limit may have caused the failure.
  */
 bool memory_is_over(const struct memory *memory);
 
@@ -72,10 +74,10 @@ struct footprint;
 void memory_record(struct memory *memory, struct footprint *footprint);
 
 /*
- * Lays pieces (overlay.h) over the snapshot. A read that lies within one piece returns the bytes of that piece. The
- * pieces must be in ascending order of their addresses. Where pieces overlap, they must have the same bytes. The caller
- * owns the pieces, and must keep them until the next call of memory_overlay() replaces them. If `count` is 0, all
- * pieces are removed.
+ * Overlays the snapshot with pieces of memory (see overlay.h). A read that lies within one piece returns the bytes of
+ * that piece. The pieces must be in ascending order of their addresses. Where pieces overlap, they must have the same
+ * bytes. The caller owns the pieces, and must keep them until the next call of memory_overlay() replaces them. If
+ * `count` is 0, all pieces are removed.
  *   low, high  while there are pieces, a read that begins in [low, high) must lie within one piece. Otherwise, the read
  *              fails
  */
@@ -84,8 +86,8 @@ void memory_overlay(struct memory *memory, const struct memory_piece *pieces, si
 
 /*
  * Drops all copied pages, and unseals the snapshot. Then allocates memory for every page that has been read or marked
- * as wanted so far, and writes to this memory. So the next memory_prefetch() does not have to allocate memory. Returns
- * false if out of memory.
+ * as wanted so far, and writes to this memory, so that the kernel provides the memory now. The next memory_prefetch()
+ * does not have to allocate memory. Returns false if out of memory.
  */
 bool memory_forget(struct memory *memory);
 
@@ -105,8 +107,8 @@ bool memory_has_changed(struct memory *memory, uint64_t address, size_t length);
 /*
  * Sets the function that tells whether the source lacks a page. The source lacks a page if the source should contain
  * the page, but does not. For example, a core that was cut short lacks pages.
- *   lacks  called when a read fails, with the address of the page that cannot be read; returns whether the source lacks
- *          this page. NULL (the default): the source lacks no page
+ *   lacks  returns whether the source lacks the page at the address `page`. A read that fails calls this function for
+ *          the page that cannot be read. NULL (the default): the source lacks no page
  */
 void memory_set_lacking(struct memory *memory, bool (*lacks)(const void *context, uint64_t page), const void *context);
 
@@ -117,19 +119,19 @@ void memory_set_lacking(struct memory *memory, bool (*lacks)(const void *context
 size_t memory_lacked(const struct memory *memory);
 
 /*
- * A snapshot can contain data from two moments. At the first moment, the target is stopped, or does not seem to change.
- * This is the moment to copy the data that a running thread changes. Data that lasts (code, names) is copied later.
- * These are the steps:
+ * A snapshot can contain data from two moments. At the first moment, rbdump copies the data that changes whenever the
+ * target's threads run. At this moment, the target is stopped, or rbdump copies the data twice to detect changes. Data
+ * that lasts (code, names) is copied later. These are the steps:
  *
  *   1. While the target runs, read all data that is needed. These reads show which pages contain data that changes.
  *   2. Call memory_forget_changing(). Stop the target, and call memory_prefetch(). This call copies the pages with data
  *      that changes. More pages may be read or fetched while the target is stopped.
- *   3. Let the target go on, call memory_seal_changing(), and read everything again. Data that changes is read only
- *      from the pages that were copied in step 2. If a read of such data needs a page that was not copied in step 2,
- *      the read fails, and memory_missed() counts the failure.
+ *   3. Resume the target, call memory_seal_changing(), and read everything again. Data that changes is read only from
+ *      the pages that were copied in step 2. If a read of such data needs a page that was not copied in step 2, the
+ *      read fails, and memory_missed() counts the failure.
  *
  * If the target is not stopped in step 2 (see above), call memory_copy_again() at the end of step 2. Then
- * memory_has_changed() tells what changed during step 2.
+ * memory_has_changed() tells whether given bytes changed during step 2.
  *
  * Data that lasts is copied after the first moment. The caller must find out whether this data was the same at the
  * first moment (ruby/collections.h).
@@ -144,22 +146,24 @@ enum memory_kind memory_reads(struct memory *memory, enum memory_kind kind);
 
 /*
  * Like memory_forget(), but the next memory_prefetch() copies only pages with data that changes. The reads since the
- * last call of memory_forget() or memory_seal_changing() have shown which pages contain such data. A read also counts
- * if it failed because the page had not been copied in time.
+ * last call of memory_forget() or memory_seal_changing() have shown which pages contain such data. These reads include
+ * the reads that failed because a page had not been copied in time.
  */
 bool memory_forget_changing(struct memory *memory);
 
 /*
- * Call this function when the target goes on. Pages that are copied after this call are used only for data that lasts.
+ * Call this function when the target runs again. Pages that are copied after this call are used only for data that
+ * lasts.
  */
 void memory_seal_changing(struct memory *memory);
 
 /*
  * Call this function between memory_forget_changing() and memory_seal_changing(). All pages that were copied since
- * memory_forget_changing() are copied a second time, in one call of the source. Until the pages are forgotten,
- * memory_has_changed() tells what changed between the two copies. After memory_seal_changing(), data that lasts is read
- * from the second copy. The second copy contains everything that the first copy can refer to. A page that cannot be
- * read again counts as unreadable. Returns false if out of memory.
+ * memory_forget_changing() are copied a second time, in one call of the source. Until memory_forget() or
+ * memory_forget_changing() is called, memory_has_changed() tells whether given bytes changed between the two copies.
+ * After memory_seal_changing(), data that lasts is read from the second copy. The second copy also contains the objects
+ * that Ruby created while the first copy was made, so it contains everything that the first copy can refer to. A page
+ * that cannot be read again counts as unreadable. Returns false if out of memory.
  */
 bool memory_copy_again(struct memory *memory);
 
@@ -167,19 +171,19 @@ bool memory_copy_again(struct memory *memory);
 size_t memory_pages(const struct memory *memory);
 
 /*
- * The number of pages that have been copied so far because they were read for the first time. Pages that could not be
- * copied are counted, too.
+ * The number of pages that reads have copied so far, because the snapshot did not contain these pages. Pages that could
+ * not be copied are counted, too.
  */
 size_t memory_copied(const struct memory *memory);
 
-/* Seals the snapshot. Until memory_forget() is called, reads do not copy any pages. */
+/* Seals the snapshot. Until memory_forget() or memory_forget_changing() is called, reads do not copy any pages. */
 void memory_seal(struct memory *memory);
 
 /*
  * The number of reads of the sealed snapshot that failed because a page had not been copied. After
  * memory_seal_changing(), the function counts only failed reads of changing data. A read of changing data fails if a
- * page that it needs was not copied before memory_seal_changing(). The number of failed reads is reset to 0 by
- * memory_fetch(), and by the functions that seal the snapshot or forget pages.
+ * page that it needs was not copied before memory_seal_changing(). Three kinds of functions reset this number to 0:
+ * memory_fetch(), the functions that seal the snapshot, and the functions that forget pages.
  */
 size_t memory_missed(const struct memory *memory);
 
@@ -193,10 +197,10 @@ void memory_want(struct memory *memory, uint64_t start, uint64_t end);
 /*
  * Copies all pages that are marked as wanted, in as few system calls as possible. Between memory_forget_changing() and
  * memory_seal_changing(), copies only wanted pages with data that changes. After memory_seal_changing(), copies only
- * wanted pages with data that lasts. The reads of the previous pass have shown which pages contain such data. Each call
- * of memory_forget() or memory_seal_changing() begins a new pass. Pages that were already copied are not copied again,
- * and a sealed snapshot stays sealed. So a search can seal the snapshot, read what it can, fetch the missing pages, and
- * continue. Returns how many pages the function tried to copy; 0 if out of memory.
+ * wanted pages with data that lasts. The reads of the previous pass have shown which pages contain data that lasts.
+ * Each call of memory_forget() or memory_seal_changing() begins a new pass. Pages that were already copied are not
+ * copied again, and a sealed snapshot stays sealed. So a search can seal the snapshot, read the pages that are present,
+ * fetch the missing pages, and continue. Returns how many pages the function tried to copy; 0 if out of memory.
  */
 size_t memory_fetch(struct memory *memory);
 

@@ -1,5 +1,6 @@
 /*
- * Pieces of the target's memory that are laid over a snapshot (memory.h), for example the stack copy of a sample.
+ * An overlay: pieces of the target's memory that reads use instead of the pages of a snapshot (memory.h). For example,
+ * the stack copy of a sample consists of such pieces.
  */
 #ifndef RBDUMP_OVERLAY_H
 #define RBDUMP_OVERLAY_H

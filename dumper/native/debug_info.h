@@ -1,5 +1,5 @@
 /*
- * What debug info says about an address: the functions that are inlined there, and the source line.
+ * Looks up an address in debug info: finds the functions that are inlined at the address, and the source line.
  *
  * The debug info may be hostile, so the depth and the length of each search are bounded.
  */
@@ -28,8 +28,8 @@ bool debug_info_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *ret);
 size_t debug_info_functions(Dwarf_Die *unit, uint64_t address, Dwarf_Die *ret, size_t room);
 
 /*
- * The name of a function: its linkage name if the language has linkage names (Rust, C++). NULL if the function has no
- * name. The string belongs to the Dwarf object.
+ * Returns the linkage name of a function if the language has linkage names (Rust, C++), otherwise the name of the
+ * function. Returns NULL if the function has no name. The string belongs to the Dwarf object.
  */
 const char *debug_info_name(Dwarf_Die *function);
 

@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 struct fde_table {
-	const uint8_t *entries; /* owned by the Elf; NULL: the file has no table, or its table has another form */
+	const uint8_t *entries; /* owned by the Elf object; NULL if the file has no table of the usual form */
 	size_t count;
-	uint64_t base; /* the address in the file of the section that contains the table */
+	uint64_t base; /* the address of .eh_frame_hdr, without the load bias */
 };
 
 /*

@@ -19,7 +19,8 @@ struct error *kernel_symbols_read(const char *path, struct kernel_symbols **ret)
 void kernel_symbols_destroy(struct kernel_symbols *symbols); /* NULL is fine */
 
 /*
- * Returns the name of the function at an address; NULL if no function is known there. The name is owned by `symbols`.
+ * Returns the name of the last function that begins at or before an address. Returns NULL if there is no such function.
+ * The name is owned by `symbols`.
  *   start  receives the address at which the function begins
  */
 const char *kernel_symbols_find(const struct kernel_symbols *symbols, uint64_t address, uint64_t *start);

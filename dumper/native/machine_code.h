@@ -1,7 +1,8 @@
 /*
  * The machine code of a live process: which function an address is in, and how to find the caller of that function.
  * Uses only the symbol tables and the call frame information (.eh_frame) of the mapped files. Stripped files have call
- * frame information, too. No debug info is read. The results are cached, so a known address costs little.
+ * frame information, too. No debug info is read. The results are cached, so a second look-up of the same address costs
+ * little.
  *
  * The process is not stopped. A file is read when an address in the file is first looked up. If the process maps
  * another file later, for example a C extension, machine_code_function() finds this file, too.
@@ -25,8 +26,8 @@ struct error *machine_code_open(pid_t pid, struct machine_code **ret);
 void machine_code_close(struct machine_code *code); /* NULL is fine */
 
 enum machine_code_kind {
-	MACHINE_CODE_NONE,	/* no memory is known at the address */
-	MACHINE_CODE_GENERATED, /* the memory is not from an ELF file, so a JIT compiler made the code */
+	MACHINE_CODE_NONE,	/* rbdump knows of no code at the address */
+	MACHINE_CODE_GENERATED, /* the code is not from a file, so a JIT compiler probably made the code */
 	MACHINE_CODE_OF_FILE,
 };
 
@@ -42,20 +43,23 @@ struct machine_function {
 };
 
 /*
- * Reads the mappings again. Call this function now and then: the process may have unmapped a file, and mapped another
- * file at the same address. Files that are still mapped are not read again.
+ * Reads the mappings again. Call this function regularly, because the process may have unmapped a file, and mapped
+ * another file at the same address. Files that are still mapped are not read again.
  */
 void machine_code_refresh(struct machine_code *code);
-/* Changes whenever the mappings are read again. What is kept for an address is then not valid any more. */
+/*
+ * Returns a number that changes whenever the mappings are read again. If the number has changed, the results that the
+ * caller has cached for addresses are not valid any more.
+ */
 uint64_t machine_code_generation(const struct machine_code *code);
 
 /* The function at an address of the process. */
 struct machine_function machine_code_function(struct machine_code *code, uint64_t address);
 
 /*
- * Returns the call frame information for an address of the process; NULL if there is none. The result is owned by
- * `code`.
- *   bias  receives a difference: an address in the process minus the same address in the file
+ * Returns the call frame information for an address of the process. Returns NULL if there is no call frame information
+ * for the address. The result is owned by `code`.
+ *   bias  receives the load bias: an address in the process minus the same address in the file
  */
 Dwarf_CFI *machine_code_frame_information(struct machine_code *code, uint64_t address, uint64_t *bias);
 

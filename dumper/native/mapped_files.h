@@ -16,7 +16,7 @@
 
 /* An ELF file that the process has mapped. */
 struct mapped_file {
-	char *path; /* as the target sees it; "[vdso]" for the code that the kernel maps into each process */
+	char *path; /* the path as the target sees it; "[vdso]" for the code that the kernel maps into each process */
 	/* The open file; -1 for "[vdso]". The caller may close the file, and must then set `fd` to -1. */
 	int fd;
 	uint64_t start; /* the address at which the beginning of the file is mapped */
@@ -25,10 +25,10 @@ struct mapped_file {
 
 /* A zeroed struct has no files. */
 struct mapped_files {
-	struct target *target; /* used only for its mappings */
+	struct target *target; /* only the mappings of this target are used */
 	struct mapped_file *of;
 	size_t count;
-	size_t *file_of; /* for each mapping of `target`: an index in `of`, or MAPPED_NONE */
+	size_t *file_of; /* for each mapping of `target`: the index of its file in `of`, or MAPPED_NONE */
 };
 
 /*
@@ -41,7 +41,10 @@ void mapped_files_close(struct mapped_files *files);
 /* The index of the file that is mapped at an address; MAPPED_NONE if no ELF file is mapped there. */
 size_t mapped_files_find(const struct mapped_files *files, uint64_t address);
 
-/* Whether there was code at an address that is not from a file: a JIT compiler may have made it. */
+/*
+ * Returns whether the memory at an address was executable, but was not mapped from a file. A JIT compiler may have made
+ * the code in such memory.
+ */
 bool mapped_files_is_generated(const struct mapped_files *files, uint64_t address);
 
 #endif

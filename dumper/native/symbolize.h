@@ -26,13 +26,16 @@ struct symbolizer;
 /* A function at an address. */
 struct symbolized_function {
 	/*
-	 * The name of the function: its linkage name if the language has linkage names (Rust, C++). NULL if the
-	 * function has no name.
+	 * The linkage name of the function if the language has linkage names (Rust, C++), otherwise the name of the
+	 * function. NULL if the function has no name.
 	 */
 	const char *function;
 	const char *file; /* source file; NULL if not known */
-	int line; /* inlined[0]: the line of the address; inlined[i]: the line at which inlined[i - 1] was called;
-		     0 if not known */
+	/*
+	 * For inlined[0], the line of the address. For any other inlined[i], the line at which inlined[i - 1] was
+	 * called. 0 if the line is not known.
+	 */
+	int line;
 };
 
 /* All strings are UTF-8. Bytes that are not UTF-8 are written as \xNN. The strings belong to the symbolizer. */

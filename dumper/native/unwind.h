@@ -3,8 +3,9 @@
  * mapped files (native/machine_code.h). The stack is a copy, so the process need not be stopped. The unwind rules for
  * each address are cached, so a second step from the same address costs little.
  *
- * Some unwind rules are not supported. A saved register must be at a fixed distance from the CFA (canonical frame
- * address). But the CFA itself may be an expression, as in PLT stubs and in functions that align their stack.
+ * Some unwind rules are not supported. The rule for a saved register is supported only if the register is saved at a
+ * fixed distance from the CFA (canonical frame address). But the CFA itself may be an expression, as in PLT stubs and
+ * in functions that align their stack.
  */
 #ifndef RBDUMP_UNWIND_H
 #define RBDUMP_UNWIND_H
@@ -17,12 +18,12 @@
 
 /* The numbers of the registers in DWARF (System V ABI for x86_64, 3.6.2). */
 enum { UNWIND_RAX, UNWIND_RDX, UNWIND_RCX, UNWIND_RBX, UNWIND_RSI, UNWIND_RDI, UNWIND_RBP, UNWIND_RSP };
-#define UNWIND_REGISTERS 16u /* the numbers after UNWIND_RSP are r8 to r15 */
+#define UNWIND_REGISTERS 16u /* the numbers 8 to 15 stand for r8 to r15 */
 
 struct unwind_registers {
 	uint64_t ip;
 	uint64_t of[UNWIND_REGISTERS];
-	uint32_t known; /* bit N is set if the value of[N] is known */
+	uint32_t known; /* bit N is set if the register with the number N is known */
 	/*
 	 * `ip` is a return address. If a call is the last instruction of a function, the return address is in the next
 	 * function.

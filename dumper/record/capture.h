@@ -33,7 +33,7 @@ struct capture_options {
 	uint32_t process; /* the number of the process in the recording */
 	pid_t pid;
 	bool awaited;  /* the user gave the pid without --children, so a process that does not run Ruby is an error */
-	bool descends; /* found with --children; the capture gives up if the process does not run Ruby in time */
+	bool descends; /* process found by --children or --all; if it does not run Ruby in time, the capture gives up */
 	/* If `descends` is true: how long the capture waits for the process to become a Ruby process. `patience_ns`
 	   applies only if the process does not run Ruby at all (`no_ruby` of struct error), and did not run Ruby
 	   before. Otherwise, WAIT_NS in capture.c applies. */
@@ -43,11 +43,11 @@ struct capture_options {
 	double max_cpu; /* the share of one CPU that all captures together may use */
 	const struct source *source;
 	/*
-	 * The source that is used if `source` cannot sample the target. The recording then contains the mode of this
-	 * process. If `fallback` is NULL, the target is not recorded in this case.
+	 * The source that is used if `source` cannot sample the target. In this case, the recording notes which mode
+	 * was used for this process. If `fallback` is NULL, a target that `source` cannot sample is not recorded.
 	 */
 	const struct source *fallback;
-	/* If `source->in_kernel` is set: the maps of the program that samples all targets. */
+	/* If `source->in_kernel` is set: the BPF maps of the program in the kernel that samples all targets. */
 	struct kernel_maps maps;
 	bool states[SAMPLE_STATES]; /* which thread states to record */
 	const char *offsets;
@@ -65,7 +65,7 @@ enum capture_what {
 	CAPTURE_RECORDS, /* records follow */
 	CAPTURE_ERROR,	 /* the target cannot be recorded; the error message follows */
 	CAPTURE_NO_RUBY, /* the last message if the capture gave up because the target did not run Ruby in time */
-	CAPTURE_END, /* the last message in all other cases, for example if the target has ended or `stop` was set */
+	CAPTURE_END,	 /* the last message if the capture ends for another reason (target ended, `stop` was set) */
 };
 
 /* A message through the pipe: this struct, then `length` bytes. */
@@ -78,7 +78,7 @@ struct capture_message {
 	/* With CAPTURE_NO_RUBY: true if the target does not run Ruby at all (`no_ruby` of struct error). If false, the
 	   target might be a Ruby process that hangs while it starts. */
 	bool no_ruby;
-	bool nearest;		      /* the target is read through the layout of another release */
+	bool nearest;		      /* the target is read with the layout of another Ruby release */
 	struct profile_counts counts; /* the sample counts of this process in `part` so far */
 };
 

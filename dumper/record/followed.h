@@ -19,7 +19,7 @@ struct followed {
 		size_t length, capacity;
 	} read;	       /* bytes that were read from the pipe, but have not been processed yet */
 	bool broken;   /* the capture has sent an invalid message */
-	bool nearest;  /* the user was told that the process is read through the layout of another release */
+	bool nearest;  /* the user was told that the process is read with the layout of another Ruby release */
 	bool is_ruby;  /* as in capture_message */
 	bool ended;    /* the capture has sent its last message */
 	bool descends; /* as in capture_options */
@@ -40,7 +40,7 @@ struct followed_list {
 /* Starts a capture for a process. Fails if rbdump cannot create a pipe or a process, or if out of memory. */
 struct error *followed_begin(struct followed_list *list, const struct capture_options *options, uint64_t started);
 
-/* Finds a process by pid and start time; NULL if the process is not followed. */
+/* Finds a process by its pid and start time. Returns NULL if the process is not followed. */
 struct followed *followed_find(const struct followed_list *list, pid_t pid, uint64_t started);
 
 /* Handles one message of a capture. `data` contains the `length` bytes that follow the message in the pipe. */
@@ -53,12 +53,10 @@ typedef struct error *followed_take(void *context, struct followed *of, const st
  */
 struct error *followed_read(struct followed *followed, followed_take *take, void *context);
 
-/*
- * Forgets each process whose capture gave up, once that capture has ended. Such a process can be followed again later.
- */
+/* Forgets each process whose capture has given up and has ended. Such a process can be followed again later. */
 void followed_forget_given_up(struct followed_list *list);
 
-/* Forgets each process that has ended and whose capture has ended. */
+/* Forgets each process that has ended, if its capture has ended too. */
 void followed_forget_ended(struct followed_list *list);
 
 /* How many captures are running. */

@@ -15,10 +15,10 @@ struct record_options {
 	double max_cpu_percent;	     /* the limit on the CPU time for sampling, in percent of one CPU */
 	double duration_s;	     /* how long to record; 0: until all processes have ended */
 	double rotate_s;	     /* how long to write to each file; 0: until SIGHUP */
-	const struct source *source; /* NULL: the best source that is allowed (mode auto) */
+	const struct source *source; /* NULL: use the best source that is allowed (mode auto) */
 	/*
 	 * `native`: record native frames (sampling/native_frames.h). `kernel_frames`: also record the kernel's
-	 * functions. Both need the mode `kernel`.
+	 * functions. Both options need the mode `kernel`.
 	 */
 	bool native, kernel_frames;
 	bool children;
@@ -26,10 +26,10 @@ struct record_options {
 	   command. */
 	bool all;
 	/* If `all` is set, the next two members limit which processes are recorded. */
-	const char *cgroup; /* only processes in this cgroup or below it (owner_cgroup_is_below()); NULL: any cgroup */
+	const char *cgroup; /* record only processes in or below this cgroup (owner_cgroup_is_below()); NULL: all */
 	bool of_user;	    /* record only processes of the user `user` */
 	uid_t user;
-	bool states[SAMPLE_STATES]; /* which thread states to record; if no state is set, all are recorded */
+	bool states[SAMPLE_STATES]; /* which thread states to record; if all are false, every state is recorded */
 	const char *offsets;
 	bool nearest; /* as in session_options */
 	unsigned int time_limit_s;

@@ -15,7 +15,7 @@ struct output;
  *   named  whether the user has named the file. If true, the file may be of any kind, even a link or a device. If
  *          false, the file must not exist yet, or must be a regular file that belongs to the user and has only one hard
  *          link. The files of later parts (FILE.1, FILE.2, ...) are checked as if `named` were false
- *   head   the head of the first part. The heads of later parts differ from this head only in `start`
+ *   head   the data at the beginning of the first part. In later parts, only `start` differs
  */
 struct error *output_open(const char *name, bool named, const struct recording_head *head, struct output **ret);
 
@@ -30,11 +30,11 @@ struct error *output_flush(struct output *output);
  * added until output_finish_before() is called. No more than two parts are open at a time. If two parts are already
  * open, output_rotate() first finishes the older part.
  *   now_ns  the current time, in ns since the beginning of the part that now ends
- *   start   time 0 of the new part, by CLOCK_REALTIME
+ *   start   the CLOCK_REALTIME time at which the new part begins
  */
 struct error *output_rotate(struct output *output, uint64_t now_ns, const struct timespec *start);
 
-/* Finishes the part before the current one. Does nothing if that part is already finished. */
+/* Finishes the part before the current part. Does nothing if that part is already finished. */
 struct error *output_finish_before(struct output *output);
 
 /* The number of the current part. The first part has number 0. */

@@ -22,10 +22,10 @@ struct recorder {
 	struct timespec sampled;      /* when the first Ruby process was found; before that, equal to `origin` */
 
 	const struct source *source; /* how processes are sampled; a capture may use its fallback instead */
-	struct error *refused;	     /* why the mode auto cannot sample in the kernel; otherwise NULL */
+	struct error *refused;	     /* why the mode auto cannot sample in the kernel; NULL in all other cases */
 	struct kernel_programs
-	    *programs;	/* the program that samples all processes; NULL unless the source is in the kernel */
-	int end_fds[2]; /* a pipe whose write end is closed when the captures are told to end; only with `programs` */
+	    *programs;	/* the BPF program that samples all processes; NULL if rbdump does not sample in the kernel */
+	int end_fds[2]; /* a pipe whose write end is closed when the captures must end; used only with `programs` */
 	struct output *output;
 	struct followed_list followed;
 	struct profile_counts counts; /* the sample counts of processes whose captures have ended */
@@ -41,12 +41,15 @@ struct recorder {
 	struct execs *execs; /* NULL: rbdump receives no reports of execs */
 };
 
-/* Starts captures for the processes that the user named, or starts the command and a capture for it. */
+/*
+ * Starts a capture for each process that the user named. If the user gave a command, starts the command and its
+ * capture.
+ */
 struct error *recorder_begin(struct recorder *recorder);
 
 /*
- * With --children, looks for descendants of the recorded processes, and follows the descendants that might be Ruby
- * processes. Searches at most once every 0.1 s.
+ * With --children or --all, looks for new candidates (candidates.h), and starts captures for the candidates that are
+ * due for a look. Does so at most once every 0.1 s.
  */
 struct error *recorder_discover(struct recorder *recorder);
 

@@ -8,10 +8,10 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* How many signals have asked for the end of the recording. */
+/* How many signals that end the recording were received. */
 extern volatile sig_atomic_t signals_ends;
 
-/* How many signals have asked for a new file since signals_rotations was last set to 0. */
+/* How many signals that begin a new file were received since signals_rotations was last set to 0. */
 extern volatile sig_atomic_t signals_rotations;
 
 /*
@@ -25,8 +25,8 @@ void signals_take(bool rotates);
 bool signals_have_terminal(void);
 
 /*
- * Whether to give up a write that a signal has interrupted. Returns true if at least two signals have asked for the end
- * of the recording.
+ * Whether to give up a write that a signal has interrupted. Returns true if at least two signals that end the recording
+ * were received.
  */
 bool signals_give_up(void);
 

@@ -25,7 +25,7 @@ void spans_set_process(struct spans *spans, const struct profile_process *proces
 
 /*
  * Adds a span for the time when the program was starting and had no Ruby stack yet.
- *   count  how many samples would have been due while the program was starting
+ *   count  how many samples rbdump would normally have taken while the program was starting
  */
 void spans_add_starting(struct spans *spans, pid_t tid, uint64_t start_ns, uint64_t end_ns, uint32_t count);
 
@@ -56,8 +56,8 @@ enum spans_request spans_add(struct spans *spans, const struct session *session,
 void spans_forget_threads(struct spans *spans);
 
 /*
- * Appends to `ret` the records of everything that was added since the last call of spans_take(). Splits each span that
- * is still in progress: the span ends now, and a new span continues it.
+ * Appends all records that are new since the last call of spans_take() to `ret`. Splits each span that is still in
+ * progress: the span ends now, and a new span continues it.
  *   counts  receives the sample counts of this part so far; may be NULL
  * Returns false if this call or any earlier call ran out of memory.
  */

@@ -1,6 +1,6 @@
 /*
- * Finds the node of an observation's stack in the tables of a recording. Decodes new stacks. Remembers the nodes of
- * cached stacks and of kept stacks, so these stacks are not decoded again.
+ * Finds the node that represents the stack of an observation in the tables of a recording. Decodes new stacks.
+ * Remembers the nodes of cached stacks and of kept stacks, so these stacks are not decoded again.
  */
 #ifndef RBDUMP_STACK_NODES_H
 #define RBDUMP_STACK_NODES_H
@@ -14,8 +14,8 @@ struct stack_node {
 	uint32_t node;
 	uint8_t verdict;
 	/*
-	 * Why the names of the stack's frames are not known. REASON_NONE if they are known, or if a new copy of the
-	 * stack cannot help.
+	 * Why the names of the stack's frames are not known. REASON_NONE if the names are known, or if a new copy of
+	 * the stack would not help to find the names.
 	 */
 	enum reason unnamed;
 };
@@ -26,19 +26,20 @@ struct stack_nodes *stack_nodes_create(void);	     /* NULL if out of memory */
 void stack_nodes_destroy(struct stack_nodes *nodes); /* NULL is fine */
 
 /*
- * Finds the node of an observation's stack. If the observation keeps the stack in a slot, remembers the node for the
- * slot. If out of memory, the node is 0, and stack_nodes_failed() returns true from then on.
+ * Finds the node of an observation's stack. If the observation only stores its stack in a slot (`keeps`), also
+ * remembers the node for this slot. If out of memory, the node is 0, and stack_nodes_failed() returns true from then
+ * on.
  *   tables  the tables of the recording; nodes are added if needed
- *   last    the previous stack of the same thread; the result has this stack if `seen->same` is set
+ *   last    the previous stack of the same thread; the result is this stack if `seen->same` is set
  */
 struct stack_node stack_nodes_find(struct stack_nodes *nodes, struct profile *tables, struct decoder *decoder,
 				   const struct observation *seen, const struct stack_node *last);
 bool stack_nodes_failed(const struct stack_nodes *nodes);
 
 /*
- * Whether rbdump reads names too late: the names of many recent stacks could not be read because of garbage
- * collections, or compaction has moved the objects of this stack. `node` is the result for an observation with a new
- * stack.
+ * Returns whether rbdump reads names too late. There are two possible causes. First, because of garbage collections,
+ * rbdump could not read the names of many recent stacks. Second, compaction may have moved the objects of the stack of
+ * `node`. `node` is the result of stack_nodes_find() for a new stack.
  */
 bool stack_nodes_are_late(const struct stack_nodes *nodes, const struct stack_node *node);
 
@@ -46,9 +47,9 @@ bool stack_nodes_are_late(const struct stack_nodes *nodes, const struct stack_no
 void stack_nodes_forget(struct stack_nodes *nodes);
 
 /*
- * These functions keep the remembered nodes when the recording gets new tables. stack_nodes_count() returns how many
- * nodes are saved. stack_nodes_save() copies the nodes to `ret`. stack_nodes_restore() replaces them by `from`, which
- * contains their numbers in the new tables.
+ * When a recording gets new tables, the remembered nodes get new numbers. stack_nodes_count() returns how many nodes
+ * are saved. stack_nodes_save() copies the old numbers to `ret`. stack_nodes_restore() takes the new numbers from
+ * `from`, in the same order.
  */
 size_t stack_nodes_count(void);
 void stack_nodes_save(const struct stack_nodes *nodes, uint32_t *ret);

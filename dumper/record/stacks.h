@@ -9,8 +9,9 @@
 #include "trace/trace.h"
 
 /*
- * A cache of functions in the tables. The key of an entry is trace_frame.method, or a number that is made from the
- * address of a native function. A zeroed struct is an empty cache.
+ * A cache of functions in the tables. For a frame of Ruby code or of a C function that Ruby calls, the key of an entry
+ * is trace_frame.method. For a native function, the key is a hash of the addresses of two strings: the function's name
+ * and its file. A zeroed struct is an empty cache.
  */
 #define STACKS_FUNCTIONS 4096u
 struct stacks_functions {
@@ -28,21 +29,23 @@ struct stacks_functions {
 uint32_t stacks_add(struct profile *tables, struct stacks_functions *functions, const struct trace_thread *stack);
 
 /*
- * Adds a frame named "(torn: window)" inside the innermost frame of a stack. The frame stands for a frame that the
- * target may not have finished when the stack was copied. `node` is the node of this stack.
+ * Adds a frame named "(torn: window)" to a stack, as the new innermost frame. This frame stands for a frame that Ruby
+ * may not have finished when the stack was copied. `node` is the node of the stack before the call. Returns the new
+ * node; UINT32_MAX if out of memory.
  */
 uint32_t stacks_add_window(struct profile *tables, uint32_t node);
 
 /*
- * Adds native frames inside the innermost frame of a stack. `node` is the node of this stack. If `native->cut` is set,
- * first adds the mark "(native frames missing)". Returns the new node; UINT32_MAX if out of memory.
+ * Adds native frames to a stack, as the new innermost frames. `node` is the node of the stack before the call. If
+ * `native->cut` is set, first adds the mark "(native frames missing)". Returns the new node; UINT32_MAX if out of
+ * memory.
  */
 uint32_t stacks_add_native(struct profile *tables, struct stacks_functions *functions, uint32_t node,
 			   const struct native_stack *native);
 
 /*
- * Adds one frame in place of a missing stack, and returns the node of the frame; UINT32_MAX if out of memory. The name
- * of the frame says why there is no stack: "(what)" or "(what: reason)".
+ * Adds one frame in place of a missing stack. Returns the node of the frame; UINT32_MAX if out of memory. The name of
+ * the frame says why there is no stack: "(what)" or "(what: reason)".
  */
 uint32_t stacks_add_mark(struct profile *tables, const char *what, enum reason reason);
 

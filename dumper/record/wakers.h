@@ -1,5 +1,5 @@
 /*
- * The threads that have woken threads of a recorded process. A waker can belong to any process.
+ * A waker is a thread that has woken a thread of a recorded process. A waker can belong to any process.
  */
 #ifndef RBDUMP_WAKERS_H
 #define RBDUMP_WAKERS_H

@@ -37,7 +37,7 @@ static inline size_t bytes_left(const struct byte_cursor *cursor)
 	return (size_t)(cursor->end - cursor->at);
 }
 
-/* These three functions read the next value. On failure, these functions return 0 and set `failed`. */
+/* Each of the next three functions reads the next value. On failure, the function returns 0 and sets `failed`. */
 uint64_t bytes_number(struct byte_cursor *cursor);
 int64_t bytes_signed(struct byte_cursor *cursor);
 uint8_t bytes_byte(struct byte_cursor *cursor);

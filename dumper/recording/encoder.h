@@ -1,5 +1,5 @@
 /*
- * Encodes the records about one process of a recording. Each function, frame and node is written once, and later
+ * Encodes the records about one process of a recording. Each function, frame, node and waker is written once. Later
  * records refer to it by its id.
  */
 #ifndef RBDUMP_ENCODER_H
@@ -18,9 +18,9 @@ struct encoder *encoder_create(uint32_t process);
 void encoder_destroy(struct encoder *encoder); /* NULL is fine */
 
 /*
- * Returns the tables of the functions, frames and nodes that spans can refer to. To add to the tables, use
- * profile_add_function(), profile_add_frame() and profile_add_node(). The tables are valid until the next call of
- * encoder_reset().
+ * Returns the tables of the functions, frames, nodes and wakers that spans can refer to. To add entries to the tables,
+ * use profile_add_function(), profile_add_frame(), profile_add_node() and profile_add_waker(). The tables are valid
+ * until the next call of encoder_reset().
  */
 struct profile *encoder_tables(struct encoder *encoder);
 
@@ -40,7 +40,7 @@ void encoder_thread(struct encoder *encoder, uint32_t id, const struct profile_t
 void encoder_span(struct encoder *encoder, const struct profile_span *span);
 
 /*
- * Begins new tables. Later records refer only to the new tables, so all functions, frames and nodes that later records
+ * Begins new tables. Later records refer only to the new tables. So the functions, frames and nodes that later records
  * need are written again. The caller must add all threads again. If `new_file` is true, the caller must also add the
  * process again. If out of memory, returns false and changes nothing.
  *   stacks    the ids of the nodes that later spans will still need; receives the ids of these nodes in the new tables
@@ -49,7 +49,7 @@ void encoder_span(struct encoder *encoder, const struct profile_span *span);
  */
 bool encoder_reset(struct encoder *encoder, uint32_t *stacks, size_t count, bool new_file);
 
-/* How much memory the tables use, in bytes. */
+/* Returns how much memory the tables use, in bytes. */
 size_t encoder_memory(const struct encoder *encoder);
 
 /*

@@ -5,10 +5,11 @@
  * varint, and the payload.
  *
  * Varints are little-endian base 128; signed varints are zigzag-encoded. A string is written as its length + 1,
- * followed by its bytes. A missing string is written as 0. The head contains the start time of the recording. `started`
- * of a process is in clock ticks since boot. All other times are in microseconds since the start time of the recording.
- * Each process has its own ids for functions, frames, nodes and threads. After the RECORD_RESET of a process, the ids
- * of this process start at 0 again.
+ * followed by its bytes. A missing string is written as 0. RECORD_HEAD contains the start time of the recording. The
+ * field `started` of RECORD_PROCESS is in clock ticks since boot. All other times are in microseconds since the start
+ * time of the recording. Each process has its own ids for functions, frames, nodes, threads and wakers. The ids start
+ * at 0. Node 0 is never written, so the first node that is written has the id 1. After the RECORD_RESET of a process,
+ * the ids of this process start again in the same way.
  */
 #ifndef RBDUMP_RECORDING_FORMAT_H
 #define RBDUMP_RECORDING_FORMAT_H
@@ -18,8 +19,8 @@
 enum record {
 	RECORD_HEAD = 'H', /* JSON about the whole recording */
 	/*
-	 * fields: process, pid, parent, started, begin, command, ruby_version, ruby_description, layout_releases. A
-	 * later record about the same process replaces this record.
+	 * fields: process, pid, parent, started, begin, command, ruby_version, ruby_description, layout_releases,
+	 * cgroup, mode. A later record about the same process replaces this record.
 	 */
 	RECORD_PROCESS = 'P',
 	/* fields: process, id, tid, ractor, main, name. A later record about the same thread replaces this record. */
@@ -29,7 +30,7 @@ enum record {
 	RECORD_NODES = 'N',    /* fields: process; then for each node: its id minus the id of its parent, its frame */
 	RECORD_WAKER = 'W',    /* fields: process, the waker's pid, the waker's tid, the name of the waker's process */
 	RECORD_SPANS = 'R',    /* fields: process; then rows (see below) */
-	RECORD_RESET = 'X',    /* fields: process. After this record, the ids of the process start at 0 again. */
+	RECORD_RESET = 'X',    /* fields: process. After this record, the process's ids start again (see above). */
 	/* fields: process, time, counts so far (samples, complete, truncated, torn, unreadable, late, missed,
 	   skipped) */
 	RECORD_COUNTS = 'C',
@@ -40,10 +41,11 @@ enum record {
 
 /*
  * A row of RECORD_SPANS has these fields: the span's start minus the end of the thread's previous span (signed),
- * thread, weight, count, a byte (state | verdict << 4), node. If the state is blocked, the row has one more number: 1 +
- * the number of the system call, or 0 if the system call is not known. If RECORDING_WAKER is set in the byte, the row
- * has one more number: the id of the waker (the thread that ended the wait). RECORDING_ESTIMATED is set in the byte if
- * the stack of the span was copied outside the span (sampling/time_line.h).
+ * thread, weight, count, a byte (state | verdict << 4), node. If the state is SAMPLE_BLOCKED, the row has one more
+ * number: 1 + the number of the system call, or 0 if the system call is not known. If the bit RECORDING_WAKER is set in
+ * the byte with the state, the row has one more number: the id of the waker (the thread that ended the wait). The bit
+ * RECORDING_ESTIMATED is set in the byte with the state if the stack was copied outside the time of the span
+ * (sampling/time_line.h).
  */
 #define RECORDING_WAKER	    0x40u
 #define RECORDING_ESTIMATED 0x80u

@@ -39,7 +39,7 @@ struct profile_process {
 	 * "3.3.7 3.3.11" (see layout_releases()). Otherwise NULL.
 	 */
 	const char *layout_releases;
-	const char *mode; /* the mode in which the process was sampled; NULL in older recordings: the profile's mode */
+	const char *mode;   /* the mode in which the process was sampled; NULL (older recordings): the profile's mode */
 	const char *cgroup; /* the path of the cgroup, as rbdump saw it (cgroups(7)); NULL if not known */
 	uint64_t begin_ns;  /* when rbdump first looked at the process */
 	uint64_t end_ns;    /* when rbdump last looked at the process */
@@ -96,7 +96,7 @@ struct profile_waker {
 /* Consecutive samples in which a thread had the same stack and state. */
 struct profile_span {
 	uint64_t start_ns;  /* the start of the time that the span covers */
-	uint64_t weight_ns; /* the real time that the span covers, whatever the sampling rate is */
+	uint64_t weight_ns; /* the wall-clock time that the span covers; does not depend on the sampling rate */
 	uint32_t count;	    /* number of samples, at least 1 */
 	uint32_t thread;    /* index */
 	uint32_t node;	    /* index of the stack's node; 0 if no stack is known */
@@ -135,12 +135,12 @@ struct profile {
 struct profile *profile_create(void);	       /* NULL if out of memory */
 void profile_destroy(struct profile *profile); /* NULL is fine */
 
-/* How many bytes of memory the profile uses, not counting its processes and threads. */
+/* Returns how many bytes of memory the profile uses. The memory of its processes and threads is not counted. */
 size_t profile_bytes(const struct profile *profile);
 
 /*
- * Copies a text, and returns the copy; NULL if out of memory. The copy lives as long as the profile. Equal texts share
- * one copy.
+ * Returns a copy of a text, or NULL if out of memory. The copy lives as long as the profile. Equal texts share one
+ * copy.
  */
 const char *profile_string(struct profile *profile, const char *text);
 
@@ -193,7 +193,7 @@ void profile_count(struct profile_counts *counts, const struct profile_counts *m
  */
 uint64_t profile_due(const struct profile_counts *counts);
 
-/* The share of late and missed samples among all samples that were due (0 to 1); 0 if no samples were due. */
+/* Returns the share of late and missed samples among all samples that were due (0 to 1); 0 if no samples were due. */
 double profile_late_share(const struct profile_counts *counts);
 
 /* The name of an x86_64 system call, such as "read"; NULL if not known. */

@@ -336,7 +336,7 @@ static void read_span(struct record_reader *reader, struct byte_cursor *cursor, 
 
 	node = bytes_number(cursor);
 	span.state = state & 0xf;
-	_Static_assert(VERDICT_UNREADABLE == 0x3, "the verdict takes two bits");
+	_Static_assert(VERDICT_UNREADABLE == 0x3, "a verdict must fit into two bits");
 	span.verdict = state >> 4 & 0x3;
 	span.estimated = state & RECORDING_ESTIMATED;
 	if (span.state == SAMPLE_BLOCKED) {

@@ -19,9 +19,9 @@ struct record_reader {
 	uint64_t offset_us;		/* time 0 of the recording, in us since time 0 of the profile */
 	struct process_map **processes; /* indexed by process number; NULL for a process without a record */
 	size_t nr_processes, processes_capacity;
-	/* How many generations have begun. An id in the records of a process keeps its meaning until the generation
-	   ends. A new process begins its first generation, and each RECORD_RESET begins the next generation of that
-	   process. */
+	/* How many generations of ids have begun, in all processes together. Within a generation, each id in the
+	   records of a process has one meaning. The first record of a process begins the first generation of this
+	   process. Each RECORD_RESET of the process begins its next generation. */
 	uint64_t generations;
 	/* For each thread of the profile: the last generation that has a record about the thread; 0 if no generation
 	   has such a record. */
@@ -34,7 +34,7 @@ struct record_reader {
 /* Reads the records of a zstd frame. Returns false if a record is invalid, or if out of memory. */
 bool record_reader_read(struct record_reader *reader, struct byte_cursor *cursor);
 
-/* Adds the counts of all processes to the profile. Call this at the end of the recording. */
+/* Adds the counts of all processes to the profile. Call this function at the end of the recording. */
 void record_reader_add_counts(struct record_reader *reader);
 
 /* Frees everything except the profile. */

@@ -17,7 +17,7 @@ struct recording_head {
 	double rate;
 	const char *mode;
 	char *const *command; /* the command that rbdump started; NULL if rbdump started no command */
-	/* Called when a signal interrupts a write. Returns whether to give up the write. If `gives_up` is NULL,
+	/* Called when a signal interrupts a write. Returns true to give up the write. If `gives_up` is NULL,
 	   an interrupted write always continues. */
 	bool (*gives_up)(void);
 };

@@ -206,7 +206,7 @@ static void put_nearest(const struct trace *trace, const struct palette *palette
 	fprintf(stream, "\n%sLayout:%s of %s, the nearest to ", palette->bold, palette->reset,
 		releases_words(trace->layout_releases, words));
 	text_print(trace->ruby_version, stream);
-	fprintf(stream, "; %sit was not made for this release%s", palette->bad, palette->reset);
+	fprintf(stream, "; %sthe layout was not made for this release%s", palette->bad, palette->reset);
 }
 
 /* Whether the process was paused, and for how long: as text with a unit that suits the duration. */

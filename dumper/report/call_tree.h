@@ -11,13 +11,13 @@ struct call_node {
 	uint32_t first_child;  /* index of the first child; 0 if there is no child */
 	uint32_t next_sibling; /* index of the next sibling; 0 if there is no further sibling */
 	uint32_t function;     /* index of the function in the profile; CALL_TREE_GROUP if the node is a group */
-	int64_t line;	       /* the line, if the tree is by line; otherwise 0 */
+	int64_t line;	       /* the line number with CALL_TREE_BY_LINE; otherwise 0 */
 	/* For a group: the name of the process or thread that all nodes below this node belong to, such as "ruby 1234"
 	   or "thread 1235 worker". */
 	const char *group;
 	int64_t group_number;	       /* for a group: a number that no other group has; otherwise 0 */
 	uint64_t self[SAMPLE_STATES];  /* for each state: the weight, in ns, of the stacks that end at this node */
-	uint64_t total[SAMPLE_STATES]; /* for each state: the sum of `self` of this node and all nodes below it */
+	uint64_t total[SAMPLE_STATES]; /* for each state: the sum of `self` over this node and all nodes below it */
 	uint64_t samples;	       /* the number of samples whose stack ends at this node */
 };
 
@@ -64,7 +64,7 @@ uint64_t call_node_total(const struct call_node *node);
 
 /*
  * Appends the name of a node to `ret`. The name of a group is `group`. The name of any other node is the name of the
- * node's function. If the tree is by line and the line is known, ":line" follows the name of the function.
+ * node's function. If the node has a line, ":" and the line number follow the name of the function.
  */
 void call_node_name(const struct call_tree *tree, const struct call_node *node, struct text *ret);
 

@@ -17,14 +17,14 @@
 bool cgroup_container(const char *cgroup, struct text *ret);
 
 /*
- * Appends the name of the innermost systemd service or scope of a cgroup. Returns false if the path names no service
- * and no scope.
+ * Appends the name of the innermost systemd service or scope of a cgroup. Returns false if the path contains neither a
+ * service nor a scope.
  */
 bool cgroup_unit(const char *cgroup, struct text *ret);
 
 /*
- * Appends the name that cgroup_container() finds, or, if there is no container, the name that cgroup_unit() finds.
- * Returns false if both functions return false.
+ * Appends the name that cgroup_container() finds. If there is no container, appends the name that cgroup_unit() finds.
+ * Returns false if both cgroup_container() and cgroup_unit() return false.
  */
 bool cgroup_name(const char *cgroup, struct text *ret);
 

@@ -33,13 +33,13 @@ struct firefox_writer {
 	 */
 	struct firefox_leaf *leaves;
 	uint32_t nr_leaves;
-	uint32_t *span_leaf; /* for each span: its index in `leaves` */
+	uint32_t *span_leaf; /* for each span: the index of the span's leaf in `leaves` */
 	/* For each system call: its subcategory in the category "blocked"; 0 if no leaf has this system call. */
 	uint16_t *subcategories;
-	uint64_t samples_a_row; /* the maximum number of samples in one row of a table of samples */
+	uint64_t samples_a_row; /* in a table of samples: the maximum number of samples per row */
 };
 
-/* Writes the index of a row of a table, as an element of an array. If the index is NONE, writes null. */
+/* Writes the index of a table row as an array element. If the index is NONE, writes null. */
 void firefox_write_index(struct json_stream *json, uint32_t index);
 
 /* Writes the tables that all threads share: stacks, frames, functions, sources and strings. */

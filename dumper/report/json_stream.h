@@ -31,7 +31,9 @@ void json_stream_null(struct json_stream *json, const char *key);
 /* Writes a time in milliseconds, with six decimals. No nanosecond is lost, so sums of these times are exact. */
 void json_stream_milliseconds(struct json_stream *json, const char *key, uint64_t ns);
 
-/* These two functions close the innermost open object or array. */
+/*
+ * json_stream_end_object() closes the innermost open object. json_stream_end_array() closes the innermost open array.
+ */
 void json_stream_end_object(struct json_stream *json);
 void json_stream_end_array(struct json_stream *json);
 

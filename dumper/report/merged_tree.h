@@ -1,5 +1,6 @@
 /*
- * One call tree for one profile, or for two profiles that are compared. The flame graph is made from this tree.
+ * Makes a merged tree from the call tree of one profile, or from the call trees of two profiles that are compared. The
+ * flame graph is made from the merged tree.
  *
  * Each profile has its own table of functions and its own call tree. If two profiles are compared, functions with the
  * same kind, name and file become one function, even if their first lines differ. Nodes with the same parent, function
@@ -15,12 +16,12 @@ enum merged_side { MERGED_AFTER, MERGED_BEFORE, MERGED_SIDES };
 struct merged_node {
 	uint32_t parent;   /* index of the parent, which is less than the index of this node; 0 for the root */
 	uint32_t function; /* index in `functions` of the tree; CALL_TREE_GROUP if the node is a group */
-	int64_t line;	   /* the line, if the trees are by line; otherwise 0 */
+	int64_t line;	   /* the line number with CALL_TREE_BY_LINE; otherwise 0 */
 	const char *group; /* as in call_tree.h */
 	/* Several groups of one call tree can have the same parent and the same text. The first of these groups has
 	   `ordinal` 0, the second group has `ordinal` 1, and so on. */
 	uint32_t ordinal;
-	uint32_t same[MERGED_SIDES]; /* for `ordinal` 0: how many groups of each call tree have this parent and text */
+	uint32_t same[MERGED_SIDES]; /* if `ordinal` is 0: how many groups of each tree have this parent and text */
 	uint64_t self[MERGED_SIDES][SAMPLE_STATES];
 	uint64_t samples[MERGED_SIDES]; /* the number of samples whose stack ends at this node */
 };

@@ -1,6 +1,6 @@
 /*
- * A remark in reports. A report contains the remark if rbdump has read processes through the layout of another release
- * (rbdump record --nearest).
+ * Makes a remark for reports. A report contains the remark if rbdump has read at least one process through the layout
+ * of another release (rbdump record --nearest).
  */
 #ifndef RBDUMP_REPORT_NEAREST_H
 #define RBDUMP_REPORT_NEAREST_H

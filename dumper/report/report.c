@@ -94,7 +94,7 @@ static void say_if_empty(const char *what, const struct profile *profile, bool h
 	else if (!had_spans)
 		why = "no thread was in one of the states that were recorded";
 	else if (only_idle)
-		why = "all samples are of idle threads; --idle shows them";
+		why = "all samples are of idle threads; --idle shows these samples";
 	tell_error(error_create(EXIT_COMPLETE, "there is nothing to show from %s: %s", what, why));
 }
 

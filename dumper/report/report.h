@@ -8,11 +8,11 @@
 #include "report/format.h"
 #include "report/select.h"
 
-/* What a format does with --threads. */
+/* How a format handles the option --threads. */
 enum report_threads {
 	THREADS_MERGED, /* the format always merges all threads */
 	THREADS_EACH,	/* the format always shows each thread separately, or names the thread of each sample */
-	THREADS_CHOICE, /* the format obeys the option; by default, the format merges the threads of a process */
+	THREADS_CHOICE, /* the format obeys --threads; by default, the format merges the threads of a process */
 };
 
 struct report_format {
@@ -38,8 +38,9 @@ struct report_options {
 };
 
 /*
- * Applies the selection to each profile, and writes the report. If the selection contains no span of a profile, also
- * prints a message about this to standard error. Fails if the report cannot be written, or if out of memory.
+ * Applies the selection to each profile, and writes the report. If no span of a profile is selected, also prints a
+ * message to standard error, unless the recording was cut off before its first sample. Fails if the report cannot be
+ * written, or if out of memory.
  *   before  the baseline profile of --diff; NULL without --diff
  */
 struct error *report_render(const struct report_options *options, const char *title, struct profile *profile,

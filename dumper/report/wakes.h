@@ -1,17 +1,17 @@
 /*
- * Which threads were woken by which other threads, how often, and how long the woken threads had waited.
+ * Finds which threads were woken by which other threads, how often, and how long the woken threads had waited.
  */
 #ifndef RBDUMP_WAKES_H
 #define RBDUMP_WAKES_H
 
 #include "recording/profile.h"
 
-/* All waits of one thread that one waker ended. */
+/* For a pair of a thread and a waker: the waits of this thread that this waker ended. */
 struct wake {
 	uint32_t thread; /* index */
 	uint32_t waker;	 /* index */
 	uint64_t count;
-	uint64_t waited_ns; /* the sum of these waits */
+	uint64_t waited_ns; /* the total duration of the waits */
 };
 
 struct wakes {

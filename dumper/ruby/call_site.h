@@ -1,5 +1,5 @@
 /*
- * Call-site evidence: compares a frame with the method call just before the saved pc of the frame's caller. If the
+ * Call-site evidence: compares a frame with the call instruction just before the saved pc of the frame's caller. If the
  * frame and the call do not match, the frames of the stack were copied at different moments, or the frame is still
  * being set up. The comparison needs only one copy of the stack, so it also works for a stopped process and for a core.
  *
@@ -15,13 +15,13 @@
  * If the name in the call data is the name of the frame's method, the frame agrees with the call. If the two names
  * differ, the result depends on the three conditions below. The frame contradicts the call if all three conditions are
  * true. Otherwise, the frame is undecided.
- *   - The send itself has called the frame's method. During a send, C code without a frame of its own can call other
- *     methods, too. For example, `h[key]` calls `key.hash` if `h` is a Hash. If a frame has the flag
+ *   - The send itself, and not C code, has called the frame's method. During a send, C code without a frame of its own
+ *     can call other methods, too. For example, `h[key]` calls `key.hash` if `h` is a Hash. If a frame has the flag
  *     VM_FRAME_FLAG_FINISH, C code has called the frame's method (see below). But the frame of a C function never has
  *     this flag. The frame of Ruby code can get this flag some time after the frame was pushed, but before the code
- *     begins to run. So the flag shows nothing about two kinds of frames: the frame of a C function, and the frame of
- *     Ruby code that has not begun to run. A frame of either kind is undecided if the name in the call data is an
- *     operator. A frame of either kind is also undecided if the call can pass an object as its block (`&object`).
+ *     begins to run. So a missing flag proves nothing about two kinds of frames: the frame of a C function, and the
+ *     frame of Ruby code that has not begun to run. A frame of either kind is undecided if the name in the call data is
+ *     an operator. A frame of either kind is also undecided if the call can pass an object as its block (`&object`).
  *   - The frame's method cannot be called by another name: it has no alias, and it is not method_missing.
  *   - The code of the method in the call data contains no tail call. A tail call replaces the caller's frame with the
  *     frame of the called method. Ruby makes tail calls only if tailcall_optimization is on
@@ -29,8 +29,9 @@
  *
  * A trap handler or a finalizer runs between two instructions of the interrupted code. While the handler or finalizer
  * runs, the instruction before the saved pc of the interrupted code has no call data. So the frame of the handler or
- * finalizer is undecided. Before Ruby 2.7, the call info and the call cache are two separate operands. rbdump does not
- * read these two operands. So before Ruby 2.7, rbdump judges a frame only if the caller is a C function.
+ * finalizer is undecided. Before Ruby 2.7, a send has two separate operands for the call info and the call cache.
+ * rbdump does not read these two operands. So before Ruby 2.7, rbdump judges a frame only if the caller is a C
+ * function.
  *
  * A caller that is a C function has no pc. But if a C function calls Ruby code, this code runs in a new call of
  * vm_exec(). The first frame of each such call has the flag VM_FRAME_FLAG_FINISH. If Ruby code has called a method, the

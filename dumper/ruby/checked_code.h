@@ -2,11 +2,11 @@
  * This table contains pairs: each pair consists of code and a method entry. For each pair, a check has shown that a
  * frame can have both this code and this method entry (ruby/frame.c). The check has to read the code. For a pair in the
  * table, the check is not repeated, so the code is not read again. For each address in a pair, the table also tells
- * whether there is code or a method entry at this address. The table also contains calls that are known to agree with
- * their call sites (ruby/call_site.h).
+ * what is at this address: code or a method entry. The table also contains calls that are known to agree with their
+ * call sites (ruby/call_site.h).
  *
- * The caller adds only pairs of old objects. When these objects may have been freed, the caller calls
- * checked_code_forget() (sampling/old_objects.h).
+ * The caller adds a pair only if the code and the method entry are old objects of the garbage collector. When old
+ * objects may have been freed, the caller calls checked_code_forget() (sampling/old_objects.h).
  */
 #ifndef RBDUMP_CHECKED_CODE_H
 #define RBDUMP_CHECKED_CODE_H
@@ -24,12 +24,12 @@ void checked_code_destroy(struct checked_code *checked); /* NULL is fine */
 
 /*
  * Whether a pair is in the table.
- *   method  the method entry; 0 if a frame of the code has no method entry
+ *   method  the method entry; 0 for code that runs without a method entry
  *   own     true if the code belongs to the method itself, false if the code belongs to a block in the method
  */
 bool checked_code_has(const struct checked_code *checked, uint64_t iseq, uint64_t method, bool own);
 
-/* What an address points to: POINTEE_CODE or POINTEE_METHOD; POINTEE_OTHER if the address is not in the table. */
+/* Which object is at an address: POINTEE_CODE or POINTEE_METHOD; POINTEE_OTHER if the table lacks the address. */
 enum pointee checked_code_pointee(const struct checked_code *checked, uint64_t address);
 
 /* Whether the call of `method` from the call site before `pc` is in the table. */

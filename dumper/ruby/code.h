@@ -15,7 +15,11 @@ struct code {
 	uint64_t type;	  /* ISEQ_TYPE_ */
 	uint64_t encoded; /* address of the first instruction */
 	uint64_t size;	  /* in words */
-	uint64_t parent;  /* rb_iseq_t of the enclosing code, 0 if none; can be the old address after a compaction */
+	/*
+	 * The rb_iseq_t of the enclosing code; 0 if there is no enclosing code. If compaction has moved the rb_iseq_t,
+	 * this can be the old address.
+	 */
+	uint64_t parent;
 	/* local_iseq, the outermost iseq in the same method; the new address if compaction has moved that iseq */
 	uint64_t local;
 	uint64_t klass;		/* up to 2.2: the class in which a method was defined; since 2.3: 0 */
@@ -33,7 +37,7 @@ struct code {
 
 /*
  * Whether there is an rb_iseq_t at an address. Since Ruby 2.3, an rb_iseq_t is an imemo. Up to Ruby 2.2, an rb_iseq_t
- * is the struct of a T_DATA.
+ * is the C struct of a T_DATA object.
  */
 bool code_is_at(const struct access *access, uint64_t iseq);
 
@@ -68,8 +72,8 @@ bool code_has_pc(const struct code *code, uint64_t pc);
 bool code_lines_hold(struct access *access, const struct code *code);
 
 /*
- * Reads all bytes that code_line() can need for any pc. These reads add the bytes to the current footprint (see
- * memory_record()). Does nothing if the code or its table of lines is too long.
+ * Reads all bytes that code_line() might need for any pc of the code. These reads add the bytes to the current
+ * footprint (see memory_record()). Does nothing if the code or its table of lines is too long.
  */
 void code_read_lines(const struct access *access, const struct code *code);
 

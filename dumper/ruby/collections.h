@@ -2,8 +2,8 @@
  * Reads the state of the garbage collector. If data was read from Ruby's heap at two moments, the states at these
  * moments show whether the data is consistent.
  *
- * An object that a stack or another object refers to is not freed before the next collection begins. An object stays at
- * its address until a collection moves objects. During a compaction, the old place of a moved object contains the
+ * As long as no new collection begins, Ruby frees no object that a stack or another object refers to. An object stays
+ * at its address until a collection moves objects. During a compaction, the old place of a moved object contains the
  * object's new address. `compacting` is true until the compaction ends, and each compaction increases `compactions`.
  * Based on Ruby's sources: 1.9.3 to 3.3, gc.c (gc_start, gc_compact_after_gc of 2.7, gc_compact_finish); 3.4 to head,
  * gc/default/default.c.
@@ -13,7 +13,7 @@
 
 #include "ruby/ruby.h"
 
-/* A member is 0 or false if this Ruby does not have it, or if it could not be read. */
+/* If this Ruby does not have a value, or if the value could not be read, the member is 0 or false. */
 struct collections {
 	uint64_t begun;	      /* number of collections that have begun */
 	uint64_t majors;      /* number of major collections (of young and old objects) that have begun */
@@ -33,19 +33,19 @@ struct collections {
 };
 
 /*
- * Whether the target uses a garbage collector that is not Ruby's own. In that case, the state of another collector is
- * in the place where the state of Ruby's own collector would be. If rbdump takes this state for the state of Ruby's own
+ * Whether the target uses a garbage collector that is not Ruby's own. In that case, the other collector stores its
+ * state where Ruby's own collector would store its state. If rbdump reads this state as the state of Ruby's own
  * collector, the class Object seems to be outside the heap. Returns false if rbdump cannot find out which collector the
  * target uses.
  */
 bool collections_are_of_other_gc(const struct ruby *ruby);
 
-/* Reads the state from the memory of `ruby`. */
+/* Reads the collector's state from the snapshot (ruby->memory). */
 struct collections collections_read(const struct ruby *ruby);
 
 /*
- * Reads the current state from the target itself, not from the memory of `ruby`.
- *   source, context  the source of the target's pages, and its first argument (see memory/memory.h)
+ * Reads the collector's current state from the target itself, not from the snapshot (ruby->memory).
+ *   source, context  the source of the target's pages, and the first argument for the source (see memory/memory.h)
  * Returns false if out of memory.
  */
 bool collections_now(const struct ruby *ruby, memory_source *source, void *context, struct collections *ret);
@@ -98,9 +98,9 @@ bool collections_same_old_objects(const struct collections *kept, const struct c
 bool collections_is_old(const struct layout *layout, uint64_t flags);
 
 /*
- * Whether code and a method entry are old objects, according to the memory of `ruby`. An address that is 0 counts as
- * old. In Ruby 2.3 and later, code and method entries are imemos. Up to Ruby 2.2, code and method entries are not
- * imemos, so the result is false.
+ * Whether code and a method entry are old objects, according to the snapshot (ruby->memory). An address of 0 counts as
+ * an old object. In Ruby 2.3 and later, code and method entries are imemos. Up to Ruby 2.2, code and method entries are
+ * not imemos, so the result is false.
  */
 bool collections_are_old(const struct ruby *ruby, uint64_t iseq, uint64_t method);
 

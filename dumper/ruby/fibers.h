@@ -2,12 +2,12 @@
  * Lists all fibers that have a stack and are not running. For each fiber, the list also contains the fiber's thread,
  * and the fiber that has resumed this fiber.
  *
- * A fiber that a thread is running is listed with that thread (see ruby/threads.h). A fiber that was never resumed, or
- * has ended, has no stack and is not listed. Ruby itself shows no stack for such a fiber either.
+ * The current fiber of a thread is listed with the thread (see ruby/threads.h). A fiber that was never resumed, or has
+ * ended, has no stack and is not listed. Ruby itself shows no stack for such a fiber either.
  *
  * rbdump finds the fibers in one of two ways:
  *   - Some Rubies keep all execution contexts in a linked list (rb_jit_cont): Ruby 3.2 if a JIT is on, and Ruby 3.3 and
- *     later. In these Rubies, the search begins at a fiber that some thread is running, and follows the links in both
+ *     later. In these Rubies, the search begins at the current fiber of some thread, and follows the links in both
  *     directions. This search needs no ELF symbol.
  *   - In all other Rubies, Ruby's heap is searched (see ruby/heap.h). All Fiber objects have the same rb_data_type_t.
  *     The root fiber of a thread gets a Fiber object when the thread first uses fibers. If no root fiber has a Fiber
@@ -16,17 +16,18 @@
  *     search is not listed, and a fiber that was made since the search is missed. Up to Ruby 2.1, Ruby links the fibers
  *     of each thread in a ring, and rbdump follows this ring. So in these Rubies, a fiber can be missed only if its
  *     thread has ended.
- * Since Ruby 2.7, there is a pool of fiber stacks. The number of stacks that are in use shows whether any fiber was
- * missed.
+ * Since Ruby 2.7, there is a pool of fiber stacks. The pool counts the stacks that are in use, and this count shows
+ * whether any fiber was missed.
  *
  * A suspended fiber can change only while its thread runs. So the stack of a suspended fiber is read like the stack of
- * a thread, and is equally reliable. If a thread is stopped while it switches from an old fiber to a new fiber, neither
- * of them counts as running. Until the switch is done, the thread's members refer to the old fiber (cont.c,
- * fiber_restore_thread). In Ruby 2.4 and older, some members of a thread describe the thread's stack.
- * cont_restore_thread() copies these members, one by one, from the new fiber to the thread. During this copying, the
- * thread's members can contradict each other. For example, the thread's control frame can be outside the thread's
- * stack. The members that describe the old fiber's stack are already saved in the old fiber when cont_restore_thread()
- * begins. Each fiber has its own VM stack, even in a Ruby that copies machine stacks (FIBER_USE_NATIVE is 0).
+ * a thread, and is equally reliable. While a thread switches from an old fiber to a new fiber, the old fiber can
+ * already have the status FIBER_SUSPENDED, and the new fiber can already have the status FIBER_RESUMED. But until the
+ * switch is done, the thread's members refer to the old fiber (cont.c, fiber_store, fiber_restore_thread). In Ruby 2.4
+ * and older, some members of a thread describe the thread's stack. The function cont_restore_thread() copies these
+ * members, one by one, from the new fiber to the thread. During this copying, the thread's members can contradict each
+ * other. For example, the thread's control frame can be outside the thread's stack. When cont_restore_thread() begins,
+ * the members that describe the old fiber's stack are already saved in the old fiber. Each fiber has its own VM stack,
+ * even in a Ruby that copies machine stacks (FIBER_USE_NATIVE is 0).
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: cont.c (rb_fiber_t, rb_jit_cont, fiber_init, fiber_switch,
  * fiber_store, return_fiber, root_fiber_alloc, fiber_pool_stack_acquire).
@@ -72,7 +73,8 @@ struct ruby_fibers {
 
 /*
  * Lists the fibers, at most FIBERS_MAX. Stops early if the time limit is reached (see memory_limit()).
- *   found  the objects that heap_find() has found for the `type` of an earlier list; empty if the heap was not searched
+ *   found  the objects that heap_find() has found for the `type` in the result of an earlier call; empty if the heap
+ *          was not searched
  * Returns false if out of memory. Otherwise the caller frees `ret` with fibers_clear().
  */
 bool fibers_list(const struct ruby *ruby, const struct ruby_threads *threads, const struct heap_finds *found,

@@ -38,10 +38,10 @@ struct stack {
 	size_t nr_frames;
 };
 
-/* Frames of one stack that are already known, so that they are not read again (sampling/known_frames.h). */
+/* Frames of one stack that are already known and are not read again (sampling/known_frames.h). */
 struct known_stack {
 	uint64_t end;	      /* the address at which the oldest frame ends */
-	struct frame *frames; /* oldest first; the kind is FRAME_UNREADABLE if a frame is not known */
+	struct frame *frames; /* oldest first; a frame that is not known has the kind FRAME_UNREADABLE */
 	size_t count;
 };
 

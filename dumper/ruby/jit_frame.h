@@ -4,9 +4,10 @@
  * head). In this case, the control frame still contains the pc and the iseq of an earlier frame.
  *
  * Based on Ruby's sources, head: zjit.h (CFP_ZJIT_FRAME, ZJIT_JIT_RETURN_C_FRAME), vm_core.h (rb_control_frame_t),
- * zjit/src/codegen.rs (gen_entry_point, cfp_jit_return_for_depth). If the code of YJIT or RJIT has pushed a frame,
- * jit_return is the address at which that code continues when the frame returns (yjit/src/codegen.rs, gen_send_iseq,
- * 3.2.11). For all other frames, vm_push_frame() of vm_insnhelper.c sets jit_return to NULL.
+ * zjit/src/codegen.rs (gen_entry_point, cfp_jit_return_for_depth). If the code of YJIT or RJIT has pushed a frame, the
+ * frame's jit_return is the address at which this code continues when the frame returns (yjit/src/codegen.rs,
+ * gen_send_iseq, 3.2.11). If the interpreter has pushed a frame, vm_push_frame() of vm_insnhelper.c has set the frame's
+ * jit_return to NULL.
  */
 #ifndef RBDUMP_JIT_FRAME_H
 #define RBDUMP_JIT_FRAME_H

@@ -8,7 +8,7 @@
 #include "ruby/code.h"
 #include "ruby/value.h"
 
-/* What an rb_callable_method_entry_t contains. */
+/* Data from an rb_callable_method_entry_t. */
 struct method {
 	uint64_t owner; /* the class or module in which the method was defined */
 	/*

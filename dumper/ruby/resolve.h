@@ -17,7 +17,7 @@ struct resolver;
 
 /*
  * Creates a resolver. Returns NULL if out of memory.
- *   ruby   must outlive the resolver; its member `memory` must stay the same snapshot
+ *   ruby   must outlive the resolver; ruby->memory must stay the same snapshot
  *   trace  receives the strings; must outlive the resolver
  */
 struct resolver *resolver_create(const struct ruby *ruby, struct trace *trace);
@@ -25,7 +25,8 @@ void resolver_destroy(struct resolver *resolver); /* NULL is fine */
 
 /*
  * Fills in a thread's frames. Stops early if the time limit is reached (see memory_is_over()). Also sets the thread's
- * verdict and reason; these depend only on the thread's stack. Returns false if out of memory.
+ * verdict and reason. The verdict and the reason depend only on this stack and on the data to which its frames refer.
+ * Returns false if out of memory.
  */
 bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct trace_thread *thread);
 

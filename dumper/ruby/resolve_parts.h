@@ -1,6 +1,6 @@
 /*
- * The parts of a resolver. Only two files include this file: resolve.c and resolve_kept.c. resolve.c reads and fills in
- * frames. resolve_kept.c finds out for which moments the kept data is right.
+ * The parts of a resolver. Only resolve.c and resolve_kept.c include this file. The code in resolve.c reads and fills
+ * in frames. The code in resolve_kept.c finds out for which moments the kept data is right.
  */
 #ifndef RBDUMP_RESOLVE_PARTS_H
 #define RBDUMP_RESOLVE_PARTS_H
@@ -12,7 +12,7 @@
 #include "ruby/method_identity.h"
 #include "trace/trace.h"
 
-/* The data that all frames with the same code and method share: everything that does not depend on pc. */
+/* The data that all frames with the same code and method share: everything that does not depend on a frame's pc. */
 struct entry {
 	uint64_t iseq, method; /* key; both 0 in an unused slot */
 	struct code code;
@@ -28,14 +28,14 @@ struct line {
 	int64_t line;
 };
 
-/* What a resolver knows about a kept entry. */
+/* The data that a resolver stores about a kept entry. */
 struct kept {
 	uint64_t iseq, method;		 /* the same key as in the entry */
-	struct method_identity identity; /* if `known` is true, the same identity means the same code */
+	struct method_identity identity; /* if identity.known is true, the same identity means the same code */
 	struct footprint footprint;	 /* the bytes of the code, of its paths and of its lines */
 	/* The bytes of the method, and the bytes from which the label and the name are made. */
 	struct footprint names;
-	struct collections as_of; /* the moment for which the entry is right; not known if `told` is false */
+	struct collections as_of; /* the GC state for which the entry is right; not known if as_of.told is false */
 	bool is_old;		  /* the code and the method were old objects at the moment of `as_of` */
 	uint64_t since_ns;	  /* when the entry was first read */
 	uint64_t checked_ns;	  /* when the names were last confirmed */
@@ -58,13 +58,14 @@ struct resolver {
 	bool keeps;
 	size_t bytes; /* total size of the kept data */
 	/*
-	 * A snapshot without pages, and pieces that are laid over it. The pieces are bytes that were kept when the names
-	 * were read. The snapshot lets code that reads a target's memory read these bytes instead.
+	 * A snapshot that contains no pages, and pieces that overlay the snapshot (memory/overlay.h). The pieces are
+	 * the kept bytes of an entry's code, paths and lines. Through this snapshot, code_line() reads the kept bytes
+	 * instead of the target's memory.
 	 */
 	struct memory *kept_bytes;
 	struct memory_piece *pieces;
 	size_t pieces_capacity;
-	/* The kept data that was checked or first read since the last call of resolver_verify() began. */
+	/* The kept data that was checked, or read for the first time, since the start of the last resolver_verify(). */
 	struct touched {
 		struct kept *kept;
 	} * touched;

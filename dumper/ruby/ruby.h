@@ -35,11 +35,12 @@ struct ruby {
 	bool other_gc;
 	/*
 	 * Whether to skip the check that a frame's code belongs to the frame's method entry. The check is skipped if it
-	 * was made before, or if an experiment measures a source without checks.
+	 * was made before, or if the stack is from a source that omits checks. Only experiments use such sources
+	 * (`unchecked` in sampling/source.h).
 	 */
 	bool unchecked;
-	const struct known_stack *known;    /* known frames, which are not read again; NULL: none (frame.h) */
-	const struct checked_code *checked; /* pairs of code and method entry that are not checked again; NULL: none */
+	const struct known_stack *known;    /* known frames (frame.h), which are not read again; can be NULL */
+	const struct checked_code *checked; /* pairs of code and method entry that are not checked again; can be NULL */
 };
 
 static inline struct access ruby_access(const struct ruby *ruby)

@@ -4,7 +4,7 @@
  *
  * Some things are the same in every Ruby: exported global variables, certain names, and structs that point at each
  * other. The test reads these things through the layout. If one of these things is not as expected, the layout does not
- * pass. The result depends only on the snapshot.
+ * pass. The test reads the target only through the snapshot.
  */
 #ifndef RBDUMP_SELF_TEST_H
 #define RBDUMP_SELF_TEST_H

@@ -174,7 +174,7 @@ static struct error *test_nesting(const struct self_test *test, const struct cod
 	if (!known)
 		return finding("the type of an iseq is not known");
 	if (!code_read(&access, code->local, &local) || local.local != local.iseq)
-		return finding("a frame's local iseq is not its own local iseq");
+		return finding("a frame's local iseq is unreadable, or refers to another local iseq");
 	if (is_code_type(layout, &local, E_ISEQ_TYPE_METHOD) && !has_class(test, &local))
 		return finding("the code of a method was not defined in a class or module");
 	if (is_code_type(layout, code, E_ISEQ_TYPE_METHOD) && (code->parent != 0 || local.iseq != code->iseq))
@@ -196,7 +196,7 @@ static struct error *test_nesting(const struct self_test *test, const struct cod
 		return finding("the absolute path that Ruby has for the main script does not begin with /");
 	/* BUILTIN_ATTR_: only code of Ruby's own core has them. */
 	if (code->builtin_attrs != 0 && !code_is_internal(&access, code))
-		return finding("code that is not Ruby's own has attributes of Ruby's own code");
+		return finding("code from outside of Ruby has attributes that only Ruby's own code can have");
 	return NULL;
 }
 

@@ -1,6 +1,6 @@
 /*
- * What the parts of the self-test (see self_test.h) have in common: their input and their findings. A finding is an
- * error; NULL means that nothing is wrong.
+ * The input and the findings that all parts of the self-test (see self_test.h) share. A finding is an error; NULL means
+ * that nothing is wrong.
  */
 #ifndef RBDUMP_SELF_TEST_PARTS_H
 #define RBDUMP_SELF_TEST_PARTS_H
@@ -21,7 +21,7 @@ struct self_test {
 	 * not tested. `moved` can be NULL.
 	 */
 	const bool *moved;
-	const struct addresses *pthreads; /* pthread_t of each native thread, ascending; NULL if some are not known */
+	const struct addresses *pthreads; /* pthread_t of all native threads, ascending; NULL if not all are known */
 	/*
 	 * The range [missing, missing_end) where Ruby's own file is mapped. If the file is missing, a name that is a
 	 * literal in this file cannot be read. Such a failed read is not evidence against the layout.

@@ -1,5 +1,5 @@
 /*
- * Reads Ruby's internal hash tables (st_table) if the keys are numbers. A key is an ID, or the VALUE of a Thread. Based
+ * Reads internal hash tables of Ruby (st_table) whose keys are numbers. A key is an ID, or the VALUE of a Thread. Based
  * on Ruby's sources, 1.9.3 to 3.1.2: st.c, include/ruby/st.h.
  *
  * Since Ruby 2.4 the entries are in one array, and deleted entries stay in this array. Before Ruby 2.4 the entries are

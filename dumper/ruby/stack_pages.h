@@ -1,6 +1,6 @@
 /*
- * Copies the pages of threads' stacks into a snapshot. Some data that a stack walk and the self-test read changes as
- * soon as the stack's thread goes on. The copied pages contain all of this data. The pages are copied in a few system
+ * Copies the pages of threads' stacks into a snapshot. The stack walk and the self-test need data that changes as soon
+ * as the stack's thread runs again. The copied pages contain all of this data. The pages are copied in a few system
  * calls, even if there are many threads.
  */
 #ifndef RBDUMP_STACK_PAGES_H
@@ -16,7 +16,7 @@
  * that a blocked thread has on its native stack. The following is not copied: unreadable data, stacks that fail
  * validate_stack(), the data of ZJIT on native stacks, data beyond a total of 64 MiB, and data for which rbdump has no
  * memory.
- *   fibers  the suspended fibers whose stacks are copied, too; NULL: none
+ *   fibers  the suspended fibers whose stacks are copied, too; can be NULL
  */
 void stack_pages_fetch(const struct ruby *ruby, const struct ruby_threads *threads, const struct ruby_fibers *fibers);
 

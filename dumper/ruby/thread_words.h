@@ -3,7 +3,8 @@
  * current. If these words are unchanged, no thread was added, the running thread and its name are the same as before,
  * and no thread waits for the GVL. The words do not show whether another thread has ended or fallen asleep. But a
  * thread has to run before it can end or fall asleep, and rbdump notices if a thread has run (see sampling/quiet.h). If
- * the running thread renames another thread, rbdump reads the new name in the next round that is not quiet.
+ * the running thread renames another thread, rbdump reads the new name only in the next round that is not quiet
+ * (sampling/quiet.h explains quiet rounds).
  *
  * Based on Ruby's sources, 2.2.0 to 4.0.0: vm_core.h, ractor_core.h, thread_pthread.{c,h} (each thread is added to the
  * tail of a list).
@@ -39,7 +40,8 @@ struct thread_words {
 };
 
 /*
- * Finds the words for a list that was just read from the memory of `ruby`. Returns false in each of these cases:
+ * Finds the words for a list of threads that was just read from the snapshot (ruby->memory). Returns false in each of
+ * these cases:
  *   - There are several ractors.
  *   - This Ruby is 2.1 or older, and keeps its threads in a table instead of a linked list.
  *   - The list is not complete.

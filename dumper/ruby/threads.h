@@ -1,6 +1,7 @@
 /*
- * Ractors and threads: lists the threads, with the state of each. Based on Ruby's sources, 1.9.3 to 4.0.0: vm_core.h,
- * ractor_core.h, thread.c (sleep_forever, sleep_hrtime, blocking_region_begin), thread_pthread.{c,h}, ccan/list/list.h.
+ * Ractors and threads: lists the threads, with the state of each thread. Based on Ruby's sources, 1.9.3 to 4.0.0:
+ * vm_core.h, ractor_core.h, thread.c (sleep_forever, sleep_hrtime, blocking_region_begin), thread_pthread.{c,h},
+ * ccan/list/list.h.
  */
 #ifndef RBDUMP_THREADS_H
 #define RBDUMP_THREADS_H
@@ -16,7 +17,7 @@ struct ruby_thread {
 	uint64_t pthread;	 /* pthread_t; 0 if not known */
 	uint64_t tid;		 /* tid that Ruby has stored (wrong after a fork in 3.1 and 3.2); 0 if not known */
 	uint64_t fiber;		 /* rb_fiber_t that the thread runs; 0 if not known */
-	uint64_t resumed_by;	 /* rb_fiber_t that has resumed `fiber`; 0 if there is none, or if not known */
+	uint64_t resumed_by;	 /* rb_fiber_t that has resumed `fiber`; 0 if no fiber has, or if not known */
 	const char *fiber_state; /* "created", "resumed", "suspended", "terminated"; NULL if not known */
 	bool main;
 	enum trace_state state;
@@ -47,8 +48,9 @@ void threads_clear(struct ruby_threads *threads);
 struct ruby_thread threads_read_one(const struct ruby *ruby, uint64_t address);
 
 /*
- * The number of the ractor of a thread; 1 if this Ruby has no ractors. Returns 0 if there is no thread at this address:
- * its execution context must belong to it.
+ * The number of a thread's ractor; 1 if this Ruby has no ractors. Returns 0 if the number cannot be read, or if there
+ * is no thread at `address`. The function assumes that there is a thread if the struct at `address` and an execution
+ * context point at each other.
  */
 uint64_t threads_ractor(const struct ruby *ruby, uint64_t address);
 

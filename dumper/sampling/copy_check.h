@@ -1,6 +1,7 @@
 /*
- * Checks whether a copied stack is consistent. Each frame is checked (ruby/frame.h). Only the innermost frame can be
- * incomplete. So the innermost frame is also compared with the call that its caller is making (ruby/call_site.h).
+ * Checks whether a copied stack is consistent. The frames of the stack are checked one by one (ruby/frame.h). Only the
+ * innermost frame can be incomplete, because Ruby may still be making this frame. So the innermost frame is also
+ * compared with the call that its caller is making (ruby/call_site.h).
  *
  * A struct copy_check belongs to one thread of rbdump.
  */
@@ -20,15 +21,16 @@ struct copy_check {
 	struct ruby ruby;     /* reads through `memory` */
 	struct timespec read; /* when `memory` was created */
 	/*
-	 * Whether the innermost frame of the last stack agrees with the call that its caller is making. The verdict is
-	 * undecided if an earlier check has already found this call and this frame to agree.
+	 * Whether the innermost frame of the last checked stack agrees with the call that its caller is making. If an
+	 * earlier check has found that this call agrees with the method of this frame, the two are not compared again,
+	 * and the verdict is CALL_SITE_UNDECIDED.
 	 */
 	enum call_site_verdict call_site;
 };
 
 /*
- * How many frames to check: all frames, or only the two innermost ones. A check of the two innermost frames takes less
- * time, and finds nearly all errors.
+ * How many frames to check: all frames, or only the two innermost frames. A check of the two innermost frames takes
+ * less time, and finds nearly all errors.
  */
 #define COPY_CHECK_ALL	     65536u
 #define COPY_CHECK_INNERMOST 2u
@@ -44,13 +46,12 @@ void copy_check_clear(struct copy_check *check);
 bool copy_check_renew(struct copy_check *check);
 
 /*
- * Checks the innermost `frames` frames of a copy of a whole stack. Reads the code again and repeats the check in these
- * cases:
+ * Checks the innermost `frames` frames of `copy`, which must contain a whole stack. Reads the code again and repeats
+ * the check in these cases:
  *   - Some bytes cannot be read. For example, a compaction may have made a page of memory unreadable.
- *   - The check finds a contradiction, and the code was read more than 10 ms ago. The code may have changed since it
- *     was read.
- * Returns what is wrong; REASON_NONE if nothing is wrong.
- *   walked  receives the frames that were checked; the caller clears `walked` (stack_clear())
+ *   - The check finds an error, and the code was read more than 10 ms ago. The code may have changed since it was read.
+ * Returns the reason why the copy is wrong. Returns REASON_NONE if the check finds no error.
+ *   walked  receives the frames that were checked. The caller must free them with stack_clear()
  */
 enum reason copy_check_run(struct copy_check *check, const struct stack_copy *copy, size_t frames,
 			   struct stack *walked);

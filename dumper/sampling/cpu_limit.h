@@ -1,8 +1,8 @@
 /*
- * Limits the CPU time that sampling takes. Sampling runs at real-time priority if permitted. At this priority, other
- * programs cannot use a CPU while sampling uses it. So sampling has a budget of CPU time. The budget grows by a share
- * of the elapsed time, and shrinks by the CPU time that sampling uses. If the budget is overspent, the next round
- * waits.
+ * Limits the CPU time that sampling takes. Sampling runs at real-time priority if permitted. While a thread with this
+ * priority uses a CPU, ordinary programs cannot use that CPU. So sampling has a budget of CPU time. The budget grows by
+ * a share of the elapsed time, and shrinks by the CPU time that sampling uses. If sampling has used more than its
+ * budget, the next round of sampling waits.
  */
 #ifndef RBDUMP_CPU_LIMIT_H
 #define RBDUMP_CPU_LIMIT_H
@@ -48,9 +48,9 @@ struct cpu_limit {
 void cpu_limit_begin(struct cpu_limit *limit, double share, const struct timespec *now, const struct timespec *used);
 
 /*
- * Raises the budget by `share` times the time since the last update, but not above `share` times one second. Then
- * lowers the budget by the CPU time that has been used since the last update. Returns how long sampling must pause, in
- * nanoseconds; 0 if the budget is not overspent.
+ * Adds CPU time to the budget: `share` times the time since the last update. This addition does not raise the budget
+ * above `share` times one second. Then subtracts the CPU time that has been used since the last update. Returns how
+ * many nanoseconds sampling must pause. Returns 0 if the budget is not overspent.
  */
 long long cpu_limit_pause(struct cpu_limit *limit, double share, const struct timespec *now,
 			  const struct timespec *used);

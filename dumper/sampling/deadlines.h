@@ -1,10 +1,11 @@
 /*
- * Deadlines for samples. There is one deadline in each period, by CLOCK_MONOTONIC. If a deadline is missed, its sample
- * is never taken.
+ * Deadlines for samples. Each period contains one deadline, which is a time by CLOCK_MONOTONIC. If a deadline is
+ * missed, the sample for this deadline is never taken.
  *
- * Samples at regular intervals could fall into step with other regular events, such as a loop of the target or the tick
- * of the kernel's scheduler. For example, the samples might never see a thread that runs only for a moment after each
- * tick. So the place of a deadline within its period varies (see deadline_vary()).
+ * If samples were taken at regular intervals, they could become synchronized with other regular events, such as a loop
+ * of the target or the tick of the kernel's scheduler. For example, if a thread runs only for a short time after each
+ * tick, the samples might never find this thread running. So the position of the deadline varies from period to period
+ * (see deadline_vary()).
  */
 #ifndef RBDUMP_DEADLINES_H
 #define RBDUMP_DEADLINES_H
@@ -13,35 +14,39 @@
 #include <stdint.h>
 #include <time.h>
 
-/* The longest single sleep of deadline_wait(). After each sleep, deadline_wait() checks whether to stop waiting. */
+/*
+ * The maximum duration of a single sleep in deadline_wait(). After each sleep, deadline_wait() checks whether to stop
+ * waiting.
+ */
 #define DEADLINE_SLICE_NS 50000000LL
 
 /*
- * When to begin the sample of a deadline: at the deadline, or a short time after `now`, whichever is later. This short
- * time lets the target run even at a very high sampling rate.
+ * Returns the time at which to begin the sample for `deadline`: the deadline, or 0.03 ms after `now`, whichever is
+ * later. The wait of 0.03 ms lets the target run even at a very high sampling rate.
  */
 struct timespec deadline_next(const struct timespec *deadline, const struct timespec *now);
 
-/* Returns true if sampling must end; deadline_wait() then stops waiting. `now` is the current time. */
+/* Returns true if sampling must end. In this case, deadline_wait() stops waiting. `now` is the current time. */
 typedef bool deadline_ends(void *context, const struct timespec *now);
 
 /*
- * Sleeps until `due`. Calls `ends` before each sleep and after the last sleep. Returns false if `ends` returned true.
+ * Sleeps until `due`. Calls `ends` before each sleep and after the last sleep. If `ends` returns true, stops waiting
+ * and returns false.
  */
 bool deadline_wait(const struct timespec *due, deadline_ends *ends, void *context);
 
 /*
  * Whether a sample is late if it begins `behind_ns` nanoseconds after its deadline. The sample is late if `behind_ns`
- * is more than a tenth of a period and more than 0.1 ms. Up to 0.1 ms is tolerated, because sleeps usually end less
- * than 0.1 ms late.
+ * is more than a tenth of a period and more than 0.1 ms. A delay of up to 0.1 ms is tolerated, because a sleep usually
+ * ends less than 0.1 ms late.
  */
 bool deadline_is_late(long long behind_ns, long long period_ns);
 
 /*
- * How many deadlines have been missed if a sample begins now. That sample belongs to the latest deadline that is not
- * after `now`. All earlier deadlines that have no sample were missed.
+ * Returns how many deadlines have been missed if a sample begins at `now`. This sample belongs to the latest deadline
+ * that is not after `now`. All earlier deadlines that have no sample were missed.
  *   deadline  Before the call: the first deadline that has no sample. This deadline must not be later than `now`. After
- *             the call: the deadline of the sample that begins now.
+ *             the call: the deadline of the sample that begins at `now`.
  */
 uint32_t deadlines_missed(struct timespec *deadline, const struct timespec *now, long long period_ns);
 

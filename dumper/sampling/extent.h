@@ -1,6 +1,6 @@
 /*
- * The extent of a stack: where the stack of a thread is expected, according to the previous copy. This header also
- * describes the other bytes that are copied in the same system call as the stack.
+ * The extent of a stack: the memory in which rbdump expects the stack of a thread, according to the previous copy. This
+ * header also describes the other bytes that are copied in the same system call as the stack.
  */
 #ifndef RBDUMP_EXTENT_H
 #define RBDUMP_EXTENT_H
@@ -16,7 +16,7 @@
 struct stack_extent {
 	uint64_t thread;   /* rb_thread_t */
 	uint64_t ec;	   /* the execution context that `thread` points to */
-	uint64_t vm_stack; /* the stack is [vm_stack, end) */
+	uint64_t vm_stack; /* the stack is in [vm_stack, end) */
 	uint64_t end;
 	uint64_t values_end;   /* the values to copy: [vm_stack, values_end) */
 	uint64_t frames_start; /* the frames to copy: [frames_start, end) */

@@ -1,13 +1,14 @@
 /*
- * The fingerprint of a stack: the words on which its frames and names depend. Two copies with the same fingerprint have
- * the same frames, as long as both copies refer to the same objects (ruby/collections.h).
+ * The fingerprint of a stack: the words that determine the frames of the stack and the names of these frames. Two
+ * copies with the same fingerprint have the same frames, as long as both copies refer to the same objects
+ * (ruby/collections.h).
  *
  * The fingerprint contains every word that is needed to walk, check and name the frames (ruby/frame.c,
  * ruby/jit_frame.c, ruby/call_site.c, ruby/resolve.c). Some of these words belong to the execution context. The other
  * words belong to the frames. For each frame, the fingerprint contains the pc, the iseq, the ep, and a flag that says
- * whether jit_return is set. The fingerprint also contains the frame's environments that are on the stack. The
- * fingerprint does not contain self, sp or local variables, because these values change all the time. An object on the
- * heap is represented by its address.
+ * whether jit_return is set. If environments of the frame are on the stack, the fingerprint also contains three words
+ * of each such environment (ruby/environment.h). The fingerprint does not contain self, sp or local variables, because
+ * these values change all the time. An object on the heap is represented by its address.
  */
 #ifndef RBDUMP_FINGERPRINT_H
 #define RBDUMP_FINGERPRINT_H
@@ -24,17 +25,21 @@ struct fingerprint {
 	size_t count, capacity;
 };
 
-/* What a fingerprint is of. The fingerprint of a whole stack is never equal to the fingerprint of outer frames. */
+/*
+ * Which frames a fingerprint covers. The fingerprint of a whole stack is never equal to a fingerprint that covers only
+ * the outer frames.
+ */
 enum fingerprint_of {
 	FINGERPRINT_ALL,
-	FINGERPRINT_OUTER /* all frames except the innermost one, which Ruby may not have finished */
+	FINGERPRINT_OUTER /* all frames except the innermost frame, which Ruby may not have finished */
 };
 
 /*
- * Takes the fingerprint of a copy of a whole stack. Returns false if out of memory, or in any of these cases:
+ * Takes the fingerprint of `copy`, which must contain a whole stack. Returns false if out of memory, or in any of these
+ * cases:
  *   - The target's Ruby is 2.4 or older.
  *   - The stack has a frame of ZJIT. Part of such a frame is on the native stack.
- *   - The stack is very deep.
+ *   - The stack has more than about 2,000 frames.
  *   - The copy lacks an environment that is on the stack.
  * `*ret` can be reused for the next fingerprint, and grows if needed. After the last call of fingerprint_take(), the
  * caller frees the `words` of `*ret`.

@@ -1,9 +1,10 @@
 /*
- * Finds out where a native thread notes which Ruby thread it runs. Ruby keeps this in thread-local storage: since 3.0
- * in the variable ruby_current_ec (vm.c), before that as thread-specific data of the key native_tls_key
- * (thread_pthread.c). In both cases, the word is at the same distance from the thread pointer in all native threads,
- * unless the C library allocates it elsewhere. No symbol is needed: rbdump looks for this distance in the memory of the
- * threads that it knows. With the word, the program in the kernel knows a new thread at once.
+ * Finds the word in which a native thread notes which Ruby thread it runs. This word is in thread-local storage. In
+ * Ruby 3.0 and later, the word is the variable ruby_current_ec (vm.c). In older versions, the word is the
+ * thread-specific data of the key native_tls_key (thread_pthread.c). In all native threads, the word is at the same
+ * distance from the thread pointer, unless the C library allocates the word elsewhere. rbdump needs no symbol to find
+ * this distance: rbdump searches the memory around the thread pointers of the threads that it knows. If the program in
+ * the kernel knows the distance, it recognizes a new thread at once.
  */
 #ifndef RBDUMP_KERNEL_CURRENT_H
 #define RBDUMP_KERNEL_CURRENT_H
@@ -12,10 +13,12 @@
 #include "session/session.h"
 
 /*
- * Sets `where_current`, `current`, `ec_thread` and `main`. A word is considered only if it leads to the right Ruby
- * thread in the main thread. Of several such words, the word that is right in the most threads is taken. If there is no
- * such word, sets `where_current` to KERNEL_NO_CURRENT. Then the program knows a new thread only after the list of
- * threads was read. The program checks the word with the pthread_t, so a wrong word cannot lead to a wrong thread.
+ * Sets the members `where_current`, `current`, `ec_thread` and `main` of `facts`. A word qualifies only if, in the main
+ * thread, it contains the address of the main thread's execution context or rb_thread_t. If several words qualify,
+ * chooses the word that leads to the right Ruby thread in the largest number of threads. If no word qualifies, sets
+ * `where_current` to KERNEL_NO_CURRENT. In this case, the program in the kernel knows a new thread only after rbdump
+ * has read the list of threads. When the program finds a Ruby thread by the word, the program compares the pthread_t of
+ * this Ruby thread with the thread pointer. So a wrong word cannot lead to a wrong thread.
  */
 void kernel_current_find(const struct session *session, struct kernel_facts *facts);
 

@@ -1,6 +1,7 @@
 /*
- * Limits the CPU time that a process takes which samples in the kernel. The kernel goes on to copy stacks, but rbdump
- * drops the stacks that it has no CPU time for. It drops no other records, so it still knows what each thread does.
+ * Limits the CPU time of an rbdump process that takes samples in the kernel. If the limit is exceeded, the kernel
+ * continues to copy stacks, but rbdump drops these stacks until it is within the limit again. rbdump still takes all
+ * other records, so it knows what each thread does.
  */
 #ifndef RBDUMP_KERNEL_LIMIT_H
 #define RBDUMP_KERNEL_LIMIT_H
@@ -13,25 +14,28 @@
 #include "sampling/names_priority.h"
 
 struct kernel_limit {
-	double share; /* as `all` in cpu_limit_share() */
+	double share; /* the share of one CPU that all sampling processes may use together */
 	const _Atomic uint32_t *samplers;
 	struct names_priority priority;
 	struct cpu_limit limit;
-	uint64_t checked_ns;	/* when the CPU time was checked last, by CLOCK_MONOTONIC */
+	uint64_t checked_ns;	/* when the CPU time was last checked, by CLOCK_MONOTONIC */
 	uint64_t rest_until_ns; /* stacks that were copied before this time are dropped */
 };
 
 /*
  * Begins to count CPU time. Call this function when the sampling begins, in the thread that takes the records.
- *   share     how much of one CPU all samplers may take together
- *   samplers  how many samplers there are; must outlive the limit
+ *   share     the share of one CPU that all sampling processes may use together
+ *   samplers  the number of sampling processes; `*samplers` must outlive `limit`
  */
 void kernel_limit_begin(struct kernel_limit *limit, double share, const _Atomic uint32_t *samplers);
 
-/* Checks the CPU time that was taken, unless it was checked a moment ago. */
+/*
+ * Checks whether the CPU time is within the limit, unless the last check was less than 10 ms ago. Also adjusts the
+ * priority of the calling thread (names_priority_keep()).
+ */
 void kernel_limit_keep(struct kernel_limit *limit, uint64_t now_ns);
 
-/* Whether there is no CPU time for a stack that was copied at a time. */
+/* Whether a stack that was copied at `time_ns` must be dropped because of the CPU time limit. */
 bool kernel_limit_drops(const struct kernel_limit *limit, uint64_t time_ns);
 
 /* Gives up the real-time priority of the calling thread. */

@@ -81,11 +81,14 @@ enum kernel_wakes kernel_pace_wakes(const struct kernel_pace *pace, uint64_t now
 	return pace->calm ? KERNEL_WAKES_CLOCK : KERNEL_WAKES_NONE;
 }
 
-int kernel_pace_wait_ms(const struct kernel_pace *pace, enum kernel_wakes wakes)
+int kernel_pace_wait_ms(const struct kernel_pace *pace, enum kernel_wakes wakes, uint64_t now_ns, uint64_t until_ns)
 {
+	const uint64_t left_ms = until_ns > now_ns ? (until_ns - now_ns) / 1000000 + 1 : 1;
+	int ret = pace->wait_ms;
+
 	if (pace->idle)
-		return WAIT_IDLE_MS;
-	if (wakes == KERNEL_WAKES_NONE)
-		return pace->wait_ms;
-	return wakes == KERNEL_WAKES_CLOCK ? WAIT_CALM_MS : WAIT_MS;
+		ret = WAIT_IDLE_MS;
+	else if (wakes != KERNEL_WAKES_NONE)
+		ret = wakes == KERNEL_WAKES_CLOCK ? WAIT_CALM_MS : WAIT_MS;
+	return until_ns != 0 && left_ms < (uint64_t)ret ? (int)left_ms : ret;
 }

@@ -12,9 +12,12 @@
 #include "sampling/stack_copy.h"
 
 /*
- * Fills in the facts about a process. Fails if rbdump cannot find out when this Ruby collects garbage, or if this Ruby
- * may use ZJIT. In both cases, rbdump cannot prove that the names for a stack are right, because the kernel copies only
- * the stack itself. Later, rbdump reads the objects that the stack refers to.
+ * Fills in the facts about a process. Fails in these cases:
+ *   - rbdump cannot find out when this Ruby collects garbage. In this case, rbdump cannot prove that the names for a
+ *     stack are right. The kernel copies only the stack itself, and rbdump reads the objects of the stack later.
+ *     Meanwhile, a garbage collection may have replaced these objects.
+ *   - This Ruby may use ZJIT, which keeps parts of its frames on the native stack.
+ *   - Some structs of this Ruby are too large to be copied in the kernel.
  */
 struct error *kernel_process_facts(const struct ruby *ruby, const struct stack_copy *copy, struct kernel_facts *ret);
 
@@ -22,8 +25,8 @@ struct error *kernel_process_facts(const struct ruby *ruby, const struct stack_c
 bool kernel_process_collects(const struct layout *layout, const struct kernel_record *record, bool collecting);
 
 /*
- * Returns the state of a thread that has left its CPU; SAMPLE_STATES if the Ruby thread has ended.
- *   thread   its address, and whether it is the main thread, are used
+ * Returns the state of a thread that has left its CPU. Returns SAMPLE_STATES if the Ruby thread has ended.
+ *   thread   the Ruby thread; only its members `address` and `main` are used
  *   syscall  for SAMPLE_BLOCKED, receives the number of the system call; otherwise receives -1
  */
 enum sample_state kernel_process_state(const struct layout *layout, const struct ruby_thread *thread,

@@ -394,12 +394,6 @@ static const struct observation *next_piece(struct kernel_stream *stream)
 	return &stream->seen;
 }
 
-/* Whether no thread has run since before the last flush, and no thread is searched for. */
-static bool is_idle(const struct kernel_stream *stream)
-{
-	return stream->pace.idle && stream->records == 0 && stream->threads.wanted_ns == 0;
-}
-
 static void begin_flush(struct kernel_stream *stream, uint64_t now_ns)
 {
 	if (now_ns - stream->cached_ns > CACHE_NS) {
@@ -417,27 +411,15 @@ static void begin_flush(struct kernel_stream *stream, uint64_t now_ns)
 	stream->at = 0;
 }
 
-/*
- * Up to when the next flush lays the time lines. Whoever writes a record now writes the time before that, so there may be one
- * of a moment ago. After the end of the sampling there are no interrupts that say what the thread does.
- */
+/* Up to when the next flush lays the time lines. After the end of the sampling, no interrupt says what a thread does. */
 static uint64_t flush_until(const struct kernel_stream *stream, uint64_t now_ns)
 {
-	const uint64_t until_ns = now_ns - MARGIN_NS;
-
 	if (stream->behind_ns != 0)
 		return stream->flushed_ns + FLUSH_NS;
-	if (stream->follows || stream->left_ns > until_ns)
-		return until_ns;
+	/* Whoever writes a record now writes the time before that, so there may be one of a moment ago. */
+	if (stream->follows)
+		return now_ns - MARGIN_NS;
 	return stream->left_ns > stream->flushed_ns ? stream->left_ns : stream->flushed_ns;
-}
-
-/* A time to wait, in ms, but not longer than until the next search for a thread; 0: none is searched for. */
-static int at_most_until(int wait_ms, uint64_t now_ns, uint64_t wanted_ns)
-{
-	const uint64_t left_ms = wanted_ns > now_ns ? (wanted_ns - now_ns) / 1000000 + 1 : 1;
-
-	return wanted_ns != 0 && left_ms < (uint64_t)wait_ms ? (int)left_ms : wait_ms;
 }
 
 /* Waits for records. Before that, tells the program in the kernel whether stacks are to wake rbdump. */
@@ -450,7 +432,7 @@ static void wait_for_records(struct kernel_stream *stream, uint64_t now_ns)
 		error_destroy(kernel_maps_change(&stream->options.maps, stream->session->target->pid, &stream->facts));
 	}
 	kernel_ring_wait(stream->ring, wakes != KERNEL_WAKES_NONE, stream->options.end_fd,
-			 at_most_until(kernel_pace_wait_ms(&stream->pace, wakes), now_ns, stream->threads.wanted_ns));
+			 kernel_pace_wait_ms(&stream->pace, wakes, now_ns, stream->threads.wanted_ns));
 	kernel_pace_found(&stream->pace, kernel_ring_bytes(stream->ring));
 }
 
@@ -503,7 +485,9 @@ static const struct observation *next(struct stream *this, bool *timed_out)
 		seen = take_records(stream, stream->flushed_ns + FLUSH_NS);
 		if (seen)
 			return seen;
-		if (stream->behind_ns == 0 && !is_idle(stream))
+		/* If no thread has run since before the last flush, there are no new threads. */
+		if (stream->behind_ns == 0 &&
+		    (!stream->pace.idle || stream->records != 0 || stream->threads.wanted_ns != 0))
 			kernel_threads_keep(&stream->threads, now_ns);
 		if (stream->behind_ns != 0 || is_over(stream) || now_ns - stream->flushed_ns > FLUSH_NS + MARGIN_NS) {
 			begin_flush(stream, flush_until(stream, now_ns));

@@ -18,15 +18,15 @@ struct kernel_follow {
 	struct time_line line;
 	/* when rbdump began to follow the thread; earlier records with the same tid belong to another thread */
 	uint64_t since_ns;
-	uint32_t wait_slot; /* the stack of the wait that began at `wait_ns`; TIME_NONE: this stack was not copied */
+	uint32_t wait_slot; /* the slot with the stack of the wait that began at `wait_ns`; TIME_NONE: no such stack */
 	uint64_t wait_ns;
-	uint32_t lost;	   /* `lost` (struct kernel_head) of the last record that was taken for the thread */
-	unsigned int outs; /* how many waits began since the last kernel_threads_choose_waits() */
+	uint32_t lost;	   /* `lost` in struct kernel_head of the last record that was taken for the thread */
+	unsigned int outs; /* how many waits began since the last call of kernel_threads_choose_waits() */
 	double chance;	   /* as in kernel_maps_set_chance() */
 	bool listed;	   /* the thread was in the list of threads when the list was last read */
 	bool taken;	   /* a record of the thread was taken */
-	uint64_t gone_ns;  /* when the list was read without the thread; 0: the thread was in the list */
-	/* the thread and its time line have ended; the last pieces of the time line may still have to be taken */
+	uint64_t gone_ns;  /* when rbdump first read a list of threads without this thread; 0: no such list */
+	/* the thread and its time line have ended, but the last pieces may not have been taken yet */
 	bool ended;
 };
 
@@ -39,7 +39,7 @@ struct kernel_threads {
 	struct kernel_follow *of;
 	size_t count, capacity;
 	uint64_t main;	      /* the rb_thread_t of the main thread; 0: not known */
-	uint64_t listed_ns;   /* when the list of threads was read last, by CLOCK_MONOTONIC */
+	uint64_t listed_ns;   /* when the list of threads was last read, by CLOCK_MONOTONIC */
 	uint64_t collections; /* how many garbage collections had begun when the list was read; 0: not known */
 	/*
 	 * The tid of a thread that has run but has no entry in `of`. To find this thread, rbdump reads the list of
@@ -47,7 +47,7 @@ struct kernel_threads {
 	 */
 	pid_t wanted;
 	uint64_t wanted_ns;
-	unsigned int tries; /* how many times the list was read because of `wanted` */
+	unsigned int tries; /* how many times the list was read to find `wanted` */
 };
 
 /* `session` and `slots` must outlive `threads`. Returns false if out of memory. */
@@ -56,51 +56,58 @@ void kernel_threads_clear(struct kernel_threads *threads);
 
 /*
  * Reads the list of threads, begins to follow new threads, and notes which threads have ended. Does nothing if the last
- * list is less than four seconds old and rbdump is not searching for a thread (see `wanted`). This call can move entries
- * in memory, so pointers to entries become invalid. If the list cannot be read because it is being changed, `threads`
- * keeps its entries.
+ * list is less than four seconds old and rbdump is not searching for a thread (see `wanted`). If the list cannot be
+ * read because Ruby is changing it, `threads` keeps its entries. This call can move the entries in memory, so pointers
+ * to entries are no longer valid after the call.
  */
 void kernel_threads_keep(struct kernel_threads *threads, uint64_t now_ns);
 
 /*
  * Forgets the threads that have ended. Call this function after the pieces of these threads' time lines have been
- * taken. This call can move entries in memory, so pointers to entries become invalid.
+ * taken. This call can move the entries in memory, so pointers to entries are no longer valid after the call.
  */
 void kernel_threads_sweep(struct kernel_threads *threads);
 
 /*
- * If records were lost, call this function before taking pieces. For each thread, checks whether records were lost
- * after the last record that was taken. If so, marks the time from that record to `until_ns` as lost.
- *   until_ns  by CLOCK_MONOTONIC; all earlier records have been taken
- *   is_now    whether `until_ns` is the current time; if so, also corrects the current states of these threads
+ * If records were lost, call this function before you take pieces of time lines. For each thread, checks whether any
+ * records were lost after the last record that was taken for this thread. If so, marks the time from the last taken
+ * record to `until_ns` as lost in the thread's time line.
+ *   until_ns  a time by CLOCK_MONOTONIC; all records before this time must have been taken
+ *   is_now    true if `until_ns` is the current time. In this case, also corrects the current states of these threads
  */
 void kernel_threads_lose(struct kernel_threads *threads, uint64_t until_ns, bool is_now);
 
-/* Notes that a thread without an entry has run. The list of threads will then be read again. */
+/*
+ * Notes that a thread without an entry has run. The next call of kernel_threads_keep() will read the list of threads
+ * again.
+ */
 void kernel_threads_want(struct kernel_threads *threads, pid_t tid);
 
 /*
- * Notes that a thread has ended, and extends its time line to `time_ns`. The native thread may go on to run another
- * Ruby thread. So the program in the kernel forgets the native thread. If the native thread runs again, the program
- * reports an unknown thread.
+ * Notes that a thread has ended, and extends the thread's time line to `time_ns`. The native thread of the ended thread
+ * may continue, and run another Ruby thread. So this function makes the program in the kernel forget which Ruby thread
+ * the native thread runs, unless the program already knows another Ruby thread. If the native thread runs again, the
+ * program reports it as an unknown thread.
  */
 void kernel_threads_end(struct kernel_threads *threads, struct kernel_follow *follow, uint64_t time_ns);
 
 /*
- * Finds the thread with this tid that has not ended and that rbdump was already following at `time_ns`. Returns NULL if
- * there is no such thread.
- *   address  its rb_thread_t; 0: any
+ * Finds the thread that has the id `tid`, that has not ended, and that rbdump was already following at `time_ns`.
+ * Returns NULL if there is no such thread.
+ *   address  the address of the thread's rb_thread_t; 0: any address
  */
 struct kernel_follow *kernel_threads_find(const struct kernel_threads *threads, pid_t tid, uint64_t address,
 					  uint64_t time_ns);
 
 /*
  * Begins to follow a thread that the program in the kernel has found. The time line of the thread begins at `time_ns`.
- * If the thread was in the list of threads, but none of its records was taken yet, moves the beginning of its time line
- * to `time_ns`. This call can move entries in memory, so pointers to entries become invalid. Returns NULL if a record of
- * the thread was already taken, or if out of memory.
+ * If the thread already has an entry because it was in the list of threads, but no record of the thread was taken yet,
+ * changes the beginning of its time line to `time_ns`. Returns NULL if a record of the thread was already taken, if
+ * rbdump was already following the thread at `time_ns`, or if out of memory. This call can move the entries in memory,
+ * so pointers to entries are no longer valid after the call.
  *   time_ns  when a record of the thread was written. At that time, the thread was on a CPU
- *   reads    whether to read the thread's name from the target. Otherwise, the next list of threads has the name
+ *   reads    whether to read the thread's name from the target now. If false, rbdump gets the name when it next reads
+ *            the list of threads
  */
 struct kernel_follow *kernel_threads_found(struct kernel_threads *threads, pid_t tid, uint64_t address,
 					   uint64_t time_ns, bool reads);
@@ -108,18 +115,18 @@ struct kernel_follow *kernel_threads_found(struct kernel_threads *threads, pid_t
 /*
  * Ends the time lines of the threads that were not in the last list of threads. Does nothing if the list was read after
  * `until_ns`, because the last records of these threads may not have been taken yet.
- *   until_ns  all earlier records have been taken
+ *   until_ns  all records before this time must have been taken
  */
 void kernel_threads_end_gone(struct kernel_threads *threads, uint64_t until_ns);
 
-/* Opens the files in /proc of a thread, which are needed to look at its state, unless they are open already. */
+/* Opens a thread's files in /proc if they are not open yet. rbdump needs these files to read the thread's state. */
 void kernel_threads_open(const struct kernel_threads *threads, struct kernel_follow *follow);
 
 /*
- * Chooses a probability for each thread. With this probability, the program in the kernel copies the stack of the
- * thread when a wait of the thread begins. The more waits begin, the lower is the probability.
- *   rate     the rate of the clock's samples per second: about as many stacks of waits are copied
- *   seconds  the time since the last call
+ * For each thread, chooses the probability that the program in the kernel copies the thread's stack when the thread
+ * begins to wait. The more often threads begin to wait, the lower the probability is.
+ *   rate     the number of clock samples per second. About as many stacks of waits are copied per second
+ *   seconds  the time since the last call of this function
  */
 void kernel_threads_choose_waits(struct kernel_threads *threads, double rate, double seconds);
 

@@ -8,7 +8,7 @@
  * ME_CREF slot of each of these environments must contain the method entry itself, or must be empty. The two innermost
  * frames of a stack are never known, because the call site between them is checked each time (ruby/call_site.h).
  *
- * From Ruby's sources, 2.4 to 4.0.5: see ruby/frame.h. With older versions of Ruby, no frame is treated as known.
+ * Based on Ruby's sources, 2.4 to 4.0.5 (see ruby/frame.h). With older versions of Ruby, no frame is treated as known.
  *
  * Only the thread that takes samples may use the known frames.
  */
@@ -26,7 +26,7 @@ void known_frames_destroy(struct known_frames *known); /* NULL is fine */
 /* Forgets all frames. */
 void known_frames_forget(struct known_frames *known);
 
-/* Finds out which frames of a copy of a whole stack are known. If out of memory, finds no known frames. */
+/* Finds the known frames in `copy`, which must contain a whole stack. If out of memory, finds no known frames. */
 void known_frames_find(struct known_frames *known, const struct stack_copy *copy);
 
 /*
@@ -35,9 +35,10 @@ void known_frames_find(struct known_frames *known, const struct stack_copy *copy
 const struct known_stack *known_frames_found(const struct known_frames *known);
 
 /*
- * Adds a frame to the known frames. The frame must be in a copy of a whole stack, and must be a frame of Ruby code or
- * of a C function. The frame must have been walked and checked, and must not be known yet. Its code and its method
- * entry must be old objects. If there is no room, forgets all other frames.
+ * Adds a frame to the known frames. The frame must be in `copy`, which must contain a whole stack. The frame must run
+ * Ruby code or a C function. The frame must have been walked and checked, and must not be known yet. The code and the
+ * method entry of the frame must be old objects. If there is no room for the frame, forgets all known frames, and does
+ * not add the frame.
  */
 void known_frames_add(struct known_frames *known, const struct stack_copy *copy, const struct frame *frame);
 

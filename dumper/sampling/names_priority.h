@@ -3,9 +3,9 @@
  * taken. Otherwise, a garbage collection may begin before the names are found, or there may be no room for more
  * samples. So the thread that finds names has a real-time priority (base/priority.h). The thread that takes samples has
  * a higher real-time priority. The thread that finds names keeps its real-time priority only as long as its CPU time is
- * within a limit. The limit is the CPU time that all sampling may use together, but never more than a tenth of one CPU.
- * When the thread has used up this CPU time, it gets an ordinary priority. The thread gets its real-time priority back
- * when some CPU time is available again.
+ * within a limit. This limit is the CPU time that sampling may use in this process (cpu_limit_share()), but never more
+ * than a tenth of one CPU. When the thread that finds names has used up this CPU time, it gets its original priority.
+ * The thread gets its real-time priority back when some CPU time is available again.
  *
  * Only the thread that finds names may call these functions.
  */
@@ -17,16 +17,19 @@
 
 #include "sampling/cpu_limit.h"
 
-/* If all members are zero, the thread has its original priority. */
+/*
+ * Before the first call of names_priority_keep(), all members must be zero. The thread then has its original priority.
+ */
 struct names_priority {
 	struct cpu_limit limit;
 	bool begun, raised;
-	bool refused; /* real-time priority is not permitted, or the user has chosen a scheduling policy */
+	bool refused; /* real-time priority is not permitted, or the user has chosen another scheduling policy */
 };
 
 /*
- * Gives the thread a real-time priority if its CPU time is within the limit, and otherwise its original priority. Call
- * this function often. The function does nothing if it checked the CPU time less than a millisecond ago.
+ * If the thread's CPU time is within the limit, gives the thread a real-time priority. Otherwise, gives the thread its
+ * original priority. Call this function often. The function does nothing if it checked the CPU time less than a
+ * millisecond ago.
  *   share  the limit of CPU time, as a share of one CPU
  */
 void names_priority_keep(struct names_priority *priority, double share);

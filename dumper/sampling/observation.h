@@ -1,6 +1,6 @@
 /*
- * An observation: what was seen of one thread in one round of sampling. Streams deliver observations (stream.h).
- * Recordings and experiments are made from observations.
+ * An observation describes one thread in one round of sampling, for example its state and its stack. Streams deliver
+ * observations (stream.h). Recordings and experiments are made from observations.
  */
 #ifndef RBDUMP_OBSERVATION_H
 #define RBDUMP_OBSERVATION_H
@@ -10,10 +10,10 @@
 
 struct native_stack;
 
-/* What was seen of one thread in one round. */
+/* An observation of one thread in one round of sampling. */
 struct observation {
 	uint64_t time_ns;   /* when the thread was seen: ns since `origin` (sampling/rounds.h) */
-	uint64_t weight_ns; /* the weight: the observation stands for this many ns before `time_ns` */
+	uint64_t weight_ns; /* the observation stands for the `weight_ns` nanoseconds before `time_ns` */
 	uint64_t thread;    /* address of the rb_thread_t; 0: none. `thread` and `tid` together identify a thread */
 	pid_t tid;	    /* 0: not known */
 	bool no_native;	    /* the Ruby thread has no native thread, so `tid` is 0 */
@@ -22,29 +22,34 @@ struct observation {
 	bool main;
 	enum sample_state state;
 	int syscall; /* for SAMPLE_BLOCKED: the number of the system call; -1: none, or not known */
-	/* The ids, in rbdump's pid namespace, of the thread that ended this thread's wait; 0: none, or not known. */
+	/*
+	 * The pid and tid, in rbdump's pid namespace, of the thread that ended this thread's wait; 0: no such thread,
+	 * or not known.
+	 */
 	pid_t waker_pid, waker_tid;
 	bool same; /* the stack is the same as in the thread's previous observation, so `sample` is NULL */
 	/*
-	 * NULL if `same` is set, or if `stack` is a cache hit. If `gone` or `no_stack` is set in the sample, the sample
-	 * has no stack.
+	 * The sample that contains the stack. NULL if `same`, `lost` or `of_kept` is set, or if `stack` is a cache hit.
+	 * If `gone` or `no_stack` is set in the sample, the sample has no stack.
 	 */
 	struct sample *sample;
 	/* There was no room for the sample (sampling/observation_queue.h), so `sample` is NULL. */
 	bool lost;
 	/*
 	 * The thread sleeps, and no stack of this thread has been added to the queue yet. If there is no room for the
-	 * sample, the observation is left out. A later observation then also stands for the time of this observation.
+	 * sample, the observation is not added to the queue. A later observation then also stands for the time of this
+	 * observation.
 	 */
 	bool optional;
 	/*
-	 * Set only by the kernel stream. `keeps`: the stack is only stored in slot `kept`, and the observation is not
-	 * counted. `of_kept`: the stack of the observation is the stack in slot `kept`. If `of_kept` is set and `kept`
-	 * is TIME_NONE, the observation has no stack (sampling/time_line.h).
+	 * Only the kernel stream sets the next three members. `keeps`: the observation only delivers a stack that must
+	 * be stored in slot `kept`. Such an observation is not counted. `of_kept`: the stack of the observation is the
+	 * stack in slot `kept`. If `of_kept` is set and `kept` is TIME_NONE, the observation has no stack
+	 * (sampling/time_line.h).
 	 */
 	bool keeps, of_kept;
 	uint32_t kept;
-	bool estimated;			   /* the stack was copied at another moment (sampling/time_line.h) */
+	bool estimated;			   /* the stack was copied outside this observation's time (time_line.h) */
 	const struct native_stack *native; /* the native frames of the stack (sampling/native_frames.h); NULL: none */
 	struct cached_stack stack;	   /* the entry of the stack in `cache`; CACHE_NONE if the stack has no entry */
 	struct stack_cache *cache;
@@ -62,8 +67,8 @@ struct observation {
 	/* The list of threads could not be read, so the observation has no thread. */
 	bool no_list;
 	/*
-	 * This observation ends the round. If the round was quiet, and one thread ran in it, this observation is also
-	 * about that thread. In all other rounds, the observation that ends the round has no thread.
+	 * This observation ends the round. If the round was quiet, and one thread ran in the round, this observation is
+	 * also about the thread that ran. In all other rounds, the observation that ends the round has no thread.
 	 */
 	bool end_of_round;
 	/* The round was quiet: all threads without an observation in this round have slept since the previous round. */

@@ -1,11 +1,11 @@
 /*
- * A queue of observations. The sampling thread adds observations; the processing thread removes them, and finds the
- * names for their stacks.
+ * A queue of observations. The sampling thread adds observations to the queue. The processing thread removes the
+ * observations, and finds the names for their stacks.
  *
- * Usually, the sampling thread does not wait for the processing thread. It waits only if the queue is full of
- * observations, or in observation_queue_wait_for_room() and observation_queue_wait_for_pace(). The queue keeps copies
- * of the samples, in a buffer of a fixed size. If the buffer has no room for a sample, the sample is lost, and
- * observation_queue_add() returns false.
+ * Usually, the sampling thread does not wait for the processing thread. The sampling thread waits only in three
+ * functions: in observation_queue_add() if the queue is full of observations, in observation_queue_wait_for_room(), and
+ * in observation_queue_wait_for_pace(). The queue keeps copies of the samples, in a buffer of a fixed size. If the
+ * buffer has no room for a sample, the sample is lost, and observation_queue_add() returns false.
  */
 #ifndef RBDUMP_OBSERVATION_QUEUE_H
 #define RBDUMP_OBSERVATION_QUEUE_H
@@ -16,7 +16,7 @@ struct observation_queue;
 
 /*
  * Creates a queue with room for `bytes` bytes of samples. Returns NULL if out of memory.
- *   again  whether the stacks of the samples will be walked again; the first walk is part of their check
+ *   again  whether the processing thread will walk the stacks again, although the check of the stacks has walked them
  */
 struct observation_queue *observation_queue_create(size_t bytes, bool again);
 void observation_queue_destroy(struct observation_queue *queue); /* NULL is fine */
@@ -30,8 +30,9 @@ void observation_queue_begin(struct observation_queue *queue);
  * Adds an observation, with a copy of its sample. The caller can reuse its own sample immediately. If the buffer has no
  * room for the sample, returns false. In this case, an `optional` observation is not added. Any other observation is
  * added without its sample, and with `lost` set. A part of the buffer is reserved for samples without a stack. Waits
- * only if the queue has no room for another observation. Wakes the processing thread only in three cases: this is the end of
- * a round in which samples were taken, `no_list` is set, or the queue is at least half full.
+ * only if the queue has no room for another observation. Wakes the processing thread only in three cases: the
+ * observation ends a round in which samples were taken, `no_list` is set in the observation, or the queue is at least
+ * half full.
  */
 bool observation_queue_add(struct observation_queue *queue, const struct observation *observation);
 
@@ -70,16 +71,16 @@ const struct observation *observation_queue_next(struct observation_queue *queue
 void observation_queue_done(struct observation_queue *queue);
 
 /*
- * For the ten seconds after this call, the sampling thread begins a round only when no sample is in the queue (see
+ * For ten seconds after this call, the sampling thread begins a round only when no sample is in the queue (see
  * observation_queue_wait_for_pace()). Call this function if the target moves or frees objects so often that the names
  * for the stacks cannot be read in time.
  */
 void observation_queue_keep_pace(struct observation_queue *queue);
 
 /*
- * Asks for a new copy of the stack of a thread that has slept since the last copy. Call this function if the names for
- * the last copy are not known. A later request for another thread may replace this request. So repeat the request as
- * long as the names are not known.
+ * Asks the sampling thread to copy the stack of `thread` again, even if the thread has slept since the last copy. Call
+ * this function if the names for the last copy are not known. A later request for another thread may replace this
+ * request. So repeat the request as long as the names are not known.
  */
 void observation_queue_ask(struct observation_queue *queue, uint64_t thread);
 

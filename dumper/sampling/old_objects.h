@@ -1,9 +1,9 @@
 /*
- * The bytes of old objects that stacks refer to: code, method entries and their definitions, and environments. Only a
- * major collection frees an old object (ruby/collections.h). So the kept bytes of an old object stay right until the
- * next major collection begins. Until then, the object need not be copied again with each stack.
+ * Keeps the bytes of old objects that stacks refer to: code, method entries and their definitions, and environments.
+ * Only a major collection frees an old object (ruby/collections.h). So the kept bytes of an old object stay right until
+ * the next major collection begins. Until then, rbdump does not have to copy the object again with each stack.
  *
- * A program can change an object in place, for example when it redefines a method. The state of the garbage collector
+ * The target can change an object in place, for example when it redefines a method. The state of the garbage collector
  * does not show such a change. So the caller must call old_objects_forget() from time to time.
  *
  * A struct old_objects is a table of the bytes of old objects. The table belongs to the thread of rbdump that takes
@@ -26,30 +26,33 @@ void old_objects_destroy(struct old_objects *objects);		     /* NULL is fine */
 void old_objects_forget(struct old_objects *objects);
 
 /*
- * Tells the table when a stack was copied. Call this function before the table is searched for the objects
- * or frames of this stack. Forgets all objects if other objects may have taken their place before the stack was copied.
+ * Tells the table when a stack was copied. Call this function before the table is searched for the objects or frames of
+ * this stack. If other objects may have replaced the objects in the table before the stack was copied, forgets all
+ * objects.
  *   then  the state of the garbage collector when the stack was copied
  */
 void old_objects_at(struct old_objects *objects, const struct collections *then);
 
 /*
- * Returns the bytes that an object had at the moment that was passed to old_objects_at(). Returns NULL if the table
- * does not have the object, or has less than `length` bytes of the object. The bytes are valid until the next call of
- * old_objects_keep(), old_objects_at() or old_objects_forget().
+ * Returns the bytes that an object had at the moment for which old_objects_at() was last called. Returns NULL if the
+ * table does not have the object, or has less than `length` bytes of the object. The bytes are valid until the next
+ * call of old_objects_keep(), old_objects_at() or old_objects_forget().
  */
 const uint8_t *old_objects_find(const struct old_objects *objects, uint64_t address, size_t length);
 
 /*
- * Adds the old objects of a copy to the table. Call this function only after the copy was checked. The words of a torn
- * stack may lead to an object that is being freed because nothing refers to it any more.
+ * Adds the old objects of a copy to the table. Call this function only after the copy was checked, because an unchecked
+ * copy may be torn. The words of a torn stack may lead to an object that Ruby is freeing because nothing refers to the
+ * object any more.
  *   then, now  the states of the garbage collector before and after the objects were copied
  */
 void old_objects_keep(struct old_objects *objects, const struct stack_copy *copy, const struct collections *then,
 		      const struct collections *now);
 
 /*
- * Finds out which frames of a stack are known (known_frames.h). The stack must have been copied at the moment that was
- * passed to old_objects_at(). The result is valid until the next call of this function (see old_objects_frames()).
+ * Finds out which frames of a stack are known (known_frames.h). Before this call, old_objects_at() must have been
+ * called for the moment at which the stack was copied. The result is valid until the next call of this function (see
+ * old_objects_frames()).
  */
 void old_objects_look(struct old_objects *objects, const struct stack_copy *copy);
 
@@ -57,18 +60,19 @@ void old_objects_look(struct old_objects *objects, const struct stack_copy *copy
 const struct known_stack *old_objects_frames(const struct old_objects *objects);
 
 /*
- * Notes the frames of a checked stack. The last call of old_objects_look() must have been for this stack. From now on,
- * these frames are known. The table also remembers that the code and the method entry of such a frame can belong to the
- * same frame. So this pair is not checked again. A frame is noted only if its code and its method entry were already in
- * the table at `read_ns`.
- *   read_ns  when the oldest bytes for the check were read, by CLOCK_MONOTONIC
+ * Adds the frames of a checked stack to the known frames. A frame is added only if its code and its method entry were
+ * already in the table at `read_ns`. The last call of old_objects_look() must have been for this stack. For each added
+ * frame of Ruby code, the table also remembers that the frame's code and the frame's method entry can belong to the
+ * same frame. Then this pair of code and method entry is not checked again.
+ *   read_ns  when the oldest of the bytes that the check has used were read, by CLOCK_MONOTONIC
  */
 void old_objects_note_checked(struct old_objects *objects, const struct stack_copy *copy, const struct stack *stack,
 			      uint64_t read_ns);
 
 /*
- * Notes that the call that `caller` is making agrees with `callee`. These are the two innermost frames of a stack. Does
- * nothing if the code of `caller` or the method entry of `callee` was not yet in the table at `read_ns`.
+ * Notes that the call that `caller` is making agrees with `callee`. `caller` and `callee` are the two innermost frames
+ * of a stack. Does nothing if the code of `caller` or the method entry of `callee` was not yet in the table at
+ * `read_ns`.
  */
 void old_objects_note_call(struct old_objects *objects, const struct frame *caller, const struct frame *callee,
 			   uint64_t read_ns);

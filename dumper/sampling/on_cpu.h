@@ -2,8 +2,9 @@
  * Tells whether a thread is still running. While a thread is watched, the kernel reports each context switch of the
  * thread in shared memory (sampling/switch_events.h). As long as there is no report, rbdump needs no system call to
  * check the thread. Each report slows the thread down. So a thread is watched only if it has run for a while and has
- * few context switches. The function on_cpu_init() calls switch_events_prepare(). If this call succeeds, each context
- * switch on the machine takes a little longer until on_cpu_clear() is called.
+ * few context switches. If `undisturbed` is true, on_cpu_init() calls switch_events_prepare(). If the call of
+ * switch_events_prepare() succeeds, each context switch on the machine takes a little longer until on_cpu_clear() is
+ * called.
  *
  * A struct on_cpu belongs to one thread of rbdump at a time.
  */
@@ -23,14 +24,14 @@ struct on_cpu {
 	unsigned int wanted;	   /* how large `rounds` must be before the thread is watched */
 	unsigned int rests;	   /* how many rounds have begun since the last call of on_cpu_runs() */
 	struct switch_event event; /* if `ring.fd` is -1, the thread is not watched */
-	/* how many more context switches may be reported; below 0: the thread is no longer watched */
+	/* how many more context switches the kernel may report; if below 0, rbdump stops watching the thread */
 	int credit;
 	bool may_tell; /* watching is allowed */
 	int prepared;  /* the descriptor from switch_events_prepare(); -1: none */
 };
 
 /*
- * Initializes `on_cpu`, which does not refer to any thread yet. This call can take about 10 ms.
+ * Initializes `on_cpu`. At first, `on_cpu` does not refer to any thread. This call can take about 10 ms.
  *   undisturbed  false if the source stops the thread for each sample. In that case, no thread is watched, because each
  *                sample would cause a report
  */
@@ -46,7 +47,7 @@ void on_cpu_forget(struct on_cpu *on_cpu);
  */
 bool on_cpu_runs(struct on_cpu *on_cpu, pid_t tid, const struct task *task);
 
-/* Notes that a round begins. */
+/* Notes that a round of sampling begins. */
 void on_cpu_round(struct on_cpu *on_cpu);
 
 #endif

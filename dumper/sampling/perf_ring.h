@@ -35,7 +35,7 @@ bool perf_ring_open(struct perf_event_attr *attributes, pid_t tid, int cpu, size
  */
 int perf_event_open_dummy(struct perf_event_attr *attributes, pid_t tid, int cpu);
 
-void perf_ring_close(struct perf_ring *ring); /* a ring that is already closed is fine */
+void perf_ring_close(struct perf_ring *ring); /* `ring` may already be closed */
 
 /* A record. */
 struct perf_told {
@@ -53,7 +53,7 @@ void perf_ring_skip(struct perf_event_mmap_page *page);
 
 /*
  * How many bytes of records the kernel has written to the ring so far. While the ring has room for records, this number
- * changes with each record.
+ * grows with each record.
  */
 uint64_t perf_ring_head(const struct perf_event_mmap_page *page);
 

@@ -1,8 +1,8 @@
 /*
- * Chooses the CPU and the priority of the thread that takes samples.
+ * Chooses the CPU and the priority of the thread that takes samples (the sampling thread).
  *
- * This thread has real-time priority (SCHED_FIFO) if permitted. If the sampling thread wakes up on a CPU that is
- * running a thread of the target, the sampling thread preempts that thread.
+ * The sampling thread has real-time priority (SCHED_FIFO) if permitted. If the sampling thread wakes up on a CPU that
+ * is running a thread of the target, the sampling thread preempts that thread.
  */
 #ifndef RBDUMP_PLACEMENT_H
 #define RBDUMP_PLACEMENT_H
@@ -41,7 +41,8 @@ bool placement_enter(struct placement *placement);
 
 /*
  * Moves the calling thread to the CPU of a task (task_follow() in target/task.h). Returns false if the move fails. Also
- * returns false if that CPU is unknown, or is not one of the CPUs of rbdump (for example because of taskset(1)).
+ * returns false if the CPU of the task is unknown, or is not one of the CPUs of rbdump (for example because of
+ * taskset(1)).
  */
 bool placement_follow(struct placement *placement, const struct task *task);
 
@@ -50,7 +51,7 @@ void placement_avoid(struct placement *placement, pid_t tid, const struct task *
 
 /*
  * Like placement_avoid(), but does nothing if the last call of placement_avoid() was less than 50 ms ago. This limit
- * does not apply after a call of placement_follow().
+ * does not apply if placement_follow() was called after the last call of placement_avoid().
  */
 void placement_stay_off(struct placement *placement, pid_t tid, const struct task *task);
 

@@ -17,7 +17,7 @@ struct quiet {
 	struct ruby_thread running; /* the running thread */
 	/* the words that show whether Ruby's list of threads has changed; set only if a thread runs */
 	struct thread_words words;
-	/* The threads that are checked one by one, as indexes into the watched list. */
+	/* Indexes into the watched list: the threads that are checked one by one. */
 	size_t few[SLEEP_GUARD_FEW], nr_few;
 	bool any_guarded;  /* whether the sleep guard watches any thread */
 	uint64_t since_ns; /* when all threads were last checked: ns since `origin` (sampling/rounds.h) */
@@ -27,7 +27,7 @@ struct quiet {
 /*
  * Call this function after a round in which all threads were checked. Decides whether the next round can be quiet, and
  * prepares for a quiet round.
- *   ruby     its memory is the snapshot that `threads` was read from
+ *   ruby     `ruby->memory` must be the snapshot from which `threads` was read
  *   now_ns   the current time, in ns since `origin` (sampling/rounds.h)
  */
 void quiet_prepare(struct quiet *quiet, const struct ruby *ruby, const struct ruby_threads *threads,

@@ -1,9 +1,10 @@
 /*
  * Decides whether to read the stack of a running thread "remotely", that is, from another CPU (source_unpaused.c). If
  * the stack is in the cache, a remote read is enough. With a remote read, the target loses less time, because rbdump
- * does not move to the thread's CPU. But a stack that is not in the cache must be read again on the thread's CPU. By
- * then, the thread has continued to run, and the new stack may be gone. So with remote reads, new stacks are sampled
- * too rarely. For this reason, remote reads are allowed only while hardly any stack is new.
+ * does not move to the thread's CPU. But if the stack is new (not in the cache), rbdump must read the stack again on
+ * the thread's CPU. Before the second read, the thread has continued to run, and the new stack may be gone. So with
+ * remote reads, new stacks are sampled too rarely. For this reason, remote reads are allowed only while hardly any
+ * stack is new.
  *
  * A struct remote_reads belongs to one thread of rbdump.
  */
@@ -36,7 +37,8 @@ void remote_reads_found(struct remote_reads *reads);
 /*
  * Notes a stack that was taken on the thread's CPU.
  *   is_known  whether the stack was in the cache
- *   in_vain   whether a remote read for this sample failed before; since that read, the stack may have changed
+ *   in_vain   whether a remote read was tried first for this sample, but failed. Since that read, the stack may have
+ *             changed
  */
 void remote_reads_taken(struct remote_reads *reads, bool is_known, bool in_vain);
 

@@ -36,7 +36,7 @@ _Static_assert(THREAD_WORDS_MAX <= COPY_BESIDE_MAX,
  */
 #define QUIET_NS UINT64_C(1000000000)
 _Static_assert(QUIET_NS <= WEIGHT_MAX_NS,
-	       "a series of quiet rounds must not last longer than the longest time that a sample can stand for");
+	       "a series of quiet rounds must not last longer than the longest time that one sample can represent");
 
 /*
  * How often all cached stacks become stale and are named again: a class may have got another name, and no collection

@@ -1,10 +1,11 @@
 /*
  * Rounds of sampling. In each round, rbdump observes every Ruby thread of a target.
  *
- * At the beginning of a round, rbdump reads the list of threads. For each thread, rbdump then reads the state that Ruby
- * notes, the state that the kernel reports, and the stack. The stack of a sleeping thread is copied without stopping
- * the thread. If a sleeping thread has not run since the previous round, its stack is not copied again. A running
- * thread is sampled by the source that `struct rounds_options` names. A quiet round (quiet.h) reads less.
+ * At the beginning of a round, rbdump reads the list of threads. For each thread, rbdump then reads three things: the
+ * state of the thread according to Ruby, the state according to the kernel, and the stack. The stack of a sleeping
+ * thread is copied without stopping the thread. If a sleeping thread has not run since the previous round, its stack is
+ * not copied again. A running thread is sampled by the source that `struct rounds_options` names. In a quiet round
+ * (quiet.h), rbdump reads only the stack of the running thread and a few other words.
  *
  * A struct rounds belongs to one thread of rbdump at a time.
  */
@@ -19,10 +20,10 @@ struct rounds;
 struct rounds_options {
 	double rate;		     /* rounds per second */
 	const struct source *source; /* the source for running threads */
-	struct timespec origin;	     /* the moment that is time 0 of all observations, by CLOCK_MONOTONIC */
+	struct timespec origin;	     /* the CLOCK_MONOTONIC time that is time 0 of all observations */
 };
 
-/* The session and the queue must outlive the result. Returns NULL if out of memory. */
+/* The session and the queue must outlive the struct rounds. Returns NULL if out of memory. */
 struct rounds *rounds_create(const struct session *session, const struct rounds_options *options,
 			     struct observation_queue *queue);
 void rounds_destroy(struct rounds *rounds); /* NULL is fine */
@@ -37,8 +38,9 @@ struct lateness {
 };
 
 /*
- * Takes a round. Returns whether `late` and `skipped` were reported in the observations. Returns false if no thread was
- * observed: the list of threads could not be read, or a thread had not stopped in time.
+ * Takes a round. Returns true if the observations of this round report `late` and `skipped`. Returns false if no thread
+ * was observed. In this case, either the list of threads could not be read, or a thread did not stop in time in an
+ * earlier round.
  *   skipped  how many rounds the CPU time limit has prevented since rounds_take() last returned true
  *   rest_ns  for how many nanoseconds the CPU time limit made sampling pause before this round
  */

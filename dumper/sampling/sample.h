@@ -1,6 +1,6 @@
 /*
  * One sample of a thread's stack. A sample says which thread a source (source.h) was asked to sample. The sample also
- * contains the result.
+ * contains the result: a copy of the thread's stack, or the reason why there is no copy.
  */
 #ifndef RBDUMP_SAMPLE_H
 #define RBDUMP_SAMPLE_H
@@ -46,14 +46,14 @@ struct sample_stop {
 	double step_us;	    /* the total time of all single steps; the thread is paused during a step */
 };
 
-/* What the stack cache says about a sample. */
+/* The result of the search for a sample's stack in the stack cache. */
 struct sample_cache {
 	struct cached_stack entry; /* the entry of the stack; CACHE_NONE if the stack has no entry */
 	/* if CACHE_HIT: the stack was not checked again, and `copy` may lack the stack's objects */
 	enum cache_result result;
 	/*
-	 * The stack was read from another CPU, and matches an entry of the cache. If only a stale entry matches, the
-	 * caller must check that the stack still decodes to the same frames.
+	 * rbdump read the stack from a CPU other than the thread's CPU, and the stack matches a cache entry. If only a
+	 * stale entry matches, the caller must check that the stack still decodes to the same frames.
 	 */
 	bool remote;
 	bool collecting;      /* whether Ruby was running its garbage collector */
@@ -66,9 +66,12 @@ struct sample_effort {
 	/* for each reason: how many tries before the last try were rejected for this reason */
 	uint16_t retried[REASONS];
 	double took_us; /* the time that the whole sample took */
-	/* only for unpaused sources: the budget was enough to copy the stack and to check the innermost frames */
+	/*
+	 * only for sources that do not stop the thread: the time limit was long enough to copy the stack and to check
+	 * the innermost frames
+	 */
 	bool in_budget;
-	bool off_cpu; /* rbdump could not move to the thread's CPU */
+	bool off_cpu; /* the sampling thread could not move to the CPU of the sampled thread */
 };
 
 /* One sample, with its result. */
@@ -82,16 +85,17 @@ struct sample {
 	bool copied;		 /* whether `copy` contains the whole stack */
 	/*
 	 * The thread was interrupted in a torn window, so Ruby may not have finished the innermost frame. This frame is
-	 * not shown, and a cache hit says nothing about it.
+	 * not shown, and a cache hit does not confirm this frame.
 	 */
 	bool lacks_innermost;
 	/*
-	 * All frames of `copy` were checked. If the stack is a cache hit, the same frames were checked earlier instead.
+	 * All frames of `copy` were checked. If the stack is a cache hit, the frames were checked when an earlier
+	 * sample had the same stack.
 	 */
 	bool checked;
 	/*
-	 * if `checked`: the frames; NULL if the stack must be walked again, or if the frames are not needed. The frames
-	 * belong to the sampler
+	 * If `checked` is true: the frames of the stack. NULL if the stack must be walked again, or if the frames are
+	 * not needed. The frames belong to the sampler.
 	 */
 	const struct stack *walked;
 	bool gone;	    /* the thread has ended, so there is no stack */

@@ -18,15 +18,16 @@ struct sampler *sampler_create(const struct session *session, const struct sampl
 void sampler_destroy(struct sampler *sampler); /* NULL is fine */
 
 /*
- * Sets the tid of the thread of rbdump that processes the samples. From now on, the sampler keeps that thread off the
- * target's CPU. After sampler_destroy(), that thread can run again on every CPU that the caller of sampler_create() was
- * allowed to use.
+ * Tells the sampler which thread of rbdump processes the samples (`tid`). From now on, the sampler keeps this
+ * processing thread off the target's CPU. After sampler_destroy(), the processing thread can run again on every CPU
+ * that the caller of sampler_create() was allowed to use.
  */
 void sampler_set_processing_thread(struct sampler *sampler, pid_t tid);
 
 /*
- * After this call, the sampler looks up stacks in `cache`. The sampler also keeps old objects in `old`, so that these
- * objects are not copied again with each stack. `cache` and `old` must outlive the sampler.
+ * After this call, the sampler looks up stacks in `cache`. The sampler also stores objects of the garbage collector's
+ * old generation in `old`, so that these objects are not copied again with each stack. `cache` and `old` must outlive
+ * the sampler.
  */
 void sampler_use_cache(struct sampler *sampler, struct stack_cache *cache, struct old_objects *old);
 
@@ -37,7 +38,7 @@ void sampler_use_cache(struct sampler *sampler, struct stack_cache *cache, struc
 bool sampler_enter(struct sampler *sampler);
 
 /*
- * Takes one sample. Never fails: the sample says what went wrong.
+ * Takes one sample. If something goes wrong, the sample says what went wrong.
  *   seen  whether the caller has just seen that the thread exists
  */
 void sampler_take(struct sampler *sampler, const struct source *source, struct subject *subject, bool seen,

@@ -15,7 +15,7 @@
 struct sampler {
 	const struct session *session;
 	struct sampler_options options;
-	struct store_order *store_order; /* set only for ON_TORN_STEP; otherwise NULL */
+	struct store_order *store_order; /* NULL if `on_torn` is not ON_TORN_STEP */
 	struct copy_check check;
 	struct placement placement;
 	struct stack_cache *cache; /* NULL: no cache */
@@ -44,7 +44,8 @@ enum cache_result sampler_look_up(struct sampler *sampler, struct sample *sample
 
 /*
  * Checks the innermost `frames` frames of the copied stack with copy_check_run(). Sets the `reason` of the sample to
- * what is wrong. Call this function only while `reason` is REASON_NONE, because the call overwrites `reason`.
+ * the result of this check. Call this function only while `reason` is REASON_NONE, because the call overwrites
+ * `reason`.
  */
 void sampler_check(struct sampler *sampler, struct sample *sample, size_t frames);
 
@@ -52,14 +53,14 @@ void sampler_check(struct sampler *sampler, struct sample *sample, size_t frames
 void sampler_copy_frames(struct sampler *sampler, struct sample *sample, size_t frames);
 
 /*
- * Like sampler_copy_frames(), but for all frames of a sleeping thread. No collection can free the objects, because the
- * sleeping thread refers to them.
+ * Like sampler_copy_frames(), but for all frames of a sleeping thread. No garbage collection can free the objects,
+ * because the stack of the sleeping thread refers to these objects.
  */
 void sampler_copy_held(struct sampler *sampler, struct sample *sample);
 
 /*
- * Copies the objects that the frames of the copied stack refer to, while the target runs. If a collection has begun
- * since the stack was copied, sets the `reason` of the sample, because the objects may be gone.
+ * Copies the objects that the frames of the copied stack refer to, while the target runs. If a garbage collection has
+ * begun since the stack was copied, sets the `reason` of the sample, because the objects may be gone.
  */
 void sampler_copy_objects(struct sampler *sampler, struct sample *sample);
 

@@ -1,6 +1,6 @@
 /*
- * The sampling loop of a recording: a separate thread that takes a given number of rounds per second (rounds.h).
- * Another thread finds the names at the same time (record/spans.h).
+ * The sampling loop of a recording: a separate thread that takes a given number of rounds per second (rounds.h). At the
+ * same time, another thread finds the names of the sampled frames (record/spans.h).
  */
 #ifndef RBDUMP_SAMPLING_LOOP_H
 #define RBDUMP_SAMPLING_LOOP_H

@@ -1,13 +1,16 @@
 /*
- * Watches sleeping threads: the kernel reports when one of them gets a CPU. If there is no report, no watched thread
- * has run.
+ * Watches sleeping threads. The kernel reports when a watched thread gets a CPU. If there is no report, no watched
+ * thread has run.
  */
 #ifndef RBDUMP_SLEEP_GUARD_H
 #define RBDUMP_SLEEP_GUARD_H
 
 #include "sampling/watched.h"
 
-/* If at most this many threads sleep, they are checked one by one instead of being watched. */
+/*
+ * This many sleeping threads can be checked one by one, so they need not be watched. For this reason, rbdump begins to
+ * watch a thread only if Ruby has more than SLEEP_GUARD_FEW + 1 threads.
+ */
 #define SLEEP_GUARD_FEW 4u
 
 struct sleep_guard {
@@ -39,8 +42,8 @@ void sleep_guard_end_round(struct sleep_guard *guard, struct watched_list *list,
 /*
  * Notes that a thread was checked. `same` says whether the thread is asleep and has not run since its previous check.
  * Begins to watch a thread that has slept for a while. Sets the `guarded` flag of the thread if `same` is true and the
- * thread was already watched before this call. In all other cases, clears the flag. The flag means that no wake-up of
- * the thread can have been missed.
+ * thread was already watched before this call. In all other cases, clears the flag. If the flag is set, the guard
+ * cannot have missed a wake-up of the thread.
  */
 void sleep_guard_note(struct sleep_guard *guard, struct watched_list *list, struct watched *watched, bool same);
 

@@ -1,8 +1,8 @@
 /*
- * A source: one way to copy the stack of a thread. The source decides when the copy is checked, because the source can
- * replace a bad copy with a new one. If a source leaves the check to a later step, the decoder checks the copy when it
- * finds the names (decoder.h). For a copy from an `unchecked` source, the decoder omits some checks. All later steps,
- * such as finding names and counting or recording samples, are the same for all sources.
+ * A source is one way to copy the stack of a thread. The source decides when the copy is checked, because the source
+ * can replace a bad copy with a new one. If a source leaves the check to a later step, the decoder checks the copy when
+ * the decoder finds the names of the frames (decoder.h). For a copy from an `unchecked` source, the decoder omits some
+ * checks. All later steps, such as finding names and counting or recording samples, are the same for all sources.
  *
  * Each file that implements sources (source_paused.c, source_unpaused.c) defines one or more objects of type
  * `struct source`.
@@ -22,7 +22,7 @@ struct source {
 	bool in_kernel; /* the kernel decides when a sample is taken (kernel_sample.h), so `take` is NULL */
 	/*
 	 * Fills in a sample. Before the call, the sample has its `source`, `time`, `tid`, `thread` and `ec`, but does
-	 * not contain any result. Never fails: the sample says what went wrong.
+	 * not contain any result. If something goes wrong, the sample says what went wrong.
 	 *   seen  whether the caller has just seen that the thread exists
 	 */
 	void (*take)(struct sampler *sampler, struct subject *subject, bool seen, struct sample *sample);
@@ -40,7 +40,7 @@ extern const struct source source_double;
 
 /*
  * The same as source_double, but reads on the CPU of the thread, so that the thread cannot run during the read. While
- * hardly any stack is new, first tries to read the stack from another CPU (remote_reads.h).
+ * nearly all stacks are in the cache already, first tries to read the stack from another CPU (remote_reads.h).
  */
 extern const struct source source_unpaused;
 

@@ -1,13 +1,13 @@
 /*
- * A cache of stacks that were found to be right. A stack is looked up by its fingerprint. A stack that is found in the
- * cache (a hit) is not checked again, and the names of its frames are not read again.
+ * A cache of stacks that rbdump has checked and found to be right. A stack is looked up by its fingerprint. A stack
+ * that is found in the cache (a hit) is not checked again, and the names of its frames are not read again.
  *
  * An entry is valid as long as the words of its fingerprint lead to the same objects (see collections_same_objects()).
- * When the next garbage collection begins, a new epoch also begins, and all entries become stale. So an object that was
- * freed or moved is never confused with an object that has taken its place. The cache does not notice when a program
- * changes an object in place, for example when a class gets its name. So the caller must end the epoch from time to
- * time, by calling stack_cache_expire(). A stale entry says only that there once was a stack with the words of its
- * fingerprint. By now, these words may lead to other objects.
+ * When the next garbage collection begins, a new epoch also begins, and all entries become stale. So rbdump never
+ * confuses an object that was freed or moved with a new object at the same address. The cache does not notice when a
+ * program changes an object in place, for example when a class gets its name. So the caller must end the epoch from
+ * time to time, by calling stack_cache_expire(). A stale entry shows only that rbdump once saw a stack with the same
+ * fingerprint. By now, the words of the fingerprint may lead to other objects.
  *
  * Any thread may call stack_cache_confirm() and stack_cache_reject(). Only the thread that takes samples may call the
  * other functions.
@@ -41,7 +41,7 @@ enum cache_result {
 	 */
 	CACHE_UNKNOWN,
 	CACHE_MISS,  /* there is no entry, or the entry is not confirmed yet */
-	CACHE_STALE, /* the entry was right in an earlier epoch; the stack must be checked and named again */
+	CACHE_STALE, /* the entry was right in an earlier epoch; check the stack and read its names again */
 	CACHE_HIT    /* the entry is right */
 };
 
@@ -66,12 +66,15 @@ void stack_cache_expire(struct stack_cache *cache);
  */
 uint64_t stack_cache_times_full(const struct stack_cache *cache);
 
-/* Notes that a stack was right in the epoch in which it was seen. Any thread may call this function. */
+/*
+ * Confirms an entry: a check has shown that the stack was right in the epoch `stack.epoch`. Any thread may call this
+ * function.
+ */
 void stack_cache_confirm(struct stack_cache *cache, struct cached_stack stack);
 
 /*
- * Drops an entry. Call this function if the entry's stack no longer decodes to the same frames as before. Any thread
- * may call this function.
+ * Makes an entry invalid until it is confirmed again. Call this function if the entry's stack no longer decodes to the
+ * same frames as before. Any thread may call this function.
  */
 void stack_cache_reject(struct stack_cache *cache, struct cached_stack stack);
 

@@ -1,15 +1,16 @@
 /*
  * A stack copy: the bytes of one thread's stack, copied in as few system calls as possible. A stack copy can also
- * contain the bytes of the objects that the frames of the stack refer to (stack_objects.h). To read the copy, lay it
- * over a snapshot with stack_copy_lay().
+ * contain the bytes of the objects that the frames of the stack refer to (stack_objects.h). To read the copy, call
+ * stack_copy_lay(), which puts the copy over a snapshot of the target's memory.
  *
  * A copy contains the thread's pointer to its execution context, and the execution context itself. The copy contains
  * the values on the stack, from the lowest word to the end of the highest environment. The copy contains the control
  * frames, from the innermost frame to the end of the stack. The copy also contains the state of the garbage collector
- * (ruby/collections.h). The addresses of the bytes to copy are predicted from the previous copy of the thread's stack
- * (extent.h). If the stack is not within the predicted extent, the stack is copied again.
+ * (ruby/collections.h). From the previous copy of the thread's stack, rbdump predicts at which addresses the stack is
+ * now. These addresses are called the extent of the stack (extent.h). If the extent does not contain the whole stack,
+ * the stack is copied again.
  *
- * From Ruby's sources, 2.7.4 to 4.0.5: vm_core.h (rb_execution_context_t, VM_ENV_DATA_INDEX_*).
+ * This module follows the source code of Ruby 2.7.4 to 4.0.5: vm_core.h (rb_execution_context_t, VM_ENV_DATA_INDEX_*).
  */
 #ifndef RBDUMP_STACK_COPY_H
 #define RBDUMP_STACK_COPY_H
@@ -33,7 +34,7 @@ void stack_copy_destroy(struct stack_copy *copy); /* NULL is fine */
 
 enum copy_result {
 	COPY_COVERED,	  /* the copy contains the whole stack */
-	COPY_MISSED,	  /* the stack was not within the extent. The extent is now corrected: copy again */
+	COPY_MISSED,	  /* the extent did not contain the whole stack. The extent is now corrected: copy again */
 	COPY_CONTRADICTS, /* the stack was copied twice, and the copies differ. The first copy is kept */
 	COPY_MOVED,	  /* the copied bytes cannot be a stack: *reason says why */
 	COPY_FAILED,	  /* the stack cannot be copied: *reason says why */
@@ -44,8 +45,8 @@ enum copy_result {
 enum copy_way {
 	COPY_ONCE, /* the stack is copied once, in one system call */
 	/*
-	 * The stack is copied twice in one system call. The second time, its byte ranges are copied in reverse order.
-	 * The two copies must be equal.
+	 * The stack is copied twice in one system call. The second time, the byte ranges of the stack are copied in
+	 * reverse order. The two copies must be equal.
 	 */
 	COPY_TWICE,
 };
@@ -56,14 +57,15 @@ enum copy_way {
  */
 bool stack_copy_make_ready(struct stack_copy *copy, const struct stack_extent *extent, enum copy_way way);
 
-/* Copies the stack, and corrects the extent. *reason receives what is wrong; REASON_NONE if nothing is wrong. */
+/* Copies the stack, and corrects the extent. *reason receives what is wrong, or REASON_NONE if nothing is wrong. */
 enum copy_result stack_copy_take(struct stack_copy *copy, struct stack_extent *extent, enum copy_way way,
 				 enum reason *reason);
 
 /* After this call, each call of stack_copy_take() also copies `pieces`. `count` is at most COPY_BESIDE_MAX. */
 void stack_copy_set_beside(struct stack_copy *copy, const struct copy_beside *pieces, size_t count);
 /*
- * The copied bytes of the pieces, one piece after the other. Returns NULL if the last copy lacks a part of the stack.
+ * Returns the copied bytes of the pieces that were passed to stack_copy_set_beside(), one piece after the other.
+ * Returns NULL if the last copy lacks a part of the stack.
  */
 const uint8_t *stack_copy_beside(const struct stack_copy *copy);
 
@@ -73,9 +75,12 @@ const uint8_t *stack_copy_beside(const struct stack_copy *copy);
 uint64_t stack_copy_thread(const struct stack_copy *copy);
 /* The address of the execution context. */
 uint64_t stack_copy_context(const struct stack_copy *copy);
-/* Returns what the execution context says about the stack. */
+/* Returns the location and the size of the stack, as the execution context stores them. */
 const struct stack_facts *stack_copy_facts(const struct stack_copy *copy);
-/* The copied bytes at `address`. Returns NULL if no single piece of the stack contains all `length` bytes. */
+/*
+ * Returns the `length` copied bytes at `address`. Returns NULL if no single piece of the stack contains all these
+ * bytes.
+ */
 const uint8_t *stack_copy_bytes(const struct stack_copy *copy, uint64_t address, size_t length);
 
 /* The state of the garbage collector when the copy was taken. Removes any overlay from the memory of `ruby`. */
@@ -102,9 +107,9 @@ size_t stack_copy_packed_length(const struct stack_copy *copy, enum stack_copy_p
 struct stack_copy *stack_copy_pack(const struct stack_copy *copy, enum stack_copy_parts parts, void *room);
 
 /*
- * Lays the copy over a snapshot. The stack is then read only from the copy. An object is read from the copy if the copy
- * contains it, and otherwise from the snapshot. The copy stays over the snapshot until the next call of
- * stack_copy_take(), stack_objects_copy() or memory_overlay().
+ * Puts the copy over a snapshot of the target's memory. After this call, reads from the snapshot get the stack only
+ * from the copy. An object is read from the copy if the copy contains it, and otherwise from the snapshot. The copy
+ * stays over the snapshot until the next call of stack_copy_take(), stack_objects_copy() or memory_overlay().
  */
 void stack_copy_lay(const struct stack_copy *copy, struct memory *memory);
 

@@ -47,7 +47,7 @@ struct stack_copy {
 	/* how many bytes of ZJIT's frame struct are copied; 0 if this Ruby has no such struct */
 	uint32_t zjit_frame_length;
 	uint64_t collections;	   /* the address of the words that contain the state of the garbage collector */
-	size_t collections_length; /* the length in bytes of the words at `collections`; 0: this Ruby has none */
+	size_t collections_length; /* the length in bytes of the words at `collections`; 0: there are no such words */
 	uint8_t *collections_data; /* room for a copy of the words at `collections` */
 
 	struct copy_beside beside[COPY_BESIDE_MAX]; /* the pieces that were passed to stack_copy_set_beside() */
@@ -55,7 +55,7 @@ struct stack_copy {
 
 	/*
 	 * The bytes of the stack's pieces, followed by the bytes of the pieces in `beside`. With COPY_TWICE, the second
-	 * copies follow, from the last piece to the first.
+	 * copies of all pieces follow, from the last piece to the first piece.
 	 */
 	uint8_t *stack;
 	size_t stack_size;
@@ -69,9 +69,7 @@ struct stack_copy {
 	struct seen *seen; /* a hash table of the objects that the last stack_objects_copy() tried to copy */
 	size_t nr_seen;
 	uint64_t generation; /* a slot of `seen` is empty if its generation differs from this number */
-	/*
-	 * the addresses of the objects of kind OBJECT_VALUE that the last stack_objects_copy() copied from the target
-	 */
+	/* the addresses of all OBJECT_VALUE objects that the last stack_objects_copy() copied from the target */
 	uint64_t *fetched;
 	size_t nr_fetched;
 	bool any_fetched; /* whether the last stack_objects_copy() copied anything from the target */
@@ -120,8 +118,9 @@ bool stack_copy_make_room(struct stack_copy *copy, size_t wanted);
 size_t stack_copy_length(const struct stack_copy *copy, const struct stack_extent *extent);
 
 /*
- * The end of the values that the frames refer to: the end of the highest environment on the stack. Newer frames have
- * higher environments. But the ep of an incomplete frame can have any value, so an ep outside of the stack is ignored.
+ * Returns the end of the values that the frames refer to. This is the end of the highest environment on the stack.
+ * Newer frames have higher environments. But the ep of an incomplete frame can have any value, so an ep outside of the
+ * stack is ignored.
  */
 uint64_t stack_copy_values_end(const struct stack_copy *copy, const uint8_t *frames, size_t length,
 			       const struct stack_facts *facts);
@@ -129,7 +128,7 @@ uint64_t stack_copy_values_end(const struct stack_copy *copy, const uint8_t *fra
 /* The address of the thread's execution context, taken from the copied PIECE_THREAD. */
 uint64_t stack_copy_ec_of(const struct stack_copy *copy, const struct stack_extent *extent, const uint8_t *piece);
 
-/* Returns what a copied execution context says about its stack. */
+/* Returns the location and the size of a stack, as a copied execution context stores them. */
 struct stack_facts stack_copy_facts_of(const struct stack_copy *copy, const uint8_t *ec);
 
 /* Reads one piece of the target in a separate system call. Returns false if any byte of the piece cannot be read. */
@@ -143,8 +142,8 @@ void stack_copy_take_pieces(struct stack_copy *copy, const struct stack_extent *
 			    uint64_t values_end, const uint8_t *const data[STACK_PIECES]);
 
 /*
- * The words from ME_CREF to FLAGS of an environment on the stack (ruby/environment.h); NULL if the copy lacks one of
- * these words.
+ * Returns the words from ME_CREF to FLAGS of an environment on the stack (ruby/environment.h). Returns NULL if the copy
+ * lacks one of these words.
  */
 const uint8_t *stack_copy_env(const struct stack_copy *copy, uint64_t ep);
 

@@ -1,6 +1,6 @@
 /*
  * Copies the objects that the frames of a copied stack refer to: code, method entries, and environments on the heap.
- * The function stack_copy_lay() lays these objects over a snapshot, together with the stack.
+ * The function stack_copy_lay() puts these objects, together with the stack, over a snapshot of the target's memory.
  */
 #ifndef RBDUMP_STACK_OBJECTS_H
 #define RBDUMP_STACK_OBJECTS_H
@@ -14,7 +14,8 @@ struct stack_copy;
 /*
  * Copies the objects that the innermost `frames` frames of a stack refer to. `copy` must contain the whole stack. The
  * new objects replace the objects that `copy` contained before. Objects that cannot be read are omitted.
- *   old  known objects and frames, which are not read from the target; see old_objects_at(). NULL: none
+ *   old  a table of old objects and known frames, which are not read from the target (see old_objects_at()). If `old`
+ *        is NULL, all objects are read from the target
  */
 void stack_objects_copy(struct stack_copy *copy, size_t frames, const struct old_objects *old);
 
@@ -31,8 +32,8 @@ bool stack_objects_are_native(const struct stack_copy *copy);
 bool stack_objects_are_read(const struct stack_copy *copy);
 
 /*
- * Whether some frames are known (known_frames.h), so that their objects were not copied. When the stack was copied,
- * the objects of known frames were already old objects (in the garbage collector's old generation).
+ * Whether the objects of some frames were not copied, because these frames are known (known_frames.h). When the stack
+ * was copied, the objects of known frames were already old objects (in the garbage collector's old generation).
  */
 bool stack_objects_lack_known(const struct stack_copy *copy);
 

@@ -17,9 +17,9 @@ typedef bool stopped_copy(struct sampler *sampler, struct tracee *tracee, struct
 /*
  * Stops the thread, calls `copy`, and lets the thread go on. Then copies the objects that the frames refer to, if the
  * stack is not a cache hit. There is an exception if frames of this target can refer to the native stack. In this case,
- * the objects are always copied, and the thread goes on only afterwards. If the source is not `unchecked`, the stack is
- * also read once before the first stop. For such a source, the copied stack is also looked up in the cache after each
- * stop.
+ * the objects are always copied, and the thread goes on only afterwards. For a source without the flag `unchecked`,
+ * there are two more steps. First, the stack is read once before the first stop. Second, the copied stack is looked up
+ * in the cache after each stop.
  *   seen  whether the caller has just seen that the thread exists
  */
 void stopped_take(struct sampler *sampler, struct subject *subject, bool seen, stopped_copy *copy,

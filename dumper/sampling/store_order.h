@@ -1,6 +1,6 @@
 /*
- * Learns which torn windows are harmless, because a stack is never torn in them. To do so, rbdump watches threads that
- * are single-stepped out of these windows.
+ * Learns which torn windows are harmless. A torn window is harmless if a thread that is stopped there never really has
+ * a torn stack. To learn this, rbdump watches threads while they are single-stepped out of the window.
  *
  * Ruby publishes a new frame by a store to the cfp of the execution context. Suppose that this store is the last store
  * in a window. Then the stack of a thread that is stopped in the window contains either the whole new frame or no part
@@ -8,7 +8,8 @@
  * on the compiler. The order differs between the places where vm_push_frame was inlined. At each such place, the order
  * is always the same, because vm_push_frame has no branches. So it is enough to watch a few threads at each place. If a
  * store writes the value that the memory already contains, rbdump does not notice the store. So a window is watched
- * again from time to time. From Ruby's sources, 2.7.4 to 4.0.5: vm_insnhelper.c, vm_push_frame().
+ * again from time to time. This module follows the source code of Ruby 2.7.4 to 4.0.5: vm_insnhelper.c,
+ * vm_push_frame().
  */
 #ifndef RBDUMP_STORE_ORDER_H
 #define RBDUMP_STORE_ORDER_H
@@ -17,7 +18,7 @@
 
 struct store_order;
 
-/* The session must outlive the result. Returns NULL if out of memory. */
+/* The session must outlive the struct store_order. Returns NULL if out of memory. */
 struct store_order *store_order_create(const struct session *session);
 void store_order_destroy(struct store_order *order); /* NULL is fine */
 
@@ -38,7 +39,7 @@ bool store_order_may_copy(struct store_order *order, const struct layout_window 
  * of the thread.
  */
 void store_order_begin(struct store_order *order, const struct layout_window *window, uint64_t ec);
-/* Call this function after each step. */
+/* Call this function after each single step. */
 void store_order_step(struct store_order *order);
 /* Call this function when the thread has left the window. */
 void store_order_end(struct store_order *order);

@@ -23,21 +23,22 @@ struct switch_events *switch_events_create(void);
 void switch_events_destroy(struct switch_events *events); /* NULL is fine */
 
 /*
- * The kernel takes about 10 ms to start watching the first thread on a machine. This function spends these 10 ms in
- * advance. Returns a descriptor, or -1 on failure. Until the caller closes the descriptor, each context switch on the
- * machine takes a little longer (kernel/events/core.c, perf_event_switch(), v6.1).
+ * The kernel takes about 10 ms to start watching the first thread on a machine. To avoid this delay later, this
+ * function makes the kernel start in advance. Returns a descriptor, or -1 on failure. Until the caller closes the
+ * descriptor, each context switch on the machine takes a little longer (kernel/events/core.c, perf_event_switch(),
+ * v6.1).
  */
 int switch_events_prepare(void);
 
 /* One thread that is watched. */
 struct switch_event {
-	struct perf_ring ring; /* if its `fd` is -1, no thread is watched */
+	struct perf_ring ring; /* if `ring.fd` is -1, no thread is watched */
 };
 
 /*
- * Begins to watch a thread. On failure, returns false and sets errno. The kernel may not allow rbdump to watch the
- * thread (kernel.perf_event_paranoid, CAP_PERFMON), or may have no room for another event. If the thread has ended,
- * errno is ESRCH.
+ * Begins to watch a thread. On failure, returns false and sets errno. There are two usual causes: the kernel does not
+ * allow rbdump to watch the thread (kernel.perf_event_paranoid, CAP_PERFMON), or has no room for another event. If the
+ * thread has ended, errno is ESRCH.
  *   events  the set to which the thread is added; NULL: the thread is watched alone (see switch_event_told())
  */
 bool switch_event_open(struct switch_events *events, pid_t tid, struct switch_event *ret);
@@ -58,8 +59,8 @@ struct switches_told switch_event_told(const struct switch_event *event);
 
 /*
  * Drops all earlier reports about a thread. Returns a mark. Pass this mark to switch_event_reported() to find out
- * whether the kernel has reported anything about the thread since the mark was returned. Makes no system call. The
- * thread must be watched.
+ * whether the kernel has reported anything about the thread since the mark was returned. Makes no system call. Call
+ * this function only for a thread that is watched.
  */
 uint64_t switch_event_mark(const struct switch_event *event);
 bool switch_event_reported(const struct switch_event *event, uint64_t mark);

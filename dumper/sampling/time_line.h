@@ -3,25 +3,32 @@
  * line consists of pieces, without gaps between them. The time line also says which stack stands for each piece.
  *
  * Not every piece of a time line has its own stack. While the thread is on a CPU, its stack is copied at clock
- * interrupts. Each of these stacks stands for the CPU time since the previous interrupt, or since the thread was given
- * its CPU. The latter is less than the time between two interrupts. But on average, each stack must stand for the time
- * between two interrupts: a thread that often runs for a moment meets few interrupts there. So the first stack after
- * the thread was given its CPU has a *claim* to the rest of this time. The CPU time between the last interrupt and the
- * end of the run uses up claims, of the nearest stacks with claims first. The piece gets one of these stacks, chosen at
- * random by how much of its claim was used. The stacks since the last time_line_resolve() are considered, and of those
- * before, the last TIME_CLOCKS stacks that have a claim, and the last TIME_NEAR. If all claims are used up, the piece
- * gets one of the nearest stacks, chosen at random by the size of their first claims. If there was no interrupt in the
- * last TIME_CLOCKS_NS, the piece gets the stack of the next wait or the previous wait. If the time line is extended
- * while the thread runs on, the CPU time since the last interrupt has the stack of this interrupt.
+ * interrupts. Each of these stacks stands for the CPU time since the previous interrupt. But the first stack of a run
+ * on a CPU stands only for the time from the beginning of the run to the interrupt. This time is shorter than the time
+ * between two interrupts. If a thread often runs only for a moment, most of its runs end before there is an interrupt.
+ * So on average, each stack must stand for the whole time between two interrupts. For this reason, the first stack of a
+ * run has a *claim* to more CPU time: the rest of the time between two interrupts.
  *
- * The stack is copied only at some waits, which are chosen at random. A wait without a stack gets the stack of another
- * wait, which ended at most TIME_OLD_NS ago. Only waits of the same kind are considered. If the lengths of some of
- * these waits differ from the length of the wait by less than a quarter, one of them is chosen at random. Otherwise,
- * the wait with the most similar length is chosen. As a result, each stack gets about the time that it would get if
- * stacks were copied at all waits.
+ * If the time line is extended while the thread still runs, the CPU time since the last interrupt gets the stack of
+ * this interrupt.
  *
- * A stack that was chosen for a piece in these ways is marked as estimated: it was copied outside the piece, so the
- * thread may have had another stack at that moment.
+ * The CPU time between the last interrupt and the end of a run has no stack of its own. The piece with this CPU time
+ * uses up claims. It first uses the claim of the nearest stack that has a claim. The piece gets one of the stacks whose
+ * claims it has used. This stack is chosen at random: the more of its claim was used, the more likely the stack is
+ * chosen. If the claims of all stacks together are too short for the piece, the piece may also get one of the nearest
+ * stacks, even if its claim is used up. In this case, the larger the first claim of a stack was, the more likely the
+ * stack is chosen. All stacks since the last time_line_resolve() are considered. Of the older stacks, rbdump keeps only
+ * the stacks that have a claim and the last TIME_NEAR stacks, but at most TIME_CLOCKS stacks. If there was no interrupt
+ * in the last TIME_CLOCKS_NS, the piece gets the stack of the next wait or the previous wait.
+ *
+ * The thread's stack is copied only at some of its waits. These waits are chosen at random. A wait without a stack gets
+ * the stack of another wait, which ended at most TIME_OLD_NS ago. Only waits with the same state and the same system
+ * call are considered. If some of these waits have a similar length (less than 25 % longer or shorter), one of these
+ * similar waits is chosen at random. Otherwise, the wait with the most similar length is chosen. As a result, each
+ * stack gets about the time that it would get if stacks were copied at all waits.
+ *
+ * If a stack was chosen for a piece in one of these ways, the piece is marked as estimated. Such a stack was copied
+ * outside the piece, so the thread may have had another stack during the piece.
  *
  * A time line refers to each stack by the number of a slot. The stacks themselves are stored elsewhere (struct
  * observation). A time line belongs to one thread of rbdump.
@@ -43,9 +50,9 @@
 /*
  * TIME_OLD_NS: a wait without a stack can be given the stack of another wait only if that stack is at most this old, in
  * ns. TIME_WAITS: the maximum number of earlier waits that are kept with their stacks. TIME_LIKE: the maximum number of
- * kept waits that are of the same kind and of similar length. TIME_CLOCKS, TIME_CLOCKS_NS: the maximum number and age
- * of the stacks that are kept from earlier clock interrupts. TIME_NEAR: how many stacks before and after a piece are
- * the nearest ones.
+ * kept waits that have the same state, the same system call and a similar length. TIME_CLOCKS: the maximum number of
+ * stacks that are kept from earlier clock interrupts. TIME_CLOCKS_NS: the maximum age of these stacks, in ns.
+ * TIME_NEAR: how many stacks before a piece, and how many stacks after the piece, count as its nearest stacks.
  */
 #define TIME_OLD_NS    UINT64_C(5000000000)
 #define TIME_WAITS     64u
@@ -67,8 +74,8 @@ void time_slots_init(struct time_slots *slots, uint64_t seed, uint64_t period_ns
 /* Takes a free slot. The slot then has one user. Returns TIME_NONE if no slot is free. */
 uint32_t time_slots_take(struct time_slots *slots);
 /*
- * The function time_slots_hold() adds a user to a slot; time_slots_release() removes a user. Both functions do nothing
- * if the slot is TIME_NONE.
+ * The function time_slots_hold() adds a user to a slot. The function time_slots_release() removes a user. If the slot
+ * is TIME_NONE, both functions do nothing.
  */
 uint32_t time_slots_hold(struct time_slots *slots, uint32_t slot);
 void time_slots_release(struct time_slots *slots, uint32_t slot);
@@ -86,11 +93,11 @@ struct time_piece {
 	uint64_t wait_ns;	 /* for a wait: how long the wait had lasted at the end of the piece */
 	uint32_t slot;		 /* the stack of the piece; TIME_NONE if the piece has no stack */
 	bool estimated;		 /* the stack was copied outside the piece */
-	uint64_t uses_ns;	 /* how much of the claims of stacks the piece uses up */
+	uint64_t uses_ns;	 /* how much CPU time the piece takes from the claims of stacks */
 	bool lost;		 /* records were lost: the piece has no stack, and its state may be wrong */
 	bool of_clock;		 /* the thread did not wait: it was on a CPU, or was ready to run */
 	struct time_waker waker; /* the thread that woke this thread at the end of the piece */
-	bool after_wait;	 /* the thread was ready to run, after the wait in the previous piece */
+	bool after_wait;	 /* the thread was ready to run, because the wait in the previous piece had ended */
 };
 
 /* A stack that can be given to pieces without a stack. */
@@ -99,9 +106,10 @@ struct time_choice {
 	uint32_t slot;
 	enum sample_state state; /* for a stack from a clock interrupt: SAMPLE_CPU or SAMPLE_GC */
 	/*
-	 * The next three members are set only for a stack from a clock interrupt. `first_claim_ns`: its claim to more CPU
-	 * time; `claim_ns`: the rest of the claim. `beside`: where a search for a claim goes on if this one is used up:
-	 * the indexes of a stack before and a stack after this one.
+	 * The next three members are set only for a stack from a clock interrupt. `first_claim_ns`: the claim that the
+	 * stack had at first. `claim_ns`: the part of the claim that is not used up yet. `beside`: the indexes of one
+	 * stack before and one stack after this stack. If the claim of this stack is used up, the search for a claim
+	 * continues at one of these two stacks.
 	 */
 	uint64_t first_claim_ns, claim_ns;
 	size_t beside[2];
@@ -122,10 +130,10 @@ struct time_line {
 	uint64_t at_ns; /* the end of the time line so far */
 	bool on_cpu;
 	/*
-	 * The next four members are set only if the thread is on a CPU. `met`: a clock interrupt has met the thread
-	 * since it was given its CPU. `run_ns`: when the last interrupt met the thread; if none has, the end of the CPU
-	 * time that already has a stack. `run_slot`, `run_state`: the stack and the state at the last interrupt; valid
-	 * only if `met` is set.
+	 * The next four members are set only if the thread is on a CPU. `met`: whether a clock interrupt has occurred
+	 * since the thread was given its CPU. `run_ns`: the time of the last such interrupt. If there was no such
+	 * interrupt, `run_ns` is the end of the time line so far. `run_slot`, `run_state`: the stack and the state at
+	 * the last interrupt; valid only if `met` is set.
 	 */
 	bool met;
 	uint64_t run_ns;
@@ -135,7 +143,7 @@ struct time_line {
 	enum sample_state state; /* SAMPLE_RUNNABLE: the thread was preempted */
 	int syscall;
 	uint64_t began_ns;
-	uint32_t slot; /* the thread's stack during the wait; TIME_NONE: it was not copied */
+	uint32_t slot; /* the thread's stack during the wait; TIME_NONE: the stack was not copied */
 
 	/* The stack of the last piece that was taken, and whether it was estimated. */
 	uint32_t last_slot;
@@ -155,7 +163,7 @@ void time_line_init(struct time_line *line, struct time_slots *slots, uint64_t n
 void time_line_clear(struct time_line *line);
 
 /*
- * Adds a stack that was copied at a clock interrupt. The time line replaces the caller as a user of the slot.
+ * Adds a stack that was copied at a clock interrupt. The time line becomes a user of the slot, in place of the caller.
  *   state  SAMPLE_CPU or SAMPLE_GC
  */
 void time_line_clock(struct time_line *line, uint64_t time_ns, uint32_t slot, enum sample_state state);
@@ -163,14 +171,14 @@ void time_line_clock(struct time_line *line, uint64_t time_ns, uint32_t slot, en
 /*
  * Notes that the thread has left its CPU.
  *   state  SAMPLE_RUNNABLE if the thread was preempted; otherwise, why the thread waits
- *   slot   the stack that was copied; TIME_NONE if no stack was copied. The time line replaces the caller as a user of
- *          the slot
+ *   slot   the stack that was copied; TIME_NONE if no stack was copied. The time line becomes a user of the slot, in
+ *          place of the caller
  */
 void time_line_out(struct time_line *line, uint64_t time_ns, enum sample_state state, int syscall, uint32_t slot);
 
 /*
- * Notes that the thread was given a CPU. `woken_ns`: when the thread was woken; 0 if that time is not known, or if the
- * thread had been preempted and so did not wait.
+ * Notes that the thread was given a CPU. `woken_ns` is the time at which the thread was woken. `woken_ns` is 0 if this
+ * time is not known, or if the thread did not wait because it had been preempted.
  */
 void time_line_in(struct time_line *line, uint64_t time_ns, uint64_t woken_ns, struct time_waker waker);
 
@@ -191,8 +199,8 @@ void time_line_lose(struct time_line *line, uint64_t time_ns);
 void time_line_correct(struct time_line *line, uint64_t time_ns, enum sample_state state, int syscall);
 
 /*
- * Both functions extend the time line to `time_ns`. The state of the thread stays the same up to `time_ns`. After
- * time_line_until(), the thread goes on; after time_line_end(), the thread has ended.
+ * time_line_until() and time_line_end() extend the time line to `time_ns`. The state of the thread stays the same up to
+ * `time_ns`. Call time_line_until() if the thread goes on. Call time_line_end() if the thread has ended.
  */
 void time_line_until(struct time_line *line, uint64_t time_ns);
 void time_line_end(struct time_line *line, uint64_t time_ns);

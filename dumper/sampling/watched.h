@@ -13,8 +13,8 @@ struct watched {
 	uint64_t noted_tid; /* the tid that Ruby stores; changes if the Ruby thread gets another native thread */
 	uint64_t pthread;   /* the pthread_t that Ruby stores; changes if the Ruby thread gets another native thread */
 	/*
-	 * What task_look() returned before the stack was last copied. All members are zero if the thread did not sleep
-	 * during that copy.
+	 * The result of the task_look() call before the stack was last copied. All members are zero if the thread did
+	 * not sleep during that copy.
 	 */
 	struct task_look look;
 	bool has_stack;		   /* the last sample had a stack, which was added to the queue */
@@ -22,7 +22,7 @@ struct watched {
 	uint64_t seen_ns;	   /* when the thread was last seen: ns since `origin` (rounds.h); 0: never */
 	uint64_t round;		   /* the last round in which the thread was in the list of threads */
 	struct switch_event event; /* if `ring.fd` is -1, the sleep guard does not watch the thread */
-	/* how many checks in a row have found that the thread had slept the whole time since the check before */
+	/* how many checks in a row found that the thread was asleep, and had not run since the previous check */
 	unsigned int asleep;
 	/* how many checks in a row found that the thread was awake, or had run since the previous check */
 	unsigned int awake;

@@ -229,8 +229,8 @@ static struct error *contested(const struct session *session, const struct fits 
 		    releases_words(session->releases, nearest));
 	}
 	return error_append(error,
-			    ": it is not known which layout is right, so none is used; make the layout of this Ruby "
-			    "from its debug info: `rbdump layout`");
+			    ": it is not known which layout is right, so rbdump uses no layout; make the layout of "
+			    "this Ruby from its debug info: `rbdump layout`");
 }
 
 /* The error if none of the nearest layouts fits: what is wrong with the nearest one. */

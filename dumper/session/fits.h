@@ -1,10 +1,11 @@
 /*
- * Finds a layout for a target if it is not known which layout is right. This happens with a core that does not contain
- * the version of its Ruby, and with a Ruby whose release has no layout. This header is used only inside session/.
+ * Finds a layout for a target if rbdump does not know which layout is right. For example, a core might not contain the
+ * version of its Ruby, or rbdump might have no layout for the release of the target's Ruby. This header is used only
+ * inside session/.
  *
- * Several layouts can fit, most likely the layouts of neighbouring releases. In this case, the same bytes are read
- * through each layout that fits, and all results must be the same (rivals.h). The session then keeps the first layout
- * that fits.
+ * Several layouts can fit the same target, most likely the layouts of neighbouring releases. In this case, rbdump reads
+ * the same bytes through each layout that fits, and all results must be the same (rivals.h). The session then keeps the
+ * first layout that fits.
  */
 #ifndef RBDUMP_FITS_H
 #define RBDUMP_FITS_H
@@ -12,26 +13,26 @@
 #include "session/session.h"
 
 /*
- * Tries all layouts on a core whose Ruby version is not known, the newest layouts first. Skips layouts that are for one
- * build only.
- *   ret  receives the trace; its pid, version and layout are not set
+ * Tries all layouts on a core whose Ruby version is not known. Tries the newest layouts first. Skips layouts that are
+ * for only one build.
+ *   ret  receives the trace. The trace's pid, version and layout are not set yet
  *
- * Fails if no layout fits. If some layouts could not be tried, the error also says why the first of these layouts could
- * not be tried. Fails if several layouts fit but give different results, or if more layouts fit than can be compared.
+ * Fails if no layout fits. If the attempt to use a layout failed with an error, the message also contains the first
+ * such error. Fails if several layouts fit but give different results, or if more layouts fit than rbdump can compare.
  * In both cases, the error names up to TRACE_FITS layouts that fit. Also fails if out of memory.
  */
 struct error *session_find_fitting(struct session *session, struct trace **ret);
 
 /*
- * Tries the layouts that are nearest to the session's version (store/nearest.h), the nearest first. The source of the
- * session's layout is then LAYOUT_NEAREST. All output of this session must say that the layout is for other releases
- * (session_nearest()).
- *   ret   receives the trace; its pid, version and layout are not set
- *   none  receives NULL if a layout fits. If no layout fits, `*none` receives an error. This error says what is wrong
- *         with the nearest layout, or that there is no layout for a nearby release
+ * Tries the layouts for the releases that are nearest to the session's version (store/nearest.h). Tries the nearest
+ * layout first. Sets the source of the session's layout to LAYOUT_NEAREST. All output of this session must say that the
+ * layout is for other releases (session_nearest()).
+ *   ret   receives the trace. The trace's pid, version and layout are not set yet
+ *   none  receives NULL if a layout fits. If no layout fits, `*none` receives an error. The error says what is wrong
+ *         with the nearest layout, or says that there is no layout for a nearby release
  *
- * If the layouts that fit give different results, fails and names two of these layouts. If more layouts fit than can be
- * compared, fails and names the nearest layout that fits. Also fails if out of memory.
+ * If the layouts that fit give different results, fails and names two of these layouts. If more layouts fit than rbdump
+ * can compare, fails and names the nearest layout that fits. Also fails if out of memory.
  */
 struct error *session_find_nearest(struct session *session, const struct layout_wish *wish, struct trace **ret,
 				   struct error **none);

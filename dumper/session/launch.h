@@ -11,18 +11,18 @@
 
 /*
  * Searches for a program in PATH, and starts it. The program inherits the open files and the environment of rbdump. If
- * the program cannot be started, the error names the program. The child process first names the calling process as its
- * permitted tracer (PR_SET_PTRACER), and then runs the program. If Yama's ptrace_scope is 1, only the following
- * processes can trace the program without CAP_SYS_PTRACE: the ancestors of the program, the permitted tracer, and the
- * descendants of the permitted tracer.
+ * the program cannot be started, the error names the program. Before the child process runs the program, the child
+ * process permits the calling process to trace it (PR_SET_PTRACER). If Yama's ptrace_scope is 1, only the following
+ * processes can trace the program without CAP_SYS_PTRACE: the ancestors of the program, the permitted process, and the
+ * descendants of the permitted process.
  *   group  rbdump's process group. The program joins this group. If this group is the foreground group of a terminal,
  *          the program can then read from the terminal
  */
 struct error *launch(char *const command[], pid_t group, pid_t *ret);
 
 /*
- * Opens a session with a child process that might not be a Ruby process yet. Tries again until the session is open,
- * until the process has ended, or until half a minute has passed. Also stops trying if *stop is set.
+ * Opens a session with a child process that might not be a Ruby process yet. Repeats the attempt until the session is
+ * open, until the process has ended, or until half a minute has passed. Also gives up as soon as *stop is not 0.
  */
 struct error *launch_session(pid_t pid, const struct session_options *options, const _Atomic int *stop,
 			     struct session **ret);

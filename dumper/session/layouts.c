@@ -110,8 +110,8 @@ static struct error *no_layout(const struct session *session, const struct layou
 
 	error = error_create(
 	    EXIT_NO_RUBY,
-	    "there is no layout for Ruby %s (%s%s, build-id %s), and none could be made: %s; %s, or run `rbdump "
-	    "layout` on a build of the same version with debug info%s%s%s%s",
+	    "there is no layout for Ruby %s (%s%s, build-id %s), and rbdump could not make a layout: %s; %s, or run "
+	    "`rbdump layout` on a build of the same version with debug info%s%s%s%s",
 	    session->version, session->version_source == VERSION_GIVEN ? "as given; " : "", session->module->path,
 	    build_id ? build_id : "none", why_not_made->message,
 	    session->module->fd < 0 ? "give EXE (the file that ran) after the core"

@@ -13,13 +13,13 @@
 
 struct look {
 	struct ruby ruby;
-	struct heap_finds found; /* the fibers found by the last search of the heap; the next look keeps these fibers */
+	struct heap_finds found; /* the result of the last search of the heap for fibers; the next look uses it, too */
 	struct ruby_threads threads;
-	struct address_map natives_by_pointer; /* maps fs_base, if known, to indexes of the target's `threads` */
+	struct address_map natives_by_pointer; /* maps known values of fs_base to indexes of the target's `threads` */
 	struct address_map natives_by_tid;     /* maps tids to indexes of the target's `threads` */
 	/*
-	 * Maps tids of the target's pid namespace to tids of rbdump's pid namespace. Empty if both namespaces are the
-	 * same, or if the target is paused.
+	 * Maps tids of the target's pid namespace to tids of rbdump's pid namespace. This map is empty if both
+	 * namespaces are the same, or if the target is paused.
 	 */
 	struct address_map tids_by_inner;
 	/* The worst reason why a native thread did not stop; REASON_NONE if all native threads stopped. */
@@ -30,7 +30,7 @@ struct look {
 	/* The result. Until look_order() is called, the trace has its threads and fibers in the order of `stacks`. */
 	struct trace *trace;
 	struct error *refused;	     /* why the self-test refuses the layout; NULL if the layout passes */
-	const struct rival *differs; /* a rival (rivals.h) with a different result for the same bytes; NULL if none */
+	const struct rival *differs; /* a rival (rivals.h) that gives another result for the same bytes; NULL if none */
 	bool untested;		     /* there was not enough time for the whole self-test */
 	bool no_memory;
 };
@@ -38,17 +38,17 @@ struct look {
 /*
  * Reads all threads, fibers and stacks once, through `look->ruby.memory`, and runs the self-test. The results replace
  * the results of the previous look.
- *   limit_ns  how long the look may take, even if the target's memory contains garbage. Most of this time is for
- *             reading, the rest for the self-test. Threads and stacks that were not read in time are marked in the
- *             trace
+ *   limit_ns  the time limit for the look, in nanoseconds. The time limit holds even if the target's memory contains
+ *             garbage. Most of the time is for reading the stacks, and the rest is for the self-test. Threads and
+ *             stacks that were not read in time are marked in the trace
  *
  * Sets `no_memory` if out of memory.
  */
 void look_once(const struct session *session, struct look *look, long limit_ns);
 
 /*
- * Reads the list of threads from the target itself, not from the session's memory. Returns false if out of memory.
- * Otherwise the caller frees `ret` with threads_clear().
+ * Reads the list of threads from the target itself, not from the session's snapshot. Returns false if out of memory. If
+ * this function returns true, the caller frees `ret` with threads_clear().
  */
 bool look_list_now(const struct session *session, const struct look *look, struct ruby_threads *ret);
 
@@ -57,7 +57,7 @@ bool look_list_now(const struct session *session, const struct look *look, struc
  * (memory_has_changed()). Also marks the list of threads if the list has changed. If the self-test has refused the
  * layout and some stacks have changed, repeats the self-test without these stacks. Returns how many stacks and lists
  * have changed. Sets `no_memory` if out of memory.
- *   later  the list of threads, read again after the stacks were copied
+ *   later  the list of threads that was read again after the stacks were copied
  */
 size_t look_mark_moved(const struct session *session, struct look *look, const struct ruby_threads *later);
 
@@ -70,13 +70,13 @@ size_t look_mark_compacted(struct look *look);
 /*
  * Marks the threads and fibers whose names may be wrong, and drops their frames and names. Call this function if a
  * garbage collection has begun during the look. Returns how many threads and fibers are marked.
- *   old_stay  whether it is known that no old object was freed or moved during the look
+ *   old_stay  true if the caller knows that no object of the old generation was freed or moved during the look
  */
 size_t look_mark_collected(struct look *look, bool old_stay);
 
 /*
- * Moves the results of `from` to `to`. The previous results of `to` are replaced. `from` then has no results. Does not
- * move `found`.
+ * Moves the results of `from` to `to`. The moved results replace the previous results of `to`. After the move, `from`
+ * has no results. The member `found` is not moved.
  */
 void look_move(struct look *from, struct look *to);
 

@@ -1,5 +1,5 @@
 /*
- * The parts of a look (look.h). This header is included only by the .c files that implement a look.
+ * Declares the functions that the .c files of look.h share. Only these .c files include this header.
  */
 #ifndef RBDUMP_LOOK_PARTS_H
 #define RBDUMP_LOOK_PARTS_H
@@ -17,7 +17,7 @@ void look_forget_stack(struct trace_thread *thread, enum reason reason);
 
 /*
  * Tests the layout on the data that was read. Leaves out the stacks that may have changed while they were copied. Sets
- * `refused`, `untested` and `no_memory`.
+ * the members `refused`, `untested` and `no_memory` of `look`.
  */
 void look_test_layout(const struct session *session, struct look *look, long limit_ns);
 

@@ -9,7 +9,7 @@
 struct session_options {
 	bool no_stop;		   /* do not pause the target */
 	bool sampling;		   /* fail if sampling is impossible (see live_check_calls(), live_check_stopping()) */
-	const char *offsets;	   /* layout file; NULL: search for a layout */
+	const char *offsets;	   /* the path of a layout file; NULL: search for a layout */
 	bool nearest;		   /* if the release has no layout, use the nearest layout that fits (fits.h) */
 	unsigned int time_limit_s; /* time limit for all work until there is a result (time_limit.h); 0: the default */
 };
@@ -24,7 +24,8 @@ struct session_core_options {
 
 /*
  * Opens a process, finds the layout for its Ruby, and tests the layout on all stacks.
- *   trace  receives the trace of all stacks; its pid, version and layout are not set. The caller destroys the trace
+ *   trace  receives the trace of all stacks. The trace's pid, version and layout are not set yet. The caller destroys
+ *          the trace
  *
  * Fails if there is no such process, or if `pid` is the tid of a thread that is not a main thread. Also fails if the
  * kernel refuses access, if the process is not a Ruby process, or if no layout fits. Ends rbdump if there is no result

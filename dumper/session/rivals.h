@@ -13,8 +13,8 @@
 
 struct rival {
 	struct layout_found layout;
-	struct ruby ruby;     /* the target's Ruby, as this layout describes it; its memory is the session's snapshot */
-	struct session *view; /* a copy of the session, with this layout */
+	struct ruby ruby;     /* the target's Ruby, read from the session's snapshot through this layout */
+	struct session *view; /* a copy of the session that uses this layout */
 	struct look look;
 };
 
@@ -25,7 +25,9 @@ struct rivals {
 	const struct rival *differs;
 };
 
-/* Prepares the rivals. They will read the target through the session's `memory`. Returns false if out of memory. */
+/*
+ * Prepares the rivals. All rivals will read the target through the session's `memory`. Returns false if out of memory.
+ */
 bool rivals_begin(struct rivals *rivals, const struct session *session);
 
 /*

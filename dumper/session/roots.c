@@ -85,10 +85,11 @@ struct error *session_no_stacks(const struct session *session, const struct root
 		lifetime = LIFETIME_ENDING;
 	switch (lifetime) {
 	case LIFETIME_STARTING:
-		return error_create(EXIT_FAILED, "the Ruby of process %d has no stacks yet: it %s just starting%s",
+		return error_create(EXIT_FAILED,
+				    "the Ruby of process %d has no stacks yet: this Ruby %s just starting%s",
 				    session->target->pid, of->is, of->again);
 	case LIFETIME_ENDING:
-		return error_create(EXIT_FAILED, "the Ruby of process %d no longer has stacks: it %s ending",
+		return error_create(EXIT_FAILED, "the Ruby of process %d no longer has stacks: this Ruby %s ending",
 				    session->target->pid, of->is);
 	case LIFETIME_RUNNING:
 		break;

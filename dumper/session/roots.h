@@ -1,6 +1,6 @@
 /*
- * Finds the roots (ruby/roots.h) of a session's Ruby. If roots or stacks are missing, finds out whether the Ruby is
- * just starting or ending. This header is used only inside session/.
+ * Finds the roots (ruby/roots.h) of a session's Ruby. If rbdump does not find the roots or the stacks, finds out
+ * whether the Ruby is just starting or ending. This header is used only inside session/.
  */
 #ifndef RBDUMP_SESSION_ROOTS_H
 #define RBDUMP_SESSION_ROOTS_H
@@ -27,9 +27,9 @@ enum lifetime session_lifetime(const struct session *session, const struct roots
 
 /*
  * Call this function if the session's layout does not fit. If the Ruby has no stacks because it is just starting or
- * ending, returns an error that says so. Returns NULL if nothing shows that the Ruby is starting or ending.
- *   before  the result of session_lifetime() before the target was read. A Ruby that was starting at that time might be
- *           running now
+ * ending, returns an error with this reason. Returns NULL if there is no sign that the Ruby is starting or ending.
+ *   before  what session_lifetime() returned before the target was read. If the Ruby was starting at that time, the
+ *           Ruby might be running now
  *   vm      the address of the VM; 0 if no VM was found
  */
 struct error *session_no_stacks(const struct session *session, const struct roots *roots, enum lifetime before,

@@ -1,7 +1,8 @@
 /*
- * Keeps the addresses of the roots of one ELF file in the user's cache (store/made.h). With this cache, rbdump searches
- * for the roots of a stripped Ruby only once. For the format of the cache file, see doc/layout-format.md. The addresses
- * in the cache can be wrong, so roots_check() checks them before they are used.
+ * For each ELF file that contains Ruby, keeps the addresses of Ruby's roots (ruby/roots.h) in the user's cache
+ * (store/made.h). With this cache, rbdump searches for the roots of a stripped Ruby only once. For the format of the
+ * cache file, see doc/layout-format.md. The addresses in the cache can be wrong, so roots_check() checks them before
+ * they are used.
  */
 #ifndef RBDUMP_ROOTS_FILE_H
 #define RBDUMP_ROOTS_FILE_H
@@ -9,15 +10,15 @@
 #include "ruby/roots.h"
 
 /*
- * Reads the addresses that the cache has for the module's build. If the cache does not have an address, sets the
- * address to 0. Every address other than 0 is in a writable segment of the module. Ignores a cache file that contains
- * an error.
+ * Reads the addresses that the cache has for the module's build. If the cache does not have the address of a root, sets
+ * this address to 0. All other addresses in `ret` are in writable segments of the module. Ignores a cache file that
+ * contains an error.
  */
 void roots_file_read(struct module *module, struct roots *ret);
 
 /*
- * Writes the addresses of the VM, the symbol table and the class Object to the cache. Leaves out the addresses that the
- * module's own symbols contain. Does nothing if the module has no build-id, or if there is no trusted cache.
+ * Writes the addresses of the VM, the symbol table and the class Object to the cache. Does not write the addresses that
+ * the module's own symbols contain. Does nothing if the module has no build-id, or if there is no trusted cache.
  *   told  the roots whose addresses come from the module's own symbols
  */
 void roots_file_write(struct module *module, const struct roots *told, const struct roots *roots);

@@ -37,13 +37,15 @@ struct session {
 	struct rivals *rivals; /* during the search for a layout: the rivals of `layout` (rivals.h); else NULL */
 	struct ruby ruby;      /* the target's Ruby, read through `memory` and `layout` */
 	char version[64];      /* the version of the Ruby; "" if it is not known */
-	char description[256]; /* Ruby's description of itself; "" if the core lacks it */
+	char description[256]; /* what `ruby --version` prints; "" if the core lacks this text */
 	enum version_source version_source;
-	bool version_is_hint;	   /* the version is from a text on the heap, which might be about another Ruby */
-	char fits[TRACE_FITS][32]; /* for VERSION_FITS: the releases of each layout that fits, newest first */
+	bool version_is_hint; /* the version is from a text on the heap, which might be about another Ruby */
+	/* If version_source is VERSION_FITS: the releases of each layout that fits. The newest releases come first. */
+	char fits[TRACE_FITS][32];
 	size_t nr_fits;
-	char releases[64];	    /* for LAYOUT_NEAREST: the releases that the layout is for */
-	struct native_ids *natives; /* for sampling; only one thread of rbdump may use this member at a time */
+	/* If the source of `layout` is LAYOUT_NEAREST: the releases that the layout is for. */
+	char releases[64];
+	struct native_ids *natives; /* used for sampling; only one thread of rbdump may use this member at a time */
 	/* The target has another pid namespace, so the tids in its memory differ from the tids that rbdump sees. */
 	bool foreign_pids;
 };
@@ -56,12 +58,13 @@ struct session {
 const char *session_nearest(const struct session *session);
 
 /*
- * Creates an empty snapshot of the target. Returns NULL if out of memory. The snapshot of a core counts reads of memory
- * that the core lacks (see memory_lacked()). The time limit of such a snapshot (see memory_limit()) does not include
- * waits for the disk. Only time_limit.h limits these waits.
+ * Creates an empty snapshot of the target. Returns NULL if out of memory. If the target is a core, the snapshot counts
+ * the reads of memory that the core lacks (see memory_lacked()). If the target is a core, the snapshot's time limit
+ * (see memory_limit()) does not include the time in which rbdump waits for the disk. Only time_limit.h limits this
+ * time.
  */
 struct memory *session_memory(const struct session *session);
 
-void session_close(struct session *session); /* lets the target go on if it is stopped; NULL is fine */
+void session_close(struct session *session); /* lets a stopped target go on; `session` may be NULL */
 
 #endif

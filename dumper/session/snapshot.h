@@ -1,7 +1,7 @@
 /*
- * Stops the target and copies its memory. While the target is stopped, its registers are read, and the pages that are
- * known to be needed are copied. If the caller gives a `chase` function, this function then walks the stacks while the
- * target is still stopped. During the walk, the other pages that are needed are copied.
+ * Stops the target and copies its memory. While the target is stopped, rbdump reads the registers, and copies the pages
+ * that the earlier looks needed (look.h). If the caller gives a `chase` function, rbdump then calls this function while
+ * the target is still stopped. The `chase` function walks the stacks, and thus copies the other pages that are needed.
  */
 #ifndef RBDUMP_SNAPSHOT_H
 #define RBDUMP_SNAPSHOT_H
@@ -11,8 +11,8 @@
 #include "target/target.h"
 
 /*
- * The longest pause of the target, in seconds. A pause includes the time until all threads have stopped, which is up to
- * half a second.
+ * The maximum length of a pause of the target, in seconds. A pause includes the time until all threads have stopped.
+ * This time is at most half a second.
  */
 #define SNAPSHOT_LIMIT_S 5
 
@@ -28,12 +28,13 @@ struct pauses {
 /*
  * Stops the target, copies pages, lets the target go on, and seals `memory`. Copies all pages that were ever read
  * through `memory` or noted as wanted (memory.h). Threads that sleep in a system call are not stopped. If such a thread
- * wakes up during the copy, the pages can be from different moments, so the pages are copied again. If the second copy
- * has the same problem, every thread is stopped for a third copy. Fails if live_stop() fails, if rbdump cannot start a
- * thread, or if out of memory.
- *   chase   called with `context` while the target is still stopped. Since the last look, the target may have begun to
- *           use other pages. `chase` reads these pages, so they are copied, too. NULL: no function is called
- *   pauses  this call adds its pauses to `count` and `us`
+ * wakes up during the copy, the pages can be from different moments, so the pages are copied again. If such a thread
+ * also wakes up during the second copy, every thread is stopped for a third copy. Fails if live_stop() fails, if rbdump
+ * cannot start a thread, or if out of memory.
+ *   chase   a function that is called with `context` while the target is still stopped; NULL: no function is called.
+ *           Since the last look, the target may have begun to use other pages. `chase` reads these pages, so these
+ *           pages are copied, too
+ *   pauses  this function adds its own pauses to the members `count` and `us`
  *
  * If the target is still stopped after SNAPSHOT_LIMIT_S seconds, prints the reason, and ends rbdump with EXIT_FAILED.
  */
@@ -44,16 +45,16 @@ struct error *snapshot_paused(struct target *target, struct memory *memory, void
  * Like snapshot_paused(), but copies only the pages that contain changing data (memory_forget_changing()). Changing
  * data is data that can change as soon as a thread of the target goes on. Calls memory_seal_changing() instead of
  * memory_seal().
- *   chase  called with `context` while the target is still stopped. If changing data is now on other pages than before,
- *          `chase` copies these other pages, too
+ *   chase  a function that is called with `context` while the target is still stopped. If changing data is now on other
+ *          pages than before, `chase` copies these other pages, too
  */
 struct error *snapshot_changing(struct target *target, struct memory *memory, void (*chase)(void *context),
 				void *context, struct pauses *pauses);
 
 /*
  * Copies the same pages as snapshot_paused(), but while the target runs. Therefore, the pages can be from different
- * moments. memory_has_changed() tells whether bytes have changed since they were copied. Does not seal `memory`. Fails
- * if out of memory.
+ * moments. Call memory_has_changed() to find out whether bytes have changed since they were copied. Does not seal
+ * `memory`. Fails if out of memory.
  */
 struct error *snapshot_unpaused(struct memory *memory);
 

@@ -59,7 +59,7 @@ static struct error *failure(const struct session *session, const struct look *l
 		return error_no_memory();
 	if (look->untested && !session->target->operations->runs)
 		return error_create(EXIT_FAILED,
-				    "the memory of the core of process %d could not be tested in time: it is not the "
+				    "the memory in the core of process %d could not be tested in time: it is not the "
 				    "memory of a Ruby process",
 				    session->target->pid);
 	if (look->untested)

@@ -1,9 +1,10 @@
 /*
- * Limits the time that rbdump may take until it has something to show. The search for debug info can take a long time,
- * because rbdump may ask a server. The search also reads files of the target, and a hostile target can make such a read
- * last forever. A core can be on a slow disk. A read of a process's memory might never return. rbdump cannot interrupt
- * a wait for a server, a disk or the kernel, so rbdump exits when the time limit expires. If the target is stopped when
- * rbdump exits, the kernel lets the target go on. This header is used only inside session/.
+ * Limits the time that rbdump may take until it has a result. There are several reasons why rbdump can take a long
+ * time. rbdump may ask a server for debug info. The search for debug info also reads files of the target, and a hostile
+ * target can make such a read last forever. A core can be on a slow disk. A read of a process's memory might never
+ * return. rbdump cannot interrupt a wait for a server, a disk or the kernel, so rbdump exits when the time limit
+ * expires. If the target is stopped when rbdump exits, the kernel lets the target go on. This header is used only
+ * inside session/.
  */
 #ifndef RBDUMP_TIME_LIMIT_H
 #define RBDUMP_TIME_LIMIT_H
@@ -15,7 +16,7 @@
 /* The default time limit: two minutes. */
 #define TIME_LIMIT_S 120
 
-/* The kinds of work that can exceed the time limit. The message about the time limit names the kind. */
+/* The kinds of work that can exceed the time limit. If the time limit expires, the message names the kind of work. */
 enum time_limit_of { TIME_LIMIT_LOOK, TIME_LIMIT_DEBUG_INFO };
 
 /*
@@ -23,7 +24,7 @@ enum time_limit_of { TIME_LIMIT_LOOK, TIME_LIMIT_DEBUG_INFO };
  * When the time limit expires, rbdump prints the target's pid and the kind of work that took too long, and exits with
  * EXIT_FAILED.
  *   name     the words before the pid in messages (`name` of struct target_operations)
- *   seconds  the time limit; 0: TIME_LIMIT_S
+ *   seconds  the time limit; 0 means TIME_LIMIT_S
  *
  * Fails if no thread can be started.
  */

@@ -9,11 +9,11 @@
 
 /*
  * Tries the layout in `session->layout`, for the version in `session->version`.
- *   ret      receives the trace, in which the pid, the version and the layout are not set. NULL after an error, or if
- *            the layout is refused
- *   refused  receives the reason if the layout is refused; else NULL
+ *   ret      receives the trace. The trace's pid, version and layout are not set yet. After an error, or if the layout
+ *            is refused, `ret` receives NULL
+ *   refused  if the layout is refused, receives the reason; otherwise receives NULL
  *
- * On success, `session->memory` and `session->ruby` are the memory and the Ruby that the trace was made from.
+ * On success, the trace describes the Ruby in `session->ruby`, and was read from `session->memory`.
  */
 struct error *session_try(struct session *session, struct trace **ret, struct error **refused);
 

@@ -78,7 +78,7 @@ static struct error *settle_without_file(struct session *session, const char *gi
 	if (by_layout(session, session->version, sizeof(session->version))) {
 		session->version_source = VERSION_OF_LAYOUT;
 		if (given && strcmp(given, session->version) != 0)
-			return contradiction(given, session->version, "according to the layout of its build");
+			return contradiction(given, session->version, "according to the layout of this build");
 	} else if (!session->offsets && core_version_find(session->module, &told) &&
 		   (!given || is_its_own(&told) || strcmp(given, told.version) == 0)) {
 		session->version_source = told.source;

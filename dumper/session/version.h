@@ -15,8 +15,9 @@
  * contains the version, the version stays empty.
  *   given  the version that the user gave for a core, "X.Y.Z"; NULL if the user gave none
  *
- * Fails if the version of a process cannot be read, or if the text that is read is not a version. Also fails if the
- * user's version for a core differs from the version in a reliable source. Every source except a hint is reliable.
+ * Fails if the version of a process's Ruby cannot be read, or if the text at the version's address is not a version.
+ * Also fails if the user's version for a core differs from the version in a reliable source. All sources except hints
+ * are reliable.
  */
 struct error *session_settle_version(struct session *session, const char *given);
 

@@ -1,6 +1,6 @@
 /*
- * The torn windows of a target: the ranges of code that change a stack. The layout contains addresses in the ELF file,
- * but the functions below take addresses in the process.
+ * Finds the torn windows of a target. A torn window is a range of code that changes a stack. The layout contains
+ * addresses in the ELF file, but the functions below take addresses in the process.
  */
 #ifndef RBDUMP_SESSION_WINDOWS_H
 #define RBDUMP_SESSION_WINDOWS_H
@@ -11,8 +11,8 @@
 bool session_has_windows(const struct session *session);
 
 /*
- * The innermost torn window that contains an instruction pointer of the target; NULL if no known window contains the
- * pointer.
+ * Returns the innermost torn window that contains the target's instruction pointer `ip`. Returns NULL if no known
+ * window contains `ip`.
  */
 const struct layout_window *session_window(const struct session *session, uint64_t ip);
 

@@ -196,8 +196,9 @@ static struct error *open_regular(const char *path, FILE **ret)
 		if (S_ISREG(status.st_mode))
 			*ret = fdopen(fd, "r");
 		else
-			error = error_create(EXIT_NO_RUBY, "%s cannot be read: %s", path,
-					     S_ISDIR(status.st_mode) ? "it is a folder" : "it is not a regular file");
+			error =
+			    error_create(EXIT_NO_RUBY, "%s cannot be read: %s", path,
+					 S_ISDIR(status.st_mode) ? "it is a folder" : "the file is not a regular file");
 	}
 	if (!*ret && !error)
 		error = error_create(EXIT_NO_RUBY, "%s cannot be read: %s", path, strerror(errno));

@@ -18,8 +18,8 @@ struct error *layout_find_given(const char *file, const struct layout_wish *wish
  * - a layout for exactly the wanted build;
  * - a layout for whole releases that was made from the wanted version;
  * - a layout for whole releases, with a range that includes the wanted version.
- * Layouts for other architectures are ignored. A layout is never used for a release that is newer than the layout's
- * range. A newer release can differ from the older releases of its series.
+ * Layouts for other architectures are ignored. If the wanted release is newer than the range of a layout, the layout is
+ * also ignored, because a newer release can differ from the older releases of its series.
  *
  * Among equally good layouts, layouts for Ruby's default configuration come first. If layouts are still equally
  * good, the layout in the earlier folder comes first. In each folder, the file with the name from layout_file_name_of()

@@ -9,22 +9,22 @@
 
 /* The Ruby that needs a layout. */
 struct layout_wish {
-	const char *version;  /* such as "3.4.5"; if NULL (not known), only layouts for exactly `build_id` are found */
+	const char *version;  /* such as "3.4.5"; NULL: not known, so only layouts for exactly `build_id` are found */
 	const char *arch;     /* "x86_64" */
 	const char *build_id; /* hexadecimal build-id of Ruby's ELF file; NULL if the file has no build-id */
 	/*
-	 * The Ruby's description; NULL if not known. A layout for certain patch levels is not found if the description
-	 * has a different patch level.
+	 * The Ruby's description; NULL if not known. If the description has a patch level, layouts that are only for
+	 * other patch levels are not found.
 	 */
 	const char *description;
 	/*
-	 * The digest of the ELF file that contains Ruby (layout/digest.h); NULL if not known. Without the digest, a
-	 * layout that rbdump has made from that file is not found.
+	 * The digest of the ELF file that contains Ruby (layout/digest.h); NULL if not known. Without the digest,
+	 * rbdump cannot find a layout that it has itself made from this ELF file.
 	 */
 	const char *digest;
 };
 
-/* A layout and where it came from. */
+/* A layout and its origin. */
 struct layout_found {
 	struct layout *layout;
 	enum layout_source source;

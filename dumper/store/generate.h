@@ -14,7 +14,8 @@
  *   fd    the open ELF file; it is not closed
  *   path  the path of the ELF file, for messages and to find its debug files
  *   root  the root folder that `path` is relative to: "/proc/PID/root", or "" for the root folder of this system
- * Fails if the generator fails (gen/gen.h), or if the debug info is not for the wanted version of Ruby.
+ * Fails if the ELF file cannot be read, if no layout can be made from the file (see gen/gen.h), or if the debug info is
+ * not for the wanted version of Ruby.
  */
 struct error *layout_generate(const struct layout_wish *wish, int fd, const char *path, const char *root,
 			      struct layout_found *ret);

@@ -24,7 +24,7 @@ char *made_cache_folder(const char *name);
 bool made_has(const char *build_id);
 
 /*
- * Opens a kept file for reading: one of the two files that are kept for an ELF file.
+ * Opens one of the two files that are kept for an ELF file. The file is opened for reading.
  *   kind  "layout" or "roots"
  *   path  receives the path of the opened file, malloc'ed; may be NULL
  * Returns a descriptor; -1 if there is no trusted file, or if out of memory.

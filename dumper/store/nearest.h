@@ -11,9 +11,9 @@
 #include "layout/layout.h"
 
 /*
- * Chooses the nearest layouts. The nearest layout comes first. Of two equally near layouts, the layout for older
- * releases comes first. If both layouts are for the same releases, the layout for Ruby's default configuration comes
- * first. Otherwise, the order of `layouts` is kept.
+ * Chooses the nearest layouts. The nearest layout comes first. Of two equally near layouts, a layout for older releases
+ * comes before a layout for newer releases. If this rule does not decide, the layout for Ruby's default configuration
+ * comes first. If this second rule does not decide either, the two layouts keep their order in `layouts`.
  *   description  the Ruby's description, with the patch level (needed for Ruby up to 2.0.0); NULL if not known
  *   layouts      the layouts to choose from; they must not have a build-id
  *   order        receives indices into `layouts`; has room for `count` indices
@@ -24,8 +24,8 @@ size_t nearest_choose(const char *version, const char *description, const struct
 
 /*
  * Chooses all layouts that are for whole releases. The newest layout comes first. Of two layouts with the same newest
- * release, the layout for Ruby's default configuration comes first. The parameters and the result are the same as for
- * nearest_choose().
+ * release, the layout for Ruby's default configuration comes first. The parameters and the result have the same meaning
+ * as for nearest_choose().
  */
 size_t nearest_newest_first(const struct layout *const *layouts, size_t count, size_t *order);
 

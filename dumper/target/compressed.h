@@ -1,5 +1,5 @@
 /*
- * Opens files that may be compressed: systemd-coredump compresses cores with zstd.
+ * Opens files that may be compressed. For example, systemd-coredump compresses cores with zstd.
  */
 #ifndef RBDUMP_COMPRESSED_H
 #define RBDUMP_COMPRESSED_H

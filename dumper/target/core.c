@@ -169,7 +169,7 @@ static struct error *place_given(const struct target *target, const struct core_
 	core->given_fd = core_open_regular(options->executable);
 	if (core->given_fd < 0)
 		return error_create(EXIT_FAILED, "%s cannot be opened: %s", options->executable,
-				    errno ? strerror(errno) : "it is not a regular file");
+				    errno ? strerror(errno) : "the file is not a regular file");
 	for (size_t i = 0; i < core->nr_files; i++) {
 		file = &core->files[i];
 		if (core_first_of(core, file)->offset == 0 && core_file_fits(target, file, core->given_fd)) {

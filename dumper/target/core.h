@@ -1,16 +1,17 @@
 /*
- * A core file as a target. The kernel writes a core file when a process dies. A debugger (gdb's gcore) can write a core
- * file while the process is alive.
+ * A core file of a process as a target (target.h). The kernel writes a core file when a process dies. A debugger (gdb's
+ * gcore) can write a core file while the process is alive.
  *
  * A core does not contain all memory of the process. A core omits memory that was mapped from a file and never written
- * to. But a core contains the first page of each program and library. The omitted memory is read from the file that was
- * mapped, if this system has that file. The build-id shows whether a file on this system is the file that was mapped
- * (core_files.h). If the core does not have the build-id, the first page of the file is compared with the first page of
- * the mapped file in the core. The user can give the path of the executable (`rbdump --core CORE EXECUTABLE`). If this
- * executable matches no mapped file, rbdump uses it only with `force`. If a file's program headers say that a page is
- * writable, the page is never read from the file.
+ * to. But a core contains the first page of each program and library. If this system has the mapped file, rbdump reads
+ * the omitted memory from that file. The build-id shows whether a file on this system is the file that was mapped
+ * (core_files.h). If the core does not contain the build-id of the mapped file, rbdump compares two pages: the first
+ * page of the file on this system, and the first page of the mapped file in the core. The user can give the path of the
+ * executable (`rbdump --core CORE EXECUTABLE`). If this executable matches no mapped file, rbdump uses the executable
+ * only if `force` is set. If a file's program headers say that a page is writable, the page is never read from the
+ * file.
  *
- * Any value in a core may be wrong. Each value is checked when it is read; an impossible value is ignored.
+ * Any value in a core may be wrong. So rbdump checks each value when it reads the value, and ignores impossible values.
  */
 #ifndef RBDUMP_CORE_H
 #define RBDUMP_CORE_H
@@ -22,7 +23,7 @@ extern const struct target_operations core_operations;
 
 struct core_options {
 	const char *file;	/* the core file, perhaps compressed with zstd (compressed.h) */
-	const char *executable; /* the path, on this system, of a mapped program or library; NULL: not given */
+	const char *executable; /* the path of a mapped program or library on this system; NULL: not given */
 	bool force;		/* use the executable even if it matches no mapped file */
 };
 
@@ -40,11 +41,11 @@ struct core_death {
  * Opens a core. The target lists the native threads, with their state at the time when the core was written. The
  * target's list of mappings contains only mappings of files. Fails with EXIT_FAILED if the file is not an x86_64 core
  * with at least one thread. Also fails with EXIT_FAILED if the given executable matches no mapped file and `force` is
- * not set. Fails with EXIT_NO_PERMISSION if the kernel refuses to open the core. target_close() closes the target.
+ * not set. Fails with EXIT_NO_PERMISSION if the kernel refuses to open the core. Close the target with target_close().
  */
 struct error *core_open(const struct core_options *options, struct target **ret);
 
-/* How the process of a core died. The target owns the string `program`. */
+/* Returns how the process of a core died. The target owns the string `program` in the result. */
 struct core_death core_death(const struct target *target);
 
 /*

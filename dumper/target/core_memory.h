@@ -1,6 +1,6 @@
 /*
- * Reads the memory that is in the core file itself. Also finds out where each mapped file was mapped, and reads the
- * file's program headers and build-id from the file's first pages in the core.
+ * Reads the memory that is in the core file itself. Also finds out where each mapped file was mapped. Reads the program
+ * headers and the build-id of a mapped file from the first pages of this file in the core.
  */
 #ifndef RBDUMP_CORE_MEMORY_H
 #define RBDUMP_CORE_MEMORY_H
@@ -18,17 +18,20 @@ bool core_read_dumped(const struct target *target, uint64_t address, void *buffe
 bool core_first_page(const struct target *target, const struct mapping *mapping, struct first_page *ret);
 
 /*
- * The build-id of the file that `mapping` maps, as malloc'ed hexadecimal digits. The build-id is read from the file's
- * first pages in the core. NULL if the core lacks these pages, or if they contain no build-id.
+ * Returns the build-id of the file that `mapping` maps, as malloc'ed hexadecimal digits. Reads the build-id from the
+ * file's first pages in the core. Returns NULL if the core lacks these pages, or if these pages contain no build-id.
  */
 char *core_build_id(const struct target *target, const struct mapping *mapping);
 
-/* Returns the mapping that maps the beginning (offset 0) of the same file as `mapping`; NULL if there is none. */
+/*
+ * Finds the mapping that maps the beginning (offset 0) of the file that `mapping` maps. Returns NULL if there is no
+ * such mapping.
+ */
 const struct mapping *core_first_mapping(const struct target *target, const struct mapping *mapping);
 
 /*
- * Finds the address range that all mappings of the file of `mapping` cover together. Sets *start to the start of the
- * file's first mapping, and *end to the end of the file's last mapping.
+ * Finds the address range in which a file was mapped. `mapping` is one of the file's mappings. Sets *start to the start
+ * of the file's first mapping, and *end to the end of the file's last mapping.
  */
 void core_extent(const struct target *target, const struct mapping *mapping, uint64_t *start, uint64_t *end);
 

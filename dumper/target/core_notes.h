@@ -14,14 +14,14 @@
 struct core_notes {
 	/*
 	 * The threads, in the order of the core file. The first thread in this list is the thread that received the
-	 * signal; in a core made by gcore, it is the thread that was selected in gdb.
+	 * signal. In a core made by gcore, the first thread is the thread that was selected in gdb.
 	 */
 	struct native_thread *threads;
 	size_t nr_threads, threads_capacity;
 	struct mapping *mappings; /* mappings of files, sorted by address */
 	size_t nr_mappings;
 
-	pid_t pid;	       /* 0 if not known */
+	pid_t pid;	       /* the pid of the process; 0 if not known */
 	char program[17];      /* the kernel's name for the process; "" if not known */
 	int signal;	       /* the signal that killed the process; 0 if no signal killed it (gcore) */
 	bool has_fault;	       /* the signal reports a bad memory access, and `fault` is set */
@@ -31,14 +31,14 @@ struct core_notes {
 
 /*
  * Reads the notes in one PT_NOTE segment, and adds their contents to `notes`. The segment may contain arbitrary bytes.
- * A note that is too short for its type is skipped. If the notes contain more threads than a process can have, the
+ * Notes that are too short for their type are skipped. If the notes contain more threads than a process can have, the
  * excess threads are skipped. A list of mapped files is skipped if it contains more files than a process can map.
  * Returns false if out of memory.
  */
 bool core_notes_read(struct core_notes *notes, Elf_Data *segment);
 
 /*
- * Sorts the mappings. Drops each mapping that overlaps the previous one, because the mappings of a process never
+ * Sorts the mappings. Drops each mapping that overlaps the mapping before it, because the mappings of a process never
  * overlap.
  */
 void core_notes_settle(struct core_notes *notes);

@@ -1,6 +1,7 @@
 /*
- * The parts of an open core. Only the modules that read cores include this header. core.c opens a core. core_memory.c
- * reads the memory in the core file itself. core_files.c reads from the files that were mapped.
+ * Declares the structs and functions that the modules for reading cores share. Only these modules include this header.
+ * The file core.c opens a core. The file core_memory.c reads the memory that is in the core file itself. The file
+ * core_files.c reads from the files that were mapped.
  */
 #ifndef RBDUMP_CORE_PARTS_H
 #define RBDUMP_CORE_PARTS_H
@@ -12,9 +13,10 @@
 #include "target/target.h"
 
 /*
- * The memory at the addresses [start, end). The program headers say that the core file contains the first `dumped`
- * bytes of this memory, beginning at `offset` in the file. In fact, the file contains the first `there` bytes of this
- * memory. `there` is less than `dumped` if the file was cut short before the end of the `dumped` bytes.
+ * A segment of a core: the memory at the addresses [start, end). The program headers say that the core file contains
+ * the first `dumped` bytes of this memory, beginning at `offset` in the file. In fact, the file contains the first
+ * `there` bytes of this memory. `there` is less than `dumped` if the file was cut short before the end of the `dumped`
+ * bytes.
  */
 struct core_segment {
 	uint64_t start, end;
@@ -51,13 +53,13 @@ struct core {
 	const struct core_file *given_as; /* the mapped file that is read from `given_fd` */
 };
 
-/* Returns the segment that contains an address; NULL if no segment contains the address. */
+/* Returns the segment that contains the address. Returns NULL if no segment contains the address. */
 const struct core_segment *core_find_segment(const struct core *core, uint64_t address);
 
-/* Returns the mapped file at an address; NULL if no file was mapped at the address. */
+/* Returns the file that was mapped at the address. Returns NULL if no file was mapped there. */
 struct core_file *core_find_file(const struct core *core, uint64_t address);
 
-/* The first mapping of a file. */
+/* Returns the first mapping of a file. */
 static inline const struct mapping *core_first_of(const struct core *core, const struct core_file *file)
 {
 	return &core->notes.mappings[file->first];

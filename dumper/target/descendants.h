@@ -1,7 +1,7 @@
 /*
- * The descendants of a process, from procfs.
+ * Lists the descendants of a process. Reads procfs to make the list.
  *
- * rbdump reads procfs one process after another, so a list is not an exact snapshot of one moment. A list does not
+ * rbdump reads one process after another from procfs, so a list is not an exact snapshot of one moment. A list does not
  * contain processes that were forked after the list was made. Call descendant_lives() to find out whether a listed
  * process still exists. A listed process may have ended, and its pid may now belong to another process.
  */
@@ -16,7 +16,7 @@
 struct descendant {
 	pid_t pid, parent;
 	uint64_t started; /* start time in clock ticks since boot; pid and start time together identify a process */
-	bool kernel;	  /* as in struct process_stat */
+	bool kernel;	  /* the process is a thread of the kernel itself (PF_KTHREAD) */
 	char name[64];	  /* the kernel's name for the process: any bytes except NUL */
 };
 
@@ -32,14 +32,14 @@ bool descendants_list(const char *proc, pid_t pid, struct descendant **ret, size
 /*
  * A cache of all processes, which makes it cheap to list descendants repeatedly. The kernel tells which pid it assigned
  * last. As long as the last assigned pid stays the same, no new process has started. An update lists procfs if the last
- * assigned pid has changed or is not known. After nine updates that have not listed procfs, the next update always
- * lists procfs. An update that lists procfs reads each new process, each process whose parent is not in the cache, and
- * one in 64 of the other processes. A zeroed struct is an empty cache.
+ * assigned pid has changed or is not known. If nine updates in a row have not listed procfs, the next update lists
+ * procfs in any case. If an update lists procfs, it reads each new process, each process whose parent is not in the
+ * cache, and one in 64 of the other processes. A zeroed struct is an empty cache.
  */
 struct descendants_cache {
 	struct descendant *all; /* ascending by pid */
 	size_t count;
-	unsigned int round;   /* how many times procfs was listed */
+	unsigned int round;   /* how many updates have listed procfs */
 	unsigned int skipped; /* number of updates since procfs was last listed */
 	long newest;	      /* the last assigned pid at the time when procfs was last listed; 0: not known */
 };

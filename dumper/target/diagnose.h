@@ -1,5 +1,5 @@
 /*
- * Finds out why access to a process was refused, and what to do about it.
+ * Finds out why the kernel refused access to a process, and what the user can do.
  */
 #ifndef RBDUMP_DIAGNOSE_H
 #define RBDUMP_DIAGNOSE_H
@@ -9,7 +9,7 @@
 #include "base/error.h"
 
 /*
- * Finds the cause of a refusal. Call this function after a system call on the process has failed.
+ * Call this function after a system call on a process has failed. Finds out why the kernel refused the system call.
  *   proc    the path of procfs ("/proc"), or of a folder with the same structure
  *   pid     the process
  *   errnum  errno of the call that failed

@@ -36,8 +36,8 @@ void exec_lock_forget(struct exec_lock *lock);
 
 /*
  * Seizes a thread (PTRACE_SEIZE). Call this function between exec_lock_watch() and exec_lock_forget(). Returns 0 on
- * success, or the errno of PTRACE_SEIZE on failure. If an already seized thread ends during the call, the signal
- * handler reaps that thread. stop_look() later returns STOP_GONE for the reaped thread.
+ * success. On failure, returns the errno that PTRACE_SEIZE set. If an already seized thread ends during the call, the
+ * signal handler reaps that thread. For the reaped thread, stop_look() later returns STOP_GONE.
  */
 int exec_lock_seize(const struct target *target, pid_t tid);
 

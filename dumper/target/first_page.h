@@ -1,6 +1,6 @@
 /*
- * The program headers in the first page of an ELF file. The program headers tell where the rest of the file is mapped.
- * A core contains the first page of each program and library, even if the core omits the rest of the file. The
+ * Reads the program headers in the first page of an ELF file. The program headers tell where the rest of the file is
+ * mapped. A core contains the first page of each program and library, even if the core omits the rest of the file. The
  * page may contain arbitrary bytes, so every value that is read from the page is checked.
  */
 #ifndef RBDUMP_FIRST_PAGE_H
@@ -21,8 +21,8 @@ struct first_page {
 };
 
 /*
- * Reads the program headers from the first `length` bytes of a file. False if the file is not an x86_64 program or
- * library, or if these bytes do not contain all program headers of the file.
+ * Reads the program headers from the first `length` bytes of a file. Returns false if the file is not an x86_64 program
+ * or library, or if these bytes do not contain all program headers of the file.
  */
 bool first_page_read(const uint8_t *bytes, size_t length, struct first_page *ret);
 

@@ -12,7 +12,7 @@ extern const struct target_operations live_operations;
 
 /*
  * Opens a process. Fails with EXIT_FAILED if the process does not exist. If the kernel refuses access to the process,
- * fails with EXIT_NO_PERMISSION, and the message names the cause. Close the target with target_close().
+ * fails with EXIT_NO_PERMISSION. The message then names the cause. Close the target with target_close().
  */
 struct error *live_open(pid_t pid, struct target **ret);
 
@@ -24,8 +24,8 @@ struct error *live_open(pid_t pid, struct target **ret);
 struct error *live_check_calls(const struct target *target);
 
 /*
- * Whether the memory of the target is gone, because the process has ended or has called exec. After an exec, an open
- * /proc/PID/mem still refers to the old memory (fs/proc/base.c, mem_rw()).
+ * Whether the memory of the target is gone, because the process has ended or has called exec. If /proc/PID/mem was
+ * opened before an exec, the open file still refers to the old memory (fs/proc/base.c, mem_rw()).
  */
 bool live_is_gone(const struct target *target);
 

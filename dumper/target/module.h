@@ -1,6 +1,7 @@
 /*
- * The ELF file that contains the target's Ruby: the executable itself, or a libruby. If the target is a core, this
- * system may lack the file. In that case, rbdump knows only those parts of the file that are in the core itself.
+ * The ELF file that contains the target's Ruby: the executable itself, or a libruby. If the target is a core, this ELF
+ * file may be missing on this system. In that case, rbdump knows only the parts of the file that the core itself
+ * contains.
  */
 #ifndef RBDUMP_MODULE_H
 #define RBDUMP_MODULE_H
@@ -30,19 +31,21 @@ struct module {
 
 	struct module_segment whole; /* from the start of the file's first segment to the end of its last segment */
 
-	/* Where the file was mapped; set only if the file is missing. */
+	/* The addresses at which the file was mapped. This member is set only if the file is missing. */
 	struct module_segment mapped;
 };
 
 /*
- * Finds the mapped file that defines `ruby_version`. Some Rubies lack that symbol, for example a stripped static
- * executable, or a program that embeds a statically linked Ruby. So if no file defines the symbol, module_find_ruby()
- * looks for a file that contains the description of a Ruby: the text that `ruby --version` prints. For a core, missing
- * files are tried before files that contain only a description. Missing files are tried in this order: a libruby, the
- * executable, any other file with "ruby" in its name.
+ * Finds the mapped file that defines the symbol `ruby_version`. Some Rubies lack this symbol, for example a stripped
+ * static executable, or a program that embeds a statically linked Ruby. So if no file defines the symbol,
+ * module_find_ruby() looks for a file that contains the description of a Ruby: the text that `ruby --version` prints.
+ * For a core, module_find_ruby() also considers mapped files that are missing on this system. The function considers
+ * these missing files before files that contain only a description. Among the missing files, the order is: a libruby,
+ * the executable, any other file with "ruby" in its name.
  *
- * Fails with EXIT_NO_RUBY if no such file is found, for example because the file was replaced or removed after it was
- * mapped. Fails with EXIT_FAILED if the process is ending, or if the executable needs a libruby that is not mapped yet.
+ * Fails with EXIT_NO_RUBY if no file that contains Ruby is found, for example because the file was replaced or removed
+ * after it was mapped. Fails with EXIT_FAILED if the process is ending, or if the executable needs a libruby that is
+ * not mapped yet.
  */
 struct error *module_find_ruby(const struct target *target, struct module **ret);
 void module_close(struct module *module); /* NULL is fine */
@@ -50,19 +53,22 @@ void module_close(struct module *module); /* NULL is fine */
 /* Whether the file's name contains "ruby". If the file is missing, its name is the only sign that it contains Ruby. */
 bool module_is_named_ruby(const struct module *module);
 
-/* The digest of the file (layout/digest.h), owned by the module; NULL if the file is missing or cannot be read. */
+/*
+ * Returns the digest of the file (layout/digest.h). The module owns the string. Returns NULL if the file is missing or
+ * cannot be read.
+ */
 const char *module_digest(struct module *module);
 
 /* Whether the file itself has debug info. */
 bool module_has_debug_info(const struct module *module);
 
-/* A symbol to look up, and its address in the target; the address is 0 if the file has no such symbol. */
+/* A symbol to look up, and the symbol's address in the target. The address is 0 if the file has no such symbol. */
 struct module_symbol {
 	const char *name;
 	uint64_t address;
 };
 
-/* Looks up symbols in .dynsym, and also in .symtab if the file has a .symtab. Sets the addresses of the symbols. */
+/* Looks up symbols in .dynsym, and in .symtab if the file has a .symtab. Sets `address` of each symbol. */
 void module_lookup(const struct module *module, struct module_symbol *symbols, size_t count);
 
 #endif

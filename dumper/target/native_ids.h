@@ -5,17 +5,18 @@
  * For each of its threads, Ruby stores a pthread_t. Since Ruby 3.1, Ruby also stores a tid. The tid is an id in the
  * process's own pid namespace. After a fork, the stored tid can still be the tid that the thread had in the parent
  * process. The pthread_t is the thread pointer of a native thread (fs_base on x86-64). The kernel gives the thread
- * pointer of a thread only if the thread is stopped. But glibc registers a robust list (of robust futexes) with the
- * kernel for each thread. The head of this list is in the thread's struct pthread. The system call get_robust_list(2)
- * gives the address of the list without stopping the thread. The distance from the pthread_t to the list is the same
- * for all threads. rbdump learns this distance from threads whose thread pointer is known. With musl, threads have no
- * robust lists. So for musl, rbdump compares the tid that Ruby stores with each thread's id in the process's own pid
- * namespace (NSpid in /proc/PID/task/TID/status). If no thread has that tid, rbdump stops the threads with unknown
- * thread pointers, one after the other. rbdump stops each of these threads only once, to read the thread pointer.
+ * pointer of a thread only if the thread is stopped. But for each thread, glibc tells the kernel the address of the
+ * thread's robust list (a list of robust futexes). The head of this list is in the thread's struct pthread. The system
+ * call get_robust_list(2) gives the address of the list without stopping the thread. The distance from the pthread_t to
+ * the robust list is the same for all threads. rbdump learns this distance from threads whose thread pointer is known.
+ * With musl, threads have no robust lists. So for musl, rbdump compares the tid that Ruby stores with each thread's id
+ * in the process's own pid namespace (NSpid in /proc/PID/task/TID/status). If no thread has that tid, rbdump stops the
+ * threads with unknown thread pointers, one after the other. rbdump stops each of these threads only once, to read the
+ * thread pointer.
  *
- * Two threads of a process never have robust lists at the same address at the same time. The reason is the order of
- * events when a thread ends. First, the kernel forgets the robust list of the ended thread. Then the kernel reports the
- * end of the thread. glibc can reuse the struct pthread only after this report (kernel/fork.c, mm_release(), v6.1).
+ * At any time, the robust lists of two threads of a process have different addresses. The reason is the order of events
+ * when a thread ends. First, the kernel forgets the address of the thread's robust list. Then the kernel reports the
+ * end of the thread. Before this report, glibc does not reuse the struct pthread (kernel/fork.c, mm_release(), v6.1).
  */
 #ifndef RBDUMP_NATIVE_IDS_H
 #define RBDUMP_NATIVE_IDS_H
@@ -25,25 +26,26 @@
 struct native_ids;
 
 /*
- * At first, the returned object contains the thread pointers that are known from the last stop of the target. The
- * target must outlive the returned object. Returns NULL if out of memory.
+ * Creates an object for native_ids_find(). At first, the object contains the thread pointers that are known from the
+ * last stop of the target. The target must outlive this object. Returns NULL if out of memory.
  */
 struct native_ids *native_ids_create(const struct target *target);
 void native_ids_destroy(struct native_ids *ids); /* NULL is fine */
 
 /*
- * Finds the native thread that currently has a given pthread_t. Returns the thread's tid in rbdump's own pid namespace;
- * 0 if the thread is not known. Before the caller uses the tid, the thread might end, and another thread might get the
- * same tid. A caller that has stopped a thread with this tid can compare the thread pointer of the stopped thread with
- * `pthread`. If the two values differ, the stopped thread is not the thread that was found. This function may stop
- * threads for a moment, so the calling thread must follow the rules of target/tracee.h.
+ * Finds the native thread that currently has a given pthread_t. Returns the thread's tid in rbdump's own pid namespace.
+ * Returns 0 if rbdump cannot find the thread. Before the caller uses the tid, the thread might end, and another thread
+ * might get the same tid. A caller that has stopped a thread with this tid can compare the thread pointer of the
+ * stopped thread with `pthread`. If the two values differ, the caller has stopped a different thread than the thread
+ * that native_ids_find() found. This function may stop threads for a moment, so the calling thread must follow the
+ * rules of target/tracee.h.
  *   pthread  the pthread_t; 0 if it is not known
  *   noted    the tid that Ruby stores; 0 if Ruby stores no tid
  */
 pid_t native_ids_find(struct native_ids *ids, uint64_t pthread, uint64_t noted);
 
 /*
- * Whether native_ids_find() tried to stop a thread, and the thread did not stop in time. Considers only the calls to
+ * Whether native_ids_find() has tried to stop a thread that did not stop in time. Considers only the calls to
  * native_ids_find() since the last call to native_ids_stuck(). A thread that did not stop in time stays traced until
  * the rbdump thread that called native_ids_find() ends.
  */

@@ -1,5 +1,5 @@
 /*
- * To whom a process belongs: its user and its cgroup.
+ * Finds out to which user and to which cgroup a process belongs.
  */
 #ifndef RBDUMP_OWNER_H
 #define RBDUMP_OWNER_H
@@ -17,9 +17,11 @@ bool owner_user(const char *proc, pid_t pid, uid_t *ret);
 
 /*
  * Appends the path of a process's cgroup to `ret`, for example "/system.slice/puma.service". The path is relative to
- * rbdump's own cgroup namespace (cgroups(7)). With cgroup v1, this is the path in systemd's hierarchy. If systemd has
- * no hierarchy, this is the path in the first hierarchy. Returns false if the process has no cgroup that rbdump can
- * read, or if out of memory.
+ * rbdump's own cgroup namespace (cgroups(7)). With cgroup v1, a process has one path in each hierarchy. In this case,
+ * appends the path in systemd's hierarchy (name=systemd). If there is no such hierarchy, appends the path in the v2
+ * hierarchy. If there is no v2 hierarchy either, or if the path in the v2 hierarchy is "/", appends the path in the
+ * first hierarchy that /proc/PID/cgroup lists. Returns false if the process has no cgroup that rbdump can read, or if
+ * out of memory.
  */
 bool owner_cgroup(const char *proc, pid_t pid, struct text *ret);
 

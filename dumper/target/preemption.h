@@ -1,7 +1,7 @@
 /*
- * Keeps a running thread of a live process off its CPU for a moment, without stopping the thread. For this, the calling
- * thread moves to the CPU of the running thread, at a real-time priority (base/priority.h). Afterwards, the kernel
- * tells whether any thread of the process has run in the meantime.
+ * Keeps a running thread of a live process off its CPU for a moment, without stopping the thread. For this purpose, the
+ * calling thread moves to the CPU of the running thread. The calling thread should have a real-time priority
+ * (base/priority.h). Afterwards, rbdump asks the kernel whether any thread of the process has run in the meantime.
  */
 #ifndef RBDUMP_PREEMPTION_H
 #define RBDUMP_PREEMPTION_H
@@ -12,23 +12,23 @@
 
 #include "target/task.h"
 
-/* All members are zero at first. */
+/* Set all members to zero before the first use. */
 struct preemption {
 	/*
-	 * Set by preemption_end(). True: no thread of the process has run since preemption_begin(). False: a thread has
-	 * run, or may have run.
+	 * Set by preemption_end(). `held` is true if no thread of the process has run since preemption_begin(). `held`
+	 * is false if a thread has run, or may have run.
 	 */
 	bool held;
 	pid_t tid;	  /* the thread that was chosen last; 0: no thread was chosen */
 	struct task task; /* from preemption_choose() to preemption_end(): the chosen thread */
 	/*
-	 * How many times the chosen thread had been given a CPU when preemption_begin() returned. 0: not known, or the
-	 * chosen thread was not waiting for its CPU.
+	 * How many times the chosen thread had been given a CPU when preemption_begin() returned. This number is 0 if
+	 * it is not known, or if the chosen thread was not waiting for its CPU.
 	 */
 	uint64_t switches;
 	uint64_t cpu_ns; /* the CPU time of the process at preemption_begin(); 0: not known */
-	int cpu;	 /* the CPU to which the calling thread has moved; -1: it has not moved */
-	cpu_set_t cpus;	 /* if the calling thread has moved: the CPUs that it was allowed to use before */
+	int cpu;	 /* the CPU to which the calling thread has moved; -1: the thread has not moved */
+	cpu_set_t cpus;	 /* if the calling thread has moved: the CPUs that the thread was allowed to use before */
 };
 
 /*
@@ -36,7 +36,7 @@ struct preemption {
  * thread that was chosen last. Chooses the thread with the next higher tid, or with the lowest tid if no tid is higher.
  * This call takes some microseconds for each thread of the process. Chooses no thread if the process has more than
  * 4,096 threads. Each call must be followed by preemption_begin() and preemption_end().
- *   any  if false, preemption_choose() chooses no thread
+ *   any  true: choose a thread; false: choose no thread
  */
 void preemption_choose(struct preemption *preemption, pid_t pid, bool any);
 
@@ -48,9 +48,9 @@ void preemption_choose(struct preemption *preemption, pid_t pid, bool any);
 void preemption_begin(struct preemption *preemption);
 
 /*
- * Sets `held`. Then the calling thread leaves the CPU of the chosen thread, if the calling thread may use another CPU.
- * Afterwards, the calling thread may again use all CPUs that it could use before preemption_begin(). `held` is false if
- * the process has more than 128 threads, because looking at each thread would take too long.
+ * Sets `held`. If the calling thread may use another CPU, the calling thread then leaves the CPU of the chosen thread.
+ * Afterwards, the calling thread may again use all CPUs that it was allowed to use before preemption_begin(). `held` is
+ * false if the process has more than 128 threads, because looking at each thread would take too long.
  */
 void preemption_end(struct preemption *preemption);
 

@@ -10,7 +10,7 @@
 
 struct process_stat {
 	char name[64]; /* the kernel's name for the process or thread: any bytes except NUL */
-	char state;    /* R, S, D, Z, … */
+	char state;    /* the state of the process or thread: R, S, D, Z, … */
 	bool ending;   /* the process or thread is exiting (PF_EXITING): its memory is gone, or will soon be gone */
 	bool ended;    /* the process or thread has ended: it is a zombie, or dead */
 	bool kernel;   /* a thread of the kernel itself (PF_KTHREAD), which has no program */
@@ -28,8 +28,8 @@ struct process_stat {
 bool process_stat_read(const char *proc, pid_t id, struct process_stat *ret);
 
 /*
- * The pid of a thread's process, from the thread's status file. If `id` is a pid, returns `id`. Returns 0 if there is
- * no such thread or process.
+ * Returns the pid of a thread's process, from the thread's status file. If `id` is the pid of a process, returns `id`.
+ * Returns 0 if there is no such thread or process.
  */
 pid_t process_stat_process(const char *proc, pid_t id);
 
@@ -40,8 +40,8 @@ char process_stat_state(int fd);
 pid_t process_stat_tracer(const char *proc, pid_t id);
 
 /*
- * The CPU on which a thread runs, or ran last (field 39 of its stat file). `fd` is the open stat file. Returns -1 if
- * the file cannot be read, for example because the thread has ended, or because `fd` is -1.
+ * Returns the CPU on which a thread runs, or ran last (field 39 of its stat file). `fd` is the open stat file. Returns
+ * -1 if the file cannot be read, for example because the thread has ended, or because `fd` is -1.
  */
 int process_stat_cpu(int fd);
 

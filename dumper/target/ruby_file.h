@@ -1,7 +1,7 @@
 /*
  * Recognizes an ELF file that contains or uses Ruby, even if the file has no symbols. If a file contains Ruby, it also
- * contains a description: the text that `ruby --version` prints. If a file only uses Ruby, it needs a libruby. The
- * results depend only on the file's contents.
+ * contains a description: the text that `ruby --version` prints. If a file does not contain Ruby itself but uses Ruby,
+ * the file needs a libruby. The results depend only on the file's contents.
  */
 #ifndef RBDUMP_RUBY_FILE_H
 #define RBDUMP_RUBY_FILE_H
@@ -26,8 +26,8 @@ uint64_t ruby_file_description(void *elf, int fd);
 bool ruby_file_version(const char *description, char *ret, size_t size);
 
 /*
- * Whether an executable needs a libruby (DT_NEEDED). The libruby is loaded before the executable runs. `elf` points to
- * an Elf.
+ * Whether an executable needs a libruby (DT_NEEDED). The dynamic linker loads this libruby before the executable runs.
+ * `elf` points to an Elf.
  */
 bool ruby_file_needs_libruby(void *elf);
 

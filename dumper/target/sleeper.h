@@ -1,7 +1,7 @@
 /*
- * Native threads that rbdump need not stop, because they sleep in a system call. A sleeping thread does not run until
- * it is woken up, and the kernel can later tell whether the thread has run. A stop would wake the thread up, and some
- * system calls would then return EINTR to the program (doc/internals.md lists these calls).
+ * Finds native threads that sleep in a system call. rbdump does not need to stop these threads. A sleeping thread does
+ * not run until it is woken up, and the kernel can later tell whether the thread has run. A stop would wake the thread
+ * up, and some system calls would then return EINTR to the program (doc/internals.md lists these calls).
  */
 #ifndef RBDUMP_SLEEPER_H
 #define RBDUMP_SLEEPER_H
@@ -9,15 +9,15 @@
 #include "target/target.h"
 
 /*
- * Finds out whether a thread of a live process sleeps. rbdump does not need to stop a sleeping thread. True if the thread
- * sleeps in a system call, and thread_pointer() finds its thread pointer. If true, *ret receives the thread. *ret then
- * has an open file, which sleeper_forget() closes. False if a signal has stopped the thread, or if the thread is in an
- * uninterruptible sleep. In both cases, rbdump learns more about the thread when it tries to stop the thread. Also
- * false if the thread's files cannot be opened (RLIMIT_NOFILE).
+ * Finds out whether a thread of a live process sleeps, so that rbdump does not need to stop the thread. Returns true if
+ * the thread sleeps in a system call, and thread_pointer() finds its thread pointer. In this case, *ret receives the
+ * thread. *ret then has an open file, which sleeper_forget() closes. Returns false if a signal has stopped the thread,
+ * or if the thread is in an uninterruptible sleep. In both cases, rbdump should try to stop the thread, because rbdump
+ * then learns more about the thread. Also returns false if the thread's files cannot be opened (RLIMIT_NOFILE).
  */
 bool sleeper_find(struct target *target, pid_t tid, struct native_thread *ret);
 
-/* Whether the thread has slept without a break since sleeper_find(). */
+/* Whether the thread has slept without interruption since sleeper_find(). */
 bool sleeper_slept_on(const struct native_thread *thread);
 
 /* Closes the file that sleeper_find() opened. Does nothing if no file is open. */

@@ -2,12 +2,12 @@
  * Stops the threads of a live process, and lets them go on.
  *
  * The target survives if rbdump is killed. rbdump uses PTRACE_SEIZE, not PTRACE_ATTACH, so the threads get no signal.
- * If the tracer dies, the kernel lets the threads go on. A process that was already stopped by a signal (SIGSTOP) stays
- * stopped.
+ * If the tracer dies, the kernel lets the threads go on. If a signal (SIGSTOP) had already stopped the process, the
+ * process stays stopped.
  *
- * All calls for one target must come from the rbdump thread that stopped the target (a rule of ptrace(2)). live_stop()
- * waits for SIGCHLD. So the thread that calls live_stop() must block SIGCHLD before the call, and keep SIGCHLD blocked
- * until live_resume() has returned.
+ * All calls for one target must come from the rbdump thread that stopped the target (a rule of ptrace(2)). The thread
+ * that calls live_stop() must block SIGCHLD before the call, because live_stop() waits for SIGCHLD. This thread must
+ * keep SIGCHLD blocked until live_resume() has returned.
  */
 #ifndef RBDUMP_STOPPING_H
 #define RBDUMP_STOPPING_H
@@ -24,27 +24,27 @@ pid_t *live_list_threads(pid_t pid, size_t *count);
 pid_t live_inner_id(pid_t pid, pid_t tid);
 
 /*
- * Checks whether the kernel would let rbdump stop the target's main thread. Does not stop the thread. Call this function
- * to notice a refusal early: live_stop() notices a refusal only when it has to stop a thread. If the kernel refuses,
- * fails with the same error as live_stop(). Also fails if rbdump cannot start a thread.
+ * Checks whether the kernel would let rbdump stop the target's main thread. Does not stop the thread. Call this
+ * function to notice a refusal early: live_stop() notices a refusal only when it has to stop a thread. If the kernel
+ * refuses the stop, fails with the same error as live_stop(). Also fails if rbdump cannot start a thread.
  */
 struct error *live_check_stopping(const struct target *target);
 
 /*
- * Stops all threads of the target, and reads their registers. A thread is listed as not stopped if it is in an
- * uninterruptible sleep, or does not stop within half a second. A thread that is listed as not stopped stays seized
- * until the calling thread ends. If the kernel refuses to stop a thread, for example because another tracer has it, the
- * thread is listed as refused. Fails if the kernel refuses to stop the main thread or every thread, if the threads
- * cannot be listed, or if out of memory. On failure, lets the target go on.
- *   leave_sleepers  if true, threads that sleep in a system call are not stopped (target/sleeper.h). Even then, a
- *                   thread is stopped if an earlier call to live_woke() noticed that the thread had woken up
+ * Stops all threads of the target, and reads their registers. If a thread is in an uninterruptible sleep, or does not
+ * stop within half a second, the thread is listed as not stopped. This thread then stays seized until the calling
+ * thread ends. If the kernel refuses to stop a thread, for example because another tracer has it, the thread is listed
+ * as refused. Fails if the kernel refuses to stop the main thread, if there is no thread that the kernel lets rbdump
+ * stop, if the threads cannot be listed, or if out of memory. On failure, lets the target go on.
+ *   leave_sleepers  if true, threads that sleep in a system call are not stopped (target/sleeper.h). But if an earlier
+ *                   call to live_woke() found out that a thread had woken up, this thread is always stopped
  */
 struct error *live_stop(struct target *target, bool leave_sleepers);
 
 /*
- * Whether a thread that live_stop() left asleep has woken up since then. If so, the memory that was read is not a
- * snapshot of one moment. If a thread has woken up, later calls to live_stop() stop that thread even if it sleeps
- * again. Call this function before live_resume().
+ * Whether a thread that live_stop() left asleep has woken up since live_stop(). If a thread has woken up, the memory
+ * that was read is not a snapshot of one moment. In this case, later calls to live_stop() stop the thread even if it
+ * sleeps again. Call this function before live_resume().
  */
 bool live_woke(struct target *target);
 

@@ -1,9 +1,9 @@
 /*
- * A target: a live process (live.h), or the core file of a process (core.h).
+ * A target is either a live process (live.h) or the core file of a process (core.h).
  *
  * This header declares what both kinds of target have: mappings, the mapped files, memory that is read in pages, and
- * native threads with their registers. Each kind has its own function to open a target. Functions that work with only
- * one kind are declared in the header of that kind.
+ * native threads with their registers. Each kind has its own function to open a target. Functions for only one kind of
+ * target are declared in the header of that kind.
  */
 #ifndef RBDUMP_TARGET_H
 #define RBDUMP_TARGET_H
@@ -23,23 +23,23 @@
 struct mapping {
 	uint64_t start, end; /* [start, end) */
 	uint64_t offset;     /* in the file */
-	dev_t device;	     /* live: the file's device, as in /proc/PID/maps; stat(2) may give another number */
-	ino_t inode;	     /* live */
-	bool executable;     /* live: the process may run code there */
+	dev_t device;	     /* live process: the device, as in /proc/PID/maps; stat(2) may give another number */
+	ino_t inode;	     /* live process: the file's inode number */
+	bool executable;     /* live process: the mapping is executable */
 	char *path;	     /* the path as the kernel gives it, perhaps with " (deleted)"; "" if there is no file */
 };
 
 /* A native thread as it was at the last stop of the target, or as it is in the core. */
 struct native_thread {
-	pid_t tid;	    /* live: the id in rbdump's pid namespace */
-	bool stopping;	    /* live, only during live_stop(): the thread was asked to stop, but has not stopped yet */
-	bool stopped;	    /* false: the thread did not stop in time, or was refused; it may be running */
-	bool asleep;	    /* live: the thread sleeps and needed no stop (target/sleeper.h); `stopped` is also set */
-	bool refused;	    /* live: the kernel refused to stop the thread, for example because another tracer has it */
+	pid_t tid;	    /* for a live process: the thread's id in rbdump's pid namespace */
+	bool stopping;	    /* only during live_stop(): the thread was asked to stop, but has not stopped yet */
+	bool stopped;	    /* false: the thread may be running; it did not stop in time, or was refused */
+	bool asleep;	    /* the thread sleeps, so rbdump did not stop it (target/sleeper.h); `stopped` is also set */
+	bool refused;	    /* the kernel refused to stop the thread, for example because another tracer has it */
 	uint64_t ip;	    /* instruction pointer; 0 if the thread is not stopped, or is asleep */
 	uint64_t sp;	    /* core: stack pointer */
 	uint64_t fs_base;   /* thread pointer: what pthread_self() returns with glibc and musl; 0: not known */
-	int pending_signal; /* live: the signal that the thread gets when it goes on; 0: none */
+	int pending_signal; /* for a live process: the signal that the thread gets when it goes on; 0: none */
 	int switches_fd;    /* if asleep: the open schedstat file of the thread; else -1 */
 	uint64_t switches;  /* if asleep: how many times the thread had been given a CPU before live_stop() */
 };
@@ -81,8 +81,8 @@ struct target_operations {
 	 */
 	bool (*find_mapping)(const struct target *target, uint64_t address, uint64_t *start, uint64_t *end);
 	/*
-	 * Returns the build-id of the mapped file, malloc'ed; NULL if not known. This function pointer is NULL if the
-	 * caller can read the build-id from the opened file.
+	 * Returns the build-id of the mapped file, malloc'ed. Returns NULL if the build-id is not known. This function
+	 * pointer is NULL if the caller can read the build-id from the opened file.
 	 */
 	char *(*build_id)(const struct target *target, const struct mapping *mapping);
 };
@@ -95,7 +95,7 @@ struct target {
 	struct mapping *mappings; /* the mappings as they were last read, sorted by address */
 	size_t nr_mappings;
 
-	struct native_thread *threads; /* live: the threads at the last live_stop() (stopping.h), sorted by tid */
+	struct native_thread *threads; /* live process: the threads at the last live_stop(), sorted by tid */
 	size_t nr_threads, threads_capacity;
 
 	/* Live: */
@@ -103,7 +103,7 @@ struct target {
 	bool stopped;	     /* true between live_stop() and live_resume() */
 	uint64_t stopped_ns; /* time of the first thread's stop (CLOCK_MONOTONIC); 0: no thread was stopped */
 	uint64_t pause_ns;   /* duration of the last stop: from the first thread's stop to the last resume */
-	/* The tids of the threads that slept when live_stop() was called, but that live_woke() later found awake. */
+	/* The tids of the threads that slept during live_stop(), but had woken up when live_woke() was called later. */
 	struct addresses restless;
 
 	/* Core: */
@@ -130,7 +130,10 @@ bool target_is_ending(const struct target *target);
  */
 char *target_lacks(const struct target *target);
 
-/* The length of a mapping's path without " (deleted)", which the kernel appends if the file was deleted. */
+/*
+ * Returns the length of a mapping's path without " (deleted)". The kernel appends " (deleted)" to the path if the file
+ * was deleted.
+ */
 size_t mapping_name_length(const struct mapping *mapping);
 
 /*

@@ -1,7 +1,7 @@
 /*
  * What the kernel tells about a native thread: whether the thread still exists, whether it sleeps, in which system call
- * it sleeps, and whether it has run since the last check. The thread's files in /proc are kept open. An open file never
- * refers to another thread, even if the thread's id is reused.
+ * it sleeps, and whether it has run since the last check. A struct task keeps some of the thread's files in /proc open.
+ * An open file never refers to another thread, even if the kernel gives the thread's id to another thread.
  */
 #ifndef RBDUMP_TASK_H
 #define RBDUMP_TASK_H
@@ -19,8 +19,8 @@ struct task {
 #define TASK_CLOSED ((struct task){-1, -1, -1, 0, 0})
 
 /*
- * Opens the files of a thread. If a file cannot be opened, its descriptor is -1. Later calls that need this file return
- * "not known".
+ * Opens the files of a thread. If a file cannot be opened, its descriptor is -1. Later calls that need this file then
+ * return "not known".
  */
 void task_open(struct task *task, pid_t pid, pid_t tid);
 
@@ -39,8 +39,8 @@ int task_cpu(const struct task *task);
 /*
  * Moves the calling thread to the CPU of the thread `task`. The calling thread then keeps that CPU busy. The thread
  * `task` can run only if it has a higher priority, or if the kernel moves it to another CPU. Returns the CPU. Returns
- * -1 if the CPU is not known or not one of `cpus`, or if the move fails.
- *   bound  the CPU that the calling thread is already bound to; -1: the calling thread is not bound to a CPU
+ * -1 if the CPU is not known, if the CPU is not in `cpus`, or if the move fails.
+ *   bound  the CPU to which the calling thread is already bound; -1: the calling thread is not bound to a CPU
  */
 int task_follow(const struct task *task, const cpu_set_t *cpus, int bound);
 
@@ -48,26 +48,26 @@ int task_follow(const struct task *task, const cpu_set_t *cpus, int bound);
 uint64_t task_switches(const struct task *task);
 
 /*
- * Reads the instruction pointer and the stack pointer with which a sleeping thread entered the kernel. Returns false if
- * the thread runs, or if the kernel does not tell these values.
+ * Reads the instruction pointer and the stack pointer that a sleeping thread had when it entered the kernel. Returns
+ * false if the thread runs, or if the kernel does not tell these values.
  */
 bool task_place(const struct task *task, uint64_t *ip, uint64_t *sp);
 
 struct task_look {
-	bool known;	    /* false: the thread does not exist, or the kernel does not tell its state */
+	bool known;	    /* false: the thread does not exist, or the kernel does not tell the thread's state */
 	uint64_t switches;  /* task_switches() */
-	bool asleep;	    /* true: the thread waits for something; false: it is runnable */
-	int syscall;	    /* if asleep: the number of the system call; -1: in no system call, or not known */
-	bool stopped;	    /* if asleep: stopped by a signal (SIGSTOP), a tracer or the cgroup freezer */
+	bool asleep;	    /* true: the thread waits for something; false: the thread is runnable */
+	int syscall;	    /* if asleep: the system call's number; -1: in no system call, or not known */
+	bool stopped;	    /* if asleep: a signal (SIGSTOP), a tracer or the cgroup freezer has stopped the thread */
 	bool paging;	    /* if asleep: the thread waits for a page of its memory, outside of any system call */
-	bool interruptible; /* if asleep: in an interruptible sleep (S) */
+	bool interruptible; /* if asleep: the thread is in an interruptible sleep (S) */
 };
 
 /*
  * Finds out what the thread is doing.
- * since  the result of an earlier call, or NULL. The function returns `*since` if the thread was asleep at the earlier
- * call, and was not given a CPU between the two calls. In this case, the thread still sleeps, or was woken but still
- *          waits for a CPU
+ *   since  the result of an earlier call, or NULL. If the thread was asleep at the earlier call, and did not get a CPU
+ *          between the two calls, the function returns `*since`. In this case, the thread still sleeps, or it has woken
+ *          up but still waits for a CPU
  */
 struct task_look task_look(const struct task *task, const struct task_look *since);
 
@@ -75,9 +75,10 @@ struct task_look task_look(const struct task *task, const struct task_look *sinc
 bool task_runs(const struct task *task);
 
 /*
- * True if the thread was asleep when task_look() returned `since`, and has not run since then. The kernel counts how
- * many times a thread gets a CPU (kernel/sched/stats.h, sched_info_arrive()). If this count has not changed since
- * `since`, when the thread was asleep, the thread has not run. False if the count is not known.
+ * Returns true if the thread was asleep at an earlier call of task_look(), and has not run since that call. `since` is
+ * the result of the earlier call. The kernel counts how many times a thread gets a CPU (kernel/sched/stats.h,
+ * sched_info_arrive()). If this count is still the same as in `since`, the thread has not run. Returns false if the
+ * count is not known.
  */
 bool task_sleeps_on(const struct task *task, const struct task_look *since);
 

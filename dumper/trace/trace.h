@@ -1,6 +1,6 @@
 /*
- * A trace: the result of one look at a Ruby process. A trace is the only input of the code in render/. A trace stays
- * valid after the target is closed.
+ * A trace: the stacks and other facts that rbdump has read from a Ruby process at one time. A trace is the only input
+ * of the code in render/. A trace stays valid after the target is closed.
  *
  * All strings are valid UTF-8 and owned by the trace. A string can be NULL only where this file says so. The fields
  * have the names and values of schema 1 of the JSON output.
@@ -21,7 +21,7 @@ enum trace_frame_kind { TRACE_RUBY, TRACE_CFUNC, TRACE_UNREADABLE };
 struct trace_frame {
 	enum trace_frame_kind kind;
 	const char *label;	   /* the frame's label, as this Ruby prints it; NULL if unreadable */
-	const char *name;	   /* the label, qualified by class; NULL if unreadable */
+	const char *name;	   /* the label with the class as a prefix; NULL if unreadable */
 	const char *path;	   /* NULL if the code has no path */
 	const char *absolute_path; /* NULL if the code has no absolute path (eval) */
 	bool has_line;
@@ -36,9 +36,9 @@ struct trace_frame {
 	uint64_t address;   /* address of the control frame in the target */
 	enum reason reason; /* for TRACE_UNREADABLE: why */
 	/*
-	 * Frames with the same number have the same label and name, even if they are in different stacks. Frames of
-	 * Ruby code with the same number also have the same paths and the same first line. 0: the frame has no number.
-	 * A number is never used again for other code or another method.
+	 * The number of the frame's code and method. Frames with the same number have the same label and name, even if
+	 * they are in different stacks. Frames of Ruby code with the same number also have the same paths and the same
+	 * first line. 0: the frame has no number. A number is never used again for other code or another method.
 	 */
 	uint64_t method;
 };
@@ -65,8 +65,8 @@ struct trace_thread {
 	enum verdict verdict;
 	enum reason reason;
 	/*
-	 * A torn window is a range of code that changes the stack. The name of the torn window in which the thread was
-	 * stopped ("vm_push_frame"); NULL if the thread was not in a torn window.
+	 * A torn window is a range of Ruby's machine code that changes the stack. The name of the torn window in which
+	 * the thread was stopped ("vm_push_frame"); NULL if the thread was not in a torn window.
 	 */
 	const char *window;
 	uint64_t fiber;		 /* address of the fiber that has this stack; 0 if not known */
@@ -85,7 +85,7 @@ struct trace_thread {
 
 /*
  * Whether the list of threads (or of suspended fibers) is complete. Each value except LIST_COMPLETE is a reason why the
- * list is incomplete. trace_missing_text() explains each reason.
+ * list is incomplete. The function trace_missing_text() explains each reason.
  */
 enum list_missing {
 	LIST_COMPLETE,
@@ -106,7 +106,7 @@ struct trace_core {
 	const char *program;	 /* the kernel's name for the process; NULL if not known */
 	int signal;		 /* the signal that ended the process; 0 if no signal ended the process */
 	const char *signal_name; /* name of the signal ("SIGSEGV"); NULL if it has no name */
-	/* The thread that received the signal; if gcore made the core: the thread selected in gdb. */
+	/* The thread that received the signal. If gcore made the core, this is the thread that was selected in gdb. */
 	pid_t tid;
 	bool has_fault;
 	uint64_t fault;	      /* the address of the memory access that caused the signal */
@@ -119,8 +119,8 @@ struct trace {
 	enum version_source version_source;
 	const char *ruby_version, *ruby_description, *arch;
 	/*
-	 * For VERSION_FITS: the releases of each layout that fits, newest layout first. Each element is the first and
-	 * the last release of one layout ("3.1.2 3.1.4"), or the only release of that layout ("3.2.3").
+	 * For VERSION_FITS: the releases of each layout that fits, newest layout first. Each element contains the first
+	 * and the last release of one layout ("3.1.2 3.1.4"), or the only release of that layout ("3.2.3").
 	 */
 	const char *versions_fit[TRACE_FITS];
 	size_t nr_versions_fit;
@@ -134,10 +134,10 @@ struct trace {
 	const char *layout_build_id; /* build-id of the ELF file that contains Ruby; NULL if the file has none */
 	/* How many times the target was paused and copied; 0 if the target was copied without a pause. */
 	unsigned int pauses;
-	/* Sum of all pauses. A pause lasts from the stop of the first thread until the last thread is resumed. */
+	/* Sum of all pauses. A pause begins when the first thread stops, and ends when the last thread is resumed. */
 	double pause_us;
 	bool stopped; /* a signal such as SIGSTOP has stopped the process */
-	bool of_core; /* the target is a core, which is never stopped; `core` is set */
+	bool of_core; /* the target is a core: `core` is set, and `stopped` is false */
 	struct trace_core core;
 	bool gc_known, gc_running;
 	/* Each thread is followed by its suspended fibers. The fibers of ended threads come last. */

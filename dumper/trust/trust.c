@@ -120,12 +120,12 @@ static bool has_access_list(int fd)
 static const char *other_writer(int fd, const struct stat *status, enum trust_purpose purpose, uid_t program)
 {
 	if (status->st_mode & S_IWOTH)
-		return "everyone may write to it";
+		return "everyone has write access";
 	if (!(status->st_mode & S_IWGRP))
 		return NULL;
 	if (has_access_list(fd))
-		return "an access control list lets others write to it";
-	return is_trusted_group(status->st_gid, status->st_uid, purpose, program) ? NULL : "its group may write to it";
+		return "an access control list gives other users write access";
+	return is_trusted_group(status->st_gid, status->st_uid, purpose, program) ? NULL : "the group has write access";
 }
 
 /* ---- the walk */
@@ -142,7 +142,7 @@ static bool refuse_owner(struct walk *walk, const char *path, uid_t owner)
 {
 	char what[64];
 
-	snprintf(what, sizeof(what), "it belongs to the user with uid %u", (unsigned int)owner);
+	snprintf(what, sizeof(what), "the owner is the user with uid %u", (unsigned int)owner);
 	return refuse(walk, path, what);
 }
 
@@ -173,7 +173,7 @@ static bool judge_folder(struct walk *walk)
 static bool judge_last(struct walk *walk)
 {
 	if (walk->sticky)
-		return refuse(walk, walk->path, "others may write to it");
+		return refuse(walk, walk->path, "other users have write access");
 	if (walk->purpose == TRUST_KEEP && walk->status.st_uid != geteuid())
 		return refuse_owner(walk, walk->path, walk->status.st_uid);
 	return true;
@@ -204,10 +204,10 @@ static bool follow_link(struct walk *walk, int link, const char *path)
 		return false;
 	}
 	if (walk->sticky)
-		return refuse(walk, path, "it is a link in a folder that others may write to");
+		return refuse(walk, path, "the path is a link in a folder to which other users have write access");
 	/* The links of procfs do not lead where their text says, but into the root folder of another process. */
 	if (fstatfs(walk->folder, &system) != 0 || system.f_type == PROC_SUPER_MAGIC)
-		return refuse(walk, path, "it is a link in procfs");
+		return refuse(walk, path, "the path is a link in procfs");
 	target[length] = '\0';
 	if (target[0] == '/' && !begin_at_root(walk))
 		return false;
@@ -313,10 +313,10 @@ int trust_open_file(int folder, const char *name, enum trust_purpose purpose, st
 	if (fd < 0)
 		return -1;
 	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
-		*why =
-		    error_create(EXIT_FAILED, S_ISDIR(status.st_mode) ? "it is a folder" : "it is not a regular file");
+		*why = error_create(EXIT_FAILED,
+				    S_ISDIR(status.st_mode) ? "it is a folder" : "the file is not a regular file");
 	else if (!is_trusted_user(status.st_uid, purpose, program) && !is_unknown_user(status.st_uid))
-		*why = error_create(EXIT_FAILED, "it belongs to the user with uid %u", (unsigned int)status.st_uid);
+		*why = error_create(EXIT_FAILED, "the owner is the user with uid %u", (unsigned int)status.st_uid);
 	else if ((writer = other_writer(fd, &status, purpose, program)))
 		*why = error_create(EXIT_FAILED, "%s", writer);
 	if (!*why)

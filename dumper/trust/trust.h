@@ -40,7 +40,7 @@ enum trust_purpose {
 
 /*
  * Opens a folder.
- *   path  absolute, or relative to the current folder
+ *   path  the path of the folder: absolute, or relative to the current folder
  *   why   receives an error if the folder exists, but is not trusted; receives NULL in all other cases
  * Returns a file descriptor, which the caller closes. On failure, returns -1 and sets errno (to EPERM if the folder is
  * not trusted).
@@ -67,7 +67,8 @@ typedef bool trust_writer(const void *content, FILE *file);
 bool trust_write_file(int folder, const char *name, trust_writer *write, const void *content);
 
 /*
- * Whether only root and the effective user can change a file: the file, and each folder on its path, must be trusted.
+ * Returns whether only root and the effective user can change a file. Returns true if the file and each folder on its
+ * path are trusted.
  *   path  an absolute path, as this process sees it (chroot(2))
  */
 bool trust_is_own(const char *path);

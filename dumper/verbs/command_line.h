@@ -27,8 +27,8 @@ int command_line_not_pid(const struct command_line *line, const char *text);
 /*
  * Handles an option that the verb itself does not handle. The option -h prints the help. Any other option is an error,
  * and the message says why: the option is unknown or ambiguous, needs an argument, or takes no argument. For an unknown
- * option, the message suggests the most similar option, if one is similar. For an ambiguous option, the message lists
- * all options that begin with the given text. Returns the exit status.
+ * option, the message suggests the most similar option, if any option is similar. For an ambiguous option, the message
+ * lists all options that begin with the given text. Returns the exit status.
  *   option  the value that getopt_long() returned. The string of short options for getopt_long() must begin with ':',
  *           and opterr must be 0
  */
@@ -46,12 +46,12 @@ int command_line_unexpected(const struct command_line *line, const char *argumen
  */
 const char *command_line_nearest(const char *word, const char *const *words);
 
-/* Parses a number from `min` to `max`. Returns false if the text is anything else. */
+/* Parses a number from `min` to `max`. Returns false if the text is not such a number. */
 bool command_line_number(const char *text, double min, double max, double *ret);
 
 /*
  * Parses an integer from 1 to `max`. The text must begin with a digit. "1e3" is accepted as 1000. Returns false if the
- * text is anything else.
+ * text is not such an integer.
  */
 bool command_line_whole(const char *text, double max, double *ret);
 

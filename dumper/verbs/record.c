@@ -175,7 +175,7 @@ int record_command(int argc, char **argv)
 		switch (option) {
 		case 'p':
 			if (options.nr_pids == PIDS_MAX)
-				return usage(optarg, " is one process too many: at most 256 can be given");
+				return usage(optarg, " is one process too many: at most 256 processes can be given");
 			if (!command_line_pid(optarg, &pids[options.nr_pids++]))
 				return command_line_not_pid(&line, optarg);
 			break;

@@ -162,7 +162,7 @@ static int report_files(const struct report_options *options, char **files, size
 	if (is_input(options->output, names, count + (diff != NULL))) {
 		free(states);
 		free(names);
-		return usage(options->output, " is one of the recordings: it would be overwritten");
+		return usage(options->output, " is one of the recordings: the output would overwrite this recording");
 	}
 	limit = memory_limit_set(max_mib);
 	error = report_check(options);

@@ -275,9 +275,9 @@ static void test_given_refused(void **state)
 	assert_refused("gone", "cannot be read: No such file or directory");
 	assert_refused("a", "cannot be read: it is a folder");
 	assert_int_equal(mkfifo(at("fifo"), 0600), 0);
-	assert_refused("fifo", "cannot be read: it is not a regular file");
+	assert_refused("fifo", "cannot be read: the file is not a regular file");
 	assert_int_equal(symlink("/dev/null", at("device")), 0);
-	assert_refused("device", "cannot be read: it is not a regular file");
+	assert_refused("device", "cannot be read: the file is not a regular file");
 	write_layout("other", VERSION, "x86_64", NULL);
 	assert_refused("other", "is a layout for x86_64, but the target is pdp11");
 	write_file("empty", "", 0);

@@ -64,17 +64,21 @@ static void test_waits_fit_the_ring(void **state)
 
 	(void)state;
 	kernel_pace_init(&pace, 1000, RING, 0);
-	first = kernel_pace_wait_ms(&pace, KERNEL_WAKES_NONE);
+	first = kernel_pace_wait_ms(&pace, KERNEL_WAKES_NONE, 0, 0);
 	assert_int_equal(first, 2);
 	for (int i = 0; i < 20; i++)
 		kernel_pace_found(&pace, 1000);
-	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_NONE), 20);
+	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_NONE, 0, 0), 20);
 	/* As many as in twenty milliseconds at this rate: it stays. */
 	kernel_pace_found(&pace, RING / 10);
-	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_NONE), 20);
+	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_NONE, 0, 0), 20);
 	kernel_pace_found(&pace, RING / 4);
-	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_NONE), first);
-	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_ALL), 400);
+	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_NONE, 0, 0), first);
+	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_ALL, 0, 0), 400);
+	/* Not longer than until a time. */
+	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_ALL, 5000000, 17500000), 13);
+	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_ALL, 5000000, 4000000), 1);
+	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_ALL, 5000000, 5000000000), 400);
 }
 
 static void test_few_stacks_wake(void **state)
@@ -85,7 +89,7 @@ static void test_few_stacks_wake(void **state)
 	kernel_pace_init(&pace, 10000, RING, 0);
 	kernel_pace_flushed(&pace, 300, 19, 199, 0.2);
 	assert_int_equal(kernel_pace_wakes(&pace, 1), KERNEL_WAKES_CLOCK);
-	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_CLOCK), 800);
+	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_CLOCK, 0, 0), 800);
 	kernel_pace_flushed(&pace, 300, 21, 0, 0.2);
 	assert_int_equal(kernel_pace_wakes(&pace, 1), KERNEL_WAKES_NONE);
 	kernel_pace_flushed(&pace, 300, 0, 201, 0.2);
@@ -101,7 +105,7 @@ static void test_few_stacks_wake(void **state)
 	/* A target that does not run is left alone. */
 	kernel_pace_flushed(&pace, 0, 0, 0, 0.2);
 	assert_int_equal(kernel_pace_wakes(&pace, 1), KERNEL_WAKES_CLOCK);
-	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_CLOCK), 1000);
+	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_CLOCK, 0, 0), 1000);
 }
 
 int main(void)

@@ -19,13 +19,13 @@ static void test_nearest(void **state)
 	trace.layout_source = LAYOUT_NEAREST;
 	trace.layout_releases = "9.8.3 9.8.6";
 	assert_text("Process 4242: ruby 9.8.7 (a test)\n0 threads, not paused\n"
-		    "Layout: of 9.8.3 to 9.8.6, the nearest to 9.8.7; it was not made for this release\n");
+		    "Layout: of 9.8.3 to 9.8.6, the nearest to 9.8.7; the layout was not made for this release\n");
 	root = json();
 	assert_member(json_object_get(root, "layout"), "source", "nearest");
 	assert_member(json_object_get(root, "layout"), "releases", "9.8.3 9.8.6");
 	json_decref(root);
 	trace.layout_releases = "9.8.6";
-	assert_line("Layout: of 9.8.6, the nearest to 9.8.7; it was not made for this release");
+	assert_line("Layout: of 9.8.6, the nearest to 9.8.7; the layout was not made for this release");
 }
 
 static void test_states(void **state)

@@ -111,9 +111,9 @@ def blocks(text):
 
 def statuses(words):
     """The sentence about exit statuses as blocks: a term for each status."""
-    for part in re.split(r"; (?=(?:otherwise )?\d)", words.removesuffix(".")):
-        status = re.fullmatch(r"(?:otherwise )?(\d+) (.*)", part)
-        yield from [["term", status[1]], ["meaning", status[2]]] if status else [["paragraph", f"{part}; otherwise:"]]
+    for part in re.split(r"; (?=\d)", words.removesuffix(".")):
+        status, meaning = part.split(" ", 1)
+        yield from (["term", status], ["meaning", meaning])
 
 
 def escape(text):
