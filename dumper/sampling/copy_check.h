@@ -21,9 +21,9 @@ struct copy_check {
 	struct ruby ruby;     /* reads through `memory` */
 	struct timespec read; /* when `memory` was created */
 	/*
-	 * Whether the innermost frame of the last checked stack agrees with the call that its caller is making. If an
-	 * earlier check has found that this call agrees with the method of this frame, the two are not compared again,
-	 * and the verdict is CALL_SITE_UNDECIDED.
+	 * Whether the innermost frame of the last checked stack agrees with the call that its caller is making. If the
+	 * last check did not compare the two, the verdict is CALL_SITE_UNDECIDED. A check does not compare the two if
+	 * an earlier check has found that they agree.
 	 */
 	enum call_site_verdict call_site;
 };
