@@ -157,7 +157,7 @@ def windows():
                     inside += place["count"] if place["window"] else 0
     return (
         f"On Ruby 2.7, {total} stacks of `paused-naive` were wrong, counted over all targets. In {inside} of {total} cases, the"
-        f" thread was stopped in a torn window that the layout contains: {near(inside / total)} % (95 % interval: at least"
+        f" thread was stopped in a torn window that the layout contains: {near(inside / total)} % (lower end of the 95 % interval:"
         f" {near(at_least(inside, total))} %). Here, a stack is wrong if the stack is impossible, or if a check rejected one of its"
         " frames."
     )
@@ -175,9 +175,9 @@ def evidence():
     right = at_least(legal - false, legal) if false else 0.025 ** (1 / legal)
     return (
         f"{left} impossible stacks of stopped threads pass all hard checks. The check of the call site found {found} of these"
-        f" {left}. So its recall is {near(found / left)} % (95 % interval: at least {near(at_least(found, left))} %). For"
+        f" {left}. So its recall is {near(found / left)} % (lower end of the 95 % interval: {near(at_least(found, left))} %). For"
         f" {legal:,} legal stacks, the thread was stopped outside of a torn window. The check of the call site rejected {false} of"
-        f" these stacks. So this check accepts {near(1 - false / legal)} % of these stacks (95 % interval: at least"
+        f" these stacks. So this check accepts {near(1 - false / legal)} % of these stacks (lower end of the 95 % interval:"
         f" {near(right)} %). If older frames of a stack are from another moment, the check of the call site rarely finds this"
         f" error (in {seen} of {mixed_left:,} stacks)."
     )

@@ -20,7 +20,7 @@ from ruby_walk import CFP, Walk  # noqa: E402
 
 
 def sentences_only(invoke):
-    """Makes a command report each failure as one sentence, not as a Python traceback."""
+    """Changes a command so that it prints each failure as one sentence, not as a Python traceback."""
 
     @functools.wraps(invoke)
     def wrapped(self, argument, from_tty):

@@ -102,6 +102,7 @@ def test_with_yjit(ruby, rbdump, tmp_path):
         assert mode["soft"].get("pc-outside", 0) > 0, mode["soft"]
 
 
+@pytest.mark.outer_rubies
 def test_naive_modes_show_errors(ruby, rbdump, tmp_path):
     """So that it is seen to measure. They read from another CPU; `unpaused` from that of the thread, if it may."""
     cpus = sorted(os.sched_getaffinity(0))

@@ -98,10 +98,10 @@ def test_share_of_stacks_that_are_ever_new(ruby, rbdump, file, mode):
 
 @pytest.mark.alone
 @pytest.mark.outer_rubies
-@rates_and_modes
-def test_shares_of_waiting_for_the_gvl(ruby, rbdump, file, rate, mode):
+@modes
+def test_shares_of_waiting_for_the_gvl(ruby, rbdump, file, mode):
     """Two threads that want the CPU: each waits for the other about half of its time."""
-    options = ["-r", rate, "-d", 3.5, "--mode", mode]
+    options = ["-r", 99, "-d", 3.5, "--mode", mode]
     profile, errors, truth, _ = recorded_target(ruby, rbdump, file, "gvl.rb", options=options)
     check_counts(profile, errors)
     waiting = report(rbdump, file, "--by", "gvl")
@@ -133,10 +133,10 @@ def test_shares_of_waiting_for_the_gvl(ruby, rbdump, file, rate, mode):
 
 @pytest.mark.alone
 @pytest.mark.outer_rubies
-@rates_and_modes
-def test_shares_of_states(ruby, rbdump, file, tmp_path, rate, mode):
+@modes
+def test_shares_of_states(ruby, rbdump, file, tmp_path, mode):
     """A quarter of the time the garbage collector, a quarter work, the rest a read that waits, and sleep."""
-    options = ["-r", rate, "-d", 3.5, "--mode", mode]
+    options = ["-r", 99, "-d", 3.5, "--mode", mode]
     profile, errors, truth, waited = recorded_target(ruby, rbdump, file, "phases.rb", tmp_path, options=options)
     truth, main = truth["main"], profile.of(main=True)
     told = truth.wall(*interval(profile, main))

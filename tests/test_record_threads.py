@@ -39,6 +39,7 @@ def collections_of_pool(monkeypatch, tmp_path):
 
 
 @pytest.mark.alone
+@pytest.mark.outer_rubies
 @pytest.mark.parametrize("place", ["nested"], indirect=True)
 def test_threads_that_begin_during_a_recording(ruby, rbdump, file, place, collections_of_pool):
     """They are stopped as those are that were there, whatever pid namespace they are in; what they do is known."""

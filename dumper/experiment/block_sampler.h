@@ -63,8 +63,8 @@ void block_sampler_done(struct block_sampler *block_sampler);
 /*
  * After this call, the sampling thread takes each sample only after the caller has given back the previous sample. This
  * also applies to all later blocks. In this way, the names of each sample are read before the next sample is taken.
- * Call this function if a garbage collection has freed or moved objects of a sample before the names of the sample were
- * read.
+ * Call this function if the names of a sample could not be read, because a garbage collection has freed or moved
+ * objects to which this sample refers.
  */
 void block_sampler_keep_pace(struct block_sampler *block_sampler);
 

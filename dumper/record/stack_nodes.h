@@ -1,5 +1,5 @@
 /*
- * Finds the node that represents the stack of an observation in the tables of a recording. Decodes new stacks.
+ * A recording has a table of nodes. For the stack of an observation, finds the node in this table. Decodes new stacks.
  * Remembers the nodes of cached stacks and of kept stacks, so these stacks are not decoded again.
  */
 #ifndef RBDUMP_STACK_NODES_H

@@ -54,13 +54,14 @@ uint64_t task_switches(const struct task *task);
 bool task_place(const struct task *task, uint64_t *ip, uint64_t *sp);
 
 struct task_look {
-	bool known;	    /* false: the thread does not exist, or the kernel does not tell the thread's state */
-	uint64_t switches;  /* task_switches() */
-	bool asleep;	    /* true: the thread waits for something; false: the thread is runnable */
-	int syscall;	    /* if asleep: the system call's number; -1: in no system call, or not known */
-	bool stopped;	    /* if asleep: a signal (SIGSTOP), a tracer or the cgroup freezer has stopped the thread */
-	bool paging;	    /* if asleep: the thread waits for a page of its memory, outside of any system call */
-	bool interruptible; /* if asleep: the thread is in an interruptible sleep (S) */
+	bool known;	   /* false: the thread does not exist, or the kernel does not tell the thread's state */
+	uint64_t switches; /* task_switches() */
+	bool asleep;	   /* true: the thread waits for something; false: the thread is runnable */
+	/* The members below are valid only if `asleep` is true. */
+	int syscall;	    /* the number of the system call; -1: in no system call, or not known */
+	bool stopped;	    /* whether a signal (SIGSTOP), a tracer or the cgroup freezer has stopped the thread */
+	bool paging;	    /* whether the thread waits for a page of its memory, and is not in a system call */
+	bool interruptible; /* whether the sleep is interruptible (state S) */
 };
 
 /*

@@ -8,6 +8,7 @@ import os
 import re
 import selectors
 import subprocess
+import time
 
 from harness.dump import run
 from harness.process import Bound, wait_until
@@ -103,16 +104,18 @@ class Recording:
 
     def wait_until(self, condition, what, seconds=MOST):
         """
-        Until that is so of the profile that is in the file by then. It is read again only once there is more: who reads it all
-        the time takes a CPU from what is recorded.
+        Waits until the profile that is in the file by then meets the condition. The file is read again only once there is more in
+        it, and not more than half of the time: who reads it all the time takes a CPU from what is recorded.
         """
-        seen = None
+        seen, again = None, 0
 
         def is_so():
-            nonlocal seen
+            nonlocal seen, again
+            profile, began = None, time.monotonic()
             now = (self.file, self.file.stat().st_size if self.file.exists() else 0)
-            profile = self.so_far() if now != seen else None
-            seen = now
+            if now != seen and began >= again:
+                profile, seen = self.so_far(), now
+                again = 2 * time.monotonic() - began
             if profile and condition(profile):
                 return profile
             assert self.process.poll() is None, f"it has ended: {self.process.stderr.read()}"
