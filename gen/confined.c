@@ -45,7 +45,10 @@ struct job {
 	int answer;
 };
 
-/* Replaces job->root in a text by given_root, the caller's path of that folder; malloc'ed. NULL if out of memory. */
+/*
+ * Replaces job->root in a text by given_root, the caller's path of that folder; malloc'ed. NULL if there is not enough
+ * memory.
+ */
 static char *as_given(const struct job *job, const char *text)
 {
 	char *result = NULL;
@@ -244,7 +247,10 @@ static struct error *no_answer(const char *path, int status, bool given_up)
 
 	if (number == SIGXCPU || given_up)
 		return error_create(EXIT_FAILED, "%s: reading its debug info took too long", path);
-	/* If out of memory, libdw and rbdump call exit(), libdebuginfod calls abort(), and the kernel sends SIGKILL. */
+	/*
+	 * If there is not enough memory, libdw and rbdump call exit(), libdebuginfod calls abort(), and the kernel
+	 * sends SIGKILL.
+	 */
 	if (number == SIGABRT || number == SIGKILL || number == 0)
 		return error_create(
 		    EXIT_FAILED, "%s: the process that reads its debug info took too much memory, or was killed", path);

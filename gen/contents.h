@@ -10,7 +10,7 @@
 
 /*
  * The build-id of a file, as malloc'ed hexadecimal digits. NULL if the file has no build-id, if the build-id has more
- * than BUILD_ID_MAX bytes, or if out of memory.
+ * than BUILD_ID_MAX bytes, or if there is not enough memory.
  */
 char *contents_build_id(Elf *elf);
 
@@ -33,7 +33,7 @@ struct contents {
  *   build_id  build-id of the debug file, in hexadecimal digits
  *   sysroot   a prefix for /usr/lib/debug; may be ""
  *   ret       receives the file; call contents_close(ret) later, even if no file was found
- * False if out of memory.
+ * False if there is not enough memory.
  */
 bool contents_find(const char *debug, const char *build_id, const char *sysroot, struct contents *ret);
 void contents_close(struct contents *contents);

@@ -333,7 +333,7 @@ static struct visited *find_visited(struct walk *walk, const void *address)
 
 static bool walk_unit(struct walk *walk, Dwarf_Die *unit, int depth);
 
-/* Adds a unit. Returns its index; SIZE_MAX if out of memory. */
+/* Adds a unit. Returns its index; SIZE_MAX if there is not enough memory. */
 static size_t add_visited(struct walk *walk, const void *address)
 {
 	if (!array_make_room_for_one(walk->visited, walk->nr_visited)) {

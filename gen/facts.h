@@ -52,8 +52,8 @@ struct facts {
 };
 
 /*
- * Makes one pass over all units. False if out of memory, or if the budget is used up. If the budget is used up,
- * budget->steps is 0.
+ * Makes one pass over all units. False if there is not enough memory, or if the budget is used up. If the budget is
+ * used up, budget->steps is 0.
  *   ret    receives the facts; free them with facts_deinit(), even on failure
  */
 bool facts_init(struct facts *ret, Dwarf *dwarf, const struct wanted_table *table, struct die_budget *budget);

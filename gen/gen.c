@@ -321,13 +321,13 @@ static bool is_version(const char *text)
 	       strspn(text, "0123456789abcdefghijklmnopqrstuvwxyz.-") == length;
 }
 
-/* What ruby_version and ruby_description are in a file. False if out of memory. */
+/* What ruby_version and ruby_description are in a file. False if there is not enough memory. */
 static bool read_texts(const struct generation *g, Elf *elf, struct layout *layout)
 {
 	return read_text(elf, &g->version, &layout->version) && read_text(elf, &g->description, &layout->description);
 }
 
-/* The same in the file that a debug file was split from. False if out of memory. */
+/* The same in the file that a debug file was split from. False if there is not enough memory. */
 static bool read_texts_of_whole(const struct generation *g, struct layout *layout)
 {
 	struct contents contents;
@@ -536,7 +536,7 @@ static void count(const struct layout *layout, struct gen_report *report)
 		count_one(report, layout->constants[i].present);
 }
 
-/* Says what was read. False if out of memory. */
+/* Says what was read. False if there is not enough memory. */
 static bool fill_report(const struct generation *g, struct gen_report *report)
 {
 	*report = (struct gen_report){

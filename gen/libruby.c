@@ -52,7 +52,7 @@ struct loader {
 	bool no_memory; /* what was looked at is not all */
 };
 
-/* A printf-like text, malloc'ed; NULL, which is noted, if out of memory. */
+/* A printf-like text, malloc'ed; NULL, which is noted, if there is not enough memory. */
 __attribute__((format(printf, 2, 3))) static char *form(struct loader *loader, const char *format, ...)
 {
 	va_list args;
@@ -182,7 +182,7 @@ static char *origin_of(struct loader *loader, const char *path)
 	return folder;
 }
 
-/* Expands one folder of a search path; malloc'ed, NULL if out of memory. */
+/* Expands one folder of a search path; malloc'ed, NULL if there is not enough memory. */
 static char *expand(struct loader *loader, const char *folder, const char *requester)
 {
 	static const struct {

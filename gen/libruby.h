@@ -17,7 +17,7 @@
  *   sysroot   prefix of every absolute path; "" for this system's root. LD_LIBRARY_PATH is used only if `sysroot` is ""
  *   looked    receives the names of the libraries that were looked for, as "NAME (PATH), NAME (not found)"
  *   ret       receives the malloc'ed path of the library that defines ruby_version; NULL if none was found
- * Fails only if out of memory.
+ * Fails only if there is not enough memory.
  */
 struct error *libruby_find(const char *path, const char *sysroot, FILE *looked, char **ret);
 

@@ -25,7 +25,7 @@ struct wanted {
 
 struct wanted_table;
 
-/* Makes the table; NULL if out of memory. */
+/* Makes the table; NULL if there is not enough memory. */
 struct wanted_table *wanted_create(void);
 void wanted_destroy(struct wanted_table *table); /* NULL is allowed */
 

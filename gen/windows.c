@@ -18,7 +18,10 @@ struct search {
 	const char *function; /* the outermost function around the current entry */
 };
 
-/* A name as a word of a layout file: without spaces, and short enough for a line; malloc'ed. NULL if out of memory. */
+/*
+ * A name as a word of a layout file: without spaces, and short enough for a line; malloc'ed. NULL if there is not
+ * enough memory.
+ */
 static char *as_word(const char *name)
 {
 	char *copy = layout_text(name, 200);

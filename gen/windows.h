@@ -18,7 +18,7 @@
  * Finds the windows in one compilation unit, and adds them to a layout. Call windows_finish() after the last
  * compilation unit.
  *   bias   an address of code in the ELF file, minus the address of the same code in the debug info
- * Fails if out of memory. Fails with EXIT_FAILED if there are implausibly many windows.
+ * Fails if there is not enough memory. Fails with EXIT_FAILED if there are implausibly many windows.
  */
 struct error *windows_add(struct layout *layout, Dwarf_Die *unit, const struct wanted_table *table, uint64_t bias,
 			  struct die_budget *budget);

@@ -14,7 +14,7 @@ struct addresses {
 	size_t count, capacity;
 };
 
-/* Adds an address. Returns false if out of memory. */
+/* Adds an address. Returns false if there is not enough memory. */
 bool addresses_add(struct addresses *addresses, uint64_t address);
 
 /* Sorts the set in ascending order, and drops duplicates. */
@@ -43,7 +43,7 @@ struct address_map {
 	size_t count, capacity;
 };
 
-/* Adds a pair. Returns false if out of memory. */
+/* Adds a pair. Returns false if there is not enough memory. */
 bool address_map_add(struct address_map *map, uint64_t address, uint64_t other);
 
 /* Sorts the pairs in ascending order, by `address` and then by `other`. */

@@ -10,7 +10,7 @@
 
 /*
  * Makes room for at least `wanted` items. The new memory is not initialized. Returns false, and leaves the array
- * unchanged, if out of memory or if the size in bytes overflows.
+ * unchanged, if there is not enough memory or if the size in bytes overflows.
  *   items     the array (memory from malloc(), or NULL); updated if the array moves
  *   capacity  the number of items that fit into the array; at least doubled if the array grows
  */
@@ -63,8 +63,8 @@
 	})
 
 /*
- * Makes room for at least `wanted` items of `size` bytes each. Returns the array, or NULL if out of memory or if the
- * size in bytes overflows. The macros array_make_room() and array_make_room_for_one() call this function.
+ * Makes room for at least `wanted` items of `size` bytes each. Returns the array, or NULL if there is not enough memory
+ * or if the size in bytes overflows. The macros array_make_room() and array_make_room_for_one() call this function.
  */
 void *array_grow(void *items, size_t *capacity, size_t wanted, size_t size);
 

@@ -26,8 +26,8 @@ struct error {
 };
 
 /*
- * Makes an error. The message is formatted as with printf(3). Never fails: if out of memory, returns the static error
- * of error_no_memory().
+ * Makes an error. The message is formatted as with printf(3). Never fails: if there is not enough memory, returns the
+ * static error of error_no_memory().
  */
 struct error *error_create(enum exit_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3), returns_nonnull));

@@ -28,7 +28,7 @@ struct index_items {
 };
 
 /*
- * Makes room for one more item in the table. Returns false if out of memory.
+ * Makes room for one more item in the table. Returns false if there is not enough memory.
  *   items  the array; must still contain every item whose index is in the table
  */
 bool index_table_make_room(struct index_table *table, const struct index_items *of, const void *items);

@@ -21,7 +21,10 @@
 
 struct block_sampler;
 
-/* Creates a block sampler, with a queue for samples that wait to be decoded. Returns NULL if out of memory. */
+/*
+ * Creates a block sampler, with a queue for samples that wait to be decoded. Returns NULL if there is not enough
+ * memory.
+ */
 struct block_sampler *block_sampler_create(const struct session *session, struct sampler *sampler);
 void block_sampler_destroy(struct block_sampler *block_sampler); /* never call this during a block; NULL is fine */
 

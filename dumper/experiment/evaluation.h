@@ -48,14 +48,14 @@ struct evaluation {
 	uint64_t innermost[TRUTHS][CALL_SITE_VERDICTS], any[TRUTHS][CALL_SITE_VERDICTS];
 };
 
-/* Sets all counts to 0. Returns false if out of memory. */
+/* Sets all counts to 0. Returns false if there is not enough memory. */
 bool evaluation_init(struct evaluation *evaluation);
 void evaluation_clear(struct evaluation *evaluation);
 
 /* Counts one judgement. */
 void evaluation_count(struct evaluation *evaluation, const struct judgement *judgement, enum truth truth);
 
-/* Returns the counts as JSON (see doc/json.md), or NULL if out of memory. */
+/* Returns the counts as JSON (see doc/json.md), or NULL if there is not enough memory. */
 json_t *evaluation_object(const struct evaluation *evaluation);
 
 #endif

@@ -25,7 +25,7 @@ struct interval interval_of_share(uint64_t count, uint64_t of);
  */
 struct distribution;
 
-struct distribution *distribution_create(void);		      /* NULL if out of memory */
+struct distribution *distribution_create(void);		      /* NULL if there is not enough memory */
 void distribution_destroy(struct distribution *distribution); /* NULL is fine */
 void distribution_add(struct distribution *distribution, double value);
 uint64_t distribution_count(const struct distribution *distribution);

@@ -42,7 +42,7 @@ struct tally {
 	json_t *leaves;		      /* accepted samples, counted per name of the innermost frame */
 };
 
-/* Sets all counts to 0. Returns false if out of memory. */
+/* Sets all counts to 0. Returns false if there is not enough memory. */
 bool tally_init(struct tally *tally);
 void tally_clear(struct tally *tally);
 

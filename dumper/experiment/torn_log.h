@@ -17,7 +17,7 @@
 struct torn_log;
 
 /*
- * Opens a log. Fails if the file cannot be opened, or if out of memory.
+ * Opens a log. Fails if the file cannot be opened, or if there is not enough memory.
  *   path     the file; an existing file is overwritten; NULL: write no file, and only count the places where threads
  *            were stopped
  *   session  must outlive the log

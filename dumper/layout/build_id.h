@@ -11,8 +11,8 @@
 
 /*
  * Returns a build-id of `length` bytes as a malloc'ed string of hexadecimal digits. Returns NULL if there is no
- * build-id, if the build-id is longer than BUILD_ID_MAX, or if out of memory. If `length` is 0 or -1 (the error value
- * of dwelf_elf_gnu_build_id()), there is no build-id.
+ * build-id, if the build-id is longer than BUILD_ID_MAX, or if there is not enough memory. If `length` is 0 or -1 (the
+ * error value of dwelf_elf_gnu_build_id()), there is no build-id.
  */
 char *build_id_digits(const void *bits, ssize_t length);
 

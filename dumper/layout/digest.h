@@ -12,7 +12,8 @@
 
 /*
  * Reads an open file from its beginning to its end, and sets `ret` to the SHA-256 of the file, in hexadecimal. Returns
- * false if the file cannot be read, if it is larger than 2 GiB (much larger than any Ruby), or if out of memory.
+ * false if the file cannot be read, if it is larger than 2 GiB (much larger than any Ruby), or if there is not enough
+ * memory.
  */
 bool digest_of_file(int fd, char ret[DIGEST_LENGTH + 1]);
 

@@ -123,7 +123,7 @@ extern const struct layout_spec layout_window_specs[LAYOUT_WINDOWS];
  */
 extern const int layout_anyof[];
 
-struct layout *layout_create(void);	    /* a layout without any facts; NULL if out of memory */
+struct layout *layout_create(void);	    /* a layout without any facts; NULL if there is not enough memory */
 void layout_destroy(struct layout *layout); /* NULL is fine */
 
 static inline bool layout_has(const struct layout *l, enum layout_member_id id)

@@ -49,7 +49,7 @@ static inline bool layout_takes_byte(int byte)
 
 /*
  * Returns a malloc'ed copy of at most `length` bytes of a text. In the copy, '?' replaces each byte that is not allowed
- * in a line. Returns NULL if out of memory.
+ * in a line. Returns NULL if there is not enough memory.
  */
 char *layout_text(const char *text, size_t length);
 

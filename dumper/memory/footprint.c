@@ -21,7 +21,10 @@ static bool has(const struct footprint *footprint, uint64_t address, size_t leng
 	return false;
 }
 
-/* Makes room for `length` bytes and their span. Returns the span; NULL if there are too many, or if out of memory. */
+/*
+ * Makes room for `length` bytes and their span. Returns the span; NULL if there are too many, or if there is not enough
+ * memory.
+ */
 static struct footprint_span *make_room(struct footprint *footprint, size_t length)
 {
 	if (footprint->nr_spans == SPANS_MAX)

@@ -174,7 +174,7 @@ void memory_destroy(struct memory *memory)
 	free(memory);
 }
 
-/* Contiguous room for `count` pages; NULL if out of memory. */
+/* Contiguous room for `count` pages; NULL if there is not enough memory. */
 static uint8_t *reserve(struct memory *memory, size_t count)
 {
 	struct block *block = memory->blocks;
@@ -422,7 +422,7 @@ struct copies {
 	uint64_t *pages; /* addresses, ascending */
 	bool *ok;
 	uint8_t *data; /* of the snapshot */
-	size_t count;  /* 0 if out of memory */
+	size_t count;  /* 0 if there is not enough memory */
 	bool none;     /* there was nothing to copy */
 };
 
@@ -478,8 +478,8 @@ bool memory_copy_again(struct memory *memory)
 }
 
 /*
- * The bytes of `count` pages from the page `first` on, as memory_copy_again() has copied them; if it has not copied all of
- * these pages, as they are now. False if they cannot be read.
+ * The bytes of `count` pages from the page `first` on, as memory_copy_again() has copied them; if it has not copied all
+ * of these pages, as they are now. False if they cannot be read.
  */
 static bool read_again(struct memory *memory, uint64_t first, size_t count, uint8_t *buffer)
 {

@@ -32,7 +32,7 @@ typedef void memory_source(void *context, const uint64_t *pages, size_t count, u
 struct memory;
 
 /*
- * Creates an empty snapshot. Returns NULL if out of memory.
+ * Creates an empty snapshot. Returns NULL if there is not enough memory.
  *   source, context  the source of pages, and the first argument for the source. The snapshot calls the source only
  *                    while a function of this header runs
  *   max_pages        the maximum number of pages in the snapshot; a read that needs more pages fails
@@ -87,7 +87,7 @@ void memory_overlay(struct memory *memory, const struct memory_piece *pieces, si
 /*
  * Drops all copied pages, and unseals the snapshot. Then allocates memory for every page that has been read or marked
  * as wanted so far, and writes to this memory, so that the kernel provides the memory now. The next memory_prefetch()
- * does not have to allocate memory. Returns false if out of memory.
+ * does not have to allocate memory. Returns false if there is not enough memory.
  */
 bool memory_forget(struct memory *memory);
 
@@ -163,7 +163,7 @@ void memory_seal_changing(struct memory *memory);
  * memory_forget_changing() is called, memory_has_changed() tells whether given bytes changed between the two copies.
  * After memory_seal_changing(), data that lasts is read from the second copy. The second copy also contains the objects
  * that Ruby created while the first copy was made, so it contains everything that the first copy can refer to. A page
- * that cannot be read again counts as unreadable. Returns false if out of memory.
+ * that cannot be read again counts as unreadable. Returns false if there is not enough memory.
  */
 bool memory_copy_again(struct memory *memory);
 
@@ -200,7 +200,8 @@ void memory_want(struct memory *memory, uint64_t start, uint64_t end);
  * wanted pages with data that lasts. The reads of the previous pass have shown which pages contain data that lasts.
  * Each call of memory_forget() or memory_seal_changing() begins a new pass. Pages that were already copied are not
  * copied again, and a sealed snapshot stays sealed. So a search can seal the snapshot, read the pages that are present,
- * fetch the missing pages, and continue. Returns how many pages the function tried to copy; 0 if out of memory.
+ * fetch the missing pages, and continue. Returns how many pages the function tried to copy; 0 if there is not enough
+ * memory.
  */
 size_t memory_fetch(struct memory *memory);
 

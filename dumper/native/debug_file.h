@@ -18,7 +18,7 @@
  *                     the file to which dwz has moved debug info. NULL if `file` has no such link
  *   build_id, length  the build-id of the file; `length` is 0 if the file has no build-id
  * Returns false if one of these paths leads to anything other than a regular file or a folder. Also returns false if
- * out of memory.
+ * there is not enough memory.
  */
 bool debug_file_is_safe(const char *folders, const char *file, const char *link, const uint8_t *build_id,
 			size_t length);

@@ -12,7 +12,7 @@ struct kept_names {
 
 /*
  * Returns a copy of a name. The copy is valid until kept_names_clear(). The copy is UTF-8: bytes that are not UTF-8 are
- * written as \xNN. A very long name is cut. Returns NULL if `name` is NULL, or if out of memory.
+ * written as \xNN. A very long name is cut. Returns NULL if `name` is NULL, or if there is not enough memory.
  *   folder  if not NULL, the copy is "folder/name"
  */
 const char *kept_names_add(struct kept_names *names, const char *folder, const char *name);

@@ -26,7 +26,7 @@ struct kernel_symbols {
 	size_t length, names_capacity;
 };
 
-/* Adds a symbol. False if out of memory. */
+/* Adds a symbol. False if there is not enough memory. */
 static bool add(struct kernel_symbols *symbols, uint64_t start, const char *name)
 {
 	const size_t length = strlen(name) + 1;

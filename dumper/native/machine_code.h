@@ -21,7 +21,10 @@
 
 struct machine_code;
 
-/* Opens the mapped files of a process. Fails if there is no such process, if access is refused, or if out of memory. */
+/*
+ * Opens the mapped files of a process. Fails if there is no such process, if access is refused, or if there is not
+ * enough memory.
+ */
 struct error *machine_code_open(pid_t pid, struct machine_code **ret);
 void machine_code_close(struct machine_code *code); /* NULL is fine */
 

@@ -33,7 +33,7 @@ struct mapped_files {
 
 /*
  * Opens the files that a process has mapped. Files beyond the first 512 are ignored. Fails if there is no such process,
- * if access is refused, or if out of memory. After a failure, `*ret` is empty.
+ * if access is refused, or if there is not enough memory. After a failure, `*ret` is empty.
  */
 struct error *mapped_files_open(pid_t pid, struct mapped_files *ret);
 void mapped_files_close(struct mapped_files *files);

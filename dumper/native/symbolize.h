@@ -58,7 +58,8 @@ struct symbolized {
 };
 
 /*
- * Opens the mapped files of a process. Fails if there is no such process, if access is refused, or if out of memory.
+ * Opens the mapped files of a process. Fails if there is no such process, if access is refused, or if there is not
+ * enough memory.
  */
 struct error *symbolizer_open(pid_t pid, struct symbolizer **ret);
 void symbolizer_close(struct symbolizer *symbolizer); /* NULL is fine */

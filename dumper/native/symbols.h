@@ -14,7 +14,7 @@ struct symbols;
 
 /*
  * Reads .symtab, or .dynsym if there is no .symtab. The names of the symbols belong to `elf`, which must outlive the
- * result. Returns NULL if the file has neither .symtab nor .dynsym, or if out of memory.
+ * result. Returns NULL if the file has neither .symtab nor .dynsym, or if there is not enough memory.
  */
 struct symbols *symbols_read(Elf *elf);
 void symbols_destroy(struct symbols *symbols); /* NULL is fine */

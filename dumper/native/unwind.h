@@ -39,7 +39,7 @@ struct unwind_memory {
 
 struct unwinder;
 
-/* Creates an unwinder. `code` must outlive the unwinder. Returns NULL if out of memory. */
+/* Creates an unwinder. `code` must outlive the unwinder. Returns NULL if there is not enough memory. */
 struct unwinder *unwinder_create(struct machine_code *code);
 void unwinder_destroy(struct unwinder *unwinder); /* NULL is fine */
 

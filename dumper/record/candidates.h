@@ -64,7 +64,8 @@ void candidates_clear(struct candidate_list *list);
 void candidates_begin(struct candidate_list *list);
 
 /*
- * Notes that a descendant exists. Adds the descendant to the list if it is new. Returns false if out of memory.
+ * Notes that a descendant exists. Adds the descendant to the list if it is new. Returns false if there is not enough
+ * memory.
  *   fresh  whether the descendant was just started
  */
 bool candidates_see(struct candidate_list *list, pid_t pid, uint64_t started, bool fresh, uint64_t now_ns);

@@ -78,7 +78,7 @@ static bool is_fresh(uint64_t started)
 	return (uint64_t)up.tv_sec < started / (uint64_t)sysconf(_SC_CLK_TCK) + FRESH_S;
 }
 
-/* Notes a process, unless it is followed as a Ruby, or is rbdump's own. False if out of memory. */
+/* Notes a process, unless it is followed as a Ruby, or is rbdump's own. False if there is not enough memory. */
 static bool see(struct recorder *recorder, const struct descendant *process)
 {
 	const struct followed *of = followed_find(&recorder->followed, process->pid, process->started);

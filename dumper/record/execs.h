@@ -15,7 +15,7 @@ struct execs;
 
 /*
  * Begins to receive reports of execs. Returns NULL if the kernel does not allow rbdump to receive such reports
- * (kernel.perf_event_paranoid, CAP_PERFMON), or if out of memory.
+ * (kernel.perf_event_paranoid, CAP_PERFMON), or if there is not enough memory.
  */
 struct execs *execs_create(void);
 void execs_destroy(struct execs *execs); /* NULL is fine */

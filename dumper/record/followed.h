@@ -37,7 +37,9 @@ struct followed_list {
 	uint32_t next_process;
 };
 
-/* Starts a capture for a process. Fails if rbdump cannot create a pipe or a process, or if out of memory. */
+/*
+ * Starts a capture for a process. Fails if rbdump cannot create a pipe or a process, or if there is not enough memory.
+ */
 struct error *followed_begin(struct followed_list *list, const struct capture_options *options, uint64_t started);
 
 /* Finds a process by its pid and start time. Returns NULL if the process is not followed. */

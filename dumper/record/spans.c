@@ -18,8 +18,8 @@
 #define TABLES_MAX (8u << 20)
 
 /*
- * If the name of a thread is the same object as before, but a collection has begun since, the name is read again, because
- * another String may be at its address now. It is not read again more often than this.
+ * If the name of a thread is the same object as before, but a collection has begun since, the name is read again,
+ * because another String may be at its address now. It is not read again more often than this.
  */
 #define NAME_NS UINT64_C(1000000000)
 
@@ -147,7 +147,7 @@ static bool is_same(struct spans *spans, const struct of_thread *thread, const s
 	return spans->many_to_many || not_found || thread->of.tid == seen->tid;
 }
 
-/* Finds the thread, or adds it. NULL if out of memory. */
+/* Finds the thread, or adds it. NULL if there is not enough memory. */
 static struct of_thread *thread_at(struct spans *spans, const struct observation *seen)
 {
 	const size_t at = array_first(spans->threads, spans->nr_threads, one, one->thread >= seen->thread);
@@ -446,7 +446,7 @@ void spans_add_starting(struct spans *spans, pid_t tid, uint64_t start_ns, uint6
 }
 
 /*
- * Begins new tables, with the stacks that threads have now, and the cached stacks. False if out of memory.
+ * Begins new tables, with the stacks that threads have now, and the cached stacks. False if there is not enough memory.
  */
 static bool renew_tables(struct spans *spans, bool new_file)
 {

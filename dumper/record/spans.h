@@ -16,7 +16,7 @@ struct spans_options {
 	bool states[SAMPLE_STATES]; /* which thread states to record */
 };
 
-/* Creates a struct spans without records. Returns NULL if out of memory. */
+/* Creates a struct spans without records. Returns NULL if there is not enough memory. */
 struct spans *spans_create(const struct spans_options *options);
 void spans_destroy(struct spans *spans); /* NULL is fine */
 
@@ -64,7 +64,7 @@ void spans_forget_threads(struct spans *spans);
 bool spans_take(struct spans *spans, uint64_t now_ns, struct byte_buffer *ret, struct profile_counts *counts);
 
 /*
- * Begins a new part, with new tables. Call spans_take() first. Returns false if out of memory.
+ * Begins a new part, with new tables. Call spans_take() first. Returns false if there is not enough memory.
  *   origin_ns  when the part begins, in ns since the origin of the recording (like `time_ns` of struct observation)
  */
 bool spans_begin_part(struct spans *spans, uint64_t origin_ns);

@@ -22,13 +22,13 @@ struct stack_node {
 
 struct stack_nodes;
 
-struct stack_nodes *stack_nodes_create(void);	     /* NULL if out of memory */
+struct stack_nodes *stack_nodes_create(void);	     /* NULL if there is not enough memory */
 void stack_nodes_destroy(struct stack_nodes *nodes); /* NULL is fine */
 
 /*
  * Finds the node of an observation's stack. If the observation only stores its stack in a slot (`keeps`), also
- * remembers the node for this slot. If out of memory, the node is 0, and stack_nodes_failed() returns true from then
- * on.
+ * remembers the node for this slot. If there is not enough memory, the node is 0, and stack_nodes_failed() returns true
+ * from then on.
  *   tables  the tables of the recording; nodes are added if needed
  *   last    the previous stack of the same thread; the result is this stack if `seen->same` is set
  */

@@ -19,7 +19,7 @@ static uint32_t add_function(struct profile *tables, const struct profile_functi
 	return mine.name && mine.label ? profile_add_function(tables, &mine) : UINT32_MAX;
 }
 
-/* Adds a frame of a function below a node. UINT32_MAX if out of memory, or if there is no function or no node. */
+/* Adds a frame of a function below a node. UINT32_MAX if there is not enough memory, or if there is no function or no node. */
 static uint32_t add_frame(struct profile *tables, uint32_t parent, uint32_t function, int64_t line)
 {
 	uint32_t index = UINT32_MAX;

@@ -85,7 +85,7 @@ void encoder_thread(struct encoder *encoder, uint32_t id, const struct profile_t
 	say(&encoder->said, RECORD_THREAD, &payload);
 }
 
-/* The end of a thread's last span; NULL if out of memory. */
+/* The end of a thread's last span; NULL if there is not enough memory. */
 static uint64_t *end_of(struct encoder *encoder, uint32_t thread)
 {
 	if (thread >= encoder->nr_ends) {
@@ -190,7 +190,7 @@ static void take_all(struct encoder *encoder, struct byte_buffer *ret)
 	take_spans(encoder, ret);
 }
 
-/* Adds a frame from other tables. UINT32_MAX if out of memory. */
+/* Adds a frame from other tables. UINT32_MAX if there is not enough memory. */
 static uint32_t copy_frame(const struct profile *from, uint32_t index, struct profile *to, uint32_t parent)
 {
 	const struct profile_frame *frame = &from->frames[index];
@@ -209,7 +209,7 @@ static uint32_t copy_frame(const struct profile *from, uint32_t index, struct pr
 	return copy == UINT32_MAX ? UINT32_MAX : profile_add_node(to, parent, copy);
 }
 
-/* Adds a stack from other tables. UINT32_MAX if out of memory. */
+/* Adds a stack from other tables. UINT32_MAX if there is not enough memory. */
 static uint32_t copy_stack(const struct profile *from, uint32_t node, struct profile *to)
 {
 	size_t depth = 0;
@@ -229,7 +229,7 @@ static uint32_t copy_stack(const struct profile *from, uint32_t node, struct pro
 	return copy;
 }
 
-/* False if out of memory. */
+/* False if there is not enough memory. */
 static bool copy_stacks(const struct profile *from, const uint32_t *stacks, size_t count, struct profile *to,
 			uint32_t *ret)
 {

@@ -50,7 +50,7 @@ static bool fill(struct frame_reader *reader, struct error **error)
 	return length > 0;
 }
 
-/* Makes room in the frame. Returns false if the frame is too long, or if out of memory. */
+/* Makes room in the frame. Returns false if the frame is too long, or if there is not enough memory. */
 static bool room_in_frame(struct frame_reader *reader)
 {
 	struct byte_buffer *frame = &reader->frame;

@@ -23,7 +23,7 @@ struct frame_reader {
 };
 
 /*
- * Begins to read an open file. Fails if out of memory. Call frame_reader_close() even after a failure.
+ * Begins to read an open file. Fails if there is not enough memory. Call frame_reader_close() even after a failure.
  * frame_reader_close() does not close the file.
  */
 struct error *frame_reader_open(int fd, const char *name, struct frame_reader *ret);
@@ -31,7 +31,8 @@ void frame_reader_close(struct frame_reader *reader);
 
 /*
  * Decompresses the next zstd frame into `frame`. Returns false at the end of the file, and on failure. If something is
- * wrong with the file, sets `what`. If out of memory, sets `no_memory`. If the file cannot be read, sets *error.
+ * wrong with the file, sets `what`. If there is not enough memory, sets `no_memory`. If the file cannot be read, sets
+ * *error.
  */
 bool frame_reader_next(struct frame_reader *reader, struct error **error);
 

@@ -132,21 +132,21 @@ struct profile {
 	struct profile_store *store; /* owns the memory of all members above */
 };
 
-struct profile *profile_create(void);	       /* NULL if out of memory */
+struct profile *profile_create(void);	       /* NULL if there is not enough memory */
 void profile_destroy(struct profile *profile); /* NULL is fine */
 
 /* Returns how many bytes of memory the profile uses. The memory of its processes and threads is not counted. */
 size_t profile_bytes(const struct profile *profile);
 
 /*
- * Returns a copy of a text, or NULL if out of memory. The copy lives as long as the profile. Equal texts share one
- * copy.
+ * Returns a copy of a text, or NULL if there is not enough memory. The copy lives as long as the profile. Equal texts
+ * share one copy.
  */
 const char *profile_string(struct profile *profile, const char *text);
 
 /*
  * Each of the next three functions adds an element if there is no equal element yet. Each function returns the index of
- * the new or equal element; UINT32_MAX if out of memory. Strings must come from profile_string().
+ * the new or equal element; UINT32_MAX if there is not enough memory. Strings must come from profile_string().
  */
 uint32_t profile_add_function(struct profile *profile, const struct profile_function *function);
 uint32_t profile_add_frame(struct profile *profile, uint32_t function, int64_t line);
@@ -159,8 +159,9 @@ uint32_t profile_add_node(struct profile *profile, uint32_t parent, uint32_t fra
 uint32_t profile_add_waker(struct profile *profile, const struct profile_waker *waker);
 
 /*
- * The next three functions always add an element. If out of memory, profile_add_span() returns false. The other two
- * functions return the index of the element; UINT32_MAX if out of memory. Strings must come from profile_string().
+ * The next three functions always add an element. If there is not enough memory, profile_add_span() returns false. The
+ * other two functions return the index of the element; UINT32_MAX if there is not enough memory. Strings must come from
+ * profile_string().
  */
 uint32_t profile_add_process(struct profile *profile, const struct profile_process *process);
 uint32_t profile_add_thread(struct profile *profile, const struct profile_thread *thread);
@@ -175,7 +176,7 @@ uint32_t profile_find_process(const struct profile *profile, pid_t pid, uint64_t
  */
 uint32_t profile_find_thread(const struct profile *profile, const struct profile_thread *thread);
 
-/* Replaces a thread. If out of memory, returns false and changes nothing. */
+/* Replaces a thread. If there is not enough memory, returns false and changes nothing. */
 bool profile_replace_thread(struct profile *profile, uint32_t index, const struct profile_thread *thread);
 
 /*

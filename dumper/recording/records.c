@@ -87,7 +87,7 @@ static uint64_t time_of(struct record_reader *reader, struct byte_cursor *cursor
 	return cursor->failed ? 0 : (reader->offset_us + us) * 1000;
 }
 
-/* Makes room for one more element of an array, and zeroes it. False if out of memory. */
+/* Makes room for one more element of an array, and zeroes it. False if there is not enough memory. */
 static bool make_room(struct record_reader *reader, void **array, size_t size, size_t count, size_t *capacity)
 {
 	size_t before = *capacity;
@@ -101,7 +101,7 @@ static bool make_room(struct record_reader *reader, void **array, size_t size, s
 	return true;
 }
 
-/* The place of a process of that number, added if necessary. NULL if out of memory. */
+/* The place of a process of that number, added if necessary. NULL if there is not enough memory. */
 static struct process_map **place_of(struct record_reader *reader, size_t number)
 {
 	/* There are no records about processes that never were a Ruby: there are gaps. */
@@ -191,8 +191,9 @@ static void read_process(struct record_reader *reader, struct byte_cursor *curso
 }
 
 /*
- * The thread of the profile for a thread of the recording. It may be from another recording. But two threads of one process
- * in this recording are never the same thread, which would be in two places at once. UINT32_MAX if out of memory.
+ * The thread of the profile for a thread of the recording. It may be from another recording. But two threads of one
+ * process in this recording are never the same thread, which would be in two places at once. UINT32_MAX if there is not
+ * enough memory.
  */
 static uint32_t thread_for(struct record_reader *reader, const struct process_map *map,
 			   const struct profile_thread *thread)
@@ -279,7 +280,7 @@ static void read_frames(struct record_reader *reader, struct byte_cursor *cursor
 	}
 }
 
-/* The number of frames in the stack of a node. UINT32_MAX if out of memory. */
+/* The number of frames in the stack of a node. UINT32_MAX if there is not enough memory. */
 static uint32_t depth_of(struct record_reader *reader, uint32_t node)
 {
 	const struct profile *profile = reader->profile;

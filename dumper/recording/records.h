@@ -31,7 +31,7 @@ struct record_reader {
 	size_t nr_depths, depths_capacity;
 };
 
-/* Reads the records of a zstd frame. Returns false if a record is invalid, or if out of memory. */
+/* Reads the records of a zstd frame. Returns false if a record is invalid, or if there is not enough memory. */
 bool record_reader_read(struct record_reader *reader, struct byte_cursor *cursor);
 
 /* Adds the counts of all processes to the profile. Call this function at the end of the recording. */

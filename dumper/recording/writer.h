@@ -24,7 +24,7 @@ struct recording_head {
 
 /*
  * Begins a recording in a file that is open for writing. The caller closes the file. Fails if the head cannot be
- * written, or if out of memory.
+ * written, or if there is not enough memory.
  *   name  the name of the file, for messages
  */
 struct error *recording_begin(int fd, const char *name, const struct recording_head *head,

@@ -19,20 +19,22 @@ struct json_t;
  */
 void render_text(const struct trace *trace, bool colour, FILE *stream);
 
-/* Writes JSON for programs: one object (schema 1), followed by a newline. Returns false if out of memory. */
+/*
+ * Writes JSON for programs: one object (schema 1), followed by a newline. Returns false if there is not enough memory.
+ */
 bool render_json(const struct trace *trace, FILE *stream);
 
 /*
  * Writes a JSON value (jansson's json_t). Escapes every control character in the strings of the value (see
  * text_control()), because jansson itself escapes only the C0 control characters. Returns false if `root` is NULL, if
- * out of memory, or if the stream fails.
+ * there is not enough memory, or if the stream fails.
  *   flags  as for json_dumpf()
  */
 bool render_json_write(const struct json_t *root, size_t flags, FILE *stream);
 
 /*
- * Returns the frames of one thread as a JSON array (jansson's json_t); NULL if out of memory. The caller owns the
- * array.
+ * Returns the frames of one thread as a JSON array (jansson's json_t); NULL if there is not enough memory. The caller
+ * owns the array.
  */
 struct json_t *render_json_frames(const struct trace_thread *thread);
 

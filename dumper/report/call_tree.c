@@ -80,7 +80,7 @@ static uint32_t find_child(const struct call_tree *tree, const struct call_node 
 	return index_table_find(&tree->store->by_parent, &children, tree->nodes, node);
 }
 
-/* The same; it is added if there is none. UINT32_MAX if out of memory. */
+/* The same; it is added if there is none. UINT32_MAX if there is not enough memory. */
 static uint32_t child_of(struct call_tree *tree, const struct call_node *node)
 {
 	struct index_table *table = &tree->store->by_parent;
@@ -101,7 +101,7 @@ static uint32_t child_of(struct call_tree *tree, const struct call_node *node)
 
 /* ---- groups */
 
-/* Adds a group, and takes over the name. UINT32_MAX if out of memory. */
+/* Adds a group, and takes over the name. UINT32_MAX if there is not enough memory. */
 static uint32_t add_group(struct call_tree *tree, struct call_node *node, struct text *name)
 {
 	struct call_tree_store *store = tree->store;
@@ -172,8 +172,8 @@ static bool add_to_path(struct call_tree_store *store, size_t depth, uint32_t no
 }
 
 /*
- * The node of a stack below `top`; UINT32_MAX if out of memory. Consecutive stacks often have much in common, so the
- * nodes that were found are kept.
+ * The node of a stack below `top`; UINT32_MAX if there is not enough memory. Consecutive stacks often have much in
+ * common, so the nodes that were found are kept.
  */
 static uint32_t stack_node(struct call_tree *tree, uint32_t top, uint32_t node)
 {
@@ -214,7 +214,7 @@ static bool add_span(struct call_tree *tree, uint32_t top, const struct profile_
 	return true;
 }
 
-/* The node below which a thread's stacks are; UINT32_MAX if out of memory. */
+/* The node below which a thread's stacks are; UINT32_MAX if there is not enough memory. */
 static uint32_t top_node(struct call_tree *tree, enum call_tree_groups groups, uint32_t thread)
 {
 	switch (groups) {

@@ -46,7 +46,7 @@ enum call_tree_groups {
 };
 
 /*
- * Makes the call tree of a profile. The profile must outlive the tree. Returns NULL if out of memory.
+ * Makes the call tree of a profile. The profile must outlive the tree. Returns NULL if there is not enough memory.
  *   by  with CALL_TREE_BY_FUNCTION, all lines of a function share one node
  */
 struct call_tree *call_tree_create(const struct profile *profile, enum call_tree_by by, enum call_tree_groups groups);

@@ -59,7 +59,7 @@ static struct text frame_of(const struct call_tree *tree, const struct call_node
 	return frame;
 }
 
-/* The frames from the root to a node, joined. NULL if out of memory. */
+/* The frames from the root to a node, joined. NULL if there is not enough memory. */
 static char *line_of(const struct call_tree *tree, const struct text *frames, uint32_t index)
 {
 	size_t length = 0;
@@ -78,7 +78,7 @@ static char *line_of(const struct call_tree *tree, const struct text *frames, ui
 	return line;
 }
 
-/* Adds a line, and takes it over. False if out of memory. */
+/* Adds a line, and takes it over. False if there is not enough memory. */
 static bool add_line(struct stack_lines *lines, char *line, uint64_t us, bool before)
 {
 	if (line && !array_make_room(lines->of, lines->capacity, lines->count + 1)) {

@@ -21,7 +21,9 @@ struct flat {
 	size_t count;
 };
 
-/* flat_by_function() and flat_by_line() return false if out of memory. To free `ret`, call flat_clear(). */
+/*
+ * flat_by_function() and flat_by_line() return false if there is not enough memory. To free `ret`, call flat_clear().
+ */
 bool flat_by_function(const struct profile *profile, struct flat *ret);
 bool flat_by_line(const struct profile *profile, struct flat *ret);
 void flat_clear(struct flat *flat);

@@ -1,7 +1,7 @@
 /*
  * The formats in which a profile can be written. Each format is implemented by a function. The function gets the
- * filtered profile, the options, and the stream to write to. The function returns false if out of memory. The caller
- * must check the stream for errors.
+ * filtered profile, the options, and the stream to write to. The function returns false if there is not enough memory.
+ * The caller must check the stream for errors.
  */
 #ifndef RBDUMP_FORMAT_H
 #define RBDUMP_FORMAT_H

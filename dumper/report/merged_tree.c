@@ -103,7 +103,7 @@ static int compare_nodes(const void *a, const void *b)
 	return one->group && other->group ? strcmp(one->group, other->group) : 0;
 }
 
-/* The node that equals `wanted`, added if necessary. NULL if out of memory. */
+/* The node that equals `wanted`, added if necessary. NULL if there is not enough memory. */
 static struct merged_node *find_or_add(struct merge *merge, const struct merged_node *wanted)
 {
 	struct merged_node *candidate = &merge->tree->nodes[merge->tree->count], **found;

@@ -33,7 +33,7 @@ struct merged_tree {
 };
 
 /*
- * Merges call trees. The trees and their profiles must outlive the result. Returns NULL if out of memory.
+ * Merges call trees. The trees and their profiles must outlive the result. Returns NULL if there is not enough memory.
  *   before  the call tree of the earlier recording; NULL if there is only one call tree
  */
 struct merged_tree *merged_tree_create(const struct call_tree *after, const struct call_tree *before);

@@ -14,7 +14,7 @@
  * The sentence also says how many other processes were read through layouts of other releases.
  *   before  the baseline profile of --diff; NULL without --diff
  *   ret     receives the sentence, malloc'ed; NULL if each process was read with a layout for its own release
- * Returns false if out of memory.
+ * Returns false if there is not enough memory.
  */
 bool nearest_remark(const struct profile *profile, const struct profile *before, char **ret);
 

@@ -40,7 +40,7 @@ struct report_options {
 /*
  * Applies the selection to each profile, and writes the report. If no span of a profile is selected, also prints a
  * message to standard error, unless the recording was cut off before its first sample. Fails if the report cannot be
- * written, or if out of memory.
+ * written, or if there is not enough memory.
  *   before  the baseline profile of --diff; NULL without --diff
  */
 struct error *report_render(const struct report_options *options, const char *title, struct profile *profile,

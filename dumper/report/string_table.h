@@ -19,7 +19,7 @@ struct string_table {
 
 /*
  * Adds a copy of a text to the table. If the table already contains this text, adds nothing. NULL is treated as "".
- * Returns the index of the text. If out of memory, returns 0 and sets `failed`.
+ * Returns the index of the text. If there is not enough memory, returns 0 and sets `failed`.
  */
 uint32_t string_table_add(struct string_table *table, const char *text);
 

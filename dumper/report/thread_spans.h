@@ -17,7 +17,7 @@ struct thread_spans {
 	size_t *first;
 };
 
-/* Collects the spans. If out of memory, returns false; in this case, `ret` need not be cleared. */
+/* Collects the spans. If there is not enough memory, returns false; in this case, `ret` need not be cleared. */
 bool thread_spans_collect(const struct profile *profile, struct thread_spans *ret);
 void thread_spans_clear(struct thread_spans *spans);
 

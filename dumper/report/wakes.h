@@ -19,7 +19,10 @@ struct wakes {
 	size_t count;
 };
 
-/* Collects all waits with a known waker. If out of memory, returns false; in this case, `ret` need not be cleared. */
+/*
+ * Collects all waits with a known waker. If there is not enough memory, returns false; in this case, `ret` need not be
+ * cleared.
+ */
 bool wakes_collect(const struct profile *profile, struct wakes *ret);
 void wakes_clear(struct wakes *wakes);
 

@@ -19,7 +19,7 @@
 
 struct checked_code;
 
-struct checked_code *checked_code_create(void);		 /* NULL if out of memory */
+struct checked_code *checked_code_create(void);		 /* NULL if there is not enough memory */
 void checked_code_destroy(struct checked_code *checked); /* NULL is fine */
 
 /*

@@ -46,7 +46,7 @@ struct collections collections_read(const struct ruby *ruby);
 /*
  * Reads the collector's current state from the target itself, not from the snapshot (ruby->memory).
  *   source, context  the source of the target's pages, and the first argument for the source (see memory/memory.h)
- * Returns false if out of memory.
+ * Returns false if there is not enough memory.
  */
 bool collections_now(const struct ruby *ruby, memory_source *source, void *context, struct collections *ret);
 

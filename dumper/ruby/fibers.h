@@ -75,7 +75,7 @@ struct ruby_fibers {
  * Lists the fibers, at most FIBERS_MAX. Stops early if the time limit is reached (see memory_limit()).
  *   found  the objects that heap_find() has found for the `type` in the result of an earlier call; empty if the heap
  *          was not searched
- * Returns false if out of memory. Otherwise the caller frees `ret` with fibers_clear().
+ * Returns false if there is not enough memory. Otherwise the caller frees `ret` with fibers_clear().
  */
 bool fibers_list(const struct ruby *ruby, const struct ruby_threads *threads, const struct heap_finds *found,
 		 struct ruby_fibers *ret);

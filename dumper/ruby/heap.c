@@ -65,7 +65,7 @@ static uint64_t word_at(const uint8_t *bytes)
 	return word;
 }
 
-/* Searches the slots of one page of the heap. Returns false if out of memory. */
+/* Searches the slots of one page of the heap. Returns false if there is not enough memory. */
 static bool search_slots(struct search *search, uint64_t start, uint64_t count, uint64_t size)
 {
 	const struct layout *layout = search->layout;
@@ -151,7 +151,7 @@ static bool slots_have(const struct slots *slots, uint64_t address)
 	       (address - slots->start) % slots->size == 0;
 }
 
-/* Searches all pages of the heap. Returns false if out of memory. */
+/* Searches all pages of the heap. Returns false if there is not enough memory. */
 static bool search_pages(struct search *search, struct access *access, uint64_t vm)
 {
 	uint64_t objspace = access_member(access, vm, F_vm_objspace);

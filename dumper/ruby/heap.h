@@ -39,7 +39,7 @@ bool heap_is_known(const struct layout *layout);
  *                    limit uses the clock of ruby->memory (see memory_clock())
  *   source, context  the source of the target's pages, and the first argument for the source (see memory/memory.h)
  *   type             address of the rb_data_type_t
- * Returns false if out of memory. The caller always frees `ret` with heap_clear().
+ * Returns false if there is not enough memory. The caller always frees `ret` with heap_clear().
  */
 bool heap_find(const struct ruby *ruby, memory_source *source, void *context, uint64_t type, struct heap_finds *ret);
 void heap_clear(struct heap_finds *finds);

@@ -23,7 +23,7 @@ struct literals {
  * Searches the code of the frames in `stacks` for labels and paths that are literals.
  *   low, high  the range [low, high) where the file that contains Ruby was mapped. A String is a literal only if it
  *              points into this range
- * Returns false if out of memory. The caller always frees `ret` with literals_clear().
+ * Returns false if there is not enough memory. The caller always frees `ret` with literals_clear().
  */
 bool literals_find(const struct ruby *ruby, const struct stack *stacks, size_t count, uint64_t low, uint64_t high,
 		   struct literals *ret);

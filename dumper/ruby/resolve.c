@@ -208,7 +208,7 @@ static uint64_t next_number(void)
 	return ++last;
 }
 
-/* Fills an entry, and keeps what it was made from. False if out of memory. */
+/* Fills an entry, and keeps what it was made from. False if there is not enough memory. */
 static bool fill_kept(struct resolver *resolver, struct entry *entry)
 {
 	if (resolver->keeps) {
@@ -230,7 +230,7 @@ static bool fill_kept(struct resolver *resolver, struct entry *entry)
 	return true;
 }
 
-/* The entry for a frame; NULL if out of memory. */
+/* The entry for a frame; NULL if there is not enough memory. */
 static struct entry *look_up(struct resolver *resolver, const struct frame *frame)
 {
 	uint64_t iseq = resolve_iseq(frame);

@@ -16,7 +16,7 @@
 struct resolver;
 
 /*
- * Creates a resolver. Returns NULL if out of memory.
+ * Creates a resolver. Returns NULL if there is not enough memory.
  *   ruby   must outlive the resolver; ruby->memory must stay the same snapshot
  *   trace  receives the strings; must outlive the resolver
  */
@@ -26,7 +26,7 @@ void resolver_destroy(struct resolver *resolver); /* NULL is fine */
 /*
  * Fills in a thread's frames. Stops early if the time limit is reached (see memory_is_over()). Also sets the thread's
  * verdict and reason. The verdict and the reason depend only on this stack and on the data to which its frames refer.
- * Returns false if out of memory.
+ * Returns false if there is not enough memory.
  */
 bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct trace_thread *thread);
 

@@ -8,8 +8,8 @@
 #include "ruby/resolve_parts.h"
 
 /*
- * Kept names are read again after this time, because the bytes from which they were made may have been changed in place (a
- * class has got a name), and no collection shows that. Code does not change.
+ * Kept names are read again after this time, because the bytes from which they were made may have been changed in place
+ * (a class has got a name), and no collection shows that. Code does not change.
  */
 #define KEPT_NS UINT64_C(5000000000)
 
@@ -91,7 +91,7 @@ static void have_no_pages(void *context, const uint64_t *pages, size_t count, ui
 		ok[i] = false;
 }
 
-/* Lays the bytes of a footprint over a memory that has nothing else. False if out of memory. */
+/* Lays the bytes of a footprint over a memory that has nothing else. False if there is not enough memory. */
 static bool lay_kept_bytes(struct resolver *resolver, const struct footprint *footprint)
 {
 	if (!resolver->kept_bytes)

@@ -85,13 +85,13 @@ static inline uint64_t resolve_iseq(const struct frame *frame)
 
 /*
  * Adds kept data to `touched`. Later, resolver_settle() finds out for which moment this data is right. Returns false if
- * out of memory.
+ * there is not enough memory.
  */
 bool resolve_touch(struct resolver *resolver, struct kept *kept);
 
 /* The line that is kept for a pc; NULL if no line is kept. */
 const struct line *resolve_find_line(const struct kept *kept, uint64_t pc);
-/* Keeps a line. Does nothing if out of memory. */
+/* Keeps a line. Does nothing if there is not enough memory. */
 void resolve_keep_line(struct resolver *resolver, struct kept *kept, uint64_t pc, int64_t line);
 
 /* The size of kept data, in bytes. */

@@ -270,7 +270,7 @@ static uint64_t length_of_data(const struct module *module)
 	return length;
 }
 
-/* Requests all pages that are searched, and allocates memory for the search. False if out of memory. */
+/* Requests all pages that are searched, and allocates memory for the search. False if there is not enough memory. */
 static bool search_begin(struct search *search)
 {
 	memory_limit(search->memory, SEARCH_NS);

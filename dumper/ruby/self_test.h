@@ -14,7 +14,7 @@
 /*
  * Tests a layout. Returns NULL if the layout passes. If the layout does not pass, returns an error with EXIT_NO_RUBY
  * and a message that says what is wrong. If the time limit was reached (see memory_is_over()), this error is not
- * evidence against the layout. Also returns an error if out of memory.
+ * evidence against the layout. Also returns an error if there is not enough memory.
  *
  * A read that fails because a core was cut short (see memory_lacked()) is not evidence against a layout. Missing
  * threads are evidence against the layout only if the list of threads is broken.

@@ -317,7 +317,7 @@ static bool add_ractor(void *context, struct access *access, uint64_t node)
 
 /*
  * Keeps only the first of each thread: a circle is followed more than once before it is noticed, and lists that lead
- * into each other share their ends. False if out of memory.
+ * into each other share their ends. False if there is not enough memory.
  */
 static bool drop_repeated(struct ruby_threads *threads)
 {

@@ -34,7 +34,8 @@ struct ruby_threads {
 
 /*
  * Lists the threads of all ractors, each thread once. Stops after THREADS_MAX threads, or if the time limit is reached
- * (see memory_limit()). Returns false if out of memory. Otherwise the caller frees `ret` with threads_clear().
+ * (see memory_limit()). Returns false if there is not enough memory. Otherwise the caller frees `ret` with
+ * threads_clear().
  */
 bool threads_list(const struct ruby *ruby, struct ruby_threads *ret);
 void threads_clear(struct ruby_threads *threads);

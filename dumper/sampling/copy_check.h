@@ -35,13 +35,13 @@ struct copy_check {
 #define COPY_CHECK_ALL	     65536u
 #define COPY_CHECK_INNERMOST 2u
 
-/* Initializes `check`. The target must outlive `check`. Returns false if out of memory. */
+/* Initializes `check`. The target must outlive `check`. Returns false if there is not enough memory. */
 bool copy_check_init(struct copy_check *check, const struct ruby *ruby, struct target *target);
 void copy_check_clear(struct copy_check *check);
 
 /*
  * Drops the code that was read so far, because Ruby may have freed this code and reused the memory for something else.
- * Returns false if out of memory.
+ * Returns false if there is not enough memory.
  */
 bool copy_check_renew(struct copy_check *check);
 

@@ -38,7 +38,7 @@ static void clear(struct decoder *decoder)
 	memory_destroy(decoder->memory);
 }
 
-/* Drops everything that is kept. False if out of memory; nothing is dropped then. */
+/* Drops everything that is kept. False if there is not enough memory; nothing is dropped then. */
 static bool refresh(struct decoder *decoder)
 {
 	struct decoder fresh = {.session = decoder->session, .ruby = decoder->session->ruby};
@@ -92,8 +92,8 @@ bool decoder_look_again(struct decoder *decoder)
 }
 
 /*
- * Lays a sample over the decoder's memory, and walks its frames, unless they were walked when it was checked. False if out
- * of memory.
+ * Lays a sample over the decoder's memory, and walks its frames, unless they were walked when it was checked. False if
+ * out of memory.
  */
 static bool walk(struct decoder *decoder, const struct sample *sample, struct stack *ret)
 {
@@ -121,7 +121,10 @@ static void clear_walked(const struct sample *sample, struct stack *stack)
 		stack_clear(stack);
 }
 
-/* Reads again what the names of a stack need, if it is not known to be right at its moment. False if out of memory. */
+/*
+ * Reads again what the names of a stack need, if it is not known to be right at its moment. False if there is not
+ * enough memory.
+ */
 static bool verify(struct decoder *decoder, const struct sample *sample, const struct collections *then,
 		   struct stack *stack)
 {

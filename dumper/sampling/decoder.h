@@ -27,7 +27,8 @@ void decoder_destroy(struct decoder *decoder); /* NULL is fine */
 
 /*
  * Drops the decoder's snapshot of the target's memory. After this call, the decoder reads the target's memory again,
- * and decoder_ruby() gives access to the new snapshot. If out of memory, returns false and changes nothing.
+ * and decoder_ruby() gives access to the new snapshot. If there is not enough memory, returns false and changes
+ * nothing.
  */
 bool decoder_look_again(struct decoder *decoder);
 

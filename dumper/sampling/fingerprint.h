@@ -35,8 +35,8 @@ enum fingerprint_of {
 };
 
 /*
- * Takes the fingerprint of `copy`, which must contain a whole stack. Returns false if out of memory, or in any of these
- * cases:
+ * Takes the fingerprint of `copy`, which must contain a whole stack. Returns false if there is not enough memory, or in
+ * any of these cases:
  *   - The target's Ruby is 2.4 or older.
  *   - The stack has a frame of ZJIT. Part of such a frame is on the native stack.
  *   - The stack has more than about 2,000 frames.

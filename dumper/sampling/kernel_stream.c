@@ -273,8 +273,8 @@ static const struct observation *take_records(struct kernel_stream *stream, uint
 /* ---- flushes */
 
 /*
- * Reads the stack of a thread that has waited for long, and whose stack was not copied. False if it does not wait any more, or
- * again.
+ * Reads the stack of a thread that has waited for long, and whose stack was not copied. False if it does not wait any
+ * more, or again.
  */
 static bool read_long_wait(struct kernel_stream *stream, struct kernel_follow *follow)
 {
@@ -542,7 +542,7 @@ static void destroy(struct stream *this)
 	free(stream);
 }
 
-/* Makes what takes no help from the kernel. False if out of memory. */
+/* Makes what takes no help from the kernel. False if there is not enough memory. */
 static bool make_parts(struct kernel_stream *stream, const struct session *session)
 {
 	stream->sampler =

@@ -27,8 +27,8 @@ struct kernel_stream_options {
 /*
  * Creates a stream. The session must outlive the stream. Fails if the process cannot be sampled in the kernel
  * (kernel_process_facts()), if native frames cannot be found (native_frames_create()), if the ring for the records
- * cannot be created, or if out of memory. For ten seconds after a call of keep_pace() (stream.h), each copied stack
- * wakes rbdump, even at a high sampling rate. This is necessary because the kernel cannot wait for rbdump.
+ * cannot be created, or if there is not enough memory. For ten seconds after a call of keep_pace() (stream.h), each
+ * copied stack wakes rbdump, even at a high sampling rate. This is necessary because the kernel cannot wait for rbdump.
  */
 struct error *kernel_stream_create(const struct session *session, const struct kernel_stream_options *options,
 				   struct stream **ret);

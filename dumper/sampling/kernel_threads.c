@@ -20,8 +20,8 @@
 #define LIST_NS UINT64_C(4000000000)
 
 /*
- * For a thread that is not known: a new one may run before Ruby has noted its native thread, or it may be no Ruby thread at
- * all. So the list is read so often, and each time after twice as long.
+ * For a thread that is not known: a new one may run before Ruby has noted its native thread, or it may be no Ruby
+ * thread at all. So the list is read so often, and each time after twice as long.
  */
 #define TRIES	 4u
 #define AGAIN_NS UINT64_C(2000000)
@@ -175,8 +175,8 @@ static struct kernel_follow *begin(struct kernel_threads *threads, const struct 
 }
 
 /*
- * Reads a thread that the program in the kernel has found. If it has ended since, there may be another one at its address:
- * then nothing is known of it but the address.
+ * Reads a thread that the program in the kernel has found. If it has ended since, there may be another one at its
+ * address: then nothing is known of it but the address.
  */
 static struct ruby_thread read_found(const struct kernel_threads *threads, pid_t tid, uint64_t address,
 				     uint64_t *collections)
@@ -350,7 +350,7 @@ void kernel_threads_sweep(struct kernel_threads *threads)
 	threads->count = kept;
 }
 
-/* Begins with a new snapshot. Keeps the old one if out of memory. */
+/* Begins with a new snapshot. Keeps the old one if there is not enough memory. */
 static void begin_memory(struct kernel_threads *threads)
 {
 	struct memory *memory = memory_create(target_read_pages, threads->session->target, LIST_PAGES);

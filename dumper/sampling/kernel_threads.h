@@ -50,7 +50,7 @@ struct kernel_threads {
 	unsigned int tries; /* how many times the list was read to find `wanted` */
 };
 
-/* `session` and `slots` must outlive `threads`. Returns false if out of memory. */
+/* `session` and `slots` must outlive `threads`. Returns false if there is not enough memory. */
 bool kernel_threads_init(struct kernel_threads *threads, const struct session *session, struct time_slots *slots);
 void kernel_threads_clear(struct kernel_threads *threads);
 
@@ -103,8 +103,8 @@ struct kernel_follow *kernel_threads_find(const struct kernel_threads *threads, 
  * Begins to follow a thread that the program in the kernel has found. The time line of the thread begins at `time_ns`.
  * If the thread already has an entry because it was in the list of threads, but no record of the thread was taken yet,
  * changes the beginning of its time line to `time_ns`. Returns NULL if a record of the thread was already taken, if
- * rbdump was already following the thread at `time_ns`, or if out of memory. This call can move the entries in memory,
- * so pointers to entries are no longer valid after the call.
+ * rbdump was already following the thread at `time_ns`, or if there is not enough memory. This call can move the
+ * entries in memory, so pointers to entries are no longer valid after the call.
  *   time_ns  when a record of the thread was written. At that time, the thread was on a CPU
  *   reads    whether to read the thread's name from the target now. If false, rbdump gets the name when it next reads
  *            the list of threads

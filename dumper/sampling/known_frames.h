@@ -20,13 +20,16 @@
 
 struct known_frames;
 
-struct known_frames *known_frames_create(void);	       /* NULL if out of memory */
+struct known_frames *known_frames_create(void);	       /* NULL if there is not enough memory */
 void known_frames_destroy(struct known_frames *known); /* NULL is fine */
 
 /* Forgets all frames. */
 void known_frames_forget(struct known_frames *known);
 
-/* Finds the known frames in `copy`, which must contain a whole stack. If out of memory, finds no known frames. */
+/*
+ * Finds the known frames in `copy`, which must contain a whole stack. If there is not enough memory, finds no known
+ * frames.
+ */
 void known_frames_find(struct known_frames *known, const struct stack_copy *copy);
 
 /*

@@ -50,7 +50,7 @@ struct native_frames;
 
 /*
  * Prepares for finding native frames. The session must outlive the result. Fails if the mapped files of the process
- * cannot be read, if `kernel` is true and the kernel hides its symbols, or if out of memory.
+ * cannot be read, if `kernel` is true and the kernel hides its symbols, or if there is not enough memory.
  *   kernel  whether to find the kernel's functions, too
  */
 struct error *native_frames_create(const struct session *session, bool kernel, struct native_frames **ret);

@@ -19,7 +19,7 @@
 
 struct old_objects;
 
-struct old_objects *old_objects_create(const struct layout *layout); /* NULL if out of memory */
+struct old_objects *old_objects_create(const struct layout *layout); /* NULL if there is not enough memory */
 void old_objects_destroy(struct old_objects *objects);		     /* NULL is fine */
 
 /* Forgets all objects. */

@@ -2,8 +2,8 @@
  * Decides whether to read the stack of a running thread "remotely", that is, from another CPU (source_unpaused.c). If
  * the stack is in the cache, a remote read is enough. With a remote read, the target loses less time, because rbdump
  * does not move to the thread's CPU. But if the stack is new (not in the cache), rbdump must read the stack again on
- * the thread's CPU. Before the second read, the thread has continued to run, and the new stack may be gone. So with
- * remote reads, new stacks are sampled too rarely. For this reason, remote reads are allowed only while hardly any
+ * the thread's CPU. By the time of the second read, the thread has continued to run, so the new stack may be gone. So
+ * with remote reads, new stacks are sampled too rarely. For this reason, remote reads are allowed only while hardly any
  * stack is new.
  *
  * A struct remote_reads belongs to one thread of rbdump.
@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 struct remote_reads {
-	unsigned int in_a_row;	      /* how many stacks in a row were in the cache, up to the latest stack */
+	unsigned int in_a_row;	      /* how many of the latest stacks, without a gap, were in the cache */
 	unsigned int wanted_in_a_row; /* how large `in_a_row` must be before remote reads are allowed */
 	/* how many remote reads have been tried since a remote read was last omitted on purpose */
 	unsigned int since_plain;

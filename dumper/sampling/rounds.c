@@ -170,7 +170,7 @@ static void open_native(struct rounds *rounds, struct watched *watched, const st
 	watched->look = (struct task_look){0};
 }
 
-/* The entry of a thread, which is added if it is new. NULL if out of memory. */
+/* The entry of a thread, which is added if it is new. NULL if there is not enough memory. */
 static struct watched *watch_thread(struct rounds *rounds, const struct ruby_thread *thread)
 {
 	bool added;
@@ -196,7 +196,7 @@ static void forget_ended(struct rounds *rounds)
 	rounds->threads.count = kept;
 }
 
-/* Reads again what Ruby says of a thread. All zero if out of memory. */
+/* Reads again what Ruby says of a thread. All zero if there is not enough memory. */
 static struct ruby_thread read_anew(const struct rounds *rounds, const struct watched *watched)
 {
 	struct memory *memory = memory_create(target_read_pages, rounds->session->target, ANEW_PAGES);
@@ -212,8 +212,8 @@ static struct ruby_thread read_anew(const struct rounds *rounds, const struct wa
 }
 
 /*
- * Takes the stack of a thread that has no native thread, and so does not run. False if it has a native thread by now: the
- * list is older than the copy, so the stack may have been changing.
+ * Takes the stack of a thread that has no native thread, and so does not run. False if it has a native thread by now:
+ * the list is older than the copy, so the stack may have been changing.
  */
 static bool take_without_native(struct rounds *rounds, struct watched *watched, struct sample *sample)
 {

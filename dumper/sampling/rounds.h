@@ -23,7 +23,7 @@ struct rounds_options {
 	struct timespec origin;	     /* the CLOCK_MONOTONIC time that is time 0 of all observations */
 };
 
-/* The session and the queue must outlive the struct rounds. Returns NULL if out of memory. */
+/* The session and the queue must outlive the struct rounds. Returns NULL if there is not enough memory. */
 struct rounds *rounds_create(const struct session *session, const struct rounds_options *options,
 			     struct observation_queue *queue);
 void rounds_destroy(struct rounds *rounds); /* NULL is fine */

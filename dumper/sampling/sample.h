@@ -107,8 +107,8 @@ struct sample {
 };
 
 /*
- * Allocates the stack copy of a sample. Returns false if out of memory. The function sample_clear() frees the stack
- * copy.
+ * Allocates the stack copy of a sample. Returns false if there is not enough memory. The function sample_clear() frees
+ * the stack copy.
  */
 bool sample_init(struct sample *sample, const struct session *session);
 void sample_clear(struct sample *sample);

@@ -13,7 +13,10 @@
 struct old_objects;
 struct sampler;
 
-/* Creates a sampler for a session's target. The session must outlive the sampler. Returns NULL if out of memory. */
+/*
+ * Creates a sampler for a session's target. The session must outlive the sampler. Returns NULL if there is not enough
+ * memory.
+ */
 struct sampler *sampler_create(const struct session *session, const struct sampler_options *options);
 void sampler_destroy(struct sampler *sampler); /* NULL is fine */
 

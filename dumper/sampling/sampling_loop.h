@@ -17,10 +17,10 @@ struct sampling_loop_options {
 };
 
 /*
- * Creates a sampling loop. The session must outlive the loop. Returns NULL if out of memory. The stream's end() returns
- * true if a thread of the target did not stop in time and the loop had no other reason to end. Such a thread stays
- * traced until the sampling thread has ended (target/tracee.h). So if end() returns true, call begin() again to run the
- * loop in a new thread.
+ * Creates a sampling loop. The session must outlive the loop. Returns NULL if there is not enough memory. The stream's
+ * end() returns true if a thread of the target did not stop in time and the loop had no other reason to end. Such a
+ * thread stays traced until the sampling thread has ended (target/tracee.h). So if end() returns true, call begin()
+ * again to run the loop in a new thread.
  */
 struct stream *sampling_loop_create(const struct session *session, const struct sampling_loop_options *options);
 

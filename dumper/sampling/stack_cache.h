@@ -45,7 +45,7 @@ enum cache_result {
 	CACHE_HIT    /* the entry is right */
 };
 
-struct stack_cache *stack_cache_create(void);	     /* NULL if out of memory */
+struct stack_cache *stack_cache_create(void);	     /* NULL if there is not enough memory */
 void stack_cache_destroy(struct stack_cache *cache); /* NULL is fine */
 
 /*

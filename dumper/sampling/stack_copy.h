@@ -28,7 +28,10 @@
 
 struct stack_copy;
 
-/* Creates an empty copy. `target`, and the layout of `ruby`, must outlive the copy. Returns NULL if out of memory. */
+/*
+ * Creates an empty copy. `target`, and the layout of `ruby`, must outlive the copy. Returns NULL if there is not enough
+ * memory.
+ */
 struct stack_copy *stack_copy_create(const struct ruby *ruby, const struct target *target);
 void stack_copy_destroy(struct stack_copy *copy); /* NULL is fine */
 
@@ -53,7 +56,7 @@ enum copy_way {
 
 /*
  * Allocates memory for stack_copy_take(), so that stack_copy_take() need not allocate memory while the target is
- * stopped. If out of memory, returns false, and stack_copy_take() will fail.
+ * stopped. If there is not enough memory, returns false, and stack_copy_take() will fail.
  */
 bool stack_copy_make_ready(struct stack_copy *copy, const struct stack_extent *extent, enum copy_way way);
 

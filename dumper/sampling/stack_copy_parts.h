@@ -111,7 +111,7 @@ static inline void stack_copy_drop_objects(struct stack_copy *copy)
 void stack_copy_lay_out(const struct stack_copy *copy, const struct stack_extent *extent,
 			struct iovec remote[ALL_PIECES]);
 
-/* Makes room for at least `wanted` bytes of a stack. Returns false if out of memory. */
+/* Makes room for at least `wanted` bytes of a stack. Returns false if there is not enough memory. */
 bool stack_copy_make_room(struct stack_copy *copy, size_t wanted);
 
 /* The length in bytes of all pieces of an extent, including the pieces in `beside`. */

@@ -18,7 +18,7 @@
 
 struct store_order;
 
-/* The session must outlive the struct store_order. Returns NULL if out of memory. */
+/* The session must outlive the struct store_order. Returns NULL if there is not enough memory. */
 struct store_order *store_order_create(const struct session *session);
 void store_order_destroy(struct store_order *order); /* NULL is fine */
 

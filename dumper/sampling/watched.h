@@ -44,8 +44,8 @@ struct watched_list {
 
 /*
  * Finds the entry of an rb_thread_t. If the thread has no entry, adds an entry. The thread's files in /proc are not
- * opened. Returns NULL if out of memory. Adding an entry moves other entries in memory, so pointers to entries become
- * invalid.
+ * opened. Returns NULL if there is not enough memory. Adding an entry moves other entries in memory, so pointers to
+ * entries become invalid.
  *   ec     the thread's execution context; used only if an entry is added
  *   added  receives whether the entry is new
  */

@@ -37,7 +37,7 @@ static void take(struct session *session, struct fits *fits)
 	session->layout = (struct layout_found){0};
 }
 
-/* Tries the layout at hand. Fails only if out of memory. */
+/* Tries the layout at hand. Fails only if there is not enough memory. */
 static struct error *try_layout(struct session *session, struct fits *fits)
 {
 	struct trace *trace = NULL;
@@ -80,8 +80,8 @@ static struct error *try_all(struct session *session, struct layout_list *list, 
 }
 
 /*
- * Looks through the first layout that fits, and compares it with all others. The others are then in `fits->passed`. If one
- * of them shows something else, it is `fits->passed.differs`, and there is no trace.
+ * Looks through the first layout that fits, and compares it with all others. The others are then in `fits->passed`. If
+ * one of them shows something else, it is `fits->passed.differs`, and there is no trace.
  *   refused  receives why the self-test refuses the first layout this time; NULL if it does not
  */
 static struct error *look_through_first(struct session *session, struct fits *fits, struct trace **ret,
@@ -124,7 +124,7 @@ static struct error *none_fits(const struct session *session, const struct fits 
 				: "the program may not be Ruby at all; if the program is Ruby, ");
 }
 
-/* "3.1.2 to 3.1.4, 3.1.5", malloc'ed; NULL if out of memory. */
+/* "3.1.2 to 3.1.4, 3.1.5", malloc'ed; NULL if there is not enough memory. */
 static char *list_fits(const struct session *session)
 {
 	char *text = NULL;

@@ -19,7 +19,7 @@
  *
  * Fails if no layout fits. If the attempt to use a layout failed with an error, the message also contains the first
  * such error. Fails if several layouts fit but give different results, or if more layouts fit than rbdump can compare.
- * In both cases, the error names up to TRACE_FITS layouts that fit. Also fails if out of memory.
+ * In both cases, the error names up to TRACE_FITS layouts that fit. Also fails if there is not enough memory.
  */
 struct error *session_find_fitting(struct session *session, struct trace **ret);
 
@@ -32,7 +32,7 @@ struct error *session_find_fitting(struct session *session, struct trace **ret);
  *         with the nearest layout, or says that there is no layout for a nearby release
  *
  * If the layouts that fit give different results, fails and names two of these layouts. If more layouts fit than rbdump
- * can compare, fails and names the nearest layout that fits. Also fails if out of memory.
+ * can compare, fails and names the nearest layout that fits. Also fails if there is not enough memory.
  */
 struct error *session_find_nearest(struct session *session, const struct layout_wish *wish, struct trace **ret,
 				   struct error **none);

@@ -44,7 +44,7 @@ static bool has_no_pointer(const struct target *target, const struct native_thre
 	return !target->operations->runs && native->fs_base == 0;
 }
 
-/* Prepares look-ups of the threads of a target that has another pid namespace. False if out of memory. */
+/* Prepares look-ups of the threads of a target that has another pid namespace. False if there is not enough memory. */
 static bool index_inner_tids(const struct session *session, struct look *look)
 {
 	const pid_t pid = session->target->pid;
@@ -60,7 +60,7 @@ static bool index_inner_tids(const struct session *session, struct look *look)
 	return enough;
 }
 
-/* Prepares look-ups of the native threads of the target. False if out of memory. */
+/* Prepares look-ups of the native threads of the target. False if there is not enough memory. */
 static bool index_natives(const struct session *session, struct look *look)
 {
 	const struct target *target = session->target;
@@ -86,10 +86,11 @@ static bool index_natives(const struct session *session, struct look *look)
 }
 
 /*
- * The native thread without a known pointer that runs on the stack that contains a pthread_t: glibc puts the pthread_t into
- * the thread's stack, above all frames (nptl/allocatestack.c, TLS_TCB_AT_TP), and a page that is not mapped separates the
- * stack from the next one. This is not so for the program's first thread, nor while a thread runs on another stack, that of
- * a fiber or a signal: then returns NULL. Also returns NULL if there are two such native threads.
+ * The native thread without a known pointer that runs on the stack that contains a pthread_t: glibc puts the pthread_t
+ * into the thread's stack, above all frames (nptl/allocatestack.c, TLS_TCB_AT_TP), and a page that is not mapped
+ * separates the stack from the next one. This is not so for the program's first thread, nor while a thread runs on
+ * another stack, that of a fiber or a signal: then returns NULL. Also returns NULL if there are two such native
+ * threads.
  */
 static const struct native_thread *native_on_stack_of(const struct target *target, const struct ruby_thread *thread)
 {
@@ -124,8 +125,8 @@ static const struct native_thread *native_of(const struct session *session, cons
 }
 
 /*
- * The torn window in which a thread may be if its native thread is not known: the window of any native thread that it can
- * be. The thread has the GVL, and only a thread that has the GVL is in a window.
+ * The torn window in which a thread may be if its native thread is not known: the window of any native thread that it
+ * can be. The thread has the GVL, and only a thread that has the GVL is in a window.
  */
 static const struct layout_window *window_of_unknown(const struct session *session)
 {
@@ -139,8 +140,8 @@ static const struct layout_window *window_of_unknown(const struct session *sessi
 
 /*
  * Whether a tid that Ruby has noted is that of a native thread of the target: it can be a tid of the target's parent
- * process. If the target was stopped, its native threads are known; to ask the kernel about each of thousands would take
- * long while the target is stopped.
+ * process. If the target was stopped, its native threads are known; to ask the kernel about each of thousands would
+ * take long while the target is stopped.
  */
 static bool has_task(const struct session *session, const struct look *look, uint64_t tid)
 {
@@ -166,9 +167,10 @@ static pid_t noted_task(const struct session *session, const struct look *look, 
 }
 
 /*
- * Drops the line of a running frame of a JIT. The machine code of a JIT saves the pc in the frame only before it calls code
- * that may need the pc (YJIT: yjit/src/codegen.rs, jit_save_pc; ZJIT: zjit/src/codegen.rs, gen_save_pc_for_gc; MJIT:
- * tool/ruby_vm/views/_mjit_compile_pc_and_sp.erb). So the saved pc of a running frame may be another place in its code.
+ * Drops the line of a running frame of a JIT. The machine code of a JIT saves the pc in the frame only before it calls
+ * code that may need the pc (YJIT: yjit/src/codegen.rs, jit_save_pc; ZJIT: zjit/src/codegen.rs, gen_save_pc_for_gc;
+ * MJIT: tool/ruby_vm/views/_mjit_compile_pc_and_sp.erb). So the saved pc of a running frame may be another place in its
+ * code.
  */
 static void forget_line_of_running(struct trace_thread *thread)
 {
@@ -204,10 +206,10 @@ static void describe_thread(const struct session *session, const struct look *lo
 }
 
 /*
- * Why a thread may have gone on while it was copied; REASON_NONE if it has not. The pthread_t of a native thread that did
- * not stop is not known. Its tid can be compared only if Ruby notes tids (since 3.1) and the target is in rbdump's own pid
- * namespace. Otherwise it can be the native thread of any Ruby thread whose native thread is not among those that have
- * stopped. With M:N threads it may also have begun to run a Ruby thread that had no native thread.
+ * Why a thread may have gone on while it was copied; REASON_NONE if it has not. The pthread_t of a native thread that
+ * did not stop is not known. Its tid can be compared only if Ruby notes tids (since 3.1) and the target is in rbdump's
+ * own pid namespace. Otherwise it can be the native thread of any Ruby thread whose native thread is not among those
+ * that have stopped. With M:N threads it may also have begun to run a Ruby thread that had no native thread.
  */
 static enum reason reason_unstopped(const struct session *session, const struct look *look,
 				    const struct ruby_thread *thread)
@@ -236,9 +238,9 @@ void look_forget_stack(struct trace_thread *thread, enum reason reason)
 }
 
 /*
- * Whether the innermost frame cannot be what its caller calls, because it is left from an earlier call. Up to 2.7 a frame is
- * published before it is whole. The instruction pointer would tell that, but it is not known without a stop, and has no
- * meaning without windows, which only a layout of exactly this build has.
+ * Whether the innermost frame cannot be what its caller calls, because it is left from an earlier call. Up to 2.7 a
+ * frame is published before it is whole. The instruction pointer would tell that, but it is not known without a stop,
+ * and has no meaning without windows, which only a layout of exactly this build has.
  */
 static bool contradicts_its_caller(const struct session *session, const struct look *look, const struct stack *stack)
 {
@@ -364,8 +366,8 @@ static void describe_fiber(const struct ruby *ruby, const struct ruby_fiber *fib
 }
 
 /*
- * Walks one more stack, for the entry `trace->nr_threads`, and finds the names of its frames. If there was not enough time,
- * the stack has no frames. Returns false if out of memory.
+ * Walks one more stack, for the entry `trace->nr_threads`, and finds the names of its frames. If there was not enough
+ * time, the stack has no frames. Returns false if there is not enough memory.
  */
 static bool walk_stack(struct look *look, struct resolver *resolver, uint64_t ec, uint64_t thread, size_t *frames_left)
 {
@@ -385,7 +387,7 @@ static bool walk_stack(struct look *look, struct resolver *resolver, uint64_t ec
 	return true;
 }
 
-/* Makes room for `count` stacks and entries. False if out of memory. */
+/* Makes room for `count` stacks and entries. False if there is not enough memory. */
 static bool make_room(struct look *look, size_t count)
 {
 	struct stack *stacks = reallocarray(look->stacks, count + 1, sizeof(*stacks));
@@ -403,7 +405,7 @@ static bool make_room(struct look *look, size_t count)
 	return true;
 }
 
-/* Reads threads, fibers and their stacks. False if out of memory. */
+/* Reads threads, fibers and their stacks. False if there is not enough memory. */
 static bool read_stacks(const struct session *session, struct look *look, struct resolver *resolver)
 {
 	struct trace *trace = look->trace;

@@ -42,13 +42,13 @@ struct look {
  *             garbage. Most of the time is for reading the stacks, and the rest is for the self-test. Threads and
  *             stacks that were not read in time are marked in the trace
  *
- * Sets `no_memory` if out of memory.
+ * Sets `no_memory` if there is not enough memory.
  */
 void look_once(const struct session *session, struct look *look, long limit_ns);
 
 /*
- * Reads the list of threads from the target itself, not from the session's snapshot. Returns false if out of memory. If
- * this function returns true, the caller frees `ret` with threads_clear().
+ * Reads the list of threads from the target itself, not from the session's snapshot. Returns false if there is not
+ * enough memory. If this function returns true, the caller frees `ret` with threads_clear().
  */
 bool look_list_now(const struct session *session, const struct look *look, struct ruby_threads *ret);
 
@@ -56,7 +56,7 @@ bool look_list_now(const struct session *session, const struct look *look, struc
  * Marks each thread and fiber whose execution context or control frames have changed since the look copied them
  * (memory_has_changed()). Also marks the list of threads if the list has changed. If the self-test has refused the
  * layout and some stacks have changed, repeats the self-test without these stacks. Returns how many stacks and lists
- * have changed. Sets `no_memory` if out of memory.
+ * have changed. Sets `no_memory` if there is not enough memory.
  *   later  the list of threads that was read again after the stacks were copied
  */
 size_t look_mark_moved(const struct session *session, struct look *look, const struct ruby_threads *later);
@@ -80,7 +80,7 @@ size_t look_mark_collected(struct look *look, bool old_stay);
  */
 void look_move(struct look *from, struct look *to);
 
-/* Sorts the trace so that each thread is followed by its fibers. Returns false if out of memory. */
+/* Sorts the trace so that each thread is followed by its fibers. Returns false if there is not enough memory. */
 bool look_order(struct look *look);
 
 /* Frees everything. */

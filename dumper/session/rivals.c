@@ -33,7 +33,7 @@ void rivals_look(struct rivals *rivals, long limit_ns)
 		look_once(rivals->of[i].view, &rivals->of[i].look, limit_ns);
 }
 
-/* All that would be printed of a trace that has no header yet, malloc'ed; NULL if out of memory. */
+/* All that would be printed of a trace that has no header yet, malloc'ed; NULL if there is not enough memory. */
 static char *show(const struct trace *trace)
 {
 	char *text = NULL;

@@ -26,7 +26,8 @@ struct rivals {
 };
 
 /*
- * Prepares the rivals. All rivals will read the target through the session's `memory`. Returns false if out of memory.
+ * Prepares the rivals. All rivals will read the target through the session's `memory`. Returns false if there is not
+ * enough memory.
  */
 bool rivals_begin(struct rivals *rivals, const struct session *session);
 
@@ -41,7 +42,7 @@ void rivals_look(struct rivals *rivals, long limit_ns);
  * Compares the traces of the rivals with the trace of `look`, which was read from the same bytes. Call this function
  * before anything in `look` is changed. Returns a rival whose trace differs from the trace of `look`; NULL if all
  * traces are the same. If the target was paused or is a core, ignores the rivals that the self-test has refused in this
- * look. Sets `look->no_memory` if out of memory.
+ * look. Sets `look->no_memory` if there is not enough memory.
  */
 const struct rival *rivals_compare(struct rivals *rivals, struct look *look);
 

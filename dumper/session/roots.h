@@ -14,7 +14,7 @@
  *   searched  receives whether the memory was searched. If the memory of a process was searched, and the layout then
  *             passes the self-test, the caller stores the roots in the cache (roots_file_write())
  *
- * Fails only if out of memory.
+ * Fails only if there is not enough memory.
  */
 struct error *session_find_roots(const struct session *session, struct roots *ret, bool *searched);
 

@@ -30,7 +30,7 @@ struct pauses {
  * through `memory` or noted as wanted (memory.h). Threads that sleep in a system call are not stopped. If such a thread
  * wakes up during the copy, the pages can be from different moments, so the pages are copied again. If such a thread
  * also wakes up during the second copy, every thread is stopped for a third copy. Fails if live_stop() fails, if rbdump
- * cannot start a thread, or if out of memory.
+ * cannot start a thread, or if there is not enough memory.
  *   chase   a function that is called with `context` while the target is still stopped; NULL: no function is called.
  *           Since the last look, the target may have begun to use other pages. `chase` reads these pages, so these
  *           pages are copied, too
@@ -54,7 +54,7 @@ struct error *snapshot_changing(struct target *target, struct memory *memory, vo
 /*
  * Copies the same pages as snapshot_paused(), but while the target runs. Therefore, the pages can be from different
  * moments. Call memory_has_changed() to find out whether bytes have changed since they were copied. Does not seal
- * `memory`. Fails if out of memory.
+ * `memory`. Fails if there is not enough memory.
  */
 struct error *snapshot_unpaused(struct memory *memory);
 

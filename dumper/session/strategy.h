@@ -18,8 +18,8 @@
  *
  * A target is stopped only a few times, even if the target's memory contains garbage. After the pages that are known to
  * be needed are copied, each stop ends within a tenth of a second. Fails if the target cannot be stopped or copied, if
- * there was not enough time for the self-test, or if out of memory. The caller must call look_clear(), even after a
- * failure.
+ * there was not enough time for the self-test, or if there is not enough memory. The caller must call look_clear(),
+ * even after a failure.
  */
 struct error *look_at_target(const struct session *session, struct look *look);
 

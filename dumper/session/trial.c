@@ -9,7 +9,7 @@
 #include "session/roots_file.h"
 #include "session/strategy.h"
 
-/* The layout is refused: *refused receives why. Fails if out of memory. */
+/* The layout is refused: *refused receives why. Fails if there is not enough memory. */
 static struct error *refuse(struct error *why, struct error **refused)
 {
 	if (why == error_no_memory())

@@ -45,7 +45,7 @@ static const char *cut_last(char *path)
 	return slash + 1;
 }
 
-/* TOP/NAME, malloc'ed; NULL if it does not exist, or if out of memory. */
+/* TOP/NAME, malloc'ed; NULL if it does not exist, or if there is not enough memory. */
 static char *if_there(const char *top, const char *name)
 {
 	char *path;

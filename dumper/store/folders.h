@@ -52,7 +52,7 @@ struct error *folders_untrusted(void);
 
 /*
  * Returns the path of the user's cache folder for layouts, malloc'ed. On failure, returns NULL and sets errno: ENOENT
- * if neither $XDG_CACHE_HOME nor $HOME is an absolute path, ENOMEM if out of memory.
+ * if neither $XDG_CACHE_HOME nor $HOME is an absolute path, ENOMEM if there is not enough memory.
  */
 char *layout_cache_folder(void);
 
@@ -60,13 +60,13 @@ char *layout_cache_folder(void);
  * Returns the path of the folder of rbdump itself, malloc'ed. If the program is PREFIX/bin/rbdump, the folder is
  * PREFIX/share/rbdump/offsets.d. If the program is build/rbdump or build/san/rbdump in a source tree of rbdump, the
  * folder is offsets.d of that tree. Returns NULL if PREFIX/share/rbdump/offsets.d cannot be read, if the program has
- * none of these paths, or if out of memory.
+ * none of these paths, or if there is not enough memory.
  */
 char *layout_program_folder(void);
 
 /*
  * Returns the file name of a layout, malloc'ed: VERSION-ARCH.layout. If the layout has a build-id, the name is
- * VERSION-ARCH-BUILDID12.layout, with the first 12 digits of the build-id. Returns NULL if out of memory.
+ * VERSION-ARCH-BUILDID12.layout, with the first 12 digits of the build-id. Returns NULL if there is not enough memory.
  */
 char *layout_file_name(const struct layout *layout);
 

@@ -35,7 +35,7 @@ static bool is_digits(const char *text, size_t length)
 	return strlen(text) == length && strspn(text, "0123456789abcdef") == length;
 }
 
-/* The folder of a build, malloc'ed; NULL if there is no cache, or if out of memory. */
+/* The folder of a build, malloc'ed; NULL if there is no cache, or if there is not enough memory. */
 static char *folder_of(const char *build_id)
 {
 	size_t length = build_id ? strlen(build_id) : 0;
@@ -72,7 +72,7 @@ bool made_has(const char *build_id)
 	return fd >= 0;
 }
 
-/* FOLDER/DIGEST.KIND, or without the folder if that is NULL; malloc'ed. NULL if out of memory. */
+/* FOLDER/DIGEST.KIND, or without the folder if that is NULL; malloc'ed. NULL if there is not enough memory. */
 static char *name_of(const char *folder, const char *digest, const char *kind)
 {
 	char *name;

@@ -27,14 +27,14 @@ bool made_has(const char *build_id);
  * Opens one of the two files that are kept for an ELF file. The file is opened for reading.
  *   kind  "layout" or "roots"
  *   path  receives the path of the opened file, malloc'ed; may be NULL
- * Returns a descriptor; -1 if there is no trusted file, or if out of memory.
+ * Returns a descriptor; -1 if there is no trusted file, or if there is not enough memory.
  */
 int made_open(const char *build_id, const char *digest, const char *kind, char **path);
 
 /*
  * Makes one of the two files that are kept for an ELF file. The function `write` writes `content` to the new file.
  * Returns the path of the new file, malloc'ed. Returns NULL if there is no trusted cache, if the file cannot be
- * written, or if out of memory.
+ * written, or if there is not enough memory.
  */
 char *made_keep(const char *build_id, const char *digest, const char *kind, trust_writer *write, const void *content);
 

@@ -17,7 +17,7 @@
  *   description  the Ruby's description, with the patch level (needed for Ruby up to 2.0.0); NULL if not known
  *   layouts      the layouts to choose from; they must not have a build-id
  *   order        receives indices into `layouts`; has room for `count` indices
- * Returns the number of chosen layouts, or 0 if `version` is not a release or if out of memory.
+ * Returns the number of chosen layouts, or 0 if `version` is not a release or if there is not enough memory.
  */
 size_t nearest_choose(const char *version, const char *description, const struct layout *const *layouts, size_t count,
 		      size_t *order);

@@ -50,8 +50,8 @@ struct core_death core_death(const struct target *target);
 
 /*
  * If the core was cut short, appends the number of missing bytes to an error message. The missing bytes may be the
- * cause of the error. If no bytes are missing, or if out of memory, does not change the message. Returns `error`, which
- * may be NULL.
+ * cause of the error. If no bytes are missing, or if there is not enough memory, does not change the message. Returns
+ * `error`, which may be NULL.
  */
 struct error *core_explain(const struct target *target, struct error *error);
 

@@ -9,7 +9,7 @@
 
 /*
  * Returns the build-id of an open file, as malloc'ed hexadecimal digits. Returns NULL if the file has no build-id, or
- * if out of memory.
+ * if there is not enough memory.
  */
 char *core_build_id_of(int fd);
 

@@ -25,7 +25,7 @@ struct descendant {
  * Each child is followed by its own descendants. Zombies are omitted.
  *   proc  the path of procfs ("/proc"), or of a folder with the same structure
  *   ret   the list, malloc'ed; if the process does not exist, *ret is NULL and *count is 0
- * Returns false if out of memory.
+ * Returns false if there is not enough memory.
  */
 bool descendants_list(const char *proc, pid_t pid, struct descendant **ret, size_t *count);
 
@@ -50,7 +50,7 @@ void descendants_cache_clear(struct descendants_cache *cache);
 /*
  * Updates the cache. The cache drops a process within ten updates after the process has ended, or later if the process
  * stays a zombie. For up to twenty updates, the cache may still name an ended process as the parent of other processes.
- * Returns false if out of memory.
+ * Returns false if there is not enough memory.
  */
 bool descendants_cache_update(struct descendants_cache *cache, const char *proc);
 

@@ -246,7 +246,7 @@ struct error *diagnose_refusal(const char *proc, pid_t pid, int errnum)
 	if (!capable && yama == 2)
 		return error_create(
 		    EXIT_NO_PERMISSION,
-		    "Yama lets only root trace a process (kernel.yama.ptrace_scope is 2); run rbdump with sudo");
+		    "Yama allows only root to trace processes (kernel.yama.ptrace_scope is 2); run rbdump with sudo");
 	if (!capable && same_user && yama == 1)
 		return error_create(
 		    EXIT_NO_PERMISSION,

@@ -18,7 +18,7 @@
 /* The most remote pieces for one process_vm_readv (IOV_MAX). */
 #define MAX_PIECES 1024
 
-/* Adds what one line of /proc/PID/maps tells. False if out of memory. */
+/* Adds what one line of /proc/PID/maps tells. False if there is not enough memory. */
 static bool add_mapping(struct target *target, size_t *capacity, char *line)
 {
 	unsigned long start, end, offset, inode;
@@ -58,7 +58,7 @@ static void drop_mappings(struct target *target)
 	target->nr_mappings = 0;
 }
 
-/* Reads all mappings. On failure, there are none, and it returns false with errno: ENOMEM if out of memory. */
+/* Reads all mappings. On failure, there are none, and it returns false with errno: ENOMEM if there is not enough memory. */
 static bool read_mappings(struct target *target)
 {
 	char path[64], *line = NULL;
@@ -96,8 +96,8 @@ static void update_mappings(struct target *target)
 }
 
 /*
- * What /proc/PID/exe points to, malloc'ed; "" if it runs no program (any more), or if the link must not be read. NULL if
- * out of memory.
+ * What /proc/PID/exe points to, malloc'ed; "" if it runs no program (any more), or if the link must not be read. NULL
+ * if there is not enough memory.
  */
 static char *read_executable(pid_t pid)
 {
@@ -120,9 +120,9 @@ static bool read_first_byte(const struct target *target)
 }
 
 /*
- * /proc/PID/mem has the mode 0600 and belongs to the target's user (proc_pid_make_inode(), fs/proc/base.c). To open the file
- * of another user takes CAP_DAC_OVERRIDE, but process_vm_readv(2) takes only CAP_SYS_PTRACE. The file is needed only for
- * pages that are mapped PROT_NONE, so rbdump works without the file if the kernel refuses to open it.
+ * /proc/PID/mem has the mode 0600 and belongs to the target's user (proc_pid_make_inode(), fs/proc/base.c). To open the
+ * file of another user takes CAP_DAC_OVERRIDE, but process_vm_readv(2) takes only CAP_SYS_PTRACE. The file is needed
+ * only for pages that are mapped PROT_NONE, so rbdump works without the file if the kernel refuses to open it.
  */
 struct error *live_check_calls(const struct target *target)
 {
@@ -196,8 +196,8 @@ static bool read_page(const struct target *target, uint64_t page, uint8_t *buffe
 }
 
 /*
- * Uses as few calls as possible, each with as many pages as process_vm_readv(2) takes. A page that this call cannot read
- * (PROT_NONE: Ruby protects pages while it compacts its heap) is read through /proc/PID/mem.
+ * Uses as few calls as possible, each with as many pages as process_vm_readv(2) takes. A page that this call cannot
+ * read (PROT_NONE: Ruby protects pages while it compacts its heap) is read through /proc/PID/mem.
  */
 static void read_pages(const struct target *target, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok)
 {

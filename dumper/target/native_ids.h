@@ -27,7 +27,7 @@ struct native_ids;
 
 /*
  * Creates an object for native_ids_find(). At first, the object contains the thread pointers that are known from the
- * last stop of the target. The target must outlive this object. Returns NULL if out of memory.
+ * last stop of the target. The target must outlive this object. Returns NULL if there is not enough memory.
  */
 struct native_ids *native_ids_create(const struct target *target);
 void native_ids_destroy(struct native_ids *ids); /* NULL is fine */

@@ -21,7 +21,7 @@ bool owner_user(const char *proc, pid_t pid, uid_t *ret);
  * appends the path in systemd's hierarchy (name=systemd). If there is no such hierarchy, appends the path in the v2
  * hierarchy. If there is no v2 hierarchy either, or if the path in the v2 hierarchy is "/", appends the path in the
  * first hierarchy that /proc/PID/cgroup lists. Returns false if the process has no cgroup that rbdump can read, or if
- * out of memory.
+ * there is not enough memory.
  */
 bool owner_cgroup(const char *proc, pid_t pid, struct text *ret);
 

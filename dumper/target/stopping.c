@@ -27,9 +27,9 @@
 
 /*
  * STOP_TIMEOUT_NS: how long a thread may take to stop, because a thread that can run must get a CPU first.
- * STOP_PATIENCE_NS: the same for a thread in an uninterruptible sleep. Such a sleep can last for ever, as in vfork(2), with
- * which Ruby starts programs; and the thread runs no Ruby code meanwhile.
- * STOP_ROUNDS: how often new threads are looked for.
+ * STOP_PATIENCE_NS: the same for a thread in an uninterruptible sleep. Such a sleep can last for ever, as in vfork(2),
+ * with which Ruby starts programs; and the thread runs no Ruby code meanwhile. STOP_ROUNDS: how often new threads are
+ * looked for.
  */
 #define STOP_TIMEOUT_NS	 500000000L
 #define STOP_PATIENCE_NS 5000000L
@@ -246,7 +246,7 @@ static int seize(const struct target *target, pid_t tid)
 
 /*
  * Seizes a thread and asks it to stop. Returns 0 if it is about to stop, or if it has ended, which sets `changed`;
- * ENOMEM if out of memory; else the errno with which the kernel refuses it: then it is listed as refused.
+ * ENOMEM if there is not enough memory; else the errno with which the kernel refuses it: then it is listed as refused.
  */
 static int ask_to_stop(struct target *target, pid_t tid, bool *changed)
 {
@@ -344,9 +344,9 @@ static void doubt_stops(struct target *target)
 }
 
 /*
- * Asks all threads to stop that are not 0 in `tids`. Returns 0, or the errno with which the kernel refuses one. If
- * that is the main thread, or if out of memory, sets `given_up`, and does not ask the rest. Sets `changed` if one has
- * ended.
+ * Asks all threads to stop that are not 0 in `tids`. Returns 0, or the errno with which the kernel refuses one. If that
+ * is the main thread, or if there is not enough memory, sets `given_up`, and does not ask the rest. Sets `changed` if
+ * one has ended.
  */
 static int ask_all(struct target *target, const pid_t *tids, size_t count, bool *given_up, bool *changed)
 {
@@ -469,7 +469,7 @@ bool live_woke(struct target *target)
 		if (!thread->asleep || sleeper_slept_on(thread))
 			continue;
 		woke = true;
-		/* If out of memory, it may be left asleep once more. */
+		/* If there is not enough memory, it may be left asleep once more. */
 		(void)addresses_add(&target->restless, (uint64_t)thread->tid);
 	}
 	addresses_sort(&target->restless);

@@ -35,7 +35,7 @@ struct error *live_check_stopping(const struct target *target);
  * stop within half a second, the thread is listed as not stopped. This thread then stays seized until the calling
  * thread ends. If the kernel refuses to stop a thread, for example because another tracer has it, the thread is listed
  * as refused. Fails if the kernel refuses to stop the main thread, if there is no thread that the kernel lets rbdump
- * stop, if the threads cannot be listed, or if out of memory. On failure, lets the target go on.
+ * stop, if the threads cannot be listed, or if there is not enough memory. On failure, lets the target go on.
  *   leave_sleepers  if true, threads that sleep in a system call are not stopped (target/sleeper.h). But if an earlier
  *                   call to live_woke() found out that a thread had woken up, this thread is always stopped
  */

@@ -72,7 +72,7 @@ struct target_operations {
 	bool (*lacks_page)(const struct target *target, uint64_t page);
 	/*
 	 * Returns a malloc'ed sentence that says what the target lacks. Returns NULL if the target lacks nothing, or if
-	 * out of memory. This function pointer is NULL if nothing can be missing.
+	 * there is not enough memory. This function pointer is NULL if nothing can be missing.
 	 */
 	char *(*lacks)(const struct target *target);
 	/*
@@ -126,7 +126,7 @@ bool target_is_ending(const struct target *target);
 
 /*
  * If the target is a core that was cut short, returns a malloc'ed sentence that says how many bytes are missing.
- * Returns NULL if no bytes are missing, or if out of memory.
+ * Returns NULL if no bytes are missing, or if there is not enough memory.
  */
 char *target_lacks(const struct target *target);
 

@@ -150,15 +150,15 @@ struct trace {
 	size_t pool_size;	 /* total size of the pool, in bytes */
 };
 
-struct trace *trace_create(void);	 /* NULL if out of memory */
+struct trace *trace_create(void);	 /* NULL if there is not enough memory */
 void trace_destroy(struct trace *trace); /* NULL is fine */
 
 /* The maximum number of bytes of strings in one trace. */
 #define TRACE_STRINGS_MAX (256u * 1024 * 1024)
 
 /*
- * A copy of `text` that lives as long as the trace. NULL if `text` is NULL, if out of memory, or if TRACE_STRINGS_MAX
- * is reached.
+ * A copy of `text` that lives as long as the trace. NULL if `text` is NULL, if there is not enough memory, or if
+ * TRACE_STRINGS_MAX is reached.
  */
 const char *trace_string(struct trace *trace, const char *text);
 
@@ -174,7 +174,7 @@ const char *trace_missing_text(enum list_missing missing);
 
 /*
  * Sorts the threads by rank, in ascending order. `ranks` contains the rank of each thread. Threads with the same rank
- * keep their order. Returns false if out of memory.
+ * keep their order. Returns false if there is not enough memory.
  */
 bool trace_order(struct trace *trace, const size_t *ranks);
 

@@ -205,7 +205,7 @@ static void test_yama_2(void **state)
 	(void)state;
 	write_file("sys/kernel/yama/ptrace_scope", "2\n");
 	assert_diagnosed(EPERM, EXIT_NO_PERMISSION,
-			 "Yama lets only root trace a process (kernel.yama.ptrace_scope is 2); run rbdump with sudo");
+			 "Yama allows only root to trace processes (kernel.yama.ptrace_scope is 2); run rbdump with sudo");
 }
 
 static void test_yama_3(void **state)
