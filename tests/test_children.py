@@ -206,8 +206,8 @@ def test_slow_one(program_ruby, start, rbdump, tmp_path):
         target = start(dataclasses.replace(ruby, path=str(script)), which, environment=stripped.environment)
         with server_that_never_answers() as url:
             environment = dict(os.environ, DEBUGINFOD_URLS=url)
-            done = run(rbdump, "-p", target.pid, "--children", "--json", "--time-limit", "10", env=environment)
-            (slow,) = re.findall(rf"^rbdump: process (\d+): {SEARCHING % 10}", done.stderr, re.M)
+            done = run(rbdump, "-p", target.pid, "--children", "--json", "--time-limit", "6", env=environment)
+            (slow,) = re.findall(rf"^rbdump: process (\d+): {SEARCHING % 6}", done.stderr, re.M)
             assert done.returncode == FAILED and "--time-limit" in done.stderr
             (answer,) = [json.loads(line) for line in done.stdout.splitlines()]
             assert answer["pid"] != int(slow) and is_untouched(int(slow))

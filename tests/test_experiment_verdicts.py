@@ -175,7 +175,7 @@ def test_progress(ruby, rbdump, tmp_path):
     """By the target's own count, and by its CPU time."""
     with Graph(ruby, "churn", tmp_path) as graph:
         counted, modes, _ = experiment(
-            rbdump, graph, "-m", "paused", "-r", 1000, "-n", 5000, "--progress", tmp_path / "progress"
+            rbdump, graph, "-m", "paused", "-r", 1000, "-n", 3000, "--progress", tmp_path / "progress"
         )
         timed, _, _ = experiment(rbdump, graph, "-m", "paused", "-r", 100, "-n", 200)
     assert (counted["progress_unit"], timed["progress_unit"]) == ("count", "cpu_time")

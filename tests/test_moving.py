@@ -15,7 +15,7 @@ from harness.recording import Running
 
 # Paused, some of the churns have their main thread in a torn window, which is told, in up to one dump of ten: of so many,
 # most have to be whole.
-DUMPS, DUMPS_PAUSED = 20, 40
+DUMPS, DUMPS_PAUSED = 12, 24
 # What the main thread's oldest frame may be while it runs fibers: a fiber's stack begins with the fiber's block, or
 # with a method that an Enumerator calls; one that has just been made, or is about to end, has no frame.
 OLDEST = {"fibers": {"<main>", "block in fibers", "block in Object#fibers", "each", "Array#each", "Enumerator#each", None}}

@@ -68,6 +68,7 @@ long ptrace(enum __ptrace_request request, ...)
 
 
 @pytest.mark.long
+@pytest.mark.outer_rubies
 def test_killed(ruby, rbdump, tmp_path):
     """kill -9 of any of its processes, at random moments: each signal is seen once, no thread stays stopped."""
     with Survivor(ruby, tmp_path) as survivor:
