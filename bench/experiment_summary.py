@@ -54,7 +54,7 @@ def naive_pauses():
     parts = [f"{near(share['value'])} % on {called(ruby)} ({bounds(share)})" for ruby, share in found.items() if share["count"]]
     right = [share for share in found.values() if not share["count"]]
     none = f"0 of {min(share['of'] for share in right):,}" if right else ""
-    return ", ".join(parts) + (f", {none} on other Rubies" if parts and right else none)
+    return ", ".join(parts) + (f", {none} on any other" if parts and right else none)
 
 
 def million(mode):
@@ -101,11 +101,11 @@ def answer():
     wrong = {mode: exceptions(mode) for mode in checked}
     costs = [f"`{mode}` {span(lost(1000, mode))}" for mode in checked]
     points = [
-        f"`unpaused-naive` (unpaused, from another CPU): {read} % of its stacks are impossible {both}.",
+        f"`unpaused-naive` (unpaused, from another CPU): {read} % of its accepted stacks are impossible {both}.",
         f"`paused-naive` (one copy): {naive_pauses()}.",
         f"With checks, no JIT: {', '.join(million(mode) for mode in checked)}"
         f" (at most {1e6 * highest(checked):.3g} in 1,000,000).",
-        "On some variants of the target, checked modes accepted impossible stacks:"
+        "On some variants of the target, checked modes accepted impossible stacks (the worst variant of each Ruby):"
         f" {'; '.join(f'`{mode}` {where}' for mode, where in wrong.items() if where) or 'none'}.",
         f"Progress that the target loses at 1,000 Hz: {', '.join(costs)}.",
     ]

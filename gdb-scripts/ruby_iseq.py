@@ -71,7 +71,7 @@ class Iseq:
         return Iseq(self.values, address) if address else None
 
     def holds(self, pc) -> bool:
-        """Whether this code contains PC. False if PC is stale because a JIT has not updated the pc of the frame."""
+        """Whether this code contains PC. In code of a JIT, the pc of a frame can be stale, and outside of this code."""
         return self.encoded <= pc <= self.encoded + 8 * self.size
 
     def line(self, pc) -> Optional[int]:

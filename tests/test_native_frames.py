@@ -101,7 +101,8 @@ def check(profile, extension):
     work = weights_inside(profile, "Busy.work")
     # A few samples may be of the moment in which the interpreter calls it.
     assert share(work, lambda names: names == ()) <= 0.03, work
-    assert share(work, lambda names: names[:1] in (("busy_work",), ())) == 1, work
+    # Which function of the interpreter that is cannot be told in a file without symbols before it has been seen below a method.
+    assert share(work, lambda names: names[:1] in (("busy_work",), ())) >= 0.99, work
     assert share(work, lambda names: names == ("busy_work", "busy_inner", compute)) >= 0.95, work
     # The function that the method has left its frame to; until the functions that call methods are known, they are in front of it.
     leaves = weights_inside(profile, "Busy.leaves")

@@ -21,8 +21,9 @@ enum priority {
 /*
  * Gives the calling thread a real-time priority, if this is permitted. Does nothing if the thread has a scheduling
  * policy other than SCHED_OTHER, because the user may have chosen that policy (chrt(1)). If only lower priorities are
- * permitted (RLIMIT_RTPRIO), the thread gets the highest permitted priority. However, a thread gets PRIORITY_NAMES only
- * if PRIORITY_SAMPLES is also permitted. Returns whether this call has given the thread a priority.
+ * permitted (RLIMIT_RTPRIO), the thread gets the highest permitted priority. However, if `priority` is PRIORITY_NAMES,
+ * the thread gets a priority only if PRIORITY_SAMPLES is also permitted. Returns whether this call has given the thread
+ * a priority.
  */
 bool priority_raise(enum priority priority);
 

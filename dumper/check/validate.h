@@ -73,7 +73,7 @@ enum verdict validate_verdict(enum reason reason);
 /* The name of a verdict in JSON. */
 const char *validate_verdict_name(enum verdict verdict);
 
-/* The location and the size of a VM stack, as an execution context stores them. */
+/* What an execution context stores about a VM stack: its location, its size, and the address of its innermost frame. */
 struct stack_facts {
 	uint64_t vm_stack, words, cfp; /* vm_stack and cfp are addresses; words is the stack's size in 8-byte words */
 	uint64_t frame_size;	       /* sizeof(rb_control_frame_t), in bytes */

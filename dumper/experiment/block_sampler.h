@@ -5,8 +5,8 @@
  * sampling thread moves to the CPU of the sampled thread.
  *
  * The sampling thread ends when its block ends. The kernel then detaches the sampling thread from all threads that the
- * sampling thread still traces. If a thread of the target does not stop in time, the block ends early. rbdump can
- * detach from a thread that does not stop only by ending the sampling thread.
+ * sampling thread still traces. If a thread of the target does not stop in time, the block ends early. To detach from a
+ * thread that does not stop, rbdump must end the sampling thread.
  */
 #ifndef RBDUMP_BLOCK_SAMPLER_H
 #define RBDUMP_BLOCK_SAMPLER_H
@@ -64,10 +64,10 @@ struct sample *block_sampler_next(struct block_sampler *block_sampler);
 void block_sampler_done(struct block_sampler *block_sampler);
 
 /*
- * After this call, the sampling thread takes each sample only after the caller has given back the previous sample. This
- * also applies to all later blocks. In this way, the names of each sample are read before the next sample is taken.
- * Call this function if the names of a sample could not be read, because a garbage collection has freed or moved
- * objects to which this sample refers.
+ * For ten seconds after this call, even in later blocks, the sampling thread takes each sample only after the caller
+ * has given back the previous sample. In this way, the names of each sample are read before the next sample is taken.
+ * Call this function if a sample was rejected because a garbage collection may have freed or moved objects of this
+ * sample before the names were read (REASON_COLLECTED, REASON_COMPACTED).
  */
 void block_sampler_keep_pace(struct block_sampler *block_sampler);
 

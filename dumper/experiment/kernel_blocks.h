@@ -23,9 +23,9 @@ typedef void kernel_blocks_take(void *context, struct sample *sample);
 
 /*
  * Takes a block. The block lasts for `block->samples` / `block->rate` seconds, but ends at `block->deadline` at the
- * latest. The kernel samples only running threads. So if the threads were not on a CPU all the time, the block contains
- * fewer than `block->samples` samples. `ret->cpu_us` does not include the CPU time of the calling thread. Fails if the
- * program in the kernel cannot be started.
+ * latest. The kernel samples only running threads. So if at times none of the threads is on a CPU, the block can
+ * contain fewer than `block->samples` samples. `ret->cpu_us` does not include the CPU time of the calling thread. Fails
+ * if the program in the kernel cannot be started.
  *   stop  if *stop is not 0, the block ends early
  */
 struct error *kernel_blocks_run(struct kernel_blocks *blocks, const struct block *block, const _Atomic int *stop,

@@ -23,7 +23,7 @@ struct tally {
 	uint64_t off_cpu; /* samples of mode `unpaused` for which rbdump could not move to the CPU of the thread */
 	json_t *rejected; /* rejected samples, counted per reason */
 	json_t *soft;	  /* accepted samples with a minor defect (a frame without a line), counted per reason */
-	json_t *retried;  /* repeated tries to copy a stack, counted per reason */
+	json_t *retried;  /* rejected tries that were followed by another try, counted per reason */
 	uint64_t judged;  /* accepted samples that the oracle has judged */
 	uint64_t impossible[ORACLE_VERDICTS]; /* impossible samples, counted per verdict; 0 for ORACLE_LEGAL */
 	uint64_t tries;

@@ -10,8 +10,8 @@
  * shared memory. If a tracer holds a thread for more than 40 ms, the guard asks the kernel what the tracer is doing. If
  * the tracer is running, or is waiting in the kernel, the guard does nothing. If the tracer is stopped, the guard sends
  * SIGCONT to the tracer. The tracer then lets its target go on as usual. The guard kills the tracer in three cases: a
- * debugger keeps the tracer stopped, the tracer's control group is frozen, or the tracer is still stopped after ten
- * SIGCONTs. After the guard has killed a tracer, the guard prints a message on standard error.
+ * debugger keeps the tracer stopped, the tracer's control group is frozen, or the tracer was stopped again after each
+ * of ten SIGCONTs. After the guard has killed a tracer, the guard prints a message on standard error.
  *
  * The guard has its own process group, and blocks all signals. The process that started the guard also ends the guard.
  * If the process that started the guard ends earlier than the guard, the guard ends when the last tracer has ended.
@@ -22,8 +22,9 @@
 #include "base/error.h"
 
 /*
- * Starts a guard for the calling process and for all processes that the calling process forks later. Call this function
- * while the process has only one thread. Fails if the guard cannot be started.
+ * Starts a guard for the calling process and for the processes that it forks. The guard watches only the processes that
+ * call stop_guard_enter(). Call this function while the process has only one thread. Fails if the guard cannot be
+ * started.
  */
 struct error *stop_guard_begin(void);
 

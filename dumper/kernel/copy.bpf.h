@@ -127,7 +127,7 @@ static __always_inline int find_stack(const struct kernel_facts *facts, struct s
 /* The index of the stack pointer in kernel_record.registers. */
 #define STACK_POINTER 19
 
-/* Reads the call stack of the thread in the kernel: one address in each function of the kernel. */
+/* Reads the thread's call stack in the kernel: one address in each kernel function that the thread is in. */
 static __always_inline void read_functions(const struct kernel_facts *facts, void *context, struct scratch *scratch)
 {
 	long length = 0;

@@ -3,7 +3,7 @@
  * Ruby process. The program writes records, and rbdump reads the records. Both rbdump and the program include this
  * header.
  *
- * The program copies bytes without interpreting them. The program does not know the structs of Ruby. All offsets that
+ * The program copies bytes without changing them. The program does not know the structs of Ruby. All offsets that
  * it needs are in struct kernel_facts, which rbdump fills in from the layout of the process.
  */
 #ifndef RBDUMP_KERNEL_RECORD_H

@@ -32,7 +32,7 @@ const struct kernel_head *kernel_ring_next(struct kernel_ring *ring);
 
 /*
  * Waits for at most `timeout_ms` milliseconds. The wait ends earlier in each of these cases:
- * - `end_fd` can be read, or the other end of its pipe is closed. If `end_fd` is -1, no descriptor ends the wait.
+ * - `end_fd` can be read, or the other end of its pipe is closed. If `end_fd` is -1, this case does not occur.
  * - A signal arrives.
  * - `for_records` is true, and a record KERNEL_UNKNOWN is written to the ring.
  * - `for_records` is true, and a record that wakes rbdump is written to the ring (enum kernel_wakes).

@@ -4,10 +4,10 @@
  * the thread-local storage of the native thread. This header also defines the BPF maps that contain what is known about
  * processes and threads.
  *
- * Most programs in the kernel examine only the current task of their CPU. The programs for sched_switch also examine
- * the next task of their CPU. The programs for sched_waking and sched_wakeup examine the task that is woken. The
- * functions known_thread(), current_thread() and identify() can examine only the current task, because
- * bpf_probe_read_user() reads the memory of the current task.
+ * The programs for the clock and for sched_process_exit examine only the current task of their CPU. The programs for
+ * sched_switch also examine the next task of their CPU. The programs for sched_waking and sched_wakeup examine the task
+ * that is woken. The functions known_thread(), current_thread() and identify() can examine only the current task,
+ * because bpf_probe_read_user() reads the memory of the current task.
  */
 #ifndef RBDUMP_THREADS_BPF_H
 #define RBDUMP_THREADS_BPF_H

@@ -1,5 +1,5 @@
 /*
- * A layout: the offsets, sizes and other facts that rbdump knows about the structs of one Ruby.
+ * A layout: the offsets and sizes of structs, and the other facts that rbdump knows about one Ruby.
  *
  * The C source of rbdump does not contain declarations of Ruby's structs. Instead, rbdump looks up every offset, size
  * and enumerator in a layout, by an id. The script gen/fields.py makes these ids from gen/fields.def. The ids are in

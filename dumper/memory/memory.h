@@ -2,7 +2,7 @@
  * The target's memory, as a snapshot of pages.
  *
  * The code in ruby/ reads the target through the snapshot (for the exceptions, see ruby/ruby.h). So each byte is copied
- * only once, even if it is used many times, and all output comes from the same copy. Some data changes whenever the
+ * only once, even if it is used many times, and all output comes from the same copy. Some data can change while the
  * target's threads run. The caller can copy such data first, for example while the target is stopped. Other data lasts,
  * such as code and names. The caller can copy data that lasts later (see memory_reads()). By default, a page is copied
  * when it is first read. The functions memory_prefetch() and memory_fetch() copy many pages in advance, in as few
@@ -119,7 +119,7 @@ void memory_set_lacking(struct memory *memory, bool (*lacks)(const void *context
 size_t memory_lacked(const struct memory *memory);
 
 /*
- * A snapshot can contain data from two moments. At the first moment, rbdump copies the data that changes whenever the
+ * A snapshot can contain data from two moments. At the first moment, rbdump copies the data that can change while the
  * target's threads run. At this moment, the target is stopped, or rbdump copies the data twice to detect changes. Data
  * that lasts (code, names) is copied later. These are the steps:
  *

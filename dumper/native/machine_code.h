@@ -1,8 +1,8 @@
 /*
  * The machine code of a live process: which function an address is in, and how to find the caller of that function.
  * Uses only the symbol tables and the call frame information (.eh_frame) of the mapped files. Stripped files have call
- * frame information, too. No debug info is read. The results are cached, so a second look-up of the same address costs
- * little.
+ * frame information, too. No debug info is read. Functions that were found are cached, so a second look-up of the same
+ * address costs little.
  *
  * The process is not stopped. A file is read when an address in the file is first looked up. If the process maps
  * another file later, for example a C extension, machine_code_function() finds this file, too.
@@ -60,8 +60,8 @@ uint64_t machine_code_generation(const struct machine_code *code);
 struct machine_function machine_code_function(struct machine_code *code, uint64_t address);
 
 /*
- * Returns the call frame information for an address of the process. Returns NULL if there is no call frame information
- * for the address. The result is owned by `code`.
+ * Returns the call frame information of the ELF file that is mapped at an address of the process. Returns NULL if no
+ * ELF file is mapped there, or if the file has no call frame information. The result is owned by `code`.
  *   bias  receives the load bias: an address in the process minus the same address in the file
  */
 Dwarf_CFI *machine_code_frame_information(struct machine_code *code, uint64_t address, uint64_t *bias);

@@ -1,19 +1,19 @@
 /*
- * A candidate is a process that may turn out to be a Ruby process. With --children, every descendant of a recorded
- * process is a candidate until rbdump knows that the descendant is a Ruby process. With --all, any process on the
- * machine can be a candidate, not only a descendant. Most candidates never run Ruby, so rbdump must spend very little
- * CPU time on each candidate. To look at a candidate, rbdump starts a capture (capture.h). The capture checks for a
- * short time whether the candidate is a Ruby process. rbdump looks at each new candidate twice, 0.5 s apart. After each
- * exec of a candidate, rbdump looks at this candidate two more times. rbdump skips these looks if another process that
- * ran the same program was not a Ruby process. Apart from these looks, rbdump looks at a candidate only rarely. The
- * rare looks are needed to find candidates that load Ruby's library late.
+ * A candidate is a process that may turn out to be a Ruby process. With --children, a descendant of a recorded process
+ * is a candidate until rbdump knows that the descendant is a Ruby process, or that it cannot be recorded. With --all,
+ * any process on the machine can be a candidate, not only a descendant. Most candidates never run Ruby, so rbdump must
+ * spend very little CPU time on each candidate. To look at a candidate, rbdump starts a capture (capture.h). The
+ * capture checks for a short time whether the candidate is a Ruby process. rbdump looks at each new candidate twice,
+ * 0.5 s apart. After each exec of a candidate, rbdump looks at this candidate two more times. rbdump skips these looks
+ * if another process that ran the same program was not a Ruby process. Apart from these looks, rbdump looks at a
+ * candidate only rarely. The rare looks are needed to find candidates that load Ruby's library late.
  *
  * If the kernel permits it, rbdump receives a report of each exec (execs.h). In addition, rbdump checks once per second
- * whether a candidate has called exec. If reports may be missing, rbdump does these checks more often. Each check reads
- * from /proc/PID/mem. rbdump keeps this file open. After an exec, a read from the open file returns 0, because the old
- * memory is gone (mem_rw() in fs/proc/base.c of Linux). If rbdump cannot open /proc/PID/mem, the check instead compares
- * the file behind /proc/PID/exe with `program` of struct candidate. For example, CAP_SYS_PTRACE alone does not permit
- * rbdump to open /proc/PID/mem of another user's process.
+ * whether each candidate has called exec. If reports may be missing, rbdump does these checks more often. Each check
+ * reads from /proc/PID/mem. rbdump keeps this file open. After an exec, a read from the open file returns 0, because
+ * the old memory is gone (mem_rw() in fs/proc/base.c of Linux). If rbdump cannot open /proc/PID/mem, the check instead
+ * compares the file behind /proc/PID/exe with `program` of struct candidate. For example, CAP_SYS_PTRACE alone does not
+ * permit rbdump to open /proc/PID/mem of another user's process.
  */
 #ifndef RBDUMP_CANDIDATES_H
 #define RBDUMP_CANDIDATES_H

@@ -64,8 +64,8 @@ struct capture_options {
 enum capture_what {
 	CAPTURE_RECORDS, /* records follow */
 	CAPTURE_ERROR,	 /* the target cannot be recorded; the error message follows */
-	CAPTURE_NO_RUBY, /* the capture has ended, because the target did not run Ruby in time; no message follows */
-	CAPTURE_END,	 /* the capture has ended for another reason (target ended, `stop` set); no message follows */
+	CAPTURE_NO_RUBY, /* the capture ends now, because the target did not run Ruby in time; no message follows */
+	CAPTURE_END,	 /* the capture ends for another reason (such as the target's end); no message follows */
 };
 
 /* A message through the pipe: this struct, then `length` bytes. */

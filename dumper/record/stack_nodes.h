@@ -1,6 +1,6 @@
 /*
- * A recording has a table of nodes. For the stack of an observation, finds the node in this table. Decodes new stacks.
- * Remembers the nodes of cached stacks and of kept stacks, so these stacks are not decoded again.
+ * Each process of a recording has a table of nodes. For the stack of an observation, finds the node in this table.
+ * Decodes new stacks. Remembers the nodes of cached stacks and of kept stacks, so these stacks are not decoded again.
  */
 #ifndef RBDUMP_STACK_NODES_H
 #define RBDUMP_STACK_NODES_H
@@ -27,8 +27,8 @@ void stack_nodes_destroy(struct stack_nodes *nodes); /* NULL is fine */
 
 /*
  * Finds the node of an observation's stack. If the observation only stores its stack in a slot (`keeps`), also
- * remembers the node for this slot. If there is not enough memory, the node is 0, and stack_nodes_failed() returns true
- * from then on.
+ * remembers the node for this slot. If there is not enough memory, the node is 0, or the native frames are missing from
+ * the stack. In both cases, stack_nodes_failed() returns true from then on.
  *   tables  the tables of the recording; nodes are added if needed
  *   last    the previous stack of the same thread; the result is this stack if `seen->same` is set
  */

@@ -41,8 +41,8 @@ void encoder_span(struct encoder *encoder, const struct profile_span *span);
 
 /*
  * Begins new tables. Later records refer only to the new tables. So the functions, frames and nodes that later records
- * need are written again. The caller must add all threads again. If `new_file` is true, the caller must also add the
- * process again. If there is not enough memory, returns false and changes nothing.
+ * need are written again. The new tables contain no wakers. The caller must add all threads again. If `new_file` is
+ * true, the caller must also add the process again. If there is not enough memory, returns false and changes nothing.
  *   stacks    the ids of the nodes that later spans will still need; receives the ids of these nodes in the new tables
  *   new_file  whether later records go to another file. If true, the caller must call encoder_take() before
  *             encoder_reset(), because earlier records belong to the old file

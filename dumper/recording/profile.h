@@ -96,7 +96,7 @@ struct profile_waker {
 /* Consecutive samples in which a thread had the same stack and state. */
 struct profile_span {
 	uint64_t start_ns;  /* the start of the time that the span covers */
-	uint64_t weight_ns; /* the wall-clock time that the span covers; does not depend on the sampling rate */
+	uint64_t weight_ns; /* the wall-clock time that the span covers; not `count` divided by the rate */
 	uint32_t count;	    /* number of samples, at least 1 */
 	uint32_t thread;    /* index */
 	uint32_t node;	    /* index of the stack's node; 0 if no stack is known */
@@ -139,8 +139,8 @@ void profile_destroy(struct profile *profile); /* NULL is fine */
 size_t profile_bytes(const struct profile *profile);
 
 /*
- * Returns a copy of a text, or NULL if there is not enough memory. The copy lives as long as the profile. Equal texts
- * share one copy.
+ * Returns a copy of a text; NULL if `text` is NULL, or if there is not enough memory. The copy lives as long as the
+ * profile. Equal texts share one copy.
  */
 const char *profile_string(struct profile *profile, const char *text);
 

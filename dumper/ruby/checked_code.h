@@ -29,7 +29,7 @@ void checked_code_destroy(struct checked_code *checked); /* NULL is fine */
  */
 bool checked_code_has(const struct checked_code *checked, uint64_t iseq, uint64_t method, bool own);
 
-/* Which object is at an address: POINTEE_CODE or POINTEE_METHOD; POINTEE_OTHER if the table lacks the address. */
+/* The kind of object at an address: POINTEE_CODE or POINTEE_METHOD; POINTEE_OTHER if the table lacks the address. */
 enum pointee checked_code_pointee(const struct checked_code *checked, uint64_t address);
 
 /* Whether the call of `method` from the call site before `pc` is in the table. */

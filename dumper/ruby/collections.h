@@ -35,8 +35,8 @@ struct collections {
 /*
  * Whether the target uses a garbage collector that is not Ruby's own. In that case, the other collector stores its
  * state where Ruby's own collector would store its state. If rbdump reads this state as the state of Ruby's own
- * collector, the class Object seems to be outside the heap. Returns false if rbdump cannot find out which collector the
- * target uses.
+ * collector, the class Object seems to be outside the heap. Returns false if the layout lacks the members that this
+ * test needs, or if the class Object is not known. Returns true if a read fails.
  */
 bool collections_are_of_other_gc(const struct ruby *ruby);
 

@@ -25,8 +25,8 @@ void resolver_destroy(struct resolver *resolver); /* NULL is fine */
 
 /*
  * Fills in a thread's frames. Stops early if the time limit is reached (see memory_is_over()). Also sets the thread's
- * verdict and reason. The verdict and the reason depend only on this stack and on the data to which its frames refer.
- * Returns false if there is not enough memory.
+ * verdict and reason. The verdict and the reason depend on this stack and on the data to which its frames refer, but
+ * not on other stacks. Returns false if there is not enough memory.
  */
 bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct trace_thread *thread);
 

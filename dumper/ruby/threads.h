@@ -50,8 +50,8 @@ struct ruby_thread threads_read_one(const struct ruby *ruby, uint64_t address);
 
 /*
  * The number of a thread's ractor; 1 if this Ruby has no ractors. Returns 0 if the number cannot be read, or if there
- * is no thread at `address`. The function assumes that there is a thread if the struct at `address` and an execution
- * context point at each other.
+ * is no thread at `address`. Since Ruby 2.5, the function assumes that there is a thread if the struct at `address` and
+ * an execution context point at each other. Up to Ruby 2.4, the function does not check this.
  */
 uint64_t threads_ractor(const struct ruby *ruby, uint64_t address);
 

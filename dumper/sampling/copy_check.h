@@ -22,8 +22,8 @@ struct copy_check {
 	struct timespec read; /* when `memory` was created */
 	/*
 	 * Whether the innermost frame of the last checked stack agrees with the call that its caller is making. If the
-	 * last check did not compare the two, the verdict is CALL_SITE_UNDECIDED. A check does not compare the two if
-	 * an earlier check has found that they agree.
+	 * last check did not compare the two, the verdict is CALL_SITE_UNDECIDED. For example, a check does not compare
+	 * the two if an earlier check has found that they agree.
 	 */
 	enum call_site_verdict call_site;
 };

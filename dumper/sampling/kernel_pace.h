@@ -2,11 +2,11 @@
  * Decides how rbdump waits for the records that a program in the kernel writes. Either the program wakes rbdump when it
  * has copied a stack, or rbdump looks for records at intervals. A wake-up takes more of the sampled thread's time than
  * the copy of a stack. But the names of a new stack must be read soon, before a garbage collection begins. A stack is
- * new if it is not in the stack cache (stack_cache.h). If rbdump has found a new stack in the last 0.1 s, and a
- * collection had begun in the five seconds before the new stack, the program wakes rbdump for each stack. The program
- * also does so for ten seconds after a call of kernel_pace_ask(). In all other cases, if there are few stacks, the
- * program wakes rbdump only for the stacks of running threads. If there are many stacks, the program does not wake
- * rbdump at all.
+ * new if it is not in the stack cache (stack_cache.h). The program wakes rbdump for each stack if three conditions are
+ * true: the rate is at most KERNEL_RATE_WAKES, rbdump has found a new stack in the last 0.1 s, and a collection had
+ * begun in the five seconds before this new stack. The program also does so for ten seconds after a call of
+ * kernel_pace_ask(). In all other cases, if there are few stacks, the program wakes rbdump only for the stacks of
+ * running threads. If there are many stacks, the program does not wake rbdump at all.
  */
 #ifndef RBDUMP_KERNEL_PACE_H
 #define RBDUMP_KERNEL_PACE_H

@@ -411,7 +411,7 @@ static void begin_flush(struct kernel_stream *stream, uint64_t now_ns)
 	stream->at = 0;
 }
 
-/* Up to when the next flush lays the time lines. After the end of the sampling, no interrupt says what a thread does. */
+/* Up to when the next flush lays the time lines. After sampling has ended, no interrupt says what a thread does. */
 static uint64_t flush_until(const struct kernel_stream *stream, uint64_t now_ns)
 {
 	if (stream->behind_ns != 0)

@@ -78,8 +78,8 @@ void kernel_threads_sweep(struct kernel_threads *threads);
 void kernel_threads_lose(struct kernel_threads *threads, uint64_t until_ns, bool is_now);
 
 /*
- * Notes that a thread without an entry has run. The next call of kernel_threads_keep() will read the list of threads
- * again.
+ * Notes that a thread without an entry has run. The first call of kernel_threads_keep() whose `now_ns` is not before
+ * this moment then reads the list of threads again.
  */
 void kernel_threads_want(struct kernel_threads *threads, pid_t tid);
 
@@ -87,7 +87,7 @@ void kernel_threads_want(struct kernel_threads *threads, pid_t tid);
  * Notes that a thread has ended, and extends the thread's time line to `time_ns`. The native thread of the ended thread
  * may continue, and run another Ruby thread. So this function makes the program in the kernel forget which Ruby thread
  * the native thread runs, unless the program already knows another Ruby thread. If the native thread runs again, the
- * program reports it as an unknown thread.
+ * program finds its Ruby thread itself, or reports an unknown thread to rbdump.
  */
 void kernel_threads_end(struct kernel_threads *threads, struct kernel_follow *follow, uint64_t time_ns);
 

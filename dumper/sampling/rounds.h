@@ -39,8 +39,8 @@ struct lateness {
 
 /*
  * Takes a round. Returns true if the observations of this round report `late` and `skipped`. Returns false if no thread
- * was observed. In this case, either the list of threads could not be read, or a thread did not stop in time in an
- * earlier round.
+ * was observed. In this case, either the list of threads could not be read, or a thread did not stop in time
+ * (rounds_are_stuck()).
  *   skipped  how many rounds the CPU time limit has prevented since rounds_take() last returned true
  *   rest_ns  for how many nanoseconds the CPU time limit made sampling pause before this round
  */

@@ -78,7 +78,7 @@ const uint8_t *stack_copy_beside(const struct stack_copy *copy);
 uint64_t stack_copy_thread(const struct stack_copy *copy);
 /* The address of the execution context. */
 uint64_t stack_copy_context(const struct stack_copy *copy);
-/* Returns the location and the size of the stack, as the execution context stores them. */
+/* Returns what the execution context stores about the stack: location, size, and address of the innermost frame. */
 const struct stack_facts *stack_copy_facts(const struct stack_copy *copy);
 /*
  * Returns the `length` copied bytes at `address`. Returns NULL if no single piece of the stack contains all these

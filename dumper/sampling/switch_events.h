@@ -24,9 +24,9 @@ void switch_events_destroy(struct switch_events *events); /* NULL is fine */
 
 /*
  * The kernel takes about 10 ms to start watching the first thread on a machine. To avoid this delay later, this
- * function makes the kernel start in advance. Returns a descriptor, or -1 on failure. Until the caller closes the
- * descriptor, each context switch on the machine takes a little longer (kernel/events/core.c, perf_event_switch(),
- * v6.1).
+ * function makes the kernel start in advance, so this function takes about 10 ms. Returns a descriptor, or -1 on
+ * failure. Until the caller closes the descriptor, each context switch on the machine takes a little longer
+ * (kernel/events/core.c, perf_event_switch(), v6.1).
  */
 int switch_events_prepare(void);
 

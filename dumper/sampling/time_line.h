@@ -12,23 +12,24 @@
  * If the time line is extended while the thread still runs, the CPU time since the last interrupt gets the stack of
  * this interrupt.
  *
- * The CPU time between the last interrupt and the end of a run has no stack of its own. The piece with this CPU time
- * uses up claims. It first uses the claim of the nearest stack that has a claim. The piece gets one of the stacks whose
- * claims it has used. This stack is chosen at random: the more of its claim was used, the more likely the stack is
- * chosen. If the claims of all stacks together are too short for the piece, the piece may also get one of the nearest
- * stacks, even if its claim is used up. In this case, the larger the first claim of a stack was, the more likely the
- * stack is chosen. All stacks since the last time_line_resolve() are considered. Of the older stacks, rbdump keeps only
- * the stacks that have a claim and the last TIME_NEAR stacks, but at most TIME_CLOCKS stacks. If there was no interrupt
- * in the last TIME_CLOCKS_NS, the piece gets the stack of the next wait or the previous wait.
+ * The CPU time between the last interrupt and the end of a run has no stack of its own. The same applies to the whole
+ * CPU time of a run without an interrupt. The piece with this CPU time uses up claims. It first uses the claim of the
+ * nearest stack that has a claim. The piece gets one of the stacks whose claims it has used. This stack is chosen at
+ * random: the more of its claim was used, the more likely the stack is chosen. If the claims of all stacks together are
+ * too short for the piece, the piece may also get one of the nearest stacks, even if its claim is used up. In this
+ * case, the larger the first claim of a stack was, the more likely the stack is chosen. All stacks since the last
+ * time_line_resolve() are considered. Of the older stacks, rbdump keeps only the stacks that have a claim and the last
+ * TIME_NEAR stacks, but at most TIME_CLOCKS stacks. If there was no interrupt in the last TIME_CLOCKS_NS, the piece
+ * gets the stack of the next wait or the previous wait.
  *
  * The thread's stack is copied only at some of its waits. These waits are chosen at random. A wait without a stack gets
  * the stack of another wait, which ended at most TIME_OLD_NS ago. Only waits with the same state and the same system
- * call are considered. If some of these waits have a similar length (less than 25 % longer or shorter), one of these
- * similar waits is chosen at random. Otherwise, the wait with the most similar length is chosen. As a result, each
- * stack gets about the time that it would get if stacks were copied at all waits.
+ * call are considered. If the lengths of some of these waits differ from the length of the wait by a factor of less
+ * than 1.25, one of these similar waits is chosen at random. Otherwise, the wait with the most similar length is
+ * chosen. As a result, each stack gets about the time that it would get if stacks were copied at all waits.
  *
- * If a stack was chosen for a piece in one of these ways, the piece is marked as estimated. Such a stack was copied
- * outside the piece, so the thread may have had another stack during the piece.
+ * If a stack was chosen for a piece in one of the ways that the last two paragraphs describe, the piece is marked as
+ * estimated. Such a stack was copied outside the piece, so the thread may have had another stack during the piece.
  *
  * A time line refers to each stack by the number of a slot. The stacks themselves are stored elsewhere (struct
  * observation). A time line belongs to one thread of rbdump.
@@ -50,9 +51,10 @@
 /*
  * TIME_OLD_NS: a wait without a stack can be given the stack of another wait only if that stack is at most this old, in
  * ns. TIME_WAITS: the maximum number of earlier waits that are kept with their stacks. TIME_LIKE: the maximum number of
- * kept waits that have the same state, the same system call and a similar length. TIME_CLOCKS: the maximum number of
- * stacks that are kept from earlier clock interrupts. TIME_CLOCKS_NS: the maximum age of these stacks, in ns.
- * TIME_NEAR: how many stacks before a piece, and how many stacks after the piece, count as its nearest stacks.
+ * kept waits that have the same state, the same system call, and lengths of the same power of two. TIME_CLOCKS: the
+ * maximum number of stacks that are kept from earlier clock interrupts. TIME_CLOCKS_NS: the maximum age of these
+ * stacks, in ns. TIME_NEAR: how many stacks before a piece, and how many stacks after the piece, count as its nearest
+ * stacks.
  */
 #define TIME_OLD_NS    UINT64_C(5000000000)
 #define TIME_WAITS     64u

@@ -22,7 +22,8 @@ struct error *launch(char *const command[], pid_t group, pid_t *ret);
 
 /*
  * Opens a session with a child process that might not be a Ruby process yet. Repeats the attempt until the session is
- * open, until the process has ended, or until half a minute has passed. Also gives up as soon as *stop is not 0.
+ * open, until the process has ended, or until half a minute has passed. Also gives up if *stop is not 0 after an
+ * attempt that failed.
  */
 struct error *launch_session(pid_t pid, const struct session_options *options, const _Atomic int *stop,
 			     struct session **ret);

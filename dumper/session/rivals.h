@@ -13,7 +13,7 @@
 
 struct rival {
 	struct layout_found layout;
-	struct ruby ruby;     /* the target's Ruby, read from the session's snapshot through this layout */
+	struct ruby ruby;     /* the target's Ruby, as the trial of this layout found it */
 	struct session *view; /* a copy of the session that uses this layout */
 	struct look look;
 };

@@ -1,6 +1,6 @@
 /*
- * For each ELF file that contains Ruby, keeps the addresses of Ruby's roots (ruby/roots.h) in the user's cache
- * (store/made.h). With this cache, rbdump searches for the roots of a stripped Ruby only once. For the format of the
+ * Keeps addresses of Ruby's roots (ruby/roots.h) in the user's cache (store/made.h), separately for each ELF file that
+ * contains Ruby. With this cache, rbdump searches for the roots of a stripped Ruby only once. For the format of the
  * cache file, see doc/layout-format.md. The addresses in the cache can be wrong, so roots_check() checks them before
  * they are used.
  */

@@ -1,6 +1,6 @@
 /*
  * Stops the target and copies its memory. While the target is stopped, rbdump reads the registers, and copies the pages
- * that the earlier looks needed (look.h). If the caller gives a `chase` function, rbdump then calls this function while
+ * that are already known to be needed. If the caller gives a `chase` function, rbdump then calls this function while
  * the target is still stopped. The `chase` function walks the stacks, and thus copies the other pages that are needed.
  */
 #ifndef RBDUMP_SNAPSHOT_H

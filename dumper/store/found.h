@@ -19,7 +19,7 @@ struct layout_wish {
 	const char *description;
 	/*
 	 * The digest of the ELF file that contains Ruby (layout/digest.h); NULL if not known. Without the digest,
-	 * rbdump cannot find a layout that it has itself made from this ELF file.
+	 * rbdump cannot find a layout that it has kept for this ELF file (store/made.h).
 	 */
 	const char *digest;
 };

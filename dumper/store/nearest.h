@@ -11,9 +11,10 @@
 #include "layout/layout.h"
 
 /*
- * Chooses the nearest layouts. The nearest layout comes first. Of two equally near layouts, a layout for older releases
- * comes before a layout for newer releases. If this rule does not decide, the layout for Ruby's default configuration
- * comes first. If this second rule does not decide either, the two layouts keep their order in `layouts`.
+ * Chooses the nearest layouts. The nearest layout comes first. Of two equally near layouts, a layout for releases older
+ * than `version` comes before a layout for releases newer than `version`. If this rule does not decide, the layout for
+ * Ruby's default configuration comes first. If this second rule does not decide either, the two layouts keep their
+ * order in `layouts`.
  *   description  the Ruby's description, with the patch level (needed for Ruby up to 2.0.0); NULL if not known
  *   layouts      the layouts to choose from; they must not have a build-id
  *   order        receives indices into `layouts`; has room for `count` indices

@@ -19,7 +19,7 @@
 enum stop_news {
 	STOP_NONE,    /* the thread has not stopped yet */
 	STOP_STOPPED, /* the thread is stopped */
-	/* The thread has ended, and was reaped. If it was a child of rbdump, no later wait gets its status. */
+	/* The thread has ended, and stop_look() has reaped it. If it was rbdump's child, no later wait gets its status. */
 	STOP_ENDED,
 	STOP_GONE, /* the thread with this tid is gone: the thread has ended, or its process has called exec */
 };

@@ -27,9 +27,11 @@
 
 /*
  * STOP_TIMEOUT_NS: how long a thread may take to stop, because a thread that can run must get a CPU first.
+ *
  * STOP_PATIENCE_NS: the same for a thread in an uninterruptible sleep. Such a sleep can last for ever, as in vfork(2),
- * with which Ruby starts programs; and the thread runs no Ruby code meanwhile. STOP_ROUNDS: how often new threads are
- * looked for.
+ * with which Ruby starts programs; and the thread runs no Ruby code meanwhile.
+ *
+ * STOP_ROUNDS: how often new threads are looked for.
  */
 #define STOP_TIMEOUT_NS	 500000000L
 #define STOP_PATIENCE_NS 5000000L

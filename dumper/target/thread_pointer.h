@@ -17,7 +17,7 @@ uint64_t thread_robust_list(pid_t tid);
 
 /*
  * Returns the thread pointer of a thread of a live process: the value for `fs_base` in struct native_thread. Searches
- * the memory before the robust list for the beginning of a struct pthread. Returns 0 if the thread has no robust list,
+ * the 2 KiB before the robust list for the beginning of a struct pthread. Returns 0 if the thread has no robust list,
  * or if the search does not find exactly one struct pthread.
  */
 uint64_t thread_pointer(struct target *target, pid_t tid);

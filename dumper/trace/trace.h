@@ -21,7 +21,7 @@ enum trace_frame_kind { TRACE_RUBY, TRACE_CFUNC, TRACE_UNREADABLE };
 struct trace_frame {
 	enum trace_frame_kind kind;
 	const char *label;	   /* the frame's label, as this Ruby prints it; NULL if unreadable */
-	const char *name;	   /* the label with the class as a prefix; NULL if unreadable */
+	const char *name;	   /* the label with the class before the method's name; NULL if unreadable */
 	const char *path;	   /* NULL if the code has no path */
 	const char *absolute_path; /* NULL if the code has no absolute path (eval) */
 	bool has_line;

@@ -67,8 +67,8 @@ typedef bool trust_writer(const void *content, FILE *file);
 bool trust_write_file(int folder, const char *name, trust_writer *write, const void *content);
 
 /*
- * Returns whether only root and the effective user can change a file. Returns true if the file and each folder on its
- * path are trusted.
+ * Returns whether only root and the effective user can change a file. Returns true only if the file and each folder on
+ * its path are trusted.
  *   path  an absolute path, as this process sees it (chroot(2))
  */
 bool trust_is_own(const char *path);
