@@ -282,7 +282,7 @@ def test_nothing_is_near(alone):
 def test_usage(rbdump, verb):
     done = run(rbdump, *verb, "--nearest", "--offsets", "x")
     assert (done.returncode, done.stdout) == (USAGE, "")
-    assert "give either --offsets or --nearest" in done.stderr
+    assert "do not give both --offsets and --nearest" in done.stderr
 
 
 def test_usage_of_gen_offsets(rbdump):

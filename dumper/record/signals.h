@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* How many signals that end the recording were received. */
+/* The number of received signals that end the recording. */
 extern volatile sig_atomic_t signals_ends;
 
 /* How many signals that begin a new file were received since signals_rotations was last set to 0. */

@@ -34,10 +34,11 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
  * The following functions are for a resolver that is used for many stacks while the target runs. The moment of a stack
  * is the time at which the stack was copied. The kept data about code or a method is right for this moment if one of
  * these conditions is true:
- *   - No object can have been freed or moved between the moment of the stack and the moment when the data was read (see
+ * - It is certain that no object was freed or moved between the moment of the stack and the moment when the data was
+ * read (see
  *     collections_same_objects()).
- *   - The code and the method were old objects when the data was read. No old object can have been freed or moved
- *     between the moment of this read and the moment of the stack (see collections_same_old_objects()).
+ * - The code and the method were old objects when the data was read. It is certain that no old object was freed or
+ * moved between this read and the moment of the stack (see collections_same_old_objects()).
  *   - The method entry has the same definition as when the data was read, and the code is the same, too (see
  *     method_identity.h).
  *   - The data was read before the moment of the stack and again after it, and both reads gave the same bytes. If the

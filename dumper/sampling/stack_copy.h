@@ -110,9 +110,10 @@ size_t stack_copy_packed_length(const struct stack_copy *copy, enum stack_copy_p
 struct stack_copy *stack_copy_pack(const struct stack_copy *copy, enum stack_copy_parts parts, void *room);
 
 /*
- * Puts the copy over a snapshot of the target's memory. After this call, reads from the snapshot get the stack only
- * from the copy. An object is read from the copy if the copy contains it, and otherwise from the snapshot. The copy
- * stays over the snapshot until the next call of stack_copy_take(), stack_objects_copy() or memory_overlay().
+ * Puts the copy over a snapshot of the target's memory. After this call, a function that reads the stack through the
+ * snapshot gets only the bytes of the copy. An object is read from the copy if the copy contains it, and otherwise from
+ * the snapshot. The copy stays over the snapshot until the next call of stack_copy_take(), stack_objects_copy() or
+ * memory_overlay().
  */
 void stack_copy_lay(const struct stack_copy *copy, struct memory *memory);
 

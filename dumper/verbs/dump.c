@@ -132,7 +132,7 @@ int dump_command(int argc, char **argv)
 	if (options.offsets && options.nearest)
 		return command_line_wrong(
 		    &line, "",
-		    "give either --offsets or --nearest: with --offsets, rbdump does not search for a layout");
+		    "do not give both --offsets and --nearest: with --offsets, rbdump does not search for a layout");
 	if (children && options.pid == 0)
 		return command_line_wrong(&line, "", "--children can be used only with PID");
 	if (options.core && options.no_stop)

@@ -131,7 +131,7 @@ static int check_and_run(struct record_options *options)
 		return usage("", "--native and --kernel-frames can be used only with --mode kernel or --mode auto");
 	if (options->offsets && options->nearest)
 		return usage("",
-			     "give either --offsets or --nearest: with --offsets, rbdump does not search for a layout");
+			     "do not give both --offsets and --nearest: with --offsets, rbdump does not search for a layout");
 	if (!options->raw && options->rotate_s > 0)
 		return usage("", "--rotate can be used only with the format raw");
 	options->named = options->report.output;
