@@ -170,8 +170,9 @@ int experiment_command(int argc, char **argv)
 	if ((options.pid != 0) == (options.command != NULL))
 		return usage("", "give either -p PID or -- COMMAND");
 	if (options.offsets && options.nearest)
-		return usage("",
-			     "do not give both --offsets and --nearest: with --offsets, rbdump does not search for a layout");
+		return usage(
+		    "",
+		    "do not give both --offsets and --nearest: with --offsets, rbdump does not search for a layout");
 	if (options.samples > 0 && options.duration_s > 0)
 		return usage("", "--samples and --duration cannot be used together");
 	if (options.samples == 0 && options.duration_s <= 0)

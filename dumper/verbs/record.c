@@ -130,8 +130,9 @@ static int check_and_run(struct record_options *options)
 	if (options->native && options->source && !options->source->in_kernel)
 		return usage("", "--native and --kernel-frames can be used only with --mode kernel or --mode auto");
 	if (options->offsets && options->nearest)
-		return usage("",
-			     "do not give both --offsets and --nearest: with --offsets, rbdump does not search for a layout");
+		return usage(
+		    "",
+		    "do not give both --offsets and --nearest: with --offsets, rbdump does not search for a layout");
 	if (!options->raw && options->rotate_s > 0)
 		return usage("", "--rotate can be used only with the format raw");
 	options->named = options->report.output;
