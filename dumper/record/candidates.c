@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,6 +22,9 @@
 
 /* How often all candidates are checked for an exec, whatever the kernel has reported. */
 #define READ_NS UINT64_C(1000000000)
+
+/* How many more files rbdump must be able to open. Otherwise, the memory of a candidate is not kept open. */
+#define FREE_FILES 64u
 
 /* The most programs that are remembered. */
 #define PROGRAMS_MAX 4096u
@@ -44,6 +48,7 @@ void candidates_clear(struct candidate_list *list)
 /* Opens its memory, and finds an address that is mapped. */
 static void open_memory(struct candidate *of)
 {
+	struct rlimit limit;
 	char path[64];
 	unsigned long start;
 	FILE *maps;
@@ -53,6 +58,10 @@ static void open_memory(struct candidate *of)
 	of->memory_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (of->memory_fd < 0)
 		return;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)of->memory_fd + FREE_FILES > limit.rlim_cur) {
+		forget(of);
+		return;
+	}
 	snprintf(path, sizeof(path), "/proc/%d/maps", of->pid);
 	maps = fopen(path, "re");
 	if (!maps || fscanf(maps, "%lx-", &start) != 1)
@@ -207,23 +216,29 @@ void candidates_sweep(struct candidate_list *list, bool ask_all, uint64_t now_ns
 	list->count = kept;
 }
 
-struct candidate *candidates_next(struct candidate_list *list, uint64_t now_ns)
+/* The next candidate that is due; NULL if there is none. Fresh candidates come first. */
+static struct candidate *first_due(const struct candidate_list *list, uint64_t now_ns)
 {
 	struct candidate *first = NULL;
 
-	/* Fresh candidates come first. */
 	for (size_t i = 0; i < list->count; i++) {
 		struct candidate *of = &list->of[i];
-		struct program program;
 
-		if (of->looked_at || of->due_ns > now_ns)
-			continue;
-		/* Another process of its program was looked at meanwhile. */
-		if (of->looks == 0 && program_of(of->pid, &program) && is_known(list, &program))
-			plan(list, of, now_ns);
-		else if (!first || (of->fresh && !first->fresh))
+		if (!of->looked_at && of->due_ns <= now_ns && (!first || (of->fresh && !first->fresh)))
 			first = of;
 	}
+	return first;
+}
+
+struct candidate *candidates_next(struct candidate_list *list, uint64_t now_ns)
+{
+	struct candidate *first;
+	struct program program;
+
+	/* If another process of its program was looked at meanwhile, it is not due. */
+	while ((first = first_due(list, now_ns)) && first->looks == 0 && program_of(first->pid, &program) &&
+	       is_known(list, &program))
+		plan(list, first, now_ns);
 	return first;
 }
 

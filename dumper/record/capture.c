@@ -136,25 +136,31 @@ static uint32_t part_now(const struct capture_control *control, uint64_t *origin
 	return part;
 }
 
-/*
- * Sends records every SEND_NS, and before it begins a new part.
- *   until_ns  all observations before this time were added, in ns since `origin` of capture_options
- */
-static void keep_sending(struct capture *capture, uint64_t until_ns)
+/* Sends records every SEND_NS. */
+static void keep_sending(struct capture *capture)
 {
+	if (elapsed_ns(&capture->sent) >= SEND_NS && capture->is_ruby)
+		send_records(capture);
+}
+
+/*
+ * Begins a new part, if there is one that began before a time. The main process learns that at once.
+ *   until_ns  all observations before this time were added, and none after it, in ns since `origin` of capture_options
+ */
+static void keep_part(struct capture *capture, uint64_t until_ns)
+{
+	struct capture_message message = {.what = CAPTURE_RECORDS};
 	uint64_t origin_ns;
 	const uint32_t part = part_now(capture->options->control, &origin_ns);
-	const bool is_new = part != capture->part && origin_ns <= until_ns;
 
-	if (elapsed_ns(&capture->sent) < SEND_NS && !is_new)
+	if (part == capture->part || origin_ns > until_ns)
 		return;
 	if (capture->is_ruby)
 		send_records(capture);
-	if (!is_new)
-		return;
 	capture->part = part;
 	if (!spans_begin_part(capture->spans, origin_ns))
 		capture->lost = true;
+	send_message(capture, &message, NULL);
 }
 
 /*
@@ -260,7 +266,7 @@ static struct session *wait_for_ruby(struct capture *capture, bool first, bool *
 		struct session *session;
 		struct trace *trace;
 		struct error *error = session_open(options->pid, &how, &session, &trace);
-		bool gives_up, says;
+		bool gives_up, says, is_certain;
 
 		trace_destroy(trace);
 		if (!error) {
@@ -270,6 +276,7 @@ static struct session *wait_for_ruby(struct capture *capture, bool first, bool *
 		*waited = true;
 		gives_up = watch_has_ended(&capture->watch) || is_over(capture) ||
 			   (must_be_one && (error->status != EXIT_NO_RUBY || !is_young(options->pid)));
+		is_certain = error->no_ruby || error->status == EXIT_NO_PERMISSION;
 		/* If a Ruby cannot be read, the reason is reported once, and the wait goes on. */
 		says = must_be_one ? gives_up
 				   : !options->descends && !told && !error->no_ruby && !is_young(options->pid) &&
@@ -278,7 +285,7 @@ static struct session *wait_for_ruby(struct capture *capture, bool first, bool *
 			send_error(capture, error);
 		told |= says;
 		capture->given_up = !gives_up && options->descends &&
-				    elapsed_ns(&began) >= (first && error->no_ruby ? options->patience_ns : WAIT_NS);
+				    elapsed_ns(&began) >= (first && is_certain ? options->patience_ns : WAIT_NS);
 		gives_up |= capture->given_up;
 		capture->no_ruby = error->no_ruby;
 		if (options->launched && !told && is_there(options->pid))
@@ -287,6 +294,8 @@ static struct session *wait_for_ruby(struct capture *capture, bool first, bool *
 			error_destroy(error);
 		if (gives_up)
 			break;
+		keep_sending(capture);
+		keep_part(capture, UINT64_MAX);
 		sleep_ns(capture, pause_ns);
 		/* A process that was just started is checked often, for a second. */
 		if (((!options->launched && options->patience_ns == 0) || looks > LOOKS_AT_START) &&
@@ -319,8 +328,11 @@ static void take_observations(struct capture *capture, const struct session *ses
 
 	clock_gettime(CLOCK_MONOTONIC, &watched);
 	while ((seen = from->next(stream, &timed_out)) || timed_out) {
+		const bool is_between = seen && (seen->end_of_round || seen->no_list);
+		const uint64_t time_ns = seen ? seen->time_ns : 0;
+
 		no_list = seen && seen->no_list;
-		keep_sending(capture, seen ? seen->time_ns : UINT64_MAX);
+		keep_sending(capture);
 		if (no_list) {
 			from->done(stream);
 		} else if (seen) {
@@ -333,6 +345,8 @@ static void take_observations(struct capture *capture, const struct session *ses
 			watchdog_has_read(READING_NAMES);
 			from->done(stream);
 		}
+		if (is_between)
+			keep_part(capture, time_ns);
 		if (is_over(capture))
 			from->stop(stream);
 		if (!no_list && elapsed_ns(&watched) < WATCH_NS)
@@ -432,7 +446,7 @@ static void capture_target(struct capture *capture)
 	watch_begin(&capture->watch, options->pid, false);
 	while (!error && (session = wait_for_ruby(capture, !capture->is_ruby, &waited))) {
 		waited |= options->launched;
-		keep_sending(capture, UINT64_MAX);
+		keep_part(capture, UINT64_MAX);
 		began_ns = waited ? begin_ns : now_ns(capture);
 		set_process(capture, session, began_ns, options->source->name);
 		capture->is_ruby = true;

@@ -62,7 +62,7 @@ struct capture_options {
 };
 
 enum capture_what {
-	CAPTURE_RECORDS, /* records follow */
+	CAPTURE_RECORDS, /* records follow; without any, the message says that the capture has begun a new part */
 	CAPTURE_ERROR,	 /* the target cannot be recorded; the error message follows */
 	CAPTURE_NO_RUBY, /* the capture ends now, because the target did not run Ruby in time; no message follows */
 	CAPTURE_END,	 /* the capture ends for another reason (such as the target's end); no message follows */

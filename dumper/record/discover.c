@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/open_files.h"
+#include "record/messages.h"
 #include "session/launch.h"
 #include "target/owner.h"
 #include "target/process_stat.h"
@@ -131,7 +132,7 @@ static bool is_wanted(const struct record_options *options, pid_t pid)
 }
 
 /* Starts captures for the candidates that are due, a few at a time. */
-static struct error *look_at_candidates(struct recorder *recorder)
+static void look_at_candidates(struct recorder *recorder)
 {
 	struct error *error = NULL;
 	struct candidate *next;
@@ -139,21 +140,30 @@ static struct error *look_at_candidates(struct recorder *recorder)
 
 	for (size_t i = 0; i < recorder->candidates.count; i++)
 		looks += recorder->candidates.of[i].looked_at;
-	while (!error && looks < LOOKS_AT_ONCE && excluded < EXCLUDED_AT_ONCE &&
+	while (looks < LOOKS_AT_ONCE && excluded < EXCLUDED_AT_ONCE &&
 	       (next = candidates_next(&recorder->candidates, (uint64_t)elapsed_ns(&recorder->origin)))) {
 		if (!is_wanted(recorder->options, next->pid)) {
 			candidates_postpone(next, (uint64_t)elapsed_ns(&recorder->origin));
 			excluded++;
 			continue;
 		}
+		error = follow(recorder, next->pid, false, false, next->fresh ? FRESH_NS : 0);
+		if (error)
+			break;
 		next->looked_at = true;
 		looks++;
-		error = follow(recorder, next->pid, false, false, next->fresh ? FRESH_NS : 0);
-		if (!error && !followed_find(&recorder->followed, next->pid, next->started))
+		if (!followed_find(&recorder->followed, next->pid, next->started))
 			/* It has ended meanwhile. */
 			candidates_drop(&recorder->candidates, next->pid, next->started);
 	}
-	return error;
+	/* The processes that are recorded go on, and this one is looked at later. */
+	if (error && !recorder->told_of_look)
+		messages_say(error->message);
+	if (error) {
+		recorder->told_of_look = true;
+		candidates_postpone(next, (uint64_t)elapsed_ns(&recorder->origin));
+	}
+	error_destroy(error);
 }
 
 static void note_exec(void *candidates, pid_t pid)
@@ -192,7 +202,8 @@ struct error *recorder_discover(struct recorder *recorder)
 		return error;
 	told_all = execs_take(recorder->execs, note_exec, &recorder->candidates);
 	candidates_sweep(&recorder->candidates, !told_all, (uint64_t)elapsed_ns(&recorder->origin));
-	return look_at_candidates(recorder);
+	look_at_candidates(recorder);
+	return NULL;
 }
 
 struct error *recorder_begin(struct recorder *recorder)

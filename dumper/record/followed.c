@@ -49,7 +49,7 @@ struct error *followed_begin(struct followed_list *list, const struct capture_op
 		return error_create(EXIT_FAILED, "cannot create a pipe: %s", strerror(errno));
 	/* A capture must not have to wait until rbdump reads. If this is refused, the pipe has less room. */
 	fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES);
-	mine.process = list->next_process;
+	mine.process = list->nr_unused > 0 ? list->unused[list->nr_unused - 1] : list->next_process;
 	pid = fork();
 	if (pid == 0) {
 		worker_begin(self);
@@ -61,6 +61,10 @@ struct error *followed_begin(struct followed_list *list, const struct capture_op
 		close(ends[0]);
 		return error_create(EXIT_FAILED, "cannot create a process: %s", strerror(errno));
 	}
+	if (list->nr_unused > 0)
+		list->nr_unused--;
+	else
+		list->next_process++;
 	setpgid(pid, pid);
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	list->of[list->count++] = (struct followed){
@@ -69,7 +73,7 @@ struct error *followed_begin(struct followed_list *list, const struct capture_op
 	    .awaited = options->awaited,
 	    .launched = options->launched,
 	    .descends = options->descends,
-	    .process = list->next_process++,
+	    .process = mine.process,
 	    .capture = pid,
 	    .fd = ends[0],
 	    .part = options->control->part,
@@ -162,13 +166,26 @@ struct error *followed_read(struct followed *followed, followed_take *take, void
 	return error;
 }
 
+/*
+ * Gives back the number of a process of which nothing was recorded. Otherwise, the looks at processes that are no Ruby would
+ * use up all numbers that a recording can have (recording/format.h). Without memory, the number stays used.
+ */
+static void give_back(struct followed_list *list, const struct followed *of)
+{
+	if (!of->is_ruby && array_make_room(list->unused, list->unused_capacity, list->nr_unused + 1))
+		list->unused[list->nr_unused++] = of->process;
+}
+
 void followed_forget_given_up(struct followed_list *list)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < list->count; i++)
+	for (size_t i = 0; i < list->count; i++) {
 		if (list->of[i].capture != 0 || !list->of[i].given_up)
 			list->of[kept++] = list->of[i];
+		else
+			give_back(list, &list->of[i]);
+	}
 	list->count = kept;
 }
 
@@ -183,6 +200,8 @@ void followed_forget_ended(struct followed_list *list)
 		if (of->capture != 0 ||
 		    (process_stat_read("/proc", of->pid, &stat) && stat.started == of->started && !stat.ended))
 			list->of[kept++] = *of;
+		else
+			give_back(list, of);
 	}
 	list->count = kept;
 }
@@ -202,5 +221,6 @@ void followed_clear(struct followed_list *list)
 		if (list->of[i].capture != 0)
 			end_capture(&list->of[i], false);
 	free(list->of);
+	free(list->unused);
 	*list = (struct followed_list){0};
 }

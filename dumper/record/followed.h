@@ -34,7 +34,10 @@ struct followed {
 struct followed_list {
 	struct followed *of;
 	size_t count, capacity;
-	uint32_t next_process;
+	uint32_t next_process; /* the number of the next process, if `unused` is empty */
+	/* Numbers of processes that were given back, because nothing was recorded of these processes. */
+	uint32_t *unused;
+	size_t nr_unused, unused_capacity;
 };
 
 /*

@@ -29,6 +29,9 @@
 #define PROGRESS_NS 200000000L
 #define POLL_MS	    50
 
+/* A capture that has not begun a part after so long hangs, or samples very rarely: another part does not wait for it. */
+#define HANGS_NS UINT64_C(60000000000)
+
 /*
  * The least time between two reads of all captures. Otherwise, each message of one of many captures would cost a look
  * at all of them.
@@ -319,23 +322,37 @@ static struct error *rotate(struct recorder *recorder)
 	return NULL;
 }
 
-static struct error *keep_files(struct recorder *recorder)
+/* Whether all captures that run are in the current part. */
+static bool are_in_part(const struct recorder *recorder)
+{
+	const struct followed_list *list = &recorder->followed;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (list->of[i].capture != 0 && list->of[i].part != output_part(recorder->output))
+			return false;
+	return true;
+}
+
+/* Whether it is time for another file. A capture that is not in the current part yet would lose what it has. */
+static bool is_to_rotate(const struct recorder *recorder, bool are_there)
 {
 	const struct record_options *options = recorder->options;
-	struct error *error = NULL;
-	bool all_there = true;
+	const uint64_t age_ns = since(&recorder->part_began);
 
-	if (!recorder->control->stop &&
-	    (signals_rotations > 0 ||
-	     (options->rotate_s > 0 && (double)since(&recorder->part_began) / 1e9 >= options->rotate_s))) {
+	if (recorder->control->stop || (!are_there && age_ns < HANGS_NS))
+		return false;
+	return signals_rotations > 0 || (options->rotate_s > 0 && (double)age_ns / 1e9 >= options->rotate_s);
+}
+
+static struct error *keep_files(struct recorder *recorder)
+{
+	const bool are_there = are_in_part(recorder);
+	struct error *error = are_there ? output_finish_before(recorder->output) : NULL;
+
+	if (!error && is_to_rotate(recorder, are_there)) {
 		signals_rotations = 0;
 		error = rotate(recorder);
 	}
-	for (size_t i = 0; i < recorder->followed.count; i++)
-		all_there &= recorder->followed.of[i].capture == 0 ||
-			     recorder->followed.of[i].part == output_part(recorder->output);
-	if (!error && all_there)
-		error = output_finish_before(recorder->output);
 	if (error || elapsed_ns(&recorder->flushed) < FLUSH_NS)
 		return error;
 	clock_gettime(CLOCK_MONOTONIC, &recorder->flushed);

@@ -267,14 +267,15 @@ bool encoder_reset(struct encoder *encoder, uint32_t *stacks, size_t count, bool
 	encoder->functions = encoder->frames = 0;
 	encoder->wakers = 0;
 	encoder->nodes = 1;
-	for (size_t i = 0; i < encoder->nr_ends; i++)
-		encoder->ends_us[i] = 0;
+	free(encoder->ends_us);
+	encoder->ends_us = NULL;
+	encoder->nr_ends = 0;
 	return true;
 }
 
 size_t encoder_memory(const struct encoder *encoder)
 {
-	return profile_bytes(encoder->tables);
+	return profile_bytes(encoder->tables) + encoder->nr_ends * sizeof(*encoder->ends_us);
 }
 
 void encoder_take(struct encoder *encoder, uint64_t now_ns, const struct profile_counts *counts,

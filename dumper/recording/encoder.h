@@ -49,7 +49,7 @@ void encoder_span(struct encoder *encoder, const struct profile_span *span);
  */
 bool encoder_reset(struct encoder *encoder, uint32_t *stacks, size_t count, bool new_file);
 
-/* Returns how much memory the tables use, in bytes. */
+/* Returns how much memory the tables and the times of threads use, in bytes. */
 size_t encoder_memory(const struct encoder *encoder);
 
 /*
