@@ -19,7 +19,7 @@ from harness.layouts import generate_layout, without_digest
 from harness.places import PLACES, Inhabitant
 from harness.process import children_of, is_untouched, name_of, schedstat, tasks, wait_until
 from harness.recorded import check_counts, check_well_formed
-from harness.recording import SECOND, Recording, Running, report, shares_of
+from harness.recording import SECOND, Recording, Running, collapsed, report, shares_of
 from harness.swap import swap, swap_out, swapped_out
 from harness.symbolize import probe_path
 
@@ -368,6 +368,9 @@ def test_process_that_ends(ruby, rbdump, file):
     assert (main["name"], main["main"]) == ("chief", True)
     ran = sum(one.weight for one in profile.spans if one.state in ("cpu", "gc") and one.thread["main"])
     waited = sum(one.weight for one in profile.spans if one.state != "cpu" and one.thread["main"])
+    # No time is left out, not that without a stack either.
+    lines = collapsed(run(rbdump, "report", file, "--idle", "-f", "collapsed").stdout)
+    assert abs(sum(weight for _, weight in lines) * 1000 - profile.weight()) < SECOND // 1000
     # It may have shared its CPU while it ran finalizers.
     assert ran > 0.1 * SECOND and waited > 0.25 * SECOND, (ran, waited)
 
@@ -438,6 +441,35 @@ def test_one_program_for_all(ruby, rbdump, file):
     assert set(report(rbdump, file, "--idle").pids()) == pids
 
 
+# The kernel makes a thread of the process that polls for requests all the time.
+POLLED = """
+require "fiddle"
+params = [0, 0, 2, 0, 3_600_000].pack("L5").ljust(120, "\\0")  # IORING_SETUP_SQPOLL
+types = [Fiddle::TYPE_LONG, Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP]
+setup = Fiddle::Function.new(Fiddle.dlopen(nil)["syscall"], types, Fiddle::TYPE_LONG)
+told = setup.call(425, 4, params)
+puts "ready", told
+$stdout.flush
+loop { (1..100_000).sum { |n| n * 2 }; sleep 0.001 }
+"""
+
+
+@pytest.mark.any_ruby
+def test_thread_of_io_uring(ruby, rbdump, file):
+    """A thread that the kernel has made for io_uring has the thread pointer of a Ruby thread, but is none."""
+    with running([ruby.path, "--disable-gems", "-e", POLLED]) as target:
+        told = int(target.stdout.readline())
+        if told < 0:
+            note_not_applicable("a thread of io_uring: the kernel refuses to make one")
+            pytest.skip("no io_uring")
+        wait_until(lambda: len(tasks(target.pid)) == 2, "the kernel has made its thread")
+        done = run(rbdump, "record", "-p", target.pid, "--mode", "kernel", "-r", RATE, "-d", 2, "-o", file)
+        assert done.returncode == 0, done.stderr
+    profile = report(rbdump, file, "--idle")
+    check_well_formed(profile)
+    assert {one.thread["tid"] for one in profile.spans} == {target.pid}
+
+
 # A thread that a timer wakes, which wakes one, which wakes another; and one that another process wakes. Each waits in one place only: a
 # wait may be shown with the stack of another one of the same thread.
 WAKES = """
@@ -495,6 +527,11 @@ def test_who_woke_whom(ruby, rbdump, file):
     assert share("reader", "#read", (child, None, "ruby")) >= 0.9, found
     # The summary says the same.
     text = run(rbdump, "report", "--idle", file).stdout
+    # A wait that is cut did not end there.
+    woken = next(one for one in profile.answer["runs"] if one["waker"] is not None and one["start_ns"] > SECOND // 2)
+    middle = (woken["start_ns"] + woken["weight_ns"] // 2) / SECOND
+    cut = [one for one in report(rbdump, file, "--idle", "--to", middle).answer["runs"] if one["start_ns"] == woken["start_ns"]]
+    assert woken["start_ns"] in {one["start_ns"] for one in cut} and not any(one["waker"] for one in cut), (woken, cut)
     assert re.search(rf"^ +[0-9.]+ s +\d+  ruby {target.pid}: reader \(\d+\) <- ruby {child}$", text, re.M), text
     assert re.search(rf"^ +[0-9.]+ s +\d+  .*: other \(\d+\) <- ruby {target.pid}: one \(\d+\)$", text, re.M), text
 

@@ -3,8 +3,10 @@
 import collections
 import contextlib
 import json
+import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 
@@ -42,6 +44,21 @@ FORMATS = ["flamegraph", "collapsed", "speedscope", "pprof", "firefox", "callgri
 
 def within(profile, begin, end):
     return sum(one.within(begin * SECOND, end * SECOND) for one in profile.spans)
+
+
+@pytest.mark.any_ruby
+def test_names_of_files(ruby, rbdump, kept, tmp_path):
+    """A link to a file that is not there yet stays a link; a name that is no UTF-8 makes no output that cannot be read."""
+    path, _, _ = kept(ruby)
+    link, there = tmp_path / "latest.html", tmp_path / "today.html"
+    link.symlink_to(there)
+    assert run(rbdump, "report", path, "-f", "flamegraph", "-o", link).returncode == 0
+    assert link.is_symlink() and there.stat().st_size > 0
+    odd = os.fsencode(tmp_path) + b"/caf\xe9.rbdump"
+    shutil.copyfile(path, odd)
+    for form in ("speedscope", "firefox"):
+        done = subprocess.run([rbdump, "report", odd, "-f", form], capture_output=True, check=True)
+        assert "caf\\\\xE9.rbdump" in done.stdout.decode("utf-8") and json.loads(done.stdout)
 
 
 @pytest.mark.long

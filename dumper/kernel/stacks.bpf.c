@@ -128,7 +128,7 @@ static __always_inline int sample(struct bpf_perf_event_data *context, int copie
 	int unreadable;
 	void *ring;
 
-	if (!facts || task->flags & PF_EXITING)
+	if (!facts || task->flags & (PF_EXITING | PF_IO_WORKER))
 		return 0;
 	count = bpf_map_lookup_elem(&counts, &ids.pid);
 	ring = bpf_map_lookup_elem(&rings, &ids.pid);
@@ -237,7 +237,7 @@ static __always_inline void leave(void *context, struct task_struct *task, int p
 	bool ended;
 	void *ring;
 
-	if (!facts || task->flags & PF_EXITING)
+	if (!facts || task->flags & (PF_EXITING | PF_IO_WORKER))
 		return;
 	count = bpf_map_lookup_elem(&counts, &ids.pid);
 	ring = bpf_map_lookup_elem(&rings, &ids.pid);
@@ -284,7 +284,7 @@ static __always_inline void arrive(struct task_struct *task)
 	void *ring;
 
 	facts = bpf_map_lookup_elem(&processes, &ids.pid);
-	if (!facts || task->flags & PF_EXITING)
+	if (!facts || task->flags & (PF_EXITING | PF_IO_WORKER))
 		return;
 	in.head.time_ns = bpf_ktime_get_ns();
 	thread = bpf_map_lookup_elem(&threads, &ids.tid);

@@ -29,6 +29,12 @@
 #define PF_EXITING 0x4
 
 /*
+ * A thread that the kernel has made for io_uring (include/linux/sched.h, v5.12 to v6.18). It has the memory, the thread
+ * group and the thread pointer of the thread that uses io_uring, but it never runs Ruby.
+ */
+#define PF_IO_WORKER 0x10
+
+/*
  * The program reports unknown threads to rbdump. The program repeats each report as long as the thread is still
  * unknown. The second report follows at least AGAIN_NS after the first report. With each further report, this time
  * doubles, up to AGAIN_NS << TIMES_MAX. If the program can find Ruby threads itself, hardly any unknown thread is a

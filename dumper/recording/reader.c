@@ -115,8 +115,10 @@ static void finish_spans(struct profile *profile)
 		qsort(spans, profile->nr_spans, sizeof(*spans), by_thread_and_time);
 	for (size_t i = 0; i + 1 < profile->nr_spans; i++)
 		if (spans[i].thread == spans[i + 1].thread &&
-		    spans[i].start_ns + spans[i].weight_ns > spans[i + 1].start_ns)
+		    spans[i].start_ns + spans[i].weight_ns > spans[i + 1].start_ns) {
 			spans[i].weight_ns = spans[i + 1].start_ns - spans[i].start_ns;
+			spans[i].waker = 0;
+		}
 }
 
 struct error *recording_read_fd(int fd, const char *name, struct recording_state *state, struct profile **ret)

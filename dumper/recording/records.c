@@ -478,7 +478,7 @@ static void read_head(struct record_reader *reader, struct byte_cursor *cursor)
 		int64_t after_us =
 		    (seconds - profile->start.tv_sec) * 1000000 + (nanoseconds - profile->start.tv_nsec) / 1000;
 
-		cursor->failed |= after_us < 0;
+		cursor->failed |= after_us < 0 || (uint64_t)after_us > TIME_MAX_US;
 		reader->offset_us = after_us > 0 ? (uint64_t)after_us : 0;
 	}
 	reader->has_head |= !cursor->failed;

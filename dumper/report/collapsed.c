@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "report/call_tree.h"
 #include "report/format.h"
+#include "report/thread_spans.h"
 
 /* A line without its number, and which profile it is from. */
 struct stack_line {
@@ -94,6 +95,11 @@ static bool add_line(struct stack_lines *lines, char *line, uint64_t us, bool be
 
 static bool add_lines_of(const struct call_tree *tree, struct text *frames, bool before, struct stack_lines *ret)
 {
+	/* The root itself stands for the time of threads that have no frames. */
+	const uint64_t without_us = (call_node_self(&tree->nodes[0]) + 500) / 1000;
+
+	if (without_us > 0 && !add_line(ret, strdup(THREAD_SPANS_NO_STACK), without_us, before))
+		return false;
 	for (uint32_t i = 1; i < tree->count; i++) {
 		uint64_t us = (call_node_self(&tree->nodes[i]) + 500) / 1000;
 

@@ -130,7 +130,7 @@ struct error *report_check(const struct report_options *options)
 {
 	struct error *error = check_threads(options);
 	struct stat before;
-	bool there;
+	bool there, made;
 	int fd;
 
 	if (error)
@@ -145,11 +145,15 @@ struct error *report_check(const struct report_options *options)
 	/* The reader of a pipe may not be there yet. */
 	if (there && !S_ISREG(before.st_mode) && !S_ISDIR(before.st_mode))
 		return NULL;
-	fd = open(options->output, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	/* What was not there before is removed again. A link to a file that does not exist is there, and stays. */
+	fd = there ? -1 : open(options->output, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	made = fd >= 0;
+	if (!made && (there || errno == EEXIST))
+		fd = open(options->output, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return error_create(EXIT_FAILED, "%s cannot be written: %s", options->output, strerror(errno));
 	close(fd);
-	if (!there)
+	if (made)
 		unlink(options->output);
 	return NULL;
 }

@@ -121,6 +121,9 @@ static bool cut(const struct selection *selection, struct profile_span *span)
 		end = selection->to_ns;
 	if (start >= end)
 		return false;
+	/* The wait did not end here. */
+	if (end < span->start_ns + whole)
+		span->waker = 0;
 	if (end - start < whole) {
 		span->count = (uint32_t)((double)span->count * (double)(end - start) / (double)whole + 0.5);
 		span->count += span->count == 0;

@@ -16,8 +16,9 @@
 /* How much is read of one thread. */
 #define FOUND_PAGES 64u
 
-/* How often the list is read. */
-#define LIST_NS UINT64_C(4000000000)
+/* How often the list is read. If it could not be read, it is read again after BROKEN_NS, and each time after twice as long. */
+#define LIST_NS	  UINT64_C(4000000000)
+#define BROKEN_NS UINT64_C(10000000)
 
 /*
  * For a thread that is not known: a new one may run before Ruby has noted its native thread, or it may be no Ruby
@@ -361,34 +362,42 @@ static void begin_memory(struct kernel_threads *threads)
 	threads->memory = threads->ruby.memory = memory;
 }
 
-static void read_list(struct kernel_threads *threads)
+/* Reads the list, and follows its threads. False if it cannot be read, because it is changing. */
+static bool read_list(struct kernel_threads *threads)
 {
 	struct ruby_threads list;
+	bool is_right = false;
 
 	if (memory_pages(threads->memory) >= LIST_PAGES / 2)
 		begin_memory(threads);
 	if (!memory_forget(threads->memory))
-		return;
+		return false;
 	watchdog_reads(READING_STACKS);
 	memory_prefetch(threads->memory);
 	memory_limit(threads->memory, LIST_LIMIT_NS);
 	if (threads_list(&threads->ruby, &list)) {
 		threads->collections = collections_read(&threads->ruby).begun;
-		if (list.missing != LIST_BROKEN && list.count > 0)
+		is_right = list.missing != LIST_BROKEN && list.count > 0;
+		if (is_right)
 			follow_all(threads, &list);
 		threads_clear(&list);
 	}
 	watchdog_has_read(READING_STACKS);
+	return is_right;
 }
 
 void kernel_threads_keep(struct kernel_threads *threads, uint64_t now_ns)
 {
 	const bool is_wanted = threads->wanted_ns != 0 && now_ns >= threads->wanted_ns;
 
-	if (!is_wanted && threads->listed_ns != 0 && now_ns - threads->listed_ns < LIST_NS)
+	if (!is_wanted && threads->listed_ns != 0 && now_ns - threads->listed_ns < threads->rest_ns)
 		return;
 	threads->listed_ns = now_ns;
-	read_list(threads);
+	if (read_list(threads))
+		threads->rest_ns = LIST_NS;
+	else
+		threads->rest_ns =
+		    threads->rest_ns > 0 && threads->rest_ns < LIST_NS / 2 ? 2 * threads->rest_ns : BROKEN_NS;
 	if (!is_wanted)
 		return;
 	if (kernel_threads_find(threads, threads->wanted, 0, UINT64_MAX) || threads->tries == TRIES)

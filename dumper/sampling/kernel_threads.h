@@ -40,6 +40,7 @@ struct kernel_threads {
 	size_t count, capacity;
 	uint64_t main;	      /* the rb_thread_t of the main thread; 0: not known */
 	uint64_t listed_ns;   /* when the list of threads was last read, by CLOCK_MONOTONIC */
+	uint64_t rest_ns;     /* how long after that the list is read again, if nothing else asks for it */
 	uint64_t collections; /* how many garbage collections had begun when the list was read; 0: not known */
 	/*
 	 * The tid of a thread that has run but has no entry in `of`. To find this thread, rbdump reads the list of

@@ -7,6 +7,9 @@
 #include "base/array.h"
 #include "base/random.h"
 
+/* How many stacks of waits a thread keeps if more than half of all slots are in use. */
+#define WAITS_IF_SCARCE 4u
+
 void time_slots_init(struct time_slots *slots, uint64_t seed, uint64_t period_ns)
 {
 	*slots = (struct time_slots){.nr_free = TIME_SLOTS, .random = seed | 1, .period_ns = period_ns};
@@ -203,6 +206,9 @@ static void drop_some(struct time_line *line, struct time_choices *choices, size
 /* Makes room for a wait among those to choose from: drops the oldest one like it if there are enough, or the oldest one. */
 static void make_room_for(struct time_line *line, const struct time_choice *wait)
 {
+	/* With thousands of threads, no slot might be free for the stacks of the clock. */
+	const bool is_scarce = line->slots->nr_free < TIME_SLOTS / 2;
+	const size_t most = is_scarce ? WAITS_IF_SCARCE : TIME_WAITS, most_like = is_scarce ? 1 : TIME_LIKE;
 	size_t like = 0, oldest = 0;
 
 	for (size_t i = line->waits.count; i-- > 0;) {
@@ -214,10 +220,10 @@ static void make_room_for(struct time_line *line, const struct time_choice *wait
 		like++;
 		oldest = i;
 	}
-	if (like >= TIME_LIKE)
+	if (like >= most_like)
 		drop_some(line, &line->waits, oldest, 1);
-	else if (line->waits.count == TIME_WAITS)
-		drop_some(line, &line->waits, 0, 1);
+	if (line->waits.count >= most)
+		drop_some(line, &line->waits, 0, line->waits.count - most + 1);
 }
 
 /* Notes the stack of a wait that is over as one to choose from. */

@@ -50,11 +50,11 @@
 
 /*
  * TIME_OLD_NS: a wait without a stack can be given the stack of another wait only if that stack is at most this old, in
- * ns. TIME_WAITS: the maximum number of earlier waits that are kept with their stacks. TIME_LIKE: the maximum number of
- * kept waits that have the same state, the same system call, and lengths of the same power of two. TIME_CLOCKS: the
- * maximum number of stacks that are kept from earlier clock interrupts. TIME_CLOCKS_NS: the maximum age of these
- * stacks, in ns. TIME_NEAR: how many stacks before a piece, and how many stacks after the piece, count as its nearest
- * stacks.
+ * ns. TIME_WAITS: the maximum number of earlier waits that are kept with their stacks; fewer are kept if more than half
+ * of all slots are in use. TIME_LIKE: the maximum number of kept waits that have the same state, the same system call,
+ * and lengths of the same power of two. TIME_CLOCKS: the maximum number of stacks that are kept from earlier clock
+ * interrupts. TIME_CLOCKS_NS: the maximum age of these stacks, in ns. TIME_NEAR: how many stacks before a piece, and
+ * how many stacks after the piece, count as its nearest stacks.
  */
 #define TIME_OLD_NS    UINT64_C(5000000000)
 #define TIME_WAITS     64u

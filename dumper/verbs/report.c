@@ -133,7 +133,7 @@ static struct error *render(const struct report_options *options, char **files, 
 	struct text title = {0};
 	struct error *error;
 
-	text_format(&title, "%s", files[0]);
+	text_add(&title, files[0], strlen(files[0]));
 	if (count > 1)
 		text_format(&title, " and %zu more", count - 1);
 	error = title.failed ? error_no_memory() : report_render(options, title.data, profile, before);
