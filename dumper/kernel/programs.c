@@ -224,11 +224,31 @@ static int begin_on(struct kernel_programs *programs, int cpu, double rate)
 	return errno;
 }
 
-/* Begins to count interrupts. If the kernel refuses that, the program does not tell who woke whom. */
+/*
+ * Whether the timer interrupts by a way that has no tracepoint: that of Hyper-V (drivers/clocksource/hyperv_timer.c,
+ * arch/x86/kernel/cpu/mshyperv.c, v5.15 to v6.18).
+ */
+static bool has_silent_timer(void)
+{
+	FILE *file = fopen("/sys/devices/system/clockevents/clockevent0/current_device", "re");
+	char name[64] = "";
+	bool ret;
+
+	if (!file)
+		return false;
+	ret = fgets(name, sizeof(name), file) && strstr(name, "Hyper-V");
+	fclose(file);
+	return ret;
+}
+
+/*
+ * Begins to count interrupts. If the kernel refuses that, or if not all interrupts can be counted, the program does not tell
+ * who woke whom.
+ */
 static void begin_interrupts(struct kernel_programs *programs)
 {
 	struct bpf_program *of_interrupts[INTERRUPT_PROGRAMS];
-	bool all = programs->counts_interrupts;
+	bool all = programs->counts_interrupts && !has_silent_timer();
 
 	list_of_interrupts(programs->stacks, of_interrupts);
 	for (size_t i = 0; i < INTERRUPT_PROGRAMS && all; i++) {

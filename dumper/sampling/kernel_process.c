@@ -16,6 +16,12 @@ enum { WORD_STATUS, WORD_BLOCKING, WORD_LINK };
 #define TASK_DEAD	     0x80u
 #define TASK_STOPPED_MASK    (0x4u | 0x8u | 0x8000u)
 
+/*
+ * Since v6.1: a sleep that the freezer need not end. Outside of a system call, that is the sleep of a thread whose control
+ * group is frozen (kernel/signal.c, do_freezer_trap()).
+ */
+#define TASK_FREEZABLE 0x2000u
+
 static uint32_t offset_of(const struct layout *layout, enum layout_member_id id)
 {
 	return layout_has(layout, id) ? layout->members[id].offset : 0;
@@ -94,7 +100,8 @@ enum sample_state kernel_process_state(const struct layout *layout, const struct
 	    .known = true,
 	    .asleep = true,
 	    .syscall = out->syscall,
-	    .stopped = (out->task_state & TASK_STOPPED_MASK) != 0,
+	    .stopped = (out->task_state & TASK_STOPPED_MASK) != 0 ||
+		       (out->syscall < 0 && (out->task_state & TASK_FREEZABLE) != 0),
 	    .paging = out->syscall < 0 && (out->task_state & TASK_UNINTERRUPTIBLE) != 0,
 	};
 	enum trace_state state = STATE_UNKNOWN;

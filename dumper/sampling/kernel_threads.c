@@ -175,6 +175,26 @@ static struct kernel_follow *begin(struct kernel_threads *threads, const struct 
 	return follow;
 }
 
+/* Reads a thread as it is now: the list of threads may be seconds old. Without memory, only its address is known. */
+static struct ruby_thread read_now(const struct kernel_threads *threads, uint64_t address, uint64_t *collections)
+{
+	struct memory *memory = memory_create(target_read_pages, threads->session->target, FOUND_PAGES);
+	struct ruby_thread thread = {.address = address};
+	struct ruby ruby = threads->ruby;
+
+	*collections = 0;
+	if (!memory)
+		return thread;
+	ruby.memory = memory;
+	watchdog_reads(READING_STACKS);
+	*collections = collections_read(&ruby).begun;
+	thread = threads_read_one(&ruby, address);
+	thread.ractor = threads_ractor(&ruby, address);
+	watchdog_has_read(READING_STACKS);
+	memory_destroy(memory);
+	return thread;
+}
+
 /*
  * Reads a thread that the program in the kernel has found. If it has ended since, there may be another one at its
  * address: then nothing is known of it but the address.
@@ -183,20 +203,8 @@ static struct ruby_thread read_found(const struct kernel_threads *threads, pid_t
 				     uint64_t *collections)
 {
 	const struct ruby_thread unknown = {.address = address, .ractor = 1};
-	struct memory *memory = memory_create(target_read_pages, threads->session->target, FOUND_PAGES);
-	struct ruby ruby = threads->ruby;
-	struct ruby_thread thread;
+	const struct ruby_thread thread = read_now(threads, address, collections);
 
-	*collections = 0;
-	if (!memory)
-		return unknown;
-	ruby.memory = memory;
-	watchdog_reads(READING_STACKS);
-	*collections = collections_read(&ruby).begun;
-	thread = threads_read_one(&ruby, address);
-	thread.ractor = threads_ractor(&ruby, address);
-	watchdog_has_read(READING_STACKS);
-	memory_destroy(memory);
 	if (thread.state == STATE_DEAD || thread.ractor == 0 ||
 	    kernel_maps_thread(&threads->maps, tid).thread != address)
 		return unknown;
@@ -257,7 +265,9 @@ void kernel_threads_lose(struct kernel_threads *threads, uint64_t until_ns, bool
 	for (size_t i = 0; i < threads->count; i++) {
 		struct kernel_follow *follow = &threads->of[i];
 		struct kernel_thread known;
+		enum trace_state listed;
 		enum sample_state state;
+		uint64_t collections;
 		int syscall;
 
 		if (follow->ended)
@@ -273,9 +283,13 @@ void kernel_threads_lose(struct kernel_threads *threads, uint64_t until_ns, bool
 			kernel_threads_end(threads, follow, until_ns);
 			continue;
 		}
-		state =
-		    look_at(threads, follow, threads_read_one(&threads->ruby, follow->thread.address).state, &syscall);
-		time_line_correct(&follow->line, until_ns, state, syscall);
+		follow->lost = (uint32_t)known.lost;
+		listed = read_now(threads, follow->thread.address, &collections).state;
+		/* As in kernel_process_state(). */
+		if (listed == STATE_UNKNOWN && layout_has(threads->ruby.layout, F_thread_gvl_node))
+			listed = STATE_BLOCKED;
+		state = look_at(threads, follow, listed, &syscall);
+		time_line_correct(&follow->line, until_ns, state, syscall, known.out_ns);
 	}
 }
 

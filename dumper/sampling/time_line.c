@@ -282,14 +282,20 @@ void time_line_lose(struct time_line *line, uint64_t time_ns)
 	line->slot = TIME_NONE;
 }
 
-void time_line_correct(struct time_line *line, uint64_t time_ns, enum sample_state state, int syscall)
+void time_line_correct(struct time_line *line, uint64_t time_ns, enum sample_state state, int syscall,
+		       uint64_t began_ns)
 {
-	if (line->on_cpu == (state == SAMPLE_CPU))
+	if (state == SAMPLE_CPU) {
+		if (!line->on_cpu)
+			time_line_in(line, time_ns, 0, (struct time_waker){0});
 		return;
-	if (line->on_cpu)
-		time_line_out(line, time_ns, state, syscall, TIME_NONE);
-	else
-		time_line_in(line, time_ns, 0, (struct time_waker){0});
+	}
+	/* It is the same wait. */
+	if (!line->on_cpu && (began_ns == 0 || began_ns == line->began_ns))
+		return;
+	time_line_out(line, time_ns, state, syscall, TIME_NONE);
+	if (began_ns != 0 && began_ns < time_ns)
+		line->began_ns = began_ns;
 }
 
 bool time_line_lacks_stack(const struct time_line *line, uint64_t since_ns)

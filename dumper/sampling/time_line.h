@@ -196,9 +196,11 @@ void time_line_lose(struct time_line *line, uint64_t time_ns);
 
 /*
  * Corrects the time line after records were lost. `state` is the state in which the thread was seen at `time_ns`.
- *   state  SAMPLE_CPU if the thread is on a CPU, or is ready to run
+ *   state     SAMPLE_CPU if the thread is on a CPU, or is ready to run
+ *   began_ns  when the thread last left its CPU; 0: not known
  */
-void time_line_correct(struct time_line *line, uint64_t time_ns, enum sample_state state, int syscall);
+void time_line_correct(struct time_line *line, uint64_t time_ns, enum sample_state state, int syscall,
+		       uint64_t began_ns);
 
 /*
  * time_line_until() and time_line_end() extend the time line to `time_ns`. The state of the thread stays the same up to

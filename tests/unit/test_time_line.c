@@ -470,14 +470,34 @@ static void test_lost_records(void **state)
 	time_line_out(&line, 110 * MS, SAMPLE_BLOCKED, 0, TIME_NONE);
 	time_line_clock(&line, 120 * MS, clock, SAMPLE_CPU);
 	time_line_until(&line, 124 * MS);
-	time_line_correct(&line, 125 * MS, SAMPLE_SLEEPING, -1);
-	time_line_correct(&line, 126 * MS, SAMPLE_SLEEPING, -1);
+	time_line_correct(&line, 125 * MS, SAMPLE_SLEEPING, -1, 0);
+	time_line_correct(&line, 126 * MS, SAMPLE_SLEEPING, -1, 0);
 	time_line_until(&line, 130 * MS);
-	time_line_correct(&line, 130 * MS, SAMPLE_CPU, -1);
+	time_line_correct(&line, 130 * MS, SAMPLE_CPU, -1, 0);
 	resolve(&line, 132 * MS);
 	assert_int_equal(time_of(&line, SAMPLE_BLOCKED, TIME_NONE), 10 * MS);
 	assert_int_equal(time_of(&line, SAMPLE_SLEEPING, TIME_NONE), 5 * MS);
 	assert_int_equal(time_of(&line, SAMPLE_CPU, clock), 17 * MS);
+	end(&line);
+}
+
+/* After a loss, a wait is known to be another one by when it began: then it has another state, and can be given a stack. */
+static void test_lost_waits(void **state)
+{
+	struct time_line line;
+
+	(void)state;
+	begin(&line, SAMPLE_CPU);
+	time_line_out(&line, 105 * MS, SAMPLE_BLOCKED, 0, TIME_NONE);
+	time_line_lose(&line, 120 * MS);
+	time_line_correct(&line, 120 * MS, SAMPLE_BLOCKED, 0, 105 * MS);
+	assert_int_equal(line.began_ns, 105 * MS);
+	time_line_lose(&line, 130 * MS);
+	time_line_correct(&line, 130 * MS, SAMPLE_SLEEPING, -1, 128 * MS);
+	assert_int_equal(line.began_ns, 128 * MS);
+	assert_true(time_line_lacks_stack(&line, 129 * MS));
+	resolve(&line, 140 * MS);
+	assert_int_equal(time_of(&line, SAMPLE_SLEEPING, TIME_NONE), 10 * MS);
 	end(&line);
 }
 
@@ -525,6 +545,7 @@ int main(void)
 	    cmocka_unit_test(test_long_and_short_runs),
 	    cmocka_unit_test(test_new_thread),
 	    cmocka_unit_test(test_lost_records),
+	    cmocka_unit_test(test_lost_waits),
 	    cmocka_unit_test(test_lost_time),
 	};
 
