@@ -244,6 +244,17 @@ static void sleep_ns(const struct capture *capture, long ns)
 }
 
 /*
+ * For how long a descendant is looked at, whose session could not be opened. One that rbdump may not read is left at once: on a
+ * machine with other users, most are like that, and few are looked at at the same time.
+ */
+static long patience_of(const struct capture_options *options, bool first, const struct error *error)
+{
+	if (first && error->status == EXIT_NO_PERMISSION)
+		return 0;
+	return first && error->no_ruby ? options->patience_ns : WAIT_NS;
+}
+
+/*
  * Waits until the target is a Ruby, and opens a session. NULL if it does not become one.
  *   waited  receives whether it was not a Ruby at first
  */
@@ -266,7 +277,7 @@ static struct session *wait_for_ruby(struct capture *capture, bool first, bool *
 		struct session *session;
 		struct trace *trace;
 		struct error *error = session_open(options->pid, &how, &session, &trace);
-		bool gives_up, says, is_certain;
+		bool gives_up, says;
 
 		trace_destroy(trace);
 		if (!error) {
@@ -276,7 +287,6 @@ static struct session *wait_for_ruby(struct capture *capture, bool first, bool *
 		*waited = true;
 		gives_up = watch_has_ended(&capture->watch) || is_over(capture) ||
 			   (must_be_one && (error->status != EXIT_NO_RUBY || !is_young(options->pid)));
-		is_certain = error->no_ruby || error->status == EXIT_NO_PERMISSION;
 		/* If a Ruby cannot be read, the reason is reported once, and the wait goes on. */
 		says = must_be_one ? gives_up
 				   : !options->descends && !told && !error->no_ruby && !is_young(options->pid) &&
@@ -284,8 +294,8 @@ static struct session *wait_for_ruby(struct capture *capture, bool first, bool *
 		if (says)
 			send_error(capture, error);
 		told |= says;
-		capture->given_up = !gives_up && options->descends &&
-				    elapsed_ns(&began) >= (first && is_certain ? options->patience_ns : WAIT_NS);
+		capture->given_up =
+		    !gives_up && options->descends && elapsed_ns(&began) >= patience_of(options, first, error);
 		gives_up |= capture->given_up;
 		capture->no_ruby = error->no_ruby;
 		if (options->launched && !told && is_there(options->pid))

@@ -58,8 +58,8 @@ void kernel_threads_clear(struct kernel_threads *threads);
 /*
  * Reads the list of threads, begins to follow new threads, and notes which threads have ended. Does nothing if the last
  * list is less than four seconds old and rbdump is not searching for a thread (see `wanted`). If the list cannot be
- * read because Ruby is changing it, `threads` keeps its entries. This call can move the entries in memory, so pointers
- * to entries are no longer valid after the call.
+ * read because Ruby is changing it, `threads` keeps its entries, and a later call soon reads the list again. This call
+ * can move the entries in memory, so pointers to entries are no longer valid after the call.
  */
 void kernel_threads_keep(struct kernel_threads *threads, uint64_t now_ns);
 
