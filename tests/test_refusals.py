@@ -1,5 +1,6 @@
 """What rbdump refuses: one sentence, the right exit status, nothing on standard output, and the target untouched."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -158,6 +159,29 @@ def test_own_process_of_an_ordinary_user(ruby, public_rbdump, layouts):
         assert [frame["label"].rpartition("#")[2] for frame in thread["frames"]] == ["read", "rest", "<main>"]
         target.stdin.close()
         assert target.wait(30) == 0
+
+
+@needs_root
+@pytest.mark.any_ruby
+def test_all_processes_of_an_ordinary_user(ruby, public_rbdump, layouts):
+    """Its Ruby is found at once among many processes that it may not read, though only some are looked at at the same time."""
+    nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all"]
+    folder = pathlib.Path(public_rbdump).parent
+    own_layout = shutil.copy(layouts(ruby), folder)
+    os.chmod(own_layout, 0o644)
+    program = shutil.copy(ruby.path, folder)
+    os.chmod(folder, 0o777)
+    with contextlib.ExitStack() as stack:
+        for _ in range(60):
+            stack.callback(stack.enter_context(subprocess.Popen(["sleep", "1000"])).kill)
+        code = "STDOUT.puts; STDOUT.flush; loop { x = 1 }"
+        target = stack.enter_context(subprocess.Popen([*nobody, program, "--disable-gems", "-e", code], stdout=subprocess.PIPE))
+        stack.callback(target.kill)
+        assert target.stdout.readline() == b"\n"
+        words = ["record", "--all", "--mode", "paused", "-d", "6", "--offsets", own_layout, "-o", folder / "recording"]
+        done = subprocess.run([*nobody, public_rbdump, *words], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+    assert os.stat(folder / "recording").st_size > 0
 
 
 @needs_root
