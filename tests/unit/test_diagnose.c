@@ -204,8 +204,9 @@ static void test_yama_2(void **state)
 {
 	(void)state;
 	write_file("sys/kernel/yama/ptrace_scope", "2\n");
-	assert_diagnosed(EPERM, EXIT_NO_PERMISSION,
-			 "Yama allows only root to trace processes (kernel.yama.ptrace_scope is 2); run rbdump with sudo");
+	assert_diagnosed(
+	    EPERM, EXIT_NO_PERMISSION,
+	    "Yama allows only root to trace processes (kernel.yama.ptrace_scope is 2); run rbdump with sudo");
 }
 
 static void test_yama_3(void **state)
