@@ -18,6 +18,7 @@ from harness.dump import run
 from harness.experiment import Graph, summary
 from harness.process import (
     children_of,
+    has_ended,
     is_untouched,
     schedstat,
     status,
@@ -115,8 +116,10 @@ def test_stopped_by_its_terminal(ruby, rbdump, tmp_path):
                 os.killpg(running.pid, signal.SIGSTOP if _ % 2 else signal.SIGTSTP)
                 wait_until(lambda: task_states(graph.pid) & {"R", "S"}, "the target goes on", 5)
                 wait_until(lambda: is_untouched(graph.pid), "the target goes on", 5)
+                tracers = tracers_of(running.pid)
                 os.killpg(running.pid, signal.SIGKILL)
-            # A tracer that was killed may take a moment to end.
+            # A tracer whose parent was killed may take a moment to end, and touches the target again meanwhile.
+            wait_until(lambda: all(has_ended(tracer) for tracer in tracers), "the tracer has ended", 10)
             wait_until(lambda: is_untouched(graph.pid), "nobody traces it", 10)
         assert graph.process.poll() is None
 
