@@ -266,6 +266,19 @@ def test_ended_by_a_signal(ruby, rbdump, file, with_signal):
     check_counts(profile, errors)
 
 
+@pytest.mark.any_ruby
+@pytest.mark.parametrize("ignored", ["", "trap '' PIPE XFSZ TSTP TTOU; "], ids=["none", "some"])
+def test_signals_of_a_command(ruby, rbdump, file, ignored):
+    """A command ignores the signals that rbdump was started with ignored, and no others."""
+    asks = [ruby.path, "--disable-gems", "-e", "puts File.read('/proc/self/status')[/SigIgn.*/]"]
+
+    def ignores(*command):
+        words = ["sh", "-c", ignored + 'exec "$@"', "sh", *command]
+        return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False).stdout
+
+    assert ignores(rbdump, "record", "-o", file, "--", *asks) == ignores(*asks) != ""
+
+
 @pytest.mark.long
 @pytest.mark.any_ruby
 @modes

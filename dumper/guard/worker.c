@@ -25,8 +25,12 @@ static const int stopping[] = {SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE};
 
 enum { ENDING = sizeof(ending) / sizeof(ending[0]), STOPPING = sizeof(stopping) / sizeof(stopping[0]) };
 
-/* The actions of the signals in `stopping` that rbdump was started with. */
-static struct sigaction before_stopping[STOPPING];
+/* The signals that rbdump may ignore, other than those that end it; and the actions that it was started with. */
+static const int ignored[] = {SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE, SIGXFSZ};
+
+enum { IGNORED = sizeof(ignored) / sizeof(ignored[0]) };
+
+static struct sigaction before_ignored[IGNORED];
 
 /* The signal mask that rbdump was started with. */
 static sigset_t before_mask;
@@ -67,8 +71,8 @@ static void handle(void (*handler)(int), int flags)
 
 void worker_restore_signals(void)
 {
-	for (size_t i = 0; i < STOPPING; i++)
-		sigaction(stopping[i], &before_stopping[i], NULL);
+	for (size_t i = 0; i < IGNORED; i++)
+		sigaction(ignored[i], &before_ignored[i], NULL);
 	child_signal_restore();
 	sigprocmask(SIG_SETMASK, &before_mask, NULL);
 }
@@ -81,7 +85,7 @@ void worker_begin(pid_t parent)
 	/* Signals to rbdump's process group, from a terminal or from timeout(1), must not reach the worker. */
 	setpgid(0, 0);
 	for (size_t i = 0; i < STOPPING; i++)
-		sigaction(stopping[i], &ignore, &before_stopping[i]);
+		sigaction(stopping[i], &ignore, NULL);
 	handle(stop_worker, 0);
 	sigaction(SIGUSR1, &(struct sigaction){.sa_handler = stop_worker}, NULL);
 	/* rbdump may have been started with SIGUSR1 blocked. */
@@ -100,6 +104,8 @@ void worker_block_child_signal(void)
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &child, &before_mask);
+	for (size_t i = 0; i < IGNORED; i++)
+		sigaction(ignored[i], NULL, &before_ignored[i]);
 }
 
 int worker_run(int (*work)(void *context), void *context)

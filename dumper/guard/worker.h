@@ -46,7 +46,10 @@ int worker_run(int (*work)(void *context), void *context);
  */
 void worker_begin(pid_t parent);
 
-/* Blocks SIGCHLD, and saves the previous signal mask for worker_restore_signals(). */
+/*
+ * Blocks SIGCHLD, and saves the previous signal mask and signal actions for worker_restore_signals(). Call this function
+ * before rbdump changes any signal action.
+ */
 void worker_block_child_signal(void);
 
 /*

@@ -60,12 +60,16 @@ struct error *launch_session(pid_t pid, const struct session_options *options, c
 	for (;;) {
 		struct trace *trace;
 		siginfo_t ended = {0};
+		bool is_over;
 
 		error = session_open(pid, options, ret, &trace);
 		trace_destroy(trace);
 		if (!error)
 			return NULL;
-		if (waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == pid) {
+		/* If it ended while it was traced, it was reaped then. */
+		is_over = waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 ? ended.si_pid == pid
+											     : errno == ECHILD;
+		if (is_over) {
 			error_destroy(error);
 			return error_create(EXIT_FAILED,
 					    "the program ended before rbdump could read it as a Ruby process");

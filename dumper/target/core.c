@@ -17,7 +17,7 @@
 /* The most segments that are read: each mapping is one, and a kernel allows 65,530. */
 #define SEGMENTS_MAX 262144u
 
-/* How much of a PT_NOTE segment is read: each thread has some 4 KiB of registers there. */
+/* How much of all PT_NOTE segments together is read: each thread has some 4 KiB of registers there. */
 #define NOTES_MAX (UINT64_C(512) << 20)
 
 static void read_pages(const struct target *target, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok)
@@ -71,7 +71,8 @@ static struct error *add_notes(struct core *core, const GElf_Phdr *header)
 	Elf_Data *data;
 
 	core->missing += header->p_filesz - length;
-	length = length < NOTES_MAX ? length : NOTES_MAX;
+	length = length < NOTES_MAX - core->notes_read ? length : NOTES_MAX - core->notes_read;
+	core->notes_read += length;
 	data =
 	    length > 0 ? elf_getdata_rawchunk(core->elf, (int64_t)header->p_offset, (size_t)length, ELF_T_NHDR) : NULL;
 	return !data || core_notes_read(&core->notes, data) ? NULL : error_no_memory();

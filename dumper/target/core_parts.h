@@ -42,7 +42,8 @@ struct core {
 	uint64_t size;
 	Elf *elf;
 	struct core_notes notes;
-	uint64_t missing; /* how many bytes the core file lacks because it was cut short */
+	uint64_t missing;    /* how many bytes the core file lacks because it was cut short */
+	uint64_t notes_read; /* how many bytes of notes were read */
 
 	struct core_segment *segments; /* by address */
 	size_t nr_segments;

@@ -14,11 +14,16 @@
 /* Nothing else uses it. Not SIGCHLD: setting that back to its default would drop one that others wait for. */
 #define WAKE SIGRTMIN
 
-/* After this time PTRACE_SEIZE is interrupted, and then again after each such time. */
+/* After this time PTRACE_SEIZE is interrupted, and then again after each such time since the last look. */
 #define WAKE_NS 2000000L
 
 /* The target of which a thread is being seized; NULL at other times, because its list of threads may change then. */
 static const struct target *volatile seizing;
+
+/* The timer of the thread that seizes. It is set anew after each signal: so PTRACE_SEIZE gets on, however long a look takes. */
+static timer_t waking;
+
+static const struct itimerspec once = {.it_value.tv_nsec = WAKE_NS};
 
 /* One by one: a wait for the end of any thread would also consume stops (kernel/exit.c, wait_task_stopped()). */
 static void see_ends(int signal)
@@ -34,12 +39,12 @@ static void see_ends(int signal)
 		if (thread->stopping || (thread->stopped && !thread->asleep))
 			stop_look(thread->tid, &pending, &status);
 	}
+	timer_settime(waking, 0, &once, NULL);
 	errno = errnum;
 }
 
 void exec_lock_watch(struct exec_lock *lock)
 {
-	const struct itimerspec often = {.it_value.tv_nsec = WAKE_NS, .it_interval.tv_nsec = WAKE_NS};
 	struct sigevent wake = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = WAKE};
 	sigset_t signals;
 
@@ -51,7 +56,8 @@ void exec_lock_watch(struct exec_lock *lock)
 	sigemptyset(&signals);
 	sigaddset(&signals, WAKE);
 	pthread_sigmask(SIG_UNBLOCK, &signals, &lock->signals);
-	timer_settime(lock->timer, 0, &often, NULL);
+	waking = lock->timer;
+	timer_settime(waking, 0, &once, NULL);
 }
 
 void exec_lock_forget(struct exec_lock *lock)

@@ -44,7 +44,8 @@ uint64_t thread_pointer(struct target *target, pid_t tid)
 	if (list < SEARCHED * MEMORY_PAGE)
 		return 0;
 	target_read_pages(target, pages, SEARCHED, bytes, read);
-	for (uint64_t at = (list - REACH) / ALIGNMENT * ALIGNMENT; at < list; at += ALIGNMENT) {
+	for (uint64_t at = (list - REACH) / ALIGNMENT * ALIGNMENT;
+	     at < list && at - start + SELF_AGAIN + 8 <= sizeof(bytes); at += ALIGNMENT) {
 		if (word_at(bytes, at - start) != at || word_at(bytes, at - start + SELF_AGAIN) != at)
 			continue;
 		if (found != 0)
