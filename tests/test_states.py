@@ -410,3 +410,26 @@ def test_thread_that_cannot_be_stopped(rbdump, tmp_path):
         target.stdin.write(b"x")
         target.stdin.close()
         assert target.wait(30) == 7
+
+
+WOKEN = """
+reads = Thread.new { Thread.current.name = "reads"; IO.pipe[0].read }
+Thread.pass until reads.status == "sleep"
+puts "ready"
+$stdout.flush
+loop { reads.wakeup }
+"""
+
+
+@pytest.mark.since((2, 3), "names of threads")
+def test_thread_that_is_woken_while_it_reads(ruby, rbdump):
+    """Thread#wakeup makes it runnable, though it goes on to wait outside of the GVL: no layout is refused for that."""
+    with subprocess.Popen([ruby.path, "--disable-gems", "-e", WOKEN], stdout=subprocess.PIPE) as target:
+        try:
+            assert target.stdout.readline() == b"ready\n"
+            for _ in range(6):
+                done = run(rbdump, "-p", target.pid, "--json")
+                assert done.returncode in (0, 1), done.stderr
+                assert "reads" in {thread["name"] for thread in json.loads(done.stdout)["threads"]}
+        finally:
+            target.kill()

@@ -76,7 +76,7 @@ struct collections collections_read(const struct ruby *ruby)
 	ret.tells_majors = ret.told && has_majors;
 	ret.compactions = values[COMPACTIONS];
 	ret.compacting = values[COMPACTING] != 0;
-	ret.collecting = values[COLLECTING] != 0;
+	ret.collecting = !ruby->other_gc && values[COLLECTING] != 0;
 	ret.marking = mode == MODE_MARKING;
 	ret.beginning = ret.collecting && mode == MODE_NONE;
 	return ret;

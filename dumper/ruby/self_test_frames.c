@@ -94,8 +94,9 @@ static struct error *test_lines(const struct self_test *test, const struct code 
 	struct access access = ruby_access(test->ruby);
 	uint64_t entries = access_member(&access, code->body, F_body_insns_size);
 	uint64_t table = access_member(&access, code->body, F_body_insns);
-	bool handler = is_code_type(access.layout, code, E_ISEQ_TYPE_RESCUE) ||
-		       is_code_type(access.layout, code, E_ISEQ_TYPE_ENSURE);
+	bool any_first = is_code_type(access.layout, code, E_ISEQ_TYPE_RESCUE) ||
+			 is_code_type(access.layout, code, E_ISEQ_TYPE_ENSURE) ||
+			 is_code_type(access.layout, code, E_ISEQ_TYPE_BLOCK);
 	int64_t last_line;
 
 	/* Up to 2.4, code of an eval in line 0 needs no entry (compile.c, iseq_set_sequence). */
@@ -108,10 +109,11 @@ static struct error *test_lines(const struct self_test *test, const struct code 
 		int64_t line = access_signed(&access, table + i * access_sizeof(&access, S_insn), F_insn_line_no);
 
 		/*
-		 * A rescue or ensure may begin after its code. In 2.7 some entries have the line 0; and the first
-		 * line of an eval can be any number, also a negative one.
+		 * A rescue or ensure may begin after its code. A lambda begins where its parameters end (parse.y,
+		 * lambda; prism_compile.c). In 2.7 some entries have the line 0; and the first line of an eval can be
+		 * any number, also a negative one.
 		 */
-		if ((line != 0 && line < code->first_line && !handler) || line < -MAX_LINES ||
+		if ((line != 0 && line < code->first_line && !any_first) || line < -MAX_LINES ||
 		    line > code->first_line + MAX_LINES || (i == 0 && line == 0 && code->first_line > 0))
 			return finding("a line of an iseq is too far from the first line of the iseq");
 		if (i == entries - 1 && line != last_line && last_line != 0)
@@ -187,7 +189,9 @@ static struct error *test_nesting(const struct self_test *test, const struct cod
 	if (is_code_type(layout, code, E_ISEQ_TYPE_BLOCK) && local.iseq != code->iseq &&
 	    labelled_levels(&access, code->label) > levels)
 		return finding("the label of a block does not match the depth of the block");
-	if (code->iseq == local.iseq && same_bytes(&access, code->path, code->label))
+	/* Both are "<compiled>" if none was given (iseq.c, iseqw_s_compile). */
+	if (code->iseq == local.iseq && same_bytes(&access, code->path, code->label) &&
+	    !value_bytes_are(&access, code->label, "<compiled>"))
 		return finding("the path of an iseq is the same as its label");
 	if (is_code_type(layout, code, E_ISEQ_TYPE_MAIN) && !value_bytes_begin(&access, code->label, "<main>"))
 		return finding("the label of the main script is not <main>");

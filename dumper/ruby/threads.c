@@ -406,7 +406,7 @@ bool threads_gc_running(const struct ruby *ruby, bool *known)
 	uint64_t running;
 
 	*known = false;
-	if (!layout_has(ruby->layout, F_objspace_during_gc))
+	if (ruby->other_gc || !layout_has(ruby->layout, F_objspace_during_gc))
 		return false;
 	running = access_member(&access, access_member(&access, ruby->vm, F_vm_objspace), F_objspace_during_gc);
 	*known = !access.failed;

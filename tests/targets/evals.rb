@@ -57,6 +57,10 @@ class Evals
     RubyVM::InstructionSequence.compile("1.times do\n  Still::GATE.pop\nend", "compiled", "/no/such/path", 7).eval
   end
 
+  def of_iseq_without_names
+    RubyVM::InstructionSequence.compile("1.times do\n  Still::GATE.pop\nend").eval
+  end
+
   def of_tail_calls
     options = { tailcall_optimization: true, trace_instruction: false }
     code = "def self.tail_one\n  tail_two\nend\ndef self.tail_two\n  [1].each { Still::GATE.pop }\nend\nself"

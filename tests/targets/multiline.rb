@@ -95,6 +95,28 @@ class Multiline
     end
   end
 
+  # The first line of a lambda is where its parameters end.
+  def parameters_of_a_lambda
+    made = ->(
+      one = [1].first,
+      two = 2 + one
+    ) do
+      one + two
+      Still::GATE.pop
+    end
+    made.call
+  end
+
+  def default_in_a_lambda
+    made = ->(
+      one = Still::GATE.pop,
+      two = 2
+    ) do
+      one
+    end
+    made.call
+  end
+
   def default(one = 1,
               two = Still::GATE.pop,
               three = 3)
