@@ -319,10 +319,10 @@ def check_parts(rbdump, paths, errors):
         elsewhere = sum(one.count for one in found if one.method(*LOOPS) is None and not is_not_stopped(one))
         assert found and elsewhere <= 0.05 * sum(one.count for one in found) + 2, (elsewhere, found)
     merged = report(rbdump, *paths, "--idle")
-    # No time is missing where one part ends and another begins.
-    main = merged.of(main=True)
-    begin, end = interval(merged, main)
-    assert sum(one.weight for one in main) > 0.99 * (end - begin), (sum(one.weight for one in main), end - begin)
+    # No time is missing where one part ends and another begins. A machine that stands still makes a longer gap.
+    main = sorted(merged.of(main=True), key=lambda one: one.start)
+    gaps = [later.start - earlier.end for earlier, later in zip(main, main[1:])]
+    assert sum(gap for gap in gaps if gap < SECOND // 2) <= 0.01 * (main[-1].end - main[0].start), gaps
     assert abs(merged.weight() - sum(part.weight() for part in parts)) <= 1_000_000 * len(parts)
     assert merged.counts["samples"] == sum(part.counts["samples"] for part in parts)
 

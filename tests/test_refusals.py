@@ -7,6 +7,7 @@ import pathlib
 import random
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -14,7 +15,7 @@ import pytest
 from conftest import note_not_applicable
 from harness.dump import check, check_thread, current, dump, run
 from harness.process import is_untouched, status, task_states, tasks, wait_until, wait_until_it_reads
-from harness.recording import Running
+from harness.recording import Recording, Running
 from harness.refusals import FAILED, NO_PERMISSION, NOT_RUBY, USAGE, check_refusal
 from harness.tracer import Tracer
 
@@ -178,10 +179,12 @@ def test_all_processes_of_an_ordinary_user(ruby, public_rbdump, layouts):
         target = stack.enter_context(subprocess.Popen([*nobody, program, "--disable-gems", "-e", code], stdout=subprocess.PIPE))
         stack.callback(target.kill)
         assert target.stdout.readline() == b"\n"
-        words = ["record", "--all", "--mode", "paused", "-d", "6", "--offsets", own_layout, "-o", folder / "recording"]
-        done = subprocess.run([*nobody, public_rbdump, *words], capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 0, done.stderr
-    assert os.stat(folder / "recording").st_size > 0
+        words = ["--all", "--mode", "paused", "--offsets", own_layout]
+        with Recording(public_rbdump, *words, file=folder / "recording", below=nobody) as recording:
+            # With three seconds for each of the others, it would take a minute.
+            recording.wait_until(lambda profile: target.pid in profile.pids(), "it is recorded", 30)
+            status, _, errors = recording.end(signal.SIGINT)
+        assert status == 0, errors
 
 
 @needs_root
