@@ -181,8 +181,8 @@ def test_all_processes_of_an_ordinary_user(ruby, public_rbdump, layouts):
         assert target.stdout.readline() == b"\n"
         words = ["--all", "--mode", "paused", "--offsets", own_layout]
         with Recording(public_rbdump, *words, file=folder / "recording", below=nobody) as recording:
-            # With three seconds for each of the others, it would take a minute.
-            recording.wait_until(lambda profile: target.pid in profile.pids(), "it is recorded", 30)
+            # With three seconds for each of the others, eight at a time, it would take twice as long.
+            recording.wait_until(lambda profile: target.pid in profile.pids(), "it is recorded", 15)
             status, _, errors = recording.end(signal.SIGINT)
         assert status == 0, errors
 
