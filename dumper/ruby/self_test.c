@@ -14,8 +14,8 @@
 /* template/id.h.tmpl, v1_9_3_0 to v4.0.5 and head: an operator of one character is its own ID. */
 static const char single_operators[] = "!%&*+-/<>^`|~";
 
-/* The limit for a list that can be long. */
-enum { MAX_SYMBOLS = 512 };
+/* Limits for lists that can be long. */
+enum { MAX_SYMBOLS = 512, MAX_RACTOR = 1 << 20 };
 
 /*
  * thread.c, thread_create_core(): each thread that Ruby made has an invocation type, but the first thread has none.
@@ -66,6 +66,32 @@ static struct error *test_blocking_region(const struct self_test *test, const st
 	    status != access_enum(&access, E_THREAD_STOPPED_FOREVER))
 		return finding("a thread had an impossible status before it entered its blocking region");
 	return NULL;
+}
+
+/*
+ * Whether all threads in blocking regions are runnable, and there are several: each would have to have been woken just now. So
+ * the status is probably not read from the right place.
+ */
+static struct error *test_regions(const struct self_test *test)
+{
+	struct access access = ruby_access(test->ruby);
+	size_t runnable = 0, all = 0;
+
+	if (test->exact || !layout_has(access.layout, F_thread_blocking_region))
+		return NULL;
+	for (size_t i = 0; i < test->threads->count; i++) {
+		const struct ruby_thread *thread = &test->threads->threads[i];
+
+		if (thread->state == STATE_RUNNING || thread->state == STATE_DEAD ||
+		    access_member(&access, thread->address, F_thread_blocking_region) == 0)
+			continue;
+		all++;
+		runnable +=
+		    access_member(&access, thread->address, F_thread_status) == access_enum(&access, E_THREAD_RUNNABLE);
+	}
+	if (access.failed)
+		return unreadable(&access, "a thread");
+	return runnable > 1 && runnable == all ? finding("no thread in a blocking region is stopped") : NULL;
 }
 
 /* A GC other than Ruby's own has other data: that is no evidence against a layout that is for this build. */
@@ -195,10 +221,11 @@ static struct error *test_thread(const struct self_test *test, const struct ruby
 		return finding("the main thread does not belong to the main ractor");
 	/*
 	 * The main ractor has the number 1. In a process that another ractor has forked, it has that ractor's number
-	 * (thread.c, rb_thread_atfork_internal).
+	 * (thread.c, rb_thread_atfork_internal). A number is never used again, so it can be high after years, or in a
+	 * program that makes many ractors; but in a layout that may be wrong, that is less likely.
 	 */
-	if (thread->ractor == 0)
-		return finding("a ractor has the number 0");
+	if (thread->ractor == 0 || (thread->ractor > MAX_RACTOR && !test->exact))
+		return finding("a ractor has an impossible number");
 	if (!is_own)
 		return finding("a thread's execution context does not belong to that thread");
 	if (layout_has(layout, F_ec_fiber_ptr) && layout_has(layout, F_fiber_ec) && started &&
@@ -402,8 +429,9 @@ static struct error *run_one(const struct self_test *test, const struct one_test
 struct error *self_test_run(const struct self_test *test)
 {
 	static const struct one_test all[] = {
-	    {test_symbols, MEMORY_LASTS},    {test_classes, MEMORY_LASTS},  {test_threads, MEMORY_CHANGES},
-	    {test_pthreads, MEMORY_CHANGES}, {test_objspace, MEMORY_LASTS}, {self_test_frames, MEMORY_LASTS},
+	    {test_symbols, MEMORY_LASTS},     {test_classes, MEMORY_LASTS},    {test_threads, MEMORY_CHANGES},
+	    {test_regions, MEMORY_CHANGES},   {test_pthreads, MEMORY_CHANGES}, {test_objspace, MEMORY_LASTS},
+	    {self_test_frames, MEMORY_LASTS},
 	};
 	const struct layout *layout = test->ruby->layout;
 	struct error *wrong = NULL;
