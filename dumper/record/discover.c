@@ -157,13 +157,13 @@ static void look_at_candidates(struct recorder *recorder)
 			candidates_drop(&recorder->candidates, next->pid, next->started);
 	}
 	/* The processes that are recorded go on, and this one is looked at later. */
-	if (error && !recorder->told_of_look)
-		messages_say(error->message);
 	if (error) {
+		if (!recorder->told_of_look)
+			messages_say(error->message);
 		recorder->told_of_look = true;
 		candidates_postpone(next, (uint64_t)elapsed_ns(&recorder->origin));
+		error_destroy(error);
 	}
-	error_destroy(error);
 }
 
 static void note_exec(void *candidates, pid_t pid)
