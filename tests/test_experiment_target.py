@@ -28,6 +28,7 @@ from harness.process import (
     tracers_of,
     wait_until,
 )
+from harness.survival import processes_of
 from harness.terminal import interrupted
 
 
@@ -271,6 +272,17 @@ def test_ended_early(ruby, rbdump, tmp_path, with_signal):
         report = ended_report(rbdump, graph.pid, lambda running: running.send_signal(with_signal))
         assert is_untouched(graph.pid)
     assert report["ended"] == "interrupted"
+
+
+@pytest.mark.any_ruby
+def test_guard_ends_with_it(ruby, rbdump, tmp_path):
+    """Also one that is asleep: it would keep standard error open, and whoever reads that from a pipe would wait for it."""
+    with Graph(ruby, "churn", tmp_path) as graph:
+        command = [rbdump, "experiment", "-p", graph.pid, "-m", "unpaused", "-r", 1000, "-n", 800, "--json", os.devnull]
+        with subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL) as running:
+            guard = wait_until(lambda: processes_of(running).get("guard"), "there is a guard", 20)
+            assert running.wait(60) == 0
+            assert has_ended(guard)
 
 
 @pytest.mark.any_ruby

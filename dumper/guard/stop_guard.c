@@ -297,7 +297,8 @@ static _Noreturn void keep_guard(pid_t parent)
 			traced = true;
 			tell(hold, tracer, SIGCONT);
 		}
-		rest(&quiet);
+		if (traced)
+			rest(&quiet);
 	}
 	_exit(EXIT_COMPLETE);
 }
@@ -383,9 +384,15 @@ void stop_guard_end(void)
 
 	if (!guarded || owner != getpid())
 		return;
-	for (uint32_t i = 0; i < guarded->used && i < HOLDS; i++)
-		traced |= guarded->holds[i].tracer != 0;
-	/* A process that could not be ended keeps its entry as long as it exists. */
+	/*
+	 * A process that could not be ended keeps its entry as long as it exists. One that has ended may have left its entry,
+	 * and needs no guard, which would keep standard error open for whoever reads it from a pipe.
+	 */
+	for (uint32_t i = 0; i < guarded->used && i < HOLDS; i++) {
+		const pid_t tracer = guarded->holds[i].tracer;
+
+		traced |= tracer > 0 && lives(&guarded->holds[i], tracer);
+	}
 	if (guard > 0 && !traced) {
 		kill(guard, SIGKILL);
 		while (waitpid(guard, NULL, 0) < 0 && errno == EINTR)
