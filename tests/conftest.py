@@ -51,6 +51,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "since(series, what): it is run on Rubies since this series, which first have that")
     config.addinivalue_line("markers", "any_ruby: it does not depend on the Ruby: it is run on the last of those that it is for")
     config.addinivalue_line("markers", "outer_rubies: it is run on the oldest and the newest of those that it is for, one that has cases of its own also on Debian's")
+    config.addinivalue_line("markers", "three_rubies: it is run on the oldest, the newest, and one between them: Debian's, if it is for that")
     config.addinivalue_line("markers", "long: it takes three seconds or more, or has many parts; it is not one of --fast")
     config.addinivalue_line("markers", "alone: it measures the machine, and no other test runs meanwhile")
     # A process group whose last link to its session goes gets SIGHUP if one of it is stopped, as tests have targets be. A
@@ -74,14 +75,26 @@ def rubies_of(item):
     return [ruby for ruby in rubies if isinstance(ruby, Ruby)]
 
 
+def in_order_of_age(rubies):
+    return sorted(rubies, key=lambda ruby: ruby.series)
+
+
+def between(by_age):
+    """The one of three_rubies that is neither the oldest nor the newest, if there are so many."""
+    return next((ruby for ruby in by_age[1:-1] if ruby.id == "debian"), by_age[len(by_age) // 2])
+
+
 def is_of_inner_ruby(item):
-    """Whether a test with cases of its own is for the outer Rubies, but this one is of another."""
-    series = [ruby.series for ruby in RUBIES]
-    return (
-        item.get_closest_marker("outer_rubies") is not None
-        and "ruby" not in item.fixturenames  # chosen()
-        and any(ruby.series not in (min(series), max(series)) and ruby.id != "debian" for ruby in rubies_of(item))
-    )
+    """Whether a test with cases of its own is for the outer Rubies, or for three, but this one is of another."""
+    if "ruby" in item.fixturenames:
+        return False  # chosen()
+    by_age = in_order_of_age(RUBIES)
+    wanted = {ruby.series for ruby in by_age[:1] + by_age[-1:]}
+    if item.get_closest_marker("three_rubies"):
+        wanted.add(between(by_age).series)
+    elif not item.get_closest_marker("outer_rubies"):
+        return False
+    return any(ruby.series not in wanted and ruby.id != "debian" for ruby in rubies_of(item))
 
 
 def is_fast(item):
@@ -135,13 +148,15 @@ def applies(ruby, test):
 
 def chosen(rubies, test, options):
     """Those Rubies of a test that it is run on."""
-    by_age = sorted(rubies, key=lambda ruby: ruby.series)
+    by_age = in_order_of_age(rubies)
     if test.get_closest_marker("any_ruby"):
         return rubies[-1:]
     if options.fast:
         return by_age[-1:]
     if test.get_closest_marker("outer_rubies") and not options.soak:
         return [ruby for ruby in rubies if ruby in (by_age[:1] + by_age[-1:])]
+    if test.get_closest_marker("three_rubies") and rubies and not options.soak:
+        return [ruby for ruby in rubies if ruby in (by_age[0], between(by_age), by_age[-1])]
     return rubies
 
 

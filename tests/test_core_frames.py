@@ -72,6 +72,7 @@ def test_text_of_gcore(ruby, rbdump, tmp_path):
     assert rest == live.stdout.splitlines()[2:]
 
 
+@pytest.mark.three_rubies
 @pytest.mark.long
 @pytest.mark.target("waits.rb")
 def test_gcore_without_thread_pointers(ruby, rbdump, tmp_path):

@@ -173,6 +173,7 @@ def test_command_that_fails(ruby, rbdump, tmp_path):
     assert report["target_status"] == {"exit_status": 7, "signal": None}
 
 
+@pytest.mark.three_rubies
 def test_threads_that_come_and_go(ruby, rbdump, tmp_path):
     """A thread that ends is none of the target's ends."""
     script = tmp_path / "threads.rb"

@@ -38,6 +38,7 @@ def places(lines, mode, reasons):
     return found
 
 
+@pytest.mark.three_rubies
 def test_paused_is_right(ruby, rbdump, tmp_path):
     """20,000 stacks under tight churn: all accepted, each a legal one."""
     with Graph(ruby, "churn", tmp_path) as graph:
@@ -128,6 +129,7 @@ def test_naive_modes_show_errors(ruby, rbdump, tmp_path):
     assert places(lines, unpaused, unpaused["rejected"]) <= 1000 < unpaused["accepted"], summary(unpaused)
 
 
+@pytest.mark.three_rubies
 @pytest.mark.long
 @with_windows
 def test_paused_naive_errors_lie_in_windows(windowed, rbdump, tmp_path):
@@ -182,6 +184,7 @@ def test_progress(ruby, rbdump, tmp_path):
     assert 0.2 < modes["paused"]["progress_share"] < 2
 
 
+@pytest.mark.three_rubies
 @pytest.mark.long
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_stopped_target_is_never_rejected(ruby, rbdump, tmp_path, variant):
@@ -278,6 +281,7 @@ def test_pinned_in_a_window(windowed, rbdump, tmp_path):
 # ---- C code that calls a method without a frame of its own
 
 
+@pytest.mark.three_rubies
 @pytest.mark.since((2, 5), "execution contexts")
 def test_method_called_for_an_operator(ruby, rbdump, tmp_path):
     """

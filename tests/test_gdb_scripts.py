@@ -142,6 +142,7 @@ def cases():
                 yield pytest.param(ruby, script, flags, id=f"{ruby.id}-yjit-{script.removesuffix('.rb')}")
 
 
+@pytest.mark.three_rubies
 @pytest.mark.long
 @pytest.mark.parametrize("ruby_here, script, flags", cases())
 def test_live(ruby_here, script, flags):
@@ -170,6 +171,7 @@ def kernel_thread(pid, subject):
     return found[0]
 
 
+@pytest.mark.three_rubies
 def test_core(debug_ruby, tmp_path):
     """A core gives the same, to the last address, as the process that it is of."""
     core = tmp_path / "core"
@@ -250,6 +252,7 @@ def test_unreadable_frame(debug_ruby):
         assert others == [stack for stack in after if stack is not damaged]
 
 
+@pytest.mark.three_rubies
 @pytest.mark.long
 def test_unreadable_stack(debug_ruby):
     """So is a stack whose control frame lies elsewhere."""
@@ -272,6 +275,7 @@ def test_unreadable_stack(debug_ruby):
         assert [s["frames"] for s in after if s is not damaged] == [s["frames"] for s in stacks if s is not thread]
 
 
+@pytest.mark.three_rubies
 def test_refusals(debug_ruby):
     """Each mistake gets a sentence."""
     result = gdb(debug_ruby.path, "-x", SCRIPTS / "rb_bt.py", *commands("rb-bt"))

@@ -53,6 +53,7 @@ def check(mode, lines, least):
         assert line["reason"] != "window" or line["ip"]["window"], line
 
 
+@pytest.mark.three_rubies
 def test_kernel_is_right(ruby, rbdump, tmp_path):
     """10,000 stacks under tight churn: not one accepted that cannot be. Without a higher priority, and nobody waits."""
     with Graph(ruby, "churn", tmp_path) as graph:

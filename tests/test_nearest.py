@@ -129,6 +129,7 @@ def test_same_facts(ruby, stripped, alone, script):
     assert target.release() == 0
 
 
+@pytest.mark.three_rubies
 @pytest.mark.target("waits.rb")
 def test_marked_everywhere(ruby, stripped, alone, tmp_path):
     """One with the same facts, for the next release: it is used where that is asked for, and all output says so."""

@@ -85,6 +85,7 @@ def only_fibers_differ(text, other):
     return all(line.startswith("member rb_fiber_struct.") for line in set(members(text)) ^ set(members(other)))
 
 
+@pytest.mark.three_rubies
 @pytest.mark.long
 @pytest.mark.target("waits.rb")
 def test_layout_of_another_ruby(ruby, start, rbdump, layouts, tmp_path):
@@ -163,6 +164,7 @@ def try_mutants(rbdump, target, text, folder):
     return outcomes
 
 
+@pytest.mark.three_rubies
 @pytest.mark.target("waits.rb")
 def test_layout_with_one_member_moved(ruby, start, rbdump, layouts, tmp_path):
     """Each is refused: whatever its digest does not belong to, and nothing is printed."""

@@ -137,6 +137,7 @@ def places_of_life(ruby, rbdump, folder):
     return [json.loads(line) for line in results.read_text().splitlines()]
 
 
+@pytest.mark.three_rubies
 @pytest.mark.long
 def test_places(ruby, rbdump, start, tmp_path):
     """gdb stops it where it starts and ends: nothing is shown before its classes are there, and after they are gone."""

@@ -51,6 +51,7 @@ def replay(target, folder, save, count=COUNT, room=None):
     return recording
 
 
+@pytest.mark.three_rubies
 @pytest.mark.long
 @pytest.mark.target("threads.rb")
 def test_mixed_stack_copies(ruby, rbdump, tmp_path):
