@@ -130,7 +130,7 @@ def test_gdb_shows_a_line_of_a_log(debugged, rbdump, tmp_path):
         assert (arrow[3], int(arrow[4] or 0)) == (at["function"], at["offset"])
 
 
-@pytest.mark.alone
+@pytest.mark.long
 @pytest.mark.any_ruby
 def test_late_samples(ruby, rbdump, tmp_path):
     """One that rbdump has slept through by half a period is late, although it was done before the next one's turn."""

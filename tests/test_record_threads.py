@@ -46,19 +46,23 @@ def test_threads_that_begin_during_a_recording(ruby, rbdump, file, place, collec
     check_pool(ruby, rbdump, file, place, "paused", collections_of_pool)
 
 
-@pytest.mark.alone
+@pytest.mark.long
 @pytest.mark.any_ruby
 @pytest.mark.parametrize(
     "place, mode",
     [
         *((place, "paused") for place in PLACES if place != "nested"),
-        ("here", "unpaused"),
-        *((place, mode) for place in ("here", "nested", "inside-the-outer") for mode in IN_KERNEL),
+        pytest.param("here", "unpaused", marks=pytest.mark.alone),
+        *(pytest.param("here", mode, marks=pytest.mark.alone) for mode in IN_KERNEL),
+        *((place, mode) for place in ("nested", "inside-the-outer") for mode in IN_KERNEL),
     ],
     indirect=["place"],
 )
 def test_threads_that_begin_elsewhere(ruby, rbdump, file, place, mode, collections_of_pool):
-    """The same in other places; which threads there are is not a matter of the Ruby."""
+    """
+    The same in other places; which threads there are is not a matter of the Ruby. One of each mode is alone, where no time of
+    threads that wait for a CPU is open: the others are to see the same threads elsewhere.
+    """
     check_pool(ruby, rbdump, file, place, mode, collections_of_pool)
 
 

@@ -26,8 +26,8 @@ from harness.survival import (
 # Kills of each Ruby; bench/kills.py, which make soak runs, does thousands.
 KILLS = 40
 
-# How often each process is stopped at a random moment.
-STOPS = 3
+# How often each process is stopped at a random moment; bench/stops.py, which make soak runs, does it for much longer.
+STOPS = 2
 
 # How often a tracer is stopped in the middle of a stop of the target.
 HELD = 5
@@ -176,7 +176,7 @@ def test_stopped_and_told_to_end(ruby, rbdump, tmp_path):
         check_sums(survivor.finish())
 
 
-@pytest.mark.alone
+@pytest.mark.long
 @pytest.mark.parametrize("whom", PROCESSES)
 @pytest.mark.any_ruby
 def test_stopped(ruby, rbdump, tmp_path, whom):
