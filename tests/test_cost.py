@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.any_ruby, pytest.mark.alone]
 SLACK = 1
 TIMES = 3
 WATCHED = 9  # windows of a second, of which the first are those in which stacks become known
-LOOKS, BETWEEN_LOOKS = 30, 0.2
+LOOKS, BETWEEN_LOOKS = 20, 0.2
 # A thread that waits for its CPU, which others have, stops late: rbdump then sleeps until it does, looks at the time and
 # at who its parent is, and asks again.
 CALLS_OF_A_LATE_STOP = 4

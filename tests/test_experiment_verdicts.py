@@ -66,7 +66,7 @@ def test_every_variant(ruby, rbdump, tmp_path, variant):
         if not graph.supported:
             assert variant == "ractors" and ruby.series < (3, 0)
             return
-        _, modes, lines = experiment(rbdump, graph, "-m", "paused,unpaused", "-r", 2000, "-n", 1000)
+        _, modes, lines = experiment(rbdump, graph, "-m", "paused,unpaused", "-r", 5000, "-n", 1000)
         assert is_untouched(graph.pid)
     for mode in modes.values():
         # A thread that has not begun gives no sample.
@@ -94,7 +94,7 @@ def test_with_yjit(ruby, rbdump, tmp_path):
         note_not_applicable(f"an experiment with YJIT on {ruby.id}: not built in, or that of 3.1")
         return
     with Graph(ruby, "blocks", tmp_path, flags=["--yjit"]) as graph:
-        _, modes, lines = experiment(rbdump, graph, "-m", "paused,unpaused", "-r", 2000, "-n", 2000)
+        _, modes, lines = experiment(rbdump, graph, "-m", "paused,unpaused", "-r", 5000, "-n", 2000)
     for mode in modes.values():
         assert mode["impossible"]["count"] == 0, (summary(mode), lines[:3])
         # A thread that does not stop in time ends its block: there are fewer samples then.
@@ -179,7 +179,7 @@ def test_progress(ruby, rbdump, tmp_path):
         counted, modes, _ = experiment(
             rbdump, graph, "-m", "paused", "-r", 1000, "-n", 3000, "--progress", tmp_path / "progress"
         )
-        timed, _, _ = experiment(rbdump, graph, "-m", "paused", "-r", 100, "-n", 200)
+        timed, _, _ = experiment(rbdump, graph, "-m", "paused", "-r", 100, "-n", 20)
     assert (counted["progress_unit"], timed["progress_unit"]) == ("count", "cpu_time")
     assert 0.2 < modes["paused"]["progress_share"] < 2
 
@@ -322,7 +322,7 @@ def test_without_a_higher_priority(ruby, rbdump, tmp_path):
     with Graph(ruby, "churn", tmp_path) as graph:
         done = subprocess.run(
             [*setpriv, rbdump, "experiment", "-p", str(graph.pid), "--oracle", graph.oracle, "--json", report]
-            + ["--torn-log", log, "-m", "unpaused,paused", "-r", "2000", "-n", "2000"],
+            + ["--torn-log", log, "-m", "unpaused,paused", "-r", "5000", "-n", "2000"],
             capture_output=True,
             text=True,
             timeout=300,

@@ -271,7 +271,7 @@ def cpu_seconds(pid):
 def test_limit_of_cpu_time(ruby, rbdump, file):
     """Above its share it samples less often, says so, and what it took stands for all of the time."""
     with Running(ruby, "shares/waking.rb", 100, 100) as target:
-        with Recording(rbdump, "-p", target.pid, "-r", 500, "--max-cpu", 2, file=file) as recording:
+        with Recording(rbdump, "-p", target.pid, "-r", 500, "--max-cpu", 5, file=file) as recording:
             recording.wait_for_samples()
             (capture,) = tracers_of(recording.pid)
             # What is saved for the beginning is spent by then.
@@ -282,8 +282,8 @@ def test_limit_of_cpu_time(ruby, rbdump, file):
             status, _, errors = recording.end(signal.SIGINT)
         assert status == 0, errors
         assert is_untouched(target.pid)
-    assert share < 0.03, share
-    limited = r"^rbdump: sampled (\d+) times per second instead of 500, to take at most 2 % of a CPU"
+    assert share < 0.06, share
+    limited = r"^rbdump: sampled (\d+) times per second instead of 500, to take at most 5 % of a CPU"
     (said,) = re.findall(limited, errors, re.MULTILINE)
     assert int(said) < 400
     profile = report(rbdump, file, "--idle")

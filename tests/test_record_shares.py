@@ -171,7 +171,7 @@ def test_shares_of_states(ruby, rbdump, file, tmp_path, mode):
 @modes
 def test_blocked_while_it_has_the_gvl(ruby, rbdump, file, mode):
     """Ruby says that it runs: that it does not is the kernel's to say, also after it did for hundreds of samples."""
-    options = ["-r", 1000, "-d", 4, "--mode", mode]
+    options = ["-r", 1000, "-d", 2.5, "--mode", mode]
     profile, errors, truth, waited = recorded_target(ruby, rbdump, file, "holding.rb", options=options)
     truth, main = truth["main"], profile.of(main=True)
     told = truth.wall(*interval(profile, main))

@@ -39,7 +39,7 @@ class Moved
     dropped.clear
     GC.start
     method(:compact)
-    3.times { method(:eval).each(&:call) }
+    3.times { method(:eval).each(&:call) unless $stdin.wait_readable(0) }
     held
   end
 end
