@@ -86,7 +86,7 @@ def test_collections_do_not_send_it_to_the_threads_cpu(ruby, rbdump, tmp_path):
     log = tmp_path / "strace.log"
     shares = []
     with Loop(ruby, program=TARGETS / "shares/collecting.rb") as loop:
-        record = [rbdump, "record", "-p", str(loop.pid), "-r", "1000", "--mode", "unpaused", "-d", "6"]
+        record = [rbdump, "record", "-p", str(loop.pid), "-r", "1000", "--mode", "unpaused", "-d", "3"]
         strace = ["strace", "-f", "--seccomp-bpf", "-qq", "-y", "-e", "trace=pread64", "-e", "signal=none", "-o", log]
         while len(shares) < TIMES and (not shares or shares[-1] >= 0.4):
             looks, samples, bound = 0, 0, Bound(120)

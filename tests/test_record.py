@@ -287,7 +287,7 @@ def test_killed(ruby, rbdump, file, mode):
     with Running(ruby, "shares/loops.rb") as target:
         with Recording(rbdump, "-p", target.pid, "-r", 200, "--mode", mode, file=file) as recording:
             # For longer than the machine may stand still.
-            recording.wait_until(lambda profile: profile.end() - profile.start > 2 * STALL, "some seconds are there")
+            recording.wait_until(lambda profile: profile.end() - profile.start > STALL + SECOND, "some seconds are there")
             killed = time.time_ns()
             recording.process.kill()
             recording.process.wait(MOST)
