@@ -330,6 +330,7 @@ def test_another_executable_is_refused(ruby, rbdump, tmp_path):
             assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.three_rubies
 def test_replaced_executable_is_not_read(ruby, rbdump, tmp_path):
     """Another program has the name now: it is not taken for the one that ran."""
     moved = Moved(ruby, tmp_path)

@@ -14,6 +14,8 @@ from harness.rubies import probe
 from harness.symbolize import SECONDS, Image, ask_rbdump, run, windows
 from harness.target import Target
 
+pytestmark = pytest.mark.three_rubies
+
 SCRIPT = pathlib.Path(__file__).resolve().parent.parent / "gdb-scripts/torn.py"
 CODE = re.compile(r"^(=>|  ) (0x[0-9a-f]+)(?: <(\S+?)(?:\+(\d+))?>)?:\t", re.M)
 AROUND = 16
