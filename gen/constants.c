@@ -20,6 +20,12 @@ struct constant {
 #define USHIFT	12
 #define USER(n) (INT64_C(1) << (USHIFT + (n)))
 
+/* The end of what holds for all later releases, too. */
+#define ALL                                                                                                            \
+	{                                                                                                              \
+		UINT_MAX, 0, 0, 0                                                                                      \
+	}
+
 static const struct constant constants[] = {
     /* vm_core.h, v1_9_3_0 to v2_3_8 */
     {E_VM_FRAME_MAGIC_MASK, {1, 9, 3, 0}, {2, 4, 0, 0}, 0xff},
@@ -53,6 +59,23 @@ static const struct constant constants[] = {
     {E_RARRAY_EMBED_FLAG, {1, 9, 3, 0}, {2, 3, 0, 0}, USER(1)},
     {E_RARRAY_EMBED_LEN_MASK, {1, 9, 3, 0}, {2, 3, 0, 0}, USER(3) | USER(4)},
     {E_RARRAY_EMBED_LEN_SHIFT, {1, 9, 3, 0}, {2, 3, 0, 0}, USHIFT + 3},
+    {E_ROBJECT_EMBED, {1, 9, 3, 0}, {2, 3, 0, 0}, USER(1)},
+    {E_RSTRUCT_EMBED_LEN_MASK, {1, 9, 3, 0}, {2, 3, 0, 0}, USER(1) | USER(2)},
+    {E_RUBY_ELTS_SHARED, {1, 9, 3, 0}, {2, 3, 0, 0}, USER(2)},
+    {E_RUBY_FL_EXIVAR, {1, 9, 3, 0}, {2, 3, 0, 0}, 1 << 10},
+    /* include/ruby/ruby.h, internal.h and internal/bignum.h, v1_9_3_0 to v4_0_5 and head: RBIGNUM_EMBED_FLAG up to 2.1 */
+    {E_BIGNUM_EMBED_FLAG, {1, 9, 3, 0}, ALL, USER(2)},
+    /* array.c, v1_9_3_0 to v3_1_7, and v3_2_0 to v4_0_5 and head */
+    {E_RARRAY_SHARED_ROOT_FLAG, {1, 9, 3, 0}, {3, 2, 0, 0}, USER(5)},
+    {E_RARRAY_SHARED_ROOT_FLAG, {3, 2, 0, 0}, ALL, USER(12)},
+    /* string.c, v2_2_0 to v4_0_5 and head */
+    {E_STR_NOFREE, {2, 2, 0, 0}, ALL, USER(18)},
+    /* internal.h, v2_3_0 to v2_7_8; internal/class.h, v3_0_0 to v3_1_7, and v3_2_0 to v3_4_9 */
+    {E_RICLASS_IS_ORIGIN, {2, 3, 0, 0}, {3, 2, 0, 0}, USER(5)},
+    {E_RICLASS_IS_ORIGIN, {3, 2, 0, 0}, {4, 0, 0, 0}, USER(0)},
+    {E_RICLASS_ORIGIN_SHARED_MTBL, {3, 0, 0, 0}, {3, 2, 0, 0}, USER(8)},
+    {E_RICLASS_ORIGIN_SHARED_MTBL, {3, 2, 0, 0}, {4, 0, 0, 0}, USER(3)},
+    {E_RCLASS_SUPERCLASSES_INCLUDE_SELF, {3, 2, 0, 0}, {4, 0, 0, 0}, USER(2)},
     /* template/id.h.tmpl, v1_9_3_0 to v2_0_0_648 */
     {E_RUBY_ID_SCOPE_SHIFT, {1, 9, 3, 0}, {2, 1, 0, 0}, 3},
 };

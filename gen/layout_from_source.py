@@ -36,6 +36,12 @@ UNITS = (
     "symbol.c",  # rb_symbols_t, ID_ENTRY_UNIT
     "parse.c",  # the same up to 2.1, which has no symbol.c
     "st.c",  # st_table_entry
+    "variable.c",  # gen_ivtbl
+    "hash.c",  # ar_table_struct
+    "io.c",  # the numbers of encodings, of encindex.h
+    # What core classes keep in a T_DATA:
+    "class.c", "dir.c", "enumerator.c", "imemo.c", "io_buffer.c", "object.c", "proc.c", "process.c", "random.c", "re.c",
+    "set.c", "shape.c", "struct.c", "time.c", "transcode.c", "vm_trace.c", "weakmap.c",
     "version.c",  # ruby_version, ruby_description
 )
 

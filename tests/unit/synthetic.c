@@ -100,6 +100,48 @@ static const struct {
     {E_ISEQ_TYPE_EVAL, 6},
     {E_ISEQ_TYPE_MAIN, 11},
     {E_ISEQ_TYPE_PLAIN, 2},
+    {E_RUBY_T_OBJECT, 0x21},
+    {E_RUBY_T_FLOAT, 0x29},
+    {E_RUBY_T_REGEXP, 0x2a},
+    {E_RUBY_T_HASH, 0x2b},
+    {E_RUBY_T_STRUCT, 0x2d},
+    {E_RUBY_T_BIGNUM, 0x2e},
+    {E_RUBY_T_FILE, 0x2f},
+    {E_RUBY_T_MATCH, 0x30},
+    {E_RUBY_T_COMPLEX, 0x31},
+    {E_RUBY_T_RATIONAL, 0x32},
+    {E_RUBY_T_SYMBOL, 0x33},
+    {E_RUBY_T_NODE, 0x34},
+    {E_RUBY_T_ZOMBIE, 0x35},
+    {E_imemo_throw_data, 0},
+    {E_imemo_memo, 1},
+    {E_imemo_tmpbuf, 2},
+    {E_imemo_alloc, 16},
+    {E_imemo_ast, 4},
+    {E_imemo_parser_strterm, 7},
+    {E_imemo_constcache, 11},
+    {E_imemo_fields, 13},
+    {E_imemo_cvar_entry, 15},
+    {E_imemo_subclasses, 17},
+    {E_RUBY_FL_EXIVAR, INT64_C(1) << 9},
+    {E_RUBY_ELTS_SHARED, INT64_C(1) << 22},
+    {E_RARRAY_SHARED_ROOT_FLAG, INT64_C(1) << 23},
+    {E_STR_NOFREE, INT64_C(1) << 24},
+    {E_ROBJECT_EMBED, INT64_C(1) << 15},
+    {E_RSTRUCT_EMBED_LEN_MASK, INT64_C(3) << 16},
+    {E_RICLASS_IS_ORIGIN, INT64_C(1) << 18},
+    {E_RICLASS_ORIGIN_SHARED_MTBL, INT64_C(1) << 19},
+    {E_RCLASS_SUPERCLASSES_INCLUDE_SELF, INT64_C(1) << 28},
+    {E_BIGNUM_EMBED_FLAG, INT64_C(1) << 29},
+    {E_RHASH_ST_TABLE_FLAG, INT64_C(1) << 30},
+    {E_RUBY_ENCODING_SHIFT, 45},
+    {E_RUBY_ENCINDEX_UTF_16BE, 13},
+    {E_RUBY_ENCINDEX_UTF_16LE, 14},
+    {E_RUBY_ENCINDEX_UTF_16, 17},
+    {E_RUBY_ENCINDEX_UTF_32BE, 15},
+    {E_RUBY_ENCINDEX_UTF_32LE, 16},
+    {E_RUBY_ENCINDEX_UTF_32, 18},
+    {E_SHAPE_OBJ_TOO_COMPLEX, 9},
 };
 
 /* Members that are no words of 8 bytes. */
@@ -139,14 +181,42 @@ static const struct {
     {F_heap_page_slot_size, 2, 0, 0},
     {F_objspace_during_gc, 1, 4, 1},
     {F_objspace_during_compacting, 1, 5, 1},
+    {F_heap_page_before_sweep, 1, 2, 1},
+    {F_heap_page_mark_bits, 64, 0, 0},
+    {F_heap_page_pinned_bits, 64, 0, 0},
+    {F_heap_page_shady_bits, 64, 0, 0},
+    {F_st_entry_power, 1, 0, 0},
+    {F_st_bin_power, 1, 0, 0},
+    {F_st_size_ind, 1, 0, 0},
 };
 
 /* What other Rubies have in the place of something else. */
 static const enum layout_member_id others[] = {
-    F_symbols_next_id,	 F_class_slot_fields, F_mdef_reference_count, F_insn_position,	  F_classext_iv_ptr,
-    F_classext_shape_id, F_cfp_flag,	      F_zjit_frame_iseq,      F_symbol_entry_str, F_cfp_me,
-    F_iseq_self,	 F_body_klass,	      F_vm_living_table,      F_fiber_next_fiber, F_symbols_op_sym,
-    F_symbols_id_str,	 F_st_bins,	      F_heap_row_start,	      F_heap_row_end,
+    F_symbols_next_id,
+    F_class_slot_fields,
+    F_mdef_reference_count,
+    F_insn_position,
+    F_classext_iv_ptr,
+    F_classext_shape_id,
+    F_cfp_flag,
+    F_zjit_frame_iseq,
+    F_symbol_entry_str,
+    F_cfp_me,
+    F_iseq_self,
+    F_body_klass,
+    F_vm_living_table,
+    F_fiber_next_fiber,
+    F_symbols_op_sym,
+    F_symbols_id_str,
+    F_st_bins,
+    F_heap_row_start,
+    F_heap_row_end,
+    F_objspace_slots_room,
+    F_heap_page_reciprocal,
+    F_object_numiv,
+    F_match_ext,
+    F_hash_st,
+    F_hash_ar,
 };
 
 static bool is_object(enum layout_struct_id id)
@@ -165,6 +235,14 @@ static bool is_object(enum layout_struct_id id)
 	case S_fields:
 	case S_call_info:
 	case S_call_cache:
+	case S_object:
+	case S_hash:
+	case S_struct:
+	case S_bignum:
+	case S_regexp:
+	case S_match:
+	case S_file:
+	case S_tmpbuf:
 		return true;
 	default:
 		return false;

@@ -50,13 +50,13 @@ static void test_series(void **state)
 {
 	(void)state;
 	assert_int_equal(macros("1.9.2"), 0);
-	assert_int_equal(macros("1.9.3"), 20);
-	assert_int_equal(macros("2.2.10"), 20);
-	assert_int_equal(macros("2.3.8"), 13);
-	assert_int_equal(macros("2.4.0"), 0);
-	assert_int_equal(macros("2.10.1"), 0);
-	assert_int_equal(macros("4.0.5"), 0);
-	assert_int_equal(macros("10.0.0"), 0);
+	assert_int_equal(macros("1.9.3"), 26);
+	assert_int_equal(macros("2.2.10"), 27);
+	assert_int_equal(macros("2.3.8"), 17);
+	assert_int_equal(macros("2.4.0"), 4);
+	assert_int_equal(macros("2.10.1"), 4);
+	assert_int_equal(macros("4.0.5"), 3);
+	assert_int_equal(macros("10.0.0"), 3);
 	assert_int_equal(macros("2.3"), 0);
 	assert_int_equal(macros("2.3.0.1"), 0);
 }
@@ -80,6 +80,11 @@ static void test_values(void **state)
 	assert_int_equal(value_of("2.2.10", E_RSTRING_NOEMBED), 0x2000);
 	assert_int_equal(value_of("2.2.10", E_RARRAY_EMBED_LEN_MASK), 0x18000);
 	assert_int_equal(value_of("2.3.0", E_RARRAY_EMBED_LEN_MASK), -1);
+	assert_int_equal(value_of("3.1.7", E_RARRAY_SHARED_ROOT_FLAG), 1 << 17);
+	assert_int_equal(value_of("3.2.0", E_RARRAY_SHARED_ROOT_FLAG), 1 << 24);
+	assert_int_equal(value_of("2.1.10", E_STR_NOFREE), -1);
+	assert_int_equal(value_of("3.4.9", E_RICLASS_IS_ORIGIN), 1 << 12);
+	assert_int_equal(value_of("4.0.0", E_RICLASS_IS_ORIGIN), -1);
 }
 
 /* What the DWARF has counts. */
