@@ -9,7 +9,7 @@
  *   - Some Rubies keep all execution contexts in a linked list (rb_jit_cont): Ruby 3.2 if a JIT is on, and Ruby 3.3 and
  *     later. In these Rubies, the search begins at the current fiber of some thread, and follows the links in both
  *     directions. This search needs no ELF symbol.
- *   - In all other Rubies, Ruby's heap is searched (see ruby/heap.h). All Fiber objects have the same rb_data_type_t.
+ *   - In all other Rubies, Ruby's heap is searched (see ruby/heap_search.h). All Fiber objects have the same rb_data_type_t.
  *     The root fiber of a thread gets a Fiber object when the thread first uses fibers. If no root fiber has a Fiber
  *     object, all fibers are root fibers, and the heap is not searched. The search takes time, so it runs before the
  *     target is stopped. Each fiber that was found is read again in the snapshot. A fiber that has ended since the
@@ -35,7 +35,7 @@
 #ifndef RBDUMP_FIBERS_H
 #define RBDUMP_FIBERS_H
 
-#include "ruby/heap.h"
+#include "ruby/heap_search.h"
 #include "ruby/threads.h"
 
 struct ruby_fiber {

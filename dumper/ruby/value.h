@@ -9,6 +9,8 @@
 #ifndef RBDUMP_VALUE_H
 #define RBDUMP_VALUE_H
 
+#include <string.h>
+
 #include "base/text.h"
 #include "ruby/access.h"
 
@@ -17,6 +19,15 @@ struct bytes {
 	uint64_t address;
 	uint64_t length;
 };
+
+/* A word of 8 bytes in a copy of the target's memory. */
+static inline uint64_t value_word(const uint8_t *bytes)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes, sizeof(word));
+	return word;
+}
 
 /* The maximum length of a String, in bytes. A read of a longer String fails. */
 #define VALUE_STRING_MAX (64u * 1024)

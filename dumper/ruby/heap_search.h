@@ -7,12 +7,11 @@
  * apply to each search. The heap of a running process changes during the search, so an object that was found may no
  * longer exist. The caller must therefore read each object again in the snapshot.
  *
- * Based on Ruby's sources, 2.1.0 to 3.2.2: gc.c (rb_objspace_t.heap_pages, struct heap_page, heap_page_allocate,
- * RVALUE), include/ruby/internal/core/rtypeddata.h. Before Ruby 2.1, other structs contain the list of pages (of 16 KiB
- * each): rb_objspace_t.heap and struct heaps_header in 2.0, struct sorted_heaps_slot in 1.9.3.
+ * Based on Ruby's sources, 1.9.3 to 3.2.2: include/ruby/internal/core/rtypeddata.h. For the list of pages, see
+ * heap_pages.h.
  */
-#ifndef RBDUMP_HEAP_H
-#define RBDUMP_HEAP_H
+#ifndef RBDUMP_HEAP_SEARCH_H
+#define RBDUMP_HEAP_SEARCH_H
 
 #include "base/addresses.h"
 #include "ruby/ruby.h"

@@ -1,0 +1,92 @@
+#include "ruby/heap_pages.h"
+
+#include "ruby/value.h"
+
+/* The most pages in a list: 1 TiB of pages of 64 KiB. */
+#define PAGES_MAX (UINT64_C(1) << 24)
+
+/*
+ * Whether the list of the heap's pages has their descriptions in itself, not pointers to them: 1.9.3 (gc.c,
+ * sorted_heaps_slot).
+ */
+static bool has_rows(const struct layout *layout)
+{
+	return layout_has(layout, F_heap_row_start) && layout_has(layout, F_heap_row_end);
+}
+
+/* Whether the list is an rb_darray, which begins with the number of its elements: 3.4+. */
+static bool is_darray(const struct layout *layout)
+{
+	return layout_has(layout, F_objspace_slots_room) && layout_has(layout, F_darray_size);
+}
+
+bool heap_pages_are_known(const struct layout *layout)
+{
+	if (!has_rows(layout) &&
+	    (!layout_has(layout, F_heap_page_start) || !layout_has(layout, F_heap_page_total_slots)))
+		return false;
+	return layout_has(layout, F_objspace_pages) && (is_darray(layout) || layout_has(layout, F_objspace_nr_pages)) &&
+	       (layout_has(layout, F_heap_page_slot_size) || layout->sizes[S_rvalue].present);
+}
+
+bool heap_pages_begin(struct memory *memory, const struct layout *layout, uint64_t vm, struct heap_pages *ret)
+{
+	struct access access = access_begin(memory, layout);
+	const uint64_t objspace = access_member(&access, vm, F_vm_objspace);
+
+	*ret = (struct heap_pages){.list = access_member(&access, objspace, F_objspace_pages)};
+	if (is_darray(layout)) {
+		ret->count = access_member(&access, ret->list, F_darray_size);
+		ret->list += access_sizeof(&access, S_darray);
+	} else {
+		ret->count = access_member(&access, objspace, F_objspace_nr_pages);
+	}
+	ret->access = access;
+	return !access.failed && ret->count <= PAGES_MAX;
+}
+
+/* 1.9.3: reads a row of the list. Returns false if its slots do not fill it. */
+static bool read_row(const struct heap_pages *pages, struct access *access, struct heap_page *ret)
+{
+	uint64_t length;
+
+	ret->address = pages->list + pages->next * access_sizeof(access, S_heap_row);
+	ret->start = access_member(access, ret->address, F_heap_row_start);
+	length = access_member(access, ret->address, F_heap_row_end) - ret->start;
+	ret->slots = ret->slot_size > 0 ? length / ret->slot_size : 0;
+	return ret->slot_size > 0 && length % ret->slot_size == 0;
+}
+
+/* Whether numbers of a page can be right. */
+static bool can_be(const struct heap_page *page)
+{
+	return value_is_object(page->start) && page->slot_size > 0 && page->slot_size <= HEAP_SLOT_BYTES_MAX &&
+	       page->slot_size % 8 == 0 && page->slots <= HEAP_PAGE_BYTES_MAX / page->slot_size &&
+	       page->start <= UINT64_MAX - HEAP_PAGE_BYTES_MAX;
+}
+
+bool heap_pages_next(struct heap_pages *pages, struct heap_page *ret)
+{
+	const struct layout *layout = pages->access.layout;
+	struct access access = pages->access;
+	bool fills = true;
+
+	if (pages->next >= pages->count)
+		return false;
+	*ret = (struct heap_page){.slot_size = layout->sizes[S_rvalue].present ? access_sizeof(&access, S_rvalue) : 0};
+	if (has_rows(layout)) {
+		fills = read_row(pages, &access, ret);
+	} else {
+		ret->address = access_word(&access, pages->list + pages->next * 8);
+		ret->start = access_member(&access, ret->address, F_heap_page_start);
+		ret->slots = access_member(&access, ret->address, F_heap_page_total_slots);
+		if (layout_has(layout, F_heap_page_slot_size))
+			ret->slot_size = access_member(&access, ret->address, F_heap_page_slot_size);
+	}
+	pages->next++;
+	/* The list is sorted (gc.c, heap_page_allocate). */
+	ret->damaged = access.failed || !fills || !can_be(ret) || ret->start < pages->end;
+	if (!ret->damaged)
+		pages->end = ret->start + ret->slots * ret->slot_size;
+	return true;
+}

@@ -1,0 +1,55 @@
+/*
+ * Lists the pages of Ruby's heap. A page contains slots of one size, and each slot contains one object or is free. Ruby
+ * keeps a list of all pages, in the order of their addresses.
+ *
+ * A running program can change the list while it is read. So a page of the list can be gone, or can have been replaced
+ * by another page. A page that cannot be right is marked as damaged, and its slots must not be read.
+ *
+ * Based on Ruby's sources, 2.1.0 to 4.0.5 and head: gc.c, since 3.4 gc/default/default.c (rb_objspace_t.heap_pages,
+ * struct heap_page, heap_page_allocate, RVALUE). Before Ruby 2.1, other structs contain the list: rb_objspace_t.heap and
+ * struct heaps_header in 2.0, struct sorted_heaps_slot in 1.9.3.
+ */
+#ifndef RBDUMP_HEAP_PAGES_H
+#define RBDUMP_HEAP_PAGES_H
+
+#include "ruby/ruby.h"
+
+/*
+ * HEAP_PAGE_SIZE (up to 2.1 HEAP_SIZE) in gc.c is 16 KiB up to 3.1, and 64 KiB since 3.2. The largest slot of the five
+ * size pools has 640 bytes; since 4.0 there are larger ones.
+ */
+#define HEAP_PAGE_BYTES_MAX (UINT64_C(64) << 10)
+#define HEAP_SLOT_BYTES_MAX 4096u
+
+struct heap_page {
+	uint64_t address; /* of the struct heap_page; in 1.9.3, of the row in the list */
+	uint64_t start;	  /* the address of the first slot */
+	uint64_t slots;	  /* how many slots the page has */
+	uint64_t slot_size;
+	/* The page cannot be read or cannot be right, or overlaps with the page before it. */
+	bool damaged;
+};
+
+/* The state of a walk over the list. */
+struct heap_pages {
+	struct access access;
+	uint64_t list, count, next;
+	uint64_t end; /* the end of the slots of the last page */
+};
+
+/* Whether the layout has the members that heap_pages_begin() and heap_pages_next() need. */
+bool heap_pages_are_known(const struct layout *layout);
+
+/*
+ * Begins a walk.
+ *   memory  the snapshot through which the list and the descriptions of the pages are read; the caller keeps it during
+ *           the walk
+ *   vm      the address of the VM
+ * Returns false if the list cannot be read, or is longer than any list.
+ */
+bool heap_pages_begin(struct memory *memory, const struct layout *layout, uint64_t vm, struct heap_pages *ret);
+
+/* Reads the next page. Returns false at the end of the list. */
+bool heap_pages_next(struct heap_pages *pages, struct heap_page *ret);
+
+#endif
